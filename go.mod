@@ -23,3 +23,5 @@ require (
 	golang.org/x/term v0.44.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )
+
+tool github.com/cilium/ebpf/cmd/bpf2go
