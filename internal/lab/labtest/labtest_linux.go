@@ -1,0 +1,72 @@
+// Package labtest holds what root tests share: the conditions under which they may be skipped, and
+// labs that end with their test. It is apart from package lab so that no shipped program imports
+// testing.
+package labtest
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// New makes a lab that is closed at the end of the test. It skips the test like [RequireRoot].
+func New(t testing.TB, o lab.Options) *lab.Lab {
+	t.Helper()
+	RequireRoot(t)
+	l, err := lab.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// RequireRoot skips the test unless it may make namespaces and interfaces.
+func RequireRoot(t testing.TB) {
+	t.Helper()
+	caps, err := effectiveCaps()
+	if err != nil {
+		t.Fatalf("labtest: capget: %v", err)
+	}
+	for _, need := range []struct {
+		bit  uint
+		name string
+	}{{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN"}} {
+		if caps&(1<<need.bit) == 0 {
+			t.Skipf("needs %s (uid %d): run as root", need.name, unix.Geteuid())
+		}
+	}
+}
+
+// RequireXDP skips the test unless it may use AF_XDP. Where the privilege is there and the kernel is
+// one that we support, a missing AF_XDP fails the test: that skip would not be earned.
+func RequireXDP(t testing.TB) {
+	t.Helper()
+	RequireRoot(t)
+	major, minor := kernelVersion(t)
+	if major < 5 || major == 5 && minor < 11 {
+		t.Skipf("needs Linux 5.11 or later, this is %d.%d", major, minor)
+	}
+	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatalf("labtest: Linux %d.%d has no AF_XDP for root (CONFIG_XDP_SOCKETS): %v", major, minor, err)
+	}
+	if err := unix.Close(fd); err != nil {
+		t.Fatalf("labtest: close AF_XDP socket: %v", err)
+	}
+}
+
+func effectiveCaps() (uint64, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return 0, err
+	}
+	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective), nil
+}
