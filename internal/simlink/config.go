@@ -1,0 +1,76 @@
+package simlink
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config describes a network. The zero value is a perfect network in virtual time.
+type Config struct {
+	// Seed drives every random choice.
+	Seed uint64
+	// Immediate delivers packets inside Send and makes Wait sleep; Delay, Rate and MarkFrames must
+	// then be zero, since they need virtual time.
+	Immediate bool
+	// Delay is the one-way propagation delay.
+	Delay time.Duration
+	// Rate is the speed at which a link sends, in bits per second; 0 is infinitely fast.
+	Rate int64
+	// Loss, Duplicate, Reorder and Corrupt are probabilities per packet, 0 to 1. A reordered packet
+	// is overtaken by later ones, a corrupted one has one bit flipped.
+	Loss, Duplicate, Reorder, Corrupt float64
+	// MTU is the largest UDP payload of one packet in bytes; 0 means 1472.
+	MTU int
+	// QueueFrames bounds the queue before each link's wire, and in immediate mode the queue of
+	// received frames; beyond it packets are dropped and counted. 0 leaves only the bound of Frames.
+	QueueFrames int
+	// MarkFrames is the depth of the transmit queue from which on packets are marked CE; 0 is never.
+	MarkFrames int
+	// FrameSize is the payload in bytes that a frame from Alloc holds; 0 means 2048.
+	FrameSize int
+	// RxFrameSize is the same of received frames, where arriving packets are cut; 0 means FrameSize.
+	RxFrameSize int
+	// Segments is the largest number of frames in one packet; 0 means as many as MTU needs in the
+	// smaller of the two frame sizes.
+	Segments int
+	// Frames is the number of frames in each direction of each link; 0 means 1024.
+	Frames int
+	// Unchecked leaves out the poisoning of free frames, for benchmarks. Double frees and frames
+	// that are not held panic all the same.
+	Unchecked bool
+}
+
+func setDefault(field *int, value int) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// withDefaults fills in what was left zero and panics on what cannot be: a test that asks for it is
+// wrong itself.
+func (c Config) withDefaults() Config {
+	setDefault(&c.MTU, 1472)
+	setDefault(&c.FrameSize, 2048)
+	setDefault(&c.RxFrameSize, c.FrameSize)
+	setDefault(&c.Frames, 1024)
+	if c.MTU < 1 || c.FrameSize < 1 || c.RxFrameSize < 1 || c.Frames < 1 || c.Segments < 0 {
+		panic(fmt.Sprintf("simlink: New: negative size in %+v", c))
+	}
+	setDefault(&c.Segments, ceil(c.MTU, min(c.FrameSize, c.RxFrameSize)))
+	if c.Segments*c.RxFrameSize < c.MTU {
+		panic(fmt.Sprintf("simlink: New: %d frames of %d bytes cannot receive MTU %d",
+			c.Segments, c.RxFrameSize, c.MTU))
+	}
+	if c.Frames < c.Segments {
+		panic(fmt.Sprintf("simlink: New: %d frames cannot hold a packet of %d", c.Frames, c.Segments))
+	}
+	if c.Immediate && (c.Delay != 0 || c.Rate != 0 || c.MarkFrames != 0) {
+		panic("simlink: New: Delay, Rate and MarkFrames need virtual time")
+	}
+	return c
+}
+
+// maxPayload is what a packet made of the transmitter's frames can carry.
+func (c *Config) maxPayload() int { return min(c.MTU, c.Segments*c.FrameSize) }
+
+func ceil(a, b int) int { return (a + b - 1) / b }

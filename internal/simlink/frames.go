@@ -1,0 +1,72 @@
+package simlink
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// poison fills free frames of a checked pool.
+const poison = 0xDB
+
+// pool is the frames of one direction of a link and the stack of those that are free. It has no
+// lock: the transmit pool belongs to the link's owner, the stack of the receive pool to whoever
+// holds the mailbox's lock. held is touched by the owner alone.
+type pool struct {
+	name  string
+	size  int
+	slab  []byte
+	blank []byte // a poisoned frame to compare with; nil if unchecked
+	held  []bool
+	free  []uint32
+}
+
+func newPool(name string, frames, size int, checked bool) pool {
+	p := pool{name: name, size: size, slab: make([]byte, frames*size), held: make([]bool, frames)}
+	p.free = make([]uint32, frames)
+	for i := range p.free {
+		p.free[i] = uint32(frames - 1 - i)
+	}
+	if checked {
+		p.blank = bytes.Repeat([]byte{poison}, size)
+		for i := range p.slab {
+			p.slab[i] = poison
+		}
+	}
+	return p
+}
+
+func (p *pool) data(i uint32) []byte {
+	at := int(i) * p.size
+	return p.slab[at : at+p.size : at+p.size]
+}
+
+// take pops a free frame; there must be one.
+func (p *pool) take() uint32 {
+	last := len(p.free) - 1
+	i := p.free[last]
+	p.free = p.free[:last]
+	if p.blank != nil && !bytes.Equal(p.data(i), p.blank) {
+		panic(fmt.Sprintf("simlink: %s frame %d was written after it was given back", p.name, i))
+	}
+	return i
+}
+
+// giveUp ends the owner's hold on a frame and poisons it. The frame is not free before it is put
+// on the stack.
+func (p *pool) giveUp(i uint32, what string) {
+	p.check(i, what)
+	p.held[i] = false
+	if p.blank != nil {
+		copy(p.data(i), p.blank)
+	}
+}
+
+// check panics unless the owner holds the frame.
+func (p *pool) check(i uint32, what string) {
+	if int(i) >= len(p.held) {
+		panic(fmt.Sprintf("simlink: %s: there is no %s frame %d", what, p.name, i))
+	}
+	if !p.held[i] {
+		panic(fmt.Sprintf("simlink: %s: %s frame %d is not held: freed or sent before", what, p.name, i))
+	}
+}

@@ -1,0 +1,205 @@
+package simlink
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// txFrame marks the names of frames from Alloc; the others are received ones.
+const txFrame = 1 << 31
+
+// Link is one end of a simulated network. The rules of link.Link hold, and in virtual time all of
+// it belongs to the goroutine that drives the Net.
+type Link struct {
+	net  *Net
+	at   *node
+	rng  *rand.Rand // the owner's
+	caps link.Caps
+
+	tx                            pool      // the owner's
+	egress                        []leaving // the owner's: frames that wait for the wire, oldest first
+	idleAt                        int64     // when the wire has sent them all
+	held                          int       // frames in the owner's hands
+	ways                          []*line   // by received frame: how it came
+	given                         []uint32  // received frames freed and not yet put back
+	paths                         pathTable
+	txBytes, txPackets, txDropped atomic.Uint64
+
+	rx mailbox
+}
+
+// leaving is a transmitted frame in virtual time and when it has left.
+type leaving struct {
+	at    int64
+	frame uint32
+}
+
+var _ link.Link = (*Link)(nil)
+
+func newLink(n *Net, at *node, rng *rand.Rand) *Link {
+	cfg := &n.cfg
+	return &Link{
+		net: n, at: at, rng: rng,
+		caps: link.Caps{
+			MaxPayload: cfg.maxPayload(),
+			FrameSize:  cfg.FrameSize,
+			Segments:   cfg.Segments,
+			RxFrames:   cfg.Frames / 2,
+			TxFrames:   cfg.Frames,
+			Mode:       "sim",
+		},
+		tx:    newPool("transmit", cfg.Frames, cfg.FrameSize, !cfg.Unchecked),
+		ways:  make([]*line, cfg.Frames),
+		given: make([]uint32, 0, cfg.Frames),
+		rx:    newMailbox(cfg),
+	}
+}
+
+// Recv implements link.Link.
+func (l *Link) Recv(bufs []link.Buf) int {
+	if len(bufs) < l.caps.Segments {
+		panic(fmt.Sprintf("simlink: Recv: %d bufs, a packet may need %d", len(bufs), l.caps.Segments))
+	}
+	m := &l.rx
+	if m.pending.Load() == 0 && len(l.given) == 0 {
+		return 0
+	}
+	m.mu.Lock()
+	m.frames.free = append(m.frames.free, l.given...)
+	l.given = l.given[:0]
+	n := 0
+	for m.head != m.tail && n+int(m.at(m.head).segments) <= len(bufs) {
+		m.packets++
+		for more := true; more; n++ {
+			more = l.receive(&bufs[n])
+		}
+	}
+	m.pending.Store(int32(m.tail - m.head))
+	m.mu.Unlock()
+	l.held += n
+	return n
+}
+
+// receive moves one entry of the mailbox into a Buf and says whether the packet goes on. It is
+// called with the mailbox's lock held.
+func (l *Link) receive(b *link.Buf) bool {
+	m := &l.rx
+	e := m.at(m.head)
+	m.head++
+	m.bytes += uint64(e.length)
+	m.frames.held[e.frame] = true
+	l.ways[e.frame] = e.way
+	*b = link.Buf{Data: m.frames.data(e.frame)[:e.length], Frame: e.frame, Flags: e.flags}
+	return e.flags&link.More != 0
+}
+
+// Alloc implements link.Link.
+func (l *Link) Alloc(bufs []link.Buf) int {
+	l.reclaim()
+	n := min(len(bufs), len(l.tx.free))
+	for i := range n {
+		f := l.tx.take()
+		l.tx.held[f] = true
+		bufs[i] = link.Buf{Data: l.tx.data(f), Frame: f | txFrame}
+	}
+	l.held += n
+	return n
+}
+
+// Free implements link.Link. It panics on a frame that the owner does not hold.
+func (l *Link) Free(bufs []link.Buf) { l.giveUp(bufs, "Free") }
+
+// giveUp takes frames from the owner and makes them free.
+func (l *Link) giveUp(bufs []link.Buf, what string) {
+	for i := range bufs {
+		frames, n := l.pool(bufs[i].Frame)
+		frames.giveUp(n, what)
+		if frames == &l.tx {
+			l.tx.free = append(l.tx.free, n)
+		} else {
+			l.given = append(l.given, n)
+		}
+	}
+	l.held -= len(bufs)
+}
+
+// retire takes the frames of a packet from the owner; those of the transmit pool are free when the
+// packet has left.
+func (l *Link) retire(pkt []link.Buf, left int64) {
+	for i := range pkt {
+		if pkt[i].Frame&txFrame == 0 {
+			l.giveUp(pkt[i:i+1], "Send")
+			continue
+		}
+		n := pkt[i].Frame &^ txFrame
+		l.tx.giveUp(n, "Send")
+		l.egress = append(l.egress, leaving{at: left, frame: n})
+		l.held--
+	}
+}
+
+// reclaim makes the frames free that have left by now.
+func (l *Link) reclaim() {
+	n := 0
+	for n < len(l.egress) && l.egress[n].at <= l.net.clock.now {
+		l.tx.free = append(l.tx.free, l.egress[n].frame)
+		n++
+	}
+	if n > 0 {
+		l.egress = l.egress[:copy(l.egress, l.egress[n:])]
+	}
+}
+
+func (l *Link) pool(frame uint32) (*pool, uint32) {
+	if frame&txFrame != 0 {
+		return &l.tx, frame &^ txFrame
+	}
+	return &l.rx.frames, frame
+}
+
+// Outstanding is the number of frames that the owner holds: received or allocated and neither sent
+// nor freed. It is an owner's call, and may follow Close.
+func (l *Link) Outstanding() int { return l.held }
+
+// Source implements link.Link.
+func (l *Link) Source(b *link.Buf) netip.AddrPort {
+	if b.Frame&txFrame != 0 {
+		panic("simlink: Source: the frame was not received")
+	}
+	l.rx.frames.check(b.Frame, "Source")
+	return l.ways[b.Frame].from.addr
+}
+
+// Local implements link.Link.
+func (l *Link) Local() netip.AddrPort { return l.at.addr }
+
+// Caps implements link.Link.
+func (l *Link) Caps() link.Caps { return l.caps }
+
+// Stats implements link.Link. What the network loses is in no count, as on a real one.
+func (l *Link) Stats() link.Stats {
+	m := &l.rx
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return link.Stats{
+		RxPackets: m.packets, RxBytes: m.bytes, RxDropped: m.dropped, RxInvalid: m.invalid,
+		TxPackets: l.txPackets.Load(), TxBytes: l.txBytes.Load(), TxDropped: l.txDropped.Load(),
+		Wakeups: m.gate.wakeups,
+	}
+}
+
+// Close implements link.Link: the address is free for another link. Closing twice does nothing.
+func (l *Link) Close() error {
+	l.rx.mu.Lock()
+	l.rx.closed = true
+	l.rx.head, l.rx.last = l.rx.tail, l.rx.tail
+	l.rx.pending.Store(0)
+	l.rx.gate.open()
+	l.rx.mu.Unlock()
+	l.at.link.CompareAndSwap(l, nil)
+	return nil
+}

@@ -1,0 +1,153 @@
+package simlink
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// mailbox is the receiving half of a link: senders fill it, the owner drains it.
+type mailbox struct {
+	pending atomic.Int32 // frames in ring; the owner polls it without the lock
+
+	mu       sync.Mutex // guards the rest and frames.free
+	frames   pool
+	ring     []entry
+	head     uint32 // next entry to receive
+	tail     uint32 // next entry to fill
+	last     uint32 // first entry of the newest packet
+	segments int
+	bound    int // frames that may be pending
+	closed   bool
+	gate     gate
+
+	packets, bytes, dropped, invalid uint64
+}
+
+// entry is one received frame; segments counts those of the packet and is 0 but in the first.
+type entry struct {
+	way      *line
+	frame    uint32
+	length   uint32
+	segments uint16
+	flags    link.Flags
+}
+
+// fate is what the network does to a packet on its last step.
+type fate struct {
+	flip int  // the bit to invert, -1 for none
+	swap bool // goes before the packet that came last
+}
+
+func newMailbox(cfg *Config) mailbox {
+	slots := 1
+	for slots < cfg.Frames {
+		slots *= 2
+	}
+	bound := cfg.Frames
+	if cfg.Immediate && cfg.QueueFrames > 0 {
+		bound = min(bound, cfg.QueueFrames)
+	}
+	return mailbox{
+		frames:   newPool("receive", cfg.Frames, cfg.RxFrameSize, !cfg.Unchecked),
+		ring:     make([]entry, slots),
+		segments: cfg.Segments,
+		bound:    bound,
+	}
+}
+
+func (m *mailbox) at(i uint32) *entry { return &m.ring[i&uint32(len(m.ring)-1)] }
+
+// deliver copies a packet into free frames and queues them. It is called with mu held.
+func (m *mailbox) deliver(way *line, pkt []link.Buf, f fate) {
+	if m.closed {
+		return
+	}
+	total := payload(pkt)
+	need := max(1, ceil(total, m.frames.size))
+	if need > m.segments {
+		m.invalid++
+		return
+	}
+	if need > len(m.frames.free) || int(m.tail-m.head)+need > m.bound {
+		m.dropped++
+		return
+	}
+	first := m.tail
+	m.scatter(way, pkt, total)
+	m.at(first).segments = uint16(need)
+	m.at(first).flags |= pkt[0].Flags & link.CE
+	if f.flip >= 0 {
+		m.flip(first, f.flip)
+	}
+	if f.swap && first != m.head {
+		m.swap(first)
+	} else {
+		m.last = first
+	}
+	m.pending.Store(int32(m.tail - m.head))
+	m.gate.open()
+}
+
+// scatter cuts a packet anew at the size of received frames.
+func (m *mailbox) scatter(way *line, pkt []link.Buf, total int) {
+	var from int
+	rest := pkt[0].Data
+	for {
+		i := m.frames.take()
+		frame := m.frames.data(i)
+		n := copy(frame, rest)
+		rest = rest[n:]
+		for n < len(frame) && from+1 < len(pkt) {
+			from++
+			rest = pkt[from].Data
+			k := copy(frame[n:], rest)
+			n, rest = n+k, rest[k:]
+		}
+		total -= n
+		e := entry{way: way, frame: i, length: uint32(n)}
+		if total > 0 {
+			e.flags = link.More
+		}
+		*m.at(m.tail) = e
+		m.tail++
+		if total <= 0 {
+			return
+		}
+	}
+}
+
+func (m *mailbox) flip(first uint32, bit int) {
+	at := bit / 8
+	m.frames.data(m.at(first + uint32(at/m.frames.size)).frame)[at%m.frames.size] ^= 1 << (bit % 8)
+}
+
+// swap exchanges the packet that begins at first with the one before it, by rotating the entries.
+func (m *mailbox) swap(first uint32) {
+	if int32(m.last-m.head) < 0 { // the one before was received already
+		m.last = first
+		return
+	}
+	size := m.tail - first
+	m.reverse(m.last, first)
+	m.reverse(first, m.tail)
+	m.reverse(m.last, m.tail)
+	m.last += size
+}
+
+func (m *mailbox) reverse(from, to uint32) {
+	for ; int32(to-from) > 1; from++ {
+		to--
+		*m.at(from), *m.at(to) = *m.at(to), *m.at(from)
+	}
+}
+
+// payload is the size of a packet.
+func payload(pkt []link.Buf) int {
+	n := 0
+	for i := range pkt {
+		n += len(pkt[i].Data)
+	}
+	return n
+}

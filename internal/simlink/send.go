@@ -1,0 +1,177 @@
+package simlink
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+const (
+	// wireOverhead is Ethernet with FCS, IPv4 and UDP in bytes: what Rate counts beyond payload.
+	wireOverhead = 46
+	// reorderSpan in nanoseconds, and the propagation delay, bound by how much a packet is held up
+	// to be overtaken. A few packets at 1 Gb/s.
+	reorderSpan = 50_000
+)
+
+// Send implements link.Link. It panics on a frame that is not held, on data that lies outside its
+// frame, on a packet with too many frames or bytes, and on a PathReply that the seam forbids.
+func (l *Link) Send(bufs []link.Buf) {
+	var sent, dropped, size uint64
+	var locked *mailbox
+	for len(bufs) > 0 {
+		pkt := bufs[:packetLen(bufs)]
+		bufs = bufs[len(pkt):]
+		total := l.checkPacket(pkt)
+		if way := l.way(&pkt[0]); way == nil {
+			dropped++
+		} else if !l.net.cfg.Immediate {
+			if !l.launch(way, pkt, total) {
+				dropped++
+				l.giveUp(pkt, "Send")
+			} else {
+				sent++
+				size += uint64(total)
+			}
+			continue
+		} else {
+			sent++
+			size += uint64(total)
+			locked = l.pass(way, pkt, total, locked)
+		}
+		l.giveUp(pkt, "Send")
+	}
+	if locked != nil {
+		locked.mu.Unlock()
+	}
+	l.txPackets.Add(sent)
+	l.txBytes.Add(size)
+	if dropped > 0 {
+		l.txDropped.Add(dropped)
+	}
+}
+
+// packetLen is the number of Bufs in the first packet.
+func packetLen(bufs []link.Buf) int {
+	n := 1
+	for bufs[n-1].Flags&link.More != 0 {
+		if n == len(bufs) {
+			panic("simlink: Send: the last packet is not complete")
+		}
+		n++
+	}
+	return n
+}
+
+// checkPacket panics on whatever the seam forbids and returns the size of the packet.
+func (l *Link) checkPacket(pkt []link.Buf) int {
+	total := 0
+	for i := range pkt {
+		frames, n := l.pool(pkt[i].Frame)
+		frames.check(n, "Send")
+		if _, ok := offset(pkt[i].Data, frames.data(n)); !ok {
+			panic(fmt.Sprintf("simlink: Send: data lies outside %s frame %d", frames.name, n))
+		}
+		total += len(pkt[i].Data)
+	}
+	if len(pkt) > l.net.cfg.Segments || total > l.net.cfg.MTU {
+		panic(fmt.Sprintf("simlink: Send: packet of %d bytes in %d frames, limits are %d and %d",
+			total, len(pkt), l.net.cfg.MTU, l.net.cfg.Segments))
+	}
+	return total
+}
+
+// way is where a packet goes; nil means nowhere.
+func (l *Link) way(b *link.Buf) *line {
+	if b.Path != link.PathReply {
+		return l.paths.line(b.Path)
+	}
+	if b.Frame&txFrame != 0 {
+		panic("simlink: Send: PathReply on a frame that was not received")
+	}
+	if at, _ := offset(b.Data, l.rx.frames.data(b.Frame)); at != 0 {
+		panic("simlink: Send: PathReply on data that was moved in its frame")
+	}
+	return l.ways[b.Frame].back
+}
+
+// pass delivers a packet in immediate mode. It returns the mailbox that it left locked: a batch to
+// one receiver takes the lock once.
+func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mailbox {
+	dst := way.to.link.Load()
+	if dst == nil || l.lost(way, total) {
+		return locked
+	}
+	if locked != &dst.rx {
+		if locked != nil {
+			locked.mu.Unlock()
+		}
+		locked = &dst.rx
+		locked.mu.Lock()
+	}
+	locked.deliver(way, pkt, l.draw(total))
+	if l.roll(l.net.cfg.Duplicate) {
+		locked.deliver(way, pkt, l.draw(total))
+	}
+	return locked
+}
+
+// launch puts a packet on the wire in virtual time and keeps its frames until it has left; it does
+// neither when the queue is full.
+func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
+	cfg, now := &l.net.cfg, l.net.clock.now
+	l.reclaim()
+	depth := len(l.egress)
+	if cfg.QueueFrames > 0 && depth+len(pkt) > cfg.QueueFrames {
+		return false
+	}
+	var flags link.Flags
+	if cfg.MarkFrames > 0 && depth >= cfg.MarkFrames {
+		flags = link.CE
+	}
+	left := now
+	if cfg.Rate > 0 {
+		left = max(now, l.idleAt) + int64(total+wireOverhead)*8*1e9/cfg.Rate
+		l.idleAt = left
+	}
+	if !l.lost(way, total) {
+		l.fly(left, way, pkt, total, flags)
+		if l.roll(cfg.Duplicate) {
+			l.fly(left, way, pkt, total, flags)
+		}
+	}
+	l.retire(pkt, left)
+	return true
+}
+
+func (l *Link) fly(left int64, way *line, pkt []link.Buf, total int, flags link.Flags) {
+	at := left + int64(l.net.cfg.Delay)
+	f := l.draw(total)
+	if f.swap {
+		at += 1 + l.rng.Int64N(int64(l.net.cfg.Delay)+reorderSpan)
+	}
+	data := l.net.clock.launch(at, way, pkt, flags)
+	if f.flip >= 0 {
+		data[f.flip/8] ^= 1 << (f.flip % 8)
+	}
+}
+
+// lost says whether the network loses a packet of this size.
+func (l *Link) lost(way *line, total int) bool {
+	return way.cut.Load() || int64(total) > way.mtu.Load() ||
+		l.roll(math.Float64frombits(way.loss.Load()))
+}
+
+// draw chooses the fate of a packet that arrives.
+func (l *Link) draw(total int) fate {
+	f := fate{flip: -1, swap: l.roll(l.net.cfg.Reorder)}
+	if total > 0 && l.roll(l.net.cfg.Corrupt) {
+		f.flip = l.rng.IntN(total * 8)
+	}
+	return f
+}
+
+// roll is true with probability p. It draws nothing at 0, so that an option that is not used leaves
+// the other choices of a seed as they were.
+func (l *Link) roll(p float64) bool { return p > 0 && l.rng.Float64() < p }
