@@ -1,0 +1,235 @@
+package xdp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	ebpflink "github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/link"
+)
+
+const patience = 5 * time.Second
+
+// fixedHop is a neighbour whose MAC is given.
+type fixedHop struct {
+	mac     [6]byte
+	unknown bool
+	mtu     int
+}
+
+func (h *fixedHop) MAC() ([6]byte, bool) { return h.mac, !h.unknown }
+func (h *fixedHop) Source() netip.Addr   { return netip.Addr{} }
+func (h *fixedHop) MTU() int             { return h.mtu }
+
+// fixedRouter leads everywhere over one hop.
+type fixedRouter struct{ hop *fixedHop }
+
+func (r fixedRouter) Resolve(netip.Addr) (hop, error) { return r.hop, nil }
+func (r fixedRouter) Release(hop)                     {}
+
+// pair is two sockets on the two ends of a veth, the thinnest set-up that moves packets: a program
+// that sends all to the socket, and a neighbour that is known.
+type pair struct {
+	lab  *lab.Lab
+	ends [2]*Socket
+}
+
+type pairOptions struct {
+	mtu     int
+	v6      bool
+	generic bool
+	edit    func(*Options)
+}
+
+func newPair(t testing.TB, po pairOptions) *pair {
+	t.Helper()
+	labtest.RequireXDP(t)
+	p := &pair{lab: labtest.New(t, lab.Options{MTU: po.mtu})}
+	if err := p.lab.SetOffloads(false); err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []lab.Side{lab.A, lab.B} {
+		p.ends[side] = p.open(t, side, po)
+	}
+	return p
+}
+
+func (p *pair) open(t testing.TB, side lab.Side, po pairOptions) (s *Socket) {
+	t.Helper()
+	err := p.lab.Do(side, func() error {
+		var err error
+		s, err = openOn(t, side, po)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// openOn opens a socket on the veth of the namespace that the thread is in, and steers to it.
+func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
+	ifi, err := net.InterfaceByName(lab.Interface)
+	if err != nil {
+		return nil, err
+	}
+	o := DefaultOptions()
+	if po.edit != nil {
+		po.edit(&o)
+	}
+	addr := side.Addr4()
+	if po.v6 {
+		addr = side.Addr6()
+	}
+	peer := &fixedHop{mac: [6]byte(side.Peer().MAC()), mtu: ifi.MTU}
+	h := host{
+		mac: [6]byte(ifi.HardwareAddr), local: netip.AddrPortFrom(addr, o.Port), mtu: ifi.MTU,
+		addrs: []netip.Addr{side.Addr4(), side.Addr6()}, router: fixedRouter{peer},
+	}
+	where := place{ifindex: ifi.Index, name: ifi.Name, binds: []uint16{unix.XDP_COPY | unix.XDP_USE_NEED_WAKEUP | unix.XDP_USE_SG}}
+	xsks, err := steerAll(t, ifi.Index, po.generic)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openSocket(where, h, &o)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, xsks.Put(uint32(0), uint32(s.fd))
+}
+
+// steerAll attaches a program that redirects every packet to the socket of its queue, or passes it.
+func steerAll(t testing.TB, ifindex int, generic bool) (*ebpf.Map, error) {
+	xsks, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.XSKMap, KeySize: 4, ValueSize: 4, MaxEntries: 4})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = xsks.Close() })
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.XDP, Flags: unix.BPF_F_XDP_HAS_FRAGS, License: "GPL",
+		Instructions: asm.Instructions{
+			asm.LoadMem(asm.R2, asm.R1, 16, asm.Word), // rx_queue_index
+			asm.LoadMapPtr(asm.R1, xsks.FD()),
+			asm.Mov.Imm(asm.R3, 2), // XDP_PASS
+			asm.FnRedirectMap.Call(),
+			asm.Return(),
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = prog.Close() })
+	flags := ebpflink.XDPDriverMode
+	if generic {
+		flags = ebpflink.XDPGenericMode
+	}
+	l, err := ebpflink.AttachXDP(ebpflink.XDPOptions{Program: prog, Interface: ifindex, Flags: flags})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return xsks, nil
+}
+
+// path resolves the peer.
+func (p *pair) path(t testing.TB, from lab.Side) link.Path {
+	t.Helper()
+	id, err := p.ends[from].Resolve(p.ends[from.Peer()].Local(), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// message allocates a packet with a payload of size bytes that begins with n, and returns its Bufs.
+func message(t testing.TB, s *Socket, to link.Path, size int, n uint32) []link.Buf {
+	t.Helper()
+	per := s.Caps().FrameSize
+	bufs := make([]link.Buf, max(1, (size+per-1)/per))
+	deadline := time.Now().Add(patience)
+	for got := 0; got < len(bufs); {
+		if got += s.Alloc(bufs[got:]); time.Now().After(deadline) {
+			t.Fatalf("no frame to send: %v", s.pool.count)
+		}
+	}
+	for i := range bufs {
+		bufs[i].Data = bufs[i].Data[:min(size, per)]
+		size -= len(bufs[i].Data)
+		for j := range bufs[i].Data {
+			bufs[i].Data[j] = byte(n) + byte(i) + byte(j)
+		}
+		bufs[i].Flags = link.More
+	}
+	if len(bufs[0].Data) >= 4 {
+		binary.BigEndian.PutUint32(bufs[0].Data, n)
+	}
+	bufs[0].Path, bufs[len(bufs)-1].Flags = to, 0
+	return bufs
+}
+
+// collect receives until it has want packets, and returns them by payload. The frames are freed.
+func collect(t testing.TB, s *Socket, want int) [][]byte {
+	t.Helper()
+	var out [][]byte
+	bufs := make([]link.Buf, 64)
+	var packet bytes.Buffer
+	for deadline := time.Now().Add(patience); len(out) < want; {
+		n := s.Recv(bufs)
+		for _, b := range bufs[:n] {
+			packet.Write(b.Data)
+			if b.Flags&link.More == 0 {
+				out = append(out, bytes.Clone(packet.Bytes()))
+				packet.Reset()
+			}
+		}
+		s.Free(bufs[:n])
+		if n == 0 {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d packets of %d arrived: %+v", len(out), want, s.Stats())
+			}
+			s.Wait(10 * time.Millisecond)
+		}
+	}
+	return out
+}
+
+// conserve checks that no frame is lost or in two places.
+func conserve(t testing.TB, s *Socket) {
+	t.Helper()
+	var count [states]uint32
+	for i := range s.pool.notes {
+		count[s.pool.notes[i].state]++
+	}
+	if count != s.pool.count || int(count[isFree]) != len(s.pool.free) {
+		t.Errorf("frames by note %v, by count %v, %d on the free list", count, s.pool.count, len(s.pool.free))
+	}
+}
+
+// settled drives s until the kernel has given back all that was sent.
+func settled(t testing.TB, s *Socket) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); s.pool.count[isSent] > 0; {
+		s.drain()
+		s.reap()
+		if time.Now().After(deadline) {
+			t.Fatalf("frames stay with the kernel: %v", s.pool.count)
+		}
+	}
+	conserve(t, s)
+}
+

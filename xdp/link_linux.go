@@ -1,0 +1,109 @@
+package xdp
+
+import (
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// Local implements link.Link.
+func (s *Socket) Local() netip.AddrPort { return s.local }
+
+// Caps implements link.Link.
+func (s *Socket) Caps() link.Caps { return s.caps }
+
+// Resolve implements link.Link. The path's source port is made of entropy, in the range that the
+// IANA leaves for such use.
+func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
+	p, err := s.resolve(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), entropyPort(entropy))
+	if err != nil {
+		return 0, err
+	}
+	if err := s.paths.add(p); err != nil {
+		s.release(p)
+		return 0, fmt.Errorf("xdp: %v: %w", to, err)
+	}
+	return p.id, nil
+}
+
+func entropyPort(entropy uint16) uint16 { return 0xc000 | entropy&0x3fff }
+
+func (s *Socket) resolve(to netip.AddrPort, port uint16) (*path, error) {
+	if !to.Addr().IsValid() || to.Port() == 0 {
+		return nil, fmt.Errorf("xdp: %v: no address of a peer: %w", to, link.ErrUnreachable)
+	}
+	if s.owns(to.Addr()) {
+		return newPath(s.mac, netip.AddrPortFrom(to.Addr(), port), to, nil)
+	}
+	h, err := s.router.Resolve(to.Addr())
+	if err != nil {
+		return nil, err
+	}
+	src := s.local.Addr()
+	if src.Is4() != to.Addr().Is4() {
+		src = h.Source()
+	}
+	p, err := newPath(s.mac, netip.AddrPortFrom(src, port), to, h)
+	if err != nil {
+		s.router.Release(h)
+	}
+	return p, err
+}
+
+// Release implements link.Link.
+func (s *Socket) Release(id link.Path) {
+	if p := s.paths.remove(id); p != nil {
+		s.release(p)
+	}
+}
+
+func (s *Socket) release(p *path) {
+	if p.hop != nil {
+		s.router.Release(p.hop)
+	}
+}
+
+// PathMTU implements link.Link.
+func (s *Socket) PathMTU(id link.Path) int {
+	p := s.paths.find(id)
+	if p == nil {
+		return 0
+	}
+	mtu := s.mtu
+	if p.hop != nil {
+		mtu = min(mtu, p.hop.MTU())
+	}
+	return s.fit(mtu, p.size, s.caps.Segments)
+}
+
+// Stats implements link.Link. System calls: getsockopt.
+func (s *Socket) Stats() link.Stats {
+	k := s.kernelStats()
+	c := &s.counters
+	dropped := c.kernelDropped.Load()
+	sent := c.txPackets.Load()
+	return link.Stats{
+		RxPackets: c.rxPackets.Load(),
+		RxBytes:   c.rxBytes.Load(),
+		TxPackets: sent - min(sent, dropped+k.Tx_invalid_descs),
+		TxBytes:   c.txBytes.Load(),
+		RxDropped: k.Rx_dropped + k.Rx_ring_full,
+		RxInvalid: c.rxInvalid.Load() + k.Rx_invalid_descs,
+		TxDropped: c.txDropped.Load() + dropped + k.Tx_invalid_descs,
+		TxKicks:   c.txKicks.Load(),
+		Wakeups:   c.wakeups.Load(),
+	}
+}
+
+func (s *Socket) kernelStats() (k unix.XDPStatistics) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.fd < 0 {
+		return s.final
+	}
+	_ = getOption(s.fd, unix.SOL_XDP, unix.XDP_STATISTICS, &k)
+	return k
+}

@@ -1,0 +1,48 @@
+package xdp
+
+import "time"
+
+// Tunables. Measured on the reference machine: two cores, kernel 6.18, veth between two namespaces.
+const (
+	// Sizes in slots and frames. 16 MiB of UMEM per queue: 1024 frames to transmit, 1024 held, 2048
+	// to receive into, which is 3 ms of full rate while the owner is off its core.
+	defaultFrames         = 4096
+	defaultFrameSize      = 4096
+	defaultRxRing         = 2048
+	defaultTxRing         = 1024
+	defaultFillRing       = 2048
+	defaultCompletionRing = 1024
+	defaultSendBuffer     = 0
+
+	minRing   = 64 // a packet of maxSegments frames must fit with room to spare
+	maxRing   = 1 << 15
+	minFrames = 256
+	maxFrames = 1 << 20
+
+	// headRoom is what every frame from Alloc has in front of Data, in bytes: 62 bytes of Ethernet,
+	// IPv6 and UDP, rounded up to a cache line.
+	headRoom = 64
+	// rxHeadRoom is what the kernel leaves in front of a received packet (XDP_PACKET_HEADROOM).
+	rxHeadRoom = 256
+	// maxSegments is the kernel's limit for a packet sent in copy mode, MAX_SKB_FRAGS+1.
+	maxSegments = 18
+
+	// loopFrames is the number of frames on their way from us to ourselves.
+	loopFrames = 256
+
+	// refillBatch is the number of frames that the fill ring lacks before it is topped up: the
+	// producer line then moves between cores once per batch.
+	refillBatch = 32
+	// kernelTxBatch is what one sendto moves where the kernel has no XDP_MAX_TX_SKB_BUDGET.
+	kernelTxBatch = 32
+	// rawKick is the largest backlog of tx slots that is kicked without telling the Go scheduler:
+	// it bounds how long a garbage collection can wait for the call, about 1.5 us a slot.
+	rawKick = 64
+
+	// A queue is freed some 25 ms after the socket on it was closed, by a kernel worker.
+	bindPatience = time.Second
+	bindPause    = 2 * time.Millisecond
+
+	// pendingPoll bounds Wait while packets are left in the tx ring that only a system call moves.
+	pendingPoll = 200 * time.Microsecond
+)

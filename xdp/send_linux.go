@@ -1,0 +1,276 @@
+package xdp
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// Send implements link.Link. System calls: sendto, until the kernel has taken every packet or will
+// take no more for now.
+func (s *Socket) Send(bufs []link.Buf) {
+	if !s.open() {
+		s.refuse(bufs)
+		return
+	}
+	var queued uint32
+	var sent tally
+	for len(bufs) > 0 {
+		n := span(bufs)
+		queued = s.sendPacket(bufs[:n], queued, &sent)
+		bufs = bufs[n:]
+	}
+	s.flush(queued, &sent)
+}
+
+// span is the number of Bufs that the first packet of bufs has.
+func span(bufs []link.Buf) int {
+	for i := range bufs {
+		if bufs[i].Flags&link.More == 0 {
+			return i + 1
+		}
+	}
+	return len(bufs)
+}
+
+// open says that the interface takes packets. One that was down is asked again.
+func (s *Socket) open() bool {
+	if s.umem.mem == nil {
+		return false
+	}
+	if s.stall.Load() == down {
+		s.drain()
+	}
+	return s.stall.Load() != down
+}
+
+// refuse takes packets back unsent, and counts them.
+func (s *Socket) refuse(bufs []link.Buf) {
+	for len(bufs) > 0 {
+		n := span(bufs)
+		s.drop(bufs[:n])
+		bufs = bufs[n:]
+	}
+}
+
+// drop takes one packet back unsent, and counts it.
+func (s *Socket) drop(packet []link.Buf) {
+	s.Free(packet)
+	s.counters.txDropped.Add(1)
+}
+
+// sendPacket puts one packet into the tx ring behind the queued slots there, and returns how many
+// are queued then.
+func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint32 {
+	size := 0
+	for i := range packet {
+		size += len(packet[i].Data)
+	}
+	if packet[0].Path == link.PathReply {
+		return s.sendReply(packet, size, queued, sent)
+	}
+	p := s.paths.find(packet[0].Path)
+	if p == nil || size+p.size-ethSize > s.mtu {
+		s.drop(packet)
+		return queued
+	}
+	at, ok := s.umem.locate(packet[0].Frame, packet[0].Data)
+	if !ok || int(at) < p.size {
+		s.drop(packet)
+		return queued
+	}
+	headers := s.umem.bytes(packet[0].Frame, at-uint32(p.size), uint32(p.size))
+	if !p.write(headers, size) {
+		s.drop(packet)
+		return queued
+	}
+	if p.v6() {
+		seal(headers[ethSize:], packet)
+	}
+	if p.hop == nil {
+		s.sendLoop(packet, headers, at, size, sent)
+		return queued
+	}
+	return s.queue(packet, at, p.size, size, queued, sent)
+}
+
+// sendReply turns a received packet's headers round and sends it.
+func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tally) uint32 {
+	headers, off, ok := s.received(&packet[0])
+	if !ok || len(headers)+size-ethSize > s.mtu {
+		s.drop(packet)
+		return queued
+	}
+	if !s.turn(headers, size) {
+		s.drop(packet)
+		return queued
+	}
+	at := off + uint32(len(headers))
+	if headers6 <= len(headers) && headers[len(headers)-udpSize-v6Size]>>4 == 6 {
+		seal(headers[len(headers)-udpSize-v6Size:], packet)
+	}
+	if s.pool.notes[packet[0].Frame].loop {
+		s.sendLoop(packet, headers, at, size, sent)
+		return queued
+	}
+	return s.queue(packet, at, len(headers), size, queued, sent)
+}
+
+// turn makes the headers of a received packet those of an answer with size bytes of payload: back
+// to the MAC and IP address it came from, to the port that peers listen on.
+func (s *Socket) turn(headers []byte, size int) bool {
+	l, ok := parse(headers, 1<<16+ethSize+vlanSize)
+	if !ok {
+		return false
+	}
+	copy(headers[ethDst:ethDst+6], headers[ethSrc:ethSrc+6])
+	copy(headers[ethSrc:ethSrc+6], s.mac[:])
+	ip := headers[l.ip:]
+	udp := ip[l.payload-udpSize-l.ip:]
+	be.PutUint16(udp[udpSrc:], s.local.Port())
+	be.PutUint16(udp[udpDst:], s.local.Port())
+	if l.v6 {
+		var was [16]byte
+		copy(was[:], ip[v6Src:])
+		copy(ip[v6Src:v6Src+16], ip[v6Dst:v6Dst+16])
+		copy(ip[v6Dst:v6Dst+16], was[:])
+		ip[v6Hops] = hops
+		ip[1] = ip[1]&^(ecnMask<<4) | ecnCapable<<4
+		fill6(ip, size)
+		return true
+	}
+	src, dst := be.Uint32(ip[v4Src:]), be.Uint32(ip[v4Dst:])
+	be.PutUint32(ip[v4Src:], dst)
+	be.PutUint32(ip[v4Dst:], src)
+	ip[v4TTL], ip[v4TOS], ip[v4Fragment] = hops, ip[v4TOS]&^ecnMask|ecnCapable, dontFragment
+	fill4(ip, len(ip)-len(udp), size)
+	return true
+}
+
+// seal puts the UDP checksum of a packet into the IPv6 and UDP headers at h.
+func seal(h []byte, packet []link.Buf) {
+	total, odd := pseudo6(h), false
+	for i := range packet {
+		part := uint64(fold(sum(packet[i].Data, 0)))
+		if odd { // what begins on an odd byte counts with its bytes swapped
+			part = part<<8&0xff00 | part>>8
+		}
+		total += part
+		odd = odd != (len(packet[i].Data)&1 == 1)
+	}
+	seal6(h, total)
+}
+
+// queue writes the slots of a packet whose first Data begins at at, with headers bytes in front.
+func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
+	k := uint32(len(packet))
+	if !s.fits(packet) || s.tx.reserve(queued+k) < queued+k {
+		s.drop(packet)
+		return queued
+	}
+	for i := range packet {
+		b := &packet[i]
+		d := desc{len: uint32(len(b.Data)), options: pktContd}
+		if i == 0 {
+			d.addr = s.umem.addr(b.Frame, at-uint32(headers))
+			d.len += uint32(headers)
+		} else {
+			off, _ := s.umem.locate(b.Frame, b.Data)
+			d.addr = s.umem.addr(b.Frame, off)
+		}
+		if i == len(packet)-1 {
+			d.options = 0
+		}
+		s.pool.move(b.Frame, s.pool.owned(b.Frame), isSent)
+		s.tx.put(queued+uint32(i), d)
+	}
+	sent.packets++
+	sent.bytes += uint64(size)
+	return queued + k
+}
+
+// fits says that the kernel can take the packet: room that Alloc did not promise to others, no
+// more frames than it chains, no empty frame behind the first, all Data inside its frame.
+func (s *Socket) fits(packet []link.Buf) bool {
+	if s.pool.notes[packet[0].Frame].state == isHeld && s.pool.sending()+uint32(len(packet)) > s.txMax {
+		return false
+	}
+	if len(packet) == 1 {
+		return true
+	}
+	if len(packet) > s.caps.Segments {
+		return false
+	}
+	for i := range packet[1:] {
+		b := &packet[1+i]
+		if _, ok := s.umem.locate(b.Frame, b.Data); !ok || len(b.Data) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// flush publishes the queued slots and drives the kernel.
+func (s *Socket) flush(queued uint32, sent *tally) {
+	if queued == 0 {
+		return
+	}
+	s.tx.submit(queued)
+	s.counters.sent(sent)
+	s.drain()
+}
+
+// drain asks the kernel to transmit until the tx ring is empty. In copy mode a call moves a bounded
+// number of slots, and none once the socket's send buffer is full: then the rest stays, and the
+// owner's next call, or Wait, asks again. It never blocks, and ends after idleTx calls that moved
+// nothing.
+func (s *Socket) drain() {
+	if s.zc {
+		if s.tx.needWakeup() {
+			s.counters.txKicks.Add(1)
+			s.settle(s.kick(true))
+		}
+		return
+	}
+	left := s.tx.backlog()
+	for tries, idle := 0, 0; left > 0; tries++ {
+		if idle > s.idleTx || tries > 2*int(s.tx.size) {
+			s.set(pending)
+			return
+		}
+		s.counters.txKicks.Add(1)
+		errno := s.kick(left <= rawKick)
+		was := left
+		left = s.tx.backlog()
+		switch errno {
+		case unix.EBUSY: // completed but not sent: the device dropped one packet
+			s.counters.kernelDropped.Add(1)
+			continue
+		case 0, unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ENOMEM:
+		default:
+			s.settle(errno)
+			return
+		}
+		if left == was {
+			idle++
+		}
+	}
+	s.set(flowing)
+}
+
+// settle notes whether the interface takes packets.
+func (s *Socket) settle(errno unix.Errno) {
+	switch errno {
+	case 0, unix.EAGAIN, unix.EINTR, unix.EBUSY, unix.ENOBUFS, unix.ENOMEM:
+		s.set(flowing)
+	default:
+		s.set(down)
+	}
+}
+
+// set changes stall; the common case writes nothing.
+func (s *Socket) set(v uint32) {
+	if s.stall.Load() != v {
+		s.stall.Store(v)
+	}
+}

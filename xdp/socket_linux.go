@@ -1,0 +1,320 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// Socket is one AF_XDP socket on one receive queue: a link.Link. See the package comment for who
+// may call what.
+type Socket struct {
+	// The owner's.
+	umem   umem
+	pool   pool
+	rx     consumer[desc]
+	tx     producer[desc]
+	fill   producer[uint64]
+	comp   consumer[uint64]
+	target uint32 // frames that the kernel should have to receive into
+	txMax  uint32 // frames that may be allocated or in transmission
+	skip   bool   // the rest of a packet with too many fragments is being thrown away
+	loop   []link.Buf
+	kick   func(raw bool) syscall.Errno
+	nudge  func() syscall.Errno
+	idleTx int // kicks without progress before the kernel is left alone
+
+	// Fixed at open.
+	host
+	caps  link.Caps
+	sg    bool // packets of several frames
+	zc    bool // the device moves frames by itself
+	paths pathTable
+
+	counters counters
+	stall    atomic.Uint32 // see the stall constants
+
+	// Wait, Wake and Stats hold mu shared, Close holds it alone: nothing is unmapped under them.
+	mu       sync.RWMutex
+	closed   atomic.Bool
+	woken    atomic.Bool
+	sleepers atomic.Int32
+	fd       int
+	event    int
+	maps     [][]byte
+	final    unix.XDPStatistics
+}
+
+var _ link.Link = (*Socket)(nil)
+
+// Why slots of the tx ring that only a system call moves are still there.
+const (
+	flowing uint32 = iota // there are none
+	pending               // the kernel had enough for now: ask again
+	down                  // the interface is down or gone: packets are dropped
+)
+
+// host is who the socket speaks for.
+type host struct {
+	mac    [6]byte
+	local  netip.AddrPort
+	addrs  []netip.Addr // every address of the interface, local first
+	mtu    int
+	router router
+}
+
+func (h *host) owns(a netip.Addr) bool {
+	for _, mine := range h.addrs {
+		if a == mine {
+			return true
+		}
+	}
+	return false
+}
+
+// place says which queue a socket is for.
+type place struct {
+	ifindex, queue int
+	name           string
+	binds          []uint16 // flags to try, in order
+}
+
+func (p place) String() string { return fmt.Sprintf("%s queue %d", p.name, p.queue) }
+
+// openSocket makes a socket: sizes, then the offsets that follow from them, then the mappings,
+// then frames to receive into, then the bind. The fill ring comes before the bind because drivers
+// exist that never look again at one that was empty.
+func openSocket(p place, h host, o *Options) (s *Socket, err error) {
+	s = &Socket{host: h, fd: -1, event: -1, target: uint32(o.filled()), txMax: uint32(o.TxRing)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.unmake())
+			s = nil
+		}
+	}()
+	if s.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+		return s, explainSocket(err)
+	}
+	if s.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		return s, fmt.Errorf("eventfd: %w", err)
+	}
+	if err = s.register(o); err != nil {
+		return s, err
+	}
+	if err = s.size(o); err != nil {
+		return s, err
+	}
+	if err = s.mapRings(o); err != nil {
+		return s, err
+	}
+	s.refill()
+	if err = s.bind(p); err != nil {
+		return s, err
+	}
+	s.tune(o)
+	s.caps = s.describe(o)
+	return s, nil
+}
+
+// register maps the frames and gives them to the kernel.
+func (s *Socket) register(o *Options) error {
+	mem, err := unix.Mmap(-1, 0, o.Frames*o.FrameSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return fmt.Errorf("mmap of %d bytes for frames: %w", o.Frames*o.FrameSize, err)
+	}
+	s.maps = append(s.maps, mem)
+	_ = unix.Madvise(mem, unix.MADV_HUGEPAGE) // fewer TLB misses where the kernel can
+	s.umem, s.pool = newUmem(mem, uint32(o.FrameSize)), newPool(uint32(o.Frames))
+	s.loop = make([]link.Buf, 0, min(loopFrames, o.held()))
+	reg := unix.XDPUmemReg{Addr: umemAddr(mem), Len: uint64(len(mem)), Size: uint32(o.FrameSize)}
+	if err := setOption(s.fd, unix.SOL_XDP, unix.XDP_UMEM_REG, &reg); err != nil {
+		if errors.Is(err, unix.ENOBUFS) {
+			return fmt.Errorf("XDP_UMEM_REG: %d bytes exceed the limit of locked memory, raise it (ulimit -l): %w", len(mem), err)
+		}
+		return fmt.Errorf("XDP_UMEM_REG: %w", err)
+	}
+	return nil
+}
+
+// size tells the kernel how large the rings are.
+func (s *Socket) size(o *Options) error {
+	for _, r := range []struct {
+		name string
+		opt  int
+		n    int
+	}{
+		{"XDP_UMEM_FILL_RING", unix.XDP_UMEM_FILL_RING, o.FillRing},
+		{"XDP_UMEM_COMPLETION_RING", unix.XDP_UMEM_COMPLETION_RING, o.CompletionRing},
+		{"XDP_RX_RING", unix.XDP_RX_RING, o.RxRing},
+		{"XDP_TX_RING", unix.XDP_TX_RING, o.TxRing},
+	} {
+		n := uint32(r.n)
+		if err := setOption(s.fd, unix.SOL_XDP, r.opt, &n); err != nil {
+			return fmt.Errorf("%s of %d: %w", r.name, n, err)
+		}
+	}
+	return nil
+}
+
+// mapRings maps the four rings at the offsets that the kernel names.
+func (s *Socket) mapRings(o *Options) error {
+	var off unix.XDPMmapOffsets
+	if err := getOption(s.fd, unix.SOL_XDP, unix.XDP_MMAP_OFFSETS, &off); err != nil {
+		return fmt.Errorf("XDP_MMAP_OFFSETS: %w", err)
+	}
+	var err error
+	if s.fill.ring, s.fill.slots, err = mapRing[uint64](s, unix.XDP_UMEM_PGOFF_FILL_RING, off.Fr, o.FillRing, 8); err != nil {
+		return fmt.Errorf("fill ring: %w", err)
+	}
+	if s.comp.ring, s.comp.slots, err = mapRing[uint64](s, unix.XDP_UMEM_PGOFF_COMPLETION_RING, off.Cr, o.CompletionRing, 8); err != nil {
+		return fmt.Errorf("completion ring: %w", err)
+	}
+	if s.rx.ring, s.rx.slots, err = mapRing[desc](s, unix.XDP_PGOFF_RX_RING, off.Rx, o.RxRing, 16); err != nil {
+		return fmt.Errorf("rx ring: %w", err)
+	}
+	if s.tx.ring, s.tx.slots, err = mapRing[desc](s, unix.XDP_PGOFF_TX_RING, off.Tx, o.TxRing, 16); err != nil {
+		return fmt.Errorf("tx ring: %w", err)
+	}
+	return nil
+}
+
+func mapRing[T uint64 | desc](s *Socket, page int64, off unix.XDPRingOffset, n, slot int) (ring, []T, error) {
+	mem, err := unix.Mmap(s.fd, page, int(off.Desc)+n*slot, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return ring{}, nil, fmt.Errorf("mmap: %w", err)
+	}
+	s.maps = append(s.maps, mem)
+	r := ring{
+		producer: word(mem, off.Producer), consumer: word(mem, off.Consumer), flags: word(mem, off.Flags),
+		size: uint32(n), mask: uint32(n) - 1,
+	}
+	return r, array[T](mem, off.Desc, uint32(n)), nil
+}
+
+// bind takes the queue, with the first flags that the kernel accepts. A queue that was in use a
+// moment ago is waited for.
+func (s *Socket) bind(p place) error {
+	var err error
+	for _, flags := range p.binds {
+		sa := &unix.SockaddrXDP{Flags: flags, Ifindex: uint32(p.ifindex), QueueID: uint32(p.queue)}
+		for start := time.Now(); ; time.Sleep(bindPause) {
+			err = unix.Bind(s.fd, sa)
+			if !errors.Is(err, unix.EBUSY) || time.Since(start) > bindPatience {
+				break
+			}
+		}
+		if err == nil {
+			s.sg = flags&unix.XDP_USE_SG != 0
+			return nil
+		}
+		if errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("another AF_XDP socket has the queue, stop its program or choose another interface: %w", link.ErrBusy)
+		}
+	}
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("bind: the driver does not grant this mode, choose another: %w: %w", link.ErrUnsupported, err)
+	}
+	return fmt.Errorf("bind: %w", err)
+}
+
+// tune sets what makes transmission cheaper where the kernel has it, and learns what was granted.
+func (s *Socket) tune(o *Options) {
+	var granted uint32
+	if getOption(s.fd, unix.SOL_XDP, unix.XDP_OPTIONS, &granted) == nil {
+		s.zc = granted&unix.XDP_OPTIONS_ZEROCOPY != 0
+	}
+	s.idleTx = 2
+	budget := uint32(o.TxRing)
+	if setOption(s.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, &budget) != nil {
+		// Such a kernel also tells late what it has taken.
+		s.idleTx = o.TxRing/kernelTxBatch + 2
+	}
+	if o.SendBuffer > 0 {
+		_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, o.SendBuffer)
+	}
+	fd := s.fd
+	s.kick = func(raw bool) syscall.Errno { return sendto(fd, raw) }
+	s.nudge = func() syscall.Errno { return recvfrom(fd) }
+}
+
+// describe makes the Caps.
+func (s *Socket) describe(o *Options) link.Caps {
+	c := link.Caps{
+		FrameSize: o.FrameSize - headRoom,
+		Segments:  1,
+		RxFrames:  o.held(),
+		TxFrames:  o.TxRing,
+		Mode:      string(Copy),
+	}
+	if s.sg {
+		c.Segments = maxSegments
+	}
+	if s.zc {
+		c.Mode = string(ZeroCopy)
+	}
+	headers := headers4
+	if s.local.Addr().Is6() {
+		headers = headers6
+	}
+	c.MaxPayload = s.fit(s.mtu, headers, c.Segments)
+	return c
+}
+
+// fit is the UDP payload that a packet of at most mtu bytes of IP carries in segments frames, on
+// both ends.
+func (s *Socket) fit(mtu, headers, segments int) int {
+	frames := segments * (int(s.umem.size) - rxHeadRoom)
+	return max(0, min(mtu+ethSize, frames)-headers)
+}
+
+// Close gives the queue back. It releases Wait, and waits for it.
+func (s *Socket) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.signal()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = getOption(s.fd, unix.SOL_XDP, unix.XDP_STATISTICS, &s.final)
+	s.paths.drain(s.release)
+	return s.unmake()
+}
+
+// unmake undoes openSocket from wherever it came to, in reverse. Every verb of the owner finds
+// nothing afterwards.
+func (s *Socket) unmake() error {
+	s.rx, s.tx = consumer[desc]{ring: idleRing()}, producer[desc]{ring: idleRing()}
+	s.comp, s.fill = consumer[uint64]{ring: idleRing()}, producer[uint64]{ring: idleRing()}
+	s.umem, s.pool, s.target, s.txMax, s.loop = umem{}, pool{}, 0, 0, nil
+	var errs []error
+	for i := len(s.maps) - 1; i >= 0; i-- {
+		errs = append(errs, unix.Munmap(s.maps[i]))
+	}
+	s.maps = nil
+	for _, fd := range []*int{&s.event, &s.fd} {
+		if *fd >= 0 {
+			errs = append(errs, unix.Close(*fd))
+			*fd = -1
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func explainSocket(err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return fmt.Errorf("AF_XDP needs root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF: %w", fs.ErrPermission)
+	case errors.Is(err, unix.EAFNOSUPPORT):
+		return fmt.Errorf("the kernel has no AF_XDP (CONFIG_XDP_SOCKETS): %w", link.ErrUnsupported)
+	}
+	return fmt.Errorf("socket: %w", err)
+}

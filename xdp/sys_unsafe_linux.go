@@ -1,0 +1,74 @@
+package xdp
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// option is a fixed-size structure of the AF_XDP socket options. None holds a pointer.
+type option interface {
+	uint32 | unix.XDPUmemReg | unix.XDPMmapOffsets | unix.XDPStatistics
+}
+
+// setOption enters setsockopt. The kernel copies *v before the call returns.
+func setOption[T option](fd, level, name int, v *T) error {
+	_, _, e := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
+		uintptr(unsafe.Pointer(v)), unsafe.Sizeof(*v), 0)
+	return errnoErr(e)
+}
+
+// getOption enters getsockopt. The kernel fills *v, or less of it on an older kernel.
+func getOption[T option](fd, level, name int, v *T) error {
+	n := uint32(unsafe.Sizeof(*v))
+	_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
+		uintptr(unsafe.Pointer(v)), uintptr(unsafe.Pointer(&n)), 0)
+	return errnoErr(e)
+}
+
+func errnoErr(e syscall.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}
+
+// umemAddr is the address the kernel registers; the mapping does not move.
+func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
+
+// sendto enters sendto with no data, which is how AF_XDP is told to look at its tx ring. raw spares
+// the hand-off to the scheduler and must be bounded by the caller.
+func sendto(fd int, raw bool) syscall.Errno {
+	if raw {
+		_, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+		return e
+	}
+	_, _, e := unix.Syscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+	return e
+}
+
+// recvfrom enters recvfrom with no data, which tells a driver to look at the fill ring.
+func recvfrom(fd int) syscall.Errno {
+	_, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+	return e
+}
+
+// channels is the kernel's struct ethtool_channels.
+type channels struct {
+	cmd, maxRx, maxTx, maxOther, maxCombined, rx, tx, other, combined uint32
+}
+
+// ethtoolChannels enters ioctl(SIOCETHTOOL, ETHTOOL_GCHANNELS).
+func ethtoolChannels(fd int, ifname string) (channels, error) {
+	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
+	var req struct { // struct ifreq with ifr_data
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer // keeps c alive, and at its place, until the call returns
+		_    [24 - unsafe.Sizeof(uintptr(0))]byte
+	}
+	copy(req.name[:unix.IFNAMSIZ-1], ifname)
+	req.data = unsafe.Pointer(&c)
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req)))
+	return c, errnoErr(e)
+}
