@@ -1,0 +1,114 @@
+# One target a lane: a laptop runs what CI runs. `make help` lists them, CONTRIBUTING.md explains them.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := all
+
+FUZZTIME ?= 5s
+SEEDS    ?= 200
+CYCLES   ?= 10000
+ARGS     ?=
+
+# Packages whose tests do most of their work as root: with real namespaces, devices and sockets.
+ROOT_DIRS := bpf xdp internal/lab internal/route internal/rawbench cmd/datbench dat
+ROOT_PKGS := $(foreach d,$(ROOT_DIRS),$(if $(wildcard $d/*_test.go),./$d))
+IS_ROOT   := $(filter 0,$(shell id -u))
+LANE      := bin/lane
+# Everything but, as root, the packages of the root lane: no test runs twice.
+UNIT_PKGS  = $$(go list ./... $(if $(IS_ROOT),| grep -vxF $(ROOT_DIRS:%=-e github.com/datxdp/datxdp/%)))
+BENCH_PKGS = $$(grep -rlE '^func Benchmark' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+
+# A checkout that belongs to another user cannot be stamped with its revision.
+ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo ok),ok)
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+endif
+
+.PHONY: all
+all: build ## build everything
+
+.PHONY: build
+build: ## compile every package, and bin/datbench
+	go build ./...
+	go build -o bin/datbench ./cmd/datbench
+
+.PHONY: test
+test: reset deps lint unit sim fuzz root bench-once ## everything this host can run; what it cannot, with the reason
+	@$(LANE) -summary
+
+.PHONY: reset
+reset: $(LANE)
+	@$(LANE) -reset
+
+.PHONY: deps
+deps: $(LANE) ## install what tests need (root, Debian), or say what will be skipped
+	@tools/deps.sh
+
+.PHONY: lint
+lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint, shellcheck, go mod tidy, cross builds
+	@$(LANE) gofmt tools/gofmt.sh
+	@$(LANE) vet go vet ./...
+	@$(LANE) golangci-lint bin/golangci-lint run
+	@if command -v shellcheck >/dev/null; then $(LANE) shellcheck shellcheck .ci/run tools/*.sh vagrant/*.sh; fi
+
+.PHONY: tidy-check
+tidy-check: $(LANE) ## go.mod and go.sum say what the code needs
+	@$(LANE) tidy go mod tidy -diff
+
+.PHONY: cross
+cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
+	@$(LANE) cross tools/cross.sh
+
+.PHONY: unit
+unit: $(LANE) ## tests without root, -race and shuffled
+	@$(LANE) -test "unit (-race)" go test -json -vet=off -race -shuffle=on -timeout 5m $(UNIT_PKGS)
+
+.PHONY: sim
+sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
+	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '[0-9]+ seeds, [0-9]+ failures.*' sim \
+		go test -json -vet=off -run '^TestSim' -timeout 60m ./wire
+
+.PHONY: fuzz
+fuzz: $(LANE) ## every fuzz target for FUZZTIME=5s
+	@$(LANE) fuzz tools/fuzz.sh $(FUZZTIME)
+
+.PHONY: root
+root: $(LANE) ## tests over real AF_XDP in throw-away namespaces, -race
+ifeq ($(IS_ROOT),)
+	@$(LANE) -skip "needs root: sudo make root" root
+else
+	@$(LANE) -test "root (-race)" go test -json -vet=off -race -shuffle=on -p 1 -timeout 8m $(ROOT_PKGS)
+endif
+
+.PHONY: bench-once
+bench-once: $(LANE) ## every benchmark once, so that none rots
+	@$(LANE) -test bench-once go test -json -vet=off -run '^$$' -bench . -benchtime 1x -p 1 $(BENCH_PKGS)
+
+.PHONY: bench
+bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; ARGS= go to datbench
+	@go build -o bin/datbench ./cmd/datbench
+	@./bin/datbench $(ARGS)
+
+.PHONY: soak
+soak: ## CYCLES=10000 times open and close of the same queue (root)
+	DATXDP_CYCLES=$(CYCLES) go test -v -run 'OpenClose|Soak' -timeout 6h ./xdp
+
+.PHONY: generate
+generate: ## rebuild what is generated and committed (clang, llvm-strip)
+	go generate ./...
+
+.PHONY: clean
+clean: ## remove what the build made
+	rm -rf bin
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(LANE): $(wildcard internal/checks/lane/*.go)
+	@go build -o $@ ./internal/checks/lane
+
+# Pinned in a module of its own: its two hundred dependencies are nobody else's.
+bin/golangci-lint: tools/go.mod tools/go.sum
+	@echo "== building golangci-lint"
+	@go -C tools build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs what the tests need and this host lacks: only as root, only on a system with apt-get.
+# Otherwise names what will be skipped, and why. Never fails: a lane that cannot go on says so itself.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+missing=()
+declare -A without=(
+  [gcc]="no -race build: the race detector needs a C compiler"
+  [clang]="bpf: the committed object is not rebuilt and compared"
+  [llvm-strip]="bpf: the committed object is not rebuilt and compared"
+  [shellcheck]="lint: shell scripts are not checked"
+)
+declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck)
+
+look() {
+  missing=()
+  for tool in gcc clang llvm-strip shellcheck; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+  done
+}
+
+install() {
+  local packages=() tool
+  for tool in "${missing[@]}"; do
+    # shellcheck disable=SC2206 # one tool may be two packages
+    packages+=(${package[$tool]})
+  done
+  echo "deps: installing ${packages[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${packages[@]}"; } >bin/deps.log 2>&1 ||
+    echo "deps: apt-get failed, its output is in bin/deps.log"
+}
+
+look
+[ ${#missing[@]} -eq 0 ] && exit 0
+why="only root can install it"
+if [ "$(id -u)" -eq 0 ]; then
+  why="apt-get could not install it"
+  if command -v apt-get >/dev/null; then install; else why="there is no apt-get"; fi
+fi
+look
+for tool in "${missing[@]}"; do
+  bin/lane -skip "no $tool and $why: ${without[$tool]}" deps
+done

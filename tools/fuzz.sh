@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# fuzz.sh TIME: runs every fuzz target of the module for TIME, one after the other.
+# A failing input stays in testdata/fuzz beside its test: commit it with the fix.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+count=0
+while read -r dir; do
+  while read -r target; do
+    if ! go test -vet=off -run '^$' -fuzz "^$target\$" -fuzztime "$1" "$dir" >"$log" 2>&1; then
+      cat "$log"
+      exit 1
+    fi
+    printf '%s %s\n' "$(grep '^ok' "$log")" "$target"
+    count=$((count + 1))
+  done < <(go test -vet=off -list '^Fuzz' "$dir" | grep '^Fuzz')
+done < <(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
+echo "$count fuzz targets, $1 each"
