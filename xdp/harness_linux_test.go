@@ -96,7 +96,10 @@ func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
 		mac: [6]byte(ifi.HardwareAddr), local: netip.AddrPortFrom(addr, o.Port), mtu: ifi.MTU,
 		addrs: []netip.Addr{side.Addr4(), side.Addr6()}, router: fixedRouter{peer},
 	}
-	where := place{ifindex: ifi.Index, name: ifi.Name, binds: []uint16{unix.XDP_COPY | unix.XDP_USE_NEED_WAKEUP | unix.XDP_USE_SG}}
+	where := place{ifindex: ifi.Index, name: ifi.Name, mode: Copy}
+	if po.generic {
+		where.mode = Generic
+	}
 	xsks, err := steerAll(t, ifi.Index, po.generic)
 	if err != nil {
 		return nil, err
@@ -232,4 +235,3 @@ func settled(t testing.TB, s *Socket) {
 	}
 	conserve(t, s)
 }
-

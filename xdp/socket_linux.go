@@ -3,7 +3,6 @@ package xdp
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -85,7 +84,7 @@ func (h *host) owns(a netip.Addr) bool {
 type place struct {
 	ifindex, queue int
 	name           string
-	binds          []uint16 // flags to try, in order
+	mode           Mode // the most to ask for
 }
 
 func (p place) String() string { return fmt.Sprintf("%s queue %d", p.name, p.queue) }
@@ -121,7 +120,7 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 		return s, err
 	}
 	s.tune(o)
-	s.caps = s.describe(o)
+	s.caps = s.describe(o, p.mode)
 	return s, nil
 }
 
@@ -200,30 +199,51 @@ func mapRing[T uint64 | desc](s *Socket, page int64, off unix.XDPRingOffset, n, 
 	return r, array[T](mem, off.Desc, uint32(n)), nil
 }
 
-// bind takes the queue, with the first flags that the kernel accepts. A queue that was in use a
-// moment ago is waited for.
-func (s *Socket) bind(p place) error {
-	var err error
-	for _, flags := range p.binds {
-		sa := &unix.SockaddrXDP{Flags: flags, Ifindex: uint32(p.ifindex), QueueID: uint32(p.queue)}
-		for start := time.Now(); ; time.Sleep(bindPause) {
-			err = unix.Bind(s.fd, sa)
-			if !errors.Is(err, unix.EBUSY) || time.Since(start) > bindPatience {
-				break
-			}
+// bindFlags are the flags to bind with, in order: the fastest that the mode allows first. A packet
+// that may need several frames needs XDP_USE_SG.
+func bindFlags(m Mode, jumbo bool) (flags []uint16) {
+	var kinds []uint16
+	if m == Auto || m == ZeroCopy {
+		kinds = append(kinds, unix.XDP_ZEROCOPY)
+	}
+	if m != ZeroCopy {
+		kinds = append(kinds, unix.XDP_COPY)
+	}
+	for _, k := range kinds {
+		k |= unix.XDP_USE_NEED_WAKEUP
+		flags = append(flags, k|unix.XDP_USE_SG)
+		if !jumbo {
+			flags = append(flags, k)
 		}
-		if err == nil {
+	}
+	return flags
+}
+
+// bind takes the queue, with the first flags that the kernel accepts.
+func (s *Socket) bind(p place) error {
+	jumbo := s.mtu+ethSize+vlanSize > int(s.umem.size)-rxHeadRoom
+	var err error
+	for _, flags := range bindFlags(p.mode, jumbo) {
+		if err = bindPatiently(s.fd, p, flags); err == nil {
 			s.sg = flags&unix.XDP_USE_SG != 0
 			return nil
 		}
 		if errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("another AF_XDP socket has the queue, stop its program or choose another interface: %w", link.ErrBusy)
+			break
 		}
 	}
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("bind: the driver does not grant this mode, choose another: %w: %w", link.ErrUnsupported, err)
+	return explainBind(p.mode, err)
+}
+
+// bindPatiently binds, and waits for a queue whose last socket was closed a moment ago.
+func bindPatiently(fd int, p place, flags uint16) error {
+	sa := &unix.SockaddrXDP{Flags: flags, Ifindex: uint32(p.ifindex), QueueID: uint32(p.queue)}
+	for start := time.Now(); ; time.Sleep(bindPause) {
+		err := unix.Bind(fd, sa)
+		if !errors.Is(err, unix.EBUSY) || time.Since(start) > bindPatience {
+			return err
+		}
 	}
-	return fmt.Errorf("bind: %w", err)
 }
 
 // tune sets what makes transmission cheaper where the kernel has it, and learns what was granted.
@@ -247,7 +267,7 @@ func (s *Socket) tune(o *Options) {
 }
 
 // describe makes the Caps.
-func (s *Socket) describe(o *Options) link.Caps {
+func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	c := link.Caps{
 		FrameSize: o.FrameSize - headRoom,
 		Segments:  1,
@@ -258,7 +278,10 @@ func (s *Socket) describe(o *Options) link.Caps {
 	if s.sg {
 		c.Segments = maxSegments
 	}
-	if s.zc {
+	switch {
+	case asked == Generic:
+		c.Mode = string(Generic)
+	case s.zc:
 		c.Mode = string(ZeroCopy)
 	}
 	headers := headers4
@@ -307,14 +330,4 @@ func (s *Socket) unmake() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func explainSocket(err error) error {
-	switch {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("AF_XDP needs root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF: %w", fs.ErrPermission)
-	case errors.Is(err, unix.EAFNOSUPPORT):
-		return fmt.Errorf("the kernel has no AF_XDP (CONFIG_XDP_SOCKETS): %w", link.ErrUnsupported)
-	}
-	return fmt.Errorf("socket: %w", err)
 }

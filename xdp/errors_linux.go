@@ -1,0 +1,63 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/bpf"
+	"github.com/datxdp/datxdp/link"
+)
+
+// openError is one sentence for the user, and what it is for errors.Is.
+type openError struct {
+	text string
+	is   []error
+}
+
+func (e *openError) Error() string   { return e.text }
+func (e *openError) Unwrap() []error { return e.is }
+
+const needPrivilege = "needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF"
+
+// explainAttach says what to do about an error of bpf.Attach.
+func explainAttach(name string, err error) error {
+	why := strings.TrimPrefix(err.Error(), "bpf: ")
+	switch {
+	case errors.Is(err, bpf.ErrPrivilege):
+		return &openError{fmt.Sprintf("xdp: %s: %s", name, needPrivilege), []error{fs.ErrPermission, err}}
+	case errors.Is(err, bpf.ErrForeign):
+		return &openError{fmt.Sprintf("xdp: %s: detach it, or choose another interface", why), []error{link.ErrBusy, err}}
+	case errors.Is(err, bpf.ErrBusy):
+		return &openError{fmt.Sprintf("xdp: %s: stop that program, or choose another interface", why), []error{link.ErrBusy, err}}
+	case errors.Is(err, bpf.ErrUnsupported):
+		return &openError{fmt.Sprintf("xdp: %s", why), []error{link.ErrUnsupported, err}}
+	}
+	return fmt.Errorf("xdp: %w", err)
+}
+
+// explainSocket says what to do about an error of socket(AF_XDP).
+func explainSocket(err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return &openError{needPrivilege, []error{fs.ErrPermission, err}}
+	case errors.Is(err, unix.EAFNOSUPPORT):
+		return &openError{"the kernel has no AF_XDP (CONFIG_XDP_SOCKETS)", []error{link.ErrUnsupported, err}}
+	}
+	return fmt.Errorf("socket(AF_XDP): %w", err)
+}
+
+// explainBind says what to do about an error of bind.
+func explainBind(m Mode, err error) error {
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return &openError{"another AF_XDP socket has the queue: stop its program, or choose another interface", []error{link.ErrBusy, err}}
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EPROTONOSUPPORT):
+		return &openError{fmt.Sprintf("the driver or the kernel does not grant %s mode at this MTU (%v): choose another mode, or lower the MTU", m, err),
+			[]error{link.ErrUnsupported, err}}
+	}
+	return fmt.Errorf("bind: %w", err)
+}

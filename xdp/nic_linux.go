@@ -1,0 +1,58 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// findInterface finds an interface by name in the namespace of the calling thread.
+func findInterface(name string) (*net.Interface, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("xdp: list interfaces: %w", err)
+	}
+	var names []string
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+		names = append(names, all[i].Name)
+	}
+	return nil, fmt.Errorf("xdp: no interface %q: choose one of %s: %w", name, strings.Join(names, ", "), link.ErrUnsupported)
+}
+
+// queueCount returns the number of queues to open: asked for, or all that receive. System calls:
+// socket, ioctl(SIOCETHTOOL), close.
+func queueCount(name string, asked int) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("xdp: %s: socket: %w", name, err)
+	}
+	c, err := ethtoolChannels(fd, name)
+	err = errors.Join(err, unix.Close(fd))
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		c.combined, err = 1, nil // a device of one queue
+	}
+	if err != nil {
+		return 0, fmt.Errorf("xdp: %s: number of queues: %w", name, err)
+	}
+	rx, tx := int(c.rx+c.combined), int(c.tx+c.combined)
+	n := rx
+	if asked > 0 {
+		n = asked
+	}
+	if n > rx {
+		return 0, fmt.Errorf("xdp: %s has %d receive queues, not %d: %w", name, rx, n, link.ErrUnsupported)
+	}
+	if n > tx {
+		return 0, fmt.Errorf("xdp: %s has %d receive and %d transmit queues: make them equal (ethtool -L %s): %w",
+			name, rx, tx, name, link.ErrUnsupported)
+	}
+	return n, nil
+}

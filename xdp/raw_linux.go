@@ -1,0 +1,74 @@
+package xdp
+
+import "github.com/datxdp/datxdp/link"
+
+// The raw verbs move whole Ethernet frames, for measuring what the engine can do by itself: no
+// header is read or written, no path is involved. Frames are those of the link.Link verbs: Alloc
+// hands them out and Free takes them back, and Caps().FrameSize bytes fit. They belong to the owner,
+// and may be mixed with the other verbs. What arrives is still only what the program steers: UDP to
+// the device's port at one of its addresses.
+
+// RecvFrames is Recv for whole frames: Data begins with the Ethernet header, and a packet of several
+// frames has More on all Bufs but the last. A packet may span two calls. The frames belong to the
+// caller until Free or SendFrames.
+func (s *Socket) RecvFrames(bufs []link.Buf) int {
+	n := min(s.rx.peek(), uint32(len(bufs)))
+	if n == 0 {
+		s.idle()
+		return 0
+	}
+	var got tally
+	filled := 0
+	for i := range n {
+		d := s.rx.at(i)
+		frame, off, ok := s.umem.frame(d.addr)
+		if !ok {
+			got.invalid++
+			continue
+		}
+		s.pool.move(frame, isFill, isHeld)
+		s.pool.notes[frame].headers = 0
+		b := &bufs[filled]
+		*b = link.Buf{Data: s.umem.bytes(frame, off, d.len), Frame: frame}
+		if d.options&pktContd != 0 {
+			b.Flags = link.More
+		} else {
+			got.packets++
+		}
+		got.bytes += uint64(d.len)
+		filled++
+	}
+	s.rx.release(n)
+	s.counters.received(&got)
+	s.refill()
+	return filled
+}
+
+// SendFrames is Send for whole frames: Data of a packet's first Buf begins with the Ethernet header,
+// complete. Path is ignored.
+func (s *Socket) SendFrames(bufs []link.Buf) {
+	if !s.open() {
+		s.refuse(bufs)
+		return
+	}
+	var queued uint32
+	var sent tally
+	for len(bufs) > 0 {
+		n := span(bufs)
+		b := &bufs[0]
+		if at, ok := s.umem.locate(b.Frame, b.Data); ok && len(b.Data) > 0 {
+			queued = s.queue(bufs[:n], at, 0, len(b.Data), queued, &sent)
+		} else {
+			s.drop(bufs[:n])
+		}
+		bufs = bufs[n:]
+	}
+	s.flush(queued, &sent)
+}
+
+// InFlight is the number of frames that the kernel has, to transmit. It takes back first what has
+// left.
+func (s *Socket) InFlight() int {
+	s.reap()
+	return int(s.pool.count[isSent])
+}

@@ -1,0 +1,28 @@
+//go:build !linux
+
+package xdp
+
+import (
+	"fmt"
+
+	"github.com/datxdp/datxdp/bpf"
+	"github.com/datxdp/datxdp/link"
+)
+
+// Device is an interface steered to sockets. There are none on this operating system.
+type Device struct{}
+
+// Open reports that AF_XDP needs Linux.
+func Open(ifname string, o Options) (*Device, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("xdp: %s: AF_XDP needs Linux: %w", ifname, link.ErrUnsupported)
+}
+
+func (*Device) Name() string                    { return "" }
+func (*Device) Links() []link.Link              { return nil }
+func (*Device) Mode() Mode                      { return Auto }
+func (*Device) Counters() (bpf.Counters, error) { return bpf.Counters{}, link.ErrUnsupported }
+func (*Device) Stats() link.Stats               { return link.Stats{} }
+func (*Device) Close() error                    { return nil }
