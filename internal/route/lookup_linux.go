@@ -1,0 +1,91 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+// requestTimeout bounds how long the kernel may take to answer a request.
+const requestTimeout = 5 * time.Second
+
+// way is the answer to one route lookup. The zero value is no route.
+type way struct {
+	via    netip.Addr // gateway, or the destination itself
+	source netip.Addr
+	mtu    int // 0 if the route has none
+}
+
+// lookup asks the kernel for the route to an address through this interface.
+//
+// It asks twice. Given an interface, the kernel invents an on-link IPv4 route where there is none;
+// only a match against its tables tells. That match in turn knows no path MTU and no source.
+func (t *Table) lookup(dst netip.Addr) (way, error) {
+	if !dst.IsValid() || dst.IsUnspecified() {
+		return way{}, fmt.Errorf("route: resolve %v: %w", dst, ErrUnreachable)
+	}
+	o := &netlink.RouteGetOptions{OifIndex: t.index, FIBMatch: true}
+	if _, err := t.handle.RouteGetWithOptions(dst.AsSlice(), o); err != nil {
+		return way{}, t.lookupError(dst, err)
+	}
+	o.FIBMatch = false
+	routes, err := t.handle.RouteGetWithOptions(dst.AsSlice(), o)
+	if err != nil {
+		return way{}, t.lookupError(dst, err)
+	}
+	if len(routes) == 0 || routes[0].LinkIndex != t.index || routes[0].Type != syscall.RTN_UNICAST {
+		return way{}, fmt.Errorf("route: resolve %v on %s: not a unicast route there: %w",
+			dst, t.Interface().Name, ErrUnreachable)
+	}
+	return wayOf(dst, &routes[0]), nil
+}
+
+func wayOf(dst netip.Addr, r *netlink.Route) way {
+	w := way{via: dst, source: address(r.Src), mtu: r.MTU}
+	if gw := address(r.Gw); gw.IsValid() {
+		w.via = gw
+	} else if via, ok := r.Via.(*netlink.Via); ok && via != nil {
+		w.via = address(via.Addr)
+	}
+	return w
+}
+
+// lookupError tells "no route" from a fault of the request.
+func (t *Table) lookupError(dst netip.Addr, err error) error {
+	for _, none := range []syscall.Errno{
+		syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EACCES, syscall.EINVAL,
+		syscall.ENODEV, syscall.ENETDOWN, syscall.ESRCH, syscall.EAFNOSUPPORT, syscall.EPERM,
+	} {
+		if errors.Is(err, none) {
+			return fmt.Errorf("route: resolve %v on %s: %w (%w)", dst, t.Interface().Name, ErrUnreachable, err)
+		}
+	}
+	return fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, err)
+}
+
+// direct points a hop along a way, or nowhere if the way is zero. It is called with mu held.
+func (t *Table) direct(h *Hop, w way) {
+	h.source.Store(&w.source)
+	mtu := t.iface.Load().MTU
+	if w.mtu > 0 {
+		mtu = min(mtu, w.mtu)
+	}
+	h.mtu.Store(int64(mtu))
+	if h.via != nil && h.via.addr == w.via {
+		return
+	}
+	t.detach(h)
+	if w.via.IsValid() {
+		t.attach(h, w.via)
+	}
+}
+
+func address(ip net.IP) netip.Addr {
+	a, _ := netip.AddrFromSlice(ip)
+	return a.Unmap()
+}

@@ -1,0 +1,176 @@
+package route
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+const (
+	nudUsable = netlink.NUD_REACHABLE | netlink.NUD_STALE | netlink.NUD_DELAY |
+		netlink.NUD_PROBE | netlink.NUD_PERMANENT | netlink.NUD_NOARP
+	nudStatic = netlink.NUD_PERMANENT | netlink.NUD_NOARP
+)
+
+// sighting is one entry of the kernel's neighbour table.
+type sighting struct {
+	state int
+	mac   uint64 // as Hop.mac; 0 if unknown
+}
+
+// neighbour is a next hop that hops use. The table's lock guards it.
+type neighbour struct {
+	addr   netip.Addr
+	mac    uint64
+	hops   map[*Hop]struct{}
+	kickAt time.Time // when the kernel is asked for it again
+	pause  time.Duration
+}
+
+// attach makes a hop follow a neighbour. It is called with mu held.
+func (t *Table) attach(h *Hop, via netip.Addr) {
+	n := t.neighbours[via]
+	if n == nil {
+		n = &neighbour{addr: via, hops: make(map[*Hop]struct{})}
+		t.neighbours[via] = n
+		t.follow(n, t.seen[via], time.Now())
+	}
+	n.hops[h] = struct{}{}
+	h.via = n
+	h.mac.Store(n.mac)
+}
+
+// detach leaves a hop without neighbour, its MAC unknown. It is called with mu held.
+func (t *Table) detach(h *Hop) {
+	h.mac.Store(0)
+	if h.via == nil {
+		return
+	}
+	delete(h.via.hops, h)
+	if len(h.via.hops) == 0 {
+		delete(t.neighbours, h.via.addr)
+	}
+	h.via = nil
+}
+
+// sight records a message about a neighbour. It is called with mu held.
+func (t *Table) sight(m *netlink.Neigh, gone bool, now time.Time) {
+	addr := address(m.IP)
+	if m.LinkIndex != t.index || !addr.IsValid() || m.Flags&netlink.NTF_PROXY != 0 {
+		return
+	}
+	var s sighting
+	if gone {
+		delete(t.seen, addr)
+	} else {
+		s.state = m.State
+		if m.State&nudUsable != 0 && len(m.HardwareAddr) == 6 {
+			s.mac = packMAC(m.HardwareAddr)
+		}
+		t.seen[addr] = s
+	}
+	if n := t.neighbours[addr]; n != nil {
+		t.follow(n, s, now)
+	}
+}
+
+// follow brings a neighbour to what the kernel knows and plans the next request. A neighbour whose
+// entry vanishes or is being resolved anew keeps its MAC until the kernel gives up on it. It is
+// called with mu held.
+func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
+	if mac := s.mac; mac != n.mac && (mac != 0 || s.state == netlink.NUD_FAILED) {
+		n.mac = mac
+		for h := range n.hops {
+			h.mac.Store(mac)
+		}
+	}
+	switch {
+	case s.state&nudStatic != 0:
+		n.kickAt, n.pause = time.Time{}, 0 // the kernel must not be asked: that would unpin it
+		return
+	case s.state == netlink.NUD_INCOMPLETE, s.state == netlink.NUD_FAILED:
+		n.backOff(now)
+	case s.state == 0, s.state == netlink.NUD_STALE:
+		n.kickAt = now
+	default:
+		n.kickAt, n.pause = now.Add(refresh), 0
+	}
+	t.pokeKeeper()
+}
+
+func (n *neighbour) backOff(now time.Time) {
+	n.pause = min(max(2*n.pause, kickFirst), kickLast)
+	n.kickAt = now.Add(n.pause)
+}
+
+// kickDue asks the kernel for every neighbour that is due and returns the time until the next.
+func (t *Table) kickDue(now time.Time) time.Duration {
+	t.mu.Lock()
+	next := t.routesAt
+	var due []netip.Addr
+	for addr, n := range t.neighbours {
+		if n.kickAt.IsZero() {
+			continue
+		}
+		if !now.Before(n.kickAt) {
+			due = append(due, addr)
+			n.plan(now)
+		}
+		if n.kickAt.Before(next) {
+			next = n.kickAt
+		}
+	}
+	t.mu.Unlock()
+	for _, addr := range due {
+		t.kick(addr)
+	}
+	return time.Until(next)
+}
+
+// plan sets the time of the request after this one, should no message come before.
+func (n *neighbour) plan(now time.Time) {
+	if n.mac == 0 {
+		n.backOff(now)
+	} else {
+		n.kickAt = now.Add(refresh)
+	}
+}
+
+// kick marks a neighbour as used: the kernel makes the entry if there is none, resolves it if it is
+// not, and probes it if it is stale. An error (the interface is down) is left to the next request.
+//
+// System calls: sendto, recvfrom (netlink), or sendto on an IPv6 socket.
+func (t *Table) kick(addr netip.Addr) {
+	if !t.iface.Load().canSolicit(addr) {
+		t.nudger.nudge(addr)
+		return
+	}
+	_ = t.handle.NeighSet(&netlink.Neigh{
+		LinkIndex: t.index,
+		IP:        addr.AsSlice(),
+		Flags:     netlink.NTF_USE,
+	})
+}
+
+// readNeighbours takes over the kernel's whole table for this interface.
+func (t *Table) readNeighbours() error {
+	list, err := t.handle.NeighList(t.index, 0)
+	if err != nil {
+		return fmt.Errorf("route: list neighbours of %s: %w", t.Interface().Name, err)
+	}
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.seen)
+	for i := range list {
+		t.sight(&list[i], false, now)
+	}
+	for addr, n := range t.neighbours {
+		if _, ok := t.seen[addr]; !ok {
+			t.follow(n, sighting{}, now)
+		}
+	}
+	return nil
+}

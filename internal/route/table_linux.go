@@ -1,0 +1,226 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+)
+
+// Table is the kernel's view of one interface, kept current by two goroutines until Close.
+type Table struct {
+	index  int
+	handle *netlink.Handle
+	events *nl.NetlinkSocket
+	nudger *nudger
+	iface  atomic.Pointer[Interface]
+	poke   chan struct{} // the keeper has something to do
+	done   chan struct{}
+	closed sync.Once
+	all    sync.WaitGroup
+	life   sync.RWMutex // held while a caller uses handle, which Close takes away
+
+	mu         sync.Mutex // guards the rest
+	hops       map[netip.Addr]*Hop
+	neighbours map[netip.Addr]*neighbour // those that hops use
+	seen       map[netip.Addr]sighting   // every entry of the kernel's table for this interface
+	routesAt   time.Time                 // when routes are due to be looked up again
+	version    uint64                    // steps with every change that routes may depend on
+}
+
+// Open reads the state of an interface in the network namespace of the calling thread and keeps it
+// current.
+//
+// System calls: socket, bind, sendto, recvfrom (netlink).
+func Open(ifindex int) (_ *Table, err error) {
+	t := &Table{
+		index:      ifindex,
+		poke:       make(chan struct{}, 1),
+		done:       make(chan struct{}),
+		hops:       make(map[netip.Addr]*Hop),
+		neighbours: make(map[netip.Addr]*neighbour),
+		seen:       make(map[netip.Addr]sighting),
+		routesAt:   time.Now().Add(recheck),
+	}
+	opened := false
+	defer func() {
+		if !opened {
+			t.closeSockets()
+		}
+	}()
+	if err := t.openSockets(); err != nil {
+		return nil, err
+	}
+	// The subscription is in place before the first dump, so that no change falls between.
+	if err := t.readInterface(); err != nil {
+		return nil, err
+	}
+	if err := t.readNeighbours(); err != nil {
+		return nil, err
+	}
+	if t.nudger, err = openNudger(t.Interface().Name); err != nil {
+		return nil, err
+	}
+	opened = true
+	t.all.Go(t.watch)
+	t.all.Go(t.keep)
+	return t, nil
+}
+
+func (t *Table) openSockets() (err error) {
+	if t.handle, err = netlink.NewHandle(syscall.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("route: open netlink socket: %w", err)
+	}
+	if err := t.handle.SetSocketTimeout(requestTimeout); err != nil {
+		return fmt.Errorf("route: set netlink timeout: %w", err)
+	}
+	t.events, err = nl.Subscribe(syscall.NETLINK_ROUTE,
+		syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
+		syscall.RTNLGRP_IPV4_IFADDR, syscall.RTNLGRP_IPV6_IFADDR,
+		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE)
+	if err != nil {
+		return fmt.Errorf("route: subscribe to netlink: %w", err)
+	}
+	return nil
+}
+
+func (t *Table) closeSockets() {
+	if t.events != nil {
+		t.events.Close()
+	}
+	if t.handle != nil {
+		t.handle.Close()
+	}
+}
+
+// Close ends both goroutines and waits for them. Hops keep their last state. Closing again does
+// nothing.
+func (t *Table) Close() error {
+	t.closed.Do(func() {
+		close(t.done)
+		t.events.Close() // ends watch
+		t.all.Wait()
+		t.life.Lock()
+		defer t.life.Unlock()
+		t.handle.Close()
+		t.nudger.close()
+	})
+	return nil
+}
+
+// Interface is the current state of the interface.
+func (t *Table) Interface() Interface { return *t.iface.Load() }
+
+// Resolve finds the way to an address. The neighbour need not be known yet: Hop.MAC says when it
+// is. The error matches ErrUnreachable when no route through this interface leads there.
+//
+// System calls: sendto, recvfrom (netlink).
+func (t *Table) Resolve(dst netip.Addr) (*Hop, error) {
+	t.life.RLock()
+	defer t.life.RUnlock()
+	select {
+	case <-t.done:
+		return nil, fmt.Errorf("route: resolve %v: %w", dst, net.ErrClosed)
+	default:
+	}
+	dst = dst.Unmap().WithZone("")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.hops[dst]; h != nil {
+		h.refs++
+		return h, nil
+	}
+	version := t.version
+	t.mu.Unlock()
+	way, err := t.lookup(dst)
+	t.mu.Lock()
+	if err != nil {
+		return nil, err
+	}
+	h := t.hops[dst]
+	if h == nil {
+		h = &Hop{dst: dst}
+		t.hops[dst] = h
+		t.direct(h, way)
+		if version != t.version { // looked up before the change
+			t.routesDue(time.Now())
+		}
+	}
+	h.refs++
+	return h, nil
+}
+
+// Release gives back a hop from Resolve.
+func (t *Table) Release(h *Hop) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h.refs--; h.refs == 0 {
+		t.detach(h)
+		delete(t.hops, h.dst)
+	}
+}
+
+// routesDue has all routes looked up again once they have settled. It is called with mu held.
+func (t *Table) routesDue(now time.Time) {
+	t.version++
+	if at := now.Add(settle); at.Before(t.routesAt) {
+		t.routesAt = at
+	}
+	t.pokeKeeper()
+}
+
+func (t *Table) pokeKeeper() {
+	select {
+	case t.poke <- struct{}{}:
+	default:
+	}
+}
+
+// keep asks for neighbours and looks routes up, each when it is due.
+func (t *Table) keep() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-t.done:
+			return
+		case <-t.poke:
+		case <-timer.C:
+		}
+		now := time.Now()
+		t.lookupDue(now)
+		timer.Reset(t.kickDue(now))
+	}
+}
+
+// lookupDue looks every route up again if it is time to.
+func (t *Table) lookupDue(now time.Time) {
+	t.mu.Lock()
+	due := !now.Before(t.routesAt)
+	var all []netip.Addr
+	if due {
+		t.routesAt = now.Add(recheck)
+		for dst := range t.hops {
+			all = append(all, dst)
+		}
+	}
+	t.mu.Unlock()
+	for _, dst := range all {
+		way, err := t.lookup(dst)
+		if err != nil && !errors.Is(err, ErrUnreachable) {
+			continue // the kernel did not answer: what is known stays
+		}
+		t.mu.Lock()
+		if h := t.hops[dst]; h != nil {
+			t.direct(h, way)
+		}
+		t.mu.Unlock()
+	}
+}
