@@ -1,0 +1,79 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/cilium/ebpf/link"
+)
+
+// find looks the interface up.
+func (o Options) find() (*net.Interface, error) {
+	if o.Ifindex == 0 {
+		ifi, err := net.InterfaceByName(o.Interface)
+		if err != nil {
+			return nil, fmt.Errorf("bpf: find interface %q: %w", o.Interface, err)
+		}
+		return ifi, nil
+	}
+	ifi, err := net.InterfaceByIndex(o.Ifindex)
+	if err != nil {
+		return nil, fmt.Errorf("bpf: find interface %d: %w", o.Ifindex, err)
+	}
+	if o.Interface != "" && o.Interface != ifi.Name {
+		return nil, fmt.Errorf("bpf: interface %d is %q, not %q", o.Ifindex, ifi.Name, o.Interface)
+	}
+	return ifi, nil
+}
+
+// attach attaches the program in the mode asked for. With Auto, whatever makes the driver refuse
+// (no support, too few queues, an MTU too large) leads to Generic and is kept as the refusal; that
+// the interface is taken, or that we lack the privilege, would be no different there.
+func (s *Steer) attach(ifi *net.Interface, mode Mode) error {
+	if mode == Generic {
+		return s.attachMode(ifi, Generic)
+	}
+	err := s.attachMode(ifi, Native)
+	if err == nil || mode == Native || errors.Is(err, ErrPrivilege) || errors.Is(err, ErrBusy) || errors.Is(err, ErrForeign) {
+		return err
+	}
+	s.refusal = err
+	if err := s.attachMode(ifi, Generic); err != nil {
+		return errors.Join(s.refusal, err)
+	}
+	return nil
+}
+
+func (s *Steer) attachMode(ifi *net.Interface, mode Mode) error {
+	flags := link.XDPDriverMode
+	if mode == Generic {
+		flags = link.XDPGenericMode
+	}
+	l, err := link.AttachXDP(link.XDPOptions{
+		Program:   s.objs.DatxdpSteer,
+		Interface: ifi.Index,
+		Flags:     flags,
+	})
+	if err != nil {
+		return attachError(ifi, mode, err)
+	}
+	s.link, s.mode = l, mode
+	return nil
+}
+
+func attachError(ifi *net.Interface, mode Mode, err error) error {
+	switch {
+	// EBUSY: the slot of this mode is taken. EEXIST: that of another mode is.
+	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EEXIST):
+		err = occupied(ifi.Index, err)
+	case errors.Is(err, syscall.EPERM):
+		err = fmt.Errorf("%w: %w", ErrPrivilege, err)
+	case errors.Is(err, syscall.EOPNOTSUPP):
+		err = fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	return fmt.Errorf("bpf: attach to %s in %s mode: %w", ifi.Name, mode, err)
+}

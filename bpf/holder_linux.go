@@ -1,0 +1,104 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cilium/ebpf"
+)
+
+// holder is an XDP program that has the interface already. What the kernel does not tell is zero.
+type holder struct {
+	attached
+	name    string
+	pid     int
+	command string
+}
+
+// occupied explains why the kernel found the interface taken.
+func occupied(ifindex int, cause error) error {
+	progs, err := queryAttached(ifindex)
+	if err != nil {
+		return fmt.Errorf("%w: who has it is unknown (%w): %w", ErrForeign, err, cause)
+	}
+	if len(progs) == 0 {
+		return fmt.Errorf("%w, or had until now: %w", ErrBusy, cause)
+	}
+	h := describe(progs[0])
+	if h.name == steerProgDatxdpSteer {
+		return fmt.Errorf("%w, %s: %w", ErrBusy, h, cause)
+	}
+	return fmt.Errorf("%w, %s: %w", ErrForeign, h, cause)
+}
+
+func describe(a attached) holder {
+	h := holder{attached: a, name: programName(a.id)}
+	h.pid, h.command = owner(a.id)
+	return h
+}
+
+func (h holder) String() string {
+	name := "of unknown name (to read it takes CAP_SYS_ADMIN)"
+	if h.name != "" {
+		name = fmt.Sprintf("%q", h.name)
+	}
+	by := "by a process that is not visible, or none"
+	if h.pid != 0 {
+		by = fmt.Sprintf("by process %d (%s)", h.pid, h.command)
+	}
+	return fmt.Sprintf("program %d %s in %s mode, attached %s", h.id, name, h.mode, by)
+}
+
+// programName needs CAP_SYS_ADMIN.
+func programName(id uint32) string {
+	prog, err := ebpf.NewProgramFromID(ebpf.ProgramID(id))
+	if err != nil {
+		return ""
+	}
+	defer prog.Close() //nolint:errcheck // read only
+	info, err := prog.Info()
+	if err != nil {
+		return ""
+	}
+	return info.Name
+}
+
+// owner finds the process that holds the link of a program. A program without a link, or with a
+// pinned one, has none; one in another PID namespace is not seen.
+func owner(id uint32) (pid int, command string) {
+	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	if err != nil {
+		return 0, ""
+	}
+	for _, fd := range fds {
+		target, err := os.Readlink(fd)
+		if err != nil || !strings.Contains(target, "bpf_link") || !holdsProgram(fd, id) {
+			continue
+		}
+		process := filepath.Dir(filepath.Dir(fd))
+		if _, err := fmt.Sscanf(process, "/proc/%d", &pid); err != nil {
+			continue
+		}
+		comm, _ := os.ReadFile(filepath.Join(process, "comm")) // the name is a courtesy
+		return pid, strings.TrimSpace(string(comm))
+	}
+	return 0, ""
+}
+
+func holdsProgram(fd string, id uint32) bool {
+	info, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(fd)), "fdinfo", filepath.Base(fd)))
+	if err != nil {
+		return false
+	}
+	want := fmt.Sprint("prog_id:", id)
+	for line := range strings.Lines(string(info)) {
+		if strings.Join(strings.Fields(line), "") == want {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,206 @@
+//go:build ignore
+
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-3-Clause)
+/*
+ * Steers one UDP port into AF_XDP sockets, one per receive queue. Every other frame, and every frame
+ * that is in any way out of the ordinary, goes to the kernel as if this program were not there; no
+ * frame is ever dropped here.
+ */
+#include "headers/bpf.h"
+#include "headers/packet.h"
+
+/* What became of a frame; the index of its counter. The loader checks Go's names against these. */
+enum verdict {
+	REDIRECTED,       /* given to the socket of its queue */
+	PASSED_OTHER,     /* not for our port at one of our addresses */
+	PASSED_NO_SOCKET, /* ours, but the queue has no socket */
+	PASSED_FRAGMENT,  /* an IP fragment of UDP, of whatever port */
+	PASSED_OPTIONS,   /* UDP behind IPv4 options or IPv6 extension headers, of whatever port */
+	PASSED_MALFORMED, /* headers or lengths that contradict each other or the frame */
+	VERDICTS,
+};
+
+#define MAX_ADDRESSES 8
+
+struct address6 {
+	__u32 word[4];
+};
+
+/* Constants that the loader sets; addresses are in network byte order and end at the first zero. */
+const volatile __u16 port = 0;
+const volatile __u8 any_address = 1;
+const volatile __u8 multi_buffer = 0;
+const volatile __u32 addresses4[MAX_ADDRESSES] = {};
+const volatile struct address6 addresses6[MAX_ADDRESSES] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1); /* the loader sets the number of queues */
+} xsks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, enum verdict);
+	__type(value, __u64);
+	__uint(max_entries, VERDICTS);
+} counters SEC(".maps");
+
+/* A frame and the part of it that has not been parsed. */
+struct cursor {
+	void *next;
+	void *end;  /* of the linear part, which holds all headers */
+	__u64 left; /* bytes from next to the end of the whole frame */
+};
+
+static __always_inline void *take(struct cursor *c, __u32 size)
+{
+	void *header = c->next;
+
+	if (header + size > c->end)
+		return 0;
+	c->next = header + size;
+	c->left -= size;
+	return header;
+}
+
+static __always_inline int is_local4(__u32 dst)
+{
+	if (any_address)
+		return 1;
+#pragma unroll
+	for (int i = 0; i < MAX_ADDRESSES; i++) {
+		if (addresses4[i] && addresses4[i] == dst)
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline int is_local6(const __u32 *dst)
+{
+	if (any_address)
+		return 1;
+#pragma unroll
+	for (int i = 0; i < MAX_ADDRESSES; i++) {
+		const volatile __u32 *local = addresses6[i].word;
+		__u32 used = local[0] | local[1] | local[2] | local[3];
+
+		if (used && local[0] == dst[0] && local[1] == dst[1] && local[2] == dst[2] &&
+		    local[3] == dst[3])
+			return 1;
+	}
+	return 0;
+}
+
+/* ip_payload is what the IP header says follows it. */
+static __always_inline enum verdict classify_udp(struct cursor *c, __u32 ip_payload)
+{
+	__u64 left = c->left;
+	struct udp_header *udp = take(c, sizeof(*udp));
+
+	if (!udp)
+		return PASSED_MALFORMED;
+	if (NTOHS(udp->dst) != port)
+		return PASSED_OTHER;
+	if (ip_payload > left || NTOHS(udp->len) < sizeof(*udp) || NTOHS(udp->len) > ip_payload)
+		return PASSED_MALFORMED;
+	return REDIRECTED;
+}
+
+static __always_inline enum verdict classify_ipv4(struct cursor *c)
+{
+	struct ipv4_header *ip = take(c, sizeof(*ip));
+
+	if (!ip || ip->version_ihl >> 4 != 4 || (ip->version_ihl & 15) < 5)
+		return PASSED_MALFORMED;
+	if (ip->proto != PROTO_UDP || !is_local4(ip->dst))
+		return PASSED_OTHER;
+	if (ip->flags_offset & IPV4_FRAGMENTED)
+		return PASSED_FRAGMENT;
+	if ((ip->version_ihl & 15) > 5)
+		return PASSED_OPTIONS;
+	if (NTOHS(ip->total_len) < sizeof(*ip))
+		return PASSED_MALFORMED;
+	return classify_udp(c, NTOHS(ip->total_len) - sizeof(*ip));
+}
+
+static __always_inline enum verdict classify_ipv6(struct cursor *c)
+{
+	struct ipv6_header *ip = take(c, sizeof(*ip));
+
+	if (!ip || *(__u8 *)ip >> 4 != 6)
+		return PASSED_MALFORMED;
+	if (!is_local6(ip->dst))
+		return PASSED_OTHER;
+	switch (ip->next) {
+	case PROTO_UDP:
+		return classify_udp(c, NTOHS(ip->payload_len));
+	case PROTO_FRAGMENT:
+		return PASSED_FRAGMENT;
+	case PROTO_HOPOPTS:
+	case PROTO_ROUTING:
+	case PROTO_DSTOPTS:
+		return PASSED_OPTIONS;
+	}
+	return PASSED_OTHER;
+}
+
+static __always_inline enum verdict classify(struct cursor *c)
+{
+	struct eth_header *eth = take(c, sizeof(*eth));
+	struct vlan_header *vlan;
+	__u16 type;
+
+	if (!eth)
+		return PASSED_MALFORMED;
+	if (eth->dst[0] & 1) /* broadcast or multicast */
+		return PASSED_OTHER;
+	type = eth->type;
+	if (type == ETHERTYPE_8021Q || type == ETHERTYPE_8021AD) {
+		vlan = take(c, sizeof(*vlan));
+		if (!vlan)
+			return PASSED_MALFORMED;
+		type = vlan->type; /* a second tag is "other" */
+	}
+	if (type == ETHERTYPE_IPV4)
+		return classify_ipv4(c);
+	if (type == ETHERTYPE_IPV6)
+		return classify_ipv6(c);
+	return PASSED_OTHER;
+}
+
+static __always_inline void count(enum verdict v)
+{
+	__u64 *counter = bpf_map_lookup_elem(&counters, &v);
+
+	if (counter)
+		++*counter;
+}
+
+SEC("xdp.frags")
+int datxdp_steer(struct xdp_md *ctx)
+{
+	struct cursor c = {
+		.next = (void *)(long)ctx->data,
+		.end = (void *)(long)ctx->data_end,
+		.left = ctx->data_end - ctx->data,
+	};
+	long action = XDP_PASS;
+	enum verdict v;
+
+	/* A kernel without the helper never sees the call: multi_buffer is a constant to the verifier. */
+	if (multi_buffer)
+		c.left = bpf_xdp_get_buff_len(ctx);
+	v = classify(&c);
+	if (v == REDIRECTED) {
+		/* The flags are what to do when the slot is empty: no lookup of our own is needed. */
+		action = bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);
+		if (action != XDP_REDIRECT)
+			v = PASSED_NO_SOCKET;
+	}
+	count(v);
+	return action;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

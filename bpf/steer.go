@@ -1,0 +1,172 @@
+//go:build linux && (amd64 || arm64)
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// Steer steers one UDP port of one interface into AF_XDP sockets. Its methods may be called by any
+// goroutine.
+type Steer struct {
+	objs    *steerObjects
+	queues  int
+	ifname  string
+	mode    Mode
+	refusal error
+
+	// mu keeps Close from closing descriptors under the other methods. Nothing here is on a data
+	// path.
+	mu     sync.RWMutex
+	link   link.Link
+	closed bool
+}
+
+// Attach loads the program and attaches it to the interface. No packet is steered before the first
+// [Steer.Register]. The errors are in this package's list of sentinels; a program that the kernel
+// refuses gives an [ebpf.VerifierError] with the whole log.
+//
+// System calls: bpf(2): BPF_MAP_CREATE, BPF_BTF_LOAD, BPF_PROG_LOAD, BPF_LINK_CREATE, probes of the
+// kernel's features; netlink RTM_GETLINK.
+func Attach(o Options) (_ *Steer, err error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	ifi, err := o.find()
+	if err != nil {
+		return nil, err
+	}
+	s := &Steer{queues: o.Queues, ifname: ifi.Name}
+	if s.objs, err = load(o); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.objs.Close())
+		}
+	}()
+	if err := s.attach(ifi, o.Mode); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Register steers packets that arrive on a queue to the AF_XDP socket fd, which must be bound to
+// that queue of that interface: the kernel drops what reaches a socket bound elsewhere. It replaces
+// the queue's former socket. The descriptor stays the caller's; a socket that is closed is
+// unregistered by the kernel.
+//
+// System calls: bpf(BPF_MAP_UPDATE_ELEM).
+func (s *Steer) Register(queue, fd int) error {
+	return s.onQueue("register", queue, func(xsks *ebpf.Map) error {
+		return xsks.Put(uint32(queue), uint32(fd))
+	})
+}
+
+// Unregister lets the packets of a queue pass to the kernel again. A queue without a socket is no
+// error. Packets that were redirected before it returns may still arrive on the socket.
+//
+// System calls: bpf(BPF_MAP_DELETE_ELEM).
+func (s *Steer) Unregister(queue int) error {
+	return s.onQueue("unregister", queue, func(xsks *ebpf.Map) error {
+		err := xsks.Delete(uint32(queue))
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+func (s *Steer) onQueue(call string, queue int, fn func(xsks *ebpf.Map) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return fmt.Errorf("bpf: %s queue %d of %s: %w", call, queue, s.ifname, ErrClosed)
+	}
+	if queue < 0 || queue >= s.queues {
+		return fmt.Errorf("bpf: %s queue %d of %s: it has queues 0 to %d", call, queue, s.ifname, s.queues-1)
+	}
+	if err := fn(s.objs.Xsks); err != nil {
+		return fmt.Errorf("bpf: %s queue %d of %s: %w", call, queue, s.ifname, err)
+	}
+	return nil
+}
+
+// Counters reads the program's counters. Frames that pass while it reads may be in some and not yet
+// in others.
+//
+// System calls: bpf(BPF_MAP_LOOKUP_ELEM) for each counter.
+func (s *Steer) Counters() (Counters, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return Counters{}, fmt.Errorf("bpf: counters of %s: %w", s.ifname, ErrClosed)
+	}
+	c, err := readCounters(s.objs.Counters)
+	if err != nil {
+		return Counters{}, fmt.Errorf("bpf: counters of %s: %w", s.ifname, err)
+	}
+	return c, nil
+}
+
+// field is the counter of one verdict.
+func (c *Counters) field(v steerVerdict) *uint64 {
+	switch v {
+	case steerVerdictREDIRECTED:
+		return &c.Redirected
+	case steerVerdictPASSED_OTHER:
+		return &c.PassedOther
+	case steerVerdictPASSED_NO_SOCKET:
+		return &c.PassedNoSocket
+	case steerVerdictPASSED_FRAGMENT:
+		return &c.PassedFragment
+	case steerVerdictPASSED_OPTIONS:
+		return &c.PassedOptions
+	case steerVerdictPASSED_MALFORMED:
+		return &c.PassedMalformed
+	case steerVerdictVERDICTS:
+	}
+	return nil
+}
+
+func readCounters(m *ebpf.Map) (c Counters, err error) {
+	var perCPU []uint64
+	for v := range steerVerdictVERDICTS {
+		if err := m.Lookup(v, &perCPU); err != nil {
+			return Counters{}, err
+		}
+		for _, n := range perCPU {
+			*c.field(v) += n
+		}
+	}
+	return c, nil
+}
+
+// Mode is the mode that was granted: Native or Generic.
+func (s *Steer) Mode() Mode { return s.mode }
+
+// NativeRefusal is why the driver refused Native when Auto fell back to Generic, else nil.
+func (s *Steer) NativeRefusal() error { return s.refusal }
+
+// Close detaches the program and frees it; sockets stay open and get nothing more. Closing again
+// does nothing.
+//
+// System calls: bpf(BPF_LINK_DETACH), close.
+func (s *Steer) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	// Detach does it now; the last close of a link may be carried out later.
+	if err := errors.Join(s.link.Detach(), s.link.Close(), s.objs.Close()); err != nil {
+		return fmt.Errorf("bpf: detach from %s: %w", s.ifname, err)
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+//go:build !linux || !(amd64 || arm64)
+
+package bpf
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Steer steers one UDP port of one interface into AF_XDP sockets.
+type Steer struct{}
+
+func unsupported() error {
+	return fmt.Errorf("bpf: %s/%s: %w", runtime.GOOS, runtime.GOARCH, ErrUnsupported)
+}
+
+// Attach fails: there is no XDP here.
+func Attach(o Options) (*Steer, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return nil, unsupported()
+}
+
+// Register fails.
+func (s *Steer) Register(queue, fd int) error { return unsupported() }
+
+// Unregister fails.
+func (s *Steer) Unregister(queue int) error { return unsupported() }
+
+// Counters fails.
+func (s *Steer) Counters() (Counters, error) { return Counters{}, unsupported() }
+
+// Mode is Auto: nothing was granted.
+func (s *Steer) Mode() Mode { return Auto }
+
+// NativeRefusal is nil.
+func (s *Steer) NativeRefusal() error { return nil }
+
+// Close does nothing.
+func (s *Steer) Close() error { return nil }

@@ -1,0 +1,385 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// Actions of enum xdp_action.
+const (
+	xdpPass     = 2
+	xdpRedirect = 4
+)
+
+func testOptions() Options {
+	return Options{Interface: "none", Port: testPort, Queues: 1}
+}
+
+// program is the steering program loaded and not attached; it runs through BPF_PROG_TEST_RUN.
+type program struct{ *steerObjects }
+
+func loadProgram(t testing.TB, o Options, multiBuffer bool) program {
+	t.Helper()
+	labtest.RequireXDP(t)
+	objs, err := loadWith(o, multiBuffer)
+	if verifier := (*ebpf.VerifierError)(nil); errors.As(err, &verifier) {
+		t.Fatalf("%+v", verifier)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := objs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return program{objs}
+}
+
+// withSocket gives queue 0 an AF_XDP socket. It need not be bound to be redirected to.
+func (p program) withSocket(t testing.TB) program {
+	t.Helper()
+	if err := p.Xsks.Put(uint32(0), uint32(xskSocket(t))); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func xskSocket(t testing.TB) int {
+	t.Helper()
+	const afXDP = 44
+	fd, err := syscall.Socket(afXDP, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(os.NewSyscallError("socket(AF_XDP)", err))
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	return fd
+}
+
+// run passes one frame through the program and returns which counter it moved. It checks what
+// every verdict has in common: one counter, the action that goes with it, the frame untouched.
+func (p program) run(frame []byte) (steerVerdict, error) {
+	before, err := readCounters(p.Counters)
+	if err != nil {
+		return 0, err
+	}
+	out := make([]byte, len(frame)+256)
+	opts := ebpf.RunOptions{Data: frame, DataOut: out}
+	action, err := p.DatxdpSteer.Run(&opts)
+	if err != nil {
+		return 0, err
+	}
+	after, err := readCounters(p.Counters)
+	if err != nil {
+		return 0, err
+	}
+	v, err := moved(before, after)
+	if err != nil {
+		return 0, err
+	}
+	if want := uint32(action); (want == xdpRedirect) != (v == steerVerdictREDIRECTED) || want != xdpRedirect && want != xdpPass {
+		return 0, fmt.Errorf("action %d with verdict %d", action, v)
+	}
+	if !bytes.Equal(opts.DataOut, frame) {
+		return 0, fmt.Errorf("frame changed: got %x, want %x", opts.DataOut, frame)
+	}
+	return v, nil
+}
+
+func moved(before, after Counters) (steerVerdict, error) {
+	found := steerVerdictVERDICTS
+	for v := range steerVerdictVERDICTS {
+		switch n := *after.field(v) - *before.field(v); {
+		case n == 0:
+		case n == 1 && found == steerVerdictVERDICTS:
+			found = v
+		default:
+			return 0, fmt.Errorf("counters: got %+v after %+v, want one more in one place", after, before)
+		}
+	}
+	if found == steerVerdictVERDICTS {
+		return 0, fmt.Errorf("no counter moved: %+v", after)
+	}
+	return found, nil
+}
+
+type verdictCase struct {
+	name  string
+	frame []byte
+	want  steerVerdict
+}
+
+func verdictCases() []verdictCase {
+	const (
+		redirected = steerVerdictREDIRECTED
+		other      = steerVerdictPASSED_OTHER
+		fragment   = steerVerdictPASSED_FRAGMENT
+		options    = steerVerdictPASSED_OPTIONS
+		malformed  = steerVerdictPASSED_MALFORMED
+	)
+	return []verdictCase{
+		{"v4", frame4(100), redirected},
+		{"v6", frame6(100), redirected},
+		{"v4 empty", frame4(0), redirected},
+		{"v6 empty", frame6(0), redirected},
+		{"v4 full MTU", frame4(1472), redirected},
+		{"v6 full MTU", frame6(1452), redirected},
+		{"v4 padded to 60 bytes", append(frame4(1), make([]byte, 17)...), redirected},
+		{"v4 UDP shorter than IP", put16(frame4(100), offUDP4+offUDPLength, 8), redirected},
+		{"v4 without don't-fragment", put16(frame4(100), offIP4Fragment, 0), redirected},
+		{"v4 reserved flag", put16(frame4(100), offIP4Fragment, 0x8000), redirected},
+
+		{"802.1Q v4", tag(frame4(100), 0x8100), redirected},
+		{"802.1Q v6", tag(frame6(100), 0x8100), redirected},
+		{"802.1ad v4", tag(frame4(100), 0x88a8), redirected},
+		{"QinQ v4", tag(tag(frame4(100), 0x8100), 0x88a8), other},
+		{"QinQ v6", tag(tag(frame6(100), 0x8100), 0x8100), other},
+
+		{"ARP", ethernet(0x0806, make([]byte, 46)), other},
+		{"LLC", ethernet(100, make([]byte, 100)), other},
+		{"unknown type", put16(frame4(100), offEtherType, 0x9000), other},
+		{"broadcast", put8(frame4(100), 0, 0xff), other},
+		{"multicast", put8(frame6(100), 0, 0x33), other},
+		{"v4 TCP", put8(frame4(100), offIP4Proto, 6), other},
+		{"v4 UDP-Lite", put8(frame4(100), offIP4Proto, 136), other},
+		{"v6 TCP", put8(frame6(100), offIP6Next, 6), other},
+		{"v6 ICMP", put8(frame6(100), offIP6Next, 58), other},
+		{"v6 no next header", put8(frame6(100), offIP6Next, 59), other},
+		{"v4 other port", put16(frame4(100), offUDP4+offUDPDst, testPort+1), other},
+		{"v6 other port", put16(frame6(100), offUDP6+offUDPDst, testPort+1), other},
+		{"v4 port in other byte order", put16(frame4(100), offUDP4+offUDPDst, testPort>>8|testPort<<8&0xffff), other},
+		{"v4 port as source", put16(put16(frame4(100), offUDP4, testPort), offUDP4+offUDPDst, 53), other},
+
+		{"v4 first fragment", put16(frame4(100), offIP4Fragment, 0x2000), fragment},
+		{"v4 middle fragment", put16(frame4(100), offIP4Fragment, 0x2010), fragment},
+		{"v4 last fragment", put16(frame4(100), offIP4Fragment, 0x0010), fragment},
+		{"v4 fragment at highest offset", put16(frame4(100), offIP4Fragment, 0x1fff), fragment},
+		{"v6 fragment", extension6(frame6(100), 44), fragment},
+
+		{"v4 options", options4(frame4(100)), options},
+		{"v4 IHL 15 over the end", put8(frame4(10), offIP, 0x4f), options},
+		{"v6 hop by hop", extension6(frame6(100), 0), options},
+		{"v6 routing", extension6(frame6(100), 43), options},
+		{"v6 destination options", extension6(frame6(100), 60), options},
+
+		{"runt", ethernet(0x0800, nil), malformed},
+		{"runt VLAN", ethernet(0x8100, []byte{0, 5}), malformed},
+		{"v4 IHL 4", put8(frame4(100), offIP, 0x44), malformed},
+		{"v4 IHL 0", put8(frame4(100), offIP, 0x40), malformed},
+		{"v4 version 6", put8(frame4(100), offIP, 0x65), malformed},
+		{"v6 version 4", put8(frame6(100), offIP, 0x45), malformed},
+		{"v4 IP length 0", put16(frame4(100), offIP4Length, 0), malformed},
+		{"v4 IP length 19", put16(frame4(100), offIP4Length, 19), malformed},
+		{"v4 IP length without UDP", put16(frame4(100), offIP4Length, 27), malformed},
+		{"v4 IP length over the end", put16(frame4(100), offIP4Length, 129), malformed},
+		{"v4 IP length largest", put16(frame4(100), offIP4Length, 0xffff), malformed},
+		{"v6 payload length 0", put16(frame6(100), offIP6Length, 0), malformed},
+		{"v6 payload length 7", put16(frame6(100), offIP6Length, 7), malformed},
+		{"v6 payload length over the end", put16(frame6(100), offIP6Length, 109), malformed},
+		{"v4 UDP length 0", put16(frame4(100), offUDP4+offUDPLength, 0), malformed},
+		{"v4 UDP length 7", put16(frame4(100), offUDP4+offUDPLength, 7), malformed},
+		{"v4 UDP length over IP", put16(frame4(100), offUDP4+offUDPLength, 109), malformed},
+		{"v4 UDP length over IP, in the padding", put16(append(frame4(1), make([]byte, 17)...), offUDP4+offUDPLength, 20), malformed},
+		{"v6 UDP length 7", put16(frame6(100), offUDP6+offUDPLength, 7), malformed},
+		{"v6 UDP length over IP", put16(frame6(100), offUDP6+offUDPLength, 109), malformed},
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, multiBuffer := range []bool{true, false} {
+		t.Run(fmt.Sprintf("multiBuffer=%t", multiBuffer), func(t *testing.T) {
+			p := loadProgram(t, testOptions(), multiBuffer).withSocket(t)
+			checkVerdicts(t, p, verdictCases())
+		})
+	}
+}
+
+func TestVerdictsWithoutSocket(t *testing.T) {
+	cases := verdictCases()
+	for i := range cases {
+		if cases[i].want == steerVerdictREDIRECTED {
+			cases[i].want = steerVerdictPASSED_NO_SOCKET
+		}
+	}
+	checkVerdicts(t, loadProgram(t, testOptions(), true), cases)
+}
+
+func checkVerdicts(t *testing.T, p program, cases []verdictCase) {
+	t.Helper()
+	for _, tt := range cases {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := p.run(tt.frame)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != tt.want {
+				t.Errorf("verdict: got %d, want %d\n% x", got, tt.want, tt.frame)
+			}
+		})
+	}
+}
+
+// TestTruncated cuts good frames at every length that the kernel lets in: none of the remains is
+// redirected.
+func TestTruncated(t *testing.T) {
+	p := loadProgram(t, testOptions(), true).withSocket(t)
+	for name, frame := range map[string][]byte{
+		"v4":      frame4(30),
+		"v6":      frame6(30),
+		"VLAN v4": tag(frame4(30), 0x8100),
+		"VLAN v6": tag(frame6(30), 0x8100),
+	} {
+		for size := 14; size < len(frame); size++ {
+			if got, err := p.run(frame[:size]); err != nil || got != steerVerdictPASSED_MALFORMED {
+				t.Errorf("%s cut to %d of %d bytes: got %d, %v, want %d",
+					name, size, len(frame), got, err, steerVerdictPASSED_MALFORMED)
+			}
+		}
+	}
+}
+
+// TestMultiBuffer runs frames that fill several buffers: lengths count all of them.
+func TestMultiBuffer(t *testing.T) {
+	p := loadProgram(t, testOptions(), true).withSocket(t)
+	const payload = 30000
+	checkVerdicts(t, p, []verdictCase{
+		{"v4", frame4(payload), steerVerdictREDIRECTED},
+		{"v6", frame6(payload), steerVerdictREDIRECTED},
+		{"v4 cut", frame4(payload)[:payload], steerVerdictPASSED_MALFORMED},
+		{"v6 cut", frame6(payload)[:payload], steerVerdictPASSED_MALFORMED},
+	})
+}
+
+func TestAddresses(t *testing.T) {
+	last4, last6 := netip.MustParseAddr("192.0.2.8"), netip.MustParseAddr("2001:db8::8")
+	o := testOptions()
+	for i := range byte(MaxAddresses - 1) {
+		o.Addresses = append(o.Addresses, netip.AddrFrom4([4]byte{192, 0, 2, 100 + i}))
+	}
+	o.Addresses = append(o.Addresses, last4, local6, last6)
+	p := loadProgram(t, o, true).withSocket(t)
+
+	to := func(frame []byte, offset int, dst netip.Addr) []byte {
+		copy(frame[offset:], dst.AsSlice())
+		return frame
+	}
+	checkVerdicts(t, p, []verdictCase{
+		{"first v4", to(frame4(100), offIP4Dst, o.Addresses[0]), steerVerdictREDIRECTED},
+		{"last v4", to(frame4(100), offIP4Dst, last4), steerVerdictREDIRECTED},
+		{"first v6", frame6(100), steerVerdictREDIRECTED},
+		{"last v6", to(frame6(100), offIP6Dst, last6), steerVerdictREDIRECTED},
+		{"v4 of another host", frame4(100), steerVerdictPASSED_OTHER},
+		{"v6 of another host", to(frame6(100), offIP6Dst, remote6), steerVerdictPASSED_OTHER},
+		{"v4 zero", to(frame4(100), offIP4Dst, netip.IPv4Unspecified()), steerVerdictPASSED_OTHER},
+		{"v6 zero", to(frame6(100), offIP6Dst, netip.IPv6Unspecified()), steerVerdictPASSED_OTHER},
+		{"v4 fragment of another host", put16(frame4(100), offIP4Fragment, 0x2000), steerVerdictPASSED_OTHER},
+	})
+}
+
+// TestRandomFrames runs frames that are random, or good with random damage, and compares with a
+// second implementation of the rules.
+func TestRandomFrames(t *testing.T) {
+	p := loadProgram(t, testOptions(), true).withSocket(t)
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	runs := 0
+	for start := time.Now(); time.Since(start) < time.Second; runs++ {
+		frame := randomFrame(rng)
+		want := expectedVerdict(frame)
+		if got, err := p.run(frame); err != nil || got != want {
+			t.Fatalf("seed %d, frame %d: got %d, %v, want %d\n% x", seed, runs, got, err, want, frame)
+		}
+	}
+	t.Logf("%d frames", runs)
+}
+
+func randomFrame(rng *rand.Rand) []byte {
+	frames := []func(int) []byte{frame4, frame6}
+	frame := frames[rng.IntN(2)](rng.IntN(200))
+	if rng.IntN(10) == 0 {
+		for i := range frame {
+			frame[i] = byte(rng.Uint32())
+		}
+	}
+	if rng.IntN(4) == 0 {
+		frame = tag(frame, []uint16{0x8100, 0x88a8}[rng.IntN(2)])
+	}
+	for range rng.IntN(4) {
+		frame[rng.IntN(min(len(frame), 66))] = byte(rng.Uint32())
+	}
+	if rng.IntN(3) == 0 {
+		frame = frame[:14+rng.IntN(len(frame)-13)]
+	}
+	return frame
+}
+
+// TestVerdictNames holds the enum in the object against the names and fields in Go.
+func TestVerdictNames(t *testing.T) {
+	spec, err := loadSteer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var enum *btf.Enum
+	if err := spec.Types.TypeByName("verdict", &enum); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]steerVerdict{
+		"REDIRECTED":       steerVerdictREDIRECTED,
+		"PASSED_OTHER":     steerVerdictPASSED_OTHER,
+		"PASSED_NO_SOCKET": steerVerdictPASSED_NO_SOCKET,
+		"PASSED_FRAGMENT":  steerVerdictPASSED_FRAGMENT,
+		"PASSED_OPTIONS":   steerVerdictPASSED_OPTIONS,
+		"PASSED_MALFORMED": steerVerdictPASSED_MALFORMED,
+		"VERDICTS":         steerVerdictVERDICTS,
+	}
+	for _, v := range enum.Values {
+		if got, ok := want[v.Name]; !ok || uint64(got) != v.Value {
+			t.Errorf("%s: C has %d, Go has %d, %t", v.Name, v.Value, got, ok)
+		}
+		delete(want, v.Name)
+	}
+	if len(want) != 0 {
+		t.Errorf("not in C: %v", want)
+	}
+	if got := spec.Maps[steerMapCounters].MaxEntries; got != uint32(steerVerdictVERDICTS) {
+		t.Errorf("counters: got %d entries, want %d", got, steerVerdictVERDICTS)
+	}
+}
+
+// TestCounterFields checks that every verdict has a field of its own.
+func TestCounterFields(t *testing.T) {
+	var c Counters
+	for v := range steerVerdictVERDICTS {
+		*c.field(v)++
+	}
+	if want := (Counters{1, 1, 1, 1, 1, 1}); c != want {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+}
+
+func BenchmarkProgram(b *testing.B) {
+	p := loadProgram(b, testOptions(), true).withSocket(b)
+	for name, frame := range map[string][]byte{"ours": frame4(64), "other": put8(frame4(64), offIP4Proto, 6)} {
+		b.Run(name, func(b *testing.B) {
+			_, took, err := p.DatxdpSteer.Benchmark(frame, 1_000_000, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(took.Nanoseconds()), "ns/frame")
+		})
+	}
+}
