@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// heldPacket is a packet that arrived before its turn, in its own frames.
+type heldPacket struct {
+	bufs  []link.Buf
+	total int
+}
+
+// hold keeps a packet that is d packets early, in place of the frames of the batch, and reports
+// whether it did.
+func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
+	e, r := c.eng, &c.recv
+	if d >= maxWindow {
+		e.stats.EarlyDropped++
+		return false
+	}
+	if r.held == nil {
+		r.held = make([]heldPacket, 256)
+	}
+	h := &r.held[(uint32(r.next)+uint32(d))%256]
+	if len(h.bufs) > 0 {
+		e.stats.Duplicates++
+		return false
+	}
+	if e.held+len(bufs) > e.caps.RxFrames {
+		e.stats.EarlyDropped++
+		return false
+	}
+	h.bufs, h.total = append(h.bufs, bufs...), total
+	r.nheld++
+	e.held += len(bufs)
+	e.stats.Early++
+	return true
+}
+
+// consumeHeld handles held packets whose turn has come.
+func (c *Conn) consumeHeld() {
+	r := &c.recv
+	for r.nheld > 0 {
+		h := &r.held[uint32(r.next)%256]
+		if len(h.bufs) == 0 {
+			return
+		}
+		alive := c.consume(h.bufs, h.total)
+		if len(h.bufs) > 0 { // else the connection ended within and has let go of it
+			c.letGo(h)
+		}
+		if !alive {
+			return
+		}
+	}
+}
+
+// letGo frees a held packet at the end of the batch.
+func (c *Conn) letGo(h *heldPacket) {
+	e := c.eng
+	e.drop = append(e.drop, h.bufs...)
+	e.held -= len(h.bufs)
+	c.recv.nheld--
+	clear(h.bufs)
+	h.bufs = h.bufs[:0]
+}
+
+// letGoAll frees every held packet, at the end of the batch or of the next one.
+func (c *Conn) letGoAll() {
+	for i := range c.recv.held {
+		if h := &c.recv.held[i]; len(h.bufs) > 0 {
+			c.letGo(h)
+		}
+	}
+}
+
+// wantAck puts the connection on the list of those that owe an acknowledgement.
+func (c *Conn) wantAck() {
+	if c.recv.ackBy == never {
+		c.recv.ackBy = c.eng.now.Add(ackDelay)
+		c.setDeadline(c.recv.ackBy)
+	}
+	if !c.inAcks {
+		c.inAcks = true
+		c.eng.acks = append(c.eng.acks, c)
+	}
+}
+
+// acknowledge sends the acknowledgements that no data packet has carried.
+//
+// One that was asked for waits for the next Poll, for the consumer to have the chance to answer:
+// then the answer carries it.
+func (e *Engine) acknowledge() {
+	keep := e.acks[:0]
+	for _, c := range e.acks {
+		r := &c.recv
+		due := r.ackNow || r.unacked >= ackEvery || r.ackAsked && r.askedPoll != e.poll
+		switch {
+		case !c.inAcks || !c.alive():
+			c.inAcks = false
+			continue
+		case due && c.sendAck(0):
+			c.inAcks = false
+		case due || r.ackAsked:
+			keep = append(keep, c)
+		case r.unacked == 0:
+			c.inAcks = false
+		default: // waits for its time or for company
+			c.inAcks = false
+		}
+	}
+	clear(e.acks[len(keep):])
+	e.acks = keep
+}
+
+// sendAck sends a packet without chunks. It reports false when the link has no frame.
+func (c *Conn) sendAck(flags proto.Flags) bool {
+	var p packet
+	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.SACKSize+proto.TrailerSize) {
+		return false
+	}
+	h := c.header(proto.Ack, c.send.nxt)
+	h.Flags |= flags
+	if c.recv.nheld > 0 {
+		h.Flags |= proto.HasSACK
+		c.putSACK(p.put(proto.SACKSize))
+	}
+	c.eng.stats.AcksSent++
+	p.finish(&h)
+	return true
+}
+
+// putSACK writes which packets after the next one are held.
+func (c *Conn) putSACK(b []byte) {
+	clear(b)
+	for i := range proto.SACKBits - 1 {
+		if len(c.recv.held[(uint32(c.recv.next)+1+uint32(i))%256].bufs) > 0 {
+			b[i/8] |= 1 << (i % 8)
+		}
+	}
+}
+
+// header is the header of a packet that leaves now. It carries the newest acknowledgement, so that
+// none is owed after it.
+func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
+	r, now := &c.recv, c.eng.now
+	r.advertised = c.credit()
+	r.unacked, r.ackNow, r.ackAsked, r.ackBy = 0, false, false, never
+	c.starve()
+	h := proto.Header{Type: t, CE: r.ce, CID: c.peer, PSN: psn, Ack: r.next,
+		Credit: r.advertised, TS: now.stamp()}
+	if r.stamp != 0 {
+		h.Echo = max(r.stamp+uint32((now-r.stampAt)>>stampShift), 1)
+	}
+	return h
+}

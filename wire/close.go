@@ -1,0 +1,284 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// linger is what is left of a connection that this side closed: enough to repeat Close until the
+// peer has confirmed it.
+type linger struct {
+	path   link.Path
+	header proto.Header
+	bye    proto.Goodbye
+	tries  int
+	wait   time.Duration
+}
+
+// Disconnect ends a connection. Gracefully means that requests which are outstanding may finish
+// first. One completion of a connection kind follows unless the connection was over already.
+func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
+	switch c.State() {
+	case Idle:
+		return ErrState
+	case Closed:
+		return nil
+	case Connecting, Accepting:
+		c.finish(KindDisconnected, proto.Goodbye{})
+	case Established:
+		if gracefully && !c.sq.empty() {
+			c.setState(Draining)
+			break
+		}
+		c.finish(KindDisconnected, proto.Goodbye{})
+	case Draining:
+		if !gracefully {
+			c.finish(KindDisconnected, proto.Goodbye{})
+		}
+	}
+	return nil
+}
+
+// Reset makes a closed connection Idle again. Posted receives of an Idle one stay posted.
+func (e *Engine) Reset(c *Conn) error {
+	switch c.State() {
+	case Idle:
+		return nil
+	case Closed:
+		c.flushWork(StatusFlushed)
+		e.publish()
+		c.setState(Idle)
+		return nil
+	default:
+		return ErrState
+	}
+}
+
+// Drop ends a connection without a completion: its consumer frees it. What is posted is forgotten.
+func (e *Engine) Drop(c *Conn) {
+	c.sinks = Sinks{}
+	switch c.State() {
+	case Idle, Closed:
+	default:
+		c.finish(KindDisconnected, proto.Goodbye{})
+	}
+}
+
+// drop ends a connection without telling anybody: the engine closes.
+func (c *Conn) drop() {
+	c.leave()
+	c.eng.table.release(c.slot)
+	c.eng.link.Release(c.path)
+	c.over(KindDisconnected, StatusFlushed)
+}
+
+// finish closes the connection from this side and tells the peer why.
+func (c *Conn) finish(k Kind, bye proto.Goodbye) {
+	if c.peer == 0 && c.State() == Connecting {
+		c.end(k, StatusFlushed)
+		return
+	}
+	e := c.eng
+	bye.CID = c.cid
+	l := &linger{path: c.path, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.send.nxt)}
+	c.leave()
+	e.table.detach(c.slot, l)
+	e.sendClose(c.slot, l)
+	c.over(k, StatusFlushed)
+}
+
+// end closes a connection of which the peer knows nothing, or not any more.
+func (c *Conn) end(k Kind, s Status) {
+	c.leave()
+	c.eng.table.release(c.slot)
+	c.eng.link.Release(c.path)
+	c.over(k, s)
+}
+
+// leave takes the connection off the engine's lists.
+func (c *Conn) leave() {
+	e := c.eng
+	c.letGoAll()
+	e.wheel.Stop(c.slot)
+	c.armed = never
+	if c.req != nil {
+		e.forget(c.req)
+		c.req = nil
+	}
+	c.inAcks = false // the lists drop it when they come to it
+	c.recv.region = nil
+}
+
+// over is the end of a connection for its consumer: state, completions, then the event. The first
+// unfinished request ends with s, all others are flushed.
+func (c *Conn) over(k Kind, s Status) {
+	if k == KindBroken {
+		c.eng.stats.Broken++
+	}
+	c.hungry.Store(false)
+	c.setState(Closed)
+	c.flushWork(s)
+	c.emit(k)
+}
+
+// flushWork completes everything that is posted; the first request with s.
+func (c *Conn) flushWork(s Status) {
+	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
+		w := c.sq.at(n)
+		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled})
+		c.sq.done.Store(uint32(n + 1))
+		s = StatusFlushed
+	}
+	for n := seq.Num(c.rq.done.Load()); uint32(n) != c.rq.posted.Load(); n++ {
+		w := c.rq.at(n)
+		c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
+		c.rq.done.Store(uint32(n + 1))
+	}
+}
+
+// failRequest completes requests before n as far as they are done and n with a status that is not
+// success. The caller closes the connection.
+func (c *Conn) failRequest(n seq.Num, s Status) {
+	for d := seq.Num(c.sq.done.Load()); d.LessEq(n); d++ {
+		w := c.sq.at(d)
+		st := StatusFlushed
+		if d == n {
+			st = s
+		}
+		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled})
+		c.sq.done.Store(uint32(d + 1))
+	}
+}
+
+// fault ends the connection because of what the peer sent, or because memory of ours is gone.
+func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
+	switch why {
+	case proto.ReasonAccess:
+		c.eng.stats.ProtectionErrors++
+	case proto.ReasonProtocol:
+		c.eng.stats.ProtocolErrors++
+	}
+	c.finish(KindBroken, proto.Goodbye{Reason: why, Op: op, Num: uint32(num)})
+}
+
+// breakDown ends the connection because the peer is silent; the oldest request gets the blame.
+func (c *Conn) breakDown(s Status, why proto.Reason) {
+	if !c.sq.empty() {
+		c.failRequest(seq.Num(c.sq.done.Load()), s)
+	}
+	c.finish(KindBroken, proto.Goodbye{Reason: why})
+}
+
+// sendClose sends Close and arms its repeat.
+func (e *Engine) sendClose(slot int32, l *linger) {
+	var p packet
+	if e.begin(&p, l.path, proto.HeaderSize+proto.GoodbyeSize+proto.TrailerSize) {
+		l.bye.Put(p.put(proto.GoodbyeSize))
+		p.finish(&l.header)
+	}
+	l.tries++
+	e.wheel.Set(slot, int64(e.now.Add(l.wait)))
+	l.wait = min(2*l.wait, maxRTO)
+}
+
+// endLinger frees what was left of a connection.
+func (e *Engine) endLinger(slot int32, l *linger) {
+	e.wheel.Stop(slot)
+	e.link.Release(l.path)
+	e.table.release(slot)
+}
+
+// closedByPeer handles Close. It is confirmed also when the connection is not known, or not known
+// any more: the confirmation before may have been lost.
+func (e *Engine) closedByPeer(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
+	var g proto.Goodbye
+	if !g.Parse(body) {
+		e.stats.BadPackets++
+		return false
+	}
+	if c := e.lookup(h.CID); c != nil && c.peer == g.CID && c.State() != Closed {
+		c.peerClosed(h, &g)
+	}
+	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.stamp()}
+	e.reply(bufs, &out, func([]byte) int { return 0 })
+	return true
+}
+
+// peerClosed ends the connection for the reason the peer gave.
+func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
+	if c.State() == Accepting {
+		c.end(KindAcceptFailed, StatusFlushed)
+		return
+	}
+	if c.alive() {
+		c.takeAck(h, nil) // what it has received has succeeded
+		if !c.alive() {
+			return
+		}
+	}
+	c.blame(g)
+	kind := KindBroken
+	if g.Reason == proto.ReasonNone {
+		kind = KindDisconnected
+	}
+	c.end(kind, StatusFlushed)
+}
+
+// blame gives the request that the peer could not serve the status that says why.
+func (c *Conn) blame(g *proto.Goodbye) {
+	var s Status
+	switch g.Reason {
+	case proto.ReasonAccess:
+		s = StatusRemoteAccess
+	case proto.ReasonLength:
+		s = StatusRemoteResponder
+	case proto.ReasonNotReady:
+		s = StatusNotReady
+	case proto.ReasonProtocol:
+		s = StatusBadResponse
+	default:
+		return
+	}
+	n := c.send.acked.op + seq.Num(g.Num)
+	if g.Op == proto.OpReadResp {
+		n = seq.Num(g.Num)
+	}
+	if done := seq.Num(c.sq.done.Load()); n.Less(done) || !n.Less(seq.Num(c.sq.posted.Load())) {
+		return
+	}
+	c.succeedBefore(n)
+	c.failRequest(n, s)
+}
+
+// succeedBefore completes the requests before n, which the peer has done.
+func (c *Conn) succeedBefore(n seq.Num) {
+	if c.send.acked.op.Less(n) {
+		c.send.acked = position{op: n}
+	}
+	c.completeRequests()
+}
+
+// closeConfirmed handles Closed.
+func (e *Engine) closeConfirmed(h *proto.Header) {
+	s, slot, _ := e.table.find(h.CID)
+	if s == nil || s.linger == nil || s.linger.bye.CID != h.CID {
+		e.stats.UnknownConnection++
+		return
+	}
+	e.endLinger(slot, s.linger)
+}
+
+// stranger handles a packet whose connection is not known: it crosses to the engine that it
+// names, or its sender is told.
+func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
+	e.stats.UnknownConnection++
+	return false
+}
+
+// resetByPeer handles Reset.
+func (e *Engine) resetByPeer(*proto.Header, []link.Buf) {
+	e.stats.UnknownConnection++
+}

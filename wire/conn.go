@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// maxOperation is the most bytes one operation moves.
+const maxOperation = 1<<31 - 1
+
+// State is where a connection stands.
+type State uint32
+
+// States of a connection.
+const (
+	Idle       State = iota
+	Connecting       // Connect sent
+	Accepting        // Accept sent
+	Established
+	Draining // graceful disconnect, requests outstanding
+	Closed   // over; Reset makes it Idle
+)
+
+// ConnConfig is what a connection is made of.
+type ConnConfig struct {
+	User any // for the consumer; see Conn.User
+	Zone uint32
+	// Depths of the work queues in requests, and segments of one request.
+	MaxRecv, MaxRequest       int
+	MaxRecvIOV, MaxRequestIOV int
+	// MaxMessage and MaxRDMA bound one operation in bytes; 0 means 2^31-1.
+	MaxMessage, MaxRDMA uint32
+	// ReadIn and ReadOut bound the RDMA reads served for the peer and outstanding at it.
+	ReadIn, ReadOut int
+}
+
+// Sinks are the queues that a connection's completions go to; nil discards them. They belong to the
+// engine that the connection is used with.
+type Sinks struct {
+	Recv, Request, Connect *Queue
+}
+
+// Conn is one end of a reliable connection and its two work queues.
+//
+// Post methods, State, Idle and PeerPrivate may be called by any goroutine. Everything else is the
+// engine owner's.
+type Conn struct {
+	// User is the consumer's own; the engine does not look at it.
+	User any
+
+	host       *Host
+	zone       atomic.Uint32
+	state      atomic.Uint32
+	hungry     atomic.Bool // the peer is short of receive credits: posting a receive is news
+	rung       atomic.Bool // waits in the engine's bells
+	maxMessage uint32
+	maxRDMA    uint32
+	sq, rq     workRing
+	sinks      Sinks
+	peerData   atomic.Pointer[[]byte]
+
+	// What follows is the engine owner's.
+	eng  *Engine
+	path link.Path
+	slot int32
+	cid  uint32 // our name for it
+	peer uint32 // the peer's name for it
+	mtu  int    // largest packet, header to trailer
+	dial dialState
+	req  *Request // passive: what was accepted
+
+	send sender
+	recv receiver
+	rtt  rttState
+
+	readIn, readOut int // configured
+	readsAllowed    int // granted by the peer
+	readsOut        int
+	resp            responder
+
+	armed     Time // when the timer fires
+	heard     Time // last packet from the peer
+	probed    Time // last liveness or credit probe
+	starved   Time // since when there has been no credit; 0: there is
+	inReady   bool
+	inAcks    bool
+	met       bool // the peer's Hello is known
+	owesReady bool // active: the packet that takes the connection into use has not left
+}
+
+// sender is the half of a connection that transmits requests.
+type sender struct {
+	seen    seq.Num // requests that are counted in queued
+	next    position
+	acked   position
+	queued  int // bytes of requests not sent yet, chunk headers included
+	msn     seq.Num
+	credit  seq.Num // messages the peer can take
+	noLimit bool
+
+	una, nxt seq.Num // oldest packet not acknowledged, next packet
+	flights  []flight
+	window   int
+	partial  int // unacknowledged packets that were not full
+	lost     int // packets marked lost
+	resend   seq.Num
+	backoff  int
+	progress Time    // when una last moved
+	highSACK seq.Num // one past the highest packet known to have arrived
+}
+
+// receiver is the half that takes packets in.
+type receiver struct {
+	next   seq.Num // next packet expected
+	held   []heldPacket
+	nheld  int
+	msn    seq.Num // messages received
+	rqNext seq.Num // next receive to be filled
+	off    uint32  // bytes of the current message that have arrived
+
+	advertised seq.Num // credit in the last packet that left
+	unacked    int     // packets received since the last acknowledgement left
+	ackNow     bool
+	ackAsked   bool
+	askedPoll  uint32 // Poll in which it was asked
+	ackBy      Time
+
+	stamp   uint32 // newest time stamp of the peer
+	stampAt Time
+	ce      uint16
+	region  *Region // last one found by remote key
+}
+
+// position is a place in the stream of operations: bytes off into operation op.
+type position struct {
+	op  seq.Num
+	off uint32
+}
+
+func (p position) before(q position) bool {
+	return p.op.Less(q.op) || p.op == q.op && p.off < q.off
+}
+
+// NewConn makes a connection that is Idle. Its receives can be posted at once.
+func (h *Host) NewConn(cfg ConnConfig) *Conn {
+	c := &Conn{User: cfg.User, host: h, maxMessage: cfg.MaxMessage, maxRDMA: cfg.MaxRDMA,
+		readIn: cfg.ReadIn, readOut: cfg.ReadOut, slot: none}
+	c.zone.Store(cfg.Zone)
+	if c.maxMessage == 0 {
+		c.maxMessage = maxOperation
+	}
+	if c.maxRDMA == 0 {
+		c.maxRDMA = maxOperation
+	}
+	c.rq.init(cfg.MaxRecv, max(cfg.MaxRecvIOV, 1))
+	c.sq.init(cfg.MaxRequest, max(cfg.MaxRequestIOV, 1))
+	return c
+}
+
+// State is where the connection stands now.
+func (c *Conn) State() State { return State(c.state.Load()) }
+
+// Idle reports whether no receive, and whether no request, is outstanding.
+func (c *Conn) Idle() (recv, request bool) { return c.rq.empty(), c.sq.empty() }
+
+// PeerPrivate is the private data that came with the peer's Accept or Reject; nil otherwise. It stays
+// valid and unchanged for ever.
+func (c *Conn) PeerPrivate() []byte {
+	if p := c.peerData.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// setState changes the state under the request lock, so that no request is posted in a state that
+// refuses it.
+func (c *Conn) setState(s State) {
+	c.sq.mu.Lock()
+	c.state.Store(uint32(s))
+	c.sq.mu.Unlock()
+}
+
+// bind gives an idle connection to an engine: a slot, a name, fresh protocol state.
+func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
+	slot, cid, err := e.table.take(c)
+	if err != nil {
+		return err
+	}
+	c.eng, c.path, c.slot, c.cid, c.sinks = e, path, slot, cid, s
+	c.peer, c.req, c.met, c.owesReady = 0, nil, false, false
+	done := seq.Num(c.sq.done.Load())
+	c.send = sender{seen: done, next: position{op: done}, acked: position{op: done},
+		window: firstWindow, flights: c.send.flights}
+	psn := seq.Num(c.host.random32())
+	c.send.una, c.send.nxt, c.send.resend, c.send.highSACK = psn, psn, psn, psn
+	c.recv = receiver{rqNext: seq.Num(c.rq.done.Load()), held: c.recv.held, ackBy: never}
+	c.rtt = rttState{}
+	c.readsOut = 0
+	c.resp = responder{}
+	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
+	c.mtu = min(e.link.PathMTU(path), e.maxPacket)
+	c.peerData.Store(nil)
+	return nil
+}
+
+// hello describes this end in a handshake packet.
+func (c *Conn) hello(private []byte) proto.Hello {
+	return proto.Hello{CID: c.cid, MTU: uint32(c.eng.maxPacket), ReadIn: uint16(c.readIn),
+		ReadOut: uint16(c.readOut), Private: private}
+}
+
+// meet takes in what the peer said of itself.
+func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
+	c.peer, c.met = hi.CID, true
+	c.mtu = min(c.mtu, int(min(hi.MTU, 1<<16-1)))
+	c.readsAllowed = min(c.readOut, int(hi.ReadIn))
+	c.resp.init(c.readIn)
+	c.recv.next = h.PSN
+	c.takeCredit(h)
+}
+
+// emit reports a connection event, after everything that was completed before it.
+func (c *Conn) emit(k Kind) {
+	e := c.eng
+	e.publish()
+	c.sinks.Connect.push(e, Completion{Conn: c, Kind: k})
+	e.publish()
+}
+
+// credit is how many messages the peer may send, counted from the first of the connection.
+func (c *Conn) credit() seq.Num {
+	return c.recv.msn + seq.Num(c.rq.posted.Load()) - c.recv.rqNext
+}
+
+// alive reports whether packets with chunks may come and go.
+func (c *Conn) alive() bool {
+	switch c.State() {
+	case Established, Draining:
+		return true
+	case Connecting:
+		return c.met
+	default:
+		return false
+	}
+}
+
+// establish is the end of the handshake.
+func (c *Conn) establish() {
+	c.setState(Established)
+	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
+	c.emit(KindEstablished)
+}
+
+// quiet is the time since the peer was last heard of.
+func (c *Conn) quiet(now Time) time.Duration { return now.Sub(c.heard) }

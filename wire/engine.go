@@ -1,0 +1,194 @@
+package wire
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/wheel"
+)
+
+// allocBatch is how many transmit frames are taken from the link at once.
+const allocBatch = 32
+
+// Engine runs the protocol over one link. It is driven: nothing happens between calls.
+//
+// One goroutine at a time owns an engine, between TryOwn or Own and Disown. Kick, Poll, Next,
+// Connect, Disconnect, Reset, Accept, Reject, Stats and Close need ownership; Ring, TryOwn and Own
+// may be called by any goroutine.
+type Engine struct {
+	host  *Host
+	link  link.Link
+	caps  link.Caps
+	index int
+	owner atomic.Uint32
+
+	maxPacket int // largest packet we send or take, header to trailer
+	table     connTable
+	wheel     *wheel.Wheel
+	now       Time
+	poll      uint32 // counts Polls
+	ready     []*Conn
+	acks      []*Conn
+	dirty     []*Queue
+	requests  map[requestKey]*Request
+	stats     Stats
+	held      int // frames kept because they arrived early
+	fire      func(int32)
+
+	rx     []link.Buf
+	drop   []link.Buf // received frames to be freed at the end of the batch
+	frames []link.Buf // empty transmit frames
+	tx     []link.Buf // packets built and not yet handed to the link
+
+	bellMu sync.Mutex
+	bells  []*Conn
+	nbells atomic.Int32
+}
+
+func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
+	caps := l.Caps()
+	segs := max(caps.Segments, 1)
+	e := &Engine{host: h, link: l, caps: caps, index: index, now: now,
+		wheel:    wheel.New(int64(now)),
+		requests: make(map[requestKey]*Request),
+		rx:       make([]link.Buf, maxReceive+segs),
+		drop:     make([]link.Buf, 0, maxReceive+segs+maxWindow*segs),
+		frames:   make([]link.Buf, 0, 2*(allocBatch+segs)),
+		tx:       make([]link.Buf, 0, maxTransmit+segs),
+	}
+	e.table = connTable{key: h.cids, engine: uint32(index)}
+	e.maxPacket = caps.MaxPayload
+	if segs > 1 { // a header is never cut, which may leave some bytes of a frame unused
+		e.maxPacket = min(e.maxPacket, segs*(caps.FrameSize-proto.MaxChunkSize))
+	} else {
+		e.maxPacket = min(e.maxPacket, caps.FrameSize)
+	}
+	e.fire = func(slot int32) { e.expire(slot) }
+	return e
+}
+
+// Index is the engine's number on its host.
+func (e *Engine) Index() int { return e.index }
+
+// Link is the engine's link.
+func (e *Engine) Link() link.Link { return e.link }
+
+// TryOwn takes the ownership if nobody has it.
+func (e *Engine) TryOwn() bool { return e.owner.CompareAndSwap(0, 1) }
+
+// Own waits for the ownership. Owners hold it for one Poll, so the wait is short.
+func (e *Engine) Own() {
+	for !e.TryOwn() {
+		runtime.Gosched()
+	}
+}
+
+// Disown gives the ownership up. It reports that somebody rang meanwhile: the caller tries to own
+// the engine again and polls.
+func (e *Engine) Disown() (rung bool) {
+	e.owner.Store(0)
+	return e.nbells.Load() != 0
+}
+
+// Poll does everything there is to do now: it receives, runs timers, looks at what was posted,
+// sends and acknowledges. It reports whether packets arrived or left. It neither blocks nor
+// allocates, apart from connection set-up.
+func (e *Engine) Poll(now Time) bool {
+	e.now = now
+	e.poll++
+	sent := e.stats.TxPackets
+	n := e.receive()
+	e.wheel.Advance(int64(now), e.fire)
+	if e.nbells.Load() != 0 {
+		e.answerBells()
+	}
+	e.transmit()
+	e.acknowledge()
+	e.flush()
+	e.publish()
+	return n > 0 || e.stats.TxPackets != sent
+}
+
+// Next is the time by which Poll should be called again though no packet arrives. It is the time
+// of the last Poll when there is something left to send.
+func (e *Engine) Next() Time {
+	if len(e.ready) > 0 || len(e.acks) > 0 {
+		return e.now
+	}
+	if at, ok := e.wheel.Next(); ok {
+		return Time(at)
+	}
+	return never
+}
+
+// Ring tells the engine, from outside, that something was posted on c. Whoever owns the engine, or
+// owns it next, sees to it.
+func (e *Engine) Ring(c *Conn) {
+	if !c.rung.CompareAndSwap(false, true) {
+		return
+	}
+	e.bellMu.Lock()
+	e.bells = append(e.bells, c)
+	e.bellMu.Unlock()
+	e.nbells.Add(1)
+}
+
+func (e *Engine) answerBells() {
+	e.bellMu.Lock()
+	for i, c := range e.bells {
+		c.rung.Store(false)
+		e.Kick(c)
+		e.bells[i] = nil
+	}
+	e.nbells.Add(int32(-len(e.bells)))
+	e.bells = e.bells[:0]
+	e.bellMu.Unlock()
+}
+
+// Kick looks at what was posted on c, and reports whether there is something to do that a Poll does.
+func (e *Engine) Kick(c *Conn) bool {
+	switch c.State() {
+	case Established, Draining:
+		if c.eng != e {
+			return false
+		}
+		c.count()
+		c.feed()
+		return c.makeReady() || c.recv.ackNow
+	case Closed:
+		c.flushWork(StatusFlushed)
+		return len(e.dirty) > 0
+	default:
+		return false
+	}
+}
+
+// publish makes completions visible.
+func (e *Engine) publish() {
+	for i, q := range e.dirty {
+		q.publish()
+		e.dirty[i] = nil
+	}
+	e.dirty = e.dirty[:0]
+}
+
+// Connections is the number of connections and lingering ones.
+func (e *Engine) Connections() int { return e.table.live }
+
+// Close gives every frame back. Connections are to be closed by their users before.
+func (e *Engine) Close() {
+	e.flush()
+	for i := range e.table.slots {
+		if c := e.table.slots[i].conn; c != nil {
+			c.drop()
+		} else if l := e.table.slots[i].linger; l != nil {
+			e.endLinger(int32(i), l)
+		}
+	}
+	e.publish()
+	e.link.Free(e.frames)
+	e.frames = e.frames[:0]
+}

@@ -1,0 +1,36 @@
+package wire
+
+import "errors"
+
+// Errors of calls. They are returned as they are, without wrapping, on the data path.
+var (
+	ErrQueueFull    = errors.New("wire: work queue is full")
+	ErrState        = errors.New("wire: connection is not in a state for this")
+	ErrBadKey       = errors.New("wire: no such memory region")
+	ErrZone         = errors.New("wire: region belongs to another protection zone")
+	ErrRights       = errors.New("wire: region lacks the right")
+	ErrBounds       = errors.New("wire: range is not inside the region")
+	ErrSegments     = errors.New("wire: too many segments")
+	ErrTooLong      = errors.New("wire: operation is too long")
+	ErrPrivateData  = errors.New("wire: private data is too long")
+	ErrInUse        = errors.New("wire: connection qualifier is in use")
+	ErrTooManyConns = errors.New("wire: connection table is full")
+	ErrTooMany      = errors.New("wire: region table is full")
+	ErrGone         = errors.New("wire: connection request is gone")
+)
+
+// Status is how a work request ended. The numbers are those of DAT_DTO_COMPLETION_STATUS.
+type Status uint8
+
+// Completion statuses.
+const (
+	StatusSuccess         Status = 0
+	StatusFlushed         Status = 1
+	StatusLocalLength     Status = 2
+	StatusLocalProtection Status = 4
+	StatusBadResponse     Status = 5
+	StatusRemoteAccess    Status = 6
+	StatusRemoteResponder Status = 7
+	StatusTransport       Status = 8
+	StatusNotReady        Status = 9
+)

@@ -1,0 +1,301 @@
+package wire
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// Dial says whom to connect to.
+type Dial struct {
+	Path link.Path // the connection takes it over, also if Connect fails
+	Qual uint64
+	Port uint64 // our own port qualifier, shown to the peer's consumer
+	// Timeout after which the attempt ends with KindTimedOut; negative means never.
+	Timeout time.Duration
+	Private []byte // copied
+	Sinks   Sinks
+}
+
+// dialState is what a connection needs while it asks.
+type dialState struct {
+	qual, port uint64
+	private    []byte
+	until      Time // the consumer's limit
+	refused    Time // until when "no listener" is not believed; 0: not heard yet
+	retry      time.Duration
+	nextTry    Time
+}
+
+// Connect begins the active side of a connection, which must be Idle. Exactly one completion of a
+// connection kind follows.
+func (e *Engine) Connect(c *Conn, d Dial) error {
+	if c.State() != Idle {
+		e.link.Release(d.Path)
+		return ErrState
+	}
+	if len(d.Private) > proto.MaxPrivateData {
+		e.link.Release(d.Path)
+		return ErrPrivateData
+	}
+	if err := c.bind(e, d.Path, d.Sinks, e.now); err != nil {
+		e.link.Release(d.Path)
+		return err
+	}
+	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
+		until: never, retry: helloRetry}
+	if d.Timeout >= 0 {
+		c.dial.until = e.now.Add(d.Timeout)
+	}
+	c.setState(Connecting)
+	c.ask()
+	return nil
+}
+
+// ask sends Connect and arms the next try.
+func (c *Conn) ask() {
+	hi := c.hello(c.dial.private)
+	hi.Qual, hi.Port = c.dial.qual, c.dial.port
+	h := c.header(proto.Connect, c.send.nxt)
+	h.CID = 0
+	c.sendHello(&h, &hi)
+	c.again()
+}
+
+// again arms the next try of a handshake packet.
+func (c *Conn) again() {
+	d := &c.dial
+	d.nextTry = c.eng.now.Add(d.retry)
+	d.retry = min(2*d.retry, helloRetryMax)
+	c.setDeadline(min(d.nextTry, d.until))
+}
+
+func (c *Conn) sendHello(h *proto.Header, hi *proto.Hello) {
+	c.eng.sendHello(c.path, h, hi)
+}
+
+func (e *Engine) sendHello(path link.Path, h *proto.Header, hi *proto.Hello) {
+	size := proto.HelloSize + len(hi.Private)
+	var p packet
+	if e.begin(&p, path, proto.HeaderSize+size+proto.TrailerSize) {
+		hi.Put(p.put(size))
+		p.finish(h)
+	}
+}
+
+// requestKey tells connection attempts apart.
+type requestKey struct {
+	from netip.AddrPort
+	cid  uint32
+}
+
+// Request is a connection request that arrived. Its fields do not change.
+type Request struct {
+	From    netip.AddrPort
+	Qual    uint64
+	Port    uint64 // the requester's port qualifier
+	Private []byte // belongs to who received the request
+
+	eng    *Engine
+	header proto.Header
+	hello  proto.Hello
+	key    requestKey
+	conn   *Conn // accepted
+	gone   bool
+}
+
+// Engine is the engine on which the request is to be answered.
+func (r *Request) Engine() *Engine { return r.eng }
+
+// control handles the packets that set up and end connections.
+func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+	if len(bufs) != 1 { // they are all short
+		e.stats.BadPackets++
+		return false
+	}
+	body := bufs[0].Data[proto.HeaderSize : total-proto.TrailerSize]
+	switch h.Type {
+	case proto.Connect:
+		return e.asked(h, body, bufs)
+	case proto.Accept, proto.Reject:
+		e.answered(h, body, bufs)
+	case proto.Close:
+		return e.closedByPeer(h, body, bufs)
+	case proto.Closed:
+		e.closeConfirmed(h)
+	case proto.Reset:
+		e.resetByPeer(h, bufs)
+	default:
+		e.stats.BadPackets++
+	}
+	return false
+}
+
+// asked handles Connect.
+func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
+	var hi proto.Hello
+	if !hi.Parse(body) {
+		e.stats.BadPackets++
+		return false
+	}
+	key := requestKey{e.link.Source(&bufs[0]), hi.CID}
+	if r := e.requests[key]; r != nil { // a repeat
+		if r.conn != nil && r.conn.State() == Accepting {
+			r.conn.offer()
+		}
+		return false
+	}
+	s := e.host.service(hi.Qual)
+	switch {
+	case s == nil:
+		return e.refuse(h, &hi, bufs, proto.ReasonNoListener)
+	case len(e.requests) >= maxRequests:
+		e.stats.RequestsDropped++
+		return false
+	}
+	r := &Request{From: key.from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
+		eng: e, header: *h, hello: hi, key: key}
+	r.hello.Private = nil
+	e.requests[key] = r
+	if !s.Arrive(r) {
+		e.forget(r)
+		return e.refuse(h, &hi, bufs, proto.ReasonBacklog)
+	}
+	return false
+}
+
+// refuse turns a Connect round into a Reject, without any state.
+func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
+	e.stats.Rejects++
+	out := proto.Header{Type: proto.Reject, CID: hi.CID, Ack: h.PSN, TS: e.now.stamp()}
+	body := proto.Hello{CID: hi.CID, Qual: hi.Qual, Reason: why}
+	e.reply(bufs, &out, func(b []byte) int { return body.Put(b) })
+	return true
+}
+
+// reply sends an answer in the received packet's own frame, which put fills after the header with
+// no more bytes than arrived.
+func (e *Engine) reply(bufs []link.Buf, h *proto.Header, put func([]byte) int) {
+	b := bufs[0]
+	h.Put(b.Data)
+	n := proto.HeaderSize + put(b.Data[proto.HeaderSize:])
+	b.Data = b.Data[:n+proto.TrailerSize]
+	proto.PutTrailer(b.Data[n:], proto.CRC(0, b.Data[:n]))
+	b.Path, b.Flags = link.PathReply, 0
+	e.stats.TxPackets++
+	e.tx = append(e.tx, b)
+	if len(e.tx) >= maxTransmit {
+		e.flush()
+	}
+}
+
+// forget drops a request.
+func (e *Engine) forget(r *Request) {
+	if e.requests[r.key] == r {
+		delete(e.requests, r.key)
+	}
+	r.gone = true
+}
+
+// Accept answers a request with a connection, which must be Idle. KindEstablished or
+// KindAcceptFailed follows. On an error everything is as before and the request may be answered
+// again; path is released.
+func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s Sinks) error {
+	err := e.accept(r, c, path, private, s)
+	if err != nil {
+		e.link.Release(path)
+	}
+	return err
+}
+
+func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s Sinks) error {
+	switch {
+	case c.State() != Idle:
+		return ErrState
+	case r.gone || r.conn != nil:
+		return ErrGone
+	case len(private) > proto.MaxPrivateData:
+		return ErrPrivateData
+	}
+	if err := c.bind(e, path, s, e.now); err != nil {
+		return err
+	}
+	c.req, r.conn = r, c
+	c.meet(&r.header, &r.hello)
+	c.dial = dialState{private: slices.Clone(private), retry: helloRetry,
+		until: e.now.Add(e.host.limits.GiveUp)}
+	c.setState(Accepting)
+	c.offer()
+	c.again()
+	return nil
+}
+
+// offer sends Accept.
+func (c *Conn) offer() {
+	hi := c.hello(c.dial.private)
+	h := c.header(proto.Accept, c.send.nxt)
+	c.sendHello(&h, &hi)
+}
+
+// Reject refuses a request for the consumer.
+func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
+	defer e.link.Release(path)
+	if len(private) > proto.MaxPrivateData {
+		return ErrPrivateData
+	}
+	e.stats.Rejects++
+	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp()}
+	hi := proto.Hello{CID: r.hello.CID, Qual: r.Qual, Reason: proto.ReasonPeer, Private: private}
+	e.sendHello(path, &h, &hi)
+	e.forget(r)
+	e.flush()
+	return nil
+}
+
+// answered handles Accept and Reject.
+func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
+	var hi proto.Hello
+	c := e.lookup(h.CID)
+	if c == nil || !hi.Parse(body) || h.Ack != c.send.una {
+		e.stats.UnknownConnection++
+		return
+	}
+	if c.State() != Connecting || c.met {
+		return // a repeat
+	}
+	if h.Type == proto.Reject {
+		c.refused(&hi)
+		return
+	}
+	c.heard = e.now
+	c.recv.stamp, c.recv.stampAt = h.TS, e.now
+	c.rtt.sample(e.now, h.Echo)
+	c.meet(h, &hi)
+	private := slices.Clone(hi.Private)
+	c.peerData.Store(&private)
+	c.owesReady = true
+	c.makeReady()
+}
+
+// refused handles Reject. That nobody listens is not believed for a while.
+func (c *Conn) refused(hi *proto.Hello) {
+	d := &c.dial
+	if hi.Reason == proto.ReasonNoListener {
+		if d.refused == 0 {
+			d.refused = c.eng.now.Add(listenGrace)
+		}
+		if c.eng.now < d.refused {
+			return // the next try is armed
+		}
+	}
+	kind := KindRefused
+	if hi.Reason == proto.ReasonPeer {
+		kind = KindPeerRejected
+		private := slices.Clone(hi.Private)
+		c.peerData.Store(&private)
+	}
+	c.end(kind, StatusFlushed)
+}

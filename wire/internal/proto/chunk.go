@@ -1,0 +1,129 @@
+package proto
+
+import (
+	"encoding/binary"
+
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Op says what a chunk does.
+type Op uint8
+
+// Chunk operations.
+const (
+	OpReady    Op = 1 + iota // first packet of the active side: the connection is in use
+	OpSend                   // a piece of a message
+	OpWrite                  // a piece of an RDMA write
+	OpReadReq                // asks for an RDMA read
+	OpReadResp               // a piece of the answer to it
+	numOps
+)
+
+// ChunkFlags qualify a chunk.
+type ChunkFlags uint8
+
+const (
+	Last      ChunkFlags = 1 << iota // the last piece of its operation
+	Solicited                        // OpSend: the sender asks for a notification
+)
+
+// Sizes of chunk headers. Every chunk begins with {op, flags, length of the payload after the header}.
+const (
+	chunkCommon   = 4
+	ReadySize     = chunkCommon
+	SendSize      = chunkCommon + 8  // message number, offset in the message
+	WriteSize     = chunkCommon + 12 // key, address
+	ReadReqSize   = chunkCommon + 20 // key, address, length, read number
+	ReadRespSize  = chunkCommon + 8  // read number, offset in the read
+	MaxChunkSize  = ReadReqSize
+	MaxChunkBytes = 1<<16 - 1 // payload of one chunk
+)
+
+var opSize = [numOps]int{OpReady: ReadySize, OpSend: SendSize, OpWrite: WriteSize,
+	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize}
+
+// ChunkSize is the size of the chunk header that begins with byte op, or 0 for an unknown one.
+func ChunkSize(op byte) int {
+	if op >= byte(numOps) {
+		return 0
+	}
+	return opSize[op]
+}
+
+// Chunk is a chunk header as numbers. Which fields count depends on Op.
+type Chunk struct {
+	Op    Op
+	Flags ChunkFlags
+	Len   int     // payload bytes that follow the header
+	Num   seq.Num // OpSend: message number; OpReadReq, OpReadResp: read number
+	Off   uint32  // OpSend, OpReadResp: offset of this piece
+	Key   uint32  // OpWrite, OpReadReq
+	Addr  uint64  // OpWrite, OpReadReq
+	Size  uint32  // OpReadReq: bytes wanted
+}
+
+// PutSend writes an OpSend header into the first SendSize bytes of b.
+func PutSend(b []byte, f ChunkFlags, n int, msn seq.Num, off uint32) {
+	p := (*[SendSize]byte)(b)
+	putCommon(p[:], OpSend, f, n)
+	binary.BigEndian.PutUint32(p[4:], uint32(msn))
+	binary.BigEndian.PutUint32(p[8:], off)
+}
+
+// PutWrite writes an OpWrite header into the first WriteSize bytes of b.
+func PutWrite(b []byte, f ChunkFlags, n int, key uint32, addr uint64) {
+	p := (*[WriteSize]byte)(b)
+	putCommon(p[:], OpWrite, f, n)
+	binary.BigEndian.PutUint32(p[4:], key)
+	binary.BigEndian.PutUint64(p[8:], addr)
+}
+
+// PutReadReq writes an OpReadReq header into the first ReadReqSize bytes of b.
+func PutReadReq(b []byte, key uint32, addr uint64, size uint32, num seq.Num) {
+	p := (*[ReadReqSize]byte)(b)
+	putCommon(p[:], OpReadReq, Last, 0)
+	binary.BigEndian.PutUint32(p[4:], key)
+	binary.BigEndian.PutUint64(p[8:], addr)
+	binary.BigEndian.PutUint32(p[16:], size)
+	binary.BigEndian.PutUint32(p[20:], uint32(num))
+}
+
+// PutReadResp writes an OpReadResp header into the first ReadRespSize bytes of b.
+func PutReadResp(b []byte, f ChunkFlags, n int, num seq.Num, off uint32) {
+	p := (*[ReadRespSize]byte)(b)
+	putCommon(p[:], OpReadResp, f, n)
+	binary.BigEndian.PutUint32(p[4:], uint32(num))
+	binary.BigEndian.PutUint32(p[8:], off)
+}
+
+// PutReady writes an OpReady header into the first ReadySize bytes of b.
+func PutReady(b []byte) { putCommon(b[:ReadySize], OpReady, Last, 0) }
+
+func putCommon(b []byte, op Op, f ChunkFlags, n int) {
+	_ = b[3]
+	b[0], b[1] = byte(op), byte(f)
+	binary.BigEndian.PutUint16(b[2:], uint16(n))
+}
+
+// Parse reads the chunk header that fills b, whose length is ChunkSize(b[0]) and not 0.
+func (c *Chunk) Parse(b []byte) {
+	c.Op, c.Flags = Op(b[0]), ChunkFlags(b[1])
+	c.Len = int(binary.BigEndian.Uint16(b[2:]))
+	switch c.Op {
+	case OpSend, OpReadResp:
+		p := (*[SendSize]byte)(b)
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[4:]))
+		c.Off = binary.BigEndian.Uint32(p[8:])
+	case OpWrite:
+		p := (*[WriteSize]byte)(b)
+		c.Key = binary.BigEndian.Uint32(p[4:])
+		c.Addr = binary.BigEndian.Uint64(p[8:])
+	case OpReadReq:
+		p := (*[ReadReqSize]byte)(b)
+		c.Key = binary.BigEndian.Uint32(p[4:])
+		c.Addr = binary.BigEndian.Uint64(p[8:])
+		c.Size = binary.BigEndian.Uint32(p[16:])
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[20:]))
+	case OpReady:
+	}
+}

@@ -1,0 +1,122 @@
+// Package proto is the byte layout of protocol version 1: accessors without state. docs/WIRE.md is
+// the reference. All numbers are big-endian. No function here panics on any input whose length its
+// doc comment allows, and none allocates.
+package proto
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Version is the protocol version in the upper half of the first byte.
+const Version = 1
+
+// Type is what a packet is for, the lower half of the first byte.
+type Type uint8
+
+// Packet types. Only Data takes a packet sequence number.
+const (
+	Data    Type = 1 + iota // chunks of an established connection
+	Ack                     // no chunks; the header's acknowledgement and credit
+	Connect                 // asks a service for a connection
+	Accept                  // answers Connect
+	Reject                  // refuses Connect
+	Close                   // ends a connection; repeated until Closed comes
+	Closed                  // acknowledges Close
+	Reset                   // the connection that a packet named is not known here
+	numTypes
+)
+
+// Flags of the header.
+type Flags uint8
+
+const (
+	AckRequest Flags = 1 << iota // acknowledge without delay
+	HasSACK                      // a SACK block follows the header
+	KeyPhase                     // secure mode: which of two keys
+	Epoch                        // path MTU epoch
+	NoCredit                     // the credit field means nothing (shared receive queue)
+)
+
+// Offsets and sizes of the header and the trailer.
+const (
+	offType    = 0
+	offFlags   = 1
+	offCE      = 2
+	offCID     = 4
+	offPSN     = 8
+	offAck     = 12
+	offCredit  = 16
+	offTS      = 20
+	offEcho    = 24
+	offNonce   = 28
+	HeaderSize = 32
+	// TrailerSize is the CRC32C of all bytes before it.
+	TrailerSize = 4
+	// SACKSize is the SACK block: bit i (from the least significant bit of the first byte) is set
+	// when packet Ack+1+i has arrived.
+	SACKSize = 32
+	SACKBits = SACKSize * 8
+)
+
+// Header is the fixed header of every packet, as numbers.
+type Header struct {
+	Type   Type
+	Flags  Flags
+	CE     uint16  // congestion marks seen so far on this connection
+	CID    uint32  // the receiver's name of the connection
+	PSN    seq.Num // Data: this packet's number; else the next to be sent
+	Ack    seq.Num // next packet expected
+	Credit seq.Num // messages the peer may send, counted from the first
+	TS     uint32  // sender's clock, units of 64 ns
+	Echo   uint32  // newest TS received plus the time since, same unit; 0: none
+	Nonce  uint32  // secure mode; 0 in plaintext mode
+}
+
+// Put writes h into the first HeaderSize bytes of b.
+func (h *Header) Put(b []byte) {
+	p := (*[HeaderSize]byte)(b)
+	p[offType] = Version<<4 | byte(h.Type)
+	p[offFlags] = byte(h.Flags)
+	binary.BigEndian.PutUint16(p[offCE:], h.CE)
+	binary.BigEndian.PutUint32(p[offCID:], h.CID)
+	binary.BigEndian.PutUint32(p[offPSN:], uint32(h.PSN))
+	binary.BigEndian.PutUint32(p[offAck:], uint32(h.Ack))
+	binary.BigEndian.PutUint32(p[offCredit:], uint32(h.Credit))
+	binary.BigEndian.PutUint32(p[offTS:], h.TS)
+	binary.BigEndian.PutUint32(p[offEcho:], h.Echo)
+	binary.BigEndian.PutUint32(p[offNonce:], h.Nonce)
+}
+
+// Parse reads the header at the start of b. It reports false for a short packet, another version or
+// an unknown type.
+func (h *Header) Parse(b []byte) bool {
+	if len(b) < HeaderSize {
+		return false
+	}
+	p := (*[HeaderSize]byte)(b)
+	h.Type = Type(p[offType] & 0xf)
+	h.Flags = Flags(p[offFlags])
+	h.CE = binary.BigEndian.Uint16(p[offCE:])
+	h.CID = binary.BigEndian.Uint32(p[offCID:])
+	h.PSN = seq.Num(binary.BigEndian.Uint32(p[offPSN:]))
+	h.Ack = seq.Num(binary.BigEndian.Uint32(p[offAck:]))
+	h.Credit = seq.Num(binary.BigEndian.Uint32(p[offCredit:]))
+	h.TS = binary.BigEndian.Uint32(p[offTS:])
+	h.Echo = binary.BigEndian.Uint32(p[offEcho:])
+	h.Nonce = binary.BigEndian.Uint32(p[offNonce:])
+	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// CRC extends the checksum crc (0 at first) of a packet by b.
+func CRC(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }
+
+// PutTrailer writes the trailer into the first TrailerSize bytes of b.
+func PutTrailer(b []byte, crc uint32) { binary.BigEndian.PutUint32(b, crc) }
+
+// Trailer reads the trailer from the first TrailerSize bytes of b.
+func Trailer(b []byte) uint32 { return binary.BigEndian.Uint32(b) }

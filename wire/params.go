@@ -1,0 +1,86 @@
+package wire
+
+import "time"
+
+// Tunables of the protocol. Times are of the sender's clock; counts are of packets unless said
+// otherwise.
+const (
+	// maxWindow bounds the packets in flight on one connection: the width of the SACK block, and
+	// less than the 256 packets that a veth queue holds before it drops.
+	maxWindow = 192
+	// firstWindow is the congestion window of a new connection.
+	firstWindow = 64
+	// minWindow is what losses leave at least.
+	minWindow = 4
+	// firstFlights is the size in packets of a new connection's outstanding table, which doubles
+	// as needed up to maxWindow.
+	firstFlights = 16
+
+	// maxPartial is how many packets that are not full may be unacknowledged before small
+	// operations wait to be packed together. Latency never waits: a connection with fewer sends
+	// at once. docs/PERFORMANCE.md has the measurement.
+	maxPartial = 4
+	// smallOp is the size in bytes up to which an operation is not cut over two packets.
+	smallOp = 256
+
+	// ackEvery is how many packets are acknowledged together when the sender does not ask sooner.
+	ackEvery = 32
+	// ackDelay bounds how long an acknowledgement that nobody asked for is held back.
+	ackDelay = 100 * time.Microsecond
+
+	// reorderThreshold is how many later packets must have arrived before one is taken for lost.
+	reorderThreshold = 3
+
+	firstRTO = 2 * time.Millisecond
+	minRTO   = 500 * time.Microsecond
+	maxRTO   = 100 * time.Millisecond
+
+	// maxReceive and maxTransmit bound the frames that one Poll handles in each direction.
+	maxReceive  = 64
+	maxTransmit = 64
+	// maxBurst is how many packets one connection may send before the others have their turn.
+	maxBurst = 32
+
+	// helloRetry is the time between two Connect or Accept packets; it doubles up to helloRetryMax.
+	helloRetry    = 5 * time.Millisecond
+	helloRetryMax = 100 * time.Millisecond
+	// listenGrace is how long an active side goes on asking after "no listener" before it reports
+	// it: uDAPL programs announce themselves before they listen.
+	listenGrace = time.Second
+	// closeTries is how often Close is sent before a silent peer is given up.
+	closeTries = 10
+	closeRetry = 5 * time.Millisecond
+	// probeInterval is the time between probes of a peer that grants no credit.
+	probeInterval = 10 * time.Millisecond
+
+	// maxConns and maxRegions are limits of the numbering (docs/WIRE.md).
+	maxConns   = 1<<slotBits - 1
+	maxEngines = 1 << engineBits
+	maxRegions = 1<<regionBits - 1
+	// maxRequests bounds the undecided connection requests of one engine.
+	maxRequests = 4096
+)
+
+// Limits are the times after which a connection is given up. The zero value of a field means its default.
+type Limits struct {
+	// GiveUp is how long data may stay unacknowledged before the connection breaks. Default 2 s.
+	GiveUp time.Duration
+	// NotReady is how long a message may wait for a receive to be posted at the peer before the
+	// connection breaks. Default 30 s.
+	NotReady time.Duration
+	// KeepAlive is how long a peer may be silent on an idle connection before it is probed; it is
+	// given up after GiveUp more. Default 10 s.
+	KeepAlive time.Duration
+}
+
+func (l *Limits) setDefaults() {
+	if l.GiveUp == 0 {
+		l.GiveUp = 2 * time.Second
+	}
+	if l.NotReady == 0 {
+		l.NotReady = 30 * time.Second
+	}
+	if l.KeepAlive == 0 {
+		l.KeepAlive = 10 * time.Second
+	}
+}

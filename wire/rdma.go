@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// target is the region that a peer names, checked against zone, right and bounds.
+func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
+	r := c.recv.region
+	if r == nil || r.remote != key || r.dead.Load() {
+		if r = c.host.remoteRegion(key); r == nil {
+			return nil, false
+		}
+		c.recv.region = r
+	}
+	if r.zone != c.zone.Load() || r.rights&need == 0 {
+		return nil, false
+	}
+	return r.slice(addr, n)
+}
+
+// recvWrite places a piece of an RDMA write.
+func (c *Conn) recvWrite(ch *proto.Chunk, p *cursor) proto.Reason {
+	if ch.Len == 0 {
+		return proto.ReasonNone
+	}
+	dst, ok := c.target(ch.Key, ch.Addr, uint32(ch.Len), RemoteWrite)
+	if !ok {
+		return proto.ReasonAccess
+	}
+	c.eng.stats.RxBytes += uint64(ch.Len)
+	if ch.Flags&proto.Last == 0 {
+		p.copy(dst)
+		return proto.ReasonNone
+	}
+	body, word := splitLastWord(dst)
+	if len(body) > 0 {
+		p.copy(body)
+	}
+	if len(word) > 0 {
+		var b [8]byte
+		p.copy(b[:len(word)])
+		storeWord(word, &b)
+	}
+	return proto.ReasonNone
+}
+
+// readJob is an RDMA read that this side serves.
+type readJob struct {
+	addr uint64
+	key  uint32
+	size uint32
+	num  seq.Num
+}
+
+// responder serves the peer's RDMA reads in order. Jobs are kept until their answer is acknowledged.
+type responder struct {
+	jobs  []readJob
+	mask  uint32
+	limit int
+	tail  seq.Num  // jobs taken in
+	next  position // what is to be sent
+	acked position
+}
+
+func (r *responder) init(limit int) {
+	size := 1
+	for size < limit {
+		size *= 2
+	}
+	*r = responder{jobs: make([]readJob, size), mask: uint32(size - 1), limit: limit}
+}
+
+func (r *responder) pending() bool { return r.next.op != r.tail }
+
+func (r *responder) at(n seq.Num) *readJob { return &r.jobs[uint32(n)&r.mask] }
+
+// recvReadReq takes an RDMA read in. The memory is looked up again for each piece sent.
+func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
+	if r := &c.resp; r.tail.Sub(r.acked.op) >= r.limit {
+		return proto.ReasonProtocol
+	}
+	if _, ok := c.target(ch.Key, ch.Addr, ch.Size, RemoteRead); !ok && ch.Size > 0 {
+		return proto.ReasonAccess
+	}
+	*c.resp.at(c.resp.tail) = readJob{addr: ch.Addr, key: ch.Key, size: ch.Size, num: ch.Num}
+	c.resp.tail++
+	return proto.ReasonNone
+}
+
+// recvReadResp places a piece of the answer to an RDMA read.
+func (c *Conn) recvReadResp(ch *proto.Chunk, p *cursor) proto.Reason {
+	done := seq.Num(c.sq.done.Load())
+	if ch.Num.Less(done) || !ch.Num.Less(c.send.next.op) {
+		return proto.ReasonProtocol
+	}
+	w := c.sq.at(ch.Num)
+	if w.op != OpRead || w.done || ch.Off != w.got || uint32(ch.Len) > w.length-w.got {
+		return proto.ReasonProtocol
+	}
+	if !c.scatter(c.sq.segments(ch.Num, w), w.got, p, ch.Len) {
+		c.failRequest(ch.Num, StatusLocalProtection)
+		return proto.ReasonLocal
+	}
+	w.got += uint32(ch.Len)
+	if ch.Flags&proto.Last == 0 {
+		return proto.ReasonNone
+	}
+	if w.got != w.length {
+		return proto.ReasonProtocol
+	}
+	w.done = true
+	c.readsOut--
+	c.completeRequests()
+	return proto.ReasonNone
+}

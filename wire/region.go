@@ -1,0 +1,160 @@
+package wire
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Rights say what a region may be used for.
+type Rights uint8
+
+// Rights of a region; the values are those of DAT_MEM_PRIV_FLAGS.
+const (
+	LocalRead   Rights = 0x01
+	RemoteRead  Rights = 0x02
+	LocalWrite  Rights = 0x10
+	RemoteWrite Rights = 0x20
+)
+
+// Region is registered memory. It keeps its memory alive.
+type Region struct {
+	mem    []byte
+	base   uint64
+	zone   uint32
+	rights Rights
+	local  uint32 // key for local segments
+	remote uint32 // key for peers; 0 when they have no right
+	dead   atomic.Bool
+}
+
+// LocalKey names the region in segments of this host's operations.
+func (r *Region) LocalKey() uint32 { return r.local }
+
+// RemoteKey names the region to peers; it is 0 when they have no right to it.
+func (r *Region) RemoteKey() uint32 { return r.remote }
+
+// slice is the range [addr, addr+n) of the region, and false if any byte of it is outside. No sum
+// is formed that could overflow.
+func (r *Region) slice(addr uint64, n uint32) ([]byte, bool) {
+	off, size := addr-r.base, uint64(len(r.mem))
+	if addr < r.base || off > size || uint64(n) > size-off {
+		return nil, false
+	}
+	return r.mem[off : off+uint64(n) : off+uint64(n)], true
+}
+
+// check says whether a segment of a work request may use the region.
+func (r *Region) check(zone uint32, need Rights, addr uint64, n uint32) error {
+	switch {
+	case r == nil || r.dead.Load():
+		return ErrBadKey
+	case r.zone != zone:
+		return ErrZone
+	case r.rights&need == 0:
+		return ErrRights
+	}
+	if _, ok := r.slice(addr, n); !ok {
+		return ErrBounds
+	}
+	return nil
+}
+
+const (
+	pageBits   = 10
+	regionMask = 1<<regionBits - 1
+)
+
+type regionPage [1 << pageBits]atomic.Pointer[Region]
+
+// regionTable finds regions by slot without a lock. Slots are reused as late as possible, and each
+// use has a new generation, so that an old key does not find new memory.
+type regionTable struct {
+	pages [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]
+
+	mu   sync.Mutex
+	used uint32            // slots handed out so far; slot 0 is never used
+	free []uint32          // slots given back, oldest first
+	gens map[uint32]uint32 // generation of each slot in free or in use
+}
+
+func (t *regionTable) slot(i uint32) *atomic.Pointer[Region] {
+	p := t.pages[i>>pageBits].Load()
+	if p == nil {
+		return nil
+	}
+	return &p[i&(1<<pageBits-1)]
+}
+
+// find is the live region with a composed key (generation and slot), or nil.
+func (t *regionTable) find(key uint32) *Region {
+	s := t.slot(key & regionMask)
+	if s == nil {
+		return nil
+	}
+	if r := s.Load(); r != nil && r.local == key && !r.dead.Load() {
+		return r
+	}
+	return nil
+}
+
+// minFree is how many freed slots are kept back before the oldest is used again.
+const minFree = 1024
+
+func (t *regionTable) take() (uint32, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var i uint32
+	switch {
+	case t.used < maxRegions && len(t.free) < minFree:
+		t.used++
+		i = t.used
+	case len(t.free) > 0:
+		i, t.free = t.free[0], t.free[1:]
+	default:
+		return 0, ErrTooMany
+	}
+	if p := &t.pages[i>>pageBits]; p.Load() == nil {
+		p.Store(new(regionPage))
+	}
+	if t.gens == nil {
+		t.gens = make(map[uint32]uint32)
+	}
+	t.gens[i]++
+	return t.gens[i]<<regionBits | i, nil
+}
+
+// Register makes mem known as the addresses from base on, to connections of one protection zone.
+func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*Region, error) {
+	key, err := h.regions.take()
+	if err != nil {
+		return nil, err
+	}
+	r := &Region{mem: mem, base: base, zone: zone, rights: rights, local: key}
+	if rights&(RemoteRead|RemoteWrite) != 0 {
+		r.remote = h.keys.Encrypt(key)
+	}
+	h.regions.slot(key & regionMask).Store(r)
+	return r, nil
+}
+
+// Unregister makes both keys of a region invalid. An engine may be inside it still: the memory may
+// be used for something else once every engine has been owned by somebody since.
+func (h *Host) Unregister(r *Region) {
+	if r.dead.Swap(true) {
+		return
+	}
+	i := r.local & regionMask
+	h.regions.slot(i).Store(nil)
+	h.regions.mu.Lock()
+	h.regions.free = append(h.regions.free, i)
+	h.regions.mu.Unlock()
+}
+
+// remoteRegion is the live region that a peer names by key, or nil.
+func (h *Host) remoteRegion(key uint32) *Region {
+	r := h.regions.find(h.keys.Decrypt(key))
+	if r == nil || r.remote != key {
+		return nil
+	}
+	return r
+}

@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// flight is a packet that has left and is not acknowledged: what it carried, so that it can be made
+// again from the registered memory, and when it left.
+type flight struct {
+	op, opEnd     position
+	resp, respEnd position
+	first, sent   Time
+	partial       bool // had room left
+	ready         bool // carries OpReady
+	arrived       bool // known from a SACK
+	lost          bool
+	again         bool // was sent more than once
+}
+
+// flightAt is the table entry of a packet, the table being grown if need be.
+func (c *Conn) flightAt(psn seq.Num) *flight {
+	s := &c.send
+	if n := len(s.flights); s.nxt.Sub(s.una) >= n {
+		c.growFlights(max(2*n, firstFlights))
+	}
+	return &s.flights[uint32(psn)&uint32(len(s.flights)-1)]
+}
+
+func (c *Conn) growFlights(n int) {
+	s := &c.send
+	old := s.flights
+	s.flights = make([]flight, n)
+	if len(old) == 0 {
+		return
+	}
+	for psn := s.una; psn != s.nxt; psn++ {
+		s.flights[uint32(psn)&uint32(n-1)] = old[uint32(psn)&uint32(len(old)-1)]
+	}
+}
+
+// takeAck takes in what the peer has received.
+func (c *Conn) takeAck(h *proto.Header, sack []byte) {
+	s := &c.send
+	if !s.una.LessEq(h.Ack) || !h.Ack.LessEq(s.nxt) {
+		return // old, or of a packet that never was
+	}
+	c.takeCredit(h)
+	if h.Ack != s.una {
+		c.advance(h.Ack)
+		c.send.progress = c.eng.now
+		c.rtt.sample(c.eng.now, h.Echo)
+		c.completeRequests()
+		if s.una != s.nxt {
+			c.setDeadline(c.eng.now.Add(c.rto()))
+		}
+	}
+	if sack != nil && c.alive() {
+		c.takeSACK(sack)
+	}
+}
+
+// advance drops the packets before ack from the outstanding table.
+func (c *Conn) advance(ack seq.Num) {
+	s := &c.send
+	n := ack.Sub(s.una)
+	for ; s.una != ack; s.una++ {
+		f := c.flightAt(s.una)
+		if f.partial {
+			s.partial--
+		}
+		if f.lost {
+			s.lost--
+		}
+		s.acked, c.resp.acked = f.opEnd, f.respEnd
+	}
+	s.backoff = 0
+	if s.resend.Less(s.una) {
+		s.resend = s.una
+	}
+	if s.highSACK.Less(s.una) {
+		s.highSACK = s.una
+	}
+	s.window = min(s.window+n, maxWindow)
+}
+
+// takeSACK marks what arrived beyond a hole and what is lost.
+func (c *Conn) takeSACK(sack []byte) {
+	s := &c.send
+	for i := range proto.SACKBits {
+		psn := s.una + 1 + seq.Num(i)
+		if !psn.Less(s.nxt) {
+			break
+		}
+		if sack[i/8]>>(i%8)&1 == 0 {
+			continue
+		}
+		f := c.flightAt(psn)
+		f.arrived = true
+		if f.lost {
+			f.lost = false
+			s.lost--
+		}
+		if s.highSACK.LessEq(psn) {
+			s.highSACK = psn + 1
+		}
+	}
+	c.markLost(s.highSACK-reorderThreshold, c.eng.now.Add(-c.rtt.smooth))
+}
+
+// markLost takes for lost what has not arrived of the packets up to last and left before the time.
+func (c *Conn) markLost(last seq.Num, before Time) {
+	s := &c.send
+	was := s.lost
+	for psn := s.una; psn.LessEq(last) && psn.Less(s.nxt); psn++ {
+		f := c.flightAt(psn)
+		if f.arrived || f.lost || f.sent > before {
+			continue
+		}
+		f.lost = true
+		s.lost++
+		if psn.Less(s.resend) {
+			s.resend = psn
+		}
+	}
+	if s.lost > was {
+		s.window = max(s.window*3/4, minWindow)
+	}
+}
+
+// resendNext sends the first lost packet again. It reports false if that could not be done.
+func (c *Conn) resendNext() bool {
+	s := &c.send
+	for ; s.resend.Less(s.nxt); s.resend++ {
+		f := c.flightAt(s.resend)
+		if !f.lost {
+			continue
+		}
+		f.again = true
+		if !c.build(f, s.resend, false) {
+			return false
+		}
+		f.lost = false
+		s.lost--
+		c.eng.stats.Retransmits++
+		return true
+	}
+	s.resend, s.lost = s.una, 0 // cannot be: lost counts what is marked
+	return false
+}
+
+// timeout takes everything outstanding for lost, or gives the connection up.
+func (c *Conn) timeout() {
+	s, now := &c.send, c.eng.now
+	oldest := c.flightAt(s.una)
+	if now.Sub(oldest.first) > c.host.limits.GiveUp && c.quiet(now) > c.host.limits.GiveUp {
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
+		return
+	}
+	c.eng.stats.Timeouts++
+	s.backoff++
+	c.markLost(s.nxt, now)
+	s.window = max(s.window/2, minWindow)
+	c.setDeadline(now.Add(c.rto()))
+	c.makeReady()
+}
+
+// completeRequests completes, in posting order, every request that is done: sends and writes when
+// the peer has acknowledged them, reads when their data has arrived.
+func (c *Conn) completeRequests() {
+	done := seq.Num(c.sq.done.Load())
+	start := done
+	for ; done != c.send.acked.op; done++ {
+		w := c.sq.at(done)
+		if w.op == OpRead && !w.done {
+			break
+		}
+		c.eng.stats.TxRequests++
+		if w.flags&Suppress == 0 {
+			c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: w.length,
+				Op: w.op, Flags: w.flags})
+		}
+	}
+	if done != start {
+		c.sq.done.Store(uint32(done))
+	}
+	if c.State() == Draining && c.sq.empty() {
+		c.finish(KindDisconnected, proto.Goodbye{Reason: proto.ReasonNone})
+	}
+}
+
+// rttState estimates the round trip (RFC 6298), the peer's own delay taken out.
+type rttState struct {
+	smooth time.Duration
+	vary   time.Duration
+}
+
+// sample takes in the time stamp that came back.
+func (r *rttState) sample(now Time, echo uint32) {
+	if echo == 0 {
+		return
+	}
+	d := time.Duration(int32(now.stamp()-echo)) << stampShift
+	if d < 0 || d > 10*time.Second {
+		return
+	}
+	if r.smooth == 0 {
+		r.smooth, r.vary = max(d, 1), d/2
+		return
+	}
+	r.vary += ((r.smooth - d).Abs() - r.vary) / 4
+	r.smooth += (d - r.smooth) / 8
+}
+
+// rto is the retransmission timeout now.
+func (c *Conn) rto() time.Duration {
+	d := firstRTO
+	if c.rtt.smooth != 0 {
+		d = max(c.rtt.smooth+4*c.rtt.vary, minRTO)
+	}
+	return min(d<<min(c.send.backoff, 16), maxRTO)
+}

@@ -1,0 +1,233 @@
+package wire
+
+import (
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// receive handles the packets that have arrived and returns how many frames they took.
+func (e *Engine) receive() int {
+	n := e.link.Recv(e.rx)
+	for i := 0; i < n; {
+		j := i + 1
+		for e.rx[j-1].Flags&link.More != 0 && j < n {
+			j++
+		}
+		if !e.packet(e.rx[i:j:j]) {
+			e.drop = append(e.drop, e.rx[i:j]...)
+		}
+		i = j
+	}
+	if len(e.drop) > 0 {
+		e.link.Free(e.drop)
+		e.drop = e.drop[:0]
+	}
+	return n
+}
+
+// packet handles one packet and reports whether its frames were kept.
+func (e *Engine) packet(bufs []link.Buf) (kept bool) {
+	e.stats.RxPackets++
+	total, ok := intact(bufs)
+	if !ok {
+		e.stats.BadChecksum++
+		return false
+	}
+	var h proto.Header
+	if !h.Parse(bufs[0].Data) {
+		e.stats.BadPackets++
+		return false
+	}
+	if h.Type <= proto.Ack {
+		c := e.lookup(h.CID)
+		if c == nil {
+			return e.stranger(&h, bufs)
+		}
+		return c.input(&h, bufs, total)
+	}
+	return e.control(&h, bufs, total)
+}
+
+// lookup is the connection that a packet names, or nil.
+func (e *Engine) lookup(cid uint32) *Conn {
+	t := &e.table
+	if t.lastConn != nil && t.lastCID == cid {
+		return t.lastConn
+	}
+	s, _, _ := t.find(cid)
+	if s == nil || s.conn == nil || s.conn.cid != cid {
+		return nil
+	}
+	t.lastCID, t.lastConn = cid, s.conn
+	return s.conn
+}
+
+// input handles a packet of an established connection.
+func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+	if c.State() == Accepting && h.Type == proto.Data {
+		c.eng.stats.Accepts++
+		c.establish()
+	}
+	if !c.alive() {
+		return false
+	}
+	e, r := c.eng, &c.recv
+	c.heard = e.now
+	if bufs[0].Flags&link.CE != 0 {
+		r.ce++
+	}
+	var sack []byte
+	if h.Flags&proto.HasSACK != 0 {
+		if h.Type != proto.Ack || len(bufs[0].Data) < proto.HeaderSize+proto.SACKSize {
+			e.stats.BadPackets++
+			return false
+		}
+		sack = bufs[0].Data[proto.HeaderSize:]
+	}
+	c.takeAck(h, sack)
+	if c.State() == Connecting && !c.owesReady && c.send.una == c.send.nxt {
+		e.stats.Connects++
+		c.establish()
+	}
+	if h.Flags&proto.AckRequest != 0 && !r.ackAsked {
+		r.ackAsked, r.askedPoll = true, e.poll
+		c.wantAck()
+	}
+	if h.Type == proto.Ack {
+		c.makeReady()
+		return false
+	}
+	kept = c.arrive(h, bufs, total)
+	if c.alive() {
+		c.makeReady()
+	}
+	return kept
+}
+
+// arrive takes in a packet with chunks: now if it is the next one, later if it came early.
+func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+	e, r := c.eng, &c.recv
+	r.unacked++
+	c.wantAck()
+	switch d := h.PSN.Sub(r.next); {
+	case d < 0:
+		e.stats.Duplicates++
+		r.ackNow = true
+	case d == 0:
+		r.stamp, r.stampAt = h.TS, e.now
+		if c.consume(bufs, total) && r.nheld > 0 {
+			c.consumeHeld()
+		}
+	default:
+		r.ackNow = true
+		return c.hold(d, bufs, total)
+	}
+	return false
+}
+
+// consume handles the chunks of the next packet in order and reports whether the connection is
+// still alive.
+func (c *Conn) consume(bufs []link.Buf, total int) bool {
+	var r cursor
+	var ch proto.Chunk
+	r.open(bufs, total)
+	done := 0 // operations of the peer that this packet has completed
+	for r.left > 0 {
+		fault := proto.ReasonProtocol
+		if r.chunk(&ch) {
+			switch ch.Op {
+			case proto.OpSend:
+				fault = c.recvSend(&ch, &r)
+			case proto.OpWrite:
+				fault = c.recvWrite(&ch, &r)
+			case proto.OpReadReq:
+				fault = c.recvReadReq(&ch)
+			case proto.OpReadResp:
+				fault = c.recvReadResp(&ch, &r)
+			case proto.OpReady:
+				fault = proto.ReasonNone
+			}
+		}
+		if fault != proto.ReasonNone {
+			c.fault(fault, ch.Op, done)
+			return false
+		}
+		if ch.Flags&proto.Last != 0 && ch.Op != proto.OpReadResp && ch.Op != proto.OpReady {
+			done++
+		}
+		if !c.alive() {
+			return false
+		}
+	}
+	c.recv.next++
+	return true
+}
+
+// recvSend puts a piece of a message into the receive it belongs to.
+func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
+	r := &c.recv
+	if ch.Num != r.msn || ch.Off != r.off {
+		return proto.ReasonProtocol
+	}
+	if uint32(r.rqNext) == c.rq.posted.Load() {
+		return proto.ReasonNotReady
+	}
+	w := c.rq.at(r.rqNext)
+	if uint32(ch.Len) > w.length-r.off {
+		c.completeRecv(w, StatusLocalLength, 0)
+		return proto.ReasonLength
+	}
+	if !c.scatter(c.rq.segments(r.rqNext, w), r.off, p, ch.Len) {
+		c.completeRecv(w, StatusLocalProtection, 0)
+		return proto.ReasonLocal
+	}
+	r.off += uint32(ch.Len)
+	if ch.Flags&proto.Last != 0 {
+		c.eng.stats.RxMessages++
+		flags := w.flags
+		if ch.Flags&proto.Solicited != 0 {
+			flags |= Solicited
+		}
+		w.flags = flags
+		c.completeRecv(w, StatusSuccess, r.off)
+		r.msn++
+		r.off = 0
+	}
+	return proto.ReasonNone
+}
+
+// completeRecv ends the oldest receive.
+func (c *Conn) completeRecv(w *work, s Status, n uint32) {
+	c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+	c.recv.rqNext++
+	c.rq.done.Store(uint32(c.recv.rqNext))
+}
+
+// scatter places n bytes at offset off of a list of segments, which is known to be long enough. It
+// reports false if a region is gone.
+func (c *Conn) scatter(segs []Segment, off uint32, p *cursor, n int) bool {
+	c.eng.stats.RxBytes += uint64(n)
+	for i := range segs {
+		s := &segs[i]
+		if off >= s.Len {
+			off -= s.Len
+			continue
+		}
+		if n == 0 {
+			return true
+		}
+		m := min(n, int(s.Len-off))
+		r := c.host.regions.find(s.Key)
+		if r == nil {
+			return false
+		}
+		dst, ok := r.slice(s.Addr+uint64(off), uint32(m))
+		if !ok {
+			return false
+		}
+		p.copy(dst)
+		n -= m
+		off = 0
+	}
+	return true
+}

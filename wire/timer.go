@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// setDeadline makes the connection's timer fire at t at the latest. It may fire sooner: tick finds
+// out what is due, so that pushing a deadline out costs nothing.
+func (c *Conn) setDeadline(t Time) {
+	if t < c.armed {
+		c.armed = t
+		c.eng.wheel.Set(c.slot, int64(t))
+	}
+}
+
+// expire handles the timer of a table slot.
+func (e *Engine) expire(slot int32) {
+	s := &e.table.slots[slot]
+	switch {
+	case s.conn != nil:
+		s.conn.armed = never
+		s.conn.tick()
+	case s.linger != nil:
+		if s.linger.tries >= closeTries {
+			e.endLinger(slot, s.linger)
+			return
+		}
+		e.sendClose(slot, s.linger)
+	}
+}
+
+// tick does what is due and arms the timer for what is next.
+func (c *Conn) tick() {
+	switch c.State() {
+	case Connecting:
+		if !c.met || c.eng.now >= c.dial.until {
+			c.tickHello(KindTimedOut)
+			return
+		}
+		c.tickTraffic()
+	case Accepting:
+		c.tickHello(KindAcceptFailed)
+	case Established, Draining:
+		c.tickTraffic()
+	}
+}
+
+// tickHello repeats a handshake packet or gives up.
+func (c *Conn) tickHello(gaveUp Kind) {
+	now, d := c.eng.now, &c.dial
+	switch {
+	case now >= d.until && c.met:
+		c.finish(gaveUp, proto.Goodbye{})
+	case now >= d.until:
+		c.end(gaveUp, StatusFlushed)
+	case now < d.nextTry:
+		c.setDeadline(min(d.nextTry, d.until))
+	case c.State() == Connecting:
+		c.ask()
+	default:
+		c.offer()
+		c.again()
+	}
+}
+
+// tickTraffic looks at every reason for which an established connection may need attention.
+func (c *Conn) tickTraffic() {
+	now, s := c.eng.now, &c.send
+	next := never
+	if c.recv.ackBy <= now {
+		c.recv.ackNow = true
+		c.wantAck()
+	} else {
+		next = c.recv.ackBy
+	}
+	if s.una != s.nxt {
+		at := max(c.flightAt(s.una).sent, s.progress).Add(c.rto())
+		if at <= now {
+			if c.timeout(); !c.alive() {
+				return
+			}
+			at = now.Add(c.rto())
+		}
+		next = min(next, at)
+	}
+	if at := c.tickProbe(); at < next {
+		next = at
+	}
+	if c.alive() && next != never {
+		c.setDeadline(next)
+	}
+}
+
+// tickProbe probes a peer that grants no credit, or has been silent for long, and gives one up that
+// does not answer. It returns when to look again.
+func (c *Conn) tickProbe() Time {
+	now, lim := c.eng.now, &c.host.limits
+	if c.starved != 0 {
+		if now.Sub(c.starved) > lim.NotReady {
+			c.breakDown(StatusNotReady, proto.ReasonNone)
+			return never
+		}
+		return c.probe(c.probed.Add(probeInterval), probeInterval)
+	}
+	if c.send.una != c.send.nxt {
+		return never // the retransmission timer watches
+	}
+	if c.quiet(now) > lim.KeepAlive+lim.GiveUp {
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
+		return never
+	}
+	return c.probe(max(c.heard.Add(lim.KeepAlive), c.probed.Add(lim.GiveUp/4)), lim.GiveUp/4)
+}
+
+// probe asks the peer for a sign of life if it is time to, and returns when it is next.
+func (c *Conn) probe(at Time, every time.Duration) Time {
+	if now := c.eng.now; at <= now {
+		c.probed = now
+		c.sendAck(proto.AckRequest)
+		at = now.Add(every)
+	}
+	return at
+}

@@ -1,0 +1,339 @@
+package wire
+
+import (
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// makeReady puts the connection on the list of those that can send, if it can, and reports whether
+// it is there.
+func (c *Conn) makeReady() bool {
+	if !c.inReady && c.sendable() {
+		c.inReady = true
+		c.eng.ready = append(c.eng.ready, c)
+	}
+	return c.inReady
+}
+
+// sendable reports whether a data packet may leave now.
+func (c *Conn) sendable() bool {
+	s := &c.send
+	switch {
+	case s.lost > 0 || c.owesReady:
+		return true
+	case s.nxt.Sub(s.una) >= s.window:
+		return false
+	case c.resp.pending():
+		return true
+	case s.next.op == s.seen:
+		return false
+	case s.next.off == 0 && c.blocked(c.sq.at(s.next.op)):
+		return false
+	}
+	return s.partial < maxPartial || s.queued >= c.room()
+}
+
+// room is the body of a full packet in bytes.
+func (c *Conn) room() int { return c.mtu - proto.HeaderSize - proto.TrailerSize }
+
+// count adds newly posted requests to what is queued.
+func (c *Conn) count() {
+	s := &c.send
+	for posted := seq.Num(c.sq.posted.Load()); s.seen != posted; s.seen++ {
+		w := c.sq.at(s.seen)
+		s.queued += headerOf(w.op)
+		if w.op != OpRead {
+			s.queued += int(w.length)
+		}
+	}
+}
+
+// headerOf is the size of the chunk header of an operation.
+func headerOf(op Op) int {
+	switch op {
+	case OpSend:
+		return proto.SendSize
+	case OpWrite:
+		return proto.WriteSize
+	default:
+		return proto.ReadReqSize
+	}
+}
+
+// blocked reports whether a request that has not begun must wait: for earlier reads that it
+// fences, for a receive at the peer, for the peer to be able to serve another read.
+func (c *Conn) blocked(w *work) bool {
+	if w.flags&Fence != 0 && c.readsOut > 0 {
+		return true
+	}
+	switch s := &c.send; w.op {
+	case OpSend:
+		if s.noLimit || s.msn.Less(s.credit) {
+			return false
+		}
+		c.starving()
+		return true
+	case OpRead:
+		return c.readsOut >= c.readsAllowed
+	default:
+		return false
+	}
+}
+
+// starving starts the clock of a message without a receive.
+func (c *Conn) starving() {
+	if c.starved == 0 {
+		c.eng.stats.CreditStalls++
+		c.starved, c.probed = c.eng.now, c.eng.now
+		c.setDeadline(c.eng.now.Add(probeInterval))
+	}
+}
+
+// transmit lets the connections that can send have their turns.
+func (e *Engine) transmit() {
+	n := len(e.ready)
+	for i := 0; i < n; i++ {
+		c := e.ready[i]
+		more := c.alive() && c.sendBurst()
+		if c.inReady = more; more {
+			e.ready = append(e.ready, c)
+		}
+	}
+	rest := copy(e.ready, e.ready[n:])
+	clear(e.ready[rest:])
+	e.ready = e.ready[:rest]
+}
+
+// sendBurst sends what it may and reports whether there is more that could be sent at once.
+func (c *Conn) sendBurst() bool {
+	for range maxBurst {
+		if !c.sendable() {
+			return false
+		}
+		ok := false
+		if c.send.lost > 0 {
+			ok = c.resendNext()
+		} else {
+			ok = c.sendNext()
+		}
+		if !ok {
+			return c.alive() && c.sendable()
+		}
+	}
+	return c.sendable()
+}
+
+// sendNext builds the next new packet. It reports false if nothing left.
+func (c *Conn) sendNext() bool {
+	e, s := c.eng, &c.send
+	f := c.flightAt(s.nxt)
+	*f = flight{op: s.next, resp: c.resp.next}
+	f.opEnd, f.respEnd = position{op: s.seen}, position{op: c.resp.tail}
+	if !c.build(f, s.nxt, true) {
+		return false
+	}
+	f.first = e.now
+	s.next, c.resp.next = f.opEnd, f.respEnd
+	if f.partial {
+		s.partial++
+	}
+	s.nxt++
+	return true
+}
+
+// build makes the packet that carries the range of f. A fresh packet takes as much of the range as
+// fits and shortens f to that; a repeated one is cut just as it was.
+func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
+	e := c.eng
+	var p packet
+	if !e.begin(&p, c.path, c.mtu) {
+		return false
+	}
+	room := p.left
+	if fresh {
+		f.ready = c.owesReady
+	}
+	if f.ready {
+		proto.PutReady(p.put(proto.ReadySize))
+	}
+	resp, ok := c.cutResponses(&p, f.resp, f.respEnd)
+	if !ok {
+		p.abandon()
+		c.fault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.op).num))
+		return false
+	}
+	op, ok := c.cutRequests(&p, f.op, f.opEnd, fresh)
+	if !ok {
+		p.abandon()
+		c.failRequest(op.op, StatusLocalProtection)
+		c.fault(proto.ReasonLocal, 0, 0)
+		return false
+	}
+	if p.left == room {
+		p.abandon()
+		return false
+	}
+	if fresh {
+		c.owesReady = false
+		f.opEnd, f.respEnd = op, resp
+		f.partial = p.left > smallOp+proto.MaxChunkSize
+		e.stats.TxBytes += uint64(room - p.left)
+	}
+	h := c.header(proto.Data, psn)
+	if c.asks(f, psn, op) {
+		h.Flags |= proto.AckRequest
+	}
+	p.finish(&h)
+	f.sent = e.now
+	c.setDeadline(e.now.Add(c.rto()))
+	return true
+}
+
+// asks reports whether a packet should be acknowledged without delay: when nothing follows it, or
+// what follows may have to wait for the acknowledgement.
+func (c *Conn) asks(f *flight, psn seq.Num, end position) bool {
+	s := &c.send
+	return f.partial || end.op == s.seen || f.again ||
+		psn.Sub(s.una)+1 >= s.window || uint32(psn)%ackEvery == 0
+}
+
+// cutRequests appends the requests from one position to another and returns where it stopped. It
+// reports false if the memory of the request it stopped at is gone.
+func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, bool) {
+	for from.before(to) {
+		w := c.sq.at(from.op)
+		n := pieceOf(w, from.off, p.left)
+		if n < 0 || fresh && from.off == 0 && c.blocked(w) {
+			break
+		}
+		if from.op == to.op {
+			n = min(n, int(to.off-from.off))
+		}
+		if fresh {
+			c.begun(w, from.off, n)
+		}
+		if !c.putPiece(p, w, from, n) {
+			return from, false
+		}
+		from.off += uint32(n)
+		if from.off == w.length || w.op == OpRead {
+			from = position{op: from.op + 1}
+		}
+	}
+	return from, true
+}
+
+// begun accounts for a piece of a request that leaves for the first time.
+func (c *Conn) begun(w *work, off uint32, n int) {
+	s := &c.send
+	if off == 0 {
+		s.queued -= headerOf(w.op)
+		switch w.op {
+		case OpSend:
+			w.msn = s.msn
+			s.msn++
+		case OpRead:
+			w.got, w.done = 0, false
+			c.readsOut++
+		}
+	}
+	if w.op != OpRead {
+		s.queued -= n
+	}
+}
+
+// pieceOf is how many bytes of an operation at offset off go into room bytes, and negative if it
+// had better wait for the next packet.
+func pieceOf(w *work, off uint32, room int) int {
+	room -= headerOf(w.op)
+	if w.op == OpRead {
+		return min(room, 0)
+	}
+	switch rest := int(w.length - off); {
+	case rest <= room:
+		return min(rest, proto.MaxChunkBytes)
+	case rest <= smallOp || room < smallOp:
+		return -1
+	default:
+		return min(room, proto.MaxChunkBytes)
+	}
+}
+
+// putPiece appends the chunk of n bytes of the request at position at.
+func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
+	var f proto.ChunkFlags
+	if at.off+uint32(n) == w.length {
+		f = proto.Last
+	}
+	switch w.op {
+	case OpSend:
+		if w.flags&Solicited != 0 {
+			f |= proto.Solicited
+		}
+		proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
+	case OpWrite:
+		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.off))
+	default:
+		proto.PutReadReq(p.put(proto.ReadReqSize), w.key, w.addr, w.length, at.op)
+		return true
+	}
+	return n == 0 || c.gather(p, c.sq.segments(at.op, w), at.off, n)
+}
+
+// gather copies n bytes at offset off of a list of segments into a packet. It reports false if a
+// region is gone.
+func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
+	for i := range segs {
+		s := &segs[i]
+		if off >= s.Len {
+			off -= s.Len
+			continue
+		}
+		m := min(n, int(s.Len-off))
+		r := c.host.regions.find(s.Key)
+		if r == nil {
+			return false
+		}
+		src, ok := r.slice(s.Addr+uint64(off), uint32(m))
+		if !ok {
+			return false
+		}
+		p.copy(src)
+		if n -= m; n == 0 {
+			return true
+		}
+		off = 0
+	}
+	return n == 0
+}
+
+// cutResponses appends the answers to RDMA reads from one position to another, as cutRequests does.
+func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
+	for from.before(to) {
+		j := c.resp.at(from.op)
+		room, rest := p.left-proto.ReadRespSize, int(j.size-from.off)
+		if from.op == to.op {
+			rest = int(to.off - from.off)
+		}
+		if room < min(rest, smallOp) {
+			break
+		}
+		n := min(rest, room, proto.MaxChunkBytes)
+		var f proto.ChunkFlags
+		if from.off+uint32(n) == j.size {
+			f = proto.Last
+		}
+		proto.PutReadResp(p.put(proto.ReadRespSize), f, n, j.num, from.off)
+		if n > 0 {
+			src, ok := c.target(j.key, j.addr+uint64(from.off), uint32(n), RemoteRead)
+			if !ok {
+				return from, false
+			}
+			p.copy(src)
+		}
+		if from.off += uint32(n); from.off == j.size {
+			from = position{op: from.op + 1}
+		}
+	}
+	return from, true
+}

@@ -1,0 +1,183 @@
+package wire
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Op is the operation of a work request.
+type Op uint8
+
+// Operations; the numbers are those of DAT_DTOS.
+const (
+	OpSend  Op = 0
+	OpWrite Op = 1
+	OpRead  Op = 2
+	OpRecv  Op = 3
+)
+
+// WorkFlags qualify a work request; the values are those of DAT_COMPLETION_FLAGS.
+type WorkFlags uint8
+
+// Flags of a work request.
+const (
+	Suppress    WorkFlags = 0x01 // no completion if it succeeds
+	Solicited   WorkFlags = 0x02 // send: ask the peer's receive to notify
+	Unsignalled WorkFlags = 0x04 // completion without notification
+	Fence       WorkFlags = 0x08 // wait for all earlier reads
+)
+
+// Segment is a piece of registered memory, named as the consumer does.
+type Segment struct {
+	Key  uint32
+	Len  uint32
+	Addr uint64
+}
+
+// Remote is the peer's side of an RDMA operation.
+type Remote struct {
+	Key  uint32
+	Addr uint64
+}
+
+// work is a work request in its ring. Its segments are in the ring's segs.
+type work struct {
+	cookie uint64
+	addr   uint64  // RDMA: remote address
+	key    uint32  // RDMA: remote key
+	length uint32  // bytes to be moved
+	msn    seq.Num // send: message number, once it is being sent
+	got    uint32  // read: bytes that have arrived
+	op     Op
+	flags  WorkFlags
+	nseg   uint8
+	done   bool // read: the last piece has arrived
+}
+
+// workRing holds work requests from posting to completion. Posters write slots under mu; the
+// engine's owner reads them. posted and done count without end, modulo 2^32.
+type workRing struct {
+	mu     sync.Mutex
+	slots  []work
+	segs   []Segment
+	mask   uint32
+	depth  uint32
+	maxSeg int
+	posted atomic.Uint32
+	done   atomic.Uint32
+}
+
+func (r *workRing) init(depth, maxSeg int) {
+	size := 1
+	for size < depth {
+		size *= 2
+	}
+	r.slots = make([]work, size)
+	r.segs = make([]Segment, size*maxSeg)
+	r.mask, r.depth, r.maxSeg = uint32(size-1), uint32(depth), maxSeg
+}
+
+func (r *workRing) at(n seq.Num) *work { return &r.slots[uint32(n)&r.mask] }
+
+func (r *workRing) segments(n seq.Num, w *work) []Segment {
+	i := int(uint32(n)&r.mask) * r.maxSeg
+	return r.segs[i : i+int(w.nseg)]
+}
+
+// post adds a request. The caller holds mu.
+func (r *workRing) post(w work, segs []Segment) error {
+	n := r.posted.Load()
+	if n-r.done.Load() >= r.depth {
+		return ErrQueueFull
+	}
+	i := int(n&r.mask) * r.maxSeg
+	w.nseg = uint8(copy(r.segs[i:i+r.maxSeg], segs))
+	r.slots[n&r.mask] = w
+	r.posted.Store(n + 1)
+	return nil
+}
+
+// empty reports that nothing is outstanding.
+func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
+
+// checkSegments validates the local segments of a request and returns their sum.
+func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uint32) (uint32, error) {
+	if len(segs) > r.maxSeg {
+		return 0, ErrSegments
+	}
+	var sum uint64
+	for i := range segs {
+		s := &segs[i]
+		if s.Len == 0 {
+			continue
+		}
+		if err := c.host.regions.find(s.Key).check(c.zone.Load(), need, s.Addr, s.Len); err != nil {
+			return 0, err
+		}
+		sum += uint64(s.Len)
+	}
+	if sum > uint64(limit) {
+		return 0, ErrTooLong
+	}
+	return uint32(sum), nil
+}
+
+// PostRecv queues a receive buffer; legal in every state, and flushed at once on a closed
+// connection. Any goroutine may call it. It reports whether the engine should be kicked for the
+// peer to learn of it.
+func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {
+	n, err := c.checkSegments(&c.rq, segs, LocalWrite, maxOperation)
+	if err != nil {
+		return false, err
+	}
+	c.rq.mu.Lock()
+	err = c.rq.post(work{cookie: cookie, op: OpRecv, flags: flags, length: n}, segs)
+	c.rq.mu.Unlock()
+	return err == nil && (c.hungry.Load() || c.State() == Closed), err
+}
+
+// PostSend queues a message. Any goroutine may call it; the engine is to be kicked afterwards.
+func (c *Conn) PostSend(segs []Segment, cookie uint64, flags WorkFlags) error {
+	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxMessage)
+	if err != nil {
+		return err
+	}
+	return c.postRequest(work{cookie: cookie, op: OpSend, flags: flags, length: n}, segs)
+}
+
+// PostWrite queues an RDMA write of all segments to a remote address.
+func (c *Conn) PostWrite(segs []Segment, cookie uint64, to Remote, flags WorkFlags) error {
+	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxRDMA)
+	if err != nil {
+		return err
+	}
+	return c.postRequest(work{cookie: cookie, op: OpWrite, flags: flags, length: n,
+		key: to.Key, addr: to.Addr}, segs)
+}
+
+// PostRead queues an RDMA read of n bytes from a remote address into the segments, which hold at
+// least as many.
+func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
+	room, err := c.checkSegments(&c.sq, segs, LocalWrite, c.maxRDMA)
+	if err != nil {
+		return err
+	}
+	if n > room {
+		return ErrBounds
+	}
+	return c.postRequest(work{cookie: cookie, op: OpRead, flags: flags, length: n,
+		key: from.Key, addr: from.Addr}, segs)
+}
+
+// postRequest queues a request where the state allows it: on an established connection, and on a
+// closed one, where it is flushed.
+func (c *Conn) postRequest(w work, segs []Segment) error {
+	c.sq.mu.Lock()
+	defer c.sq.mu.Unlock()
+	if s := c.State(); s != Established && s != Closed {
+		return ErrState
+	}
+	return c.sq.post(w, segs)
+}
