@@ -68,6 +68,8 @@ type Lab struct {
 type end struct {
 	ns netns.NsHandle
 	nl *netlink.Handle
+	// index is that of the veth, 0 before there is one.
+	index int
 }
 
 // New makes two namespaces that this process holds, and joins them. It needs CAP_SYS_ADMIN and
@@ -76,8 +78,8 @@ func New(o Options) (*Lab, error) {
 	return open(newNamespace, newNamespace, o)
 }
 
-// Join joins the namespaces of two processes, as made by [Start]. The lab holds both namespaces
-// until it is closed, whether or not the processes live.
+// Join joins the namespaces of two processes, as made by [Start]; neither may be the caller's. The
+// lab holds both namespaces until it is closed, whether or not the processes live.
 func Join(pidA, pidB int, o Options) (*Lab, error) {
 	return open(namespaceOf(pidA), namespaceOf(pidB), o)
 }

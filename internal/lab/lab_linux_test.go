@@ -7,10 +7,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
@@ -251,16 +253,27 @@ func descriptors(t *testing.T) int {
 
 func inNamespace(t *testing.T, ns *os.File, fn func()) {
 	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		// A thread of its own, which ends inside the namespace with this goroutine.
-		defer close(done)
-		lockThread()
-		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-			t.Error(err)
-			return
-		}
-		fn()
-	}()
-	<-done
+	runtime.LockOSThread()
+	home, err := netns.Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	if err := netns.Set(netns.NsHandle(ns.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	fn()
+	if err := netns.Set(home); err != nil {
+		t.Fatal(err)
+	}
+	runtime.UnlockOSThread()
+}
+
+func queueCount(t *testing.T, index int) [2]int {
+	t.Helper()
+	link, err := netlink.LinkByIndex(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2]int{link.Attrs().NumRxQueues, link.Attrs().NumTxQueues}
 }

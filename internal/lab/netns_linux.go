@@ -40,8 +40,24 @@ func namespaceOf(pid int) func() (netns.NsHandle, error) {
 		if err != nil {
 			return netns.None(), fmt.Errorf("lab: network namespace of process %d: %w", pid, err)
 		}
+		if err := refuseOwn(ns); err != nil {
+			return netns.None(), errors.Join(fmt.Errorf("lab: process %d: %w", pid, err), ns.Close())
+		}
 		return ns, nil
 	}
+}
+
+// refuseOwn keeps a lab out of the namespace that the caller works in.
+func refuseOwn(ns netns.NsHandle) error {
+	home, err := netns.Get()
+	if err != nil {
+		return err
+	}
+	defer home.Close() //nolint:errcheck // read only
+	if ns.Equal(home) {
+		return errors.New("it is in this process's own network namespace")
+	}
+	return nil
 }
 
 // enter locks the goroutine to its thread and moves the thread with change. The returned function

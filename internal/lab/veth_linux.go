@@ -38,6 +38,7 @@ func (e *end) configure(s Side) error {
 	if err != nil {
 		return err
 	}
+	e.index = link.Attrs().Index
 	// Without a link-local address there is no router solicitation and no address detection, so a
 	// fresh lab is silent until somebody sends.
 	if err := e.nl.LinkSetIP6AddrGenMode(link, nl6AddrGenNone); err != nil {
@@ -122,16 +123,13 @@ func (e *end) link(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// deleteLink deletes the pair; that it is gone already is no error.
+// deleteLink deletes the pair, if it is this lab that made it; that it is gone already is no error.
 func (e *end) deleteLink() error {
-	link, err := e.nl.LinkByName(Interface)
-	if errors.As(err, &netlink.LinkNotFoundError{}) {
+	if e.index == 0 {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("lab: find interface %s: %w", Interface, err)
-	}
-	if err := e.nl.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Index: e.index}}
+	if err := e.nl.LinkDel(veth); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("lab: delete %s: %w", Interface, err)
 	}
 	return nil

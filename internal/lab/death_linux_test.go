@@ -1,0 +1,294 @@
+package lab_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// roleVar makes this test binary act as one of the processes that a test starts.
+const roleVar = "DATXDP_LAB_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVar) {
+	case "":
+		os.Exit(m.Run())
+	case "holder":
+		if err := hold(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "child":
+		awaitEOF()
+	}
+}
+
+func role(name string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), roleVar+"="+name)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func awaitEOF() { _, _ = io.Copy(io.Discard, os.Stdin) }
+
+// hold makes one lab of each kind, reports its children and waits to be killed.
+func hold() error {
+	own, err := lab.New(lab.Options{})
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	var pids [2]int
+	for i := range pids {
+		cmd := role("child")
+		// The write end stays open in this process, so the children do not see an end of file.
+		if _, err := cmd.StdinPipe(); err != nil {
+			return err
+		}
+		child, err := lab.Start(cmd)
+		if err != nil {
+			return err
+		}
+		pids[i] = child.Pid()
+	}
+	joined, err := lab.Join(pids[0], pids[1], lab.Options{Queues: 2})
+	if err != nil {
+		return err
+	}
+	defer joined.Close()
+	fmt.Println(pids[0], pids[1])
+	awaitEOF()
+	return nil
+}
+
+// TestKillLeavesNothing kills a process that holds labs and children, and awaits the events that say
+// that its children are dead and its namespaces, with the interfaces inside, are gone.
+func TestKillLeavesNothing(t *testing.T) {
+	witness := newWitness(t)
+	holder := role("holder")
+	_, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = holder.Process.Kill(); _ = holder.Wait() })
+
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("holder: %v", err)
+	}
+	children := processes(t, strings.Fields(line))
+	namespaces := witness.watch(t, holder.Process.Pid)
+	if want := 4; namespaces != want {
+		t.Fatalf("holder has %d namespaces, want %d", namespaces, want)
+	}
+
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for _, c := range children {
+		c.awaitDeath(t, deadline)
+	}
+	witness.awaitGone(t, namespaces, deadline)
+}
+
+// process is watched through a pidfd, which never comes to mean another process.
+type process struct {
+	pid string
+	fd  int
+}
+
+func processes(t *testing.T, pids []string) (watched []process) {
+	t.Helper()
+	for _, pid := range pids {
+		var n int
+		if _, err := fmt.Sscan(pid, &n); err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.PidfdOpen(n, 0)
+		if err != nil {
+			t.Fatalf("pidfd_open %d: %v", n, err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		watched = append(watched, process{pid, fd})
+	}
+	return watched
+}
+
+// awaitDeath polls the pidfd: it becomes readable when the process has ended.
+func (p process) awaitDeath(t *testing.T, deadline time.Time) {
+	t.Helper()
+	for {
+		fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, int(time.Until(deadline).Milliseconds()))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n != 1 {
+			t.Fatalf("child %s is alive after its parent was killed: %v", p.pid, err)
+		}
+		return
+	}
+}
+
+// witness is a namespace that has numbers for others: the kernel tells it when one of them ends.
+type witness struct {
+	*lab.Lab
+	handle *netlink.Handle
+	events *nl.NetlinkSocket
+}
+
+func newWitness(t *testing.T) *witness {
+	t.Helper()
+	w := &witness{Lab: labtest.New(t, lab.Options{})}
+	err := w.Do(lab.A, func() (err error) {
+		if w.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+			return err
+		}
+		w.events, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NSID)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.handle.Close(); w.events.Close() })
+	return w
+}
+
+// firstID is above the numbers that the kernel gives out by itself, to the peer of a veth.
+const firstID = 1000
+
+// watch numbers every foreign namespace that a process holds by descriptor, from firstID, and returns
+// how many there are.
+func (w *witness) watch(t *testing.T, pid int) int {
+	t.Helper()
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{namespace(t): true}
+	for _, link := range links {
+		target, err := os.Readlink(link)
+		if err != nil || !strings.HasPrefix(target, "net:[") || seen[target] {
+			continue
+		}
+		seen[target] = true
+		ns, err := os.Open(link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = w.handle.SetNetNsIdByFd(int(ns.Fd()), firstID+len(seen)-2)
+		if err := errors.Join(err, ns.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(seen) - 1
+}
+
+// awaitGone reads events until the kernel has taken every number back, which it does when it
+// destroys the namespace.
+func (w *witness) awaitGone(t *testing.T, namespaces int, deadline time.Time) {
+	t.Helper()
+	timeout := unix.NsecToTimeval(int64(time.Until(deadline)))
+	if err := w.events.SetReceiveTimeout(&timeout); err != nil {
+		t.Fatal(err)
+	}
+	alive := map[int32]bool{}
+	for id := range namespaces {
+		alive[int32(firstID+id)] = true
+	}
+	for len(alive) > 0 {
+		messages, _, err := w.events.Receive()
+		if err != nil {
+			t.Fatalf("namespaces %v are alive after their holder was killed: %v", alive, err)
+		}
+		for _, m := range messages {
+			// struct rtgenmsg padded to 4 bytes, then the attribute NETNSA_NSID.
+			if m.Header.Type == unix.RTM_DELNSID && len(m.Data) >= 12 {
+				delete(alive, int32(binary.NativeEndian.Uint32(m.Data[8:])))
+			}
+		}
+	}
+}
+
+// TestChild follows one child from start to end.
+func TestChild(t *testing.T) {
+	labtest.RequireRoot(t)
+	cmd := role("child")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := lab.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", child.Pid()))
+	if err != nil || theirs == namespace(t) {
+		t.Errorf("namespace of the child: got %s, %v, want one of its own", theirs, err)
+	}
+	if err := errors.Join(stdin.Close(), child.Wait(), child.Wait()); err != nil {
+		t.Error(err)
+	}
+	child.Kill()
+}
+
+func TestStartFails(t *testing.T) {
+	labtest.RequireRoot(t)
+	if _, err := lab.Start(exec.Command("/nonexistent/program")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
+	}
+}
+
+func TestJoinFails(t *testing.T) {
+	labtest.RequireRoot(t)
+	before := interfaces(t)
+	for name, pid := range map[string]int{"no such process": 1 << 30, "own namespace": os.Getpid()} {
+		descriptorsBefore := descriptors(t)
+		cmd := role("child")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := lab.Start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pids := range [][2]int{{child.Pid(), pid}, {pid, child.Pid()}} {
+			if _, err := lab.Join(pids[0], pids[1], lab.Options{}); err == nil {
+				t.Errorf("%s: joined", name)
+			}
+		}
+		stdin.Close()
+		child.Kill()
+		if got := descriptors(t); got != descriptorsBefore {
+			t.Errorf("%s: open descriptors: got %d, want %d", name, got, descriptorsBefore)
+		}
+	}
+	if got := interfaces(t); got != before {
+		t.Errorf("interfaces outside the lab: got %s, want %s", got, before)
+	}
+}
