@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// randReader is a seeded source of bytes.
+type randReader struct{ r *rand.Rand }
+
+func (r randReader) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(r.r.Uint32())
+	}
+	return len(b), nil
+}
+
+// node is one host with one engine in a simulated network.
+type node struct {
+	t    testing.TB
+	host *Host
+	eng  *Engine
+	link *simlink.Link
+	addr netip.AddrPort
+
+	recv, request, connect *Queue
+	arrived                []*Request
+	refuse                 bool
+}
+
+func (n *node) Arrive(r *Request) bool {
+	if n.refuse {
+		return false
+	}
+	n.arrived = append(n.arrived, r)
+	return true
+}
+
+func (n *node) sinks() Sinks { return Sinks{n.recv, n.request, n.connect} }
+
+// world is a simulated network and the nodes on it, in virtual time.
+type world struct {
+	t     testing.TB
+	net   *simlink.Net
+	nodes []*node
+	seed  uint64
+}
+
+func newWorld(t testing.TB, cfg simlink.Config, nodes int) *world {
+	w := &world{t: t, net: simlink.New(cfg), seed: cfg.Seed}
+	for i := range nodes {
+		w.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 17473))
+	}
+	return w
+}
+
+func (w *world) addNode(addr netip.AddrPort) *node {
+	r := randReader{rand.New(rand.NewPCG(w.seed, uint64(len(w.nodes))))}
+	h, err := NewHost(r, Limits{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := &node{t: w.t, host: h, link: w.net.Link(addr), addr: addr}
+	if n.eng, err = h.NewEngine(n.link, Time(w.net.Now())); err != nil {
+		w.t.Fatal(err)
+	}
+	fail := func() { w.t.Errorf("seed %d: completion queue overflow", w.seed) }
+	n.recv = NewQueue(4096, nil, fail)
+	n.request = NewQueue(4096, nil, fail)
+	n.connect = NewQueue(256, nil, fail)
+	w.nodes = append(w.nodes, n)
+	return n
+}
+
+// step polls every engine once and moves time to the next thing that happens. It reports false when
+// nothing ever will.
+func (w *world) step() bool {
+	busy := false
+	for _, n := range w.nodes {
+		busy = n.eng.Poll(Time(w.net.Now())) || busy
+	}
+	if busy {
+		w.net.Advance(w.net.Now() + 100)
+		return true
+	}
+	at, ok := w.net.Next()
+	next := Time(at)
+	if !ok {
+		next = never
+	}
+	for _, n := range w.nodes {
+		next = min(next, n.eng.Next())
+	}
+	if next == never {
+		return false
+	}
+	w.net.Advance(max(int64(next), w.net.Now()+1))
+	return true
+}
+
+// until steps until cond holds, for at most d of virtual time.
+func (w *world) until(what string, d time.Duration, cond func() bool) {
+	w.t.Helper()
+	for end := w.net.Now() + int64(d); !cond(); {
+		if w.net.Now() > end || !w.step() && !cond() {
+			w.t.Fatalf("seed %d: %s did not happen within %v", w.seed, what, d)
+		}
+	}
+}
+
+// run steps for d of virtual time.
+func (w *world) run(d time.Duration) {
+	for end := w.net.Now() + int64(d); w.net.Now() < end; {
+		if !w.step() {
+			w.net.Advance(end)
+		}
+	}
+}
+
+var plain = ConnConfig{Zone: 1, MaxRecv: 64, MaxRequest: 64, MaxRecvIOV: 4, MaxRequestIOV: 4, ReadIn: 4, ReadOut: 4}
+
+const service = 0x0affab1e0001
+
+// dial starts a connection from a to b, whose node listens.
+func (w *world) dial(a, b *node, c *Conn, private []byte) {
+	w.t.Helper()
+	path, err := a.link.Resolve(b.addr, 1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	err = a.eng.Connect(c, Dial{Path: path, Qual: service, Timeout: 30 * time.Second, Private: private, Sinks: a.sinks()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) accept(b *node, c *Conn, private []byte) {
+	w.t.Helper()
+	r := b.arrived[0]
+	b.arrived = b.arrived[1:]
+	path, err := b.link.Resolve(r.From, 1)
+	if err == nil {
+		err = b.eng.Accept(r, c, path, private, b.sinks())
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// pair connects two new connections between nodes 0 and 1.
+func (w *world) pair(cfg ConnConfig) (ca, cb *Conn) {
+	w.t.Helper()
+	a, b := w.nodes[0], w.nodes[1]
+	ca, cb = a.host.NewConn(cfg), b.host.NewConn(cfg)
+	if b.host.service(service) == nil {
+		if err := b.host.Listen(service, b); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.dial(a, b, ca, []byte("hello"))
+	w.until("connection request", 10*time.Second, func() bool { return len(b.arrived) > 0 })
+	w.accept(b, cb, []byte("welcome"))
+	w.until("establishment", 10*time.Second, func() bool {
+		return ca.State() == Established && cb.State() == Established
+	})
+	w.want(a.connect, KindEstablished)
+	w.want(b.connect, KindEstablished)
+	return ca, cb
+}
+
+// want takes one completion of a connection out of q.
+func (w *world) want(q *Queue, k Kind) {
+	w.t.Helper()
+	var c Completion
+	if !q.Pop(&c) || c.Kind != k {
+		w.t.Fatalf("seed %d: got completion %+v, want kind %d", w.seed, c, k)
+	}
+}
+
+// memory is a registered buffer of a node.
+type memory struct {
+	*Region
+	mem []byte
+}
+
+const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite
+
+func (n *node) memory(size int) memory {
+	m := make([]byte, size)
+	r, err := n.host.Register(m, 0x1000_0000, 1, allRights)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return memory{r, m}
+}
+
+func (m memory) seg(off, n int) []Segment {
+	return []Segment{{Key: m.local, Addr: m.base + uint64(off), Len: uint32(n)}}
+}
+
+func (m memory) at(off int) Remote { return Remote{Key: m.remote, Addr: m.base + uint64(off)} }
+
+// post posts and kicks, and reports whether there was room.
+func (n *node) post(c *Conn, err error) bool {
+	n.t.Helper()
+	if err == ErrQueueFull {
+		return false
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.eng.Kick(c)
+	return true
+}
+
+func (n *node) postRecv(c *Conn, s []Segment, cookie uint64) bool {
+	n.t.Helper()
+	_, err := c.PostRecv(s, cookie, 0)
+	return n.post(c, err)
+}
