@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -27,7 +28,10 @@ func (l *Lab) wire(o Options) error {
 	if err := l.ends[A].nl.LinkAdd(veth); err != nil {
 		return fmt.Errorf("lab: create veth pair (%d queues, MTU %d): %w", o.Queues, o.MTU, err)
 	}
-	return l.each(func(s Side, e *end) error { return e.configure(s) })
+	if err := l.each(func(s Side, e *end) error { return e.configure(s) }); err != nil {
+		return err
+	}
+	return l.awaitCarrier()
 }
 
 func (e *end) configure(s Side) error {
@@ -80,10 +84,14 @@ func (l *Lab) SetMTU(mtu int) error {
 	})
 }
 
-// SetUp takes one end up or down. The other end loses its carrier with it.
+// SetUp takes one end up or down. The other end loses its carrier with it, and has it again when
+// SetUp returns.
 func (l *Lab) SetUp(s Side, up bool) error {
 	if up {
-		return l.ends[s].up(Interface)
+		if err := l.ends[s].up(Interface); err != nil {
+			return err
+		}
+		return l.awaitCarrier()
 	}
 	link, err := l.ends[s].link(Interface)
 	if err != nil {
@@ -94,6 +102,41 @@ func (l *Lab) SetUp(s Side, up bool) error {
 	}
 	return nil
 }
+
+// awaitCarrier waits until both ends can send, unless one of them is down. An end whose peer comes up
+// drops what it sends until the kernel has noticed, in the background. Since Linux 6.8 asking for
+// the state makes it notice; before, only time does.
+func (l *Lab) awaitCarrier() error {
+	for deadline := time.Now().Add(carrierTimeout); ; time.Sleep(time.Millisecond) {
+		ready, err := l.ready()
+		if err != nil || ready {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("lab: %s has no carrier after %s", Interface, carrierTimeout)
+		}
+	}
+}
+
+// ready reports whether both ends can send, or one of them is down and there is nothing to wait for.
+func (l *Lab) ready() (bool, error) {
+	sending, down := 0, false
+	err := l.each(func(_ Side, e *end) error {
+		link, err := e.link(Interface)
+		if err != nil {
+			return err
+		}
+		down = down || link.Attrs().Flags&net.FlagUp == 0
+		if link.Attrs().OperState == netlink.OperUp {
+			sending++
+		}
+		return nil
+	})
+	return down || sending == len(l.ends), err
+}
+
+// carrierTimeout is well above the second by which old kernels delay link events.
+const carrierTimeout = 10 * time.Second
 
 func (l *Lab) each(fn func(Side, *end) error) error {
 	for s, e := range l.ends {
