@@ -1,0 +1,149 @@
+package rawbench
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	asavie "github.com/asavie/xdp"
+)
+
+// asaviePort is github.com/asavie/xdp v0.3.3, used as fast as its API allows: spinning on its rings
+// without its Poll. Its limits here: one frame per packet, so MTU 1500; whatever mode the kernel
+// picks, which it cannot tell; its program takes every packet of the queue; a panic on an errno it
+// does not expect, turned into an error; and a closed queue stays busy until the process ends.
+type asaviePort struct {
+	xsk     *asavie.Socket
+	program *asavie.Program
+	ifindex int
+	back    []asavie.Desc
+}
+
+// asavieFill is free slots of the fill ring before they are filled: looking for a free frame scans
+// all frames, so it is done for many at a time.
+const asavieFill = 256
+
+// asavieOptions are twice its defaults often enough for a burst; frames beyond the fill ring are
+// those to send.
+var asavieOptions = asavie.SocketOptions{
+	NumFrames: 2048, FrameSize: 2048,
+	FillRingNumDescs: 1024, CompletionRingNumDescs: 1024, RxRingNumDescs: 1024, TxRingNumDescs: 512,
+}
+
+var errPanic = errors.New("asavie/xdp panicked")
+
+// guard turns a panic of the engine into an error.
+func guard(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", errPanic, r)
+	}
+}
+
+func openAsavie(cfg Config) (_ port, err error) {
+	defer guard(&err)
+	ifi, err := net.InterfaceByName(cfg.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("rawbench: %s: %w", cfg.Interface, err)
+	}
+	p := &asaviePort{ifindex: ifi.Index}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if p.program, err = asavie.NewProgram(1); err != nil {
+		return nil, fmt.Errorf("rawbench: asavie: program: %w", err)
+	}
+	if err = p.program.Attach(p.ifindex); err != nil {
+		return nil, fmt.Errorf("rawbench: asavie: attach: %w", err)
+	}
+	options := asavieOptions
+	if p.xsk, err = asavie.NewSocket(p.ifindex, 0, &options); err != nil {
+		return nil, fmt.Errorf("rawbench: asavie: socket: %w", err)
+	}
+	if err = p.program.Register(0, p.xsk.FD()); err != nil {
+		return nil, fmt.Errorf("rawbench: asavie: register: %w", err)
+	}
+	p.fill()
+	return p, nil
+}
+
+func (*asaviePort) mode() string { return "not told" }
+
+// close does what can be done: unregistering always fails, detaching works on a driver's slot.
+func (p *asaviePort) close() (err error) {
+	defer guard(&err)
+	var errs []error
+	if p.program != nil {
+		errs = append(errs, p.program.Detach(p.ifindex))
+	}
+	if p.xsk != nil {
+		errs = append(errs, p.xsk.Close())
+	}
+	if p.program != nil {
+		errs = append(errs, p.program.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (p *asaviePort) fill() {
+	if n := p.xsk.NumFreeFillSlots(); n >= asavieFill {
+		p.xsk.Fill(p.xsk.GetDescs(n))
+	}
+}
+
+// reap takes back what has been sent, and kicks again while the ring is not empty: one kick moves
+// 32 frames at most.
+func (p *asaviePort) reap() {
+	if n := p.xsk.NumCompleted(); n > 0 {
+		p.xsk.Complete(n)
+	}
+	if p.xsk.NumFreeTxSlots() < asavieOptions.TxRingNumDescs {
+		p.xsk.Transmit(nil)
+	}
+}
+
+func (p *asaviePort) drained() bool {
+	p.reap()
+	return p.xsk.NumTransmitted() == 0
+}
+
+func (p *asaviePort) dropped() (rx, tx uint64) {
+	s, err := p.xsk.Stats()
+	if err != nil {
+		return 0, 0
+	}
+	k := s.KernelStats
+	return k.Rx_dropped + k.Rx_ring_full + k.Rx_fill_ring_empty_descs, k.Tx_invalid_descs
+}
+
+func (p *asaviePort) exchange(visit visitor) (err error) {
+	defer guard(&err)
+	p.reap()
+	n := p.xsk.NumReceived()
+	if n == 0 {
+		return nil
+	}
+	p.back = p.back[:0]
+	for _, d := range p.xsk.Receive(n) {
+		if h := p.xsk.GetFrame(d); visit(h, len(h)) {
+			p.back = append(p.back, d)
+		}
+	}
+	if len(p.back) > 0 {
+		p.xsk.Transmit(p.back)
+	}
+	p.fill()
+	return nil
+}
+
+func (p *asaviePort) send(n, size int, write func([]byte)) (sent int, err error) {
+	defer guard(&err)
+	p.reap()
+	descs := p.xsk.GetDescs(min(n, p.xsk.NumFreeTxSlots()))
+	for i := range descs {
+		descs[i].Len = uint32(size)
+		write(p.xsk.GetFrame(descs[i]))
+	}
+	return p.xsk.Transmit(descs), nil
+}

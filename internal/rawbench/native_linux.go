@@ -1,0 +1,125 @@
+package rawbench
+
+import (
+	"fmt"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/xdp"
+)
+
+func openPort(cfg Config) (port, error) {
+	if cfg.Engine == Asavie {
+		return openAsavie(cfg)
+	}
+	return openNative(cfg)
+}
+
+// recvBatch is frames per look at the ring.
+const recvBatch = 64
+
+// native is this repository's engine.
+type native struct {
+	dev  *xdp.Device
+	sock *xdp.Socket
+	caps link.Caps
+
+	in, back, free, out []link.Buf
+	// open is a packet whose last frame has not come yet: its length so far and its head.
+	open     int
+	openHead [askLen]byte
+}
+
+func openNative(cfg Config) (port, error) {
+	o := xdp.DefaultOptions()
+	o.Port, o.Addr = cfg.Port, cfg.Local
+	if cfg.Mode != "" {
+		o.Mode = xdp.Mode(cfg.Mode)
+	}
+	dev, err := xdp.Open(cfg.Interface, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &native{dev: dev, sock: dev.Sockets()[0]}
+	p.caps = p.sock.Caps()
+	p.in, p.back, p.free = make([]link.Buf, recvBatch), make([]link.Buf, 0, recvBatch), make([]link.Buf, 0, recvBatch)
+	p.out = make([]link.Buf, max(recvBatch, 8*p.caps.Segments))
+	return p, nil
+}
+
+func (p *native) mode() string { return p.caps.Mode }
+
+func (p *native) close() error { return p.dev.Close() }
+
+func (p *native) drained() bool { return p.sock.InFlight() == 0 }
+
+func (p *native) dropped() (rx, tx uint64) {
+	s := p.sock.Stats()
+	return s.RxDropped + s.RxInvalid, s.TxDropped
+}
+
+func (p *native) exchange(visit visitor) error {
+	n := p.sock.RecvFrames(p.in)
+	if n == 0 {
+		return nil
+	}
+	p.back, p.free = p.back[:0], p.free[:0]
+	for i := range p.in[:n] {
+		b := &p.in[i]
+		if p.take(b, visit) {
+			p.back = append(p.back, *b)
+		} else {
+			p.free = append(p.free, *b)
+		}
+	}
+	if len(p.back) > 0 {
+		p.sock.SendFrames(p.back)
+	}
+	p.sock.Free(p.free)
+	return nil
+}
+
+// take handles one frame of a packet. The head of a packet of several is copied: its frame may be
+// gone before its last comes.
+func (p *native) take(b *link.Buf, visit visitor) (answer bool) {
+	more := b.Flags&link.More != 0
+	if p.open == 0 && !more {
+		return visit(b.Data, len(b.Data))
+	}
+	if p.open == 0 {
+		copy(p.openHead[:], b.Data)
+	}
+	p.open += len(b.Data)
+	if !more {
+		visit(p.openHead[:headLen], p.open)
+		p.open = 0
+	}
+	return false
+}
+
+func (p *native) send(n, size int, write func([]byte)) (int, error) {
+	per := (size + p.caps.FrameSize - 1) / p.caps.FrameSize
+	if per > p.caps.Segments {
+		return 0, fmt.Errorf("rawbench: frame of %d bytes in %d pieces: %w", size, per, ErrEngine)
+	}
+	got := p.sock.Alloc(p.out[:min(n*per, len(p.out)/per*per)])
+	whole := got / per
+	p.sock.Free(p.out[whole*per : got])
+	for i := range whole {
+		p.shape(p.out[i*per:(i+1)*per], size)
+		write(p.out[i*per].Data)
+	}
+	if whole > 0 {
+		p.sock.SendFrames(p.out[:whole*per])
+	}
+	return whole, nil
+}
+
+// shape cuts the frames of one packet to length.
+func (p *native) shape(bufs []link.Buf, size int) {
+	for i := range bufs {
+		bufs[i].Data = bufs[i].Data[:min(size, p.caps.FrameSize)]
+		bufs[i].Flags = link.More
+		size -= len(bufs[i].Data)
+	}
+	bufs[len(bufs)-1].Flags = 0
+}

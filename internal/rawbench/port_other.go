@@ -1,0 +1,18 @@
+//go:build !linux
+
+package rawbench
+
+import (
+	"fmt"
+	"runtime"
+)
+
+func openPort(Config) (port, error) {
+	return nil, fmt.Errorf("rawbench: AF_XDP on %s: %w", runtime.GOOS, ErrEngine)
+}
+
+type usage struct{}
+
+func startUsage() usage { return usage{} }
+
+func (usage) share() float64 { return 1 }

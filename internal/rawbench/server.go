@@ -1,0 +1,98 @@
+package rawbench
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// Server answers pings, counts data and reports its count.
+type Server struct {
+	end
+	count count
+	usage usage
+	base  drops
+}
+
+// NewServer opens the answering end.
+func NewServer(cfg Config) (*Server, error) {
+	e, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{end: e}, nil
+}
+
+// Serve spins until the context ends. It returns an error if the engine failed.
+func (s *Server) Serve(ctx context.Context) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for ctx.Err() == nil {
+		for range 256 { // between two looks at the context
+			if err := s.port.exchange(s.visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// visit is one frame.
+func (s *Server) visit(h []byte, size int) (answer bool) {
+	if !ours(h) {
+		return false
+	}
+	switch kindOf(h) {
+	case ping:
+		setKind(h, pong)
+		turn(h)
+		return true
+	case warm:
+		s.begin(runOf(h))
+	case data:
+		s.begin(runOf(h))
+		s.add(size)
+	case ask:
+		return s.report(h)
+	}
+	return false
+}
+
+// dateEvery is frames per reading of the clock, which costs as much as a frame: a run of some
+// 10 000 frames is dated to a thousandth.
+const dateEvery = 16
+
+// begin starts the count of a run at its first frame.
+func (s *Server) begin(run uint32) {
+	if s.count.run == run {
+		return
+	}
+	s.count = count{run: run}
+	s.usage = startUsage()
+	s.base = s.drops()
+}
+
+func (s *Server) add(size int) {
+	c := &s.count
+	if c.frames%dateEvery == 0 {
+		c.last = time.Now()
+	}
+	if c.frames == 0 {
+		c.first = c.last
+	}
+	c.frames++
+	c.bytes += uint64(size)
+}
+
+// report answers with the count of a run; of no other.
+func (s *Server) report(h []byte) bool {
+	if len(h) < askLen || runOf(h) != s.count.run {
+		return false
+	}
+	s.count.dropped = s.drops().since(s.base).rx
+	s.count.coreShare = s.usage.share()
+	s.count.encode(h[headLen:])
+	setKind(h, result)
+	turn(h)
+	return true
+}
