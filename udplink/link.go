@@ -1,0 +1,171 @@
+package udplink
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// Link is one UDP socket as a link.Link.
+type Link struct {
+	local netip.AddrPort
+	caps  link.Caps
+	sock  socket
+	slab  slab
+	tx    []uint32 // free transmit frames, the owner's
+	paths pathTable
+	stats counters
+}
+
+var _ link.Link = (*Link)(nil)
+
+// socket is what differs between systems. recv, send, giveBack and source are the owner's calls,
+// wait and wake anybody's.
+type socket interface {
+	// recv fills bufs with packets in receive frames.
+	recv(bufs []link.Buf) int
+	// send transmits packets and keeps none of the frames.
+	send(bufs []link.Buf)
+	// giveBack takes a receive frame.
+	giveBack(frame uint32)
+	source(frame uint32) netip.AddrPort
+	wait(d time.Duration)
+	wake()
+	close() error
+}
+
+// slab is the memory of all frames: receive frames first, then as many transmit frames.
+type slab struct {
+	mem    []byte
+	size   int
+	frames uint32 // in each direction
+}
+
+func (s *slab) data(frame uint32) []byte {
+	at := int(frame) * s.size
+	return s.mem[at : at+s.size : at+s.size]
+}
+
+type counters struct {
+	rxPackets, rxBytes, rxDropped, rxInvalid atomic.Uint64
+	txPackets, txBytes, txDropped, txKicks   atomic.Uint64
+	wakeups                                  atomic.Uint64
+}
+
+// Open binds a link to an address of this host. The error matches link.ErrBusy if the port is in
+// use there.
+func Open(addr netip.Addr, o Options) (*Link, error) {
+	addr = addr.Unmap()
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
+		return nil, fmt.Errorf("udplink: open %v: a link needs one address of this host, not a wildcard or a group", addr)
+	}
+	payload := o.MaxPayload
+	if mtu := interfaceMTU(addr); mtu > 0 {
+		payload = min(payload, mtu-headers(addr))
+	}
+	if payload < 1 {
+		return nil, fmt.Errorf("udplink: open %v: the MTU of its interface leaves no payload", addr)
+	}
+	l := &Link{
+		local: netip.AddrPortFrom(addr, o.Port),
+		caps: link.Caps{
+			MaxPayload: payload,
+			FrameSize:  payload,
+			Segments:   1,
+			RxFrames:   o.Frames / 2,
+			TxFrames:   o.Frames,
+			Mode:       "udp",
+		},
+		slab: slab{mem: make([]byte, 2*o.Frames*payload), size: payload, frames: uint32(o.Frames)},
+	}
+	for f := 2 * o.Frames; f > o.Frames; f-- {
+		l.tx = append(l.tx, uint32(f-1))
+	}
+	var err error
+	if l.sock, err = openSocket(l, o); err != nil {
+		return nil, bindError(l.local, err)
+	}
+	return l, nil
+}
+
+// bindError says what to do about the usual failures.
+func bindError(local netip.AddrPort, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("udplink: bind %v: %w: another program has the port, choose another with --port (%w)",
+			local, link.ErrBusy, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("udplink: bind %v: not an address of this host: %w", local, err)
+	}
+	return fmt.Errorf("udplink: open %v: %w", local, err)
+}
+
+// Recv implements link.Link.
+func (l *Link) Recv(bufs []link.Buf) int { return l.sock.recv(bufs) }
+
+// Alloc implements link.Link.
+func (l *Link) Alloc(bufs []link.Buf) int {
+	n := min(len(bufs), len(l.tx))
+	for i := range n {
+		f := l.tx[len(l.tx)-1-i]
+		bufs[i] = link.Buf{Data: l.slab.data(f), Frame: f}
+	}
+	l.tx = l.tx[:len(l.tx)-n]
+	return n
+}
+
+// Send implements link.Link.
+func (l *Link) Send(bufs []link.Buf) {
+	l.sock.send(bufs)
+	l.Free(bufs)
+}
+
+// Free implements link.Link.
+func (l *Link) Free(bufs []link.Buf) {
+	for i := range bufs {
+		if f := bufs[i].Frame; f < l.slab.frames {
+			l.sock.giveBack(f)
+		} else {
+			l.tx = append(l.tx, f)
+		}
+	}
+}
+
+// Source implements link.Link.
+func (l *Link) Source(b *link.Buf) netip.AddrPort { return l.sock.source(b.Frame) }
+
+// Wait implements link.Link.
+func (l *Link) Wait(d time.Duration) { l.sock.wait(d) }
+
+// Wake implements link.Link.
+func (l *Link) Wake() { l.sock.wake() }
+
+// Local implements link.Link.
+func (l *Link) Local() netip.AddrPort { return l.local }
+
+// Caps implements link.Link.
+func (l *Link) Caps() link.Caps { return l.caps }
+
+// Stats implements link.Link.
+func (l *Link) Stats() link.Stats {
+	c := &l.stats
+	return link.Stats{
+		RxPackets: c.rxPackets.Load(), RxBytes: c.rxBytes.Load(),
+		RxDropped: c.rxDropped.Load(), RxInvalid: c.rxInvalid.Load(),
+		TxPackets: c.txPackets.Load(), TxBytes: c.txBytes.Load(),
+		TxDropped: c.txDropped.Load(), TxKicks: c.txKicks.Load(),
+		Wakeups: c.wakeups.Load(),
+	}
+}
+
+// Close implements link.Link. It waits until every Wait has returned.
+func (l *Link) Close() error { return l.sock.close() }

@@ -1,0 +1,38 @@
+//go:build linux
+
+package udplink
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mmsghdr is struct mmsghdr of the kernel; Go's alignment pads it alike.
+type mmsghdr struct {
+	hdr unix.Msghdr
+	n   uint32
+}
+
+// recvmmsg fills msgs and returns how many packets it got. It does not block.
+func recvmmsg(fd int, msgs []mmsghdr) (int, error) {
+	// Sound: msgs is not empty and outlives the call; the memory it points to is reachable through
+	// typed pointers, and the heap does not move.
+	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd),
+		uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// sendmmsg sends msgs and returns how many the kernel took; the error is that of the next one.
+func sendmmsg(fd int, msgs []mmsghdr) (int, error) {
+	// Sound: as in recvmmsg.
+	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd),
+		uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}

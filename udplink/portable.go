@@ -1,0 +1,192 @@
+package udplink
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// tokens bounds how many wake-ups wait for a Wait; more than one serve several waiters.
+const tokens = 16
+
+// portable is a socket through package net. One goroutine reads it into free frames; the owner
+// takes them from a channel.
+type portable struct {
+	link    *Link
+	conn    *net.UDPConn
+	spare   chan uint32
+	ready   chan arrival
+	from    []netip.AddrPort // by receive frame; written before the frame is in ready
+	alarm   chan struct{}
+	waiters atomic.Int32
+	done    chan struct{}
+	closed  sync.Once
+	all     sync.WaitGroup
+}
+
+type arrival struct {
+	frame  uint32
+	length int
+}
+
+func openPortable(l *Link, o Options) (socket, error) {
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(l.local))
+	if err != nil {
+		return nil, err
+	}
+	// The kernel may grant less, which costs packets and nothing else.
+	_ = conn.SetReadBuffer(o.Buffer)
+	_ = conn.SetWriteBuffer(o.Buffer)
+	s := &portable{
+		link:  l,
+		conn:  conn,
+		spare: make(chan uint32, o.Frames),
+		ready: make(chan arrival, o.Frames),
+		from:  make([]netip.AddrPort, o.Frames),
+		alarm: make(chan struct{}, tokens),
+		done:  make(chan struct{}),
+	}
+	for f := range o.Frames {
+		s.spare <- uint32(f)
+	}
+	s.all.Go(s.read)
+	return s, nil
+}
+
+// read moves packets from the socket to ready until the socket is closed.
+func (s *portable) read() {
+	scratch := make([]byte, s.link.slab.size+1)
+	for {
+		n, from, err := s.conn.ReadFromUDPAddrPort(scratch)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case n > s.link.slab.size:
+			s.link.stats.rxInvalid.Add(1)
+		case err != nil: // what ICMP told about an earlier packet, or on Windows a packet too long
+			s.link.stats.rxInvalid.Add(1)
+		default:
+			s.keep(scratch[:n], from)
+		}
+	}
+}
+
+// keep copies a packet to a free frame. Reading into the frame itself would hide a packet that is
+// one byte too long.
+func (s *portable) keep(data []byte, from netip.AddrPort) {
+	select {
+	case f := <-s.spare:
+		copy(s.link.slab.data(f), data)
+		s.from[f] = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+		s.ready <- arrival{frame: f, length: len(data)} // never full: there are as many slots as frames
+		s.wake()
+	default:
+		s.link.stats.rxDropped.Add(1)
+	}
+}
+
+func (s *portable) recv(bufs []link.Buf) int {
+	n, size := 0, 0
+	for ; n < len(bufs); n++ {
+		select {
+		case a := <-s.ready:
+			bufs[n] = link.Buf{Data: s.link.slab.data(a.frame)[:a.length], Frame: a.frame}
+			size += a.length
+			continue
+		default:
+		}
+		break
+	}
+	if n == 0 {
+		runtime.Gosched() // an owner that polls must leave the reader a processor
+		return 0
+	}
+	s.link.stats.rxPackets.Add(uint64(n))
+	s.link.stats.rxBytes.Add(uint64(size))
+	return n
+}
+
+func (s *portable) send(bufs []link.Buf) {
+	for i := range bufs {
+		to, ok := s.destination(&bufs[i])
+		if !ok {
+			s.link.stats.txDropped.Add(1)
+			continue
+		}
+		s.link.stats.txKicks.Add(1)
+		if _, err := s.conn.WriteToUDPAddrPort(bufs[i].Data, to); err != nil {
+			s.link.stats.txDropped.Add(1)
+			continue
+		}
+		s.link.stats.txPackets.Add(1)
+		s.link.stats.txBytes.Add(uint64(len(bufs[i].Data)))
+	}
+}
+
+func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
+	if b.Flags&link.More != 0 {
+		return netip.AddrPort{}, false
+	}
+	if b.Path == link.PathReply {
+		return s.source(b.Frame), b.Frame < s.link.slab.frames
+	}
+	way := s.link.paths.get(b.Path)
+	if way == nil {
+		return netip.AddrPort{}, false
+	}
+	return way.to, true
+}
+
+func (s *portable) giveBack(frame uint32) { s.spare <- frame }
+
+func (s *portable) source(frame uint32) netip.AddrPort {
+	if frame >= s.link.slab.frames {
+		return netip.AddrPort{}
+	}
+	return s.from[frame]
+}
+
+func (s *portable) wait(d time.Duration) {
+	if d == 0 || len(s.ready) > 0 {
+		return
+	}
+	var late <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		late = timer.C
+	}
+	s.waiters.Add(1)
+	defer s.waiters.Add(-1)
+	s.link.stats.wakeups.Add(1)
+	select {
+	case <-s.alarm:
+	case <-late:
+	case <-s.done:
+	}
+}
+
+func (s *portable) wake() {
+	for n := max(1, s.waiters.Load()); n > 0; n-- {
+		select {
+		case s.alarm <- struct{}{}:
+		default:
+			return
+		}
+	}
+}
+
+func (s *portable) close() (err error) {
+	s.closed.Do(func() {
+		close(s.done)
+		err = s.conn.Close()
+		s.all.Wait()
+	})
+	return err
+}

@@ -1,0 +1,80 @@
+package udplink
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// sockaddr is struct sockaddr_in or sockaddr_in6 as the kernel reads and writes it: family in host
+// order, port in network order, then the address.
+type sockaddr [unix.SizeofSockaddrInet6]byte
+
+const (
+	offPort  = 2
+	offAddr4 = 4
+	offAddr6 = 8
+	offScope = 24
+)
+
+func makeSockaddr(a netip.AddrPort) (s sockaddr) {
+	binary.BigEndian.PutUint16(s[offPort:], a.Port())
+	if a.Addr().Is4() {
+		binary.NativeEndian.PutUint16(s[:], unix.AF_INET)
+		ip := a.Addr().As4()
+		copy(s[offAddr4:], ip[:])
+		return s
+	}
+	binary.NativeEndian.PutUint16(s[:], unix.AF_INET6)
+	ip := a.Addr().As16()
+	copy(s[offAddr6:], ip[:])
+	binary.NativeEndian.PutUint32(s[offScope:], scope(a.Addr().Zone()))
+	return s
+}
+
+// size is the length that the kernel wants with it.
+func (s *sockaddr) size() uint32 {
+	if binary.NativeEndian.Uint16(s[:]) == unix.AF_INET {
+		return unix.SizeofSockaddrInet4
+	}
+	return unix.SizeofSockaddrInet6
+}
+
+// addrPort is the address; zone is that of a link-local one.
+func (s *sockaddr) addrPort(zone string) netip.AddrPort {
+	port := binary.BigEndian.Uint16(s[offPort:])
+	if binary.NativeEndian.Uint16(s[:]) == unix.AF_INET {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(s[offAddr4:])), port)
+	}
+	a := netip.AddrFrom16([16]byte(s[offAddr6:]))
+	if a.IsLinkLocalUnicast() {
+		a = a.WithZone(zone)
+	}
+	return netip.AddrPortFrom(a, port)
+}
+
+// unixAddr is the same for package unix.
+func unixAddr(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16(), ZoneId: scope(a.Addr().Zone())}
+}
+
+// scope is the index of the interface that a zone names; 0 if there is none.
+func scope(zone string) uint32 {
+	if zone == "" {
+		return 0
+	}
+	if i, err := net.InterfaceByName(zone); err == nil {
+		return uint32(i.Index)
+	}
+	n, err := strconv.ParseUint(zone, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
+}

@@ -1,0 +1,118 @@
+package udplink
+
+import (
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+func openSocket(l *Link, o Options) (socket, error) {
+	if o.portable {
+		return openPortable(l, o)
+	}
+	return openBatch(l, o)
+}
+
+// bindSocket opens a non-blocking socket on an address.
+//
+// System calls: socket, setsockopt, bind.
+func bindSocket(local netip.AddrPort, buffer int) (fd int, err error) {
+	fd, err = unix.Socket(family(local.Addr()), unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	done := false
+	defer func() {
+		if !done {
+			_ = unix.Close(fd) // the first error is the one to tell
+		}
+	}()
+	if err := setOptions(fd, local.Addr()); err != nil {
+		return -1, err
+	}
+	setBuffers(fd, buffer)
+	if err := unix.Bind(fd, unixAddr(local)); err != nil {
+		return -1, fmt.Errorf("bind: %w", err)
+	}
+	done = true
+	return fd, nil
+}
+
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+// ect0 is the ECN codepoint that says "marks are understood" (RFC 3168).
+const ect0 = 2
+
+// option is one integer socket option.
+type option struct {
+	name               string
+	level, code, value int
+}
+
+// setOptions sets the don't-fragment bit and ECT(0) on what is sent, and asks for the ECN bits and
+// the drop count of what arrives.
+func setOptions(fd int, addr netip.Addr) error {
+	options := []option{
+		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
+		{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, ect0},
+		{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, 1},
+	}
+	if addr.Is6() {
+		options = []option{
+			{"IPV6_V6ONLY", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
+			{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO},
+			{"IPV6_TCLASS", unix.IPPROTO_IPV6, unix.IPV6_TCLASS, ect0},
+			{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
+		}
+	}
+	options = append(options, option{"SO_RXQ_OVFL", unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1})
+	for _, o := range options {
+		if err := unix.SetsockoptInt(fd, o.level, o.code, o.value); err != nil {
+			return fmt.Errorf("set %s: %w", o.name, err)
+		}
+	}
+	return nil
+}
+
+// setBuffers asks for queues of a size, by force where the process may. A smaller queue costs
+// packets and nothing else, so that refusal is no error.
+func setBuffers(fd, size int) {
+	for _, b := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, b[0], size) != nil {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, b[1], size)
+		}
+	}
+}
+
+// routeMTU is the MTU of the kernel's route from an address to another. It fails when there is no
+// route. Nothing is sent.
+//
+// System calls: socket, bind, connect, getsockopt, close.
+func routeMTU(from netip.Addr, to netip.AddrPort) (int, error) {
+	fd, err := unix.Socket(family(from), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("socket: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written
+	if err := unix.Bind(fd, unixAddr(netip.AddrPortFrom(from, 0))); err != nil {
+		return 0, fmt.Errorf("bind: %w", err)
+	}
+	if err := unix.Connect(fd, unixAddr(to)); err != nil {
+		return 0, fmt.Errorf("connect: %w", err)
+	}
+	level, code := unix.IPPROTO_IP, unix.IP_MTU
+	if from.Is6() {
+		level, code = unix.IPPROTO_IPV6, unix.IPV6_MTU
+	}
+	mtu, err := unix.GetsockoptInt(fd, level, code)
+	if err != nil {
+		return 0, fmt.Errorf("read path MTU: %w", err)
+	}
+	return mtu, nil
+}

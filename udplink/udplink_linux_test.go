@@ -1,0 +1,156 @@
+package udplink
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/link"
+)
+
+func TestParseControl(t *testing.T) {
+	message := func(level, code int, data ...byte) []byte {
+		b := make([]byte, unix.CmsgSpace(len(data)))
+		b[0] = byte(unix.CmsgLen(len(data)))
+		b[unix.SizeofCmsghdr-8] = byte(level)
+		b[unix.SizeofCmsghdr-4] = byte(code)
+		copy(b[unix.CmsgLen(0):], data)
+		return b
+	}
+	tos := message(unix.IPPROTO_IP, unix.IP_TOS, 0xff)
+	class := message(unix.IPPROTO_IPV6, unix.IPV6_TCLASS, 3, 0, 0, 0)
+	lost := message(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 7, 0, 0, 0)
+	for _, tt := range []struct {
+		name string
+		in   []byte
+		want control
+	}{
+		{"nothing", nil, control{}},
+		{"IPv4", tos, control{ecn: 3}},
+		{"IPv6", class, control{ecn: 3}},
+		{"both", slices.Concat(lost, tos), control{ecn: 3, lost: 7, counted: true}},
+		{"short", tos[:10], control{}},
+		{"no data", message(unix.IPPROTO_IP, unix.IP_TOS), control{}},
+		{"length 0", make([]byte, 32), control{}},
+		{"length too long", slices.Concat([]byte{200}, tos[1:]), control{}},
+	} {
+		if got := parseControl(tt.in); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func FuzzParseControl(f *testing.F) {
+	f.Add(make([]byte, 64))
+	f.Fuzz(func(_ *testing.T, b []byte) { parseControl(b) })
+}
+
+func TestSockaddr(t *testing.T) {
+	for _, s := range []string{"127.0.0.1:17473", "[::1]:1", "[fe80::1%lo]:65535"} {
+		want := netip.MustParseAddrPort(s)
+		name := makeSockaddr(want)
+		if got := name.addrPort(want.Addr().Zone()); got != want {
+			t.Errorf("%v came back as %v", want, got)
+		}
+	}
+}
+
+// open makes a link inside one end of a lab.
+func open(t *testing.T, l *lab.Lab, s lab.Side, addr netip.Addr, o Options) (u *Link) {
+	t.Helper()
+	err := l.Do(s, func() (err error) {
+		u, err = Open(addr, o)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = u.Close() })
+	return u
+}
+
+func TestPathMTUFollowsTheInterface(t *testing.T) {
+	world := labtest.New(t, lab.Options{MTU: 9000})
+	a := open(t, world, lab.A, lab.A.Addr4(), Options{})
+	if got := a.Caps().MaxPayload; got != defaultPayload {
+		t.Errorf("MaxPayload = %d at MTU 9000, want %d", got, defaultPayload)
+	}
+	var p link.Path
+	do := func(fn func()) {
+		t.Helper()
+		if err := world.Do(lab.A, func() error { fn(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(func() { p = mustResolve(t, a, netip.AddrPortFrom(lab.B.Addr4(), DefaultPort)) })
+	if err := world.SetMTU(1500); err != nil {
+		t.Fatal(err)
+	}
+	send(t, a, p, string(make([]byte, 2000)))
+	if s := a.Stats(); s.TxDropped != 1 {
+		t.Errorf("stats = %+v, want one drop", s)
+	}
+	do(func() {
+		if got := a.PathMTU(p); got != 1472 {
+			t.Errorf("PathMTU = %d, want 1472", got)
+		}
+	})
+	do(func() {
+		if _, err := a.Resolve(netip.MustParseAddrPort("192.0.2.1:1"), 0); err == nil {
+			t.Error("resolved an address without a route")
+		}
+	})
+}
+
+func TestCongestionMarkIsSeen(t *testing.T) {
+	for _, pair := range [][2]netip.Addr{{host1, host2}, {host6, host6}} {
+		port := freePort(t, pair[0], pair[1])
+		b := mustOpen(t, pair[1], Options{Port: port})
+		ao := Options{Port: freePort(t, pair[0])}
+		a := mustOpen(t, pair[0], ao)
+		p := mustResolve(t, a, b.Local())
+		send(t, a, p, "plain")
+		bufs := make([]link.Buf, 4)
+		if got := receive(t, b, bufs); got[0].Flags != 0 {
+			t.Errorf("%v: flags = %v without a mark", pair[0], got[0].Flags)
+		}
+		b.Free(bufs[:1])
+		level, code := unix.IPPROTO_IP, unix.IP_TOS
+		if pair[0].Is6() {
+			level, code = unix.IPPROTO_IPV6, unix.IPV6_TCLASS
+		}
+		if err := unix.SetsockoptInt(a.sock.(*batch).fd, level, code, ecnCE); err != nil {
+			t.Fatal(err)
+		}
+		send(t, a, p, "marked")
+		if got := receive(t, b, bufs); got[0].Flags != link.CE {
+			t.Errorf("%v: flags = %v with a mark", pair[0], got[0].Flags)
+		}
+		b.Free(bufs[:1])
+	}
+}
+
+func TestKernelDropsAreCounted(t *testing.T) {
+	o := Options{Port: freePort(t, host1, host2), Buffer: 8 << 10}
+	a, b := mustOpen(t, host1, o), mustOpen(t, host2, o)
+	p := mustResolve(t, a, b.Local())
+	const packets = 200
+	for range packets {
+		send(t, a, p, string(make([]byte, 1000)))
+	}
+	bufs := make([]link.Buf, 64)
+	got := 0
+	for n := b.Recv(bufs); n > 0; n = b.Recv(bufs) {
+		b.Free(bufs[:n])
+		got += n
+	}
+	send(t, a, p, "the count comes with the next packet")
+	b.Free(receive(t, b, bufs))
+	if s := b.Stats(); s.RxDropped == 0 || int(s.RxDropped)+got != packets {
+		t.Errorf("%d received, %d dropped, %d sent", got, s.RxDropped, packets)
+	}
+}

@@ -1,0 +1,462 @@
+package udplink
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+var (
+	host1 = netip.MustParseAddr("127.0.0.1")
+	host2 = netip.MustParseAddr("127.0.0.2")
+	host6 = netip.IPv6Loopback()
+)
+
+// freePort is a port that nobody has at these addresses now.
+func freePort(t testing.TB, addrs ...netip.Addr) uint16 {
+	t.Helper()
+	for range 100 {
+		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addrs[0], 0)))
+		if err != nil {
+			t.Skipf("no address %v here: %v", addrs[0], err)
+		}
+		port := c.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+		free := true
+		for _, a := range addrs[1:] {
+			if a == addrs[0] {
+				continue
+			}
+			other, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, port)))
+			if free = free && err == nil; err == nil {
+				_ = other.Close()
+			}
+		}
+		_ = c.Close()
+		if free {
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+func mustOpen(t testing.TB, addr netip.Addr, o Options) *Link {
+	t.Helper()
+	l, err := Open(addr, o)
+	if errors.Is(err, link.ErrBusy) || err == nil {
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return l
+	}
+	t.Skipf("cannot bind %v here: %v", addr, err)
+	return nil
+}
+
+func mustResolve(t testing.TB, l *Link, to netip.AddrPort) link.Path {
+	t.Helper()
+	p, err := l.Resolve(to, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// send transmits payloads of one path in one batch.
+func send(t testing.TB, l *Link, p link.Path, payloads ...string) {
+	t.Helper()
+	bufs := make([]link.Buf, len(payloads))
+	if n := l.Alloc(bufs); n != len(bufs) {
+		t.Fatalf("Alloc = %d, want %d", n, len(bufs))
+	}
+	for i := range bufs {
+		bufs[i].Data = bufs[i].Data[:copy(bufs[i].Data, payloads[i])]
+		bufs[i].Path = p
+	}
+	l.Send(bufs)
+}
+
+// receive waits for at least one packet.
+func receive(t testing.TB, l *Link, bufs []link.Buf) []link.Buf {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if n := l.Recv(bufs); n > 0 {
+			return bufs[:n]
+		}
+		l.Wait(time.Second)
+	}
+	t.Fatal("nothing arrived in 5 s")
+	return nil
+}
+
+// bothSockets runs a test on the system's socket and on the portable one.
+func bothSockets(t *testing.T, test func(t *testing.T, o Options)) {
+	for _, portable := range []bool{false, true} {
+		t.Run(fmt.Sprintf("portable=%v", portable), func(t *testing.T) {
+			test(t, Options{portable: portable})
+		})
+	}
+}
+
+func TestThereAndBack(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		for _, pair := range [][2]netip.Addr{{host1, host2}, {host6, host6}} {
+			ao, bo := o, o
+			ao.Port = freePort(t, pair[0], pair[1])
+			bo.Port = ao.Port
+			if pair[0] == pair[1] {
+				bo.Port = freePort(t, pair[1])
+			}
+			a, b := mustOpen(t, pair[0], ao), mustOpen(t, pair[1], bo)
+			send(t, a, mustResolve(t, a, b.Local()), "one", "", "three")
+			var got []string
+			bufs := make([]link.Buf, 8)
+			for len(got) < 3 {
+				some := receive(t, b, bufs)
+				for i := range some {
+					got = append(got, string(some[i].Data))
+					if from := b.Source(&some[i]); from != a.Local() {
+						t.Errorf("Source = %v, want %v", from, a.Local())
+					}
+					some[i].Path = link.PathReply
+				}
+				b.Send(some)
+			}
+			if strings.Join(got, ",") != "one,,three" {
+				t.Errorf("got %q", got)
+			}
+			for back := 0; back < 3; {
+				some := receive(t, a, bufs)
+				back += len(some)
+				a.Free(some)
+			}
+			if tx, rx := a.Stats(), b.Stats(); tx.TxPackets != 3 || tx.TxBytes != 8 || rx.RxPackets != 3 || rx.TxPackets != 3 {
+				t.Errorf("stats: a %+v, b %+v", tx, rx)
+			}
+		}
+	})
+}
+
+func TestFramesComeBack(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Frames, o.Port = 8, freePort(t, host1, host2)
+		a, b := mustOpen(t, host1, o), mustOpen(t, host2, o)
+		p := mustResolve(t, a, b.Local())
+		bufs := make([]link.Buf, 16)
+		for range 50 {
+			send(t, a, p, "a", "b", "c", "d")
+			for n := 0; n < 4; {
+				some := receive(t, b, bufs)
+				n += len(some)
+				b.Free(some)
+			}
+		}
+		if n := a.Alloc(bufs); n != 8 {
+			t.Errorf("Alloc = %d of 8 frames", n)
+		}
+		a.Free(bufs[:8])
+	})
+}
+
+func TestWithoutReceiveFramesPacketsWaitOrDrop(t *testing.T) {
+	o := Options{Frames: 2, Port: freePort(t, host1, host2)}
+	a, b := mustOpen(t, host1, o), mustOpen(t, host2, o)
+	p := mustResolve(t, a, b.Local())
+	held := make([]link.Buf, 2)
+	send(t, a, p, "1", "2")
+	for n := 0; n < 2; {
+		n += len(receive(t, b, held[n:]))
+	}
+	send(t, a, p, "3")
+	if n := b.Recv(make([]link.Buf, 4)); n != 0 {
+		t.Errorf("Recv = %d without a frame", n)
+	}
+	b.Free(held)
+}
+
+func TestTooLongIsInvalid(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Port = freePort(t, host1, host2)
+		a := mustOpen(t, host1, o)
+		o.MaxPayload = 100
+		b := mustOpen(t, host2, o)
+		p := mustResolve(t, a, b.Local())
+		send(t, a, p, strings.Repeat("x", 100), strings.Repeat("y", 101), "z")
+		bufs := make([]link.Buf, 4)
+		var sizes []int
+		for len(sizes) < 2 {
+			some := receive(t, b, bufs)
+			for i := range some {
+				sizes = append(sizes, len(some[i].Data))
+			}
+			b.Free(some)
+		}
+		if sizes[0] != 100 || sizes[1] != 1 || b.Stats().RxInvalid != 1 {
+			t.Errorf("sizes %v, stats %+v", sizes, b.Stats())
+		}
+	})
+}
+
+func TestNobodyListens(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Port = freePort(t, host1, host2)
+		a := mustOpen(t, host1, o)
+		p := mustResolve(t, a, netip.AddrPortFrom(host2, o.Port))
+		for range 10 {
+			send(t, a, p, "anybody?")
+		}
+		if n := a.Recv(make([]link.Buf, 4)); n != 0 {
+			t.Errorf("Recv = %d", n)
+		}
+		if s := a.Stats(); s.TxPackets+s.TxDropped != 10 {
+			t.Errorf("stats = %+v, want 10 packets sent or dropped", s)
+		}
+	})
+}
+
+func TestReleasedPathDrops(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Port = freePort(t, host1, host2)
+		a := mustOpen(t, host1, o)
+		p := mustResolve(t, a, netip.AddrPortFrom(host2, o.Port))
+		a.Release(p)
+		send(t, a, p, "lost")
+		send(t, a, 1<<30, "lost")
+		send(t, a, link.PathReply, "lost")
+		if s := a.Stats(); s.TxDropped != 3 || s.TxPackets != 0 {
+			t.Errorf("stats = %+v, want 3 dropped", s)
+		}
+		if got := a.PathMTU(p); got != 0 {
+			t.Errorf("PathMTU of a released path = %d", got)
+		}
+	})
+}
+
+func TestOpenErrors(t *testing.T) {
+	port := freePort(t, host1)
+	mustOpen(t, host1, Options{Port: port})
+	for _, tt := range []struct {
+		name string
+		addr netip.Addr
+		o    Options
+		want string
+		is   error
+	}{
+		{"busy", host1, Options{Port: port}, "--port", link.ErrBusy},
+		{"wildcard", netip.IPv4Unspecified(), Options{}, "wildcard", nil},
+		{"IPv6 wildcard", netip.IPv6Unspecified(), Options{}, "wildcard", nil},
+		{"no address", netip.Addr{}, Options{}, "one address", nil},
+		{"foreign", netip.MustParseAddr("192.0.2.1"), Options{}, "not an address of this host", nil},
+		{"options", host1, Options{MaxPayload: -1, Frames: 1}, "Frames 1", nil},
+	} {
+		for _, portable := range []bool{false, true} {
+			tt.o.portable = portable
+			l, err := Open(tt.addr, tt.o)
+			if err == nil {
+				_ = l.Close()
+				t.Errorf("%s: no error", tt.name)
+				continue
+			}
+			if !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+			}
+		}
+	}
+}
+
+func TestResolveErrors(t *testing.T) {
+	l := mustOpen(t, host1, Options{Port: freePort(t, host1)})
+	for _, to := range []string{"[::1]:1", "0.0.0.0:1", "127.0.0.2:0"} {
+		if _, err := l.Resolve(netip.MustParseAddrPort(to), 0); !errors.Is(err, link.ErrUnreachable) {
+			t.Errorf("%s: %v, want unreachable", to, err)
+		}
+	}
+	if p := mustResolve(t, l, netip.MustParseAddrPort("[::ffff:127.0.0.2]:9")); p == link.PathReply {
+		t.Error("the path is PathReply")
+	}
+}
+
+func TestCaps(t *testing.T) {
+	l := mustOpen(t, host1, Options{Port: freePort(t, host1)})
+	c := l.Caps()
+	if c.MaxPayload != c.FrameSize || c.MaxPayload > defaultPayload || c.Segments != 1 || c.Mode != "udp" {
+		t.Errorf("Caps = %+v", c)
+	}
+	if p := mustResolve(t, l, netip.AddrPortFrom(host2, 9)); l.PathMTU(p) != c.MaxPayload {
+		t.Errorf("PathMTU = %d, want %d", l.PathMTU(p), c.MaxPayload)
+	}
+}
+
+func TestWakeBeforeWaitIsNotLost(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Port = freePort(t, host1)
+		l := mustOpen(t, host1, o)
+		for range 3 {
+			l.Wake()
+			l.Wait(-1)
+		}
+		start := time.Now()
+		for time.Since(start) < 20*time.Millisecond {
+			l.Wait(20 * time.Millisecond) // may return early, must return
+		}
+	})
+}
+
+func TestCloseReleasesEveryWait(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Port = freePort(t, host1)
+		l, err := Open(host1, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all, entered sync.WaitGroup
+		for range 4 {
+			entered.Add(1)
+			all.Go(func() { entered.Done(); l.Wait(-1) })
+		}
+		entered.Wait()
+		for range 2 {
+			if err := l.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}
+		all.Wait()
+		l.Wait(-1)
+		l.Wake()
+	})
+}
+
+func TestWakeRacesWait(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Port = freePort(t, host1)
+		l := mustOpen(t, host1, o)
+		const rounds = 2000
+		turn := make(chan struct{})
+		go func() {
+			for range rounds {
+				l.Wake()
+				<-turn
+			}
+		}()
+		for range rounds {
+			l.Wait(-1)
+			turn <- struct{}{}
+		}
+	})
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		o.Port = freePort(t, host1, host2)
+		a, b := mustOpen(t, host1, o), mustOpen(t, host2, o)
+		p := mustResolve(t, a, b.Local())
+		gone := mustResolve(t, a, b.Local())
+		a.Release(gone)
+		bufs := make([]link.Buf, 8)
+		cycle := func() {
+			n := a.Alloc(bufs)
+			for i := range bufs[:n] {
+				bufs[i].Path, bufs[i].Data = p, bufs[i].Data[:64]
+			}
+			bufs[0].Path = gone // the drop path
+			a.Send(bufs[:n])
+			for got := 0; got < 7; {
+				n := b.Recv(bufs)
+				for i := range bufs[:n] {
+					_ = b.Source(&bufs[i])
+				}
+				b.Free(bufs[:n])
+				got += n
+			}
+		}
+		if got := testing.AllocsPerRun(200, cycle); got != 0 {
+			t.Errorf("%v allocations per batch, want 0", got)
+		}
+	})
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, portable := range []bool{false, true} {
+		b.Run(fmt.Sprintf("portable=%v", portable), func(b *testing.B) {
+			o := Options{Port: freePort(b, host1, host2), portable: portable}
+			x, y := mustOpen(b, host1, o), mustOpen(b, host2, o)
+			p := mustResolve(b, x, y.Local())
+			stop, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				echo(y, stop)
+			}()
+			bufs := make([]link.Buf, 8)
+			b.ReportAllocs()
+			for b.Loop() {
+				send(b, x, p, "ping")
+				for x.Recv(bufs) == 0 {
+				}
+				x.Free(bufs[:1])
+			}
+			close(stop)
+			<-done
+		})
+	}
+}
+
+// echo spins and sends back what comes.
+func echo(l *Link, stop chan struct{}) {
+	bufs := make([]link.Buf, 64)
+	for {
+		n := l.Recv(bufs)
+		for i := range bufs[:n] {
+			bufs[i].Path = link.PathReply
+		}
+		if n > 0 {
+			l.Send(bufs[:n])
+			continue
+		}
+		select {
+		case <-stop:
+			return
+		default:
+		}
+	}
+}
+
+func BenchmarkPackets(b *testing.B) {
+	for _, portable := range []bool{false, true} {
+		for _, size := range []int{64, 1400, 8900} {
+			b.Run(fmt.Sprintf("portable=%v/%dB", portable, size), func(b *testing.B) {
+				o := Options{Port: freePort(b, host1, host2), portable: portable}
+				x, y := mustOpen(b, host1, o), mustOpen(b, host2, o)
+				p := mustResolve(b, x, y.Local())
+				bufs := make([]link.Buf, 16)
+				b.SetBytes(int64(size * len(bufs)))
+				packets := 0
+				for b.Loop() {
+					n := x.Alloc(bufs)
+					for i := range bufs[:n] {
+						bufs[i].Path, bufs[i].Data = p, bufs[i].Data[:size]
+					}
+					x.Send(bufs[:n])
+					for got := 0; got < n; {
+						k := y.Recv(bufs)
+						y.Free(bufs[:k])
+						got += k
+					}
+					packets += n
+				}
+				b.ReportMetric(float64(packets)/b.Elapsed().Seconds(), "packets/s")
+			})
+		}
+	}
+}

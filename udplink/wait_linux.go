@@ -1,0 +1,95 @@
+package udplink
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bell is an eventfd that wakes those who poll it. It counts, so that each of several waiters takes
+// one; what is left over makes a later wait return early, which is allowed.
+type bell struct {
+	fd      int
+	rung    atomic.Bool // and not yet heard: ringing again is free
+	waiters atomic.Int32
+	closed  atomic.Bool
+	inUse   sync.RWMutex // held for reading while fd may be used, for writing to close it
+}
+
+func (b *bell) open() (err error) {
+	b.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK|unix.EFD_SEMAPHORE)
+	return err
+}
+
+// ring wakes every waiter, or the next one.
+//
+// System calls: write.
+func (b *bell) ring() {
+	if b.rung.Swap(true) {
+		return
+	}
+	b.inUse.RLock()
+	defer b.inUse.RUnlock()
+	if !b.closed.Load() {
+		b.add(max(1, int(b.waiters.Load())))
+	}
+}
+
+// add cannot fail: the counter is nowhere near its limit.
+func (b *bell) add(n int) {
+	var word [8]byte
+	binary.NativeEndian.PutUint64(word[:], uint64(n))
+	_, _ = unix.Write(b.fd, word[:])
+}
+
+// hear takes one ring, if there is one. rung goes first: a ring after that is a new one.
+func (b *bell) hear() {
+	var word [8]byte
+	b.rung.Store(false)
+	_, _ = unix.Read(b.fd, word[:]) // another waiter may have been faster
+}
+
+// close releases every waiter and waits for them. It says whether this call closed the bell.
+func (b *bell) close() bool {
+	if b.closed.Swap(true) {
+		return false
+	}
+	b.add(1 << 30) // more than there can be waiters
+	b.inUse.Lock()
+	defer b.inUse.Unlock()
+	_ = unix.Close(b.fd) // an eventfd holds nothing back
+	return true
+}
+
+// wait sleeps until the socket is readable, the bell rings or the time is over.
+//
+// System calls: ppoll, read.
+func (s *batch) wait(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	b := &s.bell
+	b.inUse.RLock()
+	defer b.inUse.RUnlock()
+	if b.closed.Load() {
+		return
+	}
+	var limit *unix.Timespec
+	if d > 0 {
+		ts := unix.NsecToTimespec(int64(d))
+		limit = &ts
+	}
+	fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(b.fd), Events: unix.POLLIN}}
+	b.waiters.Add(1)
+	n, _ := unix.Ppoll(fds[:], limit, nil) // interrupted: an early return
+	b.waiters.Add(-1)
+	s.link.stats.wakeups.Add(1)
+	if n > 0 && fds[1].Revents != 0 {
+		b.hear()
+	}
+}
+
+func (s *batch) wake() { s.bell.ring() }
