@@ -229,6 +229,9 @@ func TestStaleNeighbourIsConfirmed(t *testing.T) {
 		defer w.table.mu.Unlock()
 		return w.table.seen[lab.B.Addr4()].state
 	}
+	w.table.mu.Lock()
+	delete(w.table.seen, lab.B.Addr4())
+	w.table.mu.Unlock()
 	w.must(w.nl[lab.A].NeighSet(&netlink.Neigh{
 		LinkIndex: w.table.index, IP: lab.B.Addr4().AsSlice(),
 		HardwareAddr: lab.B.MAC(), State: netlink.NUD_STALE,
