@@ -5,7 +5,7 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := all
 
 FUZZTIME ?= 5s
-SEEDS    ?= 200
+SEEDS    ?= 1000
 CYCLES   ?= 10000
 ARGS     ?=
 
@@ -64,8 +64,8 @@ unit: $(LANE) ## tests without root, -race and shuffled
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
-	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '[0-9]+ seeds, [0-9]+ failures.*' sim \
-		go test -json -vet=off -run '^TestSim' -timeout 60m ./wire
+	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ seeds, [0-9]+ failures|seed [0-9]+ failed).*' sim \
+		go test -json -vet=off -timeout 24h ./wire
 
 .PHONY: fuzz
 fuzz: $(LANE) ## every fuzz target for FUZZTIME=5s

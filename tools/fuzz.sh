@@ -7,14 +7,17 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 count=0
-while read -r dir; do
-  while read -r target; do
+mapfile -t dirs < <(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
+for dir in "${dirs[@]}"; do
+  listed=$(go test -vet=off -list '^Fuzz' "$dir") || { echo "$listed"; exit 1; }
+  mapfile -t targets < <(grep '^Fuzz' <<<"$listed")
+  for target in "${targets[@]}"; do
     if ! go test -vet=off -run '^$' -fuzz "^$target\$" -fuzztime "$1" "$dir" >"$log" 2>&1; then
       cat "$log"
       exit 1
     fi
     printf '%s %s\n' "$(grep '^ok' "$log")" "$target"
     count=$((count + 1))
-  done < <(go test -vet=off -list '^Fuzz' "$dir" | grep '^Fuzz')
-done < <(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
+  done
+done
 echo "$count fuzz targets, $1 each"

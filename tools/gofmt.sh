@@ -2,5 +2,5 @@
 # Fails and names the files that gofmt would change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-files=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r gofmt -l)
+files=$(find . -name '.?*' -prune -o -name '*.go' -exec gofmt -l {} +)
 [ -z "$files" ] || { printf 'not gofmt clean:\n%s\n' "$files"; exit 1; }

@@ -56,19 +56,22 @@ func run(name string, command []string, isTest bool, show string) error {
 		f.show = regexp.MustCompile(show)
 	}
 	err := execute(cmd, isTest, &f)
-	took := time.Since(start)
+	took := time.Since(start).Seconds()
+	end := fmt.Sprintf("%.1f s%s", took, skipCount(f.skips))
 	if err != nil {
-		fmt.Printf("== %s: FAILED after %.1f s\n", name, took.Seconds())
-		return fmt.Errorf("%s: %w", name, err)
+		end = fmt.Sprintf("FAILED after %.1f s", took)
 	}
-	fmt.Printf("== %s: %.1f s%s\n", name, took.Seconds(), skipCount(f.skips))
+	fmt.Printf("== %s: %s\n", name, end)
 	for _, line := range f.shown {
 		fmt.Println(line)
 	}
-	if show != "" && len(f.shown) == 0 {
-		return fmt.Errorf("%s: nothing in the output matched %q", name, show)
+	if err == nil && show != "" && len(f.shown) == 0 {
+		err = fmt.Errorf("nothing in the output matched %q", show)
 	}
-	return note(entry{Lane: name, Seconds: took.Seconds(), Skips: f.skips})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return note(entry{Lane: name, Seconds: took, Skips: f.skips})
 }
 
 func execute(cmd *exec.Cmd, isTest bool, f *filter) error {
