@@ -9,7 +9,7 @@ var (
 	// ErrBusy: the interface is steered already, by another process or by this one.
 	ErrBusy = errors.New("interface is busy: it has a datxdp program")
 	// ErrPrivilege: the process may not load or attach programs.
-	ErrPrivilege = errors.New("needs root or CAP_BPF and CAP_NET_ADMIN")
+	ErrPrivilege = errors.New("needs root or CAP_BPF and CAP_NET_ADMIN, before Linux 5.18 CAP_PERFMON too")
 	// ErrUnsupported: this operating system, kernel or driver lacks what was asked for.
 	ErrUnsupported = errors.New("XDP is not supported here")
 	// ErrClosed: the Steer has been closed.

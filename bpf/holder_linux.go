@@ -59,7 +59,7 @@ func programName(id uint32) string {
 	if err != nil {
 		return ""
 	}
-	defer prog.Close() //nolint:errcheck // read only
+	defer prog.Close()
 	info, err := prog.Info()
 	if err != nil {
 		return ""

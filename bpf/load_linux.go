@@ -5,8 +5,8 @@ package bpf
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
+	"syscall"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -38,7 +38,12 @@ func loadWith(o Options, multiBuffer bool) (*steerObjects, error) {
 		return nil, fmt.Errorf("bpf: read embedded object: %w", err)
 	}
 	objs := &steerObjects{}
-	if err := spec.LoadAndAssign(objs, nil); err != nil {
+	err = spec.LoadAndAssign(objs, nil)
+	if !multiBuffer && errors.Is(err, syscall.EACCES) {
+		// The verifier lets this variant subtract pointers with CAP_PERFMON only.
+		err = fmt.Errorf("%w: %w", ErrPrivilege, err)
+	}
+	if err != nil {
 		return nil, loadError(err)
 	}
 	return objs, nil
@@ -46,7 +51,8 @@ func loadWith(o Options, multiBuffer bool) (*steerObjects, error) {
 
 func loadError(err error) error {
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	// EPERM only: EACCES is what the verifier says of a program that it refuses.
+	case errors.Is(err, syscall.EPERM):
 		err = fmt.Errorf("%w: %w", ErrPrivilege, err)
 	case errors.Is(err, ebpf.ErrNotSupported):
 		err = fmt.Errorf("%w: %w", ErrUnsupported, err)

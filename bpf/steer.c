@@ -47,22 +47,38 @@ struct {
 	__uint(max_entries, VERDICTS);
 } counters SEC(".maps");
 
-/* A frame and the part of it that has not been parsed. */
+/* A frame and how far it has been parsed. */
 struct cursor {
+	struct xdp_md *ctx;
 	void *next;
-	void *end;  /* of the linear part, which holds all headers */
-	__u64 left; /* bytes from next to the end of the whole frame */
+	void *end; /* of the linear part, which holds all headers */
+	__u32 taken;
 };
 
-static __always_inline void *take(struct cursor *c, __u32 size)
+/*
+ * Sets *header to the next size bytes and moves past them; 0 if the frame ends before. Without
+ * CAP_PERFMON the verifier lets frame pointers be compared with the end, but neither with null nor
+ * subtracted, so that a null header or a length in bytes would not do.
+ */
+static __always_inline int take(struct cursor *c, void **header, __u32 size)
 {
-	void *header = c->next;
-
-	if (header + size > c->end)
+	*header = c->next;
+	if (*header + size > c->end)
 		return 0;
-	c->next = header + size;
-	c->left -= size;
-	return header;
+	c->next = *header + size;
+	c->taken += size;
+	return 1;
+}
+
+#define TAKE(c, header) take(c, (void **)&(header), sizeof(*(header)))
+
+/* Whether the frame goes on for size bytes. */
+static __always_inline int has(struct cursor *c, __u64 size)
+{
+	/* A kernel without the helper never sees the call: multi_buffer is a constant to the verifier. */
+	if (multi_buffer)
+		return c->taken + size <= bpf_xdp_get_buff_len(c->ctx);
+	return size <= c->end - c->next; /* needs CAP_PERFMON */
 }
 
 static __always_inline int is_local4(__u32 dst)
@@ -96,23 +112,24 @@ static __always_inline int is_local6(const __u32 *dst)
 /* ip_payload is what the IP header says follows it. */
 static __always_inline enum verdict classify_udp(struct cursor *c, __u32 ip_payload)
 {
-	__u64 left = c->left;
-	struct udp_header *udp = take(c, sizeof(*udp));
+	struct udp_header *udp;
+	__u32 len;
 
-	if (!udp)
+	if (!TAKE(c, udp))
 		return PASSED_MALFORMED;
 	if (NTOHS(udp->dst) != port)
 		return PASSED_OTHER;
-	if (ip_payload > left || NTOHS(udp->len) < sizeof(*udp) || NTOHS(udp->len) > ip_payload)
+	len = NTOHS(udp->len);
+	if (len < sizeof(*udp) || len > ip_payload || !has(c, ip_payload - sizeof(*udp)))
 		return PASSED_MALFORMED;
 	return REDIRECTED;
 }
 
 static __always_inline enum verdict classify_ipv4(struct cursor *c)
 {
-	struct ipv4_header *ip = take(c, sizeof(*ip));
+	struct ipv4_header *ip;
 
-	if (!ip || ip->version_ihl >> 4 != 4 || (ip->version_ihl & 15) < 5)
+	if (!TAKE(c, ip) || ip->version_ihl >> 4 != 4 || (ip->version_ihl & 15) < 5)
 		return PASSED_MALFORMED;
 	if (ip->proto != PROTO_UDP || !is_local4(ip->dst))
 		return PASSED_OTHER;
@@ -127,9 +144,9 @@ static __always_inline enum verdict classify_ipv4(struct cursor *c)
 
 static __always_inline enum verdict classify_ipv6(struct cursor *c)
 {
-	struct ipv6_header *ip = take(c, sizeof(*ip));
+	struct ipv6_header *ip;
 
-	if (!ip || *(__u8 *)ip >> 4 != 6)
+	if (!TAKE(c, ip) || *(__u8 *)ip >> 4 != 6)
 		return PASSED_MALFORMED;
 	if (!is_local6(ip->dst))
 		return PASSED_OTHER;
@@ -148,18 +165,17 @@ static __always_inline enum verdict classify_ipv6(struct cursor *c)
 
 static __always_inline enum verdict classify(struct cursor *c)
 {
-	struct eth_header *eth = take(c, sizeof(*eth));
+	struct eth_header *eth;
 	struct vlan_header *vlan;
 	__u16 type;
 
-	if (!eth)
+	if (!TAKE(c, eth))
 		return PASSED_MALFORMED;
 	if (eth->dst[0] & 1) /* broadcast or multicast */
 		return PASSED_OTHER;
 	type = eth->type;
 	if (type == ETHERTYPE_8021Q || type == ETHERTYPE_8021AD) {
-		vlan = take(c, sizeof(*vlan));
-		if (!vlan)
+		if (!TAKE(c, vlan))
 			return PASSED_MALFORMED;
 		type = vlan->type; /* a second tag is "other" */
 	}
@@ -182,17 +198,13 @@ SEC("xdp.frags")
 int datxdp_steer(struct xdp_md *ctx)
 {
 	struct cursor c = {
+		.ctx = ctx,
 		.next = (void *)(long)ctx->data,
 		.end = (void *)(long)ctx->data_end,
-		.left = ctx->data_end - ctx->data,
 	};
+	enum verdict v = classify(&c);
 	long action = XDP_PASS;
-	enum verdict v;
 
-	/* A kernel without the helper never sees the call: multi_buffer is a constant to the verifier. */
-	if (multi_buffer)
-		c.left = bpf_xdp_get_buff_len(ctx);
-	v = classify(&c);
 	if (v == REDIRECTED) {
 		/* The flags are what to do when the slot is empty: no lookup of our own is needed. */
 		action = bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);

@@ -91,7 +91,7 @@ func (p program) run(frame []byte) (steerVerdict, error) {
 	if err != nil {
 		return 0, err
 	}
-	if want := uint32(action); (want == xdpRedirect) != (v == steerVerdictREDIRECTED) || want != xdpRedirect && want != xdpPass {
+	if (action == xdpRedirect) != (v == steerVerdictREDIRECTED) || action != xdpRedirect && action != xdpPass {
 		return 0, fmt.Errorf("action %d with verdict %d", action, v)
 	}
 	if !bytes.Equal(opts.DataOut, frame) {

@@ -53,7 +53,7 @@ func refuseOwn(ns netns.NsHandle) error {
 	if err != nil {
 		return err
 	}
-	defer home.Close() //nolint:errcheck // read only
+	defer home.Close()
 	if ns.Equal(home) {
 		return errors.New("it is in this process's own network namespace")
 	}

@@ -34,7 +34,7 @@ func setOffloads(on bool) error {
 	if err != nil {
 		return fmt.Errorf("lab: ethtool socket: %w", err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // a socket that carried no data
+	defer unix.Close(fd)
 	var data uint32
 	if on {
 		data = 1

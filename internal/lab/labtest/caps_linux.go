@@ -7,7 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WithCaps runs fn on a thread that has the given capabilities (unix.CAP_…) in effect and no others.
+// Capabilities for [WithCaps].
+const (
+	CapNetAdmin uint = unix.CAP_NET_ADMIN
+	CapPerfmon  uint = unix.CAP_PERFMON
+	CapBPF      uint = unix.CAP_BPF
+)
+
+// WithCaps runs fn on a thread that has the given capabilities in effect and no others.
 //
 // System calls: capget(2), capset(2), before and after fn.
 func WithCaps(t testing.TB, caps []uint, fn func()) {
