@@ -250,6 +250,21 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// TestInterfaceGone deletes the interface under a Steer.
+func TestInterfaceGone(t *testing.T) {
+	l := newLab(t, lab.Options{})
+	s := mustAttach(t, l, labOptions(Auto))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Counters(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(s.Unregister(0), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestForeign(t *testing.T) {
 	const name = "someone_else"
 	for _, theirs := range []Mode{Native, Generic} {

@@ -26,6 +26,9 @@ func TestGenerated(t *testing.T) {
 			t.Skipf("cannot rebuild the committed object: no %s on this host", tool)
 		}
 	}
+	if out, err := exec.Command("go", "tool", "-n", "bpf2go").CombinedOutput(); err != nil {
+		t.Skipf("cannot rebuild the committed object: bpf2go does not build on this host: %v\n%s", err, out)
+	}
 	dir := t.TempDir()
 	regenerate(t, dir)
 	const goFile, object = "steer_bpfel.go", "steer_bpfel.o"

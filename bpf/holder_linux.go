@@ -26,7 +26,8 @@ func occupied(ifindex int, cause error) error {
 		return fmt.Errorf("%w: who has it is unknown (%w): %w", ErrForeign, err, cause)
 	}
 	if len(progs) == 0 {
-		return fmt.Errorf("%w, or had until now: %w", ErrBusy, cause)
+		// One came and went, or a bond or team above this interface has one.
+		return fmt.Errorf("%w, or had until now, or a device above it has one: %w", ErrBusy, cause)
 	}
 	h := describe(progs[0])
 	if h.name == steerProgDatxdpSteer {
