@@ -9,7 +9,7 @@
 #include "headers/bpf.h"
 #include "headers/packet.h"
 
-/* What became of a frame; the index of its counter. The loader checks Go's names against these. */
+/* What became of a frame; the index of its counter. A test holds Go's names against these. */
 enum verdict {
 	REDIRECTED,       /* given to the socket of its queue */
 	PASSED_OTHER,     /* not for our port at one of our addresses */
