@@ -137,3 +137,16 @@ type Link interface {
 	Stats() Stats
 	Close() error
 }
+
+// Add adds the counters of another link.
+func (s *Stats) Add(o Stats) {
+	s.RxPackets += o.RxPackets
+	s.RxBytes += o.RxBytes
+	s.TxPackets += o.TxPackets
+	s.TxBytes += o.TxBytes
+	s.RxDropped += o.RxDropped
+	s.RxInvalid += o.RxInvalid
+	s.TxDropped += o.TxDropped
+	s.TxKicks += o.TxKicks
+	s.Wakeups += o.Wakeups
+}

@@ -209,19 +209,19 @@ func (c *Conn) scatter(segs []Segment, off uint32, p *cursor, n int) bool {
 	c.eng.stats.RxBytes += uint64(n)
 	for i := range segs {
 		s := &segs[i]
-		if off >= s.Len {
-			off -= s.Len
+		if off >= s.Length {
+			off -= s.Length
 			continue
 		}
 		if n == 0 {
 			return true
 		}
-		m := min(n, int(s.Len-off))
-		r := c.host.regions.find(s.Key)
+		m := min(n, int(s.Length-off))
+		r := c.host.regions.find(s.Context)
 		if r == nil {
 			return false
 		}
-		dst, ok := r.slice(s.Addr+uint64(off), uint32(m))
+		dst, ok := r.slice(s.Address+uint64(off), uint32(m))
 		if !ok {
 			return false
 		}

@@ -30,3 +30,34 @@ type Stats struct {
 
 // Stats is a copy of the engine's counters.
 func (e *Engine) Stats() Stats { return e.stats }
+
+// Add adds the counters of another engine.
+func (s *Stats) Add(o Stats) {
+	s.RxPackets += o.RxPackets
+	s.TxPackets += o.TxPackets
+	s.RxMessages += o.RxMessages
+	s.TxRequests += o.TxRequests
+	s.RxBytes += o.RxBytes
+	s.TxBytes += o.TxBytes
+	s.Retransmits += o.Retransmits
+	s.Timeouts += o.Timeouts
+	s.AcksSent += o.AcksSent
+	s.Duplicates += o.Duplicates
+	s.Early += o.Early
+	s.EarlyDropped += o.EarlyDropped
+	s.BadPackets += o.BadPackets
+	s.BadChecksum += o.BadChecksum
+	s.UnknownConnection += o.UnknownConnection
+	s.Strays += o.Strays
+	s.StraysDropped += o.StraysDropped
+	s.ProtectionErrors += o.ProtectionErrors
+	s.ProtocolErrors += o.ProtocolErrors
+	s.Backpressure += o.Backpressure
+	s.CreditStalls += o.CreditStalls
+	s.Overflows += o.Overflows
+	s.Connects += o.Connects
+	s.Accepts += o.Accepts
+	s.Rejects += o.Rejects
+	s.Broken += o.Broken
+	s.RequestsDropped += o.RequestsDropped
+}

@@ -285,16 +285,16 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 	for i := range segs {
 		s := &segs[i]
-		if off >= s.Len {
-			off -= s.Len
+		if off >= s.Length {
+			off -= s.Length
 			continue
 		}
-		m := min(n, int(s.Len-off))
-		r := c.host.regions.find(s.Key)
+		m := min(n, int(s.Length-off))
+		r := c.host.regions.find(s.Context)
 		if r == nil {
 			return false
 		}
-		src, ok := r.slice(s.Addr+uint64(off), uint32(m))
+		src, ok := r.slice(s.Address+uint64(off), uint32(m))
 		if !ok {
 			return false
 		}

@@ -31,9 +31,9 @@ const (
 
 // Segment is a piece of registered memory, named as the consumer does.
 type Segment struct {
-	Key  uint32
-	Len  uint32
-	Addr uint64
+	Context uint32 // Region.LocalKey
+	Length  uint32 // bytes; a segment of length 0 is ignored
+	Address uint64
 }
 
 // Remote is the peer's side of an RDMA operation.
@@ -110,13 +110,13 @@ func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uin
 	var sum uint64
 	for i := range segs {
 		s := &segs[i]
-		if s.Len == 0 {
+		if s.Length == 0 {
 			continue
 		}
-		if err := c.host.regions.find(s.Key).check(c.zone.Load(), need, s.Addr, s.Len); err != nil {
+		if err := c.host.regions.find(s.Context).check(c.zone.Load(), need, s.Address, s.Length); err != nil {
 			return 0, err
 		}
-		sum += uint64(s.Len)
+		sum += uint64(s.Length)
 	}
 	if sum > uint64(limit) {
 		return 0, ErrTooLong

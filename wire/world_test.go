@@ -199,7 +199,7 @@ func (n *node) memory(size int) memory {
 }
 
 func (m memory) seg(off, n int) []Segment {
-	return []Segment{{Key: m.local, Addr: m.base + uint64(off), Len: uint32(n)}}
+	return []Segment{{Context: m.local, Address: m.base + uint64(off), Length: uint32(n)}}
 }
 
 func (m memory) at(off int) Remote { return Remote{Key: m.remote, Addr: m.base + uint64(off)} }

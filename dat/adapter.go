@@ -1,0 +1,134 @@
+package dat
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire"
+)
+
+// adapter owns the links and engines of one device. However often a device is opened by the
+// process, it has one adapter; an IA is a light view on it.
+type adapter struct {
+	key     string
+	name    string
+	port    uint16
+	host    *wire.Host
+	drivers []*driver
+	device  io.Closer // what the links come from; nil if nothing
+	report  func() []Counter
+	next    atomic.Uint32 // for spreading connections over engines
+	zones   atomic.Uint32
+	refs    int
+}
+
+var (
+	adaptersMu sync.Mutex
+	adapters   = make(map[string]*adapter)
+)
+
+// device is what a provider opens.
+type device struct {
+	links  []link.Link
+	closer io.Closer
+	report func() []Counter // counters of the device itself
+}
+
+// acquire returns the adapter of a key, opening its device if this is the first use.
+func acquire(key, name string, o Options, open func() (device, error)) (*adapter, error) {
+	adaptersMu.Lock()
+	defer adaptersMu.Unlock()
+	if a := adapters[key]; a != nil {
+		a.refs++
+		return a, nil
+	}
+	dev, err := open()
+	if err != nil {
+		return nil, err
+	}
+	a, err := newAdapter(name, o, dev)
+	if err != nil {
+		return nil, errors.Join(err, dev.close())
+	}
+	a.key, a.refs = key, 1
+	adapters[key] = a
+	return a, nil
+}
+
+func (dev *device) close() error {
+	if dev.closer != nil {
+		return dev.closer.Close()
+	}
+	var err error
+	for _, l := range dev.links {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+func newAdapter(name string, o Options, dev device) (*adapter, error) {
+	if len(dev.links) == 0 {
+		return nil, fail(ErrInvalidParameter, "an adapter needs at least one link")
+	}
+	random := o.Rand
+	if random == nil {
+		random = rand.Reader
+	}
+	host, err := wire.NewHost(random, o.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("dat: %w", err)
+	}
+	a := &adapter{name: name, host: host, device: dev.closer, report: dev.report, port: dev.links[0].Local().Port()}
+	for _, l := range dev.links {
+		d, err := newDriver(host, l)
+		if err != nil {
+			return nil, fmt.Errorf("dat: %w", err)
+		}
+		a.drivers = append(a.drivers, d)
+	}
+	for _, d := range a.drivers {
+		go d.run()
+	}
+	return a, nil
+}
+
+// release drops one use of the adapter; the last closes links and device.
+func (a *adapter) release() error {
+	adaptersMu.Lock()
+	defer adaptersMu.Unlock()
+	if a.refs--; a.refs > 0 {
+		return nil
+	}
+	delete(adapters, a.key)
+	for _, d := range a.drivers {
+		d.close()
+	}
+	if a.device != nil {
+		return a.device.Close()
+	}
+	var err error
+	for _, d := range a.drivers {
+		err = errors.Join(err, d.link.Close())
+	}
+	return err
+}
+
+// pick chooses the engine of a new connection.
+func (a *adapter) pick() *driver {
+	return a.drivers[int(a.next.Add(1))%len(a.drivers)]
+}
+
+// barrier returns when no engine can be inside memory that was unregistered before the call.
+func (a *adapter) barrier() {
+	for _, d := range a.drivers {
+		d.barrier()
+	}
+}
+
+func (a *adapter) address() netip.Addr { return a.drivers[0].link.Local().Addr() }

@@ -1,0 +1,157 @@
+package dat
+
+import (
+	"net/netip"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// ConnQual names a service of an adapter (DAT_CONN_QUAL).
+type ConnQual uint64
+
+// CloseFlags choose between ending at once and ending in order (DAT_CLOSE_FLAGS).
+type CloseFlags uint8
+
+// Close flags.
+const (
+	CloseAbrupt   CloseFlags = 0
+	CloseGraceful CloseFlags = 1
+)
+
+// CompletionFlags qualify a post (DAT_COMPLETION_FLAGS).
+type CompletionFlags uint8
+
+// Completion flags of posts.
+const (
+	CompletionDefault       CompletionFlags = 0
+	CompletionSuppress                      = CompletionFlags(wire.Suppress)
+	CompletionSolicitedWait                 = CompletionFlags(wire.Solicited)
+	CompletionUnsignalled                   = CompletionFlags(wire.Unsignalled)
+	CompletionBarrierFence                  = CompletionFlags(wire.Fence)
+)
+
+// EVDFlags say which streams of events an EVD takes (DAT_EVD_FLAGS).
+type EVDFlags uint16
+
+// Event streams.
+const (
+	EVDSoftware   EVDFlags = 0x001
+	EVDCR         EVDFlags = 0x010
+	EVDDTO        EVDFlags = 0x020
+	EVDConnection EVDFlags = 0x040
+	EVDRMRBind    EVDFlags = 0x080
+	EVDAsync      EVDFlags = 0x100
+	evdAll                 = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind | EVDAsync
+)
+
+// MemPriv are the rights of a memory region (DAT_MEM_PRIV_FLAGS).
+type MemPriv uint8
+
+// Memory rights.
+const (
+	MemNone        MemPriv = 0
+	MemLocalRead           = MemPriv(wire.LocalRead)
+	MemRemoteRead          = MemPriv(wire.RemoteRead)
+	MemLocalWrite          = MemPriv(wire.LocalWrite)
+	MemRemoteWrite         = MemPriv(wire.RemoteWrite)
+	MemAll                 = MemLocalRead | MemRemoteRead | MemLocalWrite | MemRemoteWrite
+)
+
+// EPState is where an endpoint stands (DAT_EP_STATE).
+type EPState uint8
+
+// Endpoint states; the values are those of DAT_EP_STATE.
+const (
+	EPUnconnected             EPState = 0
+	EPActiveConnectionPending EPState = 6
+	EPConnected               EPState = 9
+	EPDisconnectPending       EPState = 10
+	EPDisconnected            EPState = 11
+	EPCompletionPending       EPState = 12
+)
+
+var epStates = [...]EPState{
+	wire.Idle:        EPUnconnected,
+	wire.Connecting:  EPActiveConnectionPending,
+	wire.Accepting:   EPCompletionPending,
+	wire.Established: EPConnected,
+	wire.Draining:    EPDisconnectPending,
+	wire.Closed:      EPDisconnected,
+}
+
+var epStateNames = map[EPState]string{
+	EPUnconnected: "UNCONNECTED", EPActiveConnectionPending: "ACTIVE_CONNECTION_PENDING",
+	EPConnected: "CONNECTED", EPDisconnectPending: "DISCONNECT_PENDING",
+	EPDisconnected: "DISCONNECTED", EPCompletionPending: "COMPLETION_PENDING",
+}
+
+// String is the DAT name without its prefix.
+func (s EPState) String() string { return epStateNames[s] }
+
+// LMRTriplet is a piece of registered local memory: Context of its LMR, Address and Length in bytes
+// (DAT_LMR_TRIPLET). A triplet of length 0 is ignored.
+type LMRTriplet = wire.Segment
+
+// RMRTriplet is a range of memory at the peer (DAT_RMR_TRIPLET): the context and address it told us.
+type RMRTriplet struct {
+	Context uint32
+	Address uint64
+	Length  uint64 // bytes
+}
+
+// EPAttr are the attributes of an endpoint (DAT_EP_ATTR). Zero in a size or an IOV limit means the
+// provider's default.
+type EPAttr struct {
+	MaxMessageSize, MaxRDMASize   uint32 // bytes of one operation; 0: 2^31-1
+	MaxRecvDTOs, MaxRequestDTOs   int    // operations outstanding
+	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation
+	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads served, and outstanding, at one time
+}
+
+// DefaultEPAttr are the attributes of an endpoint created with nil.
+func DefaultEPAttr() EPAttr {
+	return EPAttr{MaxRecvDTOs: 256, MaxRequestDTOs: 256, MaxRecvIOV: 4, MaxRequestIOV: 4,
+		MaxRDMAReadIn: 4, MaxRDMAReadOut: 4}
+}
+
+// Limits of the provider.
+const (
+	maxDTOs        = 16384
+	maxIOV         = 16
+	maxReads       = 128
+	maxEVDQLen     = 1 << 20
+	maxPrivateData = 256
+)
+
+func (a *EPAttr) validate() error {
+	for _, f := range []struct {
+		name     string
+		v, limit int
+	}{
+		{"MaxRecvDTOs", a.MaxRecvDTOs, maxDTOs}, {"MaxRequestDTOs", a.MaxRequestDTOs, maxDTOs},
+		{"MaxRecvIOV", a.MaxRecvIOV, maxIOV}, {"MaxRequestIOV", a.MaxRequestIOV, maxIOV},
+		{"MaxRDMAReadIn", a.MaxRDMAReadIn, maxReads}, {"MaxRDMAReadOut", a.MaxRDMAReadOut, maxReads},
+	} {
+		if f.v < 0 || f.v > f.limit {
+			return fail(ErrInvalidParameter, "%s is %d; it may be 0 to %d", f.name, f.v, f.limit)
+		}
+	}
+	return nil
+}
+
+// IAAttr describes an open adapter (DAT_IA_ATTR).
+type IAAttr struct {
+	Name           string     // as it was opened
+	Address        netip.Addr // what peers connect to
+	Port           uint16     // UDP port, the same at every peer
+	Mode           string     // how packets move, as granted: link.Caps.Mode
+	Queues         int
+	MaxPacket      int // bytes of UDP payload
+	MaxEVDQLen     int
+	MaxDTOPerEP    int
+	MaxIOV         int
+	MaxReadPerEP   int
+	MaxMessageSize uint32
+	MaxRDMASize    uint32
+	MaxPrivateData int
+}

@@ -1,0 +1,215 @@
+package dat
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire"
+)
+
+// Tunables of progress.
+const (
+	// lookInterval is how often the background owner looks whether callers still drive the engine.
+	// A wake-up costs a spinning caller some microseconds of its core, so it is rare; callers who
+	// go to sleep do not wait for it, they hand over.
+	lookInterval = time.Millisecond
+	// idleSpin is how long the background owner polls on after the last packet before it sleeps.
+	idleSpin = 20 * time.Microsecond
+	// closeLinger bounds how long closing an adapter waits for peers to confirm.
+	closeLinger = 200 * time.Millisecond
+)
+
+var started = time.Now()
+
+// clock is the engines' time. One call costs about 30 ns.
+func clock() wire.Time { return wire.Time(time.Since(started)) }
+
+// driver runs one engine: in the calls of whoever waits or posts, and in a goroutine of its own when
+// nobody does.
+type driver struct {
+	eng  *wire.Engine
+	link link.Link
+
+	polls  uint64 // by callers; written by the engine's owner
+	asleep atomic.Bool
+	hand   chan struct{} // a caller goes to sleep: take over
+	stop   chan struct{}
+	done   chan struct{}
+}
+
+func newDriver(h *wire.Host, l link.Link) (*driver, error) {
+	eng, err := h.NewEngine(l, clock())
+	if err != nil {
+		return nil, err
+	}
+	return &driver{eng: eng, link: l, hand: make(chan struct{}, 1),
+		stop: make(chan struct{}), done: make(chan struct{})}, nil
+}
+
+// poll drives the engine once if nobody else does. It reports whether it did so and whether there
+// was something to do.
+func (d *driver) poll(now wire.Time) (owned, busy bool) {
+	if !d.eng.TryOwn() {
+		return false, false
+	}
+	d.polls++
+	busy = d.eng.Poll(now)
+	if busy && d.asleep.Load() {
+		d.rouse()
+	}
+	d.disown()
+	return true, busy
+}
+
+// rouse gets the background owner out of its sleep, since deadlines may be nearer than it knows.
+func (d *driver) rouse() {
+	if d.asleep.Swap(false) {
+		d.link.Wake()
+	}
+}
+
+// disown gives the engine up and does what others asked for while it was owned.
+func (d *driver) disown() {
+	for d.eng.Disown() {
+		if !d.eng.TryOwn() {
+			return // whoever has it now sees to it
+		}
+		d.eng.Poll(clock())
+	}
+}
+
+// kick has the engine look at what was posted on c, at once if nobody is driving it.
+func (d *driver) kick(c *wire.Conn) {
+	if !d.eng.TryOwn() {
+		d.eng.Ring(c)
+		if !d.eng.TryOwn() {
+			return // its owner looks when it lets go
+		}
+		d.eng.Poll(clock())
+		d.disown()
+		return
+	}
+	if d.eng.Kick(c) {
+		d.eng.Poll(clock())
+		d.polls++
+		if d.asleep.Load() {
+			d.rouse()
+		}
+	}
+	d.disown()
+}
+
+// do runs f with the engine owned, and polls it after.
+func (d *driver) do(f func(*wire.Engine)) {
+	d.eng.Own()
+	d.eng.Poll(clock())
+	f(d.eng)
+	d.eng.Poll(clock())
+	d.rouse()
+	d.disown()
+}
+
+// barrier returns when whoever owned the engine at the call has let go of it.
+func (d *driver) barrier() {
+	d.eng.Own()
+	d.disown()
+}
+
+// handOver tells the background owner that a caller stops driving.
+func (d *driver) handOver() {
+	select {
+	case d.hand <- struct{}{}:
+	default:
+	}
+}
+
+// run is the background owner.
+func (d *driver) run() {
+	defer close(d.done)
+	look := time.NewTimer(lookInterval)
+	defer look.Stop()
+	var seen uint64
+	busyAt := clock()
+	for {
+		now := clock()
+		active, busy, next := d.turn(now, &seen)
+		switch {
+		case active:
+			look.Reset(lookInterval)
+			select {
+			case <-d.stop:
+				return
+			case <-d.hand:
+				busyAt = now
+				d.forget(&seen)
+			case <-look.C:
+			}
+			continue
+		case busy:
+			busyAt = now
+			runtime.Gosched() // who waits for what just arrived goes first
+		case now.Sub(busyAt) < idleSpin:
+		default:
+			d.sleep(next)
+		}
+		select {
+		case <-d.stop:
+			return
+		default:
+		}
+	}
+}
+
+// forget makes the next turn take the engine for not driven by callers.
+func (d *driver) forget(seen *uint64) {
+	d.eng.Own()
+	*seen = d.polls
+	d.disown()
+}
+
+// turn polls the engine unless callers have polled it since the last turn, and returns when it is
+// to be polled next.
+func (d *driver) turn(now wire.Time, seen *uint64) (active, busy bool, next wire.Time) {
+	if !d.eng.TryOwn() {
+		return true, true, now
+	}
+	if active = d.polls != *seen; active {
+		*seen = d.polls
+	} else {
+		busy = d.eng.Poll(now)
+		next = d.eng.Next()
+		d.asleep.Store(!busy && next > now) // before the last look: see sleep
+	}
+	d.disown()
+	return active, busy, next
+}
+
+// sleep waits for a packet, a deadline or a wake-up. A caller that makes the deadline nearer after
+// turn looked sees asleep and wakes the link, and a wake-up that comes before Wait is not lost.
+func (d *driver) sleep(next wire.Time) {
+	if wait := next.Sub(clock()); wait > 0 {
+		d.link.Wait(wait)
+	}
+	d.asleep.Store(false)
+}
+
+// close stops the background owner and ends every connection, giving peers some time to confirm.
+func (d *driver) close() {
+	close(d.stop)
+	d.link.Wake()
+	<-d.done
+	d.eng.Own()
+	for end := clock().Add(closeLinger); d.eng.Connections() > 0; {
+		now := clock()
+		if now > end {
+			break
+		}
+		if !d.eng.Poll(now) {
+			d.link.Wait(min(max(d.eng.Next().Sub(now), 0), end.Sub(now)))
+		}
+	}
+	d.eng.Close()
+	d.eng.Disown()
+}

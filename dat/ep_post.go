@@ -1,0 +1,108 @@
+package dat
+
+import "github.com/datxdp/datxdp/wire"
+
+const requestFlags = CompletionSuppress | CompletionBarrierFence
+
+// PostRecv queues a receive buffer (dat_ep_post_recv), in any state. The pieces of iov are filled in
+// order by one message. The only legal flag is CompletionDefault.
+//
+// Like all posts it does not block or allocate, and the memory belongs to the provider until the
+// completion. Errors: ErrInsufficientResources (MaxRecvDTOs are outstanding), ErrInvalidParameter
+// (flags, segments, range), ErrPrivilegesViolation, ErrProtectionViolation.
+func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	if flags != 0 {
+		return ErrInvalidParameter
+	}
+	kick, err := ep.conn.PostRecv(iov, cookie, wire.WorkFlags(flags))
+	if err != nil {
+		return status(err)
+	}
+	if kick {
+		ep.kick()
+	}
+	return nil
+}
+
+// PostSend sends one message, the pieces of iov in order; none sends an empty one
+// (dat_ep_post_send). Its completion means that the peer's receive has the data.
+//
+// Legal while connected; while disconnected the post succeeds and completes as flushed. Further
+// errors: ErrInvalidState, and those of PostRecv.
+func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	if flags&^(requestFlags|CompletionSolicitedWait) != 0 {
+		return ErrInvalidParameter
+	}
+	if err := ep.conn.PostSend(iov, cookie, wire.WorkFlags(flags)); err != nil {
+		return status(err)
+	}
+	ep.kick()
+	return nil
+}
+
+// PostRDMAWrite stores iov's bytes at the start of a range of the peer's memory
+// (dat_ep_post_rdma_write). Its completion means that they are there; the peer gets no event.
+// Writes of one connection land in posting order, the last aligned word of each last.
+// ErrLengthError if the range is shorter than iov.
+func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flags CompletionFlags) error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	if flags&^requestFlags != 0 {
+		return ErrInvalidParameter
+	}
+	if total(iov) > to.Length {
+		return ErrLengthError
+	}
+	err := ep.conn.PostWrite(iov, cookie, wire.Remote{Key: to.Context, Addr: to.Address}, wire.WorkFlags(flags))
+	if err != nil {
+		return status(err)
+	}
+	ep.kick()
+	return nil
+}
+
+// PostRDMARead fetches a range of the peer's memory into iov (dat_ep_post_rdma_read). ErrLengthError
+// if iov is shorter than the range.
+func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, flags CompletionFlags) error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	if flags&^requestFlags != 0 {
+		return ErrInvalidParameter
+	}
+	if total(iov) < from.Length {
+		return ErrLengthError
+	}
+	if from.Length > 1<<31-1 {
+		return ErrInvalidParameter
+	}
+	err := ep.conn.PostRead(iov, cookie, wire.Remote{Key: from.Context, Addr: from.Address}, uint32(from.Length), wire.WorkFlags(flags))
+	if err != nil {
+		return status(err)
+	}
+	ep.kick()
+	return nil
+}
+
+// kick has the engine look at what was posted.
+func (ep *EP) kick() {
+	if d := ep.drv.Load(); d != nil {
+		d.kick(ep.conn)
+	}
+}
+
+// total is the sum of the lengths of segments.
+func total(iov []LMRTriplet) uint64 {
+	var n uint64
+	for i := range iov {
+		n += uint64(iov[i].Length)
+	}
+	return n
+}

@@ -1,0 +1,127 @@
+package dat
+
+import "github.com/datxdp/datxdp/wire"
+
+// EventNumber says what an Event tells (DAT_EVENT_NUMBER).
+type EventNumber uint32
+
+// Event numbers; the values are those of uDAPL 2.0.
+const (
+	EventDTOCompletion         EventNumber = 0x00001
+	EventConnectionRequest     EventNumber = 0x02001
+	EventEstablished           EventNumber = 0x04001
+	EventPeerRejected          EventNumber = 0x04002
+	EventNonPeerRejected       EventNumber = 0x04003
+	EventAcceptCompletionError EventNumber = 0x04004
+	EventDisconnected          EventNumber = 0x04005
+	EventBroken                EventNumber = 0x04006
+	EventTimedOut              EventNumber = 0x04007
+	EventUnreachable           EventNumber = 0x04008
+	EventAsyncEVDOverflow      EventNumber = 0x08001
+)
+
+var eventNames = map[EventNumber]string{
+	EventDTOCompletion:         "DAT_DTO_COMPLETION_EVENT",
+	EventConnectionRequest:     "DAT_CONNECTION_REQUEST_EVENT",
+	EventEstablished:           "DAT_CONNECTION_EVENT_ESTABLISHED",
+	EventPeerRejected:          "DAT_CONNECTION_EVENT_PEER_REJECTED",
+	EventNonPeerRejected:       "DAT_CONNECTION_EVENT_NON_PEER_REJECTED",
+	EventAcceptCompletionError: "DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR",
+	EventDisconnected:          "DAT_CONNECTION_EVENT_DISCONNECTED",
+	EventBroken:                "DAT_CONNECTION_EVENT_BROKEN",
+	EventTimedOut:              "DAT_CONNECTION_EVENT_TIMED_OUT",
+	EventUnreachable:           "DAT_CONNECTION_EVENT_UNREACHABLE",
+	EventAsyncEVDOverflow:      "DAT_ASYNC_ERROR_EVD_OVERFLOW",
+}
+
+// String is the DAT name.
+func (n EventNumber) String() string { return eventNames[n] }
+
+// DTOStatus is how a data transfer ended (DAT_DTO_COMPLETION_STATUS).
+type DTOStatus uint8
+
+// Completion statuses.
+const (
+	DTOSuccess          = DTOStatus(wire.StatusSuccess)
+	DTOFlushed          = DTOStatus(wire.StatusFlushed)
+	DTOLocalLength      = DTOStatus(wire.StatusLocalLength)
+	DTOLocalProtection  = DTOStatus(wire.StatusLocalProtection)
+	DTOBadResponse      = DTOStatus(wire.StatusBadResponse)
+	DTORemoteAccess     = DTOStatus(wire.StatusRemoteAccess)
+	DTORemoteResponder  = DTOStatus(wire.StatusRemoteResponder)
+	DTOTransport        = DTOStatus(wire.StatusTransport)
+	DTOReceiverNotReady = DTOStatus(wire.StatusNotReady)
+	numDTOStatus        = DTOReceiverNotReady + 1
+)
+
+var dtoNames = [numDTOStatus]string{"DAT_DTO_SUCCESS", "DAT_DTO_ERR_FLUSHED", "DAT_DTO_ERR_LOCAL_LENGTH",
+	"DAT_DTO_ERR_LOCAL_EP", "DAT_DTO_ERR_LOCAL_PROTECTION", "DAT_DTO_ERR_BAD_RESPONSE",
+	"DAT_DTO_ERR_REMOTE_ACCESS", "DAT_DTO_ERR_REMOTE_RESPONDER", "DAT_DTO_ERR_TRANSPORT",
+	"DAT_DTO_ERR_RECEIVER_NOT_READY"}
+
+// String is the DAT name.
+func (s DTOStatus) String() string {
+	if s < numDTOStatus {
+		return dtoNames[s]
+	}
+	return "DAT_DTO_COMPLETION_STATUS(?)"
+}
+
+// DTO is a kind of data transfer (DAT_DTOS).
+type DTO uint8
+
+// Data transfers.
+const (
+	DTOSend      = DTO(wire.OpSend)
+	DTORDMAWrite = DTO(wire.OpWrite)
+	DTORDMARead  = DTO(wire.OpRead)
+	DTOReceive   = DTO(wire.OpRecv)
+)
+
+// Event is what an EVD delivers (DAT_EVENT). Dequeue and Wait fill one that the caller owns; which
+// fields count depends on Number.
+type Event struct {
+	Number EventNumber
+	EVD    *EVD
+
+	// Data transfers: the endpoint, what was posted, how it ended, the bytes moved on success.
+	// Connection events: EP alone, and the private data of the peer's accept or reject.
+	EP          *EP
+	Cookie      uint64
+	Length      uint64
+	Op          DTO
+	Status      DTOStatus
+	PrivateData []byte
+
+	// Connection requests.
+	CR       *CR
+	PSP      *PSP
+	ConnQual ConnQual
+}
+
+var connectionEvents = [...]EventNumber{
+	wire.KindEstablished:  EventEstablished,
+	wire.KindPeerRejected: EventPeerRejected,
+	wire.KindRefused:      EventNonPeerRejected,
+	wire.KindAcceptFailed: EventAcceptCompletionError,
+	wire.KindDisconnected: EventDisconnected,
+	wire.KindBroken:       EventBroken,
+	wire.KindTimedOut:     EventTimedOut,
+	wire.KindUnreachable:  EventUnreachable,
+}
+
+// fill makes ev of a completion.
+func (ev *Event) fill(evd *EVD, c *wire.Completion) {
+	*ev = Event{EVD: evd, EP: c.Conn.User.(*EP)}
+	if c.Kind == wire.KindWork {
+		ev.Number = EventDTOCompletion
+		ev.Cookie, ev.Length = c.Cookie, uint64(c.Length)
+		ev.Op, ev.Status = DTO(c.Op), DTOStatus(c.Status)
+		return
+	}
+	ev.Number = connectionEvents[c.Kind]
+	switch ev.Number {
+	case EventEstablished, EventPeerRejected:
+		ev.PrivateData = c.Conn.PeerPrivate()
+	}
+}

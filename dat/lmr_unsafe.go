@@ -1,0 +1,7 @@
+package dat
+
+import "unsafe"
+
+// addressOf is the address of memory as a number. It names the memory to peers and is never turned
+// back into a pointer, so it need not keep the memory alive: the region does.
+func addressOf(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }

@@ -1,0 +1,85 @@
+package dat
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire"
+)
+
+// DefaultPort is the UDP port that adapters use unless told otherwise: 0x4441, "DA".
+const DefaultPort = 17473
+
+// Options shape an adapter. They count for the first open of a device in a process.
+type Options struct {
+	// Port is the UDP port, the same at every peer; 0 means DefaultPort.
+	Port uint16
+	// Queues bounds the receive queues to use; 0 means all of the device.
+	Queues int
+	// AsyncQLen is the capacity of the asynchronous error EVD; 0 means 64.
+	AsyncQLen int
+	// Limits are the times after which a silent peer is given up.
+	Limits wire.Limits
+	// Rand is the source of names that nobody can guess; nil means crypto/rand. For tests.
+	Rand io.Reader
+}
+
+// DefaultOptions are what Open uses for zero fields.
+func DefaultOptions() Options { return Options{Port: DefaultPort, AsyncQLen: 64} }
+
+func (o *Options) setDefaults() {
+	d := DefaultOptions()
+	if o.Port == 0 {
+		o.Port = d.Port
+	}
+	if o.AsyncQLen == 0 {
+		o.AsyncQLen = d.AsyncQLen
+	}
+}
+
+// Open opens an adapter by name (dat_ia_open):
+//
+//	xdp:eth0       AF_XDP on an interface; add a mode as in xdp:eth0,zero-copy | copy | generic
+//	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
+//	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address
+//
+// The mode that was granted is in IA.Query. An adapter may be opened many times.
+func Open(name string, o Options) (*IA, error) {
+	o.setDefaults()
+	kind, what, ok := strings.Cut(name, ":")
+	if !ok || what == "" {
+		return nil, fail(ErrProviderNotFound, "adapter name %q is not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE", name)
+	}
+	var open func() (device, error)
+	switch kind {
+	case "xdp":
+		open = func() (device, error) { return openXDP(what, o) }
+	case "udp":
+		open = func() (device, error) { return openUDP(what, o) }
+	case "auto":
+		open = func() (device, error) { return openAuto(what, o) }
+	default:
+		return nil, fail(ErrProviderNotFound, "no provider is called %q; use xdp, udp or auto", kind)
+	}
+	a, err := acquire(fmt.Sprintf("%s@%s:%d", name, namespace(), o.Port), name, o, open)
+	if err != nil {
+		return nil, fmt.Errorf("dat: opening %s: %w", name, err)
+	}
+	return newIA(a, o)
+}
+
+var anonymous atomic.Uint64
+
+// OpenLink opens an adapter over links of the caller, one for each queue. The adapter closes them.
+func OpenLink(o Options, links ...link.Link) (*IA, error) {
+	o.setDefaults()
+	key := fmt.Sprintf("link#%d", anonymous.Add(1))
+	a, err := acquire(key, "link", o, func() (device, error) { return device{links: links}, nil })
+	if err != nil {
+		return nil, err
+	}
+	return newIA(a, o)
+}

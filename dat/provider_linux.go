@@ -1,0 +1,89 @@
+package dat
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/datxdp/datxdp/xdp"
+)
+
+// openXDP opens an interface, given as NAME or NAME,MODE.
+func openXDP(what string, o Options) (device, error) {
+	name, mode, _ := strings.Cut(what, ",")
+	xo := xdp.DefaultOptions()
+	xo.Port, xo.Queues = o.Port, o.Queues
+	if mode != "" {
+		xo.Mode = xdp.Mode(mode)
+	}
+	dev, err := xdp.Open(name, xo)
+	if err != nil {
+		return device{}, err
+	}
+	slog.Debug("dat: opened", "interface", name, "mode", dev.Mode(), "queues", len(dev.Links()))
+	return device{links: dev.Links(), closer: dev, report: func() []Counter { return xdpCounters(dev) }}, nil
+}
+
+// xdpCounters are the verdicts of the steering program.
+func xdpCounters(dev *xdp.Device) []Counter {
+	c, err := dev.Counters()
+	if err != nil {
+		return nil
+	}
+	return []Counter{{"redirected", c.Redirected}, {"passed_other", c.PassedOther},
+		{"passed_no_socket", c.PassedNoSocket}, {"passed_fragment", c.PassedFragment},
+		{"passed_options", c.PassedOptions}, {"passed_malformed", c.PassedMalformed}}
+}
+
+// openAuto opens an interface over AF_XDP, and over UDP where that cannot be had; it says so.
+func openAuto(what string, o Options) (device, error) {
+	dev, err := openXDP(what, o)
+	if err == nil {
+		return dev, nil
+	}
+	addr, aerr := firstAddress(what)
+	if aerr != nil {
+		return device{}, errors.Join(err, aerr)
+	}
+	slog.Warn("dat: AF_XDP is not to be had, using UDP", "interface", what, "address", addr, "reason", err)
+	return openUDP(addr, o)
+}
+
+// firstAddress is the first usable address of an interface, IPv4 before IPv6.
+func firstAddress(name string) (string, error) {
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return "", err
+	}
+	addrs, err := ifi.Addrs()
+	if err != nil {
+		return "", err
+	}
+	best := ""
+	for _, a := range addrs {
+		n, ok := a.(*net.IPNet)
+		switch {
+		case !ok || n.IP.IsLinkLocalUnicast():
+		case n.IP.To4() != nil:
+			return n.IP.String(), nil
+		case best == "":
+			best = n.IP.String()
+		}
+	}
+	if best == "" {
+		return "", fmt.Errorf("interface %s has no address", name)
+	}
+	return best, nil
+}
+
+// namespace tells network namespaces apart: an interface name means something only within one.
+func namespace() string {
+	ns, err := os.Readlink("/proc/thread-self/ns/net")
+	if err != nil {
+		return "?"
+	}
+	return ns
+}
