@@ -53,11 +53,7 @@ type pairOptions struct {
 
 func newPair(t testing.TB, po pairOptions) *pair {
 	t.Helper()
-	labtest.RequireXDP(t)
-	p := &pair{lab: labtest.New(t, lab.Options{MTU: po.mtu})}
-	if err := p.lab.SetOffloads(false); err != nil {
-		t.Fatal(err)
-	}
+	p := &pair{lab: newLab(t, po.mtu, 1)}
 	for _, side := range []lab.Side{lab.A, lab.B} {
 		p.ends[side] = p.open(t, side, po)
 	}
@@ -234,4 +230,22 @@ func settled(t testing.TB, s *Socket) {
 		}
 	}
 	conserve(t, s)
+}
+
+// newLab makes a lab without sockets.
+func newLab(t testing.TB, mtu, queues int) *lab.Lab {
+	t.Helper()
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{MTU: mtu, Queues: queues})
+	if err := l.SetOffloads(false); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func onSide(t testing.TB, l *lab.Lab, side lab.Side, fn func() error) {
+	t.Helper()
+	if err := l.Do(side, fn); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -13,7 +13,10 @@ import (
 // Recv implements link.Link. System calls: none while packets arrive; with nothing to receive,
 // sendto while packets are left to transmit, recvfrom when a driver asks for it.
 func (s *Socket) Recv(bufs []link.Buf) int {
-	n := s.recvLoop(bufs)
+	n := 0
+	if len(s.loop) > 0 {
+		n = s.recvLoop(bufs)
+	}
 	avail := s.rx.peek()
 	if avail == 0 {
 		s.idle()
@@ -174,6 +177,7 @@ func (s *Socket) refill() {
 	if have+refillBatch > s.target {
 		return
 	}
+	s.reap() // an owner that only answers never calls Alloc
 	free, kept := s.pool.count[isFree], s.txMax-min(s.txMax, s.pool.sending())
 	if free <= kept {
 		return

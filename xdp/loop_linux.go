@@ -23,9 +23,6 @@ func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int
 
 // recvLoop hands over whole packets that were sent to ourselves.
 func (s *Socket) recvLoop(bufs []link.Buf) int {
-	if len(s.loop) == 0 {
-		return 0
-	}
 	n := 0
 	var got tally
 	for n < len(s.loop) {

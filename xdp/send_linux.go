@@ -192,7 +192,7 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 // fits says that the kernel can take the packet: room that Alloc did not promise to others, no
 // more frames than it chains, no empty frame behind the first, all Data inside its frame.
 func (s *Socket) fits(packet []link.Buf) bool {
-	if s.pool.notes[packet[0].Frame].state == isHeld && s.pool.sending()+uint32(len(packet)) > s.txMax {
+	if s.pool.notes[packet[0].Frame].state == isHeld && !s.room(uint32(len(packet))) {
 		return false
 	}
 	if len(packet) == 1 {
@@ -208,6 +208,14 @@ func (s *Socket) fits(packet []link.Buf) bool {
 		}
 	}
 	return true
+}
+
+// room says that k frames from Recv may be sent on without taking what Alloc promised to others.
+func (s *Socket) room(k uint32) bool {
+	if s.pool.sending()+k > s.txMax {
+		s.reap()
+	}
+	return s.pool.sending()+k <= s.txMax
 }
 
 // flush publishes the queued slots and drives the kernel.

@@ -2,12 +2,10 @@ package xdp
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"testing"
 
 	"github.com/datxdp/datxdp/internal/lab"
-	"github.com/datxdp/datxdp/link"
 )
 
 func TestPacket(t *testing.T) {
@@ -46,27 +44,5 @@ func TestPacket(t *testing.T) {
 			settled(t, a)
 			settled(t, b)
 		})
-	}
-}
-
-// Regression (a): a burst larger than what one sendto moves leaves as a whole.
-func TestBurstDrains(t *testing.T) {
-	p := newPair(t, pairOptions{})
-	a, b := p.ends[lab.A], p.ends[lab.B]
-	to := p.path(t, lab.A)
-	const burst = 200
-	var bufs []link.Buf
-	for i := range uint32(burst) {
-		bufs = append(bufs, message(t, a, to, 64, i)...)
-	}
-	a.Send(bufs)
-	for i, m := range collect(t, b, burst) {
-		if got := binary.BigEndian.Uint32(m); got != uint32(i) {
-			t.Fatalf("packet %d is number %d", i, got)
-		}
-	}
-	settled(t, a)
-	if a.pool.count[isFree]+a.pool.count[isFill] != uint32(len(a.pool.notes)) {
-		t.Errorf("frames %v", a.pool.count)
 	}
 }
