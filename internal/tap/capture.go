@@ -1,0 +1,91 @@
+package tap
+
+import (
+	"net/netip"
+	"sync"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// Capture is a link that writes every packet it passes to a Pcap. A packet on a path that was
+// released is not written, since it has no destination.
+type Capture struct {
+	link.Link
+	pcap    *Pcap
+	scratch []byte // the owner's
+
+	mu    sync.Mutex // guards paths
+	paths map[link.Path]netip.AddrPort
+}
+
+// Tap wraps a link.
+func (p *Pcap) Tap(below link.Link) *Capture {
+	return &Capture{Link: below, pcap: p, paths: make(map[link.Path]netip.AddrPort)}
+}
+
+// Recv implements link.Link.
+func (c *Capture) Recv(bufs []link.Buf) int {
+	n := c.Link.Recv(bufs)
+	for rest := bufs[:n]; len(rest) > 0; {
+		k := packetLen(rest)
+		c.pcap.write(&record{
+			from: c.Source(&rest[0]), to: c.Local(), marked: rest[0].Flags&link.CE != 0,
+			payload: c.gather(rest[:k]),
+		})
+		rest = rest[k:]
+	}
+	return n
+}
+
+// Send implements link.Link.
+func (c *Capture) Send(bufs []link.Buf) {
+	for rest := bufs; len(rest) > 0; {
+		k := packetLen(rest)
+		if to := c.destination(&rest[0]); to.IsValid() {
+			c.pcap.write(&record{from: c.Local(), to: to, sent: true, payload: c.gather(rest[:k])})
+		}
+		rest = rest[k:]
+	}
+	c.Link.Send(bufs)
+}
+
+// destination is not valid for a path that was released.
+func (c *Capture) destination(b *link.Buf) netip.AddrPort {
+	if b.Path == link.PathReply {
+		return c.Source(b)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.paths[b.Path]
+}
+
+// gather puts the payload of a packet in one piece.
+func (c *Capture) gather(pkt []link.Buf) []byte {
+	if len(pkt) == 1 {
+		return pkt[0].Data
+	}
+	c.scratch = c.scratch[:0]
+	for i := range pkt {
+		c.scratch = append(c.scratch, pkt[i].Data...)
+	}
+	return c.scratch
+}
+
+// Resolve implements link.Link.
+func (c *Capture) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.Link.Resolve(to, entropy)
+	if err == nil {
+		c.paths[p] = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	}
+	return p, err
+}
+
+// Release implements link.Link.
+func (c *Capture) Release(p link.Path) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.paths, p)
+	c.Link.Release(p)
+}

@@ -1,0 +1,219 @@
+package tap
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+const (
+	// batchFrames is how many frames are taken from the link below at once.
+	batchFrames = 32
+	// maxLate and maxTwins bound the packets that are held up and those that are to come again.
+	maxLate  = 16
+	maxTwins = 16
+	// maxOvertake is by how many packets a late one is overtaken at most. The protocol's reordering
+	// threshold lies within.
+	maxOvertake = 8
+	// patience is the number of empty Recvs after which late packets are let go all the same.
+	patience = 64
+)
+
+// Impaired is a link that damages what it receives. It works on the frames of the link below: a
+// late packet's frames are held back, and a duplicate is the same frames delivered again, with their
+// first content, once the holder has freed them. If the holder sends such a frame (PathReply), the
+// duplicate does not come.
+type Impaired struct {
+	link.Link
+	rates Rates
+	rng   *rand.Rand
+	caps  link.Caps
+
+	in    []link.Buf // one batch from below
+	out   []link.Buf // whole packets on their way up
+	late  []late
+	twins []twin
+	live  int // twins in use
+	idle  int // empty Recvs in a row
+	busy  atomic.Bool
+
+	packets, dropped, duplicated, reordered, corrupted atomic.Uint64
+}
+
+// Counts are the packets that came from below and what was done to them.
+type Counts struct {
+	Packets, Dropped, Duplicated, Reordered, Corrupted uint64
+}
+
+// late is a packet that waits to be overtaken.
+type late struct {
+	bufs  []link.Buf
+	after int // packets that go before
+}
+
+// Impair wraps a link.
+func Impair(below link.Link, rates Rates) *Impaired {
+	caps := below.Caps()
+	t := &Impaired{
+		Link:  below,
+		rates: rates,
+		rng:   rand.New(rand.NewPCG(rates.Seed, 0)),
+		caps:  caps,
+		in:    make([]link.Buf, max(batchFrames, caps.Segments)),
+		late:  make([]late, 0, maxLate),
+		twins: make([]twin, maxTwins),
+	}
+	t.caps.RxFrames = max(1, caps.RxFrames-maxLate*caps.Segments-len(t.in))
+	return t
+}
+
+// Counts may be called by any goroutine.
+func (t *Impaired) Counts() Counts {
+	return Counts{
+		Packets: t.packets.Load(), Dropped: t.dropped.Load(), Duplicated: t.duplicated.Load(),
+		Reordered: t.reordered.Load(), Corrupted: t.corrupted.Load(),
+	}
+}
+
+// Caps implements link.Link.
+func (t *Impaired) Caps() link.Caps { return t.caps }
+
+// Recv implements link.Link.
+func (t *Impaired) Recv(bufs []link.Buf) int {
+	if len(t.out) == 0 {
+		t.refill()
+	}
+	n := 0
+	for n < len(t.out) {
+		k := packetLen(t.out[n:])
+		if n+k > len(bufs) {
+			break
+		}
+		copy(bufs[n:], t.out[n:n+k])
+		n += k
+	}
+	t.out = t.out[:copy(t.out, t.out[n:])]
+	t.busy.Store(len(t.out) > 0 || len(t.late) > 0)
+	return n
+}
+
+// refill takes a batch from below and passes on what is left of it.
+func (t *Impaired) refill() {
+	n := t.Link.Recv(t.in)
+	if n == 0 {
+		if t.idle++; t.idle >= patience {
+			t.overtake(maxOvertake)
+		}
+		return
+	}
+	t.idle = 0
+	for rest := t.in[:n]; len(rest) > 0; {
+		k := packetLen(rest)
+		t.pass(rest[:k])
+		rest = rest[k:]
+	}
+}
+
+// pass decides what happens to one packet.
+func (t *Impaired) pass(pkt []link.Buf) {
+	t.packets.Add(1)
+	if t.roll(t.rates.Loss) {
+		t.dropped.Add(1)
+		t.Link.Free(pkt)
+		return
+	}
+	if t.roll(t.rates.Duplicate) {
+		t.expect(pkt)
+	}
+	if t.roll(t.rates.Corrupt) {
+		t.corrupt(pkt)
+	}
+	if t.roll(t.rates.Reorder) && len(t.late) < maxLate {
+		t.reordered.Add(1)
+		t.hold(pkt)
+		return
+	}
+	t.out = append(t.out, pkt...)
+	t.overtake(1)
+}
+
+func (t *Impaired) hold(pkt []link.Buf) {
+	t.late = t.late[:len(t.late)+1]
+	l := &t.late[len(t.late)-1]
+	l.bufs = append(l.bufs[:0], pkt...)
+	l.after = 1 + t.rng.IntN(maxOvertake)
+}
+
+// overtake lets n packets go before each late one, and the late ones go that had their share.
+func (t *Impaired) overtake(n int) {
+	kept := 0
+	for i := range t.late {
+		if t.late[i].after -= n; t.late[i].after <= 0 {
+			t.out = append(t.out, t.late[i].bufs...)
+			continue
+		}
+		t.late[kept], t.late[i] = t.late[i], t.late[kept] // the memory stays in the slice
+		kept++
+	}
+	t.late = t.late[:kept]
+}
+
+// corrupt inverts one bit.
+func (t *Impaired) corrupt(pkt []link.Buf) {
+	total := payload(pkt)
+	if total == 0 {
+		return
+	}
+	t.corrupted.Add(1)
+	bit := t.rng.IntN(total * 8)
+	for i := range pkt {
+		if bit < len(pkt[i].Data)*8 {
+			pkt[i].Data[bit/8] ^= 1 << (bit % 8)
+			return
+		}
+		bit -= len(pkt[i].Data) * 8
+	}
+}
+
+// roll is true with probability p and draws nothing at 0.
+func (t *Impaired) roll(p float64) bool { return p > 0 && t.rng.Float64() < p }
+
+// Wait implements link.Link. It returns at once while packets are held here.
+func (t *Impaired) Wait(d time.Duration) {
+	if !t.busy.Load() {
+		t.Link.Wait(d)
+	}
+}
+
+// Close implements link.Link. It frees the frames held here first.
+func (t *Impaired) Close() error {
+	t.Link.Free(t.out)
+	t.out = nil
+	for i := range t.late {
+		t.Link.Free(t.late[i].bufs)
+	}
+	t.late = t.late[:0]
+	for i := range t.twins {
+		t.forget(&t.twins[i])
+	}
+	return t.Link.Close()
+}
+
+// packetLen is the number of Bufs in the first packet.
+func packetLen(bufs []link.Buf) int {
+	n := 1
+	for n < len(bufs) && bufs[n-1].Flags&link.More != 0 {
+		n++
+	}
+	return n
+}
+
+func payload(pkt []link.Buf) int {
+	n := 0
+	for i := range pkt {
+		n += len(pkt[i].Data)
+	}
+	return n
+}
