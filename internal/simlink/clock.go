@@ -60,8 +60,8 @@ func (n *Net) land(e *event) {
 	}
 	pkt := [1]link.Buf{{Data: e.payload, Flags: e.flags}}
 	dst.rx.mu.Lock()
-	dst.rx.deliver(e.way, pkt[:], fate{flip: -1})
-	dst.rx.mu.Unlock()
+	dst.rx.deliver(e.way, pkt[:], len(e.payload), unharmed)
+	dst.rx.release()
 }
 
 // launch puts a copy of a packet in flight and returns that copy.

@@ -28,8 +28,8 @@ func newPool(name string, frames, size int, checked bool) pool {
 	}
 	if checked {
 		p.blank = bytes.Repeat([]byte{poison}, size)
-		for i := range p.slab {
-			p.slab[i] = poison
+		for i := range uint32(frames) {
+			copy(p.data(i), p.blank)
 		}
 	}
 	return p

@@ -40,6 +40,8 @@ type fate struct {
 	swap bool // goes before the packet that came last
 }
 
+var unharmed = fate{flip: -1}
+
 func newMailbox(cfg *Config) mailbox {
 	slots := 1
 	for slots < cfg.Frames {
@@ -59,13 +61,23 @@ func newMailbox(cfg *Config) mailbox {
 
 func (m *mailbox) at(i uint32) *entry { return &m.ring[i&uint32(len(m.ring)-1)] }
 
-// deliver copies a packet into free frames and queues them. It is called with mu held.
-func (m *mailbox) deliver(way *line, pkt []link.Buf, f fate) {
+// release ends a run of deliveries: what was queued shows, sleepers wake, the lock goes.
+func (m *mailbox) release() {
+	m.pending.Store(int32(m.tail - m.head))
+	m.gate.open()
+	m.mu.Unlock()
+}
+
+// deliver copies a packet of total bytes into free frames and queues them. It is called with mu
+// held; release shows the result to the owner.
+func (m *mailbox) deliver(way *line, pkt []link.Buf, total int, f fate) {
 	if m.closed {
 		return
 	}
-	total := payload(pkt)
-	need := max(1, ceil(total, m.frames.size))
+	need := 1
+	if total > m.frames.size {
+		need = ceil(total, m.frames.size)
+	}
 	if need > m.segments {
 		m.invalid++
 		return
@@ -75,7 +87,11 @@ func (m *mailbox) deliver(way *line, pkt []link.Buf, f fate) {
 		return
 	}
 	first := m.tail
-	m.scatter(way, pkt, total)
+	if need == 1 && len(pkt) == 1 {
+		m.place(way, pkt[0].Data)
+	} else {
+		m.scatter(way, pkt, total)
+	}
 	m.at(first).segments = uint16(need)
 	m.at(first).flags |= pkt[0].Flags & link.CE
 	if f.flip >= 0 {
@@ -86,8 +102,14 @@ func (m *mailbox) deliver(way *line, pkt []link.Buf, f fate) {
 	} else {
 		m.last = first
 	}
-	m.pending.Store(int32(m.tail - m.head))
-	m.gate.open()
+}
+
+// place puts a packet of one frame into one frame.
+func (m *mailbox) place(way *line, data []byte) {
+	i := m.frames.take()
+	n := copy(m.frames.data(i), data)
+	*m.at(m.tail) = entry{way: way, frame: i, length: uint32(n)}
+	m.tail++
 }
 
 // scatter cuts a packet anew at the size of received frames.
@@ -141,13 +163,4 @@ func (m *mailbox) reverse(from, to uint32) {
 		to--
 		*m.at(from), *m.at(to) = *m.at(to), *m.at(from)
 	}
-}
-
-// payload is the size of a packet.
-func payload(pkt []link.Buf) int {
-	n := 0
-	for i := range pkt {
-		n += len(pkt[i].Data)
-	}
-	return n
 }

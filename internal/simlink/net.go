@@ -13,6 +13,7 @@ import (
 // Net is a network that joins links. See the package comment for who may call it.
 type Net struct {
 	cfg   Config
+	clean bool // no duplicates, reordering or damage: nothing to draw for a packet that arrives
 	start time.Time
 	clock clock // virtual time; unused in immediate mode
 
@@ -41,6 +42,7 @@ type line struct {
 func New(cfg Config) *Net {
 	return &Net{
 		cfg:   cfg.withDefaults(),
+		clean: cfg.Duplicate == 0 && cfg.Reorder == 0 && cfg.Corrupt == 0,
 		start: time.Now(),
 		nodes: make(map[netip.AddrPort]*node),
 		lines: make(map[[2]*node]*line),

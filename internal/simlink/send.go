@@ -18,37 +18,62 @@ const (
 // Send implements link.Link. It panics on a frame that is not held, on data that lies outside its
 // frame, on a packet with too many frames or bytes, and on a PathReply that the seam forbids.
 func (l *Link) Send(bufs []link.Buf) {
-	var sent, dropped, size uint64
+	var t tally
+	if l.net.cfg.Immediate {
+		l.sendNow(bufs, &t)
+	} else {
+		l.sendLater(bufs, &t)
+	}
+	l.txPackets.Add(t.packets)
+	l.txBytes.Add(t.bytes)
+	if t.dropped > 0 {
+		l.txDropped.Add(t.dropped)
+	}
+}
+
+// tally is what became of one batch.
+type tally struct{ packets, bytes, dropped uint64 }
+
+func (t *tally) add(sent bool, total int) {
+	if !sent {
+		t.dropped++
+		return
+	}
+	t.packets++
+	t.bytes += uint64(total)
+}
+
+// sendNow delivers a batch in immediate mode.
+func (l *Link) sendNow(bufs []link.Buf, t *tally) {
 	var locked *mailbox
+	for rest := bufs; len(rest) > 0; {
+		pkt := rest[:packetLen(rest)]
+		rest = rest[len(pkt):]
+		total := l.checkPacket(pkt)
+		way := l.way(&pkt[0])
+		if way != nil {
+			locked = l.pass(way, pkt, total, locked)
+		}
+		t.add(way != nil, total)
+	}
+	if locked != nil {
+		locked.release()
+	}
+	l.giveUp(bufs, "Send")
+}
+
+// sendLater puts a batch on the wire in virtual time.
+func (l *Link) sendLater(bufs []link.Buf, t *tally) {
 	for len(bufs) > 0 {
 		pkt := bufs[:packetLen(bufs)]
 		bufs = bufs[len(pkt):]
 		total := l.checkPacket(pkt)
-		if way := l.way(&pkt[0]); way == nil {
-			dropped++
-		} else if !l.net.cfg.Immediate {
-			if !l.launch(way, pkt, total) {
-				dropped++
-				l.giveUp(pkt, "Send")
-			} else {
-				sent++
-				size += uint64(total)
-			}
-			continue
-		} else {
-			sent++
-			size += uint64(total)
-			locked = l.pass(way, pkt, total, locked)
+		way := l.way(&pkt[0])
+		sent := way != nil && l.launch(way, pkt, total)
+		t.add(sent, total)
+		if !sent {
+			l.giveUp(pkt, "Send")
 		}
-		l.giveUp(pkt, "Send")
-	}
-	if locked != nil {
-		locked.mu.Unlock()
-	}
-	l.txPackets.Add(sent)
-	l.txBytes.Add(size)
-	if dropped > 0 {
-		l.txDropped.Add(dropped)
 	}
 }
 
@@ -105,14 +130,18 @@ func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mail
 	}
 	if locked != &dst.rx {
 		if locked != nil {
-			locked.mu.Unlock()
+			locked.release()
 		}
 		locked = &dst.rx
 		locked.mu.Lock()
 	}
-	locked.deliver(way, pkt, l.draw(total))
+	if l.net.clean {
+		locked.deliver(way, pkt, total, unharmed)
+		return locked
+	}
+	locked.deliver(way, pkt, total, l.draw(total))
 	if l.roll(l.net.cfg.Duplicate) {
-		locked.deliver(way, pkt, l.draw(total))
+		locked.deliver(way, pkt, total, l.draw(total))
 	}
 	return locked
 }
@@ -159,13 +188,17 @@ func (l *Link) fly(left int64, way *line, pkt []link.Buf, total int, flags link.
 
 // lost says whether the network loses a packet of this size.
 func (l *Link) lost(way *line, total int) bool {
-	return way.cut.Load() || int64(total) > way.mtu.Load() ||
-		l.roll(math.Float64frombits(way.loss.Load()))
+	if way.cut.Load() || int64(total) > way.mtu.Load() {
+		return true
+	}
+	p := way.loss.Load()
+	return p != 0 && l.roll(math.Float64frombits(p))
 }
 
 // draw chooses the fate of a packet that arrives.
 func (l *Link) draw(total int) fate {
-	f := fate{flip: -1, swap: l.roll(l.net.cfg.Reorder)}
+	f := unharmed
+	f.swap = l.roll(l.net.cfg.Reorder)
 	if total > 0 && l.roll(l.net.cfg.Corrupt) {
 		f.flip = l.rng.IntN(total * 8)
 	}
