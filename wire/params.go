@@ -16,10 +16,11 @@ const (
 	// as needed up to maxWindow.
 	firstFlights = 16
 
-	// maxPartial is how many packets that are not full may be unacknowledged before small
-	// operations wait to be packed together. Latency never waits: a connection with fewer sends
-	// at once. docs/PERFORMANCE.md has the measurement.
-	maxPartial = 4
+	// eagerOps is how many outstanding requests a connection may have and still send each one at
+	// once. With more, a packet that is not full waits while another such packet is not
+	// acknowledged, so that small operations share packets: on copy-mode AF_XDP a packet costs
+	// as much as some twenty packed messages.
+	eagerOps = 4
 	// smallOp is the size in bytes up to which an operation is not cut over two packets.
 	smallOp = 256
 

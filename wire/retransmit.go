@@ -130,6 +130,24 @@ func (c *Conn) markLost(last seq.Num, before Time) {
 	}
 }
 
+// probeTail takes the newest packet for lost: its acknowledgement shows what else is missing, and if
+// all the peer did was to be slow, one packet was sent in vain and not a window of them.
+func (c *Conn) probeTail() {
+	s := &c.send
+	for psn := s.nxt - 1; s.una.LessEq(psn); psn-- {
+		f := c.flightAt(psn)
+		if f.arrived || f.lost {
+			continue
+		}
+		f.lost = true
+		s.lost++
+		if psn.Less(s.resend) {
+			s.resend = psn
+		}
+		return
+	}
+}
+
 // resendNext sends the first lost packet again. It reports false if that could not be done.
 func (c *Conn) resendNext() bool {
 	s := &c.send
@@ -160,9 +178,12 @@ func (c *Conn) timeout() {
 		return
 	}
 	c.eng.stats.Timeouts++
-	s.backoff++
-	c.markLost(s.nxt, now)
-	s.window = max(s.window/2, minWindow)
+	if s.backoff++; s.backoff == 1 {
+		c.probeTail()
+	} else {
+		c.markLost(s.nxt, now)
+		s.window = max(s.window/2, minWindow)
+	}
 	c.setDeadline(now.Add(c.rto()))
 	c.makeReady()
 }

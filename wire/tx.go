@@ -30,7 +30,7 @@ func (c *Conn) sendable() bool {
 	case s.next.off == 0 && c.blocked(c.sq.at(s.next.op)):
 		return false
 	}
-	return s.partial < maxPartial || s.queued >= c.room()
+	return s.partial == 0 || s.queued >= c.room() || s.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps
 }
 
 // room is the body of a full packet in bytes.
