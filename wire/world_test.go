@@ -206,7 +206,6 @@ func (m memory) at(off int) Remote { return Remote{Key: m.remote, Addr: m.base +
 
 // post posts and kicks, and reports whether there was room.
 func (n *node) post(c *Conn, err error) bool {
-	n.t.Helper()
 	if err == ErrQueueFull {
 		return false
 	}
@@ -218,7 +217,6 @@ func (n *node) post(c *Conn, err error) bool {
 }
 
 func (n *node) postRecv(c *Conn, s []Segment, cookie uint64) bool {
-	n.t.Helper()
 	_, err := c.PostRecv(s, cookie, 0)
 	return n.post(c, err)
 }

@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// benchWorld is two engines joined by memory, driven by one goroutine: the cost of both sides
+// without a kernel.
+func benchWorld(b *testing.B, mtu int) *world {
+	w := newWorld(b, simlink.Config{Immediate: true, Unchecked: true, MTU: mtu, FrameSize: mtu, Frames: 512}, 2)
+	return w
+}
+
+func (w *world) pollAll() {
+	for _, n := range w.nodes {
+		n.eng.Poll(Time(w.net.Now()))
+	}
+}
+
+func (w *world) drain(q *Queue) (n int) {
+	var c Completion
+	for q.Pop(&c) {
+		if c.Status != StatusSuccess {
+			w.t.Fatalf("completion %+v", c)
+		}
+		n++
+	}
+	return n
+}
+
+var deep = ConnConfig{Zone: 1, MaxRecv: 1024, MaxRequest: 1024, MaxRecvIOV: 1, MaxRequestIOV: 1, ReadIn: 4, ReadOut: 4}
+
+// One 64-byte message, packed with others: both sides together, completed at both.
+func BenchmarkMessages64(b *testing.B) {
+	w := benchWorld(b, 1472)
+	n0, n1 := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(deep)
+	src, dst := n0.memory(64), n1.memory(64)
+	s, r := src.seg(0, 64), dst.seg(0, 64)
+	for range deep.MaxRecv {
+		n1.postRecv(cb, r, 0)
+	}
+	b.ReportAllocs()
+	done, posted := 0, 0
+	for b.Loop() {
+		for ; posted-done >= 512; done += w.drain(n0.request) {
+			w.pollAll()
+			for range w.drain(n1.recv) {
+				n1.postRecv(cb, r, 0)
+			}
+		}
+		n0.post(ca, ca.PostSend(s, 0, 0))
+		posted++
+	}
+}
+
+// One packet full of RDMA write: both sides together.
+func BenchmarkWrite1400(b *testing.B) {
+	w := benchWorld(b, 1472)
+	n0, n1 := w.nodes[0], w.nodes[1]
+	ca, _ := w.pair(deep)
+	const size = 1420
+	src, dst := n0.memory(size), n1.memory(size)
+	s, at := src.seg(0, size), dst.at(0)
+	b.ReportAllocs()
+	b.SetBytes(size)
+	done, posted := 0, 0
+	for b.Loop() {
+		for ; posted-done >= 128; done += w.drain(n0.request) {
+			w.pollAll()
+		}
+		n0.post(ca, ca.PostWrite(s, 0, at, 0))
+		posted++
+	}
+}
+
+// One small message there and one back.
+func BenchmarkPingPong64(b *testing.B) {
+	w := benchWorld(b, 1472)
+	n0, n1 := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(deep)
+	ma, mb := n0.memory(64), n1.memory(64)
+	sa, sb := ma.seg(0, 64), mb.seg(0, 64)
+	b.ReportAllocs()
+	for b.Loop() {
+		n0.postRecv(ca, sa, 0)
+		n1.postRecv(cb, sb, 0)
+		n0.post(ca, ca.PostSend(sa, 0, Suppress))
+		for n1.recv.Len() == 0 {
+			w.pollAll()
+		}
+		n1.post(cb, cb.PostSend(sb, 0, Suppress))
+		for n0.recv.Len() == 0 {
+			w.pollAll()
+		}
+		w.drain(n0.recv)
+		w.drain(n1.recv)
+	}
+}
