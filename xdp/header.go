@@ -3,6 +3,8 @@ package xdp
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/datxdp/datxdp/link"
 )
 
 // Offsets and sizes of what lies in front of UDP payload, in bytes.
@@ -151,6 +153,20 @@ func seal6(h []byte, s uint64) {
 		c = 0xffff // 0 means none
 	}
 	be.PutUint16(h[v6Size+udpSum:], c)
+}
+
+// seal puts the UDP checksum of a packet into the IPv6 and UDP headers at h.
+func seal(h []byte, packet []link.Buf) {
+	total, odd := pseudo6(h), false
+	for i := range packet {
+		part := uint64(fold(sum(packet[i].Data, 0)))
+		if odd { // what begins on an odd byte counts with its bytes swapped
+			part = part<<8&0xff00 | part>>8
+		}
+		total += part
+		odd = odd != (len(packet[i].Data)&1 == 1)
+	}
+	seal6(h, total)
 }
 
 // sum adds the big-endian 16-bit words of b to s, without folding; an odd last byte counts as the

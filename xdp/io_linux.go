@@ -33,6 +33,10 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 		}
 		k, frames := s.recvMany(used, avail, bufs[n:], &got)
 		if k == 0 {
+			if now := s.rx.refresh(); now > avail { // the rest of a packet may have come
+				avail = now
+				continue
+			}
 			break
 		}
 		used += k
@@ -41,8 +45,6 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 	if used > 0 {
 		s.rx.release(used)
 		s.counters.received(&got)
-	} else {
-		s.rx.refresh() // the rest of a packet may have come
 	}
 	s.refill()
 	return n

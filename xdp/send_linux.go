@@ -147,26 +147,22 @@ func (s *Socket) turn(headers []byte, size int) bool {
 	return true
 }
 
-// seal puts the UDP checksum of a packet into the IPv6 and UDP headers at h.
-func seal(h []byte, packet []link.Buf) {
-	total, odd := pseudo6(h), false
-	for i := range packet {
-		part := uint64(fold(sum(packet[i].Data, 0)))
-		if odd { // what begins on an odd byte counts with its bytes swapped
-			part = part<<8&0xff00 | part>>8
-		}
-		total += part
-		odd = odd != (len(packet[i].Data)&1 == 1)
-	}
-	seal6(h, total)
-}
-
 // queue writes the slots of a packet whose first Data begins at at, with headers bytes in front.
 func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
 	k := uint32(len(packet))
-	if !s.fits(packet) || s.tx.reserve(queued+k) < queued+k {
+	if !s.fits(packet) {
 		s.drop(packet)
 		return queued
+	}
+	if s.tx.reserve(queued+k) < queued+k {
+		// A kernel before 6.17 tells late which slots it has taken, after their frames came back.
+		s.tx.submit(queued)
+		s.drain()
+		queued = 0
+		if s.tx.reserve(k) < k {
+			s.drop(packet)
+			return queued
+		}
 	}
 	for i := range packet {
 		b := &packet[i]
@@ -220,12 +216,13 @@ func (s *Socket) room(k uint32) bool {
 
 // flush publishes the queued slots and drives the kernel.
 func (s *Socket) flush(queued uint32, sent *tally) {
-	if queued == 0 {
-		return
+	if sent.packets > 0 {
+		s.counters.sent(sent)
 	}
-	s.tx.submit(queued)
-	s.counters.sent(sent)
-	s.drain()
+	if queued > 0 {
+		s.tx.submit(queued)
+		s.drain()
+	}
 }
 
 // drain asks the kernel to transmit until the tx ring is empty. In copy mode a call moves a bounded

@@ -1,0 +1,406 @@
+package xdp
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/bpf"
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/link"
+)
+
+func openDevice(t testing.TB, l *lab.Lab, side lab.Side, o Options) *Device {
+	t.Helper()
+	var d *Device
+	onSide(t, l, side, func() (err error) {
+		d, err = Open(lab.Interface, o)
+		return err
+	})
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// awaitNeighbour waits until the MAC address of a path's next hop is known.
+func awaitNeighbour(t testing.TB, s *Socket, id link.Path) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if _, ok := s.paths.find(id).hop.MAC(); ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the neighbour does not answer")
+		}
+	}
+}
+
+func TestDevice(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		mtu    int
+		queues int
+		mode   Mode
+		v6     bool
+		want   Mode
+	}{
+		{name: "auto", mtu: 1500, queues: 1, mode: Auto, want: Copy},
+		{name: "copy, v6", mtu: 1500, queues: 1, mode: Copy, v6: true, want: Copy},
+		{name: "generic", mtu: 1500, queues: 1, mode: Generic, want: Generic},
+		{name: "two queues", mtu: 1500, queues: 2, mode: Auto, want: Copy},
+		{name: "jumbo", mtu: 9000, queues: 1, mode: Auto, want: Copy},
+		{name: "jumbo, v6", mtu: 9000, queues: 1, mode: Auto, v6: true, want: Copy},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := newLab(t, tc.mtu, tc.queues)
+			var ends [2]*Device
+			for _, side := range []lab.Side{lab.A, lab.B} {
+				o := DefaultOptions()
+				o.Mode = tc.mode
+				if tc.v6 {
+					o.Addr = side.Addr6()
+				}
+				ends[side] = openDevice(t, l, side, o)
+				if got := ends[side].Mode(); got != tc.want || len(ends[side].Links()) != tc.queues {
+					t.Fatalf("mode %s with %d links, want %s with %d", got, len(ends[side].Links()), tc.want, tc.queues)
+				}
+			}
+			exchange(t, ends[lab.A], ends[lab.B])
+		})
+	}
+}
+
+// exchange sends the largest packet from a to b, on each queue, and answers it without a path.
+func exchange(t *testing.T, da, db *Device) {
+	t.Helper()
+	for q := range da.sockets {
+		a := da.sockets[q]
+		to, err := a.Resolve(db.sockets[0].Local(), 99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitNeighbour(t, a, to)
+		m := message(t, a, to, a.Caps().MaxPayload, 5)
+		var want []byte
+		for i := range m {
+			want = append(want, m[i].Data...)
+		}
+		a.Send(m)
+		b, in := firstOf(t, db)
+		if src, want := b.Source(&in[0]), a.Local(); src != want {
+			t.Errorf("source %v, want %v", src, want)
+		}
+		if in[0].Path != link.PathReply {
+			t.Errorf("path %d on a received packet", in[0].Path)
+		}
+		b.Send(in)
+		a, in = firstOf(t, da)
+		var got []byte
+		for i := range in {
+			got = append(got, in[i].Data...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d bytes came back, of %d, and differ", len(got), len(want))
+		}
+		a.Free(in)
+		settled(t, b)
+		a.Release(to)
+		a.Send(message(t, a, to, 10, 0))
+		if a.Stats().TxDropped != 1 {
+			t.Errorf("%+v: want the packet on a released path dropped", a.Stats())
+		}
+	}
+	if c, err := db.Counters(); err != nil || c.Redirected == 0 {
+		t.Errorf("counters %+v, %v", c, err)
+	}
+}
+
+// firstOf waits for a packet on any queue of d.
+func firstOf(t *testing.T, d *Device) (*Socket, []link.Buf) {
+	t.Helper()
+	bufs := make([]link.Buf, maxSegments)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		for _, s := range d.sockets {
+			if n := s.Recv(bufs); n > 0 {
+				return s, bufs[:n]
+			}
+			s.Wait(time.Millisecond)
+		}
+	}
+	t.Fatalf("nothing arrives: %+v", d.Stats())
+	return nil, nil
+}
+
+// A packet that is sent before the neighbour answered is dropped and counted.
+func TestUnknownNeighbour(t *testing.T) {
+	l := newLab(t, 1500, 1)
+	d := openDevice(t, l, lab.A, small())
+	s := d.sockets[0]
+	to, err := s.Resolve(netip.MustParseAddrPort("10.73.0.77:17473"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Send(message(t, s, to, 10, 0))
+	if st := s.Stats(); st.TxDropped != 1 || st.TxPackets != 0 {
+		t.Errorf("%+v", st)
+	}
+	settled(t, s)
+	for _, addr := range []string{"198.51.100.1:17473", "[2001:db8::1]:17473", "10.73.0.2:0"} {
+		if _, err := s.Resolve(netip.MustParseAddrPort(addr), 0); !errors.Is(err, link.ErrUnreachable) {
+			t.Errorf("%s: %v, want unreachable", addr, err)
+		}
+	}
+}
+
+// Packets to the device's own address come back in the next Recv, as any packet would.
+func TestLoop(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		l := newLab(t, 9000, 1)
+		o := DefaultOptions()
+		if v6 {
+			o.Addr = lab.A.Addr6()
+		}
+		s := openDevice(t, l, lab.A, o).sockets[0]
+		to, err := s.Resolve(s.Local(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.PathMTU(to) != s.Caps().MaxPayload {
+			t.Errorf("path MTU %d", s.PathMTU(to))
+		}
+		for i, size := range []int{0, 100, 8000} {
+			s.Send(message(t, s, to, size, uint32(i)))
+			bufs := make([]link.Buf, maxSegments)
+			s.Wait(-1)
+			n := s.Recv(bufs)
+			if n == 0 || s.Source(&bufs[0]) != s.Local() {
+				t.Fatalf("%d Bufs from %v", n, s.Source(&bufs[0]))
+			}
+			s.Send(bufs[:n]) // an answer comes back too
+			if got := collect(t, s, 1); len(got[0]) != size {
+				t.Errorf("%d bytes, want %d", len(got[0]), size)
+			}
+		}
+		settled(t, s)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	l := newLab(t, 1500, 1)
+	onSide(t, l, lab.A, func() error {
+		o := small()
+		check := func(what string, err, is error, words ...string) {
+			t.Helper()
+			if !errors.Is(err, is) {
+				t.Errorf("%s: %v, want %v", what, err, is)
+				return
+			}
+			for _, w := range words {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%s: %q does not mention %q", what, err, w)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: more than one line: %q", what, err)
+			}
+		}
+		_, err := Open("eth77", o)
+		check("unknown interface", err, link.ErrUnsupported, lab.Interface, "eth77")
+
+		o.Mode = ZeroCopy
+		_, err = Open(lab.Interface, o)
+		check("zero copy on veth", err, link.ErrUnsupported, "zero-copy")
+
+		o = small()
+		o.Addr = netip.MustParseAddr("192.0.2.1")
+		_, err = Open(lab.Interface, o)
+		check("foreign address", err, link.ErrUnsupported, lab.A.Addr4().String())
+
+		o = small()
+		o.Queues = 3
+		_, err = Open(lab.Interface, o)
+		check("too many queues", err, link.ErrUnsupported, "1 receive queue")
+
+		o = small()
+		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(lab.A.Addr4(), o.Port)))
+		if err != nil {
+			return err
+		}
+		_, err = Open(lab.Interface, o)
+		check("port in use", err, link.ErrBusy, "--port", "17473")
+		if err := c.Close(); err != nil {
+			return err
+		}
+
+		d, err := Open(lab.Interface, o)
+		if err != nil {
+			return err
+		}
+		second := o
+		second.Port++
+		_, err = Open(lab.Interface, second)
+		check("interface in use", err, link.ErrBusy)
+		return d.Close()
+	})
+}
+
+func TestOptions(t *testing.T) {
+	o := Options{Mode: "fast", Queues: -1, FrameSize: 1000, RxRing: 3, TxRing: 64, FillRing: 64, CompletionRing: 32, Frames: 100, SendBuffer: -1}
+	_, err := Open("lo", o)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, word := range []string{"port", "fast", "queues -1", "frame size 1000", "rx ring 3", "completion ring 32", "frames 100", "send buffer"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%v: does not mention %q", err, word)
+		}
+	}
+	o = DefaultOptions()
+	if err := o.validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Regression (i): an XDP program of somebody else's is named and left alone.
+func TestForeignProgram(t *testing.T) {
+	l := newLab(t, 1500, 1)
+	onSide(t, l, lab.A, func() error {
+		ifi, err := net.InterfaceByName(lab.Interface)
+		if err != nil {
+			return err
+		}
+		if _, err := steerAll(t, ifi.Index, false); err != nil {
+			return err
+		}
+		before := programOn(t, lab.Interface)
+		_, err = Open(lab.Interface, small())
+		if !errors.Is(err, bpf.ErrForeign) || !errors.Is(err, link.ErrBusy) {
+			t.Errorf("%v, want a foreign program", err)
+		}
+		if now := programOn(t, lab.Interface); now != before || now == 0 {
+			t.Errorf("program %d on the interface, was %d", now, before)
+		}
+		return nil
+	})
+}
+
+// programOn is the id of the XDP program on an interface, 0 for none.
+func programOn(t *testing.T, name string) uint32 {
+	t.Helper()
+	l, err := netlink.LinkByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := l.Attrs().Xdp; x != nil && x.Attached {
+		return x.ProgId
+	}
+	return 0
+}
+
+// Regression (j): a process that is killed leaves no program on the interface and no queue in use.
+func TestKillLeavesNothing(t *testing.T) {
+	if os.Getenv("DATXDP_TEST_HOLD") != "" {
+		holdUntilKilled()
+	}
+	l := newLab(t, 1500, 1)
+	onSide(t, l, lab.A, func() error {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKillLeavesNothing$")
+		cmd.Env = append(os.Environ(), "DATXDP_TEST_HOLD=1")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil || line != "open\n" {
+			return errors.Join(fmt.Errorf("the child says %q", line), err, cmd.Process.Kill(), cmd.Wait())
+		}
+		if programOn(t, lab.Interface) == 0 {
+			t.Error("no program while the child lives")
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			return err
+		}
+		_ = cmd.Wait()
+		for deadline := time.Now().Add(patience); programOn(t, lab.Interface) != 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the program stays")
+			}
+		}
+		d, err := Open(lab.Interface, small())
+		if err != nil {
+			return err
+		}
+		return d.Close()
+	})
+}
+
+func holdUntilKilled() {
+	if _, err := Open(lab.Interface, small()); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("open")
+	select {}
+}
+
+// Without privilege, the error says which is needed.
+func TestNoPrivilege(t *testing.T) {
+	err := explainAttach("eth0", fmt.Errorf("bpf: attach: %w", bpf.ErrPrivilege))
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "CAP_NET_RAW") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The verbs of the owner do not allocate, also when packets are dropped.
+func TestNoAllocation(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		p := newPair(t, pairOptions{mtu: 9000, v6: v6})
+		a, b := p.ends[lab.A], p.ends[lab.B]
+		to := p.path(t, lab.A)
+		bufs, in := make([]link.Buf, 8), make([]link.Buf, 32)
+		allocs := testing.AllocsPerRun(500, func() {
+			n := a.Alloc(bufs)
+			for i := range bufs[:n] {
+				bufs[i].Data, bufs[i].Path, bufs[i].Flags = bufs[i].Data[:1000], to, link.More
+			}
+			bufs[0].Flags, bufs[1].Path, bufs[n-1].Flags = 0, to, 0
+			a.Send(bufs[:n])
+			n = a.Alloc(bufs[:2])
+			bufs[0].Path, bufs[1].Path = ^link.Path(0), link.PathReply // both are dropped
+			a.Send(bufs[:n])
+			a.Free(bufs[:a.Alloc(bufs)])
+			n = b.Recv(in)
+			for i := range in[:n] {
+				b.Source(&in[i])
+			}
+			b.Send(in[:n/2])
+			b.Free(in[n/2 : n])
+			a.Free(in[:a.Recv(in)])
+			a.Wait(0)
+			a.Wake()
+		})
+		if allocs != 0 {
+			t.Errorf("v6=%v: %v allocations", v6, allocs)
+		}
+		if b.Stats().RxPackets == 0 {
+			t.Error("nothing was received")
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package xdp
+
+import (
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// fakeKernel is the other end of a socket's rings, in plain memory.
+type fakeKernel struct {
+	s    *Socket
+	rx   producer[desc]
+	tx   consumer[desc]
+	fill consumer[uint64]
+	comp producer[uint64]
+
+	batch   uint32          // slots that one kick moves
+	answers []syscall.Errno // what the next kicks return, moving nothing but for EBUSY
+	sent    [][]byte        // packets as transmitted
+	partial []byte
+	kicks   int
+}
+
+// newFake makes a socket whose kernel is played by the test. local is 10.0.0.1, the peer 10.0.0.2.
+func newFake(t testing.TB, mtu int) *fakeKernel {
+	t.Helper()
+	o := DefaultOptions()
+	o.Frames, o.TxRing, o.CompletionRing, o.RxRing, o.FillRing = 512, 128, 128, 256, 256
+	if err := o.validate(); err != nil {
+		t.Fatal(err)
+	}
+	local := netip.MustParseAddr("10.0.0.1")
+	k := &fakeKernel{batch: 32}
+	k.s = &Socket{
+		host: host{
+			mac: [6]byte{2, 0, 0, 0, 0, 1}, local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu,
+			addrs: []netip.Addr{local, netip.MustParseAddr("fd00::1")}, router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
+		},
+		fd: -1, event: -1, target: uint32(o.filled()), txMax: uint32(o.TxRing), sg: true, idleTx: 2,
+		umem: newUmem(make([]byte, o.Frames*o.FrameSize), uint32(o.FrameSize)), pool: newPool(uint32(o.Frames)),
+		loop: make([]link.Buf, 0, 64), kick: nil, nudge: func() syscall.Errno { return 0 },
+	}
+	s := k.s
+	k.rx, s.rx = newRings[desc](uint32(o.RxRing))
+	s.tx, k.tx = newRings[desc](uint32(o.TxRing))
+	s.fill, k.fill = newRings[uint64](uint32(o.FillRing))
+	k.comp, s.comp = newRings[uint64](uint32(o.CompletionRing))
+	s.kick = k.kick
+	s.refill()
+	s.caps = s.describe(&o, Copy)
+	return k
+}
+
+// kick transmits a batch, as sendto does in copy mode.
+func (k *fakeKernel) kick(bool) syscall.Errno {
+	k.kicks++
+	if len(k.answers) > 0 {
+		e := k.answers[0]
+		k.answers = k.answers[1:]
+		if e == unix.EBUSY { // completed but not sent
+			k.transmit(1)
+			k.sent = k.sent[:len(k.sent)-1]
+		}
+		return e
+	}
+	if k.transmit(k.batch); k.tx.refresh() > 0 {
+		return unix.EAGAIN
+	}
+	return 0
+}
+
+func (k *fakeKernel) transmit(n uint32) {
+	n = min(n, k.tx.refresh())
+	addrs := make([]uint64, n)
+	for i := range n {
+		d := k.tx.at(i)
+		f, off, _ := k.s.umem.frame(d.addr)
+		k.partial = append(k.partial, k.s.umem.bytes(f, off, d.len)...)
+		if d.options&pktContd == 0 {
+			k.sent, k.partial = append(k.sent, k.partial), nil
+		}
+		addrs[i] = d.addr
+	}
+	k.tx.release(n)
+	if got := k.comp.reserve(n); got < n {
+		panic("the completion ring is full")
+	}
+	for i, a := range addrs {
+		k.comp.put(uint32(i), a)
+	}
+	k.comp.submit(n)
+}
+
+// deliver receives one packet, cut into the given pieces.
+func (k *fakeKernel) deliver(t testing.TB, pieces ...[]byte) {
+	t.Helper()
+	for i, p := range pieces {
+		k.piece(t, p, i < len(pieces)-1)
+	}
+}
+
+func (k *fakeKernel) piece(t testing.TB, p []byte, more bool) {
+	t.Helper()
+	if k.fill.refresh() == 0 || k.rx.reserve(1) == 0 {
+		t.Fatalf("nothing to receive into: %v", k.s.pool.count)
+	}
+	d := desc{addr: k.fill.at(0) + rxHeadRoom, len: uint32(len(p))}
+	if more {
+		d.options = pktContd
+	}
+	f, off, _ := k.s.umem.frame(d.addr)
+	copy(k.s.umem.bytes(f, off, d.len), p)
+	k.fill.release(1)
+	k.rx.put(0, d)
+	k.rx.submit(1)
+}
+
+// pieces cuts a packet at the given places.
+func pieces(b []byte, cuts ...int) (out [][]byte) {
+	from := 0
+	for _, c := range append(cuts, len(b)) {
+		out = append(out, b[from:c])
+		from = c
+	}
+	return out
+}
+
+func (k *fakeKernel) peer() netip.AddrPort {
+	return netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), DefaultPort)
+}

@@ -1,0 +1,159 @@
+package xdp
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// packetFor builds a packet with headers by a path, as a received frame would hold it.
+func packetFor(t testing.TB, src, dst string, payload []byte) []byte {
+	t.Helper()
+	p, err := newPath([6]byte{2, 0, 0, 0, 0, 1}, netip.AddrPortFrom(netip.MustParseAddr(src), 49152), netip.AddrPortFrom(netip.MustParseAddr(dst), DefaultPort), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, p.size, p.size+len(payload))
+	p.write(b, len(payload))
+	if p.v6() {
+		seal(b[ethSize:], []link.Buf{{Data: payload}})
+	}
+	return append(b, payload...)
+}
+
+func TestHeaders(t *testing.T) {
+	payload := []byte("seventeen bytes..")
+	v4 := packetFor(t, "10.0.0.1", "10.0.0.2", payload)
+	if fold(sum(v4[ethSize:ethSize+v4Size], 0)) != 0xffff {
+		t.Errorf("IPv4 checksum of % x", v4[ethSize:ethSize+v4Size])
+	}
+	if v4[ethSize+v4TOS] != ecnCapable || v4[ethSize+v4Fragment] != dontFragment || v4[ethSize+v4TTL] != 64 {
+		t.Errorf("IPv4 header % x", v4[ethSize:ethSize+v4Size])
+	}
+	v6 := packetFor(t, "fd00::1", "fd00::2", payload)
+	ip := v6[ethSize:]
+	if got := fold(sum(ip[v6Src:], uint64(be.Uint16(ip[v6Length:]))+protocolUDP)); got != 0xffff {
+		t.Errorf("IPv6 UDP checksum: sum %#x", got)
+	}
+	for _, b := range [][]byte{v4, v6} {
+		l, ok := parse(b, len(b))
+		if !ok || l.size != len(payload) || string(b[l.payload:]) != string(payload) || l.ce {
+			t.Errorf("parse % x: %+v, %v", b, l, ok)
+		}
+	}
+}
+
+// A checksum over pieces is the one over the whole, also when a piece has an odd length.
+func TestSealOverPieces(t *testing.T) {
+	payload := make([]byte, 101)
+	for i := range payload {
+		payload[i] = byte(i * 37)
+	}
+	whole := packetFor(t, "fd00::1", "fd00::2", payload)
+	want := be.Uint16(whole[ethSize+v6Size+udpSum:])
+	for _, cut := range [][2]int{{1, 2}, {33, 34}, {32, 65}, {50, 51}, {7, 100}} {
+		h := append([]byte(nil), whole[ethSize:headers6]...)
+		be.PutUint16(h[v6Size+udpSum:], 0)
+		seal(h, []link.Buf{{Data: payload[:cut[0]]}, {Data: payload[cut[0]:cut[1]]}, {Data: payload[cut[1]:]}})
+		if got := be.Uint16(h[v6Size+udpSum:]); got != want {
+			t.Errorf("cut at %v: checksum %#x, want %#x", cut, got, want)
+		}
+	}
+}
+
+func TestParseRejects(t *testing.T) {
+	good := packetFor(t, "10.0.0.1", "10.0.0.2", make([]byte, 100))
+	good6 := packetFor(t, "fd00::1", "fd00::2", make([]byte, 100))
+	edit := func(b []byte, at int, v byte) []byte {
+		b = append([]byte(nil), b...)
+		b[at] = v
+		return b
+	}
+	for name, b := range map[string][]byte{
+		"empty":                nil,
+		"Ethernet only":        good[:14],
+		"cut in UDP":           good[:41],
+		"another ether type":   edit(good, ethType+1, 6),
+		"version 5":            edit(good, ethSize, 0x55),
+		"header of 16 bytes":   edit(good, ethSize, 0x44),
+		"header past the end":  edit(good[:50], ethSize, 0x4f),
+		"total length too big": edit(good, ethSize+v4Length, 0xff),
+		"fragment":             edit(good, ethSize+v4Fragment, 0x20),
+		"fragment offset":      edit(good, ethSize+v4Fragment+1, 1),
+		"TCP":                  edit(good, ethSize+v4Protocol, 6),
+		"UDP length 7":         edit(edit(good, 38, 0), 39, 7),
+		"UDP length too big":   edit(good, 38, 1),
+		"v6 next header":       edit(good6, ethSize+v6Next, 44),
+		"v6 length too big":    edit(good6, ethSize+v6Length, 1),
+		"v6 cut":               good6[:60],
+		"VLAN, nothing behind": edit(edit(good, ethType, 0x81), ethType+1, 0)[:42],
+	} {
+		if l, ok := parse(b, len(b)); ok {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
+
+func TestParseTrimsAndMarks(t *testing.T) {
+	b := append(packetFor(t, "10.0.0.1", "10.0.0.2", []byte("x")), make([]byte, 17)...) // Ethernet's 60 bytes
+	b[ethSize+v4TOS] = ecnCE
+	l, ok := parse(b, len(b))
+	if !ok || l.size != 1 || !l.ce {
+		t.Errorf("%+v, %v", l, ok)
+	}
+	tagged := append(append(append([]byte(nil), b[:12]...), 0x81, 0, 0, 7), b[12:]...)
+	l, ok = parse(tagged, len(tagged))
+	if !ok || l.size != 1 || l.payload != headers4+vlanSize {
+		t.Errorf("with a VLAN tag: %+v, %v", l, ok)
+	}
+	b6 := packetFor(t, "fd00::1", "fd00::2", []byte("x"))
+	b6[ethSize+1] |= ecnCE << 4
+	if l, ok := parse(b6, len(b6)); !ok || !l.ce || !l.v6 {
+		t.Errorf("IPv6: %+v, %v", l, ok)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(packetFor(f, "10.0.0.1", "10.0.0.2", []byte("x")), 0)
+	f.Add(packetFor(f, "fd00::1", "fd00::2", make([]byte, 50)), 4000)
+	f.Fuzz(func(t *testing.T, b []byte, more int) {
+		total := len(b) + max(0, more%100000)
+		l, ok := parse(b, total)
+		if ok && (l.payload > len(b) || l.size < 0 || l.payload+l.size > total) {
+			t.Fatalf("%+v of %d bytes in %d", l, total, len(b))
+		}
+	})
+}
+
+func TestPathTable(t *testing.T) {
+	var table pathTable
+	ids := map[link.Path]*path{}
+	for range 1000 {
+		p := &path{}
+		if err := table.add(p); err != nil {
+			t.Fatal(err)
+		}
+		if p.id == link.PathReply || ids[p.id] != nil {
+			t.Fatalf("id %d is taken", p.id)
+		}
+		ids[p.id] = p
+	}
+	for id, p := range ids {
+		if table.find(id) != p || table.remove(id) != p || table.find(id) != nil || table.remove(id) != nil {
+			t.Fatalf("path %d", id)
+		}
+	}
+	again := &path{}
+	if err := table.add(again); err != nil {
+		t.Fatal(err)
+	}
+	if ids[again.id] != nil {
+		t.Errorf("id %#x names a path that was released", again.id)
+	}
+	for _, id := range []link.Path{link.PathReply, ^link.Path(0), maxPaths - 1} {
+		if table.find(id) != nil {
+			t.Errorf("path %#x exists", id)
+		}
+	}
+}
