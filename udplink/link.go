@@ -16,6 +16,7 @@ type Link struct {
 	local netip.AddrPort
 	caps  link.Caps
 	sock  socket
+	probe *prober
 	slab  slab
 	tx    []uint32 // free transmit frames, the owner's
 	paths pathTable
@@ -91,7 +92,11 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 		l.tx = append(l.tx, uint32(f-1))
 	}
 	var err error
+	if l.probe, err = openProber(addr); err != nil {
+		return nil, bindError(l.local, err)
+	}
 	if l.sock, err = openSocket(l, o); err != nil {
+		l.probe.close()
 		return nil, bindError(l.local, err)
 	}
 	return l, nil
@@ -168,4 +173,7 @@ func (l *Link) Stats() link.Stats {
 }
 
 // Close implements link.Link. It waits until every Wait has returned.
-func (l *Link) Close() error { return l.sock.close() }
+func (l *Link) Close() error {
+	l.probe.close()
+	return l.sock.close()
+}

@@ -84,7 +84,7 @@ func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	if a := to.Addr(); a.IsLinkLocalUnicast() && a.Zone() == "" {
 		to = netip.AddrPortFrom(a.WithZone(l.local.Addr().Zone()), to.Port())
 	}
-	mtu, err := routeMTU(l.local.Addr(), to)
+	mtu, err := l.probe.routeMTU(to)
 	if err != nil {
 		return 0, fmt.Errorf("udplink: resolve %v from %v: %w (%w)", to, l.local, link.ErrUnreachable, err)
 	}
@@ -119,7 +119,7 @@ func (l *Link) PathMTU(p link.Path) int {
 		return 0
 	}
 	if way.stale.Swap(false) {
-		if mtu, err := routeMTU(l.local.Addr(), way.to); err == nil {
+		if mtu, err := l.probe.routeMTU(way.to); err == nil {
 			way.mtu.Store(l.payload(mtu))
 		}
 	}

@@ -89,30 +89,3 @@ func setBuffers(fd, size int) {
 		}
 	}
 }
-
-// routeMTU is the MTU of the kernel's route from an address to another. It fails when there is no
-// route. Nothing is sent.
-//
-// System calls: socket, bind, connect, getsockopt, close.
-func routeMTU(from netip.Addr, to netip.AddrPort) (int, error) {
-	fd, err := unix.Socket(family(from), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return 0, fmt.Errorf("socket: %w", err)
-	}
-	defer func() { _ = unix.Close(fd) }() // nothing was written
-	if err := unix.Bind(fd, unixAddr(netip.AddrPortFrom(from, 0))); err != nil {
-		return 0, fmt.Errorf("bind: %w", err)
-	}
-	if err := unix.Connect(fd, unixAddr(to)); err != nil {
-		return 0, fmt.Errorf("connect: %w", err)
-	}
-	level, code := unix.IPPROTO_IP, unix.IP_MTU
-	if from.Is6() {
-		level, code = unix.IPPROTO_IPV6, unix.IPV6_MTU
-	}
-	mtu, err := unix.GetsockoptInt(fd, level, code)
-	if err != nil {
-		return 0, fmt.Errorf("read path MTU: %w", err)
-	}
-	return mtu, nil
-}

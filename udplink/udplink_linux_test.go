@@ -1,6 +1,7 @@
 package udplink
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"testing"
@@ -79,14 +80,8 @@ func TestPathMTUFollowsTheInterface(t *testing.T) {
 	if got := a.Caps().MaxPayload; got != defaultPayload {
 		t.Errorf("MaxPayload = %d at MTU 9000, want %d", got, defaultPayload)
 	}
-	var p link.Path
-	do := func(fn func()) {
-		t.Helper()
-		if err := world.Do(lab.A, func() error { fn(); return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	do(func() { p = mustResolve(t, a, netip.AddrPortFrom(lab.B.Addr4(), DefaultPort)) })
+	// From here on the test is outside the namespace; the link stays inside.
+	p := mustResolve(t, a, netip.AddrPortFrom(lab.B.Addr4(), DefaultPort))
 	if err := world.SetMTU(1500); err != nil {
 		t.Fatal(err)
 	}
@@ -94,16 +89,12 @@ func TestPathMTUFollowsTheInterface(t *testing.T) {
 	if s := a.Stats(); s.TxDropped != 1 {
 		t.Errorf("stats = %+v, want one drop", s)
 	}
-	do(func() {
-		if got := a.PathMTU(p); got != 1472 {
-			t.Errorf("PathMTU = %d, want 1472", got)
-		}
-	})
-	do(func() {
-		if _, err := a.Resolve(netip.MustParseAddrPort("192.0.2.1:1"), 0); err == nil {
-			t.Error("resolved an address without a route")
-		}
-	})
+	if got := a.PathMTU(p); got != 1472 {
+		t.Errorf("PathMTU = %d, want 1472", got)
+	}
+	if _, err := a.Resolve(netip.MustParseAddrPort("192.0.2.1:1"), 0); !errors.Is(err, link.ErrUnreachable) {
+		t.Errorf("resolve without a route: %v", err)
+	}
 }
 
 func TestCongestionMarkIsSeen(t *testing.T) {
