@@ -68,7 +68,7 @@ func openAsavie(cfg Config) (_ port, err error) {
 	return p, nil
 }
 
-func (*asaviePort) mode() string { return "not told" }
+func (*asaviePort) mode() string { return "unknown" }
 
 // close does what can be done: unregistering always fails, detaching works on a driver's slot.
 func (p *asaviePort) close() (err error) {

@@ -12,8 +12,8 @@ import (
 const (
 	// patience is for an answer to anything.
 	patience = time.Second
-	// lostAfter is when a ping counts as lost: 1000 times what it takes.
-	lostAfter = 10 * time.Millisecond
+	// lostAfter is when a ping counts as lost: even a server without a core answers sooner.
+	lostAfter = 100 * time.Millisecond
 	// askEvery is how often the result is asked for anew.
 	askEvery = 5 * time.Millisecond
 )
