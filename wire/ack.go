@@ -16,7 +16,7 @@ type heldPacket struct {
 // whether it did.
 func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
-	if d >= maxWindow {
+	if d >= maxWindow || e.crossing {
 		e.stats.EarlyDropped++
 		return false
 	}

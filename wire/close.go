@@ -199,12 +199,26 @@ func (e *Engine) closedByPeer(h *proto.Header, body []byte, bufs []link.Buf) (ke
 		e.stats.BadPackets++
 		return false
 	}
+	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.stamp()}
 	if c := e.lookup(h.CID); c != nil && c.peer == g.CID && c.State() != Closed {
+		if e.crossing {
+			e.sendBare(c.path, &out)
+		}
 		c.peerClosed(h, &g)
 	}
-	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.stamp()}
+	if e.crossing {
+		return false
+	}
 	e.reply(bufs, &out, func([]byte) int { return 0 })
 	return true
+}
+
+// sendBare sends a header without a body.
+func (e *Engine) sendBare(path link.Path, h *proto.Header) {
+	var p packet
+	if e.begin(&p, path, proto.HeaderSize+proto.TrailerSize) {
+		p.finish(h)
+	}
 }
 
 // peerClosed ends the connection for the reason the peer gave.
@@ -271,11 +285,12 @@ func (e *Engine) closeConfirmed(h *proto.Header) {
 	e.endLinger(slot, s.linger)
 }
 
-// stranger handles a packet whose connection is not known: it crosses to the engine that it
-// names, or its sender is told.
-func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
-	e.stats.UnknownConnection++
-	return false
+// stranger handles a packet whose connection is not known here: it crosses to the engine that it
+// names.
+func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) {
+	if !e.cross(h, bufs) {
+		e.stats.UnknownConnection++
+	}
 }
 
 // resetByPeer handles Reset.

@@ -46,6 +46,9 @@ type Engine struct {
 	bellMu sync.Mutex
 	bells  []*Conn
 	nbells atomic.Int32
+
+	strays   strayRing
+	crossing bool // the packet being handled is not in a frame of the link
 }
 
 func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
@@ -101,6 +104,10 @@ func (e *Engine) Poll(now Time) bool {
 	e.poll++
 	sent := e.stats.TxPackets
 	n := e.receive()
+	if e.strays.head.Load() != e.strays.tail.Load() {
+		e.takeStrays()
+		n++
+	}
 	e.wheel.Advance(int64(now), e.fire)
 	if e.nbells.Load() != 0 {
 		e.answerBells()

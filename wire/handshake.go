@@ -117,6 +117,9 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 		return false
 	}
 	body := bufs[0].Data[proto.HeaderSize : total-proto.TrailerSize]
+	if h.Type != proto.Connect && e.cross(h, bufs) {
+		return false
+	}
 	switch h.Type {
 	case proto.Connect:
 		return e.asked(h, body, bufs)

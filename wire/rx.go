@@ -41,7 +41,8 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	if h.Type <= proto.Ack {
 		c := e.lookup(h.CID)
 		if c == nil {
-			return e.stranger(&h, bufs)
+			e.stranger(&h, bufs)
+			return false
 		}
 		return c.input(&h, bufs, total)
 	}

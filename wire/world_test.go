@@ -19,6 +19,8 @@ func (r randReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func randSource(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
 // node is one host with one engine in a simulated network.
 type node struct {
 	t    testing.TB
