@@ -6,7 +6,6 @@ SHELL       := /bin/bash
 
 FUZZTIME ?= 5s
 SEEDS    ?= 1000
-CYCLES   ?= 10000
 ARGS     ?=
 
 # Packages whose tests do most of their work as root: with real namespaces, devices and sockets.
@@ -89,8 +88,8 @@ bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; 
 	@./bin/datbench $(ARGS)
 
 .PHONY: soak
-soak: ## CYCLES=10000 times open and close of the same queue (root)
-	DATXDP_CYCLES=$(CYCLES) go test -v -run 'OpenClose|Soak' -timeout 6h ./xdp
+soak: ## open and close one queue ten thousand times (root)
+	DATXDP_SOAK=1 go test -v -run 'OpenClose|Soak' -timeout 6h ./xdp
 
 .PHONY: generate
 generate: ## rebuild what is generated and committed (clang, llvm-strip)
