@@ -178,7 +178,7 @@ func (s *batch) flush(n int) {
 		calls++
 		for i := range max(k, 0) {
 			sent++
-			size += uint64(s.txIov[at+i].Len)
+			size += uint64(s.tx[at+i].n)
 		}
 		at += max(k, 0)
 		if err == unix.EINTR {
