@@ -120,8 +120,7 @@ func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 		return
 	}
 	ev.Number = connectionEvents[c.Kind]
-	switch ev.Number {
-	case EventEstablished, EventPeerRejected:
+	if c.Kind == wire.KindEstablished || c.Kind == wire.KindPeerRejected {
 		ev.PrivateData = c.Conn.PeerPrivate()
 	}
 }

@@ -160,6 +160,7 @@ func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 		c.eng.stats.ProtectionErrors++
 	case proto.ReasonProtocol:
 		c.eng.stats.ProtocolErrors++
+	default:
 	}
 	c.finish(KindBroken, proto.Goodbye{Reason: why, Op: op, Num: uint32(num)})
 }

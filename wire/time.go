@@ -6,8 +6,13 @@ import "time"
 // never reads a clock.
 type Time int64
 
-// Add is the moment d after t.
-func (t Time) Add(d time.Duration) Time { return t + Time(d) }
+// Add is the moment d after t; one too far off to be told is never.
+func (t Time) Add(d time.Duration) Time {
+	if s := t + Time(d); s >= t || d < 0 {
+		return s
+	}
+	return never
+}
 
 // Sub is the time from u to t.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }

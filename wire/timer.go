@@ -44,6 +44,7 @@ func (c *Conn) tick() {
 		c.tickHello(KindAcceptFailed)
 	case Established, Draining:
 		c.tickTraffic()
+	case Idle, Closed:
 	}
 }
 

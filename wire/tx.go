@@ -235,6 +235,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		case OpRead:
 			w.got, w.done = 0, false
 			c.readsOut++
+		default:
 		}
 	}
 	if w.op != OpRead {

@@ -299,14 +299,12 @@ type flow struct {
 	model      []byte
 	source     memory // what reads find at the peer, never changed
 	inbox      memory // receives
-	slots      int
 	sent       [][]byte
 	posted     uint64
 	completed  uint64
 	received   int
 	recvPosted uint64
 	reads      map[uint64][2]int
-	slow       int
 }
 
 const (

@@ -124,6 +124,6 @@ func (c *Chunk) Parse(b []byte) {
 		c.Addr = binary.BigEndian.Uint64(p[8:])
 		c.Size = binary.BigEndian.Uint32(p[16:])
 		c.Num = seq.Num(binary.BigEndian.Uint32(p[20:]))
-	case OpReady:
+	default: // OpReady has nothing more
 	}
 }
