@@ -256,6 +256,8 @@ func (d *Device) Close() error {
 	return errors.Join(errs...)
 }
 
+var _ hop = (*route.Hop)(nil)
+
 // routes is a route.Table as a router.
 type routes struct{ table *route.Table }
 

@@ -132,3 +132,25 @@ func pieces(b []byte, cuts ...int) (out [][]byte) {
 func (k *fakeKernel) peer() netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), DefaultPort)
 }
+
+// complete transmits all, without looking.
+func (k *fakeKernel) complete() {
+	n := k.tx.refresh()
+	k.comp.reserve(n)
+	for i := range n {
+		k.comp.put(i, k.tx.at(i).addr)
+	}
+	k.tx.release(n)
+	k.comp.submit(n)
+}
+
+// refresh receives n packets of size bytes, whatever the frames hold.
+func (k *fakeKernel) refresh(n, size uint32) {
+	n = min(n, k.fill.refresh())
+	k.rx.reserve(n)
+	for i := range n {
+		k.rx.put(i, desc{addr: k.fill.at(i) + rxHeadRoom, len: size})
+	}
+	k.fill.release(n)
+	k.rx.submit(n)
+}
