@@ -1,0 +1,62 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// Sends, writes and reads allocate nothing, on either side.
+func TestNoAllocation(t *testing.T) {
+	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(plain)
+	ma, mb := a.memory(8192), b.memory(8192)
+	seg, big, in := ma.seg(0, 64), ma.seg(0, 8192), mb.seg(0, 64)
+	at := mb.at(0)
+	round := func() {
+		b.postRecv(cb, in, 1)
+		a.post(ca, ca.PostSend(seg, 1, 0))
+		a.post(ca, ca.PostWrite(big, 2, at, 0))
+		a.post(ca, ca.PostRead(big, 3, at, 8192, 0))
+		for n := 0; n < 3; n += w.drain(a.request) {
+			w.pollAll()
+		}
+		w.drain(b.recv)
+	}
+	for range 100 {
+		round()
+	}
+	if n := testing.AllocsPerRun(200, round); n != 0 {
+		t.Errorf("%v allocations in a round of send, write and read", n)
+	}
+}
+
+// Packets that are not ours or are damaged are dropped without an allocation.
+func TestDropsWithoutAllocation(t *testing.T) {
+	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	p, err := a.link.Resolve(b.addr, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	junk := func() {
+		if !a.eng.refill(8) {
+			t.Fatal("no frames")
+		}
+		for range 8 {
+			f := a.eng.frame()
+			f.Data, f.Path = f.Data[:100], p
+			a.eng.tx = append(a.eng.tx, f)
+		}
+		a.eng.flush()
+		w.pollAll()
+	}
+	junk()
+	if n := testing.AllocsPerRun(100, junk); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if b.eng.Stats().BadChecksum == 0 {
+		t.Error("nothing was dropped")
+	}
+}
