@@ -140,7 +140,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 // asked handles Connect.
 func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
-	if !hi.Parse(body) {
+	if !hi.Parse(body) || hi.MTU < minPacket || hi.CID == 0 {
 		e.stats.BadPackets++
 		return false
 	}
@@ -271,6 +271,10 @@ func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
 	}
 	if h.Type == proto.Reject {
 		c.refused(&hi)
+		return
+	}
+	if hi.MTU < minPacket || hi.CID == 0 {
+		e.stats.BadPackets++
 		return
 	}
 	c.heard = e.now

@@ -16,6 +16,10 @@ const (
 	// as needed up to maxWindow.
 	firstFlights = 16
 
+	// minPacket is the smallest largest packet, header to trailer, that a peer may ask for: what every
+	// IPv4 path carries.
+	minPacket = 548
+
 	// eagerOps is how many outstanding requests a connection may have and still send each one at
 	// once. With more, a packet that is not full waits while another such packet is not
 	// acknowledged, so that small operations share packets: on copy-mode AF_XDP a packet costs

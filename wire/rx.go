@@ -146,7 +146,9 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			case proto.OpReadResp:
 				fault = c.recvReadResp(&ch, &r)
 			case proto.OpReady:
-				fault = proto.ReasonNone
+				if ch.Len == 0 {
+					fault = proto.ReasonNone
+				}
 			}
 		}
 		if fault != proto.ReasonNone {

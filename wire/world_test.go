@@ -116,9 +116,13 @@ func (w *world) until(what string, d time.Duration, cond func() bool) {
 
 // run steps for d of virtual time.
 func (w *world) run(d time.Duration) {
-	for end := w.net.Now() + int64(d); w.net.Now() < end; {
+	end := w.net.Now() + int64(d)
+	for steps := 0; w.net.Now() < end; steps++ {
 		if !w.step() {
 			w.net.Advance(end)
+		}
+		if steps > 1_000_000 {
+			w.t.Fatalf("seed %d: livelock: a million steps and %v left", w.seed, time.Duration(end-w.net.Now()))
 		}
 	}
 }

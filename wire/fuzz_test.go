@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// inject has a node's engine receive a packet of its peer: header fields as given, a right checksum.
+func (w *world) inject(from, to *node, h *proto.Header, body []byte) {
+	p, err := from.link.Resolve(to.addr, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer from.link.Release(p)
+	var b [1]link.Buf
+	if from.link.Alloc(b[:]) != 1 {
+		w.t.Fatal("no frame")
+	}
+	n := proto.HeaderSize + copy(b[0].Data[proto.HeaderSize:1400], body)
+	h.Put(b[0].Data)
+	proto.PutTrailer(b[0].Data[n:], proto.CRC(0, b[0].Data[:n]))
+	b[0].Data, b[0].Path = b[0].Data[:n+proto.TrailerSize], p
+	from.link.Send(b[:])
+	w.net.Advance(w.net.Now() + int64(time.Microsecond))
+	to.eng.Poll(Time(w.net.Now()))
+}
+
+// Whatever a peer that knows the connection sends, nothing panics, memory of others is not touched,
+// and all frames come back.
+func FuzzHostilePeer(f *testing.F) {
+	chunk := make([]byte, proto.WriteSize+8)
+	proto.PutWrite(chunk, proto.Last, 8, 0, 0)
+	f.Add(byte(proto.Data), byte(0), uint32(0), uint32(0), chunk)
+	proto.PutSend(chunk, proto.Last, 8, 0, 0)
+	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), chunk[:proto.SendSize+8])
+	proto.PutReadReq(chunk[:proto.ReadReqSize], 0, 0, 1<<31, 0)
+	f.Add(byte(proto.Data), byte(1), uint32(1), uint32(0), chunk)
+	f.Add(byte(proto.Ack), byte(2), uint32(0), uint32(0), make([]byte, proto.SACKSize))
+	f.Add(byte(proto.Close), byte(0), uint32(0), uint32(0), make([]byte, proto.GoodbyeSize))
+	f.Add(byte(proto.Accept), byte(0), uint32(0), uint32(0), make([]byte, proto.HelloSize))
+	f.Fuzz(func(t *testing.T, typ, flags byte, psn, ack uint32, body []byte) {
+		w := newWorld(t, simlink.Config{}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		_, cb := w.pair(plain)
+		mem := b.memory(64)
+		b.postRecv(cb, mem.seg(0, 64), 1)
+		b.post(cb, cb.PostRead(mem.seg(0, 64), 2, Remote{}, 64, 0))
+		secret := make([]byte, 64)
+		if _, err := b.host.Register(secret, 0x1000, 2, allRights); err != nil {
+			t.Fatal(err)
+		}
+		h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: cb.cid,
+			PSN: cb.recv.next + 1, Ack: cb.send.una, TS: psn, Echo: ack, Credit: cb.send.credit}
+		for i := range 4 { // out of order, then in order, then anything
+			if i == 1 {
+				h.PSN--
+			} else if i > 1 {
+				h.PSN += 1 + 1<<(psn%32)
+				h.Ack += 1 << (ack % 32)
+			}
+			w.inject(a, b, &h, body)
+		}
+		for _, x := range secret {
+			if x != 0 {
+				t.Fatal("memory of another zone was written")
+			}
+		}
+		w.run(100 * time.Millisecond)
+		for _, n := range w.nodes {
+			n.eng.Close()
+			if got := n.link.Outstanding(); got != 0 {
+				t.Fatalf("%d frames not returned", got)
+			}
+		}
+	})
+}
