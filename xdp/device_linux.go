@@ -70,7 +70,7 @@ func (d *Device) identify(ifi *net.Interface, o *Options) (h host, err error) {
 		return h, fmt.Errorf("xdp: %s: routes: %w", d.name, err)
 	}
 	now := d.routes.Interface()
-	h = host{mac: now.MAC, mtu: now.MTU, router: routes{d.routes}}
+	h = host{mac: now.MAC, mtu: min(now.MTU, maxPacket), router: routes{d.routes}}
 	local, err := chooseAddr(d.name, now.Addrs, o.Addr)
 	if err != nil {
 		return h, err

@@ -20,6 +20,8 @@
 // be called by any goroutine. Close is the owner's last call; it releases and awaits every Wait
 // before the memory goes.
 //
+// Memory. Each socket has a UMEM of its own, outside the Go heap: queues share nothing.
+//
 // Memory order. The words of a ring that the kernel and we share are loaded and stored with
 // sync/atomic only: a slot is written before the store that publishes it, and read after the load
 // that found it. Each word has one writer.

@@ -12,6 +12,7 @@ func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int
 	for i := range packet {
 		b := &packet[i]
 		s.pool.move(b.Frame, s.pool.owned(b.Frame), isLoop)
+		s.pool.notes[b.Frame].headers = 0
 		s.loop = append(s.loop, link.Buf{Data: b.Data, Frame: b.Frame, Flags: b.Flags & link.More})
 	}
 	note := &s.pool.notes[packet[0].Frame]

@@ -101,14 +101,15 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 		s.drop(packet)
 		return queued
 	}
-	if !s.turn(headers, size) {
+	l, ok := s.turn(headers, size)
+	if !ok {
 		s.drop(packet)
 		return queued
 	}
-	at := off + uint32(len(headers))
-	if headers6 <= len(headers) && headers[len(headers)-udpSize-v6Size]>>4 == 6 {
-		seal(headers[len(headers)-udpSize-v6Size:], packet)
+	if l.v6 {
+		seal(headers[l.ip:], packet)
 	}
+	at := off + uint32(len(headers))
 	if s.pool.notes[packet[0].Frame].loop {
 		s.sendLoop(packet, headers, at, size, sent)
 		return queued
@@ -118,10 +119,10 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 
 // turn makes the headers of a received packet those of an answer with size bytes of payload: back
 // to the MAC and IP address it came from, to the port that peers listen on.
-func (s *Socket) turn(headers []byte, size int) bool {
+func (s *Socket) turn(headers []byte, size int) (layout, bool) {
 	l, ok := parse(headers, 1<<16+ethSize+vlanSize)
 	if !ok {
-		return false
+		return l, false
 	}
 	copy(headers[ethDst:ethDst+6], headers[ethSrc:ethSrc+6])
 	copy(headers[ethSrc:ethSrc+6], s.mac[:])
@@ -137,14 +138,14 @@ func (s *Socket) turn(headers []byte, size int) bool {
 		ip[v6Hops] = hops
 		ip[1] = ip[1]&^(ecnMask<<4) | ecnCapable<<4
 		fill6(ip, size)
-		return true
+		return l, true
 	}
 	src, dst := be.Uint32(ip[v4Src:]), be.Uint32(ip[v4Dst:])
 	be.PutUint32(ip[v4Src:], dst)
 	be.PutUint32(ip[v4Dst:], src)
 	ip[v4TTL], ip[v4TOS], ip[v4Fragment] = hops, ip[v4TOS]&^ecnMask|ecnCapable, dontFragment
 	fill4(ip, len(ip)-len(udp), size)
-	return true
+	return l, true
 }
 
 // queue writes the slots of a packet whose first Data begins at at, with headers bytes in front.

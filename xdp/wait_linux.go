@@ -1,0 +1,79 @@
+package xdp
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Wait implements link.Link. System calls: ppoll, which in copy mode also transmits; read on a
+// Wake.
+func (s *Socket) Wait(d time.Duration) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed.Load() || s.woken.Swap(false) || s.arrived() {
+		return
+	}
+	s.sleepers.Add(1)
+	defer s.sleepers.Add(-1)
+	if s.closed.Load() || s.woken.Swap(false) {
+		return
+	}
+	if s.stall.Load() == pending && (d < 0 || d > pendingPoll) {
+		d = pendingPoll
+	}
+	s.sleep(d)
+}
+
+// arrived says that the rx ring holds something. Any goroutine may ask.
+func (s *Socket) arrived() bool {
+	return atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
+}
+
+func (s *Socket) sleep(d time.Duration) {
+	fds := [2]unix.PollFd{
+		{Fd: int32(s.event), Events: unix.POLLIN},
+		{Fd: int32(s.fd), Events: unix.POLLIN},
+	}
+	var limit *unix.Timespec
+	if d >= 0 {
+		ts := unix.NsecToTimespec(int64(d))
+		limit = &ts
+	}
+	_, err := unix.Ppoll(fds[:], limit, nil)
+	s.counters.wakeups.Add(1)
+	if err != nil {
+		return
+	}
+	if fds[0].Revents != 0 && !s.closed.Load() {
+		var b [8]byte
+		_, _ = unix.Read(s.event, b[:])
+		s.woken.Store(false)
+	}
+	if fds[1].Revents&unix.POLLERR != 0 {
+		// The interface is gone: taking the error off the socket makes it quiet.
+		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	}
+}
+
+// Wake implements link.Link. System calls: write, when there is a Wait to release.
+func (s *Socket) Wake() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.closed.Load() {
+		s.signal()
+	}
+}
+
+// signal makes the sleeping Wait, or the next, return.
+func (s *Socket) signal() {
+	if s.woken.Swap(true) && !s.closed.Load() {
+		return
+	}
+	if s.sleepers.Load() > 0 || s.closed.Load() {
+		_, _ = unix.Write(s.event, one[:])
+	}
+}
+
+var one = [8]byte{1, 1, 1, 1, 1, 1, 1, 1} // what Wake adds to the eventfd: anything but 0
