@@ -421,3 +421,36 @@ func (f *flow) idle() bool {
 	}
 	return f.completed == f.posted && f.received == len(f.sent)
 }
+
+// A connection may have both its ends on one engine.
+func TestConnectToSelf(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 1)
+	n := w.nodes[0]
+	if err := n.host.Listen(service, n); err != nil {
+		t.Fatal(err)
+	}
+	ca, cb := n.host.NewConn(plain), n.host.NewConn(plain)
+	w.dial(n, n, ca, []byte("me"))
+	w.until("request", time.Second, func() bool { return len(n.arrived) == 1 })
+	w.accept(n, cb, nil)
+	w.until("establishment", time.Second, func() bool { return ca.State() == Established && cb.State() == Established })
+	src, dst := n.memory(5000), n.memory(5000)
+	for i := range src.mem {
+		src.mem[i] = byte(i * 7)
+	}
+	n.post(ca, ca.PostWrite(src.seg(0, 5000), 1, dst.at(0), 0))
+	n.postRecv(cb, dst.seg(0, 8), 2)
+	n.post(ca, ca.PostSend(nil, 3, 0))
+	w.until("work", time.Second, func() bool { return n.request.Len() == 2 && n.recv.Len() == 1 })
+	if !bytes.Equal(src.mem, dst.mem) {
+		t.Error("wrong bytes")
+	}
+	if err := n.eng.Disconnect(cb, false); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the disconnect", time.Second, func() bool { return ca.State() == Closed && cb.State() == Closed })
+	w.run(time.Second)
+	if n.eng.Connections() != 0 {
+		t.Errorf("%d table entries left", n.eng.Connections())
+	}
+}

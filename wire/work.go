@@ -176,8 +176,12 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 func (c *Conn) postRequest(w work, segs []Segment) error {
 	c.sq.mu.Lock()
 	defer c.sq.mu.Unlock()
-	if s := c.State(); s != Established && s != Closed {
+	s := c.State()
+	if s != Established && s != Closed {
 		return ErrState
+	}
+	if w.op == OpRead && s == Established && c.readsAllowed == 0 { // it does not change while established
+		return ErrNoReads // it would block the queue for ever
 	}
 	return c.sq.post(w, segs)
 }
