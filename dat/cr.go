@@ -45,23 +45,20 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if ep.connect == nil || ep.ia.a != c.ia.a {
+	if c == nil || ep.connect == nil || ep.ia.a != c.ia.a {
 		return ErrInvalidHandle
 	}
 	return c.answer(private, func(d *driver, path link.Path) error {
-		ep.drv.Store(d)
-		var err error
-		d.do(func(e *wire.Engine) { err = e.Accept(c.req, ep.conn, path, private, ep.sinks(d)) })
-		return err
+		return ep.bind(d, path, func(e *wire.Engine) error {
+			return e.Accept(c.req, ep.conn, path, private, ep.sinks(d))
+		})
 	})
 }
 
 // Reject refuses the request (dat_cr_reject); the peer sees EventPeerRejected with the private data.
 func (c *CR) Reject(private []byte) error {
 	return c.answer(private, func(d *driver, path link.Path) error {
-		var err error
-		d.do(func(e *wire.Engine) { err = e.Reject(c.req, path, private) })
-		return err
+		return d.do(func(e *wire.Engine) error { return e.Reject(c.req, path, private) })
 	})
 }
 

@@ -34,6 +34,7 @@ type driver struct {
 
 	polls  uint64 // by callers; written by the engine's owner
 	asleep atomic.Bool
+	closed atomic.Bool
 	hand   chan struct{} // a caller goes to sleep: take over
 	stop   chan struct{}
 	done   chan struct{}
@@ -91,6 +92,11 @@ func (d *driver) kick(c *wire.Conn) {
 		d.disown()
 		return
 	}
+	if d.asleep.Load() { // the engine's time is old, and a deadline may become nearer than it was
+		d.eng.Poll(clock())
+		d.polls++
+		d.rouse()
+	}
 	if d.eng.Kick(c) {
 		d.eng.Poll(clock())
 		d.polls++
@@ -101,20 +107,35 @@ func (d *driver) kick(c *wire.Conn) {
 	d.disown()
 }
 
-// do runs f with the engine owned, and polls it after.
-func (d *driver) do(f func(*wire.Engine)) {
-	d.eng.Own()
+// own waits for the ownership of the engine; false when it is closed.
+func (d *driver) own() bool {
+	for !d.eng.TryOwn() {
+		if d.closed.Load() {
+			return false
+		}
+		runtime.Gosched()
+	}
+	return true
+}
+
+// do runs f with the engine owned, and polls it after. ErrInvalidHandle when the adapter is closed.
+func (d *driver) do(f func(*wire.Engine) error) error {
+	if !d.own() {
+		return ErrInvalidHandle
+	}
 	d.eng.Poll(clock())
-	f(d.eng)
+	err := f(d.eng)
 	d.eng.Poll(clock())
 	d.rouse()
 	d.disown()
+	return err
 }
 
 // barrier returns when whoever owned the engine at the call has let go of it.
 func (d *driver) barrier() {
-	d.eng.Own()
-	d.disown()
+	if d.own() {
+		d.disown()
+	}
 }
 
 // handOver tells the background owner that a caller stops driving.
@@ -195,7 +216,8 @@ func (d *driver) sleep(next wire.Time) {
 	d.asleep.Store(false)
 }
 
-// close stops the background owner and ends every connection, giving peers some time to confirm.
+// close stops the background owner and ends every connection, giving peers some time to confirm. It
+// keeps the ownership, so that calls which are still on their way do not reach a closed link.
 func (d *driver) close() {
 	close(d.stop)
 	d.link.Wake()
@@ -211,5 +233,5 @@ func (d *driver) close() {
 		}
 	}
 	d.eng.Close()
-	d.eng.Disown()
+	d.closed.Store(true)
 }

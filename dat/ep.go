@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -100,22 +101,36 @@ func (ep *EP) Connect(to netip.Addr, qual ConnQual, timeout time.Duration, priva
 	if len(private) > maxPrivateData {
 		return fail(ErrInvalidParameter, "%d bytes of private data; the limit is %d", len(private), maxPrivateData)
 	}
-	if ep.State() != EPUnconnected {
-		return ErrInvalidState
-	}
 	if err := ep.ia.lock(); err != nil {
 		return err
 	}
 	defer ep.ia.mu.Unlock()
+	if ep.State() != EPUnconnected {
+		return ErrInvalidState
+	}
 	d := ep.ia.a.pick()
 	path, err := d.link.Resolve(netip.AddrPortFrom(to, ep.ia.a.port), uint16(ep.port))
 	if err != nil {
 		return status(err)
 	}
 	dial := wire.Dial{Path: path, Qual: uint64(qual), Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
-	ep.drv.Store(d)
-	d.do(func(e *wire.Engine) { err = e.Connect(ep.conn, dial) })
-	return status(err)
+	return status(ep.bind(d, path, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }))
+}
+
+// bind makes d the driver of the endpoint and has f take up a connection over path there. A free at
+// the same time either sees d or is seen here.
+func (ep *EP) bind(d *driver, path link.Path, f func(*wire.Engine) error) error {
+	return d.do(func(e *wire.Engine) error {
+		if ep.State() != EPUnconnected {
+			d.link.Release(path)
+			return ErrInvalidState
+		}
+		if ep.drv.Store(d); ep.freed.Load() {
+			d.link.Release(path)
+			return ErrInvalidHandle
+		}
+		return f(e)
+	})
 }
 
 // Disconnect ends a connection (dat_ep_disconnect). Gracefully, outstanding requests may finish
@@ -131,9 +146,7 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 	if d == nil {
 		return ErrInvalidState
 	}
-	var err error
-	d.do(func(e *wire.Engine) { err = e.Disconnect(ep.conn, flags == CloseGraceful) })
-	return status(err)
+	return status(d.do(func(e *wire.Engine) error { return e.Disconnect(ep.conn, flags == CloseGraceful) }))
 }
 
 // Reset makes a disconnected endpoint unconnected (dat_ep_reset); completions that were not taken
@@ -146,9 +159,7 @@ func (ep *EP) Reset() error {
 	if d == nil {
 		return nil
 	}
-	var err error
-	d.do(func(e *wire.Engine) { err = e.Reset(ep.conn) })
-	return status(err)
+	return status(d.do(func(e *wire.Engine) error { return e.Reset(ep.conn) }))
 }
 
 // Free ends the endpoint in any state (dat_ep_free); its peer sees a disconnect. No completion of
@@ -179,6 +190,9 @@ func (ep *EP) Free() error {
 func (ep *EP) end() {
 	ep.freed.Store(true)
 	if d := ep.drv.Load(); d != nil {
-		d.do(func(e *wire.Engine) { e.Drop(ep.conn) })
+		_ = d.do(func(e *wire.Engine) error { // on a closed adapter there is nothing to drop
+			e.Drop(ep.conn)
+			return nil
+		})
 	}
 }

@@ -69,7 +69,8 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 }
 
 // PostRDMARead fetches a range of the peer's memory into iov (dat_ep_post_rdma_read). ErrLengthError
-// if iov is shorter than the range.
+// if iov is shorter than the range; ErrInvalidParameter if MaxRDMAReadOut here or MaxRDMAReadIn at the
+// peer is 0.
 func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err

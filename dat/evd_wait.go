@@ -34,22 +34,23 @@ func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, e
 		return 0, ErrInvalidState
 	}
 	defer e.waiting.Store(false)
-	if err := e.await(timeout, threshold); err != nil {
-		return e.Len(), err
+	limit := wire.Time(1<<63 - 1)
+	if timeout >= 0 {
+		limit = clock().Add(timeout)
 	}
-	if !e.pop(ev) {
-		return 0, ErrAbort // freed by force: nobody else takes events from under a waiter
+	for {
+		if err := e.await(limit, threshold); err != nil {
+			return e.Len(), err
+		}
+		if e.pop(ev) {
+			return e.Len(), nil
+		} // else a Dequeue that began before this call took it
 	}
-	return e.Len(), nil
 }
 
 // await returns when threshold events are there.
-func (e *EVD) await(timeout time.Duration, threshold int) error {
+func (e *EVD) await(limit wire.Time, threshold int) error {
 	now := clock()
-	limit := wire.Time(1<<63 - 1)
-	if timeout >= 0 {
-		limit = now.Add(timeout)
-	}
 	quiet := now // since when nothing has happened
 	for spins := 0; ; spins++ {
 		if e.Len() >= threshold {

@@ -67,6 +67,9 @@ func (r Return) Is(target error) bool {
 // status is the DAT error for an error of the protocol; it does not allocate for those that posting
 // can meet.
 func status(err error) error {
+	if _, ok := err.(Return); ok {
+		return err
+	}
 	switch err {
 	case nil:
 		return nil
@@ -78,7 +81,7 @@ func status(err error) error {
 		return ErrPrivilegesViolation
 	case wire.ErrZone:
 		return ErrProtectionViolation
-	case wire.ErrBounds, wire.ErrSegments, wire.ErrTooLong, wire.ErrPrivateData:
+	case wire.ErrBounds, wire.ErrSegments, wire.ErrTooLong, wire.ErrPrivateData, wire.ErrNoReads:
 		return ErrInvalidParameter
 	case wire.ErrInUse:
 		return ErrConnQualInUse

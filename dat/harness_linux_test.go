@@ -1,0 +1,51 @@
+package dat
+
+import (
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+var systemTransports = []transport{{"xdp", newXDP}}
+
+// xdpNet is AF_XDP between two network namespaces.
+type xdpNet struct{ *lab.Lab }
+
+// theLab is shared by all tests: making one takes longer than most of them.
+var theLab struct {
+	once sync.Once
+	lab  *lab.Lab
+	err  error
+}
+
+func sharedLab(t testing.TB) *lab.Lab {
+	labtest.RequireXDP(t)
+	theLab.once.Do(func() { theLab.lab, theLab.err = lab.New(lab.Options{}) })
+	if theLab.err != nil {
+		t.Fatal(theLab.err)
+	}
+	return theLab.lab
+}
+
+func closeLab() error {
+	if theLab.lab == nil {
+		return nil
+	}
+	return theLab.lab.Close()
+}
+
+func newXDP(t testing.TB) network { return xdpNet{sharedLab(t)} }
+
+func (x xdpNet) open(side int, o Options) (ia *IA, err error) {
+	err = x.Do(lab.Side(side), func() (err error) {
+		ia, err = Open("xdp:"+lab.Interface, o)
+		return err
+	})
+	return ia, err
+}
+
+func (x xdpNet) addr(side int) netip.Addr { return lab.Side(side).Addr4() }
+func (x xdpNet) absent() netip.Addr       { return netip.AddrFrom4([4]byte{10, 73, 0, 77}) }

@@ -1,0 +1,360 @@
+package dat
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
+)
+
+// patience bounds every wait of a test; what takes this long has hung.
+const patience = 20 * time.Second
+
+// testQual is the qualifier that side b of a world listens on.
+const testQual ConnQual = 0xda7
+
+// A transport opens adapters on the two sides of some network.
+type transport struct {
+	name string
+	make func(testing.TB) network
+}
+
+type network interface {
+	open(side int, o Options) (*IA, error)
+	addr(side int) netip.Addr
+	absent() netip.Addr // an address that is routed, and has nobody
+}
+
+// eachLink runs a test over every link that this host has.
+func eachLink(t *testing.T, f func(t *testing.T, n network)) {
+	for _, tr := range transports {
+		t.Run(tr.name, func(t *testing.T) { f(t, tr.make(t)) })
+	}
+}
+
+var transports = append([]transport{{"sim", newSim}, {"udp", newUDP}}, systemTransports...)
+
+// sim is a network in memory.
+type sim struct {
+	t     testing.TB
+	net   *simlink.Net
+	links []*simlink.Link
+}
+
+func newSim(t testing.TB) network { return newSimWith(t, simlink.Config{}) }
+
+func newSimWith(t testing.TB, cfg simlink.Config) *sim {
+	cfg.Immediate = true
+	s := &sim{t: t, net: simlink.New(cfg)}
+	t.Cleanup(func() {
+		for _, l := range s.links {
+			if n := l.Outstanding(); n != 0 {
+				t.Errorf("%v: %d frames were not given back", l.Local(), n)
+			}
+		}
+	})
+	return s
+}
+
+func (s *sim) open(side int, o Options) (*IA, error) {
+	l := s.net.Link(netip.AddrPortFrom(s.addr(side), DefaultPort))
+	s.links = append(s.links, l)
+	return OpenLink(o, l)
+}
+
+func (s *sim) addr(side int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}) }
+func (s *sim) absent() netip.Addr       { return s.addr(7) }
+
+// udp is the loopback interface.
+type udp struct{ port uint16 }
+
+var nextPort atomic.Uint32
+
+func newUDP(t testing.TB) network {
+	for range 1000 {
+		u := udp{port: uint16(20000 + nextPort.Add(1)%10000)}
+		if u.free() {
+			return u
+		}
+	}
+	t.Fatal("no UDP port is free at 127.0.0.1 and 127.0.0.2")
+	return nil
+}
+
+func (u udp) free() bool {
+	for side := range 2 {
+		ia, err := u.open(side, Options{})
+		if errors.Is(err, link.ErrBusy) {
+			return false
+		}
+		if err == nil {
+			ia.Close(CloseAbrupt)
+		}
+	}
+	return true
+}
+
+func (u udp) open(side int, o Options) (*IA, error) {
+	o.Port = u.port
+	return Open("udp:"+u.addr(side).String(), o)
+}
+
+func (u udp) addr(side int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, byte(side + 1)}) }
+func (u udp) absent() netip.Addr       { return u.addr(7) }
+
+// host is an open adapter and what its endpoints share.
+type host struct {
+	t       testing.TB
+	ia      *IA
+	addr    netip.Addr
+	pz      *PZ
+	cr      *EVD
+	psp     *PSP
+	ownedBy network
+}
+
+// newHost opens an adapter that is closed at the end of the test.
+func newHost(t testing.TB, n network, side int, o Options) *host {
+	t.Helper()
+	ia, err := n.open(side, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ia.Close(CloseAbrupt); err != nil && !errors.Is(err, ErrInvalidHandle) {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	h := &host{t: t, ia: ia, addr: n.addr(side), ownedBy: n}
+	h.pz = must(ia.CreatePZ())(t)
+	return h
+}
+
+// newHosts opens both sides; b listens on testQual.
+func newHosts(t testing.TB, n network, o Options) (a, b *host) {
+	t.Helper()
+	a, b = newHost(t, n, 0, o), newHost(t, n, 1, o)
+	b.listen(testQual, 64)
+	return a, b
+}
+
+func (h *host) listen(q ConnQual, backlog int) {
+	h.t.Helper()
+	h.cr = must(h.ia.CreateEVD(backlog, EVDCR))(h.t)
+	h.psp = must(h.ia.CreatePSP(q, h.cr))(h.t)
+}
+
+// must unwraps a result that has to be there.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// point is an endpoint with event dispatchers of its own and some memory.
+type point struct {
+	*EP
+	host                   *host
+	recv, request, connect *EVD
+	lmr                    *LMR
+	mem                    []byte
+}
+
+const pointMem = 64 << 10
+
+func (h *host) point(attr *EPAttr) *point {
+	h.t.Helper()
+	return h.pointWith(attr, pointMem, 1024)
+}
+
+func (h *host) pointWith(attr *EPAttr, mem, qlen int) *point {
+	t := h.t
+	t.Helper()
+	p := &point{host: h, mem: make([]byte, mem)}
+	p.recv = must(h.ia.CreateEVD(qlen, EVDDTO))(t)
+	p.request = must(h.ia.CreateEVD(qlen, EVDDTO))(t)
+	p.connect = must(h.ia.CreateEVD(8, EVDConnection))(t)
+	p.lmr = must(h.ia.CreateLMR(p.mem, h.pz, MemAll))(t)
+	p.EP = must(h.ia.CreateEP(h.pz, p.recv, p.request, p.connect, attr))(t)
+	return p
+}
+
+func (p *point) seg(off, n int) []LMRTriplet { return []LMRTriplet{p.lmr.Segment(off, n)} }
+
+// pair connects two new endpoints; b listens on testQual.
+func pair(a, b *host, attr *EPAttr) (x, y *point) {
+	a.t.Helper()
+	x, y = a.point(attr), b.point(attr)
+	join(x, y)
+	return x, y
+}
+
+func join(x, y *point) {
+	t := x.host.t
+	t.Helper()
+	x.dial(y.host, nil)
+	if err := y.host.request(t).Accept(y.EP, nil); err != nil {
+		t.Fatal(err)
+	}
+	x.expect(EventEstablished)
+	y.expect(EventEstablished)
+}
+
+func (p *point) dial(to *host, private []byte) {
+	p.host.t.Helper()
+	if err := p.Connect(to.addr, testQual, patience, private); err != nil {
+		p.host.t.Fatal(err)
+	}
+}
+
+// request awaits a connection request.
+func (h *host) request(t testing.TB) *CR {
+	t.Helper()
+	return await(t, h.cr, EventConnectionRequest).CR
+}
+
+// expect awaits a connection event of the endpoint.
+func (p *point) expect(want EventNumber) Event {
+	p.host.t.Helper()
+	ev := await(p.host.t, p.connect, want)
+	if ev.EP != p.EP {
+		p.host.t.Errorf("%v is of another endpoint", want)
+	}
+	return ev
+}
+
+// await takes the next event out, which has to be of a kind.
+func await(t testing.TB, e *EVD, want EventNumber) (ev Event) {
+	t.Helper()
+	if _, err := e.Wait(patience, 1, &ev); err != nil {
+		t.Fatalf("waiting for %v: %v", want, err)
+	}
+	if ev.Number != want {
+		t.Fatalf("got %v (%v), want %v", ev.Number, ev.Status, want)
+	}
+	return ev
+}
+
+// done awaits a completion and compares what it says.
+func (p *point) done(e *EVD, cookie uint64, op DTO, want DTOStatus, length int) {
+	t := p.host.t
+	t.Helper()
+	ev := await(t, e, EventDTOCompletion)
+	got := fmt.Sprint(ev.Cookie, ev.Op, ev.Status)
+	if ws := fmt.Sprint(cookie, op, want); got != ws {
+		t.Errorf("completion (cookie, operation, status): got %s, want %s", got, ws)
+	}
+	if want == DTOSuccess && ev.Length != uint64(length) {
+		t.Errorf("completion %d: %d bytes, want %d", cookie, ev.Length, length)
+	}
+	if ev.EP != p.EP || ev.EVD != e {
+		t.Errorf("completion %d names another endpoint or dispatcher", cookie)
+	}
+}
+
+// still fails if any of the dispatchers has an event, or gets one within some milliseconds of
+// driving their adapters.
+func still(t testing.TB, evds ...*EVD) {
+	t.Helper()
+	var ev Event
+	for end := time.Now().Add(5 * time.Millisecond); time.Now().Before(end); runtime.Gosched() {
+		for _, e := range evds {
+			if err := e.Dequeue(&ev); err != ErrQueueEmpty {
+				t.Fatalf("unexpected event %v %v, error %v", ev.Number, ev.Status, err)
+			}
+		}
+	}
+}
+
+func (p *point) still() {
+	p.host.t.Helper()
+	still(p.host.t, p.recv, p.request, p.connect)
+}
+
+// proves that a connection works: a message each way, a write and a read.
+func proves(x, y *point) {
+	t := x.host.t
+	t.Helper()
+	for i, p := range []*point{x, y} {
+		q := []*point{y, x}[i]
+		copy(p.mem, fmt.Sprintf("message %d of %p", i, p))
+		ok(t, q.PostRecv(q.seg(1024, 64), 1, 0))
+		ok(t, p.PostSend(p.seg(0, 64), 2, 0))
+		p.done(p.request, 2, DTOSend, DTOSuccess, 64)
+		q.done(q.recv, 1, DTOReceive, DTOSuccess, 64)
+		same(t, q.mem[1024:1088], p.mem[:64])
+	}
+	ok(t, x.PostRDMAWrite(x.seg(0, 64), 3, y.lmr.Remote(2048, 64), 0))
+	x.done(x.request, 3, DTORDMAWrite, DTOSuccess, 64)
+	same(t, y.mem[2048:2112], x.mem[:64])
+	ok(t, x.PostRDMARead(x.seg(4096, 64), 4, y.lmr.Remote(0, 64), 0))
+	x.done(x.request, 4, DTORDMARead, DTOSuccess, 64)
+	same(t, x.mem[4096:4160], y.mem[:64])
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t testing.TB, got, want []byte) {
+	t.Helper()
+	if !bytes.Equal(got, want) {
+		t.Errorf("%d bytes differ from the %d wanted (SHA-256 %x, %x)", len(got), len(want), sha256.Sum256(got), sha256.Sum256(want))
+	}
+}
+
+// wants checks a DAT status.
+func wants(t testing.TB, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// eventually polls for a condition that no event tells of.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s did not happen", what)
+		}
+	}
+}
+
+// fillRandom fills memory with bytes that a seed determines.
+func fillRandom(b []byte, seed uint64) {
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	rand.NewChaCha8(key).Read(b)
+}
+
+// asleep waits until the background owners of an adapter's engines sleep.
+func asleep(t testing.TB, h *host) {
+	t.Helper()
+	eventually(t, "sleep of the background owner", func() bool {
+		for _, d := range h.ia.a.drivers {
+			if !d.asleep.Load() {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,87 @@
+package dat
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// roleVar makes the test binary play a part instead of running tests.
+const roleVar = "DATXDP_TEST_ROLE"
+
+var roles = map[string]func() error{}
+
+// TestMain runs the tests and then looks for what they left behind: adapters, goroutines, files.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVar); role != "" {
+		if err := roles[role](); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	warmUp()
+	before := openFiles()
+	code := m.Run()
+	for _, err := range []error{closeLab(), leftAdapters(), goleak.Find(), leftFiles(before)} {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "left behind:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// warmUp has the runtime open the files that it keeps.
+func warmUp() {
+	if c, err := net.ListenUDP("udp", nil); err == nil {
+		c.Close()
+	}
+}
+
+func leftAdapters() error {
+	adaptersMu.Lock()
+	defer adaptersMu.Unlock()
+	if len(adapters) > 0 {
+		return fmt.Errorf("%d open adapters", len(adapters))
+	}
+	return nil
+}
+
+// openFiles lists the open files of the process as numbers and what they are; nil where the system
+// does not tell.
+func openFiles() []string {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for _, e := range entries {
+		if what, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			files = append(files, e.Name()+" "+what)
+		}
+	}
+	return files
+}
+
+// leftFiles compares with before. The kernel may take a moment to close what a killed child held.
+func leftFiles(before []string) error {
+	var left []string
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		left = left[:0]
+		for _, f := range openFiles() {
+			if !slices.Contains(before, f) {
+				left = append(left, f)
+			}
+		}
+		if len(left) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("open files %q", left)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package dat
+
+const raceEnabled = false
