@@ -104,9 +104,10 @@ type sender struct {
 
 	una, nxt seq.Num // oldest packet not acknowledged, next packet
 	flights  []flight
-	window   int
-	partial  int // unacknowledged packets that were not full
-	lost     int // packets marked lost
+	congestion
+	pipe     int // packets that are in the network, as far as we know
+	unfilled int // unacknowledged packets that were not full
+	nlost    int // packets marked lost and not sent again
 	resend   seq.Num
 	backoff  int
 	progress Time    // when una last moved
@@ -194,8 +195,9 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.peer, c.req, c.met, c.owesReady = 0, nil, false, false
 	done := seq.Num(c.sq.done.Load())
 	c.send = sender{seen: done, next: position{op: done}, acked: position{op: done},
-		window: firstWindow, flights: c.send.flights}
+		flights: c.send.flights}
 	psn := seq.Num(c.host.random32())
+	c.send.congestion = newCongestion(psn)
 	c.send.una, c.send.nxt, c.send.resend, c.send.highSACK = psn, psn, psn, psn
 	c.recv = receiver{rqNext: seq.Num(c.rq.done.Load()), held: c.recv.held, ackBy: never}
 	c.rtt = rttState{}

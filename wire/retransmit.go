@@ -14,6 +14,7 @@ type flight struct {
 	resp, respEnd position
 	first, sent   Time
 	partial       bool // had room left
+	inPipe        bool // in the network, as far as we know
 	ready         bool // carries OpReady
 	arrived       bool // known from a SACK
 	lost          bool
@@ -69,21 +70,44 @@ func (c *Conn) advance(ack seq.Num) {
 	for ; s.una != ack; s.una++ {
 		f := c.flightAt(s.una)
 		if f.partial {
-			s.partial--
+			s.unfilled--
 		}
-		if f.lost {
-			s.lost--
+		if f.lost && s.prior != 0 {
+			s.late()
 		}
+		c.settle(f)
 		s.acked, c.resp.acked = f.opEnd, f.respEnd
 	}
-	s.backoff = 0
+	s.backoff, s.prior = 0, 0
 	if s.resend.Less(s.una) {
 		s.resend = s.una
 	}
 	if s.highSACK.Less(s.una) {
 		s.highSACK = s.una
 	}
-	s.window = min(s.window+n, maxWindow)
+	s.congestion.acked(n)
+}
+
+// settle notes that a packet is not in the network any more and need not be sent again.
+func (c *Conn) settle(f *flight) {
+	if f.inPipe {
+		f.inPipe = false
+		c.send.pipe--
+	}
+	if f.lost {
+		f.lost = false
+		c.send.nlost--
+	}
+}
+
+// lose notes that a packet is lost.
+func (c *Conn) lose(psn seq.Num, f *flight) {
+	c.settle(f)
+	f.lost = true
+	c.send.nlost++
+	if psn.Less(c.send.resend) {
+		c.send.resend = psn
+	}
 }
 
 // takeSACK marks what arrived beyond a hole and what is lost.
@@ -99,35 +123,29 @@ func (c *Conn) takeSACK(sack []byte) {
 		}
 		f := c.flightAt(psn)
 		f.arrived = true
-		if f.lost {
-			f.lost = false
-			s.lost--
-		}
+		c.settle(f)
 		if s.highSACK.LessEq(psn) {
 			s.highSACK = psn + 1
 		}
 	}
-	c.markLost(s.highSACK-reorderThreshold, c.eng.now.Add(-c.rtt.smooth))
+	if c.markLost(s.highSACK-reorderThreshold, c.eng.now.Add(-c.rtt.smooth)) {
+		s.congestion.lost(s.una, s.nxt)
+	}
 }
 
-// markLost takes for lost what has not arrived of the packets up to last and left before the time.
-func (c *Conn) markLost(last seq.Num, before Time) {
+// markLost takes for lost what has not arrived of the packets up to last and left before the time,
+// and reports whether there was any.
+func (c *Conn) markLost(last seq.Num, before Time) bool {
 	s := &c.send
-	was := s.lost
+	was := s.nlost
 	for psn := s.una; psn.LessEq(last) && psn.Less(s.nxt); psn++ {
 		f := c.flightAt(psn)
 		if f.arrived || f.lost || f.sent > before {
 			continue
 		}
-		f.lost = true
-		s.lost++
-		if psn.Less(s.resend) {
-			s.resend = psn
-		}
+		c.lose(psn, f)
 	}
-	if s.lost > was {
-		s.window = max(s.window*3/4, minWindow)
-	}
+	return s.nlost > was
 }
 
 // probeTail takes the newest packet for lost: its acknowledgement shows what else is missing, and if
@@ -139,11 +157,7 @@ func (c *Conn) probeTail() {
 		if f.arrived || f.lost {
 			continue
 		}
-		f.lost = true
-		s.lost++
-		if psn.Less(s.resend) {
-			s.resend = psn
-		}
+		c.lose(psn, f)
 		return
 	}
 }
@@ -161,11 +175,11 @@ func (c *Conn) resendNext() bool {
 			return false
 		}
 		f.lost = false
-		s.lost--
+		s.nlost--
 		c.eng.stats.Retransmits++
 		return true
 	}
-	s.resend, s.lost = s.una, 0 // cannot be: lost counts what is marked
+	s.resend, s.nlost = s.una, 0 // cannot be: nlost counts what is marked
 	return false
 }
 
@@ -182,7 +196,7 @@ func (c *Conn) timeout() {
 		c.probeTail()
 	} else {
 		c.markLost(s.nxt, now)
-		s.window = max(s.window/2, minWindow)
+		s.timedOut(s.nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))
 	c.makeReady()

@@ -19,9 +19,11 @@ func (c *Conn) makeReady() bool {
 func (c *Conn) sendable() bool {
 	s := &c.send
 	switch {
-	case s.lost > 0 || c.owesReady:
+	case s.nlost > 0:
+		return s.pipe < s.window || s.backoff == 1 // the tail probe is above the window
+	case c.owesReady:
 		return true
-	case s.nxt.Sub(s.una) >= s.window:
+	case s.pipe >= s.window || s.nxt.Sub(s.una) >= maxWindow:
 		return false
 	case c.resp.pending():
 		return true
@@ -30,7 +32,7 @@ func (c *Conn) sendable() bool {
 	case s.next.off == 0 && c.blocked(c.sq.at(s.next.op)):
 		return false
 	}
-	return s.partial == 0 || s.queued >= c.room() || s.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps
+	return s.unfilled == 0 || s.queued >= c.room() || s.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps
 }
 
 // room is the body of a full packet in bytes.
@@ -111,7 +113,7 @@ func (c *Conn) sendBurst() bool {
 			return false
 		}
 		ok := false
-		if c.send.lost > 0 {
+		if c.send.nlost > 0 {
 			ok = c.resendNext()
 		} else {
 			ok = c.sendNext()
@@ -135,7 +137,7 @@ func (c *Conn) sendNext() bool {
 	f.first = e.now
 	s.next, c.resp.next = f.opEnd, f.respEnd
 	if f.partial {
-		s.partial++
+		s.unfilled++
 	}
 	s.nxt++
 	return true
@@ -184,7 +186,8 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 		h.Flags |= proto.AckRequest
 	}
 	p.finish(&h)
-	f.sent = e.now
+	f.sent, f.inPipe = e.now, true
+	c.send.pipe++
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
 }
@@ -194,7 +197,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 func (c *Conn) asks(f *flight, psn seq.Num, end position) bool {
 	s := &c.send
 	return f.partial || end.op == s.seen || f.again ||
-		psn.Sub(s.una)+1 >= s.window || uint32(psn)%ackEvery == 0
+		s.pipe+1 >= s.window || uint32(psn)%ackEvery == 0
 }
 
 // cutRequests appends the requests from one position to another and returns where it stopped. It
