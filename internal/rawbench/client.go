@@ -160,6 +160,7 @@ func (c *Client) visit(h []byte, _ int) bool {
 			n := decodeCount(h[headLen:])
 			c.gotCount = &n
 		}
+	default: // the server's own kinds
 	}
 	return false
 }

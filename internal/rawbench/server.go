@@ -54,6 +54,7 @@ func (s *Server) visit(h []byte, size int) (answer bool) {
 		s.add(size)
 	case ask:
 		return s.report(h)
+	default: // the client's own kinds
 	}
 	return false
 }
