@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/dat/metrics"
+)
+
+// What the main job asks of an agent. A side holds at most one target and one initiator.
+const (
+	doServe = "serve" // open a target
+	doStop  = "stop"  // close it
+	doOpen  = "open"  // open an initiator
+	doRun   = "run"   // measure one row with it
+	doClose = "close" // close it
+)
+
+// command is one line of JSON to an agent; reply is the one line it answers.
+type command struct {
+	Do      string   `json:"do"`
+	Station *station `json:"station,omitempty"`
+	Row     *Row     `json:"row,omitempty"`
+}
+
+type reply struct {
+	Error  string  `json:"error,omitempty"`
+	Result *Result `json:"result,omitempty"`
+}
+
+// agentCommand is the hidden subcommand that the main job runs in each of its namespaces.
+func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
+	var metricsFD uint
+	c := &cobra.Command{
+		Use:    "agent",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// A terminal's interrupt reaches every process; the main job decides what it means.
+			signal.Ignore(os.Interrupt)
+			h := &host{}
+			if metricsFD != 0 {
+				if err := h.serveMetricsOn(cmd.Context(), uintptr(metricsFD)); err != nil {
+					return err
+				}
+			}
+			return newAgent(h).serve(cmd.Context(), stdin, stdout)
+		},
+	}
+	c.Flags().UintVar(&metricsFD, "metrics-fd", 0, "listening socket to serve metrics on")
+	return c
+}
+
+// serveMetricsOn serves on a listening socket that the main job made in its own namespace.
+func (h *host) serveMetricsOn(ctx context.Context, fd uintptr) error {
+	f := os.NewFile(fd, "metrics listener")
+	defer f.Close() // the listener below holds a descriptor of its own
+	l, err := net.FileListener(f)
+	if err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	h.metrics = metrics.NewExporter()
+	go h.metrics.Serve(ctx, l) //nolint:errcheck // it ends with the process
+	return nil
+}
+
+// agent is one side of the main job.
+type agent struct {
+	host      *host
+	target    target
+	initiator initiator
+}
+
+func newAgent(h *host) *agent { return &agent{host: h} }
+
+// serve answers commands until there are no more.
+func (a *agent) serve(ctx context.Context, r io.Reader, w io.Writer) error {
+	in, out := json.NewDecoder(bufio.NewReader(r)), json.NewEncoder(w)
+	for {
+		var c command
+		if err := in.Decode(&c); err != nil {
+			return errors.Join(ignoreEOF(err), a.stop(), a.closeInitiator())
+		}
+		if err := out.Encode(a.answer(ctx, c)); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *agent) answer(ctx context.Context, c command) reply {
+	result, err := a.do(ctx, c)
+	if err != nil {
+		return reply{Error: oneLine(err.Error())}
+	}
+	return reply{Result: result}
+}
+
+func (a *agent) do(ctx context.Context, c command) (*Result, error) {
+	switch {
+	case c.Do == doServe && c.Station != nil && a.target == nil:
+		return nil, a.start(*c.Station)
+	case c.Do == doStop:
+		return nil, a.stop()
+	case c.Do == doOpen && c.Station != nil && a.initiator == nil:
+		return nil, a.openInitiator(*c.Station)
+	case c.Do == doRun && c.Row != nil && a.initiator != nil:
+		return a.measure(ctx, *c.Row)
+	case c.Do == doClose:
+		return nil, a.closeInitiator()
+	}
+	return nil, fmt.Errorf("agent cannot %q now", c.Do)
+}
+
+func (a *agent) start(s station) error {
+	t, err := a.host.newTarget(s)
+	if err != nil {
+		return err
+	}
+	a.target = t
+	return nil
+}
+
+func (a *agent) stop() error {
+	t := a.target
+	if a.target = nil; t == nil {
+		return nil
+	}
+	return t.close()
+}
+
+func (a *agent) openInitiator(s station) error {
+	i, err := a.host.newInitiator(s)
+	if err != nil {
+		return err
+	}
+	a.initiator = i
+	return nil
+}
+
+func (a *agent) closeInitiator() error {
+	i := a.initiator
+	if a.initiator = nil; i == nil {
+		return nil
+	}
+	return i.close()
+}
+
+func (a *agent) measure(ctx context.Context, row Row) (*Result, error) {
+	r, err := a.initiator.run(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
+}

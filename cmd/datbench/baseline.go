@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// tcpAddr is where the baseline listens: the port after that of the traffic.
+func tcpAddr(a netip.Addr, s station) string { return netip.AddrPortFrom(a, s.Port+1).String() }
+
+// tcpTarget is the far end of the kernel TCP rows.
+type tcpTarget struct {
+	l    net.Listener
+	wg   sync.WaitGroup
+	lock sync.Mutex
+	errs []error
+}
+
+func newTCPTarget(s station) (target, error) {
+	l, err := net.Listen("tcp", tcpAddr(s.Local, s))
+	if err != nil {
+		return nil, fmt.Errorf("tcp baseline: %w", err)
+	}
+	t := &tcpTarget{l: l}
+	t.wg.Go(t.serve)
+	return t, nil
+}
+
+func (t *tcpTarget) serve() {
+	for {
+		conn, err := t.l.Accept()
+		if err != nil {
+			return
+		}
+		if err := serveTCP(conn); err != nil {
+			t.lock.Lock()
+			t.errs = append(t.errs, fmt.Errorf("tcp baseline: %w", err))
+			t.lock.Unlock()
+		}
+	}
+}
+
+// serveTCP serves one row: its description as a line of JSON, then messages of its size.
+func serveTCP(conn net.Conn) error {
+	defer conn.Close() // everything that mattered was answered
+	var row Row
+	line, err := readLine(conn)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(line, &row); err != nil {
+		return err
+	}
+	if err := conn.SetDeadline(deadline(row)); err != nil {
+		return err
+	}
+	buf := make([]byte, row.Size)
+	if row.Metric == metricLatency {
+		return echoTCP(conn, buf)
+	}
+	return sinkTCP(conn, buf)
+}
+
+// readLine reads up to a line feed and not one byte further.
+func readLine(r io.Reader) ([]byte, error) {
+	return bufio.NewReaderSize(oneByte{r}, 16).ReadBytes('\n')
+}
+
+// oneByte keeps a buffered reader from reading ahead.
+type oneByte struct{ r io.Reader }
+
+func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
+
+func deadline(row Row) time.Time { return time.Now().Add(row.Warmup + row.Duration + patience) }
+
+func echoTCP(conn net.Conn, buf []byte) error {
+	for {
+		if _, err := io.ReadFull(conn, buf); err != nil {
+			return ignoreEOF(err)
+		}
+		if _, err := conn.Write(buf); err != nil {
+			return err
+		}
+	}
+}
+
+func sinkTCP(conn net.Conn, buf []byte) error {
+	var c counter
+	for {
+		if _, err := io.ReadFull(conn, buf); err != nil {
+			return err
+		}
+		if c.add(buf[0]) {
+			t := tally{count: c.n, elapsed: c.elapsed(), coreShare: -1}
+			_, err := conn.Write(t.encode(nil))
+			return err
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func (t *tcpTarget) close() error {
+	err := t.l.Close()
+	t.wg.Wait()
+	return errors.Join(append(t.errs, err)...)
+}
+
+// tcpInitiator is the near end. Every row has a connection of its own.
+type tcpInitiator struct{ s station }
+
+func newTCPInitiator(s station) (initiator, error) { return &tcpInitiator{s}, nil }
+
+func (*tcpInitiator) close() error { return nil }
+
+func (i *tcpInitiator) run(ctx context.Context, row Row) (Result, error) {
+	conn, err := i.dial(ctx, row)
+	if err != nil {
+		return Result{}, fmt.Errorf("tcp baseline: %w", err)
+	}
+	defer conn.Close() // everything that mattered was answered
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+
+	r := newResult(row)
+	r.Mode = "kernel"
+	measure := streamTCP
+	if row.Metric == metricLatency {
+		measure = pingTCP
+	}
+	elapsed, err := measure(conn, row, &r)
+	if err != nil {
+		return Result{}, fmt.Errorf("tcp baseline: %w", err)
+	}
+	r.judge(evidence{row: row, elapsed: elapsed})
+	return r, nil
+}
+
+func (i *tcpInitiator) dial(ctx context.Context, row Row) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: connectTimeout}
+	if i.s.Local.IsValid() {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(i.s.Local, 0))
+	}
+	conn, err := dialer.DialContext(ctx, "tcp", tcpAddr(i.s.Peer, i.s))
+	if err != nil {
+		return nil, err
+	}
+	return conn, errors.Join(conn.SetDeadline(deadline(row)), json.NewEncoder(conn).Encode(row))
+}
+
+// pingTCP measures round trips.
+func pingTCP(conn net.Conn, row Row, r *Result) (time.Duration, error) {
+	buf := make([]byte, row.Size)
+	lat, plan := newLatencies(), newSchedule(row)
+	for now := time.Now(); ; {
+		if _, err := conn.Write(buf); err != nil {
+			return 0, err
+		}
+		if _, err := io.ReadFull(conn, buf); err != nil {
+			return 0, err
+		}
+		start := now
+		now = time.Now()
+		switch plan.phase(now) {
+		case phaseMeasure:
+			lat.record(now.Sub(start))
+		case phaseEnd:
+			lat.fill(r, now.Sub(plan.measure))
+			return now.Sub(plan.measure), nil
+		}
+	}
+}
+
+// streamTCP sends messages as fast as the connection takes them, one call each; the far end counts.
+func streamTCP(conn net.Conn, row Row, r *Result) (time.Duration, error) {
+	buf := make([]byte, row.Size)
+	for plan := newSchedule(row); buf[0] != phaseEnd; {
+		buf[0] = plan.phase(time.Now())
+		if _, err := conn.Write(buf); err != nil {
+			return 0, err
+		}
+	}
+	answer := make([]byte, tallySize)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return 0, err
+	}
+	t := decodeTally(answer)
+	r.count(t.count, t.elapsed)
+	return t.elapsed, nil
+}

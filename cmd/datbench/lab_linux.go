@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// overXDP runs the job in network namespaces that die with its agents.
+func (j *job) overXDP(ctx context.Context, metrics *os.File) (*Report, error) {
+	l := labLink()
+	p, err := startLab(metrics)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.probe(ctx, l, j.cfg); err != nil {
+		return nil, errors.Join(interrupted(ctx, err), p.close())
+	}
+	return j.execute(ctx, l, func() (*pair, error) {
+		if first := p; first != nil {
+			p = nil
+			return first, nil
+		}
+		return startLab(metrics)
+	})
+}
+
+func labLink() link {
+	side := func(s lab.Side) end {
+		return end{ia: "xdp:" + lab.Interface, ifname: lab.Interface, mac: s.MAC().String(), addr: s.Addr4()}
+	}
+	return link{
+		name: "veth between two throw-away network namespaces", transport: transportXDP,
+		target: side(lab.A), initiator: side(lab.B), mtu: 1500,
+	}
+}
+
+// startLab starts both agents in namespaces of their own and joins them.
+func startLab(metrics *os.File) (*pair, error) {
+	if err := mayMakeNamespaces(); err != nil {
+		return nil, err
+	}
+	p, err := startPair(startInNamespace, metrics)
+	if err != nil {
+		return nil, cannotNamespace(err)
+	}
+	l, err := lab.Join(p.target.proc.Pid(), p.initiator.proc.Pid(), lab.Options{})
+	if err != nil {
+		p.kill()
+		return nil, cannotNamespace(err)
+	}
+	p.setMTU = l.SetMTU
+	// The link goes first: a namespace takes its interfaces down at leisure.
+	inner := p.close
+	p.close = func() error { return errors.Join(l.Close(), inner()) }
+	return p, nil
+}
+
+func startInNamespace(cmd *exec.Cmd) (process, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return lab.Start(cmd)
+}
+
+// mayMakeNamespaces asks for root before anything is tried: the reason is then a plain one.
+func mayMakeNamespaces() error {
+	if os.Geteuid() != 0 {
+		return &cannotError{"not root, so no AF_XDP", "run as root"}
+	}
+	return nil
+}
+
+func cannotNamespace(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return &cannotError{"no network namespaces here (" + oneLine(err.Error()) + ")",
+			"run as root with CAP_SYS_ADMIN and CAP_NET_ADMIN"}
+	}
+	return err
+}
+
+// probe opens AF_XDP once at either end, so that a host without it is known before the first row.
+func (p *pair) probe(ctx context.Context, l link, cfg *config) error {
+	ph := l.phase(cfg, kindRaw, engineNative, 0)
+	err := p.openPhase(ctx, ph)
+	if closeErr := p.closePhase(ctx); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return &cannotError{"no AF_XDP here (" + err.Error() + ")", "see datbench doctor"}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+// Command datbench measures what DAT over AF_XDP reaches on this host: round trips, messages per
+// second and bandwidth of sends, RDMA writes and RDMA reads, beside the raw link and kernel TCP.
+//
+// With no arguments it needs no peer and no set-up: it makes two network namespaces that vanish
+// with it, or, without root, uses two loopback addresses.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes that scripts depend on.
+const (
+	exitValid   = 0
+	exitInvalid = 1
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// app is where the commands read and write.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// run is the program: one line on stderr for whatever went wrong.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin, stdout, stderr}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "datbench: %s\n", oneLine(err.Error()))
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return exitValid
+	case errors.Is(err, errInvalid), errors.Is(err, errInterrupted):
+		return exitInvalid
+	}
+	return exitUsage
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	cfg := defaultConfig()
+	c := &cobra.Command{
+		Use:           "datbench",
+		Short:         "Measure DAT over AF_XDP beside the raw link and kernel TCP",
+		Long:          longHelp,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return (&job{app: a, cfg: &cfg, labs: mainLabs}).run(cmd.Context())
+		},
+	}
+	c.SetOut(a.stdout)
+	c.SetErr(a.stderr)
+	c.CompletionOptions.DisableDefaultCmd = true
+	cfg.jsonFlag(c)
+	cfg.metricsFlag(c)
+	cfg.jobFlags(c)
+	c.AddCommand(a.serverCommand(), a.clientCommand(), a.rawCommand(), a.selftestCommand(),
+		a.doctorCommand(), agentCommand(a.stdin, a.stdout))
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see datbench --help", err)
+	})
+	return c
+}
+
+const longHelp = `datbench measures sends, RDMA writes and RDMA reads beside raw AF_XDP frames and kernel TCP.
+
+With no arguments it makes two throw-away network namespaces joined by a veth pair (as root), runs
+itself in both, and prints a table in about 20 seconds. Without root or XDP it measures over kernel
+UDP between 127.0.0.1 and 127.0.0.2, and says so.
+
+Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
+
+// mainLabs are the rows of the main job, by what lies between the agents.
+func mainLabs(cfg *config, l link) [][]phase {
+	if l.transport == transportXDP {
+		return mainPhasesXDP(cfg, l)
+	}
+	return mainPhasesUDP(cfg, l)
+}
+
+func (a *app) rawCommand() *cobra.Command {
+	cfg := defaultConfig()
+	cfg.transport = transportXDP
+	c := &cobra.Command{
+		Use:   "raw",
+		Short: "Measure raw AF_XDP frames in a throw-away lab, with this repository's engine or asavie/xdp",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("engine", cfg.engines, []string{engineNative, engineAsavie}); err != nil {
+				return err
+			}
+			return (&job{app: a, cfg: &cfg, labs: rawLabs}).run(cmd.Context())
+		},
+	}
+	cfg.jsonFlag(c)
+	cfg.timeFlags(c)
+	c.Flags().StringSliceVar(&cfg.engines, "engine", cfg.engines, "engines: native, asavie")
+	c.Flags().StringSliceVar(&cfg.metric, "metric", nil, "only these metrics: lat, rate, bw")
+	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500, 9000, 65000}, "MTUs of the bw rows; asavie knows 1500 only")
+	return c
+}
+
+func (a *app) selftestCommand() *cobra.Command {
+	cfg := defaultConfig()
+	c := &cobra.Command{
+		Use:   "selftest",
+		Short: "Move bytes by send, write and read in a throw-away lab and compare their SHA-256",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return (&job{app: a, cfg: &cfg, labs: selftestLabs}).run(cmd.Context())
+		},
+	}
+	cfg.jsonFlag(c)
+	cfg.metricsFlag(c)
+	c.Flags().Var(&cfg.bytes, "bytes", "bytes that each operation moves")
+	c.Flags().StringVar(&cfg.transport, "transport", cfg.transport, "xdp, udp, or auto")
+	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500}, "MTUs of the lab")
+	c.Flags().Uint16Var(&cfg.port, "port", cfg.port, "UDP port of the traffic")
+	return c
+}
+
+// selftestLabs move and compare, once per MTU asked for.
+func selftestLabs(cfg *config, l link) [][]phase {
+	var phases []phase
+	mtus := cfg.mtus
+	if l.transport == transportUDP {
+		mtus = []int{0}
+	}
+	for _, mtu := range mtus {
+		var rows []Row
+		for _, op := range []string{opSend, opWrite, opRead} {
+			rows = append(rows, cfg.row(op, metricSHA256, l.transport, streamSize))
+		}
+		phases = append(phases, l.phase(cfg, kindDAT, "", mtu, rows...))
+	}
+	return [][]phase{phases}
+}

@@ -1,0 +1,405 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// asNobody runs cmd without privilege. The test binary may lie where nobody else may look, so it is
+// run through a descriptor.
+func asNobody(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	exe, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = exe.Close() }) // it was only read
+	const nobody = 65534
+	cmd.ExtraFiles = []*os.File{exe}
+	cmd.Path, cmd.Dir = "/proc/self/fd/3", "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+}
+
+// TestNotRoot: without privilege the main job runs over UDP and says why; asked for XDP by name, it
+// is refused.
+func TestNotRoot(t *testing.T) {
+	cmd := program(t, "--duration", "50ms", "--warmup", "10ms", "--port", "17641", "--json", "-")
+	asNobody(t, cmd)
+	got := outcomeOf(t, cmd)
+	r := checkReport(t, got, []byte(got.stdout))
+	if diff := cmp.Diff(sorted(udpRows), rowNames(r, false)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	const why = "not root, so no AF_XDP"
+	const says = "datbench: " + why + ": measuring over UDP between 127.0.0.1 and 127.0.0.2 instead\n"
+	if !strings.HasPrefix(got.stderr, says) || r.Env.Fallback != why {
+		t.Errorf("got fallback %q and\n%s", r.Env.Fallback, got.stderr)
+	}
+	for _, args := range [][]string{{"--transport", "xdp"}, {"raw"}, {"selftest", "--transport", "xdp"}} {
+		cmd := program(t, args...)
+		asNobody(t, cmd)
+		got := outcomeOf(t, cmd)
+		if want := "datbench: not root, so no AF_XDP: run as root\n"; got.code != exitUsage || got.stderr != want {
+			t.Errorf("%v: exit %d, %q, want %d, %q", args, got.code, got.stderr, exitUsage, want)
+		}
+	}
+	cmd = program(t, "server", "--ia", "xdp:lo")
+	asNobody(t, cmd)
+	got = outcomeOf(t, cmd)
+	if want := "datbench: dat: opening xdp:lo: xdp: lo: needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\n"; got.code != exitUsage || got.stderr != want {
+		t.Errorf("server: exit %d, %q, want %d, %q", got.code, got.stderr, exitUsage, want)
+	}
+}
+
+// interfaces are those of this namespace.
+func interfaces(t *testing.T) (names []string) {
+	t.Helper()
+	ifis, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ifi := range ifis {
+		names = append(names, ifi.Name)
+	}
+	return names
+}
+
+// TestMainJobXDP is the main job, shortened: every row, and nothing left behind.
+func TestMainJobXDP(t *testing.T) {
+	labtest.RequireXDP(t)
+	before := interfaces(t)
+	job := start(t, "--transport", "xdp", "--duration", "100ms", "--warmup", "20ms", "--json", "-")
+	r := checkReport(t, job.wait(t), []byte(job.stdout.String()))
+	if diff := cmp.Diff(sorted(xdpRows), rowNames(r, true)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	job.awaitGone(t)
+	if diff := cmp.Diff(before, interfaces(t)); diff != "" {
+		t.Errorf("interfaces (-before +after):\n%s", diff)
+	}
+}
+
+// TestSelftestXDP: bytes arrive as they were, by every operation, at every MTU.
+func TestSelftestXDP(t *testing.T) {
+	labtest.RequireXDP(t)
+	got := datbench(t, "selftest", "--transport", "xdp", "--bytes", "20MiB", "--mtu", "1500,9000,65000", "--json", "-")
+	if r := checkReport(t, got, []byte(got.stdout)); len(r.Results) != 9 {
+		t.Errorf("got %d rows, want 9", len(r.Results))
+	}
+}
+
+// running is a datbench that has been started. All processes of its family hold the lifeline open.
+type running struct {
+	cmd            *exec.Cmd
+	stdout, stderr strings.Builder
+	lines          chan string
+	read           chan struct{}
+	lifeline       *os.File
+	done           chan error
+}
+
+func start(t *testing.T, args ...string) *running {
+	t.Helper()
+	return startCmd(t, program(t, args...))
+}
+
+func startCmd(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	r := &running{cmd: cmd, lines: make(chan string, 1000), read: make(chan struct{}), done: make(chan error, 1)}
+	lifeline, held, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.lifeline = lifeline
+	cmd.ExtraFiles = append(cmd.ExtraFiles, held)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = held.Close() // the child has it
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended, or the test has failed
+		_ = lifeline.Close()
+	})
+	var both sync.WaitGroup
+	both.Go(func() { r.follow(stdout, &r.stdout) })
+	both.Go(func() { r.follow(stderr, &r.stderr) })
+	go func() { both.Wait(); close(r.read) }()
+	return r
+}
+
+// follow keeps the lines of a stream and passes them on as they come.
+func (r *running) follow(stream io.Reader, kept *strings.Builder) {
+	for s := bufio.NewScanner(stream); s.Scan(); {
+		kept.WriteString(s.Text() + "\n")
+		select {
+		case r.lines <- s.Text():
+		default:
+		}
+	}
+}
+
+// awaitLine waits for a line of either stream that matches.
+func (r *running) awaitLine(t *testing.T, pattern string) []string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	timeout := time.After(limit)
+	for {
+		select {
+		case line := <-r.lines:
+			if m := re.FindStringSubmatch(line); m != nil {
+				return m
+			}
+		case <-r.read:
+			t.Fatalf("it ended without a line like %s", pattern)
+		case <-timeout:
+			t.Fatalf("no line like %s", pattern)
+		}
+	}
+}
+
+func (r *running) wait(t *testing.T) outcome {
+	t.Helper()
+	<-r.read
+	_ = r.cmd.Wait() // the exit status is in ProcessState
+	return outcome{r.stdout.String(), r.stderr.String(), r.cmd.ProcessState.ExitCode()}
+}
+
+// awaitGone waits until the last process of the family has gone: the lifeline then ends.
+func (r *running) awaitGone(t *testing.T) {
+	t.Helper()
+	if err := r.lifeline.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.lifeline.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatalf("processes are left behind: %v", err)
+	}
+}
+
+// agents are the children of a datbench, with the namespace each is in.
+func (r *running) agents(t *testing.T) map[int]string {
+	t.Helper()
+	found := map[int]string{}
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", r.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue // that thread has ended
+		}
+		for _, field := range strings.Fields(string(b)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[pid] = namespaceOf(t, field)
+		}
+	}
+	return found
+}
+
+func namespaceOf(t *testing.T, pid string) string {
+	t.Helper()
+	ns, err := os.Readlink("/proc/" + pid + "/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns
+}
+
+// inhabitants counts processes that are in a namespace.
+func inhabitants(t *testing.T, namespace string) (n int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		if ns, err := os.Readlink(file); err == nil && ns == namespace {
+			n++
+		}
+	}
+	return n
+}
+
+// TestKilled: however the main job is ended, in the middle of whatever phase, nothing is left.
+func TestKilled(t *testing.T) {
+	labtest.RequireXDP(t)
+	home := namespaceOf(t, "self")
+	tests := []struct {
+		signal syscall.Signal
+		during string
+	}{
+		{syscall.SIGKILL, "round trip raw"}, {syscall.SIGKILL, "round trip send"}, {syscall.SIGKILL, "round trip tcp"},
+		{syscall.SIGINT, "round trip write"}, {syscall.SIGTERM, "bandwidth raw"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.signal.String()+" during "+tt.during, func(t *testing.T) {
+			before := interfaces(t)
+			job := start(t, "--transport", "xdp", "--duration", "200ms", "--warmup", "10ms")
+			job.awaitLine(t, tt.during)
+			agents := job.agents(t)
+			if err := job.cmd.Process.Signal(tt.signal); err != nil {
+				t.Fatal(err)
+			}
+			got := job.wait(t)
+			job.awaitGone(t)
+			checkGone(t, agents, home)
+			if diff := cmp.Diff(before, interfaces(t)); diff != "" {
+				t.Errorf("interfaces (-before +after):\n%s", diff)
+			}
+			const want = "datbench: interrupted; nothing is left behind"
+			if tt.signal != syscall.SIGKILL && (got.code != exitInvalid || got.lastLine() != want) {
+				t.Errorf("got exit %d, %q, want %d, %q", got.code, got.lastLine(), exitInvalid, want)
+			}
+		})
+	}
+}
+
+// checkGone: an XDP program lives as long as its link, and the link as long as the process that
+// holds it or the interface; the interface as long as its namespace.
+func checkGone(t *testing.T, agents map[int]string, home string) {
+	t.Helper()
+	if len(agents) != 2 {
+		t.Errorf("got %d agents, want 2", len(agents))
+	}
+	for pid, ns := range agents {
+		if ns == home {
+			t.Errorf("agent %d was in the namespace of the test", pid)
+		}
+		if n := inhabitants(t, ns); n != 0 {
+			t.Errorf("%d processes are still in %s", n, ns)
+		}
+	}
+}
+
+// TestServerAndRun is two processes that a user starts, in the two ends of a lab.
+func TestServerAndRun(t *testing.T) {
+	l := labtest.New(t, lab.Options{})
+	labtest.RequireXDP(t)
+	server := serve(t, l, "--ia", "xdp:"+lab.Interface)
+	client := inLab(t, l, lab.B, "run", lab.A.Addr4().String(), "--ia", "xdp:"+lab.Interface, "--op", "send,write,read",
+		"--metric", "lat,rate,bw,sha256", "--duration", "100ms", "--warmup", "10ms", "--bytes", "10MiB", "--json", "-")
+	r := checkReport(t, client.wait(t), []byte(client.stdout.String()))
+	want := product([]string{"lat", "rate", "bw", "sha256"}, []string{"send", "write", "read"}, " 1500")
+	if diff := cmp.Diff(sorted(want), rowNames(r, true)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	got := server.wait(t)
+	if got.code != exitValid || strings.Count(got.stdout, ": served in ") != len(want) {
+		t.Errorf("server: exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestServerErrors: what is taken is named, and refused in one line.
+func TestServerErrors(t *testing.T) {
+	l := labtest.New(t, lab.Options{})
+	labtest.RequireXDP(t)
+	serve(t, l, "--ia", "xdp:"+lab.Interface)
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"port in use", []string{"server", "--ia", "xdp:veth0"},
+			`datbench: dat: opening xdp:veth0: xdp: veth0: another program has UDP port 17473 of 10.73.0.1: stop it or choose another port \(--port\)`},
+		{"XDP program there", []string{"server", "--ia", "xdp:veth0", "--port", "17500"},
+			`datbench: dat: opening xdp:veth0: xdp: .*veth0.*: (detach it|stop that program), or choose another interface`},
+		{"unknown interface", []string{"server", "--ia", "xdp:nope0"},
+			`datbench: dat: opening xdp:nope0: xdp: no interface "nope0": choose one of .*`},
+		{"nobody there", []string{"run", "10.73.0.9", "--ia", "udp:10.73.0.1", "--port", "17501"},
+			`datbench: 10.73.0.9 (did not answer|cannot be reached): start "datbench server" on it, with UDP port 17501 open between the hosts`},
+		{"no such mode", []string{"server", "--ia", "xdp:veth0,zero-copy", "--port", "17502"}, `datbench: dat: opening xdp:veth0,zero-copy: xdp: .*`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := inLab(t, l, lab.A, tt.args...).wait(t)
+			if got.code != exitUsage || !regexp.MustCompile("^"+tt.want+"$").MatchString(got.lastLine()) {
+				t.Errorf("got exit %d\n%s\nwant exit %d\n%s", got.code, got.lastLine(), exitUsage, tt.want)
+			}
+		})
+	}
+}
+
+// serve starts a server at end A and waits until it serves.
+func serve(t *testing.T, l *lab.Lab, args ...string) *running {
+	t.Helper()
+	server := inLab(t, l, lab.A, append([]string{"server"}, args...)...)
+	server.awaitLine(t, "^serving on ")
+	return server
+}
+
+// inLab starts datbench in one end: it is forked by the thread that Do has put there.
+func inLab(t *testing.T, l *lab.Lab, s lab.Side, args ...string) (r *running) {
+	t.Helper()
+	if err := l.Do(s, func() error { r = start(t, args...); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestMetrics: while the main job runs, its agent serves what Prometheus wants.
+func TestMetrics(t *testing.T) {
+	job := start(t, "--transport", "udp", "--duration", "2s", "--port", "17643", "--op", "send", "--metric", "rate",
+		"--metrics", "127.0.0.1:0")
+	url := job.awaitLine(t, `metrics on (http://\S+)`)[1]
+	job.awaitLine(t, "message rate send")
+	for deadline := time.Now().Add(limit); ; {
+		if body := scrape(t, url); strings.Contains(body, "datxdp_transmit_bytes_total{") && strings.Contains(body, `mode="udp"`) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the adapter is not shown")
+		}
+	}
+	if got := job.wait(t); got.code == exitUsage {
+		t.Errorf("exit %d: %s", got.code, got.stderr)
+	}
+}
+
+func scrape(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() // it has been read
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

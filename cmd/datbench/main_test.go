@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// asProgram makes the test binary be datbench, also where datbench starts itself again.
+const asProgram = "DATBENCH_TEST_RUN=1"
+
+func TestMain(m *testing.M) {
+	if os.Getenv("DATBENCH_TEST_RUN") == "1" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// limit bounds every datbench that a test runs.
+const limit = 2 * time.Minute
+
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), asProgram)
+	return cmd
+}
+
+// outcome is how a run of datbench ended.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+// lastLine is the line of standard error that says why.
+func (o outcome) lastLine() string {
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+	return lines[len(lines)-1]
+}
+
+func outcomeOf(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+func datbench(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return outcomeOf(t, program(t, args...))
+}
+
+// TestErrors: what cannot be measured is one line that says what to do, and exit status 2.
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"bad flag", []string{"--foo"}, `datbench: unknown flag: --foo; see datbench --help`},
+		{"bad command", []string{"foo"}, `datbench: unknown command "foo" for "datbench"`},
+		{"bad duration", []string{"--duration", "-1s"}, `datbench: --duration: -1s is not a positive time`},
+		{"bad transport", []string{"--transport", "tcp"}, `datbench: --transport: "tcp" is not one of auto, xdp, udp`},
+		{"no JSON file", []string{"--json", "/nonexistent/x"}, `datbench: --json: open /nonexistent/x: no such file or directory`},
+		{"bad metrics address", []string{"--metrics", "127.0.0.1:x"}, `datbench: --metrics: listen tcp: lookup tcp/x: unknown port`},
+		{"no host", []string{"run"}, `datbench: run needs one host: datbench run HOST --ia xdp:INTERFACE, with "datbench server" on HOST`},
+		{"no adapter", []string{"run", "127.0.0.2"}, `datbench: --ia is needed: the adapter to use, as in --ia xdp:eth0 or --ia udp:10.0.0.1`},
+		{"no adapter to serve", []string{"server"}, `datbench: --ia is needed: the adapter to use, as in --ia xdp:eth0 or --ia udp:10.0.0.1`},
+		{"no port", []string{"server", "--ia", "udp:127.0.0.1", "--port", "0"},
+			`datbench: --port: 0 is not a port; choose one from 1 to 65535, the same on both hosts`},
+		{"bad operation", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--op", "tcp"},
+			`datbench: --op: "tcp" is not one of send, write, read`},
+		{"bad metric", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--metric", "speed"},
+			`datbench: --metric: "speed" is not one of lat, rate, bw, sha256`},
+		{"bad size", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--size", "0"},
+			`datbench: invalid argument "0" for "--size" flag: "0" is not a size; write it as 64, 4KiB or 1MiB; see datbench --help`},
+		{"size without a word", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--op", "write", "--size", "12"},
+			`datbench: --size: 12 is not a multiple of 8, which the latency of a write needs`},
+		{"bad adapter", []string{"server", "--ia", "eth0"},
+			`datbench: dat: DAT_PROVIDER_NOT_FOUND: adapter name "eth0" is not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE`},
+		{"bad engine", []string{"raw", "--engine", "dpdk"}, `datbench: --engine: "dpdk" is not one of native, asavie`},
+		{"absent peer", []string{"run", "127.0.0.3", "--ia", "udp:127.0.0.4", "--port", "17621"},
+			`datbench: 127.0.0.3 did not answer: start "datbench server" on it, with UDP port 17621 open between the hosts`},
+		{"peer without a server", []string{"run", "127.0.0.5", "--ia", "udp:127.0.0.5", "--port", "17622"},
+			`datbench: 127.0.0.5 answers, but no datbench listens there: start "datbench server" on it, with UDP port 17622 open between the hosts`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := datbench(t, tt.args...)
+			if got.code != exitUsage || got.lastLine() != tt.want || got.stdout != "" {
+				t.Errorf("got exit %d, stdout %q\n%s\nwant exit %d\n%s", got.code, got.stdout, got.lastLine(), exitUsage, tt.want)
+			}
+		})
+	}
+}
+
+// udpRows and xdpRows are the main job, as "metric op mtu".
+var (
+	udpRows = product([]string{"lat", "rate", "bw"}, []string{"send", "write", "read", "tcp"}, "")
+	xdpRows = append(product([]string{"lat", "rate", "bw"}, []string{"raw", "send", "write", "read", "tcp", "raw_asavie"}, " 1500"),
+		"bw raw 9000", "bw write 9000", "bw tcp 9000", "bw raw 65000", "bw write 65000", "bw tcp 65000")
+)
+
+func product(metrics, ops []string, suffix string) (rows []string) {
+	for _, m := range metrics {
+		for _, op := range ops {
+			rows = append(rows, m+" "+op+suffix)
+		}
+	}
+	return rows
+}
+
+// environmental are reasons that lie with the host of the test, not with the program.
+var environmental = regexp.MustCompile(`^(not saturated: a side had \d+ % of a core, the host is busy with something else|` +
+	`\d+ samples are too few for a p99.9|measured for .*)(; |$)`)
+
+// checkReport checks a report against the contract and returns it.
+func checkReport(t *testing.T, got outcome, data []byte) Report {
+	t.Helper()
+	var r Report
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		t.Fatalf("%v in\n%s\n%s", err, data, got.stderr)
+	}
+	valid := true
+	for _, res := range r.Results {
+		checkResult(t, res)
+		valid = valid && res.Valid
+	}
+	if want := map[bool]int{true: exitValid, false: exitInvalid}[valid]; got.code != want {
+		t.Errorf("exit status: got %d, want %d; %s", got.code, want, got.stderr)
+	}
+	return r
+}
+
+func checkResult(t *testing.T, r Result) {
+	t.Helper()
+	name := r.Metric + " " + r.Op
+	switch {
+	case r.Valid != (r.Reason == ""):
+		t.Errorf("%s: valid %t with reason %q", name, r.Valid, r.Reason)
+	case !r.Valid && !environmental.MatchString(r.Reason):
+		t.Errorf("%s: %s", name, r.Reason)
+	case r.Samples == 0 || r.MsgsPerSec == 0 || r.Gbps == 0 || r.Mode == "" || r.Transport == "" || r.MTU == 0:
+		t.Errorf("%s: something is not filled in: %+v", name, r)
+	case r.Metric == metricLatency && (r.P50 == nil || *r.P50 <= 0 || *r.P50 > *r.P99 || *r.P99 > *r.P999):
+		t.Errorf("%s: percentiles: %+v", name, r)
+	}
+}
+
+func rowNames(r Report, withMTU bool) (names []string) {
+	for _, res := range r.Results {
+		name := res.Metric + " " + res.Op
+		if withMTU {
+			name += " " + itoa(res.MTU)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
+
+// TestMainJobUDP: nothing but JSON on standard output, every row there, no root needed.
+func TestMainJobUDP(t *testing.T) {
+	got := datbench(t, "--transport", "udp", "--duration", "100ms", "--warmup", "20ms", "--port", "17631", "--json", "-")
+	r := checkReport(t, got, []byte(got.stdout))
+	if diff := cmp.Diff(sorted(udpRows), rowNames(r, false)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if r.Env.Link == "" || r.Env.CPUs == 0 || r.Env.Kernel == "" {
+		t.Errorf("environment: %+v", r.Env)
+	}
+}
+
+// TestJSONFile: the table is on standard output and the JSON in the file.
+func TestJSONFile(t *testing.T) {
+	path := t.TempDir() + "/result.json"
+	got := datbench(t, "--transport", "udp", "--duration", "50ms", "--warmup", "10ms", "--port", "17633",
+		"--op", "tcp", "--metric", "bw", "--json", path)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := checkReport(t, got, data); len(r.Results) != 1 {
+		t.Errorf("got %d rows, want 1", len(r.Results))
+	}
+	if !strings.Contains(got.stdout, "bandwidth") {
+		t.Errorf("no table in %q", got.stdout)
+	}
+}
+
+// TestSelftestUDP: bytes arrive as they were, by every operation.
+func TestSelftestUDP(t *testing.T) {
+	got := datbench(t, "selftest", "--transport", "udp", "--bytes", "20MiB", "--port", "17635", "--json", "-")
+	r := checkReport(t, got, []byte(got.stdout))
+	if diff := cmp.Diff([]string{"sha256 read", "sha256 send", "sha256 write"}, rowNames(r, false)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import "github.com/datxdp/datxdp/dat"
+
+// memory is one side's registered region: sources of what it sends, then slots for what arrives. The
+// first slots take RDMA writes and answers to reads, the last take messages.
+type memory struct {
+	bytes []byte
+	lmr   *dat.LMR
+	size  int
+	// stride is from one slot to the next.
+	stride  int
+	shape   shape
+	sources [][]dat.LMRTriplet
+	slots   [][]dat.LMRTriplet
+}
+
+// shape is how many buffers and requests a side of a row needs: sources, slots for RDMA, slots for
+// messages, and requests outstanding.
+type shape struct{ sources, rdma, messages, requests int }
+
+func (s shape) slots() int { return s.rdma + s.messages }
+
+// cacheLine in bytes; slots begin on one.
+const cacheLine = 64
+
+// newMemory registers buffers of size bytes, each with room for a tally.
+func newMemory(a *adapter, size int, sh shape) (*memory, error) {
+	m := &memory{size: size, shape: sh}
+	m.stride = (max(size, tallySize) + cacheLine - 1) &^ (cacheLine - 1)
+	m.bytes = make([]byte, m.stride*(sh.sources+sh.slots())+cacheLine)
+	var err error
+	if m.lmr, err = a.ia.CreateLMR(m.bytes, a.pz, dat.MemAll); err != nil {
+		return nil, err
+	}
+	for i := range sh.sources {
+		m.sources = append(m.sources, m.piece(i, size))
+	}
+	for i := range sh.slots() {
+		m.slots = append(m.slots, m.slotPiece(i, m.stride))
+	}
+	return m, nil
+}
+
+func (m *memory) slotOffset(i int) int { return (m.shape.sources + i) * m.stride }
+
+// noteOffset is the last line: what short messages that only say "next" are made of. It stays zero.
+func (m *memory) noteOffset() int { return len(m.bytes) - cacheLine }
+
+// source is the bytes of one source; slot those of one slot, whole.
+func (m *memory) source(i int) []byte { return m.bytes[i*m.stride:][:m.size] }
+func (m *memory) slot(i int) []byte   { return m.bytes[m.slotOffset(i):][:m.stride] }
+
+// piece is n bytes of a source, slotPiece n bytes of a slot.
+func (m *memory) piece(i, n int) []dat.LMRTriplet {
+	return []dat.LMRTriplet{m.lmr.Segment(i*m.stride, n)}
+}
+
+func (m *memory) slotPiece(i, n int) []dat.LMRTriplet {
+	return []dat.LMRTriplet{m.lmr.Segment(m.slotOffset(i), n)}
+}
+
+// remote names the slots for RDMA to the peer; both sides have the same stride.
+func (m *memory) remote() dat.RMRTriplet { return m.lmr.Remote(m.slotOffset(0), m.shape.rdma*m.stride) }
+
+// remoteSlot is n bytes of one of the peer's slots for RDMA.
+func (c *conn) remoteSlot(i, n int) dat.RMRTriplet {
+	r := c.remote
+	r.Address += uint64(i * c.mem.stride)
+	r.Length = uint64(n)
+	return r
+}

@@ -1,0 +1,41 @@
+package main
+
+import "time"
+
+// Tunables, with unit and reason.
+const (
+	// rateDepth is operations. Measured on veth at 64 B: below 256 the sender runs dry between two
+	// acknowledgements, above 1024 the buffers leave the cache.
+	rateDepth = 512
+	// rateDepthRead is operations; every read is answered by the peer's engine, one request each.
+	rateDepthRead = 128
+	// bandwidthDepth is operations of 1 MiB; two fill the pipe, the rest hides the refill.
+	bandwidthDepth = 8
+
+	// defaultSize is bytes of a latency or rate operation: one cache line.
+	defaultSize = 64
+	// streamSize is bytes of a bandwidth operation.
+	streamSize = 1 << 20
+	// rawFrame is bytes of a small raw frame, headers included: the smallest Ethernet frame.
+	rawFrame = 64
+
+	// defaultDuration and defaultWarmup are per row: 24 rows of them take about 20 s.
+	defaultDuration = 550 * time.Millisecond
+	defaultWarmup   = 100 * time.Millisecond
+
+	// patience is how long a side waits beyond a row's own time for its peer.
+	patience = 5 * time.Second
+	// connectTimeout is how long an absent peer is waited for.
+	connectTimeout = 3 * time.Second
+	// sha256Limit is how long a transfer of any size may take before it counts as stuck.
+	sha256Limit = 10 * time.Minute
+	// sha256Bytes is what a sha256 row moves by default.
+	sha256Bytes = 1 << 30
+
+	// minLatencySamples is the least that gives a p99.9 a meaning.
+	minLatencySamples = 1000
+	// minCoreShare is the part of a core below which a spinning side was not measured but starved.
+	minCoreShare = 0.5
+	// minElapsedShare is the part of the asked-for duration below which a row does not count.
+	minElapsedShare = 0.8
+)

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// phase is the rows that one pair of ends measures: both ends open once for all of them.
+type phase struct {
+	// mtu is set before the phase; 0 leaves the link alone.
+	mtu               int
+	target, initiator station
+	rows              []Row
+}
+
+// pair is two agents and what lies between them.
+type pair struct {
+	target, initiator *remote
+	// setMTU is nil where there is nothing to set.
+	setMTU func(mtu int) error
+	// close ends both agents and takes the link away.
+	close func() error
+}
+
+// openLimit bounds the opening and closing of an end: a queue may be busy for a second after its
+// last user.
+const openLimit = 10 * time.Second
+
+// runPhases measures every row of every phase. A row that cannot be measured is a result too: it
+// says why.
+func (p *pair) runPhases(ctx context.Context, phases []phase, pr progress) []Result {
+	var results []Result
+	for _, ph := range phases {
+		results = append(results, p.runPhase(ctx, ph, pr)...)
+	}
+	return results
+}
+
+func (p *pair) runPhase(ctx context.Context, ph phase, pr progress) (results []Result) {
+	err := p.openPhase(ctx, ph)
+	for _, row := range ph.rows {
+		pr.begin(row.title())
+		if err != nil || ctx.Err() != nil {
+			results = append(results, failed(row, errOr(err, ctx)))
+			continue
+		}
+		results = append(results, p.runRow(ctx, row))
+	}
+	if closeErr := p.closePhase(ctx); closeErr != nil && err == nil {
+		explain(results, closeErr)
+	}
+	return results
+}
+
+// explain adds what the ends said when they were closed to the rows that have no measurement. If
+// all have one, they all ended badly.
+func explain(results []Result, err error) {
+	all := !slices.ContainsFunc(results, unmeasured)
+	for i := range results {
+		if all || unmeasured(results[i]) {
+			results[i].invalid("at its end: %s", oneLine(err.Error()))
+		}
+	}
+}
+
+func unmeasured(r Result) bool { return r.Samples == 0 }
+
+func errOr(err error, ctx context.Context) error {
+	if err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (p *pair) openPhase(ctx context.Context, ph phase) error {
+	if ph.mtu != 0 && p.setMTU != nil {
+		if err := p.setMTU(ph.mtu); err != nil {
+			return err
+		}
+	}
+	if _, err := p.target.call(ctx, openLimit, command{Do: doServe, Station: &ph.target}); err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	if _, err := p.initiator.call(ctx, openLimit, command{Do: doOpen, Station: &ph.initiator}); err != nil {
+		return fmt.Errorf("initiator: %w", err)
+	}
+	return nil
+}
+
+func (p *pair) runRow(ctx context.Context, row Row) Result {
+	limit := row.Warmup + row.Duration + 4*patience
+	if row.Metric == metricSHA256 {
+		limit += sha256Limit
+	}
+	r, err := p.initiator.call(ctx, limit, command{Do: doRun, Row: &row})
+	if err != nil {
+		return failed(row, err)
+	}
+	return *r
+}
+
+// closePhase closes what is open at either end, also after a failure.
+func (p *pair) closePhase(ctx context.Context) error {
+	_, err := p.initiator.call(ctx, openLimit, command{Do: doClose})
+	if _, stopErr := p.target.call(ctx, openLimit, command{Do: doStop}); err == nil {
+		err = stopErr
+	}
+	return err
+}
+
+func countRows(phases []phase) (n int) {
+	for _, ph := range phases {
+		n += len(ph.rows)
+	}
+	return n
+}

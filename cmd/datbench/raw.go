@@ -1,0 +1,34 @@
+package main
+
+import "slices"
+
+// rawLabs has a lab for each engine: asavie's cannot give a queue back.
+func rawLabs(cfg *config, l link) (labs [][]phase) {
+	for _, engine := range cfg.engines {
+		labs = append(labs, rawPhases(engine, cfg, l))
+	}
+	return slices.DeleteFunc(labs, func(phases []phase) bool { return countRows(phases) == 0 })
+}
+
+// rawPhases are one engine's rows: latency and rate at MTU 1500, full frames at each MTU.
+func rawPhases(engine string, cfg *config, l link) (phases []phase) {
+	for _, mtu := range cfg.mtus {
+		if engine == engineAsavie && mtu != 1500 {
+			continue
+		}
+		phases = append(phases, l.phase(cfg, kindRaw, engine, mtu, rawRowsAt(cfg, engine, mtu)...))
+	}
+	return phases
+}
+
+func rawRowsAt(cfg *config, engine string, mtu int) []Row {
+	op := opRaw
+	if engine == engineAsavie {
+		op = opRawAsavie
+	}
+	rows := rawRows(cfg, op)
+	if mtu != 1500 {
+		rows = []Row{cfg.row(op, metricBandwidth, transportXDP, frameSize(mtu))}
+	}
+	return slices.DeleteFunc(rows, func(r Row) bool { return !asked(cfg.metric, r.Metric) })
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/datxdp/datxdp/internal/rawbench"
+)
+
+// rawConfig is a station as package rawbench wants it.
+func rawConfig(s station) (rawbench.Config, error) {
+	mac, err := net.ParseMAC(s.PeerMAC)
+	if err != nil {
+		return rawbench.Config{}, fmt.Errorf("raw: %w", err)
+	}
+	return rawbench.Config{
+		Interface: s.Interface, Engine: s.Engine, MTU: s.MTU,
+		Port: s.Port, Local: s.Local, Peer: s.Peer, PeerMAC: mac,
+	}, nil
+}
+
+// rawTarget echoes and counts raw frames.
+type rawTarget struct {
+	server *rawbench.Server
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+	err    error
+}
+
+func newRawTarget(s station) (target, error) {
+	cfg, err := rawConfig(s)
+	if err != nil {
+		return nil, err
+	}
+	server, err := rawbench.NewServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &rawTarget{server: server, stop: cancel}
+	t.wg.Go(func() { t.err = server.Serve(ctx) })
+	return t, nil
+}
+
+func (t *rawTarget) close() error {
+	t.stop()
+	t.wg.Wait()
+	return errors.Join(t.err, t.server.Close())
+}
+
+// rawInitiator sends raw frames.
+type rawInitiator struct{ client *rawbench.Client }
+
+func newRawInitiator(s station) (initiator, error) {
+	cfg, err := rawConfig(s)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rawbench.NewClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &rawInitiator{client}, nil
+}
+
+func (i *rawInitiator) close() error { return i.client.Close() }
+
+func (i *rawInitiator) run(_ context.Context, row Row) (Result, error) {
+	r := newResult(row)
+	r.Mode = i.client.Mode()
+	measure := i.stream
+	if row.Metric == metricLatency {
+		measure = i.latency
+	}
+	got, err := measure(row, &r)
+	if err != nil {
+		return r, err
+	}
+	r.Drops = got.Lost
+	r.judge(evidence{row: row, elapsed: got.Elapsed, coreShare: got.CoreShare, lost: got.Lost, counted: got.Counted})
+	return r, nil
+}
+
+func (i *rawInitiator) latency(row Row, r *Result) (rawbench.Result, error) {
+	lat := newLatencies()
+	got, err := i.client.Latency(int(row.Size), row.Warmup, row.Duration, lat.record)
+	lat.fill(r, got.Elapsed)
+	return got, err
+}
+
+func (i *rawInitiator) stream(row Row, r *Result) (rawbench.Result, error) {
+	got, err := i.client.Stream(int(row.Size), row.Warmup, row.Duration)
+	r.count(int64(got.Received), got.Elapsed)
+	return got, err
+}

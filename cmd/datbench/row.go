@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// Operations, as they stand in the JSON.
+const (
+	opSend      = "send"
+	opWrite     = "write"
+	opRead      = "read"
+	opRaw       = "raw"
+	opRawAsavie = "raw_asavie"
+	opTCP       = "tcp"
+)
+
+// Metrics, as they stand in the JSON.
+const (
+	metricLatency   = "lat"
+	metricRate      = "rate"
+	metricBandwidth = "bw"
+	metricSHA256    = "sha256"
+)
+
+// Row asks for one measurement.
+type Row struct {
+	Op     string `json:"op"`
+	Metric string `json:"metric"`
+	// Transport is xdp, udp or tcp.
+	Transport string `json:"transport"`
+	// Size is the bytes of one operation; 0 for raw bandwidth: the largest frame.
+	Size int64 `json:"size"`
+	// MTU is the link's, as the plan set it; 0 where the plan leaves it alone.
+	MTU int `json:"mtu"`
+	// Depth is how many operations are outstanding; 0 takes the default for the metric.
+	Depth int `json:"depth"`
+	// Bytes is how much a sha256 row moves.
+	Bytes int64 `json:"bytes"`
+	// Duration is measured; Warmup comes before it and is left out.
+	Duration time.Duration `json:"duration"`
+	Warmup   time.Duration `json:"warmup"`
+	// WantMode is the mode that was asked for by name; empty if any will do.
+	WantMode string `json:"want_mode"`
+}
+
+// title names the row for a progress line.
+func (r Row) title() string {
+	s := fmt.Sprintf("%s %s", metricTitle(r.Metric), r.Op)
+	if r.Size > 0 {
+		s += " " + formatSize(r.Size)
+	}
+	if r.MTU > 0 {
+		s += fmt.Sprintf(" at MTU %d", r.MTU)
+	}
+	return s
+}
+
+func metricTitle(metric string) string {
+	switch metric {
+	case metricLatency:
+		return "round trip"
+	case metricRate:
+		return "message rate"
+	case metricBandwidth:
+		return "bandwidth"
+	case metricSHA256:
+		return "SHA-256"
+	}
+	return metric
+}
+
+// depth is how many operations the row keeps outstanding.
+func (r Row) depth() int {
+	switch {
+	case r.Depth > 0:
+		return r.Depth
+	case r.Metric == metricLatency:
+		return 1
+	case r.Metric == metricRate && r.Op == opRead:
+		return rateDepthRead
+	case r.Metric == metricRate:
+		return rateDepth
+	}
+	return bandwidthDepth
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/dat/metrics"
+)
+
+// datTarget serves initiators one after another.
+type datTarget struct {
+	a    *adapter
+	crs  *dat.EVD
+	psp  *dat.PSP
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+	// log says what it does; errs is what went wrong.
+	log  func(format string, args ...any)
+	errs []error
+}
+
+func newDATTarget(h *host, s station) (target, error) {
+	return openTarget(context.Background(), h, s, func(string, ...any) {})
+}
+
+func openTarget(ctx context.Context, h *host, s station, log func(string, ...any)) (t *datTarget, err error) {
+	t = &datTarget{log: log, stop: func() {}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.close())
+			t = nil
+		}
+	}()
+	if t.a, err = openAdapter(h, s); err != nil {
+		return t, err
+	}
+	if t.crs, err = t.a.ia.CreateEVD(backlog, dat.EVDCR); err != nil {
+		return t, err
+	}
+	if t.psp, err = t.a.ia.CreatePSP(qualifier, t.crs); err != nil {
+		return t, err
+	}
+	ctx, t.stop = context.WithCancel(ctx)
+	t.wg.Go(func() { t.serve(ctx) })
+	return t, nil
+}
+
+// backlog is connection requests that wait their turn.
+const backlog = 64
+
+// serve waits for requests, asleep, and serves each to its end.
+func (t *datTarget) serve(ctx context.Context) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var ev dat.Event
+	for ctx.Err() == nil {
+		_, err := t.crs.Wait(waitSlice, 1, &ev)
+		switch {
+		case errors.Is(err, dat.ErrTimeoutExpired):
+		case err != nil:
+			t.fail("waiting for requests: %v", err)
+			return
+		case ev.Number == dat.EventConnectionRequest:
+			t.serveOne(ctx, ev.CR)
+		}
+	}
+}
+
+// fail notes what went wrong. Before serve has ended, only its goroutine calls it.
+func (t *datTarget) fail(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	t.errs = append(t.errs, err)
+	t.log("%s", oneLine(err.Error()))
+}
+
+func (t *datTarget) serveOne(ctx context.Context, cr *dat.CR) {
+	peer, err := cr.Query()
+	if err != nil {
+		return // it was withdrawn
+	}
+	asked, err := decodeAsk(peer.PrivateData)
+	if err != nil {
+		t.fail("%v: %w", peer.RemoteAddress, errors.Join(err, cr.Reject([]byte(err.Error()))))
+		return
+	}
+	row := asked.row
+	start := time.Now()
+	tally, err := t.serveRow(ctx, cr, asked)
+	if err != nil {
+		t.fail("%v: %s: %w", peer.RemoteAddress, row.title(), err)
+		return
+	}
+	t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", peer.RemoteAddress, row.title(), row.depth(),
+		time.Since(start).Seconds(), tally.retransmits, tally.drops)
+}
+
+// serveRow accepts, plays the passive side and sends the tally.
+func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum tally, err error) {
+	w, err := workloadFor(asked.row.Op, asked.row.Metric)
+	if err != nil {
+		return sum, errors.Join(err, cr.Reject([]byte(err.Error())))
+	}
+	_, sh := w.shape(asked.row)
+	c, err := newConn(ctx, t.a, asked.row, sh)
+	if err != nil {
+		return sum, errors.Join(err, cr.Reject([]byte(oneLine(err.Error()))))
+	}
+	defer func() { err = errors.Join(err, c.free()) }()
+	if err := c.accept(cr, asked.remote); err != nil {
+		return sum, err
+	}
+	use, base := startUsage(), c.losses()
+	if sum, err = w.passive(c); err != nil {
+		return sum, err
+	}
+	lost := c.losses().since(base)
+	sum.retransmits, sum.drops, sum.coreShare = lost.retransmits, lost.drops, use.share()
+	if err := c.answer(sum); err != nil {
+		return sum, err
+	}
+	return sum, c.farewell()
+}
+
+func (c *conn) accept(cr *dat.CR, remote dat.RMRTriplet) error {
+	c.remote = remote
+	if err := c.receiveAll(); err != nil {
+		return err
+	}
+	if err := cr.Accept(c.ep, appendRemote(nil, c.mem.remote())); err != nil {
+		return err
+	}
+	// Messages may be there as soon as it is established: they wait until their receiver is set.
+	return c.until(func() bool { return c.up })
+}
+
+func (t *datTarget) close() error {
+	t.stop()
+	t.wg.Wait()
+	errs := t.errs[:min(len(t.errs), 1)] // those that follow follow from it
+	if t.psp != nil {
+		errs = append(errs, t.psp.Free())
+	}
+	if t.crs != nil {
+		errs = append(errs, t.crs.Free())
+	}
+	if t.a != nil {
+		errs = append(errs, t.a.close())
+	}
+	return errors.Join(errs...)
+}
+
+func (a *app) serverCommand() *cobra.Command {
+	cfg := defaultConfig()
+	c := &cobra.Command{
+		Use:   "server",
+		Short: "Serve datbench run, one client after another",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runServer(cmd.Context(), &cfg)
+		},
+	}
+	cfg.metricsFlag(c)
+	cfg.adapterFlags(c)
+	return c
+}
+
+func (a *app) runServer(ctx context.Context, cfg *config) error {
+	if err := cfg.validateAdapter(); err != nil {
+		return err
+	}
+	h, err := a.newHost(ctx, cfg.metrics)
+	if err != nil {
+		return err
+	}
+	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port}, func(format string, args ...any) {
+		fmt.Fprintf(a.stdout, format+"\n", args...)
+	})
+	if err != nil {
+		return err
+	}
+	attr := t.a.attr
+	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s\n", attr.Address, attr.Port, cfg.ia, attr.Mode)
+	<-ctx.Done()
+	t.errs = nil // clients' failures were told as they came
+	return t.close()
+}
+
+// newHost is the host of a process that opens its own ends.
+func (a *app) newHost(ctx context.Context, address string) (*host, error) {
+	if address == "" {
+		return &host{}, nil
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	fmt.Fprintf(a.stderr, "datbench: metrics on http://%s/metrics\n", l.Addr())
+	h := &host{metrics: metrics.NewExporter()}
+	go h.metrics.Serve(ctx, l) //nolint:errcheck // it ends with the process
+	return h, nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/datxdp/datxdp/dat/metrics"
+)
+
+// Kinds of traffic that two sides can exchange.
+const (
+	kindDAT = "dat"
+	kindRaw = "raw"
+	kindTCP = "tcp"
+)
+
+// station is where one side stands: all it needs to know to open its end.
+type station struct {
+	Kind string `json:"kind"`
+	// IA is the provider's name, such as "xdp:eth0"; for kindDAT.
+	IA string `json:"ia,omitempty"`
+	// Engine and Interface are for kindRaw.
+	Engine    string `json:"engine,omitempty"`
+	Interface string `json:"interface,omitempty"`
+	// PeerMAC is the Ethernet address of the peer, for kindRaw.
+	PeerMAC string `json:"peer_mac,omitempty"`
+	// Local and Peer are the two addresses. Port is the UDP port of kindDAT and kindRaw.
+	Local netip.Addr `json:"local"`
+	Peer  netip.Addr `json:"peer"`
+	Port  uint16     `json:"port"`
+	// MTU of the link, for the rows that must know it.
+	MTU int `json:"mtu"`
+}
+
+// target answers an initiator, on goroutines of its own, until it is closed. close reports what
+// went wrong while it served.
+type target interface{ close() error }
+
+// initiator measures one row at a time. One goroutine uses it.
+type initiator interface {
+	run(ctx context.Context, row Row) (Result, error)
+	close() error
+}
+
+// host is what the ends of one process share.
+type host struct {
+	// metrics shows the adapters that are open; nil if nobody asked.
+	metrics *metrics.Exporter
+}
+
+func (h *host) newTarget(s station) (target, error) {
+	switch s.Kind {
+	case kindDAT:
+		return newDATTarget(h, s)
+	case kindRaw:
+		return newRawTarget(s)
+	case kindTCP:
+		return newTCPTarget(s)
+	}
+	return nil, fmt.Errorf("no traffic of kind %q", s.Kind)
+}
+
+func (h *host) newInitiator(s station) (initiator, error) {
+	switch s.Kind {
+	case kindDAT:
+		return newDATInitiator(h, s)
+	case kindRaw:
+		return newRawInitiator(s)
+	case kindTCP:
+		return newTCPInitiator(s)
+	}
+	return nil, fmt.Errorf("no traffic of kind %q", s.Kind)
+}

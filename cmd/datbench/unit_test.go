@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func TestParseSize(t *testing.T) {
+	tests := []struct {
+		in   string
+		want int64
+		out  string
+	}{
+		{"64", 64, "64 B"}, {"64B", 64, "64 B"}, {"4KiB", 4096, "4 KiB"}, {"4K", 4096, "4 KiB"},
+		{"1 MiB", 1 << 20, "1 MiB"}, {"1G", 1 << 30, "1 GiB"}, {"1514", 1514, "1514 B"},
+		{"", 0, ""}, {"0", 0, ""}, {"-1", 0, ""}, {"x", 0, ""}, {"9999999999GiB", 0, ""}, {"1.5K", 0, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			got, err := parseSize(tt.in)
+			if got != tt.want || (err != nil) != (tt.want == 0) {
+				t.Errorf("got %d, %v, want %d", got, err, tt.want)
+			}
+			if err == nil && formatSize(got) != tt.out {
+				t.Errorf("printed: got %q, want %q", formatSize(got), tt.out)
+			}
+		})
+	}
+}
+
+// TestJSONKeys: scripts depend on the names, and on every one of them being there.
+func TestJSONKeys(t *testing.T) {
+	want := []string{"op", "metric", "size", "transport", "mode", "mtu", "p50_us", "p99_us", "p999_us", "msgs_per_s",
+		"gbps", "samples", "retransmits", "drops", "valid", "reason"}
+	b, err := json.Marshal(Result{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sorted(want), sorted(slices.Collect(keys(got)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func keys(m map[string]any) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	r := Result{Size: 1000}
+	r.count(500, 250*time.Millisecond)
+	if r.MsgsPerSec != 2000 || r.Gbps != 0.016 || r.Samples != 500 {
+		t.Errorf("got %+v", r)
+	}
+	r.count(0, 0)
+	if r.Samples != 0 {
+		t.Errorf("got %d samples", r.Samples)
+	}
+}
+
+func TestLatencies(t *testing.T) {
+	l := newLatencies()
+	for i := 1; i <= 1000; i++ {
+		l.record(time.Duration(i) * time.Microsecond)
+	}
+	l.record(-time.Second)
+	l.record(time.Hour)
+	var r Result
+	l.fill(&r, time.Second)
+	near := func(got *float64, want float64) bool { return got != nil && *got > want*0.998 && *got < want*1.002 }
+	if !near(r.P50, 500) || !near(r.P99, 991) || r.Samples != 1002 || r.MsgsPerSec != 1002 {
+		t.Errorf("got p50 %v, p99 %v, %+v", *r.P50, *r.P99, r)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	rate := Row{Metric: metricRate, Duration: time.Second}
+	fine := evidence{row: rate, elapsed: time.Second, coreShare: []float64{0.99, -1}}
+	tests := []struct {
+		name   string
+		result Result
+		change func(*evidence)
+		want   string
+	}{
+		{"fine", Result{Samples: 1}, func(*evidence) {}, ""},
+		{"counted loss is fine", Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 5 }, ""},
+		{"uncounted loss", Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 3 }, "2 frames were lost and no counter tells where"},
+		{"nothing", Result{}, func(*evidence) {}, "nothing arrived"},
+		{"starved", Result{Samples: 1}, func(e *evidence) { e.coreShare = []float64{0.9, 0.25} },
+			"not saturated: a side had 25 % of a core, the host is busy with something else"},
+		{"short", Result{Samples: 1}, func(e *evidence) { e.elapsed = time.Second / 2 }, "measured for 500ms of 1s"},
+		{"mode", Result{Samples: 1, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "zero-copy" }, "asked for mode zero-copy, got copy"},
+		{"few", Result{Samples: 999, Metric: metricLatency}, func(*evidence) {}, "999 samples are too few for a p99.9"},
+		{"two reasons", Result{Samples: 9, Metric: metricLatency, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "generic" },
+			"asked for mode generic, got copy; 9 samples are too few for a p99.9"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, r := fine, tt.result
+			r.Valid = true
+			tt.change(&e)
+			r.judge(e)
+			if r.Reason != tt.want || r.Valid != (tt.want == "") {
+				t.Errorf("got valid %t, %q, want %q", r.Valid, r.Reason, tt.want)
+			}
+		})
+	}
+}
+
+func TestGroups(t *testing.T) {
+	results := []Result{
+		{Op: opTCP, Metric: metricBandwidth, MTU: 1500, Gbps: 20, Valid: true},
+		{Op: opRaw, Metric: metricLatency, MTU: 1500, P50: ptr(4), Valid: true},
+		{Op: opWrite, Metric: metricBandwidth, MTU: 9000, Gbps: 9, Valid: true},
+		{Op: opSend, Metric: metricLatency, MTU: 1500, P50: ptr(6), Valid: true},
+		{Op: opRaw, Metric: metricBandwidth, MTU: 9000, Gbps: 10, Valid: true},
+		{Op: opSend, Metric: metricBandwidth, MTU: 1500, Gbps: 5, Valid: false},
+	}
+	var got []string
+	for _, g := range groups(results) {
+		for i := range g.rows {
+			r := &g.rows[i]
+			got = append(got, strings.TrimSpace(strings.Join([]string{g.metric, itoa(g.mtu), r.Op, g.ratio(r, opRaw), g.ratio(r, opTCP)}, " ")))
+		}
+	}
+	want := []string{"lat 1500 raw", "lat 1500 send 1.50", "bw 1500 send", "bw 1500 tcp", "bw 9000 raw", "bw 9000 write 0.90"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{
+		{Op: opRaw, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Mode: "copy", Valid: true},
+		{Op: opTCP, Metric: metricBandwidth, Size: 1 << 20, MTU: 1500, Gbps: 20.123, Mode: "kernel", Valid: true},
+		{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 5.5e6, Retransmits: 3, Reason: "a reason"},
+	}})
+	for _, want := range []string{"3.9", "20.12", "5.500", "INVALID", "TCP on veth moves 64 KiB super-frames",
+		"INVALID message rate send at MTU 1500: a reason"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	r := Report{Results: []Result{{Valid: true}, {Valid: true}}}
+	if err := r.verdict(); err != nil {
+		t.Errorf("all valid: %v", err)
+	}
+	r.Results[1].invalid("no")
+	err := r.verdict()
+	if !errors.Is(err, errInvalid) || exitCode(err) != exitInvalid || exitCode(io.EOF) != exitUsage || exitCode(nil) != exitValid {
+		t.Errorf("one invalid: %v", err)
+	}
+	if got, want := err.Error(), "1 of 2 results are not valid, for the reasons given"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	var b bytes.Buffer
+	out, err := openOutput("-", &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.write(&Report{Results: []Result{{Op: opRaw, Valid: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	var r Report
+	if err := json.Unmarshal(b.Bytes(), &r); err != nil || len(r.Results) != 1 {
+		t.Errorf("standard output is not the report alone: %v\n%s", err, b.String())
+	}
+}
+
+func TestRows(t *testing.T) {
+	c := defaultConfig()
+	c.ia, c.ops, c.metric = "xdp:eth0,zero-copy", []string{opSend, opRead}, []string{metricLatency, metricBandwidth}
+	var got []string
+	for _, r := range c.rows("xdp") {
+		got = append(got, r.title()+" "+r.WantMode+" "+itoa(r.depth()))
+	}
+	want := []string{"round trip send 64 B zero-copy 1", "round trip read 64 B zero-copy 1",
+		"bandwidth send 1 MiB zero-copy " + itoa(bandwidthDepth), "bandwidth read 1 MiB zero-copy " + itoa(bandwidthDepth)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMainRows: the main job is the rows of the contract.
+func TestMainRows(t *testing.T) {
+	cfg := defaultConfig()
+	var got []string
+	for _, phases := range mainPhasesXDP(&cfg, link{mtu: 1500}) {
+		for _, ph := range phases {
+			for _, r := range ph.rows {
+				got = append(got, r.Metric+" "+r.Op+" "+itoa(r.MTU))
+			}
+		}
+	}
+	if diff := cmp.Diff(sorted(xdpRows), sorted(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	cfg.ops, cfg.mtus = []string{opWrite}, []int{9000}
+	if labs := mainPhasesXDP(&cfg, link{}); len(labs) != 1 || countRows(labs[0]) != 1 {
+		t.Errorf("filtered: got %+v, want one row", labs)
+	}
+}
+
+func TestAskRoundTrip(t *testing.T) {
+	want := ask{
+		row:    Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second},
+		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3},
+	}
+	got, err := decodeAsk(want.encode())
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if n := len(want.encode()); n != askSize {
+		t.Errorf("got %d bytes, want %d", n, askSize)
+	}
+}
+
+func FuzzDecodeAsk(f *testing.F) {
+	f.Add(ask{row: Row{Op: opSend, Metric: metricLatency, Size: 64, Depth: 1}}.encode())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := decodeAsk(b)
+		if err != nil {
+			return
+		}
+		if again, err := decodeAsk(a.encode()); err != nil || !reflect.DeepEqual(a, again) {
+			t.Errorf("got %+v, %v, want %+v", again, err, a)
+		}
+		if int64(a.row.depth())*a.row.Size > maxAskBytes {
+			t.Errorf("%+v asks for too much memory", a.row)
+		}
+	})
+}
+
+func TestTallyRoundTrip(t *testing.T) {
+	want := tally{count: 1, elapsed: 2, retransmits: 3, drops: 4, coreShare: 0.5, digest: [32]byte{6}}
+	b := want.encode(nil)
+	if got := decodeTally(b); got != want || len(b) != tallySize {
+		t.Errorf("got %+v in %d bytes, want %+v in %d", got, len(b), want, tallySize)
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	s := newSchedule(Row{Warmup: time.Second, Duration: time.Second})
+	for _, tt := range []struct {
+		after time.Duration
+		want  byte
+	}{{-time.Millisecond, phaseWarm}, {0, phaseMeasure}, {999 * time.Millisecond, phaseMeasure}, {time.Second, phaseEnd}} {
+		if got := s.phase(s.measure.Add(tt.after)); got != tt.want {
+			t.Errorf("%s after the warm-up: got phase %d, want %d", tt.after, got, tt.want)
+		}
+	}
+}
+
+func TestCounter(t *testing.T) {
+	var c counter
+	for _, phase := range []byte{phaseWarm, phaseWarm, phaseMeasure, phaseMeasure} {
+		if c.add(phase) {
+			t.Errorf("phase %d is the last", phase)
+		}
+	}
+	if !c.add(phaseEnd) || c.n != 2 {
+		t.Errorf("got %d messages, want 2", c.n)
+	}
+}
+
+func TestTailLastLine(t *testing.T) {
+	tests := []struct{ name, log, want string }{
+		{"silent", "", "EOF"},
+		{"one line", "what it said\n\n", "what it said"},
+		{"panic", "x\npanic: boom\n\ngoroutine 1 [running]:\n", "panic: boom"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var l tail
+			if _, err := l.Write([]byte(strings.Repeat("old\n", tailSize) + "\n")); err != nil {
+				t.Fatal(err)
+			}
+			l.buf = nil
+			if _, err := l.Write([]byte(tt.log)); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.lastLine(io.EOF); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAgentProtocol: commands out of turn are refused, and the agent goes on.
+func TestAgentProtocol(t *testing.T) {
+	in := strings.NewReader(`{"do":"run","row":{}}` + "\n" + `{"do":"serve","station":{"kind":"smoke"}}` + "\n" + `{"do":"stop"}` + "\n")
+	var out bytes.Buffer
+	if err := newAgent(&host{}).serve(t.Context(), in, &out); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"error":"agent cannot \"run\" now"}` + "\n" + `{"error":"no traffic of kind \"smoke\""}` + "\n" + "{}\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPieces(t *testing.T) {
+	p := pieces{total: 2500, size: 1000, window: 2}
+	if p.count() != 3 || p.length(0) != 1000 || p.length(2) != 500 || p.place(2) != 0 {
+		t.Errorf("got %d pieces, last of %d bytes at %d", p.count(), p.length(2), p.place(2))
+	}
+}
+
+func TestLastWord(t *testing.T) {
+	b := make([]byte, 128)
+	lastWord(b[:64]).Store(^uint64(0))
+	for i, got := range b {
+		if want := i >= 56 && i < 64; (got != 0) != want {
+			t.Errorf("byte %d: got %d", i, got)
+		}
+	}
+}
+
+func TestWorkloads(t *testing.T) {
+	for _, metric := range metricCodes[1:] {
+		for _, op := range opCodes[1:] {
+			w, err := workloadFor(op, metric)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			i, p := w.shape(Row{Op: op, Metric: metric, Size: 64})
+			if i.messages == 0 || p.messages == 0 || i.sources == 0 || p.sources == 0 {
+				t.Errorf("%s %s: shapes %+v, %+v lack room for the end of a row", metric, op, i, p)
+			}
+		}
+	}
+}

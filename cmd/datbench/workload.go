@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// workload is how one operation is measured by one metric: what each side needs, and what it does.
+// Both sides run theirs on a connection that is established.
+type workload struct {
+	shape  func(Row) (initiator, target shape)
+	active func(*conn, *Result) (evidence, error)
+	// passive returns when the initiator has said that the row is over.
+	passive func(*conn) (tally, error)
+}
+
+// workloadFor is the table: operation × metric.
+func workloadFor(op, metric string) (workload, error) {
+	switch op + " " + metric {
+	case "send lat":
+		return workload{shapePing, pingSend, echoSend}, nil
+	case "write lat":
+		return workload{shapeWord, pingWrite, echoWrite}, nil
+	case "read lat":
+		return workload{shapeRead, pingRead, idle}, nil
+	case "send rate", "send bw":
+		return workload{shapeStreamSend, streamSend, sinkSend}, nil
+	case "write rate", "write bw":
+		return workload{shapeStreamWrite, streamWrite, idle}, nil
+	case "read rate", "read bw":
+		return workload{shapeRead, streamRead, idle}, nil
+	case "send sha256":
+		return workload{shapeTransfer, transferSend, hashSend}, nil
+	case "write sha256":
+		return workload{shapeTransfer, transferWrite, hashWrite}, nil
+	case "read sha256":
+		return workload{shapeTransfer, transferRead, hashRead}, nil
+	}
+	return workload{}, fmt.Errorf("no workload for %s of %s", metric, op)
+}
+
+// Buffers beside those of the data.
+const (
+	// spare requests: the end of a row, and its tally.
+	spare = 4
+	// pongs is receives ahead of the ping they answer: reposting is off the path that is timed.
+	pongs = 8
+	// words is sources of a write that is polled for: a source is not touched before its write has
+	// completed.
+	words = 16
+	// phases is sources of a stream, one for each phase byte.
+	phases = 4
+)
+
+func shapePing(Row) (i, t shape) {
+	both := shape{sources: 1, messages: pongs, requests: words + spare}
+	return both, both
+}
+
+func shapeWord(Row) (i, t shape) {
+	both := shape{sources: words, rdma: 1, messages: 2, requests: words + spare}
+	return both, both
+}
+
+func shapeRead(r Row) (i, t shape) {
+	return shape{sources: 1, rdma: r.depth(), messages: 1, requests: r.depth() + spare},
+		shape{sources: 1, rdma: r.depth(), messages: 1, requests: r.depth() + spare}
+}
+
+// shapeStreamSend: twice the receives for small messages, so that credit never runs out while the
+// target reposts.
+func shapeStreamSend(r Row) (i, t shape) {
+	receives := r.depth()
+	if r.Metric == metricRate {
+		receives *= 2
+	}
+	return shape{sources: phases, messages: 1, requests: r.depth() + spare},
+		shape{sources: 1, messages: receives + 1, requests: spare}
+}
+
+func shapeStreamWrite(r Row) (i, t shape) {
+	return shape{sources: 1, messages: 1, requests: r.depth() + spare},
+		shape{sources: 1, rdma: r.depth(), messages: 1, requests: spare}
+}
+
+// idle is the passive side of what needs no program there: it drives its adapter until the end.
+func idle(c *conn) (tally, error) {
+	over := false
+	c.onReceive = func(slot, n int) error {
+		over = n > 0 && c.mem.slot(slot)[0] == phaseEnd
+		return nil
+	}
+	return tally{}, c.until(func() bool { return over })
+}
+
+// finish tells the target that the row is over and returns its tally.
+func (c *conn) finish() (t tally, err error) {
+	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+		return t, err
+	}
+	over := false
+	c.onReceive = func(slot, n int) error {
+		if over = n == tallySize; over {
+			t = decodeTally(c.mem.slot(slot))
+		}
+		return nil
+	}
+	c.mem.bytes[0] = phaseEnd
+	if err := c.send(c.mem.piece(0, 1)); err != nil {
+		return t, err
+	}
+	return t, c.until(func() bool { return over })
+}
+
+// answer sends the tally, and returns when it has arrived.
+func (c *conn) answer(t tally) error {
+	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+		return err
+	}
+	t.encode(c.mem.bytes[:0])
+	if err := c.send(c.mem.piece(0, tallySize)); err != nil {
+		return err
+	}
+	err := c.until(func() bool { return c.done == c.posted })
+	if errors.Is(err, errGone) { // it has what it asked for
+		return nil
+	}
+	return err
+}
+
+// timing is the measured part of a row, as it was.
+type timing struct{ from, to time.Time }
+
+func (t timing) elapsed() time.Duration { return t.to.Sub(t.from) }
