@@ -24,8 +24,9 @@ type Dial struct {
 type dialState struct {
 	qual, port uint64
 	private    []byte
-	until      Time // the consumer's limit
-	refused    Time // until when "no listener" is not believed; 0: not heard yet
+	cookie     uint64 // that proves our address to the peer
+	until      Time   // the consumer's limit
+	refused    Time   // until when "no listener" is not believed; 0: not heard yet
 	retry      time.Duration
 	nextTry    Time
 }
@@ -58,7 +59,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 // ask sends Connect and arms the next try.
 func (c *Conn) ask() {
 	hi := c.hello(c.dial.private)
-	hi.Qual, hi.Port = c.dial.qual, c.dial.port
+	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
 	h := c.header(proto.Connect, c.send.nxt)
 	h.CID = 0
 	c.sendHello(&h, &hi)
@@ -123,7 +124,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 	switch h.Type {
 	case proto.Connect:
 		return e.asked(h, body, bufs)
-	case proto.Accept, proto.Reject:
+	case proto.Accept, proto.Reject, proto.Challenge:
 		e.answered(h, body, bufs)
 	case proto.Close:
 		return e.closedByPeer(h, body, bufs)
@@ -152,9 +153,14 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 		return false
 	}
 	s := e.host.service(hi.Qual)
-	switch {
-	case s == nil:
+	if s == nil {
 		return e.refuse(h, &hi, bufs, proto.ReasonNoListener)
+	}
+	fresh, ok := e.proven(&key, h, &hi)
+	switch {
+	case !ok:
+		e.stats.Challenges++
+		return e.turn(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
 	case len(e.requests) >= maxRequests:
 		e.stats.RequestsDropped++
 		return false
@@ -173,8 +179,13 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 // refuse turns a Connect round into a Reject, without any state.
 func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
 	e.stats.Rejects++
-	out := proto.Header{Type: proto.Reject, CID: hi.CID, Ack: h.PSN, TS: e.now.stamp()}
-	body := proto.Hello{CID: hi.CID, Qual: hi.Qual, Reason: why}
+	return e.turn(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
+}
+
+// turn answers a Connect in the frame that it came in.
+func (e *Engine) turn(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
+	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.stamp()}
+	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
 	e.reply(bufs, &out, func(b []byte) int { return body.Put(b) })
 	return true
 }
@@ -258,7 +269,7 @@ func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
 	return nil
 }
 
-// answered handles Accept and Reject.
+// answered handles Accept, Reject and Challenge.
 func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
 	var hi proto.Hello
 	c := e.lookup(h.CID)
@@ -269,9 +280,14 @@ func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
 	if c.State() != Connecting || c.met {
 		return // a repeat
 	}
-	if h.Type == proto.Reject {
+	switch h.Type {
+	case proto.Reject:
 		c.refused(&hi)
 		return
+	case proto.Challenge:
+		c.challenged(&hi)
+		return
+	default:
 	}
 	if hi.MTU < minPacket || hi.CID == 0 {
 		e.stats.BadPackets++

@@ -24,6 +24,7 @@ type Host struct {
 	limits  Limits
 	cids    *speck.Key
 	keys    *speck.Key
+	secret  [32]byte // of cookies
 	regions regionTable
 
 	mu       sync.Mutex
@@ -44,12 +45,13 @@ type Service interface {
 func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	limits.setDefaults()
 	h := &Host{rand: random, limits: limits, services: make(map[uint64]Service)}
-	var seed [16]byte
+	var seed [48]byte
 	if _, err := io.ReadFull(random, seed[:]); err != nil {
 		return nil, fmt.Errorf("wire: reading randomness: %w", err)
 	}
 	h.cids = speck.New(binary.BigEndian.Uint64(seed[:8]))
 	h.keys = speck.New(binary.BigEndian.Uint64(seed[8:]))
+	copy(h.secret[:], seed[16:])
 	return h, nil
 }
 

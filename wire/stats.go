@@ -24,6 +24,7 @@ type Stats struct {
 	Overflows            uint64 // completions lost in a full queue
 	Connects, Accepts    uint64 // connections established, active and passive
 	Rejects              uint64 // requests refused
+	Challenges           uint64 // requests asked to prove their address
 	Broken               uint64 // connections that broke
 	RequestsDropped      uint64 // requests ignored because too many were undecided
 }
@@ -58,6 +59,7 @@ func (s *Stats) Add(o Stats) {
 	s.Connects += o.Connects
 	s.Accepts += o.Accepts
 	s.Rejects += o.Rejects
+	s.Challenges += o.Challenges
 	s.Broken += o.Broken
 	s.RequestsDropped += o.RequestsDropped
 }

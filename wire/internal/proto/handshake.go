@@ -23,7 +23,7 @@ const (
 // MaxPrivateData is the largest private data in bytes that a handshake packet carries.
 const MaxPrivateData = 512
 
-// Hello is the body of Connect, Accept and Reject, after the header.
+// Hello is the body of Connect, Challenge, Accept and Reject, after the header.
 type Hello struct {
 	CID      uint32 // the sender's name of the connection
 	MTU      uint32 // largest packet (header to trailer) the sender can receive
@@ -32,12 +32,13 @@ type Hello struct {
 	ReadIn   uint16 // RDMA reads the sender serves at one time
 	ReadOut  uint16 // RDMA reads the sender wants to have outstanding
 	Reason   Reason // Reject
+	Cookie   uint64 // Challenge: to be returned; Connect: as returned, 0 at first
 	Private  []byte // private data; Parse leaves it pointing into the packet
 	Reserved uint8
 }
 
 // HelloSize is the size of a Hello without its private data.
-const HelloSize = 32
+const HelloSize = 40
 
 // Put writes h and its private data into b, which must hold them, and returns how many bytes it took.
 func (h *Hello) Put(b []byte) int {
@@ -50,6 +51,7 @@ func (h *Hello) Put(b []byte) int {
 	binary.BigEndian.PutUint16(b[26:], h.ReadOut)
 	b[28], b[29] = byte(h.Reason), 0
 	binary.BigEndian.PutUint16(b[30:], uint16(len(h.Private)))
+	binary.BigEndian.PutUint64(b[32:], h.Cookie)
 	return HelloSize + copy(b[HelloSize:], h.Private)
 }
 
@@ -65,6 +67,7 @@ func (h *Hello) Parse(b []byte) bool {
 	h.ReadIn = binary.BigEndian.Uint16(b[24:])
 	h.ReadOut = binary.BigEndian.Uint16(b[26:])
 	h.Reason, h.Reserved = Reason(b[28]), b[29]
+	h.Cookie = binary.BigEndian.Uint64(b[32:])
 	n := int(binary.BigEndian.Uint16(b[30:]))
 	h.Private = b[HelloSize:]
 	return n == len(h.Private) && n <= MaxPrivateData

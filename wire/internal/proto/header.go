@@ -18,14 +18,15 @@ type Type uint8
 
 // Packet types. Only Data takes a packet sequence number.
 const (
-	Data    Type = 1 + iota // chunks of an established connection
-	Ack                     // no chunks; the header's acknowledgement and credit
-	Connect                 // asks a service for a connection
-	Accept                  // answers Connect
-	Reject                  // refuses Connect
-	Close                   // ends a connection; repeated until Closed comes
-	Closed                  // acknowledges Close
-	Reset                   // the connection that a packet named is not known here
+	Data      Type = 1 + iota // chunks of an established connection
+	Ack                       // no chunks; the header's acknowledgement and credit
+	Connect                   // asks a service for a connection
+	Accept                    // answers Connect
+	Reject                    // refuses Connect
+	Close                     // ends a connection; repeated until Closed comes
+	Closed                    // acknowledges Close
+	Reset                     // the connection that a packet named is not known here
+	Challenge                 // answers a Connect without a valid cookie
 	numTypes
 )
 
