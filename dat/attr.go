@@ -123,6 +123,17 @@ const (
 	maxPrivateData = 256
 )
 
+// setDefaults fills in the limits of segments that were left out.
+func (a *EPAttr) setDefaults() {
+	d := DefaultEPAttr()
+	if a.MaxRecvIOV == 0 {
+		a.MaxRecvIOV = d.MaxRecvIOV
+	}
+	if a.MaxRequestIOV == 0 {
+		a.MaxRequestIOV = d.MaxRequestIOV
+	}
+}
+
 func (a *EPAttr) validate() error {
 	for _, f := range []struct {
 		name     string

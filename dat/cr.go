@@ -29,6 +29,10 @@ func (c *CR) Query() (CRParam, error) {
 	if c == nil {
 		return CRParam{}, ErrInvalidHandle
 	}
+	if err := c.ia.lock(); err != nil {
+		return CRParam{}, err
+	}
+	defer c.ia.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {

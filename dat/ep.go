@@ -33,6 +33,7 @@ func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, 
 	a := DefaultEPAttr()
 	if attr != nil {
 		a = *attr
+		a.setDefaults()
 	}
 	if err := a.validate(); err != nil {
 		return nil, err

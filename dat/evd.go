@@ -164,7 +164,7 @@ func (e *EVD) notify() {
 // overflow reports a lost event on the asynchronous EVD.
 func (e *EVD) overflow() {
 	if e.lost.Add(1) == 1 && e.ia.async != nil {
-		e.ia.async.post(Event{Number: EventAsyncEVDOverflow})
+		e.ia.async.post(Event{Number: EventAsyncEVDOverflow, Source: e})
 	}
 }
 

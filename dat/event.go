@@ -97,6 +97,9 @@ type Event struct {
 	CR       *CR
 	PSP      *PSP
 	ConnQual ConnQual
+
+	// Asynchronous errors: the dispatcher that lost an event.
+	Source *EVD
 }
 
 var connectionEvents = [...]EventNumber{

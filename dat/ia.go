@@ -89,6 +89,7 @@ func (ia *IA) destroy() {
 	for p := range ia.psps {
 		p.end()
 	}
+	ia.refuse()
 	for ep := range ia.eps {
 		ep.end()
 	}
@@ -100,6 +101,24 @@ func (ia *IA) destroy() {
 		e.abort()
 	}
 	ia.async.abort()
+}
+
+// refuse answers the connection requests that the consumer will not answer any more. One whose
+// sender cannot be reached is left to time out there.
+func (ia *IA) refuse() {
+	ours := func(s wire.Service) bool { return s.(*PSP).ia == ia }
+	for _, d := range ia.a.drivers {
+		var left []*wire.Request
+		_ = d.do(func(e *wire.Engine) error {
+			left = e.Undecided(ours)
+			return nil
+		})
+		for _, r := range left {
+			if path, err := d.link.Resolve(r.From, uint16(r.Port)); err == nil {
+				_ = d.do(func(e *wire.Engine) error { return e.Refuse(r, path) })
+			}
+		}
+	}
 }
 
 // Counter is a named count of a device.

@@ -1,10 +1,13 @@
 package dat
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
@@ -62,13 +65,42 @@ func Open(name string, o Options) (*IA, error) {
 	case "auto":
 		open = func() (device, error) { return openAuto(what, o) }
 	default:
-		return nil, fail(ErrProviderNotFound, "no provider is called %q; use xdp, udp or auto", kind)
+		return nil, fail(ErrProviderNotFound, "opening %s: no provider is called %q; use xdp, udp or auto", name, kind)
 	}
 	a, err := acquire(fmt.Sprintf("%s@%s:%d", name, namespace(), o.Port), name, o, open)
 	if err != nil {
-		return nil, fmt.Errorf("dat: opening %s: %w", name, err)
+		return nil, &openError{name, openStatus(err), err}
 	}
 	return newIA(a, o)
+}
+
+// openError is why an adapter cannot be opened, in the words of what refused it.
+type openError struct {
+	name   string
+	status error
+	err    error
+}
+
+func (e *openError) Error() string   { return fmt.Sprintf("dat: opening %s: %v", e.name, e.err) }
+func (e *openError) Unwrap() []error { return []error{e.status, e.err} }
+
+// openStatus is the DAT error for a device that cannot be opened.
+func openStatus(err error) error {
+	var r Return
+	switch {
+	case errors.As(err, &r):
+		return r
+	case errors.Is(err, fs.ErrPermission):
+		return ErrPrivilegesViolation
+	case errors.Is(err, fs.ErrInvalid):
+		return ErrInvalidParameter
+	case errors.Is(err, link.ErrBusy):
+		return ErrInsufficientResources
+	case errors.Is(err, link.ErrUnsupported), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ErrProviderNotFound
+	default:
+		return ErrInternalError
+	}
 }
 
 var anonymous atomic.Uint64

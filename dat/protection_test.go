@@ -58,10 +58,10 @@ func TestRemoteAccess(t *testing.T) {
 					if tc.name == "key revoked" {
 						tc.change(t, g)
 					}
+					fill(x.mem[:size], 0x55)
 					ok(t, x.PostRecv(x.seg(0, 8), 7, 0))
 					ok(t, y.PostRecv(y.seg(0, 8), 8, 0))
 					ok(t, x.PostRDMAWrite(x.seg(0, size), 1, y.lmr.Remote(0, size), 0))
-					fill(x.mem[:size], 0x55)
 					access(t, x, op, 2, to)
 					after := x.PostRDMAWrite(x.seg(0, size), 3, y.lmr.Remote(0, size), 0)
 

@@ -1,7 +1,6 @@
 package dat
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -46,7 +45,7 @@ func openAuto(what string, o Options) (device, error) {
 	}
 	addr, aerr := firstAddress(what)
 	if aerr != nil {
-		return device{}, errors.Join(err, aerr)
+		return device{}, err
 	}
 	slog.Warn("dat: AF_XDP is not to be had, using UDP", "interface", what, "address", addr, "reason", err)
 	return openUDP(addr, o)

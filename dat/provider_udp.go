@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/datxdp/datxdp/link"
@@ -11,7 +12,10 @@ import (
 func openUDP(what string, o Options) (device, error) {
 	addr, err := netip.ParseAddr(what)
 	if err != nil {
-		return device{}, fail(ErrInvalidParameter, "%q is not an IP address of this host", what)
+		return device{}, fmt.Errorf("%w: %q is not an IP address of this host", ErrInvalidParameter, what)
+	}
+	if addr.IsUnspecified() || addr.IsMulticast() {
+		return device{}, fmt.Errorf("%w: a link needs one address of this host, %v is a wildcard or a group", ErrInvalidParameter, addr)
 	}
 	uo := udplink.DefaultOptions()
 	uo.Port = o.Port

@@ -17,26 +17,28 @@ func openSocket(l *Link, o Options) (socket, error) {
 // bindSocket opens a non-blocking socket on an address.
 //
 // System calls: socket, setsockopt, bind.
-func bindSocket(local netip.AddrPort, buffer int) (fd int, err error) {
-	fd, err = unix.Socket(family(local.Addr()), unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+func bindSocket(local netip.AddrPort, buffer int) (int, error) {
+	fd, err := unix.Socket(family(local.Addr()), unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	done := false
-	defer func() {
-		if !done {
-			_ = unix.Close(fd) // the first error is the one to tell
-		}
-	}()
-	if err := setOptions(fd, local.Addr()); err != nil {
+	if err := prepare(fd, local, buffer); err != nil {
+		_ = unix.Close(fd) // the first error is the one to tell
 		return -1, err
+	}
+	return fd, nil
+}
+
+// prepare sets a new socket up and binds it.
+func prepare(fd int, local netip.AddrPort, buffer int) error {
+	if err := setOptions(fd, local.Addr()); err != nil {
+		return err
 	}
 	setBuffers(fd, buffer)
 	if err := unix.Bind(fd, unixAddr(local)); err != nil {
-		return -1, fmt.Errorf("bind: %w", err)
+		return fmt.Errorf("bind: %w", err)
 	}
-	done = true
-	return fd, nil
+	return nil
 }
 
 func family(a netip.Addr) int {

@@ -100,12 +100,13 @@ type Request struct {
 	Port    uint64 // the requester's port qualifier
 	Private []byte // belongs to who received the request
 
-	eng    *Engine
-	header proto.Header
-	hello  proto.Hello
-	key    requestKey
-	conn   *Conn // accepted
-	gone   bool
+	eng     *Engine
+	service Service // that it was given to
+	header  proto.Header
+	hello   proto.Hello
+	key     requestKey
+	conn    *Conn // accepted
+	gone    bool
 }
 
 // Engine is the engine on which the request is to be answered.
@@ -166,7 +167,7 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 		return false
 	}
 	r := &Request{From: key.from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
-		eng: e, header: *h, hello: hi, key: key}
+		eng: e, service: s, header: *h, hello: hi, key: key}
 	r.hello.Private = nil
 	e.requests[key] = r
 	if !s.Arrive(r) {
@@ -254,15 +255,38 @@ func (c *Conn) offer() {
 	c.sendHello(&h, &hi)
 }
 
-// Reject refuses a request for the consumer.
+// Undecided are the requests to some services that nobody has answered.
+func (e *Engine) Undecided(of func(Service) bool) []*Request {
+	var all []*Request
+	for _, r := range e.requests {
+		if r.conn == nil && of(r.service) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Reject refuses a request for the consumer: the requester sees KindPeerRejected. It takes path over.
 func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
+	return e.reject(r, path, proto.ReasonPeer, private)
+}
+
+// Refuse answers a request that no consumer will: the requester sees KindRefused. It takes path over.
+func (e *Engine) Refuse(r *Request, path link.Path) error {
+	return e.reject(r, path, proto.ReasonBacklog, nil)
+}
+
+func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []byte) error {
 	defer e.link.Release(path)
-	if len(private) > proto.MaxPrivateData {
+	switch {
+	case len(private) > proto.MaxPrivateData:
 		return ErrPrivateData
+	case r.gone || r.conn != nil:
+		return ErrGone
 	}
 	e.stats.Rejects++
 	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp()}
-	hi := proto.Hello{CID: r.hello.CID, Qual: r.Qual, Reason: proto.ReasonPeer, Private: private}
+	hi := proto.Hello{CID: r.hello.CID, Qual: r.Qual, Reason: why, Private: private}
 	e.sendHello(path, &h, &hi)
 	e.forget(r)
 	e.flush()

@@ -3,6 +3,7 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 
@@ -24,14 +25,14 @@ type Device struct {
 }
 
 // Open takes a UDP port of an interface, in the network namespace of the calling thread. Its errors
-// wrap those of package link, fs.ErrPermission and, for an XDP program of somebody else's,
-// bpf.ErrForeign.
+// wrap those of package link, fs.ErrPermission, fs.ErrInvalid for options and, for an XDP program of
+// somebody else's, bpf.ErrForeign.
 //
 // The order of the steps: what can be refused without a trace comes first, and packets are steered
 // last, to sockets that are ready.
 func Open(ifname string, o Options) (d *Device, err error) {
 	if err := o.validate(); err != nil {
-		return nil, err
+		return nil, &openError{err.Error(), []error{fs.ErrInvalid}}
 	}
 	ifi, err := findInterface(ifname)
 	if err != nil {
@@ -153,6 +154,7 @@ func (d *Device) attach(ifindex, queues int, h *host, o *Options) (err error) {
 		mode = bpf.Auto
 	case Generic:
 		mode = bpf.Generic
+	case ZeroCopy, Copy: // need the driver
 	}
 	d.steer, err = bpf.Attach(bpf.Options{
 		Ifindex: ifindex, Interface: d.name, Port: o.Port, Addresses: h.addrs, Queues: queues, Mode: mode,

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
-
 	"github.com/datxdp/datxdp/bpf"
 	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -279,15 +278,11 @@ func TestOptions(t *testing.T) {
 func TestForeignProgram(t *testing.T) {
 	l := newLab(t, 1500, 1)
 	onSide(t, l, lab.A, func() error {
-		ifi, err := net.InterfaceByName(lab.Interface)
-		if err != nil {
-			return err
-		}
-		if _, err := steerAll(t, ifi.Index, false); err != nil {
+		if _, err := attachProgram(t, false); err != nil {
 			return err
 		}
 		before := programOn(t, lab.Interface)
-		_, err = Open(lab.Interface, small())
+		_, err := Open(lab.Interface, small())
 		if !errors.Is(err, bpf.ErrForeign) || !errors.Is(err, link.ErrBusy) {
 			t.Errorf("%v, want a foreign program", err)
 		}
@@ -298,17 +293,14 @@ func TestForeignProgram(t *testing.T) {
 	})
 }
 
-// programOn is the id of the XDP program on an interface, 0 for none.
+// programOn is the ID of the XDP program on an interface, 0 for none.
 func programOn(t *testing.T, name string) uint32 {
 	t.Helper()
-	l, err := netlink.LinkByName(name)
+	id, err := labtest.ProgramOn(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := l.Attrs().Xdp; x != nil && x.Attached {
-		return x.ProgId
-	}
-	return 0
+	return id
 }
 
 // Regression (j): a process that is killed leaves no program on the interface and no queue in use.

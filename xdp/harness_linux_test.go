@@ -8,11 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
-	ebpflink "github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
-
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 	"github.com/datxdp/datxdp/link"
@@ -96,7 +91,7 @@ func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
 	if po.generic {
 		where.mode = Generic
 	}
-	xsks, err := steerAll(t, ifi.Index, po.generic)
+	program, err := attachProgram(t, po.generic)
 	if err != nil {
 		return nil, err
 	}
@@ -109,40 +104,20 @@ func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
 			t.Error(err)
 		}
 	})
-	return s, xsks.Put(uint32(0), uint32(s.fd))
+	return s, program.Put(0, s.fd)
 }
 
-// steerAll attaches a program that redirects every packet to the socket of its queue, or passes it.
-func steerAll(t testing.TB, ifindex int, generic bool) (*ebpf.Map, error) {
-	xsks, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.XSKMap, KeySize: 4, ValueSize: 4, MaxEntries: 4})
-	if err != nil {
-		return nil, err
+// attachProgram has every packet go to the socket of its queue.
+func attachProgram(t testing.TB, generic bool) (*labtest.Program, error) {
+	p, err := labtest.AttachProgram(lab.Interface, generic)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	t.Cleanup(func() { _ = xsks.Close() })
-	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Type: ebpf.XDP, Flags: unix.BPF_F_XDP_HAS_FRAGS, License: "GPL",
-		Instructions: asm.Instructions{
-			asm.LoadMem(asm.R2, asm.R1, 16, asm.Word), // rx_queue_index
-			asm.LoadMapPtr(asm.R1, xsks.FD()),
-			asm.Mov.Imm(asm.R3, 2), // XDP_PASS
-			asm.FnRedirectMap.Call(),
-			asm.Return(),
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { _ = prog.Close() })
-	flags := ebpflink.XDPDriverMode
-	if generic {
-		flags = ebpflink.XDPGenericMode
-	}
-	l, err := ebpflink.AttachXDP(ebpflink.XDPOptions{Program: prog, Interface: ifindex, Flags: flags})
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return xsks, nil
+	return p, err
 }
 
 // path resolves the peer.

@@ -191,6 +191,6 @@ func (s *Socket) idle() {
 		s.drain()
 	}
 	if s.fill.needWakeup() {
-		s.nudge()
+		_ = s.nudge() // the next idle turn asks again
 	}
 }

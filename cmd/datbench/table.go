@@ -87,8 +87,7 @@ func renderTable(w io.Writer, r *Report) {
 	t.SetStyle(table.StyleRounded)
 	t.Style().Format.Header = text.FormatDefault
 	t.Style().Options.SeparateRows = false
-	t.AppendHeader(table.Row{"", "op", "size", "p50 µs", "p99 µs", "p99.9 µs", "M msg/s", "Gb/s",
-		"× raw", "× tcp", "resent", "drops", "mode"})
+	t.AppendHeader(table.Row{"", "op", "size", "result", "p99", "p99.9", "× raw", "× tcp", "resent", "drops", "mode"})
 	t.SetColumnConfigs(columns())
 	for _, g := range groups(r.Results) {
 		appendGroup(t, g)
@@ -99,7 +98,7 @@ func renderTable(w io.Writer, r *Report) {
 
 func columns() []table.ColumnConfig {
 	var out []table.ColumnConfig
-	for n := 3; n <= 12; n++ {
+	for n := 3; n <= 10; n++ {
 		out = append(out, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	return out
@@ -110,7 +109,7 @@ func appendGroup(t table.Writer, g group) {
 		title := ""
 		switch i {
 		case 0:
-			title = metricTitle(g.metric)
+			title = metricTitle(g.metric) + ", " + unit(g.metric)
 		case 1:
 			title = mtuTitle(g.mtu)
 		}
@@ -120,6 +119,17 @@ func appendGroup(t table.Writer, g group) {
 		t.AppendRow(table.Row{mtuTitle(g.mtu)})
 	}
 	t.AppendSeparator()
+}
+
+// unit is that of a group's results.
+func unit(metric string) string {
+	switch metric {
+	case metricLatency:
+		return "p50 µs"
+	case metricRate:
+		return "M/s"
+	}
+	return "Gb/s"
 }
 
 func mtuTitle(mtu int) string {
@@ -134,25 +144,29 @@ func (g group) row(title string, r *Result) table.Row {
 	if !r.Valid {
 		mode = "INVALID"
 	}
-	row := table.Row{title, r.Op, formatSize(r.Size)}
-	row = append(row, micros(r.P50), micros(r.P99), micros(r.P999))
-	row = append(row, decimals(r.MsgsPerSec/1e6, 3, g.metric == metricRate))
-	row = append(row, decimals(r.Gbps, 2, g.metric == metricBandwidth || g.metric == metricSHA256))
-	return append(row, g.ratio(r, opRaw), g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode)
+	return table.Row{title, r.Op, formatSize(r.Size), g.result(r), micros(r.P99), micros(r.P999),
+		g.ratio(r, opRaw), g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
+}
+
+// result is the figure that a row is measured for.
+func (g group) result(r *Result) string {
+	if r.Samples == 0 {
+		return ""
+	}
+	switch g.metric {
+	case metricLatency:
+		return micros(r.P50)
+	case metricRate:
+		return strconv.FormatFloat(r.MsgsPerSec/1e6, 'f', 3, 64)
+	}
+	return strconv.FormatFloat(r.Gbps, 'f', 2, 64)
 }
 
 func micros(v *float64) string {
 	if v == nil {
 		return ""
 	}
-	return decimals(*v, 1, true)
-}
-
-func decimals(v float64, digits int, shown bool) string {
-	if !shown || v == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
+	return strconv.FormatFloat(*v, 'f', 1, 64)
 }
 
 func count(n uint64) string {

@@ -155,9 +155,9 @@ func TestGroups(t *testing.T) {
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{
-		{Op: opRaw, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Mode: "copy", Valid: true},
-		{Op: opTCP, Metric: metricBandwidth, Size: 1 << 20, MTU: 1500, Gbps: 20.123, Mode: "kernel", Valid: true},
-		{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 5.5e6, Retransmits: 3, Reason: "a reason"},
+		{Op: opRaw, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Samples: 9, Mode: "copy", Valid: true},
+		{Op: opTCP, Metric: metricBandwidth, Size: 1 << 20, MTU: 1500, Gbps: 20.123, Samples: 9, Mode: "kernel", Valid: true},
+		{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
 	}})
 	for _, want := range []string{"3.9", "20.12", "5.500", "INVALID", "TCP on veth moves 64 KiB super-frames",
 		"INVALID message rate send at MTU 1500: a reason"} {

@@ -1,0 +1,111 @@
+package dat
+
+import (
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// duet is two connected endpoints on a network in memory that one goroutine drives.
+type duet struct{ x, y *point }
+
+func newDuet(t testing.TB, qlen int) duet {
+	n := newSimWith(t, simlink.Config{Unchecked: true})
+	a, b := newHosts(t, n, Options{})
+	attr := DefaultEPAttr()
+	d := duet{a.pointWith(&attr, 2<<20, qlen), b.pointWith(&attr, 2<<20, qlen)}
+	join(d.x, d.y)
+	return d
+}
+
+// drain drives both sides until so many completions of each have been taken.
+func (d duet) drain(t testing.TB, requests, receives int) {
+	var ev Event
+	for requests > 0 || receives > 0 {
+		if d.x.request.Dequeue(&ev) == nil {
+			requests--
+			if ev.Status != DTOSuccess {
+				t.Fatal(ev.Status)
+			}
+		}
+		if d.y.recv.Dequeue(&ev) == nil {
+			receives--
+		}
+	}
+}
+
+// Nothing on the data path allocates.
+func TestNoAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	d := newDuet(t, 1024)
+	x, y := d.x, d.y
+	small, big, room := x.seg(0, 64), x.seg(0, 100_000), y.seg(0, 100_000)
+	split := []LMRTriplet{x.lmr.Segment(0, 1000), x.lmr.Segment(5000, 1), x.lmr.Segment(7000, 3000)}
+	to := y.lmr.Remote(0, 100_000)
+	few := y.lmr.Remote(0, 64)
+	var ev Event
+	post := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		run  func()
+	}{
+		{"dequeue, empty", func() { _ = x.request.Dequeue(&ev) }},
+		{"wait, empty", func() { _, _ = x.request.Wait(0, 1, &ev) }},
+		{"send", func() {
+			post(y.PostRecv(room, 1, 0))
+			post(x.PostSend(small, 2, 0))
+			d.drain(t, 1, 1)
+		}},
+		{"send, large", func() {
+			post(y.PostRecv(room, 1, 0))
+			post(x.PostSend(big, 2, 0))
+			d.drain(t, 1, 1)
+		}},
+		{"send, segments", func() {
+			post(y.PostRecv(room, 1, 0))
+			post(x.PostSend(split, 2, 0))
+			d.drain(t, 1, 1)
+		}},
+		{"write", func() {
+			post(x.PostRDMAWrite(small, 2, to, 0))
+			d.drain(t, 1, 0)
+		}},
+		{"write, large", func() {
+			post(x.PostRDMAWrite(big, 2, to, 0))
+			d.drain(t, 1, 0)
+		}},
+		{"read", func() {
+			post(x.PostRDMARead(small, 2, few, 0))
+			d.drain(t, 1, 0)
+		}},
+		{"read, large", func() {
+			post(x.PostRDMARead(big, 2, to, 0))
+			d.drain(t, 1, 0)
+		}},
+		{"burst", func() {
+			for range 100 {
+				post(y.PostRecv(room, 1, 0))
+				post(x.PostSend(small, 2, 0))
+			}
+			d.drain(t, 100, 100)
+		}},
+		{"refused posts", func() {
+			_ = x.PostSend(x.seg(0, 1<<30), 1, 0)
+			_ = x.PostRDMARead(small, 1, to, 0x40)
+			_ = x.PostRDMAWrite(big, 1, few, 0)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.run() // tables grow to their size
+			if got := testing.AllocsPerRun(200, tc.run); got != 0 {
+				t.Errorf("%v allocations, want none", got)
+			}
+		})
+	}
+}

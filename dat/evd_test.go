@@ -1,0 +1,375 @@
+package dat
+
+import (
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
+)
+
+func TestEVDArguments(t *testing.T) {
+	h := newHost(t, newSim(t), 0, Options{})
+	for _, tc := range []struct {
+		qlen  int
+		flags EVDFlags
+		want  error
+	}{
+		{0, EVDDTO, ErrInvalidParameter}, {-1, EVDDTO, ErrInvalidParameter},
+		{maxEVDQLen + 1, EVDDTO, ErrInsufficientResources},
+		{1, 0, ErrInvalidParameter}, {1, 0x8000, ErrInvalidParameter},
+	} {
+		_, err := h.ia.CreateEVD(tc.qlen, tc.flags)
+		wants(t, "create", err, tc.want)
+	}
+	for _, qlen := range []int{1, 2, 3, 100} {
+		e := must(h.ia.CreateEVD(qlen, EVDDTO))(t)
+		if e.QLen() < qlen {
+			t.Errorf("queue length %d, want at least %d", e.QLen(), qlen)
+		}
+		var ev Event
+		for _, threshold := range []int{0, -1, e.QLen() + 1} {
+			_, err := e.Wait(0, threshold, &ev)
+			wants(t, "threshold", err, ErrInvalidParameter)
+		}
+	}
+}
+
+func TestDequeueAndWaitEmpty(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		var ev Event
+		wants(t, "dequeue", x.recv.Dequeue(&ev), ErrQueueEmpty)
+		for _, d := range []time.Duration{0, time.Microsecond, 30 * time.Millisecond} {
+			start := time.Now()
+			more, err := x.recv.Wait(d, 1, &ev)
+			wants(t, "wait", err, ErrTimeoutExpired)
+			if took := time.Since(start); more != 0 || took < d || took > d+time.Second {
+				t.Errorf("timeout %v: took %v, %d more", d, took, more)
+			}
+		}
+		proves(x, y)
+	})
+}
+
+// A waiter with a threshold is left alone until that many events are there; on a timeout nothing is
+// taken and the number of events is told.
+func TestThreshold(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		for i := range uint64(4) {
+			ok(t, y.PostRecv(y.seg(0, 8), i, 0))
+		}
+		var ev Event
+		for i := range uint64(3) {
+			ok(t, x.PostSend(x.seg(0, 8), i, 0))
+			x.done(x.request, i, DTOSend, DTOSuccess, 8)
+		}
+		more, err := y.recv.Wait(20*time.Millisecond, 4, &ev)
+		wants(t, "three of four", err, ErrTimeoutExpired)
+		if more != 3 {
+			t.Errorf("%d events are there, want 3", more)
+		}
+		got := make(chan error, 1)
+		go func() {
+			var err error
+			more, err = y.recv.Wait(patience, 4, &ev)
+			got <- err
+		}()
+		parked(t, y.recv)
+		ok(t, x.PostSend(x.seg(0, 8), 3, 0))
+		ok(t, <-got)
+		if more != 3 || ev.Cookie != 0 {
+			t.Errorf("took event %d, %d left; want the first of four", ev.Cookie, more)
+		}
+		for want := 2; want >= 0; want-- {
+			if more, err := y.recv.Wait(0, 1, &ev); err != nil || more != want || ev.Cookie != uint64(3-want) {
+				t.Errorf("event %d, %d left, %v; want %d left", ev.Cookie, more, err, want)
+			}
+		}
+	})
+}
+
+// parked waits until a waiter sleeps.
+func parked(t testing.TB, e *EVD) {
+	t.Helper()
+	eventually(t, "sleep of the waiter", e.armed.Load)
+}
+
+// One goroutine may wait; others are refused, and so are Dequeue and Free, until it is done. It is
+// woken by the background owner: nobody else polls that side.
+func TestSleepingWaiter(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
+		got := make(chan error, 1)
+		var first, ev Event
+		go func() {
+			_, err := y.recv.Wait(-1, 1, &first)
+			got <- err
+		}()
+		parked(t, y.recv)
+		_, err := y.recv.Wait(0, 1, &ev)
+		wants(t, "second waiter", err, ErrInvalidState)
+		wants(t, "dequeue during wait", y.recv.Dequeue(&ev), ErrInvalidState)
+		wants(t, "free during wait", y.recv.Free(), ErrInvalidState)
+		asleep(t, b)
+		ok(t, x.PostSend(x.seg(0, 8), 2, 0))
+		ok(t, <-got)
+		if first.Cookie != 1 || first.Status != DTOSuccess {
+			t.Errorf("got %+v", first)
+		}
+		wants(t, "dequeue after wait", y.recv.Dequeue(&ev), ErrQueueEmpty)
+		x.done(x.request, 2, DTOSend, DTOSuccess, 8)
+	})
+}
+
+// A target of RDMA whose application calls nothing is served by the background owner.
+func TestPassiveTarget(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		fillRandom(x.mem, 5)
+		for i := range uint64(50) {
+			asleep(t, b)
+			ok(t, x.PostRDMAWrite(x.seg(0, 20000), i, y.lmr.Remote(0, 20000), 0))
+			ok(t, x.PostRDMARead(x.seg(30000, 20000), i, y.lmr.Remote(0, 20000), 0))
+			x.done(x.request, i, DTORDMAWrite, DTOSuccess, 20000)
+			x.done(x.request, i, DTORDMARead, DTOSuccess, 20000)
+		}
+		same(t, x.mem[30000:50000], x.mem[:20000])
+		if y.recv.Len()+y.request.Len()+y.connect.Len() != 0 {
+			t.Error("the target got an event")
+		}
+	})
+}
+
+// An event for which there is no room is lost, alone, and the asynchronous dispatcher tells which
+// dispatcher lost it.
+func TestOverflow(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		u, v := pair(a, b, nil)
+		x := a.point(nil)
+		y := b.pointWith(nil, pointMem, 4)
+		join(x, y)
+		for i := range uint64(6) {
+			ok(t, y.PostRecv(y.seg(int(i)*8, 8), i, 0))
+			ok(t, x.PostSend(x.seg(0, 8), i, 0))
+		}
+		for i := range uint64(6) {
+			x.done(x.request, i, DTOSend, DTOSuccess, 8)
+		}
+		ev := await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
+		if ev.Source != y.recv || ev.EVD != b.ia.AsyncEVD() {
+			t.Error("the event names another dispatcher")
+		}
+		for i := range uint64(4) {
+			y.done(y.recv, i, DTOReceive, DTOSuccess, 8)
+		}
+		still(t, y.recv, a.ia.AsyncEVD())
+		proves(x, y)
+		proves(u, v)
+	})
+}
+
+// Eight goroutines post on one endpoint and one waits: no completion is lost, none comes twice, and
+// those of each goroutine come in its order.
+func TestManyPosters(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		const posters, each = 8, 1500
+		a, b := newHosts(t, n, Options{})
+		attr := DefaultEPAttr()
+		attr.MaxRequestDTOs = 64 // so that posters meet a full queue
+		x, y := a.pointWith(&attr, pointMem, posters*each), b.pointWith(nil, pointMem, posters*each)
+		join(x, y)
+		var wg sync.WaitGroup
+		for p := range uint64(posters) {
+			wg.Go(func() {
+				for i := uint64(0); i < each; {
+					var err error
+					if cookie := p<<32 | i; p%2 == 0 {
+						err = x.PostRDMAWrite(x.seg(0, 64), cookie, y.lmr.Remote(int(p)*64, 64), 0)
+					} else {
+						err = x.PostSend(x.seg(64, 100), cookie, 0)
+					}
+					switch err {
+					case nil:
+						i++
+					case ErrInsufficientResources:
+						runtime.Gosched()
+					default:
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		const messages = posters / 2 * each
+		wg.Go(func() { receiveAll(t, y, messages) })
+		var next [posters]uint64
+		for range posters * each {
+			ev := await(t, x.request, EventDTOCompletion)
+			p, i := ev.Cookie>>32, ev.Cookie&0xffffffff
+			if ev.Status != DTOSuccess || i != next[p] {
+				t.Fatalf("poster %d: completion %d %v, want %d", p, i, ev.Status, next[p])
+			}
+			next[p]++
+		}
+		wg.Wait()
+		x.still()
+		y.still()
+		still(t, a.ia.AsyncEVD(), b.ia.AsyncEVD())
+	})
+}
+
+// receiveAll takes so many messages, with a few receives at a time.
+func receiveAll(t *testing.T, y *point, messages int) {
+	posted := 0
+	for got := range messages {
+		for posted < messages && posted < got+200 {
+			if err := y.PostRecv(y.seg(32768, 128), uint64(posted), 0); err != nil {
+				t.Error(err)
+				return
+			}
+			posted++
+		}
+		var ev Event
+		if _, err := y.recv.Wait(patience, 1, &ev); err != nil || ev.Cookie != uint64(got) || ev.Status != DTOSuccess {
+			t.Errorf("receive %d: %d %v, %v", got, ev.Cookie, ev.Status, err)
+			return
+		}
+	}
+}
+
+// Wait and Dequeue on one dispatcher from several goroutines: each event goes to exactly one, and
+// the only errors are those that tell of the others.
+func TestWaitAgainstDequeue(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		const count = 4000
+		a, b := newHosts(t, n, Options{})
+		x, y := a.pointWith(nil, pointMem, count), b.point(nil)
+		join(x, y)
+		var taken atomic.Int64
+		end := time.Now().Add(patience)
+		var seen [count]atomic.Bool
+		take := func(ev *Event) {
+			if seen[ev.Cookie].Swap(true) {
+				t.Errorf("event %d twice", ev.Cookie)
+			}
+			taken.Add(1)
+		}
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				var ev Event
+				for taken.Load() < count && time.Now().Before(end) {
+					switch err := x.request.Dequeue(&ev); err {
+					case nil:
+						take(&ev)
+					case ErrQueueEmpty, ErrInvalidState:
+						runtime.Gosched()
+					default:
+						t.Error(err)
+						return
+					}
+				}
+			})
+			wg.Go(func() {
+				var ev Event
+				for taken.Load() < count && time.Now().Before(end) {
+					switch _, err := x.request.Wait(100*time.Microsecond, 1, &ev); err {
+					case nil:
+						take(&ev)
+					case ErrTimeoutExpired, ErrInvalidState:
+					default:
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for i := uint64(0); i < count; {
+			if err := x.PostRDMAWrite(x.seg(0, 8), i, y.lmr.Remote(0, 8), 0); err == nil {
+				i++
+			} else if err != ErrInsufficientResources {
+				t.Fatal(err)
+			} else {
+				runtime.Gosched()
+			}
+		}
+		wg.Wait()
+		if got := taken.Load(); got != count {
+			t.Errorf("%d events, want %d", got, count)
+		}
+	})
+}
+
+// An adapter of several queues: endpoints are spread over the engines, a dispatcher that several
+// engines feed loses nothing, and an accept that fails leaves a connected endpoint where it is.
+func TestSeveralEngines(t *testing.T) {
+	a, b := newManyQueued(t)
+	shared := must(a.ia.CreateEVD(4096, EVDDTO))(t)
+	const pairs, each = 6, 200
+	var xs, ys [pairs]*point
+	engines := map[*driver]bool{}
+	for i := range pairs {
+		x, y := a.point(nil), b.point(nil)
+		ok(t, x.Free())
+		x.request = shared
+		x.EP = must(a.ia.CreateEP(a.pz, x.recv, shared, x.connect, nil))(t)
+		join(x, y)
+		xs[i], ys[i] = x, y
+		engines[x.drv.Load()] = true
+		wants(t, "connect again", x.Connect(b.addr, testQual, patience, nil), ErrInvalidState)
+		z := a.point(nil) // its request goes to another engine than y's maybe
+		z.dial(b, nil)
+		cr := b.request(t)
+		wants(t, "accept with a connected endpoint", cr.Accept(y.EP, nil), ErrInvalidState)
+		ok(t, cr.Reject(nil))
+		z.expect(EventPeerRejected)
+	}
+	if len(engines) != 3 {
+		t.Errorf("%d engines are in use, want 3", len(engines))
+	}
+	for i := range uint64(each) {
+		for p, x := range xs {
+			ok(t, x.PostRDMAWrite(x.seg(0, 100), uint64(p)<<32|i, ys[p].lmr.Remote(0, 100), 0))
+		}
+	}
+	var next [pairs]uint64
+	for range pairs * each {
+		ev := await(t, shared, EventDTOCompletion)
+		if p := ev.Cookie >> 32; ev.Status != DTOSuccess || ev.Cookie&0xffffffff != next[p] || ev.EP != xs[p].EP {
+			t.Fatalf("endpoint %d: completion %d %v, want %d", p, ev.Cookie&0xffffffff, ev.Status, next[p])
+		} else {
+			next[p]++
+		}
+	}
+	still(t, shared)
+}
+
+// newManyQueued opens both sides with three queues, which are addresses of a simulated network.
+func newManyQueued(t *testing.T) (a, b *host) {
+	const queues = 3
+	net := simlink.New(simlink.Config{Immediate: true})
+	var hosts [2]*host
+	for side := range hosts {
+		var links []link.Link
+		for q := range queues {
+			links = append(links, net.Link(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(q), byte(side + 1)}), DefaultPort)))
+		}
+		ia := must(OpenLink(Options{}, links...))(t)
+		t.Cleanup(func() { ok(t, ia.Close(CloseAbrupt)) })
+		hosts[side] = &host{t: t, ia: ia, addr: links[0].Local().Addr(), pz: must(ia.CreatePZ())(t)}
+	}
+	hosts[1].listen(testQual, 8)
+	return hosts[0], hosts[1]
+}

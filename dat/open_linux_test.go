@@ -1,0 +1,196 @@
+package dat
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/link"
+)
+
+const nobody = 65534
+
+// nameVar is the adapter that a child opens, portVar its port.
+const (
+	nameVar = "DATXDP_TEST_ADAPTER"
+	portVar = "DATXDP_TEST_PORT"
+)
+
+func init() {
+	roles["open"] = openAndHold
+}
+
+// child is the test binary in another part.
+type child struct {
+	*exec.Cmd
+	in  io.Closer
+	out *bufio.Reader
+}
+
+// start runs a role in the namespace of a side. It is killed at the end of the test.
+func (x xdpNet) start(t *testing.T, side lab.Side, role, name string, uid uint32) child {
+	t.Helper()
+	return startChild(t, role, name, 0, uid, func(start func() error) error { return x.Do(side, start) })
+}
+
+func startChild(t *testing.T, role, name string, port int, uid uint32, within func(func() error) error) child {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), roleVar+"="+role, nameVar+"="+name, fmt.Sprintf("%s=%d", portVar, port))
+	cmd.Dir = "/"
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if uid != 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
+	}
+	in := must(cmd.StdinPipe())(t)
+	out := must(cmd.StdoutPipe())(t)
+	ok(t, within(cmd.Start))
+	c := child{cmd, in, bufio.NewReader(out)}
+	t.Cleanup(c.kill)
+	return c
+}
+
+func (c child) kill() {
+	if c.ProcessState == nil {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}
+}
+
+// says is the next line of the child.
+func (c child) says(t *testing.T) string {
+	t.Helper()
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("child: %v", err)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+func childOptions() (name string, o Options) {
+	_, _ = fmt.Sscan(os.Getenv(portVar), &o.Port)
+	return os.Getenv(nameVar), o
+}
+
+// openAndHold opens an adapter, says how that went, and holds it until its input ends.
+func openAndHold() error {
+	name, o := childOptions()
+	ia, err := Open(name, o)
+	if err != nil {
+		_, err = fmt.Printf("privilege %v: %v\n", errors.Is(err, ErrPrivilegesViolation), err)
+		return err
+	}
+	attr, err := ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Println("opened", attr.Mode)
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return ia.Close(CloseGraceful)
+}
+
+func TestOpenUnknownInterface(t *testing.T) {
+	x := newXDP(t).(xdpNet)
+	for _, name := range []string{"xdp:nosuch0", "auto:nosuch0"} {
+		err := x.Do(lab.A, func() error {
+			_, err := Open(name, Options{})
+			return err
+		})
+		explains(t, name, err, ErrProviderNotFound)
+	}
+	err := x.Do(lab.A, func() error {
+		_, err := Open("xdp:veth0,warp", Options{})
+		return err
+	})
+	explains(t, "xdp:veth0,warp", err, ErrInvalidParameter)
+}
+
+func TestOpenWithoutPrivilege(t *testing.T) {
+	x := newXDP(t).(xdpNet)
+	said := x.start(t, lab.A, "open", "xdp:veth0", nobody).says(t)
+	t.Log(said)
+	if !strings.HasPrefix(said, "privilege true: ") || !strings.Contains(said, "needs root") {
+		t.Errorf("got %q", said)
+	}
+	for _, name := range []string{"auto:veth0", "udp:10.73.0.1"} {
+		c := x.start(t, lab.A, "open", name, nobody)
+		if said := c.says(t); said != "opened udp" {
+			t.Errorf("%s: %s", name, said)
+		}
+		c.kill()
+	}
+}
+
+func TestOpenBusy(t *testing.T) {
+	x := newXDP(t).(xdpNet)
+	holder := x.start(t, lab.A, "open", "xdp:veth0", 0)
+	if said := holder.says(t); !strings.HasPrefix(said, "opened ") {
+		t.Fatal(said)
+	}
+	for _, port := range []uint16{0, 17474} {
+		_, err := x.open(0, Options{Port: port})
+		explains(t, "xdp:veth0", err, ErrInsufficientResources)
+		wants(t, "link error", err, link.ErrBusy)
+		if port != 0 && err != nil && !strings.Contains(err.Error(), fmt.Sprint(holder.Process.Pid)) {
+			t.Errorf("the holder, process %d, is not named", holder.Process.Pid)
+		}
+	}
+	ok(t, holder.Process.Kill())
+	_ = holder.Wait()
+	var ia *IA
+	eventually(t, "the interface to be free", func() (free bool) {
+		var err error
+		ia, err = x.open(0, Options{})
+		return err == nil
+	})
+	ok(t, ia.Close(CloseGraceful))
+}
+
+// A second adapter on the interface of an open one is refused, and the open one works on.
+func TestOpenBusyInThisProcess(t *testing.T) {
+	n := newXDP(t)
+	a, b := newHosts(t, n, Options{})
+	x, y := pair(a, b, nil)
+	_, err := n.open(0, Options{Port: 17474})
+	explains(t, "xdp:veth0", err, ErrInsufficientResources)
+	proves(x, y)
+}
+
+func TestForeignProgram(t *testing.T) {
+	x := xdpNet{labtest.New(t, lab.Options{})}
+	var held *labtest.Program
+	ok(t, x.Do(lab.A, func() (err error) {
+		held, err = labtest.AttachProgram(lab.Interface, false)
+		return err
+	}))
+	defer held.Close()
+	for _, name := range []string{"xdp:veth0", "xdp:veth0,generic"} {
+		err := x.Do(lab.A, func() error {
+			_, err := Open(name, Options{})
+			return err
+		})
+		explains(t, name, err, ErrInsufficientResources, labtest.ProgramName)
+	}
+	ok(t, x.Do(lab.A, func() error {
+		if id, err := labtest.ProgramOn(lab.Interface); err != nil || id == 0 {
+			t.Errorf("the foreign program is gone: %v", err)
+		}
+		return nil
+	}))
+	ok(t, held.Close())
+	a, b := newHosts(t, x, Options{})
+	u, v := pair(a, b, nil)
+	proves(u, v)
+	// The adapters close before their lab does: cleanups run last in, first out.
+}

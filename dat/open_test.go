@@ -1,0 +1,56 @@
+package dat
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// explains checks that a failed open is one clear sentence with a DAT status.
+func explains(t *testing.T, name string, err error, want error, words ...string) {
+	t.Helper()
+	wants(t, name, err, want)
+	if err == nil {
+		return
+	}
+	t.Logf("%s: %v", name, err)
+	for _, w := range append(words, name) {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: %q is not in %q", name, w, err)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: more than one line: %q", name, err)
+	}
+}
+
+func TestOpenUnknown(t *testing.T) {
+	for name, want := range map[string]error{
+		"40": ErrProviderNotFound, "x": ErrProviderNotFound, "": ErrProviderNotFound, "udp:": ErrProviderNotFound,
+		"ofa:mlx5": ErrProviderNotFound, "udp:lo": ErrInvalidParameter, "udp:192.0.2.1": ErrProviderNotFound,
+		"udp:0.0.0.0": ErrInvalidParameter, "udp:224.0.0.1": ErrInvalidParameter,
+	} {
+		ia, err := Open(name, Options{})
+		explains(t, name, err, want)
+		if ia != nil {
+			t.Errorf("%s: an adapter and an error", name)
+		}
+	}
+	_, err := OpenLink(Options{})
+	wants(t, "no link", err, ErrInvalidParameter)
+}
+
+func TestPortInUse(t *testing.T) {
+	u := newUDP(t).(udp)
+	a, b := newHosts(t, u, Options{})
+	x, y := pair(a, b, nil)
+	taken := must(net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(u.absent(), u.port))))(t)
+	defer taken.Close()
+	_, err := Open("udp:"+u.absent().String(), Options{Port: u.port})
+	explains(t, "udp:"+u.absent().String(), err, ErrInsufficientResources, "port")
+	wants(t, "link error", err, link.ErrBusy)
+	proves(x, y)
+}

@@ -1,0 +1,89 @@
+package labtest
+
+import (
+	"errors"
+	"net"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// ProgramName is what a [Program] is called in the kernel.
+const ProgramName = "somebody_elses"
+
+// Program is an XDP program on an interface that is not one of datxdp: it sends each packet to the
+// AF_XDP socket of its queue, and passes it where there is none.
+type Program struct {
+	sockets *ebpf.Map
+	prog    *ebpf.Program
+	link    link.Link
+}
+
+// AttachProgram puts a program on an interface of the calling thread's network namespace.
+//
+// System calls: bpf(2).
+func AttachProgram(name string, generic bool) (p *Program, err error) {
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, err
+	}
+	p = &Program{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	p.sockets, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.XSKMap, KeySize: 4, ValueSize: 4, MaxEntries: 4})
+	if err != nil {
+		return p, err
+	}
+	const rxQueueIndex, pass = 16, 2 // of struct xdp_md, of enum xdp_action
+	p.prog, err = ebpf.NewProgram(&ebpf.ProgramSpec{
+		Name: ProgramName, Type: ebpf.XDP, Flags: unix.BPF_F_XDP_HAS_FRAGS, License: "GPL",
+		Instructions: asm.Instructions{
+			asm.LoadMem(asm.R2, asm.R1, rxQueueIndex, asm.Word),
+			asm.LoadMapPtr(asm.R1, p.sockets.FD()),
+			asm.Mov.Imm(asm.R3, pass),
+			asm.FnRedirectMap.Call(),
+			asm.Return(),
+		},
+	})
+	if err != nil {
+		return p, err
+	}
+	flags := link.XDPDriverMode
+	if generic {
+		flags = link.XDPGenericMode
+	}
+	p.link, err = link.AttachXDP(link.XDPOptions{Program: p.prog, Interface: ifi.Index, Flags: flags})
+	return p, err
+}
+
+// Put makes the AF_XDP socket fd that of a queue.
+func (p *Program) Put(queue, fd int) error { return p.sockets.Put(uint32(queue), uint32(fd)) }
+
+// Close takes the program off the interface. It may be called again.
+func (p *Program) Close() error {
+	var err error
+	if p.link != nil {
+		err = p.link.Close()
+		p.link = nil
+	}
+	return errors.Join(err, p.prog.Close(), p.sockets.Close())
+}
+
+// ProgramOn is the ID of the XDP program on an interface of the calling thread's network namespace,
+// 0 for none.
+func ProgramOn(name string) (uint32, error) {
+	l, err := netlink.LinkByName(name)
+	if err != nil {
+		return 0, err
+	}
+	if x := l.Attrs().Xdp; x != nil && x.Attached {
+		return x.ProgId, nil
+	}
+	return 0, nil
+}
