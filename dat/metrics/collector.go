@@ -101,6 +101,7 @@ var table = []struct {
 	{"connects_total", "Connections established by this side.", func(s *dat.Stats) uint64 { return s.Connects }},
 	{"accepts_total", "Connections established by the peer.", func(s *dat.Stats) uint64 { return s.Accepts }},
 	{"rejects_total", "Connection requests refused.", func(s *dat.Stats) uint64 { return s.Rejects }},
+	{"challenges_total", "Connection requests asked to prove their address.", func(s *dat.Stats) uint64 { return s.Challenges }},
 	{"requests_dropped_total", "Connection requests ignored because too many were undecided.", func(s *dat.Stats) uint64 { return s.RequestsDropped }},
 	{"connections_broken_total", "Connections that broke.", func(s *dat.Stats) uint64 { return s.Broken }},
 
