@@ -51,7 +51,7 @@ func (a *adapter) close() error {
 		errs = append(errs, a.pz.Free())
 	}
 	if a.ia != nil {
-		errs = append(errs, a.ia.Close(dat.CloseGraceful))
+		errs = append(errs, within(openLimit, "closing the adapter", func() error { return a.ia.Close(dat.CloseGraceful) }))
 	}
 	return errors.Join(errs...)
 }

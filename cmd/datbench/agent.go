@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,12 @@ func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
 					return err
 				}
 			}
-			return newAgent(h).serve(cmd.Context(), stdin, stdout)
+			a := newAgent(h)
+			a.giveUp = func(why string) {
+				fmt.Fprintf(os.Stderr, "datbench agent: %s\n", why)
+				os.Exit(exitUsage)
+			}
+			return a.serve(cmd.Context(), stdin, stdout)
 		},
 	}
 	c.Flags().UintVar(&metricsFD, "metrics-fd", 0, "listening socket to serve metrics on")
@@ -78,22 +84,68 @@ type agent struct {
 	host      *host
 	target    target
 	initiator initiator
+	// giveUp ends the process when something has taken longer than it may. The kernel then takes
+	// back what it holds.
+	giveUp func(why string)
 }
 
-func newAgent(h *host) *agent { return &agent{host: h} }
+func newAgent(h *host) *agent { return &agent{host: h, giveUp: func(string) {}} }
 
-// serve answers commands until there are no more.
+// limit is how long a command may take.
+func (c command) limit() time.Duration {
+	if c.Do == doRun && c.Row != nil {
+		return c.Row.limit()
+	}
+	return openLimit
+}
+
+// serve answers commands until there are no more. The end of its input is the end of the main job:
+// it stops a row that runs, and ends an agent that does not stop.
 func (a *agent) serve(ctx context.Context, r io.Reader, w io.Writer) error {
-	in, out := json.NewDecoder(bufio.NewReader(r)), json.NewEncoder(w)
-	for {
-		var c command
-		if err := in.Decode(&c); err != nil {
+	interrupt := ctx.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	commands, ended := make(chan command), make(chan error, 1)
+	go func() {
+		ended <- receiveCommands(ctx, r, commands)
+		cancel()
+		time.AfterFunc(watchdogAfter, func() { a.giveUp("the main job is gone, and closing hangs") })
+	}()
+	for out := json.NewEncoder(w); ; {
+		select {
+		case c := <-commands:
+			if err := out.Encode(a.timed(ctx, c)); err != nil {
+				return err
+			}
+		case err := <-ended:
 			return errors.Join(ignoreEOF(err), a.stop(), a.closeInitiator())
-		}
-		if err := out.Encode(a.answer(ctx, c)); err != nil {
-			return err
+		case <-interrupt:
+			return errors.Join(errInterrupted, a.stop(), a.closeInitiator())
 		}
 	}
+}
+
+// receiveCommands passes on what comes until the input ends.
+func receiveCommands(ctx context.Context, r io.Reader, to chan<- command) error {
+	for in := json.NewDecoder(bufio.NewReader(r)); ; {
+		var c command
+		if err := in.Decode(&c); err != nil {
+			return err
+		}
+		select {
+		case to <- c:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// timed answers a command, and gives up if that takes far longer than it may.
+func (a *agent) timed(ctx context.Context, c command) reply {
+	limit := c.limit() + watchdogAfter
+	watchdog := time.AfterFunc(limit, func() { a.giveUp(fmt.Sprintf("stuck at %s for %s", c.Do, limit)) })
+	defer watchdog.Stop()
+	return a.answer(ctx, c)
 }
 
 func (a *agent) answer(ctx context.Context, c command) reply {

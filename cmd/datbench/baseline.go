@@ -51,6 +51,9 @@ func (t *tcpTarget) serve() {
 // serveTCP serves one row: its description as a line of JSON, then messages of its size.
 func serveTCP(conn net.Conn) error {
 	defer conn.Close() // everything that mattered was answered
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
 	var row Row
 	line, err := readLine(conn)
 	if err != nil {

@@ -260,7 +260,11 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 	pr := newProgress(a.stderr, len(rows))
 	for _, row := range rows {
 		pr.begin(row.title())
-		r, err := i.run(ctx, row)
+		var r Result
+		err := within(row.limit(), row.title(), func() (err error) {
+			r, err = i.run(ctx, row)
+			return err
+		})
 		if err != nil {
 			pr.end()
 			return nil, errors.Join(err, i.close())

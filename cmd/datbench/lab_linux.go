@@ -49,15 +49,18 @@ func startLab(metrics *os.File) (*pair, error) {
 	if err != nil {
 		return nil, cannotNamespace(err)
 	}
-	l, err := lab.Join(p.target.proc.Pid(), p.initiator.proc.Pid(), lab.Options{})
+	var l *lab.Lab
+	err = within(openLimit, "joining the namespaces", func() (err error) {
+		l, err = lab.Join(p.target.proc.Pid(), p.initiator.proc.Pid(), lab.Options{})
+		return err
+	})
 	if err != nil {
-		p.kill()
-		return nil, cannotNamespace(err)
+		return nil, errors.Join(cannotNamespace(err), p.kill())
 	}
 	p.setMTU = l.SetMTU
 	// The link goes first: a namespace takes its interfaces down at leisure.
 	inner := p.close
-	p.close = func() error { return errors.Join(l.Close(), inner()) }
+	p.close = func() error { return errors.Join(within(openLimit, "deleting the link", l.Close), inner()) }
 	return p, nil
 }
 

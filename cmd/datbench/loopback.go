@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -40,7 +41,7 @@ func startPair(start startFunc, metrics *os.File) (_ *pair, err error) {
 	p := &pair{}
 	defer func() {
 		if err != nil {
-			p.kill()
+			err = errors.Join(err, p.kill())
 		}
 	}()
 	if p.target, err = startRemote("the target", start, nil); err != nil {
@@ -54,15 +55,18 @@ func startPair(start startFunc, metrics *os.File) (_ *pair, err error) {
 	if p.initiator, err = startRemote("the initiator", start, args, extra...); err != nil {
 		return nil, err
 	}
-	p.close = func() error { p.kill(); return nil }
+	p.target.peer, p.initiator.peer = p.initiator, p.target
+	p.close = p.kill
 	return p, nil
 }
 
 // kill ends both agents. The kernel takes their sockets, programs and namespaces with them.
-func (p *pair) kill() {
+func (p *pair) kill() error {
+	var errs []error
 	for _, r := range []*remote{p.initiator, p.target} {
 		if r != nil {
-			r.proc.Kill()
+			errs = append(errs, r.kill())
 		}
 	}
+	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -27,6 +28,13 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends it at once
+		time.AfterFunc(exitLimit, func() {
+			fmt.Fprintf(os.Stderr, "datbench: interrupted, and not done with cleaning up after %s: the kernel does the rest\n", exitLimit)
+			os.Exit(exitInvalid)
+		})
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -27,6 +27,19 @@ const (
 	patience = 5 * time.Second
 	// connectTimeout is how long an absent peer is waited for.
 	connectTimeout = 3 * time.Second
+	// openLimit bounds the opening and the closing of an end, and every change of a link: a queue may
+	// be busy for a second after its last user.
+	openLimit = 10 * time.Second
+	// killLimit bounds the death of a process that was killed.
+	killLimit = 5 * time.Second
+	// newsLimit is how long the death of a process may take to be known.
+	newsLimit = 100 * time.Millisecond
+	// watchdogAfter is how long an agent waits beyond a command's limit before it ends itself: whoever
+	// set the limit has had its chance.
+	watchdogAfter = 2 * time.Second
+	// exitLimit is how long an interrupted program may take to clean up. What is left then goes with
+	// the process.
+	exitLimit = 15 * time.Second
 	// sha256Limit is how long a transfer of any size may take before it counts as stuck.
 	sha256Limit = 10 * time.Minute
 	// sha256Bytes is what a sha256 row moves by default.

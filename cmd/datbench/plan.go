@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // phase is the rows that one pair of ends measures: both ends open once for all of them.
@@ -23,10 +22,6 @@ type pair struct {
 	// close ends both agents and takes the link away.
 	close func() error
 }
-
-// openLimit bounds the opening and closing of an end: a queue may be busy for a second after its
-// last user.
-const openLimit = 10 * time.Second
 
 // runPhases measures every row of every phase. A row that cannot be measured is a result too: it
 // says why.
@@ -76,25 +71,21 @@ func errOr(err error, ctx context.Context) error {
 
 func (p *pair) openPhase(ctx context.Context, ph phase) error {
 	if ph.mtu != 0 && p.setMTU != nil {
-		if err := p.setMTU(ph.mtu); err != nil {
+		if err := within(openLimit, "setting the MTU of the link", func() error { return p.setMTU(ph.mtu) }); err != nil {
 			return err
 		}
 	}
-	if _, err := p.target.call(ctx, openLimit, command{Do: doServe, Station: &ph.target}); err != nil {
+	if _, err := p.target.call(ctx, command{Do: doServe, Station: &ph.target}); err != nil {
 		return fmt.Errorf("target: %w", err)
 	}
-	if _, err := p.initiator.call(ctx, openLimit, command{Do: doOpen, Station: &ph.initiator}); err != nil {
+	if _, err := p.initiator.call(ctx, command{Do: doOpen, Station: &ph.initiator}); err != nil {
 		return fmt.Errorf("initiator: %w", err)
 	}
 	return nil
 }
 
 func (p *pair) runRow(ctx context.Context, row Row) Result {
-	limit := row.Warmup + row.Duration + 4*patience
-	if row.Metric == metricSHA256 {
-		limit += sha256Limit
-	}
-	r, err := p.initiator.call(ctx, limit, command{Do: doRun, Row: &row})
+	r, err := p.initiator.call(ctx, command{Do: doRun, Row: &row})
 	if err != nil {
 		return failed(row, err)
 	}
@@ -103,8 +94,8 @@ func (p *pair) runRow(ctx context.Context, row Row) Result {
 
 // closePhase closes what is open at either end, also after a failure.
 func (p *pair) closePhase(ctx context.Context) error {
-	_, err := p.initiator.call(ctx, openLimit, command{Do: doClose})
-	if _, stopErr := p.target.call(ctx, openLimit, command{Do: doStop}); err == nil {
+	_, err := p.initiator.call(ctx, command{Do: doClose})
+	if _, stopErr := p.target.call(ctx, command{Do: doStop}); err == nil {
 		err = stopErr
 	}
 	return err

@@ -13,6 +13,7 @@ func executable() (string, error) { return "/proc/self/exe", nil }
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}
+	err  error
 }
 
 // startHere starts a command that the kernel kills when this process dies.
@@ -36,12 +37,17 @@ func (c *child) hold(started chan<- error) {
 	err := c.cmd.Start()
 	started <- err
 	if err == nil {
-		_ = c.cmd.Wait() // how a killed agent ended says nothing
+		c.err = c.cmd.Wait()
 		close(c.done)
 	}
 }
 
 func (c *child) Pid() int { return c.cmd.Process.Pid }
+
+func (c *child) Wait() error {
+	<-c.done
+	return c.err
+}
 
 func (c *child) Kill() {
 	_ = c.cmd.Process.Kill() // it has ended already, or ends now

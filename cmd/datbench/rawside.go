@@ -68,14 +68,14 @@ func newRawInitiator(s station) (initiator, error) {
 
 func (i *rawInitiator) close() error { return i.client.Close() }
 
-func (i *rawInitiator) run(_ context.Context, row Row) (Result, error) {
+func (i *rawInitiator) run(ctx context.Context, row Row) (Result, error) {
 	r := newResult(row)
 	r.Mode = i.client.Mode()
 	measure := i.stream
 	if row.Metric == metricLatency {
 		measure = i.latency
 	}
-	got, err := measure(row, &r)
+	got, err := measure(ctx, row, &r)
 	if err != nil {
 		return r, err
 	}
@@ -84,15 +84,15 @@ func (i *rawInitiator) run(_ context.Context, row Row) (Result, error) {
 	return r, nil
 }
 
-func (i *rawInitiator) latency(row Row, r *Result) (rawbench.Result, error) {
+func (i *rawInitiator) latency(ctx context.Context, row Row, r *Result) (rawbench.Result, error) {
 	lat := newLatencies()
-	got, err := i.client.Latency(int(row.Size), row.Warmup, row.Duration, lat.record)
+	got, err := i.client.Latency(ctx, int(row.Size), row.Warmup, row.Duration, lat.record)
 	lat.fill(r, got.Elapsed)
 	return got, err
 }
 
-func (i *rawInitiator) stream(row Row, r *Result) (rawbench.Result, error) {
-	got, err := i.client.Stream(int(row.Size), row.Warmup, row.Duration)
+func (i *rawInitiator) stream(ctx context.Context, row Row, r *Result) (rawbench.Result, error) {
+	got, err := i.client.Stream(ctx, int(row.Size), row.Warmup, row.Duration)
 	r.count(int64(got.Received), got.Elapsed)
 	return got, err
 }

@@ -15,7 +15,9 @@ import (
 
 // process is a child that is killed by the kernel when this process dies.
 type process interface {
+	// Kill returns when it has ended; Wait too, and says how.
 	Kill()
+	Wait() error
 	Pid() int
 }
 
@@ -24,8 +26,13 @@ type remote struct {
 	name string
 	proc process
 	in   io.WriteCloser
-	out  *json.Decoder
+	out  io.ReadCloser
+	dec  *json.Decoder
 	log  *tail
+	// dead ends when the process does; its cause says how.
+	dead context.Context
+	// peer is the other agent: without it nothing is worth waiting for.
+	peer *remote
 }
 
 // startFunc starts a command so that it dies with this process.
@@ -53,29 +60,97 @@ func startRemote(name string, start startFunc, args []string, extra ...*os.File)
 	if err != nil {
 		return nil, err
 	}
-	return &remote{name: name, proc: proc, in: in, out: json.NewDecoder(out), log: log}, nil
+	r := &remote{name: name, proc: proc, in: in, out: out, dec: json.NewDecoder(out), log: log}
+	r.watch()
+	return r, nil
 }
 
-// call sends one command and waits for its answer, no longer than limit.
-func (r *remote) call(ctx context.Context, limit time.Duration, c command) (*Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// watch notes the death of the agent.
+func (r *remote) watch() {
+	var died context.CancelCauseFunc
+	r.dead, died = context.WithCancelCause(context.Background())
+	go func() {
+		err := r.proc.Wait()
+		if err == nil {
+			err = errEnded
+		}
+		died(fmt.Errorf("%s died: %s", r.name, r.log.lastLine(err)))
+	}()
+}
+
+var errEnded = errors.New("it ended by itself")
+
+// kill ends the agent and waits until it has ended.
+func (r *remote) kill() error {
+	return within(killLimit, fmt.Sprintf("the death of %s, process %d,", r.name, r.proc.Pid()), func() error {
+		r.proc.Kill()
+		return nil
+	})
+}
+
+// abandon kills the agent, and ends a call that waits for it even if it does not die.
+func (r *remote) abandon() {
+	_ = r.kill() // whoever closes the pair is told
+	_, _ = r.in.Close(), r.out.Close()
+}
+
+// call sends one command and waits for its answer, no longer than its limit and no longer than both
+// agents live.
+func (r *remote) call(ctx context.Context, c command) (*Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit(), fmt.Errorf("%s did not %s within %s", r.name, c.Do, c.limit()))
 	defer cancel()
-	defer context.AfterFunc(ctx, r.proc.Kill)()
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	defer context.AfterFunc(r.peer.dead, func() { abort(context.Cause(r.peer.dead)) })()
+	defer context.AfterFunc(ctx, r.abandon)()
 
 	var answer reply
 	err := json.NewEncoder(r.in).Encode(c)
 	if err == nil {
-		err = r.out.Decode(&answer)
+		err = r.dec.Decode(&answer)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s did not %s within %s: %w", r.name, c.Do, limit, ctx.Err())
+		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("%s died at %s: %s", r.name, c.Do, r.log.lastLine(err))
+		return nil, fmt.Errorf("%s: %w", c.Do, r.epitaph(err))
 	case answer.Error != "":
-		return nil, errors.New(answer.Error)
+		return nil, r.blame(answer.Error)
 	}
 	return answer.Result, nil
+}
+
+// blame is what went wrong, or that the other agent has died of which it may be a consequence. The
+// news of a death may come a moment later.
+func (r *remote) blame(what string) error {
+	select {
+	case <-r.peer.dead.Done():
+		return fmt.Errorf("%w; %s", context.Cause(r.peer.dead), what)
+	case <-time.After(newsLimit):
+		return errors.New(what)
+	}
+}
+
+// epitaph is how the agent died, or why it cannot be heard any more.
+func (r *remote) epitaph(err error) error {
+	select {
+	case <-r.dead.Done():
+		return context.Cause(r.dead)
+	case <-time.After(killLimit):
+		return fmt.Errorf("%s cannot be heard: %w", r.name, err)
+	}
+}
+
+// within runs fn, and no longer waits for it after limit.
+func within(limit time.Duration, what string, fn func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("%s takes longer than %s", what, limit)
+	}
 }
 
 // tail keeps the end of what an agent wrote to standard error.

@@ -44,6 +44,16 @@ type Row struct {
 	WantMode string `json:"want_mode"`
 }
 
+// limit is how long the row may take in all, with waiting for an absent peer, before it counts as
+// stuck.
+func (r Row) limit() time.Duration {
+	limit := r.Warmup + r.Duration + 4*patience
+	if r.Metric == metricSHA256 {
+		limit += sha256Limit
+	}
+	return limit
+}
+
 // title names the row for a progress line.
 func (r Row) title() string {
 	s := fmt.Sprintf("%s %s", metricTitle(r.Metric), r.Op)

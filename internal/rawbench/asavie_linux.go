@@ -4,18 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
+	"time"
 
 	asavie "github.com/asavie/xdp"
 )
 
 // asaviePort is github.com/asavie/xdp v0.3.3, used as fast as its API allows: spinning on its rings
 // without its Poll. Its limits here: one frame per packet, so MTU 1500; whatever mode the kernel
-// picks, which it cannot tell; its program takes every packet of the queue; a panic on an errno it
+// picks, which it cannot tell, so that it is asked for here; its program takes every packet of the queue; a panic on an errno it
 // does not expect, turned into an error; and a closed queue stays busy until the process ends.
 type asaviePort struct {
 	xsk     *asavie.Socket
 	program *asavie.Program
 	ifindex int
+	// granted is the mode, as the kernel told it.
+	granted string
 	back    []asavie.Desc
 }
 
@@ -54,7 +58,8 @@ func openAsavie(cfg Config) (_ port, err error) {
 	if p.program, err = asavie.NewProgram(1); err != nil {
 		return nil, fmt.Errorf("rawbench: asavie: program: %w", err)
 	}
-	if err = p.program.Attach(p.ifindex); err != nil {
+	generic, err := p.attach()
+	if err != nil {
 		return nil, fmt.Errorf("rawbench: asavie: attach: %w", err)
 	}
 	options := asavieOptions
@@ -64,11 +69,55 @@ func openAsavie(cfg Config) (_ port, err error) {
 	if err = p.program.Register(0, p.xsk.FD()); err != nil {
 		return nil, fmt.Errorf("rawbench: asavie: register: %w", err)
 	}
+	p.granted = grantedMode(p.xsk.FD(), generic)
 	p.fill()
 	return p, nil
 }
 
-func (*asaviePort) mode() string { return "unknown" }
+// Flags of attaching, XDP_FLAGS_* of linux/if_link.h.
+const (
+	flagGeneric = 1 << 1
+	flagDriver  = 1 << 2
+)
+
+// attach attaches the program to the driver, or else to the kernel's generic hook: what the kernel
+// does by itself, in two steps, so that it is known which. The flags are one variable for the whole
+// process.
+func (p *asaviePort) attach() (generic bool, err error) {
+	asavie.DefaultXdpFlags = flagDriver
+	if err = p.program.Attach(p.ifindex); err == nil {
+		return false, nil
+	}
+	asavie.DefaultXdpFlags = flagGeneric
+	if genericErr := p.program.Attach(p.ifindex); genericErr != nil {
+		return false, errors.Join(err, genericErr)
+	}
+	return true, nil
+}
+
+// grantedMode is how a bound socket moves packets, in the words of package xdp.
+//
+// System calls: getsockopt(SOL_XDP, XDP_OPTIONS).
+func grantedMode(fd int, generic bool) string {
+	// Of linux/socket.h and linux/if_xdp.h.
+	const solXDP, xdpOptions, zeroCopy = 283, 8, 1
+	options, err := syscall.GetsockoptInt(fd, solXDP, xdpOptions)
+	switch {
+	case err == nil && options&zeroCopy != 0:
+		return "zero-copy"
+	case generic:
+		return "generic"
+	}
+	return "copy"
+}
+
+func (p *asaviePort) mode() string { return p.granted }
+
+func (p *asaviePort) wait(d time.Duration) (err error) {
+	defer guard(&err)
+	_, _, err = p.xsk.Poll(int(d.Milliseconds()))
+	return err
+}
 
 // close does what can be done: unregistering always fails, detaching works on a driver's slot.
 func (p *asaviePort) close() (err error) {

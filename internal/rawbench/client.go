@@ -1,6 +1,7 @@
 package rawbench
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -10,8 +11,9 @@ import (
 
 // How long a client waits.
 const (
-	// patience is for an answer to anything.
-	patience = time.Second
+	// patience is for an answer to anything, and for room to ask: a server that shares its core with
+	// a busy host may be off it for a second.
+	patience = 3 * time.Second
 	// lostAfter is when a ping counts as lost: even a server without a core answers sooner.
 	lostAfter = 100 * time.Millisecond
 	// askEvery is how often the result is asked for anew.
@@ -56,17 +58,20 @@ func NewClient(cfg Config) (*Client, error) {
 
 // Latency measures round trips of one frame of size bytes for as long as d, after a warm-up.
 // record is called with each.
-func (c *Client) Latency(size int, warmup, d time.Duration, record func(time.Duration)) (Result, error) {
+func (c *Client) Latency(ctx context.Context, size int, warmup, d time.Duration, record func(time.Duration)) (Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := c.begin(size); err != nil {
+	if err := c.begin(ctx, size); err != nil {
 		return Result{}, err
 	}
 	use := startUsage()
 	measure := time.Now().Add(warmup)
 	var r Result
 	for now := time.Now(); now.Before(measure.Add(d)); now = time.Now() {
-		took, err := c.roundTrip(size)
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		took, err := c.roundTrip(ctx, size)
 		if err != nil {
 			return r, err
 		}
@@ -85,13 +90,13 @@ func (c *Client) Latency(size int, warmup, d time.Duration, record func(time.Dur
 }
 
 // begin prepares a run, and waits for the other end to be there at all.
-func (c *Client) begin(size int) error {
+func (c *Client) begin(ctx context.Context, size int) error {
 	if size < MinFrame || size > c.cfg.MTU+ipStart {
 		return fmt.Errorf("rawbench: frame of %d bytes at MTU %d: %w", size, c.cfg.MTU, ErrEngine)
 	}
 	c.run++
 	for deadline := time.Now().Add(patience); ; {
-		took, err := c.roundTrip(MinFrame)
+		took, err := c.roundTrip(ctx, MinFrame)
 		if err != nil {
 			return err
 		}
@@ -99,15 +104,15 @@ func (c *Client) begin(size int) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("rawbench: %v: %w", c.cfg.Peer, ErrSilent)
+			return fmt.Errorf("rawbench: pings to %v for %s: %w", c.cfg.Peer, patience, ErrSilent)
 		}
 	}
 }
 
 // roundTrip is one ping and its pong, or lostAfter without.
-func (c *Client) roundTrip(size int) (time.Duration, error) {
+func (c *Client) roundTrip(ctx context.Context, size int) (time.Duration, error) {
 	start := time.Now()
-	if err := c.one(ping, size); err != nil {
+	if err := c.one(ctx, ping, size); err != nil {
 		return 0, err
 	}
 	for spins := 1; ; spins++ {
@@ -118,20 +123,35 @@ func (c *Client) roundTrip(size int) (time.Duration, error) {
 			return time.Since(start), nil
 		}
 		if spins%1024 == 0 && time.Since(start) > lostAfter {
-			return lostAfter, nil
+			return lostAfter, ctx.Err()
 		}
 	}
 }
 
-// one sends a single frame, as soon as there is room.
-func (c *Client) one(k kind, size int) error {
+// one sends a single frame, as soon as there is room. What makes room is the exchange: it drives
+// what is stuck in the transmit ring and frees frames that have arrived.
+func (c *Client) one(ctx context.Context, k kind, size int) error {
 	c.prepare(k, size)
-	for {
+	for deadline := time.Now().Add(patience); ; {
 		n, err := c.port.send(1, size, c.write)
 		if n > 0 || err != nil {
 			return err
 		}
+		if err := c.port.exchange(c.visit); err != nil {
+			return err
+		}
+		if err := c.expired(ctx, deadline); err != nil {
+			return err
+		}
 	}
+}
+
+// expired ends a wait for room.
+func (c *Client) expired(ctx context.Context, deadline time.Time) error {
+	if time.Now().After(deadline) {
+		return fmt.Errorf("rawbench: no frame has left for %s: %w", patience, ErrStuck)
+	}
+	return ctx.Err()
 }
 
 func (c *Client) prepare(k kind, size int) {
@@ -176,28 +196,28 @@ func batch(size int) int {
 
 // Stream sends frames of size bytes as fast as they go for as long as d, after a warm-up; the
 // other end counts.
-func (c *Client) Stream(size int, warmup, d time.Duration) (Result, error) {
+func (c *Client) Stream(ctx context.Context, size int, warmup, d time.Duration) (Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := c.begin(size); err != nil {
+	if err := c.begin(ctx, size); err != nil {
 		return Result{}, err
 	}
-	if _, err := c.blast(warm, size, warmup); err != nil {
+	if _, err := c.blast(ctx, warm, size, warmup); err != nil {
 		return Result{}, err
 	}
-	if err := c.drain(); err != nil {
+	if err := c.drain(ctx); err != nil {
 		return Result{}, err
 	}
 	use, base := startUsage(), c.drops()
-	sent, err := c.blast(data, size, d)
+	sent, err := c.blast(ctx, data, size, d)
 	if err != nil {
 		return Result{}, err
 	}
 	share := use.share()
-	if err := c.drain(); err != nil {
+	if err := c.drain(ctx); err != nil {
 		return Result{}, err
 	}
-	got, err := c.ask()
+	got, err := c.ask(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -208,10 +228,10 @@ func (c *Client) Stream(size int, warmup, d time.Duration) (Result, error) {
 }
 
 // blast sends until d has passed.
-func (c *Client) blast(k kind, size int, d time.Duration) (sent uint64, err error) {
+func (c *Client) blast(ctx context.Context, k kind, size int, d time.Duration) (sent uint64, err error) {
 	c.prepare(k, size)
 	n := batch(size)
-	for end := time.Now().Add(d); time.Now().Before(end); {
+	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
 		taken, err := c.port.send(n, size, c.write)
 		if err != nil {
 			return sent, err
@@ -223,27 +243,27 @@ func (c *Client) blast(k kind, size int, d time.Duration) (sent uint64, err erro
 			}
 		}
 	}
-	return sent, nil
+	return sent, ctx.Err()
 }
 
 // drain waits until what was sent has left.
-func (c *Client) drain() error {
+func (c *Client) drain(ctx context.Context) error {
 	for deadline := time.Now().Add(patience); !c.port.drained(); {
 		if err := c.port.exchange(c.visit); err != nil {
 			return err
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("rawbench: frames stay in the transmit ring: %w", ErrSilent)
+		if err := c.expired(ctx, deadline); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // ask fetches the count of the other end.
-func (c *Client) ask() (count, error) {
+func (c *Client) ask(ctx context.Context) (count, error) {
 	c.gotCount = nil
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if err := c.one(ask, askLen); err != nil {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
+		if err := c.one(ctx, ask, askLen); err != nil {
 			return count{}, err
 		}
 		for again := time.Now().Add(askEvery); time.Now().Before(again); {
@@ -254,6 +274,9 @@ func (c *Client) ask() (count, error) {
 				return *c.gotCount, nil
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return count{}, err
 	}
 	return count{}, fmt.Errorf("rawbench: result of %v: %w", c.cfg.Peer, ErrSilent)
 }

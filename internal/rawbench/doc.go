@@ -10,5 +10,7 @@
 // process ends, see asavie_linux.go.
 //
 // Threading: one goroutine uses a Client. Serve spins on the calling goroutine, locked to its
-// thread, until its context ends. Nothing sleeps: each end takes a whole core.
+// thread, until its context ends: each end takes a whole core while there are frames, and a server
+// without any for a second sleeps until one comes. Nothing waits for ever: an end that falls silent,
+// a ring that no longer moves and a context that ends are errors.
 package rawbench

@@ -2,6 +2,7 @@ package rawbench
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/xdp"
@@ -49,6 +50,11 @@ func openNative(cfg Config) (port, error) {
 func (p *native) mode() string { return p.caps.Mode }
 
 func (p *native) close() error { return p.dev.Close() }
+
+func (p *native) wait(d time.Duration) error {
+	p.sock.Wait(d)
+	return nil
+}
 
 func (p *native) drained() bool { return p.sock.InFlight() == 0 }
 

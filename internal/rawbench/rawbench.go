@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // The engines.
@@ -17,6 +18,8 @@ const (
 var (
 	// ErrSilent: the other end did not answer.
 	ErrSilent = errors.New("no answer from the other end")
+	// ErrStuck: the transmit ring is full and the kernel takes nothing from it.
+	ErrStuck = errors.New("the transmit ring is stuck")
 	// ErrEngine: there is no such engine, or it cannot do this.
 	ErrEngine = errors.New("engine cannot do that")
 )
@@ -48,6 +51,8 @@ type port interface {
 	drained() bool
 	// dropped is the packets that counters of the engine know to be lost, by direction.
 	dropped() (rx, tx uint64)
+	// wait sleeps until something has arrived, at most d.
+	wait(d time.Duration) error
 	mode() string
 	close() error
 }

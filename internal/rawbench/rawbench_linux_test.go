@@ -60,14 +60,17 @@ func TestLatency(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			c := pair(t, engine, 1500)
 			var n, sum time.Duration
-			r, err := c.Latency(MinFrame, 20*time.Millisecond, 100*time.Millisecond, func(d time.Duration) { n++; sum += d })
+			r, err := c.Latency(t.Context(), MinFrame, 20*time.Millisecond, 100*time.Millisecond, func(d time.Duration) { n++; sum += d })
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n == 0 || r.Received != uint64(n) || r.Received+r.Lost != r.Sent {
 				t.Fatalf("got %d round trips, %+v", n, r)
 			}
-			t.Logf("%s: mean of %d: %s, mode %s", engine, n, sum/n, c.Mode())
+			if c.Mode() != "copy" { // all that a veth has
+				t.Errorf("mode: got %q, want copy", c.Mode())
+			}
+			t.Logf("%s: mean of %d: %s", engine, n, sum/n)
 		})
 	}
 }
@@ -83,7 +86,7 @@ func TestStream(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s/%d", tt.engine, tt.size), func(t *testing.T) {
 			c := pair(t, tt.engine, tt.mtu)
-			r, err := c.Stream(tt.size, 20*time.Millisecond, 100*time.Millisecond)
+			r, err := c.Stream(t.Context(), tt.size, 20*time.Millisecond, 100*time.Millisecond)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,8 @@ import (
 type Server struct {
 	end
 	count count
+	// seen is our frames so far.
+	seen  uint64
 	usage usage
 	base  drops
 }
@@ -23,13 +25,30 @@ func NewServer(cfg Config) (*Server, error) {
 	return &Server{end: e}, nil
 }
 
-// Serve spins until the context ends. It returns an error if the engine failed.
+const (
+	// quietAfter is time without a frame after which a server no longer spins: it is between rows,
+	// or its client is gone.
+	quietAfter = time.Second
+	// nap is how long a quiet server sleeps between two looks at its context.
+	nap = 20 * time.Millisecond
+)
+
+// Serve spins until the context ends, and sleeps while nothing comes. It returns an error if the
+// engine failed.
 func (s *Server) Serve(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for ctx.Err() == nil {
+	for heard := time.Now(); ctx.Err() == nil; {
+		before := s.seen
 		for range 256 { // between two looks at the context
 			if err := s.port.exchange(s.visit); err != nil {
+				return err
+			}
+		}
+		if s.seen != before {
+			heard = time.Now()
+		} else if time.Since(heard) > quietAfter {
+			if err := s.port.wait(nap); err != nil {
 				return err
 			}
 		}
@@ -42,6 +61,7 @@ func (s *Server) visit(h []byte, size int) (answer bool) {
 	if !ours(h) {
 		return false
 	}
+	s.seen++
 	switch kindOf(h) {
 	case ping:
 		setKind(h, pong)

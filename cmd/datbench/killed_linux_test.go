@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// soon is how long nothing may be left behind. The kernel takes a namespace apart some time after its
+// last process, one namespace after the other.
+const soon = 10 * time.Second
+
+// killSeed is that of the moments at which jobs are killed: DATXDP_SEED, or one of the hour.
+func killSeed(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("DATXDP_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("again with DATXDP_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// traces are what a datbench has made in the kernel.
+type traces struct {
+	// agents are its children.
+	agents []int
+	// namespaces are theirs, as "net:[4026532000]".
+	namespaces []string
+	// programs are the IDs of the BPF programs that they hold.
+	programs []uint32
+}
+
+// traces looks at the children of a datbench. What has ended meanwhile is left out.
+func (r *running) traces(t *testing.T) (found traces) {
+	t.Helper()
+	home := namespaceOf("self")
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", r.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, _ := os.ReadFile(file) // an error: that thread has ended
+		for _, pid := range strings.Fields(string(b)) {
+			n, err := strconv.Atoi(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found.agents = append(found.agents, n)
+			if ns := namespaceOf(pid); ns != "" && ns != home {
+				found.namespaces = append(found.namespaces, ns)
+			}
+			found.programs = append(found.programs, programsOf(pid)...)
+		}
+	}
+	return found
+}
+
+// namespaceOf is the network namespace of a process, empty if that has ended.
+func namespaceOf(pid string) string {
+	ns, err := os.Readlink("/proc/" + pid + "/ns/net")
+	if err != nil {
+		return ""
+	}
+	return ns
+}
+
+// programsOf is the BPF programs that a process holds a descriptor of.
+func programsOf(pid string) (ids []uint32) {
+	files, err := filepath.Glob("/proc/" + pid + "/fdinfo/*")
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		b, _ := os.ReadFile(file) // an error: it was closed
+		for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+			if value, ok := strings.CutPrefix(s.Text(), "prog_id:"); ok {
+				if id, err := strconv.ParseUint(strings.TrimSpace(value), 10, 32); err == nil {
+					ids = append(ids, uint32(id))
+				}
+			}
+		}
+	}
+	return ids
+}
+
+// left is what is still there of the traces. A namespace lives as long as a process, a descriptor or a
+// mount names it; an XDP program as long as a descriptor, a link or the interface that it is on; an
+// interface as long as its namespace.
+func (tr traces) left(t *testing.T) (still []string) {
+	t.Helper()
+	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/proc/[0-9]*/task/*/ns/net", "/proc/[0-9]*/fd/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if ns, err := os.Readlink(file); err == nil && slices.Contains(tr.namespaces, ns) {
+				still = append(still, file+" is "+ns)
+			}
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ns := range tr.namespaces {
+		if bytes.Contains(mounts, []byte(ns)) {
+			still = append(still, ns+" is mounted")
+		}
+	}
+	for _, id := range tr.programs {
+		if programLives(t, id) {
+			still = append(still, fmt.Sprintf("BPF program %d", id))
+		}
+	}
+	return still
+}
+
+// programLives asks the kernel for a BPF program.
+//
+// System calls: bpf(BPF_PROG_GET_FD_BY_ID), close.
+func programLives(t *testing.T, id uint32) bool {
+	t.Helper()
+	const getFDByID = 13 // BPF_PROG_GET_FD_BY_ID of linux/bpf.h
+	number, ok := map[string]uintptr{"amd64": 321, "arm64": 280}[runtime.GOARCH]
+	if !ok {
+		t.Fatalf("number of bpf(2) on %s", runtime.GOARCH)
+	}
+	attr := struct{ id, next, flags, pad uint32 }{id: id}
+	// The conversion is in the argument list of the call, which keeps attr alive.
+	fd, _, errno := syscall.Syscall(number, getFDByID, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno == 0 {
+		_ = syscall.Close(int(fd))
+	} else if errno != syscall.ENOENT {
+		t.Fatalf("bpf(BPF_PROG_GET_FD_BY_ID): %v", errno)
+	}
+	return errno == 0
+}
+
+// awaitNothing waits until the kernel has taken everything back. It tells nobody when it has.
+func (tr traces) awaitNothing(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
+		still := tr.left(t)
+		if len(still) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left behind after %s: %v", soon, still)
+		}
+	}
+}
+
+// surroundings are the interfaces of this namespace, the XDP programs on them, and the namespaces
+// that have a name.
+func surroundings(t *testing.T) (found []string) {
+	t.Helper()
+	ifis, err := chosenInterfaces(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ifi := range ifis {
+		id, mode, err := attachedXDP(ifi.Index)
+		found = append(found, fmt.Sprintf("%s: XDP program %d, %s, %v", ifi.Name, id, mode, err))
+	}
+	named, err := filepath.Glob("/run/netns/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(found, named...)
+}
+
+// TestKilled: however the main job is ended, in whatever moment, nothing is left.
+func TestKilled(t *testing.T) {
+	labtest.RequireXDP(t)
+	random := killSeed(t)
+	before := surroundings(t)
+	// The whole job takes some two seconds at this length; the last moments are near its end.
+	const length = 2200 * time.Millisecond
+	made := traces{}
+	for _, tt := range []struct {
+		signal syscall.Signal
+		times  int
+	}{{syscall.SIGKILL, 10}, {syscall.SIGINT, 4}, {syscall.SIGTERM, 4}} {
+		for i := range tt.times {
+			// Moments are spread over the job, each at random in its part.
+			moment := (time.Duration(i)*length + time.Duration(random.Int64N(int64(length)))) / time.Duration(tt.times)
+			t.Run(fmt.Sprintf("%v after %s", tt.signal, moment.Round(time.Millisecond)), func(t *testing.T) {
+				job := start(t, "--transport", "xdp", "--duration", "20ms", "--warmup", "5ms")
+				ended := job.await(moment)
+				tr := job.traces(t)
+				_ = job.cmd.Process.Signal(tt.signal) // an error: it has ended already
+				got := job.wait(t)
+				job.awaitGone(t)
+				tr.awaitNothing(t)
+				if diff := cmp.Diff(before, surroundings(t)); diff != "" {
+					t.Errorf("interfaces, XDP programs, named namespaces (-before +after):\n%s", diff)
+				}
+				if tt.signal != syscall.SIGKILL && !ended {
+					checkInterrupted(t, job, got)
+				}
+				made.namespaces, made.programs = append(made.namespaces, tr.namespaces...), append(made.programs, tr.programs...)
+			})
+		}
+	}
+	// Without these the test looked at nothing.
+	if len(made.namespaces) < 10 || len(made.programs) < 10 {
+		t.Errorf("got %d namespaces, %d programs in all: too few to say anything", len(made.namespaces), len(made.programs))
+	}
+}
+
+// await waits until the job has ended, no longer than d.
+func (r *running) await(d time.Duration) (ended bool) {
+	select {
+	case <-r.read:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// checkInterrupted: it says so, unless it had not begun or was done already.
+func checkInterrupted(t *testing.T, job *running, got outcome) {
+	t.Helper()
+	const want = "datbench: interrupted; nothing is left behind"
+	early := got.stderr == "" && job.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled()
+	late := got.stdout != ""
+	if !early && !late && (got.code != exitInvalid || got.lastLine() != want) {
+		t.Errorf("got exit %d, %q, want %d, %q", got.code, got.lastLine(), exitInvalid, want)
+	}
+}
+
+// TestAgentKilled: the main job outlives its agents, ends soon, and says what happened.
+func TestAgentKilled(t *testing.T) {
+	labtest.RequireXDP(t)
+	random := killSeed(t)
+	for _, during := range []string{"round trip raw ", "message rate send", "round trip tcp", "bandwidth write 1 MiB at MTU 9000"} {
+		for victim := range 2 {
+			t.Run(fmt.Sprintf("agent %d during %s", victim, during), func(t *testing.T) {
+				job := start(t, "--transport", "xdp", "--duration", "100ms", "--warmup", "10ms", "--json", "-")
+				job.awaitLine(t, during)
+				job.await(time.Duration(random.Int64N(int64(100 * time.Millisecond))))
+				tr := job.traces(t)
+				if len(tr.agents) != 2 {
+					t.Fatalf("got agents %v, want two", tr.agents)
+				}
+				if still := tr.left(t); len(still) < 4 {
+					t.Errorf("of a job that runs, only this is seen: %v", still)
+				}
+				slices.Sort(tr.agents)
+				if err := syscall.Kill(tr.agents[victim], syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				killed := time.Now()
+				got := job.wait(t)
+				if took := time.Since(killed); took > soon {
+					t.Errorf("it took %s to end", took)
+				}
+				job.awaitGone(t)
+				tr.awaitNothing(t)
+				checkDeathTold(t, got)
+			})
+		}
+	}
+}
+
+// checkDeathTold: rows are there, those after the death say who died and how.
+func checkDeathTold(t *testing.T, got outcome) {
+	t.Helper()
+	var r Report
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil || got.code != exitInvalid {
+		t.Fatalf("exit %d, %v\n%s", got.code, err, got.stderr)
+	}
+	if len(r.Results) != len(xdpRows) {
+		t.Errorf("got %d rows, want %d", len(r.Results), len(xdpRows))
+	}
+	told := 0
+	for _, res := range r.Results {
+		if strings.Contains(res.Reason, "died: signal: killed") {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Errorf("no row tells of the death: %s", got.stdout)
+	}
+}
