@@ -116,7 +116,7 @@ func (c *conn) connect(s station) error {
 	c.extend()
 	private := ask{c.row, c.mem.remote()}.encode()
 	if err := c.ep.Connect(s.Peer, qualifier, connectTimeout, private); err != nil {
-		return err
+		return fmt.Errorf("%v cannot be reached from %s, check the address and its route: %w", s.Peer, s.IA, err)
 	}
 	for deadline := time.Now().Add(connectTimeout + patience); time.Now().Before(deadline) && c.ctx.Err() == nil; {
 		_, err := c.evd.Wait(waitSlice, 1, &c.ev)

@@ -5,13 +5,18 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-const tcpNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its bw rows compare fairly only
-with the jumbo rows. Its latency and rate are Go's net package, blocking, one call per message.`
+// Notes on kernel TCP: on any link, and on veth.
+const (
+	tcpNote     = "Latency and rate of tcp are those of Go's net package, blocking, one call per message."
+	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its bandwidth compares fairly
+with the rows at MTU 65000 only.`
+)
 
 // group is the rows that may be compared with one another.
 type group struct {
@@ -181,6 +186,9 @@ func renderNotes(w io.Writer, r *Report) {
 	fmt.Fprintf(w, "%s; %d × %s, kernel %s, %s\n", r.Env.Link, r.Env.CPUs, r.Env.CPU, r.Env.Kernel, r.Env.Go)
 	if slices.ContainsFunc(r.Results, func(res Result) bool { return res.Op == opTCP }) {
 		fmt.Fprintln(w, tcpNote)
+		if strings.HasPrefix(r.Env.Link, "veth") {
+			fmt.Fprintln(w, tcpVethNote)
+		}
 	}
 	for _, res := range r.Results {
 		if !res.Valid {
