@@ -68,7 +68,9 @@ func TestAgentGivesUp(t *testing.T) {
 					t.Errorf("got %q after %s, want %q within %s", why, time.Since(start), want, within)
 				}
 				commands.Close()
-				<-served
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
 				time.Sleep(watchdogAfter)
 			})
 		})

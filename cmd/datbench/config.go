@@ -109,6 +109,23 @@ func (c *config) validate() error {
 	return oneLineOf(errs)
 }
 
+// Limits of the MTU of a lab, in bytes: what every IPv4 host takes (RFC 791), and what a veth can have.
+const minMTU, maxMTU = 576, 65535
+
+// validateFilters checks what narrows a job; an empty list narrows nothing.
+func (c *config) validateFilters() error {
+	errs := []error{
+		someOf("op", c.ops, []string{opRaw, opSend, opWrite, opRead, opTCP, opRawAsavie}),
+		someOf("metric", c.metric, []string{metricLatency, metricRate, metricBandwidth}),
+	}
+	for _, mtu := range c.mtus {
+		if mtu < minMTU || mtu > maxMTU {
+			errs = append(errs, fmt.Errorf("--mtu: %d is not from %d to %d", mtu, minMTU, maxMTU))
+		}
+	}
+	return oneLineOf(errs)
+}
+
 // validateAdapter checks what names this end.
 func (c *config) validateAdapter() error {
 	if c.ia == "" {

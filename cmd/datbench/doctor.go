@@ -53,12 +53,13 @@ func diagnosis(checks []check) error {
 }
 
 func (a *app) renderChecks(checks []check) {
-	t := table.NewWriter()
-	t.SetOutputMirror(a.stdout)
-	t.SetStyle(table.StyleRounded)
-	t.Style().Format.Header = text.FormatDefault
+	t := plainTable(a.stdout)
 	t.AppendHeader(table.Row{"check", "", "found", "what to do"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 60}, {Number: 4, WidthMax: 60}})
+	// Wide enough for a terminal of 80 columns.
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 3, WidthMax: 28, WidthMaxEnforcer: text.WrapSoft},
+		{Number: 4, WidthMax: 28, WidthMaxEnforcer: text.WrapSoft},
+	})
 	for _, c := range checks {
 		t.AppendRow(table.Row{c.name, c.finding, c.detail, c.fix})
 	}

@@ -187,7 +187,7 @@ func hasPort(table []byte, port uint16) bool {
 }
 
 func interfaceChecks(ifi net.Interface) []check {
-	detail := fmt.Sprintf("%s, %d RX queues, MTU %d", driver(ifi.Name), queues(ifi.Name), ifi.MTU)
+	detail := fmt.Sprintf("%s, MTU %d, RX queues: %d", driver(ifi.Name), ifi.MTU, queues(ifi.Name))
 	checks := []check{
 		advice(ifi.Name, ifi.Flags&net.FlagUp != 0, detail, "it is down: bring it up"),
 	}

@@ -14,6 +14,9 @@ import (
 // overXDP runs the job in network namespaces that die with its agents.
 func (j *job) overXDP(ctx context.Context, metrics *os.File) (*Report, error) {
 	l := labLink()
+	if _, err := j.plan(l); err != nil {
+		return nil, err
+	}
 	p, err := startLab(metrics)
 	if err != nil {
 		return nil, err

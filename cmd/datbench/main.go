@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -72,7 +73,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:           "datbench",
 		Short:         "Measure DAT over AF_XDP beside the raw link and kernel TCP",
 		Long:          longHelp,
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,15 +83,31 @@ func (a *app) rootCommand() *cobra.Command {
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
 	c.CompletionOptions.DisableDefaultCmd = true
+	c.SuggestionsMinimumDistance = 2 // letters
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
 	cfg.jobFlags(c)
 	c.AddCommand(a.serverCommand(), a.clientCommand(), a.rawCommand(), a.selftestCommand(),
 		a.doctorCommand(), agentCommand(a.stdin, a.stdout))
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see datbench --help", err)
+	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
 	return c
+}
+
+// noArguments refuses arguments: to the program itself, a command that it does not have.
+func noArguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case cmd.HasParent():
+		return fmt.Errorf("%s takes no argument %q; see %[1]s --help", cmd.CommandPath(), args[0])
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("no command %q%s; see datbench --help", args[0], hint)
 }
 
 const longHelp = `datbench measures sends, RDMA writes and RDMA reads beside raw AF_XDP frames and kernel TCP.
@@ -115,7 +132,7 @@ func (a *app) rawCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "raw",
 		Short: "Measure raw AF_XDP frames in a throw-away lab, with this repository's engine or asavie/xdp",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("engine", cfg.engines, []string{engineNative, engineAsavie}); err != nil {
 				return err
@@ -136,7 +153,7 @@ func (a *app) selftestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "selftest",
 		Short: "Move bytes by send, write and read in a throw-away lab and compare their SHA-256",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return (&job{app: a, cfg: &cfg, labs: selftestLabs}).run(cmd.Context())
 		},

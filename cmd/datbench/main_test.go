@@ -75,7 +75,13 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{"bad flag", []string{"--foo"}, `datbench: unknown flag: --foo; see datbench --help`},
-		{"bad command", []string{"foo"}, `datbench: unknown command "foo" for "datbench"`},
+		{"bad command", []string{"foo"}, `datbench: no command "foo"; see datbench --help`},
+		{"command misspelt", []string{"sever"}, `datbench: no command "sever", did you mean server?; see datbench --help`},
+		{"argument too many", []string{"server", "eth0"}, `datbench: datbench server takes no argument "eth0"; see datbench server --help`},
+		{"no such row", []string{"--transport", "udp", "--op", "raw"}, `datbench: nothing to measure: no row has that --op, --metric and --mtu`},
+		{"bad filter", []string{"--op", "foo", "--metric", "speed"},
+			`datbench: --op: "foo" is not one of raw, send, write, read, tcp, raw_asavie; --metric: "speed" is not one of lat, rate, bw`},
+		{"bad MTU", []string{"selftest", "--mtu", "10,1500"}, `datbench: --mtu: 10 is not from 576 to 65535`},
 		{"bad duration", []string{"--duration", "-1s"}, `datbench: --duration: -1s is not a positive time`},
 		{"bad transport", []string{"--transport", "tcp"}, `datbench: --transport: "tcp" is not one of auto, xdp, udp`},
 		{"no JSON file", []string{"--json", "/nonexistent/x"}, `datbench: --json: open /nonexistent/x: no such file or directory`},
@@ -90,7 +96,7 @@ func TestErrors(t *testing.T) {
 		{"bad metric", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--metric", "speed"},
 			`datbench: --metric: "speed" is not one of lat, rate, bw, sha256`},
 		{"bad size", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--size", "0"},
-			`datbench: invalid argument "0" for "--size" flag: "0" is not a size; write it as 64, 4KiB or 1MiB; see datbench --help`},
+			`datbench: invalid argument "0" for "--size" flag: "0" is not a size; write it as 64, 4KiB or 1MiB; see datbench run --help`},
 		{"size without a word", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--op", "write", "--size", "12"},
 			`datbench: --size: 12 is not a multiple of 8, which the latency of a write needs`},
 		{"bad adapter", []string{"server", "--ia", "eth0"},

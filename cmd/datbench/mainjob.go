@@ -74,6 +74,9 @@ func (j *job) run(ctx context.Context) error {
 	if err := oneOf("transport", []string{j.cfg.transport}, []string{transportAuto, transportXDP, transportUDP}); err != nil {
 		return err
 	}
+	if err := j.cfg.validateFilters(); err != nil {
+		return err
+	}
 	out, err := openOutput(j.cfg.json, j.stdout)
 	if err != nil {
 		return err
@@ -124,9 +127,23 @@ func (j *job) listenMetrics() (*os.File, error) {
 	return l.(*net.TCPListener).File()
 }
 
+var errNoRows = errors.New("nothing to measure: no row has that --op, --metric and --mtu")
+
+// plan is what to measure over a link.
+func (j *job) plan(l link) ([][]phase, error) {
+	labs := j.labs(j.cfg, l)
+	if len(labs) == 0 {
+		return nil, errNoRows
+	}
+	return labs, nil
+}
+
 // execute runs each lab's phases over a pair of its own and reports.
 func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) (*Report, error) {
-	labs := j.labs(j.cfg, l)
+	labs, err := j.plan(l)
+	if err != nil {
+		return nil, err
+	}
 	pr := newProgress(j.stderr, countRows(slices.Concat(labs...)))
 	defer pr.end()
 	report := &Report{Env: newEnv(l.name)}

@@ -162,7 +162,7 @@ func (a *app) serverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "server",
 		Short: "Serve datbench run, one client after another",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runServer(cmd.Context(), &cfg)
 		},

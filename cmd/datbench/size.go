@@ -70,6 +70,14 @@ func formatSize(n int64) string {
 
 var errEmptyList = errors.New("empty list")
 
+// someOf is oneOf for a list that may be empty.
+func someOf(flag string, list, allowed []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return oneOf(flag, list, allowed)
+}
+
 // oneOf checks every element of a comma list against the words allowed.
 func oneOf(flag string, list, allowed []string) error {
 	if len(list) == 0 {

@@ -13,9 +13,10 @@ import (
 
 // Notes on kernel TCP: on any link, and on veth.
 const (
-	tcpNote     = "Latency and rate of tcp are those of Go's net package, blocking, one call per message."
-	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its bandwidth compares fairly
-with the rows at MTU 65000 only.`
+	tcpNote = `Latency and rate of tcp are those of Go's net package, blocking, one call per
+message.`
+	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its
+bandwidth compares fairly with the rows at MTU 65000 only.`
 )
 
 // group is the rows that may be compared with one another.
@@ -86,44 +87,62 @@ func (g group) ratio(r *Result, op string) string {
 	return fmt.Sprintf("%.2f", g.figure(r)/g.figure(base))
 }
 
+// renderTable prints a block for each group. It fits a terminal of 80 columns.
 func renderTable(w io.Writer, r *Report) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleRounded)
-	t.Style().Format.Header = text.FormatDefault
-	t.Style().Options.SeparateRows = false
-	t.AppendHeader(table.Row{"", "op", "size", "result", "p99", "p99.9", "× raw", "× tcp", "resent", "drops", "mode"})
-	t.SetColumnConfigs(columns())
 	for _, g := range groups(r.Results) {
-		appendGroup(t, g)
+		fmt.Fprintln(w, g.title())
+		t := plainTable(w)
+		t.SetColumnConfigs(columns())
+		t.AppendHeader(g.header())
+		for i := range g.rows {
+			t.AppendRow(g.row(&g.rows[i]))
+		}
+		t.Render()
+		fmt.Fprintln(w)
 	}
-	t.Render()
 	renderNotes(w, r)
 }
 
-func columns() []table.ColumnConfig {
-	var out []table.ColumnConfig
-	for n := 3; n <= 10; n++ {
-		out = append(out, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+// plainTable has a line below its header and no others.
+func plainTable(w io.Writer) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetStyle(table.StyleLight)
+	s := t.Style()
+	s.Format.Header = text.FormatDefault
+	s.Box.PaddingLeft, s.Box.PaddingRight = "", " "
+	s.Options = table.Options{SeparateHeader: true}
+	t.SuppressTrailingSpaces()
+	return t
+}
+
+// columns are as wide in each group, so that the groups line up.
+func columns() (out []table.ColumnConfig) {
+	for i, width := range []int{len(opRawAsavie), len("65014 B"), 7, 6, 7, 5, 5, 6, 6, len("zero-copy")} {
+		c := table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignRight, AlignHeader: text.AlignRight}
+		if i == 0 || width == len("zero-copy") {
+			c.Align, c.AlignHeader = text.AlignLeft, text.AlignLeft
+		}
+		out = append(out, c)
 	}
 	return out
 }
 
-func appendGroup(t table.Writer, g group) {
-	for i := range g.rows {
-		title := ""
-		switch i {
-		case 0:
-			title = metricTitle(g.metric) + ", " + unit(g.metric)
-		case 1:
-			title = mtuTitle(g.mtu)
-		}
-		t.AppendRow(g.row(title, &g.rows[i]))
+// title says what the group measures.
+func (g group) title() string {
+	title := metricTitle(g.metric)
+	if g.mtu != 0 {
+		title += fmt.Sprintf(" at MTU %d", g.mtu)
 	}
-	if len(g.rows) == 1 && g.mtu > 0 {
-		t.AppendRow(table.Row{mtuTitle(g.mtu)})
+	return title
+}
+
+func (g group) header() table.Row {
+	p99, p999 := "", ""
+	if g.metric == metricLatency {
+		p99, p999 = "p99", "p99.9"
 	}
-	t.AppendSeparator()
+	return table.Row{"op", "size", unit(g.metric), p99, p999, "× raw", "× tcp", "resent", "drops", "mode"}
 }
 
 // unit is that of a group's results.
@@ -137,19 +156,12 @@ func unit(metric string) string {
 	return "Gb/s"
 }
 
-func mtuTitle(mtu int) string {
-	if mtu == 0 {
-		return ""
-	}
-	return fmt.Sprintf("MTU %d", mtu)
-}
-
-func (g group) row(title string, r *Result) table.Row {
+func (g group) row(r *Result) table.Row {
 	mode := r.Mode
 	if !r.Valid {
 		mode = "INVALID"
 	}
-	return table.Row{title, r.Op, formatSize(r.Size), g.result(r), micros(r.P99), micros(r.P999),
+	return table.Row{r.Op, formatSize(r.Size), g.result(r), micros(r.P99), micros(r.P999),
 		g.ratio(r, opRaw), g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
 }
 
@@ -171,6 +183,9 @@ func micros(v *float64) string {
 	if v == nil {
 		return ""
 	}
+	if *v >= 1000 {
+		return strconv.FormatFloat(*v, 'f', 0, 64)
+	}
 	return strconv.FormatFloat(*v, 'f', 1, 64)
 }
 
@@ -183,7 +198,7 @@ func count(n uint64) string {
 
 // renderNotes says below the table what the table cannot say.
 func renderNotes(w io.Writer, r *Report) {
-	fmt.Fprintf(w, "%s; %d × %s, kernel %s, %s\n", r.Env.Link, r.Env.CPUs, r.Env.CPU, r.Env.Kernel, r.Env.Go)
+	fmt.Fprintf(w, "%s\n%d × %s, kernel %s, %s\n", r.Env.Link, r.Env.CPUs, r.Env.CPU, r.Env.Kernel, r.Env.Go)
 	if slices.ContainsFunc(r.Results, func(res Result) bool { return res.Op == opTCP }) {
 		fmt.Fprintln(w, tcpNote)
 		if strings.HasPrefix(r.Env.Link, "veth") {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -164,6 +165,24 @@ func TestTable(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
+	}
+}
+
+// TestTableWidth: the widest figures fit a terminal of 80 columns.
+func TestTableWidth(t *testing.T) {
+	wide := Result{Op: opRawAsavie, Metric: metricLatency, Size: 65014, Transport: transportXDP, Mode: "zero-copy", MTU: 65000,
+		P50: ptr(99999), P99: ptr(999999), P999: ptr(9999999), Samples: 9, Retransmits: 99999, Drops: 999999, Valid: true}
+	base := wide
+	base.Op, base.P50 = opRaw, ptr(1000)
+	var b bytes.Buffer
+	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, {Op: opTCP, Metric: metricRate, Valid: true}}})
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(b.String(), "99999") {
+		t.Errorf("no figures in\n%s", b.String())
 	}
 }
 
