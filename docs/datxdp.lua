@@ -1,0 +1,362 @@
+-- Wireshark dissector of the wire protocol, version 1; WIRE.md beside it is the reference.
+--
+--   tshark -X lua_script:docs/datxdp.lua -r capture.pcapng
+--   wireshark: copy it to the folder of personal Lua plugins (Help, About, Folders)
+--
+-- UDP port 17473, and one more by the preference datxdp.port. It runs on Lua 5.1 to 5.4, so it uses no
+-- integer operators. Nothing is read before its end was checked against what was captured.
+
+local default_port = 17473
+local version, header_size, trailer_size = 1, 32, 4
+local sack_size, hello_size, goodbye_size, max_private = 32, 40, 12, 512
+local DATA, ACK, CONNECT, ACCEPT, REJECT, CLOSE, CLOSED, RESET, CHALLENGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local HAS_SACK = 0x02
+
+local types = {
+  [DATA] = "Data", [ACK] = "Ack", [CONNECT] = "Connect", [ACCEPT] = "Accept", [REJECT] = "Reject",
+  [CLOSE] = "Close", [CLOSED] = "Closed", [RESET] = "Reset", [CHALLENGE] = "Challenge",
+}
+
+local reasons = {
+  [0] = "ordinary disconnect",
+  [1] = "Reject: the consumer said no",
+  [2] = "Reject: nobody listens",
+  [3] = "Reject: backlog full",
+  [4] = "Reject: out of resources",
+  [5] = "remote key, range, right or zone was wrong",
+  [6] = "message longer than its receive",
+  [7] = "message without a receive",
+  [8] = "packet that makes no sense",
+  [9] = "peer silent too long",
+  [10] = "closing side's own memory was gone",
+}
+
+local op_names = { [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp" }
+
+local datxdp = Proto("datxdp", "datxdp, uDAPL over AF_XDP")
+datxdp.prefs.port = Pref.uint("Another UDP port", 0, "Taken for datxdp beside 17473; 0: none")
+datxdp.prefs.check_crc = Pref.bool("Check CRC32C", true, "Compute the checksum of every packet")
+
+-- Every field by its short name: fields.key is the filter datxdp.key.
+local fields = {}
+local function field(name, kind, title, ...)
+  local key = name:gsub("%.", "_")
+  fields[key] = ProtoField[kind]("datxdp." .. name, title, ...)
+end
+
+field("version", "uint8", "Version", base.DEC, nil, 0xf0)
+field("type", "uint8", "Type", base.DEC, types, 0x0f)
+field("flags", "uint8", "Flags", base.HEX)
+field("flags.ack_request", "bool", "AckRequest", 8, nil, 0x01)
+field("flags.has_sack", "bool", "HasSACK", 8, nil, HAS_SACK)
+field("flags.key_phase", "bool", "KeyPhase", 8, nil, 0x04)
+field("flags.epoch", "bool", "Epoch", 8, nil, 0x08)
+field("flags.no_credit", "bool", "NoCredit", 8, nil, 0x10)
+field("ce", "uint16", "CE marks", base.DEC)
+field("cid", "uint32", "CID", base.HEX)
+field("psn", "uint32", "PSN", base.DEC)
+field("ack", "uint32", "Ack", base.DEC)
+field("credit", "uint32", "Credit", base.DEC)
+field("ts", "uint32", "TS (64 ns)", base.DEC)
+field("echo", "uint32", "Echo (64 ns)", base.DEC)
+field("nonce", "uint32", "Nonce", base.HEX)
+field("sack", "bytes", "SACK block")
+field("sack.psn", "uint32", "Held", base.DEC)
+field("chunk", "none", "Chunk")
+field("chunk.op", "uint8", "Operation", base.DEC, op_names)
+field("chunk.flags", "uint8", "Flags", base.HEX)
+field("chunk.flags.last", "bool", "Last", 8, nil, 0x01)
+field("chunk.flags.solicited", "bool", "Solicited", 8, nil, 0x02)
+field("chunk.len", "uint16", "Payload length", base.DEC)
+field("chunk.msn", "uint32", "Message number", base.DEC)
+field("chunk.read", "uint32", "Read number", base.DEC)
+field("chunk.offset", "uint32", "Offset", base.DEC)
+field("chunk.key", "uint32", "Remote key", base.HEX)
+field("chunk.addr", "uint64", "Remote address", base.HEX)
+field("chunk.size", "uint32", "Length wanted", base.DEC)
+field("chunk.payload", "bytes", "Payload")
+field("hello", "none", "Hello")
+field("hello.cid", "uint32", "CID", base.HEX)
+field("hello.mtu", "uint32", "MTU", base.DEC)
+field("hello.qual", "uint64", "Connection qualifier", base.HEX)
+field("hello.port", "uint64", "Port qualifier", base.HEX)
+field("hello.read_in", "uint16", "RDMA reads served", base.DEC)
+field("hello.read_out", "uint16", "RDMA reads wanted", base.DEC)
+field("hello.reason", "uint8", "Reason", base.DEC, reasons)
+field("hello.reserved", "uint8", "Reserved", base.HEX)
+field("hello.private_len", "uint16", "Private data length", base.DEC)
+field("hello.cookie", "uint64", "Cookie", base.HEX)
+field("hello.private", "bytes", "Private data")
+field("goodbye", "none", "Goodbye")
+field("goodbye.cid", "uint32", "CID", base.HEX)
+field("goodbye.num", "uint32", "Operation", base.DEC)
+field("goodbye.reason", "uint8", "Reason", base.DEC, reasons)
+field("goodbye.op", "uint8", "Chunk operation", base.DEC, op_names)
+field("goodbye.reserved", "uint16", "Reserved", base.HEX)
+field("body", "bytes", "Body")
+field("crc", "uint32", "CRC32C", base.HEX)
+datxdp.fields = fields
+
+local experts = {
+  crc_good = ProtoExpert.new("datxdp.crc.good", "CRC32C is right", expert.group.CHECKSUM, expert.severity.CHAT),
+  crc_bad = ProtoExpert.new("datxdp.crc.bad", "CRC32C is wrong", expert.group.CHECKSUM, expert.severity.ERROR),
+  malformed = ProtoExpert.new("datxdp.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR),
+  cut = ProtoExpert.new("datxdp.cut", "Not captured to the end", expert.group.UNDECODED, expert.severity.NOTE),
+  ended = ProtoExpert.new("datxdp.ended", "Refused or broken", expert.group.RESPONSE_CODE, expert.severity.WARN),
+}
+datxdp.experts = experts
+
+-- Layouts: field, offset, size, and the bits of it that are fields of their own.
+local header_bits = {
+  fields.flags_ack_request, fields.flags_has_sack, fields.flags_key_phase, fields.flags_epoch, fields.flags_no_credit,
+}
+local header_layout = {
+  { fields.version, 0, 1 }, { fields.type, 0, 1 }, { fields.flags, 1, 1, bits = header_bits }, { fields.ce, 2, 2 },
+  { fields.cid, 4, 4 }, { fields.psn, 8, 4 }, { fields.ack, 12, 4 }, { fields.credit, 16, 4 },
+  { fields.ts, 20, 4 }, { fields.echo, 24, 4 }, { fields.nonce, 28, 4 },
+}
+local hello_layout = {
+  { fields.hello_cid, 0, 4 }, { fields.hello_mtu, 4, 4 }, { fields.hello_qual, 8, 8 }, { fields.hello_port, 16, 8 },
+  { fields.hello_read_in, 24, 2 }, { fields.hello_read_out, 26, 2 }, { fields.hello_reason, 28, 1 },
+  { fields.hello_reserved, 29, 1 }, { fields.hello_private_len, 30, 2 }, { fields.hello_cookie, 32, 8 },
+}
+local goodbye_layout = {
+  { fields.goodbye_cid, 0, 4 }, { fields.goodbye_num, 4, 4 }, { fields.goodbye_reason, 8, 1 },
+  { fields.goodbye_op, 9, 1 }, { fields.goodbye_reserved, 10, 2 },
+}
+local chunk_common = {
+  { fields.chunk_op, 0, 1 },
+  { fields.chunk_flags, 1, 1, bits = { fields.chunk_flags_last, fields.chunk_flags_solicited } },
+  { fields.chunk_len, 2, 2 },
+}
+local chunk_layouts = { -- after the common part, by operation; bare: no payload
+  { size = 4, bare = true },
+  { size = 12, { fields.chunk_msn, 4, 4 }, { fields.chunk_offset, 8, 4 } },
+  { size = 16, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 } },
+  { size = 24, bare = true, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_size, 16, 4 },
+    { fields.chunk_read, 20, 4 } },
+  { size = 12, { fields.chunk_read, 4, 4 }, { fields.chunk_offset, 8, 4 } },
+}
+
+-- CRC32C (Castagnoli), reflected. The bit library gives signed numbers.
+local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
+local crc_table = {}
+for i = 0, 255 do
+  local c = i
+  for _ = 1, 8 do
+    if band(c, 1) == 1 then c = bxor(rshift(c, 1), 0x82f63b78) else c = rshift(c, 1) end
+  end
+  crc_table[i] = c
+end
+
+local function crc32c(s)
+  local c = 0xffffffff
+  for i = 1, #s do
+    c = bxor(crc_table[band(bxor(c, s:byte(i)), 0xff)], rshift(c, 8))
+  end
+  return bxor(c, 0xffffffff) % 4294967296
+end
+
+-- A packet in hand: tvb, tree (ours), have (bytes captured), stop (where the trailer begins), notes
+-- (for the Info column).
+local function malformed(p, tree, what)
+  tree:add_proto_expert_info(experts.malformed, "Malformed: " .. what)
+  p.notes[#p.notes + 1] = "[malformed: " .. what .. "]"
+end
+
+-- captured says whether the bytes up to last were; if not it leaves a note, once.
+local function captured(p, last)
+  if last <= p.have then return true end
+  if not p.cut then
+    p.cut = true
+    p.tree:add_proto_expert_info(experts.cut)
+    p.notes[#p.notes + 1] = "[cut]"
+  end
+  return false
+end
+
+-- fill adds fields of a layout, with the bits of flags below them, at offset at as far as they were
+-- captured.
+local function fill(p, tree, layout, at)
+  for _, f in ipairs(layout) do
+    if not captured(p, at + f[2] + f[3]) then return false end
+    local range = p.tvb(at + f[2], f[3])
+    local item = tree:add(f[1], range)
+    for _, bit_field in ipairs(f.bits or {}) do item:add(bit_field, range) end
+  end
+  return true
+end
+
+-- bytes adds a field of n bytes at offset at, or as many of them as were captured.
+local function bytes(p, tree, f, at, n)
+  captured(p, at + n)
+  n = math.min(n, p.have - at)
+  if n > 0 then tree:add(f, p.tvb(at, n)) end
+end
+
+-- span is the range from offset at of at most n bytes that were captured.
+local function span(p, at, n)
+  return p.tvb(at, math.max(0, math.min(n, p.have - at)))
+end
+
+local function hex(n) return string.format("0x%08x", n) end
+
+
+-- count adds an operation to the Info column.
+local function count(p, name)
+  local last = p.names[#p.names]
+  if last and last.name == name then
+    last.times = last.times + 1
+  else
+    p.names[#p.names + 1] = { name = name, times = 1 }
+  end
+end
+
+local function add_chunk(p, at)
+  local tvb, op = p.tvb, p.tvb(at, 1):uint()
+  local layout = chunk_layouts[op]
+  if not layout then return malformed(p, p.tree, "unknown chunk operation " .. op) end
+  if at + layout.size > p.stop then return malformed(p, p.tree, "chunk header beyond the body") end
+  if not captured(p, at + layout.size) then return end
+
+  local n = tvb(at + 2, 2):uint()
+  local node = p.tree:add(fields.chunk, span(p, at, math.min(layout.size + n, p.stop - at)))
+  fill(p, node, chunk_common, at)
+  fill(p, node, layout, at)
+  node:set_text(op_names[op] .. ", " .. n .. " bytes" .. (band(tvb(at + 1, 1):uint(), 1) == 1 and ", last" or ""))
+  count(p, op_names[op]:upper())
+  if at + layout.size + n > p.stop then return malformed(p, node, "payload beyond the body") end
+  if layout.bare and n > 0 then return malformed(p, node, op_names[op] .. " with a payload") end
+  if n > 0 then bytes(p, node, fields.chunk_payload, at + layout.size, n) end
+  p.payload = p.payload + n
+  return at + layout.size + n
+end
+
+local function add_chunks(p)
+  p.payload = 0
+  if band(p.flags, HAS_SACK) ~= 0 then return malformed(p, p.tree, "HasSACK on Data") end
+  local at = header_size
+  while at and at < p.stop and captured(p, at + 1) do at = add_chunk(p, at) end
+  p.notes[#p.notes + 1] = "len=" .. p.payload
+end
+
+local function add_sack(p)
+  if p.stop - header_size ~= sack_size then return malformed(p, p.tree, "SACK block of another size") end
+  local node = p.tree:add(fields.sack, span(p, header_size, sack_size))
+  local held = 0
+  for i = 0, sack_size * 8 - 1 do
+    local at = header_size + math.floor(i / 8)
+    if not captured(p, at + 1) then break end
+    if band(rshift(p.tvb(at, 1):uint(), i % 8), 1) == 1 then
+      held = held + 1
+      node:add(fields.sack_psn, p.tvb(at, 1), (p.ack + 1 + i) % 4294967296)
+    end
+  end
+  p.notes[#p.notes + 1] = "sack=" .. held
+end
+
+local function add_reason(p, tree, reason)
+  p.notes[#p.notes + 1] = "(" .. (reasons[reason] or "reason " .. reason) .. ")"
+  if reason ~= 0 then tree:add_proto_expert_info(experts.ended, reasons[reason] or "Reason " .. reason) end
+end
+
+local function add_hello(p)
+  local size, at = p.stop - header_size, header_size
+  if size < hello_size then return malformed(p, p.tree, "Hello is too short") end
+  local node = p.tree:add(fields.hello, span(p, at, size))
+  if not fill(p, node, hello_layout, at) then return end
+  local n = p.tvb(at + 30, 2):uint()
+  if size > hello_size then bytes(p, node, fields.hello_private, at + hello_size, size - hello_size) end
+  p.notes[#p.notes + 1] = "from=" .. hex(p.tvb(at, 4):uint())
+  if p.type == CONNECT then p.notes[#p.notes + 1] = "qual=0x" .. p.tvb(at + 8, 8):uint64():tohex() end
+  if p.type == REJECT then add_reason(p, node, p.tvb(at + 28, 1):uint()) end
+  if n ~= size - hello_size or n > max_private then malformed(p, node, "wrong length of private data") end
+end
+
+local function add_goodbye(p)
+  if p.stop - header_size ~= goodbye_size then return malformed(p, p.tree, "Goodbye of another size") end
+  local node = p.tree:add(fields.goodbye, span(p, header_size, goodbye_size))
+  if not fill(p, node, goodbye_layout, header_size) then return end
+  p.notes[#p.notes + 1] = "from=" .. hex(p.tvb(header_size, 4):uint())
+  add_reason(p, node, p.tvb(header_size + 8, 1):uint())
+end
+
+local function add_empty(p)
+  local size = p.stop - header_size
+  if size == 0 then return end
+  bytes(p, p.tree, fields.body, header_size, size)
+  malformed(p, p.tree, "body of a packet that has none")
+end
+
+local function add_ack(p)
+  if band(p.flags, HAS_SACK) ~= 0 then add_sack(p) else add_empty(p) end
+end
+
+local bodies = {
+  [DATA] = add_chunks, [ACK] = add_ack, [CONNECT] = add_hello, [ACCEPT] = add_hello, [REJECT] = add_hello,
+  [CHALLENGE] = add_hello, [CLOSE] = add_goodbye, [CLOSED] = add_empty, [RESET] = add_empty,
+}
+
+local function add_trailer(p)
+  if not captured(p, p.stop + trailer_size) then return end
+  local item = p.tree:add(fields.crc, p.tvb(p.stop, trailer_size))
+  if not datxdp.prefs.check_crc then return end
+  local want = crc32c(p.tvb:raw(0, p.stop))
+  if want == p.tvb(p.stop, trailer_size):uint() then
+    item:append_text(" (good)")
+    item:add_proto_expert_info(experts.crc_good)
+    return
+  end
+  item:append_text(" (bad, should be " .. hex(want) .. ")")
+  item:add_proto_expert_info(experts.crc_bad, "CRC32C is wrong, should be " .. hex(want))
+  p.notes[#p.notes + 1] = "[bad CRC32C]"
+end
+
+-- title is the first word of the Info column: the type, or the operations of a Data packet.
+local function title(p)
+  if p.type ~= DATA or #p.names == 0 then return (types[p.type] or "type " .. p.type):upper() end
+  local words = {}
+  for i, c in ipairs(p.names) do words[i] = c.times > 1 and c.name .. "*" .. c.times or c.name end
+  return table.concat(words, " ")
+end
+
+function datxdp.dissector(tvb, pinfo, root)
+  pinfo.cols.protocol = "datxdp"
+  local total = tvb:reported_len()
+  local have = math.min(tvb:captured_len(), total)
+  local p = { tvb = tvb, have = have, stop = total - trailer_size, notes = {}, names = {} }
+  if have == 0 then return 0 end
+  p.tree = root:add(datxdp, tvb(0, have))
+  local info = ""
+  if total < header_size + trailer_size then
+    malformed(p, p.tree, "shorter than header and trailer")
+  elseif fill(p, p.tree, header_layout, 0) then
+    local first = tvb(0, 1):uint()
+    p.type, p.flags, p.ack = first % 16, tvb(1, 1):uint(), tvb(12, 4):uint()
+    if (first - p.type) / 16 ~= version then
+      malformed(p, p.tree, "unknown version")
+    elseif not bodies[p.type] then
+      malformed(p, p.tree, "unknown type")
+    else
+      bodies[p.type](p)
+    end
+    info = title(p) .. " cid=" .. hex(tvb(4, 4):uint()) .. " psn=" .. tvb(8, 4):uint() .. " ack=" .. p.ack .. " "
+    add_trailer(p)
+  end
+  info = info .. table.concat(p.notes, " ")
+  pinfo.cols.info = info
+  p.tree:append_text(", " .. info)
+  return total
+end
+
+local ports = DissectorTable.get("udp.port")
+ports:add(default_port, datxdp)
+
+local other = 0 -- the port that the preference has added
+function datxdp.prefs_changed()
+  local port = datxdp.prefs.port
+  if port == other then return end
+  if other ~= 0 then ports:remove(other, datxdp) end
+  other = (port > 0 and port < 65536 and port ~= default_port) and port or 0
+  if other ~= 0 then ports:add(other, datxdp) end
+end

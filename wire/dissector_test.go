@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// compare holds what tshark says of every packet to what the codec says.
+func compare(t *testing.T, packets []datagram) {
+	t.Helper()
+	bad := 0
+	for i, p := range dissect(t, packets) {
+		want, got := read(packets[i].payload), p.items()
+		if slices.Equal(want, got) {
+			continue
+		}
+		t.Errorf("packet %d, % x: codec (-), tshark (+):\n%s", i+1, packets[i].payload, cmp.Diff(want, got))
+		if bad++; bad == 3 {
+			t.Fatal("and so on")
+		}
+	}
+}
+
+// Wireshark shows every packet of a real conversation, and those that are rare, as the codec reads them.
+func TestDissectorAgainstCodec(t *testing.T) {
+	for name, ends := range map[string][2]netip.AddrPort{"IPv4": ends4, "IPv6": ends6} {
+		t.Run(name, func(t *testing.T) {
+			packets := recordEngines(t, ends)
+			seen := map[string]bool{}
+			for _, p := range packets {
+				for _, i := range read(p.payload) {
+					seen[i.Name+" "+i.Value] = true
+				}
+			}
+			for _, want := range []string{"type 1", "type 2", "type 3", "type 4", "type 5", "type 6", "type 7", "type 9",
+				"chunk.op 1", "chunk.op 2", "chunk.op 3", "chunk.op 4", "chunk.op 5", "flags.has_sack 1",
+				"chunk.flags.last 0", "chunk.flags.solicited 1", "goodbye.reason 5", "hello.reason 2"} {
+				if !seen[want] {
+					t.Errorf("no packet of the engines has %s", want)
+				}
+			}
+			compare(t, append(packets, between(ends, rarePackets())...))
+		})
+	}
+}
+
+// mutate damages a packet; its checksum is made right again half of the time.
+func mutate(r *rand.Rand, p []byte) []byte {
+	b := slices.Clone(p)
+	head := min(len(b), proto.HeaderSize+proto.HelloSize)
+	for range 1 + r.IntN(3) {
+		switch r.IntN(8) {
+		case 0:
+			b = b[:r.IntN(len(b)+1)]
+		case 1:
+			b = append(b, byte(r.Uint32()), byte(r.Uint32()))
+		case 2:
+			b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
+		default: // where the lengths and kinds are
+			b[r.IntN(min(head, len(b)))] = byte(r.IntN(12))
+		}
+		if len(b) == 0 {
+			return b
+		}
+	}
+	if len(b) > proto.TrailerSize && r.IntN(2) == 0 {
+		b = seal(b[:len(b)-proto.TrailerSize])
+	}
+	return b
+}
+
+// Nothing that arrives makes the dissector fail, and what is malformed for the codec is so for it.
+func TestDissectorOnDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	samples := rarePackets()
+	for _, p := range recordEngines(t, ends4) {
+		if len(p.payload) < 400 {
+			samples = append(samples, p.payload)
+		}
+	}
+	var damaged [][]byte
+	for range 800 {
+		damaged = append(damaged, mutate(r, samples[r.IntN(len(samples))]))
+	}
+	long := make([]byte, proto.HelloSize+proto.MaxPrivateData+1)
+	(&proto.Hello{Private: long[proto.HelloSize:]}).Put(long)
+	damaged = append(damaged, pack(proto.Header{Type: proto.Connect}, long), pack(proto.Header{Type: proto.Data}, []byte{1, 1, 0, 1, 0}),
+		pack(proto.Header{Type: proto.Data}, append([]byte{4, 1, 0, 1}, make([]byte, 21)...)))
+	for _, p := range rarePackets()[:8] {
+		for n := range len(p) {
+			damaged = append(damaged, p[:n])
+		}
+	}
+	compare(t, between(ends4, damaged))
+}
+
+// Packets of which a capture holds the beginning only are shown as far as it goes.
+func TestDissectorOnCutCapture(t *testing.T) {
+	var packets []datagram
+	for _, p := range rarePackets() {
+		for cut := 0; cut < len(p); cut += 1 + len(p)/40 {
+			packets = append(packets, datagram{from: ends4[0], to: ends4[1], payload: p, cut: cut})
+		}
+	}
+	for i, p := range dissect(t, packets) {
+		whole, got := read(packets[i].payload), p.items()
+		captured := len(packets[i].payload) - packets[i].cut
+		cut := slices.Contains(got, item{Name: "cut"})
+		if cut != (packets[i].cut > 0) {
+			t.Errorf("packet %d, %d bytes of %d: cut is %v", i+1, captured, len(packets[i].payload), cut)
+		}
+		for _, f := range whole { // all fields that lie within must be there
+			switch f.Name {
+			case "chunk", "hello", "goodbye", "sack", "body", "chunk.payload", "hello.private", "malformed", "ended", "crc.good":
+				continue
+			}
+			if f.Pos+f.Size <= captured && !slices.Contains(got, f) && !strings.HasPrefix(f.Name, "chunk.") {
+				t.Errorf("packet %d, %d bytes of %d: no %+v", i+1, captured, len(packets[i].payload), f)
+			}
+		}
+	}
+}
+
+// The names of types, operations and reasons are those of docs/WIRE.md.
+func TestDissectorNames(t *testing.T) {
+	var packets [][]byte
+	for i := range 16 {
+		b := pack(proto.Header{Type: proto.Type(i)}, nil)
+		if i > 0 && i < 10 {
+			packets = append(packets, b)
+		}
+	}
+	packets = append(packets, rarePackets()...)
+	chunk := make([]byte, proto.MaxChunkSize)
+	for op := byte(1); proto.ChunkSize(op) > 0; op++ {
+		chunk[0] = op
+		packets = append(packets, pack(proto.Header{Type: proto.Data}, chunk[:proto.ChunkSize(op)]))
+	}
+	shown := map[string]bool{}
+	var collect func(fs []pdmlField)
+	collect = func(fs []pdmlField) {
+		for i := range fs {
+			_, name, _ := strings.Cut(fs[i].ShowName, ": ")
+			shown[fs[i].Name+" "+name] = true
+			collect(fs[i].Fields)
+		}
+	}
+	for _, p := range dissect(t, between(ends4, packets)) {
+		collect(p.Protos)
+	}
+	for _, tab := range []struct{ heading, header, fields string }{
+		{"## Packet", "| type | | body |", "type"},
+		{"### Chunks", "| op | | after the first 4 bytes | payload |", "chunk.op"},
+		{"### Goodbye", "| reason | | initiator's status of the operation to blame |", "hello.reason goodbye.reason"},
+	} {
+		for _, row := range documentTable(t, tab.heading, tab.header) {
+			for _, f := range strings.Fields(tab.fields) {
+				if want := fmt.Sprintf("datxdp.%s %s (%s)", f, row[1], row[0]); !shown[want] {
+					t.Errorf("tshark never shows %q", want)
+				}
+			}
+		}
+	}
+}
+
+func TestDissectorInfo(t *testing.T) {
+	header := proto.Header{Type: proto.Data, CID: 0xdeadbeef, PSN: 7, Ack: 1<<32 - 1}
+	of := func(t proto.Type) proto.Header { h := header; h.Type = t; return h }
+	write := make([]byte, proto.WriteSize+8)
+	proto.PutWrite(write, proto.Last, 8, 1, 2)
+	send := make([]byte, proto.SendSize)
+	proto.PutSend(send, proto.Last, 0, 1, 0)
+	hello := make([]byte, proto.HelloSize)
+	(&proto.Hello{CID: 3, Qual: 0xa, Reason: proto.ReasonNoListener}).Put(hello)
+	bye := make([]byte, proto.GoodbyeSize)
+	(&proto.Goodbye{CID: 3, Reason: proto.ReasonAccess}).Put(bye)
+	held := of(proto.Ack)
+	held.Flags = proto.HasSACK
+	damaged := pack(header, write)
+	damaged[len(damaged)-1] ^= 1
+	const name = " cid=0xdeadbeef psn=7 ack=4294967295 "
+	var packets [][]byte
+	var want []string
+	for _, tc := range []struct {
+		packet []byte
+		want   string
+	}{
+		{pack(header, write), "WRITE" + name + "len=8"},
+		{pack(header, slices.Concat(write, write, send)), "WRITE*2 SEND" + name + "len=16"},
+		{pack(held, append([]byte{5}, make([]byte, proto.SACKSize-1)...)), "ACK" + name + "sack=2"},
+		{pack(of(proto.Connect), hello), "CONNECT" + name + "from=0x00000003 qual=0x000000000000000a"},
+		{pack(of(proto.Reject), hello), "REJECT" + name + "from=0x00000003 (Reject: nobody listens)"},
+		{pack(of(proto.Close), bye), "CLOSE" + name + "from=0x00000003 (remote key, range, right or zone was wrong)"},
+		{pack(of(proto.Closed), nil), "CLOSED" + name},
+		{damaged, "WRITE" + name + "len=8 [bad CRC32C]"},
+		{pack(header, write[:20]), "WRITE" + name + "[malformed: payload beyond the body] len=0"},
+		{pack(of(15), nil), "TYPE 15" + name + "[malformed: unknown type]"},
+		{[]byte{1, 2, 3}, "[malformed: shorter than header and trailer]"},
+	} {
+		packets = append(packets, tc.packet)
+		want = append(want, "datxdp: "+strings.TrimSpace(tc.want))
+	}
+	if got := summary(t, writeCapture(t, between(ends4, packets))); !slices.Equal(got, want) {
+		t.Errorf("got (+), want (-):\n%s", cmp.Diff(want, got))
+	}
+}
+
+func TestDissectorPort(t *testing.T) {
+	ends := [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:5555")}
+	packets := between(ends, [][]byte{pack(proto.Header{Type: proto.Ack}, nil)})
+	packets = append(packets, between(ends4, [][]byte{pack(proto.Header{Type: proto.Ack}, nil)})...)
+	for _, tc := range []struct {
+		args []string
+		want []bool
+	}{
+		{nil, []bool{false, true}},
+		{[]string{"-o", "datxdp.port:5555", "-o", "datxdp.check_crc:false"}, []bool{true, true}},
+		{[]string{"-o", "datxdp.port:70000"}, []bool{false, true}},
+	} {
+		for i, p := range dissect(t, packets, tc.args...) {
+			got := p.items()
+			if (len(got) > 0) != tc.want[i] {
+				t.Errorf("%v: packet %d: dissected is %v", tc.args, i+1, len(got) > 0)
+			}
+			checked := slices.Contains(got, item{Name: "crc.good"})
+			if want := tc.want[i] && !slices.Contains(tc.args, "datxdp.check_crc:false"); checked != want {
+				t.Errorf("%v: packet %d: checksum checked is %v", tc.args, i+1, checked)
+			}
+		}
+	}
+}

@@ -1,0 +1,413 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// documentTable is the table of docs/WIRE.md that has that header and, if there are several, stands
+// below that heading.
+func documentTable(t *testing.T, heading, header string) [][]string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/WIRE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n"+heading+"\n")
+	if found {
+		_, rest, found = strings.Cut(rest, "\n"+header+"\n")
+	}
+	if !found {
+		t.Fatalf("docs/WIRE.md has no table %q under %q", header, heading)
+	}
+	var rows [][]string
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(strings.Trim(line, "|\n"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	return rows[1:]
+}
+
+// place is the range of bytes that a setting changes: "4–7", "1", or "40–" when it reaches the end.
+func place(zero, set []byte) string {
+	if len(set) > len(zero) {
+		return fmt.Sprintf("%d–", len(zero))
+	}
+	first, last := -1, -1
+	for i := range zero {
+		if zero[i] != set[i] {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%d–%d", first, last)
+}
+
+// checkLayout holds a table of byte ranges and names to what setting each of the fields changes. It
+// must have a row for every field; rows named 0 are those no field changes.
+func checkLayout(t *testing.T, rows [][]string, zero []byte, set map[string][]byte) {
+	t.Helper()
+	next := 0
+	for _, row := range rows {
+		name := row[1]
+		var first, last int
+		switch n, _ := fmt.Sscanf(row[0], "%d–%d", &first, &last); n {
+		case 0:
+			t.Errorf("%q is no range of bytes", row[0])
+		case 1:
+			last = first
+		}
+		if first != next {
+			t.Errorf("%s begins at %d, the row before ends at %d", name, first, next)
+		}
+		next = last + 1
+		if name == "0" {
+			continue
+		}
+		b, ok := set[name]
+		if !ok {
+			t.Errorf("the codec has no field %q", name)
+			continue
+		}
+		delete(set, name)
+		if got := place(zero, b); got != row[0] {
+			t.Errorf("%s is at %s, the document says %s", name, got, row[0])
+		}
+	}
+	for name := range set {
+		t.Errorf("the document has no row %q", name)
+	}
+}
+
+func TestDocumentHeader(t *testing.T) {
+	put := func(h proto.Header) []byte {
+		b := make([]byte, proto.HeaderSize)
+		h.Put(b)
+		return b
+	}
+	set := map[string][]byte{
+		"version, type": put(proto.Header{Type: 0xf}),
+		"flags":         put(proto.Header{Flags: 0xff}),
+		"CE":            put(proto.Header{CE: 0xffff}),
+		"CID":           put(proto.Header{CID: ^uint32(0)}),
+		"PSN":           put(proto.Header{PSN: ^seq.Num(0)}),
+		"ack":           put(proto.Header{Ack: ^seq.Num(0)}),
+		"credit":        put(proto.Header{Credit: ^seq.Num(0)}),
+		"TS":            put(proto.Header{TS: ^uint32(0)}),
+		"echo":          put(proto.Header{Echo: ^uint32(0)}),
+		"nonce":         put(proto.Header{Nonce: ^uint32(0)}),
+		"body":          append(put(proto.Header{}), 1),
+	}
+	rows := documentTable(t, "## Packet", "| bytes | field | meaning |")
+	last := rows[len(rows)-1]
+	if want := fmt.Sprintf("last %d", proto.TrailerSize); last[0] != want {
+		t.Errorf("the trailer is %q, want %q", last[0], want)
+	}
+	checkLayout(t, rows[:len(rows)-1], put(proto.Header{}), set)
+	if want := fmt.Sprintf("version (%d) in the upper four bits", proto.Version); !strings.Contains(rows[0][2], want) {
+		t.Errorf("%q is not %q", rows[0][2], want)
+	}
+	if want := fmt.Sprintf("units of %d ns", 1<<stampShift); !strings.Contains(rows[7][2], want) {
+		t.Errorf("%q is not in %q", rows[7][2], want)
+	}
+}
+
+func TestDocumentHello(t *testing.T) {
+	put := func(h proto.Hello) []byte {
+		b := make([]byte, proto.HelloSize+len(h.Private))
+		h.Put(b)
+		b[31] &^= byte(len(h.Private)) // the private data's own place
+		return b
+	}
+	length := put(proto.Hello{})
+	length[30], length[31] = 1, 1
+	h := proto.Hello{}
+	if h.Parse(length) || !h.Parse(append(length, make([]byte, 1<<8+1)...)) {
+		t.Error("the length of the private data is elsewhere")
+	}
+	if h.Parse(slices.Concat(length[:30], []byte{2, 1}, make([]byte, 8+proto.MaxPrivateData+1))) {
+		t.Error("private data may be longer")
+	}
+	rows := documentTable(t, "### Hello", "| bytes | field | meaning |")
+	checkLayout(t, rows, put(proto.Hello{}), map[string][]byte{
+		"CID":          put(proto.Hello{CID: ^uint32(0)}),
+		"MTU":          put(proto.Hello{MTU: ^uint32(0)}),
+		"qualifier":    put(proto.Hello{Qual: ^uint64(0)}),
+		"port":         put(proto.Hello{Port: ^uint64(0)}),
+		"reads served": put(proto.Hello{ReadIn: ^uint16(0)}),
+		"reads wanted": put(proto.Hello{ReadOut: ^uint16(0)}),
+		"reason":       put(proto.Hello{Reason: 0xff}),
+		"length":       length,
+		"cookie":       put(proto.Hello{Cookie: ^uint64(0)}),
+		"private data": put(proto.Hello{Private: []byte{1}}),
+	})
+	if want := fmt.Sprintf("at most %d", proto.MaxPrivateData); !strings.Contains(rows[8][2], want) {
+		t.Errorf("%q is not in %q", want, rows[8][2])
+	}
+}
+
+func TestDocumentGoodbye(t *testing.T) {
+	put := func(g proto.Goodbye) []byte {
+		b := make([]byte, proto.GoodbyeSize)
+		g.Put(b)
+		return b
+	}
+	rows := documentTable(t, "### Goodbye", "| bytes | field | meaning |")
+	checkLayout(t, rows, put(proto.Goodbye{}), map[string][]byte{
+		"CID":    put(proto.Goodbye{CID: ^uint32(0)}),
+		"number": put(proto.Goodbye{Num: ^uint32(0)}),
+		"reason": put(proto.Goodbye{Reason: 0xff}),
+		"op":     put(proto.Goodbye{Op: 0xff}),
+	})
+	if want := fmt.Sprintf("–%d", proto.GoodbyeSize-1); !strings.HasSuffix(rows[len(rows)-1][0], want) {
+		t.Errorf("a Goodbye ends at %s, want %s", rows[len(rows)-1][0], want)
+	}
+}
+
+func TestDocumentChunks(t *testing.T) {
+	type fields map[string]proto.Chunk
+	want := map[string]struct {
+		op     proto.Op
+		fields fields
+	}{
+		"Ready": {proto.OpReady, fields{}},
+		"Send":  {proto.OpSend, fields{"message number": {Num: ^seq.Num(0)}, "offset in the message": {Off: ^uint32(0)}}},
+		"Write": {proto.OpWrite, fields{"key": {Key: ^uint32(0)}, "address": {Addr: ^uint64(0)}}},
+		"ReadReq": {proto.OpReadReq, fields{"key": {Key: ^uint32(0)}, "address": {Addr: ^uint64(0)}, "length": {Size: ^uint32(0)},
+			"read number": {Num: ^seq.Num(0)}}},
+		"ReadResp": {proto.OpReadResp, fields{"read number": {Num: ^seq.Num(0)}, "offset in the read": {Off: ^uint32(0)}}},
+	}
+	for _, row := range documentTable(t, "### Chunks", "| op | | after the first 4 bytes | payload |") {
+		w, ok := want[row[1]]
+		if !ok || row[0] != fmt.Sprint(w.op) {
+			t.Errorf("op %s is %s?", row[0], row[1])
+			continue
+		}
+		delete(want, row[1])
+		b := bytes.Repeat([]byte{0}, proto.ChunkSize(byte(w.op)))
+		b[0] = byte(w.op)
+		at := 4
+		for _, f := range strings.Split(row[2], ", ") {
+			if f == "–" {
+				break
+			}
+			name, width, _ := strings.Cut(strings.TrimSuffix(f, ")"), " (")
+			n, _ := strconv.Atoi(width)
+			set := slices.Clone(b)
+			copy(set[at:at+n], bytes.Repeat([]byte{0xff}, n))
+			var c proto.Chunk
+			c.Parse(set)
+			c.Op = 0
+			if c != w.fields[name] {
+				t.Errorf("%s: setting bytes %d–%d gives %+v, want %s", row[1], at, at+n-1, c, name)
+			}
+			delete(w.fields, name)
+			at += n
+		}
+		if at != len(b) || len(w.fields) > 0 {
+			t.Errorf("%s: %d bytes, want %d; missing are %v", row[1], at, len(b), w.fields)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+}
+
+// checkNames holds a table of numbers and names to the constants.
+func checkNames[T fmt.Stringer](t *testing.T, rows [][]string, want map[string]T) {
+	t.Helper()
+	for _, row := range rows {
+		if n, ok := want[row[1]]; !ok || row[0] != n.String() {
+			t.Errorf("%s is %s?", row[1], row[0])
+		}
+		delete(want, row[1])
+	}
+	for name, n := range want {
+		t.Errorf("the document has no %s, %v", name, n)
+	}
+}
+
+type dec int
+
+func (d dec) String() string { return strconv.Itoa(int(d)) }
+
+type hexByte int
+
+func (h hexByte) String() string { return fmt.Sprintf("0x%02x", int(h)) }
+
+func TestDocumentNames(t *testing.T) {
+	types := map[string]dec{"Data": dec(proto.Data), "Ack": dec(proto.Ack), "Connect": dec(proto.Connect),
+		"Accept": dec(proto.Accept), "Reject": dec(proto.Reject), "Close": dec(proto.Close), "Closed": dec(proto.Closed),
+		"Reset": dec(proto.Reset), "Challenge": dec(proto.Challenge)}
+	known := 0
+	for i := range proto.Type(16) {
+		b := make([]byte, proto.HeaderSize)
+		(&proto.Header{Type: i}).Put(b)
+		if new(proto.Header).Parse(b) {
+			known++
+		}
+	}
+	if known != len(types) {
+		t.Errorf("the codec knows %d types", known)
+	}
+	checkNames(t, documentTable(t, "## Packet", "| type | | body |"), types)
+	checkNames(t, documentTable(t, "## Packet", "| flag | | meaning |"), map[string]hexByte{
+		"AckRequest": hexByte(proto.AckRequest), "HasSACK": hexByte(proto.HasSACK), "KeyPhase": hexByte(proto.KeyPhase),
+		"Epoch": hexByte(proto.Epoch), "NoCredit": hexByte(proto.NoCredit)})
+
+	// What the initiator's request ends with says which reason is which.
+	status := map[Status]string{StatusRemoteAccess: "REMOTE_ACCESS", StatusRemoteResponder: "REMOTE_RESPONDER",
+		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusFlushed: "–"}
+	const header = "| reason | | initiator's status of the operation to blame |"
+	rows := documentTable(t, "### Goodbye", header)
+	if len(rows) != int(proto.ReasonLocal)+1 {
+		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonLocal+1)
+	}
+	for i, row := range rows {
+		got := status[blamed(t, proto.Reason(i))]
+		if row[0] != strconv.Itoa(i) || row[2] != got {
+			t.Errorf("row %v: reason %d gives status %s", row, i, got)
+		}
+	}
+}
+
+// blamed is the status of a write that the peer ends the connection for.
+func blamed(t *testing.T, why proto.Reason) Status {
+	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+	a := w.nodes[0]
+	ca, cb := w.pair(plain)
+	src, dst := a.memory(8), w.nodes[1].memory(8)
+	a.post(ca, ca.PostWrite(src.seg(0, 8), 1, dst.at(0), 0))
+	cb.fault(why, proto.OpWrite, 0)
+	w.until("the end", time.Second, func() bool { return ca.State() == Closed })
+	var c Completion
+	if !a.request.Pop(&c) {
+		t.Fatal("no completion")
+	}
+	return c.Status
+}
+
+// overtaken is how much later a packet must be to make one lost when it arrives.
+func overtaken(t *testing.T) int {
+	for gap := 1; gap < 10; gap++ {
+		w := newWorld(t, simlink.Config{}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		c, _ := w.pair(plain)
+		src, dst := a.memory(1<<16), b.memory(1<<16)
+		a.post(c, c.PostWrite(src.seg(0, 1<<16), 1, dst.at(0), 0))
+		a.eng.Poll(Time(w.net.Now()))
+		a.eng.now = a.eng.now.Add(time.Second)
+		sack := make([]byte, proto.SACKSize)
+		sack[0] = 1 << (gap - 1)
+		c.takeAck(&proto.Header{Ack: c.send.una}, sack)
+		if c.send.nlost > 0 {
+			return gap
+		}
+	}
+	return 0
+}
+
+func TestDocumentNumbers(t *testing.T) {
+	var limits Limits
+	limits.setDefaults()
+	packets := func(n int) string { return fmt.Sprintf("%d packets", n) }
+	octets := func(n int) string { return fmt.Sprintf("%d bytes", n) }
+	span := func(d time.Duration) string {
+		s := d.String()
+		for _, unit := range []string{"ms", "µs", "s"} {
+			if n, ok := strings.CutSuffix(s, unit); ok {
+				return n + " " + unit
+			}
+		}
+		return s
+	}
+	loss, wait := newCongestion(0), newCongestion(0)
+	loss.window, wait.window = 100, 100
+	loss.lost(0, 1)
+	wait.timedOut(1)
+	if wait.window != minWindow {
+		t.Errorf("a timeout sets the window to %d", wait.window)
+	}
+	fraction := func(n int) string { return fmt.Sprint(float64(n) / 100) }
+	want := map[string]string{
+		"acknowledge delay":       span(ackDelay),
+		"acknowledge every":       packets(ackEvery),
+		"after a loss":            fraction(loss.window),
+		"after a timeout":         fraction(wait.thresh),
+		"close retry":             span(closeRetry),
+		"close tries":             fmt.Sprint(closeTries),
+		"cookie life":             span(cookieLife),
+		"credit probe":            span(probeInterval),
+		"eager requests":          fmt.Sprint(eagerOps),
+		"first timeout":           span(firstRTO),
+		"first window":            packets(firstWindow),
+		"give-up":                 span(limits.GiveUp),
+		"handshake retry":         span(helloRetry),
+		"keep-alive":              span(limits.KeepAlive),
+		"largest window":          packets(maxWindow),
+		"least window":            packets(minWindow),
+		"listen grace":            span(listenGrace),
+		"longest handshake retry": span(helloRetryMax),
+		"longest timeout":         span(maxRTO),
+		"not ready":               span(limits.NotReady),
+		"reordering":              packets(overtaken(t)),
+		"room to spare":           octets(smallOp + proto.MaxChunkSize),
+		"shortest timeout":        span(minRTO),
+		"small operation":         octets(smallOp),
+	}
+	text, err := os.ReadFile("../docs/WIRE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range documentTable(t, "## Reliability", "| number | value |") {
+		if row[1] != want[row[0]] {
+			t.Errorf("%s is %q, want %q", row[0], row[1], want[row[0]])
+		}
+		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), "*"+row[0]+"*") {
+			t.Errorf("the text does not use %s", row[0])
+		}
+		delete(want, row[0])
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+	wantNames := [][]string{
+		{"CID", fmt.Sprintf("%d bits", genBits), fmt.Sprintf("%d bits", engineBits), fmt.Sprintf("%d bits", slotBits)},
+		{"remote key", fmt.Sprintf("%d bits", 32-regionBits), "–", fmt.Sprintf("%d bits", regionBits)},
+	}
+	if got := documentTable(t, "## Names and keys", "| | generation | engine | slot |"); !slices.EqualFunc(got, wantNames, slices.Equal) {
+		t.Errorf("names are %v, want %v", got, wantNames)
+	}
+	for _, phrase := range []string{
+		fmt.Sprintf("an MTU below %d is ignored", minPacket),
+		fmt.Sprintf("SACK block, %d bytes", proto.SACKSize),
+		fmt.Sprintf("Flag 0x%02x marks the last piece", uint8(proto.Last)),
+		fmt.Sprintf("0x%02x on Send asks for a notification", uint8(proto.Solicited)),
+		fmt.Sprintf("at most 2^31 − %d bytes", 1<<31-maxOperation),
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), phrase) {
+			t.Errorf("docs/WIRE.md does not say %q", phrase)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// reading is what the codec sees in a packet, as items.
+type reading []item
+
+func (r *reading) num(name string, pos, size int, value any) {
+	*r = append(*r, item{name, pos, size, fmt.Sprintf("%d", value)})
+}
+
+func (r *reading) bytes(name string, pos int, b []byte) {
+	if len(b) > 0 {
+		*r = append(*r, item{name, pos, len(b), hex.EncodeToString(b)})
+	}
+}
+
+func (r *reading) node(name string, pos, size int) {
+	*r = append(*r, item{Name: name, Pos: pos, Size: size})
+}
+
+func (r *reading) expert(name string) { *r = append(*r, item{Name: name}) }
+
+func (r *reading) bits(name string, pos int, flags uint8, names ...string) {
+	r.num(name, pos, 1, flags)
+	for i, bit := range names {
+		r.num(name+"."+bit, pos, 1, flags>>i&1)
+	}
+}
+
+// read is what the dissector should say of a packet.
+func read(b []byte) []item {
+	var r reading
+	var h proto.Header
+	switch {
+	case len(b) == 0:
+		return nil
+	case len(b) < proto.HeaderSize+proto.TrailerSize:
+		r.expert("malformed")
+		return r
+	}
+	known := h.Parse(b)
+	r.num("version", 0, 1, b[0]>>4)
+	r.num("type", 0, 1, h.Type)
+	r.bits("flags", 1, uint8(h.Flags), "ack_request", "has_sack", "key_phase", "epoch", "no_credit")
+	r.num("ce", 2, 2, h.CE)
+	r.num("cid", 4, 4, h.CID)
+	r.num("psn", 8, 4, h.PSN)
+	r.num("ack", 12, 4, h.Ack)
+	r.num("credit", 16, 4, h.Credit)
+	r.num("ts", 20, 4, h.TS)
+	r.num("echo", 24, 4, h.Echo)
+	r.num("nonce", 28, 4, h.Nonce)
+	end := len(b) - proto.TrailerSize
+	if known {
+		r.body(&h, b[proto.HeaderSize:end])
+	} else {
+		r.expert("malformed")
+	}
+	r.num("crc", end, proto.TrailerSize, proto.Trailer(b[end:]))
+	if proto.CRC(0, b[:end]) == proto.Trailer(b[end:]) {
+		r.expert("crc.good")
+	} else {
+		r.expert("crc.bad")
+	}
+	return r
+}
+
+func (r *reading) body(h *proto.Header, b []byte) {
+	switch h.Type {
+	case proto.Data:
+		if h.Flags&proto.HasSACK != 0 {
+			r.expert("malformed")
+			return
+		}
+		r.chunks(b)
+	case proto.Connect, proto.Accept, proto.Reject, proto.Challenge:
+		r.hello(h.Type, b)
+	case proto.Close:
+		r.goodbye(b)
+	default:
+		if h.Type == proto.Ack && h.Flags&proto.HasSACK != 0 {
+			r.sack(h, b)
+		} else if len(b) > 0 {
+			r.bytes("body", proto.HeaderSize, b)
+			r.expert("malformed")
+		}
+	}
+}
+
+func (r *reading) sack(h *proto.Header, b []byte) {
+	if len(b) != proto.SACKSize {
+		r.expert("malformed")
+		return
+	}
+	r.bytes("sack", proto.HeaderSize, b)
+	for i := range proto.SACKBits {
+		if b[i/8]>>(i%8)&1 != 0 {
+			r.num("sack.psn", proto.HeaderSize+i/8, 1, uint32(h.Ack)+1+uint32(i))
+		}
+	}
+}
+
+func (r *reading) chunks(b []byte) {
+	for at := proto.HeaderSize; len(b) > 0; {
+		var c proto.Chunk
+		n := proto.ChunkSize(b[0])
+		if n == 0 || n > len(b) {
+			r.expert("malformed")
+			return
+		}
+		c.Parse(b[:n])
+		r.node("chunk", at, min(n+c.Len, len(b)))
+		r.num("chunk.op", at, 1, c.Op)
+		r.bits("chunk.flags", at+1, uint8(c.Flags), "last", "solicited")
+		r.num("chunk.len", at+2, 2, c.Len)
+		switch c.Op {
+		case proto.OpSend:
+			r.num("chunk.msn", at+4, 4, c.Num)
+			r.num("chunk.offset", at+8, 4, c.Off)
+		case proto.OpWrite, proto.OpReadReq:
+			r.num("chunk.key", at+4, 4, c.Key)
+			r.num("chunk.addr", at+8, 8, c.Addr)
+		case proto.OpReadResp:
+			r.num("chunk.read", at+4, 4, c.Num)
+			r.num("chunk.offset", at+8, 4, c.Off)
+		case proto.OpReady:
+		}
+		if c.Op == proto.OpReadReq {
+			r.num("chunk.size", at+16, 4, c.Size)
+			r.num("chunk.read", at+20, 4, c.Num)
+		}
+		if c.Len > len(b)-n || c.Len > 0 && (c.Op == proto.OpReady || c.Op == proto.OpReadReq) {
+			r.expert("malformed")
+			return
+		}
+		r.bytes("chunk.payload", at+n, b[n:n+c.Len])
+		at, b = at+n+c.Len, b[n+c.Len:]
+	}
+}
+
+func (r *reading) hello(t proto.Type, b []byte) {
+	var hi proto.Hello
+	whole := hi.Parse(b)
+	if len(b) < proto.HelloSize {
+		r.expert("malformed")
+		return
+	}
+	const at = proto.HeaderSize
+	r.node("hello", at, len(b))
+	r.num("hello.cid", at, 4, hi.CID)
+	r.num("hello.mtu", at+4, 4, hi.MTU)
+	r.num("hello.qual", at+8, 8, hi.Qual)
+	r.num("hello.port", at+16, 8, hi.Port)
+	r.num("hello.read_in", at+24, 2, hi.ReadIn)
+	r.num("hello.read_out", at+26, 2, hi.ReadOut)
+	r.num("hello.reason", at+28, 1, hi.Reason)
+	r.num("hello.reserved", at+29, 1, hi.Reserved)
+	r.num("hello.private_len", at+30, 2, binary.BigEndian.Uint16(b[30:]))
+	r.num("hello.cookie", at+32, 8, hi.Cookie)
+	r.bytes("hello.private", at+proto.HelloSize, hi.Private)
+	if t == proto.Reject && hi.Reason != proto.ReasonNone {
+		r.expert("ended")
+	}
+	if !whole {
+		r.expert("malformed")
+	}
+}
+
+func (r *reading) goodbye(b []byte) {
+	var g proto.Goodbye
+	if !g.Parse(b) {
+		r.expert("malformed")
+		return
+	}
+	const at = proto.HeaderSize
+	r.node("goodbye", at, len(b))
+	r.num("goodbye.cid", at, 4, g.CID)
+	r.num("goodbye.num", at+4, 4, g.Num)
+	r.num("goodbye.reason", at+8, 1, g.Reason)
+	r.num("goodbye.op", at+9, 1, g.Op)
+	r.num("goodbye.reserved", at+10, 2, binary.BigEndian.Uint16(b[10:]))
+	if g.Reason != proto.ReasonNone {
+		r.expert("ended")
+	}
+}

@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+var (
+	ends4 = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:17473"), netip.MustParseAddrPort("10.0.0.2:17473")}
+	ends6 = [2]netip.AddrPort{netip.MustParseAddrPort("[fd00::1]:17473"), netip.MustParseAddrPort("[fd00::2]:17473")}
+)
+
+// datagram is one UDP payload of a capture.
+type datagram struct {
+	from, to netip.AddrPort
+	payload  []byte
+	cut      int // bytes at its end that were not captured
+}
+
+// recorder is a link that notes what is sent over it.
+type recorder struct {
+	link.Link
+	to   netip.AddrPort
+	sent *[]datagram
+}
+
+func (r *recorder) Send(bufs []link.Buf) {
+	var payload []byte
+	for i := range bufs {
+		payload = append(payload, bufs[i].Data...)
+		if bufs[i].Flags&link.More == 0 {
+			*r.sent = append(*r.sent, datagram{from: r.Local(), to: r.to, payload: payload})
+			payload = nil
+		}
+	}
+	r.Link.Send(bufs)
+}
+
+// recordEngines has two engines do everything that they can, on a bad network, and returns what they sent.
+func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
+	t.Helper()
+	var sent []datagram
+	w := newWorld(t, simlink.Config{Seed: 5, Delay: 5 * time.Microsecond, MTU: 3000, Loss: 0.1}, 0)
+	for i, addr := range ends {
+		n := w.addNode(addr)
+		n.eng.link = &recorder{Link: n.link, to: ends[1-i], sent: &sent}
+	}
+	a, b := w.nodes[0], w.nodes[1]
+	refused := a.host.NewConn(plain) // nobody listens yet
+	w.dial(a, b, refused, nil)
+	w.until("refusal", 10*time.Second, func() bool { return refused.State() == Closed })
+	w.want(a.connect, KindRefused)
+
+	ca, cb := w.pair(plain)
+	src, dst := a.memory(1<<16), b.memory(1<<16)
+	for i := range src.mem {
+		src.mem[i] = byte(i * 7)
+	}
+	for i := range 16 {
+		b.postRecv(cb, dst.seg(i*4096, 4096), uint64(i))
+	}
+	for i := range 16 {
+		size := 1 + i*i*16
+		a.post(ca, ca.PostSend(src.seg(0, size), 1, WorkFlags(i%2)*Solicited))
+		a.post(ca, ca.PostWrite(src.seg(0, 2*size), 2, dst.at(0), 0))
+		a.post(ca, ca.PostRead(src.seg(0, 4*size), 3, dst.at(0), uint32(4*size), 0))
+	}
+	w.until("all work", time.Minute, func() bool { return a.request.Len() == 48 && b.recv.Len() == 16 })
+	if err := a.eng.Disconnect(ca, true); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the disconnect", time.Minute, func() bool { return cb.State() == Closed })
+	w.want(a.connect, KindDisconnected)
+	w.want(b.connect, KindDisconnected)
+
+	ca, _ = w.pair(plain)
+	a.post(ca, ca.PostWrite(src.seg(0, 1), 4, Remote{}, 0)) // a key that is none
+	w.until("the end", time.Minute, func() bool { return ca.State() == Closed })
+	w.run(3 * time.Second)
+	return sent
+}
+
+// pack makes a packet of header and body.
+func pack(h proto.Header, body []byte) []byte {
+	b := make([]byte, proto.HeaderSize, proto.HeaderSize+len(body)+proto.TrailerSize)
+	h.Put(b)
+	return seal(append(b, body...))
+}
+
+// seal appends the trailer.
+func seal(b []byte) []byte {
+	return binary.BigEndian.AppendUint32(slices.Clip(b), proto.CRC(0, b))
+}
+
+// rarePackets are those that engines never or seldom send: every flag, every reason, the largest fields.
+func rarePackets() [][]byte {
+	full := proto.Header{Type: proto.Data, Flags: 0x1f &^ proto.HasSACK, CE: 0x0102, CID: 0xf3040506, PSN: 0xf708090a,
+		Ack: 0xfb0c0d0e, Credit: 0xff101112, TS: 0xf3141516, Echo: 0xf718191a, Nonce: 0xfb1c1d1e}
+	var all [][]byte
+	add := func(t proto.Type, flags proto.Flags, body []byte) {
+		h := full
+		h.Type, h.Flags = t, flags
+		all = append(all, pack(h, body))
+	}
+	add(proto.Data, full.Flags, nil)
+	add(proto.Reset, 0xff, nil)
+	add(proto.Closed, 0, nil)
+	add(proto.Ack, proto.HasSACK, bytes.Repeat([]byte{0xff}, proto.SACKSize))
+	for reason := range proto.ReasonLocal + 2 {
+		hi := proto.Hello{CID: 0xf0000001, MTU: 0xf0000002, Qual: 1<<63 + 3, Port: 1<<63 + 4, ReadIn: 0xfff5,
+			ReadOut: 0xfff6, Reason: reason, Cookie: 1<<63 + 7, Private: bytes.Repeat([]byte{byte(reason)}, int(reason)*50)}
+		hello := make([]byte, proto.HelloSize+len(hi.Private))
+		hi.Put(hello)
+		hello[29] = 0xee
+		add([]proto.Type{proto.Connect, proto.Accept, proto.Reject, proto.Challenge}[reason%4], 0, hello)
+		add(proto.Reject, 0, hello)
+		bye := make([]byte, proto.GoodbyeSize)
+		(&proto.Goodbye{CID: 0xf0000008, Reason: reason, Num: 0xf0000009, Op: proto.Op(reason % 7)}).Put(bye)
+		add(proto.Close, 0, bye)
+	}
+	body := make([]byte, proto.WriteSize+3)
+	proto.PutWrite(body, 0xff, 3, 0xf000000a, 1<<64-1)
+	body = append(body, make([]byte, proto.ReadReqSize)...)
+	proto.PutReadReq(body[proto.WriteSize+3:], 0xf000000b, 1<<64-2, 0xf000000c, 0xf000000d)
+	body = append(body, make([]byte, 2*proto.ReadySize)...)
+	proto.PutReady(body[len(body)-2*proto.ReadySize:])
+	proto.PutReady(body[len(body)-proto.ReadySize:])
+	add(proto.Data, 0, body)
+	return all
+}
+
+func between(ends [2]netip.AddrPort, payloads [][]byte) []datagram {
+	var all []datagram
+	for _, p := range payloads {
+		all = append(all, datagram{from: ends[0], to: ends[1], payload: p})
+	}
+	return all
+}
