@@ -135,7 +135,7 @@ func product(metrics, ops []string, suffix string) (rows []string) {
 }
 
 // environmental are reasons that lie with the host of the test, not with the program.
-var environmental = regexp.MustCompile(`^(not saturated: a side had \d+ % of a core, the host is busy with something else|` +
+var environmental = regexp.MustCompile(`^(nothing arrived; )?(not saturated: a side had \d+ % of a core, the host is busy with something else|` +
 	`\d+ samples are too few for a p99.9|measured for .*)(; |$)`)
 
 // checkReport checks a report against the contract and returns it.
@@ -166,6 +166,8 @@ func checkResult(t *testing.T, r Result) {
 		t.Errorf("%s: valid %t with reason %q", name, r.Valid, r.Reason)
 	case !r.Valid && !environmental.MatchString(r.Reason):
 		t.Errorf("%s: %s", name, r.Reason)
+	case !r.Valid: // it may have measured next to nothing
+		t.Logf("%s: %s", name, r.Reason)
 	case r.Samples == 0 || r.MsgsPerSec == 0 || r.Gbps == 0 || r.Mode == "" || r.Transport == "" || r.MTU == 0:
 		t.Errorf("%s: something is not filled in: %+v", name, r)
 	case r.Metric == metricLatency && (r.P50 == nil || *r.P50 <= 0 || *r.P50 > *r.P99 || *r.P99 > *r.P999):

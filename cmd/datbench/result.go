@@ -78,18 +78,16 @@ func (r *Result) judge(e evidence) {
 	}
 	if r.Samples == 0 {
 		r.invalid("nothing arrived")
-		return
-	}
-	if r.Metric == metricLatency && r.Samples < minLatencySamples {
+	} else if r.Metric == metricLatency && r.Samples < minLatencySamples {
 		r.invalid("%d samples are too few for a p99.9", r.Samples)
 	}
-	if asked := e.row.Duration; r.Metric != metricSHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
+	if asked := e.row.Duration; r.Samples > 0 && r.Metric != metricSHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
 		r.invalid("measured for %s of %s", e.elapsed.Round(time.Millisecond), asked)
 	}
 	if least, ok := leastShare(e.coreShare); ok && least < minCoreShare && r.Metric != metricSHA256 {
 		r.invalid("not saturated: a side had %.0f %% of a core, the host is busy with something else", least*100)
 	}
-	if e.lost > e.counted {
+	if r.Samples > 0 && e.lost > e.counted {
 		r.invalid("%d frames were lost and no counter tells where", e.lost-e.counted)
 	}
 }

@@ -110,6 +110,8 @@ func TestJudge(t *testing.T) {
 		{"counted loss is fine", Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 5 }, ""},
 		{"uncounted loss", Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 3 }, "2 frames were lost and no counter tells where"},
 		{"nothing", Result{}, func(*evidence) {}, "nothing arrived"},
+		{"nothing, starved", Result{}, func(e *evidence) { e.coreShare = []float64{0.1} },
+			"nothing arrived; not saturated: a side had 10 % of a core, the host is busy with something else"},
 		{"starved", Result{Samples: 1}, func(e *evidence) { e.coreShare = []float64{0.9, 0.25} },
 			"not saturated: a side had 25 % of a core, the host is busy with something else"},
 		{"short", Result{Samples: 1}, func(e *evidence) { e.elapsed = time.Second / 2 }, "measured for 500ms of 1s"},
