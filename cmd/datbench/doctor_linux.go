@@ -33,8 +33,8 @@ const (
 	capBPF      = 39
 )
 
-// umemBytes is the memory that one queue locks.
-const umemBytes = 64 << 20
+// umemBytes is the memory that one queue locks: the frames of package xdp's default options.
+const umemBytes = 16 << 20
 
 // examine looks at the host and at the interfaces named, or at all but loopback.
 func examine(names []string, port uint16) ([]check, error) {
