@@ -6,6 +6,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
+// heldSlots is the size of the table of held packets: a power of two above maxWindow.
+const heldSlots = 256
+
 // heldPacket is a packet that arrived before its turn, in its own frames.
 type heldPacket struct {
 	bufs  []link.Buf
@@ -13,7 +16,7 @@ type heldPacket struct {
 }
 
 // hold keeps a packet that is d packets early, in place of the frames of the batch, and reports
-// whether it did.
+// whether it did. When its share of frames is used up, a connection gives up what it will need last.
 func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if d >= maxWindow || e.crossing {
@@ -21,29 +24,44 @@ func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
 		return false
 	}
 	if r.held == nil {
-		r.held = make([]heldPacket, 256)
+		r.held = make([]heldPacket, heldSlots)
 	}
-	h := &r.held[(uint32(r.next)+uint32(d))%256]
+	h := &r.held[(uint32(r.next)+uint32(d))%heldSlots]
 	if len(h.bufs) > 0 {
 		e.stats.Duplicates++
 		return false
 	}
-	if e.held+len(bufs) > e.caps.RxFrames {
+	for e.held+len(bufs) > e.caps.RxFrames || r.frames+len(bufs) > max(e.caps.RxFrames/2, len(bufs)) {
 		e.stats.EarlyDropped++
-		return false
+		if !c.evict(d) {
+			return false
+		}
 	}
 	h.bufs, h.total = append(h.bufs, bufs...), total
 	r.nheld++
+	r.frames += len(bufs)
 	e.held += len(bufs)
 	e.stats.Early++
 	return true
+}
+
+// evict lets go of the held packet that is the furthest ahead, if that is more than d.
+func (c *Conn) evict(d int) bool {
+	r := &c.recv
+	for at := maxWindow - 1; at > d && r.nheld > 0; at-- {
+		if h := &r.held[(uint32(r.next)+uint32(at))%heldSlots]; len(h.bufs) > 0 {
+			c.letGo(h)
+			return true
+		}
+	}
+	return false
 }
 
 // consumeHeld handles held packets whose turn has come.
 func (c *Conn) consumeHeld() {
 	r := &c.recv
 	for r.nheld > 0 {
-		h := &r.held[uint32(r.next)%256]
+		h := &r.held[uint32(r.next)%heldSlots]
 		if len(h.bufs) == 0 {
 			return
 		}
@@ -62,6 +80,7 @@ func (c *Conn) letGo(h *heldPacket) {
 	e := c.eng
 	e.drop = append(e.drop, h.bufs...)
 	e.held -= len(h.bufs)
+	c.recv.frames -= len(h.bufs)
 	c.recv.nheld--
 	clear(h.bufs)
 	h.bufs = h.bufs[:0]
@@ -136,7 +155,7 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 func (c *Conn) putSACK(b []byte) {
 	clear(b)
 	for i := range proto.SACKBits - 1 {
-		if len(c.recv.held[(uint32(c.recv.next)+1+uint32(i))%256].bufs) > 0 {
+		if len(c.recv.held[(uint32(c.recv.next)+1+uint32(i))%heldSlots].bufs) > 0 {
 			b[i/8] |= 1 << (i % 8)
 		}
 	}

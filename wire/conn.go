@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -64,14 +65,15 @@ type Conn struct {
 	peerData   atomic.Pointer[[]byte]
 
 	// What follows is the engine owner's.
-	eng  *Engine
-	path link.Path
-	slot int32
-	cid  uint32 // our name for it
-	peer uint32 // the peer's name for it
-	mtu  int    // largest packet, header to trailer
-	dial dialState
-	req  *Request // passive: what was accepted
+	eng   *Engine
+	path  link.Path
+	slot  int32
+	cid   uint32     // our name for it
+	peer  uint32     // the peer's name for it
+	there netip.Addr // where the peer is
+	mtu   int        // largest packet, header to trailer
+	dial  dialState
+	req   *Request // passive: what was accepted
 
 	send sender
 	recv receiver
@@ -82,10 +84,11 @@ type Conn struct {
 	readsOut        int
 	resp            responder
 
-	armed     Time // when the timer fires
-	heard     Time // last packet from the peer
-	probed    Time // last liveness or credit probe
-	starved   Time // since when there has been no credit; 0: there is
+	armed     Time   // when the timer fires
+	heard     Time   // last packet from the peer
+	probed    Time   // last liveness or credit probe
+	doubt     uint32 // time stamp of the probe that followed a Reset; 0: none
+	starved   Time   // since when there has been no credit; 0: there is
 	inReady   bool
 	inAcks    bool
 	met       bool // the peer's Hello is known
@@ -119,6 +122,7 @@ type receiver struct {
 	next   seq.Num // next packet expected
 	held   []heldPacket
 	nheld  int
+	frames int     // of held packets
 	msn    seq.Num // messages received
 	rqNext seq.Num // next receive to be filled
 	off    uint32  // bytes of the current message that have arrived
@@ -203,6 +207,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.rtt = rttState{}
 	c.readsOut = 0
 	c.resp = responder{}
+	c.doubt = 0
 	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
 	c.mtu = min(e.link.PathMTU(path), e.maxPacket)
 	c.peerData.Store(nil)
@@ -218,6 +223,7 @@ func (c *Conn) hello(private []byte) proto.Hello {
 // meet takes in what the peer said of itself.
 func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 	c.peer, c.met = hi.CID, true
+	c.eng.peers[peerKey{c.there, hi.CID}] = c
 	c.mtu = min(c.mtu, int(min(hi.MTU, 1<<16-1)))
 	c.readsAllowed = min(c.readOut, int(hi.ReadIn))
 	c.resp.init(c.readIn)
@@ -253,6 +259,9 @@ func (c *Conn) alive() bool {
 // establish is the end of the handshake.
 func (c *Conn) establish() {
 	c.setState(Established)
+	if c.req != nil {
+		c.eng.opened(c.req)
+	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
 }

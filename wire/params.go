@@ -36,7 +36,10 @@ const (
 	// reorderThreshold is how many later packets must have arrived before one is taken for lost.
 	reorderThreshold = 3
 
+	// firstRTO is the retransmission timeout before there is a round trip to go by. minProbe is the
+	// least time after which the newest packet is sent again, minRTO the least after which all are.
 	firstRTO = 2 * time.Millisecond
+	minProbe = 200 * time.Microsecond
 	minRTO   = 500 * time.Microsecond
 	maxRTO   = 100 * time.Millisecond
 
@@ -62,8 +65,14 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	maxRegions = 1<<regionBits - 1
-	// maxRequests bounds the undecided connection requests of one engine.
-	maxRequests = 4096
+	// maxOpening bounds the connection requests of one engine that are not established yet, and
+	// maxOpeningFrom those that come from one address.
+	maxOpening     = 4096
+	maxOpeningFrom = 512
+
+	// resetBurst is how many Resets an engine sends in resetPeriod at most.
+	resetBurst  = 64
+	resetPeriod = 10 * time.Millisecond
 )
 
 // Limits are the times after which a connection is given up. The zero value of a field means its default.

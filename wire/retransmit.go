@@ -249,11 +249,18 @@ func (r *rttState) sample(now Time, echo uint32) {
 	r.smooth += (d - r.smooth) / 8
 }
 
+// answerTime is how long an answer may take.
+func (c *Conn) answerTime() time.Duration {
+	if c.rtt.smooth == 0 {
+		return firstRTO
+	}
+	return max(c.rtt.smooth+4*c.rtt.vary, minProbe)
+}
+
 // rto is the retransmission timeout now.
 func (c *Conn) rto() time.Duration {
-	d := firstRTO
-	if c.rtt.smooth != 0 {
-		d = max(c.rtt.smooth+4*c.rtt.vary, minRTO)
+	if c.send.backoff == 0 {
+		return c.answerTime()
 	}
-	return min(d<<min(c.send.backoff, 16), maxRTO)
+	return min(max(c.answerTime(), minRTO)<<min(c.send.backoff, 16), maxRTO)
 }

@@ -41,8 +41,7 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	if h.Type <= proto.Ack {
 		c := e.lookup(h.CID)
 		if c == nil {
-			e.stranger(&h, bufs)
-			return false
+			return e.stranger(&h, bufs)
 		}
 		return c.input(&h, bufs, total)
 	}
@@ -73,7 +72,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	e, r := c.eng, &c.recv
-	c.heard = e.now
+	c.heard, c.doubt = e.now, 0
 	if bufs[0].Flags&link.CE != 0 {
 		r.ce++
 	}

@@ -138,7 +138,7 @@ func (w *world) dial(a, b *node, c *Conn, private []byte) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = a.eng.Connect(c, Dial{Path: path, Qual: service, Timeout: 30 * time.Second, Private: private, Sinks: a.sinks()})
+	err = a.eng.Connect(c, Dial{Path: path, Host: b.addr.Addr(), Qual: service, Timeout: 30 * time.Second, Private: private, Sinks: a.sinks()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
