@@ -339,7 +339,9 @@ func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
 	}
 	c.heard = e.now
 	c.recv.stamp, c.recv.stampAt = h.TS, e.now
-	c.rtt.sample(e.now, h.Echo)
+	if d, ok := roundTrip(e.now, h.Echo); ok {
+		c.rtt.sample(d)
+	}
 	c.meet(h, &hi)
 	private := slices.Clone(hi.Private)
 	c.peerData.Store(&private)

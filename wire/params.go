@@ -10,8 +10,16 @@ const (
 	maxWindow = 192
 	// firstWindow is the congestion window of a new connection.
 	firstWindow = 64
-	// minWindow is what losses leave at least.
-	minWindow = 4
+	// minWindow is what marks, delay and losses leave at least: a packet in 16 round trips.
+	minWindow = 1.0 / 16
+	// lossFactor is what a loss leaves of the window when packets queue, noiseFactor when they do not:
+	// then it may be noise.
+	lossFactor  = 0.7
+	noiseFactor = 0.9
+	// queueTarget is the delay that a connection may add to the round trip of an empty network, where
+	// that is short; else it is a quarter of that round trip, the shortest in one to two basePeriods.
+	queueTarget = 200 * time.Microsecond
+	basePeriod  = 5 * time.Second
 	// firstFlights is the size in packets of a new connection's outstanding table, which doubles
 	// as needed up to maxWindow.
 	firstFlights = 16

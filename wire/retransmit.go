@@ -49,10 +49,14 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		return // old, or of a packet that never was
 	}
 	c.takeCredit(h)
-	if h.Ack != s.una {
+	if una := s.una; h.Ack != una {
+		if d, ok := roundTrip(c.eng.now, h.Echo); ok {
+			c.rtt.sample(d)
+			s.sample(c.eng.now, d)
+		}
 		c.advance(h.Ack)
-		c.send.progress = c.eng.now
-		c.rtt.sample(c.eng.now, h.Echo)
+		s.congestion.acked(s.una, s.nxt, h.Ack.Sub(una), h.CE)
+		s.progress = c.eng.now
 		c.completeRequests()
 		if s.una != s.nxt {
 			c.setDeadline(c.eng.now.Add(c.rto()))
@@ -66,7 +70,6 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 // advance drops the packets before ack from the outstanding table.
 func (c *Conn) advance(ack seq.Num) {
 	s := &c.send
-	n := ack.Sub(s.una)
 	for ; s.una != ack; s.una++ {
 		f := c.flightAt(s.una)
 		if f.partial {
@@ -85,7 +88,6 @@ func (c *Conn) advance(ack seq.Num) {
 	if s.highSACK.Less(s.una) {
 		s.highSACK = s.una
 	}
-	s.congestion.acked(n)
 }
 
 // settle notes that a packet is not in the network any more and need not be sent again.
@@ -232,17 +234,15 @@ type rttState struct {
 	vary   time.Duration
 }
 
-// sample takes in the time stamp that came back.
-func (r *rttState) sample(now Time, echo uint32) {
-	if echo == 0 {
-		return
-	}
-	d := time.Duration(int32(now.stamp()-echo)) << stampShift
-	if d < 0 || d > 10*time.Second {
-		return
-	}
+// roundTrip is the time since we sent the time stamp that came back, less what the peer kept it.
+func roundTrip(now Time, echo uint32) (d time.Duration, ok bool) {
+	d = time.Duration(int32(now.stamp()-echo)) << stampShift
+	return max(d, 1), echo != 0 && d >= 0 && d < 10*time.Second
+}
+
+func (r *rttState) sample(d time.Duration) {
 	if r.smooth == 0 {
-		r.smooth, r.vary = max(d, 1), d/2
+		r.smooth, r.vary = d, d/2
 		return
 	}
 	r.vary += ((r.smooth - d).Abs() - r.vary) / 4

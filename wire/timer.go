@@ -89,7 +89,11 @@ func (c *Conn) tickTraffic() {
 	if at := c.tickProbe(); at < next {
 		next = at
 	}
-	if c.alive() && next != never {
+	if !c.alive() {
+		return
+	}
+	c.makeReady() // a packet may have waited for its time
+	if next != never {
 		c.setDeadline(next)
 	}
 }
