@@ -1,0 +1,423 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// request is a request as its consumer knows it, and what it must do.
+type request struct {
+	op      Op
+	flags   WorkFlags
+	n       int
+	from    int // read: offset at the peer; else offset in the pool
+	to      int // write: offset in the target
+	slot    int // read: where to
+	own     bool
+	evil    bool // names memory that the peer does not give
+	late    bool // posted after the end
+	settled bool
+	status  Status
+	want    []byte // read of the target: what it must bring
+	unsure  []bool // and which bytes of it may be later ones
+}
+
+func (q *request) String() string {
+	return fmt.Sprintf("{op %d, flags %#x, %d bytes from %d to %d, evil %v, late %v, status %d}",
+		q.op, q.flags, q.n, q.from, q.to, q.evil, q.late, q.status)
+}
+
+// bytes is what a send or a write carries.
+func (q *request) bytes() []byte { return pool[q.from : q.from+q.n] }
+
+// posted enters a request into the model.
+func (e *end) posted(q *request) {
+	i := len(e.reqs)
+	if q.flags&Fence != 0 {
+		e.fence = i
+	}
+	e.s.evil = e.s.evil || q.evil && !q.late
+	switch q.op {
+	case OpSend:
+		e.sends = append(e.sends, i)
+	case OpWrite:
+		if !q.evil {
+			e.writes = append(e.writes, i)
+			e.write(i, q)
+		}
+	case OpRead:
+		e.free = e.free[:len(e.free)-1]
+		if q.own && !q.evil {
+			q.want = bytes.Clone(e.model[q.from : q.from+q.n])
+			q.unsure = make([]bool, q.n)
+			e.lookups = append(e.lookups, i)
+		}
+	}
+	e.reqs = append(e.reqs, *q)
+}
+
+// write applies a write to the model. Reads before it that no fence separates from it may bring its
+// bytes.
+func (e *end) write(i int, q *request) {
+	copy(e.model[q.to:], q.bytes())
+	for b := q.to; b < q.to+q.n; b++ {
+		e.last[b] = int32(i + 1)
+	}
+	for _, l := range e.lookups {
+		r := &e.reqs[l]
+		if l < e.fence {
+			continue
+		}
+		for b := max(q.to, r.from); b < min(q.to+q.n, r.from+r.n); b++ {
+			r.unsure[b-r.from] = true
+		}
+	}
+}
+
+// index checks the cookie of a completion.
+func (e *end) indexOf(c *Completion) int {
+	if c.Cookie>>32 != uint64(e.id) {
+		e.fail("completion %+v is of another connection", *c)
+	}
+	return int(uint32(c.Cookie))
+}
+
+// tookRequest checks the completion of a request.
+func (e *end) tookRequest(c *Completion) {
+	i := e.indexOf(c)
+	if i < e.settled || i >= len(e.reqs) {
+		e.fail("completion %+v of request %d, the next is %d of %d", *c, i, e.settled, len(e.reqs))
+	}
+	e.settleTo(i)
+	q := &e.reqs[i]
+	switch {
+	case c.Op != q.op:
+		e.fail("completion %+v of request %d %v has the wrong operation", *c, i, q)
+	case c.Status == StatusSuccess && (q.flags&Suppress != 0 || int(c.Length) != q.n || q.late):
+		e.fail("completion %+v of request %d %v", *c, i, q)
+	case c.Status != StatusSuccess && e.c.State() != Closed && !e.over:
+		e.fail("request %d %v ended with status %d on a connection in state %d", i, q, c.Status, e.c.State())
+	case c.Status == StatusNotReady && e.peer.recvAt+int64(e.sim.sc.limits.NotReady) <= e.sim.now():
+		e.s.starved = true
+	}
+	e.settle(i, c.Status)
+}
+
+// settleTo settles the requests before one: they have succeeded, and their completions were suppressed.
+func (e *end) settleTo(i int) {
+	for ; e.settled < i; e.settle(e.settled, StatusSuccess) {
+		if q := &e.reqs[e.settled]; q.flags&Suppress == 0 || e.failed {
+			e.fail("request %d %v was not completed before request %d", e.settled, q, i)
+		}
+	}
+}
+
+// settle notes how the next request ended and checks what it did.
+func (e *end) settle(i int, s Status) {
+	q := &e.reqs[i]
+	q.settled, q.status = true, s
+	e.settled = i + 1
+	if q.op == OpRead {
+		e.free = append(e.free, q.slot)
+		if len(e.lookups) > 0 && e.lookups[0] == i {
+			e.lookups = e.lookups[1:]
+		}
+	}
+	switch {
+	case s != StatusSuccess:
+		e.failed = true
+	case e.failed:
+		e.fail("request %d %v succeeded after one that did not", i, q)
+	case q.evil:
+		e.fail("request %d %v succeeded", i, q)
+	case q.op == OpWrite:
+		e.written(i, q)
+	case q.op == OpRead:
+		e.looked(i, q)
+	}
+}
+
+// written checks that a write is in the peer's memory, where no later one covers it.
+func (e *end) written(i int, q *request) {
+	got := e.peer.target.mem[q.to : q.to+q.n]
+	for b, want := range q.bytes() {
+		if got[b] != want && e.last[q.to+b] == int32(i+1) {
+			e.fail("request %d %v succeeded, but byte %d at the peer is %#x, want %#x", i, q, b, got[b], want)
+		}
+	}
+}
+
+// looked checks what a read brought.
+func (e *end) looked(i int, q *request) {
+	got := e.sink.mem[q.slot*e.slot:][:q.n]
+	want := q.want
+	if !q.own {
+		want = q.bytes()
+	}
+	for b := range got {
+		if got[b] != want[b] && (q.unsure == nil || !q.unsure[b]) {
+			e.fail("read %d %v brought %#x as byte %d, want %#x", i, q, got[b], b, want[b])
+		}
+	}
+}
+
+// tookRecv checks the completion of a receive, and the message in it.
+func (e *end) tookRecv(c *Completion) {
+	i := e.indexOf(c)
+	if i != e.recvDone || i >= e.recvPosted {
+		e.fail("completion %+v of receive %d, the next is %d of %d", *c, i, e.recvDone, e.recvPosted)
+	}
+	e.recvDone++
+	switch c.Status {
+	case StatusSuccess:
+		if e.recvEnd {
+			e.fail("receive %d was filled after one was not", i)
+		}
+		e.message(i, c)
+		return
+	case StatusFlushed:
+	case StatusLocalLength:
+		if !e.s.evil || e.recvEnd {
+			e.fail("receive %d: %+v", i, *c)
+		}
+	default:
+		e.fail("receive %d: %+v", i, *c)
+	}
+	e.recvEnd = true
+	if e.c.State() != Closed && !e.over {
+		e.fail("receive %d ended with status %d in state %d", i, c.Status, e.c.State())
+	}
+}
+
+func (e *end) message(i int, c *Completion) {
+	e.meet()
+	if e.received >= len(e.peer.sends) {
+		e.fail("message %d was never sent", e.received)
+	}
+	q := &e.peer.reqs[e.peer.sends[e.received]]
+	got := e.inbox.mem[i%e.cfg.MaxRecv*e.slot:][:c.Length]
+	if q.evil || !bytes.Equal(got, q.bytes()) {
+		e.fail("message %d has %d bytes that are not those of %v", e.received, len(got), q)
+	}
+	if (c.Flags^q.flags)&Solicited != 0 {
+		e.fail("message %d came with flags %#x, was sent with %#x", e.received, c.Flags, q.flags)
+	}
+	e.received++
+}
+
+// meet finds out which end answered the active one.
+func (e *end) meet() {
+	if e.peer != nil {
+		return
+	}
+	p := e.c.PeerPrivate()
+	if len(p) < 8 || binary.BigEndian.Uint64(p) >= uint64(len(e.s.passives)) || !bytes.Equal(p[8:], e.s.private) {
+		e.fail("accepted with private data %x", p)
+	}
+	e.peer = e.s.passives[binary.BigEndian.Uint64(p)]
+}
+
+// event takes a connection event in.
+func (e *end) event(k Kind) {
+	e.sim.note("%v: event %d", e, k)
+	switch {
+	case e.over:
+		e.fail("event %d after event %d", k, e.kind)
+	case k == KindEstablished && e.up:
+		e.fail("established twice")
+	case k == KindEstablished:
+		e.established()
+	default:
+		e.ended(k)
+	}
+}
+
+func (e *end) established() {
+	e.meet()
+	e.up, e.upAt, e.deadline = true, e.sim.now(), 0
+	switch e.peer.c.State() {
+	case Idle, Accepting:
+		e.fail("established before the passive side")
+	}
+	for _, o := range e.s.passives {
+		if e.side == 1 && o != e && o.up {
+			e.fail("established, as %v was", o)
+		}
+	}
+	if e.s.severed || e.peer.over || e.peer.dead {
+		e.mustEnd()
+	}
+}
+
+// ended is the last event of an end. Work that its consumer posts afterwards is flushed.
+func (e *end) ended(k Kind) {
+	e.over, e.kind = true, k
+	if got := e.c.State(); got != Closed {
+		e.fail("event %d in state %d", k, got)
+	}
+	if k == KindTimedOut {
+		e.s.timedOut = true
+		if wait := time.Duration(e.sim.now() - e.s.dialled); wait < e.s.plan.timeout {
+			e.fail("timed out after %v, not %v", wait, e.s.plan.timeout)
+		}
+	}
+	if k == KindPeerRejected && !bytes.Equal(e.c.PeerPrivate(), e.s.private) {
+		e.fail("rejected with private data %x", e.c.PeerPrivate())
+	}
+	e.s.gaveUp = e.s.gaveUp || k == KindAcceptFailed
+	e.forlorn()
+	if e.peer == nil {
+		return
+	}
+	for range e.s.plan.late {
+		e.postRequest()
+		e.postReceives()
+	}
+}
+
+// judge checks, when all is over, what can only be told then.
+func (s *sim) judge() {
+	for _, e := range s.ends {
+		if e.void {
+			continue
+		}
+		if !e.dead {
+			e.judgeEnd()
+			e.judgeWork()
+		}
+		if e.peer != nil && (e.up || e.side == 0) {
+			e.judgeMemory()
+		}
+	}
+}
+
+// judgeEnd checks that a connection ended, and as it had to.
+func (e *end) judgeEnd() {
+	s := e.s
+	ok := map[Kind]bool{
+		KindDisconnected: s.hungUp || s.starved || s.timedOut || !e.up && s.gaveUp,
+		KindBroken:       s.excused(),
+		KindPeerRejected: !e.up && e.side == 0 && s.plan.manner == rejects,
+		KindRefused:      !e.up && e.side == 0 && (s.plan.manner == refuses || s.plan.manner == absent),
+		KindTimedOut:     !e.up && e.side == 0 && e.mayTimeOut(),
+		KindAcceptFailed: !e.up && e.side == 1 && (s.shaken || !s.active.up || s.active.peer != e),
+	}
+	switch {
+	case !e.over:
+		e.fail("was not ended")
+	case !ok[e.kind]:
+		e.fail("ended with event %d (up %v) in %+v", e.kind, e.up, s.cause())
+	case e.up && e.s.plan.manner != accepts:
+		e.fail("established though the service %v", e.s.plan.manner)
+	}
+}
+
+// cause names what may have ended a connection.
+func (s *session) cause() string {
+	return fmt.Sprintf("trouble %v, shaken %v, evil %v, starved %v, hung up %v, gave up %v, timed out %v",
+		s.trouble, s.shaken, s.evil, s.starved, s.hungUp, s.gaveUp, s.timedOut)
+}
+
+// excused reports whether the connection may have broken. A side that closes repeats that for a
+// while only, so that a bad network may keep it from the other.
+func (s *session) excused() bool {
+	return s.trouble || s.evil || s.starved || s.shaken && (s.hungUp || s.timedOut || s.gaveUp)
+}
+
+// mayTimeOut reports whether an attempt may take longer than its limit.
+func (e *end) mayTimeOut() bool {
+	s := e.s
+	return s.trouble || s.plan.manner == ignores || s.plan.timeout < 5*time.Second ||
+		e.h.dozed || e.sim.hosts[s.circuit.host[1]].dozed
+}
+
+// judgeWork checks that everything posted was completed, with a status that is true.
+func (e *end) judgeWork() {
+	e.settleTo(len(e.reqs))
+	if e.recvDone != e.recvPosted {
+		e.fail("%d of %d receives were completed", e.recvDone, e.recvPosted)
+	}
+	blame, sent := 0, 0
+	for i := range e.reqs {
+		q := &e.reqs[i]
+		if !e.mayEnd(q) {
+			e.fail("request %d %v in %s", i, q, e.s.cause())
+		}
+		if q.status > StatusFlushed {
+			blame++
+		}
+		if q.status == StatusSuccess && q.op == OpSend {
+			sent++
+		}
+	}
+	if blame > 1 {
+		e.fail("%d requests have the blame", blame)
+	}
+	if e.peer != nil && sent > e.peer.received {
+		e.fail("%d sends succeeded, the peer received %d", sent, e.peer.received)
+	}
+}
+
+// mayEnd reports whether the status of a request is one that what happened explains.
+func (e *end) mayEnd(q *request) bool {
+	s := e.s
+	switch q.status {
+	case StatusSuccess:
+		return !q.late && !q.evil
+	case StatusFlushed:
+		return q.late || s.excused() || s.timedOut || e.hung && !e.polite || e.peer != nil && e.peer.hung
+	case StatusTransport:
+		return s.trouble || s.shaken && s.hungUp
+	case StatusNotReady:
+		return q.op == OpSend && (s.starved || s.trouble)
+	case StatusRemoteAccess:
+		return q.evil && q.op != OpSend
+	case StatusRemoteResponder:
+		return q.evil && q.op == OpSend
+	default:
+		return false
+	}
+}
+
+// judgeMemory checks that the peer's memory is what the writes make it that were done: those that
+// succeeded, and of the others, in posting order, as many bytes as may be.
+func (e *end) judgeMemory() {
+	got := e.peer.target.mem
+	model := make([]byte, len(got))
+	n := 0
+	for ; n < len(e.writes) && e.reqs[e.writes[n]].status == StatusSuccess && e.reqs[e.writes[n]].settled; n++ {
+		q := &e.reqs[e.writes[n]]
+		copy(model[q.to:], q.bytes())
+	}
+	wrong := 0
+	for i := range got {
+		if got[i] != model[i] {
+			wrong++
+		}
+	}
+	for i := n; i < len(e.writes) && wrong > 0; i++ {
+		wrong = more(&e.reqs[e.writes[i]], model, got, wrong)
+	}
+	if wrong > 0 {
+		e.fail("the peer's memory is not what the first %d to %d writes make it: %d bytes differ", n, len(e.writes), wrong)
+	}
+}
+
+// more applies a write byte by byte until no byte differs, and returns how many do.
+func more(q *request, model, got []byte, wrong int) int {
+	for b, v := range q.bytes() {
+		if wrong == 0 {
+			break
+		}
+		at := q.to + b
+		if model[at] != got[at] {
+			wrong--
+		}
+		if model[at] = v; v != got[at] {
+			wrong++
+		}
+	}
+	return wrong
+}
