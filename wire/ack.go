@@ -9,7 +9,7 @@ import (
 // heldSlots is the size of the table of held packets: a power of two above maxWindow.
 const heldSlots = 256
 
-// heldPacket is a packet that arrived before its turn, in its own frames.
+// heldPacket is a packet that arrived before its turn, or found no receive, in its own frames.
 type heldPacket struct {
 	bufs  []link.Buf
 	total int
@@ -65,11 +65,14 @@ func (c *Conn) consumeHeld() {
 		if len(h.bufs) == 0 {
 			return
 		}
-		alive := c.consume(h.bufs, h.total)
+		ok := c.consume(h.bufs, h.total)
+		if !ok && c.alive() {
+			return // put off
+		}
 		if len(h.bufs) > 0 { // else the connection ended within and has let go of it
 			c.letGo(h)
 		}
-		if !alive {
+		if !ok {
 			return
 		}
 	}
@@ -170,6 +173,12 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	c.starve()
 	h := proto.Header{Type: t, CE: r.ce, CID: c.peer, PSN: psn, Ack: r.next,
 		Credit: r.advertised, TS: now.stamp()}
+	if c.noCredit {
+		h.Flags |= proto.NoCredit
+	}
+	if r.notReady {
+		h.Flags |= proto.NotReady
+	}
 	if r.stamp != 0 {
 		h.Echo = max(r.stamp+uint32((now-r.stampAt)>>stampShift), 1)
 	}

@@ -37,6 +37,9 @@ type ConnConfig struct {
 	MaxMessage, MaxRDMA uint32
 	// ReadIn and ReadOut bound the RDMA reads served for the peer and outstanding at it.
 	ReadIn, ReadOut int
+	// NoCredit means that receives are taken from where others take them too, so that none can be
+	// promised to the peer: a message that finds none is put off there.
+	NoCredit bool
 }
 
 // Sinks are the queues that a connection's completions go to; nil discards them. They belong to the
@@ -89,6 +92,7 @@ type Conn struct {
 	probed    Time   // last liveness or credit probe
 	doubt     uint32 // time stamp of the probe that followed a Reset; 0: none
 	starved   Time   // since when there has been no credit; 0: there is
+	noCredit  bool   // configured
 	inReady   bool
 	inAcks    bool
 	met       bool // the peer's Hello is known
@@ -104,6 +108,10 @@ type sender struct {
 	msn     seq.Num
 	credit  seq.Num // messages the peer can take
 	noLimit bool
+
+	putOff     bool // the peer had no receive for packet una
+	putOffWait time.Duration
+	putOffTill Time
 
 	una, nxt seq.Num // oldest packet not acknowledged, next packet
 	flights  []flight
@@ -126,6 +134,9 @@ type receiver struct {
 	msn    seq.Num // messages received
 	rqNext seq.Num // next receive to be filled
 	off    uint32  // bytes of the current message that have arrived
+
+	notReady bool // packet next came and found no receive
+	skip     int  // chunks of it that were taken in
 
 	advertised seq.Num // credit in the last packet that left
 	unacked    int     // packets received since the last acknowledgement left
@@ -153,7 +164,7 @@ func (p position) before(q position) bool {
 // NewConn makes a connection that is Idle. Its receives can be posted at once.
 func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	c := &Conn{User: cfg.User, host: h, maxMessage: cfg.MaxMessage, maxRDMA: cfg.MaxRDMA,
-		readIn: cfg.ReadIn, readOut: cfg.ReadOut, slot: none}
+		readIn: cfg.ReadIn, readOut: cfg.ReadOut, noCredit: cfg.NoCredit, slot: none}
 	c.zone.Store(cfg.Zone)
 	if c.maxMessage == 0 {
 		c.maxMessage = maxOperation

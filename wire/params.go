@@ -66,6 +66,10 @@ const (
 	// closeTries is how often Close is sent before a silent peer is given up.
 	closeTries = 10
 	closeRetry = 5 * time.Millisecond
+	// putOffMin is how long a message waits that found no receive at a peer that promises none; it
+	// doubles up to putOffMax while that goes on.
+	putOffMin = 200 * time.Microsecond
+	putOffMax = 50 * time.Millisecond
 	// probeInterval is the time between probes of a peer that grants no credit.
 	probeInterval = 10 * time.Millisecond
 

@@ -57,13 +57,40 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		c.advance(h.Ack)
 		s.congestion.acked(s.una, s.nxt, h.Ack.Sub(una), h.CE)
 		s.progress = c.eng.now
+		s.putOff, s.putOffWait = false, 0
+		if s.noLimit {
+			c.starved = 0
+		}
 		c.completeRequests()
 		if s.una != s.nxt {
 			c.setDeadline(c.eng.now.Add(c.rto()))
 		}
 	}
-	if sack != nil && c.alive() {
+	switch notReady := h.Flags&proto.NotReady != 0; {
+	case notReady && s.noLimit && s.una != s.nxt:
+		c.postpone()
+	case !notReady && s.putOff:
+		c.resume()
+	}
+	if !c.alive() {
+		return
+	}
+	if sack != nil {
 		c.takeSACK(sack)
+	}
+	c.checkHeld()
+}
+
+// checkHeld notices that the peer has let go of a packet that it said had arrived: it would have
+// gone on past it otherwise.
+func (c *Conn) checkHeld() {
+	s := &c.send
+	if s.una == s.nxt || s.putOff {
+		return
+	}
+	if f := c.flightAt(s.una); f.arrived {
+		f.arrived = false
+		c.lose(s.una, f)
 	}
 }
 
@@ -130,7 +157,7 @@ func (c *Conn) takeSACK(sack []byte) {
 			s.highSACK = psn + 1
 		}
 	}
-	if c.markLost(s.highSACK-reorderThreshold, c.eng.now.Add(-c.rtt.smooth)) {
+	if c.markLost(s.highSACK-1-reorderThreshold, c.eng.now.Add(-c.rtt.smooth)) {
 		s.congestion.lost(s.una, s.nxt)
 	}
 }

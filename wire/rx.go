@@ -78,7 +78,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	}
 	var sack []byte
 	if h.Flags&proto.HasSACK != 0 {
-		if h.Type != proto.Ack || len(bufs[0].Data) < proto.HeaderSize+proto.SACKSize {
+		if h.Type != proto.Ack || total != proto.HeaderSize+proto.SACKSize+proto.TrailerSize || len(bufs) > 1 {
 			e.stats.BadPackets++
 			return false
 		}
@@ -115,8 +115,11 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		r.ackNow = true
 	case d == 0:
 		r.stamp, r.stampAt = h.TS, e.now
-		if c.consume(bufs, total) && r.nheld > 0 {
+		switch {
+		case c.consume(bufs, total):
 			c.consumeHeld()
+		case c.alive(): // put off
+			return c.hold(0, bufs, total)
 		}
 	default:
 		r.ackNow = true
@@ -125,29 +128,26 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// consume handles the chunks of the next packet in order and reports whether the connection is
-// still alive.
+// consume handles the chunks of the next packet in order and reports whether the one after it may
+// be handled: not if this one ended the connection, or is to come again because a message in it found
+// no receive.
 func (c *Conn) consume(bufs []link.Buf, total int) bool {
 	var r cursor
 	var ch proto.Chunk
 	r.open(bufs, total)
 	done := 0 // operations of the peer that this packet has completed
-	for r.left > 0 {
+	for n := 0; r.left > 0; n++ {
 		fault := proto.ReasonProtocol
 		if r.chunk(&ch) {
-			switch ch.Op {
-			case proto.OpSend:
-				fault = c.recvSend(&ch, &r)
-			case proto.OpWrite:
-				fault = c.recvWrite(&ch, &r)
-			case proto.OpReadReq:
-				fault = c.recvReadReq(&ch)
-			case proto.OpReadResp:
-				fault = c.recvReadResp(&ch, &r)
-			case proto.OpReady:
-				if ch.Len == 0 {
-					fault = proto.ReasonNone
-				}
+			switch {
+			case n < c.recv.skip:
+				r.skip(ch.Len)
+				fault = proto.ReasonNone
+			case ch.Op == proto.OpSend && c.mustWait():
+				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
+				return false
+			default:
+				fault = c.take(&ch, &r)
 			}
 		}
 		if fault != proto.ReasonNone {
@@ -162,7 +162,33 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 		}
 	}
 	c.recv.next++
+	c.recv.skip, c.recv.notReady = 0, false
 	return true
+}
+
+// take handles one chunk.
+func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
+	switch ch.Op {
+	case proto.OpSend:
+		return c.recvSend(ch, r)
+	case proto.OpWrite:
+		return c.recvWrite(ch, r)
+	case proto.OpReadReq:
+		return c.recvReadReq(ch)
+	case proto.OpReadResp:
+		return c.recvReadResp(ch, r)
+	case proto.OpReady:
+		if ch.Len == 0 {
+			return proto.ReasonNone
+		}
+	}
+	return proto.ReasonProtocol
+}
+
+// mustWait reports whether the next message has to be put off: there is no receive for it, and none
+// was promised.
+func (c *Conn) mustWait() bool {
+	return c.noCredit && uint32(c.recv.rqNext) == c.rq.posted.Load()
 }
 
 // recvSend puts a piece of a message into the receive it belongs to.

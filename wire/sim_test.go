@@ -144,7 +144,8 @@ func (s *sim) step() {
 		s.w.net.Advance(s.now() + spin)
 		return
 	}
-	s.w.net.Advance(max(int64(min(s.w.next(), s.look())), s.now()+spin))
+	const starved = 50 * spin // an engine that waits for a frame asks to be polled at once, again and again
+	s.w.net.Advance(max(int64(min(s.w.next(), s.look())), s.now()+starved))
 }
 
 // look is when consumers have another look though nothing happens; the longer nothing has, the later.

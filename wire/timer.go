@@ -76,7 +76,7 @@ func (c *Conn) tickTraffic() {
 	} else {
 		next = c.recv.ackBy
 	}
-	if s.una != s.nxt {
+	if s.una != s.nxt && !s.putOff {
 		at := max(c.flightAt(s.una).sent, s.progress).Add(c.rto())
 		if at <= now {
 			if c.timeout(); !c.alive() {
@@ -104,8 +104,15 @@ func (c *Conn) tickProbe() Time {
 	now, lim := c.eng.now, &c.host.limits
 	if c.starved != 0 {
 		if now.Sub(c.starved) > lim.NotReady {
-			c.breakDown(StatusNotReady, proto.ReasonNone)
+			c.breakDown(StatusNotReady, proto.ReasonTimeout)
 			return never
+		}
+		if c.send.putOff {
+			if c.send.putOffTill <= now {
+				c.resume()
+				return never // the retransmission timer watches
+			}
+			return c.send.putOffTill
 		}
 		return c.probe(c.probed.Add(probeInterval), probeInterval)
 	}

@@ -19,6 +19,8 @@ func (c *Conn) makeReady() bool {
 func (c *Conn) sendable() bool {
 	s := &c.send
 	switch {
+	case s.putOff:
+		return false
 	case s.nlost > 0:
 		return s.backoff == 1 || c.windowOpen() // the tail probe is above the window
 	case c.owesReady:

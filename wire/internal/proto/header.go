@@ -39,6 +39,8 @@ const (
 	KeyPhase                     // secure mode: which of two keys
 	Epoch                        // path MTU epoch
 	NoCredit                     // the credit field means nothing (shared receive queue)
+	EpochSeen                    // the epoch of the peer's data that this end takes
+	NotReady                     // the packet that Ack names came, and found no receive: send it later
 )
 
 // Offsets and sizes of the header and the trailer.
