@@ -173,6 +173,10 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	c.starve()
 	h := proto.Header{Type: t, CE: r.ce, CID: c.peer, PSN: psn, Ack: r.next,
 		Credit: r.advertised, TS: now.stamp()}
+	h.Flags |= c.send.epoch
+	if r.epoch != 0 {
+		h.Flags |= proto.EpochSeen
+	}
 	if c.noCredit {
 		h.Flags |= proto.NoCredit
 	}

@@ -68,15 +68,16 @@ type Conn struct {
 	peerData   atomic.Pointer[[]byte]
 
 	// What follows is the engine owner's.
-	eng   *Engine
-	path  link.Path
-	slot  int32
-	cid   uint32     // our name for it
-	peer  uint32     // the peer's name for it
-	there netip.Addr // where the peer is
-	mtu   int        // largest packet, header to trailer
-	dial  dialState
-	req   *Request // passive: what was accepted
+	eng      *Engine
+	path     link.Path
+	slot     int32
+	cid      uint32     // our name for it
+	peer     uint32     // the peer's name for it
+	there    netip.Addr // where the peer is
+	mtu      int        // largest packet, header to trailer
+	probeMTU pathProbe
+	dial     dialState
+	req      *Request // passive: what was accepted
 
 	send sender
 	recv receiver
@@ -123,11 +124,19 @@ type sender struct {
 	backoff  int
 	progress Time    // when una last moved
 	highSACK seq.Num // one past the highest packet known to have arrived
+	asked    Time    // since when a short packet goes with each timeout; 0: not yet
+
+	epoch    proto.Flags // proto.Epoch or 0
+	stepping bool        // the peer is not known to have entered the epoch
+	stepAt   Time        // when it is told again
+	failed   int         // size that did not pass any more
 }
 
 // receiver is the half that takes packets in.
 type receiver struct {
-	next   seq.Num // next packet expected
+	next   seq.Num     // next packet expected
+	epoch  proto.Flags // proto.Epoch or 0
+	newest uint32      // latest time stamp of a packet of the epoch
 	held   []heldPacket
 	nheld  int
 	frames int     // of held packets
@@ -220,7 +229,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.resp = responder{}
 	c.doubt = 0
 	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
-	c.mtu = min(e.link.PathMTU(path), e.maxPacket)
+	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}
 	c.peerData.Store(nil)
 	return nil
 }
@@ -235,7 +244,9 @@ func (c *Conn) hello(private []byte) proto.Hello {
 func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 	c.peer, c.met = hi.CID, true
 	c.eng.peers[peerKey{c.there, hi.CID}] = c
-	c.mtu = min(c.mtu, int(min(hi.MTU, 1<<16-1)))
+	c.probeMTU.limit = min(c.probeMTU.limit, int(min(hi.MTU, 1<<16-1)))
+	c.mtu = min(c.probeMTU.limit, basePacket)
+	c.recv.newest = h.TS
 	c.readsAllowed = min(c.readOut, int(hi.ReadIn))
 	c.resp.init(c.readIn)
 	c.recv.next = h.PSN
@@ -275,6 +286,7 @@ func (c *Conn) establish() {
 	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
+	c.search(c.probeMTU.limit + 1)
 }
 
 // quiet is the time since the peer was last heard of.

@@ -24,9 +24,15 @@ const (
 	// as needed up to maxWindow.
 	firstFlights = 16
 
-	// minPacket is the smallest largest packet, header to trailer, that a peer may ask for: what every
-	// IPv4 path carries.
-	minPacket = 548
+	// basePacket is the size in bytes, header to trailer, of the packets that every path has to carry;
+	// larger ones are probed.
+	basePacket = 1200
+	// probeTries is how often a size is probed before a smaller one is, searchEvery the time after
+	// which the search begins anew.
+	probeTries  = 3
+	searchEvery = 30 * time.Second
+	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
+	blackHoleTries = 4
 
 	// eagerOps is how many outstanding requests a connection may have and still send each one at
 	// once. With more, a packet that is not full waits while another such packet is not

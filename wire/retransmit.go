@@ -45,7 +45,7 @@ func (c *Conn) growFlights(n int) {
 // takeAck takes in what the peer has received.
 func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	s := &c.send
-	if !s.una.LessEq(h.Ack) || !h.Ack.LessEq(s.nxt) {
+	if !c.epochSeen(h) || !s.una.LessEq(h.Ack) || !h.Ack.LessEq(s.nxt) {
 		return // old, or of a packet that never was
 	}
 	c.takeCredit(h)
@@ -73,6 +73,10 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		c.resume()
 	}
 	if !c.alive() {
+		return
+	}
+	if s.stepping {
+		c.recut()
 		return
 	}
 	if sack != nil {
@@ -108,7 +112,7 @@ func (c *Conn) advance(ack seq.Num) {
 		c.settle(f)
 		s.acked, c.resp.acked = f.opEnd, f.respEnd
 	}
-	s.backoff, s.prior = 0, 0
+	s.backoff, s.prior, s.asked = 0, 0, 0
 	if s.resend.Less(s.una) {
 		s.resend = s.una
 	}
@@ -215,20 +219,34 @@ func (c *Conn) resendNext() bool {
 // timeout takes everything outstanding for lost, or gives the connection up.
 func (c *Conn) timeout() {
 	s, now := &c.send, c.eng.now
-	oldest := c.flightAt(s.una)
-	if now.Sub(oldest.first) > c.host.limits.GiveUp && c.quiet(now) > c.host.limits.GiveUp {
+	if c.lostTouch() {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return
 	}
 	c.eng.stats.Timeouts++
-	if s.backoff++; s.backoff == 1 {
+	s.backoff++
+	switch {
+	case s.backoff == 1:
 		c.probeTail()
-	} else {
+	case c.blackHole():
+		c.stepDown()
+		return
+	default:
+		if s.asked == 0 {
+			s.asked = now
+		}
+		c.sendAck(proto.AckRequest) // short: is the peer there?
 		c.markLost(s.nxt, now)
 		s.timedOut(s.nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))
 	c.makeReady()
+}
+
+// lostTouch reports whether the peer has been silent, and data unacknowledged, for too long.
+func (c *Conn) lostTouch() bool {
+	now, limit := c.eng.now, c.host.limits.GiveUp
+	return now.Sub(c.flightAt(c.send.una).first) > limit && c.quiet(now) > limit
 }
 
 // completeRequests completes, in posting order, every request that is done: sends and writes when

@@ -38,7 +38,7 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 		e.stats.BadPackets++
 		return false
 	}
-	if h.Type <= proto.Ack {
+	if h.Type.Established() {
 		c := e.lookup(h.CID)
 		if c == nil {
 			return e.stranger(&h, bufs)
@@ -73,6 +73,10 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	}
 	e, r := c.eng, &c.recv
 	c.heard, c.doubt = e.now, 0
+	if !c.enterEpoch(h) {
+		e.stats.Duplicates++
+		return false
+	}
 	if bufs[0].Flags&link.CE != 0 {
 		r.ce++
 	}
@@ -93,9 +97,18 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		r.ackAsked, r.askedPoll = true, e.poll
 		c.wantAck()
 	}
-	if h.Type == proto.Ack {
+	switch h.Type {
+	case proto.Ack:
 		c.makeReady()
 		return false
+	case proto.Probe:
+		c.answerProbe(total)
+		return false
+	case proto.Probed:
+		c.takeProbed(bufs, total)
+		c.makeReady()
+		return false
+	default:
 	}
 	kept = c.arrive(h, bufs, total)
 	if c.alive() {

@@ -76,7 +76,16 @@ func (c *Conn) tickTraffic() {
 	} else {
 		next = c.recv.ackBy
 	}
-	if s.una != s.nxt && !s.putOff {
+	if s.stepping {
+		if s.stepAt <= now {
+			if c.lostTouch() {
+				c.breakDown(StatusTransport, proto.ReasonTimeout)
+				return
+			}
+			c.askStep()
+		}
+		next = min(next, s.stepAt)
+	} else if s.una != s.nxt && !s.putOff {
 		at := max(c.flightAt(s.una).sent, s.progress).Add(c.rto())
 		if at <= now {
 			if c.timeout(); !c.alive() {
@@ -86,11 +95,12 @@ func (c *Conn) tickTraffic() {
 		}
 		next = min(next, at)
 	}
-	if at := c.tickProbe(); at < next {
-		next = at
-	}
+	next = min(next, c.tickProbe())
 	if !c.alive() {
 		return
+	}
+	if c.State() != Connecting {
+		next = min(next, c.tickMTU())
 	}
 	c.makeReady() // a packet may have waited for its time
 	if next != never {

@@ -19,7 +19,7 @@ func (c *Conn) makeReady() bool {
 func (c *Conn) sendable() bool {
 	s := &c.send
 	switch {
-	case s.putOff:
+	case s.putOff || s.stepping:
 		return false
 	case s.nlost > 0:
 		return s.backoff == 1 || c.windowOpen() // the tail probe is above the window

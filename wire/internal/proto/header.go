@@ -27,8 +27,13 @@ const (
 	Closed                    // acknowledges Close
 	Reset                     // the connection that a packet named is not known here
 	Challenge                 // answers a Connect without a valid cookie
+	Probe                     // padding only: does a packet of this size arrive?
+	Probed                    // answers Probe
 	numTypes
 )
+
+// Established reports whether packets of this type belong to an established connection.
+func (t Type) Established() bool { return t <= Ack || t == Probe || t == Probed }
 
 // Flags of the header.
 type Flags uint8
