@@ -85,15 +85,14 @@ func (h *simHost) boot(n *node) {
 func (h *simHost) crash() {
 	h.drain()
 	h.s.w.crash(h.node)
+	for _, s := range h.s.sessions { // also where our end is over: the other may not have heard yet
+		if s.circuit.host[0] == h.index || s.circuit.host[1] == h.index {
+			s.harmed(s.unheard(), false)
+		}
+	}
 	for _, e := range h.live {
 		e.dead = true
-		e.s.harmed(true, false)
 		e.forlorn()
-	}
-	for _, s := range h.s.sessions {
-		if s.circuit.host[1] == h.index && !s.active.over {
-			s.harmed(true, false)
-		}
 	}
 	h.live, h.asked = nil, nil
 }
@@ -105,7 +104,7 @@ func (h *simHost) turn() (acted bool) {
 	}
 	acted = h.drain()
 	for i := 0; i < len(h.asked); i++ {
-		if a := h.asked[i]; a.m != ignores && a.at <= h.s.now() {
+		if a := h.asked[i]; (a.m != ignores && a.at <= h.s.now()) || h.s.settling {
 			h.asked = append(h.asked[:i], h.asked[i+1:]...)
 			i--
 			h.answer(a)
@@ -145,12 +144,18 @@ func (h *simHost) drain() (any bool) {
 
 func (h *simHost) undelivered() int { return h.recv.Len() + h.request.Len() + h.connect.Len() }
 
-// answer accepts or rejects a request.
+// answer accepts or rejects a request; when all is over it only gets it off the table.
 func (h *simHost) answer(a asked) {
 	s := h.s.sessionOf(a.r.Private)
 	path, err := h.link.Resolve(a.r.From, uint16(s.id))
 	if err != nil {
 		h.s.fail("resolving: %v", err)
+	}
+	if h.s.settling {
+		if err := h.eng.Refuse(a.r, path); err != nil && err != ErrGone {
+			h.s.fail("refusing: %v", err)
+		}
+		return
 	}
 	if a.m == rejects {
 		if err := h.eng.Reject(a.r, path, s.private); err != nil && err != ErrGone {
@@ -275,6 +280,16 @@ func (s *session) newEnd(h *simHost, side, index int) *end {
 	e.c.User = e
 	e.prepare()
 	return e
+}
+
+// unheard reports whether some end is not over.
+func (s *session) unheard() bool {
+	for _, e := range append(s.passives, s.active) {
+		if !e.over {
+			return true
+		}
+	}
+	return false
 }
 
 // harm notes what an event did to the connections between two hosts.

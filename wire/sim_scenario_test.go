@@ -191,7 +191,7 @@ func (s *sim) drawPlan() plan {
 	if chance(r, 8) {
 		p.hold = time.Duration(r.Int64N(int64(2 * (s.sc.limits.KeepAlive + s.sc.limits.GiveUp))))
 	}
-	most := pick(r, 1, 10, 60, 150)
+	most := pick(r, 1, 10, 60, 150, 400)
 	for side := range 2 {
 		p.ops[side] = r.IntN(most + 1)
 		p.leaves[side], p.polite[side] = chance(r, 2), chance(r, 2)

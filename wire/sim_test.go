@@ -78,6 +78,7 @@ type sim struct {
 	history  []string
 	steps    int
 	idle     int // steps in a row in which no consumer did anything
+	settling bool
 }
 
 // Bounds of one scenario: beyond them it is taken for a livelock.
@@ -185,22 +186,9 @@ func (s *sim) finished() bool {
 
 // settle ends what the consumers have left open and gives the last repeats and timers their time.
 func (s *sim) settle() {
-	s.events = nil
+	s.events, s.settling = nil, true
 	for _, h := range s.hosts {
 		h.dozes = 0
-		if h.down {
-			continue
-		}
-		for _, a := range h.asked {
-			path, err := h.link.Resolve(a.r.From, 0)
-			if err == nil {
-				err = h.eng.Refuse(a.r, path)
-			}
-			if err != nil && err != ErrGone {
-				s.fail("refusing: %v", err)
-			}
-		}
-		h.asked = nil
 	}
 	end := s.now() + int64(s.w.limits.GiveUp+3*time.Second)
 	for s.now() < end {
