@@ -145,7 +145,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 // asked handles Connect.
 func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
-	if !hi.Parse(body) || hi.MTU < basePacket || hi.CID == 0 {
+	if !hi.Parse(body) || hi.MTU < minPacket || hi.CID == 0 {
 		e.stats.BadPackets++
 		return false
 	}
@@ -333,7 +333,7 @@ func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
 		return
 	default:
 	}
-	if hi.MTU < basePacket || hi.CID == 0 {
+	if hi.MTU < minPacket || hi.CID == 0 {
 		e.stats.BadPackets++
 		return
 	}

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
 
 // Tunables of the protocol. Times are of the sender's clock; counts are of packets unless said
 // otherwise.
@@ -24,6 +28,8 @@ const (
 	// as needed up to maxWindow.
 	firstFlights = 16
 
+	// minPacket is the smallest largest packet that a peer may name: one with all of a handshake.
+	minPacket = proto.HeaderSize + proto.HelloSize + proto.MaxPrivateData + proto.TrailerSize
 	// basePacket is the size in bytes, header to trailer, of the packets that every path has to carry;
 	// larger ones are probed.
 	basePacket = 1200

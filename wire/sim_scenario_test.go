@@ -144,7 +144,7 @@ func drawScenario(r *rand.Rand, seed uint64) scenario {
 
 func drawNet(r *rand.Rand, seed uint64) simlink.Config {
 	cfg := simlink.Config{Seed: seed, Delay: between(r, time.Microsecond, time.Millisecond),
-		MTU: pick(r, 1472, 1472, 1452, 900, 3000), Frames: pick(r, 64, 256, 512)}
+		MTU: pick(r, 1472, 1472, 1452, basePacket, 3000), Frames: pick(r, 64, 256, 512)}
 	if chance(r, 16) {
 		cfg.Delay = 10 * time.Millisecond
 	}
