@@ -158,6 +158,9 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 	}
 }
 
+// noRequest is a number of operations that no peer has outstanding.
+const noRequest = 1 << 31
+
 // fault ends the connection because of what the peer sent, or because memory of ours is gone.
 func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {

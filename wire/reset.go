@@ -27,6 +27,9 @@ func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 		return false
 	}
 	e.stats.UnknownConnection++
+	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil && s.linger.bye.CID == h.CID {
+		return false // Close is on its way
+	}
 	if e.crossing || len(bufs) != 1 || !e.mayReset() {
 		return false
 	}

@@ -88,7 +88,9 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		}
 		sack = bufs[0].Data[proto.HeaderSize:]
 	}
-	c.takeAck(h, sack)
+	if c.takeAck(h, sack); !c.alive() {
+		return false // that was the last thing to wait for
+	}
 	if c.State() == Connecting && !c.owesReady && c.send.una == c.send.nxt {
 		e.stats.Connects++
 		c.establish()
@@ -164,7 +166,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			}
 		}
 		if fault != proto.ReasonNone {
-			c.fault(fault, ch.Op, done)
+			c.reject(fault, &ch, done)
 			return false
 		}
 		if ch.Flags&proto.Last != 0 && ch.Op != proto.OpReadResp && ch.Op != proto.OpReady {
@@ -177,6 +179,15 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 	c.recv.next++
 	c.recv.skip, c.recv.notReady = 0, false
 	return true
+}
+
+// reject ends the connection because of a chunk, in a packet that completed done operations of the
+// peer before it. An answer to a read of ours is no operation of the peer's.
+func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
+	if ch.Op == proto.OpReadResp {
+		done = noRequest
+	}
+	c.fault(why, 0, done)
 }
 
 // take handles one chunk.
