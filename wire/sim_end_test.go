@@ -36,6 +36,7 @@ type end struct {
 	recvDone int
 	recvEnd  bool  // a receive did not succeed
 	recvAt   int64 // when one was posted last
+	lazy     bool  // let a message wait for longer than it may
 
 	inbox, sink, target memory
 	recvPosted          int
@@ -55,7 +56,7 @@ func (e *end) fail(format string, args ...any) {
 
 // prepare registers the memory of an end.
 func (e *end) prepare() {
-	e.slot = e.sim.sc.maxOp
+	e.slot, e.recvAt = e.sim.sc.maxOp, e.sim.now()
 	reads := max(e.cfg.ReadOut, 1)
 	size := 2 * e.slot
 	e.inbox = e.n.memory(e.cfg.MaxRecv * e.slot)
@@ -180,6 +181,7 @@ func (e *end) postReceives() (acted bool) {
 			e.fail("posting receive %d: %v", e.recvPosted, err)
 		}
 		e.recvPosted++
+		e.lazy = e.hesitates()
 		e.recvAt = e.sim.now()
 		acted = true
 		if kick {
@@ -187,6 +189,11 @@ func (e *end) postReceives() (acted bool) {
 		}
 	}
 	return acted
+}
+
+// hesitates reports whether the end has ever, for so long that a message may fail for it, posted no receive.
+func (e *end) hesitates() bool {
+	return e.lazy || e.recvAt+int64(e.sim.sc.limits.NotReady) <= e.sim.now()
 }
 
 // kick tells the engine of what was posted, as its owner does or from outside.

@@ -99,7 +99,7 @@ func (e *end) tookRequest(c *Completion) {
 		e.fail("completion %+v of request %d %v", *c, i, q)
 	case c.Status != StatusSuccess && e.c.State() != Closed && !e.over:
 		e.fail("request %d %v ended with status %d on a connection in state %d", i, q, c.Status, e.c.State())
-	case c.Status == StatusNotReady && e.peer.recvAt+int64(e.sim.sc.limits.NotReady) <= e.sim.now():
+	case c.Status == StatusNotReady && e.peer.hesitates():
 		e.s.starved = true
 	}
 	e.settle(i, c.Status)
@@ -237,8 +237,7 @@ func (e *end) event(k Kind) {
 func (e *end) established() {
 	e.meet()
 	e.up, e.upAt, e.deadline = true, e.sim.now(), 0
-	switch e.peer.c.State() {
-	case Idle, Accepting:
+	if st := e.peer.c.State(); !e.peer.up && (st == Idle || st == Accepting) {
 		e.fail("established before the passive side")
 	}
 	for _, o := range e.s.passives {

@@ -15,7 +15,7 @@ import (
 
 // blackHoles adds events in which a way stops passing its larger packets. Off until the engine
 // notices that and sends smaller ones.
-const blackHoles = false
+const blackHoles = true
 
 // scenario is what one seed stands for.
 type scenario struct {
