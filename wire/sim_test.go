@@ -18,7 +18,7 @@ const defaultSeeds = 100
 // Random scenarios in virtual time: hosts, connections, work, a bad network, crashes. Whatever
 // happens, every message arrives once, in order and whole, memory is what the writes made it, every
 // request completes once and with a status that is true, every connection is reported and ended
-// once, and nothing is left over. sim_model_test.go says what is checked.
+// once, and nothing is left over. sim_model_test.go and sim_judge_test.go say what is checked.
 //
 // One seed is one scenario and always the same one: DATXDP_SEEDS=n runs the first n, DATXDP_SEED=i
 // number i alone.
