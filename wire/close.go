@@ -170,7 +170,6 @@ func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 		c.eng.stats.ProtocolErrors++
 	default:
 	}
-	println("fault", why, op, num, c.eng.now, c.recv.skip)
 	c.finish(KindBroken, proto.Goodbye{Reason: why, Op: op, Num: uint32(num)})
 }
 

@@ -114,7 +114,7 @@ func (c *Conn) takeProbed(bufs []link.Buf, total int) {
 	}
 }
 
-// blackHole reports whether it looks as if full packets are lost for their size: the peer is there,
+// blackHole reports whether it looks as if large packets are lost for their size: the peer is there,
 // and has not got one after several tries.
 func (c *Conn) blackHole() bool {
 	s := &c.send
@@ -122,7 +122,7 @@ func (c *Conn) blackHole() bool {
 		return false
 	}
 	for psn := s.una; psn != s.nxt; psn++ {
-		if f := c.flightAt(psn); !f.arrived && !f.partial {
+		if f := c.flightAt(psn); !f.arrived && f.size > basePacket {
 			return true
 		}
 	}

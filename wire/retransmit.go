@@ -13,6 +13,7 @@ type flight struct {
 	op, opEnd     position
 	resp, respEnd position
 	first, sent   Time
+	size          int32 // bytes, header to trailer
 	partial       bool // had room left
 	inPipe        bool // in the network, as far as we know
 	ready         bool // carries OpReady

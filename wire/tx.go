@@ -194,6 +194,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 	if fresh {
 		c.owesReady = false
 		f.opEnd, f.respEnd = op, resp
+		f.size = int32(c.mtu - p.left)
 		f.partial = p.left > smallOp+proto.MaxChunkSize
 		e.stats.TxBytes += uint64(room - p.left)
 	}
