@@ -109,12 +109,12 @@ func (ep *EP) Connect(to netip.Addr, qual ConnQual, timeout time.Duration, priva
 	if ep.State() != EPUnconnected {
 		return ErrInvalidState
 	}
-	d := ep.ia.a.pick()
+	d, to := ep.ia.a.pick(), to.Unmap()
 	path, err := d.link.Resolve(netip.AddrPortFrom(to, ep.ia.a.port), uint16(ep.port))
 	if err != nil {
 		return status(err)
 	}
-	dial := wire.Dial{Path: path, Qual: uint64(qual), Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
+	dial := wire.Dial{Path: path, Host: to, Qual: uint64(qual), Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
 	return status(ep.bind(d, path, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }))
 }
 

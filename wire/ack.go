@@ -6,14 +6,17 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// heldPacket is a packet that arrived before its turn, in its own frames.
+// heldSlots is the size of the table of held packets: a power of two above maxWindow.
+const heldSlots = 256
+
+// heldPacket is a packet that arrived before its turn, or found no receive, in its own frames.
 type heldPacket struct {
 	bufs  []link.Buf
 	total int
 }
 
 // hold keeps a packet that is d packets early, in place of the frames of the batch, and reports
-// whether it did.
+// whether it did. When its share of frames is used up, a connection gives up what it will need last.
 func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if d >= maxWindow || e.crossing {
@@ -21,37 +24,55 @@ func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
 		return false
 	}
 	if r.held == nil {
-		r.held = make([]heldPacket, 256)
+		r.held = make([]heldPacket, heldSlots)
 	}
-	h := &r.held[(uint32(r.next)+uint32(d))%256]
+	h := &r.held[(uint32(r.next)+uint32(d))%heldSlots]
 	if len(h.bufs) > 0 {
 		e.stats.Duplicates++
 		return false
 	}
-	if e.held+len(bufs) > e.caps.RxFrames {
+	for e.held+len(bufs) > e.caps.RxFrames || r.frames+len(bufs) > max(e.caps.RxFrames/2, len(bufs)) {
 		e.stats.EarlyDropped++
-		return false
+		if !c.evict(d) {
+			return false
+		}
 	}
 	h.bufs, h.total = append(h.bufs, bufs...), total
 	r.nheld++
+	r.frames += len(bufs)
 	e.held += len(bufs)
 	e.stats.Early++
 	return true
+}
+
+// evict lets go of the held packet that is the furthest ahead, if that is more than d.
+func (c *Conn) evict(d int) bool {
+	r := &c.recv
+	for at := maxWindow - 1; at > d && r.nheld > 0; at-- {
+		if h := &r.held[(uint32(r.next)+uint32(at))%heldSlots]; len(h.bufs) > 0 {
+			c.letGo(h)
+			return true
+		}
+	}
+	return false
 }
 
 // consumeHeld handles held packets whose turn has come.
 func (c *Conn) consumeHeld() {
 	r := &c.recv
 	for r.nheld > 0 {
-		h := &r.held[uint32(r.next)%256]
+		h := &r.held[uint32(r.next)%heldSlots]
 		if len(h.bufs) == 0 {
 			return
 		}
-		alive := c.consume(h.bufs, h.total)
+		ok := c.consume(h.bufs, h.total)
+		if !ok && c.alive() {
+			return // put off
+		}
 		if len(h.bufs) > 0 { // else the connection ended within and has let go of it
 			c.letGo(h)
 		}
-		if !alive {
+		if !ok {
 			return
 		}
 	}
@@ -62,6 +83,7 @@ func (c *Conn) letGo(h *heldPacket) {
 	e := c.eng
 	e.drop = append(e.drop, h.bufs...)
 	e.held -= len(h.bufs)
+	c.recv.frames -= len(h.bufs)
 	c.recv.nheld--
 	clear(h.bufs)
 	h.bufs = h.bufs[:0]
@@ -136,7 +158,7 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 func (c *Conn) putSACK(b []byte) {
 	clear(b)
 	for i := range proto.SACKBits - 1 {
-		if len(c.recv.held[(uint32(c.recv.next)+1+uint32(i))%256].bufs) > 0 {
+		if len(c.recv.held[(uint32(c.recv.next)+1+uint32(i))%heldSlots].bufs) > 0 {
 			b[i/8] |= 1 << (i % 8)
 		}
 	}
@@ -151,6 +173,16 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	c.starve()
 	h := proto.Header{Type: t, CE: r.ce, CID: c.peer, PSN: psn, Ack: r.next,
 		Credit: r.advertised, TS: now.stamp()}
+	h.Flags |= c.send.epoch
+	if r.epoch != 0 {
+		h.Flags |= proto.EpochSeen
+	}
+	if c.noCredit {
+		h.Flags |= proto.NoCredit
+	}
+	if r.notReady {
+		h.Flags |= proto.NotReady
+	}
 	if r.stamp != 0 {
 		h.Echo = max(r.stamp+uint32((now-r.stampAt)>>stampShift), 1)
 	}

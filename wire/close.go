@@ -104,6 +104,11 @@ func (c *Conn) leave() {
 	c.letGoAll()
 	e.wheel.Stop(c.slot)
 	c.armed = never
+	if c.met {
+		if k := (peerKey{c.there, c.peer}); e.peers[k] == c {
+			delete(e.peers, k)
+		}
+	}
 	if c.req != nil {
 		e.forget(c.req)
 		c.req = nil
@@ -152,6 +157,9 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 		c.sq.done.Store(uint32(d + 1))
 	}
 }
+
+// noRequest is a number of operations that no peer has outstanding.
+const noRequest = 1 << 31
 
 // fault ends the connection because of what the peer sent, or because memory of ours is gone.
 func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
@@ -284,17 +292,4 @@ func (e *Engine) closeConfirmed(h *proto.Header) {
 		return
 	}
 	e.endLinger(slot, s.linger)
-}
-
-// stranger handles a packet whose connection is not known here: it crosses to the engine that it
-// names.
-func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) {
-	if !e.cross(h, bufs) {
-		e.stats.UnknownConnection++
-	}
-}
-
-// resetByPeer handles Reset.
-func (e *Engine) resetByPeer(*proto.Header, []link.Buf) {
-	e.stats.UnknownConnection++
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,9 @@ type ConnConfig struct {
 	MaxMessage, MaxRDMA uint32
 	// ReadIn and ReadOut bound the RDMA reads served for the peer and outstanding at it.
 	ReadIn, ReadOut int
+	// NoCredit means that receives are taken from where others take them too, so that none can be
+	// promised to the peer: a message that finds none is put off there.
+	NoCredit bool
 }
 
 // Sinks are the queues that a connection's completions go to; nil discards them. They belong to the
@@ -64,14 +68,16 @@ type Conn struct {
 	peerData   atomic.Pointer[[]byte]
 
 	// What follows is the engine owner's.
-	eng  *Engine
-	path link.Path
-	slot int32
-	cid  uint32 // our name for it
-	peer uint32 // the peer's name for it
-	mtu  int    // largest packet, header to trailer
-	dial dialState
-	req  *Request // passive: what was accepted
+	eng      *Engine
+	path     link.Path
+	slot     int32
+	cid      uint32     // our name for it
+	peer     uint32     // the peer's name for it
+	there    netip.Addr // where the peer is
+	mtu      int        // largest packet, header to trailer
+	probeMTU pathProbe
+	dial     dialState
+	req      *Request // passive: what was accepted
 
 	send sender
 	recv receiver
@@ -82,10 +88,12 @@ type Conn struct {
 	readsOut        int
 	resp            responder
 
-	armed     Time // when the timer fires
-	heard     Time // last packet from the peer
-	probed    Time // last liveness or credit probe
-	starved   Time // since when there has been no credit; 0: there is
+	armed     Time   // when the timer fires
+	heard     Time   // last packet from the peer
+	probed    Time   // last liveness or credit probe
+	doubt     uint32 // time stamp of the probe that followed a Reset; 0: none
+	starved   Time   // since when there has been no credit; 0: there is
+	noCredit  bool   // configured
 	inReady   bool
 	inAcks    bool
 	met       bool // the peer's Hello is known
@@ -102,6 +110,10 @@ type sender struct {
 	credit  seq.Num // messages the peer can take
 	noLimit bool
 
+	putOff     bool // the peer had no receive for packet una
+	putOffWait time.Duration
+	putOffTill Time
+
 	una, nxt seq.Num // oldest packet not acknowledged, next packet
 	flights  []flight
 	congestion
@@ -112,16 +124,28 @@ type sender struct {
 	backoff  int
 	progress Time    // when una last moved
 	highSACK seq.Num // one past the highest packet known to have arrived
+	asked    Time    // since when a short packet goes with each timeout; 0: not yet
+
+	epoch    proto.Flags // proto.Epoch or 0
+	stepping bool        // the peer is not known to have entered the epoch
+	stepAt   Time        // when it is told again
+	failed   int         // size that did not pass any more
 }
 
 // receiver is the half that takes packets in.
 type receiver struct {
-	next   seq.Num // next packet expected
+	next   seq.Num     // next packet expected
+	epoch  proto.Flags // proto.Epoch or 0
+	newest uint32      // latest time stamp of a packet of the epoch
 	held   []heldPacket
 	nheld  int
+	frames int     // of held packets
 	msn    seq.Num // messages received
 	rqNext seq.Num // next receive to be filled
 	off    uint32  // bytes of the current message that have arrived
+
+	notReady bool // packet next came and found no receive
+	skip     int  // chunks of it that were taken in
 
 	advertised seq.Num // credit in the last packet that left
 	unacked    int     // packets received since the last acknowledgement left
@@ -149,7 +173,7 @@ func (p position) before(q position) bool {
 // NewConn makes a connection that is Idle. Its receives can be posted at once.
 func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	c := &Conn{User: cfg.User, host: h, maxMessage: cfg.MaxMessage, maxRDMA: cfg.MaxRDMA,
-		readIn: cfg.ReadIn, readOut: cfg.ReadOut, slot: none}
+		readIn: cfg.ReadIn, readOut: cfg.ReadOut, noCredit: cfg.NoCredit, slot: none}
 	c.zone.Store(cfg.Zone)
 	if c.maxMessage == 0 {
 		c.maxMessage = maxOperation
@@ -203,8 +227,9 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.rtt = rttState{}
 	c.readsOut = 0
 	c.resp = responder{}
+	c.doubt = 0
 	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
-	c.mtu = min(e.link.PathMTU(path), e.maxPacket)
+	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}
 	c.peerData.Store(nil)
 	return nil
 }
@@ -218,7 +243,10 @@ func (c *Conn) hello(private []byte) proto.Hello {
 // meet takes in what the peer said of itself.
 func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 	c.peer, c.met = hi.CID, true
-	c.mtu = min(c.mtu, int(min(hi.MTU, 1<<16-1)))
+	c.eng.peers[peerKey{c.there, hi.CID}] = c
+	c.probeMTU.limit = min(c.probeMTU.limit, int(min(hi.MTU, 1<<16-1)))
+	c.mtu = min(c.probeMTU.limit, basePacket)
+	c.recv.newest = h.TS
 	c.readsAllowed = min(c.readOut, int(hi.ReadIn))
 	c.resp.init(c.readIn)
 	c.recv.next = h.PSN
@@ -253,8 +281,12 @@ func (c *Conn) alive() bool {
 // establish is the end of the handshake.
 func (c *Conn) establish() {
 	c.setState(Established)
+	if c.req != nil {
+		c.eng.opened(c.req)
+	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
+	c.search(c.probeMTU.limit + 1)
 }
 
 // quiet is the time since the peer was last heard of.

@@ -57,6 +57,17 @@ func (r *cursor) copy(dst []byte) {
 	}
 }
 
+// skip passes over n bytes, which the body has left.
+func (r *cursor) skip(n int) {
+	r.left -= n
+	for n > 0 {
+		r.more()
+		m := min(n, len(r.cur))
+		r.cur = r.cur[m:]
+		n -= m
+	}
+}
+
 // intact computes the length of a packet and checks its trailer.
 func intact(bufs []link.Buf) (total int, ok bool) {
 	last := len(bufs) - 1

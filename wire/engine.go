@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -34,9 +35,15 @@ type Engine struct {
 	acks      []*Conn
 	dirty     []*Queue
 	requests  map[requestKey]*Request
+	halfOpen  map[netip.Addr]int // requests not decided or not established, by source
+	opening   int                // their sum
+	peers     map[peerKey]*Conn
 	stats     Stats
 	held      int // frames kept because they arrived early
-	fire      func(int32)
+
+	resetsAt   Time // when resetsLeft is filled up again
+	resetsLeft int
+	fire       func(int32)
 
 	rx     []link.Buf
 	drop   []link.Buf // received frames to be freed at the end of the batch
@@ -57,6 +64,8 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	e := &Engine{host: h, link: l, caps: caps, index: index, now: now,
 		wheel:    wheel.New(int64(now)),
 		requests: make(map[requestKey]*Request),
+		halfOpen: make(map[netip.Addr]int),
+		peers:    make(map[peerKey]*Conn),
 		rx:       make([]link.Buf, maxReceive+segs),
 		drop:     make([]link.Buf, 0, maxReceive+segs+maxWindow*segs),
 		frames:   make([]link.Buf, 0, 2*(allocBatch+segs)),

@@ -24,6 +24,13 @@ func (c *Conn) starve() {
 // feed asks for a packet when enough receives were posted since the last one told the peer.
 func (c *Conn) feed() {
 	r := &c.recv
+	if r.notReady && !c.mustWait() {
+		r.notReady, r.ackNow = false, true
+		c.wantAck()
+		if c.consumeHeld(); !c.alive() {
+			return
+		}
+	}
 	news := c.credit().Sub(r.advertised)
 	if news <= 0 {
 		return
@@ -32,4 +39,32 @@ func (c *Conn) feed() {
 		r.ackNow = true
 		c.wantAck()
 	}
+}
+
+// postpone takes in that the peer had no receive for the first packet that it has not acknowledged:
+// nothing more is sent until it says otherwise, or for a while that doubles, since what it says may
+// be lost.
+func (c *Conn) postpone() {
+	s, now := &c.send, c.eng.now
+	if s.putOff {
+		return
+	}
+	if c.starved == 0 {
+		c.eng.stats.CreditStalls++
+		c.starved = now
+	}
+	s.putOff = true
+	s.putOffWait = min(max(2*s.putOffWait, putOffMin), putOffMax)
+	s.putOffTill = now.Add(s.putOffWait)
+	c.setDeadline(s.putOffTill)
+}
+
+// resume sends the packet that was put off again.
+func (c *Conn) resume() {
+	s := &c.send
+	s.putOff = false
+	if f := c.flightAt(s.una); s.una != s.nxt && !f.lost {
+		c.lose(s.una, f)
+	}
+	c.makeReady()
 }

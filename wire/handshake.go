@@ -11,7 +11,8 @@ import (
 
 // Dial says whom to connect to.
 type Dial struct {
-	Path link.Path // the connection takes it over, also if Connect fails
+	Path link.Path // to Host; the connection takes it over, also if Connect fails
+	Host netip.Addr
 	Qual uint64
 	Port uint64 // our own port qualifier, shown to the peer's consumer
 	// Timeout after which the attempt ends with KindTimedOut; negative means never.
@@ -46,6 +47,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return err
 	}
+	c.there = d.Host
 	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
 		until: never, retry: helloRetry}
 	if d.Timeout >= 0 {
@@ -106,6 +108,7 @@ type Request struct {
 	hello   proto.Hello
 	key     requestKey
 	conn    *Conn // accepted
+	open    bool  // not half-open any more
 	gone    bool
 }
 
@@ -119,7 +122,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 		return false
 	}
 	body := bufs[0].Data[proto.HeaderSize : total-proto.TrailerSize]
-	if h.Type != proto.Connect && e.cross(h, bufs) {
+	if h.Type != proto.Connect && h.Type != proto.Reset && e.cross(h, bufs) {
 		return false
 	}
 	switch h.Type {
@@ -162,7 +165,7 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 	case !ok:
 		e.stats.Challenges++
 		return e.turn(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
-	case len(e.requests) >= maxRequests:
+	case e.opening >= maxOpening || e.halfOpen[key.from.Addr()] >= maxOpeningFrom:
 		e.stats.RequestsDropped++
 		return false
 	}
@@ -170,6 +173,8 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 		eng: e, service: s, header: *h, hello: hi, key: key}
 	r.hello.Private = nil
 	e.requests[key] = r
+	e.opening++
+	e.halfOpen[key.from.Addr()]++
 	if !s.Arrive(r) {
 		e.forget(r)
 		return e.refuse(h, &hi, bufs, proto.ReasonBacklog)
@@ -207,8 +212,22 @@ func (e *Engine) reply(bufs []link.Buf, h *proto.Header, put func([]byte) int) {
 	}
 }
 
+// opened takes a request off the count of half-open ones.
+func (e *Engine) opened(r *Request) {
+	if r.open {
+		return
+	}
+	r.open = true
+	e.opening--
+	from := r.From.Addr()
+	if e.halfOpen[from]--; e.halfOpen[from] == 0 {
+		delete(e.halfOpen, from)
+	}
+}
+
 // forget drops a request.
 func (e *Engine) forget(r *Request) {
+	e.opened(r)
 	if e.requests[r.key] == r {
 		delete(e.requests, r.key)
 	}
@@ -239,6 +258,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 		return err
 	}
 	c.req, r.conn = r, c
+	c.there = r.From.Addr()
 	c.meet(&r.header, &r.hello)
 	c.dial = dialState{private: slices.Clone(private), retry: helloRetry,
 		until: e.now.Add(e.host.limits.GiveUp)}
@@ -319,7 +339,9 @@ func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
 	}
 	c.heard = e.now
 	c.recv.stamp, c.recv.stampAt = h.TS, e.now
-	c.rtt.sample(e.now, h.Echo)
+	if d, ok := roundTrip(e.now, h.Echo); ok {
+		c.rtt.sample(d)
+	}
 	c.meet(h, &hi)
 	private := slices.Clone(hi.Private)
 	c.peerData.Store(&private)

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
 
 // Tunables of the protocol. Times are of the sender's clock; counts are of packets unless said
 // otherwise.
@@ -10,15 +14,31 @@ const (
 	maxWindow = 192
 	// firstWindow is the congestion window of a new connection.
 	firstWindow = 64
-	// minWindow is what losses leave at least.
-	minWindow = 4
+	// minWindow is what marks, delay and losses leave at least: a packet in 16 round trips.
+	minWindow = 1.0 / 16
+	// lossFactor is what a loss leaves of the window when packets queue, noiseFactor when they do not:
+	// then it may be noise.
+	lossFactor  = 0.7
+	noiseFactor = 0.9
+	// queueTarget is the delay that a connection may add to the round trip of an empty network, where
+	// that is short; else it is a quarter of that round trip, the shortest in one to two basePeriods.
+	queueTarget = 200 * time.Microsecond
+	basePeriod  = 5 * time.Second
 	// firstFlights is the size in packets of a new connection's outstanding table, which doubles
 	// as needed up to maxWindow.
 	firstFlights = 16
 
-	// minPacket is the smallest largest packet, header to trailer, that a peer may ask for: what every
-	// IPv4 path carries.
-	minPacket = 548
+	// minPacket is the smallest largest packet that a peer may name: one with all of a handshake.
+	minPacket = proto.HeaderSize + proto.HelloSize + proto.MaxPrivateData + proto.TrailerSize
+	// basePacket is the size in bytes, header to trailer, of the packets that every path has to carry;
+	// larger ones are probed.
+	basePacket = 1200
+	// probeTries is how often a size is probed before a smaller one is, searchEvery the time after
+	// which the search begins anew.
+	probeTries  = 3
+	searchEvery = 30 * time.Second
+	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
+	blackHoleTries = 4
 
 	// eagerOps is how many outstanding requests a connection may have and still send each one at
 	// once. With more, a packet that is not full waits while another such packet is not
@@ -36,7 +56,10 @@ const (
 	// reorderThreshold is how many later packets must have arrived before one is taken for lost.
 	reorderThreshold = 3
 
+	// firstRTO is the retransmission timeout before there is a round trip to go by. minProbe is the
+	// least time after which the newest packet is sent again, minRTO the least after which all are.
 	firstRTO = 2 * time.Millisecond
+	minProbe = 200 * time.Microsecond
 	minRTO   = 500 * time.Microsecond
 	maxRTO   = 100 * time.Millisecond
 
@@ -55,6 +78,10 @@ const (
 	// closeTries is how often Close is sent before a silent peer is given up.
 	closeTries = 10
 	closeRetry = 5 * time.Millisecond
+	// putOffMin is how long a message waits that found no receive at a peer that promises none; it
+	// doubles up to putOffMax while that goes on.
+	putOffMin = 200 * time.Microsecond
+	putOffMax = 50 * time.Millisecond
 	// probeInterval is the time between probes of a peer that grants no credit.
 	probeInterval = 10 * time.Millisecond
 
@@ -62,8 +89,14 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	maxRegions = 1<<regionBits - 1
-	// maxRequests bounds the undecided connection requests of one engine.
-	maxRequests = 4096
+	// maxOpening bounds the connection requests of one engine that are not established yet, and
+	// maxOpeningFrom those that come from one address.
+	maxOpening     = 4096
+	maxOpeningFrom = 512
+
+	// resetBurst is how many Resets an engine sends in resetPeriod at most.
+	resetBurst  = 64
+	resetPeriod = 10 * time.Millisecond
 )
 
 // Limits are the times after which a connection is given up. The zero value of a field means its default.

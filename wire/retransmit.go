@@ -13,6 +13,7 @@ type flight struct {
 	op, opEnd     position
 	resp, respEnd position
 	first, sent   Time
+	size          int32 // bytes, header to trailer
 	partial       bool // had room left
 	inPipe        bool // in the network, as far as we know
 	ready         bool // carries OpReady
@@ -45,28 +46,62 @@ func (c *Conn) growFlights(n int) {
 // takeAck takes in what the peer has received.
 func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	s := &c.send
-	if !s.una.LessEq(h.Ack) || !h.Ack.LessEq(s.nxt) {
+	if !c.epochSeen(h) || !s.una.LessEq(h.Ack) || !h.Ack.LessEq(s.nxt) {
 		return // old, or of a packet that never was
 	}
 	c.takeCredit(h)
-	if h.Ack != s.una {
+	if una := s.una; h.Ack != una {
+		if d, ok := roundTrip(c.eng.now, h.Echo); ok {
+			c.rtt.sample(d)
+			s.sample(c.eng.now, d)
+		}
 		c.advance(h.Ack)
-		c.send.progress = c.eng.now
-		c.rtt.sample(c.eng.now, h.Echo)
+		s.congestion.acked(s.una, s.nxt, h.Ack.Sub(una), h.CE)
+		s.progress = c.eng.now
+		s.putOff, s.putOffWait = false, 0
+		if s.noLimit {
+			c.starved = 0
+		}
 		c.completeRequests()
 		if s.una != s.nxt {
 			c.setDeadline(c.eng.now.Add(c.rto()))
 		}
 	}
-	if sack != nil && c.alive() {
+	switch notReady := h.Flags&proto.NotReady != 0; {
+	case notReady && s.noLimit && s.una != s.nxt:
+		c.postpone()
+	case !notReady && s.putOff:
+		c.resume()
+	}
+	if !c.alive() {
+		return
+	}
+	if s.stepping {
+		c.recut()
+		return
+	}
+	if sack != nil {
 		c.takeSACK(sack)
+	}
+	c.checkHeld()
+}
+
+// checkHeld notices that the peer has let go of a packet that it said had arrived: it would have
+// gone on past it otherwise.
+func (c *Conn) checkHeld() {
+	s := &c.send
+	if s.una == s.nxt || s.putOff {
+		return
+	}
+	if f := c.flightAt(s.una); f.arrived {
+		f.arrived = false
+		c.lose(s.una, f)
 	}
 }
 
 // advance drops the packets before ack from the outstanding table.
 func (c *Conn) advance(ack seq.Num) {
 	s := &c.send
-	n := ack.Sub(s.una)
 	for ; s.una != ack; s.una++ {
 		f := c.flightAt(s.una)
 		if f.partial {
@@ -78,14 +113,13 @@ func (c *Conn) advance(ack seq.Num) {
 		c.settle(f)
 		s.acked, c.resp.acked = f.opEnd, f.respEnd
 	}
-	s.backoff, s.prior = 0, 0
+	s.backoff, s.prior, s.asked = 0, 0, 0
 	if s.resend.Less(s.una) {
 		s.resend = s.una
 	}
 	if s.highSACK.Less(s.una) {
 		s.highSACK = s.una
 	}
-	s.congestion.acked(n)
 }
 
 // settle notes that a packet is not in the network any more and need not be sent again.
@@ -128,7 +162,7 @@ func (c *Conn) takeSACK(sack []byte) {
 			s.highSACK = psn + 1
 		}
 	}
-	if c.markLost(s.highSACK-reorderThreshold, c.eng.now.Add(-c.rtt.smooth)) {
+	if c.markLost(s.highSACK-1-reorderThreshold, c.eng.now.Add(-c.rtt.smooth)) {
 		s.congestion.lost(s.una, s.nxt)
 	}
 }
@@ -186,20 +220,34 @@ func (c *Conn) resendNext() bool {
 // timeout takes everything outstanding for lost, or gives the connection up.
 func (c *Conn) timeout() {
 	s, now := &c.send, c.eng.now
-	oldest := c.flightAt(s.una)
-	if now.Sub(oldest.first) > c.host.limits.GiveUp && c.quiet(now) > c.host.limits.GiveUp {
+	if c.lostTouch() {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return
 	}
 	c.eng.stats.Timeouts++
-	if s.backoff++; s.backoff == 1 {
+	s.backoff++
+	switch {
+	case s.backoff == 1:
 		c.probeTail()
-	} else {
+	case c.blackHole():
+		c.stepDown()
+		return
+	default:
+		if s.asked == 0 {
+			s.asked = now
+		}
+		c.sendAck(proto.AckRequest) // short: is the peer there?
 		c.markLost(s.nxt, now)
 		s.timedOut(s.nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))
 	c.makeReady()
+}
+
+// lostTouch reports whether the peer has been silent, and data unacknowledged, for too long.
+func (c *Conn) lostTouch() bool {
+	now, limit := c.eng.now, c.host.limits.GiveUp
+	return now.Sub(c.flightAt(c.send.una).first) > limit && c.quiet(now) > limit
 }
 
 // completeRequests completes, in posting order, every request that is done: sends and writes when
@@ -232,28 +280,33 @@ type rttState struct {
 	vary   time.Duration
 }
 
-// sample takes in the time stamp that came back.
-func (r *rttState) sample(now Time, echo uint32) {
-	if echo == 0 {
-		return
-	}
-	d := time.Duration(int32(now.stamp()-echo)) << stampShift
-	if d < 0 || d > 10*time.Second {
-		return
-	}
+// roundTrip is the time since we sent the time stamp that came back, less what the peer kept it.
+func roundTrip(now Time, echo uint32) (d time.Duration, ok bool) {
+	d = time.Duration(int32(now.stamp()-echo)) << stampShift
+	return max(d, 1), echo != 0 && d >= 0 && d < 10*time.Second
+}
+
+func (r *rttState) sample(d time.Duration) {
 	if r.smooth == 0 {
-		r.smooth, r.vary = max(d, 1), d/2
+		r.smooth, r.vary = d, d/2
 		return
 	}
 	r.vary += ((r.smooth - d).Abs() - r.vary) / 4
 	r.smooth += (d - r.smooth) / 8
 }
 
+// answerTime is how long an answer may take.
+func (c *Conn) answerTime() time.Duration {
+	if c.rtt.smooth == 0 {
+		return firstRTO
+	}
+	return max(c.rtt.smooth+4*c.rtt.vary, minProbe)
+}
+
 // rto is the retransmission timeout now.
 func (c *Conn) rto() time.Duration {
-	d := firstRTO
-	if c.rtt.smooth != 0 {
-		d = max(c.rtt.smooth+4*c.rtt.vary, minRTO)
+	if c.send.backoff == 0 {
+		return c.answerTime()
 	}
-	return min(d<<min(c.send.backoff, 16), maxRTO)
+	return min(max(c.answerTime(), minRTO)<<min(c.send.backoff, 16), maxRTO)
 }

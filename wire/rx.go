@@ -38,11 +38,10 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 		e.stats.BadPackets++
 		return false
 	}
-	if h.Type <= proto.Ack {
+	if h.Type.Established() {
 		c := e.lookup(h.CID)
 		if c == nil {
-			e.stranger(&h, bufs)
-			return false
+			return e.stranger(&h, bufs)
 		}
 		return c.input(&h, bufs, total)
 	}
@@ -73,19 +72,25 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	e, r := c.eng, &c.recv
-	c.heard = e.now
+	c.heard, c.doubt = e.now, 0
+	if !c.enterEpoch(h) {
+		e.stats.Duplicates++
+		return false
+	}
 	if bufs[0].Flags&link.CE != 0 {
 		r.ce++
 	}
 	var sack []byte
 	if h.Flags&proto.HasSACK != 0 {
-		if h.Type != proto.Ack || len(bufs[0].Data) < proto.HeaderSize+proto.SACKSize {
+		if h.Type != proto.Ack || total != proto.HeaderSize+proto.SACKSize+proto.TrailerSize || len(bufs) > 1 {
 			e.stats.BadPackets++
 			return false
 		}
 		sack = bufs[0].Data[proto.HeaderSize:]
 	}
-	c.takeAck(h, sack)
+	if c.takeAck(h, sack); !c.alive() {
+		return false // that was the last thing to wait for
+	}
 	if c.State() == Connecting && !c.owesReady && c.send.una == c.send.nxt {
 		e.stats.Connects++
 		c.establish()
@@ -94,9 +99,18 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		r.ackAsked, r.askedPoll = true, e.poll
 		c.wantAck()
 	}
-	if h.Type == proto.Ack {
+	switch h.Type {
+	case proto.Ack:
 		c.makeReady()
 		return false
+	case proto.Probe:
+		c.answerProbe(total)
+		return false
+	case proto.Probed:
+		c.takeProbed(bufs, total)
+		c.makeReady()
+		return false
+	default:
 	}
 	kept = c.arrive(h, bufs, total)
 	if c.alive() {
@@ -116,8 +130,11 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		r.ackNow = true
 	case d == 0:
 		r.stamp, r.stampAt = h.TS, e.now
-		if c.consume(bufs, total) && r.nheld > 0 {
+		switch {
+		case c.consume(bufs, total):
 			c.consumeHeld()
+		case c.alive(): // put off
+			return c.hold(0, bufs, total)
 		}
 	default:
 		r.ackNow = true
@@ -126,33 +143,30 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// consume handles the chunks of the next packet in order and reports whether the connection is
-// still alive.
+// consume handles the chunks of the next packet in order and reports whether the one after it may
+// be handled: not if this one ended the connection, or is to come again because a message in it found
+// no receive.
 func (c *Conn) consume(bufs []link.Buf, total int) bool {
 	var r cursor
 	var ch proto.Chunk
 	r.open(bufs, total)
 	done := 0 // operations of the peer that this packet has completed
-	for r.left > 0 {
+	for n := 0; r.left > 0; n++ {
 		fault := proto.ReasonProtocol
 		if r.chunk(&ch) {
-			switch ch.Op {
-			case proto.OpSend:
-				fault = c.recvSend(&ch, &r)
-			case proto.OpWrite:
-				fault = c.recvWrite(&ch, &r)
-			case proto.OpReadReq:
-				fault = c.recvReadReq(&ch)
-			case proto.OpReadResp:
-				fault = c.recvReadResp(&ch, &r)
-			case proto.OpReady:
-				if ch.Len == 0 {
-					fault = proto.ReasonNone
-				}
+			switch {
+			case n < c.recv.skip:
+				r.skip(ch.Len)
+				fault = proto.ReasonNone
+			case ch.Op == proto.OpSend && c.mustWait():
+				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
+				return false
+			default:
+				fault = c.take(&ch, &r)
 			}
 		}
 		if fault != proto.ReasonNone {
-			c.fault(fault, ch.Op, done)
+			c.reject(fault, &ch, done)
 			return false
 		}
 		if ch.Flags&proto.Last != 0 && ch.Op != proto.OpReadResp && ch.Op != proto.OpReady {
@@ -163,7 +177,42 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 		}
 	}
 	c.recv.next++
+	c.recv.skip, c.recv.notReady = 0, false
 	return true
+}
+
+// reject ends the connection because of a chunk, in a packet that completed done operations of the
+// peer before it. An answer to a read of ours is no operation of the peer's.
+func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
+	if ch.Op == proto.OpReadResp {
+		done = noRequest
+	}
+	c.fault(why, 0, done)
+}
+
+// take handles one chunk.
+func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
+	switch ch.Op {
+	case proto.OpSend:
+		return c.recvSend(ch, r)
+	case proto.OpWrite:
+		return c.recvWrite(ch, r)
+	case proto.OpReadReq:
+		return c.recvReadReq(ch)
+	case proto.OpReadResp:
+		return c.recvReadResp(ch, r)
+	case proto.OpReady:
+		if ch.Len == 0 {
+			return proto.ReasonNone
+		}
+	}
+	return proto.ReasonProtocol
+}
+
+// mustWait reports whether the next message has to be put off: there is no receive for it, and none
+// was promised.
+func (c *Conn) mustWait() bool {
+	return c.noCredit && uint32(c.recv.rqNext) == c.rq.posted.Load()
 }
 
 // recvSend puts a piece of a message into the receive it belongs to.

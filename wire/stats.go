@@ -25,8 +25,10 @@ type Stats struct {
 	Connects, Accepts    uint64 // connections established, active and passive
 	Rejects              uint64 // requests refused
 	Challenges           uint64 // requests asked to prove their address
+	BlackHoles           uint64 // times a path stopped passing packets of the size in use
+	Resets               uint64 // packets of unknown connections answered
 	Broken               uint64 // connections that broke
-	RequestsDropped      uint64 // requests ignored because too many were undecided
+	RequestsDropped      uint64 // requests ignored because too many were half-open
 }
 
 // Stats is a copy of the engine's counters.
@@ -60,6 +62,8 @@ func (s *Stats) Add(o Stats) {
 	s.Accepts += o.Accepts
 	s.Rejects += o.Rejects
 	s.Challenges += o.Challenges
+	s.BlackHoles += o.BlackHoles
+	s.Resets += o.Resets
 	s.Broken += o.Broken
 	s.RequestsDropped += o.RequestsDropped
 }

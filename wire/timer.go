@@ -76,7 +76,16 @@ func (c *Conn) tickTraffic() {
 	} else {
 		next = c.recv.ackBy
 	}
-	if s.una != s.nxt {
+	if s.stepping {
+		if s.stepAt <= now {
+			if c.lostTouch() {
+				c.breakDown(StatusTransport, proto.ReasonTimeout)
+				return
+			}
+			c.askStep()
+		}
+		next = min(next, s.stepAt)
+	} else if s.una != s.nxt && !s.putOff {
 		at := max(c.flightAt(s.una).sent, s.progress).Add(c.rto())
 		if at <= now {
 			if c.timeout(); !c.alive() {
@@ -86,10 +95,15 @@ func (c *Conn) tickTraffic() {
 		}
 		next = min(next, at)
 	}
-	if at := c.tickProbe(); at < next {
-		next = at
+	next = min(next, c.tickProbe())
+	if !c.alive() {
+		return
 	}
-	if c.alive() && next != never {
+	if c.State() != Connecting {
+		next = min(next, c.tickMTU())
+	}
+	c.makeReady() // a packet may have waited for its time
+	if next != never {
 		c.setDeadline(next)
 	}
 }
@@ -100,8 +114,15 @@ func (c *Conn) tickProbe() Time {
 	now, lim := c.eng.now, &c.host.limits
 	if c.starved != 0 {
 		if now.Sub(c.starved) > lim.NotReady {
-			c.breakDown(StatusNotReady, proto.ReasonNone)
+			c.breakDown(StatusNotReady, proto.ReasonTimeout)
 			return never
+		}
+		if c.send.putOff {
+			if c.send.putOffTill <= now {
+				c.resume()
+				return never // the retransmission timer watches
+			}
+			return c.send.putOffTill
 		}
 		return c.probe(c.probed.Add(probeInterval), probeInterval)
 	}

@@ -19,11 +19,13 @@ func (c *Conn) makeReady() bool {
 func (c *Conn) sendable() bool {
 	s := &c.send
 	switch {
+	case s.putOff || s.stepping:
+		return false
 	case s.nlost > 0:
-		return s.pipe < s.window || s.backoff == 1 // the tail probe is above the window
+		return s.backoff == 1 || c.windowOpen() // the tail probe is above the window
 	case c.owesReady:
 		return true
-	case s.pipe >= s.window || s.nxt.Sub(s.una) >= maxWindow:
+	case s.nxt.Sub(s.una) >= maxWindow || !c.windowOpen():
 		return false
 	case c.resp.pending():
 		return true
@@ -33,6 +35,20 @@ func (c *Conn) sendable() bool {
 		return false
 	}
 	return s.unfilled == 0 || s.queued >= c.room() || s.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps
+}
+
+// windowOpen reports whether the network has room for a packet. It arms the timer for when only
+// time is in the way.
+func (c *Conn) windowOpen() bool {
+	s := &c.send
+	if s.open(c.eng.now, s.pipe) {
+		return true
+	}
+	s.limited = true
+	if s.pipe == 0 {
+		c.setDeadline(s.nextSend)
+	}
+	return false
 }
 
 // room is the body of a full packet in bytes.
@@ -178,6 +194,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 	if fresh {
 		c.owesReady = false
 		f.opEnd, f.respEnd = op, resp
+		f.size = int32(c.mtu - p.left)
 		f.partial = p.left > smallOp+proto.MaxChunkSize
 		e.stats.TxBytes += uint64(room - p.left)
 	}
@@ -188,6 +205,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 	p.finish(&h)
 	f.sent, f.inPipe = e.now, true
 	c.send.pipe++
+	c.send.sent(e.now, c.rtt.smooth)
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
 }
@@ -197,7 +215,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 func (c *Conn) asks(f *flight, psn seq.Num, end position) bool {
 	s := &c.send
 	return f.partial || end.op == s.seen || f.again ||
-		s.pipe+1 >= s.window || uint32(psn)%ackEvery == 0
+		!s.open(c.eng.now, s.pipe+1) || int(psn)%min(int(s.window)/6+1, ackEvery) == 0
 }
 
 // cutRequests appends the requests from one position to another and returns where it stopped. It

@@ -21,9 +21,10 @@ func (r randReader) Read(b []byte) (int, error) {
 
 func randSource(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// node is one host with one engine in a simulated network.
+// node is one host with one engine in a simulated network. One that is down has crashed.
 type node struct {
 	t    testing.TB
+	down bool
 	host *Host
 	eng  *Engine
 	link *simlink.Link
@@ -46,10 +47,12 @@ func (n *node) sinks() Sinks { return Sinks{n.recv, n.request, n.connect} }
 
 // world is a simulated network and the nodes on it, in virtual time.
 type world struct {
-	t     testing.TB
-	net   *simlink.Net
-	nodes []*node
-	seed  uint64
+	t      testing.TB
+	net    *simlink.Net
+	nodes  []*node
+	seed   uint64
+	made   uint64 // hosts so far
+	limits Limits
 }
 
 func newWorld(t testing.TB, cfg simlink.Config, nodes int) *world {
@@ -61,8 +64,30 @@ func newWorld(t testing.TB, cfg simlink.Config, nodes int) *world {
 }
 
 func (w *world) addNode(addr netip.AddrPort) *node {
-	r := randReader{rand.New(rand.NewPCG(w.seed, uint64(len(w.nodes))))}
-	h, err := NewHost(r, Limits{})
+	n := w.boot(addr)
+	w.nodes = append(w.nodes, n)
+	return n
+}
+
+// crash takes a node away without a word: its memory, its frames and its secrets are gone.
+func (w *world) crash(n *node) {
+	n.down = true
+	if err := n.link.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// reboot puts a new host at the address of a node that crashed.
+func (w *world) reboot(i int) *node {
+	w.nodes[i] = w.boot(w.nodes[i].addr)
+	return w.nodes[i]
+}
+
+// boot makes a host with secrets of its own and its engine.
+func (w *world) boot(addr netip.AddrPort) *node {
+	r := randReader{rand.New(rand.NewPCG(w.seed, w.made))}
+	w.made++
+	h, err := NewHost(r, w.limits)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -74,33 +99,50 @@ func (w *world) addNode(addr netip.AddrPort) *node {
 	n.recv = NewQueue(4096, nil, fail)
 	n.request = NewQueue(4096, nil, fail)
 	n.connect = NewQueue(256, nil, fail)
-	w.nodes = append(w.nodes, n)
 	return n
+}
+
+// spin in nanoseconds is how long one look at an engine takes at least.
+const spin = 100
+
+// poll polls every engine once and reports whether one of them did anything.
+func (w *world) poll() bool {
+	busy := false
+	for _, n := range w.nodes {
+		if !n.down {
+			busy = n.eng.Poll(Time(w.net.Now())) || busy
+		}
+	}
+	return busy
+}
+
+// next is when something happens of itself; never if nothing does.
+func (w *world) next() Time {
+	next := never
+	if at, ok := w.net.Next(); ok {
+		next = Time(at)
+	}
+	for _, n := range w.nodes {
+		if !n.down {
+			next = min(next, n.eng.Next())
+		}
+	}
+	return next
 }
 
 // step polls every engine once and moves time to the next thing that happens. It reports false when
 // nothing ever will.
 func (w *world) step() bool {
-	busy := false
-	for _, n := range w.nodes {
-		busy = n.eng.Poll(Time(w.net.Now())) || busy
-	}
-	if busy {
-		w.net.Advance(w.net.Now() + 100)
+	now := w.net.Now()
+	if w.poll() {
+		w.net.Advance(now + spin)
 		return true
 	}
-	at, ok := w.net.Next()
-	next := Time(at)
-	if !ok {
-		next = never
-	}
-	for _, n := range w.nodes {
-		next = min(next, n.eng.Next())
-	}
+	next := w.next()
 	if next == never {
 		return false
 	}
-	w.net.Advance(max(int64(next), w.net.Now()+1))
+	w.net.Advance(max(int64(next), now+spin))
 	return true
 }
 
@@ -138,7 +180,7 @@ func (w *world) dial(a, b *node, c *Conn, private []byte) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = a.eng.Connect(c, Dial{Path: path, Qual: service, Timeout: 30 * time.Second, Private: private, Sinks: a.sinks()})
+	err = a.eng.Connect(c, Dial{Path: path, Host: b.addr.Addr(), Qual: service, Timeout: 30 * time.Second, Private: private, Sinks: a.sinks()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

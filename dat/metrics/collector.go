@@ -102,7 +102,9 @@ var table = []struct {
 	{"accepts_total", "Connections established by the peer.", func(s *dat.Stats) uint64 { return s.Accepts }},
 	{"rejects_total", "Connection requests refused.", func(s *dat.Stats) uint64 { return s.Rejects }},
 	{"challenges_total", "Connection requests asked to prove their address.", func(s *dat.Stats) uint64 { return s.Challenges }},
-	{"requests_dropped_total", "Connection requests ignored because too many were undecided.", func(s *dat.Stats) uint64 { return s.RequestsDropped }},
+	{"black_holes_total", "Times a path stopped passing packets of the size in use.", func(s *dat.Stats) uint64 { return s.BlackHoles }},
+	{"resets_sent_total", "Packets of unknown connections answered with Reset.", func(s *dat.Stats) uint64 { return s.Resets }},
+	{"requests_dropped_total", "Connection requests ignored because too many were half-open.", func(s *dat.Stats) uint64 { return s.RequestsDropped }},
 	{"connections_broken_total", "Connections that broke.", func(s *dat.Stats) uint64 { return s.Broken }},
 
 	{"link_receive_packets_total", "Packets received by the link.", func(s *dat.Stats) uint64 { return s.Link.RxPackets }},

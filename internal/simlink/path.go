@@ -88,5 +88,12 @@ func (l *Link) Release(p link.Path) {
 	}
 }
 
+// Paths is the number of paths that were resolved and not released.
+func (l *Link) Paths() int {
+	l.paths.mu.Lock()
+	defer l.paths.mu.Unlock()
+	return int(l.paths.used) - len(l.paths.free)
+}
+
 // PathMTU implements link.Link. It does not see black holes.
 func (l *Link) PathMTU(link.Path) int { return l.net.cfg.maxPayload() }

@@ -236,6 +236,9 @@ func TestResolve(t *testing.T) {
 	if err != nil || again == link.PathReply {
 		t.Errorf("Resolve = %v, %v", again, err)
 	}
+	if got := p.a.Paths(); got != 1 {
+		t.Errorf("%d paths in use, want 1", got)
+	}
 	mustPanic(t, "release twice", func() { p.a.Release(again); p.a.Release(again) })
 }
 

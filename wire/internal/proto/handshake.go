@@ -81,6 +81,15 @@ type Goodbye struct {
 	Op     Op     // 0: none
 }
 
+// ProbedSize is the size of the body of Probed: the size of the Probe that arrived, header to trailer.
+const ProbedSize = 4
+
+// PutProbed writes the body of Probed into the first ProbedSize bytes of b.
+func PutProbed(b []byte, size uint32) { binary.BigEndian.PutUint32(b, size) }
+
+// ProbedLen reads the body of Probed from the first ProbedSize bytes of b.
+func ProbedLen(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+
 // GoodbyeSize is the size of a Goodbye.
 const GoodbyeSize = 12
 

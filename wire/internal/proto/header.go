@@ -27,8 +27,13 @@ const (
 	Closed                    // acknowledges Close
 	Reset                     // the connection that a packet named is not known here
 	Challenge                 // answers a Connect without a valid cookie
+	Probe                     // padding only: does a packet of this size arrive?
+	Probed                    // answers Probe
 	numTypes
 )
+
+// Established reports whether packets of this type belong to an established connection.
+func (t Type) Established() bool { return t <= Ack || t == Probe || t == Probed }
 
 // Flags of the header.
 type Flags uint8
@@ -39,6 +44,8 @@ const (
 	KeyPhase                     // secure mode: which of two keys
 	Epoch                        // path MTU epoch
 	NoCredit                     // the credit field means nothing (shared receive queue)
+	EpochSeen                    // the epoch of the peer's data that this end takes
+	NotReady                     // the packet that Ack names came, and found no receive: send it later
 )
 
 // Offsets and sizes of the header and the trailer.

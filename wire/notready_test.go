@@ -1,0 +1,84 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// Messages to a peer that promises no receives are put off until it has some, over lossy networks
+// too, and each is received once, in order, whatever shares its packets.
+func TestNotReady(t *testing.T) {
+	for seed := range uint64(20) {
+		cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond}
+		if seed > 0 {
+			cfg.Loss, cfg.Reorder, cfg.Duplicate = 0.1, 0.1, 0.1
+		}
+		w := newWorld(t, cfg, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		noCredit := plain
+		noCredit.NoCredit = true
+		ca, cb := w.pair(noCredit)
+		const count, size = 40, 100
+		src, dst, window := a.memory(count*size), b.memory(count*size), b.memory(count*size)
+		r := randSource(seed)
+		for i := range src.mem {
+			src.mem[i] = byte(r.Uint32())
+		}
+		for i := range count { // a write of the same bytes goes in front of each message
+			at := i * size
+			a.post(ca, ca.PostWrite(src.seg(at, size), uint64(2*i), window.at(at), 0))
+			for !a.post(ca, ca.PostSend(src.seg(at, size), uint64(2*i+1), 0)) {
+				w.step()
+			}
+			if i%3 == 0 {
+				w.run(time.Duration(r.IntN(int(2 * time.Millisecond))))
+			}
+			if i >= 20 {
+				b.postRecv(cb, dst.seg((i-20)*size, size), uint64(i-20))
+			}
+		}
+		for i := count - 20; i < count; i++ {
+			w.run(time.Duration(r.IntN(int(time.Millisecond))))
+			b.postRecv(cb, dst.seg(i*size, size), uint64(i))
+		}
+		w.until("all messages", 5*time.Second, func() bool { return b.recv.Len() == count && a.request.Len() == 2*count })
+		if !bytes.Equal(dst.mem, src.mem) || !bytes.Equal(window.mem, src.mem) {
+			t.Errorf("seed %d: wrong bytes", seed)
+		}
+		var c Completion
+		for i := 0; b.recv.Pop(&c); i++ {
+			if c.Cookie != uint64(i) || c.Status != StatusSuccess || c.Length != size {
+				t.Errorf("seed %d: receive %d: %+v", seed, i, c)
+			}
+		}
+	}
+}
+
+// A message that never finds a receive breaks the connection after the limit, not before, and says
+// why.
+func TestNotReadyForEver(t *testing.T) {
+	for _, promised := range []bool{true, false} {
+		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		cfg := plain
+		cfg.NoCredit = !promised
+		ca, _ := w.pair(cfg)
+		src := a.memory(8)
+		a.post(ca, ca.PostSend(src.seg(0, 8), 1, 0))
+		w.run(29 * time.Second)
+		if ca.State() != Established {
+			t.Fatalf("promised %v: broke before the limit", promised)
+		}
+		w.until("the connection to break", 2*time.Second, func() bool { return ca.State() == Closed })
+		var c Completion
+		if !a.request.Pop(&c) || c.Status != StatusNotReady {
+			t.Errorf("promised %v: send: %+v", promised, c)
+		}
+		w.want(a.connect, KindBroken)
+		w.until("the peer to hear", time.Second, func() bool { return b.connect.Len() == 1 })
+		w.want(b.connect, KindBroken)
+	}
+}

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// A host that has restarted does not know the connections of its former life, nor the secrets that
+// it named them with. It answers their packets with Reset, which repeats what the packet said and
+// needs no state. Anybody who guesses a connection ID can forge one, so that the other side believes
+// it only when a probe that it sends then is answered by a Reset as well: an answer of the peer
+// itself would end the doubt.
+
+// peerKey is how a connection is found by what its peer calls it.
+type peerKey struct {
+	addr netip.Addr
+	cid  uint32
+}
+
+// stranger handles a packet whose connection is not known here. It crosses to the engine that it
+// names, or it is answered with Reset in its own frame, within a limit.
+func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
+	if e.cross(h, bufs) {
+		return false
+	}
+	e.stats.UnknownConnection++
+	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil && s.linger.bye.CID == h.CID {
+		return false // Close is on its way
+	}
+	if e.crossing || len(bufs) != 1 || !e.mayReset() {
+		return false
+	}
+	e.stats.Resets++
+	out := proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: e.now.stamp(), Echo: h.TS}
+	e.reply(bufs, &out, func([]byte) int { return 0 })
+	return true
+}
+
+// mayReset takes a token of the Reset limit.
+func (e *Engine) mayReset() bool {
+	if e.now >= e.resetsAt {
+		e.resetsAt, e.resetsLeft = e.now.Add(resetPeriod), resetBurst
+	}
+	if e.resetsLeft == 0 {
+		return false
+	}
+	e.resetsLeft--
+	return true
+}
+
+// resetByPeer handles Reset: the peer may not know our connection any more.
+func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
+	c := e.peers[peerKey{e.link.Source(&bufs[0]).Addr(), h.CID}]
+	switch {
+	case c == nil || !c.alive():
+		e.stats.UnknownConnection++
+	case c.doubt != 0 && h.Echo == c.doubt:
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
+	case c.probing():
+		e.stats.UnknownConnection++ // one doubt at a time
+	case (c.send.una - maxWindow).LessEq(h.PSN) && h.PSN.LessEq(c.send.nxt):
+		c.doubt = e.now.stamp()
+		c.sendAck(proto.AckRequest)
+	default:
+		e.stats.UnknownConnection++
+	}
+}
+
+// probing reports whether the probe after a Reset left so recently that its answer may be on the way.
+func (c *Conn) probing() bool {
+	since := time.Duration(c.eng.now.stamp()-c.doubt) << stampShift
+	return c.doubt != 0 && since < c.answerTime()
+}

@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// restart has a node forget everything, its secrets included, as a process that was killed and
+// started again.
+func (w *world) restart(n *node) {
+	w.t.Helper()
+	n.eng.Close()
+	w.seed++
+	h, err := NewHost(randReader{randSource(w.seed << 8)}, Limits{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n.host = h
+	if n.eng, err = h.NewEngine(n.link, Time(w.net.Now())); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A peer that was restarted is noticed with the first packet sent to it, long before it would be
+// given up.
+func TestPeerThatRestarts(t *testing.T) {
+	for _, loss := range []float64{0, 0.2} {
+		w := newWorld(t, simlink.Config{Delay: time.Microsecond, Loss: loss, Seed: 5}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		ca, _ := w.pair(plain)
+		src, dst := a.memory(64), b.memory(64)
+		w.restart(b)
+		a.post(ca, ca.PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
+		w.until("the connection to break", 100*time.Millisecond, func() bool { return ca.State() == Closed })
+		var c Completion
+		if !a.request.Pop(&c) || c.Status != StatusTransport {
+			t.Errorf("write: %+v", c)
+		}
+		w.want(a.connect, KindBroken)
+		w.run(2 * time.Second)
+		if a.eng.Connections() != 0 || len(a.eng.peers) != 0 {
+			t.Errorf("%d connections, %d peers left", a.eng.Connections(), len(a.eng.peers))
+		}
+	}
+}
+
+// A Reset that somebody forges, who knows everything but what the probe will say, costs one probe
+// and nothing else, however often it comes.
+func TestForgedReset(t *testing.T) {
+	w := newWorld(t, simlink.Config{}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(plain)
+	w.run(time.Millisecond)
+	for i := range uint32(1000) {
+		w.inject(b, a, &proto.Header{Type: proto.Reset, CID: cb.cid, PSN: ca.send.nxt, Echo: i}, nil)
+	}
+	src, dst := a.memory(64), b.memory(64)
+	a.post(ca, ca.PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
+	w.until("the write", time.Second, func() bool { return a.request.Len() == 1 })
+	if ca.State() != Established || ca.doubt != 0 {
+		t.Errorf("state %d, doubt %d", ca.State(), ca.doubt)
+	}
+}

@@ -1,0 +1,310 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+)
+
+// end is one end of a connection: what its consumer has posted, and what it has been told.
+type end struct {
+	s    *session
+	sim  *sim
+	h    *simHost
+	n    *node // that it lives on
+	c    *Conn
+	id   int
+	side int // 0: active
+	index,
+	evilAt, todo int
+	cfg  ConnConfig
+	peer *end
+
+	up, over, dead, void bool
+	kind                 Kind // of the event that ended it
+	upAt, deadline       int64
+	hung, polite         bool
+
+	reqs     []request
+	settled  int  // requests before this one are settled
+	failed   bool // a request did not succeed
+	sends    []int
+	writes   []int
+	lookups  []int // reads of the target that are not settled
+	fence    int   // the last request that waits for earlier reads
+	received int   // messages
+	recvs    []int // bytes of each receive
+	recvDone int
+	recvEnd  bool  // a receive did not succeed
+	recvAt   int64 // when one was posted last
+	lazy     bool  // let a message wait for longer than it may
+
+	inbox, sink, target memory
+	recvPosted          int
+	slot                int     // bytes of one operation's place in inbox and sink
+	free                []int   // places in sink
+	model               []byte  // the peer's target if all writes posted were done
+	last                []int32 // by byte of it: the write that was posted last, plus 1
+}
+
+func (e *end) String() string {
+	return fmt.Sprintf("%v, %s end %d", e.s, [...]string{"active", "passive"}[e.side], e.index)
+}
+
+func (e *end) fail(format string, args ...any) {
+	e.sim.fail("%v: %s", e, fmt.Sprintf(format, args...))
+}
+
+// prepare registers the memory of an end.
+func (e *end) prepare() {
+	e.slot, e.recvAt = e.sim.sc.maxOp, e.sim.now()
+	reads := max(e.cfg.ReadOut, 1)
+	size := 2 * e.slot
+	e.inbox = e.n.memory(e.cfg.MaxRecv * e.slot)
+	e.sink = e.n.memory(reads * e.slot)
+	e.target = e.n.memory(size)
+	e.model = make([]byte, size)
+	e.last = make([]int32, size)
+	for i := range reads {
+		e.free = append(e.free, i)
+	}
+}
+
+// mustEnd sets the time by which an end that will hear no more of its peer must be over.
+func (e *end) mustEnd() {
+	l := e.sim.sc.limits
+	if e.up && !e.over && !e.dead {
+		by := e.sim.now() + int64(l.KeepAlive+l.GiveUp+l.NotReady+2*time.Second)
+		if e.deadline == 0 || by < e.deadline {
+			e.deadline = by
+		}
+	}
+}
+
+// forlorn tells the other ends of the connection that this one is no more.
+func (e *end) forlorn() {
+	for _, o := range append(e.s.passives, e.s.active) {
+		if o.peer == e {
+			o.mustEnd()
+		}
+	}
+}
+
+// watch checks that no end outlives its deadline.
+func (s *sim) watch() {
+	for _, h := range s.hosts {
+		for _, e := range h.live {
+			if e.deadline != 0 && s.now() > e.deadline && !e.c.State().settledDown(e.up) && h.dozes < s.now() {
+				e.fail("in state %d, should have been done with at %v", e.c.State(), time.Duration(e.deadline))
+			}
+		}
+	}
+}
+
+// settledDown reports whether nothing more is expected of a connection that is up, or is to be.
+func (s State) settledDown(up bool) bool { return s == Closed || !up && s >= Established }
+
+// act is the consumer's turn on one connection. It reports whether it did anything.
+func (e *end) act() (acted bool) {
+	if e.over {
+		return false
+	}
+	acted = e.postReceives()
+	if !e.up {
+		return e.lose() || acted
+	}
+	if e.c.State() == Established {
+		for range e.sim.r.IntN(4) {
+			if e.todo == 0 || !e.postRequest() {
+				break
+			}
+			e.todo--
+			acted = true
+		}
+	}
+	if recv, req := e.c.Idle(); req && (recv || !e.over) {
+		e.settleTo(len(e.reqs))
+	}
+	return e.leave() || acted
+}
+
+// lose ends an attempt to connect for which the consumer has no more patience.
+func (e *end) lose() bool {
+	p := &e.s.plan
+	if e.side != 0 || e.hung || p.cancel == 0 || e.sim.now() < e.s.dialled+int64(p.cancel) {
+		return false
+	}
+	e.disconnect(e.sim.r.IntN(2) == 0)
+	return true
+}
+
+// leave disconnects when the plan says so.
+func (e *end) leave() bool {
+	p := &e.s.plan
+	switch {
+	case e.hung && e.polite && e.c.State() == Draining && chance(e.sim.r, 64):
+		e.disconnect(false)
+		return true
+	case e.hung || !p.leaves[e.side] || e.sim.now() < e.upAt+int64(p.hold):
+		return false
+	case p.hasty && e.todo > 0, !p.hasty && !e.s.done():
+		return false
+	}
+	e.disconnect(p.polite[e.side])
+	return true
+}
+
+func (e *end) disconnect(politely bool) {
+	e.hung, e.polite, e.s.hungUp = true, politely, true
+	e.sim.note("%v disconnects, gracefully %v", e, politely)
+	if err := e.n.eng.Disconnect(e.c, politely); err != nil {
+		e.fail("disconnecting: %v", err)
+	}
+}
+
+// done reports whether all work of a connection is.
+func (s *session) done() bool {
+	p := s.active.peer
+	return s.active.up && p != nil && p.up && s.active.idle() && p.idle()
+}
+
+func (e *end) idle() bool {
+	_, req := e.c.Idle()
+	return e.todo == 0 && req && e.settled == len(e.reqs) && (e.peer.received == len(e.sends) || e.failed)
+}
+
+// postReceives posts some receives.
+func (e *end) postReceives() (acted bool) {
+	for e.recvPosted-e.recvDone < e.cfg.MaxRecv && e.sim.r.IntN(4) != 0 {
+		at := e.recvPosted % e.cfg.MaxRecv * e.slot
+		kick, err := e.c.PostRecv(e.split(e.inbox, at, e.slot, e.cfg.MaxRecvIOV), e.cookie(e.recvPosted), 0)
+		if err != nil {
+			e.fail("posting receive %d: %v", e.recvPosted, err)
+		}
+		e.recvPosted++
+		e.lazy = e.hesitates()
+		e.recvAt = e.sim.now()
+		acted = true
+		if kick {
+			e.kick()
+		}
+	}
+	return acted
+}
+
+// hesitates reports whether the end has ever, for so long that a message may fail for it, posted no receive.
+func (e *end) hesitates() bool {
+	return e.lazy || e.recvAt+int64(e.sim.sc.limits.NotReady) <= e.sim.now()
+}
+
+// kick tells the engine of what was posted, as its owner does or from outside.
+func (e *end) kick() {
+	if chance(e.sim.r, 4) {
+		e.n.eng.Ring(e.c)
+	} else {
+		e.n.eng.Kick(e.c)
+	}
+}
+
+// cookie names a request or receive of the end.
+func (e *end) cookie(i int) uint64 { return uint64(e.id)<<32 | uint64(i) }
+
+// split cuts a range into at most most segments.
+func (e *end) split(m memory, off, n, most int) []Segment {
+	var s []Segment
+	for len(s)+1 < most && n > 0 && chance(e.sim.r, 3) {
+		k := e.sim.r.IntN(n)
+		s = append(s, m.seg(off, k)...)
+		off, n = off+k, n-k
+	}
+	return append(s, m.seg(off, n)...)
+}
+
+// length draws the length of an operation.
+func (e *end) length() int {
+	switch most := e.sim.sc.maxOp; e.sim.r.IntN(8) {
+	case 0:
+		return 0
+	case 1, 2, 3:
+		return e.sim.r.IntN(most + 1)
+	default:
+		return e.sim.r.IntN(min(most, 300))
+	}
+}
+
+// postRequest posts one more request. It reports false if there was no room.
+func (e *end) postRequest() bool {
+	r := e.sim.r
+	q := request{op: pick(r, OpSend, OpWrite, OpRead), n: e.length(), late: e.c.State() == Closed}
+	q.from = r.IntN(len(pool) - e.slot)
+	for _, f := range []WorkFlags{Suppress, Suppress, Fence, Unsignalled} {
+		if chance(r, 8) {
+			q.flags |= f
+		}
+	}
+	if q.op == OpSend && chance(r, 8) {
+		q.flags |= Solicited
+	}
+	if len(e.reqs) == e.evilAt {
+		q.evil, q.n = true, max(q.n, 1)
+	}
+	if q.op == OpRead && len(e.free) == 0 {
+		q.op = OpWrite
+	}
+	err := e.post(&q)
+	if err == ErrNoReads {
+		q.op = OpWrite
+		err = e.post(&q)
+	}
+	if err == ErrQueueFull {
+		return false
+	}
+	if err != nil {
+		e.fail("posting %+v in state %d: %v", q, e.c.State(), err)
+	}
+	e.posted(&q)
+	e.kick()
+	return true
+}
+
+// post posts a request.
+func (e *end) post(q *request) error {
+	iov, at, cookie := e.cfg.MaxRequestIOV, q.from, e.cookie(len(e.reqs))
+	r := e.sim.r
+	switch q.op {
+	case OpSend:
+		n := q.n
+		if q.evil {
+			q.n, n = e.slot+1, e.slot+1
+		}
+		return e.c.PostSend(e.split(e.h.source, at, n, iov), cookie, q.flags)
+	case OpWrite:
+		q.to = r.IntN(len(e.model) - q.n + 1)
+		return e.c.PostWrite(e.split(e.h.source, at, q.n, iov), cookie, e.aim(q, e.peer.target, q.to), q.flags)
+	default:
+		q.slot = e.free[len(e.free)-1]
+		q.own = chance(r, 2)
+		there := e.peer.h.source
+		if e.peer.dead {
+			there = e.h.source // whatever its key is
+		}
+		if q.own {
+			q.from = r.IntN(len(e.model) - q.n + 1)
+			there = e.peer.target
+		}
+		return e.c.PostRead(e.split(e.sink, q.slot*e.slot, q.n, iov), cookie, e.aim(q, there, q.from), uint32(q.n), q.flags)
+	}
+}
+
+// aim is the remote address of a request: a wrong one if the request is to fail. Its first byte is
+// wrong then, since what comes before a wrong byte may be placed.
+func (e *end) aim(q *request, m memory, off int) Remote {
+	to := m.at(off)
+	switch {
+	case !q.evil:
+	case chance(e.sim.r, 2):
+		to.Key ^= 1 << e.sim.r.IntN(32)
+	default:
+		to.Addr = m.base - 1
+	}
+	return to
+}

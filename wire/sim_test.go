@@ -1,0 +1,232 @@
+package wire
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// defaultSeeds is how many scenarios plain go test runs; make sim runs more.
+const defaultSeeds = 100
+
+// Random scenarios in virtual time: hosts, connections, work, a bad network, crashes. Whatever
+// happens, every message arrives once, in order and whole, memory is what the writes made it, every
+// request completes once and with a status that is true, every connection is reported and ended
+// once, and nothing is left over. sim_model_test.go and sim_judge_test.go say what is checked.
+//
+// One seed is one scenario and always the same one: DATXDP_SEEDS=n runs the first n, DATXDP_SEED=i
+// number i alone.
+func TestScenarios(t *testing.T) {
+	first, n := seedRange(t)
+	var failed atomic.Int32
+	t.Run("seed", func(t *testing.T) {
+		for seed := first; seed < first+n; seed++ {
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				defer func() {
+					if t.Failed() {
+						failed.Add(1)
+						fmt.Printf("seed %d failed; again with: DATXDP_SEED=%d go test ./wire -count=1 -run TestScenarios\n", seed, seed)
+					}
+				}()
+				runScenario(t, seed)
+			})
+		}
+	})
+	fmt.Printf("%d seeds, %d failures\n", n, failed.Load())
+}
+
+// seedRange is which scenarios to run.
+func seedRange(t *testing.T) (first, n uint64) {
+	number := func(name string) (uint64, bool) {
+		v := os.Getenv(name)
+		if v == "" {
+			return 0, false
+		}
+		i, err := strconv.ParseUint(v, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return i, true
+	}
+	if one, ok := number("DATXDP_SEED"); ok {
+		return one, 1
+	}
+	if n, ok := number("DATXDP_SEEDS"); ok {
+		return 0, n
+	}
+	return 0, defaultSeeds
+}
+
+// sim is one scenario being played.
+type sim struct {
+	t        *testing.T
+	seed     uint64
+	r        *rand.Rand
+	sc       scenario
+	w        *world
+	hosts    []*simHost
+	sessions []*session
+	ends     []*end
+	events   []event // not happened yet, by time
+	history  []string
+	steps    int
+	idle     int // steps in a row in which no consumer did anything
+	settling bool
+}
+
+// Bounds of one scenario: beyond them it is taken for a livelock.
+const (
+	maxSteps   = 400_000
+	maxVirtual = 20 * time.Minute
+)
+
+func runScenario(t *testing.T, seed uint64) {
+	s := newSim(t, seed)
+	defer func() {
+		if p := recover(); p != nil {
+			s.fail("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	for !s.finished() {
+		s.step()
+	}
+	s.settle()
+	s.judge()
+	s.leftovers()
+}
+
+func (s *sim) now() int64 { return s.w.net.Now() }
+
+// note remembers something for the report of a failure.
+func (s *sim) note(format string, args ...any) {
+	s.history = append(s.history, fmt.Sprintf("%12v  ", time.Duration(s.now()))+fmt.Sprintf(format, args...))
+}
+
+// fail ends the scenario with what differed and what it was.
+func (s *sim) fail(format string, args ...any) {
+	s.t.Helper()
+	const most = 60
+	last := s.history
+	if len(last) > most {
+		last = append([]string{"..."}, last[len(last)-most:]...)
+	}
+	s.t.Fatalf("seed %d at %v: %s\n%v\n%s", s.seed, time.Duration(s.now()),
+		fmt.Sprintf(format, args...), &s.sc, strings.Join(last, "\n"))
+}
+
+// step polls every engine, gives every consumer its turn and moves time on.
+func (s *sim) step() {
+	if s.steps++; s.steps > maxSteps || s.now() > int64(maxVirtual) {
+		s.fail("livelock: %d steps\n%s", s.steps, s.unfinished())
+	}
+	busy := s.w.poll()
+	s.happen()
+	acted := false
+	for _, h := range s.hosts {
+		acted = h.turn() || acted
+	}
+	for _, c := range s.sc.circuits {
+		acted = s.redial(c) || acted
+	}
+	s.watch()
+	if acted {
+		s.idle = 0
+	} else {
+		s.idle++
+	}
+	if busy || acted {
+		s.w.net.Advance(s.now() + spin)
+		return
+	}
+	const starved = 50 * spin // an engine that waits for a frame asks to be polled at once, again and again
+	s.w.net.Advance(max(int64(min(s.w.next(), s.look())), s.now()+starved))
+}
+
+// look is when consumers have another look though nothing happens; the longer nothing has, the later.
+func (s *sim) look() Time {
+	const longest = 20 * time.Millisecond
+	at := Time(s.now()).Add(min(s.sc.pace<<min(s.idle/8, 20), longest))
+	if len(s.events) > 0 {
+		at = min(at, Time(s.events[0].at))
+	}
+	return at
+}
+
+// happen lets the events happen that are due.
+func (s *sim) happen() {
+	for len(s.events) > 0 && s.events[0].at <= s.now() {
+		e := s.events[0]
+		s.events = s.events[1:]
+		s.note("%s", e.what)
+		e.run(s)
+	}
+}
+
+// finished reports whether every connection of the scenario is over and none is to come.
+func (s *sim) finished() bool {
+	for _, c := range s.sc.circuits {
+		if c.rounds > 0 {
+			return false
+		}
+	}
+	for _, h := range s.hosts {
+		if len(h.live) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// settle ends what the consumers have left open and gives the last repeats and timers their time.
+func (s *sim) settle() {
+	s.events, s.settling = nil, true
+	for _, h := range s.hosts {
+		h.dozes = 0
+	}
+	end := s.now() + int64(s.w.limits.GiveUp+3*time.Second)
+	for s.now() < end {
+		s.step()
+	}
+}
+
+// leftovers checks that nothing is left in the engines, nor any frame or path of the links.
+func (s *sim) leftovers() {
+	for _, h := range s.hosts {
+		if h.down {
+			continue
+		}
+		e := h.eng
+		left := map[string]int{
+			"connections": e.Connections(), "early frames": e.held, "timers": e.wheel.Len(),
+			"requests": len(e.requests), "half-open peers": len(e.peers), "connections to send": len(e.ready),
+			"acknowledgements": len(e.acks), "paths": h.link.Paths(),
+			"overflows": int(e.stats.Overflows), "undelivered completions": h.undelivered(),
+		}
+		e.Close()
+		left["frames"] = h.link.Outstanding()
+		for what, n := range left {
+			if n != 0 {
+				s.fail("host %d: %d %s left over", h.index, n, what)
+			}
+		}
+	}
+}
+
+// unfinished names the connections that are not over.
+func (s *sim) unfinished() string {
+	var b strings.Builder
+	for _, h := range s.hosts {
+		for _, e := range h.live {
+			fmt.Fprintf(&b, "%v: state %d, %d of %d requests settled, %d to come, %d of %d receives filled\n",
+				e, e.c.State(), e.settled, len(e.reqs), e.todo, e.recvDone, e.recvPosted)
+		}
+	}
+	return b.String()
+}
