@@ -8,13 +8,15 @@
 
 local default_port = 17473
 local version, header_size, trailer_size = 1, 32, 4
-local sack_size, hello_size, goodbye_size, max_private = 32, 40, 12, 512
-local DATA, ACK, CONNECT, ACCEPT, REJECT, CLOSE, CLOSED, RESET, CHALLENGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local sack_size, hello_size, goodbye_size, probed_size, max_private = 32, 40, 12, 4, 512
+local DATA, ACK, CONNECT, ACCEPT, REJECT, CLOSE, CLOSED = 1, 2, 3, 4, 5, 6, 7
+local RESET, CHALLENGE, PROBE, PROBED = 8, 9, 10, 11
 local HAS_SACK = 0x02
 
 local types = {
   [DATA] = "Data", [ACK] = "Ack", [CONNECT] = "Connect", [ACCEPT] = "Accept", [REJECT] = "Reject",
   [CLOSE] = "Close", [CLOSED] = "Closed", [RESET] = "Reset", [CHALLENGE] = "Challenge",
+  [PROBE] = "Probe", [PROBED] = "Probed",
 }
 
 local reasons = {
@@ -52,6 +54,8 @@ field("flags.has_sack", "bool", "HasSACK", 8, nil, HAS_SACK)
 field("flags.key_phase", "bool", "KeyPhase", 8, nil, 0x04)
 field("flags.epoch", "bool", "Epoch", 8, nil, 0x08)
 field("flags.no_credit", "bool", "NoCredit", 8, nil, 0x10)
+field("flags.epoch_seen", "bool", "EpochSeen", 8, nil, 0x20)
+field("flags.not_ready", "bool", "NotReady", 8, nil, 0x40)
 field("ce", "uint16", "CE marks", base.DEC)
 field("cid", "uint32", "CID", base.HEX)
 field("psn", "uint32", "PSN", base.DEC)
@@ -93,6 +97,8 @@ field("goodbye.num", "uint32", "Operation", base.DEC)
 field("goodbye.reason", "uint8", "Reason", base.DEC, reasons)
 field("goodbye.op", "uint8", "Chunk operation", base.DEC, op_names)
 field("goodbye.reserved", "uint16", "Reserved", base.HEX)
+field("probe.padding", "bytes", "Padding")
+field("probed.size", "uint32", "Probe that arrived", base.DEC)
 field("body", "bytes", "Body")
 field("crc", "uint32", "CRC32C", base.HEX)
 datxdp.fields = fields
@@ -109,6 +115,7 @@ datxdp.experts = experts
 -- Layouts: field, offset, size, and the bits of it that are fields of their own.
 local header_bits = {
   fields.flags_ack_request, fields.flags_has_sack, fields.flags_key_phase, fields.flags_epoch, fields.flags_no_credit,
+  fields.flags_epoch_seen, fields.flags_not_ready,
 }
 local header_layout = {
   { fields.version, 0, 1 }, { fields.type, 0, 1 }, { fields.flags, 1, 1, bits = header_bits }, { fields.ce, 2, 2 },
@@ -201,7 +208,6 @@ end
 
 local function hex(n) return string.format("0x%08x", n) end
 
-
 -- count adds an operation to the Info column.
 local function count(p, name)
   local last = p.names[#p.names]
@@ -210,6 +216,13 @@ local function count(p, name)
   else
     p.names[#p.names + 1] = { name = name, times = 1 }
   end
+end
+
+-- without_sack says whether the packet claims no SACK block, which only Ack may have.
+local function without_sack(p)
+  if band(p.flags, HAS_SACK) == 0 then return true end
+  malformed(p, p.tree, "HasSACK on " .. types[p.type])
+  return false
 end
 
 local function add_chunk(p, at)
@@ -234,7 +247,7 @@ end
 
 local function add_chunks(p)
   p.payload = 0
-  if band(p.flags, HAS_SACK) ~= 0 then return malformed(p, p.tree, "HasSACK on Data") end
+  if not without_sack(p) then return end
   local at = header_size
   while at and at < p.stop and captured(p, at + 1) do at = add_chunk(p, at) end
   p.notes[#p.notes + 1] = "len=" .. p.payload
@@ -288,6 +301,21 @@ local function add_empty(p)
   malformed(p, p.tree, "body of a packet that has none")
 end
 
+local function add_probe(p)
+  if not without_sack(p) then return end
+  bytes(p, p.tree, fields.probe_padding, header_size, p.stop - header_size)
+  p.notes[#p.notes + 1] = "size=" .. p.stop + trailer_size
+end
+
+local function add_probed(p)
+  if not without_sack(p) then return end
+  if p.stop - header_size ~= probed_size then return malformed(p, p.tree, "Probed of another size") end
+  if not captured(p, p.stop) then return end
+  local range = p.tvb(header_size, probed_size)
+  p.tree:add(fields.probed_size, range)
+  p.notes[#p.notes + 1] = "size=" .. range:uint()
+end
+
 local function add_ack(p)
   if band(p.flags, HAS_SACK) ~= 0 then add_sack(p) else add_empty(p) end
 end
@@ -295,6 +323,7 @@ end
 local bodies = {
   [DATA] = add_chunks, [ACK] = add_ack, [CONNECT] = add_hello, [ACCEPT] = add_hello, [REJECT] = add_hello,
   [CHALLENGE] = add_hello, [CLOSE] = add_goodbye, [CLOSED] = add_empty, [RESET] = add_empty,
+  [PROBE] = add_probe, [PROBED] = add_probed,
 }
 
 local function add_trailer(p)

@@ -259,7 +259,7 @@ func (h hexByte) String() string { return fmt.Sprintf("0x%02x", int(h)) }
 func TestDocumentNames(t *testing.T) {
 	types := map[string]dec{"Data": dec(proto.Data), "Ack": dec(proto.Ack), "Connect": dec(proto.Connect),
 		"Accept": dec(proto.Accept), "Reject": dec(proto.Reject), "Close": dec(proto.Close), "Closed": dec(proto.Closed),
-		"Reset": dec(proto.Reset), "Challenge": dec(proto.Challenge)}
+		"Reset": dec(proto.Reset), "Challenge": dec(proto.Challenge), "Probe": dec(proto.Probe), "Probed": dec(proto.Probed)}
 	known := 0
 	for i := range proto.Type(16) {
 		b := make([]byte, proto.HeaderSize)
@@ -274,7 +274,8 @@ func TestDocumentNames(t *testing.T) {
 	checkNames(t, documentTable(t, "## Packet", "| type | | body |"), types)
 	checkNames(t, documentTable(t, "## Packet", "| flag | | meaning |"), map[string]hexByte{
 		"AckRequest": hexByte(proto.AckRequest), "HasSACK": hexByte(proto.HasSACK), "KeyPhase": hexByte(proto.KeyPhase),
-		"Epoch": hexByte(proto.Epoch), "NoCredit": hexByte(proto.NoCredit)})
+		"Epoch": hexByte(proto.Epoch), "NoCredit": hexByte(proto.NoCredit), "EpochSeen": hexByte(proto.EpochSeen),
+		"NotReady": hexByte(proto.NotReady)})
 
 	// What the initiator's request ends with says which reason is which.
 	status := map[Status]string{StatusRemoteAccess: "REMOTE_ACCESS", StatusRemoteResponder: "REMOTE_RESPONDER",
@@ -331,7 +332,7 @@ func overtaken(t *testing.T) int {
 func TestDocumentNumbers(t *testing.T) {
 	var limits Limits
 	limits.setDefaults()
-	packets := func(n int) string { return fmt.Sprintf("%d packets", n) }
+	packets := func(n float64) string { return fmt.Sprint(n) + " packets" }
 	octets := func(n int) string { return fmt.Sprintf("%d bytes", n) }
 	span := func(d time.Duration) string {
 		s := d.String()
@@ -342,19 +343,11 @@ func TestDocumentNumbers(t *testing.T) {
 		}
 		return s
 	}
-	loss, wait := newCongestion(0), newCongestion(0)
-	loss.window, wait.window = 100, 100
-	loss.lost(0, 1)
-	wait.timedOut(1)
-	if wait.window != minWindow {
-		t.Errorf("a timeout sets the window to %d", wait.window)
-	}
-	fraction := func(n int) string { return fmt.Sprint(float64(n) / 100) }
 	want := map[string]string{
 		"acknowledge delay":       span(ackDelay),
 		"acknowledge every":       packets(ackEvery),
-		"after a loss":            fraction(loss.window),
-		"after a timeout":         fraction(wait.thresh),
+		"after a loss":            fmt.Sprint(lossFactor),
+		"after noise":             fmt.Sprint(noiseFactor),
 		"close retry":             span(closeRetry),
 		"close tries":             fmt.Sprint(closeTries),
 		"cookie life":             span(cookieLife),
@@ -371,7 +364,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"longest handshake retry": span(helloRetryMax),
 		"longest timeout":         span(maxRTO),
 		"not ready":               span(limits.NotReady),
-		"reordering":              packets(overtaken(t)),
+		"reordering":              packets(float64(overtaken(t))),
 		"room to spare":           octets(smallOp + proto.MaxChunkSize),
 		"shortest timeout":        span(minRTO),
 		"small operation":         octets(smallOp),

@@ -48,7 +48,8 @@ func read(b []byte) []item {
 	known := h.Parse(b)
 	r.num("version", 0, 1, b[0]>>4)
 	r.num("type", 0, 1, h.Type)
-	r.bits("flags", 1, uint8(h.Flags), "ack_request", "has_sack", "key_phase", "epoch", "no_credit")
+	r.bits("flags", 1, uint8(h.Flags), "ack_request", "has_sack", "key_phase", "epoch", "no_credit",
+		"epoch_seen", "not_ready")
 	r.num("ce", 2, 2, h.CE)
 	r.num("cid", 4, 4, h.CID)
 	r.num("psn", 8, 4, h.PSN)
@@ -73,13 +74,21 @@ func read(b []byte) []item {
 }
 
 func (r *reading) body(h *proto.Header, b []byte) {
+	if h.Type.Established() && h.Type != proto.Ack && h.Flags&proto.HasSACK != 0 {
+		r.expert("malformed")
+		return
+	}
 	switch h.Type {
 	case proto.Data:
-		if h.Flags&proto.HasSACK != 0 {
+		r.chunks(b)
+	case proto.Probe:
+		r.bytes("probe.padding", proto.HeaderSize, b)
+	case proto.Probed:
+		if len(b) != proto.ProbedSize {
 			r.expert("malformed")
 			return
 		}
-		r.chunks(b)
+		r.num("probed.size", proto.HeaderSize, proto.ProbedSize, proto.ProbedLen(b))
 	case proto.Connect, proto.Accept, proto.Reject, proto.Challenge:
 		r.hello(h.Type, b)
 	case proto.Close:

@@ -102,7 +102,7 @@ func seal(b []byte) []byte {
 
 // rarePackets are those that engines never or seldom send: every flag, every reason, the largest fields.
 func rarePackets() [][]byte {
-	full := proto.Header{Type: proto.Data, Flags: 0x1f &^ proto.HasSACK, CE: 0x0102, CID: 0xf3040506, PSN: 0xf708090a,
+	full := proto.Header{Type: proto.Data, Flags: 0xff &^ proto.HasSACK, CE: 0x0102, CID: 0xf3040506, PSN: 0xf708090a,
 		Ack: 0xfb0c0d0e, Credit: 0xff101112, TS: 0xf3141516, Echo: 0xf718191a, Nonce: 0xfb1c1d1e}
 	var all [][]byte
 	add := func(t proto.Type, flags proto.Flags, body []byte) {
@@ -113,6 +113,11 @@ func rarePackets() [][]byte {
 	add(proto.Data, full.Flags, nil)
 	add(proto.Reset, 0xff, nil)
 	add(proto.Closed, 0, nil)
+	add(proto.Probe, proto.Epoch, make([]byte, 100))
+	add(proto.Probe, proto.HasSACK, make([]byte, proto.SACKSize))
+	add(proto.Probed, proto.NotReady, []byte{0xf0, 1, 2, 3})
+	add(proto.Probed, proto.HasSACK, []byte{0xf0, 1, 2, 3})
+	add(proto.Probed, 0, []byte{1, 2, 3})
 	add(proto.Ack, proto.HasSACK, bytes.Repeat([]byte{0xff}, proto.SACKSize))
 	for reason := range proto.ReasonLocal + 2 {
 		hi := proto.Hello{CID: 0xf0000001, MTU: 0xf0000002, Qual: 1<<63 + 3, Port: 1<<63 + 4, ReadIn: 0xfff5,
@@ -137,7 +142,7 @@ func rarePackets() [][]byte {
 	return all
 }
 
-func between(ends [2]netip.AddrPort, payloads [][]byte) []datagram {
+func datagrams(ends [2]netip.AddrPort, payloads [][]byte) []datagram {
 	var all []datagram
 	for _, p := range payloads {
 		all = append(all, datagram{from: ends[0], to: ends[1], payload: p})

@@ -14,10 +14,10 @@ type flight struct {
 	resp, respEnd position
 	first, sent   Time
 	size          int32 // bytes, header to trailer
-	partial       bool // had room left
-	inPipe        bool // in the network, as far as we know
-	ready         bool // carries OpReady
-	arrived       bool // known from a SACK
+	partial       bool  // had room left
+	inPipe        bool  // in the network, as far as we know
+	ready         bool  // carries OpReady
+	arrived       bool  // known from a SACK
 	lost          bool
 	again         bool // was sent more than once
 }

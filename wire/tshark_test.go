@@ -141,7 +141,7 @@ func (f *pdmlField) item(name string, start int) item {
 	switch name {
 	case "crc.good", "crc.bad", "malformed", "cut", "ended": // experts have no place
 		return item{Name: name}
-	case "sack", "chunk.payload", "hello.private", "body":
+	case "sack", "chunk.payload", "hello.private", "probe.padding", "body":
 		return item{name, f.Pos - start, f.Size, f.Value}
 	case "chunk", "hello", "goodbye":
 		return item{name, f.Pos - start, f.Size, ""}
