@@ -41,9 +41,11 @@ func TestDissectorAgainstCodec(t *testing.T) {
 					seen[i.Name+" "+i.Value] = true
 				}
 			}
-			for _, want := range []string{"type 1", "type 2", "type 3", "type 4", "type 5", "type 6", "type 7", "type 9",
-				"type 10", "type 11", "chunk.op 1", "chunk.op 2", "chunk.op 3", "chunk.op 4", "chunk.op 5", "flags.has_sack 1",
-				"chunk.flags.last 0", "chunk.flags.solicited 1", "goodbye.reason 5", "hello.reason 2"} {
+			for _, want := range []string{"type 1", "type 2", "type 3", "type 4", "type 5", "type 6", "type 7", "type 8", "type 9",
+				"type 10", "type 11", "chunk.op 1", "chunk.op 2", "chunk.op 3", "chunk.op 4", "chunk.op 5",
+				"flags.has_sack 1", "flags.epoch 1", "flags.epoch_seen 1", "flags.no_credit 1", "flags.not_ready 1",
+				"chunk.flags.last 0", "chunk.flags.solicited 1", "goodbye.reason 5", "hello.reason 2",
+				"probed.size 3000"} {
 				if !seen[want] {
 					t.Errorf("no packet of the engines has %s", want)
 				}
@@ -201,6 +203,9 @@ func TestDissectorInfo(t *testing.T) {
 		{pack(of(proto.Reject), hello), "REJECT" + name + "from=0x00000003 (Reject: nobody listens)"},
 		{pack(of(proto.Close), bye), "CLOSE" + name + "from=0x00000003 (remote key, range, right or zone was wrong)"},
 		{pack(of(proto.Closed), nil), "CLOSED" + name},
+		{pack(of(proto.Probe), make([]byte, 100)), "PROBE" + name + "size=136"},
+		{pack(of(proto.Probed), []byte{0, 0, 5, 0xc0}), "PROBED" + name + "size=1472"},
+		{pack(of(proto.Probed), nil), "PROBED" + name + "[malformed: Probed of another size]"},
 		{damaged, "WRITE" + name + "len=8 [bad CRC32C]"},
 		{pack(header, write[:20]), "WRITE" + name + "[malformed: payload beyond the body] len=0"},
 		{pack(of(15), nil), "TYPE 15" + name + "[malformed: unknown type]"},

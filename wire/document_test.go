@@ -344,36 +344,48 @@ func TestDocumentNumbers(t *testing.T) {
 		return s
 	}
 	want := map[string]string{
-		"acknowledge delay":       span(ackDelay),
-		"acknowledge every":       packets(ackEvery),
-		"after a loss":            fmt.Sprint(lossFactor),
-		"after noise":             fmt.Sprint(noiseFactor),
-		"close retry":             span(closeRetry),
-		"close tries":             fmt.Sprint(closeTries),
-		"cookie life":             span(cookieLife),
-		"credit probe":            span(probeInterval),
-		"eager requests":          fmt.Sprint(eagerOps),
-		"first timeout":           span(firstRTO),
-		"first window":            packets(firstWindow),
-		"give-up":                 span(limits.GiveUp),
-		"handshake retry":         span(helloRetry),
-		"keep-alive":              span(limits.KeepAlive),
-		"largest window":          packets(maxWindow),
-		"least window":            packets(minWindow),
-		"listen grace":            span(listenGrace),
-		"longest handshake retry": span(helloRetryMax),
-		"longest timeout":         span(maxRTO),
-		"not ready":               span(limits.NotReady),
-		"reordering":              packets(float64(overtaken(t))),
-		"room to spare":           octets(smallOp + proto.MaxChunkSize),
-		"shortest timeout":        span(minRTO),
-		"small operation":         octets(smallOp),
+		"acknowledge delay":          span(ackDelay),
+		"acknowledge every":          packets(ackEvery),
+		"after a loss":               fmt.Sprint(lossFactor),
+		"after noise":                fmt.Sprint(noiseFactor),
+		"base packet":                octets(basePacket),
+		"base period":                span(basePeriod),
+		"black-hole timeouts":        fmt.Sprint(blackHoleTries),
+		"close retry":                span(closeRetry),
+		"close tries":                fmt.Sprint(closeTries),
+		"cookie life":                span(cookieLife),
+		"credit probe":               span(probeInterval),
+		"eager requests":             fmt.Sprint(eagerOps),
+		"first timeout":              span(firstRTO),
+		"first window":               packets(firstWindow),
+		"give-up":                    span(limits.GiveUp),
+		"half-open from one address": fmt.Sprint(maxOpeningFrom),
+		"half-open requests":         fmt.Sprint(maxOpening),
+		"handshake retry":            span(helloRetry),
+		"keep-alive":                 span(limits.KeepAlive),
+		"largest window":             packets(maxWindow),
+		"least window":               fmt.Sprintf("1/%v packet", 1/minWindow),
+		"listen grace":               span(listenGrace),
+		"longest handshake retry":    span(helloRetryMax),
+		"longest put-off":            span(putOffMax),
+		"longest timeout":            span(maxRTO),
+		"not ready":                  span(limits.NotReady),
+		"probe tries":                fmt.Sprint(probeTries),
+		"reordering":                 packets(float64(overtaken(t))),
+		"reset period":               span(resetPeriod),
+		"resets":                     fmt.Sprint(resetBurst),
+		"room to spare":              octets(smallOp + proto.MaxChunkSize),
+		"search again":               span(searchEvery),
+		"shortest probe":             span(minProbe),
+		"shortest put-off":           span(putOffMin),
+		"shortest timeout":           span(minRTO),
+		"small operation":            octets(smallOp),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range documentTable(t, "## Reliability", "| number | value |") {
+	for _, row := range documentTable(t, "## Numbers", "| number | value |") {
 		if row[1] != want[row[0]] {
 			t.Errorf("%s is %q, want %q", row[0], row[1], want[row[0]])
 		}
@@ -392,9 +404,13 @@ func TestDocumentNumbers(t *testing.T) {
 	if got := documentTable(t, "## Names and keys", "| | generation | engine | slot |"); !slices.EqualFunc(got, wantNames, slices.Equal) {
 		t.Errorf("names are %v, want %v", got, wantNames)
 	}
+	const usual = len(usualSizes) - 1
 	for _, phrase := range []string{
 		fmt.Sprintf("an MTU below %d is ignored", minPacket),
 		fmt.Sprintf("SACK block, %d bytes", proto.SACKSize),
+		fmt.Sprintf("size of the Probe that arrived (%d)", proto.ProbedSize),
+		fmt.Sprintf("next smaller of %s and %d bytes", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(usualSizes[:usual])), ", "), "[]"),
+			usualSizes[usual]),
 		fmt.Sprintf("Flag 0x%02x marks the last piece", uint8(proto.Last)),
 		fmt.Sprintf("0x%02x on Send asks for a notification", uint8(proto.Solicited)),
 		fmt.Sprintf("at most 2^31 − %d bytes", 1<<31-maxOperation),

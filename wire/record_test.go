@@ -49,9 +49,10 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 	t.Helper()
 	var sent []datagram
 	w := newWorld(t, simlink.Config{Seed: 5, Delay: 5 * time.Microsecond, MTU: 3000, Loss: 0.1}, 0)
+	record := func(i int) { w.nodes[i].eng.link = &recorder{Link: w.nodes[i].link, to: ends[1-i], sent: &sent} }
 	for i, addr := range ends {
-		n := w.addNode(addr)
-		n.eng.link = &recorder{Link: n.link, to: ends[1-i], sent: &sent}
+		w.addNode(addr)
+		record(i)
 	}
 	a, b := w.nodes[0], w.nodes[1]
 	refused := a.host.NewConn(plain) // nobody listens yet
@@ -83,6 +84,26 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 
 	ca, _ = w.pair(plain)
 	a.post(ca, ca.PostWrite(src.seg(0, 1), 4, Remote{}, 0)) // a key that is none
+	w.until("the end", time.Minute, func() bool { return ca.State() == Closed })
+	w.want(a.connect, KindBroken)
+	w.want(b.connect, KindBroken)
+
+	noCredit := plain
+	noCredit.NoCredit = true
+	ca, cb = w.pair(noCredit)
+	a.post(ca, ca.PostSend(src.seg(0, 100), 5, 0)) // finds no receive
+	w.run(time.Millisecond)
+	b.postRecv(cb, dst.seg(0, 100), 16)
+	w.until("the message", time.Minute, func() bool { return b.recv.Len() == 17 })
+
+	w.until("a larger packet", time.Minute, func() bool { return ca.mtu > basePacket })
+	w.net.SetMTU(ends[0], ends[1], basePacket)
+	a.post(ca, ca.PostWrite(src.seg(0, 1<<14), 6, dst.at(0), 0))
+	w.until("the write", time.Minute, func() bool { return a.request.Len() == 51 })
+
+	w.restart(b)
+	record(1)
+	a.post(ca, ca.PostWrite(src.seg(0, 1), 7, dst.at(0), 0))
 	w.until("the end", time.Minute, func() bool { return ca.State() == Closed })
 	w.run(3 * time.Second)
 	return sent
