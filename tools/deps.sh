@@ -10,12 +10,14 @@ declare -A without=(
   [clang]="bpf: the committed object is not rebuilt and compared"
   [llvm-strip]="bpf: the committed object is not rebuilt and compared"
   [shellcheck]="lint: shell scripts are not checked"
+  [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
 )
-declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck)
+declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
+  [tshark]=tshark) # brings capinfos along
 
 look() {
   missing=()
-  for tool in gcc clang llvm-strip shellcheck; do
+  for tool in gcc clang llvm-strip shellcheck tshark; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
 }
@@ -27,8 +29,8 @@ install() {
     packages+=(${package[$tool]})
   done
   echo "deps: installing ${packages[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${packages[@]}"; } >bin/deps.log 2>&1 ||
+  export DEBIAN_FRONTEND=noninteractive # tshark would ask who may capture
+  { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${packages[@]}"; } >bin/deps.log 2>&1 </dev/null ||
     echo "deps: apt-get failed, its output is in bin/deps.log"
 }
 
