@@ -52,6 +52,7 @@ func acquire(key, name string, o Options, open func() (device, error)) (*adapter
 	if err != nil {
 		return nil, err
 	}
+	dev.wrap(o.Wrap)
 	a, err := newAdapter(name, o, dev)
 	if err != nil {
 		return nil, errors.Join(err, dev.close())
@@ -59,6 +60,35 @@ func acquire(key, name string, o Options, open func() (device, error)) (*adapter
 	a.key, a.refs = key, 1
 	adapters[key] = a
 	return a, nil
+}
+
+// wrap puts a layer over each link.
+func (dev *device) wrap(layer func(link.Link) link.Link) {
+	if layer == nil {
+		return
+	}
+	over := make([]link.Link, len(dev.links))
+	for i, l := range dev.links {
+		over[i] = layer(l)
+	}
+	dev.links, dev.closer = over, &layers{over, dev.closer}
+}
+
+// layers are closed before the device below them, if there is one: they may hold frames of it.
+type layers struct {
+	links []link.Link
+	below io.Closer
+}
+
+func (l *layers) Close() error {
+	var err error
+	for _, top := range l.links {
+		err = errors.Join(err, top.Close())
+	}
+	if l.below != nil {
+		err = errors.Join(err, l.below.Close())
+	}
+	return err
 }
 
 func (dev *device) close() error {

@@ -28,6 +28,9 @@ type Options struct {
 	Limits wire.Limits
 	// Rand is the source of names that nobody can guess; nil means crypto/rand. For tests.
 	Rand io.Reader
+	// Wrap puts a layer of the caller over each link of the device, such as one that writes down what
+	// passes. The layer is closed first, then the device; nil means no layer.
+	Wrap func(link.Link) link.Link
 }
 
 // DefaultOptions are what Open uses for zero fields.

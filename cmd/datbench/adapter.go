@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/tap"
 )
 
 // adapter is an open IA with the zone that everything of ours is in.
@@ -17,18 +18,23 @@ type adapter struct {
 	attr dat.IAAttr
 	// hide takes it out of the metrics.
 	hide func()
+	// impaired are the layers that damage what it receives; flush completes the capture of it.
+	impaired []*tap.Impaired
+	flush    func() error
 }
 
 func openAdapter(h *host, s station) (a *adapter, err error) {
-	o := dat.DefaultOptions()
-	o.Port = s.Port
-	a = &adapter{hide: func() {}}
+	a = &adapter{hide: func() {}, flush: h.capture.flush}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.close())
 			a = nil
 		}
 	}()
+	o, err := a.options(h, s)
+	if err != nil {
+		return a, err
+	}
 	if a.ia, err = dat.Open(s.IA, o); err != nil {
 		return a, err
 	}
@@ -44,6 +50,27 @@ func openAdapter(h *host, s station) (a *adapter, err error) {
 	return a, nil
 }
 
+// options has the layers that go over the links: a capture sees what the protocol sees.
+func (a *adapter) options(h *host, s station) (dat.Options, error) {
+	o := dat.DefaultOptions()
+	o.Port = s.Port
+	rates, err := tap.Parse(s.Impair)
+	if err != nil {
+		return o, err
+	}
+	if !rates.Zero() {
+		o.Wrap = impairing(tap.Impair, rates, func(t *tap.Impaired) { a.impaired = append(a.impaired, t) })
+	}
+	if h.capture != nil {
+		pcap, err := h.capture.begin()
+		if err != nil {
+			return o, err
+		}
+		o.Wrap = then(o.Wrap, over(pcap.Tap))
+	}
+	return o, nil
+}
+
 func (a *adapter) close() error {
 	a.hide()
 	var errs []error
@@ -53,7 +80,7 @@ func (a *adapter) close() error {
 	if a.ia != nil {
 		errs = append(errs, within(openLimit, "closing the adapter", func() error { return a.ia.Close(dat.CloseGraceful) }))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, a.flush())...)
 }
 
 // transport is what DAT crosses.
@@ -64,7 +91,7 @@ func (a *adapter) transport() string {
 	return transportXDP
 }
 
-// losses are the adapter's counters that a row reports.
+// losses are the adapter's counters that a row reports. Packets that an impairment dropped count.
 type losses struct{ retransmits, drops uint64 }
 
 func (a *adapter) losses() losses {
@@ -72,7 +99,11 @@ func (a *adapter) losses() losses {
 	if err != nil {
 		return losses{} // it is closed
 	}
-	return losses{s.Retransmits, s.Link.RxDropped + s.Link.TxDropped}
+	l := losses{s.Retransmits, s.Link.RxDropped + s.Link.TxDropped}
+	for _, t := range a.impaired {
+		l.drops += t.Counts().Dropped
+	}
+	return l
 }
 
 func (l losses) since(base losses) losses {

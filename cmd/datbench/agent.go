@@ -40,7 +40,7 @@ type reply struct {
 
 // agentCommand is the hidden subcommand that the main job runs in each of its namespaces.
 func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
-	var metricsFD uint
+	var metricsFD, pcapFD uint
 	c := &cobra.Command{
 		Use:    "agent",
 		Hidden: true,
@@ -49,6 +49,9 @@ func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
 			// A terminal's interrupt reaches every process; the main job decides what it means.
 			signal.Ignore(os.Interrupt)
 			h := &host{}
+			if pcapFD != 0 {
+				h.capture = &capture{file: os.NewFile(uintptr(pcapFD), "capture")}
+			}
 			if metricsFD != 0 {
 				if err := h.serveMetricsOn(cmd.Context(), uintptr(metricsFD)); err != nil {
 					return err
@@ -63,6 +66,7 @@ func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
 		},
 	}
 	c.Flags().UintVar(&metricsFD, "metrics-fd", 0, "listening socket to serve metrics on")
+	c.Flags().UintVar(&pcapFD, "pcap-fd", 0, "file to write a capture to")
 	return c
 }
 

@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/tap"
 )
 
 // tcpAddr is where the baseline listens: the port after that of the traffic.
@@ -19,17 +21,22 @@ func tcpAddr(a netip.Addr, s station) string { return netip.AddrPortFrom(a, s.Po
 // tcpTarget is the far end of the kernel TCP rows.
 type tcpTarget struct {
 	l    net.Listener
+	loss float64
 	wg   sync.WaitGroup
 	lock sync.Mutex
 	errs []error
 }
 
 func newTCPTarget(s station) (target, error) {
+	rates, err := tap.Parse(s.Impair)
+	if err != nil {
+		return nil, err
+	}
 	l, err := net.Listen("tcp", tcpAddr(s.Local, s))
 	if err != nil {
 		return nil, fmt.Errorf("tcp baseline: %w", err)
 	}
-	t := &tcpTarget{l: l}
+	t := &tcpTarget{l: l, loss: lost(rates)}
 	t.wg.Go(t.serve)
 	return t, nil
 }
@@ -40,7 +47,7 @@ func (t *tcpTarget) serve() {
 		if err != nil {
 			return
 		}
-		if err := serveTCP(conn); err != nil {
+		if err := serveTCP(conn, t.loss); err != nil {
 			t.lock.Lock()
 			t.errs = append(t.errs, fmt.Errorf("tcp baseline: %w", err))
 			t.lock.Unlock()
@@ -49,8 +56,11 @@ func (t *tcpTarget) serve() {
 }
 
 // serveTCP serves one row: its description as a line of JSON, then messages of its size.
-func serveTCP(conn net.Conn) error {
+func serveTCP(conn net.Conn, loss float64) error {
 	defer conn.Close() // everything that mattered was answered
+	if err := impairTCP(conn, loss); err != nil {
+		return err
+	}
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
@@ -70,6 +80,15 @@ func serveTCP(conn net.Conn) error {
 		return echoTCP(conn, buf)
 	}
 	return sinkTCP(conn, buf)
+}
+
+// impairTCP makes a connection lose a part of the packets that come. It is set up: how long a lost
+// handshake takes is not asked.
+func impairTCP(conn net.Conn, loss float64) error {
+	if loss == 0 {
+		return nil
+	}
+	return loseOn(conn.(*net.TCPConn), loss)
 }
 
 // readLine reads up to a line feed and not one byte further.
@@ -123,9 +142,15 @@ func (t *tcpTarget) close() error {
 }
 
 // tcpInitiator is the near end. Every row has a connection of its own.
-type tcpInitiator struct{ s station }
+type tcpInitiator struct {
+	s    station
+	loss float64
+}
 
-func newTCPInitiator(s station) (initiator, error) { return &tcpInitiator{s}, nil }
+func newTCPInitiator(s station) (initiator, error) {
+	rates, err := tap.Parse(s.Impair)
+	return &tcpInitiator{s, lost(rates)}, err
+}
 
 func (*tcpInitiator) close() error { return nil }
 
@@ -160,7 +185,7 @@ func (i *tcpInitiator) dial(ctx context.Context, row Row) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return conn, errors.Join(conn.SetDeadline(deadline(row)), json.NewEncoder(conn).Encode(row))
+	return conn, errors.Join(impairTCP(conn, i.loss), conn.SetDeadline(deadline(row)), json.NewEncoder(conn).Encode(row))
 }
 
 // pingTCP measures round trips.

@@ -95,7 +95,7 @@ func TestWithin(t *testing.T) {
 func startAgents(t *testing.T) *pair {
 	t.Helper()
 	t.Setenv("DATBENCH_TEST_RUN", "1")
-	p, err := startPair(startHere, nil)
+	p, err := startPair(startHere, handed{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -203,6 +204,8 @@ func (a *app) clientCommand() *cobra.Command {
 	cfg.adapterFlags(c)
 	cfg.timeFlags(c)
 	cfg.workloadFlags(c)
+	cfg.impairFlag(c, "at this end; each row is measured without it first")
+	cfg.pcapFlag(c)
 	return c
 }
 
@@ -229,8 +232,11 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 	if err != nil {
 		return err
 	}
+	if h.capture, err = newCapture(cfg.pcap); err != nil {
+		return err
+	}
 	report, err := a.measureAgainst(ctx, h, cfg, peer)
-	if err != nil {
+	if err = errors.Join(err, h.capture.close()); err != nil {
 		return interrupted(ctx, err)
 	}
 	return out.write(report)
@@ -248,17 +254,34 @@ func lookup(ctx context.Context, name string) (netip.Addr, error) {
 	return addrs[0].Unmap(), nil
 }
 
-// measureAgainst measures every row. The first that cannot be measured ends it: the rest would wait
-// for the same absent peer.
+// measureAgainst measures every row, and again impaired if that is asked for.
 func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer netip.Addr) (*Report, error) {
-	i, err := h.newInitiator(station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port})
+	report := &Report{Env: newEnv(fmt.Sprintf("%s to %v", cfg.ia, peer))}
+	report.Env.Pcap = cfg.pcap
+	rows, passes := cfg.rows(""), cfg.impair.passes()
+	pr := newProgress(a.stderr, len(rows)*len(passes))
+	defer pr.end()
+	for _, impair := range passes {
+		ph := phase{rows: slices.Clone(rows), initiator: station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port}}
+		results, err := measurePass(ctx, h, ph.impaired(impair), pr)
+		if err != nil {
+			return nil, err
+		}
+		report.Results = append(report.Results, results...)
+	}
+	compare(report.Results)
+	return report, nil
+}
+
+// measurePass measures the rows of a phase. The first that cannot be measured ends it: the rest would
+// wait for the same absent peer.
+func measurePass(ctx context.Context, h *host, ph phase, pr progress) (results []Result, err error) {
+	i, err := h.newInitiator(ph.initiator)
 	if err != nil {
 		return nil, err
 	}
-	rows := cfg.rows("")
-	report := &Report{Env: newEnv(fmt.Sprintf("%s to %v", cfg.ia, peer))}
-	pr := newProgress(a.stderr, len(rows))
-	for _, row := range rows {
+	defer func() { err = errors.Join(err, i.close()) }()
+	for _, row := range ph.rows {
 		pr.begin(row.title())
 		var r Result
 		err := within(row.limit(), row.title(), func() (err error) {
@@ -266,11 +289,9 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 			return err
 		})
 		if err != nil {
-			pr.end()
-			return nil, errors.Join(err, i.close())
+			return nil, err
 		}
-		report.Results = append(report.Results, r)
+		results = append(results, r)
 	}
-	pr.end()
-	return report, i.close()
+	return results, nil
 }

@@ -23,6 +23,8 @@ type config struct {
 	sizes    sizeList
 	mtus     []int
 	engines  []string
+	impair   impairment
+	pcap     string
 
 	transport string
 	ia        string
@@ -57,6 +59,16 @@ func (c *config) jsonFlag(cmd *cobra.Command) {
 func (c *config) metricsFlag(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.metrics, "metrics", c.metrics, "serve Prometheus /metrics on this `address` while running")
+}
+
+func (c *config) impairFlag(cmd *cobra.Command, where string) {
+	cmd.Flags().Var(&c.impair, "impair", "lose, repeat, reorder or damage packets that are received, "+where+
+		",\nas in loss=1%,dup=0.1%,reorder=2%,corrupt=0.01%,seed=7")
+}
+
+func (c *config) pcapFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.pcap, "pcap", c.pcap, "write every DAT frame, both ways as the client sees them, to this pcapng `file`;\n"+
+		"it slows the rows, and grows by some 100 MB a second of bandwidth")
 }
 
 func (c *config) timeFlags(cmd *cobra.Command) {

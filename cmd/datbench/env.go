@@ -24,6 +24,8 @@ type Env struct {
 	Link string `json:"link"`
 	// Fallback says why this is not the measurement that was meant; empty if it is.
 	Fallback string `json:"fallback"`
+	// Pcap is the file that the client's packets were captured to, at some cost; empty for none.
+	Pcap string `json:"pcap,omitempty"`
 }
 
 func newEnv(link string) Env {

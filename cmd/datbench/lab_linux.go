@@ -12,12 +12,12 @@ import (
 )
 
 // overXDP runs the job in network namespaces that die with its agents.
-func (j *job) overXDP(ctx context.Context, metrics *os.File) (*Report, error) {
+func (j *job) overXDP(ctx context.Context, files handed) (*Report, error) {
 	l := labLink()
 	if _, err := j.plan(l); err != nil {
 		return nil, err
 	}
-	p, err := startLab(metrics)
+	p, err := startLab(files)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (j *job) overXDP(ctx context.Context, metrics *os.File) (*Report, error) {
 			p = nil
 			return first, nil
 		}
-		return startLab(metrics)
+		return startLab(files)
 	})
 }
 
@@ -44,11 +44,11 @@ func labLink() link {
 }
 
 // startLab starts both agents in namespaces of their own and joins them.
-func startLab(metrics *os.File) (*pair, error) {
+func startLab(files handed) (*pair, error) {
 	if err := mayMakeNamespaces(); err != nil {
 		return nil, err
 	}
-	p, err := startPair(startInNamespace, metrics)
+	p, err := startPair(startInNamespace, files)
 	if err != nil {
 		return nil, cannotNamespace(err)
 	}
@@ -60,7 +60,7 @@ func startLab(metrics *os.File) (*pair, error) {
 	if err != nil {
 		return nil, errors.Join(cannotNamespace(err), p.kill())
 	}
-	p.setMTU = l.SetMTU
+	p.setMTU, p.setOffloads = l.SetMTU, l.SetOffloads
 	// The link goes first: a namespace takes its interfaces down at leisure.
 	inner := p.close
 	p.close = func() error { return errors.Join(within(openLimit, "deleting the link", l.Close), inner()) }

@@ -4,10 +4,9 @@ package main
 
 import (
 	"context"
-	"os"
 	"runtime"
 )
 
-func (j *job) overXDP(context.Context, *os.File) (*Report, error) {
+func (j *job) overXDP(context.Context, handed) (*Report, error) {
 	return nil, &cannotError{"no AF_XDP on " + runtime.GOOS, "use Linux"}
 }

@@ -6,11 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 )
 
 // overUDP runs the job between two addresses of the loopback interface.
-func (j *job) overUDP(ctx context.Context, metrics *os.File, fallback string) (*Report, error) {
-	report, err := j.execute(ctx, loopback(), func() (*pair, error) { return startPair(startHere, metrics) })
+func (j *job) overUDP(ctx context.Context, files handed, fallback string) (*Report, error) {
+	report, err := j.execute(ctx, loopback(), func() (*pair, error) { return startPair(startHere, files) })
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +37,37 @@ func loopback() link {
 	return l
 }
 
-// startPair starts both agents; the initiator serves metrics if there is a socket for it.
-func startPair(start startFunc, metrics *os.File) (_ *pair, err error) {
+// handed are files that the initiator gets: a socket to serve metrics on, a file for a capture. Either
+// may be nil.
+type handed struct{ metrics, pcap *os.File }
+
+// args name the files by the descriptors that a child sees them at.
+func (h handed) args() (args []string, extra []*os.File) {
+	const firstExtra = 3
+	for _, f := range []struct {
+		flag string
+		file *os.File
+	}{{"--metrics-fd", h.metrics}, {"--pcap-fd", h.pcap}} {
+		if f.file != nil {
+			args = append(args, f.flag, strconv.Itoa(firstExtra+len(extra)))
+			extra = append(extra, f.file)
+		}
+	}
+	return args, extra
+}
+
+func (h handed) close() error {
+	var errs []error
+	for _, f := range []*os.File{h.metrics, h.pcap} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// startPair starts both agents.
+func startPair(start startFunc, files handed) (_ *pair, err error) {
 	p := &pair{}
 	defer func() {
 		if err != nil {
@@ -47,11 +77,7 @@ func startPair(start startFunc, metrics *os.File) (_ *pair, err error) {
 	if p.target, err = startRemote("the target", start, nil); err != nil {
 		return nil, err
 	}
-	var args []string
-	var extra []*os.File
-	if metrics != nil {
-		args, extra = []string{"--metrics-fd", "3"}, []*os.File{metrics}
-	}
+	args, extra := files.args()
 	if p.initiator, err = startRemote("the initiator", start, args, extra...); err != nil {
 		return nil, err
 	}

@@ -87,6 +87,8 @@ func (a *app) rootCommand() *cobra.Command {
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
 	cfg.jobFlags(c)
+	cfg.impairFlag(c, "at both ends")
+	cfg.pcapFlag(c)
 	c.AddCommand(a.serverCommand(), a.clientCommand(), a.rawCommand(), a.selftestCommand(),
 		a.doctorCommand(), agentCommand(a.stdin, a.stdout))
 	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -116,10 +118,17 @@ With no arguments it makes two throw-away network namespaces joined by a veth pa
 itself in both, and prints a table in about 20 seconds. Without root or XDP it measures over kernel
 UDP between 127.0.0.1 and 127.0.0.2, and says so.
 
+With --impair it measures 1 MiB writes and 1 KiB round trips at MTU 1500 twice, as the link is and
+impaired, with kernel TCP beside them under the same loss and without offloads, and prints what is
+kept. Raw frames are never impaired. Dropped packets count as drops.
+
 Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
 
 // mainLabs are the rows of the main job, by what lies between the agents.
 func mainLabs(cfg *config, l link) [][]phase {
+	if !cfg.impair.Zero() {
+		return impairedLabs(cfg, l)
+	}
 	if l.transport == transportXDP {
 		return mainPhasesXDP(cfg, l)
 	}
@@ -160,6 +169,8 @@ func (a *app) selftestCommand() *cobra.Command {
 	}
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
+	cfg.impairFlag(c, "at both ends")
+	cfg.pcapFlag(c)
 	c.Flags().Var(&cfg.bytes, "bytes", "bytes that each operation moves")
 	c.Flags().StringVar(&cfg.transport, "transport", cfg.transport, "xdp, udp, or auto")
 	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500}, "MTUs of the lab")
@@ -179,7 +190,7 @@ func selftestLabs(cfg *config, l link) [][]phase {
 		for _, op := range []string{opSend, opWrite, opRead} {
 			rows = append(rows, cfg.row(op, metricSHA256, l.transport, streamSize))
 		}
-		phases = append(phases, l.phase(cfg, kindDAT, "", mtu, rows...))
+		phases = append(phases, l.phase(cfg, kindDAT, "", mtu, rows...).impaired(cfg.impair.text()))
 	}
 	return [][]phase{phases}
 }

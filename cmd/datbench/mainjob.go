@@ -89,21 +89,19 @@ func (j *job) run(ctx context.Context) error {
 }
 
 func (j *job) measure(ctx context.Context) (*Report, error) {
-	listener, err := j.listenMetrics()
+	files, err := j.openFiles()
 	if err != nil {
 		return nil, err
 	}
-	if listener != nil {
-		defer listener.Close() // the agent holds the socket
-	}
+	defer files.close() // the agent holds what it was handed
 	if j.cfg.transport == transportUDP {
-		return j.overUDP(ctx, listener, "")
+		return j.overUDP(ctx, files, "")
 	}
-	report, err := j.overXDP(ctx, listener)
+	report, err := j.overXDP(ctx, files)
 	var cannot *cannotError
 	if errors.As(err, &cannot) && j.cfg.transport == transportAuto && ctx.Err() == nil {
 		fmt.Fprintf(j.stderr, "datbench: %s: measuring over UDP between 127.0.0.1 and 127.0.0.2 instead\n", cannot.why)
-		return j.overUDP(ctx, listener, cannot.why)
+		return j.overUDP(ctx, files, cannot.why)
 	}
 	return report, err
 }
@@ -112,6 +110,17 @@ func (j *job) measure(ctx context.Context) (*Report, error) {
 type cannotError struct{ why, help string }
 
 func (e *cannotError) Error() string { return e.why + ": " + e.help }
+
+// openFiles makes what an agent is handed.
+func (j *job) openFiles() (files handed, err error) {
+	if files.pcap, err = createPcap(j.cfg.pcap); err != nil {
+		return files, err
+	}
+	if files.metrics, err = j.listenMetrics(); err != nil {
+		return files, errors.Join(err, files.close())
+	}
+	return files, nil
+}
 
 // listenMetrics makes the socket that an agent serves metrics on: it stays in this namespace.
 func (j *job) listenMetrics() (*os.File, error) {
@@ -147,6 +156,7 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 	pr := newProgress(j.stderr, countRows(slices.Concat(labs...)))
 	defer pr.end()
 	report := &Report{Env: newEnv(l.name)}
+	report.Env.Pcap = j.cfg.pcap
 	for _, phases := range labs {
 		p, err := start()
 		if err != nil {
@@ -157,6 +167,7 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 			return nil, interrupted(ctx, err)
 		}
 	}
+	compare(report.Results)
 	return report, nil
 }
 

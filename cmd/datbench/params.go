@@ -45,6 +45,16 @@ const (
 	// sha256Bytes is what a sha256 row moves by default.
 	sha256Bytes = 1 << 30
 
+	// impairedSize is bytes of the latency rows beside those of an impairment: small, and one packet.
+	impairedSize = 1 << 10
+	// maxSeed bounds the seeds that are drawn: they are typed again by hand.
+	maxSeed = 999_999
+	// patientRows is how many times longer a round trip of kernel TCP is measured under loss: it waits
+	// 0.2 s for each that is lost.
+	patientRows = 5
+	// minImpairedSamples is the least that gives a p99 a meaning.
+	minImpairedSamples = 100
+
 	// minLatencySamples is the least that gives a p99.9 a meaning.
 	minLatencySamples = 1000
 	// minCoreShare is the part of a core below which a spinning side was not measured but starved.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -12,13 +13,16 @@ type phase struct {
 	mtu               int
 	target, initiator station
 	rows              []Row
+	// plain is without offloads: no frame is larger than the MTU.
+	plain bool
 }
 
 // pair is two agents and what lies between them.
 type pair struct {
 	target, initiator *remote
 	// setMTU is nil where there is nothing to set.
-	setMTU func(mtu int) error
+	setMTU      func(mtu int) error
+	setOffloads func(on bool) error
 	// close ends both agents and takes the link away.
 	close func() error
 }
@@ -43,7 +47,7 @@ func (p *pair) runPhase(ctx context.Context, ph phase, pr progress) (results []R
 		}
 		results = append(results, p.runRow(ctx, row))
 	}
-	if closeErr := p.closePhase(ctx); closeErr != nil && err == nil {
+	if closeErr := errors.Join(p.closePhase(ctx), p.offloads(ph, true)); closeErr != nil && err == nil {
 		explain(results, closeErr)
 	}
 	return results
@@ -75,6 +79,9 @@ func (p *pair) openPhase(ctx context.Context, ph phase) error {
 			return err
 		}
 	}
+	if err := p.offloads(ph, false); err != nil {
+		return err
+	}
 	if _, err := p.target.call(ctx, command{Do: doServe, Station: &ph.target}); err != nil {
 		return fmt.Errorf("target: %w", err)
 	}
@@ -82,6 +89,14 @@ func (p *pair) openPhase(ctx context.Context, ph phase) error {
 		return fmt.Errorf("initiator: %w", err)
 	}
 	return nil
+}
+
+// offloads switches them for a plain phase, where there is something to switch.
+func (p *pair) offloads(ph phase, on bool) error {
+	if !ph.plain || p.setOffloads == nil {
+		return nil
+	}
+	return within(openLimit, "switching the offloads of the link", func() error { return p.setOffloads(on) })
 }
 
 func (p *pair) runRow(ctx context.Context, row Row) Result {

@@ -25,12 +25,18 @@ type Result struct {
 	Drops       uint64   `json:"drops"`
 	Valid       bool     `json:"valid"`
 	Reason      string   `json:"reason"`
+	// Impair is what was done to the packets of the row; empty if nothing was. Beside a row of the
+	// same run without it, Kept is the part of the throughput that is left, in percent, and P99Ratio
+	// what the p99 of a latency has become, times what it was.
+	Impair   string   `json:"impair,omitempty"`
+	Kept     *float64 `json:"kept_percent,omitempty"`
+	P99Ratio *float64 `json:"p99_ratio,omitempty"`
 }
 
 // newResult is the row with nothing measured yet.
 func newResult(row Row) Result {
 	return Result{Op: row.Op, Metric: row.Metric, Size: row.Size,
-		Transport: row.Transport, MTU: row.MTU, Valid: true}
+		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair}
 }
 
 // failed is the row that could not be measured.
@@ -79,7 +85,7 @@ func (r *Result) judge(e evidence) {
 	if r.Samples == 0 {
 		r.invalid("nothing arrived")
 	} else if r.Metric == metricLatency && r.Samples < minLatencySamples {
-		r.invalid("%d samples are too few for a p99.9", r.Samples)
+		r.few()
 	}
 	if asked := e.row.Duration; r.Samples > 0 && r.Metric != metricSHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
 		r.invalid("measured for %s of %s", e.elapsed.Round(time.Millisecond), asked)
@@ -90,6 +96,16 @@ func (r *Result) judge(e evidence) {
 	if r.Samples > 0 && e.lost > e.counted {
 		r.invalid("%d frames were lost and no counter tells where", e.lost-e.counted)
 	}
+}
+
+// few is for a latency of few samples. Kernel TCP waits 0.2 s for a lone packet that was lost, and has
+// no more of them in a row that loses packets: what they cannot tell is left out.
+func (r *Result) few() {
+	if r.Op != opTCP || r.Impair == "" || r.Samples < minImpairedSamples {
+		r.invalid("%d samples are too few for a p99.9", r.Samples)
+		return
+	}
+	r.P999 = nil
 }
 
 // leastShare is the smallest share of the sides that spin, if any does.

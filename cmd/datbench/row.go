@@ -42,6 +42,8 @@ type Row struct {
 	Warmup   time.Duration `json:"warmup"`
 	// WantMode is the mode that was asked for by name; empty if any will do.
 	WantMode string `json:"want_mode"`
+	// Impair is what is done to the packets, as package tap writes it; empty if nothing is.
+	Impair string `json:"impair,omitempty"`
 }
 
 // limit is how long the row may take in all, with waiting for an absent peer, before it counts as
@@ -62,6 +64,9 @@ func (r Row) title() string {
 	}
 	if r.MTU > 0 {
 		s += fmt.Sprintf(" at MTU %d", r.MTU)
+	}
+	if r.Impair != "" {
+		s += ", impaired"
 	}
 	return s
 }

@@ -169,6 +169,7 @@ func (a *app) serverCommand() *cobra.Command {
 	}
 	cfg.metricsFlag(c)
 	cfg.adapterFlags(c)
+	cfg.impairFlag(c, "at this end")
 	return c
 }
 
@@ -180,14 +181,14 @@ func (a *app) runServer(ctx context.Context, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port}, func(format string, args ...any) {
+	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text()}, func(format string, args ...any) {
 		fmt.Fprintf(a.stdout, format+"\n", args...)
 	})
 	if err != nil {
 		return err
 	}
 	attr := t.a.attr
-	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s\n", attr.Address, attr.Port, cfg.ia, attr.Mode)
+	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s%s\n", attr.Address, attr.Port, cfg.ia, attr.Mode, impairedNote(cfg.impair.text()))
 	<-ctx.Done()
 	t.errs = nil // clients' failures were told as they came
 	return t.close()

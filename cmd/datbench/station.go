@@ -31,6 +31,8 @@ type station struct {
 	Port  uint16     `json:"port"`
 	// MTU of the link, for the rows that must know it.
 	MTU int `json:"mtu"`
+	// Impair is done to what is received, by kindDAT and kindTCP; empty for nothing.
+	Impair string `json:"impair,omitempty"`
 }
 
 // target answers an initiator, on goroutines of its own, until it is closed. close reports what
@@ -47,6 +49,8 @@ type initiator interface {
 type host struct {
 	// metrics shows the adapters that are open; nil if nobody asked.
 	metrics *metrics.Exporter
+	// capture is what adapters write their packets to; nil if nobody asked.
+	capture *capture
 }
 
 func (h *host) newTarget(s station) (target, error) {

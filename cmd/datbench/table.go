@@ -17,12 +17,22 @@ const (
 message.`
 	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its
 bandwidth compares fairly with the rows at MTU 65000 only.`
+	tcpPlainNote = `TCP runs without TSO, GSO, GRO and checksum offload here; where the rows are
+impaired its sockets lose as many of their packets.`
 )
+
+func vethNote(r *Report) string {
+	if slices.ContainsFunc(r.Results, func(res Result) bool { return res.Impair != "" }) {
+		return tcpPlainNote
+	}
+	return tcpVethNote
+}
 
 // group is the rows that may be compared with one another.
 type group struct {
 	metric string
 	mtu    int
+	impair string
 	rows   []Result
 }
 
@@ -35,9 +45,9 @@ func groups(results []Result) []group {
 			if r.Metric != metric {
 				continue
 			}
-			i := slices.IndexFunc(out[first:], func(g group) bool { return g.mtu == r.MTU })
+			i := slices.IndexFunc(out[first:], func(g group) bool { return g.mtu == r.MTU && g.impair == r.Impair })
 			if i < 0 {
-				out = append(out, group{metric: metric, mtu: r.MTU})
+				out = append(out, group{metric: metric, mtu: r.MTU, impair: r.Impair})
 				i = len(out) - 1 - first
 			}
 			out[first+i].rows = append(out[first+i].rows, r)
@@ -84,7 +94,15 @@ func (g group) ratio(r *Result, op string) string {
 	if base == nil || r.Op == op || !r.Valid || g.figure(base) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", g.figure(r)/g.figure(base))
+	return factor(g.figure(r) / g.figure(base))
+}
+
+// factor is a ratio in no more than five columns, unless it is absurd.
+func factor(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
 }
 
 // renderTable prints a block for each group. It fits a terminal of 80 columns.
@@ -134,7 +152,15 @@ func (g group) title() string {
 	if g.mtu != 0 {
 		title += fmt.Sprintf(" at MTU %d", g.mtu)
 	}
-	return title
+	return title + impairedNote(g.impair)
+}
+
+// impairedNote ends a title; it is empty where nothing is impaired.
+func impairedNote(impair string) string {
+	if impair == "" {
+		return ""
+	}
+	return ", impaired by " + impair
 }
 
 func (g group) header() table.Row {
@@ -142,7 +168,31 @@ func (g group) header() table.Row {
 	if g.metric == metricLatency {
 		p99, p999 = "p99", "p99.9"
 	}
-	return table.Row{"op", "size", unit(g.metric), p99, p999, "× raw", "× tcp", "resent", "drops", "mode"}
+	return table.Row{"op", "size", unit(g.metric), p99, p999, g.besides(), "× tcp", "resent", "drops", "mode"}
+}
+
+// besides is what a group is compared with, raw frames or itself with nothing impaired.
+func (g group) besides() string {
+	switch {
+	case g.impair == "":
+		return "× raw"
+	case g.metric == metricLatency:
+		return "× p99"
+	}
+	return "kept"
+}
+
+// comparison is the figure below that.
+func (g group) comparison(r *Result) string {
+	switch {
+	case g.impair == "":
+		return g.ratio(r, opRaw)
+	case r.P99Ratio != nil:
+		return factor(*r.P99Ratio)
+	case r.Kept != nil:
+		return fmt.Sprintf("%.1f%%", *r.Kept)
+	}
+	return ""
 }
 
 // unit is that of a group's results.
@@ -162,7 +212,7 @@ func (g group) row(r *Result) table.Row {
 		mode = "INVALID"
 	}
 	return table.Row{r.Op, formatSize(r.Size), g.result(r), micros(r.P99), micros(r.P999),
-		g.ratio(r, opRaw), g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
+		g.comparison(r), g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
 }
 
 // result is the figure that a row is measured for.
@@ -202,8 +252,11 @@ func renderNotes(w io.Writer, r *Report) {
 	if slices.ContainsFunc(r.Results, func(res Result) bool { return res.Op == opTCP }) {
 		fmt.Fprintln(w, tcpNote)
 		if strings.HasPrefix(r.Env.Link, "veth") {
-			fmt.Fprintln(w, tcpVethNote)
+			fmt.Fprintln(w, vethNote(r))
 		}
+	}
+	if r.Env.Pcap != "" {
+		fmt.Fprintf(w, "Captured to %s, which slows the rows.\n", r.Env.Pcap)
 	}
 	for _, res := range r.Results {
 		if !res.Valid {
