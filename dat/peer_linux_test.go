@@ -1,0 +1,272 @@
+package dat
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/wire"
+)
+
+func init() { roles["peer"] = bePeer }
+
+// Sizes of the traffic with a peer process: what it can be written to and read from, and how long its
+// messages are.
+const (
+	peerMem     = 8 << 20
+	peerMessage = 64 << 10
+	peerSlots   = 32
+)
+
+// bePeer opens an adapter, takes one connection, and takes messages until it is killed. It tells its
+// memory in its answer.
+func bePeer() error {
+	name, o := childOptions()
+	ia, err := Open(name, o)
+	if err != nil {
+		return err
+	}
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return err
+	}
+	evd, err := ia.CreateEVD(1024, EVDDTO|EVDConnection|EVDCR)
+	if err != nil {
+		return err
+	}
+	lmr, err := ia.CreateLMR(make([]byte, peerMem+peerSlots*peerMessage), pz, MemAll)
+	if err != nil {
+		return err
+	}
+	if _, err = ia.CreatePSP(testQual, evd); err != nil {
+		return err
+	}
+	fmt.Println("listening")
+	var ev Event
+	if _, err := evd.Wait(patience, 1, &ev); err != nil {
+		return err
+	}
+	ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+	if err != nil {
+		return err
+	}
+	take := func(slot uint64) error {
+		return ep.PostRecv([]LMRTriplet{lmr.Segment(peerMem+int(slot)*peerMessage, peerMessage)}, slot, 0)
+	}
+	for slot := range uint64(peerSlots) {
+		if err := take(slot); err != nil {
+			return err
+		}
+	}
+	r := lmr.Remote(0, peerMem)
+	private := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, r.Context), r.Address)
+	if err := ev.CR.Accept(ep, private); err != nil {
+		return err
+	}
+	for {
+		if _, err := evd.Wait(patience, 1, &ev); err != nil {
+			return err
+		}
+		if ev.Number == EventDTOCompletion && ev.Status == DTOSuccess {
+			if err := take(ev.Cookie); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// startPeer starts a peer process on side B and waits until it listens.
+func (x xdpNet) startPeer(t *testing.T) child {
+	t.Helper()
+	c := x.start(t, lab.B, "peer", "xdp:"+lab.Interface, 0)
+	if said := c.says(t); said != "listening" {
+		t.Fatal(said)
+	}
+	return c
+}
+
+// traffic is a connection with a peer process that has writes, messages, reads and receives
+// outstanding all the time.
+type traffic struct {
+	*point
+	remote RMRTriplet
+	// out is the operations outstanding, by cookie.
+	out  map[uint64]DTO
+	next uint64
+	done int
+}
+
+// Operations outstanding of each kind, and the bytes of a write and a read.
+const (
+	outstandingEach = 4
+	rdmaSize        = 256 << 10
+)
+
+func (x xdpNet) newTraffic(t *testing.T, h *host) *traffic {
+	t.Helper()
+	p := h.pointWith(nil, rdmaSize+outstandingEach*rdmaSize, 1024)
+	ok(t, p.Connect(x.addr(1), testQual, patience, nil))
+	private := p.expect(EventEstablished).PrivateData
+	c := &traffic{point: p, out: make(map[uint64]DTO)}
+	c.remote = RMRTriplet{Context: binary.BigEndian.Uint32(private), Address: binary.BigEndian.Uint64(private[4:]), Length: rdmaSize}
+	for range outstandingEach {
+		for _, op := range []DTO{DTORDMAWrite, DTOSend, DTORDMARead, DTOReceive} {
+			c.post(t, op)
+		}
+	}
+	return c
+}
+
+// post posts one more operation of a kind.
+func (c *traffic) post(t *testing.T, op DTO) {
+	t.Helper()
+	c.next++
+	into := c.seg(rdmaSize*(1+int(c.next)%outstandingEach), rdmaSize)
+	var err error
+	switch op {
+	case DTORDMAWrite:
+		err = c.PostRDMAWrite(c.seg(0, rdmaSize), c.next, c.remote, 0)
+	case DTOSend:
+		err = c.PostSend(c.seg(0, peerMessage), c.next, 0)
+	case DTORDMARead:
+		err = c.PostRDMARead(into, c.next, c.remote, 0)
+	default:
+		err = c.PostRecv(into, c.next, 0)
+	}
+	ok(t, err)
+	c.out[c.next] = op
+}
+
+// run moves data until n operations have completed, and leaves as many outstanding as before.
+func (c *traffic) run(t *testing.T, n int) {
+	t.Helper()
+	for end := c.done + n; c.done < end; {
+		ev := await(t, c.request, EventDTOCompletion)
+		if ev.Status != DTOSuccess {
+			t.Fatalf("%v ended with %v", ev.Op, ev.Status)
+		}
+		op := c.end(t, ev)
+		c.post(t, op)
+	}
+}
+
+// end takes a completion for an operation that is outstanding.
+func (c *traffic) end(t *testing.T, ev Event) DTO {
+	t.Helper()
+	op, known := c.out[ev.Cookie]
+	if !known || op != ev.Op {
+		t.Errorf("completion of %v %d, which is not outstanding", ev.Op, ev.Cookie)
+	}
+	delete(c.out, ev.Cookie)
+	c.done++
+	return op
+}
+
+// broken waits until the connection is broken, and then for the completions: each operation has one,
+// and none is a success after a failure of its queue.
+func (c *traffic) broken(t *testing.T) (after time.Duration) {
+	t.Helper()
+	start := time.Now()
+	c.expect(EventBroken)
+	after = time.Since(start)
+	statuses := make(map[DTOStatus]int)
+	for _, e := range []*EVD{c.recv, c.request} {
+		var ev Event
+		failed := false
+		for e.Dequeue(&ev) == nil {
+			op := c.end(t, ev)
+			statuses[ev.Status]++
+			switch {
+			case ev.Status == DTOSuccess && (failed || op == DTOReceive):
+				t.Errorf("%v succeeded after the failure", op)
+			case ev.Status != DTOSuccess && ev.Status != DTOFlushed && ev.Status != DTOTransport:
+				t.Errorf("%v ended with %v", op, ev.Status)
+			}
+			failed = failed || ev.Status != DTOSuccess
+		}
+	}
+	if len(c.out) > 0 {
+		t.Errorf("operations without a completion: %v", c.out)
+	}
+	if c.State() != EPDisconnected {
+		t.Errorf("the endpoint is %v", c.State())
+	}
+	t.Logf("broken after %v, with %v", after, statuses)
+	return after
+}
+
+// TestPeerKilled: the process at the other end is killed in mid-transfer. Everything that is outstanding
+// completes, and the end is told when the peer is given up.
+func TestPeerKilled(t *testing.T) {
+	x := newXDP(t).(xdpNet)
+	const giveUp = 600 * time.Millisecond
+	h := newHost(t, x, 0, Options{Limits: wire.Limits{GiveUp: giveUp}})
+	peer := x.startPeer(t)
+	c := x.newTraffic(t, h)
+	c.run(t, 100)
+	peer.kill()
+	if after := c.broken(t); after > giveUp+400*time.Millisecond {
+		t.Errorf("broken after %v, with %v to give up", after, giveUp)
+	}
+	// The adapter works on, with a new process in the old one's place.
+	x.startPeer(t)
+	x.newTraffic(t, h).run(t, 20)
+}
+
+// TestPeerRestarted: the process at the other end is killed in mid-transfer, and another takes its
+// address at once. It does not know the connection and says so, long before the peer is given up.
+func TestPeerRestarted(t *testing.T) {
+	x := newXDP(t).(xdpNet)
+	const giveUp = patience
+	h := newHost(t, x, 0, Options{Limits: wire.Limits{GiveUp: giveUp}})
+	peer := x.startPeer(t)
+	c := x.newTraffic(t, h)
+	c.run(t, 100)
+	peer.kill()
+	killed := time.Now()
+	x.startPeer(t)
+	t.Logf("restarted after %v", time.Since(killed))
+	if after := c.broken(t); after > giveUp/10 {
+		t.Errorf("broken %v after the restart, with %v to give up", after, giveUp)
+	}
+	x.newTraffic(t, h).run(t, 20)
+}
+
+// TestPeerLosesItsInterface: an interface is down for a second in mid-transfer, at either end. The
+// transfer goes on when it is up again, and the bytes arrive as they were.
+func TestPeerLosesItsInterface(t *testing.T) {
+	for _, side := range []lab.Side{lab.A, lab.B} {
+		t.Run(side.String(), func(t *testing.T) {
+			labtest.RequireXDP(t)
+			x := xdpNet{labtest.New(t, lab.Options{})}
+			a, b := newHosts(t, x, Options{Limits: wire.Limits{GiveUp: 10 * time.Second}})
+			const block, blocks = 256 << 10, 128
+			from, to := a.pointWith(nil, block*blocks, blocks), b.pointWith(nil, block*blocks, blocks)
+			join(from, to)
+			fillRandom(from.mem, 1)
+			for i := range blocks {
+				ok(t, from.PostRDMAWrite(from.seg(i*block, block), uint64(i), to.lmr.Remote(i*block, block), 0))
+			}
+			var slowest time.Duration
+			for i := range blocks {
+				if i == blocks/4 {
+					ok(t, x.SetUp(side, false))
+					time.Sleep(time.Second)
+					ok(t, x.SetUp(side, true))
+				}
+				start := time.Now()
+				from.done(from.request, uint64(i), DTORDMAWrite, DTOSuccess, block)
+				slowest = max(slowest, time.Since(start))
+			}
+			t.Logf("the longest wait for a write, once the interface was up: %v", slowest)
+			if !bytes.Equal(to.mem, from.mem) {
+				t.Error("the bytes differ")
+			}
+			proves(from, to)
+		})
+	}
+}
