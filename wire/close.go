@@ -105,9 +105,7 @@ func (c *Conn) leave() {
 	e.wheel.Stop(c.slot)
 	c.armed = never
 	if c.met {
-		if k := (peerKey{c.there, c.peer}); e.peers[k] == c {
-			delete(e.peers, k)
-		}
+		c.host.peers.remove(peerKey{c.there, c.peer}, c.cid)
 	}
 	if c.req != nil {
 		e.forget(c.req)

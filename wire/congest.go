@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/seq"
@@ -20,14 +21,19 @@ type congestion struct {
 	recover seq.Num // losses before it have been answered
 	limited bool    // the window held packets back in this round
 
-	roundEnd seq.Num       // when it is acknowledged the round is over
-	shortest time.Duration // of this round; 0: no sample yet
-	acks     int           // packets acknowledged in this round
-	marks    int           // and marked
-	marked   float64       // share of marks, smoothed
-	ce       uint16        // the peer's count of marks
-	base     baseDelay
-	nextSend Time // window below 1: when the next packet may leave
+	roundEnd  seq.Num       // when it is acknowledged the round is over
+	shortest  time.Duration // of this round; 0: no sample yet
+	lastRound time.Duration // shortest of the round before
+	acks      int           // packets acknowledged in this round
+	marks     int           // and marked
+	marked    float64       // share of marks, smoothed
+	ce        uint16        // the peer's count of marks
+	base      baseDelay
+	nextSend  Time // window below 1: when the next packet may leave
+
+	nextDrain Time
+	drain     int     // rounds for which the window is kept small, to see the network empty
+	kept      float64 // window to go back to then
 }
 
 func newCongestion(psn seq.Num) congestion {
@@ -64,48 +70,95 @@ func (g *congestion) sample(now Time, d time.Duration) {
 	}
 }
 
-// queueing is the delay that this round added, and what it may.
-func (g *congestion) queueing() (delay, target time.Duration) {
-	base := g.base.get()
-	return g.shortest - base, max(queueTarget, base/4)
+// limit is how long a round trip may be before the window shrinks. On short ways it does not depend
+// on what the connection takes for the round trip of an empty network, which one that came late
+// cannot know; the smaller the window, the longer it is, so that connections which share a queue come
+// to be alike.
+func (g *congestion) limit() time.Duration {
+	share := 0.25 + 3/math.Sqrt(max(g.window, 1))
+	return max(time.Duration(share*float64(delayTarget)), g.base.get()*5/4)
 }
+
+// queueing reports whether packets seem to wait in the network.
+func (g *congestion) queueing() bool { return g.shortest > (g.base.get()+g.limit())/2 }
 
 // acked takes in that n packets before una were acknowledged, of which the peer saw ce marked since
 // the beginning of the connection; next is the next packet to leave.
-func (g *congestion) acked(una, next seq.Num, n int, ce uint16) {
+func (g *congestion) acked(now Time, una, next seq.Num, n int, ce uint16) {
 	g.acks += n
 	g.marks += int(ce - g.ce)
 	g.ce = ce
-	if g.limited {
-		if g.window < g.thresh {
-			g.window = min(g.window+float64(n), g.thresh)
-		} else {
-			g.window = min(g.window+float64(n)/max(g.window, 1), maxWindow)
-		}
+	if g.limited && g.drain == 0 && g.shortest <= g.limit() {
+		g.grow(float64(n))
 	}
 	if g.roundEnd.Less(una) {
-		g.endRound(una)
+		g.endRound(now, una)
 		g.roundEnd = next
 	}
 }
 
+// grow takes in that n packets were acknowledged.
+func (g *congestion) grow(n float64) {
+	switch {
+	case g.window < 1:
+		g.window *= 1.25
+	case g.window < g.thresh:
+		g.window = min(g.window+n, g.thresh)
+	default:
+		g.window = min(g.window+n/g.window, maxWindow)
+	}
+}
+
 // endRound looks at what the network said in a round trip.
-func (g *congestion) endRound(una seq.Num) {
+func (g *congestion) endRound(now Time, una seq.Num) {
 	share := min(float64(g.marks)/float64(g.acks), 1)
 	g.marked += (share - g.marked) / 8
-	delay, target := g.queueing()
+	limit := g.limit()
 	switch {
+	case g.drain > 0:
+		g.endDrain()
+	case g.limited && g.mustDrain(now):
+		g.beginDrain(now)
 	case una.LessEq(g.recover): // a loss has been answered
 	case g.marks > 0:
 		g.shrink(1 - g.marked/2)
-	case g.shortest > 0 && delay > target:
-		g.shrink(1 - 0.8*float64(delay-target)/float64(g.shortest))
+	case g.shortest > limit:
+		g.shrink(1 - 0.8*float64(g.shortest-limit)/float64(g.shortest))
 	}
+	g.lastRound = g.shortest
 	g.shortest, g.acks, g.marks, g.limited = 0, 0, 0, false
+}
+
+// mustDrain reports whether it is time to see the network empty. When the delay drops all at once,
+// another connection may be doing just that, and doing it together shows both more (BBR).
+func (g *congestion) mustDrain(now Time) bool {
+	dip := g.shortest > 0 && g.shortest < g.lastRound*3/4
+	return now >= g.nextDrain || dip && now >= g.nextDrain.Add(-drainEvery/2)
+}
+
+// beginDrain lets the network become empty for a moment. A connection that never saw it empty would
+// take the queue of others for part of its base delay, and push them aside (LEDBAT++).
+func (g *congestion) beginDrain(now Time) {
+	g.nextDrain = now.Add(max(drainEvery, 300*g.shortest))
+	if g.window > drainWindow {
+		g.drain, g.kept, g.window = drainRounds, g.window, drainWindow
+	}
+}
+
+// endDrain counts the rounds, of which the first only ends what was under way.
+func (g *congestion) endDrain() {
+	if g.drain--; g.drain == 0 {
+		g.window = g.kept
+	}
 }
 
 // shrink ends slow start.
 func (g *congestion) shrink(factor float64) {
+	if g.drain > 0 {
+		g.kept = max(g.kept*max(factor, 0.5), minWindow)
+		g.thresh = g.kept
+		return
+	}
 	g.window = max(g.window*max(factor, 0.5), minWindow)
 	g.thresh = g.window
 }
@@ -116,7 +169,7 @@ func (g *congestion) lost(una, next seq.Num) {
 		return
 	}
 	g.recover = next
-	if delay, target := g.queueing(); g.shortest > 0 && delay > target/2 {
+	if g.queueing() {
 		g.shrink(lossFactor)
 	} else {
 		g.shrink(noiseFactor)
@@ -125,6 +178,9 @@ func (g *congestion) lost(una, next seq.Num) {
 
 // timedOut starts over, since nothing is known to be in the network.
 func (g *congestion) timedOut(next seq.Num) {
+	if g.drain > 0 {
+		g.drain, g.window = 0, g.kept
+	}
 	if g.prior == 0 {
 		g.prior = g.window
 	}

@@ -122,6 +122,7 @@ type sender struct {
 	nlost    int // packets marked lost and not sent again
 	resend   seq.Num
 	backoff  int
+	probing  bool    // one packet may be sent again above the window: the tail probe
 	progress Time    // when una last moved
 	highSACK seq.Num // one past the highest packet known to have arrived
 	asked    Time    // since when a short packet goes with each timeout; 0: not yet
@@ -243,7 +244,7 @@ func (c *Conn) hello(private []byte) proto.Hello {
 // meet takes in what the peer said of itself.
 func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 	c.peer, c.met = hi.CID, true
-	c.eng.peers[peerKey{c.there, hi.CID}] = c
+	c.host.peers.add(peerKey{c.there, hi.CID}, c.cid)
 	c.probeMTU.limit = min(c.probeMTU.limit, int(min(hi.MTU, 1<<16-1)))
 	c.mtu = min(c.probeMTU.limit, basePacket)
 	c.recv.newest = h.TS

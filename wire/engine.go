@@ -37,7 +37,6 @@ type Engine struct {
 	requests  map[requestKey]*Request
 	halfOpen  map[netip.Addr]int // requests not decided or not established, by source
 	opening   int                // their sum
-	peers     map[peerKey]*Conn
 	stats     Stats
 	held      int // frames kept because they arrived early
 
@@ -65,7 +64,6 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		wheel:    wheel.New(int64(now)),
 		requests: make(map[requestKey]*Request),
 		halfOpen: make(map[netip.Addr]int),
-		peers:    make(map[peerKey]*Conn),
 		rx:       make([]link.Buf, maxReceive+segs),
 		drop:     make([]link.Buf, 0, maxReceive+segs+maxWindow*segs),
 		frames:   make([]link.Buf, 0, 2*(allocBatch+segs)),

@@ -8,7 +8,9 @@ func (c *Conn) takeCredit(h *proto.Header) {
 	s.noLimit = h.Flags&proto.NoCredit != 0
 	if s.credit.Less(h.Credit) {
 		s.credit = h.Credit
-		c.starved = 0
+		if !s.putOff {
+			c.starved = 0
+		}
 	}
 }
 
@@ -46,6 +48,7 @@ func (c *Conn) feed() {
 // be lost.
 func (c *Conn) postpone() {
 	s, now := &c.send, c.eng.now
+	s.backoff, s.asked = 0, 0 // the peer is there, and the packet passes
 	if s.putOff {
 		return
 	}

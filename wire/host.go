@@ -26,6 +26,7 @@ type Host struct {
 	keys    *speck.Key
 	secret  [32]byte // of cookies
 	regions regionTable
+	peers   peers
 
 	mu       sync.Mutex
 	services map[uint64]Service

@@ -11,7 +11,7 @@ import (
 // Messages to a peer that promises no receives are put off until it has some, over lossy networks
 // too, and each is received once, in order, whatever shares its packets.
 func TestNotReady(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(60) {
 		cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond}
 		if seed > 0 {
 			cfg.Loss, cfg.Reorder, cfg.Duplicate = 0.1, 0.1, 0.1

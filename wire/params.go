@@ -13,17 +13,23 @@ const (
 	// less than the 256 packets that a veth queue holds before it drops.
 	maxWindow = 192
 	// firstWindow is the congestion window of a new connection.
-	firstWindow = 64
+	firstWindow = 32
 	// minWindow is what marks, delay and losses leave at least: a packet in 16 round trips.
 	minWindow = 1.0 / 16
 	// lossFactor is what a loss leaves of the window when packets queue, noiseFactor when they do not:
 	// then it may be noise.
 	lossFactor  = 0.7
 	noiseFactor = 0.9
-	// queueTarget is the delay that a connection may add to the round trip of an empty network, where
-	// that is short; else it is a quarter of that round trip, the shortest in one to two basePeriods.
-	queueTarget = 200 * time.Microsecond
+	// delayTarget is the round trip that a connection with 16 packets in the network may have on a
+	// short way; on a longer one it is a quarter more than that of an empty network, which is the
+	// shortest in one to two basePeriods.
+	delayTarget = 100 * time.Microsecond
 	basePeriod  = 5 * time.Second
+	// drainEvery is how often a connection that fills its window lets the network become empty, with
+	// drainWindow packets for drainRounds round trips; less often where round trips are long.
+	drainEvery  = 500 * time.Millisecond
+	drainWindow = 2
+	drainRounds = 4
 	// firstFlights is the size in packets of a new connection's outstanding table, which doubles
 	// as needed up to maxWindow.
 	firstFlights = 16
@@ -38,7 +44,7 @@ const (
 	probeTries  = 3
 	searchEvery = 30 * time.Second
 	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
-	blackHoleTries = 4
+	blackHoleTries = 6
 
 	// eagerOps is how many outstanding requests a connection may have and still send each one at
 	// once. With more, a packet that is not full waits while another such packet is not
@@ -61,7 +67,7 @@ const (
 	firstRTO = 2 * time.Millisecond
 	minProbe = 200 * time.Microsecond
 	minRTO   = 500 * time.Microsecond
-	maxRTO   = 100 * time.Millisecond
+	maxRTO   = 25 * time.Millisecond
 
 	// maxReceive and maxTransmit bound the frames that one Poll handles in each direction.
 	maxReceive  = 64
@@ -99,6 +105,9 @@ const (
 	resetPeriod = 10 * time.Millisecond
 )
 
+// maxKeepAlive keeps time stamps comparable, which wrap every 275 s.
+const maxKeepAlive = time.Minute
+
 // Limits are the times after which a connection is given up. The zero value of a field means its default.
 type Limits struct {
 	// GiveUp is how long data may stay unacknowledged before the connection breaks. Default 2 s.
@@ -107,7 +116,7 @@ type Limits struct {
 	// connection breaks. Default 30 s.
 	NotReady time.Duration
 	// KeepAlive is how long a peer may be silent on an idle connection before it is probed; it is
-	// given up after GiveUp more. Default 10 s.
+	// given up after GiveUp more. Default 10 s, at most maxKeepAlive.
 	KeepAlive time.Duration
 }
 
@@ -121,4 +130,5 @@ func (l *Limits) setDefaults() {
 	if l.KeepAlive == 0 {
 		l.KeepAlive = 10 * time.Second
 	}
+	l.KeepAlive = min(l.KeepAlive, maxKeepAlive)
 }

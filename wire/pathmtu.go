@@ -154,7 +154,12 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0
 	if h.Flags&proto.Epoch != r.epoch {
-		if !newer || r.notReady { // what is half taken in must be finished as it was cut
+		if !newer {
+			return false
+		}
+		if r.notReady { // what is half taken in must be finished as it was cut
+			r.ackNow = true
+			c.wantAck()
 			return false
 		}
 		r.epoch = h.Flags & proto.Epoch

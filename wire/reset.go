@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/datxdp/datxdp/link"
@@ -18,6 +19,37 @@ import (
 type peerKey struct {
 	addr netip.Addr
 	cid  uint32
+}
+
+// peers says which connection of a host a peer means. A Reset names a connection as the peer does,
+// and may arrive on any engine's queue.
+type peers struct {
+	mu   sync.Mutex
+	cids map[peerKey]uint32 // our names
+}
+
+func (p *peers) add(k peerKey, cid uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cids == nil {
+		p.cids = make(map[peerKey]uint32)
+	}
+	p.cids[k] = cid
+}
+
+func (p *peers) remove(k peerKey, cid uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cids[k] == cid {
+		delete(p.cids, k)
+	}
+}
+
+func (p *peers) find(k peerKey) (cid uint32, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cid, ok = p.cids[k]
+	return cid, ok
 }
 
 // stranger handles a packet whose connection is not known here. It crosses to the engine that it
@@ -51,9 +83,24 @@ func (e *Engine) mayReset() bool {
 	return true
 }
 
-// resetByPeer handles Reset: the peer may not know our connection any more.
+// resetByPeer handles Reset: the peer may not know our connection any more. To cross to the engine
+// of that connection the packet is given our name of it.
 func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
-	c := e.peers[peerKey{e.link.Source(&bufs[0]).Addr(), h.CID}]
+	if !e.crossing {
+		cid, ok := e.host.peers.find(peerKey{e.link.Source(&bufs[0]).Addr(), h.CID})
+		if !ok {
+			e.stats.UnknownConnection++
+			return
+		}
+		h.CID = cid
+		h.Put(bufs[0].Data)
+		body := len(bufs[0].Data) - proto.TrailerSize
+		proto.PutTrailer(bufs[0].Data[body:], proto.CRC(0, bufs[0].Data[:body]))
+		if e.cross(h, bufs) {
+			return
+		}
+	}
+	c := e.lookup(h.CID)
 	switch {
 	case c == nil || !c.alive():
 		e.stats.UnknownConnection++

@@ -41,8 +41,8 @@ func TestPeerThatRestarts(t *testing.T) {
 		}
 		w.want(a.connect, KindBroken)
 		w.run(2 * time.Second)
-		if a.eng.Connections() != 0 || len(a.eng.peers) != 0 {
-			t.Errorf("%d connections, %d peers left", a.eng.Connections(), len(a.eng.peers))
+		if a.eng.Connections() != 0 || len(a.host.peers.cids) != 0 {
+			t.Errorf("%d connections, %d peers left", a.eng.Connections(), len(a.host.peers.cids))
 		}
 	}
 }

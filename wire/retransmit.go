@@ -56,7 +56,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 			s.sample(c.eng.now, d)
 		}
 		c.advance(h.Ack)
-		s.congestion.acked(s.una, s.nxt, h.Ack.Sub(una), h.CE)
+		s.congestion.acked(c.eng.now, s.una, s.nxt, h.Ack.Sub(una), h.CE)
 		s.progress = c.eng.now
 		s.putOff, s.putOffWait = false, 0
 		if s.noLimit {
@@ -192,6 +192,7 @@ func (c *Conn) probeTail() {
 			continue
 		}
 		c.lose(psn, f)
+		s.probing = true
 		return
 	}
 }
@@ -208,7 +209,7 @@ func (c *Conn) resendNext() bool {
 		if !c.build(f, s.resend, false) {
 			return false
 		}
-		f.lost = false
+		f.lost, s.probing = false, false
 		s.nlost--
 		c.eng.stats.Retransmits++
 		return true

@@ -32,7 +32,6 @@ type end struct {
 	lookups  []int // reads of the target that are not settled
 	fence    int   // the last request that waits for earlier reads
 	received int   // messages
-	recvs    []int // bytes of each receive
 	recvDone int
 	recvEnd  bool  // a receive did not succeed
 	recvAt   int64 // when one was posted last

@@ -54,6 +54,7 @@ func (e *end) posted(q *request) {
 			q.unsure = make([]bool, q.n)
 			e.lookups = append(e.lookups, i)
 		}
+	case OpRecv: // is no request
 	}
 	e.reqs = append(e.reqs, *q)
 }

@@ -22,7 +22,7 @@ func (c *Conn) sendable() bool {
 	case s.putOff || s.stepping:
 		return false
 	case s.nlost > 0:
-		return s.backoff == 1 || c.windowOpen() // the tail probe is above the window
+		return s.probing || c.windowOpen()
 	case c.owesReady:
 		return true
 	case s.nxt.Sub(s.una) >= maxWindow || !c.windowOpen():

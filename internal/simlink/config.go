@@ -24,6 +24,10 @@ type Config struct {
 	// QueueFrames bounds the queue before each link's wire, and in immediate mode the queue of
 	// received frames; beyond it packets are dropped and counted. 0 leaves only the bound of Frames.
 	QueueFrames int
+	// PortFrames puts a switch before the receivers: packets to one address share a port that sends at
+	// Rate and has a queue of so many packets of MTU bytes, beyond which it drops, and marks from MarkFrames on.
+	// 0 is no switch.
+	PortFrames int
 	// MarkFrames is the depth of the transmit queue from which on packets are marked CE; 0 is never.
 	MarkFrames int
 	// FrameSize is the payload in bytes that a frame from Alloc holds; 0 means 2048.
@@ -63,6 +67,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Frames < c.Segments {
 		panic(fmt.Sprintf("simlink: New: %d frames cannot hold a packet of %d", c.Frames, c.Segments))
+	}
+	if c.PortFrames > 0 && c.Rate == 0 {
+		panic("simlink: New: PortFrames needs a Rate")
 	}
 	if c.Immediate && (c.Delay != 0 || c.Rate != 0 || c.MarkFrames != 0) {
 		panic("simlink: New: Delay, Rate and MarkFrames need virtual time")

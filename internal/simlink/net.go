@@ -27,6 +27,9 @@ type Net struct {
 type node struct {
 	addr netip.AddrPort
 	link atomic.Pointer[Link]
+
+	portIdle  int64 // when the switch port before it has sent all it holds; virtual time only
+	portDrops atomic.Uint64
 }
 
 // line is one direction between two addresses and what was done to it.
@@ -75,6 +78,13 @@ func (n *Net) SetLoss(from, to netip.AddrPort, p float64) {
 // PathMTU does not learn of it.
 func (n *Net) SetMTU(from, to netip.AddrPort, bytes int) {
 	n.line(from, to).mtu.Store(int64(bytes))
+}
+
+// PortDrops is how many packets the switch port before an address has dropped.
+func (n *Net) PortDrops(addr netip.AddrPort) uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.node(addr).portDrops.Load()
 }
 
 // Partition cuts both directions between two addresses, or joins them again. Packets in flight

@@ -164,14 +164,34 @@ func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 		left = max(now, l.idleAt) + int64(total+wireOverhead)*8*1e9/cfg.Rate
 		l.idleAt = left
 	}
-	if !l.lost(way, total) {
-		l.fly(left, way, pkt, total, flags)
+	held, dropped, marked := way.to.cross(cfg, left, total)
+	if marked {
+		flags = link.CE
+	}
+	if !dropped && !l.lost(way, total) {
+		l.fly(left+held, way, pkt, total, flags)
 		if l.roll(cfg.Duplicate) {
-			l.fly(left, way, pkt, total, flags)
+			l.fly(left+held, way, pkt, total, flags)
 		}
 	}
 	l.retire(pkt, left)
 	return true
+}
+
+// cross takes a packet that left its sender at a time through the switch port of its receiver. It
+// returns how long the port holds it.
+func (to *node) cross(cfg *Config, left int64, total int) (held int64, dropped, marked bool) {
+	if cfg.PortFrames == 0 {
+		return 0, false, false
+	}
+	time := func(bytes int) int64 { return int64(bytes+wireOverhead) * 8 * 1e9 / cfg.Rate }
+	queued := max(to.portIdle-left, 0) / time(cfg.MTU)
+	if queued >= int64(cfg.PortFrames) {
+		to.portDrops.Add(1)
+		return 0, true, false
+	}
+	to.portIdle = max(to.portIdle, left) + time(total)
+	return to.portIdle - left, false, cfg.MarkFrames > 0 && queued >= int64(cfg.MarkFrames)
 }
 
 func (l *Link) fly(left int64, way *line, pkt []link.Buf, total int, flags link.Flags) {

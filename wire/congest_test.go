@@ -1,0 +1,284 @@
+package wire
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// stream keeps one connection busy with writes of a size and counts the bytes that are done.
+type stream struct {
+	from *node
+	c    *Conn
+	src  memory
+	to   Remote
+	size int
+	done int
+	out  int
+}
+
+func (w *world) stream(from, to *node, size int) *stream {
+	w.t.Helper()
+	if to.host.service(service) == nil {
+		if err := to.host.Listen(service, to); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	c, peer := from.host.NewConn(plain), to.host.NewConn(plain)
+	w.dial(from, to, c, nil)
+	w.until("connection request", 10*time.Second, func() bool { return len(to.arrived) > 0 })
+	w.accept(to, peer, nil)
+	w.until("establishment", 10*time.Second, func() bool { return c.State() == Established })
+	return &stream{from: from, c: c, src: from.memory(size), to: to.memory(size).at(0), size: size}
+}
+
+// pump posts until four writes are outstanding, and takes completions.
+func (w *world) pump(streams []*stream) {
+	for _, s := range streams {
+		for s.out < 4 {
+			if !s.from.post(s.c, s.c.PostWrite(s.src.seg(0, s.size), uint64(s.size), s.to, 0)) {
+				break
+			}
+			s.out++
+		}
+	}
+	for _, n := range w.nodes {
+		var c Completion
+		for n.request.Pop(&c) {
+			for _, s := range streams {
+				if s.c == c.Conn {
+					s.done += s.size
+					s.out--
+				}
+			}
+			if c.Status != StatusSuccess {
+				w.t.Fatalf("seed %d: %+v", w.seed, c)
+			}
+		}
+	}
+}
+
+// flow runs streams for d of virtual time and returns what each moved, in bits per second.
+func (w *world) flow(d time.Duration, streams ...*stream) []float64 {
+	for _, s := range streams {
+		s.done = 0
+	}
+	start := w.net.Now()
+	for w.net.Now() < start+int64(d) {
+		w.pump(streams)
+		w.step()
+		w.nodes = append(w.nodes[1:], w.nodes[0]) // nobody is always first
+	}
+	var rates []float64
+	for _, s := range streams {
+		rates = append(rates, float64(s.done)*8*1e9/float64(w.net.Now()-start))
+	}
+	return rates
+}
+
+// A lone connection fills links of many speeds and lengths, finds their queue and does not keep it
+// full, with and without marks.
+func TestWindowFitsTheLink(t *testing.T) {
+	for _, tc := range []struct {
+		rate  int64
+		delay time.Duration
+		queue int
+		mark  int
+		share float64 // of the rate
+	}{
+		{5e9, 5 * time.Microsecond, 256, 0, 0.85},
+		{1e9, 5 * time.Microsecond, 256, 0, 0.85},
+		{1e9, 100 * time.Microsecond, 256, 0, 0.85},
+		{1e9, 100 * time.Microsecond, 16, 0, 0.6},
+		{100e6, time.Millisecond, 64, 0, 0.8},
+		{10e6, 5 * time.Millisecond, 64, 0, 0.8},
+		{5e9, 10 * time.Microsecond, 256, 20, 0.85},
+		{1e9, 50 * time.Microsecond, 256, 8, 0.85},
+	} {
+		t.Run(fmt.Sprintf("%dMb %v queue %d mark %d", tc.rate/1e6, tc.delay, tc.queue, tc.mark), func(t *testing.T) {
+			w := newWorld(t, simlink.Config{Rate: tc.rate, Delay: tc.delay, QueueFrames: tc.queue, MarkFrames: tc.mark}, 2)
+			a := w.nodes[0]
+			s := w.stream(a, w.nodes[1], 1<<16)
+			span := min(max(100*time.Millisecond, 30*tc.delay), time.Second)
+			w.flow(span, s)
+			before := a.eng.stats.Retransmits
+			share := w.flow(2*span, s)[0] / float64(tc.rate)
+			lost := a.eng.stats.Retransmits - before
+			base := s.c.send.base.get()
+			t.Logf("%.2f of the rate, round trip %v, in an empty network %v, %d packets sent again", share, s.c.rtt.smooth, base, lost)
+			if share < tc.share {
+				t.Errorf("%.2f of the rate, want %.2f", share, tc.share)
+			}
+			packet := time.Duration(1500 * 8 * 1e9 / tc.rate)
+			if limit := 2*max(delayTarget, base) + 8*packet; s.c.rtt.smooth > limit {
+				t.Errorf("round trip %v, want at most %v", s.c.rtt.smooth, limit)
+			}
+			if tc.mark > 0 && lost > 0 {
+				t.Errorf("%d packets lost on a link that marks", lost)
+			}
+		})
+	}
+}
+
+// Two connections on one link, of which one began earlier, get about the same.
+func TestTwoFlowsShare(t *testing.T) {
+	for _, mark := range []int{0, 20} {
+		for _, rate := range []int64{1e9, 2.5e9} {
+			w := newWorld(t, simlink.Config{Rate: rate, Delay: 10 * time.Microsecond, QueueFrames: 256, MarkFrames: mark}, 2)
+			a, b := w.nodes[0], w.nodes[1]
+			first := w.stream(a, b, 1<<16)
+			w.flow(100*time.Millisecond, first)
+			second := w.stream(a, b, 1<<16)
+			w.flow(800*time.Millisecond, first, second)
+			got := w.flow(500*time.Millisecond, first, second)
+			t.Logf("rate %d mark %d: %.0f and %.0f Mb/s; base %v %v window %v %v thresh %v", rate, mark, got[0]/1e6, got[1]/1e6, first.c.send.base, second.c.send.base, first.c.send.window, second.c.send.window, second.c.send.thresh)
+			if r := got[0] / got[1]; r < 1/1.2 || r > 1.2 {
+				t.Errorf("rate %d mark %d: %.0f and %.0f Mb/s", rate, mark, got[0]/1e6, got[1]/1e6)
+			}
+			if sum := got[0] + got[1]; sum < 0.8*float64(rate) {
+				t.Errorf("rate %d mark %d: %.0f Mb/s together", rate, mark, sum/1e6)
+			}
+		}
+	}
+}
+
+// Thirty-two senders that all send to one receiver through one switch port: everybody's data
+// arrives, nobody starves, and the port is used.
+func TestIncast(t *testing.T) {
+	for _, mark := range []int{0, 40} {
+		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e9, PortFrames: 100, MarkFrames: mark}, 33)
+		sink := w.nodes[32]
+		var all []*stream
+		for _, n := range w.nodes[:32] {
+			all = append(all, w.stream(n, sink, 1<<14))
+		}
+		w.flow(600*time.Millisecond, all...)
+		before := w.net.PortDrops(sink.addr)
+		rates := w.flow(400*time.Millisecond, all...)
+		least, most, sum := rates[0], rates[0], 0.0
+		for _, r := range rates {
+			least, most, sum = min(least, r), max(most, r), sum+r
+		}
+		dropped := w.net.PortDrops(sink.addr)
+		t.Logf("mark %d: %.0f to %.0f Mb/s, %.1f Gb/s together, fairness %.2f, %d packets dropped at first, %d later",
+			mark, least/1e6, most/1e6, sum/1e9, jain(rates), before, dropped-before)
+		if fair := jain(rates); least == 0 || fair < 0.5 {
+			t.Errorf("mark %d: %.0f to %.0f Mb/s, fairness %.2f", mark, least/1e6, most/1e6, fair)
+		}
+		if sum < 0.7e9 {
+			t.Errorf("mark %d: %.1f Gb/s together", mark, sum/1e9)
+		}
+		if dropped == 0 {
+			t.Errorf("mark %d: the port had room for all: the test shows nothing", mark)
+		}
+	}
+}
+
+// jain is Jain's fairness index: 1 when all are equal, 1/n when one has everything.
+func jain(x []float64) float64 {
+	sum, squares := 0.0, 0.0
+	for _, v := range x {
+		sum += v
+		squares += v * v
+	}
+	return sum * sum / (float64(len(x)) * squares)
+}
+
+// Two hosts that share the way to a third get about the same, whoever began.
+func TestTwoHostsShare(t *testing.T) {
+	for _, mark := range []int{0, 20} {
+		w := newWorld(t, simlink.Config{Rate: 1e9, Delay: 10 * time.Microsecond, PortFrames: 256, MarkFrames: mark}, 3)
+		a, b, sink := w.nodes[0], w.nodes[1], w.nodes[2]
+		first := w.stream(a, sink, 1<<16)
+		w.flow(100*time.Millisecond, first)
+		second := w.stream(b, sink, 1<<16)
+		w.flow(800*time.Millisecond, first, second)
+		got := w.flow(500*time.Millisecond, first, second)
+		t.Logf("mark %d: %.0f and %.0f Mb/s, %d dropped; windows %.1f %.1f, round trips %v %v, base %v %v", mark, got[0]/1e6, got[1]/1e6, w.net.PortDrops(sink.addr), first.c.send.window, second.c.send.window, first.c.rtt, second.c.rtt, first.c.send.base.get(), second.c.send.base.get())
+		if r := got[0] / got[1]; r < 1/1.2 || r > 1.2 || got[0]+got[1] < 0.8*1e9 {
+			t.Errorf("mark %d: %.0f and %.0f Mb/s", mark, got[0]/1e6, got[1]/1e6)
+		}
+	}
+}
+
+// More connections than the queue has places for packets send less than one packet each in a round
+// trip, and all go on.
+func TestWindowBelowOnePacket(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: 10 * time.Microsecond, Rate: 100e6, QueueFrames: 12}, 2)
+	var all []*stream
+	for range 40 {
+		all = append(all, w.stream(w.nodes[0], w.nodes[1], 4000))
+	}
+	w.flow(time.Second, all...)
+	rates := w.flow(2*time.Second, all...)
+	sum, small := 0.0, 0
+	for i, s := range all {
+		sum += rates[i]
+		if rates[i] == 0 {
+			t.Errorf("connection %d starves, its window is %v", i, s.c.send.window)
+		}
+		if s.c.send.window < 1 {
+			small++
+		}
+	}
+	t.Logf("%.1f Mb/s together, %d windows below one packet", sum/1e6, small)
+	if sum < 50e6 {
+		t.Errorf("%.1f Mb/s together", sum/1e6)
+	}
+	if small == 0 {
+		t.Error("no window is below one packet: the test shows nothing")
+	}
+}
+
+// Losses that have nothing to do with congestion cost little: 1 MiB writes keep most of their rate.
+func TestRandomLoss(t *testing.T) {
+	rate := func(loss float64) float64 {
+		w := newWorld(t, simlink.Config{Seed: 7, Rate: 2e9, Delay: 5 * time.Microsecond, QueueFrames: 256, Loss: loss}, 2)
+		s := w.stream(w.nodes[0], w.nodes[1], 1<<20)
+		w.flow(20*time.Millisecond, s)
+		return w.flow(300*time.Millisecond, s)[0]
+	}
+	clean := rate(0)
+	for _, tc := range []struct{ loss, keeps float64 }{{0.001, 0.90}, {0.01, 0.75}, {0.05, 0.40}} {
+		kept := rate(tc.loss) / clean
+		t.Logf("%.1f %% loss: %.2f of the rate is kept", tc.loss*100, kept)
+		if kept < tc.keeps {
+			t.Errorf("%.1f %% loss: %.2f of the rate is kept, want %.2f", tc.loss*100, kept, tc.keeps)
+		}
+	}
+}
+
+// The last packet of a lone message, lost, is sent again soon.
+func TestLostTail(t *testing.T) {
+	for _, delay := range []time.Duration{3 * time.Microsecond, 100 * time.Microsecond} {
+		w := newWorld(t, simlink.Config{Delay: delay}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		ca, cb := w.pair(plain)
+		src, dst := a.memory(64), b.memory(64)
+		trip := func() time.Duration {
+			b.postRecv(cb, dst.seg(0, 64), 1)
+			w.run(10 * time.Millisecond)
+			start := w.net.Now()
+			a.post(ca, ca.PostSend(src.seg(0, 64), 1, 0))
+			a.eng.Poll(Time(w.net.Now()))
+			w.net.SetLoss(a.addr, b.addr, 0)
+			w.until("the message", time.Second, func() bool { return b.recv.Len() > 0 && a.request.Len() > 0 })
+			took := time.Duration(w.net.Now() - start)
+			w.drain(a.request)
+			w.drain(b.recv)
+			return took
+		}
+		for range 20 {
+			trip()
+		}
+		w.net.SetLoss(a.addr, b.addr, 1)
+		took := trip()
+		limit := max(3*2*delay, 500*time.Microsecond) + 2*delay
+		t.Logf("delay %v: %v", delay, took)
+		if a.eng.stats.Retransmits == 0 || took > limit {
+			t.Errorf("delay %v: %v after %d packets sent again, want at most %v", delay, took, a.eng.stats.Retransmits, limit)
+		}
+	}
+}
