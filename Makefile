@@ -31,7 +31,7 @@ build: ## compile every package, and bin/datbench
 	go build -o bin/datbench ./cmd/datbench
 
 .PHONY: test
-test: reset deps lint unit sim fuzz root bench-once ## everything this host can run; what it cannot, with the reason
+test: reset deps lint unit quiet sim fuzz root bench-once ## everything this host can run; what it cannot, with the reason
 	@$(LANE) -summary
 
 .PHONY: reset
@@ -60,6 +60,10 @@ cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
 .PHONY: unit
 unit: $(LANE) ## tests without root, -race and shuffled
 	@$(LANE) -test "unit (-race)" go test -json -vet=off -race -shuffle=on -timeout 5m $(UNIT_PKGS)
+
+.PHONY: quiet
+quiet: $(LANE) ## what the race detector spoils, without it: allocations, the cost of idling
+	@$(LANE) -test quiet go test -json -vet=off -run 'Alloc|TestIdle' ./wire ./xdp ./udplink ./dat
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
