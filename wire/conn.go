@@ -122,6 +122,7 @@ type sender struct {
 	nlost    int // packets marked lost and not sent again
 	resend   seq.Num
 	backoff  int
+	timedAt  Time    // last timeout
 	probing  bool    // one packet may be sent again above the window: the tail probe
 	progress Time    // when una last moved
 	highSACK seq.Num // one past the highest packet known to have arrived

@@ -226,6 +226,7 @@ func (c *Conn) timeout() {
 		return
 	}
 	c.eng.stats.Timeouts++
+	s.timedAt = now
 	s.backoff++
 	switch {
 	case s.backoff == 1:

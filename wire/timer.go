@@ -86,7 +86,7 @@ func (c *Conn) tickTraffic() {
 		}
 		next = min(next, s.stepAt)
 	} else if s.una != s.nxt && !s.putOff {
-		at := max(c.flightAt(s.una).sent, s.progress).Add(c.rto())
+		at := max(c.flightAt(s.una).first, s.progress, s.timedAt).Add(c.rto())
 		if at <= now {
 			if c.timeout(); !c.alive() {
 				return
