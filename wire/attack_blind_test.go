@@ -1,0 +1,403 @@
+package wire
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Attack 1: packets with random connection IDs. None is accepted, none changes anything, few are
+// answered and none with more than was asked.
+func TestAttack01GuessedConnectionID(t *testing.T) {
+	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Unchecked: true})
+	r := randSource(1)
+	count := less(1_000_000)
+	types := []proto.Type{proto.Data, proto.Ack, proto.Probe, proto.Probed, proto.Accept, proto.Reject,
+		proto.Challenge, proto.Close, proto.Closed, proto.Reset}
+	var hello [proto.HelloSize]byte
+	(&proto.Hello{CID: 1, MTU: 1472}).Put(hello[:])
+	start, before := s.net.Now(), s.victim.eng.Stats()
+	s.unmoved("guesses", func() {
+		for i := range count {
+			typ := types[r.IntN(len(types))]
+			h := proto.Header{Type: typ, CID: r.Uint32(), PSN: seq.Num(r.Uint32()), Ack: seq.Num(r.Uint32()),
+				Credit: seq.Num(r.Uint32()), TS: r.Uint32(), Echo: r.Uint32(), Flags: proto.Flags(r.Uint32()) &^ proto.HasSACK}
+			body := hello[:0]
+			switch typ {
+			case proto.Accept, proto.Reject, proto.Challenge:
+				body = hello[:]
+			case proto.Close:
+				body = hello[:proto.GoodbyeSize]
+			default:
+			}
+			s.send(&h, body)
+			if i%32 == 31 {
+				s.land()
+			}
+		}
+		s.land()
+	}, s.cb)
+	st := s.victim.eng.Stats()
+	closes := s.in.types[proto.Close] // answered each, whoever asks: the answer before may have been lost
+	if got := int(st.UnknownConnection-before.UnknownConnection) + closes; got != count {
+		t.Errorf("%d of %d guesses were of unknown connections", got, count)
+	}
+	if st.RxMessages != before.RxMessages || st.RxBytes != before.RxBytes || st.Broken != 0 || st.ProtocolErrors != 0 {
+		t.Errorf("something was taken in: %+v", st)
+	}
+	if got := s.out.types[proto.Closed]; got != closes {
+		t.Errorf("%d answers to %d Closes", got, closes)
+	}
+	periods := (s.net.Now()-start)/int64(resetPeriod) + 2
+	if got := s.out.types[proto.Reset]; got == 0 || int64(got) > periods*resetBurst {
+		t.Errorf("%d Resets in %d periods, want 1 to %d", got, periods, periods*resetBurst)
+	}
+	if s.out.largest > s.in.smallest {
+		t.Errorf("an answer has %d bytes, the smallest question %d", s.out.largest, s.in.smallest)
+	}
+	s.noGain()
+	s.finish()
+}
+
+// Attack 3: Connects from addresses that are not the sender's. Nothing is kept and nobody gets more
+// than was sent in his name.
+func TestAttack03SpoofedConnectFlood(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		qual   uint64
+		cookie func(s *siege, r *rand.Rand, key *requestKey, h *proto.Header) uint64
+		answer proto.Type
+	}{
+		{"no cookie", service, func(*siege, *rand.Rand, *requestKey, *proto.Header) uint64 { return 0 }, proto.Challenge},
+		{"random cookie", service, func(_ *siege, r *rand.Rand, _ *requestKey, _ *proto.Header) uint64 { return r.Uint64() }, proto.Challenge},
+		{"cookie of another address", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header) uint64 {
+			other := requestKey{s.foe.addr, key.cid}
+			return s.victim.host.cookie(&other, h, service, s.net.Now()/int64(cookieLife))
+		}, proto.Challenge},
+		{"cookie of another attempt", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header) uint64 {
+			again := *h
+			again.PSN++
+			return s.victim.host.cookie(key, &again, service, s.net.Now()/int64(cookieLife))
+		}, proto.Challenge},
+		{"cookie of the day before", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header) uint64 {
+			return s.victim.host.cookie(key, h, service, s.net.Now()/int64(cookieLife)-2)
+		}, proto.Challenge},
+		{"no listener", service + 1, func(*siege, *rand.Rand, *requestKey, *proto.Header) uint64 { return 0 }, proto.Reject},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			r := randSource(3)
+			var from netip.AddrPort
+			s.guise.as = func() netip.AddrPort { return from }
+			const count = 2000
+			s.unmoved("Connects", func() {
+				for range count {
+					from = anyAddr(r)
+					h := proto.Header{Type: proto.Connect, PSN: seq.Num(r.Uint32())}
+					hi := proto.Hello{CID: r.Uint32() | 1, MTU: 1472, Qual: tc.qual, Private: make([]byte, r.IntN(64))}
+					hi.Cookie = tc.cookie(s, r, &requestKey{from, hi.CID}, &h)
+					body := make([]byte, proto.HelloSize+len(hi.Private))
+					hi.Put(body)
+					in, out := s.in.bytes, s.out.bytes
+					s.strike(&h, body)
+					if got, most := s.out.bytes-out, s.in.bytes-in; got > most {
+						t.Fatalf("%d bytes were answered by %d", most, got)
+					}
+				}
+			}, s.cb)
+			if got := s.out.types[tc.answer]; got != count || s.out.packets != count {
+				t.Errorf("%d answers of type %d, %d in all, want %d", got, tc.answer, s.out.packets, count)
+			}
+			if len(s.victim.arrived) != 0 {
+				t.Errorf("the consumer saw %d requests", len(s.victim.arrived))
+			}
+			s.finish()
+		})
+	}
+}
+
+// connect makes the victim receive a Connect with a good cookie from an address, as one who owns the
+// address could send it.
+func (s *siege) connect(from netip.AddrPort, cid uint32) {
+	s.guise.as = func() netip.AddrPort { return from }
+	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid)}
+	hi := proto.Hello{CID: cid, MTU: 1472, Qual: service}
+	hi.Cookie = s.victim.host.cookie(&requestKey{from, cid}, &h, service, s.net.Now()/int64(cookieLife))
+	var body [proto.HelloSize]byte
+	hi.Put(body[:])
+	s.strike(&h, body[:])
+}
+
+// Attack 3, by owners of addresses: requests that nobody has decided are bounded for each address and
+// in all, and one address does not keep others out.
+func TestAttack03HalfOpenFlood(t *testing.T) {
+	one := netip.MustParseAddr("192.0.2.1")
+	for _, tc := range []struct {
+		name string
+		from func(i int) netip.AddrPort
+		send int
+		keep int
+	}{
+		{"one address", func(i int) netip.AddrPort { return netip.AddrPortFrom(one, uint16(i)) }, 2 * maxOpeningFrom, maxOpeningFrom},
+		{"many addresses", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, byte(i >> 8), byte(i)}), 1)
+		}, maxOpening + 100, maxOpening},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			for i := range tc.send {
+				s.connect(tc.from(i), uint32(i)+1)
+				if i%16 == 0 { // a repeat is no further request
+					s.connect(tc.from(i), uint32(i)+1)
+				}
+			}
+			e := s.victim.eng
+			if len(e.requests)-1 != tc.keep || e.opening != tc.keep || len(s.victim.arrived) != tc.keep { // -1: the bystander's
+				t.Errorf("%d requests, %d half-open, %d at the consumer, want %d", len(e.requests)-1, e.opening, len(s.victim.arrived), tc.keep)
+			}
+			if s.out.packets != 0 {
+				t.Errorf("%d packets in answer to undecided requests", s.out.packets)
+			}
+			all := s.victim.arrived
+			s.victim.arrived = nil
+			if tc.keep < maxOpening {
+				s.guise.as = nil
+				cv, _ := s.join(plain)
+				s.drop(cv)
+				s.foe.down = false
+				s.run(50 * time.Millisecond)
+			}
+			s.work()
+			for _, r := range all {
+				path, err := s.victim.link.Resolve(r.From, 0)
+				if err == nil {
+					err = e.Refuse(r, path)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if e.opening != 0 || len(e.halfOpen) != 0 {
+				t.Errorf("%d half-open of %d addresses left", e.opening, len(e.halfOpen))
+			}
+			s.finish()
+		})
+	}
+}
+
+// Attack 4: control packets of one who does not know a connection's names and numbers are ignored in
+// every state of it. The foe uses the address of the peer.
+func TestAttack04ForgedControl(t *testing.T) {
+	hello := func(hi proto.Hello) []byte {
+		b := make([]byte, proto.HelloSize+len(hi.Private))
+		hi.Put(b)
+		return b
+	}
+	bye := func(cid uint32) []byte {
+		b := make([]byte, proto.GoodbyeSize)
+		(&proto.Goodbye{CID: cid, Reason: proto.ReasonAccess}).Put(b)
+		return b
+	}
+	answer := hello(proto.Hello{CID: 99, MTU: 1472, Cookie: 7, Reason: proto.ReasonPeer, ReadIn: 4, Private: []byte("forged")})
+	forge := func(s *siege, c *Conn) {
+		for _, cid := range []uint32{0, 1, c.cid ^ 1, c.cid + 1, ^c.cid, c.peer, s.ca.cid} {
+			if cid == c.cid {
+				continue
+			}
+			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge} {
+				s.strike(&proto.Header{Type: typ, CID: cid, Ack: c.send.una, PSN: c.recv.next}, answer)
+			}
+			s.strike(&proto.Header{Type: proto.Close, CID: cid, PSN: c.recv.next, Ack: c.send.nxt}, bye(c.peer))
+			s.strike(&proto.Header{Type: proto.Closed, CID: cid}, nil)
+			s.strike(&proto.Header{Type: proto.Probed, CID: cid}, []byte{0, 0, 5, 0})
+			if cid != c.peer {
+				s.strike(&proto.Header{Type: proto.Reset, CID: cid, PSN: c.send.nxt}, nil)
+			}
+		}
+		// With the right connection ID, but numbers that were guessed.
+		for _, d := range []seq.Num{1, 1 << 8, 1 << 31, ^seq.Num(0)} {
+			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge} {
+				s.strike(&proto.Header{Type: typ, CID: c.cid, Ack: c.send.una + d}, answer)
+			}
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid}, bye(c.peer+uint32(d)))
+		}
+		for _, psn := range []seq.Num{c.send.nxt + 1, c.send.nxt + 1<<30, c.send.una - maxWindow - 1} {
+			s.strike(&proto.Header{Type: proto.Reset, CID: c.peer, PSN: psn}, nil)
+		}
+		if c.State() != Closed { // there Closed is what ends it, and knowing the ID is what it takes
+			s.strike(&proto.Header{Type: proto.Closed, CID: c.cid}, nil)
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		state State
+		begin func(s *siege) (c *Conn, finish func())
+	}{
+		{"connecting", Connecting, func(s *siege) (*Conn, func()) {
+			if err := s.friend.host.Listen(service, s.friend); err != nil {
+				t.Fatal(err)
+			}
+			c, peer := s.victim.host.NewConn(plain), s.friend.host.NewConn(plain)
+			s.dial(s.victim, s.friend, c, nil)
+			s.until("request", time.Second, func() bool { return len(s.friend.arrived) > 0 })
+			return c, func() { s.accept(s.friend, peer, []byte("true")) }
+		}},
+		{"accepting", Accepting, func(s *siege) (*Conn, func()) {
+			c, peer := s.victim.host.NewConn(plain), s.friend.host.NewConn(plain)
+			s.dial(s.friend, s.victim, peer, nil)
+			s.until("request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
+			s.net.Partition(s.friend.addr, s.victim.addr, true)
+			s.accept(s.victim, c, nil)
+			return c, func() { s.net.Partition(s.friend.addr, s.victim.addr, false) }
+		}},
+		{"established", Established, func(s *siege) (*Conn, func()) { return s.cb, func() {} }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			c, finish := tc.begin(s)
+			s.guise.as = func() netip.AddrPort { return s.friend.addr }
+			s.victim.eng.Poll(Time(s.net.Now()))
+			if c.State() != tc.state {
+				t.Fatalf("state %d, want %d", c.State(), tc.state)
+			}
+			s.unmoved("forgeries", func() { forge(s, c) }, c, s.cb)
+			s.noGain()
+			finish()
+			s.until("establishment", time.Second, func() bool { return c.State() == Established })
+			if c.PeerPrivate() != nil && string(c.PeerPrivate()) != "true" {
+				t.Errorf("private data %q", c.PeerPrivate())
+			}
+			if c != s.cb {
+				s.run(50 * time.Millisecond)
+				s.want(s.victim.connect, KindEstablished)
+				s.drop(c)
+			}
+			s.finish()
+		})
+	}
+}
+
+// Attack 4, against what lingers of a closed connection: only the peer's own confirmation ends it.
+func TestAttack04ForgedClosed(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	s.drop(cv)
+	was := s.gauges()
+	for i := range 32 {
+		s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid ^ 1<<i}, nil)
+		s.strike(&proto.Header{Type: proto.Reset, CID: cv.peer ^ 1<<i, PSN: cv.send.nxt}, nil)
+	}
+	if got := s.gauges(); got != was || was.conns != 2 {
+		t.Errorf("had %+v, now %+v", was, got)
+	}
+	s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid}, nil)
+	if got := s.victim.eng.Connections(); got != 1 {
+		t.Errorf("%d connections after the genuine Closed, want the bystander's", got)
+	}
+	s.finish()
+}
+
+// Attack 4: a Reset in the peer's name costs one short probe, at most one in the time an answer takes,
+// however many come.
+func TestAttack04ResetFlood(t *testing.T) {
+	s := newSiege(t)
+	s.guise.as = func() netip.AddrPort { return s.friend.addr }
+	sent := s.victim.eng.Stats().TxPackets
+	const count = 1000
+	start := s.net.Now()
+	for i := range uint32(count) {
+		s.strike(&proto.Header{Type: proto.Reset, CID: s.cb.peer, PSN: s.cb.send.nxt, Echo: i}, nil)
+	}
+	most := uint64(time.Duration(s.net.Now()-start)/s.cb.answerTime()) + 1
+	if got := s.victim.eng.Stats().TxPackets - sent; got > most {
+		t.Errorf("%d packets in answer to %d Resets, want %d at most", got, count, most)
+	}
+	s.finish()
+}
+
+// Attack 9: every packet type, every bit of it flipped: none gets past the checksum.
+func TestAttack09BitFlips(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	mem := s.victim.memory(64)
+	bodies := map[proto.Type][]byte{
+		proto.Data:      make([]byte, proto.WriteSize+8),
+		proto.Ack:       make([]byte, proto.SACKSize),
+		proto.Connect:   make([]byte, proto.HelloSize),
+		proto.Accept:    make([]byte, proto.HelloSize),
+		proto.Reject:    make([]byte, proto.HelloSize),
+		proto.Challenge: make([]byte, proto.HelloSize),
+		proto.Close:     make([]byte, proto.GoodbyeSize),
+		proto.Closed:    nil,
+		proto.Reset:     nil,
+		proto.Probe:     make([]byte, 100),
+		proto.Probed:    make([]byte, proto.ProbedSize),
+	}
+	proto.PutWrite(bodies[proto.Data], proto.Last, 8, mem.remote, mem.base)
+	(&proto.Goodbye{CID: cv.peer}).Put(bodies[proto.Close])
+	flips, before := uint64(0), s.victim.eng.Stats().BadChecksum
+	s.unmoved("flips", func() {
+		for typ := proto.Data; typ <= proto.Probed; typ++ {
+			body, ok := bodies[typ]
+			if !ok {
+				t.Fatalf("no packet of type %d", typ)
+			}
+			h := s.header(cv, typ)
+			raw := make([]byte, proto.HeaderSize+len(body)+proto.TrailerSize)
+			h.Put(raw)
+			end := proto.HeaderSize + copy(raw[proto.HeaderSize:], body)
+			proto.PutTrailer(raw[end:], proto.CRC(0, raw[:end]))
+			for bit := range len(raw) * 8 {
+				raw[bit/8] ^= 1 << (bit % 8)
+				s.sendRaw(raw)
+				raw[bit/8] ^= 1 << (bit % 8)
+				if flips++; flips%32 == 0 {
+					s.land()
+				}
+			}
+		}
+		s.land()
+	}, cv, s.cb)
+	if got := s.victim.eng.Stats().BadChecksum - before; got != flips {
+		t.Errorf("%d of %d flips were refused by the checksum", got, flips)
+	}
+	if s.out.packets != 0 {
+		t.Errorf("%d answers", s.out.packets)
+	}
+	s.drop(cv)
+	s.finish()
+}
+
+// Attack 24, as far as it gets here: packets that claim to come from the victim itself. What it answers
+// comes back to it, and that is not answered again.
+func TestAttack24OwnAddress(t *testing.T) {
+	s := newSiege(t)
+	var hello [proto.HelloSize]byte
+	(&proto.Hello{CID: 77, MTU: 1472, Qual: service}).Put(hello[:])
+	for typ := proto.Data; typ <= proto.Probed; typ++ {
+		body := hello[:0]
+		switch typ {
+		case proto.Connect, proto.Accept, proto.Reject, proto.Challenge:
+			body = hello[:]
+		case proto.Close:
+			body = hello[:proto.GoodbyeSize]
+		default:
+		}
+		s.unmoved("packets from ourselves", func() {
+			sent := s.victim.eng.Stats().TxPackets
+			s.inject(s.victim, s.victim, &proto.Header{Type: typ, CID: 77}, body)
+			for range 10 {
+				s.land()
+			}
+			if got := s.victim.eng.Stats().TxPackets - sent; got > 1 {
+				t.Errorf("type %d: one packet made %d", typ, got)
+			}
+		}, s.cb)
+	}
+	s.finish()
+}

@@ -1,0 +1,360 @@
+package wire
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Attack 19: packets from the far end of the window and never the one that is due. What one
+// connection holds is bounded, and what all hold, and the bystander gets through a network that loses
+// packets though there is no room to hold its own.
+func TestAttack19WindowBomb(t *testing.T) {
+	for _, foes := range []int{1, 2, 4} {
+		s := newSiege(t)
+		var conns []*Conn
+		for range foes {
+			s.foe.down = false
+			cv, _ := s.join(plain)
+			conns = append(conns, cv)
+		}
+		limit := s.victim.link.Caps().RxFrames
+		for round := range 3 {
+			for i := range 2 * maxWindow {
+				for _, cv := range conns {
+					h := s.header(cv, proto.Data)
+					h.PSN += seq.Num(2*maxWindow - i)
+					if round == 1 {
+						h.PSN = cv.recv.next + maxWindow - 1
+					}
+					s.strike(&h, make([]byte, 1000))
+					if cv.recv.frames > limit/2 || s.victim.eng.held > limit {
+						t.Fatalf("%d frames held by one, %d by all, limits %d and %d", cv.recv.frames, s.victim.eng.held, limit/2, limit)
+					}
+				}
+			}
+			s.net.SetLoss(s.friend.addr, s.victim.addr, 0.2)
+			s.work()
+			s.net.SetLoss(s.friend.addr, s.victim.addr, 0)
+		}
+		if want := min(foes*limit/2, limit); s.victim.eng.held != want {
+			t.Errorf("%d frames held, want %d: the test tests nothing", s.victim.eng.held, want)
+		}
+		if s.out.packets > s.in.packets {
+			t.Errorf("%d packets in answer to %d", s.out.packets, s.in.packets)
+		}
+		s.until("the end of the silent foes", 14*time.Second, func() bool { return s.victim.connect.Len() == foes })
+		for range foes {
+			s.want(s.victim.connect, KindBroken)
+		}
+		s.run(time.Second)
+		if s.victim.eng.held != 0 {
+			t.Errorf("%d frames still held", s.victim.eng.held)
+		}
+		s.finish()
+	}
+}
+
+// Attack 20: as many packets as fit, each of which asks for work. They get no more out than they put
+// in, a Poll stays bounded, and the bystander has its turn.
+func TestAttack20Storms(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		make func(h *proto.Header, mem memory) (body []byte)
+		most int // answers in a Poll
+	}{
+		{"acknowledgements", func(h *proto.Header, _ memory) []byte { h.Type = proto.Ack; return nil }, 1},
+		{"acknowledgement requests", func(h *proto.Header, _ memory) []byte {
+			h.Type, h.Flags = proto.Ack, proto.AckRequest
+			return nil
+		}, 1},
+		{"SACKs", func(h *proto.Header, _ memory) []byte {
+			h.Type, h.Flags = proto.Ack, proto.HasSACK|proto.AckRequest
+			return bytes.Repeat([]byte{0xff}, proto.SACKSize)
+		}, 1},
+		{"empty packets", func(h *proto.Header, _ memory) []byte { h.Flags = proto.AckRequest; return nil }, 1},
+		{"duplicates", func(h *proto.Header, _ memory) []byte { h.PSN -= 10000; return nil }, 1},
+		{"early packets", func(h *proto.Header, _ memory) []byte { h.PSN += 10000; return nil }, 1},
+		{"writes of a byte", func(h *proto.Header, mem memory) []byte {
+			h.Flags = proto.AckRequest
+			return writeChunk(proto.Last, 1, mem.remote, mem.base)
+		}, 1},
+		{"pieces of nothing", func(h *proto.Header, _ memory) []byte { return bytes.Repeat(writeChunk(0, 0, 0, 0), 80) }, 1},
+		{"probes", func(h *proto.Header, _ memory) []byte {
+			h.Type, h.Flags = proto.Probe, proto.AckRequest
+			return make([]byte, proto.ProbedSize)
+		}, maxReceive},
+		{"Closes of other connections", func(h *proto.Header, _ memory) []byte {
+			h.Type = proto.Close
+			var b [proto.GoodbyeSize]byte
+			(&proto.Goodbye{CID: h.CID}).Put(b[:])
+			return b[:]
+		}, maxReceive},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			cv, _ := s.join(plain)
+			mem := s.victim.memory(8)
+			psn, polls, e := cv.recv.next, 0, s.victim.eng
+			storm := func() {
+				for range maxReceive / 2 {
+					h := s.header(cv, proto.Data)
+					h.PSN = psn
+					body := tc.make(&h, mem)
+					s.send(&h, body)
+					if h.Type == proto.Data && h.PSN == psn {
+						psn++
+					}
+				}
+				rx, out := e.stats.RxPackets, s.out.packets
+				s.land()
+				polls++
+				if got := e.stats.RxPackets - rx; got > maxReceive {
+					t.Fatalf("%d packets taken in by one Poll", got)
+				}
+				if got := s.out.packets - out; got > tc.most {
+					t.Fatalf("%d answers in one Poll, want %d at most", got, tc.most)
+				}
+			}
+			for range less(200) {
+				storm()
+			}
+			// The bystander's work, each step of it in a storm.
+			friend := s.friend
+			s.victim.postRecv(s.cb, s.dst.seg(0, 64), 1)
+			friend.post(s.ca, s.ca.PostSend(s.src.seg(0, 64), 1, 0))
+			friend.post(s.ca, s.ca.PostWrite(s.src.seg(0, 4096), 2, s.dst.at(0), 0))
+			steps := 0
+			for ; friend.request.Len() < 2 && steps < 100; steps++ {
+				storm()
+				friend.eng.Poll(Time(s.net.Now()))
+			}
+			if friend.request.Len() != 2 || s.victim.recv.Len() != 1 || steps > 20 {
+				t.Errorf("%d requests and %d messages of the bystander's in %d steps", friend.request.Len(), s.victim.recv.Len(), steps)
+			}
+			for c := (Completion{}); friend.request.Pop(&c) || s.victim.recv.Pop(&c); {
+				if c.Status != StatusSuccess {
+					t.Errorf("bystander: %+v", c)
+				}
+			}
+			s.noGain()
+			if cv.State() != Established {
+				t.Errorf("state %d", cv.State())
+			}
+			if got := s.gauges(); got.held > s.victim.link.Caps().RxFrames/2 || got.conns != 2 || got.acks > 2 || got.ready > 2 {
+				t.Errorf("the engine has %+v", got)
+			}
+			s.drop(cv)
+			s.finish()
+		})
+	}
+}
+
+// Attack 21: a client with good cookies that asks for more connections than there is room for. Who
+// is connected stays connected; the request is refused like any other.
+func TestAttack21TableFull(t *testing.T) {
+	s := newSiege(t)
+	e := s.victim.eng
+	e.table.slots = append(e.table.slots, make([]slotEntry, maxConns-len(e.table.slots))...)
+	e.table.free = nil
+	c := s.foe.host.NewConn(plain)
+	for range 3 {
+		s.dial(s.foe, s.victim, c, nil)
+		s.until("request", time.Second, func() bool { return len(s.victim.arrived) == 1 })
+		r := s.victim.arrived[0]
+		s.victim.arrived = nil
+		for _, accept := range []bool{true, false} {
+			path, err := s.victim.link.Resolve(r.From, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if accept {
+				if err = e.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks()); err != ErrTooManyConns {
+					t.Errorf("Accept: %v, want %v", err, ErrTooManyConns)
+				}
+			} else if err = e.Refuse(r, path); err != nil {
+				t.Error(err)
+			}
+		}
+		s.until("refusal", time.Second, func() bool { return c.State() == Closed })
+		s.want(s.foe.connect, KindRefused)
+		if err := s.foe.eng.Reset(c); err != nil {
+			t.Fatal(err)
+		}
+		s.work()
+	}
+	s.finish()
+}
+
+// Attack 21: a client that never takes up what was accepted. Each attempt is told so within GiveUp
+// and leaves nothing.
+func TestAttack21NeverTakenUp(t *testing.T) {
+	s := newSiege(t)
+	const count = 200
+	for i := range count {
+		from := netip.AddrPortFrom(s.foe.addr.Addr(), uint16(i)+1)
+		s.connect(from, uint32(i)+1)
+	}
+	paths := s.victim.arrived
+	s.victim.arrived = nil
+	for _, r := range paths {
+		path, err := s.victim.link.Resolve(s.foe.addr, 0)
+		if err == nil {
+			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.guise.as, s.foe.down = nil, true
+	for end := s.net.Now() + int64(s.victim.host.limits.GiveUp+2*time.Second); s.net.Now() < end; {
+		s.work()
+		s.run(100 * time.Millisecond)
+		s.drain()
+	}
+	for range count {
+		s.want(s.victim.connect, KindAcceptFailed)
+	}
+	if got := s.gauges(); got.conns != 1 || got.requests != 1 || got.opening != 0 || got.sources != 0 || got.peers != 1 || got.paths != 1 {
+		t.Errorf("left over: %+v", got)
+	}
+	s.finish()
+}
+
+// Attack 22: peers that keep a connection without letting it do anything. Each ends in the time that
+// the limits say, with the status that says why, and frees everything.
+func TestAttack22SlowLoris(t *testing.T) {
+	lim := Limits{}
+	lim.setDefaults()
+	const slack = 300 * time.Millisecond
+	write := func(s *siege, cv *Conn) {
+		mem := s.victim.memory(64)
+		s.victim.post(cv, cv.PostWrite(mem.seg(0, 64), 1, Remote{}, 0))
+	}
+	message := func(s *siege, cv *Conn) {
+		mem := s.victim.memory(64)
+		s.victim.post(cv, cv.PostSend(mem.seg(0, 64), 1, 0))
+	}
+	graceful := func(s *siege, cv *Conn) {
+		if err := s.victim.eng.Disconnect(cv, true); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		begin  []func(s *siege, cv *Conn)
+		say    func(h *proto.Header, cv *Conn) // nil: nothing
+		limit  time.Duration
+		status Status
+	}{
+		{"silent from the start", nil, nil, lim.KeepAlive + lim.GiveUp, StatusSuccess},
+		{"never acknowledges", []func(*siege, *Conn){write}, nil, lim.GiveUp, StatusTransport},
+		{"never acknowledges, we disconnect", []func(*siege, *Conn){write, graceful}, nil, lim.GiveUp, StatusTransport},
+		{"never enters the epoch", []func(*siege, *Conn){write, func(s *siege, cv *Conn) {
+			s.victim.eng.Poll(Time(s.net.Now()))
+			cv.stepDown()
+		}}, nil, lim.GiveUp, StatusTransport},
+		{"no credit, silent", []func(*siege, *Conn){message}, nil, lim.NotReady, StatusNotReady},
+		{"no credit for ever", []func(*siege, *Conn){message}, func(*proto.Header, *Conn) {}, lim.NotReady, StatusNotReady},
+		{"no credit for ever, we disconnect", []func(*siege, *Conn){message, graceful}, func(*proto.Header, *Conn) {}, lim.NotReady, StatusNotReady},
+		{"not ready for ever", []func(*siege, *Conn){func(s *siege, cv *Conn) {
+			h := s.header(cv, proto.Ack)
+			h.Flags = proto.NoCredit
+			s.strike(&h, nil)
+		}, message}, func(h *proto.Header, cv *Conn) {
+			h.Ack, h.Flags = cv.send.una, proto.NoCredit|proto.NotReady
+		}, lim.NotReady, StatusNotReady},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			cv, _ := s.join(plain)
+			start := s.net.Now()
+			for _, f := range tc.begin {
+				f(s, cv)
+			}
+			const every = int64(10 * time.Millisecond)
+			for next, steps := start, 0; cv.State() != Closed; steps++ {
+				if tc.say != nil && s.net.Now() >= next {
+					h := s.header(cv, proto.Ack)
+					h.Ack = cv.send.nxt
+					tc.say(&h, cv)
+					s.send(&h, nil)
+					next = s.net.Now() + every
+				}
+				if !s.step() || time.Duration(s.net.Now()-start) > tc.limit+slack {
+					t.Fatalf("state %d after %v", cv.State(), time.Duration(s.net.Now()-start))
+				}
+				s.drain()
+				if steps > 100_000 {
+					t.Fatal("100000 steps")
+				}
+			}
+			if tc.limit == lim.GiveUp && time.Duration(s.net.Now()-start) < tc.limit {
+				t.Errorf("given up after %v", time.Duration(s.net.Now()-start))
+			}
+			s.want(s.victim.connect, KindBroken)
+			var c Completion
+			if len(tc.begin) > 0 && (!s.victim.request.Pop(&c) || c.Status != tc.status) || s.victim.request.Len() > 0 {
+				t.Errorf("the request: %+v, want status %d", c, tc.status)
+			}
+			if n := s.out.packets; n > int(lim.NotReady/probeInterval)+200 {
+				t.Errorf("%d packets to a peer that gives nothing", n)
+			}
+			s.finish()
+		})
+	}
+}
+
+// Attack 22: a server that never answers but with challenges: the attempt ends when its consumer said.
+func TestAttack22EndlessChallenge(t *testing.T) {
+	s := newSiege(t)
+	c := s.victim.host.NewConn(plain)
+	s.dial(s.victim, s.foe, c, nil) // 30 s
+	s.foe.down = true
+	start := s.net.Now()
+	for cookie := uint64(1); c.State() == Connecting; cookie++ {
+		h := proto.Header{Type: proto.Challenge, CID: c.cid, Ack: c.send.una}
+		var body [proto.HelloSize]byte
+		(&proto.Hello{CID: 5, Cookie: cookie}).Put(body[:])
+		s.strike(&h, body[:])
+		if !s.step() || time.Duration(s.net.Now()-start) > 31*time.Second {
+			t.Fatalf("state %d after %v", c.State(), time.Duration(s.net.Now()-start))
+		}
+	}
+	s.want(s.victim.connect, KindTimedOut)
+	s.finish()
+}
+
+// Attack 20 at the link: bystanders share the receive ring with a storm, and what is lost of theirs
+// for it comes again.
+func TestAttack20StormFillsTheRing(t *testing.T) {
+	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 20})
+	r := randSource(20)
+	friend := s.friend
+	s.victim.postRecv(s.cb, s.dst.seg(0, 64), 1)
+	friend.post(s.ca, s.ca.PostSend(s.src.seg(0, 64), 1, 0))
+	for i := 0; friend.request.Len() == 0; i++ {
+		for range siegeFrames / 2 { // twice what a Poll takes
+			s.send(&proto.Header{Type: proto.Data, CID: r.Uint32()}, nil)
+		}
+		s.land()
+		friend.eng.Poll(Time(s.net.Now()))
+		if i > 10_000 {
+			t.Fatal("the bystander's message did not get through")
+		}
+	}
+	var c Completion
+	if friend.request.Pop(&c); c.Status != StatusSuccess || !s.victim.recv.Pop(&c) {
+		t.Errorf("%+v", c)
+	}
+	if s.victim.link.Stats().RxDropped == 0 {
+		t.Error("no packet was dropped: the test tests nothing")
+	}
+	s.run(time.Millisecond)
+	s.finish()
+}

@@ -1,0 +1,329 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// The tests named TestAttack are what strangers and hostile peers may try against a host in plaintext
+// mode. Each has a bystander, an ordinary connection of the same engine that works before, during and
+// after the attack, and ends with nothing left over in the engine.
+//
+// Frames that are not well formed (attack 24) and descriptors that lie (25) do not reach this package:
+// the tests of bpf and xdp have them.
+
+// siegeFrames makes links small, and the share of frames that one connection may hold smaller than
+// its window.
+const siegeFrames = 256
+
+// siege is a victim, a friend that has the bystander's connection with it, and a foe whose packets
+// the test makes up.
+type siege struct {
+	*world
+	victim, friend, foe *node
+	ca, cb              *Conn // the bystander: the friend's end and the victim's
+	src, dst            memory
+	round               uint64
+	in, out             traffic // of the foe: what it sent, and what came back to it
+	guise               *guise
+	path                link.Path
+	raw                 [2048]byte // the packet being made
+}
+
+// traffic counts packets.
+type traffic struct {
+	packets, bytes    int
+	smallest, largest int
+	types             [16]int
+	last              []byte // the last one
+}
+
+func (c *traffic) add(b []byte) {
+	if c.packets == 0 || len(b) < c.smallest {
+		c.smallest = len(b)
+	}
+	c.packets++
+	c.bytes += len(b)
+	c.largest = max(c.largest, len(b))
+	c.types[b[0]&0xf]++
+	c.last = append(c.last[:0], b...)
+}
+
+// guise is the victim's link, on which the foe's packets come from where the test says.
+type guise struct {
+	link.Link
+	foe netip.AddrPort
+	as  func() netip.AddrPort // nil: the foe's own address
+}
+
+func (g *guise) Source(b *link.Buf) netip.AddrPort {
+	if from := g.Link.Source(b); g.as == nil || from != g.foe {
+		return from
+	}
+	return g.as()
+}
+
+func newSiege(t testing.TB) *siege {
+	return newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1})
+}
+
+func newSiegeOn(t testing.TB, cfg simlink.Config) *siege {
+	t.Helper()
+	w := newWorld(t, cfg, 1)
+	s := &siege{world: w, friend: w.nodes[0]}
+	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 2}), 17473)
+	s.victim = w.boot(at)
+	s.guise = &guise{Link: s.victim.link}
+	w.nodes = append(w.nodes, s.victim)
+	h, err := NewHost(randReader{randSource(cfg.Seed + 77)}, w.limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.victim.host = h
+	if s.victim.eng, err = h.NewEngine(s.guise, Time(w.net.Now())); err != nil {
+		t.Fatal(err)
+	}
+	s.foe = w.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 3}), 17473))
+	s.guise.foe = s.foe.addr
+	if s.path, err = s.foe.link.Resolve(at, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.ca, s.cb = s.pair(plain)
+	s.src, s.dst = s.friend.memory(4096), s.victim.memory(4096)
+	s.work()
+	s.run(50 * time.Millisecond) // the search for the path MTU
+	return s
+}
+
+// join connects the foe to the victim and silences the foe's engine: from then on the test speaks for
+// it. It returns the victim's end and the foe's.
+func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
+	s.t.Helper()
+	cv, cf = s.victim.host.NewConn(cfg), s.foe.host.NewConn(cfg)
+	s.foe.down = false
+	s.dial(s.foe, s.victim, cf, nil)
+	s.until("the foe's request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
+	s.accept(s.victim, cv, nil)
+	s.until("the foe's connection", time.Second, func() bool {
+		return cf.State() == Established && cv.State() == Established
+	})
+	s.run(50 * time.Millisecond)
+	s.want(s.victim.connect, KindEstablished)
+	s.want(s.foe.connect, KindEstablished)
+	s.foe.down = true
+	s.drain()
+	s.in, s.out = traffic{}, traffic{}
+	return cv, cf
+}
+
+// header is one that fits the victim's end of the foe's connection.
+func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
+	now := Time(s.net.Now())
+	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.next, Ack: cv.send.una,
+		Credit: cv.send.credit, TS: now.stamp()}
+}
+
+// send puts a packet of the foe's on the wire.
+func (s *siege) send(h *proto.Header, body []byte) {
+	raw := &s.raw
+	h.Put(raw[:])
+	n := proto.HeaderSize + copy(raw[proto.HeaderSize:], body)
+	proto.PutTrailer(raw[n:], proto.CRC(0, raw[:n]))
+	s.sendRaw(raw[:n+proto.TrailerSize])
+}
+
+func (s *siege) sendRaw(raw []byte) {
+	var b [1]link.Buf
+	if s.foe.link.Alloc(b[:]) != 1 {
+		s.t.Fatal("the foe has no frame")
+	}
+	b[0].Data, b[0].Path = b[0].Data[:copy(b[0].Data, raw)], s.path
+	s.in.add(raw)
+	s.foe.link.Send(b[:])
+}
+
+// strike sends a packet and has the victim look at it and answer.
+func (s *siege) strike(h *proto.Header, body []byte) {
+	s.send(h, body)
+	s.land()
+}
+
+// land has what is on the wire arrive, the victim poll, and what it answers come back.
+func (s *siege) land() {
+	s.net.Advance(s.net.Now() + 2*int64(time.Microsecond))
+	s.victim.eng.Poll(Time(s.net.Now()))
+	s.net.Advance(s.net.Now() + 2*int64(time.Microsecond))
+	s.drain()
+}
+
+// drain counts what has come back to the foe.
+func (s *siege) drain() {
+	var b [64]link.Buf
+	for n := s.foe.link.Recv(b[:]); n > 0; n = s.foe.link.Recv(b[:]) {
+		for i := range b[:n] {
+			s.out.add(b[i].Data)
+		}
+		s.foe.link.Free(b[:n])
+	}
+}
+
+// work has the bystander write and send, and checks that both arrive whole, once and soon.
+func (s *siege) work() {
+	s.t.Helper()
+	s.round++
+	for i := range s.src.mem {
+		s.src.mem[i] = byte(s.round*31 + uint64(i))
+	}
+	a, b := s.friend, s.victim
+	b.postRecv(s.cb, s.dst.seg(2048, 2048), s.round)
+	a.post(s.ca, s.ca.PostWrite(s.src.seg(0, 2048), 0, s.dst.at(0), 0))
+	a.post(s.ca, s.ca.PostSend(s.src.seg(2048, 2048), 0, 0))
+	s.until("the bystander's work", 100*time.Millisecond, func() bool { return a.request.Len() == 2 && b.recv.Len() == 1 })
+	var c Completion
+	for a.request.Pop(&c) {
+		if c.Status != StatusSuccess {
+			s.t.Fatalf("bystander's request: %+v", c)
+		}
+	}
+	if b.recv.Pop(&c); c.Cookie != s.round || c.Length != 2048 || c.Status != StatusSuccess {
+		s.t.Fatalf("bystander's message: %+v", c)
+	}
+	if !bytes.Equal(s.src.mem, s.dst.mem) {
+		s.t.Fatal("the bystander's data are not what was sent")
+	}
+}
+
+// gauges are everything in an engine that a packet could fill.
+type gauges struct {
+	conns, requests, sources, opening, peers, held, ready, acks, paths int
+}
+
+func (s *siege) gauges() gauges {
+	e := s.victim.eng
+	return gauges{e.Connections(), len(e.requests), len(e.halfOpen), e.opening, len(e.host.peers.cids), e.held,
+		len(e.ready), len(e.acks), s.victim.link.Paths()}
+}
+
+// standing is what a packet that is believed would change in a connection.
+type standing struct {
+	state                         State
+	una, nxt, credit, next, msn   seq.Num
+	heard                         Time
+	newest, doubt, peer           uint32
+	mtu, nheld, requests, recv    int
+	window                        float64
+	rtt                           rttState
+	met, stepping, putOff, hungry bool
+	cookie                        uint64
+}
+
+func standingOf(c *Conn) standing {
+	return standing{state: c.State(), una: c.send.una, nxt: c.send.nxt, credit: c.send.credit,
+		next: c.recv.next, msn: c.recv.msn, heard: c.heard, newest: c.recv.newest, doubt: c.doubt,
+		peer: c.peer, mtu: c.mtu, nheld: c.recv.nheld, window: c.send.window, rtt: c.rtt, met: c.met,
+		stepping: c.send.stepping, putOff: c.send.putOff, hungry: c.hungry.Load(), cookie: c.dial.cookie,
+		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}
+}
+
+// unmoved checks that an attack has changed neither connections nor what the engine keeps.
+func (s *siege) unmoved(what string, attack func(), conns ...*Conn) {
+	s.t.Helper()
+	var before []standing
+	for _, c := range conns {
+		before = append(before, standingOf(c))
+	}
+	was := s.gauges()
+	attack()
+	for i, c := range conns {
+		if got := standingOf(c); got != before[i] {
+			s.t.Errorf("%s: the connection was\n%+v, now it is\n%+v", what, before[i], got)
+		}
+	}
+	if now := s.gauges(); now != was {
+		s.t.Errorf("%s: the engine had %+v, now it has %+v", what, was, now)
+	}
+}
+
+// noGain checks that the foe got no more packets and bytes out of the victim than it put in.
+func (s *siege) noGain() {
+	s.t.Helper()
+	if s.out.packets > s.in.packets || s.out.bytes > s.in.bytes {
+		s.t.Errorf("%d packets, %d bytes were answered by %d packets, %d bytes",
+			s.in.packets, s.in.bytes, s.out.packets, s.out.bytes)
+	}
+}
+
+// broken checks that the foe's connection has ended, as the victim's consumer and the foe are told,
+// and that no other has.
+func (s *siege) broken(cv *Conn, why proto.Reason) {
+	s.t.Helper()
+	if cv.State() != Closed {
+		s.t.Fatalf("the foe's connection is in state %d, want Closed", cv.State())
+	}
+	s.want(s.victim.connect, KindBroken)
+	var g proto.Goodbye
+	if b := s.out.last; len(b) != proto.HeaderSize+proto.GoodbyeSize+proto.TrailerSize || !g.Parse(b[proto.HeaderSize:len(b)-proto.TrailerSize]) || g.Reason != why {
+		s.t.Errorf("the foe was told % x, want Close with reason %d", b, why)
+	}
+	if s.cb.State() != Established || s.victim.connect.Len() != 0 {
+		s.t.Errorf("the bystander's connection is in state %d, %d events", s.cb.State(), s.victim.connect.Len())
+	}
+}
+
+// finish has the bystander work once more, ends its connection in order, and checks that the victim
+// keeps nothing of anybody.
+func (s *siege) finish() {
+	s.t.Helper()
+	s.work()
+	if err := s.friend.eng.Disconnect(s.ca, true); err != nil {
+		s.t.Fatal(err)
+	}
+	s.foe.down = true
+	s.run(20 * time.Second)
+	if s.cb.State() != Closed || s.ca.State() != Closed {
+		s.t.Errorf("the bystander's connection is in states %d and %d, want Closed", s.ca.State(), s.cb.State())
+	}
+	if got := s.gauges(); got != (gauges{}) {
+		s.t.Errorf("left over: %+v", got)
+	}
+	if n := s.victim.eng.wheel.Len(); n != 0 {
+		s.t.Errorf("%d timers left", n)
+	}
+	s.victim.eng.Close()
+	if n := s.victim.link.Outstanding(); n != 0 {
+		s.t.Errorf("%d frames not returned", n)
+	}
+}
+
+// drop ends the foe's connection where the attack did not.
+func (s *siege) drop(cv *Conn) {
+	s.t.Helper()
+	if err := s.victim.eng.Disconnect(cv, false); err != nil {
+		s.t.Fatal(err)
+	}
+	s.want(s.victim.connect, KindDisconnected)
+}
+
+// anyAddr is an address and port that somebody might have.
+func anyAddr(r *rand.Rand) netip.AddrPort {
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], r.Uint32())
+	return netip.AddrPortFrom(netip.AddrFrom4(a), uint16(r.Uint32()))
+}
+
+// less is a smaller number of rounds where the race detector or -short makes them slow.
+func less(n int) int {
+	if raceEnabled || testing.Short() {
+		return n / 40
+	}
+	return n
+}
