@@ -203,13 +203,13 @@ func (c *traffic) broken(t *testing.T) (after time.Duration) {
 // completes, and the end is told when the peer is given up.
 func TestPeerKilled(t *testing.T) {
 	x := newXDP(t).(xdpNet)
-	const giveUp = 600 * time.Millisecond
+	const giveUp = 800 * time.Millisecond
 	h := newHost(t, x, 0, Options{Limits: wire.Limits{GiveUp: giveUp}})
 	peer := x.startPeer(t)
 	c := x.newTraffic(t, h)
 	c.run(t, 100)
 	peer.kill()
-	if after := c.broken(t); after > giveUp+400*time.Millisecond {
+	if after := c.broken(t); after > 2*giveUp {
 		t.Errorf("broken after %v, with %v to give up", after, giveUp)
 	}
 	// The adapter works on, with a new process in the old one's place.

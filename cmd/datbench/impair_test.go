@@ -152,10 +152,19 @@ func TestFew(t *testing.T) {
 
 // TestImpairedUDP is the main job with an impairment, without root: packets are lost, and resent.
 func TestImpairedUDP(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "udp.pcapng")
-	got := datbench(t, "--transport", "udp", "--impair", "loss=2%,seed=5", "--pcap", file, "--duration", "100ms", "--warmup", "20ms",
+	got := datbench(t, "--transport", "udp", "--impair", "loss=2%,seed=5", "--duration", "100ms", "--warmup", "20ms",
 		"--port", "17651", "--json", "-")
 	checkImpaired(t, checkReport(t, got, []byte(got.stdout)), "loss=0.02,seed=5")
+}
+
+// TestCaptureUDP: what the main job captures can be read, and the report says that it did.
+func TestCaptureUDP(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "udp.pcapng")
+	got := datbench(t, "--transport", "udp", "--pcap", file, "--op", "send", "--metric", "lat", "--duration", "50ms", "--warmup", "10ms",
+		"--port", "17653", "--json", "-")
+	if r := checkReport(t, got, []byte(got.stdout)); r.Env.Pcap != file {
+		t.Errorf("captured to %q, want %q", r.Env.Pcap, file)
+	}
 	checkCapture(t, file, "127.0.0.2", "127.0.0.1")
 }
 
