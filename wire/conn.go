@@ -86,6 +86,7 @@ type Conn struct {
 	readIn, readOut int // configured
 	readsAllowed    int // granted by the peer
 	readsOut        int
+	readAt          Time // of the last piece of a read, or since when one is outstanding
 	resp            responder
 
 	armed     Time   // when the timer fires

@@ -203,6 +203,8 @@ func (e *Engine) Close() {
 		}
 	}
 	e.publish()
+	e.link.Free(e.drop)
+	e.drop = e.drop[:0]
 	e.link.Free(e.frames)
 	e.frames = e.frames[:0]
 }

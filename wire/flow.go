@@ -6,7 +6,7 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 func (c *Conn) takeCredit(h *proto.Header) {
 	s := &c.send
 	s.noLimit = h.Flags&proto.NoCredit != 0
-	if s.credit.Less(h.Credit) {
+	if ahead := h.Credit.Sub(s.msn); s.credit.Less(h.Credit) && ahead > 0 && ahead <= maxCredit {
 		s.credit = h.Credit
 		if !s.putOff {
 			c.starved = 0

@@ -30,6 +30,7 @@ type dialState struct {
 	refused    Time   // until when "no listener" is not believed; 0: not heard yet
 	retry      time.Duration
 	nextTry    Time
+	offered    Time // when Accept last left
 }
 
 // Connect begins the active side of a connection, which must be Idle. Exactly one completion of a
@@ -151,8 +152,8 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 	}
 	key := requestKey{e.link.Source(&bufs[0]), hi.CID}
 	if r := e.requests[key]; r != nil { // a repeat
-		if r.conn != nil && r.conn.State() == Accepting {
-			r.conn.offer()
+		if c := r.conn; c != nil && c.State() == Accepting && e.now.Sub(c.dial.offered) >= helloRetry {
+			c.offer()
 		}
 		return false
 	}
@@ -270,6 +271,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 
 // offer sends Accept.
 func (c *Conn) offer() {
+	c.dial.offered = c.eng.now
 	hi := c.hello(c.dial.private)
 	h := c.header(proto.Accept, c.send.nxt)
 	c.sendHello(&h, &hi)

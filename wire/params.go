@@ -88,6 +88,8 @@ const (
 	// doubles up to putOffMax while that goes on.
 	putOffMin = 200 * time.Microsecond
 	putOffMax = 50 * time.Millisecond
+	// maxCredit bounds what a peer can promise beyond what was sent, so that its count does not go round.
+	maxCredit = 1 << 30
 	// probeInterval is the time between probes of a peer that grants no credit.
 	probeInterval = 10 * time.Millisecond
 

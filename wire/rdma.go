@@ -104,6 +104,9 @@ func (c *Conn) recvReadResp(ch *proto.Chunk, p *cursor) proto.Reason {
 		return proto.ReasonLocal
 	}
 	w.got += uint32(ch.Len)
+	if ch.Len > 0 {
+		c.readAt = c.eng.now
+	}
 	if ch.Flags&proto.Last == 0 {
 		return proto.ReasonNone
 	}

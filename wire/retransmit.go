@@ -246,10 +246,13 @@ func (c *Conn) timeout() {
 	c.makeReady()
 }
 
-// lostTouch reports whether the peer has been silent, and data unacknowledged, for too long.
+// lostTouch reports whether data has been unacknowledged for too long: less where the peer is silent
+// than where it talks.
 func (c *Conn) lostTouch() bool {
-	now, limit := c.eng.now, c.host.limits.GiveUp
-	return now.Sub(c.flightAt(c.send.una).first) > limit && c.quiet(now) > limit
+	now, lim := c.eng.now, &c.host.limits
+	first := c.flightAt(c.send.una).first
+	return now.Sub(max(first, c.send.progress)) > lim.NotReady ||
+		now.Sub(first) > lim.GiveUp && c.quiet(now) > lim.GiveUp
 }
 
 // completeRequests completes, in posting order, every request that is done: sends and writes when
@@ -308,7 +311,7 @@ func (c *Conn) answerTime() time.Duration {
 // rto is the retransmission timeout now.
 func (c *Conn) rto() time.Duration {
 	if c.send.backoff == 0 {
-		return c.answerTime()
+		return min(c.answerTime(), c.host.limits.GiveUp/2)
 	}
 	return min(max(c.answerTime(), minRTO)<<min(c.send.backoff, 16), maxRTO)
 }

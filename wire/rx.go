@@ -130,6 +130,11 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		r.ackNow = true
 	case d == 0:
 		r.stamp, r.stampAt = h.TS, e.now
+		if r.nheld > 0 && len(r.held[uint32(r.next)%heldSlots].bufs) > 0 { // put off before: what was kept is taken in
+			e.stats.Duplicates++
+			c.consumeHeld()
+			return false
+		}
 		switch {
 		case c.consume(bufs, total):
 			c.consumeHeld()

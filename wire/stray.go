@@ -59,7 +59,7 @@ func (e *Engine) cross(h *proto.Header, bufs []link.Buf) bool {
 func (e *Engine) takeStrays() {
 	s := &e.strays
 	e.crossing = true
-	for h := s.head.Load(); h != s.tail.Load(); h++ {
+	for h, t := s.head.Load(), s.tail.Load(); h != t; h++ {
 		bufs := [1]link.Buf{{Data: s.slots[h%maxStrays]}}
 		e.packet(bufs[:])
 		s.head.Store(h + 1)

@@ -112,6 +112,10 @@ func (c *Conn) tickTraffic() {
 // does not answer. It returns when to look again.
 func (c *Conn) tickProbe() Time {
 	now, lim := c.eng.now, &c.host.limits
+	if c.readsOut > 0 && now.Sub(c.readAt) > lim.NotReady {
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
+		return never
+	}
 	if c.starved != 0 {
 		if now.Sub(c.starved) > lim.NotReady {
 			c.breakDown(StatusNotReady, proto.ReasonTimeout)

@@ -255,7 +255,9 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 			s.msn++
 		case OpRead:
 			w.got, w.done = 0, false
-			c.readsOut++
+			if c.readsOut++; c.readsOut == 1 {
+				c.readAt = c.eng.now
+			}
 		default:
 		}
 	}
