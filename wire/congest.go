@@ -199,7 +199,7 @@ func (g *congestion) late() {
 // sent spaces packets out when less than one may be in the network.
 func (g *congestion) sent(now Time, rtt time.Duration) {
 	if g.window < 1 {
-		g.nextSend = now.Add(time.Duration(float64(rtt) / g.window))
+		g.nextSend = now.Add(min(time.Duration(float64(rtt)/g.window), max(rtt, maxGap)))
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	firstWindow = 32
 	// minWindow is what marks, delay and losses leave at least: a packet in 16 round trips.
 	minWindow = 1.0 / 16
+	// maxGap bounds the time between two packets of a window below one, where a round trip is shorter.
+	maxGap = 10 * time.Millisecond
 	// lossFactor is what a loss leaves of the window when packets queue, noiseFactor when they do not:
 	// then it may be noise.
 	lossFactor  = 0.7
@@ -90,6 +92,8 @@ const (
 	putOffMax = 50 * time.Millisecond
 	// maxCredit bounds what a peer can promise beyond what was sent, so that its count does not go round.
 	maxCredit = 1 << 30
+	// keepAliveProbes is how often a silent peer is probed before it is given up.
+	keepAliveProbes = 16
 	// probeInterval is the time between probes of a peer that grants no credit.
 	probeInterval = 10 * time.Millisecond
 

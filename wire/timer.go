@@ -137,7 +137,7 @@ func (c *Conn) tickProbe() Time {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}
-	return c.probe(max(c.heard.Add(lim.KeepAlive), c.probed.Add(lim.GiveUp/4)), lim.GiveUp/4)
+	return c.probe(max(c.heard.Add(lim.KeepAlive), c.probed.Add(lim.GiveUp/keepAliveProbes)), lim.GiveUp/keepAliveProbes)
 }
 
 // probe asks the peer for a sign of life if it is time to, and returns when it is next.

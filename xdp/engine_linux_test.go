@@ -122,19 +122,40 @@ func TestReceiveDrops(t *testing.T) {
 
 // Descriptors that point nowhere are survived.
 func TestBadDescriptors(t *testing.T) {
-	k := newFake(t, 1500)
-	k.rx.reserve(1)
-	k.rx.put(0, desc{addr: 1 << 40, len: 100})
-	k.rx.submit(1)
-	k.comp.reserve(1)
-	k.comp.put(0, 1<<40)
-	k.comp.submit(1)
-	bufs := make([]link.Buf, maxSegments)
-	if n := k.s.Recv(bufs); n != 0 {
-		t.Errorf("%d Bufs", n)
+	packet := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(5000))
+	long := func(k *fakeKernel, at uint32, change func(*desc)) { // a packet of three pieces, one of them bad
+		k.deliver(t, pieces(packet, 2000, 4000)...)
+		d := k.s.rx.at(at)
+		change(&d)
+		k.rx.slots[at&uint32(len(k.rx.slots)-1)] = d
 	}
-	k.s.Alloc(bufs)
-	conserve(t, k.s)
+	free := func(k *fakeKernel) uint64 { return k.s.umem.addr(k.s.pool.free[0], 0) }
+	for name, receive := range map[string]func(k *fakeKernel){
+		"outside":               func(k *fakeKernel) { k.raw(desc{addr: 1 << 40, len: 100}) },
+		"past its frame":        func(k *fakeKernel) { k.raw(desc{addr: k.fill.at(0), len: 1 << 20}) },
+		"a frame that is free":  func(k *fakeKernel) { k.raw(desc{addr: free(k), len: 100}) },
+		"middle outside":        func(k *fakeKernel) { long(k, 1, func(d *desc) { d.addr = 1 << 40 }) },
+		"middle past its frame": func(k *fakeKernel) { long(k, 1, func(d *desc) { d.len = 1 << 20 }) },
+		"end that is free":      func(k *fakeKernel) { long(k, 2, func(d *desc) { d.addr = free(k) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newFake(t, 9000)
+			receive(k)
+			k.comp.reserve(2)
+			k.comp.put(0, 1<<40)
+			k.comp.put(1, free(k)) // never sent
+			k.comp.submit(2)
+			bufs := make([]link.Buf, maxSegments)
+			if n := k.s.Recv(bufs); n != 0 {
+				t.Errorf("%d Bufs", n)
+			}
+			k.s.Alloc(bufs)
+			if k.s.Stats().RxInvalid == 0 {
+				t.Error("nothing was counted as invalid")
+			}
+			conserve(t, k.s)
+		})
+	}
 }
 
 // A mark is reported, and an answer goes back with addresses exchanged and no mark.

@@ -119,6 +119,13 @@ func (k *fakeKernel) piece(t testing.TB, p []byte, more bool) {
 	k.rx.submit(1)
 }
 
+// raw puts a descriptor into the rx ring, whatever it says.
+func (k *fakeKernel) raw(d desc) {
+	k.rx.reserve(1)
+	k.rx.put(0, d)
+	k.rx.submit(1)
+}
+
 // pieces cuts a packet at the given places.
 func pieces(b []byte, cuts ...int) (out [][]byte) {
 	from := 0

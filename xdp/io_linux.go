@@ -34,7 +34,7 @@ func (s *Socket) reap() {
 		return
 	}
 	for i := range n {
-		if f, _, ok := s.umem.frame(s.comp.at(i)); ok {
+		if f, _, ok := s.given(s.comp.at(i), isSent); ok {
 			s.pool.give(f, isSent)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 
 // recvOne takes in a packet of one frame and returns how many Bufs it filled.
 func (s *Socket) recvOne(d desc, b *link.Buf, got *tally) int {
-	frame, off, ok := s.umem.frame(d.addr)
+	frame, off, ok := s.given(d.addr, isFill)
 	if !ok {
 		got.invalid++
 		return 0
@@ -118,14 +118,14 @@ func (s *Socket) recvMany(from, avail uint32, bufs []link.Buf, got *tally) (used
 // gather hands over the frames of a packet that is there as a whole: slots from to from+k.
 func (s *Socket) gather(from, k uint32, total int, bufs []link.Buf, got *tally) int {
 	d := s.rx.at(from)
-	frame, off, ok := s.umem.frame(d.addr)
+	frame, off, ok := s.given(d.addr, isFill)
 	var l layout
 	var raw []byte
 	if ok {
 		raw = s.umem.bytes(frame, off, d.len)
 		l, ok = parse(raw, total)
 	}
-	if !ok || l.payload > len(raw) || !s.owns(targetOf(raw[l.ip:])) {
+	if !ok || l.payload > len(raw) || !s.allGiven(from+1, k-1) || !s.owns(targetOf(raw[l.ip:])) {
 		s.discardRx(from, k)
 		got.invalid++
 		return 0
@@ -144,9 +144,7 @@ func (s *Socket) gather(from, k uint32, total int, bufs []link.Buf, got *tally) 
 			break
 		}
 		d = s.rx.at(from + i)
-		if frame, off, ok = s.umem.frame(d.addr); !ok {
-			continue
-		}
+		frame, off, _ = s.umem.frame(d.addr)
 		s.pool.move(frame, isFill, isHeld)
 		s.pool.notes[frame].headers = 0
 		data = s.umem.bytes(frame, off, d.len)
@@ -157,10 +155,30 @@ func (s *Socket) gather(from, k uint32, total int, bufs []link.Buf, got *tally) 
 	return n
 }
 
+// given is the frame that the kernel hands back; ok is false for one that it does not have, or that
+// does not exist.
+func (s *Socket) given(addr uint64, by state) (frame, off uint32, ok bool) {
+	frame, off, ok = s.umem.frame(addr)
+	return frame, off, ok && s.pool.notes[frame].state == by
+}
+
+// allGiven reports whether the frames of k slots from slot from on are the kernel's to hand over, and
+// their data lies inside them.
+func (s *Socket) allGiven(from, k uint32) bool {
+	for i := range k {
+		d := s.rx.at(from + i)
+		frame, off, ok := s.given(d.addr, isFill)
+		if !ok || s.umem.bytes(frame, off, d.len) == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // discardRx returns the frames of k slots from slot from on to the pool.
 func (s *Socket) discardRx(from, k uint32) {
 	for i := range k {
-		if frame, _, ok := s.umem.frame(s.rx.at(from + i).addr); ok {
+		if frame, _, ok := s.given(s.rx.at(from+i).addr, isFill); ok {
 			s.pool.give(frame, isFill)
 		}
 	}
