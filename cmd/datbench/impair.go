@@ -80,7 +80,9 @@ func impairedLabs(cfg *config, l link) [][]phase {
 			phases = append(phases, l.phase(cfg, kindTCP, "", mtu, tcp()...).impaired(text).plainly())
 		}
 		slow := phases[len(phases)-1].rows
-		slow[len(slow)-1].Duration *= patientRows
+		for i := range slow {
+			slow[i].Duration *= patientRows
+		}
 	}
 	return filter(cfg, phases)
 }

@@ -137,14 +137,15 @@ func TestFew(t *testing.T) {
 		valid bool
 	}{
 		{Result{Op: opTCP, Impair: "loss=0.01", Samples: 200}, true},
-		{Result{Op: opTCP, Impair: "loss=0.01", Samples: 99}, false},
+		{Result{Op: opTCP, Impair: "loss=0.01", Samples: 99}, true},
+		{Result{Op: opTCP, Impair: "loss=0.01", Samples: 9}, false},
 		{Result{Op: opTCP, Samples: 200}, false},
 		{Result{Op: opSend, Impair: "loss=0.01", Samples: 200}, false},
 	} {
 		r := tt.r
-		r.Metric, r.Valid, r.P999 = metricLatency, true, ptr(1)
+		r.Metric, r.Valid, r.P99, r.P999 = metricLatency, true, ptr(1), ptr(1)
 		r.judge(evidence{})
-		if r.Valid != tt.valid || tt.valid && r.P999 != nil {
+		if r.Valid != tt.valid || tt.valid && (r.P999 != nil || (r.P99 != nil) != (r.Samples >= 100)) {
 			t.Errorf("%+v: got valid %t (%s)", tt.r, r.Valid, r.Reason)
 		}
 	}

@@ -120,7 +120,8 @@ UDP between 127.0.0.1 and 127.0.0.2, and says so.
 
 With --impair it measures 1 MiB writes and 1 KiB round trips at MTU 1500 twice, as the link is and
 impaired, with kernel TCP beside them under the same loss and without offloads, and prints what is
-kept. Raw frames are never impaired. Dropped packets count as drops.
+kept; TCP under loss is measured five times as long. Raw frames are never impaired. Dropped packets
+count as drops.
 
 Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
 

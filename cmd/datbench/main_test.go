@@ -173,7 +173,8 @@ func checkResult(t *testing.T, r Result) {
 		t.Logf("%s: %s", name, r.Reason)
 	case r.Samples == 0 || r.MsgsPerSec == 0 || r.Gbps == 0 || r.Mode == "" || r.Transport == "" || r.MTU == 0:
 		t.Errorf("%s: something is not filled in: %+v", name, r)
-	case r.Metric == metricLatency && (r.P50 == nil || *r.P50 <= 0 || *r.P50 > *r.P99 || r.P999 != nil && *r.P99 > *r.P999 || r.P999 == nil && r.Samples >= minLatencySamples):
+	case r.Metric == metricLatency && (r.P50 == nil || *r.P50 <= 0 || r.P99 == nil && r.Samples >= minTailSamples || r.P99 != nil && *r.P50 > *r.P99 ||
+		r.P999 == nil && r.Samples >= minLatencySamples || r.P999 != nil && *r.P99 > *r.P999):
 		t.Errorf("%s: percentiles: %+v", name, r)
 	}
 }

@@ -49,11 +49,12 @@ const (
 	impairedSize = 1 << 10
 	// maxSeed bounds the seeds that are drawn: they are typed again by hand.
 	maxSeed = 999_999
-	// patientRows is how many times longer a round trip of kernel TCP is measured under loss: it waits
-	// 0.2 s for each that is lost.
+	// patientRows is how many times longer kernel TCP is measured under loss: it waits 0.2 s for each
+	// lone packet that is lost, and moves few megabytes in the time of a row.
 	patientRows = 5
-	// minImpairedSamples is the least that gives a p99 a meaning.
-	minImpairedSamples = 100
+	// minTailSamples is the least that gives a p99 a meaning, minMedianSamples a median.
+	minTailSamples   = 100
+	minMedianSamples = 10
 
 	// minLatencySamples is the least that gives a p99.9 a meaning.
 	minLatencySamples = 1000

@@ -101,11 +101,14 @@ func (r *Result) judge(e evidence) {
 // few is for a latency of few samples. Kernel TCP waits 0.2 s for a lone packet that was lost, and has
 // no more of them in a row that loses packets: what they cannot tell is left out.
 func (r *Result) few() {
-	if r.Op != opTCP || r.Impair == "" || r.Samples < minImpairedSamples {
+	if r.Op != opTCP || r.Impair == "" || r.Samples < minMedianSamples {
 		r.invalid("%d samples are too few for a p99.9", r.Samples)
 		return
 	}
 	r.P999 = nil
+	if r.Samples < minTailSamples {
+		r.P99 = nil
+	}
 }
 
 // leastShare is the smallest share of the sides that spin, if any does.
