@@ -63,7 +63,7 @@ unit: $(LANE) ## tests without root, -race and shuffled
 
 .PHONY: quiet
 quiet: $(LANE) ## what the race detector spoils, without it: allocations, the cost of idling
-	@$(LANE) -test quiet go test -json -vet=off -run 'Alloc|TestIdle' ./wire ./xdp ./udplink ./dat
+	@$(LANE) -test quiet go test -json -vet=off -run 'Alloc|TestIdle|Window|Share|Incast|RandomLoss|BlackHole' ./wire ./xdp ./udplink ./dat
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds

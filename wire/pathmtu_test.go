@@ -54,6 +54,7 @@ func TestPathMTUIsFound(t *testing.T) {
 // else: messages, writes and reads arrive once and whole, also when packets are lost, doubled and
 // overtaken. The larger size is used again when the path has recovered.
 func TestBlackHole(t *testing.T) {
+	slow(t)
 	for seed := range uint64(60) {
 		cfg := simlink.Config{Seed: seed, Delay: time.Duration(1+seed%7) * 20 * time.Microsecond, MTU: 1472}
 		if seed%4 != 0 {
