@@ -14,7 +14,7 @@ import (
 func TestImpairedXDP(t *testing.T) {
 	labtest.RequireXDP(t)
 	const impair = "loss=0.01,dup=0.01,reorder=0.01,corrupt=0.001,seed=5"
-	got := datbench(t, "--transport", "xdp", "--impair", impair, "--duration", "100ms", "--warmup", "20ms", "--json", "-")
+	got := datbench(t, "--transport", "xdp", "--impair", impair, "--duration", "400ms", "--warmup", "20ms", "--json", "-")
 	r := checkReport(t, got, []byte(got.stdout))
 	if len(r.Results) != 8 {
 		t.Errorf("got %d rows, want 8", len(r.Results))

@@ -169,7 +169,7 @@ func TestCaptureUDP(t *testing.T) {
 	checkCapture(t, file, "127.0.0.2", "127.0.0.1")
 }
 
-// checkImpaired: half of the rows are impaired, lose packets, and are compared with the others.
+// checkImpaired: half of the rows are impaired, lose packets, and are compared with the others where both have the figure.
 func checkImpaired(t *testing.T, r Report, impair string) {
 	t.Helper()
 	impaired := 0
@@ -190,7 +190,8 @@ func checkImpaired(t *testing.T, r Report, impair string) {
 			t.Errorf("%s: no row to compare it with", name)
 			continue
 		}
-		if res.Valid && base.Valid && res.Kept == nil && res.P99Ratio == nil {
+		comparable := res.Metric != metricLatency || res.P99 != nil && base.P99 != nil // kernel TCP may have too few samples for a p99
+		if comparable && res.Valid && base.Valid && res.Kept == nil && res.P99Ratio == nil {
 			t.Errorf("%s: not compared", name)
 		}
 	}
