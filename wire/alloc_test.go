@@ -45,9 +45,8 @@ func TestDropsWithoutAllocation(t *testing.T) {
 			t.Fatal("no frames")
 		}
 		for range 8 {
-			f := a.eng.frame()
-			f.Data, f.Path = f.Data[:100], p
-			a.eng.tx = append(a.eng.tx, f)
+			data := a.eng.queueFrame(p)
+			a.eng.tx[len(a.eng.tx)-1].Data = data[:100]
 		}
 		a.eng.flush()
 		w.pollAll()

@@ -26,19 +26,18 @@ func (e *Engine) begin(p *packet, path link.Path, size int) bool {
 	}
 	p.e, p.first = e, len(e.tx)
 	p.left = size - proto.HeaderSize - proto.TrailerSize
-	f := e.frame()
-	f.Path = path
-	e.tx = append(e.tx, f)
-	p.cur = f.Data[proto.HeaderSize:]
+	p.cur = e.queueFrame(path)[proto.HeaderSize:]
 	return true
 }
 
-// frame takes one of the frames that the link has handed out.
-func (e *Engine) frame() link.Buf {
+// queueFrame moves one of the frames that the link has handed out to the end of tx and returns its room.
+func (e *Engine) queueFrame(path link.Path) []byte {
 	n := len(e.frames) - 1
-	f := e.frames[n]
+	e.tx = append(e.tx, e.frames[n])
 	e.frames = e.frames[:n]
-	return f
+	f := &e.tx[len(e.tx)-1]
+	f.Path = path
+	return f.Data
 }
 
 // refill asks the link for more frames and reports whether there are at least need now.
@@ -82,10 +81,7 @@ func (p *packet) nextFrame() {
 	last := &e.tx[len(e.tx)-1]
 	last.Data = last.Data[:len(last.Data)-len(p.cur)]
 	last.Flags |= link.More
-	f := e.frame()
-	f.Path = last.Path
-	e.tx = append(e.tx, f)
-	p.cur = f.Data
+	p.cur = e.queueFrame(last.Path)
 }
 
 // finish writes header and trailer. The packet leaves with the next flush.
