@@ -1,0 +1,85 @@
+package dat
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// forgetful is a layer that loses the next packet that is sent once it was told to.
+type forgetful struct {
+	link.Link
+	lose atomic.Bool
+}
+
+func (f *forgetful) Send(bufs []link.Buf) {
+	if len(bufs) > 0 && f.lose.CompareAndSwap(true, false) {
+		n := 1
+		for bufs[n-1].Flags&link.More != 0 {
+			n++
+		}
+		f.Link.Free(bufs[:n])
+		bufs = bufs[n:]
+	}
+	f.Link.Send(bufs)
+}
+
+// A lone write of 64 bytes whose only frame is lost on its way: from posting to completion, over AF_XDP.
+func BenchmarkLostTail(b *testing.B) {
+	n := newXDP(b)
+	var layer *forgetful
+	x := newHost(b, n, 0, Options{Wrap: func(below link.Link) link.Link {
+		layer = &forgetful{Link: below}
+		return layer
+	}})
+	y := newHost(b, n, 1, Options{})
+	y.listen(testQual, 8)
+	p, q := pair(x, y, nil)
+	iov, remote := p.seg(0, 64), q.lmr.Remote(0, 64)
+	var ev Event
+	write := func() {
+		ok(b, p.PostRDMAWrite(iov, 1, remote, 0))
+		for start := time.Now(); p.request.Dequeue(&ev) != nil; {
+			if time.Since(start) > patience {
+				b.Fatal("never completed")
+			}
+		}
+	}
+	stop := make(chan struct{})
+	var peer sync.WaitGroup
+	peer.Go(func() { // the peer polls, as who waits for a message would
+		var ev Event
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = q.recv.Dequeue(&ev)
+			}
+		}
+	})
+	defer peer.Wait()
+	defer close(stop)
+	var took []time.Duration
+	for b.Loop() {
+		write() // what came before is acknowledged, and the next frame is this message's
+		layer.lose.Store(true)
+		start := time.Now()
+		write()
+		took = append(took, time.Since(start))
+		if layer.lose.Load() {
+			b.Fatal("nothing was lost")
+		}
+	}
+	slices.Sort(took)
+	for _, p := range []struct {
+		name  string
+		share float64
+	}{{"p50-µs", 0.5}, {"p99-µs", 0.99}, {"p99.9-µs", 0.999}} {
+		b.ReportMetric(float64(took[int(p.share*float64(len(took)-1))])/1e3, p.name)
+	}
+}
