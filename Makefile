@@ -70,6 +70,11 @@ sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
 	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ seeds, [0-9]+ failures|seed [0-9]+ failed).*' sim \
 		go test -json -vet=off -timeout 24h ./wire
 
+.PHONY: conformance
+conformance: $(LANE) ## every rule of uDAPL, on every link this host has (AF_XDP as root)
+	@DATXDP_CONFORMANCE=1 $(LANE) -test -show '[0-9]+ rules, [0-9]+ failures' conformance \
+		go test -json -vet=off -run '^TestConformance' -timeout 15m ./dat
+
 .PHONY: fuzz
 fuzz: $(LANE) ## every fuzz target for FUZZTIME=5s
 	@$(LANE) fuzz tools/fuzz.sh $(FUZZTIME)

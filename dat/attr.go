@@ -44,6 +44,15 @@ const (
 	evdAll                 = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind | EVDAsync
 )
 
+// PSPFlags say who makes the endpoints of a service point (DAT_PSP_FLAGS).
+type PSPFlags uint8
+
+// Service point flags.
+const (
+	PSPConsumer PSPFlags = 0
+	PSPProvider PSPFlags = 1
+)
+
 // MemPriv are the rights of a memory region (DAT_MEM_PRIV_FLAGS).
 type MemPriv uint8
 

@@ -14,10 +14,10 @@ func TestCloseGraceful(t *testing.T) {
 		ia := must(n.open(0, Options{}))(t)
 		wants(t, "flags", ia.Close(2), ErrInvalidParameter)
 		pz := must(ia.CreatePZ())(t)
-		evd := must(ia.CreateEVD(8, EVDDTO|EVDConnection|EVDCR))(t)
+		evd := must(ia.CreateEVD(8, nil, EVDDTO|EVDConnection|EVDCR))(t)
 		lmr := must(ia.CreateLMR(make([]byte, 8), pz, MemAll))(t)
 		ep := must(ia.CreateEP(pz, evd, evd, evd, nil))(t)
-		psp := must(ia.CreatePSP(1, evd))(t)
+		psp := must(ia.CreatePSP(1, evd, PSPConsumer))(t)
 		refused := func(left string) {
 			t.Helper()
 			wants(t, "close with "+left, ia.Close(CloseGraceful), ErrInvalidState)
@@ -133,7 +133,7 @@ func TestCloseUnderLoad(t *testing.T) {
 			loop(func() { _, _ = x.connect.Wait(0, 1, &evs[2]) })
 			loop(func() { _, _ = a.ia.Stats() })
 			loop(func() {
-				if e, err := a.ia.CreateEVD(1, EVDDTO); err == nil {
+				if e, err := a.ia.CreateEVD(1, nil, EVDDTO); err == nil {
 					_ = e.Free()
 				}
 			})
@@ -161,7 +161,7 @@ func TestOpenTwice(t *testing.T) {
 		}
 		a, b := newHosts(t, n, Options{})
 		c := newHost(t, n, 1, Options{})
-		_, err := c.ia.CreatePSP(testQual, must(c.ia.CreateEVD(1, EVDCR))(t))
+		_, err := c.ia.CreatePSP(testQual, must(c.ia.CreateEVD(1, nil, EVDCR))(t), PSPConsumer)
 		wants(t, "qualifier of another open", err, ErrConnQualInUse)
 		_, err = c.ia.CreateEP(b.pz, nil, nil, nil, nil)
 		wants(t, "zone of another open", err, ErrInvalidHandle)

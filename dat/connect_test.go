@@ -227,7 +227,7 @@ func TestConnectArguments(t *testing.T) {
 		wants(t, "accept with a connected endpoint", cr.Accept(y.EP, nil), ErrInvalidState)
 		ok(t, cr.Reject(nil))
 		x2.expect(EventPeerRejected)
-		if _, err := b.ia.CreatePSP(testQual, b.cr); err == nil {
+		if _, err := b.ia.CreatePSP(testQual, b.cr, PSPConsumer); err == nil {
 			t.Error("two service points on one qualifier")
 		}
 		proves(x, y)

@@ -37,8 +37,11 @@ const (
 )
 
 // CreateEVD makes an event dispatcher for at least qlen events of the given streams
-// (dat_evd_create).
-func (ia *IA) CreateEVD(qlen int, flags EVDFlags) (*EVD, error) {
+// (dat_evd_create). The notification object, which may be nil, is triggered by what arrives.
+func (ia *IA) CreateEVD(qlen int, cno *CNO, flags EVDFlags) (*EVD, error) {
+	if cno != nil {
+		return nil, ErrInvalidHandle
+	}
 	if qlen < 1 {
 		return nil, fail(ErrInvalidParameter, "queue length %d", qlen)
 	}

@@ -23,11 +23,11 @@ func TestEVDArguments(t *testing.T) {
 		{maxEVDQLen + 1, EVDDTO, ErrInsufficientResources},
 		{1, 0, ErrInvalidParameter}, {1, 0x8000, ErrInvalidParameter},
 	} {
-		_, err := h.ia.CreateEVD(tc.qlen, tc.flags)
+		_, err := h.ia.CreateEVD(tc.qlen, nil, tc.flags)
 		wants(t, "create", err, tc.want)
 	}
 	for _, qlen := range []int{1, 2, 3, 100} {
-		e := must(h.ia.CreateEVD(qlen, EVDDTO))(t)
+		e := must(h.ia.CreateEVD(qlen, nil, EVDDTO))(t)
 		if e.QLen() < qlen {
 			t.Errorf("queue length %d, want at least %d", e.QLen(), qlen)
 		}
@@ -316,7 +316,7 @@ func TestWaitAgainstDequeue(t *testing.T) {
 // engines feed loses nothing, and an accept that fails leaves a connected endpoint where it is.
 func TestSeveralEngines(t *testing.T) {
 	a, b := newManyQueued(t)
-	shared := must(a.ia.CreateEVD(4096, EVDDTO))(t)
+	shared := must(a.ia.CreateEVD(4096, nil, EVDDTO))(t)
 	const pairs, each = 6, 200
 	var xs, ys [pairs]*point
 	engines := map[*driver]bool{}

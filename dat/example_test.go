@@ -15,7 +15,7 @@ func Example() {
 		ia, err := dat.Open("udp:"+addr, dat.DefaultOptions()) // or "xdp:eth0", "auto:eth0"
 		check(err)
 		pz, _ := ia.CreatePZ()
-		evd, _ := ia.CreateEVD(64, any)
+		evd, _ := ia.CreateEVD(64, nil, any)
 		ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
 		check(err)
 		lmr, err := ia.CreateLMR(make([]byte, 4096), pz, dat.MemAll)
@@ -27,7 +27,7 @@ func Example() {
 	defer serverIA.Close(dat.CloseAbrupt)
 	defer clientIA.Close(dat.CloseAbrupt)
 
-	_, err := serverIA.CreatePSP(7, serverEVD)
+	_, err := serverIA.CreatePSP(7, serverEVD, dat.PSPConsumer)
 	check(err)
 	check(serverEP.PostRecv([]dat.LMRTriplet{serverMem.Segment(1024, 64)}, 1, 0))
 	check(clientEP.Connect(netip.MustParseAddr("127.0.0.1"), 7, time.Second, nil))

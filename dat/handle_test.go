@@ -26,11 +26,11 @@ func TestHandles(t *testing.T) {
 		"ia stats":        func(o *objects) error { _, err := o.ia.Stats(); return err },
 		"ia close":        func(o *objects) error { return o.ia.Close(CloseAbrupt) },
 		"pz create":       func(o *objects) error { _, err := o.ia.CreatePZ(); return err },
-		"evd create":      func(o *objects) error { _, err := o.ia.CreateEVD(1, EVDDTO); return err },
+		"evd create":      func(o *objects) error { _, err := o.ia.CreateEVD(1, nil, EVDDTO); return err },
 		"lmr create":      func(o *objects) error { _, err := o.ia.CreateLMR(make([]byte, 1), o.pz, MemAll); return err },
 		"ep create":       func(o *objects) error { _, err := o.ia.CreateEP(o.pz, nil, nil, nil, nil); return err },
 		"ep create, evd":  func(o *objects) error { _, err := o.ia.CreateEP(h.pz, o.evd, nil, nil, nil); return err },
-		"psp create":      func(o *objects) error { _, err := o.ia.CreatePSP(1, o.evd); return err },
+		"psp create":      func(o *objects) error { _, err := o.ia.CreatePSP(1, o.evd, PSPConsumer); return err },
 		"pz free":         func(o *objects) error { return o.pz.Free() },
 		"evd free":        func(o *objects) error { return o.evd.Free() },
 		"evd dequeue":     func(o *objects) error { return o.evd.Dequeue(&ev) },
@@ -54,10 +54,10 @@ func TestHandles(t *testing.T) {
 	make1 := func(h *host) *objects {
 		o := &objects{ia: h.ia}
 		o.pz = must(h.ia.CreatePZ())(t)
-		o.evd = must(h.ia.CreateEVD(8, EVDDTO|EVDConnection|EVDCR))(t)
+		o.evd = must(h.ia.CreateEVD(8, nil, EVDDTO|EVDConnection|EVDCR))(t)
 		o.lmr = must(h.ia.CreateLMR(make([]byte, 8), o.pz, MemAll))(t)
 		o.ep = must(h.ia.CreateEP(o.pz, o.evd, o.evd, o.evd, nil))(t)
-		o.psp = must(h.ia.CreatePSP(2, o.evd))(t)
+		o.psp = must(h.ia.CreatePSP(2, o.evd, PSPConsumer))(t)
 		asking := h.point(nil)
 		ok(t, asking.Connect(h.addr, 2, patience, nil))
 		o.cr = await(t, o.evd, EventConnectionRequest).CR
@@ -83,12 +83,12 @@ func TestHandles(t *testing.T) {
 	}
 	// Of another adapter.
 	third := newHost(t, n, 2, Options{})
-	evd := must(third.ia.CreateEVD(1, EVDDTO|EVDCR))(t)
+	evd := must(third.ia.CreateEVD(1, nil, EVDDTO|EVDCR))(t)
 	_, err := h.ia.CreateEP(h.pz, evd, nil, nil, nil)
 	wants(t, "endpoint with a foreign dispatcher", err, ErrInvalidHandle)
-	_, err = h.ia.CreatePSP(3, evd)
+	_, err = h.ia.CreatePSP(3, evd, PSPConsumer)
 	wants(t, "service point with a foreign dispatcher", err, ErrInvalidHandle)
-	_, err = h.ia.CreateEP(h.pz, nil, must(h.ia.CreateEVD(1, EVDCR))(t), nil, nil)
+	_, err = h.ia.CreateEP(h.pz, nil, must(h.ia.CreateEVD(1, nil, EVDCR))(t), nil, nil)
 	wants(t, "endpoint with a dispatcher of another stream", err, ErrInvalidHandle)
 }
 

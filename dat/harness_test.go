@@ -149,8 +149,8 @@ func newHosts(t testing.TB, n network, o Options) (a, b *host) {
 
 func (h *host) listen(q ConnQual, backlog int) {
 	h.t.Helper()
-	h.cr = must(h.ia.CreateEVD(backlog, EVDCR))(h.t)
-	h.psp = must(h.ia.CreatePSP(q, h.cr))(h.t)
+	h.cr = must(h.ia.CreateEVD(backlog, nil, EVDCR))(h.t)
+	h.psp = must(h.ia.CreatePSP(q, h.cr, PSPConsumer))(h.t)
 }
 
 // must unwraps a result that has to be there.
@@ -185,9 +185,9 @@ func (h *host) pointWith(attr *EPAttr, mem, qlen int) *point {
 	t := h.t
 	t.Helper()
 	p := &point{host: h, mem: make([]byte, mem)}
-	p.recv = must(h.ia.CreateEVD(qlen, EVDDTO))(t)
-	p.request = must(h.ia.CreateEVD(qlen, EVDDTO))(t)
-	p.connect = must(h.ia.CreateEVD(8, EVDConnection))(t)
+	p.recv = must(h.ia.CreateEVD(qlen, nil, EVDDTO))(t)
+	p.request = must(h.ia.CreateEVD(qlen, nil, EVDDTO))(t)
+	p.connect = must(h.ia.CreateEVD(8, nil, EVDConnection))(t)
 	p.lmr = must(h.ia.CreateLMR(p.mem, h.pz, MemAll))(t)
 	p.EP = must(h.ia.CreateEP(h.pz, p.recv, p.request, p.connect, attr))(t)
 	return p

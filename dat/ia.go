@@ -26,7 +26,7 @@ type IA struct {
 func newIA(a *adapter, o Options) (*IA, error) {
 	ia := &IA{a: a, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
 		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
-	evd, err := ia.CreateEVD(o.AsyncQLen, EVDAsync)
+	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)
 	if err != nil {
 		return nil, errors.Join(err, a.release())
 	}

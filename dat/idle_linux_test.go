@@ -27,11 +27,11 @@ func stayIdle() error {
 	if err != nil {
 		return err
 	}
-	evd, err := ia.CreateEVD(8, EVDConnection|EVDCR)
+	evd, err := ia.CreateEVD(8, nil, EVDConnection|EVDCR)
 	if err != nil {
 		return err
 	}
-	if _, err = ia.CreatePSP(1, evd); err != nil {
+	if _, err = ia.CreatePSP(1, evd, PSPConsumer); err != nil {
 		return err
 	}
 	attr, err := ia.Query()

@@ -34,7 +34,7 @@ func bePeer() error {
 	if err != nil {
 		return err
 	}
-	evd, err := ia.CreateEVD(1024, EVDDTO|EVDConnection|EVDCR)
+	evd, err := ia.CreateEVD(1024, nil, EVDDTO|EVDConnection|EVDCR)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func bePeer() error {
 	if err != nil {
 		return err
 	}
-	if _, err = ia.CreatePSP(testQual, evd); err != nil {
+	if _, err = ia.CreatePSP(testQual, evd, PSPConsumer); err != nil {
 		return err
 	}
 	fmt.Println("listening")

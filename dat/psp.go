@@ -17,7 +17,10 @@ type PSP struct {
 // CreatePSP listens on a qualifier of the adapter (dat_psp_create). Each connection request becomes
 // an EventConnectionRequest on evd, whose free space is the backlog: a request that finds it full is
 // refused. ErrConnQualInUse if somebody listens there.
-func (ia *IA) CreatePSP(qual ConnQual, evd *EVD) (*PSP, error) {
+func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
+	if flags != PSPConsumer {
+		return nil, fail(ErrInvalidParameter, "service point flags %d", flags)
+	}
 	if err := ia.lock(); err != nil {
 		return nil, err
 	}

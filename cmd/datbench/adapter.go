@@ -156,7 +156,7 @@ func newConn(ctx context.Context, a *adapter, row Row, sh shape) (c *conn, err e
 	if c.mem, err = newMemory(a, int(row.Size), sh); err != nil {
 		return c, err
 	}
-	if c.evd, err = a.ia.CreateEVD(2*(sh.messages+sh.requests)+16, dat.EVDDTO|dat.EVDConnection); err != nil {
+	if c.evd, err = a.ia.CreateEVD(2*(sh.messages+sh.requests)+16, nil, dat.EVDDTO|dat.EVDConnection); err != nil {
 		return c, err
 	}
 	attr := dat.DefaultEPAttr()

@@ -42,10 +42,10 @@ func openTarget(ctx context.Context, h *host, s station, log func(string, ...any
 	if t.a, err = openAdapter(h, s); err != nil {
 		return t, err
 	}
-	if t.crs, err = t.a.ia.CreateEVD(backlog, dat.EVDCR); err != nil {
+	if t.crs, err = t.a.ia.CreateEVD(backlog, nil, dat.EVDCR); err != nil {
 		return t, err
 	}
-	if t.psp, err = t.a.ia.CreatePSP(qualifier, t.crs); err != nil {
+	if t.psp, err = t.a.ia.CreatePSP(qualifier, t.crs, dat.PSPConsumer); err != nil {
 		return t, err
 	}
 	ctx, t.stop = context.WithCancel(ctx)

@@ -1,0 +1,75 @@
+package dat
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// rule is one rule of the specification and its proof. The name says the rule.
+type rule struct {
+	name string
+	test func(t *testing.T, n network)
+}
+
+// topic is the rules of one call, or of what belongs to no single call: docs/DAT.md names them.
+type topic struct {
+	of    string
+	rules []rule
+}
+
+// conformance is every rule. Each file rules_*_test.go has the topics of one kind of object.
+func conformance() []topic {
+	return slices.Concat(iaRules, registryRules, cnoRules, evdRules, serviceRules, epRules, postRules,
+		srqRules, memoryRules, rmrRules, extensionRules)
+}
+
+// TestConformance proves every rule over every link that this host has.
+func TestConformance(t *testing.T) {
+	var failed atomic.Int32
+	all, rules := conformance(), 0
+	for _, tr := range transports {
+		t.Run(tr.name, func(t *testing.T) {
+			for _, p := range all {
+				t.Run(p.of, func(t *testing.T) {
+					for _, r := range p.rules {
+						t.Run(r.name, func(t *testing.T) {
+							t.Cleanup(func() {
+								if t.Failed() {
+									failed.Add(1)
+								}
+							})
+							r.test(t, tr.make(t))
+						})
+					}
+				})
+			}
+		})
+	}
+	for _, p := range all {
+		rules += len(p.rules)
+	}
+	if os.Getenv("DATXDP_CONFORMANCE") != "" {
+		fmt.Printf("%d rules, %d failures\n", rules, failed.Load())
+	}
+}
+
+// TestConformanceNames: every topic and every rule in it has one name.
+func TestConformanceNames(t *testing.T) {
+	topics := map[string]bool{}
+	for _, p := range conformance() {
+		if topics[p.of] {
+			t.Errorf("topic %s is there twice", p.of)
+		}
+		topics[p.of] = true
+		names := map[string]bool{}
+		for _, r := range p.rules {
+			if names[r.name] {
+				t.Errorf("%s: rule %q is there twice", p.of, r.name)
+			}
+			names[r.name] = true
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package dat
+
+var serviceRules = []topic{}
