@@ -40,7 +40,8 @@ type Buf struct {
 type Caps struct {
 	// MaxPayload is the largest UDP payload in bytes that one packet can carry over this link.
 	MaxPayload int
-	// FrameSize is the payload in bytes that one frame from Alloc holds.
+	// FrameSize is the payload in bytes that one frame from Alloc holds. A received packet of up to as
+	// many bytes comes in one frame.
 	FrameSize int
 	// Segments is the largest number of frames in one packet; 1 means no multi-buffer.
 	Segments int

@@ -64,6 +64,9 @@ func (h *Host) NewEngine(l link.Link, now Time) (*Engine, error) {
 		return nil, fmt.Errorf("wire: more than %d links on one adapter", maxEngines)
 	}
 	e := newEngine(h, l, len(h.engines), now)
+	if e.maxPacket < minPacket {
+		return nil, fmt.Errorf("wire: the link carries packets of %d bytes, and a connection needs %d: raise its MTU", e.maxPacket, minPacket)
+	}
 	h.engines = append(h.engines, e)
 	return e, nil
 }
