@@ -228,6 +228,7 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 	if err != nil {
 		return err
 	}
+	defer out.close()
 	h, err := a.newHost(ctx, cfg.metrics)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"regexp"
@@ -219,6 +220,27 @@ func TestJSONFile(t *testing.T) {
 	}
 	if !strings.Contains(got.stdout, "bandwidth") {
 		t.Errorf("no table in %q", got.stdout)
+	}
+}
+
+// TestJSONFileKept: a run that fails leaves a file of results as it was, and makes no empty one.
+func TestJSONFileKept(t *testing.T) {
+	dir := t.TempDir()
+	old, fresh := dir+"/old.json", dir+"/fresh.json"
+	if err := os.WriteFile(old, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{old, fresh} {
+		got := datbench(t, "run", "127.0.0.9", "--ia", "udp:127.0.0.1", "--port", "17637", "--json", path)
+		if got.code != 2 {
+			t.Errorf("exit status %d, want 2: %s", got.code, got.stderr)
+		}
+	}
+	if text, err := os.ReadFile(old); string(text) != "{}" {
+		t.Errorf("the old file holds %q, %v", text, err)
+	}
+	if _, err := os.Stat(fresh); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the new file: %v", err)
 	}
 }
 

@@ -81,6 +81,7 @@ func (j *job) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer out.close()
 	report, err := j.measure(ctx)
 	if err != nil {
 		return err

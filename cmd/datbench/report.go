@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -34,7 +35,9 @@ func (r *Report) verdict() error {
 // output is where a report goes: a table, a JSON file, or only JSON on standard output.
 type output struct {
 	table io.Writer
-	json  io.WriteCloser
+	json  io.Writer
+	file  *os.File // behind json, if it is a file; what it holds is kept until there is a report
+	made  bool     // the file was not there before
 }
 
 // openOutput opens the JSON file at once, so that a wrong name costs no measurement.
@@ -43,13 +46,26 @@ func openOutput(path string, stdout io.Writer) (*output, error) {
 	case "":
 		return &output{table: stdout}, nil
 	case "-":
-		return &output{json: nopCloser{stdout}}, nil
+		return &output{json: stdout}, nil
 	}
-	f, err := os.Create(path)
+	_, err := os.Stat(path)
+	made := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("--json: %w", err)
 	}
-	return &output{table: stdout, json: f}, nil
+	return &output{table: stdout, json: f, file: f, made: made}, nil
+}
+
+// close leaves no empty file behind where no report was written.
+func (o *output) close() {
+	if o.file == nil {
+		return
+	}
+	_ = o.file.Close() // nothing was written
+	if o.made {
+		_ = os.Remove(o.file.Name())
+	}
 }
 
 // write prints the report everywhere it goes and says whether it is valid.
@@ -67,14 +83,20 @@ func (o *output) writeJSON(r *Report) error {
 	if o.json == nil {
 		return nil
 	}
-	enc := json.NewEncoder(o.json)
-	enc.SetIndent("", "  ")
-	if err := errors.Join(enc.Encode(r), o.json.Close()); err != nil {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	if o.file != nil {
+		_ = o.file.Truncate(0) // a device has no length
+	}
+	_, err = o.json.Write(append(text, '\n'))
+	if o.file != nil {
+		err = errors.Join(err, o.file.Close())
+		o.file = nil
+	}
+	if err != nil {
 		return fmt.Errorf("--json: %w", err)
 	}
 	return nil
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
