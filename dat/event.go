@@ -32,6 +32,7 @@ var eventNames = map[EventNumber]string{
 	EventTimedOut:              "DAT_CONNECTION_EVENT_TIMED_OUT",
 	EventUnreachable:           "DAT_CONNECTION_EVENT_UNREACHABLE",
 	EventAsyncEVDOverflow:      "DAT_ASYNC_ERROR_EVD_OVERFLOW",
+	EventIBDTO:                 "DAT_IB_DTO_EVENT",
 }
 
 // String is the DAT name.
@@ -91,6 +92,8 @@ type Event struct {
 	Length      uint64
 	Op          DTO
 	Status      DTOStatus
+	Ext         ExtType // EventIBDTO
+	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
 
 	// Connection requests.
@@ -120,6 +123,9 @@ func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 		ev.Number = EventDTOCompletion
 		ev.Cookie, ev.Length = c.Cookie, uint64(c.Length)
 		ev.Op, ev.Status = DTO(c.Op), DTOStatus(c.Status)
+		if c.Op >= wire.OpWriteImm {
+			ev.extend(c)
+		}
 		return
 	}
 	ev.Number = connectionEvents[c.Kind]

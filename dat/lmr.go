@@ -20,7 +20,7 @@ func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	if len(mem) == 0 {
 		return nil, fail(ErrLengthError, "a memory region of no bytes")
 	}
-	if priv&^MemAll != 0 {
+	if priv&^(MemAll|MemRemoteAtomic) != 0 {
 		return nil, fail(ErrInvalidParameter, "memory privileges %#x", uint8(priv))
 	}
 	if err := ia.lock(); err != nil {

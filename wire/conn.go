@@ -146,6 +146,7 @@ type receiver struct {
 	msn    seq.Num // messages received
 	rqNext seq.Num // next receive to be filled
 	off    uint32  // bytes of the current message that have arrived
+	immOff uint32  // and of the current write with immediate data
 
 	notReady bool // packet next came and found no receive
 	skip     int  // chunks of it that were taken in

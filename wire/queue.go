@@ -23,6 +23,7 @@ type Completion struct {
 	Conn   *Conn
 	Cookie uint64
 	Length uint32 // bytes moved, on success
+	Imm    uint32 // OpRecvImm: the immediate data
 	Kind   Kind
 	Op     Op
 	Status Status

@@ -14,7 +14,7 @@ func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, b
 		}
 		c.recv.region = r
 	}
-	if r.zone != c.zone.Load() || r.rights&need == 0 {
+	if r.zone != c.zone.Load() || r.rights&need != need {
 		return nil, false
 	}
 	return r.slice(addr, n)
@@ -46,15 +46,17 @@ func (c *Conn) recvWrite(ch *proto.Chunk, p *cursor) proto.Reason {
 	return proto.ReasonNone
 }
 
-// readJob is an RDMA read that this side serves.
+// readJob is an RDMA read that this side serves, or an atomic that it has done.
 type readJob struct {
-	addr uint64
-	key  uint32
-	size uint32
-	num  seq.Num
+	addr   uint64
+	old    uint64 // atomic: the answer
+	key    uint32
+	size   uint32
+	num    seq.Num
+	atomic bool
 }
 
-// responder serves the peer's RDMA reads in order. Jobs are kept until their answer is acknowledged.
+// responder serves the peer's RDMA reads and atomics in order. Jobs are kept until their answer is acknowledged.
 type responder struct {
 	jobs  []readJob
 	mask  uint32

@@ -14,6 +14,8 @@ const (
 	RemoteRead  Rights = 0x02
 	LocalWrite  Rights = 0x10
 	RemoteWrite Rights = 0x20
+	// RemoteAtomic allows atomics, beside RemoteRead and RemoteWrite.
+	RemoteAtomic Rights = 0x40
 )
 
 // Region is registered memory. It keeps its memory alive.
@@ -130,7 +132,7 @@ func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*R
 		return nil, err
 	}
 	r := &Region{mem: mem, base: base, zone: zone, rights: rights, local: key}
-	if rights&(RemoteRead|RemoteWrite) != 0 {
+	if rights&(RemoteRead|RemoteWrite|RemoteAtomic) != 0 {
 		r.remote = h.keys.Encrypt(key)
 	}
 	h.regions.slot(key & regionMask).Store(r)

@@ -163,7 +163,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			case n < c.recv.skip:
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
-			case ch.Op == proto.OpSend && c.mustWait():
+			case needsReceive(&ch) && c.mustWait():
 				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
 				return false
 			default:
@@ -174,7 +174,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			c.reject(fault, &ch, done)
 			return false
 		}
-		if ch.Flags&proto.Last != 0 && ch.Op != proto.OpReadResp && ch.Op != proto.OpReady {
+		if ch.Flags&proto.Last != 0 && !ch.Op.Answer() && ch.Op != proto.OpReady {
 			done++
 		}
 		if !c.alive() {
@@ -187,9 +187,9 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 }
 
 // reject ends the connection because of a chunk, in a packet that completed done operations of the
-// peer before it. An answer to a read of ours is no operation of the peer's.
+// peer before it. An answer to a request of ours is no operation of the peer's.
 func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
-	if ch.Op == proto.OpReadResp {
+	if ch.Op.Answer() {
 		done = noRequest
 	}
 	c.fault(why, 0, done)
@@ -206,6 +206,12 @@ func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 		return c.recvReadReq(ch)
 	case proto.OpReadResp:
 		return c.recvReadResp(ch, r)
+	case proto.OpWriteImm:
+		return c.recvWriteImm(ch, r)
+	case proto.OpAtomicReq:
+		return c.recvAtomicReq(ch)
+	case proto.OpAtomicResp:
+		return c.recvAtomicResp(ch)
 	case proto.OpReady:
 		if ch.Len == 0 {
 			return proto.ReasonNone
@@ -253,9 +259,14 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	return proto.ReasonNone
 }
 
-// completeRecv ends the oldest receive.
+// completeRecv ends the oldest receive as one of a message.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
-	c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+}
+
+// endRecv completes the oldest receive.
+func (c *Conn) endRecv(done Completion) {
+	c.sinks.Recv.push(c.eng, done)
 	c.recv.rqNext++
 	c.rq.done.Store(uint32(c.recv.rqNext))
 }

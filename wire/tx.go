@@ -60,7 +60,7 @@ func (c *Conn) count() {
 	for posted := seq.Num(c.sq.posted.Load()); s.seen != posted; s.seen++ {
 		w := c.sq.at(s.seen)
 		s.queued += headerOf(w.op)
-		if w.op != OpRead {
+		if !w.op.answered() {
 			s.queued += int(w.length)
 		}
 	}
@@ -73,25 +73,30 @@ func headerOf(op Op) int {
 		return proto.SendSize
 	case OpWrite:
 		return proto.WriteSize
+	case OpWriteImm:
+		return proto.WriteImmSize
+	case OpFetchAdd, OpCmpSwap:
+		return proto.AtomicReqSize
 	default:
 		return proto.ReadReqSize
 	}
 }
 
 // blocked reports whether a request that has not begun must wait: for earlier reads that it
-// fences, for a receive at the peer, for the peer to be able to serve another read.
+// fences, for a receive at the peer, for the peer to be able to serve another read. Atomics count as
+// reads.
 func (c *Conn) blocked(w *work) bool {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return true
 	}
 	switch s := &c.send; w.op {
-	case OpSend:
+	case OpSend, OpWriteImm:
 		if s.noLimit || s.msn.Less(s.credit) {
 			return false
 		}
 		c.starving()
 		return true
-	case OpRead:
+	case OpRead, OpFetchAdd, OpCmpSwap:
 		return c.readsOut >= c.readsAllowed
 	default:
 		return false
@@ -237,7 +242,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 			return from, false
 		}
 		from.off += uint32(n)
-		if from.off == w.length || w.op == OpRead {
+		if from.off == w.length || w.op.answered() {
 			from = position{op: from.op + 1}
 		}
 	}
@@ -250,10 +255,10 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 	if off == 0 {
 		s.queued -= headerOf(w.op)
 		switch w.op {
-		case OpSend:
+		case OpSend, OpWriteImm:
 			w.msn = s.msn
 			s.msn++
-		case OpRead:
+		case OpRead, OpFetchAdd, OpCmpSwap:
 			w.got, w.done = 0, false
 			if c.readsOut++; c.readsOut == 1 {
 				c.readAt = c.eng.now
@@ -261,7 +266,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		default:
 		}
 	}
-	if w.op != OpRead {
+	if !w.op.answered() {
 		s.queued -= n
 	}
 }
@@ -270,7 +275,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 // had better wait for the next packet.
 func pieceOf(w *work, off uint32, room int) int {
 	room -= headerOf(w.op)
-	if w.op == OpRead {
+	if w.op.answered() {
 		return min(room, 0)
 	}
 	switch rest := int(w.length - off); {
@@ -297,6 +302,11 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 		proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
 	case OpWrite:
 		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.off))
+	case OpWriteImm:
+		c.putWriteImm(p, w, f, n, at.off)
+	case OpFetchAdd, OpCmpSwap:
+		c.putAtomicReq(p, w, at.op)
+		return true
 	default:
 		proto.PutReadReq(p.put(proto.ReadReqSize), w.key, w.addr, w.length, at.op)
 		return true
@@ -331,10 +341,18 @@ func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 	return n == 0
 }
 
-// cutResponses appends the answers to RDMA reads from one position to another, as cutRequests does.
+// cutResponses appends the answers to RDMA reads and atomics from one position to another, as cutRequests does.
 func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 	for from.before(to) {
 		j := c.resp.at(from.op)
+		if j.atomic {
+			if p.left < proto.AtomicRespSize {
+				break
+			}
+			proto.PutAtomicResp(p.put(proto.AtomicRespSize), j.num, j.old)
+			from = position{op: from.op + 1}
+			continue
+		}
 		room, rest := p.left-proto.ReadRespSize, int(j.size-from.off)
 		if from.op == to.op {
 			rest = int(to.off - from.off)

@@ -10,12 +10,16 @@ import (
 // Op is the operation of a work request.
 type Op uint8
 
-// Operations; the numbers are those of DAT_DTOS.
+// Operations; the numbers are those of DAT_DTOS and DAT_IB_DTOS.
 const (
-	OpSend  Op = 0
-	OpWrite Op = 1
-	OpRead  Op = 2
-	OpRecv  Op = 3
+	OpSend     Op = 0
+	OpWrite    Op = 1
+	OpRead     Op = 2
+	OpRecv     Op = 3
+	OpWriteImm Op = 8
+	OpRecvImm  Op = 9 // a receive that a write with immediate data has consumed
+	OpFetchAdd Op = 10
+	OpCmpSwap  Op = 11
 )
 
 // WorkFlags qualify a work request; the values are those of DAT_COMPLETION_FLAGS.
@@ -24,9 +28,9 @@ type WorkFlags uint8
 // Flags of a work request.
 const (
 	Suppress    WorkFlags = 0x01 // no completion if it succeeds
-	Solicited   WorkFlags = 0x02 // send: ask the peer's receive to notify
+	Solicited   WorkFlags = 0x02 // send, write with immediate data: ask the peer's receive to notify
 	Unsignalled WorkFlags = 0x04 // completion without notification
-	Fence       WorkFlags = 0x08 // wait for all earlier reads
+	Fence       WorkFlags = 0x08 // wait for all earlier reads and atomics
 )
 
 // Segment is a piece of registered memory, named as the consumer does.
@@ -48,12 +52,15 @@ type work struct {
 	addr   uint64  // RDMA: remote address
 	key    uint32  // RDMA: remote key
 	length uint32  // bytes to be moved
-	msn    seq.Num // send: message number, once it is being sent
+	value  uint64  // atomic: what is added or swapped in
+	comp   uint64  // compare and swap: what the word must be
+	imm    uint32  // write with immediate data
+	msn    seq.Num // send, write with immediate data: message number, once it is being sent
 	got    uint32  // read: bytes that have arrived
 	op     Op
 	flags  WorkFlags
 	nseg   uint8
-	done   bool // read: the last piece has arrived
+	done   bool // read, atomic: the answer has arrived
 }
 
 // workRing holds work requests from posting to completion. Posters write slots under mu; the
@@ -180,7 +187,7 @@ func (c *Conn) postRequest(w work, segs []Segment) error {
 	if s != Established && s != Closed {
 		return ErrState
 	}
-	if w.op == OpRead && s == Established && c.readsAllowed == 0 { // it does not change while established
+	if w.op.answered() && s == Established && c.readsAllowed == 0 { // it does not change while established
 		return ErrNoReads // it would block the queue for ever
 	}
 	return c.sq.post(w, segs)

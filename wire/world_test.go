@@ -235,7 +235,7 @@ type memory struct {
 	mem []byte
 }
 
-const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite
+const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite | RemoteAtomic
 
 func (n *node) memory(size int) memory {
 	m := make([]byte, size)
