@@ -193,6 +193,8 @@ func (e *EVD) Free() error {
 	case !e.refs.free() || e.waiting.Load():
 		return fail(ErrInvalidState, "the event dispatcher is in use")
 	}
+	for ev := (Event{}); e.pop(&ev); { // a shared receive queue counts what is taken out
+	}
 	e.state.Store(evdFreed)
 	delete(e.ia.evds, e)
 	return nil

@@ -21,11 +21,12 @@ type IA struct {
 	evds   map[*EVD]struct{}
 	eps    map[*EP]struct{}
 	psps   map[*PSP]struct{}
+	srqs   map[*SRQ]struct{}
 }
 
 func newIA(a *adapter, o Options) (*IA, error) {
 	ia := &IA{a: a, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
-		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
+		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, srqs: map[*SRQ]struct{}{}}
 	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)
 	if err != nil {
 		return nil, errors.Join(err, a.release())
@@ -74,7 +75,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
+	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(ErrInvalidState, "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -92,6 +93,9 @@ func (ia *IA) destroy() {
 	ia.refuse()
 	for ep := range ia.eps {
 		ep.end()
+	}
+	for s := range ia.srqs {
+		s.freed.Store(true)
 	}
 	for l := range ia.lmrs {
 		ia.a.host.Unregister(l.region)

@@ -4,7 +4,7 @@ package dat
 type PZ struct {
 	ia    *IA
 	id    uint32
-	refs  refs // EPs and LMRs
+	refs  refs // EPs, LMRs and SRQs
 	freed bool
 }
 
@@ -19,7 +19,8 @@ func (ia *IA) CreatePZ() (*PZ, error) {
 	return p, nil
 }
 
-// Free ends a zone (dat_pz_free): ErrInvalidState while an endpoint or a region is in it.
+// Free ends a zone (dat_pz_free): ErrInvalidState while an endpoint, a region or a shared receive queue
+// is in it.
 func (p *PZ) Free() error {
 	if p == nil {
 		return ErrInvalidHandle
