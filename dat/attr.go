@@ -123,6 +123,7 @@ type EPAttr struct {
 	MaxRecvDTOs, MaxRequestDTOs   int    // operations outstanding
 	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation
 	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads served, and outstanding, at one time
+	SRQSoftHW                     int    // soft high watermark with a shared receive queue; 0 or WatermarkInfinite: none
 }
 
 // DefaultEPAttr are the attributes of an endpoint created with nil.
@@ -163,6 +164,9 @@ func (a *EPAttr) validate() error {
 		if f.v < 0 || f.v > f.limit {
 			return fail(ErrInvalidParameter, "%s is %d; it may be 0 to %d", f.name, f.v, f.limit)
 		}
+	}
+	if a.SRQSoftHW < WatermarkInfinite {
+		return fail(ErrInvalidParameter, "SRQSoftHW is %d; use 0 or more, or WatermarkInfinite", a.SRQSoftHW)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ type EP struct {
 	consumer
 	ia   *IA
 	pz   *PZ
+	srq  *SRQ // nil without one
 	attr EPAttr
 	conn *wire.Conn
 
@@ -31,6 +32,10 @@ var portQuals atomic.Uint64
 // CreateEP makes an unconnected endpoint (dat_ep_create). A nil EVD means that those events are not
 // wanted; nil attributes are DefaultEPAttr.
 func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, error) {
+	return ia.createEP(pz, recv, request, connect, nil, attr)
+}
+
+func (ia *IA) createEP(pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
 	a := DefaultEPAttr()
 	if attr != nil {
 		a = *attr
@@ -44,16 +49,24 @@ func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, 
 	}
 	defer ia.mu.Unlock()
 	err := errors.Join(recv.feeds(ia, EVDDTO), request.feeds(ia, EVDDTO), connect.feeds(ia, EVDConnection))
-	if err != nil || !pz.usable(ia) {
+	if err != nil || !pz.usable(ia) || srq != nil && (srq.ia != ia || srq.freed.Load()) {
 		return nil, ErrInvalidHandle
 	}
 	if err := ia.a.admit(HandleEP); err != nil {
 		return nil, err
 	}
-	ep := &EP{ia: ia, pz: pz, attr: a, recv: recv, request: request, connect: connect, port: portQuals.Add(1)}
-	ep.conn = ia.a.host.NewConn(wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
+	ep := &EP{ia: ia, pz: pz, srq: srq, attr: a, recv: recv, request: request, connect: connect, port: portQuals.Add(1)}
+	cfg := wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
 		MaxRequest: a.MaxRequestDTOs, MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV,
-		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, ReadIn: a.MaxRDMAReadIn, ReadOut: a.MaxRDMAReadOut})
+		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, ReadIn: a.MaxRDMAReadIn, ReadOut: a.MaxRDMAReadOut}
+	if srq != nil {
+		cfg.SRQ, cfg.Notice = srq.q, ep.notice
+		srq.refs.take()
+	}
+	ep.conn = ia.a.host.NewConn(cfg)
+	if srq != nil && a.SRQSoftHW > 0 {
+		ep.conn.SetMarks(mark(a.SRQSoftHW), wire.NoMark)
+	}
 	pz.refs.take()
 	for _, e := range []*EVD{recv, request, connect} {
 		if e != nil {
@@ -184,6 +197,9 @@ func (ep *EP) Free() error {
 	delete(ep.ia.eps, ep)
 	ep.ia.a.dismiss(HandleEP, 1)
 	ep.pz.refs.drop()
+	if ep.srq != nil {
+		ep.srq.refs.drop()
+	}
 	for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
 		if e != nil {
 			e.refs.drop()

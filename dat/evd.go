@@ -197,6 +197,8 @@ func (e *EVD) Free() error {
 	case !e.refs.free() || e.waiting.Load():
 		return fail(ErrInvalidState, "the event dispatcher is in use")
 	}
+	for ev := (Event{}); e.pop(&ev); { // a shared receive queue counts what is taken out
+	}
 	e.state.Store(evdFreed)
 	if e != e.ia.async {
 		e.ia.a.dismiss(HandleEVD, 1)

@@ -18,6 +18,19 @@ const (
 	EventTimedOut              EventNumber = 0x04007
 	EventUnreachable           EventNumber = 0x04008
 	EventAsyncEVDOverflow      EventNumber = 0x08001
+	// EventAsyncEPBroken is any news of an endpoint; Event.Reason says which.
+	EventAsyncEPBroken EventNumber = 0x08003
+	// EventAsyncProviderInternalError is any news of what has no number of its own, such as a shared
+	// receive queue: it need not be an error. Event.Source and Event.Reason say which.
+	EventAsyncProviderInternalError EventNumber = 0x08005
+)
+
+// Reasons of asynchronous events: those of the kind of Event.Source.
+const (
+	ReasonEVDOverflow          = 0 // EVD: an event was lost
+	ReasonEPTransferToError    = 0 // EP: takes no more receives of its shared receive queue
+	ReasonSRQSoftHighWatermark = 2 // EP: has consumed more receives than its soft high watermark
+	ReasonSRQLowWatermark      = 2 // SRQ: fewer receives are available than its low watermark
 )
 
 var eventNames = map[EventNumber]string{
@@ -33,6 +46,9 @@ var eventNames = map[EventNumber]string{
 	EventUnreachable:           "DAT_CONNECTION_EVENT_UNREACHABLE",
 	EventAsyncEVDOverflow:      "DAT_ASYNC_ERROR_EVD_OVERFLOW",
 	EventIBDTO:                 "DAT_IB_DTO_EVENT",
+
+	EventAsyncEPBroken:              "DAT_ASYNC_ERROR_EP_BROKEN",
+	EventAsyncProviderInternalError: "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
 }
 
 // String is the DAT name.
@@ -101,8 +117,9 @@ type Event struct {
 	PSP      *PSP
 	ConnQual ConnQual
 
-	// Asynchronous errors: the dispatcher that lost an event.
-	Source *EVD
+	// Asynchronous events: whom they are about, an *EVD, *EP or *SRQ, and why.
+	Source any
+	Reason int
 }
 
 var connectionEvents = [...]EventNumber{

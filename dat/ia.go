@@ -24,12 +24,13 @@ type IA struct {
 	evds   map[*EVD]struct{}
 	eps    map[*EP]struct{}
 	psps   map[*PSP]struct{}
+	srqs   map[*SRQ]struct{}
 }
 
 // newIA makes a view on an adapter, which it releases when it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
 	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
-		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
+		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, srqs: map[*SRQ]struct{}{}}
 	var err error
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
@@ -98,7 +99,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 		ia.mu.Unlock()
 		return fail(errArg2, "close flags %d", flags)
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
+	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -128,6 +129,9 @@ func (ia *IA) destroy() {
 	ia.refuse()
 	for ep := range ia.eps {
 		ep.end()
+	}
+	for s := range ia.srqs {
+		s.freed.Store(true)
 	}
 	for l := range ia.lmrs {
 		l.end()

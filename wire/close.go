@@ -111,6 +111,9 @@ func (c *Conn) leave() {
 		e.forget(c.req)
 		c.req = nil
 	}
+	if c.share != nil {
+		c.share.q.leave(c)
+	}
 	c.inAcks = false // the lists drop it when they come to it
 	c.recv.region = nil
 }
@@ -121,9 +124,14 @@ func (c *Conn) over(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
 	}
+	was := c.State()
 	c.hungry.Store(false)
 	c.setState(Closed)
 	c.flushWork(s)
+	if c.share != nil && (was == Established || was == Draining) {
+		c.eng.publish()
+		c.share.notice(NoticeEnd)
+	}
 	c.emit(k)
 }
 
@@ -139,6 +147,9 @@ func (c *Conn) flushWork(s Status) {
 		w := c.rq.at(n)
 		c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
 		c.rq.done.Store(uint32(n + 1))
+	}
+	if c.share != nil {
+		c.share.flush(c)
 	}
 }
 

@@ -40,6 +40,10 @@ type ConnConfig struct {
 	// NoCredit means that receives are taken from where others take them too, so that none can be
 	// promised to the peer: a message that finds none is put off there.
 	NoCredit bool
+	// SRQ is where receives are taken from: none can be posted to the connection, and NoCredit is
+	// implied. Notice is called by the engine's owner with what becomes of them and must not block.
+	SRQ    *SharedQueue
+	Notice func(Notice)
 }
 
 // Sinks are the queues that a connection's completions go to; nil discards them. They belong to the
@@ -64,6 +68,7 @@ type Conn struct {
 	maxMessage uint32
 	maxRDMA    uint32
 	sq, rq     workRing
+	share      *share // of a shared queue, in place of rq; nil without one
 	sinks      Sinks
 	peerData   atomic.Pointer[[]byte]
 
@@ -185,6 +190,10 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	if c.maxRDMA == 0 {
 		c.maxRDMA = maxOperation
 	}
+	if cfg.SRQ != nil {
+		c.noCredit, c.share = true, cfg.SRQ.newShare(cfg.Notice)
+		cfg.MaxRecv, cfg.MaxRecvIOV = 0, 0
+	}
 	c.rq.init(cfg.MaxRecv, max(cfg.MaxRecvIOV, 1))
 	c.sq.init(cfg.MaxRequest, max(cfg.MaxRequestIOV, 1))
 	return c
@@ -194,7 +203,10 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 func (c *Conn) State() State { return State(c.state.Load()) }
 
 // Idle reports whether no receive, and whether no request, is outstanding.
-func (c *Conn) Idle() (recv, request bool) { return c.rq.empty(), c.sq.empty() }
+func (c *Conn) Idle() (recv, request bool) {
+	n, _ := c.Receiving()
+	return n == 0, c.sq.empty()
+}
 
 // PeerPrivate is the private data that came with the peer's Accept or Reject; nil otherwise. It stays
 // valid and unchanged for ever.

@@ -33,8 +33,11 @@ func (c *Conn) recvWriteImm(ch *proto.Chunk, p *cursor) proto.Reason {
 	if ch.Num != r.msn || r.off != 0 || ch.Off != r.immOff || uint32(ch.Len) > maxOperation-r.immOff {
 		return proto.ReasonProtocol
 	}
-	if last && uint32(r.rqNext) == c.rq.posted.Load() {
-		return proto.ReasonNotReady
+	var w *work
+	if last {
+		if w = c.nextRecv(); w == nil {
+			return proto.ReasonNotReady
+		}
 	}
 	if why := c.recvWrite(ch, p); why != proto.ReasonNone {
 		return why
@@ -43,7 +46,6 @@ func (c *Conn) recvWriteImm(ch *proto.Chunk, p *cursor) proto.Reason {
 		return proto.ReasonNone
 	}
 	c.eng.stats.RxMessages++
-	w := c.rq.at(r.rqNext)
 	if ch.Flags&proto.Solicited != 0 {
 		w.flags |= Solicited
 	}

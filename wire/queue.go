@@ -70,6 +70,7 @@ func (q *Queue) Pop(c *Completion) bool {
 	}
 	*c = q.ring[h&q.mask]
 	q.head.Store(h + 1)
+	c.settled()
 	return true
 }
 
@@ -86,11 +87,13 @@ func (q *Queue) Arm() { q.wait.Store(true) }
 // push adds c for the engine e, which makes it visible at the end of its Poll.
 func (q *Queue) push(e *Engine, c Completion) {
 	if q == nil {
+		c.settled()
 		return
 	}
 	if q.next-q.seenHead >= uint32(len(q.ring)) {
 		if q.seenHead = q.head.Load(); q.next-q.seenHead >= uint32(len(q.ring)) {
 			e.stats.Overflows++
+			c.settled()
 			q.overflow()
 			return
 		}

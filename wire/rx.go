@@ -223,7 +223,28 @@ func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 // mustWait reports whether the next message has to be put off: there is no receive for it, and none
 // was promised.
 func (c *Conn) mustWait() bool {
-	return c.noCredit && uint32(c.recv.rqNext) == c.rq.posted.Load()
+	return c.noCredit && c.nextRecv() == nil
+}
+
+// nextRecv is the receive of the message that arrives; nil when there is none. One of a shared queue
+// is taken here. Who may have to wait for it, or for its memory, asks mustWait before.
+func (c *Conn) nextRecv() *work {
+	switch {
+	case c.share != nil:
+		return c.share.receive(c)
+	case uint32(c.recv.rqNext) == c.rq.posted.Load():
+		return nil
+	default:
+		return c.rq.at(c.recv.rqNext)
+	}
+}
+
+// recvSegments are the segments of the receive of the message that arrives.
+func (c *Conn) recvSegments(w *work) []Segment {
+	if c.share != nil {
+		return c.share.segs[:w.nseg]
+	}
+	return c.rq.segments(c.recv.rqNext, w)
 }
 
 // recvSend puts a piece of a message into the receive it belongs to.
@@ -232,15 +253,15 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	if ch.Num != r.msn || ch.Off != r.off {
 		return proto.ReasonProtocol
 	}
-	if uint32(r.rqNext) == c.rq.posted.Load() {
+	w := c.nextRecv()
+	if w == nil {
 		return proto.ReasonNotReady
 	}
-	w := c.rq.at(r.rqNext)
 	if uint32(ch.Len) > w.length-r.off {
 		c.completeRecv(w, StatusLocalLength, 0)
 		return proto.ReasonLength
 	}
-	if !c.scatter(c.rq.segments(r.rqNext, w), r.off, p, ch.Len) {
+	if !c.scatter(c.recvSegments(w), r.off, p, ch.Len) {
 		c.completeRecv(w, StatusLocalProtection, 0)
 		return proto.ReasonLocal
 	}
@@ -267,6 +288,10 @@ func (c *Conn) completeRecv(w *work, s Status, n uint32) {
 // endRecv completes the oldest receive.
 func (c *Conn) endRecv(done Completion) {
 	c.sinks.Recv.push(c.eng, done)
+	if c.share != nil {
+		c.share.held.Store(false)
+		return
+	}
 	c.recv.rqNext++
 	c.rq.done.Store(uint32(c.recv.rqNext))
 }

@@ -31,6 +31,8 @@ const (
 	Solicited   WorkFlags = 0x02 // send, write with immediate data: ask the peer's receive to notify
 	Unsignalled WorkFlags = 0x04 // completion without notification
 	Fence       WorkFlags = 0x08 // wait for all earlier reads and atomics
+
+	shared WorkFlags = 0x80 // receive: from a shared queue
 )
 
 // Segment is a piece of registered memory, named as the consumer does.
@@ -111,6 +113,10 @@ func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
 
 // checkSegments validates the local segments of a request and returns their sum.
 func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uint32) (uint32, error) {
+	return c.host.checkSegments(r, c.zone.Load(), segs, need, limit)
+}
+
+func (h *Host) checkSegments(r *workRing, zone uint32, segs []Segment, need Rights, limit uint32) (uint32, error) {
 	if len(segs) > r.maxSeg {
 		return 0, ErrSegments
 	}
@@ -120,7 +126,7 @@ func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uin
 		if s.Length == 0 {
 			continue
 		}
-		if err := c.host.regions.find(s.Context).check(c.zone.Load(), need, s.Address, s.Length); err != nil {
+		if err := h.regions.find(s.Context).check(zone, need, s.Address, s.Length); err != nil {
 			return 0, err
 		}
 		sum += uint64(s.Length)
@@ -133,8 +139,11 @@ func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uin
 
 // PostRecv queues a receive buffer; legal in every state, and flushed at once on a closed
 // connection. Any goroutine may call it. It reports whether the engine should be kicked for the
-// peer to learn of it.
+// peer to learn of it. ErrState on a connection with a shared queue.
 func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {
+	if c.share != nil {
+		return false, ErrState
+	}
 	n, err := c.checkSegments(&c.rq, segs, LocalWrite, maxOperation)
 	if err != nil {
 		return false, err
