@@ -163,7 +163,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			case n < c.recv.skip:
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
-			case ch.Op == proto.OpSend && c.mustWait():
+			case (ch.Op == proto.OpSend || ch.Op == proto.OpSendInv) && c.mustWait():
 				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
 				return false
 			default:
@@ -198,7 +198,7 @@ func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 // take handles one chunk.
 func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 	switch ch.Op {
-	case proto.OpSend:
+	case proto.OpSend, proto.OpSendInv:
 		return c.recvSend(ch, r)
 	case proto.OpWrite:
 		return c.recvWrite(ch, r)
@@ -223,7 +223,7 @@ func (c *Conn) mustWait() bool {
 // recvSend puts a piece of a message into the receive it belongs to.
 func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	r := &c.recv
-	if ch.Num != r.msn || ch.Off != r.off {
+	if ch.Num != r.msn || ch.Off != r.off || ch.Op == proto.OpSendInv && ch.Flags&proto.Last == 0 {
 		return proto.ReasonProtocol
 	}
 	if uint32(r.rqNext) == c.rq.posted.Load() {
@@ -240,6 +240,12 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	}
 	r.off += uint32(ch.Len)
 	if ch.Flags&proto.Last != 0 {
+		if ch.Op == proto.OpSendInv {
+			if !c.invalidate(ch.Key) {
+				return proto.ReasonAccess
+			}
+			w.op, w.key = OpRecvInvalidate, ch.Key
+		}
 		c.eng.stats.RxMessages++
 		flags := w.flags
 		if ch.Flags&proto.Solicited != 0 {
@@ -255,7 +261,7 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 
 // completeRecv ends the oldest receive.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
-	c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+	c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Key: w.key, Status: s, Flags: w.flags})
 	c.recv.rqNext++
 	c.rq.done.Store(uint32(c.recv.rqNext))
 }

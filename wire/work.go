@@ -16,6 +16,9 @@ const (
 	OpWrite Op = 1
 	OpRead  Op = 2
 	OpRecv  Op = 3
+	// OpRecvInvalidate is a receive, as it completes, whose message has made a window invalid.
+	OpRecvInvalidate Op = 4
+	OpBind           Op = 5
 )
 
 // WorkFlags qualify a work request; the values are those of DAT_COMPLETION_FLAGS.
@@ -46,14 +49,15 @@ type Remote struct {
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address
-	key    uint32  // RDMA: remote key
+	key    uint32  // RDMA: remote key; bind: composed key, 0 for none
 	length uint32  // bytes to be moved
 	msn    seq.Num // send: message number, once it is being sent
 	got    uint32  // read: bytes that have arrived
 	op     Op
 	flags  WorkFlags
 	nseg   uint8
-	done   bool // read: the last piece has arrived
+	done   bool // read: the last piece has arrived; bind: it is executed
+	window bool // send: it makes key invalid at the peer; read: the segment names a window
 }
 
 // workRing holds work requests from posting to completion. Posters write slots under mu; the
@@ -62,6 +66,7 @@ type workRing struct {
 	mu     sync.Mutex
 	slots  []work
 	segs   []Segment
+	wins   []*Window // of binds; nil before the first
 	mask   uint32
 	depth  uint32
 	maxSeg int
@@ -88,16 +93,19 @@ func (r *workRing) segments(n seq.Num, w *work) []Segment {
 
 // post adds a request. The caller holds mu.
 func (r *workRing) post(w work, segs []Segment) error {
-	n := r.posted.Load()
-	if n-r.done.Load() >= r.depth {
+	if r.full() {
 		return ErrQueueFull
 	}
+	n := r.posted.Load()
 	i := int(n&r.mask) * r.maxSeg
 	w.nseg = uint8(copy(r.segs[i:i+r.maxSeg], segs))
 	r.slots[n&r.mask] = w
 	r.posted.Store(n + 1)
 	return nil
 }
+
+// full reports that there is no room. The caller holds mu.
+func (r *workRing) full() bool { return r.posted.Load()-r.done.Load() >= r.depth }
 
 // empty reports that nothing is outstanding.
 func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
@@ -176,12 +184,20 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 func (c *Conn) postRequest(w work, segs []Segment) error {
 	c.sq.mu.Lock()
 	defer c.sq.mu.Unlock()
+	if err := c.mayRequest(w.op); err != nil {
+		return err
+	}
+	return c.sq.post(w, segs)
+}
+
+// mayRequest says whether the state allows a request. The caller holds the request lock.
+func (c *Conn) mayRequest(op Op) error {
 	s := c.State()
 	if s != Established && s != Closed {
 		return ErrState
 	}
-	if w.op == OpRead && s == Established && c.readsAllowed == 0 { // it does not change while established
+	if op == OpRead && s == Established && c.readsAllowed == 0 { // it does not change while established
 		return ErrNoReads // it would block the queue for ever
 	}
-	return c.sq.post(w, segs)
+	return nil
 }

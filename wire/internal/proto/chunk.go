@@ -16,6 +16,7 @@ const (
 	OpWrite                  // a piece of an RDMA write
 	OpReadReq                // asks for an RDMA read
 	OpReadResp               // a piece of the answer to it
+	OpSendInv                // the last piece of a message that invalidates a window
 	numOps
 )
 
@@ -35,12 +36,13 @@ const (
 	WriteSize     = chunkCommon + 12 // key, address
 	ReadReqSize   = chunkCommon + 20 // key, address, length, read number
 	ReadRespSize  = chunkCommon + 8  // read number, offset in the read
+	SendInvSize   = chunkCommon + 12 // message number, offset in the message, key
 	MaxChunkSize  = ReadReqSize
 	MaxChunkBytes = 1<<16 - 1 // payload of one chunk
 )
 
 var opSize = [numOps]int{OpReady: ReadySize, OpSend: SendSize, OpWrite: WriteSize,
-	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize}
+	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize, OpSendInv: SendInvSize}
 
 // ChunkSize is the size of the chunk header that begins with byte op, or 0 for an unknown one.
 func ChunkSize(op byte) int {
@@ -55,9 +57,9 @@ type Chunk struct {
 	Op    Op
 	Flags ChunkFlags
 	Len   int     // payload bytes that follow the header
-	Num   seq.Num // OpSend: message number; OpReadReq, OpReadResp: read number
-	Off   uint32  // OpSend, OpReadResp: offset of this piece
-	Key   uint32  // OpWrite, OpReadReq
+	Num   seq.Num // OpSend, OpSendInv: message number; OpReadReq, OpReadResp: read number
+	Off   uint32  // OpSend, OpSendInv, OpReadResp: offset of this piece
+	Key   uint32  // OpWrite, OpReadReq, OpSendInv
 	Addr  uint64  // OpWrite, OpReadReq
 	Size  uint32  // OpReadReq: bytes wanted
 }
@@ -96,6 +98,15 @@ func PutReadResp(b []byte, f ChunkFlags, n int, num seq.Num, off uint32) {
 	binary.BigEndian.PutUint32(p[8:], off)
 }
 
+// PutSendInv writes an OpSendInv header into the first SendInvSize bytes of b.
+func PutSendInv(b []byte, f ChunkFlags, n int, msn seq.Num, off, key uint32) {
+	p := (*[SendInvSize]byte)(b)
+	putCommon(p[:], OpSendInv, f, n)
+	binary.BigEndian.PutUint32(p[4:], uint32(msn))
+	binary.BigEndian.PutUint32(p[8:], off)
+	binary.BigEndian.PutUint32(p[12:], key)
+}
+
 // PutReady writes an OpReady header into the first ReadySize bytes of b.
 func PutReady(b []byte) { putCommon(b[:ReadySize], OpReady, Last, 0) }
 
@@ -124,6 +135,11 @@ func (c *Chunk) Parse(b []byte) {
 		c.Addr = binary.BigEndian.Uint64(p[8:])
 		c.Size = binary.BigEndian.Uint32(p[16:])
 		c.Num = seq.Num(binary.BigEndian.Uint32(p[20:]))
+	case OpSendInv:
+		p := (*[SendInvSize]byte)(b)
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[4:]))
+		c.Off = binary.BigEndian.Uint32(p[8:])
+		c.Key = binary.BigEndian.Uint32(p[12:])
 	default: // OpReady has nothing more
 	}
 }
