@@ -124,7 +124,7 @@ func (ev *Event) extend(c *wire.Completion) {
 	case wire.OpWriteImm:
 		ev.Ext = ExtRDMAWriteImm
 	case wire.OpRecvImm:
-		ev.Ext, ev.Imm = ExtRDMAWriteImmData, c.Imm
+		ev.Ext, ev.Imm = ExtRDMAWriteImmData, c.Data
 	default:
 		return
 	}

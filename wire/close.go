@@ -139,7 +139,8 @@ func (c *Conn) over(k Kind, s Status) {
 func (c *Conn) flushWork(s Status) {
 	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
 		w := c.sq.at(n)
-		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled})
+		c.undoBind(w)
+		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled, Window: c.sq.window(n)})
 		c.sq.done.Store(uint32(n + 1))
 		s = StatusFlushed
 	}
@@ -162,7 +163,8 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 		if d == n {
 			st = s
 		}
-		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled})
+		c.undoBind(w)
+		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled, Window: c.sq.window(d)})
 		c.sq.done.Store(uint32(d + 1))
 	}
 }
@@ -274,7 +276,7 @@ func (c *Conn) blame(g *proto.Goodbye) {
 	default:
 		return
 	}
-	n := c.send.acked.op + seq.Num(g.Num)
+	n := c.operation(c.send.acked.op, g.Num)
 	if g.Op == proto.OpReadResp {
 		n = seq.Num(g.Num)
 	}

@@ -166,7 +166,8 @@ type receiver struct {
 	stamp   uint32 // newest time stamp of the peer
 	stampAt Time
 	ce      uint16
-	region  *Region // last one found by remote key
+	region  *Region  // last one found by remote key
+	window  *binding // last slot of a window found so
 }
 
 // position is a place in the stream of operations: bytes off into operation op.

@@ -34,4 +34,5 @@ const (
 	StatusRemoteResponder Status = 7
 	StatusTransport       Status = 8
 	StatusNotReady        Status = 9
+	StatusBindFailed      Status = 11
 )

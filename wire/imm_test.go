@@ -57,7 +57,7 @@ func TestWriteImm(t *testing.T) {
 			if i%3 == 0 {
 				got = box.mem[i*8:][:8]
 			} else {
-				want.Op, want.Imm, want.Flags = OpRecvImm, uint32(i)<<24|7, Solicited
+				want.Op, want.Data, want.Flags = OpRecvImm, uint32(i)<<24|7, Solicited
 				if !bytes.Equal(box.mem[i*8:][:8], make([]byte, 8)) {
 					t.Errorf("seed %d: receive %d was written to", seed, i)
 				}
@@ -69,7 +69,7 @@ func TestWriteImm(t *testing.T) {
 		w.until("the requests", 5*time.Second, func() bool { return a.request.Len() == count })
 		var c Completion
 		for i := 0; a.request.Pop(&c); i++ {
-			if c.Cookie != uint64(i) || c.Status != StatusSuccess || int(c.Length) != lengths[i] || c.Imm != 0 {
+			if c.Cookie != uint64(i) || c.Status != StatusSuccess || int(c.Length) != lengths[i] || c.Data != 0 {
 				t.Errorf("seed %d: request %d: %+v", seed, i, c)
 			}
 		}
@@ -113,7 +113,7 @@ func TestWriteImmDenied(t *testing.T) {
 	if !a.request.Pop(&c) || c.Status != StatusRemoteAccess || c.Op != OpWriteImm {
 		t.Errorf("the write: %+v", c)
 	}
-	if !b.recv.Pop(&c) || c.Status != StatusFlushed || c.Op != OpRecv || c.Imm != 0 {
+	if !b.recv.Pop(&c) || c.Status != StatusFlushed || c.Op != OpRecv || c.Data != 0 {
 		t.Errorf("the receive: %+v", c)
 	}
 }

@@ -21,9 +21,10 @@ const (
 // Completion is one entry of a Queue.
 type Completion struct {
 	Conn   *Conn
+	Window *Window // OpBind
 	Cookie uint64
 	Length uint32 // bytes moved, on success
-	Imm    uint32 // OpRecvImm: the immediate data
+	Data   uint32 // OpRecvImm: the immediate data; OpRecvInvalidate: the key of the window that is invalid now
 	Kind   Kind
 	Op     Op
 	Status Status

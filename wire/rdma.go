@@ -5,14 +5,14 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// target is the region that a peer names, checked against zone, right and bounds.
+// target is the memory of the region or window that a peer names, checked against zone, right and bounds.
 func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	r := c.recv.region
 	if r == nil || r.remote != key || r.dead.Load() {
-		if r = c.host.remoteRegion(key); r == nil {
-			return nil, false
+		if r = c.findTarget(key); r == nil {
+			b, err := c.recv.window.memory(c, key, addr, uint64(n), need)
+			return b, err == nil
 		}
-		c.recv.region = r
 	}
 	if r.zone != c.zone.Load() || r.rights&need != need {
 		return nil, false
@@ -101,7 +101,7 @@ func (c *Conn) recvReadResp(ch *proto.Chunk, p *cursor) proto.Reason {
 	if w.op != OpRead || w.done || ch.Off != w.got || uint32(ch.Len) > w.length-w.got {
 		return proto.ReasonProtocol
 	}
-	if !c.scatter(c.sq.segments(ch.Num, w), w.got, p, ch.Len) {
+	if !c.placeRead(ch, w, p) {
 		c.failRequest(ch.Num, StatusLocalProtection)
 		return proto.ReasonLocal
 	}

@@ -268,7 +268,7 @@ func (c *Conn) completeRequests() {
 		c.eng.stats.TxRequests++
 		if w.flags&Suppress == 0 {
 			c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: w.length,
-				Op: w.op, Flags: w.flags})
+				Op: w.op, Flags: w.flags, Window: c.sq.window(done)})
 		}
 	}
 	if done != start {

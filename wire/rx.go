@@ -198,7 +198,7 @@ func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 // take handles one chunk.
 func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 	switch ch.Op {
-	case proto.OpSend:
+	case proto.OpSend, proto.OpSendInv:
 		return c.recvSend(ch, r)
 	case proto.OpWrite:
 		return c.recvWrite(ch, r)
@@ -250,7 +250,7 @@ func (c *Conn) recvSegments(w *work) []Segment {
 // recvSend puts a piece of a message into the receive it belongs to.
 func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	r := &c.recv
-	if ch.Num != r.msn || ch.Off != r.off {
+	if ch.Num != r.msn || ch.Off != r.off || ch.Op == proto.OpSendInv && ch.Flags&proto.Last == 0 {
 		return proto.ReasonProtocol
 	}
 	w := c.nextRecv()
@@ -267,6 +267,12 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	}
 	r.off += uint32(ch.Len)
 	if ch.Flags&proto.Last != 0 {
+		if ch.Op == proto.OpSendInv {
+			if !c.invalidate(ch.Key) {
+				return proto.ReasonAccess
+			}
+			w.op, w.key = OpRecvInvalidate, ch.Key
+		}
 		c.eng.stats.RxMessages++
 		flags := w.flags
 		if ch.Flags&proto.Solicited != 0 {
@@ -282,7 +288,7 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 
 // completeRecv ends the oldest receive as one of a message.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
-	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Data: w.key, Status: s, Flags: w.flags})
 }
 
 // endRecv completes the oldest receive.

@@ -234,7 +234,7 @@ func (e *end) message(i int, c *Completion) {
 // immediate checks the completion of a write with immediate data: everything that was written before
 // must be there.
 func (e *end) immediate(q *request, c *Completion) {
-	if q.evil || c.Imm != q.imm || int(c.Length) != q.n || (c.Flags^q.flags)&Solicited != 0 {
+	if q.evil || c.Data != q.imm || int(c.Length) != q.n || (c.Flags^q.flags)&Solicited != 0 {
 		e.fail("message %d: %+v, was sent as %v with %#x", e.received, *c, q, q.imm)
 	}
 	for _, i := range e.peer.writes {

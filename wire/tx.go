@@ -77,6 +77,8 @@ func headerOf(op Op) int {
 		return proto.WriteImmSize
 	case OpFetchAdd, OpCmpSwap:
 		return proto.AtomicReqSize
+	case OpBind:
+		return 0
 	default:
 		return proto.ReadReqSize
 	}
@@ -148,6 +150,9 @@ func (c *Conn) sendBurst() bool {
 
 // sendNext builds the next new packet. It reports false if nothing left.
 func (c *Conn) sendNext() bool {
+	if c.bindNext() {
+		return c.alive()
+	}
 	e, s := c.eng, &c.send
 	f := c.flightAt(s.nxt)
 	*f = flight{op: s.next, resp: c.resp.next}
@@ -188,7 +193,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 	op, ok := c.cutRequests(&p, f.op, f.opEnd, fresh)
 	if !ok {
 		p.abandon()
-		c.failRequest(op.op, StatusLocalProtection)
+		c.failRequest(op.op, c.localFault(op.op))
 		c.fault(proto.ReasonLocal, 0, 0)
 		return false
 	}
@@ -228,6 +233,16 @@ func (c *Conn) asks(f *flight, psn seq.Num, end position) bool {
 func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, bool) {
 	for from.before(to) {
 		w := c.sq.at(from.op)
+		if w.op == OpBind { // nothing of it leaves
+			if fresh && c.blocked(w) {
+				break
+			}
+			if fresh && !c.bindWindow(from.op, w) {
+				return from, false
+			}
+			from = position{op: from.op + 1}
+			continue
+		}
 		n := pieceOf(w, from.off, p.left)
 		if n < 0 || fresh && from.off == 0 && c.blocked(w) {
 			break
@@ -278,6 +293,9 @@ func pieceOf(w *work, off uint32, room int) int {
 	if w.op.answered() {
 		return min(room, 0)
 	}
+	if w.window {
+		room -= proto.SendInvSize - proto.SendSize
+	}
 	switch rest := int(w.length - off); {
 	case rest <= room:
 		return min(rest, proto.MaxChunkBytes)
@@ -298,6 +316,10 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 	case OpSend:
 		if w.flags&Solicited != 0 {
 			f |= proto.Solicited
+		}
+		if w.window && f&proto.Last != 0 {
+			proto.PutSendInv(p.put(proto.SendInvSize), f, n, w.msn, at.off, w.key)
+			break
 		}
 		proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
 	case OpWrite:

@@ -12,12 +12,16 @@ type Op uint8
 
 // Operations; the numbers are those of DAT_DTOS and DAT_IB_DTOS.
 const (
-	OpSend     Op = 0
-	OpWrite    Op = 1
-	OpRead     Op = 2
-	OpRecv     Op = 3
-	OpWriteImm Op = 8
-	OpRecvImm  Op = 9 // a receive that a write with immediate data has consumed
+	OpSend  Op = 0
+	OpWrite Op = 1
+	OpRead  Op = 2
+	OpRecv  Op = 3
+	// OpRecvInvalidate is a receive, as it completes, whose message has made a window invalid.
+	OpRecvInvalidate Op = 4
+	OpBind           Op = 5
+	OpWriteImm       Op = 8
+	// OpRecvImm is a receive, as it completes, that a write with immediate data has consumed.
+	OpRecvImm  Op = 9
 	OpFetchAdd Op = 10
 	OpCmpSwap  Op = 11
 )
@@ -52,7 +56,7 @@ type Remote struct {
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address
-	key    uint32  // RDMA: remote key
+	key    uint32  // RDMA: remote key; bind: composed key, 0 for none
 	length uint32  // bytes to be moved
 	value  uint64  // atomic: what is added or swapped in
 	comp   uint64  // compare and swap: what the word must be
@@ -62,7 +66,8 @@ type work struct {
 	op     Op
 	flags  WorkFlags
 	nseg   uint8
-	done   bool // read, atomic: the answer has arrived
+	done   bool // read, atomic: the answer has arrived; bind: it is executed
+	window bool // send: it makes key invalid at the peer; read: the segment names a window
 }
 
 // workRing holds work requests from posting to completion. Posters write slots under mu; the
@@ -71,6 +76,7 @@ type workRing struct {
 	mu     sync.Mutex
 	slots  []work
 	segs   []Segment
+	wins   []*Window // of binds; nil before the first
 	mask   uint32
 	depth  uint32
 	maxSeg int
@@ -97,16 +103,19 @@ func (r *workRing) segments(n seq.Num, w *work) []Segment {
 
 // post adds a request. The caller holds mu.
 func (r *workRing) post(w work, segs []Segment) error {
-	n := r.posted.Load()
-	if n-r.done.Load() >= r.depth {
+	if r.full() {
 		return ErrQueueFull
 	}
+	n := r.posted.Load()
 	i := int(n&r.mask) * r.maxSeg
 	w.nseg = uint8(copy(r.segs[i:i+r.maxSeg], segs))
 	r.slots[n&r.mask] = w
 	r.posted.Store(n + 1)
 	return nil
 }
+
+// full reports that there is no room. The caller holds mu.
+func (r *workRing) full() bool { return r.posted.Load()-r.done.Load() >= r.depth }
 
 // empty reports that nothing is outstanding.
 func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
@@ -192,12 +201,20 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 func (c *Conn) postRequest(w work, segs []Segment) error {
 	c.sq.mu.Lock()
 	defer c.sq.mu.Unlock()
+	if err := c.mayRequest(w.op); err != nil {
+		return err
+	}
+	return c.sq.post(w, segs)
+}
+
+// mayRequest says whether the state allows a request. The caller holds the request lock.
+func (c *Conn) mayRequest(op Op) error {
 	s := c.State()
 	if s != Established && s != Closed {
 		return ErrState
 	}
-	if w.op.answered() && s == Established && c.readsAllowed == 0 { // it does not change while established
+	if op.answered() && s == Established && c.readsAllowed == 0 { // it does not change while established
 		return ErrNoReads // it would block the queue for ever
 	}
-	return c.sq.post(w, segs)
+	return nil
 }

@@ -11,15 +11,15 @@ type Op uint8
 
 // Chunk operations.
 const (
-	OpReady    Op = 1 + iota // first packet of the active side: the connection is in use
-	OpSend                   // a piece of a message
-	OpWrite                  // a piece of an RDMA write
-	OpReadReq                // asks for an RDMA read
-	OpReadResp               // a piece of the answer to it
-	_
-	OpWriteImm   // a piece of an RDMA write with immediate data
-	OpAtomicReq  // asks for an atomic operation
-	OpAtomicResp // the answer to it
+	OpReady      Op = 1 + iota // first packet of the active side: the connection is in use
+	OpSend                     // a piece of a message
+	OpWrite                    // a piece of an RDMA write
+	OpReadReq                  // asks for an RDMA read
+	OpReadResp                 // a piece of the answer to it
+	OpSendInv                  // the last piece of a message that invalidates a window
+	OpWriteImm                 // a piece of an RDMA write with immediate data
+	OpAtomicReq                // asks for an atomic operation
+	OpAtomicResp               // the answer to it
 	numOps
 )
 
@@ -46,12 +46,13 @@ const (
 	WriteImmSize   = chunkCommon + 24 // key, address, message number, offset in the write, immediate data
 	AtomicReqSize  = chunkCommon + 32 // key, address, read number, operand, comparand
 	AtomicRespSize = chunkCommon + 12 // read number, old value
+	SendInvSize    = chunkCommon + 12 // message number, offset in the message, key
 	MaxChunkSize   = AtomicReqSize
 	MaxChunkBytes  = 1<<16 - 1 // payload of one chunk
 )
 
 var opSize = [numOps]int{OpReady: ReadySize, OpSend: SendSize, OpWrite: WriteSize,
-	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize, OpWriteImm: WriteImmSize,
+	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize, OpSendInv: SendInvSize, OpWriteImm: WriteImmSize,
 	OpAtomicReq: AtomicReqSize, OpAtomicResp: AtomicRespSize}
 
 // ChunkSize is the size of the chunk header that begins with byte op, or 0 for an unknown one.
@@ -67,9 +68,9 @@ type Chunk struct {
 	Op    Op
 	Flags ChunkFlags
 	Len   int     // payload bytes that follow the header
-	Num   seq.Num // OpSend, OpWriteImm: message number; OpReadReq, OpReadResp, atomics: read number
-	Off   uint32  // OpSend, OpWriteImm, OpReadResp: offset of this piece
-	Key   uint32  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq
+	Num   seq.Num // OpSend, OpSendInv, OpWriteImm: message number; OpReadReq, OpReadResp, atomics: read number
+	Off   uint32  // OpSend, OpSendInv, OpWriteImm, OpReadResp: offset of this piece
+	Key   uint32  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq, OpSendInv
 	Addr  uint64  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq
 	Size  uint32  // OpReadReq: bytes wanted
 	Imm   uint32  // OpWriteImm: the immediate data
@@ -109,6 +110,15 @@ func PutReadResp(b []byte, f ChunkFlags, n int, num seq.Num, off uint32) {
 	putCommon(p[:], OpReadResp, f, n)
 	binary.BigEndian.PutUint32(p[4:], uint32(num))
 	binary.BigEndian.PutUint32(p[8:], off)
+}
+
+// PutSendInv writes an OpSendInv header into the first SendInvSize bytes of b.
+func PutSendInv(b []byte, f ChunkFlags, n int, msn seq.Num, off, key uint32) {
+	p := (*[SendInvSize]byte)(b)
+	putCommon(p[:], OpSendInv, f, n)
+	binary.BigEndian.PutUint32(p[4:], uint32(msn))
+	binary.BigEndian.PutUint32(p[8:], off)
+	binary.BigEndian.PutUint32(p[12:], key)
 }
 
 // PutWriteImm writes an OpWriteImm header into the first WriteImmSize bytes of b.
@@ -169,6 +179,11 @@ func (c *Chunk) Parse(b []byte) {
 		c.Addr = binary.BigEndian.Uint64(p[8:])
 		c.Size = binary.BigEndian.Uint32(p[16:])
 		c.Num = seq.Num(binary.BigEndian.Uint32(p[20:]))
+	case OpSendInv:
+		p := (*[SendInvSize]byte)(b)
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[4:]))
+		c.Off = binary.BigEndian.Uint32(p[8:])
+		c.Key = binary.BigEndian.Uint32(p[12:])
 	case OpWriteImm:
 		p := (*[WriteImmSize]byte)(b)
 		c.Key = binary.BigEndian.Uint32(p[4:])
