@@ -18,13 +18,14 @@ type IA struct {
 	closed bool
 	pzs    map[*PZ]struct{}
 	lmrs   map[*LMR]struct{}
+	rmrs   map[*RMR]struct{}
 	evds   map[*EVD]struct{}
 	eps    map[*EP]struct{}
 	psps   map[*PSP]struct{}
 }
 
 func newIA(a *adapter, o Options) (*IA, error) {
-	ia := &IA{a: a, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
+	ia := &IA{a: a, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{}, evds: map[*EVD]struct{}{},
 		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
 	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)
 	if err != nil {
@@ -74,7 +75,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
+	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.rmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(ErrInvalidState, "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -92,6 +93,10 @@ func (ia *IA) destroy() {
 	ia.refuse()
 	for ep := range ia.eps {
 		ep.end()
+	}
+	for r := range ia.rmrs {
+		r.freed.Store(true)
+		r.win.Free()
 	}
 	for l := range ia.lmrs {
 		ia.a.host.Unregister(l.region)

@@ -4,7 +4,7 @@ package dat
 type PZ struct {
 	ia    *IA
 	id    uint32
-	refs  refs // EPs and LMRs
+	refs  refs // EPs, LMRs and RMRs
 	freed bool
 }
 
