@@ -8,6 +8,7 @@ type EventNumber uint32
 // Event numbers; the values are those of uDAPL 2.0.
 const (
 	EventDTOCompletion         EventNumber = 0x00001
+	EventRMRBindCompletion     EventNumber = 0x01001
 	EventConnectionRequest     EventNumber = 0x02001
 	EventEstablished           EventNumber = 0x04001
 	EventPeerRejected          EventNumber = 0x04002
@@ -35,6 +36,7 @@ const (
 
 var eventNames = map[EventNumber]string{
 	EventDTOCompletion:         "DAT_DTO_COMPLETION_EVENT",
+	EventRMRBindCompletion:     "DAT_RMR_BIND_COMPLETION_EVENT",
 	EventConnectionRequest:     "DAT_CONNECTION_REQUEST_EVENT",
 	EventEstablished:           "DAT_CONNECTION_EVENT_ESTABLISHED",
 	EventPeerRejected:          "DAT_CONNECTION_EVENT_PEER_REJECTED",
@@ -68,13 +70,14 @@ const (
 	DTORemoteResponder  = DTOStatus(wire.StatusRemoteResponder)
 	DTOTransport        = DTOStatus(wire.StatusTransport)
 	DTOReceiverNotReady = DTOStatus(wire.StatusNotReady)
-	numDTOStatus        = DTOReceiverNotReady + 1
+	DTORMRFailed        = DTOStatus(wire.StatusBindFailed)
+	numDTOStatus        = DTORMRFailed + 1
 )
 
 var dtoNames = [numDTOStatus]string{"DAT_DTO_SUCCESS", "DAT_DTO_ERR_FLUSHED", "DAT_DTO_ERR_LOCAL_LENGTH",
 	"DAT_DTO_ERR_LOCAL_EP", "DAT_DTO_ERR_LOCAL_PROTECTION", "DAT_DTO_ERR_BAD_RESPONSE",
 	"DAT_DTO_ERR_REMOTE_ACCESS", "DAT_DTO_ERR_REMOTE_RESPONDER", "DAT_DTO_ERR_TRANSPORT",
-	"DAT_DTO_ERR_RECEIVER_NOT_READY"}
+	"DAT_DTO_ERR_RECEIVER_NOT_READY", "DAT_DTO_ERR_PARTIAL_PACKET", "DAT_RMR_OPERATION_FAILED"}
 
 // String is the DAT name.
 func (s DTOStatus) String() string {
@@ -93,6 +96,9 @@ const (
 	DTORDMAWrite = DTO(wire.OpWrite)
 	DTORDMARead  = DTO(wire.OpRead)
 	DTOReceive   = DTO(wire.OpRecv)
+	// DTOReceiveWithInvalidate is a receive whose message has made an RMR of this side invalid.
+	DTOReceiveWithInvalidate = DTO(wire.OpRecvInvalidate)
+	DTOBind                  = DTO(wire.OpBind)
 )
 
 // Event is what an EVD delivers (DAT_EVENT). Dequeue and Wait fill one that the caller owns; which
@@ -101,7 +107,7 @@ type Event struct {
 	Number EventNumber
 	EVD    *EVD
 
-	// Data transfers: the endpoint, what was posted, how it ended, the bytes moved on success.
+	// Data transfers and binds: the endpoint, what was posted, how it ended, the bytes moved on success.
 	// Connection events: EP alone, and the private data of the peer's accept or reject.
 	EP          *EP
 	Cookie      uint64
@@ -111,6 +117,10 @@ type Event struct {
 	Ext         ExtType // EventIBDTO
 	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
+
+	// Binds: the region. Receives with invalidate: the context that is invalid now.
+	RMR        *RMR
+	RMRContext uint32
 
 	// Connection requests.
 	CR       *CR
@@ -140,8 +150,13 @@ func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 		ev.Number = EventDTOCompletion
 		ev.Cookie, ev.Length = c.Cookie, uint64(c.Length)
 		ev.Op, ev.Status = DTO(c.Op), DTOStatus(c.Status)
-		if c.Op >= wire.OpWriteImm {
+		switch {
+		case c.Op >= wire.OpWriteImm:
 			ev.extend(c)
+		case c.Op == wire.OpRecvInvalidate:
+			ev.RMRContext = c.Data
+		case c.Op == wire.OpBind:
+			ev.Number, ev.RMR = EventRMRBindCompletion, c.Window.User.(*RMR)
 		}
 		return
 	}

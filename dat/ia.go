@@ -21,6 +21,7 @@ type IA struct {
 	closed bool
 	pzs    map[*PZ]struct{}
 	lmrs   map[*LMR]struct{}
+	rmrs   map[*RMR]struct{}
 	evds   map[*EVD]struct{}
 	eps    map[*EP]struct{}
 	psps   map[*PSP]struct{}
@@ -29,7 +30,7 @@ type IA struct {
 
 // newIA makes a view on an adapter, which it releases when it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
-	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
+	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{}, evds: map[*EVD]struct{}{},
 		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, srqs: map[*SRQ]struct{}{}}
 	var err error
 	if ia.async, err = ia.asyncEVD(o); err != nil {
@@ -99,7 +100,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 		ia.mu.Unlock()
 		return fail(errArg2, "close flags %d", flags)
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs); flags == CloseGraceful && n > 0 {
+	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -132,6 +133,10 @@ func (ia *IA) destroy() {
 	}
 	for s := range ia.srqs {
 		s.freed.Store(true)
+	}
+	for r := range ia.rmrs {
+		r.freed.Store(true)
+		r.win.Free()
 	}
 	for l := range ia.lmrs {
 		l.end()

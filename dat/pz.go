@@ -6,7 +6,7 @@ type PZ struct {
 	consumer
 	ia    *IA
 	id    uint32
-	refs  refs // EPs, LMRs and SRQs
+	refs  refs // EPs, LMRs, RMRs and SRQs
 	freed bool
 }
 

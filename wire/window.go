@@ -56,6 +56,9 @@ func (w *Window) Binding() (Binding, bool) {
 	return Binding{Key: key, Context: r.local, Address: v.base, Length: uint32(v.size), Rights: v.rights}, true
 }
 
+// Live reports whether the region is registered.
+func (r *Region) Live() bool { return !r.dead.Load() }
+
 // Retire keeps windows from being bound to a region that is about to be unregistered. It reports
 // false, and does nothing, while one is bound or a bind to it is posted.
 func (r *Region) Retire() bool { return r.pins.CompareAndSwap(0, retired) }
