@@ -369,10 +369,10 @@ var srqRules = []topic{
 		}},
 		{"pieces are filled in order, and a short message fills the front", func(t *testing.T, n network) {
 			c, xs, ys := sharing(t, n, 1, 2)
-			ok(t, c.PostRecv([]LMRTriplet{c.lmr.Segment(100, 10), c.lmr.Segment(0, 40), c.lmr.Segment(50, 30)}, 1))
-			copy(xs[0].mem, "0123456789abcdefghijklmnopqrstuvwxyz")
 			fillRandom(c.mem, 1)
 			was := append([]byte(nil), c.mem...)
+			ok(t, c.PostRecv([]LMRTriplet{c.lmr.Segment(100, 10), c.lmr.Segment(0, 40), c.lmr.Segment(50, 30)}, 1))
+			copy(xs[0].mem, "0123456789abcdefghijklmnopqrstuvwxyz")
 			xs[0].message(36)
 			ys[0].done(c.recv, 1, DTOReceive, DTOSuccess, 36)
 			copy(was[100:], xs[0].mem[:10])
