@@ -260,6 +260,11 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 	if ep.srq == nil {
 		return fail(ErrModelNotSupported, "the endpoint has no shared receive queue")
 	}
+	if err := ep.ia.lock(); err != nil {
+		return err
+	}
+	ep.attr.SRQSoftHW = soft
+	ep.ia.mu.Unlock()
 	ep.conn.SetMarks(mark(soft), mark(hard))
 	d := ep.drv.Load()
 	if d == nil {
