@@ -23,6 +23,8 @@ type EP struct {
 	drv   atomic.Pointer[driver] // the engine of the current connection; nil before the first
 	freed atomic.Bool
 	port  uint64
+
+	unsignalled
 }
 
 var portQuals atomic.Uint64
@@ -50,12 +52,11 @@ func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, 
 	ep.conn = ia.a.host.NewConn(wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
 		MaxRequest: a.MaxRequestDTOs, MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV,
 		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, ReadIn: a.MaxRDMAReadIn, ReadOut: a.MaxRDMAReadOut})
-	pz.refs.take()
-	for _, e := range []*EVD{recv, request, connect} {
-		if e != nil {
-			e.refs.take()
-		}
+	if err := ia.a.refeed(nil, feeds(recv, request, connect, &a)); err != nil {
+		return nil, err
 	}
+	ep.allow(&a)
+	pz.refs.take()
 	ia.eps[ep] = struct{}{}
 	return ep, nil
 }
@@ -82,7 +83,8 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 // sinks are the queues of an engine that the endpoint's completions go to.
 func (ep *EP) sinks(d *driver) wire.Sinks {
 	i := d.eng.Index()
-	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i)}
+	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
+		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
 }
 
 // Connect begins the active side of a connection to a service at an address (dat_ep_connect). The
@@ -179,12 +181,7 @@ func (ep *EP) Free() error {
 	ep.end()
 	delete(ep.ia.eps, ep)
 	ep.pz.refs.drop()
-	for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
-		if e != nil {
-			e.refs.drop()
-		}
-	}
-	return nil
+	return ep.ia.a.refeed(feeds(ep.recv, ep.request, ep.connect, &ep.attr), nil)
 }
 
 // end tears the connection down without an event.

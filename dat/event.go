@@ -18,6 +18,8 @@ const (
 	EventTimedOut              EventNumber = 0x04007
 	EventUnreachable           EventNumber = 0x04008
 	EventAsyncEVDOverflow      EventNumber = 0x08001
+	EventAsyncIACatastrophic   EventNumber = 0x08002
+	EventSoftware              EventNumber = 0x10001
 )
 
 var eventNames = map[EventNumber]string{
@@ -32,6 +34,8 @@ var eventNames = map[EventNumber]string{
 	EventTimedOut:              "DAT_CONNECTION_EVENT_TIMED_OUT",
 	EventUnreachable:           "DAT_CONNECTION_EVENT_UNREACHABLE",
 	EventAsyncEVDOverflow:      "DAT_ASYNC_ERROR_EVD_OVERFLOW",
+	EventAsyncIACatastrophic:   "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
+	EventSoftware:              "DAT_SOFTWARE_EVENT",
 }
 
 // String is the DAT name.
@@ -98,8 +102,12 @@ type Event struct {
 	PSP      *PSP
 	ConnQual ConnQual
 
-	// Asynchronous errors: the dispatcher that lost an event.
-	Source *EVD
+	// Asynchronous errors: the object that has one, and why; the meaning depends on Number.
+	Source any
+	Reason int
+
+	// Software events: what was given to PostSE.
+	Software any
 }
 
 var connectionEvents = [...]EventNumber{

@@ -21,11 +21,12 @@ type IA struct {
 	evds   map[*EVD]struct{}
 	eps    map[*EP]struct{}
 	psps   map[*PSP]struct{}
+	cnos   map[*CNO]struct{}
 }
 
 func newIA(a *adapter, o Options) (*IA, error) {
 	ia := &IA{a: a, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
-		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
+		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, cnos: map[*CNO]struct{}{}}
 	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)
 	if err != nil {
 		return nil, errors.Join(err, a.release())
@@ -66,7 +67,7 @@ func (ia *IA) Query() (IAAttr, error) {
 
 // Close ends the use of the adapter (dat_ia_close). Gracefully it fails with ErrInvalidState while
 // anything created through this IA is left; abruptly it destroys everything: peers see their
-// connections disconnected, waiters return ErrAbort.
+// connections disconnected, waiters of EVDs return ErrAbort, those of CNOs no EVD.
 func (ia *IA) Close(flags CloseFlags) error {
 	if flags > CloseGraceful {
 		return fail(ErrInvalidParameter, "close flags %d", flags)
@@ -74,7 +75,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
+	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.cnos); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(ErrInvalidState, "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -101,6 +102,9 @@ func (ia *IA) destroy() {
 		e.abort()
 	}
 	ia.async.abort()
+	for c := range ia.cnos {
+		c.abort()
+	}
 }
 
 // refuse answers the connection requests that the consumer will not answer any more. One whose
