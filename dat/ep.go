@@ -25,6 +25,8 @@ type EP struct {
 	drv   atomic.Pointer[driver] // the engine of the current connection; nil before the first
 	freed atomic.Bool
 	port  uint64
+
+	unsignalled
 }
 
 var portQuals atomic.Uint64
@@ -55,6 +57,10 @@ func (ia *IA) createEP(pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAt
 	if err := ia.a.admit(HandleEP); err != nil {
 		return nil, err
 	}
+	if err := ia.a.refeed(nil, feeds(recv, request, connect, &a)); err != nil {
+		ia.a.dismiss(HandleEP, 1)
+		return nil, err
+	}
 	ep := &EP{ia: ia, pz: pz, srq: srq, attr: a, recv: recv, request: request, connect: connect, port: portQuals.Add(1)}
 	cfg := wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
 		MaxRequest: a.MaxRequestDTOs, MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV,
@@ -67,12 +73,8 @@ func (ia *IA) createEP(pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAt
 	if srq != nil && a.SRQSoftHW > 0 {
 		ep.conn.SetMarks(mark(a.SRQSoftHW), wire.NoMark)
 	}
+	ep.allow(&a)
 	pz.refs.take()
-	for _, e := range []*EVD{recv, request, connect} {
-		if e != nil {
-			e.refs.take()
-		}
-	}
 	ia.eps[ep] = struct{}{}
 	return ep, nil
 }
@@ -99,7 +101,8 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 // sinks are the queues of an engine that the endpoint's completions go to.
 func (ep *EP) sinks(d *driver) wire.Sinks {
 	i := d.eng.Index()
-	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i)}
+	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
+		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
 }
 
 // Connect begins the active side of a connection to a service at an address (dat_ep_connect). The
@@ -200,12 +203,7 @@ func (ep *EP) Free() error {
 	if ep.srq != nil {
 		ep.srq.refs.drop()
 	}
-	for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
-		if e != nil {
-			e.refs.drop()
-		}
-	}
-	return nil
+	return ep.ia.a.refeed(feeds(ep.recv, ep.request, ep.connect, &ep.attr), nil)
 }
 
 // end tears the connection down without an event.

@@ -19,6 +19,8 @@ const (
 	EventTimedOut              EventNumber = 0x04007
 	EventUnreachable           EventNumber = 0x04008
 	EventAsyncEVDOverflow      EventNumber = 0x08001
+	EventAsyncIACatastrophic   EventNumber = 0x08002
+	EventSoftware              EventNumber = 0x10001
 	// EventAsyncEPBroken is any news of an endpoint; Event.Reason says which.
 	EventAsyncEPBroken EventNumber = 0x08003
 	// EventAsyncProviderInternalError is any news of what has no number of its own, such as a shared
@@ -28,7 +30,8 @@ const (
 
 // Reasons of asynchronous events: those of the kind of Event.Source.
 const (
-	ReasonEVDOverflow          = 0 // EVD: an event was lost
+	ReasonIACatastrophic       = 0 // IA: errors go unheard, the asynchronous EVD is full
+	ReasonEVDOverflow          = 0 // EVD: events were lost
 	ReasonEPTransferToError    = 0 // EP: takes no more receives of its shared receive queue
 	ReasonSRQSoftHighWatermark = 2 // EP: has consumed more receives than its soft high watermark
 	ReasonSRQLowWatermark      = 2 // SRQ: fewer receives are available than its low watermark
@@ -48,6 +51,8 @@ var eventNames = map[EventNumber]string{
 	EventUnreachable:           "DAT_CONNECTION_EVENT_UNREACHABLE",
 	EventAsyncEVDOverflow:      "DAT_ASYNC_ERROR_EVD_OVERFLOW",
 	EventIBDTO:                 "DAT_IB_DTO_EVENT",
+	EventAsyncIACatastrophic:   "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
+	EventSoftware:              "DAT_SOFTWARE_EVENT",
 
 	EventAsyncEPBroken:              "DAT_ASYNC_ERROR_EP_BROKEN",
 	EventAsyncProviderInternalError: "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
@@ -127,9 +132,12 @@ type Event struct {
 	PSP      *PSP
 	ConnQual ConnQual
 
-	// Asynchronous events: whom they are about, an *EVD, *EP or *SRQ, and why.
+	// Asynchronous events: whom they are about, an *IA, *EVD, *EP or *SRQ, and why.
 	Source any
 	Reason int
+
+	// Software events: what was given to PostSE.
+	Software any
 }
 
 var connectionEvents = [...]EventNumber{

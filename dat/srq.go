@@ -294,10 +294,3 @@ func (ep *EP) notice(n wire.Notice) {
 		ep.ia.raise(EventAsyncEPBroken, ep, ReasonEPTransferToError)
 	}
 }
-
-// raise posts an asynchronous event.
-func (ia *IA) raise(n EventNumber, source any, reason int) {
-	if ia.async != nil {
-		ia.async.post(Event{Number: n, Source: source, Reason: reason})
-	}
-}

@@ -50,6 +50,8 @@ type ConnConfig struct {
 // engine that the connection is used with.
 type Sinks struct {
 	Recv, Request, Connect *Queue
+	// Solicited means that a receive is a notification only if the peer's send was Solicited or it failed.
+	Solicited bool
 }
 
 // Conn is one end of a reliable connection and its two work queues.

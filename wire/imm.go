@@ -46,9 +46,7 @@ func (c *Conn) recvWriteImm(ch *proto.Chunk, p *cursor) proto.Reason {
 		return proto.ReasonNone
 	}
 	c.eng.stats.RxMessages++
-	if ch.Flags&proto.Solicited != 0 {
-		w.flags |= Solicited
-	}
+	w.flags = c.receiveFlags(w.flags, ch.Flags)
 	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: r.immOff, Data: ch.Imm, Op: OpRecvImm, Flags: w.flags})
 	r.msn++
 	r.immOff = 0

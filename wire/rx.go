@@ -274,16 +274,24 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 			w.op, w.key = OpRecvInvalidate, ch.Key
 		}
 		c.eng.stats.RxMessages++
-		flags := w.flags
-		if ch.Flags&proto.Solicited != 0 {
-			flags |= Solicited
-		}
-		w.flags = flags
+		w.flags = c.receiveFlags(w.flags, ch.Flags)
 		c.completeRecv(w, StatusSuccess, r.off)
 		r.msn++
 		r.off = 0
 	}
 	return proto.ReasonNone
+}
+
+// receiveFlags are the flags of a receive whose message came with flags of its own.
+func (c *Conn) receiveFlags(w WorkFlags, f proto.ChunkFlags) WorkFlags {
+	switch {
+	case f&proto.Solicited != 0:
+		return w | Solicited
+	case c.sinks.Solicited:
+		return w | Unsignalled
+	default:
+		return w
+	}
 }
 
 // completeRecv ends the oldest receive as one of a message.
