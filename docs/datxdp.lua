@@ -33,7 +33,7 @@ local reasons = {
   [10] = "closing side's own memory was gone",
 }
 
-local op_names = { [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp" }
+local op_names = { [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp", "SendInv" }
 
 local datxdp = Proto("datxdp", "datxdp, uDAPL over AF_XDP")
 datxdp.prefs.port = Pref.uint("Another UDP port", 0, "Taken for datxdp beside 17473; 0: none")
@@ -143,6 +143,7 @@ local chunk_layouts = { -- after the common part, by operation; bare: no payload
   { size = 24, bare = true, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_size, 16, 4 },
     { fields.chunk_read, 20, 4 } },
   { size = 12, { fields.chunk_read, 4, 4 }, { fields.chunk_offset, 8, 4 } },
+  { size = 16, { fields.chunk_msn, 4, 4 }, { fields.chunk_offset, 8, 4 }, { fields.chunk_key, 12, 4 } },
 }
 
 -- CRC32C (Castagnoli), reflected. The bit library gives signed numbers.

@@ -75,6 +75,13 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 		a.post(ca, ca.PostRead(src.seg(0, 4*size), 3, dst.at(0), uint32(4*size), 0))
 	}
 	w.until("all work", time.Minute, func() bool { return a.request.Len() == 48 && b.recv.Len() == 16 })
+	win := b.host.NewWindow(1, false, nil)
+	key, err := cb.PostBind(win, dst.Region, dst.base, 64, RemoteRead, 4, Suppress)
+	b.post(cb, err)
+	b.postRecv(cb, nil, 4)
+	a.post(ca, ca.PostSendInvalidate(nil, 4, key, Suppress))
+	w.until("the invalidation", time.Minute, func() bool { return b.recv.Len() == 17 })
+	w.run(time.Second)
 	if err := a.eng.Disconnect(ca, true); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +101,7 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 	a.post(ca, ca.PostSend(src.seg(0, 100), 5, 0)) // finds no receive
 	w.run(time.Millisecond)
 	b.postRecv(cb, dst.seg(0, 100), 16)
-	w.until("the message", time.Minute, func() bool { return b.recv.Len() == 17 })
+	w.until("the message", time.Minute, func() bool { return b.recv.Len() == 18 })
 
 	w.until("a larger packet", time.Minute, func() bool { return ca.mtu > basePacket })
 	w.net.SetMTU(ends[0], ends[1], basePacket)
@@ -160,6 +167,9 @@ func rarePackets() [][]byte {
 	proto.PutReady(body[len(body)-2*proto.ReadySize:])
 	proto.PutReady(body[len(body)-proto.ReadySize:])
 	add(proto.Data, 0, body)
+	inv := make([]byte, proto.SendInvSize+2)
+	proto.PutSendInv(inv, 0xff, 2, 0xf000000e, 0xf000000f, 0xf0000010)
+	add(proto.Data, 0, inv)
 	return all
 }
 
