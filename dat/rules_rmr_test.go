@@ -702,6 +702,7 @@ var rmrRules = []topic{
 		})},
 		{"a fence makes a bind wait for the reads before it", together(func(t *testing.T, x, y *point) {
 			fillRandom(y.mem, 5)
+			y.letGo()
 			for i := range uint64(8) {
 				r := must(x.host.pz.CreateRMR())(t)
 				to := x.bind(r, x.lmr, 0, 30000, remoteRights)
@@ -1040,6 +1041,7 @@ var rmrRules = []topic{
 				r := must(x.host.pz.CreateRMR())(t)
 				to := x.bind(r, l, 100, n+200, MemRemoteWrite)
 				fillRandom(y.mem[:n], uint64(i))
+				y.letGo()
 				ok(t, x.PostRDMAReadToRMR(part(to, 50, n), 1, y.lmr.Remote(0, n), 0))
 				x.done(x.request, 1, DTORDMARead, DTOSuccess, n)
 				same(t, mem[150:150+n], y.mem[:n])
@@ -1051,6 +1053,7 @@ var rmrRules = []topic{
 			r := must(x.host.pz.CreateRMRForEP())(t)
 			to := x.bind(r, x.lmr, 0, 64, MemRemoteWrite)
 			fillRandom(y.mem[:64], 7)
+			y.letGo()
 			ok(t, x.PostRDMAReadToRMR(to, 1, y.lmr.Remote(0, 64), 0))
 			x.done(x.request, 1, DTORDMARead, DTOSuccess, 64)
 			same(t, x.mem[:64], y.mem[:64])
@@ -1059,6 +1062,7 @@ var rmrRules = []topic{
 			_, to := x.window(0, 64)
 			_, from := y.window(100, 64)
 			fillRandom(y.mem[100:164], 8)
+			y.letGo()
 			ok(t, x.PostRDMAReadToRMR(to, 1, from, 0))
 			x.done(x.request, 1, DTORDMARead, DTOSuccess, 64)
 			same(t, x.mem[:64], y.mem[100:164])

@@ -34,7 +34,7 @@ local reasons = {
 }
 
 local op_names = {
-  [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp",
+  [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp", "SendInv",
   [7] = "WriteImm", [8] = "AtomicReq", [9] = "AtomicResp",
 }
 
@@ -151,6 +151,7 @@ local chunk_layouts = { -- after the common part, by operation; bare: no payload
   { size = 24, bare = true, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_size, 16, 4 },
     { fields.chunk_read, 20, 4 } },
   { size = 12, { fields.chunk_read, 4, 4 }, { fields.chunk_offset, 8, 4 } },
+  { size = 16, { fields.chunk_msn, 4, 4 }, { fields.chunk_offset, 8, 4 }, { fields.chunk_key, 12, 4 } },
   [7] = { size = 28, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_msn, 16, 4 },
     { fields.chunk_offset, 20, 4 }, { fields.chunk_imm, 24, 4 } },
   [8] = { size = 36, bare = true, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_read, 16, 4 },

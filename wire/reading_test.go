@@ -139,6 +139,10 @@ func (r *reading) chunks(b []byte) {
 		case proto.OpReadResp:
 			r.num("chunk.read", at+4, 4, c.Num)
 			r.num("chunk.offset", at+8, 4, c.Off)
+		case proto.OpSendInv:
+			r.num("chunk.msn", at+4, 4, c.Num)
+			r.num("chunk.offset", at+8, 4, c.Off)
+			r.num("chunk.key", at+12, 4, c.Key)
 		case proto.OpAtomicResp:
 			r.num("chunk.read", at+4, 4, c.Num)
 			r.num("chunk.old", at+8, 8, c.Value)
