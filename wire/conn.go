@@ -199,6 +199,7 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	}
 	c.rq.init(cfg.MaxRecv, max(cfg.MaxRecvIOV, 1))
 	c.sq.init(cfg.MaxRequest, max(cfg.MaxRequestIOV, 1))
+	c.sq.args = make([]operands, len(c.sq.slots))
 	return c
 }
 

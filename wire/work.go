@@ -58,11 +58,8 @@ type work struct {
 	addr   uint64  // RDMA: remote address
 	key    uint32  // RDMA: remote key; bind: composed key, 0 for none
 	length uint32  // bytes to be moved
-	value  uint64  // atomic: what is added or swapped in
-	comp   uint64  // compare and swap: what the word must be
-	imm    uint32  // write with immediate data
 	msn    seq.Num // send, write with immediate data: message number, once it is being sent
-	got    uint32  // read: bytes that have arrived
+	got    uint32  // read: bytes that have arrived; write with immediate data: what it is
 	op     Op
 	flags  WorkFlags
 	nseg   uint8
@@ -76,7 +73,8 @@ type workRing struct {
 	mu     sync.Mutex
 	slots  []work
 	segs   []Segment
-	wins   []*Window // of binds; nil before the first
+	wins   []*Window  // of binds; nil before the first
+	args   []operands // of atomics
 	mask   uint32
 	depth  uint32
 	maxSeg int
@@ -201,6 +199,11 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 func (c *Conn) postRequest(w work, segs []Segment) error {
 	c.sq.mu.Lock()
 	defer c.sq.mu.Unlock()
+	return c.postLocked(w, segs)
+}
+
+// postLocked is postRequest with the request lock held.
+func (c *Conn) postLocked(w work, segs []Segment) error {
 	if err := c.mayRequest(w.op); err != nil {
 		return err
 	}
