@@ -25,6 +25,7 @@ type adapter struct {
 	report  func() []Counter
 	next    atomic.Uint32 // for spreading connections over engines
 	zones   atomic.Uint32
+	quals   atomic.Uint32 // that CreatePSPAny has tried
 	refs    int
 }
 

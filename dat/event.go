@@ -95,7 +95,8 @@ type Event struct {
 
 	// Connection requests.
 	CR       *CR
-	PSP      *PSP
+	PSP      *PSP // that it came to
+	RSP      *RSP // or this
 	ConnQual ConnQual
 
 	// Asynchronous errors: the dispatcher that lost an event.

@@ -21,11 +21,12 @@ type IA struct {
 	evds   map[*EVD]struct{}
 	eps    map[*EP]struct{}
 	psps   map[*PSP]struct{}
+	rsps   map[*RSP]struct{}
 }
 
 func newIA(a *adapter, o Options) (*IA, error) {
 	ia := &IA{a: a, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
-		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
+		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, rsps: map[*RSP]struct{}{}}
 	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)
 	if err != nil {
 		return nil, errors.Join(err, a.release())
@@ -74,7 +75,13 @@ func (ia *IA) Close(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
+	n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps)
+	for r := range ia.rsps {
+		if r.listening() { // one that was used is inert
+			n++
+		}
+	}
+	if flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(ErrInvalidState, "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -89,9 +96,14 @@ func (ia *IA) destroy() {
 	for p := range ia.psps {
 		p.end()
 	}
+	for r := range ia.rsps {
+		r.end()
+	}
 	ia.refuse()
 	for ep := range ia.eps {
+		ep.mu.Lock()
 		ep.end()
+		ep.mu.Unlock()
 	}
 	for l := range ia.lmrs {
 		ia.a.host.Unregister(l.region)
@@ -106,7 +118,7 @@ func (ia *IA) destroy() {
 // refuse answers the connection requests that the consumer will not answer any more. One whose
 // sender cannot be reached is left to time out there.
 func (ia *IA) refuse() {
-	ours := func(s wire.Service) bool { return s.(*PSP).ia == ia }
+	ours := func(s wire.Service) bool { return s.(servicePoint).adapter() == ia }
 	for _, d := range ia.a.drivers {
 		var left []*wire.Request
 		_ = d.do(func(e *wire.Engine) error {
@@ -114,6 +126,7 @@ func (ia *IA) refuse() {
 			return nil
 		})
 		for _, r := range left {
+			r.User.(*CR).end()
 			if path, err := d.link.Resolve(r.From, uint16(r.Port)); err == nil {
 				_ = d.do(func(e *wire.Engine) error { return e.Refuse(r, path) })
 			}

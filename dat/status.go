@@ -75,7 +75,7 @@ func status(err error) error {
 		return nil
 	case wire.ErrQueueFull, wire.ErrTooManyConns, wire.ErrTooMany:
 		return ErrInsufficientResources
-	case wire.ErrState:
+	case wire.ErrState, wire.ErrPosted:
 		return ErrInvalidState
 	case wire.ErrBadKey, wire.ErrRights:
 		return ErrPrivilegesViolation
