@@ -18,6 +18,18 @@ const (
 	CloseGraceful CloseFlags = 1
 )
 
+// QoS is a quality of service (DAT_QOS).
+type QoS uint8
+
+// Qualities of service.
+const (
+	QoSBestEffort     QoS = 0x00
+	QoSHighThroughput QoS = 0x01
+	QoSLowLatency     QoS = 0x02
+	QoSEconomy        QoS = 0x04 // neither
+	QoSPremium        QoS = 0x08 // both
+)
+
 // CompletionFlags qualify a post (DAT_COMPLETION_FLAGS).
 type CompletionFlags uint8
 
@@ -109,18 +121,6 @@ type ServiceType uint8
 
 // ServiceRC is a reliable connection, the one kind that there is.
 const ServiceRC ServiceType = 0
-
-// QoS is a quality of service (DAT_QOS).
-type QoS uint8
-
-// Qualities of service. This provider has QoSBestEffort.
-const (
-	QoSBestEffort     QoS = 0x00
-	QoSHighThroughput QoS = 0x01
-	QoSLowLatency     QoS = 0x02
-	QoSEconomy        QoS = 0x04
-	QoSPremium        QoS = 0x08
-)
 
 // ConnectFlags qualify a connection (DAT_CONNECT_FLAGS).
 type ConnectFlags uint8

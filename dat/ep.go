@@ -73,9 +73,7 @@ func (ia *IA) newEP(p *EPParam) *EP {
 	ep := &EP{ia: ia, pz: p.PZ, attr: p.Attr, recv: p.RecvEVD, request: p.RequestEVD, connect: p.ConnectEVD,
 		port: portQuals.Add(1)}
 	ep.conn = ia.a.host.NewConn(ep.config(p))
-	for _, r := range p.uses() {
-		r.take()
-	}
+	refer(nil, p)
 	return ep
 }
 
@@ -121,8 +119,21 @@ func (p *EPParam) consistent() error {
 	return nil
 }
 
+// refer exchanges what an endpoint refers to: nothing before it is made, and after it is freed.
+func refer(was, now *EPParam) {
+	for _, r := range now.uses() {
+		r.take()
+	}
+	for _, r := range was.uses() {
+		r.drop()
+	}
+}
+
 // uses are the reference counts of what an endpoint of these parameters refers to.
 func (p *EPParam) uses() (all []*refs) {
+	if p == nil {
+		return nil
+	}
 	if p.PZ != nil {
 		all = append(all, &p.PZ.refs)
 	}
@@ -200,7 +211,5 @@ func (ep *EP) end() {
 		})
 	}
 	p := ep.param()
-	for _, r := range p.uses() {
-		r.drop()
-	}
+	refer(&p, nil)
 }

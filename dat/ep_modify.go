@@ -173,12 +173,7 @@ func (ep *EP) modify(mask EPMask, param *EPParam) error {
 	if err := ep.conn.Reconfigure(ep.config(&now)); err != nil {
 		return status(err)
 	}
-	for _, r := range now.uses() {
-		r.take()
-	}
-	for _, r := range was.uses() {
-		r.drop()
-	}
+	refer(&was, &now)
 	ep.pz, ep.attr, ep.recv, ep.request, ep.connect = now.PZ, now.Attr, now.RecvEVD, now.RequestEVD, now.ConnectEVD
 	return nil
 }

@@ -1,3 +1,5 @@
 package dat
 
-var epRules = []topic{}
+var epRules = []topic{
+	{"states", stateRules()},
+}

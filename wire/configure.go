@@ -31,10 +31,10 @@ func (c *Conn) configure(cfg *ConnConfig) {
 	c.maxRDMA.Store(cfg.MaxRDMA)
 	c.readIOV.Store(int32(cfg.MaxReadIOV))
 	c.writeIOV.Store(int32(cfg.MaxWriteIOV))
-	c.readIn, c.readOut, c.noCredit = cfg.ReadIn, cfg.ReadOut, cfg.NoCredit
+	c.readIn, c.readOut = cfg.ReadIn, cfg.ReadOut
 }
 
-// Reconfigure changes what an idle connection is made of, all but User. Posted receives stay posted;
+// Reconfigure changes what an idle connection is made of, all but User and NoCredit. Posted receives stay posted;
 // those that name memory of another zone than the new one fail with StatusLocalProtection when a message
 // comes. ErrPosted if the posted receives would not fit; nothing is changed then.
 //

@@ -180,7 +180,7 @@ func (p position) before(q position) bool {
 
 // NewConn makes a connection that is Idle. Its receives can be posted at once.
 func (h *Host) NewConn(cfg ConnConfig) *Conn {
-	c := &Conn{User: cfg.User, host: h, slot: none}
+	c := &Conn{User: cfg.User, host: h, noCredit: cfg.NoCredit, slot: none}
 	cfg.setDefaults()
 	c.rq.init(cfg.MaxRecv, cfg.MaxRecvIOV, cfg.MaxRecvIOV)
 	c.sq.init(cfg.MaxRequest, cfg.MaxRequestIOV, cfg.requestSegs())
