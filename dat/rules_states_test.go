@@ -57,6 +57,7 @@ func (s *stage) enter(state EPState) {
 		s.ask(testQual)
 		s.giveUp()
 		ok(s.t, s.cr.Accept(s.p.EP, nil))
+		s.t.Cleanup(func() { _ = s.a.ia.Close(CloseAbrupt) }) // first, while somebody confirms it
 	case EPConnected:
 		join(s.p, s.peer)
 	case EPDisconnectPending:
