@@ -44,7 +44,7 @@ func (c *Conn) postAtomic(w work, arg operands, local Segment) error {
 	}
 	local.Length = atomicSize
 	segs := [1]Segment{local}
-	n, err := c.checkSegments(&c.sq, segs[:], LocalWrite, atomicSize)
+	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs[:], LocalWrite, atomicSize)
 	if err != nil {
 		return err
 	}

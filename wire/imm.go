@@ -5,7 +5,7 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 // PostWriteImm queues an RDMA write of all segments to a remote address, whose completion at the peer
 // takes a receive there, which is not written to, and delivers imm with it. It orders like a message.
 func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32, flags WorkFlags) error {
-	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxRDMA)
+	n, err := c.checkSegments(c.writeIOV.Load(), segs, LocalRead|LocalWrite, c.maxRDMA.Load())
 	if err != nil {
 		return err
 	}

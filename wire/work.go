@@ -77,25 +77,28 @@ type workRing struct {
 	args   []operands // of atomics
 	mask   uint32
 	depth  uint32
-	maxSeg int
+	stride int // segments of a slot
+	maxSeg atomic.Int32
 	posted atomic.Uint32
 	done   atomic.Uint32
 }
 
-func (r *workRing) init(depth, maxSeg int) {
+// init makes an empty ring of requests with up to maxSeg segments; some kinds may have up to stride.
+func (r *workRing) init(depth, maxSeg, stride int) {
 	size := 1
 	for size < depth {
 		size *= 2
 	}
 	r.slots = make([]work, size)
-	r.segs = make([]Segment, size*maxSeg)
-	r.mask, r.depth, r.maxSeg = uint32(size-1), uint32(depth), maxSeg
+	r.segs = make([]Segment, size*stride)
+	r.mask, r.depth, r.stride = uint32(size-1), uint32(depth), stride
+	r.maxSeg.Store(int32(maxSeg))
 }
 
 func (r *workRing) at(n seq.Num) *work { return &r.slots[uint32(n)&r.mask] }
 
 func (r *workRing) segments(n seq.Num, w *work) []Segment {
-	i := int(uint32(n)&r.mask) * r.maxSeg
+	i := int(uint32(n)&r.mask) * r.stride
 	return r.segs[i : i+int(w.nseg)]
 }
 
@@ -104,9 +107,12 @@ func (r *workRing) post(w work, segs []Segment) error {
 	if r.full() {
 		return ErrQueueFull
 	}
+	if len(segs) > r.stride { // the ring was changed since they were counted
+		return ErrSegments
+	}
 	n := r.posted.Load()
-	i := int(n&r.mask) * r.maxSeg
-	w.nseg = uint8(copy(r.segs[i:i+r.maxSeg], segs))
+	i := int(n&r.mask) * r.stride
+	w.nseg = uint8(copy(r.segs[i:i+r.stride], segs))
 	r.slots[n&r.mask] = w
 	r.posted.Store(n + 1)
 	return nil
@@ -119,12 +125,12 @@ func (r *workRing) full() bool { return r.posted.Load()-r.done.Load() >= r.depth
 func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
 
 // checkSegments validates the local segments of a request and returns their sum.
-func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uint32) (uint32, error) {
-	return c.host.checkSegments(r, c.zone.Load(), segs, need, limit)
+func (c *Conn) checkSegments(maxSeg int32, segs []Segment, need Rights, limit uint32) (uint32, error) {
+	return c.host.checkSegments(maxSeg, c.zone.Load(), segs, need, limit)
 }
 
-func (h *Host) checkSegments(r *workRing, zone uint32, segs []Segment, need Rights, limit uint32) (uint32, error) {
-	if len(segs) > r.maxSeg {
+func (h *Host) checkSegments(maxSeg int32, zone uint32, segs []Segment, need Rights, limit uint32) (uint32, error) {
+	if len(segs) > int(maxSeg) {
 		return 0, ErrSegments
 	}
 	var sum uint64
@@ -151,7 +157,7 @@ func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bo
 	if c.share != nil {
 		return false, ErrState
 	}
-	n, err := c.checkSegments(&c.rq, segs, LocalWrite, maxOperation)
+	n, err := c.checkSegments(c.rq.maxSeg.Load(), segs, LocalWrite, maxOperation)
 	if err != nil {
 		return false, err
 	}
@@ -163,7 +169,7 @@ func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bo
 
 // PostSend queues a message. Any goroutine may call it; the engine is to be kicked afterwards.
 func (c *Conn) PostSend(segs []Segment, cookie uint64, flags WorkFlags) error {
-	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxMessage)
+	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {
 		return err
 	}
@@ -172,7 +178,7 @@ func (c *Conn) PostSend(segs []Segment, cookie uint64, flags WorkFlags) error {
 
 // PostWrite queues an RDMA write of all segments to a remote address.
 func (c *Conn) PostWrite(segs []Segment, cookie uint64, to Remote, flags WorkFlags) error {
-	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxRDMA)
+	n, err := c.checkSegments(c.writeIOV.Load(), segs, LocalRead|LocalWrite, c.maxRDMA.Load())
 	if err != nil {
 		return err
 	}
@@ -183,7 +189,7 @@ func (c *Conn) PostWrite(segs []Segment, cookie uint64, to Remote, flags WorkFla
 // PostRead queues an RDMA read of n bytes from a remote address into the segments, which hold at
 // least as many.
 func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
-	room, err := c.checkSegments(&c.sq, segs, LocalWrite, c.maxRDMA)
+	room, err := c.checkSegments(c.readIOV.Load(), segs, LocalWrite, c.maxRDMA.Load())
 	if err != nil {
 		return err
 	}
