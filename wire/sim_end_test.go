@@ -38,6 +38,7 @@ type end struct {
 	lazy     bool  // let a message wait for longer than it may
 
 	inbox, sink, target memory
+	win                 *Window // on target
 	recvPosted          int
 	slot                int     // bytes of one operation's place in inbox and sink
 	free                []int   // places in sink
@@ -61,6 +62,7 @@ func (e *end) prepare() {
 	e.inbox = e.n.memory(e.cfg.MaxRecv * e.slot)
 	e.sink = e.n.memory(reads * e.slot)
 	e.target = e.n.memory(size)
+	e.win = e.n.host.NewWindow(1, chance(e.sim.r, 2), nil)
 	e.model = make([]byte, size)
 	e.last = make([]int32, size)
 	for i := range reads {
@@ -243,6 +245,9 @@ func (e *end) postRequest() bool {
 	if q.op == OpSend && chance(r, 8) {
 		q.flags |= Solicited
 	}
+	if chance(r, 16) && len(e.reqs) != e.evilAt {
+		q.op, q.n = OpBind, 0
+	}
 	if len(e.reqs) == e.evilAt {
 		q.evil, q.n = true, max(q.n, 1)
 	}
@@ -270,6 +275,9 @@ func (e *end) post(q *request) error {
 	iov, at, cookie := e.cfg.MaxRequestIOV, q.from, e.cookie(len(e.reqs))
 	r := e.sim.r
 	switch q.op {
+	case OpBind:
+		_, err := e.c.PostBind(e.win, e.target.Region, e.target.base, uint32(r.IntN(len(e.model))), RemoteRead, cookie, q.flags)
+		return err
 	case OpSend:
 		n := q.n
 		if q.evil {

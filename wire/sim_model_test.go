@@ -54,7 +54,8 @@ func (e *end) posted(q *request) {
 			q.unsure = make([]bool, q.n)
 			e.lookups = append(e.lookups, i)
 		}
-	case OpRecv: // is no request
+	case OpBind: // changes nothing that the peer sees
+	case OpRecv, OpRecvInvalidate: // are no requests
 	}
 	e.reqs = append(e.reqs, *q)
 }
