@@ -66,7 +66,8 @@ func (e *end) posted(q *request) {
 			q.unsure = make([]bool, q.n)
 			e.lookups = append(e.lookups, i)
 		}
-	case OpRecv, OpRecvImm: // are no requests
+	case OpBind: // changes nothing that the peer sees
+	case OpRecv, OpRecvInvalidate, OpRecvImm: // are no requests
 	}
 	e.reqs = append(e.reqs, *q)
 }

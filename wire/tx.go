@@ -23,7 +23,7 @@ func (c *Conn) sendable() bool {
 		return false
 	case s.nlost > 0:
 		return s.probing || c.windowOpen()
-	case c.owesReady:
+	case c.owesReady || c.atBind():
 		return true
 	case s.nxt.Sub(s.una) >= maxWindow || !c.windowOpen():
 		return false
