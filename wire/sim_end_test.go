@@ -38,7 +38,7 @@ type end struct {
 	lazy     bool  // let a message wait for longer than it may
 
 	inbox, sink, target memory
-	word                memory // that the peer's atomics work on
+	word                memory  // that the peer's atomics work on
 	win                 *Window // on target
 	recvPosted          int
 	slot                int     // bytes of one operation's place in inbox and sink
