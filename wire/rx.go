@@ -276,7 +276,12 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 
 // completeRecv ends the receive of the message that arrives.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
-	c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+}
+
+// endRecv completes the receive that nextRecv found.
+func (c *Conn) endRecv(done Completion) {
+	c.sinks.Recv.push(c.eng, done)
 	if c.share != nil {
 		c.share.held.Store(false)
 		return
