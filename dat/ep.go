@@ -128,12 +128,22 @@ func (ep *EP) bind(d *driver, path link.Path, f func(*wire.Engine) error) error 
 			d.link.Release(path)
 			return ErrInvalidState
 		}
+		ep.move(d)
 		if ep.drv.Store(d); ep.freed.Load() {
 			d.link.Release(path)
 			return ErrInvalidHandle
 		}
 		return f(e)
 	})
+}
+
+// move keeps the events of an endpoint in order that had another driver than d.
+func (ep *EP) move(d *driver) {
+	if was := ep.drv.Load(); was != nil && was != d {
+		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
+			e.gather(was.eng.Index())
+		}
+	}
 }
 
 // Disconnect ends a connection (dat_ep_disconnect). Gracefully, outstanding requests may finish

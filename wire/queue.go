@@ -93,15 +93,23 @@ func (q *Queue) Resize(n int) {
 
 // Pop takes the oldest completion out; false when there is none.
 func (q *Queue) Pop(c *Completion) bool {
+	if !q.Move(c) {
+		return false
+	}
+	if q.room != nil {
+		q.room.Give()
+	}
+	return true
+}
+
+// Move is Pop for who keeps the completion: its place in the shared capacity stays taken.
+func (q *Queue) Move(c *Completion) bool {
 	h := q.head.Load()
 	if h == uint32(q.tail.Load()) {
 		return false
 	}
 	*c = q.ring[h&q.mask]
 	q.head.Store(h + 1)
-	if q.room != nil {
-		q.room.Give()
-	}
 	return true
 }
 
