@@ -823,11 +823,9 @@ var errorRules = []rule{
 	{"a read of memory that was freed ends the connection at both sides", denied(postRead, freedMemory)},
 	{"a local context is none for peers", denied(postWrite, func(y *point, r *RMRTriplet) { r.Context = y.lmr.Context() })},
 	{"a peer that falls silent breaks the connection", func(t *testing.T, n network) {
-		o, silent := Options{Limits: wire.Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond}}, new(atomic.Bool)
-		a := newHost(t, n, 0, o)
-		o.Wrap = func(l link.Link) link.Link { return &silence{l, silent} }
-		b := newHost(t, n, 1, o)
-		b.listen(testQual, 8)
+		silent := new(atomic.Bool)
+		a, b := newHosts(t, n, Options{Limits: wire.Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond},
+			Wrap: func(l link.Link) link.Link { return &silence{l, silent} }})
 		x, y := pair(a, b, nil)
 		ok(t, x.PostRecv(x.seg(0, 8), 7, 0))
 		silent.Store(true)
