@@ -41,6 +41,7 @@ func (s *stage) enter(state EPState) {
 	s.t.Helper()
 	s.p, s.peer = s.a.point(nil), s.b.point(nil)
 	switch state {
+	case EPUnconnected, epGone:
 	case EPReserved:
 		s.reserve()
 	case EPPassiveConnectionPending:
