@@ -162,24 +162,17 @@ var epCreateRules = append(limitRules(), []rule{
 		ok(t, b.ia.Close(CloseAbrupt)) // lets go of what is not its own
 		ok(t, foreign.Free())
 	}},
-	{"given attributes have a depth where there is a dispatcher, and none where there is not", func(t *testing.T, n network) {
+	{"a depth does not ask for a dispatcher, nor a dispatcher for a depth", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		evd := must(h.ia.CreateEVD(8, nil, EVDDTO))(t)
-		for name, tc := range map[string]struct {
-			recv, request       *EVD
-			maxRecv, maxRequest int
-			want                error
-		}{
-			"receives without a dispatcher": {nil, evd, 1, 1, ErrInvalidParameter},
-			"requests without a dispatcher": {evd, nil, 1, 1, ErrInvalidParameter},
-			"dispatcher without receives":   {evd, evd, 0, 1, ErrInvalidParameter},
-			"dispatcher without requests":   {evd, evd, 1, 0, ErrInvalidParameter},
-			"neither":                       {nil, nil, 0, 0, nil},
-			"receives alone":                {evd, nil, 1, 0, nil},
-			"requests alone":                {nil, evd, 0, 1, nil},
-		} {
-			_, err := h.ia.CreateEP(h.pz, tc.recv, tc.request, nil, &EPAttr{MaxRecvDTOs: tc.maxRecv, MaxRequestDTOs: tc.maxRequest})
-			wants(t, name, err, tc.want)
+		for _, recv := range []*EVD{nil, evd} {
+			for _, depth := range []int{0, 1} {
+				ep := must(h.ia.CreateEP(h.pz, recv, nil, nil, &EPAttr{MaxRecvDTOs: depth, MaxRequestDTOs: 1 - depth}))(t)
+				if a := must(ep.Query())(t).Attr; a.MaxRecvDTOs != depth || a.MaxRequestDTOs != 1-depth {
+					t.Errorf("depths %d and %d, want %d and %d", a.MaxRecvDTOs, a.MaxRequestDTOs, depth, 1-depth)
+				}
+				ok(t, ep.Free())
+			}
 		}
 	}},
 	{"without dispatchers nothing is told and everything works", func(t *testing.T, n network) {
