@@ -32,6 +32,7 @@ type end struct {
 	lookups  []int // reads of the target that are not settled
 	fence    int   // the last request that waits for earlier reads
 	received int   // messages
+	seen     int   // writes of the peer that an immediate has vouched for
 	recvDone int
 	recvEnd  bool  // a receive did not succeed
 	recvAt   int64 // when one was posted last
