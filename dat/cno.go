@@ -15,6 +15,7 @@ import (
 // All its methods may be called by any goroutine. On a CNO that was freed, or whose IA was closed, each
 // returns ErrInvalidHandle.
 type CNO struct {
+	consumer
 	ia *IA
 
 	mu      sync.Mutex // guards what follows; held for moments, engines wait for it
@@ -57,12 +58,12 @@ func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 // lock locks a CNO that is usable. The caller unlocks it after success.
 func (c *CNO) lock() error {
 	if c == nil {
-		return ErrInvalidHandle
+		return errHandleCNO
 	}
 	c.mu.Lock()
 	if c.dead {
 		c.mu.Unlock()
-		return ErrInvalidHandle
+		return errHandleCNO
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 // RMR is a remote memory region (DAT_RMR_HANDLE): a window on a part of an LMR that peers may use
 // from the completion of one Bind to that of the next. All its methods may be called by any goroutine.
 type RMR struct {
+	consumer
 	ia    *IA
 	pz    *PZ
 	win   *wire.Window
@@ -56,7 +57,7 @@ func (p *PZ) createRMR(scope RMRScope) (*RMR, error) {
 
 func (r *RMR) usable() error {
 	if r == nil || r.freed.Load() {
-		return ErrInvalidHandle
+		return errHandleRMR
 	}
 	return nil
 }

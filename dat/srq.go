@@ -47,6 +47,7 @@ type SRQParam struct {
 //
 // All methods may be called by any goroutine.
 type SRQ struct {
+	consumer
 	ia    *IA
 	pz    *PZ
 	q     *wire.SharedQueue
@@ -107,7 +108,7 @@ func validDepth(n int) error {
 
 func (s *SRQ) usable() error {
 	if s == nil || s.freed.Load() {
-		return ErrInvalidHandle
+		return errHandleSRQ
 	}
 	return nil
 }
@@ -115,14 +116,14 @@ func (s *SRQ) usable() error {
 // lock locks the IA of a queue that is not freed. The caller unlocks it after success.
 func (s *SRQ) lock() error {
 	if s == nil {
-		return ErrInvalidHandle
+		return errHandleSRQ
 	}
 	if err := s.ia.lock(); err != nil {
 		return err
 	}
 	if s.freed.Load() {
 		s.ia.mu.Unlock()
-		return ErrInvalidHandle
+		return errHandleSRQ
 	}
 	return nil
 }
