@@ -328,11 +328,11 @@ func (c *caller) next() int {
 	return int(b)
 }
 
-// pick chooses an object, the newest most often.
+// pick chooses an object, the newest most often. The first is none.
 func pick[T any](c *caller, from []T) T {
 	i := c.next()
-	if i < 128 {
-		return from[len(from)-1-i%min(len(from), 4)]
+	if i < 192 {
+		return from[len(from)-1-(i&(i>>2)&3)%max(len(from)-1, 1)]
 	}
 	return from[i%len(from)]
 }
@@ -396,11 +396,11 @@ func (c *caller) address() netip.Addr {
 
 // attr are attributes of an endpoint, of which most are right.
 func (c *caller) attr() EPAttr {
-	a := EPAttr{MaxRecvDTOs: c.next(), MaxRequestDTOs: c.next(), MaxRecvIOV: c.next() % 20, MaxRequestIOV: c.next() % 20,
-		MaxRDMAReadIn: c.next(), MaxRDMAReadOut: c.next(), MaxMessageSize: uint32(c.next()), MaxRDMASize: uint32(c.next())}
+	a := EPAttr{MaxRecvDTOs: c.next(), MaxRequestDTOs: c.next(), MaxRecvIOV: c.next() % 18, MaxRequestIOV: c.next() % 18,
+		MaxRDMAReadIn: c.next() % 130, MaxRDMAReadOut: c.next() % 130, MaxMessageSize: uint32(c.next()), MaxRDMASize: uint32(c.next())}
 	if c.next()%4 == 1 {
-		a.RecvCompletionFlags, a.RequestCompletionFlags = CompletionFlags(c.next()%64), CompletionFlags(c.next()%64)
-		a.MaxRDMAReadIOV, a.MaxRDMAWriteIOV, a.SRQSoftHW = c.next()%20, c.next()%20, c.next()%8-2
+		a.RecvCompletionFlags, a.RequestCompletionFlags = CompletionFlags(1<<(c.next()%7)), CompletionFlags(1<<(c.next()%7))
+		a.MaxRDMAReadIOV, a.MaxRDMAWriteIOV, a.SRQSoftHW = c.next()%18, c.next()%18, c.next()%8-2
 	}
 	return a
 }
@@ -590,10 +590,10 @@ var calls = []func(c *caller) error{
 		return pick(c, c.eps).Modify(EPMask(1)<<(c.next()%64), &EPParam{Attr: c.attr()})
 	},
 	func(c *caller) error {
-		return pick(c, c.eps).ConnectQoS(c.address(), testQual, c.moment()*100, nil, QoS(c.next()%3), ConnectFlags(c.next()%5))
+		return pick(c, c.eps).ConnectQoS(c.address(), ConnQual(c.next()%3), c.moment()*100-time.Nanosecond, nil, QoS(c.next()%2), ConnectFlags(c.next()%5))
 	},
 	func(c *caller) error {
-		return pick(c, c.eps).DupConnect(pick(c, c.eps), c.moment()*100, make([]byte, c.next()*2), QoS(c.next()%3))
+		return pick(c, c.eps).DupConnect(pick(c, c.eps), c.moment()*100-time.Nanosecond, make([]byte, c.next()), QoS(c.next()%3*16))
 	},
 	func(c *caller) error { _, _, err := pick(c, c.eps).RecvQuery(); return err },
 	func(c *caller) error { return pick(c, c.eps).SetWatermark(c.next()%8-2, c.next()%8-2) },
@@ -701,6 +701,34 @@ func (c *caller) known() string {
 	return s.String()
 }
 
+// newCaller makes a caller with some objects of each kind: a connection, and a request for each way to
+// answer one.
+func newCaller(t *testing.T, in []byte) *caller {
+	a, b := newHosts(t, newSim(t), Options{})
+	x, y := pair(a, b, nil)
+	evd := must(b.ia.CreateEVD(64, nil, evdAll))(t)
+	o := one(a, b)
+	c := &caller{t: t, in: in, hosts: [2]*host{a, b}, mem: make([]byte, 128), ias: []*IA{nil, a.ia, b.ia}, pzs: []*PZ{nil, a.pz, b.pz},
+		lmrs: []*LMR{nil, x.lmr, y.lmr}, evds: []*EVD{nil, x.connect, y.recv, x.request, y.connect, b.cr, o.evd, evd},
+		eps: []*EP{nil, o.ep, x.EP, y.EP}, rsps: []*RSP{nil}, crs: []*CR{nil, o.cr}, rmrs: []*RMR{nil}, cnos: []*CNO{nil, o.cno}}
+	attr := DefaultEPAttr()
+	c.rmrs = append(c.rmrs, must(b.pz.CreateRMR())(t))
+	c.srqs = []*SRQ{nil, must(b.ia.CreateSRQ(b.pz, SRQAttr{MaxRecvDTOs: 8}))(t)}
+	c.eps = append(c.eps, must(b.ia.CreateEPWithSRQ(b.pz, evd, evd, evd, c.srqs[1], &attr))(t))
+	c.psps = []*PSP{nil, b.psp, must(b.ia.CreatePSP(0, evd, PSPConsumer))(t), must(b.ia.CreatePSP(1, evd, PSPProvider))(t)}
+	c.rsps = append(c.rsps, must(b.ia.CreateRSP(2, nil, evd))(t))
+	for qual := range ConnQual(3) {
+		ok(t, a.point(nil).Connect(b.addr, qual, patience, nil))
+		cr := await(t, evd, EventConnectionRequest).CR
+		if ep := must(cr.Query())(t).LocalEP; ep != nil {
+			ok(t, ep.Modify(epHandles, &EPParam{PZ: b.pz, RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd}))
+			c.eps = append(c.eps, ep)
+		}
+		c.crs = append(c.crs, cr)
+	}
+	return c
+}
+
 // FuzzCalls: no sequence of calls panics, hangs or leaves something behind; an error is one of DAT, and
 // nothing has changed after it.
 func FuzzCalls(f *testing.F) {
@@ -710,12 +738,7 @@ func FuzzCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		goroutines := runtime.NumGoroutine()
 		t.Run("", func(t *testing.T) { // its end closes the adapters
-			a, b := newHosts(t, newSim(t), Options{})
-			x, y := pair(a, b, nil)
-			c := &caller{t: t, in: in, hosts: [2]*host{a, b}, mem: make([]byte, 128), ias: []*IA{nil, a.ia, b.ia},
-				pzs: []*PZ{nil, a.pz, b.pz}, lmrs: []*LMR{nil, x.lmr, y.lmr}, psps: []*PSP{nil, b.psp}, crs: []*CR{nil},
-				rsps: []*RSP{nil}, srqs: []*SRQ{nil}, rmrs: []*RMR{nil}, cnos: []*CNO{nil},
-				evds: []*EVD{nil, b.cr, y.connect, x.request, y.recv, x.connect}, eps: []*EP{nil, y.EP, x.EP}}
+			c := newCaller(t, in)
 			for range 300 {
 				if len(c.in) == 0 {
 					break
