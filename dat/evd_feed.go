@@ -88,6 +88,9 @@ func (a *adapter) refeed(old, instead []feed) error {
 	return nil
 }
 
+// serve makes e take the connection requests of a service point, until its reference is dropped.
+func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{to: e}}) }
+
 // count adds n to the number of each stream.
 func count(streams []feed, n int) {
 	for _, f := range streams {

@@ -2,10 +2,13 @@ package dat
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,46 +23,102 @@ type objects struct {
 	lmr *LMR
 	ep  *EP
 	psp *PSP
+	rsp *RSP
 	cr  *CR
+	srq *SRQ
+	rmr *RMR
+	cno *CNO
 }
 
 // misuses are the calls of each object, as they would be right but for the object.
 var misuses = map[string]func(o *objects, ev *Event) error{
-	"IA.Query":            func(o *objects, _ *Event) error { _, err := o.ia.Query(); return err },
-	"IA.Stats":            func(o *objects, _ *Event) error { _, err := o.ia.Stats(); return err },
-	"IA.Close":            func(o *objects, _ *Event) error { return o.ia.Close(CloseAbrupt) },
-	"IA.HandleType":       func(o *objects, _ *Event) error { _, err := o.ia.HandleType(); return err },
-	"IA.CreatePZ":         func(o *objects, _ *Event) error { _, err := o.ia.CreatePZ(); return err },
-	"IA.CreateEVD":        func(o *objects, _ *Event) error { _, err := o.ia.CreateEVD(1, nil, EVDDTO); return err },
-	"IA.SyncRDMARead":     func(o *objects, _ *Event) error { return o.ia.SyncRDMARead(nil) },
-	"IA.SyncRDMAWrite":    func(o *objects, _ *Event) error { return o.ia.SyncRDMAWrite(nil) },
-	"PZ.CreateLMR":        func(o *objects, _ *Event) error { _, err := o.ia.CreateLMR(make([]byte, 1), o.pz, 0); return err },
-	"PZ.CreateEP":         func(o *objects, _ *Event) error { _, err := o.ia.CreateEP(o.pz, nil, nil, nil, nil); return err },
-	"PZ.Query":            func(o *objects, _ *Event) error { _, err := o.pz.Query(); return err },
+	"IA.Query":         func(o *objects, _ *Event) error { return second(o.ia.Query()) },
+	"IA.Stats":         func(o *objects, _ *Event) error { return second(o.ia.Stats()) },
+	"IA.Close":         func(o *objects, _ *Event) error { return o.ia.Close(CloseAbrupt) },
+	"IA.CreatePZ":      func(o *objects, _ *Event) error { return second(o.ia.CreatePZ()) },
+	"IA.CreateCNO":     func(o *objects, _ *Event) error { return second(o.ia.CreateCNO(nil)) },
+	"IA.CreateEVD":     func(o *objects, _ *Event) error { return second(o.ia.CreateEVD(1, nil, EVDDTO)) },
+	"IA.SyncRDMARead":  func(o *objects, _ *Event) error { return o.ia.SyncRDMARead(nil) },
+	"IA.SyncRDMAWrite": func(o *objects, _ *Event) error { return o.ia.SyncRDMAWrite(nil) },
+	"PZ.CreateLMR":     func(o *objects, _ *Event) error { return second(o.ia.CreateLMR(make([]byte, 1), o.pz, 0)) },
+	"PZ.CreateLMRShared": func(o *objects, _ *Event) error {
+		return second(o.ia.CreateLMRShared(make([]byte, 1), LMRCookie{}, o.pz, 0))
+	},
+	"PZ.CreateRMR":        func(o *objects, _ *Event) error { return second(o.pz.CreateRMR()) },
+	"PZ.CreateRMRForEP":   func(o *objects, _ *Event) error { return second(o.pz.CreateRMRForEP()) },
+	"PZ.CreateSRQ":        func(o *objects, _ *Event) error { return second(o.ia.CreateSRQ(o.pz, SRQAttr{MaxRecvDTOs: 1})) },
+	"PZ.CreateEP":         func(o *objects, _ *Event) error { return second(o.ia.CreateEP(o.pz, nil, nil, nil, nil)) },
+	"PZ.Query":            func(o *objects, _ *Event) error { return second(o.pz.Query()) },
 	"PZ.Free":             func(o *objects, _ *Event) error { return o.pz.Free() },
-	"EVD.CreatePSP":       func(o *objects, _ *Event) error { _, err := o.ia.CreatePSP(1, o.evd, PSPConsumer); return err },
+	"CNO.CreateEVD":       func(o *objects, _ *Event) error { return second(o.ia.CreateEVD(1, o.cno, EVDDTO)) },
+	"CNO.ModifyAgent":     func(o *objects, _ *Event) error { return o.cno.ModifyAgent(nil) },
+	"CNO.Query":           func(o *objects, _ *Event) error { return second(o.cno.Query()) },
+	"CNO.Wait":            func(o *objects, _ *Event) error { return second(o.cno.Wait(0)) },
+	"CNO.WaitContext":     func(o *objects, _ *Event) error { return second(o.cno.WaitContext(context.Background())) },
+	"CNO.Trigger":         func(o *objects, _ *Event) error { return second(o.cno.Trigger()) },
+	"CNO.Free":            func(o *objects, _ *Event) error { return o.cno.Free() },
+	"EVD.CreatePSP":       func(o *objects, _ *Event) error { return second(o.ia.CreatePSP(1, o.evd, PSPConsumer)) },
+	"EVD.CreatePSPAny":    func(o *objects, _ *Event) error { return second(o.ia.CreatePSPAny(o.evd, PSPConsumer)) },
+	"EVD.CreateRSP":       func(o *objects, _ *Event) error { return second(o.ia.CreateRSP(1, nil, o.evd)) },
+	"EVD.Query":           func(o *objects, _ *Event) error { return second(o.evd.Query()) },
+	"EVD.ModifyCNO":       func(o *objects, _ *Event) error { return o.evd.ModifyCNO(nil) },
+	"EVD.Enable":          func(o *objects, _ *Event) error { return o.evd.Enable() },
+	"EVD.Disable":         func(o *objects, _ *Event) error { return o.evd.Disable() },
 	"EVD.Dequeue":         func(o *objects, ev *Event) error { return o.evd.Dequeue(ev) },
-	"EVD.Wait":            func(o *objects, ev *Event) error { _, err := o.evd.Wait(0, 1, ev); return err },
-	"EVD.HandleType":      func(o *objects, _ *Event) error { _, err := o.evd.HandleType(); return err },
+	"EVD.Wait":            func(o *objects, ev *Event) error { return second(o.evd.Wait(0, 1, ev)) },
+	"EVD.WaitContext":     func(o *objects, ev *Event) error { return second(o.evd.WaitContext(context.Background(), 1, ev)) },
+	"EVD.PostSE":          func(o *objects, _ *Event) error { return o.evd.PostSE(nil) },
+	"EVD.Resize":          func(o *objects, _ *Event) error { return o.evd.Resize(8) },
+	"EVD.SetUnwaitable":   func(o *objects, _ *Event) error { return o.evd.SetUnwaitable() },
+	"EVD.ClearUnwaitable": func(o *objects, _ *Event) error { return o.evd.ClearUnwaitable() },
 	"EVD.Free":            func(o *objects, _ *Event) error { return o.evd.Free() },
-	"LMR.Query":           func(o *objects, _ *Event) error { _, err := o.lmr.Query(); return err },
+	"LMR.Query":           func(o *objects, _ *Event) error { return second(o.lmr.Query()) },
 	"LMR.Free":            func(o *objects, _ *Event) error { return o.lmr.Free() },
-	"LMR.CreateLMR":       func(o *objects, _ *Event) error { _, err := o.ia.CreateLMRFromLMR(o.lmr, o.pz, 0); return err },
-	"EP.Status":           func(o *objects, _ *Event) error { _, _, _, err := o.ep.Status(); return err },
-	"EP.Connect":          func(o *objects, _ *Event) error { return o.ep.Connect(netip.IPv6Loopback(), 1, time.Second, nil) },
-	"EP.Disconnect":       func(o *objects, _ *Event) error { return o.ep.Disconnect(CloseAbrupt) },
-	"EP.Reset":            func(o *objects, _ *Event) error { return o.ep.Reset() },
-	"EP.Free":             func(o *objects, _ *Event) error { return o.ep.Free() },
-	"EP.PostRecv":         func(o *objects, _ *Event) error { return o.ep.PostRecv(nil, 0, 0) },
-	"EP.PostSend":         func(o *objects, _ *Event) error { return o.ep.PostSend(nil, 0, 0) },
-	"EP.PostRDMAWrite":    func(o *objects, _ *Event) error { return o.ep.PostRDMAWrite(nil, 0, RMRTriplet{}, 0) },
-	"EP.PostRDMARead":     func(o *objects, _ *Event) error { return o.ep.PostRDMARead(nil, 0, RMRTriplet{}, 0) },
-	"EP.ConsumerContext":  func(o *objects, _ *Event) error { _, err := o.ep.ConsumerContext(); return err },
-	"PSP.ConsumerContext": func(o *objects, _ *Event) error { return o.psp.SetConsumerContext(1) },
-	"PSP.Free":            func(o *objects, _ *Event) error { return o.psp.Free() },
-	"CR.Query":            func(o *objects, _ *Event) error { _, err := o.cr.Query(); return err },
-	"CR.Accept":           func(o *objects, _ *Event) error { return o.cr.Accept(o.ep, nil) },
-	"CR.Reject":           func(o *objects, _ *Event) error { return o.cr.Reject(nil) },
+	"LMR.CreateLMR":       func(o *objects, _ *Event) error { return second(o.ia.CreateLMRFromLMR(o.lmr, o.pz, 0)) },
+	"RMR.Query":           func(o *objects, _ *Event) error { return second(o.rmr.Query()) },
+	"RMR.Bind":            func(o *objects, _ *Event) error { return second(o.rmr.Bind(nil, LMRTriplet{}, 0, o.ep, 0, 0)) },
+	"RMR.Free":            func(o *objects, _ *Event) error { return o.rmr.Free() },
+	"SRQ.CreateEP": func(o *objects, _ *Event) error {
+		return second(o.ia.CreateEPWithSRQ(o.pz, nil, nil, nil, o.srq, &EPAttr{}))
+	},
+	"SRQ.Query":                 func(o *objects, _ *Event) error { return second(o.srq.Query()) },
+	"SRQ.Resize":                func(o *objects, _ *Event) error { return o.srq.Resize(2) },
+	"SRQ.SetLW":                 func(o *objects, _ *Event) error { return o.srq.SetLW(1) },
+	"SRQ.PostRecv":              func(o *objects, _ *Event) error { return o.srq.PostRecv(nil, 0) },
+	"SRQ.Free":                  func(o *objects, _ *Event) error { return o.srq.Free() },
+	"EP.CreateRSP":              func(o *objects, _ *Event) error { return second(o.ia.CreateRSP(1, o.ep, o.evd)) },
+	"EP.Query":                  func(o *objects, _ *Event) error { return second(o.ep.Query()) },
+	"EP.Status":                 func(o *objects, _ *Event) error { _, _, _, err := o.ep.Status(); return err },
+	"EP.RecvQuery":              func(o *objects, _ *Event) error { _, _, err := o.ep.RecvQuery(); return err },
+	"EP.SetWatermark":           func(o *objects, _ *Event) error { return o.ep.SetWatermark(1, 1) },
+	"EP.Modify":                 func(o *objects, _ *Event) error { return o.ep.Modify(EPFieldPZ, &EPParam{}) },
+	"EP.Connect":                func(o *objects, _ *Event) error { return o.ep.Connect(netip.IPv6Loopback(), 1, time.Second, nil) },
+	"EP.DupConnect":             func(o *objects, _ *Event) error { return o.ep.DupConnect(o.ep, time.Second, nil, QoSBestEffort) },
+	"EP.Disconnect":             func(o *objects, _ *Event) error { return o.ep.Disconnect(CloseAbrupt) },
+	"EP.Reset":                  func(o *objects, _ *Event) error { return o.ep.Reset() },
+	"EP.Free":                   func(o *objects, _ *Event) error { return o.ep.Free() },
+	"EP.PostRecv":               func(o *objects, _ *Event) error { return o.ep.PostRecv(nil, 0, 0) },
+	"EP.PostSend":               func(o *objects, _ *Event) error { return o.ep.PostSend(nil, 0, 0) },
+	"EP.PostSendWithInvalidate": func(o *objects, _ *Event) error { return o.ep.PostSendWithInvalidate(nil, 0, 0, true, 1) },
+	"EP.PostRDMAWrite":          func(o *objects, _ *Event) error { return o.ep.PostRDMAWrite(nil, 0, RMRTriplet{}, 0) },
+	"EP.PostRDMAWriteImm":       func(o *objects, _ *Event) error { return o.ep.PostRDMAWriteImm(nil, 0, RMRTriplet{}, 0, 0) },
+	"EP.PostRDMARead":           func(o *objects, _ *Event) error { return o.ep.PostRDMARead(nil, 0, RMRTriplet{}, 0) },
+	"EP.PostRDMAReadToRMR":      func(o *objects, _ *Event) error { return o.ep.PostRDMAReadToRMR(RMRTriplet{}, 0, RMRTriplet{}, 0) },
+	"EP.PostFetchAdd":           func(o *objects, _ *Event) error { return o.ep.PostFetchAdd(0, LMRTriplet{}, 0, RMRTriplet{}, 0) },
+	"EP.PostCmpSwap":            func(o *objects, _ *Event) error { return o.ep.PostCmpSwap(0, 0, LMRTriplet{}, 0, RMRTriplet{}, 0) },
+	"PSP.Query":                 func(o *objects, _ *Event) error { return second(o.psp.Query()) },
+	"PSP.Free":                  func(o *objects, _ *Event) error { return o.psp.Free() },
+	"RSP.Query":                 func(o *objects, _ *Event) error { return second(o.rsp.Query()) },
+	"RSP.Free":                  func(o *objects, _ *Event) error { return o.rsp.Free() },
+	"CR.Query":                  func(o *objects, _ *Event) error { return second(o.cr.Query()) },
+	"CR.Accept":                 func(o *objects, _ *Event) error { return o.cr.Accept(o.ep, nil) },
+	"CR.Reject":                 func(o *objects, _ *Event) error { return o.cr.Reject(nil) },
+	"CR.Handoff":                func(o *objects, _ *Event) error { return o.cr.Handoff(1) },
+}
+
+// all are the objects, the adapter first.
+func (o *objects) all() []Handle {
+	return []Handle{o.ia, o.pz, o.evd, o.lmr, o.ep, o.psp, o.rsp, o.cr, o.srq, o.rmr, o.cno}
 }
 
 // one makes an object of each kind; the request is from a to b.
@@ -68,9 +127,13 @@ func one(a, b *host) *objects {
 	t.Helper()
 	o := &objects{ia: b.ia, psp: b.psp}
 	o.pz = must(b.ia.CreatePZ())(t)
-	o.evd = must(b.ia.CreateEVD(8, nil, EVDDTO|EVDConnection|EVDCR))(t)
+	o.cno = must(b.ia.CreateCNO(nil))(t)
+	o.evd = must(b.ia.CreateEVD(8, o.cno, evdAll))(t)
 	o.lmr = must(b.ia.CreateLMR(make([]byte, 8), o.pz, MemAll))(t)
+	o.rmr = must(o.pz.CreateRMR())(t)
+	o.srq = must(b.ia.CreateSRQ(o.pz, SRQAttr{MaxRecvDTOs: 1}))(t)
 	o.ep = must(b.ia.CreateEP(o.pz, o.evd, o.evd, o.evd, nil))(t)
+	o.rsp = must(b.ia.CreateRSP(testQual+1, nil, o.evd))(t)
 	a.point(nil).dial(b, nil)
 	o.cr = b.request(t)
 	return o
@@ -80,61 +143,102 @@ func one(a, b *host) *objects {
 func (o *objects) free(t testing.TB) {
 	t.Helper()
 	ok(t, o.cr.Reject(nil))
-	for _, f := range []interface{ Free() error }{o.psp, o.ep, o.lmr, o.evd, o.pz} {
+	for _, f := range []interface{ Free() error }{o.psp, o.rsp, o.ep, o.srq, o.rmr, o.lmr, o.evd, o.cno, o.pz} {
 		ok(t, f.Free())
 	}
 }
 
-// misused proves that every call is answered with ErrInvalidHandle.
-func misused(t *testing.T, o *objects, but ...string) {
+// misused proves that every call is answered with ErrInvalidHandle. The adapter may still be open.
+func misused(t *testing.T, o *objects, open bool) {
 	t.Helper()
-	left := map[string]bool{}
-	for _, name := range but {
-		left[name] = true
-	}
 	var ev Event
 	for name, call := range misuses {
-		if !left[name] {
+		if !open || !strings.HasPrefix(name, "IA.") {
 			wants(t, name, call(o, &ev), ErrInvalidHandle)
 		}
+	}
+	for _, h := range o.all() {
+		if h != Handle(o.ia) || !open {
+			name := fmt.Sprintf("%T", h)
+			wants(t, name+".HandleType", second(h.HandleType()), ErrInvalidHandle)
+			wants(t, name+".SetConsumerContext", h.SetConsumerContext(1), ErrInvalidHandle)
+			wants(t, name+".ConsumerContext", second(h.ConsumerContext()), ErrInvalidHandle)
+		}
+	}
+}
+
+// naming are calls of live objects that name one of others.
+func naming(o, x *objects) map[string]error {
+	mem, attr := make([]byte, 1), DefaultEPAttr()
+	return map[string]error{
+		"LMR, zone":          second(o.ia.CreateLMR(mem, x.pz, 0)),
+		"LMR, LMR":           second(o.ia.CreateLMRFromLMR(x.lmr, o.pz, 0)),
+		"LMR, LMR's zone":    second(o.ia.CreateLMRFromLMR(o.lmr, x.pz, 0)),
+		"LMR shared, zone":   second(o.ia.CreateLMRShared(mem, LMRCookie{}, x.pz, 0)),
+		"SRQ, zone":          second(o.ia.CreateSRQ(x.pz, SRQAttr{MaxRecvDTOs: 1})),
+		"EVD, CNO":           second(o.ia.CreateEVD(1, x.cno, EVDDTO)),
+		"EVD.ModifyCNO":      o.evd.ModifyCNO(x.cno),
+		"EP, zone":           second(o.ia.CreateEP(x.pz, nil, nil, nil, nil)),
+		"EP, receive EVD":    second(o.ia.CreateEP(o.pz, x.evd, nil, nil, nil)),
+		"EP, request EVD":    second(o.ia.CreateEP(o.pz, nil, x.evd, nil, nil)),
+		"EP, connect EVD":    second(o.ia.CreateEP(o.pz, nil, nil, x.evd, nil)),
+		"EP, SRQ":            second(o.ia.CreateEPWithSRQ(o.pz, nil, nil, nil, x.srq, &attr)),
+		"PSP, EVD":           second(o.ia.CreatePSP(7, x.evd, PSPConsumer)),
+		"any PSP, EVD":       second(o.ia.CreatePSPAny(x.evd, PSPProvider)),
+		"RSP, EVD":           second(o.ia.CreateRSP(7, nil, x.evd)),
+		"RSP, EP":            second(o.ia.CreateRSP(7, x.ep, o.evd)),
+		"CR, EP":             o.cr.Accept(x.ep, nil),
+		"modify, zone":       o.ep.Modify(EPFieldPZ, &EPParam{PZ: x.pz}),
+		"modify, EVD":        o.ep.Modify(EPFieldRecvEVD, &EPParam{RecvEVD: x.evd}),
+		"modify, second EVD": o.ep.Modify(EPFieldPZ|EPFieldConnectEVD, &EPParam{PZ: o.pz, ConnectEVD: x.evd}),
 	}
 }
 
 var misuseRules = []rule{
 	{"every call on nothing is refused", func(t *testing.T, _ network) {
-		misused(t, &objects{})
+		misused(t, &objects{}, false)
 	}},
 	{"every call on an object that was freed is refused", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		o := one(a, b)
 		o.free(t)
-		misused(t, o, "IA.Query", "IA.Stats", "IA.Close", "IA.HandleType", "IA.CreatePZ", "IA.CreateEVD", "IA.SyncRDMARead", "IA.SyncRDMAWrite")
+		misused(t, o, true)
 	}},
 	{"every call on an adapter that was closed, and on its objects, is refused", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		o := one(a, b)
 		ok(t, b.ia.Close(CloseAbrupt))
-		misused(t, o)
+		misused(t, o, false)
+	}},
+	{"an object that was freed is refused wherever one is named", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x := one(a, b)
+		x.free(t)
+		b.listen(testQual, 1)
+		o := one(a, b)
+		for name, err := range naming(o, x) {
+			wants(t, name, err, ErrInvalidHandle)
+		}
+		word := o.lmr.Segment(0, 8)
+		wants(t, "bind, LMR", second(o.rmr.Bind(x.lmr, word, MemAll, o.ep, 0, 0)), ErrInvalidHandle)
+		wants(t, "bind, EP", second(o.rmr.Bind(o.lmr, word, MemAll, x.ep, 0, 0)), ErrInvalidHandle)
+		wants(t, "dup", o.ep.DupConnect(x.ep, time.Second, nil, QoSBestEffort), ErrInvalidHandle)
+		wants(t, "adapter, async EVD", second(b.tryReopen(Options{AsyncEVD: x.evd})), ErrInvalidHandle)
+		o.free(t) // as it was: nothing refers to anything
 	}},
 	{"objects of another adapter are refused wherever one is named", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
-		o, cr := one(a, b), must(a.ia.CreateEVD(1, nil, EVDCR))(t)
-		evd := must(a.ia.CreateEVD(1, nil, EVDDTO|EVDConnection))(t)
-		for name, err := range map[string]error{
-			"LMR, zone":          second(b.ia.CreateLMR(make([]byte, 1), a.pz, 0)),
-			"LMR, LMR":           second(a.ia.CreateLMRFromLMR(o.lmr, a.pz, 0)),
-			"LMR shared, zone":   second(b.ia.CreateLMRShared(make([]byte, 1), LMRCookie{}, a.pz, 0)),
-			"EP, zone":           second(b.ia.CreateEP(a.pz, nil, nil, nil, nil)),
-			"EP, receive EVD":    second(b.ia.CreateEP(o.pz, evd, nil, nil, nil)),
-			"EP, request EVD":    second(b.ia.CreateEP(o.pz, nil, evd, nil, nil)),
-			"EP, connect EVD":    second(b.ia.CreateEP(o.pz, nil, nil, evd, nil)),
-			"PSP, EVD":           second(b.ia.CreatePSP(7, cr, PSPConsumer)),
-			"CR, EP":             o.cr.Accept(a.point(nil).EP, nil),
-			"adapter, async EVD": second(b.tryReopen(Options{AsyncEVD: a.ia.AsyncEVD()})),
-		} {
+		a.listen(testQual, 1)
+		o, x := one(a, b), one(b, a)
+		for name, err := range naming(o, x) {
 			wants(t, name, err, ErrInvalidHandle)
 		}
-		ok(t, o.cr.Accept(o.ep, nil)) // the request is as it was
+		word := o.lmr.Segment(0, 8)
+		wants(t, "bind, LMR", second(o.rmr.Bind(x.lmr, word, MemAll, o.ep, 0, 0)), ErrProtectionViolation)
+		wants(t, "bind, EP", second(o.rmr.Bind(o.lmr, word, MemAll, x.ep, 0, 0)), ErrProtectionViolation)
+		wants(t, "adapter, async EVD", second(b.tryReopen(Options{AsyncEVD: a.ia.AsyncEVD()})), ErrInvalidHandle)
+		o.free(t) // as it was: nothing refers to anything
+		x.free(t)
 	}},
 	{"an event dispatcher of another stream is refused", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
@@ -161,11 +265,12 @@ var misuseRules = []rule{
 	{"of many frees at one time one succeeds", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		o := one(a, b)
-		for name, free := range map[string]func() error{"CR": func() error { return o.cr.Reject(nil) }, "PSP": o.psp.Free,
-			"EP": o.ep.Free, "LMR": o.lmr.Free} {
+		for name, free := range map[string]func() error{"CR": func() error { return o.cr.Reject(nil) }, "PSP": o.psp.Free, "RSP": o.rsp.Free,
+			"EP": o.ep.Free, "LMR": o.lmr.Free, "RMR": o.rmr.Free, "SRQ": o.srq.Free} {
 			racing(t, name, free)
 		}
 		racing(t, "EVD", o.evd.Free)
+		racing(t, "CNO", o.cno.Free)
 		racing(t, "PZ", o.pz.Free)
 		racing(t, "IA", func() error { return o.ia.Close(CloseAbrupt) })
 	}},
@@ -206,7 +311,11 @@ type caller struct {
 	evds []*EVD
 	eps  []*EP
 	psps []*PSP
+	rsps []*RSP
 	crs  []*CR
+	srqs []*SRQ
+	rmrs []*RMR
+	cnos []*CNO
 }
 
 // next is the next byte, 0 at the end.
@@ -219,11 +328,11 @@ func (c *caller) next() int {
 	return int(b)
 }
 
-// pick chooses an object, the newest most often.
+// pick chooses an object, the newest most often. The first is none.
 func pick[T any](c *caller, from []T) T {
 	i := c.next()
-	if i < 128 {
-		return from[len(from)-1-i%min(len(from), 4)]
+	if i < 192 {
+		return from[len(from)-1-(i&(i>>2)&3)%max(len(from)-1, 1)]
 	}
 	return from[i%len(from)]
 }
@@ -254,8 +363,21 @@ func (c *caller) iov() []LMRTriplet {
 	return iov
 }
 
-// remote is a range of somebody's memory, most often one that is.
+// segment is one of those, which may be wrong too.
+func (c *caller) segment() LMRTriplet {
+	if iov := c.iov(); len(iov) > 0 {
+		return iov[0]
+	}
+	return LMRTriplet{}
+}
+
+// remote is a range of somebody's memory, or of a window on it, most often one that is.
 func (c *caller) remote() RMRTriplet {
+	if c.next()%4 == 1 {
+		if p, err := pick(c, c.rmrs).Query(); err == nil {
+			return RMRTriplet{p.Context, p.Triplet.Address, uint64(p.Triplet.Length)}
+		}
+	}
 	if l := pick(c, c.lmrs); l != nil {
 		return l.Remote(c.next()%70, c.next()%200)
 	}
@@ -270,6 +392,43 @@ func (c *caller) address() netip.Addr {
 		return c.hosts[0].ownedBy.addr(i % 2)
 	}
 	return []netip.Addr{{}, c.hosts[0].ownedBy.absent(), netip.IPv6Loopback()}[c.next()%3]
+}
+
+// attr are attributes of an endpoint, of which most are right.
+func (c *caller) attr() EPAttr {
+	a := EPAttr{MaxRecvDTOs: c.next(), MaxRequestDTOs: c.next(), MaxRecvIOV: c.next() % 18, MaxRequestIOV: c.next() % 18,
+		MaxRDMAReadIn: c.next() % 130, MaxRDMAReadOut: c.next() % 130, MaxMessageSize: uint32(c.next()), MaxRDMASize: uint32(c.next())}
+	if c.next()%4 == 1 {
+		a.RecvCompletionFlags, a.RequestCompletionFlags = CompletionFlags(1<<(c.next()%7)), CompletionFlags(1<<(c.next()%7))
+		a.MaxRDMAReadIOV, a.MaxRDMAWriteIOV, a.SRQSoftHW = c.next()%18, c.next()%18, c.next()%8-2
+	}
+	return a
+}
+
+// agent is an agent for a notification object, or none.
+func (c *caller) agent() func(*EVD) {
+	if c.next()%2 == 0 {
+		return nil
+	}
+	return func(e *EVD) { _, _ = e.Query() }
+}
+
+// over is a context that is done, or none.
+func (c *caller) over() context.Context {
+	if c.next()%4 == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// took keeps what an event brings.
+func (c *caller) took(ev *Event, err error) error {
+	if err == nil && ev.CR != nil && len(c.crs) < 64 {
+		c.crs = append(c.crs, ev.CR)
+	}
+	return err
 }
 
 // moment is a time that a call may wait: none, or too short.
@@ -302,25 +461,14 @@ var calls = []func(c *caller) error{
 		return made(c, &c.evds, e, err)
 	},
 	func(c *caller) error { return pick(c, c.evds).Free() },
+	func(c *caller) error { var ev Event; return c.took(&ev, pick(c, c.evds).Dequeue(&ev)) },
 	func(c *caller) error {
 		var ev Event
-		err := pick(c, c.evds).Dequeue(&ev)
-		if err == nil && ev.CR != nil && len(c.crs) < 64 {
-			c.crs = append(c.crs, ev.CR)
-		}
-		return err
+		return c.took(&ev, second(pick(c, c.evds).Wait(c.moment(), c.next()%4, &ev)))
 	},
 	func(c *caller) error {
-		var ev Event
-		_, err := pick(c, c.evds).Wait(c.moment(), c.next()%4, &ev)
-		if err == nil && ev.CR != nil && len(c.crs) < 64 {
-			c.crs = append(c.crs, ev.CR)
-		}
-		return err
-	},
-	func(c *caller) error {
-		attr := &EPAttr{MaxRecvDTOs: c.next(), MaxRequestDTOs: c.next(), MaxRecvIOV: c.next() % 20, MaxRequestIOV: c.next() % 20,
-			MaxRDMAReadIn: c.next(), MaxRDMAReadOut: c.next(), MaxMessageSize: uint32(c.next()), MaxRDMASize: uint32(c.next())}
+		a := c.attr()
+		attr := &a
 		if c.next()%2 == 0 {
 			attr = nil
 		}
@@ -351,7 +499,9 @@ var calls = []func(c *caller) error{
 	func(c *caller) error { return pick(c, c.crs).Accept(pick(c, c.eps), make([]byte, c.next()*2)) },
 	func(c *caller) error { return pick(c, c.crs).Reject(make([]byte, c.next()*2)) },
 	func(c *caller) error {
-		h := []Handle{pick(c, c.ias), pick(c, c.pzs), pick(c, c.lmrs), pick(c, c.evds), pick(c, c.eps), pick(c, c.psps), pick(c, c.crs)}[c.next()%7]
+		o := objects{pick(c, c.ias), pick(c, c.pzs), pick(c, c.evds), pick(c, c.lmrs), pick(c, c.eps), pick(c, c.psps),
+			pick(c, c.rsps), pick(c, c.crs), pick(c, c.srqs), pick(c, c.rmrs), pick(c, c.cnos)}
+		h := o.all()[c.next()%len(o.all())]
 		return errors.Join(h.SetConsumerContext(c), second(h.ConsumerContext()), second(h.HandleType()))
 	},
 	func(c *caller) error { _, err := pick(c, c.ias).Query(); return err },
@@ -367,37 +517,216 @@ var calls = []func(c *caller) error{
 		}
 		return ia.Close(CloseFlags(c.next() % 3))
 	},
+
+	// Notification.
+	func(c *caller) error {
+		cno, err := pick(c, c.ias).CreateCNO(c.agent())
+		return made(c, &c.cnos, cno, err)
+	},
+	func(c *caller) error { return pick(c, c.cnos).Free() },
+	func(c *caller) error { return second(pick(c, c.cnos).Query()) },
+	func(c *caller) error { return pick(c, c.cnos).ModifyAgent(c.agent()) },
+	func(c *caller) error { return second(pick(c, c.cnos).Wait(c.moment())) },
+	func(c *caller) error { return second(pick(c, c.cnos).WaitContext(c.over())) },
+	func(c *caller) error { return second(pick(c, c.cnos).Trigger()) },
+	func(c *caller) error {
+		e, err := pick(c, c.ias).CreateEVD(1+c.next(), pick(c, c.cnos), evdAll)
+		return made(c, &c.evds, e, err)
+	},
+	func(c *caller) error { return pick(c, c.evds).ModifyCNO(pick(c, c.cnos)) },
+	func(c *caller) error { return pick(c, c.evds).Enable() },
+	func(c *caller) error { return pick(c, c.evds).Disable() },
+	func(c *caller) error { return pick(c, c.evds).SetUnwaitable() },
+	func(c *caller) error { return pick(c, c.evds).ClearUnwaitable() },
+	func(c *caller) error { return pick(c, c.evds).Resize(c.next() - 1) },
+	func(c *caller) error { return pick(c, c.evds).PostSE(c) },
+	func(c *caller) error { return second(pick(c, c.evds).Query()) },
+	func(c *caller) error {
+		var ev Event
+		return c.took(&ev, second(pick(c, c.evds).WaitContext(c.over(), c.next()%4, &ev)))
+	},
+	func(c *caller) error { return pick(c, c.evds).Dequeue(nil) },
+
+	// Service points and requests.
+	func(c *caller) error {
+		p, err := pick(c, c.ias).CreatePSPAny(pick(c, c.evds), PSPFlags(c.next()%3))
+		return made(c, &c.psps, p, err)
+	},
+	func(c *caller) error { return second(pick(c, c.psps).Query()) },
+	func(c *caller) error {
+		r, err := pick(c, c.ias).CreateRSP(ConnQual(c.next()%3), pick(c, c.eps), pick(c, c.evds))
+		return made(c, &c.rsps, r, err)
+	},
+	func(c *caller) error {
+		r, err := pick(c, c.ias).CreateRSP(ConnQual(c.next()%3), nil, pick(c, c.evds))
+		return made(c, &c.rsps, r, err)
+	},
+	func(c *caller) error { return second(pick(c, c.rsps).Query()) },
+	func(c *caller) error { return pick(c, c.rsps).Free() },
+	func(c *caller) error { return pick(c, c.crs).Handoff(ConnQual(c.next() % 3)) },
+	func(c *caller) error { return pick(c, c.crs).Accept(nil, nil) },
+	func(c *caller) error { // the request's endpoint is one to call too
+		p, err := pick(c, c.crs).Query()
+		if ep := p.LocalEP; ep != nil && !slices.Contains(c.eps, ep) {
+			return made(c, &c.eps, ep, err)
+		}
+		return err
+	},
+
+	// Endpoints.
+	func(c *caller) error { return second(pick(c, c.eps).Query()) },
+	func(c *caller) error {
+		p := &EPParam{PZ: pick(c, c.pzs), RecvEVD: pick(c, c.evds), RequestEVD: pick(c, c.evds), ConnectEVD: pick(c, c.evds)}
+		mask := EPMask(c.next()<<7) & epHandles
+		if c.next()%2 == 0 {
+			p.Attr, mask = c.attr(), mask|EPMask(c.next()|c.next()<<8|c.next()<<16)<<12
+		}
+		if c.next() > 250 {
+			return pick(c, c.eps).Modify(mask, nil)
+		}
+		return pick(c, c.eps).Modify(mask, p)
+	},
+	func(c *caller) error {
+		return pick(c, c.eps).Modify(EPMask(1)<<(c.next()%64), &EPParam{Attr: c.attr()})
+	},
+	func(c *caller) error {
+		return pick(c, c.eps).ConnectQoS(c.address(), ConnQual(c.next()%3), c.moment()*100-time.Nanosecond, nil, QoS(c.next()%2), ConnectFlags(c.next()%5))
+	},
+	func(c *caller) error {
+		return pick(c, c.eps).DupConnect(pick(c, c.eps), c.moment()*100-time.Nanosecond, make([]byte, c.next()), QoS(c.next()%3*16))
+	},
+	func(c *caller) error { _, _, err := pick(c, c.eps).RecvQuery(); return err },
+	func(c *caller) error { return pick(c, c.eps).SetWatermark(c.next()%8-2, c.next()%8-2) },
+	func(c *caller) error {
+		return pick(c, c.eps).PostSendWithInvalidate(c.iov(), uint64(c.next()), c.flags(), c.next()%2 == 0, c.remote().Context)
+	},
+	func(c *caller) error {
+		return pick(c, c.eps).PostRDMAReadToRMR(c.remote(), uint64(c.next()), c.remote(), c.flags())
+	},
+	func(c *caller) error {
+		return pick(c, c.eps).PostRDMAWriteImm(c.iov(), uint64(c.next()), c.remote(), uint32(c.next()), c.flags())
+	},
+	func(c *caller) error {
+		return pick(c, c.eps).PostFetchAdd(uint64(c.next()), c.segment(), uint64(c.next()), c.remote(), c.flags())
+	},
+	func(c *caller) error {
+		return pick(c, c.eps).PostCmpSwap(0, uint64(c.next()), c.segment(), uint64(c.next()), c.remote(), c.flags())
+	},
+
+	// Shared receive queues and windows.
+	func(c *caller) error {
+		q, err := pick(c, c.ias).CreateSRQ(pick(c, c.pzs), SRQAttr{c.next() - 1, c.next() % 20, c.next() / 255})
+		return made(c, &c.srqs, q, err)
+	},
+	func(c *caller) error { return pick(c, c.srqs).Free() },
+	func(c *caller) error { return second(pick(c, c.srqs).Query()) },
+	func(c *caller) error { return pick(c, c.srqs).Resize(c.next() - 1) },
+	func(c *caller) error { return pick(c, c.srqs).SetLW(c.next() - 1) },
+	func(c *caller) error { return pick(c, c.srqs).PostRecv(c.iov(), uint64(c.next())) },
+	func(c *caller) error {
+		a := c.attr()
+		ep, err := pick(c, c.ias).CreateEPWithSRQ(pick(c, c.pzs), pick(c, c.evds), pick(c, c.evds), pick(c, c.evds), pick(c, c.srqs), &a)
+		return made(c, &c.eps, ep, err)
+	},
+	func(c *caller) error { r, err := pick(c, c.pzs).CreateRMR(); return made(c, &c.rmrs, r, err) },
+	func(c *caller) error { r, err := pick(c, c.pzs).CreateRMRForEP(); return made(c, &c.rmrs, r, err) },
+	func(c *caller) error { return pick(c, c.rmrs).Free() },
+	func(c *caller) error { return second(pick(c, c.rmrs).Query()) },
+	func(c *caller) error {
+		return second(pick(c, c.rmrs).Bind(pick(c, c.lmrs), c.segment(), MemPriv(c.next()), pick(c, c.eps), uint64(c.next()), c.flags()))
+	},
+	func(c *caller) error { // all of it right but for the objects
+		l, seg := pick(c, c.lmrs), LMRTriplet{}
+		if l != nil {
+			seg = l.Segment(0, 1)
+		}
+		return second(pick(c, c.rmrs).Bind(l, seg, MemRemoteRead|MemRemoteWrite, pick(c, c.eps), 0, 0))
+	},
 }
 
-// known is what is there: no call that fails changes it.
+// known is what is there: no call that fails changes it. What the network may change is left out.
 func (c *caller) known() string {
-	s := ""
-	for _, ia := range c.ias {
-		if ia == nil {
-			continue
-		}
+	var s strings.Builder
+	say := func(what ...any) { fmt.Fprint(&s, what...); s.WriteByte('\n') }
+	for _, ia := range c.ias[1:] {
 		ia.mu.Lock()
-		s += fmt.Sprint(ia.closed, len(ia.pzs), len(ia.lmrs), len(ia.evds), len(ia.eps), len(ia.psps), " ")
+		say("IA ", ia.closed, len(ia.pzs), len(ia.lmrs), len(ia.rmrs), len(ia.evds), len(ia.eps), len(ia.psps), len(ia.rsps),
+			len(ia.srqs), len(ia.cnos))
 		ia.mu.Unlock()
 	}
 	for _, pz := range c.pzs[1:] {
-		s += fmt.Sprint(pz.refs.n.Load(), " ")
+		say("PZ ", pz.refs.n.Load())
+	}
+	waiting := map[*EVD]int32{} // reserved service points that let go of their dispatchers when a request comes
+	for _, r := range c.rsps[1:] {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.state == rspListening {
+			waiting[r.evd]++
+		}
 	}
 	for _, e := range c.evds[1:] {
-		s += fmt.Sprint(e.refs.n.Load(), e.state.Load(), " ")
+		say("EVD ", e.refs.n.Load()-waiting[e], e.state.Load(), e.qlen.Load(), e.config.Load(), e.enabled.Load(), e.unwaitable.Load(),
+			slices.Index(c.cnos, e.cno.Load()))
+	}
+	for _, cno := range c.cnos[1:] {
+		cno.mu.Lock()
+		say("CNO ", cno.dead, len(cno.evds), len(cno.waiters))
+		cno.mu.Unlock()
+	}
+	for _, q := range c.srqs[1:] {
+		depth, low := q.q.Config()
+		say("SRQ ", q.freed.Load(), q.refs.n.Load(), depth, low)
+	}
+	for _, r := range c.rmrs[1:] {
+		say("RMR ", r.freed.Load())
+	}
+	for _, cr := range c.crs[1:] {
+		say("CR ", cr.over)
 	}
 	for _, ep := range c.eps[1:] {
-		if s += fmt.Sprint(ep.freed.Load()); ep.drv.Load() == nil { // else the network may change it
+		say("EP ", ep.freed.Load(), slices.Index(c.pzs, ep.pz), slices.Index(c.evds, ep.recv), slices.Index(c.evds, ep.request),
+			slices.Index(c.evds, ep.connect), ep.attr)
+		if ep.drv.Load() == nil && ep.hold.Load() == nil {
 			recv, request := ep.conn.Idle()
-			s += fmt.Sprint(ep.State(), recv, request, " ")
+			say(ep.State(), recv, request)
 		}
 	}
 	for _, h := range c.hosts {
 		for i := range h.ia.a.count {
-			s += fmt.Sprint(h.ia.a.count[i].Load(), " ")
+			say("adapter ", i, h.ia.a.count[i].Load())
 		}
+		say(len(h.ia.a.sharing.memory))
 	}
-	return s
+	return s.String()
+}
+
+// newCaller makes a caller with some objects of each kind: a connection, and a request for each way to
+// answer one.
+func newCaller(t *testing.T, in []byte) *caller {
+	a, b := newHosts(t, newSim(t), Options{})
+	x, y := pair(a, b, nil)
+	evd := must(b.ia.CreateEVD(64, nil, evdAll))(t)
+	o := one(a, b)
+	c := &caller{t: t, in: in, hosts: [2]*host{a, b}, mem: make([]byte, 128), ias: []*IA{nil, a.ia, b.ia}, pzs: []*PZ{nil, a.pz, b.pz},
+		lmrs: []*LMR{nil, x.lmr, y.lmr}, evds: []*EVD{nil, x.connect, y.recv, x.request, y.connect, b.cr, o.evd, evd},
+		eps: []*EP{nil, o.ep, x.EP, y.EP}, rsps: []*RSP{nil}, crs: []*CR{nil, o.cr}, rmrs: []*RMR{nil}, cnos: []*CNO{nil, o.cno}}
+	attr := DefaultEPAttr()
+	c.rmrs = append(c.rmrs, must(b.pz.CreateRMR())(t))
+	c.srqs = []*SRQ{nil, must(b.ia.CreateSRQ(b.pz, SRQAttr{MaxRecvDTOs: 8}))(t)}
+	c.eps = append(c.eps, must(b.ia.CreateEPWithSRQ(b.pz, evd, evd, evd, c.srqs[1], &attr))(t))
+	c.psps = []*PSP{nil, b.psp, must(b.ia.CreatePSP(0, evd, PSPConsumer))(t), must(b.ia.CreatePSP(1, evd, PSPProvider))(t)}
+	c.rsps = append(c.rsps, must(b.ia.CreateRSP(2, nil, evd))(t))
+	for qual := range ConnQual(3) {
+		ok(t, a.point(nil).Connect(b.addr, qual, patience, nil))
+		cr := await(t, evd, EventConnectionRequest).CR
+		if ep := must(cr.Query())(t).LocalEP; ep != nil {
+			ok(t, ep.Modify(epHandles, &EPParam{PZ: b.pz, RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd}))
+			c.eps = append(c.eps, ep)
+		}
+		c.crs = append(c.crs, cr)
+	}
+	return c
 }
 
 // FuzzCalls: no sequence of calls panics, hangs or leaves something behind; an error is one of DAT, and
@@ -409,11 +738,7 @@ func FuzzCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		goroutines := runtime.NumGoroutine()
 		t.Run("", func(t *testing.T) { // its end closes the adapters
-			a, b := newHosts(t, newSim(t), Options{})
-			x, y := pair(a, b, nil)
-			c := &caller{t: t, in: in, hosts: [2]*host{a, b}, mem: make([]byte, 128), ias: []*IA{nil, a.ia, b.ia},
-				pzs: []*PZ{nil, a.pz, b.pz}, lmrs: []*LMR{nil, x.lmr, y.lmr}, psps: []*PSP{nil, b.psp}, crs: []*CR{nil},
-				evds: []*EVD{nil, b.cr, y.connect, x.request, y.recv, x.connect}, eps: []*EP{nil, y.EP, x.EP}}
+			c := newCaller(t, in)
 			for range 300 {
 				if len(c.in) == 0 {
 					break
@@ -437,10 +762,16 @@ func (c *caller) step() {
 		return
 	}
 	var r Return
-	if !errors.As(err, &r) || errors.Is(err, ErrInternalError) {
+	if !errors.As(err, &r) || errors.Is(err, ErrInternalError) || unnamed(r) {
 		c.t.Fatalf("call %d: error %v", which, err)
 	}
 	if after := c.known(); after != before || len(c.crs) != objects {
 		c.t.Fatalf("call %d failed with %v and changed\n%s to\n%s", which, err, before, after)
 	}
+}
+
+// unnamed reports a return that has no DAT name.
+func unnamed(r Return) bool {
+	_, _, err := r.Strings()
+	return err != nil
 }

@@ -29,7 +29,7 @@ type Options struct {
 	AsyncEVD *EVD
 	// NoAsyncEVD opens without: asynchronous errors are dropped.
 	NoAsyncEVD bool
-	// Limits are the times after which a silent peer is given up.
+	// Limits are the times after which a peer is given up.
 	Limits wire.Limits
 	// Rand is the source of names that nobody can guess; nil means crypto/rand. For tests.
 	Rand io.Reader

@@ -48,8 +48,8 @@ var (
 // comes with one, EPTentativeConnectionPending, that CR.Query names: Modify gives it a zone and
 // dispatchers before CR.Accept with nil.
 //
-// Errors: ErrInvalidHandle (evd does not take EVDCR), ErrInvalidParameter (flags), ErrConnQualInUse if
-// somebody listens there, through whichever open of the adapter.
+// Errors: ErrInvalidHandle (evd does not take EVDCR), ErrInvalidParameter (flags, or evd has unsignalled or
+// solicited streams), ErrConnQualInUse if somebody listens there, through whichever open of the adapter.
 func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		p.qual = qual
@@ -82,11 +82,14 @@ func (ia *IA) createPSP(evd *EVD, flags PSPFlags, listen func(*PSP) error) (*PSP
 	if flags > PSPProvider {
 		return nil, fail(ErrInvalidParameter, "service point flags %d", flags)
 	}
-	p := &PSP{ia: ia, evd: evd, flags: flags}
-	if err := listen(p); err != nil {
+	if err := evd.serve(); err != nil {
 		return nil, err
 	}
-	evd.refs.take()
+	p := &PSP{ia: ia, evd: evd, flags: flags}
+	if err := listen(p); err != nil {
+		evd.refs.drop()
+		return nil, err
+	}
 	ia.psps[p] = struct{}{}
 	return p, nil
 }

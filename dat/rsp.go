@@ -45,7 +45,7 @@ type RSPParam struct {
 // longer keeps its dispatcher, its qualifier or the adapter from being let go.
 //
 // Errors: ErrInvalidHandle (ep, or evd does not take EVDCR), ErrInvalidState (ep is not unconnected),
-// ErrConnQualInUse.
+// ErrInvalidParameter (evd has unsignalled or solicited streams), ErrConnQualInUse.
 func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -69,13 +69,16 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	}
 	r.mu.Lock() // a request that comes now waits
 	defer r.mu.Unlock()
+	if err := evd.serve(); err != nil {
+		return nil, err
+	}
 	if err := ia.a.host.Listen(uint64(qual), r); err != nil {
+		evd.refs.drop()
 		return nil, status(err)
 	}
 	if ep != nil {
 		r.hold = ep.reserve()
 	}
-	evd.refs.take()
 	ia.rsps[r] = struct{}{}
 	return r, nil
 }

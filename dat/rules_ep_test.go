@@ -599,7 +599,7 @@ var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Du
 		}
 	}},
 	{"nobody listening is a refusal", func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{})
+		a, b := newHosts(t, n, hasty)
 		asks(a, b, 9).expect(EventNonPeerRejected)
 	}},
 	{"nobody there is a time-out", func(t *testing.T, n network) {

@@ -168,6 +168,20 @@ var flagRules = []rule{
 			ok(t, e.Free()) // a refused endpoint leaves nothing behind
 		}
 	}),
+	onHost("a service point does not join unsignalled or solicited streams", func(t *testing.T, h *host) {
+		for _, flags := range []CompletionFlags{CompletionUnsignalled, CompletionSolicitedWait} {
+			e := must(h.ia.CreateEVD(8, nil, EVDDTO|EVDCR))(t)
+			ep := must(h.feeder(e, nil, nil, flags, 0))(t)
+			wants(t, "PSP", second(h.ia.CreatePSP(testQual, e, PSPConsumer)), ErrInvalidParameter)
+			wants(t, "any PSP", second(h.ia.CreatePSPAny(e, PSPConsumer)), ErrInvalidParameter)
+			wants(t, "RSP", second(h.ia.CreateRSP(testQual, nil, e)), ErrInvalidParameter)
+			ok(t, ep.Free())
+			psp := must(h.ia.CreatePSP(testQual, e, PSPConsumer))(t) // nothing is left of those
+			wants(t, "second", second(h.ia.CreatePSP(testQual, e, PSPConsumer)), ErrConnQualInUse)
+			ok(t, psp.Free())
+			ok(t, e.Free())
+		}
+	}),
 	onHost("the agreement ends with the last of the streams", func(t *testing.T, h *host) {
 		e := must(h.ia.CreateEVD(8, nil, EVDDTO))(t)
 		for range 2 {

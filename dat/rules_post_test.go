@@ -699,7 +699,7 @@ var flushRules = []rule{
 		x.still()
 	})},
 	{"a set-up that fails flushes the receives", func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{})
+		a, b := newHosts(t, n, hasty)
 		for what, fails := range map[string]func(x *point) EventNumber{
 			"rejected": func(x *point) EventNumber {
 				x.dial(b, nil)

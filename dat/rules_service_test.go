@@ -43,9 +43,12 @@ func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 	}
 }
 
+// hasty believes soon that nobody listens.
+var hasty = Options{Limits: wire.Limits{ListenGrace: 20 * time.Millisecond}}
+
 // listener is host b with a dispatcher for requests, and a, which has none.
 func listener(t *testing.T, n network, backlog int) (a, b *host) {
-	a, b = newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
+	a, b = newHost(t, n, 0, hasty), newHost(t, n, 1, hasty)
 	b.cr = must(b.ia.CreateEVD(backlog, nil, EVDCR))(t)
 	return a, b
 }
@@ -452,7 +455,7 @@ var serviceRules = []topic{
 			x.expect(EventPeerRejected)
 		}},
 		{"later requests find no listener", func(t *testing.T, n network) {
-			a, b := newHosts(t, n, Options{})
+			a, b := newHosts(t, n, hasty)
 			ok(t, b.psp.Free())
 			asks(a, b, testQual).expect(EventNonPeerRejected)
 		}},

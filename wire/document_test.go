@@ -372,7 +372,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"keep-alive":                 span(limits.KeepAlive),
 		"largest window":             packets(maxWindow),
 		"least window":               fmt.Sprintf("1/%v packet", 1/minWindow),
-		"listen grace":               span(listenGrace),
+		"listen grace":               span(limits.ListenGrace),
 		"longest handshake retry":    span(helloRetryMax),
 		"longest put-off":            span(putOffMax),
 		"longest timeout":            span(maxRTO),

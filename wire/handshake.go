@@ -420,7 +420,7 @@ func (c *Conn) refused(hi *proto.Hello) {
 	d := &c.dial
 	if hi.Reason == proto.ReasonNoListener {
 		if d.refused == 0 {
-			d.refused = c.eng.now.Add(listenGrace)
+			d.refused = c.eng.now.Add(c.host.limits.ListenGrace)
 		}
 		if c.eng.now < d.refused {
 			return // the next try is armed

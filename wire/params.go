@@ -80,9 +80,6 @@ const (
 	// helloRetry is the time between two Connect or Accept packets; it doubles up to helloRetryMax.
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
-	// listenGrace is how long an active side goes on asking after "no listener" before it reports
-	// it: uDAPL programs announce themselves before they listen.
-	listenGrace = time.Second
 	// closeTries is how often Close is sent before a silent peer is given up.
 	closeTries = 10
 	closeRetry = 5 * time.Millisecond
@@ -127,6 +124,9 @@ type Limits struct {
 	// KeepAlive is how long a peer may be silent on an idle connection before it is probed; it is
 	// given up after GiveUp more. Default 10 s, at most maxKeepAlive.
 	KeepAlive time.Duration
+	// ListenGrace is how long an active side goes on asking after "no listener" before it reports it:
+	// uDAPL programs announce themselves before they listen. Default 1 s.
+	ListenGrace time.Duration
 }
 
 func (l *Limits) setDefaults() {
@@ -138,6 +138,9 @@ func (l *Limits) setDefaults() {
 	}
 	if l.KeepAlive == 0 {
 		l.KeepAlive = 10 * time.Second
+	}
+	if l.ListenGrace == 0 {
+		l.ListenGrace = time.Second
 	}
 	l.KeepAlive = min(l.KeepAlive, maxKeepAlive)
 }
