@@ -1,0 +1,78 @@
+package main
+
+import (
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// A handle of C knows the object that it stands for by an id: a slot of objects, and which of the
+// slot's uses it means. C chooses slots and counts uses (arena.c).
+const (
+	pageBits = 12
+	slotBits = 22 // SLOTS of arena.c
+)
+
+type (
+	// entry is an object and the id by which it is found.
+	entry struct {
+		id     uint64
+		object dat.Handle
+	}
+	page [1 << pageBits]atomic.Pointer[entry]
+	// table finds objects by id without a lock.
+	table [1 << (slotBits - pageBits)]atomic.Pointer[page]
+)
+
+// objects are those that C has a handle of.
+var objects table
+
+func (t *table) slot(id uint64) *atomic.Pointer[entry] {
+	i := id & (1<<slotBits - 1)
+	p := t[i>>pageBits].Load()
+	if p == nil {
+		return nil
+	}
+	return &p[i&(1<<pageBits-1)]
+}
+
+// put makes an object known.
+func (t *table) put(id uint64, object dat.Handle) {
+	i := id & (1<<slotBits - 1)
+	if p := &t[i>>pageBits]; p.Load() == nil {
+		p.CompareAndSwap(nil, new(page))
+	}
+	t.slot(id).Store(&entry{id, object})
+}
+
+// forget is put undone. A newer use of the slot stays.
+func (t *table) forget(id uint64) {
+	if s := t.slot(id); s != nil {
+		if e := s.Load(); e != nil && e.id == id {
+			s.CompareAndSwap(e, nil)
+		}
+	}
+}
+
+// get is the object with an id, or nil, on which every call of package dat is ErrInvalidHandle.
+func get[T dat.Handle](id uint64) T {
+	if s := objects.slot(id); s != nil {
+		if e := s.Load(); e != nil && e.id == id {
+			object, _ := e.object.(T)
+			return object
+		}
+	}
+	var none T
+	return none
+}
+
+// handleOf is the C handle of an object, 0 for none: the object's consumer context. Consumers in C
+// have theirs in C.
+func handleOf(object dat.Handle) uint64 {
+	v, err := object.ConsumerContext()
+	if err != nil {
+		return 0
+	}
+	h, _ := v.(uint64)
+	return h
+}
