@@ -17,7 +17,6 @@ import (
 // process, it has one adapter; an IA is a light view on it.
 type adapter struct {
 	key     string
-	name    string
 	port    uint16
 	host    *wire.Host
 	drivers []*driver
@@ -26,6 +25,9 @@ type adapter struct {
 	next    atomic.Uint32 // for spreading connections over engines
 	zones   atomic.Uint32
 	refs    int
+	attr    IAAttr // what it can do; the limits hold for all opens
+	count   [HandleSRQ + 1]atomic.Int32
+	sharing shares
 }
 
 var (
@@ -41,7 +43,7 @@ type device struct {
 }
 
 // acquire returns the adapter of a key, opening its device if this is the first use.
-func acquire(key, name string, o Options, open func() (device, error)) (*adapter, error) {
+func acquire(key string, o Options, open func() (device, error)) (*adapter, error) {
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
 	if a := adapters[key]; a != nil {
@@ -53,7 +55,7 @@ func acquire(key, name string, o Options, open func() (device, error)) (*adapter
 		return nil, err
 	}
 	dev.wrap(o.Wrap)
-	a, err := newAdapter(name, o, dev)
+	a, err := newAdapter(o, dev)
 	if err != nil {
 		return nil, errors.Join(err, dev.close())
 	}
@@ -102,7 +104,7 @@ func (dev *device) close() error {
 	return err
 }
 
-func newAdapter(name string, o Options, dev device) (*adapter, error) {
+func newAdapter(o Options, dev device) (*adapter, error) {
 	if len(dev.links) == 0 {
 		return nil, fail(ErrInvalidParameter, "an adapter needs at least one link")
 	}
@@ -114,7 +116,7 @@ func newAdapter(name string, o Options, dev device) (*adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dat: %w", err)
 	}
-	a := &adapter{name: name, host: host, device: dev.closer, report: dev.report, port: dev.links[0].Local().Port()}
+	a := &adapter{host: host, device: dev.closer, report: dev.report, port: dev.links[0].Local().Port()}
 	for _, l := range dev.links {
 		d, err := newDriver(host, l)
 		if err != nil {
@@ -122,6 +124,7 @@ func newAdapter(name string, o Options, dev device) (*adapter, error) {
 		}
 		a.drivers = append(a.drivers, d)
 	}
+	a.attr = a.adapterAttr()
 	for _, d := range a.drivers {
 		go d.run()
 	}

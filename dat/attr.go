@@ -1,10 +1,6 @@
 package dat
 
-import (
-	"net/netip"
-
-	"github.com/datxdp/datxdp/wire"
-)
+import "github.com/datxdp/datxdp/wire"
 
 // ConnQual names a service of an adapter (DAT_CONN_QUAL).
 type ConnQual uint64
@@ -16,6 +12,18 @@ type CloseFlags uint8
 const (
 	CloseAbrupt   CloseFlags = 0
 	CloseGraceful CloseFlags = 1
+)
+
+// QoS is a quality of service (DAT_QOS).
+type QoS uint8
+
+// Qualities of service.
+const (
+	QoSBestEffort     QoS = 0x00
+	QoSHighThroughput QoS = 0x01
+	QoSLowLatency     QoS = 0x02
+	QoSEconomy        QoS = 0x04 // neither
+	QoSPremium        QoS = 0x08 // both
 )
 
 // CompletionFlags qualify a post (DAT_COMPLETION_FLAGS).
@@ -157,21 +165,4 @@ func (a *EPAttr) validate() error {
 		}
 	}
 	return nil
-}
-
-// IAAttr describes an open adapter (DAT_IA_ATTR).
-type IAAttr struct {
-	Name           string     // as it was opened
-	Address        netip.Addr // what peers connect to
-	Port           uint16     // UDP port, the same at every peer
-	Mode           string     // how packets move, as granted: link.Caps.Mode
-	Queues         int
-	MaxPacket      int // bytes of UDP payload
-	MaxEVDQLen     int
-	MaxDTOPerEP    int
-	MaxIOV         int
-	MaxReadPerEP   int
-	MaxMessageSize uint32
-	MaxRDMASize    uint32
-	MaxPrivateData int
 }

@@ -10,6 +10,7 @@ import (
 
 // CR is a connection request (DAT_CR_HANDLE). It is over with a successful Accept or Reject.
 type CR struct {
+	consumer
 	ia  *IA
 	req *wire.Request
 
@@ -27,7 +28,7 @@ type CRParam struct {
 // Query describes the request (dat_cr_query).
 func (c *CR) Query() (CRParam, error) {
 	if c == nil {
-		return CRParam{}, ErrInvalidHandle
+		return CRParam{}, errHandleCR
 	}
 	if err := c.ia.lock(); err != nil {
 		return CRParam{}, err
@@ -36,7 +37,7 @@ func (c *CR) Query() (CRParam, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
-		return CRParam{}, ErrInvalidHandle
+		return CRParam{}, errHandleCR
 	}
 	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: c.req.Private}, nil
 }
@@ -69,7 +70,7 @@ func (c *CR) Reject(private []byte) error {
 // answer resolves the way back and has f answer.
 func (c *CR) answer(private []byte, f func(*driver, link.Path) error) error {
 	if c == nil {
-		return ErrInvalidHandle
+		return errHandleCR
 	}
 	if len(private) > maxPrivateData {
 		return fail(ErrInvalidParameter, "%d bytes of private data; the limit is %d", len(private), maxPrivateData)
@@ -81,7 +82,7 @@ func (c *CR) answer(private []byte, f func(*driver, link.Path) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
-		return ErrInvalidHandle
+		return errHandleCR
 	}
 	d := c.ia.a.drivers[c.req.Engine().Index()]
 	path, err := d.link.Resolve(c.req.From, uint16(c.req.Port))

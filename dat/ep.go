@@ -13,6 +13,7 @@ import (
 // EP is an endpoint (DAT_EP_HANDLE): one end of a reliable connection. All its methods may be called
 // by any goroutine.
 type EP struct {
+	consumer
 	ia   *IA
 	pz   *PZ
 	attr EPAttr
@@ -46,6 +47,9 @@ func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, 
 	if err != nil || !pz.usable(ia) {
 		return nil, ErrInvalidHandle
 	}
+	if err := ia.a.admit(HandleEP); err != nil {
+		return nil, err
+	}
 	ep := &EP{ia: ia, pz: pz, attr: a, recv: recv, request: request, connect: connect, port: portQuals.Add(1)}
 	ep.conn = ia.a.host.NewConn(wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
 		MaxRequest: a.MaxRequestDTOs, MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV,
@@ -62,7 +66,7 @@ func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, 
 
 func (ep *EP) usable() error {
 	if ep == nil || ep.freed.Load() {
-		return ErrInvalidHandle
+		return errHandleEP
 	}
 	return nil
 }
@@ -178,6 +182,7 @@ func (ep *EP) Free() error {
 	}
 	ep.end()
 	delete(ep.ia.eps, ep)
+	ep.ia.a.dismiss(HandleEP, 1)
 	ep.pz.refs.drop()
 	for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
 		if e != nil {

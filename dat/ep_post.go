@@ -15,11 +15,11 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 		return err
 	}
 	if flags != 0 {
-		return ErrInvalidParameter
+		return errArg5
 	}
 	kick, err := ep.conn.PostRecv(iov, cookie, wire.WorkFlags(flags))
 	if err != nil {
-		return status(err)
+		return ep.refused(err)
 	}
 	if kick {
 		ep.kick()
@@ -37,10 +37,10 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 		return err
 	}
 	if flags&^(requestFlags|CompletionSolicitedWait) != 0 {
-		return ErrInvalidParameter
+		return errArg5
 	}
 	if err := ep.conn.PostSend(iov, cookie, wire.WorkFlags(flags)); err != nil {
-		return status(err)
+		return ep.refused(err)
 	}
 	ep.kick()
 	return nil
@@ -55,14 +55,14 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 		return err
 	}
 	if flags&^requestFlags != 0 {
-		return ErrInvalidParameter
+		return errArg6
 	}
 	if total(iov) > to.Length {
 		return ErrLengthError
 	}
 	err := ep.conn.PostWrite(iov, cookie, wire.Remote{Key: to.Context, Addr: to.Address}, wire.WorkFlags(flags))
 	if err != nil {
-		return status(err)
+		return ep.refused(err)
 	}
 	ep.kick()
 	return nil
@@ -76,7 +76,7 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 		return err
 	}
 	if flags&^requestFlags != 0 {
-		return ErrInvalidParameter
+		return errArg6
 	}
 	if total(iov) < from.Length {
 		return ErrLengthError
@@ -86,7 +86,7 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 	}
 	err := ep.conn.PostRead(iov, cookie, wire.Remote{Key: from.Context, Addr: from.Address}, uint32(from.Length), wire.WorkFlags(flags))
 	if err != nil {
-		return status(err)
+		return ep.refused(err)
 	}
 	ep.kick()
 	return nil

@@ -10,6 +10,7 @@ import (
 // EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. All its methods may be called by
 // any goroutine; Dequeue and Wait drive the adapter's engines while they look.
 type EVD struct {
+	consumer
 	ia    *IA
 	flags EVDFlags
 	qlen  int
@@ -55,6 +56,9 @@ func (ia *IA) CreateEVD(qlen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 		return nil, err
 	}
 	defer ia.mu.Unlock()
+	if err := ia.a.admit(HandleEVD); err != nil {
+		return nil, err
+	}
 	e := &EVD{ia: ia, flags: flags, qlen: qlen, wake: make(chan struct{}, 1)}
 	for range ia.a.drivers {
 		e.queues = append(e.queues, wire.NewQueue(qlen, e.notify, e.overflow))
@@ -194,6 +198,9 @@ func (e *EVD) Free() error {
 		return fail(ErrInvalidState, "the event dispatcher is in use")
 	}
 	e.state.Store(evdFreed)
+	if e != e.ia.async {
+		e.ia.a.dismiss(HandleEVD, 1)
+	}
 	delete(e.ia.evds, e)
 	return nil
 }

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"errors"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -200,10 +201,10 @@ func TestManyPosters(t *testing.T) {
 					} else {
 						err = x.PostSend(x.seg(64, 100), cookie, 0)
 					}
-					switch err {
-					case nil:
+					switch {
+					case err == nil:
 						i++
-					case ErrInsufficientResources:
+					case errors.Is(err, ErrInsufficientResources):
 						runtime.Gosched()
 					default:
 						t.Error(err)
@@ -299,7 +300,7 @@ func TestWaitAgainstDequeue(t *testing.T) {
 		for i := uint64(0); i < count; {
 			if err := x.PostRDMAWrite(x.seg(0, 8), i, y.lmr.Remote(0, 8), 0); err == nil {
 				i++
-			} else if err != ErrInsufficientResources {
+			} else if !errors.Is(err, ErrInsufficientResources) {
 				t.Fatal(err)
 			} else {
 				runtime.Gosched()

@@ -11,8 +11,11 @@ import (
 
 // IA is an open interface adapter (DAT_IA_HANDLE). All its methods may be called by any goroutine.
 type IA struct {
-	a     *adapter
-	async *EVD
+	consumer
+	a         *adapter
+	name      string      // as it was opened
+	async     *EVD        // nil when opened without
+	providers []*provider // what it was opened through
 
 	mu     sync.Mutex // guards what follows and the reference counts of its objects
 	closed bool
@@ -23,65 +26,98 @@ type IA struct {
 	psps   map[*PSP]struct{}
 }
 
-func newIA(a *adapter, o Options) (*IA, error) {
-	ia := &IA{a: a, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
+// newIA makes a view on an adapter, which it releases when it fails.
+func newIA(a *adapter, name string, o Options) (*IA, error) {
+	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
 		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
-	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)
-	if err != nil {
+	var err error
+	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
 	}
-	delete(ia.evds, evd)
-	ia.async = evd
 	return ia, nil
 }
 
-// AsyncEVD is the EVD that asynchronous errors go to.
+// asyncEVD is the dispatcher of asynchronous errors: one of its own, a shared one, or none.
+func (ia *IA) asyncEVD(o Options) (*EVD, error) {
+	switch evd := o.AsyncEVD; {
+	case evd != nil && (evd.usable() != nil || evd.ia.a != ia.a || evd.flags&EVDAsync == 0):
+		return nil, fail(with(ErrInvalidHandle, SubInvalidHandleEVDAsync), "Options.AsyncEVD is no asynchronous EVD of this adapter")
+	case evd != nil:
+		return evd, nil
+	case o.NoAsyncEVD:
+		return nil, nil
+	}
+	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)
+	if err != nil {
+		return nil, err
+	}
+	delete(ia.evds, evd) // it goes with the adapter, and no limit counts it
+	ia.a.dismiss(HandleEVD, 1)
+	return evd, nil
+}
+
+// AsyncEVD is the EVD that asynchronous errors go to; nil when the adapter was opened without.
 func (ia *IA) AsyncEVD() *EVD { return ia.async }
 
 // lock locks the IA; it fails on one that was closed. The caller unlocks it after success.
 func (ia *IA) lock() error {
 	if ia == nil {
-		return ErrInvalidHandle
+		return errHandleIA
 	}
 	ia.mu.Lock()
 	if ia.closed {
 		ia.mu.Unlock()
-		return ErrInvalidHandle
+		return errHandleIA
 	}
 	return nil
 }
 
-// Query describes the adapter (dat_ia_query).
-func (ia *IA) Query() (IAAttr, error) {
+// Query describes the adapter and the provider, and names the asynchronous EVD (dat_ia_query).
+func (ia *IA) Query() (IAParam, error) {
 	if err := ia.lock(); err != nil {
-		return IAAttr{}, err
+		return IAParam{}, err
 	}
 	defer ia.mu.Unlock()
-	caps := ia.a.drivers[0].link.Caps()
-	return IAAttr{Name: ia.a.name, Address: ia.a.address(), Port: ia.a.port, Mode: caps.Mode,
-		Queues: len(ia.a.drivers), MaxPacket: caps.MaxPayload, MaxEVDQLen: maxEVDQLen,
-		MaxDTOPerEP: maxDTOs, MaxIOV: maxIOV, MaxReadPerEP: maxReads, MaxMessageSize: 1<<31 - 1,
-		MaxRDMASize: 1<<31 - 1, MaxPrivateData: maxPrivateData}, nil
+	p := IAParam{IAAttr: ia.a.attr, Provider: providerAttr(ia.a.attr.MaxPacket)}
+	p.Name = ia.name
+	if ia.async.usable() == nil {
+		p.AsyncEVD = ia.async
+	}
+	return p, nil
 }
 
 // Close ends the use of the adapter (dat_ia_close). Gracefully it fails with ErrInvalidState while
 // anything created through this IA is left; abruptly it destroys everything: peers see their
-// connections disconnected, waiters return ErrAbort.
+// connections disconnected, waiters return ErrAbort. The asynchronous EVD goes with the IA that made
+// it, even if another shares it.
 func (ia *IA) Close(flags CloseFlags) error {
-	if flags > CloseGraceful {
-		return fail(ErrInvalidParameter, "close flags %d", flags)
-	}
 	if err := ia.lock(); err != nil {
 		return err
 	}
+	if flags > CloseGraceful {
+		ia.mu.Unlock()
+		return fail(errArg2, "close flags %d", flags)
+	}
 	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
-		return fail(ErrInvalidState, "%d objects of this adapter are left; free them or close abruptly", n)
+		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter are left; free them or close abruptly", n)
 	}
 	ia.closed = true
 	ia.mu.Unlock()
 	ia.destroy()
+	ia.dismiss()
+	for _, p := range ia.providers {
+		p.drop()
+	}
 	return ia.a.release()
+}
+
+// dismiss gives back what the limits of the adapter count.
+func (ia *IA) dismiss() {
+	ia.a.dismiss(HandlePZ, len(ia.pzs))
+	ia.a.dismiss(HandleLMR, len(ia.lmrs))
+	ia.a.dismiss(HandleEVD, len(ia.evds))
+	ia.a.dismiss(HandleEP, len(ia.eps))
 }
 
 // destroy ends every object. Nothing is added any more: closed is set.
@@ -94,13 +130,15 @@ func (ia *IA) destroy() {
 		ep.end()
 	}
 	for l := range ia.lmrs {
-		ia.a.host.Unregister(l.region)
+		l.end()
 	}
 	ia.a.barrier()
 	for e := range ia.evds {
 		e.abort()
 	}
-	ia.async.abort()
+	if ia.async != nil && ia.async.ia == ia {
+		ia.async.abort()
+	}
 }
 
 // refuse answers the connection requests that the consumer will not answer any more. One whose

@@ -24,6 +24,11 @@ type Options struct {
 	Queues int
 	// AsyncQLen is the capacity of the asynchronous error EVD; 0 means 64.
 	AsyncQLen int
+	// AsyncEVD is an EVD of another open of the same device, made with EVDAsync, that asynchronous
+	// errors go to; it is not closed with the IA. Nil means one of its own.
+	AsyncEVD *EVD
+	// NoAsyncEVD opens without: asynchronous errors are dropped.
+	NoAsyncEVD bool
 	// Limits are the times after which a silent peer is given up.
 	Limits wire.Limits
 	// Rand is the source of names that nobody can guess; nil means crypto/rand. For tests.
@@ -46,35 +51,58 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Open opens an adapter by name (dat_ia_open):
+// MaxName is the length in bytes that the name of an adapter does not reach (DAT_NAME_MAX_LENGTH).
+const MaxName = 256
+
+// Open opens an adapter by name (dat_ia_open). A name is looked for among the providers that were
+// added, then in the registry (Providers), and else says what to open:
 //
 //	xdp:eth0       AF_XDP on an interface; add a mode as in xdp:eth0,zero-copy | copy | generic
 //	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
 //	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address
 //
-// The mode that was granted is in IA.Query. An adapter may be opened many times.
+// The mode that was granted is in IA.Query. An adapter may be opened many times; opens are independent.
+//
+// Errors: ErrProviderNotFound, with subtype SubNameNotRegistered when nothing has the name;
+// ErrInvalidParameter (the name, AsyncQLen), ErrInvalidHandle (AsyncEVD), ErrInsufficientResources, and
+// ErrPrivilegesViolation where the system refuses.
 func Open(name string, o Options) (*IA, error) {
+	if len(name) >= MaxName {
+		return nil, fail(errArg1, "a name of %d bytes; the most is %d", len(name), MaxName-1)
+	}
 	o.setDefaults()
-	kind, what, ok := strings.Cut(name, ":")
-	if !ok || what == "" {
-		return nil, fail(ErrProviderNotFound, "adapter name %q is not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE", name)
+	if p := registered(name); p != nil {
+		return p.openIA(o)
+	}
+	what, err := configured(name)
+	if err != nil {
+		return nil, err
+	}
+	return openDevice(name, what, o)
+}
+
+// openDevice opens what a direct name or an entry of the registry says, as an IA of some name.
+func openDevice(name, what string, o Options) (*IA, error) {
+	kind, rest, ok := strings.Cut(what, ":")
+	if !ok || rest == "" {
+		return nil, fail(errName, "adapter name %q is not in the registry, and not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE", what)
 	}
 	var open func() (device, error)
 	switch kind {
 	case "xdp":
-		open = func() (device, error) { return openXDP(what, o) }
+		open = func() (device, error) { return openXDP(rest, o) }
 	case "udp":
-		open = func() (device, error) { return openUDP(what, o) }
+		open = func() (device, error) { return openUDP(rest, o) }
 	case "auto":
-		open = func() (device, error) { return openAuto(what, o) }
+		open = func() (device, error) { return openAuto(rest, o) }
 	default:
-		return nil, fail(ErrProviderNotFound, "opening %s: no provider is called %q; use xdp, udp or auto", name, kind)
+		return nil, fail(errName, "opening %s: no provider is called %q; use xdp, udp or auto", what, kind)
 	}
-	a, err := acquire(fmt.Sprintf("%s@%s:%d", name, namespace(), o.Port), name, o, open)
+	a, err := acquire(fmt.Sprintf("%s@%s:%d", what, namespace(), o.Port), o, open)
 	if err != nil {
 		return nil, &openError{name, openStatus(err), err}
 	}
-	return newIA(a, o)
+	return newIA(a, name, o)
 }
 
 // openError is why an adapter cannot be opened, in the words of what refused it.
@@ -112,9 +140,9 @@ var anonymous atomic.Uint64
 func OpenLink(o Options, links ...link.Link) (*IA, error) {
 	o.setDefaults()
 	key := fmt.Sprintf("link#%d", anonymous.Add(1))
-	a, err := acquire(key, "link", o, func() (device, error) { return device{links: links}, nil })
+	a, err := acquire(key, o, func() (device, error) { return device{links: links}, nil })
 	if err != nil {
 		return nil, err
 	}
-	return newIA(a, o)
+	return newIA(a, "link", o)
 }

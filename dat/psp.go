@@ -8,6 +8,7 @@ import (
 
 // PSP is a public service point (DAT_PSP_HANDLE): it listens on a connection qualifier.
 type PSP struct {
+	consumer
 	ia   *IA
 	qual ConnQual
 	evd  *EVD
@@ -59,14 +60,14 @@ func (p *PSP) end() {
 // Free stops listening (dat_psp_free). Requests that were delivered stay valid.
 func (p *PSP) Free() error {
 	if p == nil {
-		return ErrInvalidHandle
+		return errHandlePSP
 	}
 	if err := p.ia.lock(); err != nil {
 		return err
 	}
 	defer p.ia.mu.Unlock()
 	if p.over.Load() {
-		return ErrInvalidHandle
+		return errHandlePSP
 	}
 	p.end()
 	delete(p.ia.psps, p)

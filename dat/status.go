@@ -13,55 +13,130 @@ import (
 // when the target has none.
 type Return uint32
 
+// Success is the return of a call that did what it was asked for; as an error it is nil.
+const Success Return = 0
+
 // The types of DAT_RETURN, as errors. They are preallocated: returning one costs nothing.
 var (
-	ErrAbort                 error = Return(0x00010000)
-	ErrConnQualInUse         error = Return(0x00020000)
-	ErrInsufficientResources error = Return(0x00030000)
-	ErrInternalError         error = Return(0x00040000)
-	ErrInvalidHandle         error = Return(0x00050000)
-	ErrInvalidParameter      error = Return(0x00060000)
-	ErrInvalidState          error = Return(0x00070000)
-	ErrLengthError           error = Return(0x00080000)
-	ErrModelNotSupported     error = Return(0x00090000)
-	ErrProviderNotFound      error = Return(0x000A0000)
-	ErrPrivilegesViolation   error = Return(0x000B0000)
-	ErrProtectionViolation   error = Return(0x000C0000)
-	ErrQueueEmpty            error = Return(0x000D0000)
-	ErrQueueFull             error = Return(0x000E0000)
-	ErrTimeoutExpired        error = Return(0x000F0000)
-	ErrInvalidAddress        error = Return(0x00120000)
-	ErrInterruptedCall       error = Return(0x00130000)
-	ErrConnQualUnavailable   error = Return(0x00140000)
+	ErrAbort                     error = Return(0x00010000)
+	ErrConnQualInUse             error = Return(0x00020000)
+	ErrInsufficientResources     error = Return(0x00030000)
+	ErrInternalError             error = Return(0x00040000)
+	ErrInvalidHandle             error = Return(0x00050000)
+	ErrInvalidParameter          error = Return(0x00060000)
+	ErrInvalidState              error = Return(0x00070000)
+	ErrLengthError               error = Return(0x00080000)
+	ErrModelNotSupported         error = Return(0x00090000)
+	ErrProviderNotFound          error = Return(0x000A0000)
+	ErrPrivilegesViolation       error = Return(0x000B0000)
+	ErrProtectionViolation       error = Return(0x000C0000)
+	ErrQueueEmpty                error = Return(0x000D0000)
+	ErrQueueFull                 error = Return(0x000E0000)
+	ErrTimeoutExpired            error = Return(0x000F0000)
+	ErrProviderAlreadyRegistered error = Return(0x00100000)
+	ErrProviderInUse             error = Return(0x00110000)
+	ErrInvalidAddress            error = Return(0x00120000)
+	ErrInterruptedCall           error = Return(0x00130000)
+	ErrConnQualUnavailable       error = Return(0x00140000)
+	ErrReservedLMR               error = Return(0x00150000) // of the kernel's DAT; never returned
+	ErrPortInUse                 error = Return(0x00160000)
+	ErrCommNotSupported          error = Return(0x00170000)
+	ErrNotImplemented            error = Return(0x3FFF0000)
 )
 
-var returnNames = map[Return]string{
-	0x00010000: "DAT_ABORT", 0x00020000: "DAT_CONN_QUAL_IN_USE", 0x00030000: "DAT_INSUFFICIENT_RESOURCES",
-	0x00040000: "DAT_INTERNAL_ERROR", 0x00050000: "DAT_INVALID_HANDLE", 0x00060000: "DAT_INVALID_PARAMETER",
-	0x00070000: "DAT_INVALID_STATE", 0x00080000: "DAT_LENGTH_ERROR", 0x00090000: "DAT_MODEL_NOT_SUPPORTED",
-	0x000A0000: "DAT_PROVIDER_NOT_FOUND", 0x000B0000: "DAT_PRIVILEGES_VIOLATION",
-	0x000C0000: "DAT_PROTECTION_VIOLATION", 0x000D0000: "DAT_QUEUE_EMPTY", 0x000E0000: "DAT_QUEUE_FULL",
-	0x000F0000: "DAT_TIMEOUT_EXPIRED", 0x00120000: "DAT_INVALID_ADDRESS", 0x00130000: "DAT_INTERRUPTED_CALL",
-	0x00140000: "DAT_CONN_QUAL_UNAVAILABLE",
+// Types with a subtype, preallocated for calls on the data path.
+var (
+	errHandleIA  = with(ErrInvalidHandle, SubInvalidHandleIA)
+	errHandleEP  = with(ErrInvalidHandle, SubInvalidHandleEP)
+	errHandleLMR = with(ErrInvalidHandle, SubInvalidHandleLMR)
+	errHandlePZ  = with(ErrInvalidHandle, SubInvalidHandlePZ)
+	errHandlePSP = with(ErrInvalidHandle, SubInvalidHandlePSP)
+	errHandleCR  = with(ErrInvalidHandle, SubInvalidHandleCR)
+	errName      = with(ErrProviderNotFound, SubNameNotRegistered)
+	errArg1      = with(ErrInvalidParameter, SubInvalidArg1)
+	errArg2      = with(ErrInvalidParameter, SubInvalidArg2)
+	errArg3      = with(ErrInvalidParameter, SubInvalidArg3)
+	errArg5      = with(ErrInvalidParameter, SubInvalidArg5)
+	errArg6      = with(ErrInvalidParameter, SubInvalidArg6)
+	errMemory    = with(ErrInsufficientResources, SubResourceMemory)
+	errTEP       = with(ErrInsufficientResources, SubResourceTEP)
+	errRegions   = with(ErrInsufficientResources, SubResourceMemoryRegion)
+)
+
+// stateErrors are ErrInvalidState with the state that an endpoint was in.
+var stateErrors = [...]error{
+	EPUnconnected:             with(ErrInvalidState, SubInvalidStateEPUnconnected),
+	2:                         with(ErrInvalidState, SubInvalidStateEPReserved),
+	4:                         with(ErrInvalidState, SubInvalidStateEPPassConnPending),
+	EPActiveConnectionPending: with(ErrInvalidState, SubInvalidStateEPActConnPending),
+	7:                         with(ErrInvalidState, SubInvalidStateEPTentConnPending),
+	EPConnected:               with(ErrInvalidState, SubInvalidStateEPConnected),
+	EPDisconnectPending:       with(ErrInvalidState, SubInvalidStateEPDiscPending),
+	EPDisconnected:            with(ErrInvalidState, SubInvalidStateEPDisconnected),
+	EPCompletionPending:       with(ErrInvalidState, SubInvalidStateEPComplPending),
 }
 
-const typeMask = 0x3FFF0000
+var returnNames = map[Return]string{
+	Success: "DAT_SUCCESS", 0x00010000: "DAT_ABORT", 0x00020000: "DAT_CONN_QUAL_IN_USE",
+	0x00030000: "DAT_INSUFFICIENT_RESOURCES", 0x00040000: "DAT_INTERNAL_ERROR", 0x00050000: "DAT_INVALID_HANDLE",
+	0x00060000: "DAT_INVALID_PARAMETER", 0x00070000: "DAT_INVALID_STATE", 0x00080000: "DAT_LENGTH_ERROR",
+	0x00090000: "DAT_MODEL_NOT_SUPPORTED", 0x000A0000: "DAT_PROVIDER_NOT_FOUND", 0x000B0000: "DAT_PRIVILEGES_VIOLATION",
+	0x000C0000: "DAT_PROTECTION_VIOLATION", 0x000D0000: "DAT_QUEUE_EMPTY", 0x000E0000: "DAT_QUEUE_FULL",
+	0x000F0000: "DAT_TIMEOUT_EXPIRED", 0x00100000: "DAT_PROVIDER_ALREADY_REGISTERED", 0x00110000: "DAT_PROVIDER_IN_USE",
+	0x00120000: "DAT_INVALID_ADDRESS", 0x00130000: "DAT_INTERRUPTED_CALL", 0x00140000: "DAT_CONN_QUAL_UNAVAILABLE",
+	0x00150000: "DAT_RESERVED_LMR", 0x00160000: "DAT_PORT_IN_USE", 0x00170000: "DAT_COMM_NOT_SUPPORTED",
+	0x3FFF0000: "DAT_NOT_IMPLEMENTED",
+}
 
-// Type is the return type without its subtype.
+const (
+	typeMask    = 0x3FFF0000
+	subtypeMask = 0x0000FFFF
+)
+
+// with is a DAT error with a subtype.
+func with(err error, s Subtype) error { return err.(Return).Type() | Return(s) }
+
+// Type is the return type without its subtype (DAT_GET_TYPE).
 func (r Return) Type() Return { return r & typeMask }
 
-// Error is the DAT name of the type.
-func (r Return) Error() string {
-	if name, ok := returnNames[r.Type()]; ok {
-		return name
+// Subtype says more, if there is more to say (DAT_GET_SUBTYPE).
+func (r Return) Subtype() Subtype { return Subtype(r & subtypeMask) }
+
+// Strings are the DAT names of type and subtype, the latter "" for none (dat_strerror).
+// ErrInvalidParameter if either number has no name.
+func (r Return) Strings() (major, minor string, err error) {
+	major, known := returnNames[r.Type()]
+	if minor = r.Subtype().String(); !known || minor == "" && r.Subtype() != NoSubtype {
+		return "", "", fail(ErrInvalidParameter, "%#08x is no return of DAT", uint32(r))
 	}
-	return fmt.Sprintf("DAT_RETURN(%#08x)", uint32(r))
+	return major, minor, nil
+}
+
+// Error is the DAT name of the type, and in parentheses that of the subtype.
+func (r Return) Error() string {
+	switch major, minor, err := r.Strings(); {
+	case err != nil:
+		return fmt.Sprintf("DAT_RETURN(%#08x)", uint32(r))
+	case minor != "":
+		return major + " (" + minor + ")"
+	default:
+		return major
+	}
 }
 
 // Is matches the same type, and any subtype of it where the target has none.
 func (r Return) Is(target error) bool {
 	t, ok := target.(Return)
 	return ok && (r == t || r.Type() == t)
+}
+
+// refused is the DAT error for a post that the protocol refused: with the state of the endpoint,
+// where that is the reason.
+func (ep *EP) refused(err error) error {
+	if err == wire.ErrState {
+		return stateErrors[ep.State()]
+	}
+	return status(err)
 }
 
 // status is the DAT error for an error of the protocol; it does not allocate for those that posting
@@ -73,20 +148,28 @@ func status(err error) error {
 	switch err {
 	case nil:
 		return nil
-	case wire.ErrQueueFull, wire.ErrTooManyConns, wire.ErrTooMany:
-		return ErrInsufficientResources
+	case wire.ErrQueueFull:
+		return errMemory
+	case wire.ErrTooManyConns:
+		return errTEP
+	case wire.ErrTooMany:
+		return errRegions
 	case wire.ErrState:
 		return ErrInvalidState
 	case wire.ErrBadKey, wire.ErrRights:
 		return ErrPrivilegesViolation
 	case wire.ErrZone:
 		return ErrProtectionViolation
-	case wire.ErrBounds, wire.ErrSegments, wire.ErrTooLong, wire.ErrPrivateData, wire.ErrNoReads:
+	case wire.ErrSegments:
+		return errArg2
+	case wire.ErrBounds, wire.ErrTooLong:
+		return errArg3
+	case wire.ErrPrivateData, wire.ErrNoReads:
 		return ErrInvalidParameter
 	case wire.ErrInUse:
 		return ErrConnQualInUse
 	case wire.ErrGone:
-		return ErrInvalidHandle
+		return errHandleCR
 	}
 	switch {
 	case errors.Is(err, link.ErrUnreachable):

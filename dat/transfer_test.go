@@ -3,6 +3,7 @@ package dat
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -132,7 +133,7 @@ func TestOrder(t *testing.T) {
 				default:
 					err = x.PostSend(x.seg(0, size), posted, flags)
 				}
-				if err == ErrInsufficientResources {
+				if errors.Is(err, ErrInsufficientResources) {
 					break
 				}
 				ok(t, err)

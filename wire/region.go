@@ -150,6 +150,19 @@ func (h *Host) Unregister(r *Region) {
 	h.regions.mu.Unlock()
 }
 
+// Registered reports whether a segment is inside a region; an empty one always is.
+func (h *Host) Registered(s Segment) bool {
+	if s.Length == 0 {
+		return true
+	}
+	r := h.regions.find(s.Context)
+	if r == nil {
+		return false
+	}
+	_, ok := r.slice(s.Address, s.Length)
+	return ok
+}
+
 // remoteRegion is the live region that a peer names by key, or nil.
 func (h *Host) remoteRegion(key uint32) *Region {
 	r := h.regions.find(h.keys.Decrypt(key))

@@ -15,7 +15,7 @@ type adapter struct {
 	ia *dat.IA
 	pz *dat.PZ
 	// attr is what was granted.
-	attr dat.IAAttr
+	attr dat.IAParam
 	// hide takes it out of the metrics.
 	hide func()
 	// impaired are the layers that damage what it receives; flush completes the capture of it.
@@ -161,7 +161,7 @@ func newConn(ctx context.Context, a *adapter, row Row, sh shape) (c *conn, err e
 	}
 	attr := dat.DefaultEPAttr()
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = sh.messages, sh.requests
-	reads := min(sh.requests, a.attr.MaxReadPerEP)
+	reads := min(sh.requests, a.attr.MaxRDMAReadPerEPOut)
 	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = reads, reads
 	c.ep, err = a.ia.CreateEP(a.pz, c.evd, c.evd, c.evd, &attr)
 	return c, err

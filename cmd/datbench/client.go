@@ -57,7 +57,7 @@ func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
 func (i *datInitiator) complete(row Row) Row {
 	row.Depth = row.depth()
 	if row.Op == opRead {
-		row.Depth = min(row.Depth, i.a.attr.MaxReadPerEP)
+		row.Depth = min(row.Depth, i.a.attr.MaxRDMAReadPerEPOut)
 	}
 	if row.MTU == 0 {
 		row.MTU = mtuOf(i.a.attr.Address)
