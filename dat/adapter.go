@@ -24,6 +24,7 @@ type adapter struct {
 	report  func() []Counter
 	next    atomic.Uint32 // for spreading connections over engines
 	zones   atomic.Uint32
+	feeding sync.Mutex // guards what feeds EVDs
 	refs    int
 	attr    IAAttr // what it can do; the limits hold for all opens
 	count   [HandleSRQ + 1]atomic.Int32

@@ -45,6 +45,7 @@ func TestNoAllocations(t *testing.T) {
 	split := []LMRTriplet{x.lmr.Segment(0, 1000), x.lmr.Segment(5000, 1), x.lmr.Segment(7000, 3000)}
 	to := y.lmr.Remote(0, 100_000)
 	few := y.lmr.Remote(0, 64)
+	word := must(y.host.ia.CreateLMR(make([]byte, 8), y.host.pz, MemAll|MemRemoteAtomic))(t)
 	var ev Event
 	post := func(err error) {
 		if err != nil {
@@ -74,6 +75,19 @@ func TestNoAllocations(t *testing.T) {
 		}},
 		{"write", func() {
 			post(x.PostRDMAWrite(small, 2, to, 0))
+			d.drain(t, 1, 0)
+		}},
+		{"write, immediate", func() {
+			post(y.PostRecv(room, 1, 0))
+			post(x.PostRDMAWriteImm(small, 2, to, 7, 0))
+			d.drain(t, 1, 1)
+		}},
+		{"fetch and add", func() {
+			post(x.PostFetchAdd(1, x.lmr.Segment(0, 8), 2, word.Remote(0, 8), 0))
+			d.drain(t, 1, 0)
+		}},
+		{"compare and swap", func() {
+			post(x.PostCmpSwap(1, 2, x.lmr.Segment(0, 8), 2, word.Remote(0, 8), 0))
 			d.drain(t, 1, 0)
 		}},
 		{"write, large", func() {

@@ -26,16 +26,21 @@ const (
 	QoSPremium        QoS = 0x08 // both
 )
 
-// CompletionFlags qualify a post (DAT_COMPLETION_FLAGS).
+// CompletionFlags qualify a post, and say how the completions of an endpoint count
+// (DAT_COMPLETION_FLAGS).
 type CompletionFlags uint8
 
-// Completion flags of posts.
+// Completion flags.
 const (
 	CompletionDefault       CompletionFlags = 0
 	CompletionSuppress                      = CompletionFlags(wire.Suppress)
 	CompletionSolicitedWait                 = CompletionFlags(wire.Solicited)
 	CompletionUnsignalled                   = CompletionFlags(wire.Unsignalled)
 	CompletionBarrierFence                  = CompletionFlags(wire.Fence)
+
+	// CompletionEVDThreshold is an attribute of endpoints only: every completion counts for the
+	// threshold of EVD.Wait.
+	CompletionEVDThreshold CompletionFlags = 0x10
 )
 
 // EVDFlags say which streams of events an EVD takes (DAT_EVD_FLAGS).
@@ -50,6 +55,7 @@ const (
 	EVDRMRBind    EVDFlags = 0x080
 	EVDAsync      EVDFlags = 0x100
 	evdAll                 = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind | EVDAsync
+	evdSlow                = EVDSoftware | EVDCR | EVDAsync // do not come from an engine's queue
 )
 
 // PSPFlags say who makes the endpoints of a service point (DAT_PSP_FLAGS).
@@ -123,12 +129,22 @@ type EPAttr struct {
 	MaxRecvDTOs, MaxRequestDTOs   int    // operations outstanding
 	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation
 	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads served, and outstanding, at one time
+	SRQSoftHW                     int    // soft high watermark with a shared receive queue; 0 or WatermarkInfinite: none
+
+	// RecvCompletionFlags say which completions of receives are notifications:
+	// CompletionEVDThreshold or CompletionDefault all; CompletionUnsignalled those not posted with
+	// that flag, which is legal only then; CompletionSolicitedWait those that the peer posted with that
+	// flag. Failures always are. All streams of a dispatcher have to agree.
+	RecvCompletionFlags CompletionFlags
+	// RequestCompletionFlags are the same for requests, without CompletionSolicitedWait.
+	RequestCompletionFlags CompletionFlags
 }
 
 // DefaultEPAttr are the attributes of an endpoint created with nil.
 func DefaultEPAttr() EPAttr {
 	return EPAttr{MaxRecvDTOs: 256, MaxRequestDTOs: 256, MaxRecvIOV: 4, MaxRequestIOV: 4,
-		MaxRDMAReadIn: 4, MaxRDMAReadOut: 4}
+		MaxRDMAReadIn: 4, MaxRDMAReadOut: 4,
+		RecvCompletionFlags: CompletionEVDThreshold, RequestCompletionFlags: CompletionEVDThreshold}
 }
 
 // Limits of the provider.
@@ -163,6 +179,24 @@ func (a *EPAttr) validate() error {
 		if f.v < 0 || f.v > f.limit {
 			return fail(ErrInvalidParameter, "%s is %d; it may be 0 to %d", f.name, f.v, f.limit)
 		}
+	}
+	if a.SRQSoftHW < WatermarkInfinite {
+		return fail(ErrInvalidParameter, "SRQSoftHW is %d; use 0 or more, or WatermarkInfinite", a.SRQSoftHW)
+	}
+	return a.validateCompletion()
+}
+
+// validateCompletion checks the completion flags alone.
+func (a *EPAttr) validateCompletion() error {
+	switch a.RecvCompletionFlags {
+	case CompletionDefault, CompletionUnsignalled, CompletionSolicitedWait, CompletionEVDThreshold:
+	default:
+		return fail(ErrInvalidParameter, "RecvCompletionFlags %#x; use default, unsignalled, solicited wait or EVD threshold", uint8(a.RecvCompletionFlags))
+	}
+	switch a.RequestCompletionFlags {
+	case CompletionDefault, CompletionUnsignalled, CompletionEVDThreshold:
+	default:
+		return fail(ErrInvalidParameter, "RequestCompletionFlags %#x; use default, unsignalled or EVD threshold", uint8(a.RequestCompletionFlags))
 	}
 	return nil
 }

@@ -131,6 +131,25 @@ func (d *driver) do(f func(*wire.Engine) error) error {
 	return err
 }
 
+// halted runs f with every engine of the adapter owned. ErrInvalidHandle when the adapter is closed.
+func (a *adapter) halted(f func() error) error {
+	for i, d := range a.drivers {
+		if !d.own() {
+			a.resume(i)
+			return ErrInvalidHandle
+		}
+	}
+	defer a.resume(len(a.drivers))
+	return f()
+}
+
+// resume gives the first n engines up.
+func (a *adapter) resume(n int) {
+	for _, d := range a.drivers[:n] {
+		d.disown()
+	}
+}
+
 // barrier returns when whoever owned the engine at the call has let go of it.
 func (d *driver) barrier() {
 	if d.own() {

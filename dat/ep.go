@@ -16,6 +16,7 @@ type EP struct {
 	consumer
 	ia   *IA
 	pz   *PZ
+	srq  *SRQ // nil without one
 	attr EPAttr
 	conn *wire.Conn
 
@@ -24,6 +25,8 @@ type EP struct {
 	drv   atomic.Pointer[driver] // the engine of the current connection; nil before the first
 	freed atomic.Bool
 	port  uint64
+
+	unsignalled
 }
 
 var portQuals atomic.Uint64
@@ -31,6 +34,10 @@ var portQuals atomic.Uint64
 // CreateEP makes an unconnected endpoint (dat_ep_create). A nil EVD means that those events are not
 // wanted; nil attributes are DefaultEPAttr.
 func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, error) {
+	return ia.createEP(pz, recv, request, connect, nil, attr)
+}
+
+func (ia *IA) createEP(pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
 	a := DefaultEPAttr()
 	if attr != nil {
 		a = *attr
@@ -44,22 +51,30 @@ func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, 
 	}
 	defer ia.mu.Unlock()
 	err := errors.Join(recv.feeds(ia, EVDDTO), request.feeds(ia, EVDDTO), connect.feeds(ia, EVDConnection))
-	if err != nil || !pz.usable(ia) {
+	if err != nil || !pz.usable(ia) || srq != nil && (srq.ia != ia || srq.freed.Load()) {
 		return nil, ErrInvalidHandle
 	}
 	if err := ia.a.admit(HandleEP); err != nil {
 		return nil, err
 	}
-	ep := &EP{ia: ia, pz: pz, attr: a, recv: recv, request: request, connect: connect, port: portQuals.Add(1)}
-	ep.conn = ia.a.host.NewConn(wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
-		MaxRequest: a.MaxRequestDTOs, MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV,
-		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, ReadIn: a.MaxRDMAReadIn, ReadOut: a.MaxRDMAReadOut})
-	pz.refs.take()
-	for _, e := range []*EVD{recv, request, connect} {
-		if e != nil {
-			e.refs.take()
-		}
+	if err := ia.a.refeed(nil, feeds(recv, request, connect, &a)); err != nil {
+		ia.a.dismiss(HandleEP, 1)
+		return nil, err
 	}
+	ep := &EP{ia: ia, pz: pz, srq: srq, attr: a, recv: recv, request: request, connect: connect, port: portQuals.Add(1)}
+	cfg := wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
+		MaxRequest: a.MaxRequestDTOs, MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV,
+		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, ReadIn: a.MaxRDMAReadIn, ReadOut: a.MaxRDMAReadOut}
+	if srq != nil {
+		cfg.SRQ, cfg.Notice = srq.q, ep.notice
+		srq.refs.take()
+	}
+	ep.conn = ia.a.host.NewConn(cfg)
+	if srq != nil && a.SRQSoftHW > 0 {
+		ep.conn.SetMarks(mark(a.SRQSoftHW), wire.NoMark)
+	}
+	ep.allow(&a)
+	pz.refs.take()
 	ia.eps[ep] = struct{}{}
 	return ep, nil
 }
@@ -86,7 +101,8 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 // sinks are the queues of an engine that the endpoint's completions go to.
 func (ep *EP) sinks(d *driver) wire.Sinks {
 	i := d.eng.Index()
-	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i)}
+	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
+		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
 }
 
 // Connect begins the active side of a connection to a service at an address (dat_ep_connect). The
@@ -184,12 +200,10 @@ func (ep *EP) Free() error {
 	delete(ep.ia.eps, ep)
 	ep.ia.a.dismiss(HandleEP, 1)
 	ep.pz.refs.drop()
-	for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
-		if e != nil {
-			e.refs.drop()
-		}
+	if ep.srq != nil {
+		ep.srq.refs.drop()
 	}
-	return nil
+	return ep.ia.a.refeed(feeds(ep.recv, ep.request, ep.connect, &ep.attr), nil)
 }
 
 // end tears the connection down without an event.

@@ -1,11 +1,35 @@
 package dat
 
-import "github.com/datxdp/datxdp/wire"
+import (
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/wire"
+)
 
 const requestFlags = CompletionSuppress | CompletionBarrierFence
 
+// unsignalled is the part of an EP that says whether posts may be CompletionUnsignalled: that flag or
+// none for each direction.
+type unsignalled struct{ ofRecv, ofRequest atomic.Uint32 }
+
+// allow follows the attributes.
+func (u *unsignalled) allow(a *EPAttr) {
+	u.ofRecv.Store(uint32(a.RecvCompletionFlags & CompletionUnsignalled))
+	u.ofRequest.Store(uint32(a.RequestCompletionFlags & CompletionUnsignalled))
+}
+
+// recvAllowed reports whether a receive may be posted with flags.
+func (u *unsignalled) recvAllowed(flags CompletionFlags) bool {
+	return flags&^CompletionFlags(u.ofRecv.Load()) == 0
+}
+
+// requestAllowed reports whether a request that has some legal flags may be posted with flags.
+func (u *unsignalled) requestAllowed(flags, legal CompletionFlags) bool {
+	return flags&^(legal|CompletionFlags(u.ofRequest.Load())) == 0
+}
+
 // PostRecv queues a receive buffer (dat_ep_post_recv), in any state. The pieces of iov are filled in
-// order by one message. The only legal flag is CompletionDefault.
+// order by one message. The only legal flag is CompletionUnsignalled, if EPAttr.RecvCompletionFlags has it.
 //
 // Like all posts it does not block or allocate, and the memory belongs to the provider until the
 // completion. Errors: ErrInsufficientResources (MaxRecvDTOs are outstanding), ErrInvalidParameter
@@ -14,7 +38,7 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags != 0 {
+	if !ep.recvAllowed(flags) {
 		return errArg5
 	}
 	kick, err := ep.conn.PostRecv(iov, cookie, wire.WorkFlags(flags))
@@ -36,7 +60,7 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags&^(requestFlags|CompletionSolicitedWait) != 0 {
+	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return errArg5
 	}
 	if err := ep.conn.PostSend(iov, cookie, wire.WorkFlags(flags)); err != nil {
@@ -54,7 +78,7 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags&^requestFlags != 0 {
+	if !ep.requestAllowed(flags, requestFlags) {
 		return errArg6
 	}
 	if total(iov) > to.Length {
@@ -75,7 +99,7 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags&^requestFlags != 0 {
+	if !ep.requestAllowed(flags, requestFlags) {
 		return errArg6
 	}
 	if total(iov) < from.Length {

@@ -8,6 +8,7 @@ type EventNumber uint32
 // Event numbers; the values are those of uDAPL 2.0.
 const (
 	EventDTOCompletion         EventNumber = 0x00001
+	EventRMRBindCompletion     EventNumber = 0x01001
 	EventConnectionRequest     EventNumber = 0x02001
 	EventEstablished           EventNumber = 0x04001
 	EventPeerRejected          EventNumber = 0x04002
@@ -18,10 +19,27 @@ const (
 	EventTimedOut              EventNumber = 0x04007
 	EventUnreachable           EventNumber = 0x04008
 	EventAsyncEVDOverflow      EventNumber = 0x08001
+	EventAsyncIACatastrophic   EventNumber = 0x08002
+	EventSoftware              EventNumber = 0x10001
+	// EventAsyncEPBroken is any news of an endpoint; Event.Reason says which.
+	EventAsyncEPBroken EventNumber = 0x08003
+	// EventAsyncProviderInternalError is any news of what has no number of its own, such as a shared
+	// receive queue: it need not be an error. Event.Source and Event.Reason say which.
+	EventAsyncProviderInternalError EventNumber = 0x08005
+)
+
+// Reasons of asynchronous events: those of the kind of Event.Source.
+const (
+	ReasonIACatastrophic       = 0 // IA: errors go unheard, the asynchronous EVD is full
+	ReasonEVDOverflow          = 0 // EVD: events were lost
+	ReasonEPTransferToError    = 0 // EP: takes no more receives of its shared receive queue
+	ReasonSRQSoftHighWatermark = 2 // EP: has consumed more receives than its soft high watermark
+	ReasonSRQLowWatermark      = 2 // SRQ: fewer receives are available than its low watermark
 )
 
 var eventNames = map[EventNumber]string{
 	EventDTOCompletion:         "DAT_DTO_COMPLETION_EVENT",
+	EventRMRBindCompletion:     "DAT_RMR_BIND_COMPLETION_EVENT",
 	EventConnectionRequest:     "DAT_CONNECTION_REQUEST_EVENT",
 	EventEstablished:           "DAT_CONNECTION_EVENT_ESTABLISHED",
 	EventPeerRejected:          "DAT_CONNECTION_EVENT_PEER_REJECTED",
@@ -32,6 +50,12 @@ var eventNames = map[EventNumber]string{
 	EventTimedOut:              "DAT_CONNECTION_EVENT_TIMED_OUT",
 	EventUnreachable:           "DAT_CONNECTION_EVENT_UNREACHABLE",
 	EventAsyncEVDOverflow:      "DAT_ASYNC_ERROR_EVD_OVERFLOW",
+	EventIBDTO:                 "DAT_IB_DTO_EVENT",
+	EventAsyncIACatastrophic:   "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
+	EventSoftware:              "DAT_SOFTWARE_EVENT",
+
+	EventAsyncEPBroken:              "DAT_ASYNC_ERROR_EP_BROKEN",
+	EventAsyncProviderInternalError: "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
 }
 
 // String is the DAT name.
@@ -51,13 +75,14 @@ const (
 	DTORemoteResponder  = DTOStatus(wire.StatusRemoteResponder)
 	DTOTransport        = DTOStatus(wire.StatusTransport)
 	DTOReceiverNotReady = DTOStatus(wire.StatusNotReady)
-	numDTOStatus        = DTOReceiverNotReady + 1
+	DTORMRFailed        = DTOStatus(wire.StatusBindFailed)
+	numDTOStatus        = DTORMRFailed + 1
 )
 
 var dtoNames = [numDTOStatus]string{"DAT_DTO_SUCCESS", "DAT_DTO_ERR_FLUSHED", "DAT_DTO_ERR_LOCAL_LENGTH",
 	"DAT_DTO_ERR_LOCAL_EP", "DAT_DTO_ERR_LOCAL_PROTECTION", "DAT_DTO_ERR_BAD_RESPONSE",
 	"DAT_DTO_ERR_REMOTE_ACCESS", "DAT_DTO_ERR_REMOTE_RESPONDER", "DAT_DTO_ERR_TRANSPORT",
-	"DAT_DTO_ERR_RECEIVER_NOT_READY"}
+	"DAT_DTO_ERR_RECEIVER_NOT_READY", "DAT_DTO_ERR_PARTIAL_PACKET", "DAT_RMR_OPERATION_FAILED"}
 
 // String is the DAT name.
 func (s DTOStatus) String() string {
@@ -76,6 +101,9 @@ const (
 	DTORDMAWrite = DTO(wire.OpWrite)
 	DTORDMARead  = DTO(wire.OpRead)
 	DTOReceive   = DTO(wire.OpRecv)
+	// DTOReceiveWithInvalidate is a receive whose message has made an RMR of this side invalid.
+	DTOReceiveWithInvalidate = DTO(wire.OpRecvInvalidate)
+	DTOBind                  = DTO(wire.OpBind)
 )
 
 // Event is what an EVD delivers (DAT_EVENT). Dequeue and Wait fill one that the caller owns; which
@@ -84,22 +112,32 @@ type Event struct {
 	Number EventNumber
 	EVD    *EVD
 
-	// Data transfers: the endpoint, what was posted, how it ended, the bytes moved on success.
+	// Data transfers and binds: the endpoint, what was posted, how it ended, the bytes moved on success.
 	// Connection events: EP alone, and the private data of the peer's accept or reject.
 	EP          *EP
 	Cookie      uint64
 	Length      uint64
 	Op          DTO
 	Status      DTOStatus
+	Ext         ExtType // EventIBDTO
+	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
+
+	// Binds: the region. Receives with invalidate: the context that is invalid now.
+	RMR        *RMR
+	RMRContext uint32
 
 	// Connection requests.
 	CR       *CR
 	PSP      *PSP
 	ConnQual ConnQual
 
-	// Asynchronous errors: the dispatcher that lost an event.
-	Source *EVD
+	// Asynchronous events: whom they are about, an *IA, *EVD, *EP or *SRQ, and why.
+	Source any
+	Reason int
+
+	// Software events: what was given to PostSE.
+	Software any
 }
 
 var connectionEvents = [...]EventNumber{
@@ -120,6 +158,14 @@ func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 		ev.Number = EventDTOCompletion
 		ev.Cookie, ev.Length = c.Cookie, uint64(c.Length)
 		ev.Op, ev.Status = DTO(c.Op), DTOStatus(c.Status)
+		switch {
+		case c.Op >= wire.OpWriteImm:
+			ev.extend(c)
+		case c.Op == wire.OpRecvInvalidate:
+			ev.RMRContext = c.Data
+		case c.Op == wire.OpBind:
+			ev.Number, ev.RMR = EventRMRBindCompletion, c.Window.User.(*RMR)
+		}
 		return
 	}
 	ev.Number = connectionEvents[c.Kind]

@@ -55,13 +55,13 @@ var (
 // consumer is the part of an object that holds the consumer's context.
 type consumer struct{ context atomic.Pointer[any] }
 
-func (c *consumer) held() *consumer { return c }
+func (c *consumer) holder() *consumer { return c }
 
-// object is what embeds consumer. live is legal on nil, held is not: no call of Handle can be promoted
+// object is what embeds consumer. live is legal on nil, holder is not: no call of Handle can be promoted
 // from consumer, since a nil object has none.
 type object interface {
 	live() error
-	held() *consumer
+	holder() *consumer
 }
 
 func typeOf(o object, t HandleType) (HandleType, error) { return t, o.live() }
@@ -70,7 +70,7 @@ func setContext(o object, v any) error {
 	if err := o.live(); err != nil {
 		return err
 	}
-	o.held().context.Store(&v)
+	o.holder().context.Store(&v)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func contextOf(o object) (any, error) {
 	if err := o.live(); err != nil {
 		return nil, err
 	}
-	if v := o.held().context.Load(); v != nil {
+	if v := o.holder().context.Load(); v != nil {
 		return *v, nil
 	}
 	return nil, nil

@@ -39,9 +39,13 @@ func closeLab() error {
 
 func newXDP(t testing.TB) network { return xdpNet{sharedLab(t)} }
 
-func (x xdpNet) open(side int, o Options) (ia *IA, err error) {
+func (x xdpNet) open(side int, o Options) (*IA, error) { return x.openAs(side, x.device(side), o) }
+
+func (x xdpNet) device(int) string { return "xdp:" + lab.Interface }
+
+func (x xdpNet) openAs(side int, name string, o Options) (ia *IA, err error) {
 	err = x.Do(lab.Side(side), func() (err error) {
-		ia, err = Open("xdp:"+lab.Interface, o)
+		ia, err = Open(name, o)
 		return err
 	})
 	return ia, err

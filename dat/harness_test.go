@@ -186,7 +186,7 @@ func (h *host) pointWith(attr *EPAttr, mem, qlen int) *point {
 	t.Helper()
 	p := &point{host: h, mem: make([]byte, mem)}
 	p.recv = must(h.ia.CreateEVD(qlen, nil, EVDDTO))(t)
-	p.request = must(h.ia.CreateEVD(qlen, nil, EVDDTO))(t)
+	p.request = must(h.ia.CreateEVD(qlen, nil, EVDDTO|EVDRMRBind))(t)
 	p.connect = must(h.ia.CreateEVD(8, nil, EVDConnection))(t)
 	p.lmr = must(h.ia.CreateLMR(p.mem, h.pz, MemAll))(t)
 	p.EP = must(h.ia.CreateEP(h.pz, p.recv, p.request, p.connect, attr))(t)

@@ -21,15 +21,18 @@ type IA struct {
 	closed bool
 	pzs    map[*PZ]struct{}
 	lmrs   map[*LMR]struct{}
+	rmrs   map[*RMR]struct{}
 	evds   map[*EVD]struct{}
 	eps    map[*EP]struct{}
 	psps   map[*PSP]struct{}
+	srqs   map[*SRQ]struct{}
+	cnos   map[*CNO]struct{}
 }
 
 // newIA makes a view on an adapter, which it releases when it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
-	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, evds: map[*EVD]struct{}{},
-		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}}
+	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{}, evds: map[*EVD]struct{}{},
+		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}}
 	var err error
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
@@ -88,7 +91,7 @@ func (ia *IA) Query() (IAParam, error) {
 
 // Close ends the use of the adapter (dat_ia_close). Gracefully it fails with ErrInvalidState while
 // anything created through this IA is left; abruptly it destroys everything: peers see their
-// connections disconnected, waiters return ErrAbort. The asynchronous EVD goes with the IA that made
+// connections disconnected, waiters of EVDs return ErrAbort, those of CNOs no EVD. The asynchronous EVD goes with the IA that made
 // it, even if another shares it.
 func (ia *IA) Close(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
@@ -98,7 +101,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 		ia.mu.Unlock()
 		return fail(errArg2, "close flags %d", flags)
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps); flags == CloseGraceful && n > 0 {
+	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -129,6 +132,13 @@ func (ia *IA) destroy() {
 	for ep := range ia.eps {
 		ep.end()
 	}
+	for s := range ia.srqs {
+		s.freed.Store(true)
+	}
+	for r := range ia.rmrs {
+		r.freed.Store(true)
+		r.win.Free()
+	}
 	for l := range ia.lmrs {
 		l.end()
 	}
@@ -138,6 +148,9 @@ func (ia *IA) destroy() {
 	}
 	if ia.async != nil && ia.async.ia == ia {
 		ia.async.abort()
+	}
+	for c := range ia.cnos {
+		c.abort()
 	}
 }
 

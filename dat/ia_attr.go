@@ -135,14 +135,14 @@ const (
 	PZShareable PZSupport = 1
 )
 
-// RMRScope says where a remote memory region may be bound (DAT_RMR_SCOPE).
+// RMRScope says through which endpoints a remote memory region can be used (DAT_RMR_SCOPE).
 type RMRScope uint8
 
 // Scopes of remote memory regions.
 const (
-	RMRScopeEP  RMRScope = 0
-	RMRScopePZ  RMRScope = 1
-	RMRScopeAny RMRScope = 2
+	RMRScopeEP  RMRScope = 0 // the one that it was bound on
+	RMRScopePZ  RMRScope = 1 // all of its protection zone
+	RMRScopeAny RMRScope = 2 // never granted
 )
 
 // Streams of events, as indices of ProviderAttr.StreamMerging.

@@ -115,7 +115,7 @@ func (l *LMR) validate() error {
 		return fail(ErrLengthError, "a memory region of no bytes")
 	case uint64(len(l.mem)) > most:
 		return fail(ErrInvalidParameter, "a memory region of %d bytes; the most is %d", len(l.mem), most)
-	case l.priv&^MemAll != 0:
+	case l.priv&^(MemAll|MemRemoteAtomic) != 0:
 		return fail(ErrInvalidParameter, "memory privileges %#x", uint8(l.priv))
 	}
 	return nil
@@ -157,8 +157,9 @@ func (l *LMR) Remote(off, n int) RMRTriplet {
 	return RMRTriplet{Context: l.region.RemoteKey(), Address: l.base + uint64(off), Length: uint64(n)}
 }
 
-// Free ends a registration (dat_lmr_free). When it returns, no engine touches the memory any more:
-// operations that still name it fail. A context is not used again soon.
+// Free ends a registration (dat_lmr_free): ErrInvalidState while an RMR is bound to it. When it returns,
+// no engine touches the memory any more: operations that still name it fail. A context is not used
+// again soon.
 func (l *LMR) Free() error {
 	if l == nil {
 		return errHandleLMR
@@ -169,6 +170,9 @@ func (l *LMR) Free() error {
 	defer l.ia.mu.Unlock()
 	if l.freed {
 		return errHandleLMR
+	}
+	if !l.region.Retire() {
+		return fail(with(ErrInvalidState, SubInvalidStateLMRInUse), "a remote memory region is bound to it; unbind or free that first")
 	}
 	l.freed = true
 	delete(l.ia.lmrs, l)

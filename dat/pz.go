@@ -6,7 +6,7 @@ type PZ struct {
 	consumer
 	ia    *IA
 	id    uint32
-	refs  refs // EPs and LMRs
+	refs  refs // EPs, LMRs, RMRs and SRQs
 	freed bool
 }
 
@@ -43,7 +43,8 @@ func (p *PZ) Query() (PZParam, error) {
 	return PZParam{IA: p.ia}, nil
 }
 
-// Free ends a zone (dat_pz_free): ErrInvalidState while an endpoint or a region is in it.
+// Free ends a zone (dat_pz_free): ErrInvalidState while an endpoint, a region or a shared receive queue
+// is in it.
 func (p *PZ) Free() error {
 	if p == nil {
 		return errHandlePZ

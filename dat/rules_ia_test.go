@@ -1,3 +1,428 @@
 package dat
 
-var iaRules = []topic{}
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var iaRules = []topic{
+	{"dat_ia_open", []rule{
+		{"opens of one adapter are independent", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			again := b.reopen(Options{})
+			x, y := pair(a, b, nil)
+			ok(t, again.Close(CloseAbrupt))
+			proves(x, y)
+		}},
+		{"hundreds of opens at one time", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			ias := make([]*IA, 300)
+			for i := range ias {
+				ias[i] = h.reopen(Options{AsyncQLen: 8})
+				must(ias[i].CreatePZ())(t)
+			}
+			for _, ia := range ias {
+				ok(t, ia.Close(CloseAbrupt))
+			}
+			must(h.ia.Query())(t)
+		}},
+		{"the asynchronous EVD has the capacity that was asked for, 64 unless told", func(t *testing.T, n network) {
+			for asked, least := range map[int]int{0: 64, 1: 1, 8: 8, 10: 10, 1000: 1000} {
+				h := newHost(t, n, 0, Options{AsyncQLen: asked})
+				if got := h.ia.AsyncEVD().QLen(); got < least {
+					t.Errorf("asked for %d, got %d", asked, got)
+				}
+				ok(t, h.ia.Close(CloseAbrupt))
+			}
+		}},
+		{"a queue length that is none is refused, and nothing stays open", func(t *testing.T, n network) {
+			for asked, want := range map[int]error{-1: ErrInvalidParameter, maxEVDQLen + 1: ErrInsufficientResources} {
+				ia, err := n.open(0, Options{AsyncQLen: asked})
+				wants(t, "open", err, want)
+				if ia != nil {
+					t.Error("an adapter and an error")
+				}
+			}
+			newHost(t, n, 0, Options{})
+		}},
+		{"without an asynchronous EVD errors are dropped", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{NoAsyncEVD: true})
+			if h.ia.AsyncEVD() != nil {
+				t.Error("there is one")
+			}
+			h.overflow(h.ia)
+		}},
+		{"an asynchronous EVD may be shared by opens", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			again := h.reopen(Options{AsyncEVD: h.ia.AsyncEVD(), AsyncQLen: -1})
+			if again.AsyncEVD() != h.ia.AsyncEVD() {
+				t.Error("the second open has another")
+			}
+			lost := h.overflow(again)
+			if ev := await(t, h.ia.AsyncEVD(), EventAsyncEVDOverflow); ev.Source != lost {
+				t.Errorf("the event is of %p, want %p", ev.Source, lost)
+			}
+		}},
+		{"a shared asynchronous EVD outlives who shares it", func(t *testing.T, n network) {
+			for _, flags := range []CloseFlags{CloseAbrupt, CloseGraceful} {
+				h := newHost(t, n, 0, Options{})
+				again := h.reopen(Options{AsyncEVD: h.ia.AsyncEVD()})
+				ok(t, again.Close(flags))
+				h.overflow(h.ia)
+				await(t, h.ia.AsyncEVD(), EventAsyncEVDOverflow)
+				ok(t, h.ia.Close(CloseAbrupt))
+			}
+		}},
+		{"a shared asynchronous EVD goes with who made it", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			again := h.reopen(Options{AsyncEVD: h.ia.AsyncEVD()})
+			ok(t, h.ia.Close(CloseAbrupt))
+			if p := must(again.Query())(t); p.AsyncEVD != nil {
+				t.Error("it is still there")
+			}
+			h.overflow(again)
+			ok(t, again.Close(CloseAbrupt))
+		}},
+		{"an EVD that is not an asynchronous one of the adapter is refused", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			freed := must(a.ia.CreateEVD(1, nil, EVDAsync))(t)
+			ok(t, freed.Free())
+			for what, evd := range map[string]*EVD{"of another adapter": b.ia.AsyncEVD(), "freed": freed,
+				"of another stream": must(a.ia.CreateEVD(1, nil, EVDDTO))(t)} {
+				_, err := a.tryReopen(Options{AsyncEVD: evd})
+				wants(t, what, err, with(ErrInvalidHandle, SubInvalidHandleEVDAsync))
+			}
+			_, err := a.tryReopen(Options{AsyncEVD: must(a.ia.CreateEVD(1, nil, EVDAsync|EVDDTO))(t)})
+			ok(t, err)
+		}},
+		{"an unknown name is not found", func(t *testing.T, _ network) {
+			for _, name := range []string{"", "40", "x", "xsdf", "x34", "34df", ":", "udp:", "ofa:mlx5", strings.Repeat("x", 255)} {
+				_, err := Open(name, Options{})
+				wants(t, name, err, with(ErrProviderNotFound, SubNameNotRegistered))
+			}
+		}},
+		{"a name of 256 bytes is none", func(t *testing.T, _ network) {
+			_, err := Open("udp:"+strings.Repeat("1", 252), Options{})
+			wants(t, "open", err, ErrInvalidParameter)
+		}},
+		{"an address that is not of this host is not found", func(t *testing.T, _ network) {
+			_, err := Open("udp:192.0.2.1", Options{})
+			wants(t, "open", err, ErrProviderNotFound)
+		}},
+	}},
+	{"dat_ia_query", []rule{
+		{"the attributes of an adapter are the same for all opens", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			p, q := must(h.ia.Query())(t), must(h.reopen(Options{}).Query())(t)
+			if p.AsyncEVD == q.AsyncEVD {
+				t.Error("two opens have one asynchronous EVD")
+			}
+			p.AsyncEVD, q.AsyncEVD = nil, nil
+			if !reflect.DeepEqual(p, q) {
+				t.Errorf("%+v and %+v", p, q)
+			}
+		}},
+		{"the asynchronous EVD is named while there is one", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			if p := must(h.ia.Query())(t); p.AsyncEVD == nil || p.AsyncEVD != h.ia.AsyncEVD() {
+				t.Errorf("got %p, want %p", p.AsyncEVD, h.ia.AsyncEVD())
+			}
+			ok(t, h.ia.AsyncEVD().Free())
+			if must(h.ia.Query())(t).AsyncEVD != nil {
+				t.Error("a freed one is named")
+			}
+			if must(h.reopen(Options{NoAsyncEVD: true}).Query())(t).AsyncEVD != nil {
+				t.Error("one is named where there is none")
+			}
+		}},
+		{"the address is what peers connect to", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			b.addr = must(b.ia.Query())(t).Address
+			pair(a, b, nil)
+		}},
+		{"the limits are large enough for every program", func(t *testing.T, n network) {
+			p := must(newHost(t, n, 0, Options{}).ia.Query())(t)
+			for what, v := range map[string]struct{ got, least int }{
+				"EPs": {p.MaxEPs, 1000}, "DTOs of an EP": {p.MaxDTOPerEP, 4096}, "reads in": {p.MaxRDMAReadPerEPIn, 16},
+				"reads out": {p.MaxRDMAReadPerEPOut, 16}, "EVDs": {p.MaxEVDs, 3000}, "events": {p.MaxEVDQLen, 65536},
+				"segments": {p.MaxIOVPerDTO, 16}, "read segments": {p.MaxIOVPerRDMARead, 16}, "write segments": {p.MaxIOVPerRDMAWrite, 16},
+				"LMRs": {p.MaxLMRs, 1000}, "PZs": {p.MaxPZs, 1000}, "RMRs": {p.MaxRMRs, 1000}, "SRQs": {p.MaxSRQs, 1000},
+				"EPs of an SRQ": {p.MaxEPPerSRQ, 1000}, "receives of an SRQ": {p.MaxRecvPerSRQ, 4096},
+				"bytes of a message": {int(p.MaxMessageSize), 1<<31 - 1}, "bytes of an RDMA": {int(p.MaxRDMASize), 1<<31 - 1},
+				"bytes of an LMR": {int(p.MaxLMRBlockSize), 1<<32 - 1}, "reads in, all": {p.MaxRDMAReadIn, p.MaxRDMAReadPerEPIn},
+				"reads out, all": {p.MaxRDMAReadOut, p.MaxRDMAReadPerEPOut},
+			} {
+				if v.got < v.least {
+					t.Errorf("%s: %d, want %d or more", what, v.got, v.least)
+				}
+			}
+		}},
+		{"the provider is of uDAPL 2.0 and does what the specification demands", func(t *testing.T, n network) {
+			p := must(newHost(t, n, 0, Options{}).ia.Query())(t).Provider
+			for what, holds := range map[string]bool{
+				"version":      p.DAPLMajor == 2 && p.DAPLMinor == 0 && p.Name != "",
+				"threads":      p.ThreadSafe,
+				"private data": p.MaxPrivateData >= 256,
+				"alignment":    p.BufferAlignment > 0 && 256%p.BufferAlignment == 0,
+				"memory types": p.MemTypes == MemVirtual|MemLMR|MemSharedVirtual,
+				"segments":     p.IOVOwnership == IOVConsumer,
+				"posts":        p.AsyncReturnGuaranteed && !p.LMRSyncRequired && !p.RDMAReadNeedsRemoteWrite,
+				"named":        named(p.Specific, "DAT_IB_TRANSPORT_MTU") != "" && named(p.Specific, "DAT_EXTENSION_INTERFACE") == "TRUE",
+			} {
+				if !holds {
+					t.Errorf("%s: %+v", what, p)
+				}
+			}
+		}},
+		{"streams that may share an EVD do", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			merging := must(h.ia.Query())(t).Provider.StreamMerging
+			streams := [NumStreams]EVDFlags{StreamSoftware: EVDSoftware, StreamCR: EVDCR, StreamDTO: EVDDTO,
+				StreamConnection: EVDConnection, StreamRMRBind: EVDRMRBind, StreamAsync: EVDAsync}
+			for i := range streams {
+				for j := range streams {
+					_, err := h.ia.CreateEVD(1, nil, streams[i]|streams[j])
+					if i == j && !merging[i][j] || merging[i][j] != merging[j][i] || merging[i][j] != (err == nil) {
+						t.Errorf("streams %d and %d: %v, but creation says %v", i, j, merging[i][j], err)
+					}
+				}
+			}
+		}},
+		{"private data may be as long as the provider says, and no longer", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			most := must(a.ia.Query())(t).Provider.MaxPrivateData
+			x := a.point(nil)
+			wants(t, "one byte more", x.Connect(b.addr, testQual, patience, make([]byte, most+1)), ErrInvalidParameter)
+			x.dial(b, make([]byte, most))
+			if p := must(b.request(t).Query())(t); len(p.PrivateData) != most {
+				t.Errorf("%d bytes arrived, want %d", len(p.PrivateData), most)
+			}
+		}},
+		{"the number of each kind of object is bounded over all opens, and what is freed or closed counts no more", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			again := h.reopen(Options{})
+			pz := must(again.CreatePZ())(t)
+			h.ia.a.attr.MaxPZs, h.ia.a.attr.MaxLMRs, h.ia.a.attr.MaxEVDs, h.ia.a.attr.MaxEPs = 4, 2, 2, 2
+			for what, make1 := range map[string]func(ia *IA, pz *PZ) (interface{ Free() error }, error){
+				"PZ":  func(ia *IA, _ *PZ) (interface{ Free() error }, error) { return ia.CreatePZ() },
+				"LMR": func(ia *IA, pz *PZ) (interface{ Free() error }, error) { return ia.CreateLMR(make([]byte, 1), pz, 0) },
+				"EVD": func(ia *IA, _ *PZ) (interface{ Free() error }, error) { return ia.CreateEVD(1, nil, EVDDTO) },
+				"EP": func(ia *IA, pz *PZ) (interface{ Free() error }, error) {
+					return ia.CreateEP(pz, nil, nil, nil, nil)
+				},
+			} {
+				first, err := make1(h.ia, h.pz)
+				ok(t, err)
+				_, err = make1(again, pz)
+				ok(t, err)
+				_, err = make1(h.ia, h.pz)
+				wants(t, what+" beyond the limit", err, ErrInsufficientResources)
+				ok(t, first.Free())
+				first, err = make1(again, pz)
+				if err != nil {
+					t.Errorf("%s after a free: %v", what, err)
+				}
+				_ = first
+			}
+			ok(t, again.Close(CloseAbrupt))
+			for range 2 {
+				_, err := h.ia.CreateLMR(make([]byte, 1), h.pz, 0)
+				ok(t, err)
+				_, err = h.ia.CreateEVD(1, nil, EVDDTO)
+				ok(t, err)
+				_, err = h.ia.CreateEP(h.pz, nil, nil, nil, nil)
+				ok(t, err)
+			}
+		}},
+		{"an EP has what the limits of an EP allow, and no more", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			p := must(h.ia.Query())(t)
+			most := EPAttr{MaxRecvDTOs: p.MaxDTOPerEP, MaxRequestDTOs: p.MaxDTOPerEP, MaxRecvIOV: p.MaxIOVPerDTO,
+				MaxRequestIOV: p.MaxIOVPerDTO, MaxRDMAReadIn: p.MaxRDMAReadPerEPIn, MaxRDMAReadOut: p.MaxRDMAReadPerEPOut}
+			must(h.ia.CreateEP(h.pz, nil, nil, nil, &most))(t)
+			for i := range 6 {
+				attr := most
+				*[]*int{&attr.MaxRecvDTOs, &attr.MaxRequestDTOs, &attr.MaxRecvIOV, &attr.MaxRequestIOV, &attr.MaxRDMAReadIn,
+					&attr.MaxRDMAReadOut}[i]++
+				_, err := h.ia.CreateEP(h.pz, nil, nil, nil, &attr)
+				wants(t, "one more", err, ErrInvalidParameter)
+			}
+		}},
+		{"a closed adapter answers nothing", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			ok(t, h.ia.Close(CloseAbrupt))
+			_, err := h.ia.Query()
+			wants(t, "query", err, with(ErrInvalidHandle, SubInvalidHandleIA))
+		}},
+	}},
+	{"dat_ia_close", []rule{
+		{"gracefully it is refused while anything is left, and nothing changes", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			x, y := pair(a, b, nil)
+			for what, make1 := range map[string]func(ia *IA) (free func() error){
+				"a PZ":   func(ia *IA) func() error { return must(ia.CreatePZ())(t).Free },
+				"an EVD": func(ia *IA) func() error { return must(ia.CreateEVD(1, nil, EVDDTO))(t).Free },
+				"an LMR": func(ia *IA) func() error {
+					pz := must(ia.CreatePZ())(t)
+					l := must(ia.CreateLMR(make([]byte, 1), pz, 0))(t)
+					return func() error { return errors.Join(l.Free(), pz.Free()) }
+				},
+				"an EP": func(ia *IA) func() error {
+					pz := must(ia.CreatePZ())(t)
+					ep := must(ia.CreateEP(pz, nil, nil, nil, nil))(t)
+					return func() error { return errors.Join(ep.Free(), pz.Free()) }
+				},
+				"a PSP": func(ia *IA) func() error {
+					evd := must(ia.CreateEVD(1, nil, EVDCR))(t)
+					psp := must(ia.CreatePSP(77, evd, PSPConsumer))(t)
+					return func() error { return errors.Join(psp.Free(), evd.Free()) }
+				},
+			} {
+				ia := b.reopen(Options{})
+				free := make1(ia)
+				wants(t, "close with "+what, ia.Close(CloseGraceful), with(ErrInvalidState, SubInvalidStateIAInUse))
+				ok(t, free())
+				ok(t, ia.Close(CloseGraceful))
+			}
+			proves(x, y)
+		}},
+		{"gracefully the asynchronous EVD is in nobody's way, freed or not", func(t *testing.T, n network) {
+			ok(t, must(n.open(0, Options{}))(t).Close(CloseGraceful))
+			ia := must(n.open(0, Options{}))(t)
+			ok(t, ia.AsyncEVD().Free())
+			ok(t, ia.Close(CloseGraceful))
+		}},
+		{"flags that are none are refused, after the handle was looked at", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			wants(t, "close", h.ia.Close(2), ErrInvalidParameter)
+			must(h.ia.CreatePZ())(t)
+			ok(t, h.ia.Close(CloseAbrupt))
+			wants(t, "close again", h.ia.Close(2), ErrInvalidHandle)
+			wants(t, "close of nothing", (*IA)(nil).Close(2), ErrInvalidHandle)
+		}},
+		{"a second close finds no adapter", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			ok(t, h.ia.Close(CloseAbrupt))
+			wants(t, "abruptly", h.ia.Close(CloseAbrupt), ErrInvalidHandle)
+			wants(t, "gracefully", h.ia.Close(CloseGraceful), ErrInvalidHandle)
+		}},
+		{"abruptly every object is gone", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			x, _ := pair(a, b, nil)
+			ok(t, a.ia.Close(CloseAbrupt))
+			for _, o := range []Handle{a.ia, a.ia.AsyncEVD(), a.pz, x.EP, x.lmr, x.recv, x.request, x.connect} {
+				_, err := o.HandleType()
+				wants(t, "handle", err, ErrInvalidHandle)
+			}
+		}},
+		{"abruptly peers see a disconnect and their work is flushed", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			x, y := pair(a, b, nil)
+			ok(t, y.PostRecv(y.seg(0, 8), 5, 0))
+			ok(t, x.PostRecv(x.seg(0, 8), 6, 0))
+			ok(t, a.ia.Close(CloseAbrupt))
+			y.expect(EventDisconnected)
+			y.done(y.recv, 5, DTOReceive, DTOFlushed, 0)
+		}},
+		{"abruptly whoever waits for events is released", func(t *testing.T, n network) {
+			h := newHost(t, n, 0, Options{})
+			evds := []*EVD{must(h.ia.CreateEVD(1, nil, EVDDTO))(t), h.ia.AsyncEVD()}
+			errs := make(chan error)
+			for _, e := range evds {
+				go func() {
+					_, err := e.Wait(-1, 1, new(Event))
+					errs <- err
+				}()
+				parked(t, e)
+			}
+			ok(t, h.ia.Close(CloseAbrupt))
+			for range evds {
+				wants(t, "waiter", <-errs, ErrAbort)
+			}
+		}},
+		{"a request that nobody answered is refused", func(t *testing.T, n network) {
+			for _, flags := range []CloseFlags{CloseAbrupt, CloseGraceful} {
+				a, b := newHosts(t, n, Options{})
+				x := a.point(nil)
+				x.dial(b, nil)
+				b.request(t)
+				if flags == CloseGraceful {
+					ok(t, b.psp.Free())
+					ok(t, b.cr.Free())
+					ok(t, b.pz.Free())
+				}
+				ok(t, b.ia.Close(flags))
+				x.expect(EventNonPeerRejected)
+				ok(t, a.ia.Close(CloseAbrupt))
+			}
+		}},
+		{"its qualifiers can be listened on again, by others and by who opens next", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			other := b.reopen(Options{})
+			ok(t, b.ia.Close(CloseAbrupt))
+			must(other.CreatePSP(testQual, must(other.CreateEVD(1, nil, EVDCR))(t), PSPConsumer))(t)
+			ok(t, other.Close(CloseAbrupt))
+			b = newHost(t, n, 1, Options{})
+			b.listen(testQual, 1)
+			pair(a, b, nil)
+		}},
+		{"the memory is the caller's again", func(t *testing.T, n network) {
+			a, b := newHosts(t, n, Options{})
+			x, y := pair(a, b, nil)
+			ok(t, x.PostRDMAWrite(x.seg(0, pointMem), 1, y.lmr.Remote(0, pointMem), 0))
+			ok(t, b.ia.Close(CloseAbrupt))
+			clear(y.mem) // the race detector sees whoever touches it still
+			ev := await(t, x.request, EventDTOCompletion)
+			if ev.Status != DTOSuccess && ev.Status != DTOFlushed {
+				t.Errorf("the write ended with %v", ev.Status)
+			}
+			x.expect(EventDisconnected)
+		}},
+	}},
+}
+
+// reopen opens the adapter once more, until the end of the test.
+func (h *host) reopen(o Options) *IA {
+	h.t.Helper()
+	return must(h.tryReopen(o))(h.t)
+}
+
+// tryReopen does what Open does with the name of an adapter that is open: there are links without.
+func (h *host) tryReopen(o Options) (*IA, error) {
+	o.setDefaults()
+	a, err := acquire(h.ia.a.key, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	ia, err := newIA(a, h.ia.name, o)
+	if err == nil {
+		h.t.Cleanup(func() { _ = ia.Close(CloseAbrupt) }) // the test may have closed it
+	}
+	return ia, err
+}
+
+// overflow has an EVD of ia lose a completion, and returns it.
+func (h *host) overflow(ia *IA) *EVD {
+	h.t.Helper()
+	evd := must(ia.CreateEVD(1, nil, EVDDTO))(h.t)
+	pz := must(ia.CreatePZ())(h.t)
+	ep := must(ia.CreateEP(pz, evd, nil, must(ia.CreateEVD(8, nil, EVDConnection))(h.t), nil))(h.t)
+	for i := range uint64(evd.QLen() + 1) {
+		ok(h.t, ep.PostRecv(nil, i, 0))
+	}
+	ok(h.t, ep.Connect(h.ownedBy.absent(), 1, patience, nil))
+	ok(h.t, ep.Disconnect(CloseAbrupt))
+	eventually(h.t, "the flush", func() bool { return evd.Len() == evd.QLen() })
+	return evd
+}
+
+func named(attrs []NamedAttr, name string) string {
+	for _, a := range attrs {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return ""
+}

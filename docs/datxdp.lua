@@ -33,7 +33,10 @@ local reasons = {
   [10] = "closing side's own memory was gone",
 }
 
-local op_names = { [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp" }
+local op_names = {
+  [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp", "SendInv",
+  [7] = "WriteImm", [8] = "AtomicReq", [9] = "AtomicResp",
+}
 
 local datxdp = Proto("datxdp", "datxdp, uDAPL over AF_XDP")
 datxdp.prefs.port = Pref.uint("Another UDP port", 0, "Taken for datxdp beside 17473; 0: none")
@@ -71,6 +74,7 @@ field("chunk.op", "uint8", "Operation", base.DEC, op_names)
 field("chunk.flags", "uint8", "Flags", base.HEX)
 field("chunk.flags.last", "bool", "Last", 8, nil, 0x01)
 field("chunk.flags.solicited", "bool", "Solicited", 8, nil, 0x02)
+field("chunk.flags.compare", "bool", "Compare and swap", 8, nil, 0x04)
 field("chunk.len", "uint16", "Payload length", base.DEC)
 field("chunk.msn", "uint32", "Message number", base.DEC)
 field("chunk.read", "uint32", "Read number", base.DEC)
@@ -78,6 +82,10 @@ field("chunk.offset", "uint32", "Offset", base.DEC)
 field("chunk.key", "uint32", "Remote key", base.HEX)
 field("chunk.addr", "uint64", "Remote address", base.HEX)
 field("chunk.size", "uint32", "Length wanted", base.DEC)
+field("chunk.imm", "uint32", "Immediate data", base.HEX)
+field("chunk.value", "uint64", "Operand", base.HEX)
+field("chunk.comparand", "uint64", "Comparand", base.HEX)
+field("chunk.old", "uint64", "Old value", base.HEX)
 field("chunk.payload", "bytes", "Payload")
 field("hello", "none", "Hello")
 field("hello.cid", "uint32", "CID", base.HEX)
@@ -133,7 +141,7 @@ local goodbye_layout = {
 }
 local chunk_common = {
   { fields.chunk_op, 0, 1 },
-  { fields.chunk_flags, 1, 1, bits = { fields.chunk_flags_last, fields.chunk_flags_solicited } },
+  { fields.chunk_flags, 1, 1, bits = { fields.chunk_flags_last, fields.chunk_flags_solicited, fields.chunk_flags_compare } },
   { fields.chunk_len, 2, 2 },
 }
 local chunk_layouts = { -- after the common part, by operation; bare: no payload
@@ -143,6 +151,12 @@ local chunk_layouts = { -- after the common part, by operation; bare: no payload
   { size = 24, bare = true, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_size, 16, 4 },
     { fields.chunk_read, 20, 4 } },
   { size = 12, { fields.chunk_read, 4, 4 }, { fields.chunk_offset, 8, 4 } },
+  { size = 16, { fields.chunk_msn, 4, 4 }, { fields.chunk_offset, 8, 4 }, { fields.chunk_key, 12, 4 } },
+  [7] = { size = 28, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_msn, 16, 4 },
+    { fields.chunk_offset, 20, 4 }, { fields.chunk_imm, 24, 4 } },
+  [8] = { size = 36, bare = true, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_read, 16, 4 },
+    { fields.chunk_value, 20, 8 }, { fields.chunk_comparand, 28, 8 } },
+  [9] = { size = 16, bare = true, { fields.chunk_read, 4, 4 }, { fields.chunk_old, 8, 8 } },
 }
 
 -- CRC32C (Castagnoli), reflected. The bit library gives signed numbers.

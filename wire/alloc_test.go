@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Sends, writes and reads allocate nothing, on either side.
+// Sends, writes, reads and atomics allocate nothing, on either side.
 func TestNoAllocation(t *testing.T) {
 	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -19,7 +19,11 @@ func TestNoAllocation(t *testing.T) {
 		a.post(ca, ca.PostSend(seg, 1, 0))
 		a.post(ca, ca.PostWrite(big, 2, at, 0))
 		a.post(ca, ca.PostRead(big, 3, at, 8192, 0))
-		for n := 0; n < 3; n += w.drain(a.request) {
+		b.postRecv(cb, in, 4)
+		a.post(ca, ca.PostWriteImm(big, 4, at, 7, 0))
+		a.post(ca, ca.PostFetchAdd(1, big[0], 5, at, 0))
+		a.post(ca, ca.PostCmpSwap(1, 2, big[0], 6, at, 0))
+		for n := 0; n < 6; n += w.drain(a.request) {
 			w.pollAll()
 		}
 		w.drain(b.recv)
@@ -28,7 +32,7 @@ func TestNoAllocation(t *testing.T) {
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n != 0 {
-		t.Errorf("%v allocations in a round of send, write and read", n)
+		t.Errorf("%v allocations in a round of all operations", n)
 	}
 }
 

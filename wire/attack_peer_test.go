@@ -36,6 +36,18 @@ func answerChunk(f proto.ChunkFlags, n int, num seq.Num, off uint32) []byte {
 	return chunk(proto.ReadRespSize, n, func(b []byte) { proto.PutReadResp(b, f, n, num, off) })
 }
 
+func writeImmChunk(f proto.ChunkFlags, n int, key uint32, addr uint64, msn seq.Num, off uint32) []byte {
+	return chunk(proto.WriteImmSize, n, func(b []byte) { proto.PutWriteImm(b, f, n, key, addr, msn, off, 0x77) })
+}
+
+func atomicChunk(f proto.ChunkFlags, key uint32, addr uint64, num seq.Num) []byte {
+	return chunk(proto.AtomicReqSize, 0, func(b []byte) { proto.PutAtomicReq(b, f, key, addr, num, 1, 0) })
+}
+
+func atomicAnswer(num seq.Num, old uint64) []byte {
+	return chunk(proto.AtomicRespSize, 0, func(b []byte) { proto.PutAtomicResp(b, num, old) })
+}
+
 // Attack 5: acknowledgements that cannot be: from one who does not know the connection they change
 // nothing, from the peer they do nothing but what it could have said in truth, and the connection
 // goes on when the genuine peer speaks again.
@@ -419,6 +431,11 @@ func TestAttack17BeyondWhatWasGranted(t *testing.T) {
 	}
 	endWith(t, []fault{
 		{"one read too many", [][]byte{flood(plain.ReadIn + 1)}, proto.ReasonProtocol, StatusFlushed},
+		{"one atomic too many", [][]byte{append(flood(plain.ReadIn), atomicChunk(0, 0, 0, 9)...)}, proto.ReasonProtocol, StatusFlushed},
+		{"atomic with a payload", [][]byte{append([]byte{byte(proto.OpAtomicReq), 1, 0, 4}, make([]byte, proto.AtomicReqSize)...)}, proto.ReasonProtocol, StatusFlushed},
+		{"answer to no atomic", [][]byte{atomicAnswer(0, 1)}, proto.ReasonProtocol, StatusFlushed},
+		{"atomic answer with a payload", [][]byte{append([]byte{byte(proto.OpAtomicResp), 1, 0, 4}, make([]byte, proto.AtomicRespSize)...)}, proto.ReasonProtocol, StatusFlushed},
+		{"immediate data without credit", [][]byte{append(sendChunk(proto.Last, 8, 0, 0), writeImmChunk(proto.Last, 0, 0, 0, 1, 0)...)}, proto.ReasonNotReady, StatusSuccess},
 		{"a packet full of reads", [][]byte{flood(50)}, proto.ReasonProtocol, StatusFlushed},
 		{"read with a payload", [][]byte{append([]byte{byte(proto.OpReadReq), 1, 0, 4}, make([]byte, proto.ReadReqSize)...)}, proto.ReasonProtocol, StatusFlushed},
 		{"answer to no read", [][]byte{answerChunk(proto.Last, 8, 0, 0)}, proto.ReasonProtocol, StatusFlushed},
@@ -461,6 +478,11 @@ func TestAttack18Messages(t *testing.T) {
 		{"number of the next message", [][]byte{sendChunk(L, 8, 1, 0)}, proto.ReasonProtocol, StatusFlushed},
 		{"number of the last message", [][]byte{sendChunk(L, 8, ^seq.Num(0), 0)}, proto.ReasonProtocol, StatusFlushed},
 		{"more after the last piece", [][]byte{append(sendChunk(L, 8, 0, 0), sendChunk(L, 8, 0, 8)...)}, proto.ReasonProtocol, StatusSuccess},
+		{"message goes on as a write", [][]byte{sendChunk(0, 8, 0, 0), writeImmChunk(L, 0, 0, 0, 0, 8)}, proto.ReasonProtocol, StatusFlushed},
+		{"write goes on as a message", [][]byte{writeImmChunk(0, 0, 0, 0, 0, 0), sendChunk(L, 8, 0, 8)}, proto.ReasonProtocol, StatusFlushed},
+		{"write, number of the next message", [][]byte{writeImmChunk(L, 0, 0, 0, 1, 0)}, proto.ReasonProtocol, StatusFlushed},
+		{"write, piece left out", [][]byte{writeImmChunk(L, 0, 0, 0, 0, 8)}, proto.ReasonProtocol, StatusFlushed},
+		{"write, two in one number", [][]byte{append(writeImmChunk(L, 0, 0, 0, 0, 0), writeImmChunk(L, 0, 0, 0, 0, 0)...)}, proto.ReasonProtocol, StatusSuccess},
 		{"length beyond the packet", [][]byte{sendChunk(L, 9, 0, 0)[:proto.SendSize+8]}, proto.ReasonProtocol, StatusFlushed},
 		{"half a chunk header", [][]byte{sendChunk(L, 0, 0, 0)[:proto.SendSize-1]}, proto.ReasonProtocol, StatusFlushed},
 		{"no such chunk", [][]byte{{0, 1, 0, 0}}, proto.ReasonProtocol, StatusFlushed},

@@ -111,6 +111,9 @@ func (c *Conn) leave() {
 		e.forget(c.req)
 		c.req = nil
 	}
+	if c.share != nil {
+		c.share.q.leave(c)
+	}
 	c.inAcks = false // the lists drop it when they come to it
 	c.recv.region = nil
 }
@@ -121,9 +124,14 @@ func (c *Conn) over(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
 	}
+	was := c.State()
 	c.hungry.Store(false)
 	c.setState(Closed)
 	c.flushWork(s)
+	if c.share != nil && (was == Established || was == Draining) {
+		c.eng.publish()
+		c.share.notice(NoticeEnd)
+	}
 	c.emit(k)
 }
 
@@ -131,7 +139,8 @@ func (c *Conn) over(k Kind, s Status) {
 func (c *Conn) flushWork(s Status) {
 	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
 		w := c.sq.at(n)
-		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled})
+		c.undoBind(w)
+		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled, Window: c.sq.window(n)})
 		c.sq.done.Store(uint32(n + 1))
 		s = StatusFlushed
 	}
@@ -139,6 +148,9 @@ func (c *Conn) flushWork(s Status) {
 		w := c.rq.at(n)
 		c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
 		c.rq.done.Store(uint32(n + 1))
+	}
+	if c.share != nil {
+		c.share.flush(c)
 	}
 }
 
@@ -151,7 +163,8 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 		if d == n {
 			st = s
 		}
-		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled})
+		c.undoBind(w)
+		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled, Window: c.sq.window(d)})
 		c.sq.done.Store(uint32(d + 1))
 	}
 }
@@ -263,7 +276,7 @@ func (c *Conn) blame(g *proto.Goodbye) {
 	default:
 		return
 	}
-	n := c.send.acked.op + seq.Num(g.Num)
+	n := c.operation(c.send.acked.op, g.Num)
 	if g.Op == proto.OpReadResp {
 		n = seq.Num(g.Num)
 	}

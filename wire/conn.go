@@ -40,12 +40,18 @@ type ConnConfig struct {
 	// NoCredit means that receives are taken from where others take them too, so that none can be
 	// promised to the peer: a message that finds none is put off there.
 	NoCredit bool
+	// SRQ is where receives are taken from: none can be posted to the connection, and NoCredit is
+	// implied. Notice is called by the engine's owner with what becomes of them and must not block.
+	SRQ    *SharedQueue
+	Notice func(Notice)
 }
 
 // Sinks are the queues that a connection's completions go to; nil discards them. They belong to the
 // engine that the connection is used with.
 type Sinks struct {
 	Recv, Request, Connect *Queue
+	// Solicited means that a receive is a notification only if the peer's send was Solicited or it failed.
+	Solicited bool
 }
 
 // Conn is one end of a reliable connection and its two work queues.
@@ -64,6 +70,7 @@ type Conn struct {
 	maxMessage uint32
 	maxRDMA    uint32
 	sq, rq     workRing
+	share      *share // of a shared queue, in place of rq; nil without one
 	sinks      Sinks
 	peerData   atomic.Pointer[[]byte]
 
@@ -146,6 +153,7 @@ type receiver struct {
 	msn    seq.Num // messages received
 	rqNext seq.Num // next receive to be filled
 	off    uint32  // bytes of the current message that have arrived
+	immOff uint32  // and of the current write with immediate data
 
 	notReady bool // packet next came and found no receive
 	skip     int  // chunks of it that were taken in
@@ -160,7 +168,8 @@ type receiver struct {
 	stamp   uint32 // newest time stamp of the peer
 	stampAt Time
 	ce      uint16
-	region  *Region // last one found by remote key
+	region  *Region  // last one found by remote key
+	window  *binding // last slot of a window found so
 }
 
 // position is a place in the stream of operations: bytes off into operation op.
@@ -184,6 +193,10 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	if c.maxRDMA == 0 {
 		c.maxRDMA = maxOperation
 	}
+	if cfg.SRQ != nil {
+		c.noCredit, c.share = true, cfg.SRQ.newShare(cfg.Notice)
+		cfg.MaxRecv, cfg.MaxRecvIOV = 0, 0
+	}
 	c.rq.init(cfg.MaxRecv, max(cfg.MaxRecvIOV, 1))
 	c.sq.init(cfg.MaxRequest, max(cfg.MaxRequestIOV, 1))
 	return c
@@ -193,7 +206,10 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 func (c *Conn) State() State { return State(c.state.Load()) }
 
 // Idle reports whether no receive, and whether no request, is outstanding.
-func (c *Conn) Idle() (recv, request bool) { return c.rq.empty(), c.sq.empty() }
+func (c *Conn) Idle() (recv, request bool) {
+	n, _ := c.Receiving()
+	return n == 0, c.sq.empty()
+}
 
 // PeerPrivate is the private data that came with the peer's Accept or Reject; nil otherwise. It stays
 // valid and unchanged for ever.

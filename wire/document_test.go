@@ -196,7 +196,14 @@ func TestDocumentChunks(t *testing.T) {
 		"Write": {proto.OpWrite, fields{"key": {Key: ^uint32(0)}, "address": {Addr: ^uint64(0)}}},
 		"ReadReq": {proto.OpReadReq, fields{"key": {Key: ^uint32(0)}, "address": {Addr: ^uint64(0)}, "length": {Size: ^uint32(0)},
 			"read number": {Num: ^seq.Num(0)}}},
-		"ReadResp": {proto.OpReadResp, fields{"read number": {Num: ^seq.Num(0)}, "offset in the read": {Off: ^uint32(0)}}},
+		"WriteImm": {proto.OpWriteImm, fields{"key": {Key: ^uint32(0)}, "address": {Addr: ^uint64(0)}, "message number": {Num: ^seq.Num(0)},
+			"offset in the write": {Off: ^uint32(0)}, "immediate data": {Imm: ^uint32(0)}}},
+		"AtomicReq": {proto.OpAtomicReq, fields{"key": {Key: ^uint32(0)}, "address": {Addr: ^uint64(0)}, "read number": {Num: ^seq.Num(0)},
+			"operand": {Value: ^uint64(0)}, "comparand": {Comp: ^uint64(0)}}},
+		"AtomicResp": {proto.OpAtomicResp, fields{"read number": {Num: ^seq.Num(0)}, "old value": {Value: ^uint64(0)}}},
+		"ReadResp":   {proto.OpReadResp, fields{"read number": {Num: ^seq.Num(0)}, "offset in the read": {Off: ^uint32(0)}}},
+		"SendInv": {proto.OpSendInv, fields{"message number": {Num: ^seq.Num(0)}, "offset in the message": {Off: ^uint32(0)},
+			"key": {Key: ^uint32(0)}}},
 	}
 	for _, row := range documentTable(t, "### Chunks", "| op | | after the first 4 bytes | payload |") {
 		w, ok := want[row[1]]
@@ -412,7 +419,8 @@ func TestDocumentNumbers(t *testing.T) {
 		fmt.Sprintf("next smaller of %s and %d bytes", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(usualSizes[:usual])), ", "), "[]"),
 			usualSizes[usual]),
 		fmt.Sprintf("Flag 0x%02x marks the last piece", uint8(proto.Last)),
-		fmt.Sprintf("0x%02x on Send asks for a notification", uint8(proto.Solicited)),
+		fmt.Sprintf("0x%02x on Send, SendInv and WriteImm asks for a notification", uint8(proto.Solicited)),
+		fmt.Sprintf("0x%02x on AtomicReq makes it a compare and swap", uint8(proto.Compare)),
 		fmt.Sprintf("at most 2^31 − %d bytes", 1<<31-maxOperation),
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), phrase) {

@@ -51,6 +51,7 @@ type Engine struct {
 
 	bellMu sync.Mutex
 	bells  []*Conn
+	rung   []*Conn // bells being answered, the owner's
 	nbells atomic.Int32
 
 	strays   strayRing
@@ -127,9 +128,9 @@ func (e *Engine) Poll(now Time) bool {
 }
 
 // Next is the time by which Poll should be called again though no packet arrives. It is the time
-// of the last Poll when there is something left to send.
+// of the last Poll when there is something left to do.
 func (e *Engine) Next() Time {
-	if len(e.ready) > 0 || len(e.acks) > 0 {
+	if len(e.ready) > 0 || len(e.acks) > 0 || e.nbells.Load() != 0 {
 		return e.now
 	}
 	if at, ok := e.wheel.Next(); ok {
@@ -150,23 +151,26 @@ func (e *Engine) Ring(c *Conn) {
 	e.nbells.Add(1)
 }
 
+// answerBells looks at what was rung for. What rings meanwhile, as a connection that has its receive
+// may for the next that waits for one, is for the next Poll.
 func (e *Engine) answerBells() {
 	e.bellMu.Lock()
-	for i, c := range e.bells {
+	e.rung, e.bells = e.bells, e.rung
+	e.bellMu.Unlock()
+	e.nbells.Add(int32(-len(e.rung)))
+	for i, c := range e.rung {
 		c.rung.Store(false)
 		e.Kick(c)
-		e.bells[i] = nil
+		e.rung[i] = nil
 	}
-	e.nbells.Add(int32(-len(e.bells)))
-	e.bells = e.bells[:0]
-	e.bellMu.Unlock()
+	e.rung = e.rung[:0]
 }
 
 // Kick looks at what was posted on c, and reports whether there is something to do that a Poll does.
 func (e *Engine) Kick(c *Conn) bool {
 	switch c.State() {
-	case Established, Draining:
-		if c.eng != e {
+	case Connecting, Established, Draining:
+		if c.eng != e || !c.alive() {
 			return false
 		}
 		c.count()

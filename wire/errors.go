@@ -12,7 +12,7 @@ var (
 	ErrBounds       = errors.New("wire: range is not inside the region")
 	ErrSegments     = errors.New("wire: too many segments")
 	ErrTooLong      = errors.New("wire: operation is too long")
-	ErrNoReads      = errors.New("wire: the ends of the connection allow no RDMA read")
+	ErrNoReads      = errors.New("wire: the ends of the connection allow no RDMA read or atomic")
 	ErrPrivateData  = errors.New("wire: private data is too long")
 	ErrInUse        = errors.New("wire: connection qualifier is in use")
 	ErrTooManyConns = errors.New("wire: connection table is full")
@@ -34,4 +34,5 @@ const (
 	StatusRemoteResponder Status = 7
 	StatusTransport       Status = 8
 	StatusNotReady        Status = 9
+	StatusBindFailed      Status = 11
 )

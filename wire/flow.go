@@ -33,6 +33,9 @@ func (c *Conn) feed() {
 			return
 		}
 	}
+	if c.noCredit {
+		return
+	}
 	news := c.credit().Sub(r.advertised)
 	if news <= 0 {
 		return

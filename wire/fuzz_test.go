@@ -43,6 +43,10 @@ func FuzzHostilePeer(f *testing.F) {
 	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), chunk[:proto.SendSize+8])
 	proto.PutReadReq(chunk[:proto.ReadReqSize], 0, 0, 1<<31, 0)
 	f.Add(byte(proto.Data), byte(1), uint32(1), uint32(0), chunk)
+	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), writeImmChunk(proto.Last, 8, 0, 0, 0, 0))
+	f.Add(byte(proto.Data), byte(0), uint32(0), uint32(0), writeImmChunk(proto.Last, 0, 0, 0, 0, 0))
+	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), atomicChunk(0, 0, 0, 0))
+	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), atomicAnswer(1, 2))
 	f.Add(byte(proto.Ack), byte(2), uint32(0), uint32(0), make([]byte, proto.SACKSize))
 	f.Add(byte(proto.Close), byte(0), uint32(0), uint32(0), make([]byte, proto.GoodbyeSize))
 	f.Add(byte(proto.Accept), byte(0), uint32(0), uint32(0), make([]byte, proto.HelloSize))
@@ -53,6 +57,7 @@ func FuzzHostilePeer(f *testing.F) {
 		mem := b.memory(64)
 		b.postRecv(cb, mem.seg(0, 64), 1)
 		b.post(cb, cb.PostRead(mem.seg(0, 64), 2, Remote{}, 64, 0))
+		b.post(cb, cb.PostFetchAdd(1, mem.seg(0, 64)[0], 3, Remote{}, 0))
 		secret := make([]byte, 64)
 		if _, err := b.host.Register(secret, 0x1000, 2, allRights); err != nil {
 			t.Fatal(err)
@@ -119,6 +124,9 @@ const (
 	bodyReady
 	bodyHello
 	bodyGoodbye
+	bodyWriteImm
+	bodyAtomicRequest
+	bodyAtomicResponse
 	fuzzBodies
 )
 
@@ -170,7 +178,7 @@ func (z *fuzzed) body() []byte {
 	b := make([]byte, proto.HelloSize+255+proto.SACKSize)
 	last := proto.ChunkFlags(kind >> 6)
 	key, addr := z.keys[num%3]+uint32(num/64), z.open.base+uint64(int64(int8(off)))
-	switch kind % fuzzBodies {
+	switch kind & 0x3f % fuzzBodies {
 	case bodyNone:
 		return nil
 	case bodySend:
@@ -185,6 +193,15 @@ func (z *fuzzed) body() []byte {
 	case bodyReadResponse:
 		proto.PutReadResp(b, last, n, seq.Num(c.sq.done.Load())+seq.Num(num/64), uint32(off))
 		return b[:proto.ReadRespSize+n]
+	case bodyWriteImm:
+		proto.PutWriteImm(b, last, n, key, addr, c.recv.msn+seq.Num(num/64), c.recv.immOff+uint32(off/64), uint32(num))
+		return b[:proto.WriteImmSize+n]
+	case bodyAtomicRequest:
+		proto.PutAtomicReq(b, last<<1, key, addr, seq.Num(num), uint64(n), uint64(off))
+		return b[:proto.AtomicReqSize]
+	case bodyAtomicResponse:
+		proto.PutAtomicResp(b, seq.Num(c.sq.done.Load())+seq.Num(num/64), uint64(n))
+		return b[:proto.AtomicRespSize]
 	case bodyReady:
 		proto.PutReady(b)
 		return b[:proto.ReadySize]
@@ -221,11 +238,17 @@ func (z *fuzzed) request() {
 	kind, n := z.next(), int(z.next())%64
 	seg := z.open.seg(0, n)
 	flags := WorkFlags(kind>>4) & (Solicited | Fence)
-	switch to := (Remote{Key: 1, Addr: 2}); kind % 3 {
+	switch to := (Remote{Key: 1, Addr: 2}); kind % 6 {
 	case 0:
 		z.count(z.c.PostSend(seg, 0, flags))
 	case 1:
 		z.count(z.c.PostWrite(seg, 0, to, flags))
+	case 3:
+		z.count(z.c.PostWriteImm(seg, 0, to, 7, flags))
+	case 4:
+		z.count(z.c.PostFetchAdd(1, seg[0], 0, to, flags))
+	case 5:
+		z.count(z.c.PostCmpSwap(1, 2, seg[0], 0, to, flags))
 	default:
 		z.count(z.c.PostRead(seg, 0, to, uint32(n), flags))
 	}
@@ -375,6 +398,15 @@ func FuzzConnectionStates(f *testing.F) {
 		// Reads: served, answered, too many.
 		{stepRequest, 2, 8, stepTime, 10, stepPacket, data, 0, 0, 1, 0, 0, 0, bodyReadResponse | 64, 0, 0, 8,
 			stepPacket, data, 0, 0, 0, 0, 0, 0, bodyReadRequest, 0, 0, 8, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyReadRequest, 64, 0, 8},
+		// Writes with immediate data: placed, without a receive, in pieces; posted and put off.
+		{stepRecv, 0, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyWriteImm, 0, 0, 8, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyWriteImm | 64, 0, 8, 8,
+			stepPacket, data, 0, 0, 0, 0, 1, 0, bodyWriteImm | 64, 0, 0, 0},
+		{stepRequest, 3, 8, stepTime, 10, stepPacket, ack, byte(proto.NoCredit | proto.NotReady), 0, 0, 0, 2, 0, bodyNone, 0, 0, 0, stepTime, 24},
+		// Atomics: done, denied, too many, answered.
+		{stepPacket, data, 0, 0, 0, 0, 0, 0, bodyAtomicRequest, 0, 8, 1, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyAtomicRequest | 128, 0, 8, 1,
+			stepPacket, data, 0, 0, 0, 0, 0, 0, bodyAtomicRequest, 1, 0, 1},
+		{stepRequest, 4, 8, stepRequest, 5, 8, stepTime, 10, stepPacket, data, 0, 0, 1, 0, 0, 0, bodyAtomicResponse, 0, 0, 9,
+			stepPacket, data, 0, 0, 1, 0, 0, 0, bodyAtomicResponse, 0, 0, 9},
 		// Ends: Close with blame, Closed, Reset twice, Reject, Accept, Challenge, Connect.
 		{stepRequest, 1, 8, stepPacket, byte(proto.Close), 0, 0, 0, 0, 0, 0, bodyGoodbye, 5, 0, 0},
 		{stepDisconnect, stepPacket, byte(proto.Closed), 0, 0, 0, 0, 0, 0, bodyNone},

@@ -202,14 +202,14 @@ func (c *Conn) unsend(from position) {
 	if from.off == 0 {
 		s.queued += headerOf(w.op)
 		switch w.op {
-		case OpSend:
+		case OpSend, OpWriteImm:
 			s.msn--
-		case OpRead:
+		case OpRead, OpFetchAdd, OpCmpSwap:
 			c.readsOut--
 		default:
 		}
 	}
-	if w.op == OpRead {
+	if w.op.answered() {
 		return
 	}
 	end := w.length

@@ -21,8 +21,10 @@ const (
 // Completion is one entry of a Queue.
 type Completion struct {
 	Conn   *Conn
+	Window *Window // OpBind
 	Cookie uint64
 	Length uint32 // bytes moved, on success
+	Data   uint32 // OpRecvImm: the immediate data; OpRecvInvalidate: the key of the window that is invalid now
 	Kind   Kind
 	Op     Op
 	Status Status
@@ -32,81 +34,174 @@ type Completion struct {
 // Queue is a bounded ring of completions: an engine's owner puts them in, one consumer at a time
 // takes them out.
 //
-// What an engine puts in becomes visible together at the end of its Poll.
+// What an engine puts in becomes visible together at the end of its Poll. A completion is a notification
+// unless it is a success that was posted Unsignalled: only notifications call notify. One that finds the
+// queue full is lost, and notifies all the same.
 type Queue struct {
 	ring []Completion
 	mask uint32
 
 	head atomic.Uint32 // written by the consumer
 	_    [60]byte
-	tail atomic.Uint32 // written by the producer
-	wait atomic.Bool
-	_    [56]byte
+	// tail is written by the producer: below, one past the last completion; above, one past the last
+	// notification.
+	tail   atomic.Uint64
+	listen atomic.Bool
+	_      [48]byte
 
+	limit    uint32
 	next     uint32 // producer's own tail, not yet visible
+	notice   uint32 // one past the last notification, not yet visible
+	told     uint32 // the notice of the last publish
 	seenHead uint32 // producer's copy of head
 	dirty    bool
+	room     *Room
 	notify   func()
 	overflow func()
 }
 
-// NewQueue makes a queue for at least n completions. notify is called by the producer, after new
-// completions are visible, if the consumer called Arm since the last time; overflow, for every
-// completion that found the queue full. Neither may block.
+// NewQueue makes a queue for n completions. notify is called by the producer, after new notifications
+// are visible, while Listen is on; overflow, for every completion that found the queue full. Neither may
+// block.
 func NewQueue(n int, notify, overflow func()) *Queue {
+	q := &Queue{limit: uint32(n), notify: notify, overflow: overflow}
+	q.ring, q.mask = newRing(n)
+	return q
+}
+
+// newRing is a power of two of entries, at least n.
+func newRing(n int) (ring []Completion, mask uint32) {
 	size := 1
 	for size < n {
 		size *= 2
 	}
-	return &Queue{ring: make([]Completion, size), mask: uint32(size - 1), notify: notify, overflow: overflow}
+	return make([]Completion, size), uint32(size - 1)
+}
+
+// Share makes the queue take part in a capacity that it has in common with others. It is called before
+// the queue is used.
+func (q *Queue) Share(r *Room) { q.room = r }
+
+// Resize makes it a queue for n completions, with what is in it. The caller owns the engine that puts
+// in, keeps the consumer away, and has seen that no more than n are in it.
+func (q *Queue) Resize(n int) {
+	old, was := q.ring, q.mask
+	q.limit = uint32(n)
+	q.ring, q.mask = newRing(n)
+	for i := q.head.Load(); i != q.next; i++ {
+		q.ring[i&q.mask] = old[i&was]
+	}
 }
 
 // Pop takes the oldest completion out; false when there is none.
 func (q *Queue) Pop(c *Completion) bool {
 	h := q.head.Load()
-	if h == q.tail.Load() {
+	if h == uint32(q.tail.Load()) {
 		return false
 	}
 	*c = q.ring[h&q.mask]
 	q.head.Store(h + 1)
+	c.settled()
+	if q.room != nil {
+		q.room.Give()
+	}
 	return true
 }
 
 // Len is the number of completions to be taken.
-func (q *Queue) Len() int { return int(q.tail.Load() - q.head.Load()) }
+func (q *Queue) Len() int {
+	h := q.head.Load() // first: it never passes the tail
+	return int(uint32(q.tail.Load()) - h)
+}
 
-// Cap is the number of completions that fit.
-func (q *Queue) Cap() int { return len(q.ring) }
+// Notice changes with every notification that becomes visible.
+func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 
-// Arm asks for one call of notify when completions arrive. The caller looks at the queue again
-// after it, since they may have arrived just before.
-func (q *Queue) Arm() { q.wait.Store(true) }
+// Listen turns the calls of notify on or off. Who turned them on looks at the queue after it, since
+// a notification may have come just before.
+func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
 // push adds c for the engine e, which makes it visible at the end of its Poll.
 func (q *Queue) push(e *Engine, c Completion) {
 	if q == nil {
+		c.settled()
 		return
 	}
-	if q.next-q.seenHead >= uint32(len(q.ring)) {
-		if q.seenHead = q.head.Load(); q.next-q.seenHead >= uint32(len(q.ring)) {
-			e.stats.Overflows++
-			q.overflow()
-			return
-		}
+	if !q.reserve() {
+		e.stats.Overflows++
+		q.notice = q.next
+		q.touch(e)
+		c.settled()
+		q.overflow()
+		return
 	}
 	q.ring[q.next&q.mask] = c
 	q.next++
+	if c.Flags&Unsignalled == 0 || c.Status != StatusSuccess {
+		q.notice = q.next
+	}
+	q.touch(e)
+}
+
+// reserve takes a place for one completion; false when there is none.
+func (q *Queue) reserve() bool {
+	if q.next-q.seenHead >= q.limit {
+		if q.seenHead = q.head.Load(); q.next-q.seenHead >= q.limit {
+			return false
+		}
+	}
+	return q.room == nil || q.room.Take()
+}
+
+// touch has the engine publish the queue.
+func (q *Queue) touch(e *Engine) {
 	if !q.dirty {
 		q.dirty = true
 		e.dirty = append(e.dirty, q)
 	}
 }
 
-// publish makes everything pushed visible and wakes who waits for it.
+// publish makes everything pushed visible and tells who listens of notifications.
 func (q *Queue) publish() {
 	q.dirty = false
-	q.tail.Store(q.next)
-	if q.wait.Load() && q.wait.Swap(false) {
+	q.tail.Store(uint64(q.notice)<<32 | uint64(q.next))
+	if q.notice == q.told {
+		return
+	}
+	q.told = q.notice
+	if q.listen.Load() {
 		q.notify()
 	}
 }
+
+// Room is a capacity that several queues have in common. Any goroutine may use it.
+type Room struct {
+	used atomic.Int64
+	size atomic.Int64
+}
+
+// NewRoom is a capacity of n.
+func NewRoom(n int) *Room {
+	r := new(Room)
+	r.Resize(n)
+	return r
+}
+
+// Resize changes the capacity. What was taken stays taken.
+func (r *Room) Resize(n int) { r.size.Store(int64(n)) }
+
+// Take takes one place; false when there is none.
+func (r *Room) Take() bool {
+	for {
+		n := r.used.Load()
+		if n >= r.size.Load() {
+			return false
+		}
+		if r.used.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Give gives one place back.
+func (r *Room) Give() { r.used.Add(-1) }

@@ -5,16 +5,16 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// target is the region that a peer names, checked against zone, right and bounds.
+// target is the memory of the region or window that a peer names, checked against zone, right and bounds.
 func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	r := c.recv.region
 	if r == nil || r.remote != key || r.dead.Load() {
-		if r = c.host.remoteRegion(key); r == nil {
-			return nil, false
+		if r = c.findTarget(key); r == nil {
+			b, err := c.recv.window.memory(c, key, addr, uint64(n), need)
+			return b, err == nil
 		}
-		c.recv.region = r
 	}
-	if r.zone != c.zone.Load() || r.rights&need == 0 {
+	if r.zone != c.zone.Load() || r.rights&need != need {
 		return nil, false
 	}
 	return r.slice(addr, n)
@@ -46,15 +46,17 @@ func (c *Conn) recvWrite(ch *proto.Chunk, p *cursor) proto.Reason {
 	return proto.ReasonNone
 }
 
-// readJob is an RDMA read that this side serves.
+// readJob is an RDMA read that this side serves, or an atomic that it has done.
 type readJob struct {
-	addr uint64
-	key  uint32
-	size uint32
-	num  seq.Num
+	addr   uint64
+	old    uint64 // atomic: the answer
+	key    uint32
+	size   uint32
+	num    seq.Num
+	atomic bool
 }
 
-// responder serves the peer's RDMA reads in order. Jobs are kept until their answer is acknowledged.
+// responder serves the peer's RDMA reads and atomics in order. Jobs are kept until their answer is acknowledged.
 type responder struct {
 	jobs  []readJob
 	mask  uint32
@@ -99,7 +101,7 @@ func (c *Conn) recvReadResp(ch *proto.Chunk, p *cursor) proto.Reason {
 	if w.op != OpRead || w.done || ch.Off != w.got || uint32(ch.Len) > w.length-w.got {
 		return proto.ReasonProtocol
 	}
-	if !c.scatter(c.sq.segments(ch.Num, w), w.got, p, ch.Len) {
+	if !c.placeRead(ch, w, p) {
 		c.failRequest(ch.Num, StatusLocalProtection)
 		return proto.ReasonLocal
 	}

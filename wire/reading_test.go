@@ -127,25 +127,44 @@ func (r *reading) chunks(b []byte) {
 		c.Parse(b[:n])
 		r.node("chunk", at, min(n+c.Len, len(b)))
 		r.num("chunk.op", at, 1, c.Op)
-		r.bits("chunk.flags", at+1, uint8(c.Flags), "last", "solicited")
+		r.bits("chunk.flags", at+1, uint8(c.Flags), "last", "solicited", "compare")
 		r.num("chunk.len", at+2, 2, c.Len)
 		switch c.Op {
 		case proto.OpSend:
 			r.num("chunk.msn", at+4, 4, c.Num)
 			r.num("chunk.offset", at+8, 4, c.Off)
-		case proto.OpWrite, proto.OpReadReq:
+		case proto.OpWrite, proto.OpReadReq, proto.OpWriteImm, proto.OpAtomicReq:
 			r.num("chunk.key", at+4, 4, c.Key)
 			r.num("chunk.addr", at+8, 8, c.Addr)
 		case proto.OpReadResp:
 			r.num("chunk.read", at+4, 4, c.Num)
 			r.num("chunk.offset", at+8, 4, c.Off)
+		case proto.OpSendInv:
+			r.num("chunk.msn", at+4, 4, c.Num)
+			r.num("chunk.offset", at+8, 4, c.Off)
+			r.num("chunk.key", at+12, 4, c.Key)
+		case proto.OpAtomicResp:
+			r.num("chunk.read", at+4, 4, c.Num)
+			r.num("chunk.old", at+8, 8, c.Value)
 		case proto.OpReady:
 		}
+		bare := c.Op == proto.OpReady || c.Op == proto.OpReadReq || c.Op == proto.OpAtomicReq || c.Op == proto.OpAtomicResp
 		if c.Op == proto.OpReadReq {
 			r.num("chunk.size", at+16, 4, c.Size)
 			r.num("chunk.read", at+20, 4, c.Num)
 		}
-		if c.Len > len(b)-n || c.Len > 0 && (c.Op == proto.OpReady || c.Op == proto.OpReadReq) {
+		switch c.Op {
+		case proto.OpWriteImm:
+			r.num("chunk.msn", at+16, 4, c.Num)
+			r.num("chunk.offset", at+20, 4, c.Off)
+			r.num("chunk.imm", at+24, 4, c.Imm)
+		case proto.OpAtomicReq:
+			r.num("chunk.read", at+16, 4, c.Num)
+			r.num("chunk.value", at+20, 8, c.Value)
+			r.num("chunk.comparand", at+28, 8, c.Comp)
+		default:
+		}
+		if c.Len > len(b)-n || c.Len > 0 && bare {
 			r.expert("malformed")
 			return
 		}

@@ -74,7 +74,18 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 		a.post(ca, ca.PostWrite(src.seg(0, 2*size), 2, dst.at(0), 0))
 		a.post(ca, ca.PostRead(src.seg(0, 4*size), 3, dst.at(0), uint32(4*size), 0))
 	}
-	w.until("all work", time.Minute, func() bool { return a.request.Len() == 48 && b.recv.Len() == 16 })
+	b.postRecv(cb, nil, 16)
+	a.post(ca, ca.PostWriteImm(src.seg(0, 4000), 8, dst.at(0), 0xcafe, Solicited))
+	a.post(ca, ca.PostFetchAdd(1<<63, src.seg(0, 8)[0], 9, dst.at(0), 0))
+	a.post(ca, ca.PostCmpSwap(1, 1<<63, src.seg(0, 8)[0], 10, dst.at(0), 0))
+	w.until("all work", time.Minute, func() bool { return a.request.Len() == 51 && b.recv.Len() == 17 })
+	win := b.host.NewWindow(1, false, nil)
+	key, err := cb.PostBind(win, dst.Region, dst.base, 64, RemoteRead, 4, Suppress)
+	b.post(cb, err)
+	b.postRecv(cb, nil, 4)
+	a.post(ca, ca.PostSendInvalidate(nil, 4, key, Suppress))
+	w.until("the invalidation", time.Minute, func() bool { return b.recv.Len() == 18 })
+	w.run(time.Second)
 	if err := a.eng.Disconnect(ca, true); err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +104,13 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 	ca, cb = w.pair(noCredit)
 	a.post(ca, ca.PostSend(src.seg(0, 100), 5, 0)) // finds no receive
 	w.run(time.Millisecond)
-	b.postRecv(cb, dst.seg(0, 100), 16)
-	w.until("the message", time.Minute, func() bool { return b.recv.Len() == 17 })
+	b.postRecv(cb, dst.seg(0, 100), 18)
+	w.until("the message", time.Minute, func() bool { return b.recv.Len() == 19 })
 
 	w.until("a larger packet", time.Minute, func() bool { return ca.mtu > basePacket })
 	w.net.SetMTU(ends[0], ends[1], basePacket)
 	a.post(ca, ca.PostWrite(src.seg(0, 1<<14), 6, dst.at(0), 0))
-	w.until("the write", time.Minute, func() bool { return a.request.Len() == 51 })
+	w.until("the write", time.Minute, func() bool { return a.request.Len() == 54 })
 
 	w.restart(b)
 	record(1)
@@ -160,6 +171,15 @@ func rarePackets() [][]byte {
 	proto.PutReady(body[len(body)-2*proto.ReadySize:])
 	proto.PutReady(body[len(body)-proto.ReadySize:])
 	add(proto.Data, 0, body)
+	body = make([]byte, proto.WriteImmSize+3)
+	proto.PutWriteImm(body, 0xff, 3, 0xf000000e, 1<<64-3, 0xf000000f, 0xf0000010, 0xf0000011)
+	body = append(body, make([]byte, proto.AtomicReqSize+proto.AtomicRespSize)...)
+	proto.PutAtomicReq(body[proto.WriteImmSize+3:], 0xff, 0xf0000012, 1<<64-4, 0xf0000013, 1<<64-5, 1<<64-6)
+	proto.PutAtomicResp(body[proto.WriteImmSize+3+proto.AtomicReqSize:], 0xf0000014, 1<<64-7)
+	add(proto.Data, 0, body)
+	inv := make([]byte, proto.SendInvSize+2)
+	proto.PutSendInv(inv, 0xff, 2, 0xf000000e, 0xf000000f, 0xf0000010)
+	add(proto.Data, 0, inv)
 	return all
 }
 

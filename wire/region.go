@@ -14,6 +14,8 @@ const (
 	RemoteRead  Rights = 0x02
 	LocalWrite  Rights = 0x10
 	RemoteWrite Rights = 0x20
+	// RemoteAtomic allows atomics, beside RemoteRead and RemoteWrite.
+	RemoteAtomic Rights = 0x40
 )
 
 // Region is registered memory. It keeps its memory alive.
@@ -25,6 +27,7 @@ type Region struct {
 	local  uint32 // key for local segments
 	remote uint32 // key for peers; 0 when they have no right
 	dead   atomic.Bool
+	pins   atomic.Int32 // windows bound to it; negative once none may be
 }
 
 // LocalKey names the region in segments of this host's operations.
@@ -69,11 +72,12 @@ type regionPage [1 << pageBits]atomic.Pointer[Region]
 // regionTable finds regions by slot without a lock. Slots are reused as late as possible, and each
 // use has a new generation, so that an old key does not find new memory.
 type regionTable struct {
-	pages [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]
+	pages    [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]
+	bindings [1 << (regionBits - pageBits)]atomic.Pointer[bindingPage] // of slots that belong to windows
 
 	mu   sync.Mutex
 	used uint32            // slots handed out so far; slot 0 is never used
-	free []uint32          // slots given back, oldest first
+	free fifo              // slots given back
 	gens map[uint32]uint32 // generation of each slot in free or in use
 }
 
@@ -105,11 +109,11 @@ func (t *regionTable) take() (uint32, error) {
 	defer t.mu.Unlock()
 	var i uint32
 	switch {
-	case t.used < maxRegions && len(t.free) < minFree:
+	case t.used < maxRegions && t.free.n < minFree:
 		t.used++
 		i = t.used
-	case len(t.free) > 0:
-		i, t.free = t.free[0], t.free[1:]
+	case t.free.n > 0:
+		i = t.free.pop()
 	default:
 		return 0, ErrTooMany
 	}
@@ -123,6 +127,37 @@ func (t *regionTable) take() (uint32, error) {
 	return t.gens[i]<<regionBits | i, nil
 }
 
+// give takes a slot back.
+func (t *regionTable) give(i uint32) {
+	t.mu.Lock()
+	t.free.push(i)
+	t.mu.Unlock()
+}
+
+// fifo is a queue of numbers that stops allocating once it has grown to its size.
+type fifo struct {
+	ring    []uint32 // of a power of two
+	head, n int
+}
+
+func (q *fifo) push(v uint32) {
+	if q.n == len(q.ring) {
+		ring := make([]uint32, max(2*q.n, 16))
+		copy(ring[copy(ring, q.ring[q.head:]):], q.ring[:q.head])
+		q.ring, q.head = ring, 0
+	}
+	q.ring[(q.head+q.n)&(len(q.ring)-1)] = v
+	q.n++
+}
+
+// pop takes the oldest number out; there is one.
+func (q *fifo) pop() uint32 {
+	v := q.ring[q.head]
+	q.head = (q.head + 1) & (len(q.ring) - 1)
+	q.n--
+	return v
+}
+
 // Register makes mem known as the addresses from base on, to connections of one protection zone.
 func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*Region, error) {
 	key, err := h.regions.take()
@@ -130,7 +165,7 @@ func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*R
 		return nil, err
 	}
 	r := &Region{mem: mem, base: base, zone: zone, rights: rights, local: key}
-	if rights&(RemoteRead|RemoteWrite) != 0 {
+	if rights&(RemoteRead|RemoteWrite|RemoteAtomic) != 0 {
 		r.remote = h.keys.Encrypt(key)
 	}
 	h.regions.slot(key & regionMask).Store(r)
@@ -145,9 +180,7 @@ func (h *Host) Unregister(r *Region) {
 	}
 	i := r.local & regionMask
 	h.regions.slot(i).Store(nil)
-	h.regions.mu.Lock()
-	h.regions.free = append(h.regions.free, i)
-	h.regions.mu.Unlock()
+	h.regions.give(i)
 }
 
 // Registered reports whether a segment is inside a region; an empty one always is.
@@ -161,13 +194,4 @@ func (h *Host) Registered(s Segment) bool {
 	}
 	_, ok := r.slice(s.Address, s.Length)
 	return ok
-}
-
-// remoteRegion is the live region that a peer names by key, or nil.
-func (h *Host) remoteRegion(key uint32) *Region {
-	r := h.regions.find(h.keys.Decrypt(key))
-	if r == nil || r.remote != key {
-		return nil
-	}
-	return r
 }

@@ -256,19 +256,19 @@ func (c *Conn) lostTouch() bool {
 }
 
 // completeRequests completes, in posting order, every request that is done: sends and writes when
-// the peer has acknowledged them, reads when their data has arrived.
+// the peer has acknowledged them, reads and atomics when their answer has arrived.
 func (c *Conn) completeRequests() {
 	done := seq.Num(c.sq.done.Load())
 	start := done
 	for ; done != c.send.acked.op; done++ {
 		w := c.sq.at(done)
-		if w.op == OpRead && !w.done {
+		if w.op.answered() && !w.done {
 			break
 		}
 		c.eng.stats.TxRequests++
 		if w.flags&Suppress == 0 {
 			c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: w.length,
-				Op: w.op, Flags: w.flags})
+				Op: w.op, Flags: w.flags, Window: c.sq.window(done)})
 		}
 	}
 	if done != start {

@@ -163,7 +163,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			case n < c.recv.skip:
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
-			case ch.Op == proto.OpSend && c.mustWait():
+			case needsReceive(&ch) && c.mustWait():
 				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
 				return false
 			default:
@@ -174,7 +174,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			c.reject(fault, &ch, done)
 			return false
 		}
-		if ch.Flags&proto.Last != 0 && ch.Op != proto.OpReadResp && ch.Op != proto.OpReady {
+		if ch.Flags&proto.Last != 0 && !ch.Op.Answer() && ch.Op != proto.OpReady {
 			done++
 		}
 		if !c.alive() {
@@ -187,9 +187,9 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 }
 
 // reject ends the connection because of a chunk, in a packet that completed done operations of the
-// peer before it. An answer to a read of ours is no operation of the peer's.
+// peer before it. An answer to a request of ours is no operation of the peer's.
 func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
-	if ch.Op == proto.OpReadResp {
+	if ch.Op.Answer() {
 		done = noRequest
 	}
 	c.fault(why, 0, done)
@@ -198,7 +198,7 @@ func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 // take handles one chunk.
 func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 	switch ch.Op {
-	case proto.OpSend:
+	case proto.OpSend, proto.OpSendInv:
 		return c.recvSend(ch, r)
 	case proto.OpWrite:
 		return c.recvWrite(ch, r)
@@ -206,6 +206,12 @@ func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 		return c.recvReadReq(ch)
 	case proto.OpReadResp:
 		return c.recvReadResp(ch, r)
+	case proto.OpWriteImm:
+		return c.recvWriteImm(ch, r)
+	case proto.OpAtomicReq:
+		return c.recvAtomicReq(ch)
+	case proto.OpAtomicResp:
+		return c.recvAtomicResp(ch)
 	case proto.OpReady:
 		if ch.Len == 0 {
 			return proto.ReasonNone
@@ -217,35 +223,58 @@ func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 // mustWait reports whether the next message has to be put off: there is no receive for it, and none
 // was promised.
 func (c *Conn) mustWait() bool {
-	return c.noCredit && uint32(c.recv.rqNext) == c.rq.posted.Load()
+	return c.noCredit && c.nextRecv() == nil
+}
+
+// nextRecv is the receive of the message that arrives; nil when there is none. One of a shared queue
+// is taken here. Who may have to wait for it, or for its memory, asks mustWait before.
+func (c *Conn) nextRecv() *work {
+	switch {
+	case c.share != nil:
+		return c.share.receive(c)
+	case uint32(c.recv.rqNext) == c.rq.posted.Load():
+		return nil
+	default:
+		return c.rq.at(c.recv.rqNext)
+	}
+}
+
+// recvSegments are the segments of the receive of the message that arrives.
+func (c *Conn) recvSegments(w *work) []Segment {
+	if c.share != nil {
+		return c.share.segs[:w.nseg]
+	}
+	return c.rq.segments(c.recv.rqNext, w)
 }
 
 // recvSend puts a piece of a message into the receive it belongs to.
 func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	r := &c.recv
-	if ch.Num != r.msn || ch.Off != r.off {
+	if ch.Num != r.msn || ch.Off != r.off || ch.Op == proto.OpSendInv && ch.Flags&proto.Last == 0 {
 		return proto.ReasonProtocol
 	}
-	if uint32(r.rqNext) == c.rq.posted.Load() {
+	w := c.nextRecv()
+	if w == nil {
 		return proto.ReasonNotReady
 	}
-	w := c.rq.at(r.rqNext)
 	if uint32(ch.Len) > w.length-r.off {
 		c.completeRecv(w, StatusLocalLength, 0)
 		return proto.ReasonLength
 	}
-	if !c.scatter(c.rq.segments(r.rqNext, w), r.off, p, ch.Len) {
+	if !c.scatter(c.recvSegments(w), r.off, p, ch.Len) {
 		c.completeRecv(w, StatusLocalProtection, 0)
 		return proto.ReasonLocal
 	}
 	r.off += uint32(ch.Len)
 	if ch.Flags&proto.Last != 0 {
-		c.eng.stats.RxMessages++
-		flags := w.flags
-		if ch.Flags&proto.Solicited != 0 {
-			flags |= Solicited
+		if ch.Op == proto.OpSendInv {
+			if !c.invalidate(ch.Key) {
+				return proto.ReasonAccess
+			}
+			w.op, w.key = OpRecvInvalidate, ch.Key
 		}
-		w.flags = flags
+		c.eng.stats.RxMessages++
+		w.flags = c.receiveFlags(w.flags, ch.Flags)
 		c.completeRecv(w, StatusSuccess, r.off)
 		r.msn++
 		r.off = 0
@@ -253,9 +282,30 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	return proto.ReasonNone
 }
 
-// completeRecv ends the oldest receive.
+// receiveFlags are the flags of a receive whose message came with flags of its own.
+func (c *Conn) receiveFlags(w WorkFlags, f proto.ChunkFlags) WorkFlags {
+	switch {
+	case f&proto.Solicited != 0:
+		return w | Solicited
+	case c.sinks.Solicited:
+		return w | Unsignalled
+	default:
+		return w
+	}
+}
+
+// completeRecv ends the oldest receive as one of a message.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
-	c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: n, Op: OpRecv, Status: s, Flags: w.flags})
+	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Data: w.key, Status: s, Flags: w.flags})
+}
+
+// endRecv completes the oldest receive.
+func (c *Conn) endRecv(done Completion) {
+	c.sinks.Recv.push(c.eng, done)
+	if c.share != nil {
+		c.share.held.Store(false)
+		return
+	}
 	c.recv.rqNext++
 	c.rq.done.Store(uint32(c.recv.rqNext))
 }

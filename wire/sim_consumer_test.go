@@ -132,7 +132,7 @@ func (h *simHost) drain() (any bool) {
 			switch {
 			case c.Kind != KindWork:
 				e.event(c.Kind)
-			case c.Op == OpRecv:
+			case c.Op == OpRecv || c.Op == OpRecvImm:
 				e.tookRecv(&c)
 			default:
 				e.tookRequest(&c)

@@ -38,11 +38,14 @@ type end struct {
 	lazy     bool  // let a message wait for longer than it may
 
 	inbox, sink, target memory
+	word                memory // that the peer's atomics work on
 	recvPosted          int
 	slot                int     // bytes of one operation's place in inbox and sink
 	free                []int   // places in sink
 	model               []byte  // the peer's target if all writes posted were done
 	last                []int32 // by byte of it: the write that was posted last, plus 1
+	atomics             []int   // requests that are, and the peer's word before each and after the last
+	words               []uint64
 }
 
 func (e *end) String() string {
@@ -61,6 +64,7 @@ func (e *end) prepare() {
 	e.inbox = e.n.memory(e.cfg.MaxRecv * e.slot)
 	e.sink = e.n.memory(reads * e.slot)
 	e.target = e.n.memory(size)
+	e.word, e.words = e.n.memory(16), []uint64{0}
 	e.model = make([]byte, size)
 	e.last = make([]int32, size)
 	for i := range reads {
@@ -233,20 +237,20 @@ func (e *end) length() int {
 // postRequest posts one more request. It reports false if there was no room.
 func (e *end) postRequest() bool {
 	r := e.sim.r
-	q := request{op: pick(r, OpSend, OpWrite, OpRead), n: e.length(), late: e.c.State() == Closed}
+	q := request{op: pick(r, OpSend, OpSend, OpWrite, OpWrite, OpRead, OpRead, OpWriteImm, OpFetchAdd, OpCmpSwap), n: e.length(), late: e.c.State() == Closed}
 	q.from = r.IntN(len(pool) - e.slot)
 	for _, f := range []WorkFlags{Suppress, Suppress, Fence, Unsignalled} {
 		if chance(r, 8) {
 			q.flags |= f
 		}
 	}
-	if q.op == OpSend && chance(r, 8) {
+	if (q.op == OpSend || q.op == OpWriteImm) && chance(r, 8) {
 		q.flags |= Solicited
 	}
 	if len(e.reqs) == e.evilAt {
 		q.evil, q.n = true, max(q.n, 1)
 	}
-	if q.op == OpRead && len(e.free) == 0 {
+	if q.op.answered() && len(e.free) == 0 {
 		q.op = OpWrite
 	}
 	err := e.post(&q)
@@ -276,9 +280,16 @@ func (e *end) post(q *request) error {
 			q.n, n = e.slot+1, e.slot+1
 		}
 		return e.c.PostSend(e.split(e.h.source, at, n, iov), cookie, q.flags)
-	case OpWrite:
+	case OpWrite, OpWriteImm:
 		q.to = r.IntN(len(e.model) - q.n + 1)
-		return e.c.PostWrite(e.split(e.h.source, at, q.n, iov), cookie, e.aim(q, e.peer.target, q.to), q.flags)
+		iov, to := e.split(e.h.source, at, q.n, iov), e.aim(q, e.peer.target, q.to)
+		if q.op == OpWrite {
+			return e.c.PostWrite(iov, cookie, to, q.flags)
+		}
+		q.imm = r.Uint32()
+		return e.c.PostWriteImm(iov, cookie, to, q.imm, q.flags)
+	case OpFetchAdd, OpCmpSwap:
+		return e.postAtomic(q, cookie)
 	default:
 		q.slot = e.free[len(e.free)-1]
 		q.own = chance(r, 2)
@@ -292,6 +303,23 @@ func (e *end) post(q *request) error {
 		}
 		return e.c.PostRead(e.split(e.sink, q.slot*e.slot, q.n, iov), cookie, e.aim(q, there, q.from), uint32(q.n), q.flags)
 	}
+}
+
+// postAtomic posts an atomic on the peer's word.
+func (e *end) postAtomic(q *request, cookie uint64) error {
+	r := e.sim.r
+	q.slot, q.n = e.free[len(e.free)-1], atomicSize
+	q.old = e.words[len(e.words)-1]
+	local, at, x := e.sink.seg(q.slot*e.slot, q.n)[0], e.aim(q, e.peer.word, 8), r.Uint64()
+	if q.op == OpFetchAdd {
+		q.new = q.old + x
+		return e.c.PostFetchAdd(x, local, cookie, at, q.flags)
+	}
+	comp := q.old
+	if q.new = x; chance(r, 2) {
+		comp, q.new = ^comp, q.old
+	}
+	return e.c.PostCmpSwap(comp, x, local, cookie, at, q.flags)
 }
 
 // aim is the remote address of a request: a wrong one if the request is to fail. Its first byte is

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -76,7 +78,7 @@ func (e *end) judgeWork() {
 		if q.status > StatusFlushed {
 			blame++
 		}
-		if q.status == StatusSuccess && q.op == OpSend {
+		if q.status == StatusSuccess && (q.op == OpSend || q.op == OpWriteImm) {
 			sent++
 		}
 	}
@@ -99,7 +101,7 @@ func (e *end) mayEnd(q *request) bool {
 	case StatusTransport:
 		return s.trouble || s.shaken && s.hungUp
 	case StatusNotReady:
-		return q.op == OpSend && (s.starved || s.trouble)
+		return (q.op == OpSend || q.op == OpWriteImm) && (s.starved || s.trouble)
 	case StatusRemoteAccess:
 		return q.evil && q.op != OpSend
 	case StatusRemoteResponder:
@@ -112,6 +114,7 @@ func (e *end) mayEnd(q *request) bool {
 // judgeMemory checks that the peer's memory is what the writes make it that were done: those that
 // succeeded, and of the others, in posting order, as many bytes as may be.
 func (e *end) judgeMemory() {
+	e.judgeWord()
 	got := e.peer.target.mem
 	model := make([]byte, len(got))
 	n := 0
@@ -130,6 +133,19 @@ func (e *end) judgeMemory() {
 	}
 	if wrong > 0 {
 		e.fail("the peer's memory is not what the first %d to %d writes make it: %d bytes differ", n, len(e.writes), wrong)
+	}
+}
+
+// judgeWord checks that the peer's word is what the atomics make it that were done, each once: those
+// that succeeded, and of the others, in posting order, some.
+func (e *end) judgeWord() {
+	got := binary.NativeEndian.Uint64(e.peer.word.mem[8:])
+	n := 0
+	for n < len(e.atomics) && e.reqs[e.atomics[n]].settled && e.reqs[e.atomics[n]].status == StatusSuccess {
+		n++
+	}
+	if !slices.Contains(e.words[n:], got) {
+		e.fail("the peer's word is %#x; %d of %d atomics succeeded, which makes it %#x", got, n, len(e.atomics), e.words[n:])
 	}
 }
 

@@ -22,6 +22,9 @@ type request struct {
 	status  Status
 	want    []byte // read of the target: what it must bring
 	unsure  []bool // and which bytes of it may be later ones
+	imm     uint32
+	old     uint64 // atomic: what it must bring
+	new     uint64 // and leave
 }
 
 func (q *request) String() string {
@@ -42,10 +45,19 @@ func (e *end) posted(q *request) {
 	switch q.op {
 	case OpSend:
 		e.sends = append(e.sends, i)
-	case OpWrite:
+	case OpWrite, OpWriteImm:
+		if q.op == OpWriteImm {
+			e.sends = append(e.sends, i)
+		}
 		if !q.evil {
 			e.writes = append(e.writes, i)
 			e.write(i, q)
+		}
+	case OpFetchAdd, OpCmpSwap:
+		e.free = e.free[:len(e.free)-1]
+		if !q.evil {
+			e.atomics = append(e.atomics, i)
+			e.words = append(e.words, q.new)
 		}
 	case OpRead:
 		e.free = e.free[:len(e.free)-1]
@@ -54,7 +66,7 @@ func (e *end) posted(q *request) {
 			q.unsure = make([]bool, q.n)
 			e.lookups = append(e.lookups, i)
 		}
-	case OpRecv: // is no request
+	case OpRecv, OpRecvImm: // are no requests
 	}
 	e.reqs = append(e.reqs, *q)
 }
@@ -120,7 +132,7 @@ func (e *end) settle(i int, s Status) {
 	q := &e.reqs[i]
 	q.settled, q.status = true, s
 	e.settled = i + 1
-	if q.op == OpRead {
+	if q.op.answered() {
 		e.free = append(e.free, q.slot)
 		if len(e.lookups) > 0 && e.lookups[0] == i {
 			e.lookups = e.lookups[1:]
@@ -133,10 +145,14 @@ func (e *end) settle(i int, s Status) {
 		e.fail("request %d %v succeeded after one that did not", i, q)
 	case q.evil:
 		e.fail("request %d %v succeeded", i, q)
-	case q.op == OpWrite:
+	case q.op == OpWrite || q.op == OpWriteImm:
 		e.written(i, q)
 	case q.op == OpRead:
 		e.looked(i, q)
+	case q.op == OpFetchAdd || q.op == OpCmpSwap:
+		if got := binary.NativeEndian.Uint64(e.sink.mem[q.slot*e.slot:]); got != q.old {
+			e.fail("atomic %d %v brought %#x, want %#x", i, q, got, q.old)
+		}
 	}
 }
 
@@ -198,12 +214,34 @@ func (e *end) message(i int, c *Completion) {
 		e.fail("message %d was never sent", e.received)
 	}
 	q := &e.peer.reqs[e.peer.sends[e.received]]
+	if (c.Op == OpRecvImm) != (q.op == OpWriteImm) {
+		e.fail("completion %+v of what was sent as %v", *c, q)
+	}
+	if c.Op == OpRecvImm {
+		e.immediate(q, c)
+		return
+	}
 	got := e.inbox.mem[i%e.cfg.MaxRecv*e.slot:][:c.Length]
 	if q.evil || !bytes.Equal(got, q.bytes()) {
 		e.fail("message %d has %d bytes that are not those of %v", e.received, len(got), q)
 	}
 	if (c.Flags^q.flags)&Solicited != 0 {
 		e.fail("message %d came with flags %#x, was sent with %#x", e.received, c.Flags, q.flags)
+	}
+	e.received++
+}
+
+// immediate checks the completion of a write with immediate data: everything that was written before
+// must be there.
+func (e *end) immediate(q *request, c *Completion) {
+	if q.evil || c.Data != q.imm || int(c.Length) != q.n || (c.Flags^q.flags)&Solicited != 0 {
+		e.fail("message %d: %+v, was sent as %v with %#x", e.received, *c, q, q.imm)
+	}
+	for _, i := range e.peer.writes {
+		e.peer.written(i, &e.peer.reqs[i])
+		if i == e.peer.sends[e.received] {
+			break
+		}
 	}
 	e.received++
 }

@@ -60,7 +60,7 @@ func (c *Conn) count() {
 	for posted := seq.Num(c.sq.posted.Load()); s.seen != posted; s.seen++ {
 		w := c.sq.at(s.seen)
 		s.queued += headerOf(w.op)
-		if w.op != OpRead {
+		if !w.op.answered() {
 			s.queued += int(w.length)
 		}
 	}
@@ -73,25 +73,32 @@ func headerOf(op Op) int {
 		return proto.SendSize
 	case OpWrite:
 		return proto.WriteSize
+	case OpWriteImm:
+		return proto.WriteImmSize
+	case OpFetchAdd, OpCmpSwap:
+		return proto.AtomicReqSize
+	case OpBind:
+		return 0
 	default:
 		return proto.ReadReqSize
 	}
 }
 
 // blocked reports whether a request that has not begun must wait: for earlier reads that it
-// fences, for a receive at the peer, for the peer to be able to serve another read.
+// fences, for a receive at the peer, for the peer to be able to serve another read. Atomics count as
+// reads.
 func (c *Conn) blocked(w *work) bool {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return true
 	}
 	switch s := &c.send; w.op {
-	case OpSend:
+	case OpSend, OpWriteImm:
 		if s.noLimit || s.msn.Less(s.credit) {
 			return false
 		}
 		c.starving()
 		return true
-	case OpRead:
+	case OpRead, OpFetchAdd, OpCmpSwap:
 		return c.readsOut >= c.readsAllowed
 	default:
 		return false
@@ -143,6 +150,9 @@ func (c *Conn) sendBurst() bool {
 
 // sendNext builds the next new packet. It reports false if nothing left.
 func (c *Conn) sendNext() bool {
+	if c.bindNext() {
+		return c.alive()
+	}
 	e, s := c.eng, &c.send
 	f := c.flightAt(s.nxt)
 	*f = flight{op: s.next, resp: c.resp.next}
@@ -183,7 +193,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 	op, ok := c.cutRequests(&p, f.op, f.opEnd, fresh)
 	if !ok {
 		p.abandon()
-		c.failRequest(op.op, StatusLocalProtection)
+		c.failRequest(op.op, c.localFault(op.op))
 		c.fault(proto.ReasonLocal, 0, 0)
 		return false
 	}
@@ -223,6 +233,16 @@ func (c *Conn) asks(f *flight, psn seq.Num, end position) bool {
 func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, bool) {
 	for from.before(to) {
 		w := c.sq.at(from.op)
+		if w.op == OpBind { // nothing of it leaves
+			if fresh && c.blocked(w) {
+				break
+			}
+			if fresh && !c.bindWindow(from.op, w) {
+				return from, false
+			}
+			from = position{op: from.op + 1}
+			continue
+		}
 		n := pieceOf(w, from.off, p.left)
 		if n < 0 || fresh && from.off == 0 && c.blocked(w) {
 			break
@@ -237,7 +257,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 			return from, false
 		}
 		from.off += uint32(n)
-		if from.off == w.length || w.op == OpRead {
+		if from.off == w.length || w.op.answered() {
 			from = position{op: from.op + 1}
 		}
 	}
@@ -250,10 +270,10 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 	if off == 0 {
 		s.queued -= headerOf(w.op)
 		switch w.op {
-		case OpSend:
+		case OpSend, OpWriteImm:
 			w.msn = s.msn
 			s.msn++
-		case OpRead:
+		case OpRead, OpFetchAdd, OpCmpSwap:
 			w.got, w.done = 0, false
 			if c.readsOut++; c.readsOut == 1 {
 				c.readAt = c.eng.now
@@ -261,7 +281,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		default:
 		}
 	}
-	if w.op != OpRead {
+	if !w.op.answered() {
 		s.queued -= n
 	}
 }
@@ -270,8 +290,11 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 // had better wait for the next packet.
 func pieceOf(w *work, off uint32, room int) int {
 	room -= headerOf(w.op)
-	if w.op == OpRead {
+	if w.op.answered() {
 		return min(room, 0)
+	}
+	if w.window {
+		room -= proto.SendInvSize - proto.SendSize
 	}
 	switch rest := int(w.length - off); {
 	case rest <= room:
@@ -294,9 +317,18 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 		if w.flags&Solicited != 0 {
 			f |= proto.Solicited
 		}
+		if w.window && f&proto.Last != 0 {
+			proto.PutSendInv(p.put(proto.SendInvSize), f, n, w.msn, at.off, w.key)
+			break
+		}
 		proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
 	case OpWrite:
 		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.off))
+	case OpWriteImm:
+		c.putWriteImm(p, w, f, n, at.off)
+	case OpFetchAdd, OpCmpSwap:
+		c.putAtomicReq(p, w, at.op)
+		return true
 	default:
 		proto.PutReadReq(p.put(proto.ReadReqSize), w.key, w.addr, w.length, at.op)
 		return true
@@ -331,10 +363,18 @@ func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 	return n == 0
 }
 
-// cutResponses appends the answers to RDMA reads from one position to another, as cutRequests does.
+// cutResponses appends the answers to RDMA reads and atomics from one position to another, as cutRequests does.
 func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 	for from.before(to) {
 		j := c.resp.at(from.op)
+		if j.atomic {
+			if p.left < proto.AtomicRespSize {
+				break
+			}
+			proto.PutAtomicResp(p.put(proto.AtomicRespSize), j.num, j.old)
+			from = position{op: from.op + 1}
+			continue
+		}
 		room, rest := p.left-proto.ReadRespSize, int(j.size-from.off)
 		if from.op == to.op {
 			rest = int(to.off - from.off)

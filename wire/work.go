@@ -10,12 +10,20 @@ import (
 // Op is the operation of a work request.
 type Op uint8
 
-// Operations; the numbers are those of DAT_DTOS.
+// Operations; the numbers are those of DAT_DTOS and DAT_IB_DTOS.
 const (
 	OpSend  Op = 0
 	OpWrite Op = 1
 	OpRead  Op = 2
 	OpRecv  Op = 3
+	// OpRecvInvalidate is a receive, as it completes, whose message has made a window invalid.
+	OpRecvInvalidate Op = 4
+	OpBind           Op = 5
+	OpWriteImm       Op = 8
+	// OpRecvImm is a receive, as it completes, that a write with immediate data has consumed.
+	OpRecvImm  Op = 9
+	OpFetchAdd Op = 10
+	OpCmpSwap  Op = 11
 )
 
 // WorkFlags qualify a work request; the values are those of DAT_COMPLETION_FLAGS.
@@ -24,9 +32,11 @@ type WorkFlags uint8
 // Flags of a work request.
 const (
 	Suppress    WorkFlags = 0x01 // no completion if it succeeds
-	Solicited   WorkFlags = 0x02 // send: ask the peer's receive to notify
+	Solicited   WorkFlags = 0x02 // send, write with immediate data: ask the peer's receive to notify
 	Unsignalled WorkFlags = 0x04 // completion without notification
-	Fence       WorkFlags = 0x08 // wait for all earlier reads
+	Fence       WorkFlags = 0x08 // wait for all earlier reads and atomics
+
+	shared WorkFlags = 0x80 // receive: from a shared queue
 )
 
 // Segment is a piece of registered memory, named as the consumer does. In memory it is a
@@ -47,14 +57,18 @@ type Remote struct {
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address
-	key    uint32  // RDMA: remote key
+	key    uint32  // RDMA: remote key; bind: composed key, 0 for none
 	length uint32  // bytes to be moved
-	msn    seq.Num // send: message number, once it is being sent
+	value  uint64  // atomic: what is added or swapped in
+	comp   uint64  // compare and swap: what the word must be
+	imm    uint32  // write with immediate data
+	msn    seq.Num // send, write with immediate data: message number, once it is being sent
 	got    uint32  // read: bytes that have arrived
 	op     Op
 	flags  WorkFlags
 	nseg   uint8
-	done   bool // read: the last piece has arrived
+	done   bool // read, atomic: the answer has arrived; bind: it is executed
+	window bool // send: it makes key invalid at the peer; read: the segment names a window
 }
 
 // workRing holds work requests from posting to completion. Posters write slots under mu; the
@@ -63,6 +77,7 @@ type workRing struct {
 	mu     sync.Mutex
 	slots  []work
 	segs   []Segment
+	wins   []*Window // of binds; nil before the first
 	mask   uint32
 	depth  uint32
 	maxSeg int
@@ -89,10 +104,10 @@ func (r *workRing) segments(n seq.Num, w *work) []Segment {
 
 // post adds a request. The caller holds mu.
 func (r *workRing) post(w work, segs []Segment) error {
-	n := r.posted.Load()
-	if n-r.done.Load() >= r.depth {
+	if r.full() {
 		return ErrQueueFull
 	}
+	n := r.posted.Load()
 	i := int(n&r.mask) * r.maxSeg
 	w.nseg = uint8(copy(r.segs[i:i+r.maxSeg], segs))
 	r.slots[n&r.mask] = w
@@ -100,11 +115,18 @@ func (r *workRing) post(w work, segs []Segment) error {
 	return nil
 }
 
+// full reports that there is no room. The caller holds mu.
+func (r *workRing) full() bool { return r.posted.Load()-r.done.Load() >= r.depth }
+
 // empty reports that nothing is outstanding.
 func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
 
 // checkSegments validates the local segments of a request and returns their sum.
 func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uint32) (uint32, error) {
+	return c.host.checkSegments(r, c.zone.Load(), segs, need, limit)
+}
+
+func (h *Host) checkSegments(r *workRing, zone uint32, segs []Segment, need Rights, limit uint32) (uint32, error) {
 	if len(segs) > r.maxSeg {
 		return 0, ErrSegments
 	}
@@ -114,7 +136,7 @@ func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uin
 		if s.Length == 0 {
 			continue
 		}
-		if err := c.host.regions.find(s.Context).check(c.zone.Load(), need, s.Address, s.Length); err != nil {
+		if err := h.regions.find(s.Context).check(zone, need, s.Address, s.Length); err != nil {
 			return 0, err
 		}
 		sum += uint64(s.Length)
@@ -127,8 +149,11 @@ func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uin
 
 // PostRecv queues a receive buffer; legal in every state, and flushed at once on a closed
 // connection. Any goroutine may call it. It reports whether the engine should be kicked for the
-// peer to learn of it.
+// peer to learn of it. ErrState on a connection with a shared queue.
 func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {
+	if c.share != nil {
+		return false, ErrState
+	}
 	n, err := c.checkSegments(&c.rq, segs, LocalWrite, maxOperation)
 	if err != nil {
 		return false, err
@@ -177,12 +202,20 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 func (c *Conn) postRequest(w work, segs []Segment) error {
 	c.sq.mu.Lock()
 	defer c.sq.mu.Unlock()
+	if err := c.mayRequest(w.op); err != nil {
+		return err
+	}
+	return c.sq.post(w, segs)
+}
+
+// mayRequest says whether the state allows a request. The caller holds the request lock.
+func (c *Conn) mayRequest(op Op) error {
 	s := c.State()
 	if s != Established && s != Closed {
 		return ErrState
 	}
-	if w.op == OpRead && s == Established && c.readsAllowed == 0 { // it does not change while established
+	if op.answered() && s == Established && c.readsAllowed == 0 { // it does not change while established
 		return ErrNoReads // it would block the queue for ever
 	}
-	return c.sq.post(w, segs)
+	return nil
 }

@@ -43,7 +43,7 @@ func (n *node) Arrive(r *Request) bool {
 	return true
 }
 
-func (n *node) sinks() Sinks { return Sinks{n.recv, n.request, n.connect} }
+func (n *node) sinks() Sinks { return Sinks{Recv: n.recv, Request: n.request, Connect: n.connect} }
 
 // world is a simulated network and the nodes on it, in virtual time.
 type world struct {
@@ -235,7 +235,7 @@ type memory struct {
 	mem []byte
 }
 
-const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite
+const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite | RemoteAtomic
 
 func (n *node) memory(size int) memory {
 	m := make([]byte, size)

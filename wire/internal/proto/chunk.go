@@ -11,11 +11,15 @@ type Op uint8
 
 // Chunk operations.
 const (
-	OpReady    Op = 1 + iota // first packet of the active side: the connection is in use
-	OpSend                   // a piece of a message
-	OpWrite                  // a piece of an RDMA write
-	OpReadReq                // asks for an RDMA read
-	OpReadResp               // a piece of the answer to it
+	OpReady      Op = 1 + iota // first packet of the active side: the connection is in use
+	OpSend                     // a piece of a message
+	OpWrite                    // a piece of an RDMA write
+	OpReadReq                  // asks for an RDMA read
+	OpReadResp                 // a piece of the answer to it
+	OpSendInv                  // the last piece of a message that invalidates a window
+	OpWriteImm                 // a piece of an RDMA write with immediate data
+	OpAtomicReq                // asks for an atomic operation
+	OpAtomicResp               // the answer to it
 	numOps
 )
 
@@ -24,23 +28,32 @@ type ChunkFlags uint8
 
 const (
 	Last      ChunkFlags = 1 << iota // the last piece of its operation
-	Solicited                        // OpSend: the sender asks for a notification
+	Solicited                        // OpSend, OpWriteImm: the sender asks for a notification
+	Compare                          // OpAtomicReq: compare and swap; else fetch and add
 )
+
+// Answer reports whether a chunk is of the answer to a request, not of a request.
+func (o Op) Answer() bool { return o == OpReadResp || o == OpAtomicResp }
 
 // Sizes of chunk headers. Every chunk begins with {op, flags, length of the payload after the header}.
 const (
-	chunkCommon   = 4
-	ReadySize     = chunkCommon
-	SendSize      = chunkCommon + 8  // message number, offset in the message
-	WriteSize     = chunkCommon + 12 // key, address
-	ReadReqSize   = chunkCommon + 20 // key, address, length, read number
-	ReadRespSize  = chunkCommon + 8  // read number, offset in the read
-	MaxChunkSize  = ReadReqSize
-	MaxChunkBytes = 1<<16 - 1 // payload of one chunk
+	chunkCommon    = 4
+	ReadySize      = chunkCommon
+	SendSize       = chunkCommon + 8  // message number, offset in the message
+	WriteSize      = chunkCommon + 12 // key, address
+	ReadReqSize    = chunkCommon + 20 // key, address, length, read number
+	ReadRespSize   = chunkCommon + 8  // read number, offset in the read
+	WriteImmSize   = chunkCommon + 24 // key, address, message number, offset in the write, immediate data
+	AtomicReqSize  = chunkCommon + 32 // key, address, read number, operand, comparand
+	AtomicRespSize = chunkCommon + 12 // read number, old value
+	SendInvSize    = chunkCommon + 12 // message number, offset in the message, key
+	MaxChunkSize   = AtomicReqSize
+	MaxChunkBytes  = 1<<16 - 1 // payload of one chunk
 )
 
 var opSize = [numOps]int{OpReady: ReadySize, OpSend: SendSize, OpWrite: WriteSize,
-	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize}
+	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize, OpSendInv: SendInvSize, OpWriteImm: WriteImmSize,
+	OpAtomicReq: AtomicReqSize, OpAtomicResp: AtomicRespSize}
 
 // ChunkSize is the size of the chunk header that begins with byte op, or 0 for an unknown one.
 func ChunkSize(op byte) int {
@@ -55,11 +68,14 @@ type Chunk struct {
 	Op    Op
 	Flags ChunkFlags
 	Len   int     // payload bytes that follow the header
-	Num   seq.Num // OpSend: message number; OpReadReq, OpReadResp: read number
-	Off   uint32  // OpSend, OpReadResp: offset of this piece
-	Key   uint32  // OpWrite, OpReadReq
-	Addr  uint64  // OpWrite, OpReadReq
+	Num   seq.Num // OpSend, OpSendInv, OpWriteImm: message number; OpReadReq, OpReadResp, atomics: read number
+	Off   uint32  // OpSend, OpSendInv, OpWriteImm, OpReadResp: offset of this piece
+	Key   uint32  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq, OpSendInv
+	Addr  uint64  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq
 	Size  uint32  // OpReadReq: bytes wanted
+	Imm   uint32  // OpWriteImm: the immediate data
+	Value uint64  // OpAtomicReq: what is added or swapped in; OpAtomicResp: the old value
+	Comp  uint64  // OpAtomicReq with Compare: what the word must be
 }
 
 // PutSend writes an OpSend header into the first SendSize bytes of b.
@@ -96,6 +112,45 @@ func PutReadResp(b []byte, f ChunkFlags, n int, num seq.Num, off uint32) {
 	binary.BigEndian.PutUint32(p[8:], off)
 }
 
+// PutSendInv writes an OpSendInv header into the first SendInvSize bytes of b.
+func PutSendInv(b []byte, f ChunkFlags, n int, msn seq.Num, off, key uint32) {
+	p := (*[SendInvSize]byte)(b)
+	putCommon(p[:], OpSendInv, f, n)
+	binary.BigEndian.PutUint32(p[4:], uint32(msn))
+	binary.BigEndian.PutUint32(p[8:], off)
+	binary.BigEndian.PutUint32(p[12:], key)
+}
+
+// PutWriteImm writes an OpWriteImm header into the first WriteImmSize bytes of b.
+func PutWriteImm(b []byte, f ChunkFlags, n int, key uint32, addr uint64, msn seq.Num, off, imm uint32) {
+	p := (*[WriteImmSize]byte)(b)
+	putCommon(p[:], OpWriteImm, f, n)
+	binary.BigEndian.PutUint32(p[4:], key)
+	binary.BigEndian.PutUint64(p[8:], addr)
+	binary.BigEndian.PutUint32(p[16:], uint32(msn))
+	binary.BigEndian.PutUint32(p[20:], off)
+	binary.BigEndian.PutUint32(p[24:], imm)
+}
+
+// PutAtomicReq writes an OpAtomicReq header into the first AtomicReqSize bytes of b. f is Compare or 0.
+func PutAtomicReq(b []byte, f ChunkFlags, key uint32, addr uint64, num seq.Num, value, comp uint64) {
+	p := (*[AtomicReqSize]byte)(b)
+	putCommon(p[:], OpAtomicReq, f|Last, 0)
+	binary.BigEndian.PutUint32(p[4:], key)
+	binary.BigEndian.PutUint64(p[8:], addr)
+	binary.BigEndian.PutUint32(p[16:], uint32(num))
+	binary.BigEndian.PutUint64(p[20:], value)
+	binary.BigEndian.PutUint64(p[28:], comp)
+}
+
+// PutAtomicResp writes an OpAtomicResp header into the first AtomicRespSize bytes of b.
+func PutAtomicResp(b []byte, num seq.Num, old uint64) {
+	p := (*[AtomicRespSize]byte)(b)
+	putCommon(p[:], OpAtomicResp, Last, 0)
+	binary.BigEndian.PutUint32(p[4:], uint32(num))
+	binary.BigEndian.PutUint64(p[8:], old)
+}
+
 // PutReady writes an OpReady header into the first ReadySize bytes of b.
 func PutReady(b []byte) { putCommon(b[:ReadySize], OpReady, Last, 0) }
 
@@ -124,6 +179,29 @@ func (c *Chunk) Parse(b []byte) {
 		c.Addr = binary.BigEndian.Uint64(p[8:])
 		c.Size = binary.BigEndian.Uint32(p[16:])
 		c.Num = seq.Num(binary.BigEndian.Uint32(p[20:]))
+	case OpSendInv:
+		p := (*[SendInvSize]byte)(b)
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[4:]))
+		c.Off = binary.BigEndian.Uint32(p[8:])
+		c.Key = binary.BigEndian.Uint32(p[12:])
+	case OpWriteImm:
+		p := (*[WriteImmSize]byte)(b)
+		c.Key = binary.BigEndian.Uint32(p[4:])
+		c.Addr = binary.BigEndian.Uint64(p[8:])
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[16:]))
+		c.Off = binary.BigEndian.Uint32(p[20:])
+		c.Imm = binary.BigEndian.Uint32(p[24:])
+	case OpAtomicReq:
+		p := (*[AtomicReqSize]byte)(b)
+		c.Key = binary.BigEndian.Uint32(p[4:])
+		c.Addr = binary.BigEndian.Uint64(p[8:])
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[16:]))
+		c.Value = binary.BigEndian.Uint64(p[20:])
+		c.Comp = binary.BigEndian.Uint64(p[28:])
+	case OpAtomicResp:
+		p := (*[AtomicRespSize]byte)(b)
+		c.Num = seq.Num(binary.BigEndian.Uint32(p[4:]))
+		c.Value = binary.BigEndian.Uint64(p[8:])
 	default: // OpReady has nothing more
 	}
 }

@@ -61,6 +61,19 @@ func TestChunkLayout(t *testing.T) {
 		{"read response", ReadRespSize, func(b []byte) { PutReadResp(b, Last, 12, 13, 14) },
 			Chunk{Op: OpReadResp, Flags: Last, Len: 12, Num: 13, Off: 14},
 			[]byte{5, 1, 0, 12, 0, 0, 0, 13, 0, 0, 0, 14}},
+		{"send with invalidate", SendInvSize, func(b []byte) { PutSendInv(b, Last, 15, 16, 17, 18) },
+			Chunk{Op: OpSendInv, Flags: Last, Len: 15, Num: 16, Off: 17, Key: 18},
+			[]byte{6, 1, 0, 15, 0, 0, 0, 16, 0, 0, 0, 17, 0, 0, 0, 18}},
+		{"write with immediate data", WriteImmSize, func(b []byte) { PutWriteImm(b, Last|Solicited, 5, 6, 7, 8, 9, 10) },
+			Chunk{Op: OpWriteImm, Flags: Last | Solicited, Len: 5, Key: 6, Addr: 7, Num: 8, Off: 9, Imm: 10},
+			[]byte{7, 3, 0, 5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0, 10}},
+		{"atomic request", AtomicReqSize, func(b []byte) { PutAtomicReq(b, Compare, 6, 7, 8, 9, 10) },
+			Chunk{Op: OpAtomicReq, Flags: Last | Compare, Key: 6, Addr: 7, Num: 8, Value: 9, Comp: 10},
+			[]byte{8, 5, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 8,
+				0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 10}},
+		{"atomic response", AtomicRespSize, func(b []byte) { PutAtomicResp(b, 11, 12) },
+			Chunk{Op: OpAtomicResp, Flags: Last, Num: 11, Value: 12},
+			[]byte{9, 1, 0, 0, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0, 12}},
 	} {
 		b := make([]byte, tc.size)
 		tc.put(b)
@@ -114,6 +127,22 @@ func FuzzChunk(f *testing.F) {
 			PutWrite(out, c.Flags, c.Len, c.Key, c.Addr)
 		case OpReadResp:
 			PutReadResp(out, c.Flags, c.Len, c.Num, c.Off)
+		case OpSendInv:
+			PutSendInv(out, c.Flags, c.Len, c.Num, c.Off, c.Key)
+		case OpWriteImm:
+			PutWriteImm(out, c.Flags, c.Len, c.Key, c.Addr, c.Num, c.Off, c.Imm)
+		case OpReadReq, OpAtomicReq, OpAtomicResp: // flags or length are fixed
+			copy(b[1:4], []byte{byte(Last | c.Flags&Compare), 0, 0})
+			switch c.Op {
+			case OpReadReq:
+				b[1] = byte(Last)
+				PutReadReq(out, c.Key, c.Addr, c.Size, c.Num)
+			case OpAtomicReq:
+				PutAtomicReq(out, c.Flags&Compare, c.Key, c.Addr, c.Num, c.Value, c.Comp)
+			default:
+				b[1] = byte(Last)
+				PutAtomicResp(out, c.Num, c.Value)
+			}
 		default:
 			return // flags and length are fixed
 		}

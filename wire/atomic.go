@@ -1,0 +1,112 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+const (
+	// atomicSize is the size in bytes of the word that an atomic works on.
+	atomicSize = 8
+	// atomicRights are what an atomic needs at its target.
+	atomicRights = RemoteAtomic | RemoteRead | RemoteWrite
+)
+
+// answered reports whether an operation is done when the peer has answered it: its request carries
+// no data, and takes one of the peer's places for RDMA reads.
+func (op Op) answered() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
+
+// PostFetchAdd queues the atomic addition of add to the aligned 64-bit word at a remote address. What
+// the word was before is stored in the first 8 bytes of local, in the byte order of this host.
+func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
+	return c.postAtomic(work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr, value: add}, local)
+}
+
+// PostCmpSwap queues the atomic replacement of the aligned 64-bit word at a remote address by swap if
+// it equals compare. What the word was before is stored as that of PostFetchAdd, replaced or not.
+func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
+	return c.postAtomic(work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr,
+		value: swap, comp: compare}, local)
+}
+
+func (c *Conn) postAtomic(w work, local Segment) error {
+	if local.Length < atomicSize {
+		return ErrBounds
+	}
+	local.Length = atomicSize
+	segs := [1]Segment{local}
+	n, err := c.checkSegments(&c.sq, segs[:], LocalWrite, atomicSize)
+	if err != nil {
+		return err
+	}
+	w.length = n
+	return c.postRequest(w, segs[:])
+}
+
+// putAtomicReq appends the request of an atomic.
+func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
+	var f proto.ChunkFlags
+	if w.op == OpCmpSwap {
+		f = proto.Compare
+	}
+	proto.PutAtomicReq(p.put(proto.AtomicReqSize), f, w.key, w.addr, num, w.value, w.comp)
+}
+
+// recvAtomicReq does an atomic of the peer's. Requests are taken in once, and the answer is kept until
+// it is acknowledged, however often it is sent.
+func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
+	r := &c.resp
+	if ch.Len != 0 || r.tail.Sub(r.acked.op) >= r.limit {
+		return proto.ReasonProtocol
+	}
+	b, ok := c.target(ch.Key, ch.Addr, atomicSize, atomicRights)
+	if !ok {
+		return proto.ReasonAccess
+	}
+	word := atomicWord(b)
+	if word == nil {
+		return proto.ReasonAccess
+	}
+	job := readJob{num: ch.Num, atomic: true}
+	if ch.Flags&proto.Compare != 0 {
+		job.old = compareSwap(word, ch.Comp, ch.Value)
+	} else {
+		job.old = word.Add(ch.Value) - ch.Value
+	}
+	*r.at(r.tail) = job
+	r.tail++
+	return proto.ReasonNone
+}
+
+// recvAtomicResp stores the answer to an atomic.
+func (c *Conn) recvAtomicResp(ch *proto.Chunk) proto.Reason {
+	if ch.Len != 0 || ch.Num.Less(seq.Num(c.sq.done.Load())) || !ch.Num.Less(c.send.next.op) {
+		return proto.ReasonProtocol
+	}
+	w := c.sq.at(ch.Num)
+	if w.op != OpFetchAdd && w.op != OpCmpSwap || w.done {
+		return proto.ReasonProtocol
+	}
+	dst, ok := c.local(&c.sq.segments(ch.Num, w)[0])
+	if !ok {
+		c.failRequest(ch.Num, StatusLocalProtection)
+		return proto.ReasonLocal
+	}
+	binary.NativeEndian.PutUint64(dst, ch.Value)
+	c.readAt = c.eng.now
+	w.done = true
+	c.readsOut--
+	c.completeRequests()
+	return proto.ReasonNone
+}
+
+// local is the memory of a segment, and false if its region is gone.
+func (c *Conn) local(s *Segment) ([]byte, bool) {
+	r := c.host.regions.find(s.Context)
+	if r == nil {
+		return nil, false
+	}
+	return r.slice(s.Address, s.Length)
+}

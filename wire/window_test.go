@@ -1,0 +1,335 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// bind binds a window to n bytes of a node's memory and waits for that.
+func (w *world) bind(n *node, c *Conn, win *Window, m memory, off, size int, rights Rights) uint32 {
+	w.t.Helper()
+	key, err := c.PostBind(win, m.Region, m.base+uint64(off), uint32(size), rights, 9, Suppress)
+	n.post(c, err)
+	w.until("the bind", time.Second, func() bool { return c.sq.empty() })
+	return key
+}
+
+// kept is how many windows keep a region.
+func (m memory) kept() int { return int(m.pins.Load()) }
+
+// A window for each message, on a bad network on which packets are cut anew: bind, a message with
+// the key, a write with it, a message that makes it invalid.
+func TestWindowForEachMessage(t *testing.T) {
+	const rounds = 60
+	for seed := range uint64(20) {
+		w := newWorld(t, simlink.Config{Seed: seed, Delay: 10 * time.Microsecond, MTU: 3000, Loss: 0.05, Duplicate: 0.05, Reorder: 0.1}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		ca, cb := w.pair(plain)
+		ma, mb := a.memory(rounds*64), b.memory(rounds*64)
+		var wins []*Window
+		for i := range rounds {
+			wins = append(wins, a.host.NewWindow(1, i%2 == 0, nil))
+		}
+		posted, answered, done := 0, 0, 0
+		for steps := 0; done < rounds; steps++ {
+			for ; posted < rounds && posted-done < 20; posted++ {
+				off := posted * 64
+				key, err := ca.PostBind(wins[posted], ma.Region, ma.base+uint64(off), 32, RemoteWrite, 1, 0)
+				a.post(ca, err)
+				binary.BigEndian.PutUint32(ma.mem[off+32:], key)
+				b.postRecv(cb, mb.seg(off, 4), uint64(posted))
+				a.postRecv(ca, nil, uint64(posted))
+				a.post(ca, ca.PostSend(ma.seg(off+32, 4), 2, 0))
+			}
+			for e := (Completion{}); b.recv.Pop(&e); answered++ {
+				off := answered * 64
+				key := binary.BigEndian.Uint32(mb.mem[off:])
+				copy(mb.mem[off+32:], bytes.Repeat([]byte{byte(answered + 1)}, 32))
+				b.post(cb, cb.PostWrite(mb.seg(off+32, 32), 3, Remote{Key: key, Addr: ma.base + uint64(off)}, Suppress))
+				b.post(cb, cb.PostSendInvalidate(nil, 4, key, 0))
+			}
+			for e := (Completion{}); a.recv.Pop(&e); done++ {
+				off := done * 64
+				if e.Op != OpRecvInvalidate || e.Data != binary.BigEndian.Uint32(ma.mem[off+32:]) || e.Status != StatusSuccess {
+					t.Fatalf("seed %d: receive %d is %+v", seed, done, e)
+				}
+				if _, bound := wins[done].Binding(); bound || !bytes.Equal(ma.mem[off:off+32], bytes.Repeat([]byte{byte(done + 1)}, 32)) {
+					t.Fatalf("seed %d: round %d: bound is %v, memory %x", seed, done, bound, ma.mem[off:off+32])
+				}
+			}
+			if s := &ca.send; steps%50 == 0 && s.una != s.nxt && !s.stepping {
+				ca.stepDown()
+			}
+			if !w.step() && done < rounds {
+				t.Fatalf("seed %d: round %d of %d, and nothing happens any more", seed, done, rounds)
+			}
+		}
+		w.until("the last requests", time.Minute, func() bool { return ca.sq.empty() && cb.sq.empty() })
+		if got := w.drain(a.request); got != 2*rounds {
+			t.Errorf("seed %d: %d completions", seed, got)
+		}
+		if ma.kept() != 0 {
+			t.Errorf("seed %d: %d windows keep the region", seed, ma.kept())
+		}
+	}
+}
+
+// The peer does not count binds: the request that it refuses gets the blame wherever binds stand.
+func TestBlameBetweenBinds(t *testing.T) {
+	for _, script := range []string{"x", "bx", "wx", "wbx", "bwbbxb", "bbwwbbwbxbwb", "xbw", "wwwwwbbbbbx"} {
+		w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		ca, _ := w.pair(plain)
+		src, dst := a.memory(64), b.memory(64)
+		win := a.host.NewWindow(1, false, nil)
+		for i, what := range script {
+			var err error
+			switch what {
+			case 'b':
+				_, err = ca.PostBind(win, src.Region, src.base, 8, RemoteRead, uint64(i), 0)
+			case 'w':
+				err = ca.PostWrite(src.seg(0, 8), uint64(i), dst.at(0), 0)
+			case 'x':
+				err = ca.PostWrite(src.seg(0, 8), uint64(i), Remote{}, 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.eng.Kick(ca)
+		w.until("the end", time.Second, func() bool { return ca.State() == Closed })
+		bad := bytes.IndexByte([]byte(script), 'x')
+		for i := range script {
+			want := StatusSuccess
+			switch {
+			case i == bad:
+				want = StatusRemoteAccess
+			case i > bad:
+				want = StatusFlushed
+			}
+			var e Completion
+			if !a.request.Pop(&e) || e.Cookie != uint64(i) || e.Status != want {
+				t.Errorf("%s: request %d ended as %+v, want status %d", script, i, e, want)
+			}
+		}
+		if _, bound := win.Binding(); bound != (src.kept() == 1) || src.kept() > 1 {
+			t.Errorf("%s: bound %v, and %d windows keep the region", script, bound, src.kept())
+		}
+	}
+}
+
+// Binds give everything back, however they end.
+func TestBindsLeaveNothing(t *testing.T) {
+	for name, end := range map[string]func(w *world, c *Conn) error{
+		"disconnect": func(w *world, c *Conn) error { return w.nodes[0].eng.Disconnect(c, false) },
+		"drop":       func(w *world, c *Conn) error { w.nodes[0].eng.Drop(c); return nil },
+		"close":      func(w *world, _ *Conn) error { w.nodes[0].eng.Close(); return nil },
+		"crash of the peer": func(w *world, c *Conn) error {
+			w.crash(w.nodes[1])
+			w.run(time.Minute)
+			return nil
+		},
+	} {
+		w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+		a := w.nodes[0]
+		ca, _ := w.pair(plain)
+		src := a.memory(64)
+		win, other := a.host.NewWindow(1, false, nil), a.host.NewWindow(1, true, nil)
+		w.bind(a, ca, win, src, 0, 8, RemoteRead)
+		a.post(ca, ca.PostSend(nil, 0, 0)) // no receive: what follows waits
+		for range 5 {
+			for _, win := range []*Window{win, other} {
+				_, err := ca.PostBind(win, src.Region, src.base, 8, RemoteRead, 0, 0)
+				a.post(ca, err)
+			}
+		}
+		if src.kept() != 11 || src.Retire() {
+			t.Errorf("%s: %d windows keep the region, want 11", name, src.kept())
+		}
+		if err := end(w, ca); err != nil {
+			t.Fatal(err)
+		}
+		if src.kept() != 1 {
+			t.Errorf("%s: %d windows keep the region, want 1", name, src.kept())
+		}
+		win.Free()
+		other.Free()
+		if used, free := a.host.regions.used, a.host.regions.free.n; int(used)-free != 1 || !src.Retire() {
+			t.Errorf("%s: %d slots, %d of them free, one has a region", name, used, free)
+		}
+	}
+}
+
+// A bind whose memory waits only for its turn is executed though nothing can be sent.
+func TestBindNeedsNoPacket(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+	a := w.nodes[0]
+	ca, _ := w.pair(plain)
+	src := a.memory(64)
+	win := a.host.NewWindow(1, false, nil)
+	sent := a.eng.Stats().TxPackets
+	key, err := ca.PostBind(win, src.Region, src.base, 8, RemoteRead, 5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.eng.Kick(ca)
+	a.eng.Poll(Time(w.net.Now()))
+	var e Completion
+	if !a.request.Pop(&e) || e.Op != OpBind || e.Window != win || e.Cookie != 5 || e.Status != StatusSuccess {
+		t.Errorf("completion %+v", e)
+	}
+	if got, bound := win.Binding(); !bound || got != (Binding{Key: key, Context: src.local, Address: src.base, Length: 8, Rights: RemoteRead}) {
+		t.Errorf("bound %v to %+v", bound, got)
+	}
+	if n := a.eng.Stats().TxPackets - sent; n != 0 {
+		t.Errorf("%d packets left", n)
+	}
+}
+
+// Who looks a window up while it is rebound finds what the key stands for or nothing.
+func TestWindowReadersAndBinds(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+	a := w.nodes[0]
+	ca, _ := w.pair(plain)
+	src := a.memory(1 << 16)
+	win := a.host.NewWindow(1, false, nil)
+	var last atomic.Uint64 // key and offset
+	var stop atomic.Bool
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for !stop.Load() {
+				key, off := uint32(last.Load()>>32), last.Load()&0xffff
+				if v := last.Load(); uint32(v>>32) != key || v&0xffff != off {
+					continue
+				}
+				b := a.host.regions.binding(a.host.keys.Decrypt(key))
+				mem, err := b.memory(ca, key, src.base+off, 8, RemoteRead)
+				if err == nil && &mem[0] != &src.mem[off] || err != nil && err != ErrBadKey {
+					t.Errorf("key %#x: %v", key, err)
+					return
+				}
+				if got, bound := win.Binding(); bound && got.Context != src.local {
+					t.Errorf("bound to %+v", got)
+					return
+				}
+			}
+		})
+	}
+	for i := range 20000 {
+		off := i * 8 % (1 << 16)
+		key, err := ca.PostBind(win, src.Region, src.base+uint64(off), 8, RemoteRead, 0, Suppress)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last.Store(uint64(key)<<32 | uint64(off))
+		a.eng.Kick(ca)
+		a.eng.Poll(Time(w.net.Now()))
+		if i%3 == 0 {
+			a.host.unbind(a.host.keys.Decrypt(key))
+		}
+	}
+	stop.Store(true)
+	readers.Wait()
+	win.Free()
+	if src.kept() != 0 {
+		t.Errorf("%d windows keep the region", src.kept())
+	}
+}
+
+// Slots of windows are used again, as late as those of regions.
+func TestWindowKeysComeBackLate(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+	a := w.nodes[0]
+	ca, _ := w.pair(plain)
+	src := a.memory(64)
+	win := a.host.NewWindow(1, false, nil)
+	seen := map[uint32]bool{}
+	for range 10 * minFree {
+		key := w.bind(a, ca, win, src, 0, 8, RemoteRead)
+		if seen[key] {
+			t.Fatalf("key %#x came back", key)
+		}
+		seen[key] = true
+	}
+	if used := a.host.regions.used; used > minFree+8 {
+		t.Errorf("%d slots for one window", used)
+	}
+}
+
+// Binding a window, writing through it and making it invalid allocate nothing, on either side.
+func TestWindowsWithoutAllocation(t *testing.T) {
+	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(plain)
+	ma, mb := a.memory(8192), b.memory(8192)
+	seg, sink, at := ma.seg(0, 8192), Sink{Addr: mb.base, Length: 8192}, ma.at(0)
+	win := b.host.NewWindow(1, true, nil)
+	to := mb.at(0)
+	round := func() {
+		key, err := cb.PostBind(win, mb.Region, mb.base, 8192, RemoteWrite, 0, 0)
+		b.post(cb, err)
+		w.pollAll()
+		to.Key, sink.Key = key, key
+		b.post(cb, cb.PostReadToWindow(sink, 0, at, 8192, 0))
+		b.postRecv(cb, nil, 1)
+		a.post(ca, ca.PostWrite(seg, 2, to, 0))
+		for n := 0; n < 3; n += w.drain(a.request) + w.drain(b.request) {
+			w.pollAll()
+		}
+		a.post(ca, ca.PostSendInvalidate(nil, 3, key, 0))
+		for n := 0; n < 2; n += w.drain(a.request) + w.drain(b.recv) {
+			w.pollAll()
+		}
+	}
+	for range 2 * minFree {
+		round()
+	}
+	if n := testing.AllocsPerRun(200, round); n != 0 {
+		t.Errorf("%v allocations in a round of bind, read, write and invalidation", n)
+	}
+}
+
+// One bind, executed and completed.
+func BenchmarkBind(b *testing.B) {
+	w := benchWorld(b, 1472)
+	n0 := w.nodes[0]
+	ca, _ := w.pair(deep)
+	m := n0.memory(64)
+	win := n0.host.NewWindow(1, false, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := ca.PostBind(win, m.Region, m.base, 64, RemoteWrite, 0, 0)
+		n0.post(ca, err)
+		n0.eng.Poll(Time(w.net.Now()))
+		w.drain(n0.request)
+	}
+}
+
+// BenchmarkWrite1400 through a window.
+func BenchmarkWriteWindow1400(b *testing.B) {
+	w := benchWorld(b, 1472)
+	n0, n1 := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(deep)
+	const size = 1400
+	src, dst := n0.memory(size), n1.memory(size)
+	key := w.bind(n1, cb, n1.host.NewWindow(1, false, nil), dst, 0, size, RemoteWrite)
+	s, at := src.seg(0, size), Remote{Key: key, Addr: dst.base}
+	b.ReportAllocs()
+	b.SetBytes(size)
+	done, posted := 0, 0
+	for b.Loop() {
+		for ; posted-done >= 128; done += w.drain(n0.request) {
+			w.pollAll()
+		}
+		n0.post(ca, ca.PostWrite(s, 0, at, 0))
+		posted++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/side")
+}
