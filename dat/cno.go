@@ -15,6 +15,7 @@ import (
 // All its methods may be called by any goroutine. On a CNO that was freed, or whose IA was closed, each
 // returns ErrInvalidHandle.
 type CNO struct {
+	consumer
 	ia *IA
 
 	mu      sync.Mutex // guards what follows; held for moments, engines wait for it

@@ -9,6 +9,7 @@ import (
 // RMR is a remote memory region (DAT_RMR_HANDLE): a window on a part of an LMR that peers may use
 // from the completion of one Bind to that of the next. All its methods may be called by any goroutine.
 type RMR struct {
+	consumer
 	ia    *IA
 	pz    *PZ
 	win   *wire.Window

@@ -47,6 +47,7 @@ type SRQParam struct {
 //
 // All methods may be called by any goroutine.
 type SRQ struct {
+	consumer
 	ia    *IA
 	pz    *PZ
 	q     *wire.SharedQueue

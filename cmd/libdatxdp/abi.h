@@ -34,7 +34,7 @@ struct dx_handle {
 
 /* Memory that pointers of query results and events lead to: of a CR and of an EP. */
 struct dx_more {
-	struct sockaddr_in6 local, remote;
+	struct sockaddr_in6 local, remote; /* addresses */
 	char private_data[DX_PRIVATE_MAX];
 };
 

@@ -147,9 +147,9 @@ void dx_drop(struct dx_handle *h)
 	pthread_mutex_unlock(&lock);
 }
 
-static void *more(uint64_t handle, size_t size)
+/* Memory that goes with a handle, zeroes at first; of one size for each type. NULL: there is none. */
+void *dx_memory(struct dx_handle *h, size_t size)
 {
-	struct dx_handle *h = (struct dx_handle *)(uintptr_t)handle;
 	void *m;
 
 	pthread_mutex_lock(&lock);
@@ -162,9 +162,15 @@ static void *more(uint64_t handle, size_t size)
 
 /* For Go: handles are numbers there. */
 
-struct dx_more *dx_more(uint64_t handle) { return more(handle, sizeof(struct dx_more)); }
+struct dx_more *dx_more(uint64_t handle)
+{
+	return dx_memory((struct dx_handle *)(uintptr_t)handle, sizeof(struct dx_more));
+}
 
-struct dx_ia_more *dx_ia_more(uint64_t handle) { return more(handle, sizeof(struct dx_ia_more)); }
+struct dx_ia_more *dx_ia_more(uint64_t handle)
+{
+	return dx_memory((struct dx_handle *)(uintptr_t)handle, sizeof(struct dx_ia_more));
+}
 
 uint64_t dx_new_handle(uint64_t sibling, uint32_t type)
 {

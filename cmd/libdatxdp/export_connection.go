@@ -11,13 +11,36 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
+// adopt gives an object that the provider has made a handle beside that of a service point.
+func adopt(sp uint64, kind uint32, object dat.Handle) uint64 {
+	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
+	if h == 0 || created(h, object, nil) != 0 {
+		return 0
+	}
+	if C.dx_publish(C.uint64_t(h)) == 0 {
+		return 0
+	}
+	return h
+}
+
 // setPrivate copies private data to where events and queries point to.
 func setPrivate(to *C.struct_dx_more, data []byte) int {
 	return copy(unsafe.Slice((*byte)(unsafe.Pointer(&to.private_data)), len(to.private_data)), data)
 }
 
-// addressOf is where setPrivate copies to.
-func addressOf(m *C.struct_dx_more) uintptr { return uintptr(unsafe.Pointer(&m.private_data)) }
+// fillConnection copies the private data to memory of the endpoint's handle, where the next connection's
+// will be.
+func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
+	ep := handleOf(ev.EP)
+	out.object, out.private_data, out.length = C.uint64_t(ep), 0, 0
+	if len(ev.PrivateData) == 0 || ep == 0 {
+		return
+	}
+	if more := C.dx_more(C.uint64_t(ep)); more != nil {
+		out.length = C.uint64_t(setPrivate(more, ev.PrivateData))
+		out.private_data = C.uint64_t(uintptr(unsafe.Pointer(&more.private_data)))
+	}
+}
 
 //export dxQueryCR
 func dxQueryCR(cr, handle uint64, out *C.DAT_CR_PARAM) (r uint32) {

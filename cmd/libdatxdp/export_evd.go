@@ -5,13 +5,68 @@ package main
 // #include "abi.h"
 import "C"
 
-import "github.com/datxdp/datxdp/dat"
+import (
+	"runtime"
+
+	"github.com/datxdp/datxdp/dat"
+)
 
 //export dxCreateEVD
 func dxCreateEVD(ia uint64, qlen int32, cno uint64, flags uint32, handle uint64) (r uint32) {
 	defer caught(&r)
-	evd, err := get[*dat.IA](ia).CreateEVD(int(qlen), nil, dat.EVDFlags(min(flags, 1<<16-1)))
+	evd, err := get[*dat.IA](ia).CreateEVD(int(qlen), get[*dat.CNO](cno), dat.EVDFlags(min(flags, 1<<16-1)))
 	return created(handle, evd, err)
+}
+
+//export dxQueryEVD
+func dxQueryEVD(evd uint64, out *C.DAT_EVD_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.EVD](evd).Query()
+	if err != nil {
+		return code(err)
+	}
+	out.evd_qlen, out.evd_state = count(p.QLen), C.DAT_EVD_STATE(p.State)
+	out.cno_handle, out.evd_flags = C.DAT_CNO_HANDLE(pointer(handleOf(p.CNO))), C.DAT_EVD_FLAGS(p.Flags)
+	return 0
+}
+
+//export dxModifyCNO
+func dxModifyCNO(evd, cno uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EVD](evd).ModifyCNO(get[*dat.CNO](cno)))
+}
+
+//export dxEnableEVD
+func dxEnableEVD(evd uint64, on int32) (r uint32) {
+	defer caught(&r)
+	if on != 0 {
+		return code(get[*dat.EVD](evd).Enable())
+	}
+	return code(get[*dat.EVD](evd).Disable())
+}
+
+//export dxSetWaitable
+func dxSetWaitable(evd uint64, on int32) (r uint32) {
+	defer caught(&r)
+	if on != 0 {
+		return code(get[*dat.EVD](evd).ClearUnwaitable())
+	}
+	return code(get[*dat.EVD](evd).SetUnwaitable())
+}
+
+//export dxPostSE
+func dxPostSE(evd uint64, number uint32, pointer uint64) (r uint32) {
+	defer caught(&r)
+	if dat.EventNumber(number) != dat.EventSoftware {
+		return code(dat.ErrInvalidParameter)
+	}
+	return code(get[*dat.EVD](evd).PostSE(pointer))
+}
+
+//export dxResizeEVD
+func dxResizeEVD(evd uint64, qlen int32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EVD](evd).Resize(int(qlen)))
 }
 
 //export dxFreeEVD
@@ -49,46 +104,59 @@ func fillEvent(out *C.struct_dx_event, ev *dat.Event) {
 	out.number = C.uint32_t(ev.Number)
 	switch ev.Number {
 	case dat.EventDTOCompletion:
-		fillCompletion(out, ev)
+		fillCompletion(out, ev, ev.EP)
+	case dat.EventIBDTO:
+		fillCompletion(out, ev, ev.EP)
+		out.extension, out.immediate = C.uint32_t(ev.Ext), C.uint32_t(ev.Imm)
+	case dat.EventRMRBindCompletion:
+		fillCompletion(out, ev, ev.RMR)
 	case dat.EventConnectionRequest:
 		fillRequest(out, ev)
-	case dat.EventAsyncEVDOverflow:
-		out.object, out.reason = C.uint64_t(handleOf(ev.Source)), C.DAT_EVD_OVERFLOW_ERROR
+	case dat.EventSoftware:
+		pointer, _ := ev.Software.(uint64)
+		out.cookie = C.uint64_t(pointer)
+	case dat.EventAsyncEVDOverflow, dat.EventAsyncEPBroken, dat.EventAsyncIACatastrophic, dat.EventAsyncProviderInternalError:
+		out.object, out.reason = 0, C.int32_t(ev.Reason)
+		if source, ok := ev.Source.(dat.Handle); ok {
+			out.object = C.uint64_t(handleOf(source))
+		}
 	default:
 		fillConnection(out, ev)
 	}
 }
 
-func fillCompletion(out *C.struct_dx_event, ev *dat.Event) {
-	out.object = C.uint64_t(handleOf(ev.EP))
+func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object dat.Handle) {
+	out.object = C.uint64_t(handleOf(object))
 	out.cookie, out.length = C.uint64_t(ev.Cookie), C.uint64_t(ev.Length)
 	out.operation, out.status = C.uint32_t(ev.Op), C.uint32_t(ev.Status)
-	out.rmr_context = 0
+	out.rmr_context = C.uint32_t(ev.RMRContext)
 }
 
-// fillRequest makes a handle for the connection request, and copies what queries of it point to.
+// fillRequest makes a handle for the connection request, and for the endpoint if the provider has made
+// one, and copies what queries of the request point to.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
-	sp := handleOf(ev.PSP)
-	cr := uint64(C.dx_new_handle(C.uint64_t(sp), C.DAT_HANDLE_TYPE_CR))
-	_ = created(cr, ev.CR, nil)
+	var sp uint64
+	sp = settled(ev.PSP)
+	sibling := sp
+	if sibling == 0 { // the service point was freed after the request came
+		sibling = handleOf(ev.EVD)
+	}
 	p, _ := ev.CR.Query()
-	more := C.dx_more(C.uint64_t(cr))
-	setAddress(&more.remote, p.RemoteAddress)
-	setPrivate(more, p.PrivateData)
-	C.dx_publish(C.uint64_t(cr))
+	cr := adopt(sibling, C.DAT_HANDLE_TYPE_CR, ev.CR)
+	if more := C.dx_more(C.uint64_t(cr)); more != nil {
+		setAddress(&more.remote, p.RemoteAddress)
+		setPrivate(more, p.PrivateData)
+	}
 	out.object, out.cr, out.qual = C.uint64_t(sp), C.uint64_t(cr), C.uint64_t(ev.ConnQual)
 }
 
-// fillConnection copies the private data to memory of the endpoint's handle, where the next connection's
-// will be.
-func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
-	ep := handleOf(ev.EP)
-	out.object, out.private_data, out.length = C.uint64_t(ep), 0, 0
-	if len(ev.PrivateData) == 0 || ep == 0 {
-		return
-	}
-	if more := C.dx_more(C.uint64_t(ep)); more != nil {
-		out.length = C.uint64_t(setPrivate(more, ev.PrivateData))
-		out.private_data = C.uint64_t(addressOf(more))
+// settled is the handle of a service point. Its first request may come while it is being created, in
+// another thread, which is about to say what its handle is.
+func settled(sp dat.Handle) uint64 {
+	for {
+		if v, err := sp.ConsumerContext(); v != nil || err != nil {
+			return handleOf(sp)
+		}
+		runtime.Gosched()
 	}
 }

@@ -33,15 +33,12 @@ func dxCreateLMR(ia uint64, kind uint32, from uint64, base, cookie unsafe.Pointe
 	if va != C.DAT_VA_TYPE_VA {
 		return code(dat.ErrModelNotSupported)
 	}
-	if priv > 1<<8-1 {
-		return code(dat.ErrInvalidParameter)
-	}
 	mem, err := memory(base, length)
 	if err != nil {
 		return code(err)
 	}
 	var lmr *dat.LMR
-	switch a, z, p := get[*dat.IA](ia), get[*dat.PZ](pz), dat.MemPriv(priv); kind {
+	switch a, z, p := get[*dat.IA](ia), get[*dat.PZ](pz), privileges(priv); kind {
 	case C.DAT_MEM_TYPE_VIRTUAL:
 		lmr, err = a.CreateLMR(mem, z, p)
 	case C.DAT_MEM_TYPE_LMR:

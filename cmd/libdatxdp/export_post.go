@@ -29,6 +29,13 @@ func completion(flags uint32) dat.CompletionFlags {
 	return dat.CompletionFlags(min(flags, 1<<8-1))
 }
 
+// privileges are those of memory; bits that no Go privilege has become one that is refused.
+func privileges(priv uint32) dat.MemPriv { return dat.MemPriv(min(priv, 1<<8-1)) }
+
+func remote(t *C.DAT_RMR_TRIPLET) dat.RMRTriplet {
+	return dat.RMRTriplet{Context: uint32(t.rmr_context), Address: uint64(t.virtual_address), Length: uint64(t.segment_length)}
+}
+
 //export dxPostSend
 func dxPostSend(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags uint32) (r uint32) {
 	defer caught(&r)
@@ -53,4 +60,34 @@ func dxPostWrite(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie, address uin
 	defer caught(&r)
 	to := dat.RMRTriplet{Context: context, Address: address, Length: uint64(length)}
 	return code(get[*dat.EP](ep).PostRDMAWrite(triplets(iov, n), cookie, to, completion(flags)))
+}
+
+//export dxPostSendInvalidate
+func dxPostSendInvalidate(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags, context uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostSendWithInvalidate(triplets(iov, n), cookie, completion(flags), true, context))
+}
+
+//export dxPostReadToRMR
+func dxPostReadToRMR(ep uint64, local *C.DAT_RMR_TRIPLET, cookie uint64, from *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostRDMAReadToRMR(remote(local), cookie, remote(from), completion(flags)))
+}
+
+//export dxPostWriteImm
+func dxPostWriteImm(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, to *C.DAT_RMR_TRIPLET, immediate, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostRDMAWriteImm(triplets(iov, n), cookie, remote(to), immediate, completion(flags)))
+}
+
+//export dxPostFetchAdd
+func dxPostFetchAdd(ep, add uint64, local *C.DAT_LMR_TRIPLET, cookie uint64, at *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostFetchAdd(add, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
+}
+
+//export dxPostCmpSwap
+func dxPostCmpSwap(ep, compare, swap uint64, local *C.DAT_LMR_TRIPLET, cookie uint64, at *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostCmpSwap(compare, swap, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
 }

@@ -251,38 +251,55 @@ static DAT_RETURN get_handle_type(DAT_HANDLE h, DAT_HANDLE_TYPE *out)
 
 /* --- CNO --- */
 
+/* Go has a function that calls the agent; what a query shows is kept here. */
+static void keep_agent(struct dx_handle *cno, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	DAT_OS_WAIT_PROXY_AGENT *kept = dx_memory(cno, sizeof *kept);
+
+	if (kept)
+		*kept = agent;
+}
+
 static DAT_RETURN cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *out)
 {
 	ENTRY();
 	LIVE(ia, IA, IA);
 	NEED(out, 3);
 	MAKE(h, ia, CNO);
+	keep_agent(h, agent);
 	return made(h, dxCreateCNO(id(ia), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data, (uintptr_t)h), out);
 }
 
 static DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {
+	DAT_RETURN r;
+
 	ENTRY();
 	LIVE(cno, CNO, CNO);
-	return dxModifyAgent(id(cno), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data);
+	r = dxModifyAgent(id(cno), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data);
+	if (r == DAT_SUCCESS)
+		keep_agent(cno, agent);
+	return r;
 }
 
 static DAT_RETURN cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *out)
 {
-	GoUint64 function = 0, instance = 0;
+	DAT_OS_WAIT_PROXY_AGENT *kept;
+	GoUint32 agent = 0;
 	DAT_RETURN r;
 
 	ENTRY();
 	LIVE(cno, CNO, CNO);
 	NEED(!(mask & ~0x7), 2); /* 7: all there is; DAT_CNO_FIELD_ALL is 4 */
 	NEED(out, 3);
-	if ((r = dxQueryCNO(id(cno), &function, &instance)) != DAT_SUCCESS)
+	if ((r = dxQueryCNO(id(cno), &agent)) != DAT_SUCCESS)
 		return r;
 	memset(out, 0, sizeof *out);
 	out->ia_handle = H(cno)->ia;
-	out->proxy_type = function ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
-	out->proxy.agent.proxy_agent_func = (DAT_AGENT_FUNC)(uintptr_t)function;
-	out->proxy.agent.instance_data = (DAT_PVOID)(uintptr_t)instance;
+	if (agent && (kept = dx_memory(cno, sizeof *kept))) {
+		out->proxy_type = DAT_PROXY_TYPE_AGENT;
+		out->proxy.agent = *kept;
+	}
 	return DAT_SUCCESS;
 }
 
@@ -447,14 +464,22 @@ static void fill_extension(DAT_EVENT *out, const struct dx_event *e)
 	x->val.immed.data = e->immediate;
 }
 
+/* The address of an IA, which libdat2 has queried when it opened it. */
+static DAT_IA_ADDRESS_PTR address(struct dx_handle *ia)
+{
+	struct dx_ia_more *more = dx_memory(ia, sizeof *more);
+
+	return more ? (DAT_IA_ADDRESS_PTR)&more->address : NULL;
+}
+
 static void fill_request(DAT_EVENT *out, const struct dx_event *e)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA *d = &out->event_data.cr_arrival_event_data;
 
-	d->sp_handle.psp_handle = handle(e->object);
-	d->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&dx_more(e->cr)->local;
-	d->conn_qual = e->qual;
 	d->cr_handle = handle(e->cr);
+	d->sp_handle.psp_handle = handle(e->object);
+	d->local_ia_address_ptr = address(H(d->cr_handle)->ia);
+	d->conn_qual = e->qual;
 	d->truncate_flag = DAT_FALSE;
 }
 
@@ -1129,6 +1154,8 @@ DAT_RETURN dx_extended(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 	case DAT_IB_CMP_AND_SWAP_OP:
 		LIVE(h, EP, EP);
 		return atomic(h, op == DAT_IB_CMP_AND_SWAP_OP, args);
+	case DAT_IB_OPEN_QUERY_OP:
+		return dx_open_query(h, args);
 	case DAT_IB_CLOSE_QUERY_OP:
 		return dx_ia_close(h, DAT_CLOSE_ABRUPT_FLAG);
 	default:
