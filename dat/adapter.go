@@ -24,7 +24,8 @@ type adapter struct {
 	report  func() []Counter
 	next    atomic.Uint32 // for spreading connections over engines
 	zones   atomic.Uint32
-	feeding sync.Mutex // guards what feeds EVDs
+	feeding sync.Mutex    // guards what feeds EVDs
+	quals   atomic.Uint32 // that CreatePSPAny has tried
 	refs    int
 	attr    IAAttr // what it can do; the limits hold for all opens
 	count   [HandleSRQ + 1]atomic.Int32

@@ -85,26 +85,22 @@ type EPState uint8
 
 // Endpoint states; the values are those of DAT_EP_STATE.
 const (
-	EPUnconnected             EPState = 0
-	EPActiveConnectionPending EPState = 6
-	EPConnected               EPState = 9
-	EPDisconnectPending       EPState = 10
-	EPDisconnected            EPState = 11
-	EPCompletionPending       EPState = 12
+	EPUnconnected                EPState = 0
+	EPReserved                   EPState = 2 // by a reserved service point that listens
+	EPPassiveConnectionPending   EPState = 4 // its request is not answered
+	EPActiveConnectionPending    EPState = 6
+	EPTentativeConnectionPending EPState = 7 // made by the provider for a request that is not answered
+	EPConnected                  EPState = 9
+	EPDisconnectPending          EPState = 10
+	EPDisconnected               EPState = 11
+	EPCompletionPending          EPState = 12
 )
 
-var epStates = [...]EPState{
-	wire.Idle:        EPUnconnected,
-	wire.Connecting:  EPActiveConnectionPending,
-	wire.Accepting:   EPCompletionPending,
-	wire.Established: EPConnected,
-	wire.Draining:    EPDisconnectPending,
-	wire.Closed:      EPDisconnected,
-}
-
 var epStateNames = map[EPState]string{
-	EPUnconnected: "UNCONNECTED", EPActiveConnectionPending: "ACTIVE_CONNECTION_PENDING",
-	EPConnected: "CONNECTED", EPDisconnectPending: "DISCONNECT_PENDING",
+	EPUnconnected: "UNCONNECTED", EPReserved: "RESERVED",
+	EPPassiveConnectionPending: "PASSIVE_CONNECTION_PENDING", EPActiveConnectionPending: "ACTIVE_CONNECTION_PENDING",
+	EPTentativeConnectionPending: "TENTATIVE_CONNECTION_PENDING",
+	EPConnected:                  "CONNECTED", EPDisconnectPending: "DISCONNECT_PENDING",
 	EPDisconnected: "DISCONNECTED", EPCompletionPending: "COMPLETION_PENDING",
 }
 
@@ -122,13 +118,34 @@ type RMRTriplet struct {
 	Length  uint64 // bytes
 }
 
+// ServiceType is the kind of connection (DAT_SERVICE_TYPE).
+type ServiceType uint8
+
+// ServiceRC is a reliable connection, the one kind that there is.
+const ServiceRC ServiceType = 0
+
+// ConnectFlags qualify a connection (DAT_CONNECT_FLAGS).
+type ConnectFlags uint8
+
+// Connect flags. There is one path: more can be requested, and not be required.
+const (
+	ConnectDefault            ConnectFlags = 0
+	ConnectMultipathRequested ConnectFlags = 0x01
+	ConnectMultipathRequired  ConnectFlags = 0x02
+	connectAll                             = ConnectMultipathRequested | ConnectMultipathRequired
+)
+
 // EPAttr are the attributes of an endpoint (DAT_EP_ATTR). Zero in a size or an IOV limit means the
 // provider's default.
 type EPAttr struct {
+	ServiceType                   ServiceType
+	QoS                           QoS
 	MaxMessageSize, MaxRDMASize   uint32 // bytes of one operation; 0: 2^31-1
 	MaxRecvDTOs, MaxRequestDTOs   int    // operations outstanding
 	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation
 	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads served, and outstanding, at one time
+	MaxRDMAReadIOV                int    // segments of one RDMA read; 0: MaxRequestIOV
+	MaxRDMAWriteIOV               int    // segments of one RDMA write; 0: MaxRequestIOV
 	SRQSoftHW                     int    // soft high watermark with a shared receive queue; 0 or WatermarkInfinite: none
 
 	// RecvCompletionFlags say which completions of receives are notifications:
@@ -142,8 +159,9 @@ type EPAttr struct {
 
 // DefaultEPAttr are the attributes of an endpoint created with nil.
 func DefaultEPAttr() EPAttr {
-	return EPAttr{MaxRecvDTOs: 256, MaxRequestDTOs: 256, MaxRecvIOV: 4, MaxRequestIOV: 4,
-		MaxRDMAReadIn: 4, MaxRDMAReadOut: 4,
+	return EPAttr{MaxMessageSize: maxSize, MaxRDMASize: maxSize, MaxRecvDTOs: 256, MaxRequestDTOs: 256,
+		MaxRecvIOV: 4, MaxRequestIOV: 4, MaxRDMAReadIn: 4, MaxRDMAReadOut: 4,
+		MaxRDMAReadIOV: 4, MaxRDMAWriteIOV: 4,
 		RecvCompletionFlags: CompletionEVDThreshold, RequestCompletionFlags: CompletionEVDThreshold}
 }
 
@@ -152,22 +170,39 @@ const (
 	maxDTOs        = 16384
 	maxIOV         = 16
 	maxReads       = 128
+	maxSize        = 1<<31 - 1 // bytes of one operation
 	maxEVDQLen     = 1 << 20
 	maxPrivateData = 256
 )
 
-// setDefaults fills in the limits of segments that were left out.
+// setDefaults fills in the limits of sizes and segments that were left out.
 func (a *EPAttr) setDefaults() {
 	d := DefaultEPAttr()
+	if a.MaxMessageSize == 0 {
+		a.MaxMessageSize = d.MaxMessageSize
+	}
+	if a.MaxRDMASize == 0 {
+		a.MaxRDMASize = d.MaxRDMASize
+	}
 	if a.MaxRecvIOV == 0 {
 		a.MaxRecvIOV = d.MaxRecvIOV
 	}
 	if a.MaxRequestIOV == 0 {
 		a.MaxRequestIOV = d.MaxRequestIOV
 	}
+	if a.MaxRDMAReadIOV == 0 {
+		a.MaxRDMAReadIOV = a.MaxRequestIOV
+	}
+	if a.MaxRDMAWriteIOV == 0 {
+		a.MaxRDMAWriteIOV = a.MaxRequestIOV
+	}
 }
 
+// validate checks attributes, the defaults filled in.
 func (a *EPAttr) validate() error {
+	if a.ServiceType != ServiceRC || a.QoS != QoSBestEffort {
+		return fail(ErrModelNotSupported, "service type %d, quality of service %#x: use ServiceRC, QoSBestEffort", a.ServiceType, uint8(a.QoS))
+	}
 	for _, f := range []struct {
 		name     string
 		v, limit int
@@ -175,6 +210,8 @@ func (a *EPAttr) validate() error {
 		{"MaxRecvDTOs", a.MaxRecvDTOs, maxDTOs}, {"MaxRequestDTOs", a.MaxRequestDTOs, maxDTOs},
 		{"MaxRecvIOV", a.MaxRecvIOV, maxIOV}, {"MaxRequestIOV", a.MaxRequestIOV, maxIOV},
 		{"MaxRDMAReadIn", a.MaxRDMAReadIn, maxReads}, {"MaxRDMAReadOut", a.MaxRDMAReadOut, maxReads},
+		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, maxIOV}, {"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, maxIOV},
+		{"MaxMessageSize", int(a.MaxMessageSize), maxSize}, {"MaxRDMASize", int(a.MaxRDMASize), maxSize},
 	} {
 		if f.v < 0 || f.v > f.limit {
 			return fail(ErrInvalidParameter, "%s is %d; it may be 0 to %d", f.name, f.v, f.limit)

@@ -14,13 +14,14 @@ func BenchmarkPostRecv(b *testing.B) {
 	iov := []LMRTriplet{lmr.Segment(0, 64)}
 	attr := DefaultEPAttr()
 	attr.MaxRecvDTOs = maxDTOs
-	ep := must(h.ia.CreateEP(h.pz, nil, nil, nil, &attr))(b)
+	evd := must(h.ia.CreateEVD(1, nil, EVDDTO))(b)
+	ep := must(h.ia.CreateEP(h.pz, evd, evd, nil, &attr))(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if ep.PostRecv(iov, 1, 0) != nil { // full: once in 16384
 			b.StopTimer()
 			ok(b, ep.Free())
-			ep = must(h.ia.CreateEP(h.pz, nil, nil, nil, &attr))(b)
+			ep = must(h.ia.CreateEP(h.pz, evd, evd, nil, &attr))(b)
 			b.StartTimer()
 		}
 	}

@@ -210,7 +210,7 @@ func TestConnectArguments(t *testing.T) {
 		wants(t, "accept with long private data", cr.Accept(y.EP, long), ErrInvalidParameter)
 		wants(t, "reject with long private data", cr.Reject(long), ErrInvalidParameter)
 		wants(t, "accept with another adapter's endpoint", cr.Accept(x.EP, nil), ErrInvalidHandle)
-		wants(t, "accept with nothing", cr.Accept(nil, nil), ErrInvalidHandle)
+		wants(t, "accept with nothing", cr.Accept(nil, nil), ErrInvalidParameter)
 		ok(t, cr.Accept(y.EP, nil)) // a failed answer leaves the request
 		wants(t, "accept again", cr.Accept(b.point(nil).EP, nil), ErrInvalidHandle)
 		wants(t, "reject after accept", cr.Reject(nil), ErrInvalidHandle)

@@ -3,10 +3,9 @@ package dat
 import (
 	"errors"
 	"net/netip"
+	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -14,69 +13,174 @@ import (
 // by any goroutine.
 type EP struct {
 	consumer
+	unsignalled
 	ia   *IA
-	pz   *PZ
-	srq  *SRQ // nil without one
-	attr EPAttr
 	conn *wire.Conn
-
-	recv, request, connect *EVD
+	port uint64
+	srq  *SRQ // nil without one
 
 	drv   atomic.Pointer[driver] // the engine of the current connection; nil before the first
+	hold  atomic.Pointer[hold]   // who has the endpoint while the connection is idle
 	freed atomic.Bool
-	port  uint64
 
-	unsignalled
+	// mu serialises the calls of the endpoint's life and guards what follows. It is taken after the
+	// locks of an IA and a CR, and before an engine.
+	mu                     sync.Mutex
+	pz                     *PZ // nil until Modify sets one
+	attr                   EPAttr
+	recv, request, connect *EVD
+	remote                 remote
+}
+
+// remote is whom a connection is with, and how it was asked for.
+type remote struct {
+	addr  netip.Addr
+	port  uint64 // connection qualifier that was dialled, port qualifier of who asked
+	flags ConnectFlags
 }
 
 var portQuals atomic.Uint64
 
 // CreateEP makes an unconnected endpoint (dat_ep_create). A nil EVD means that those events are not
-// wanted; nil attributes are DefaultEPAttr.
+// wanted; a dispatcher may come from any open of the same adapter. A nil zone is set with Modify
+// later: without one, nothing can be connected and no memory posted. Nil attributes are DefaultEPAttr;
+// given ones have to agree with the dispatchers: a depth is 0 where there is none, and not 0 where
+// there is one.
+//
+// Errors: ErrInvalidHandle (zone or dispatcher freed, of another adapter, or without the stream),
+// ErrInvalidParameter (attributes beyond the limits of IA.Query), ErrModelNotSupported (service type or
+// quality of service).
 func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, error) {
-	return ia.createEP(pz, recv, request, connect, nil, attr)
+	return ia.createEP(&EPParam{PZ: pz, RecvEVD: recv, RequestEVD: request, ConnectEVD: connect, Attr: DefaultEPAttr()}, attr)
 }
 
-func (ia *IA) createEP(pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
-	a := DefaultEPAttr()
-	if attr != nil {
-		a = *attr
-		a.setDefaults()
-	}
-	if err := a.validate(); err != nil {
-		return nil, err
-	}
+func (ia *IA) createEP(p *EPParam, attr *EPAttr) (*EP, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
 	}
 	defer ia.mu.Unlock()
-	err := errors.Join(recv.feeds(ia, EVDDTO), request.feeds(ia, EVDDTO), connect.feeds(ia, EVDConnection))
-	if err != nil || !pz.usable(ia) || srq != nil && (srq.ia != ia || srq.freed.Load()) {
-		return nil, ErrInvalidHandle
+	if err := p.handles(ia, epHandles); err != nil {
+		return nil, err
+	}
+	if attr != nil {
+		p.Attr = *attr
+		p.Attr.setDefaults()
+		if err := errors.Join(p.Attr.validate(), p.consistent()); err != nil {
+			return nil, err
+		}
 	}
 	if err := ia.a.admit(HandleEP); err != nil {
 		return nil, err
 	}
-	if err := ia.a.refeed(nil, feeds(recv, request, connect, &a)); err != nil {
+	if err := ia.a.refer(nil, p); err != nil {
 		ia.a.dismiss(HandleEP, 1)
 		return nil, err
 	}
-	ep := &EP{ia: ia, pz: pz, srq: srq, attr: a, recv: recv, request: request, connect: connect, port: portQuals.Add(1)}
-	cfg := wire.ConnConfig{User: ep, Zone: pz.id, MaxRecv: a.MaxRecvDTOs,
-		MaxRequest: a.MaxRequestDTOs, MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV,
-		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, ReadIn: a.MaxRDMAReadIn, ReadOut: a.MaxRDMAReadOut}
-	if srq != nil {
-		cfg.SRQ, cfg.Notice = srq.q, ep.notice
-		srq.refs.take()
-	}
-	ep.conn = ia.a.host.NewConn(cfg)
-	if srq != nil && a.SRQSoftHW > 0 {
-		ep.conn.SetMarks(mark(a.SRQSoftHW), wire.NoMark)
-	}
-	ep.allow(&a)
-	pz.refs.take()
+	ep := ia.newEP(p)
 	ia.eps[ep] = struct{}{}
 	return ep, nil
+}
+
+// newEP makes an endpoint that is not in the adapter's list yet, and whose parameters are referred to.
+func (ia *IA) newEP(p *EPParam) *EP {
+	ep := &EP{ia: ia, pz: p.PZ, attr: p.Attr, recv: p.RecvEVD, request: p.RequestEVD, connect: p.ConnectEVD,
+		srq: p.SRQ, port: portQuals.Add(1)}
+	ep.conn = ia.a.host.NewConn(ep.config(p))
+	ep.adopt(&p.Attr)
+	return ep
+}
+
+// config is what package wire is told of an endpoint.
+func (ep *EP) config(p *EPParam) wire.ConnConfig {
+	a := &p.Attr
+	c := wire.ConnConfig{User: ep, MaxRecv: a.MaxRecvDTOs, MaxRequest: a.MaxRequestDTOs,
+		MaxRecvIOV: a.MaxRecvIOV, MaxRequestIOV: a.MaxRequestIOV, MaxReadIOV: a.MaxRDMAReadIOV,
+		MaxWriteIOV: a.MaxRDMAWriteIOV, MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize,
+		ReadIn: a.MaxRDMAReadIn, ReadOut: a.MaxRDMAReadOut}
+	if p.PZ != nil {
+		c.Zone = p.PZ.id
+	}
+	if p.SRQ != nil {
+		c.SRQ, c.Notice = p.SRQ.q, ep.notice
+	}
+	return c
+}
+
+// adopt has what is not in config follow the attributes.
+func (ep *EP) adopt(a *EPAttr) {
+	ep.allow(a)
+	if ep.srq != nil && a.SRQSoftHW > 0 {
+		ep.conn.SetMarks(mark(a.SRQSoftHW), wire.NoMark)
+	}
+}
+
+// handles checks the zone and the dispatchers that mask names, for an endpoint of ia, which is locked.
+func (p *EPParam) handles(ia *IA, mask EPMask) error {
+	if mask&EPFieldPZ != 0 && p.PZ != nil && !p.PZ.usable(ia) {
+		return errHandlePZ
+	}
+	if p.SRQ != nil && (p.SRQ.ia != ia || p.SRQ.freed.Load()) {
+		return ErrInvalidHandle
+	}
+	for _, f := range []struct {
+		field  EPMask
+		evd    *EVD
+		stream EVDFlags
+	}{
+		{EPFieldRecvEVD, p.RecvEVD, EVDDTO}, {EPFieldRequestEVD, p.RequestEVD, EVDDTO},
+		{EPFieldConnectEVD, p.ConnectEVD, EVDConnection},
+	} {
+		if mask&f.field != 0 && f.evd.feeds(ia, f.stream) != nil {
+			return ErrInvalidHandle
+		}
+	}
+	return nil
+}
+
+// consistent checks that there is a dispatcher for each queue that has a depth, and no other.
+func (p *EPParam) consistent() error {
+	if p.SRQ == nil && (p.RecvEVD == nil) != (p.Attr.MaxRecvDTOs == 0) || (p.RequestEVD == nil) != (p.Attr.MaxRequestDTOs == 0) {
+		return fail(ErrInvalidParameter, "MaxRecvDTOs is %d, MaxRequestDTOs %d: a depth is 0 without an event dispatcher, and only then",
+			p.Attr.MaxRecvDTOs, p.Attr.MaxRequestDTOs)
+	}
+	return nil
+}
+
+// refer exchanges what an endpoint refers to: nothing before it is made, and after it is freed. It fails, and
+// changes nothing, if the streams do not go with others of their dispatchers.
+func (a *adapter) refer(was, now *EPParam) error {
+	if err := a.refeed(was.feeds(), now.feeds()); err != nil {
+		return err
+	}
+	for _, r := range now.uses() {
+		r.take()
+	}
+	for _, r := range was.uses() {
+		r.drop()
+	}
+	return nil
+}
+
+// feeds are the streams of an endpoint of these parameters.
+func (p *EPParam) feeds() []feed {
+	if p == nil {
+		return nil
+	}
+	return feeds(p.RecvEVD, p.RequestEVD, p.ConnectEVD, &p.Attr)
+}
+
+// uses are the reference counts of what else an endpoint of these parameters refers to.
+func (p *EPParam) uses() (all []*refs) {
+	if p == nil {
+		return nil
+	}
+	if p.PZ != nil {
+		all = append(all, &p.PZ.refs)
+	}
+	if p.SRQ != nil {
+		all = append(all, &p.SRQ.refs)
+	}
+	return all
 }
 
 func (ep *EP) usable() error {
@@ -86,8 +190,19 @@ func (ep *EP) usable() error {
 	return nil
 }
 
-// State is where the endpoint stands (dat_ep_get_status).
-func (ep *EP) State() EPState { return epStates[ep.conn.State()] }
+// lock locks the life of the endpoint; it fails on one that was freed. The caller unlocks mu after
+// success.
+func (ep *EP) lock() error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	ep.mu.Lock()
+	if err := ep.usable(); err != nil {
+		ep.mu.Unlock()
+		return err
+	}
+	return nil
+}
 
 // Status is the state, and whether no receive and no request is outstanding (dat_ep_get_status).
 func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
@@ -98,93 +213,10 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 	return ep.State(), recvIdle, requestIdle, nil
 }
 
-// sinks are the queues of an engine that the endpoint's completions go to.
-func (ep *EP) sinks(d *driver) wire.Sinks {
-	i := d.eng.Index()
-	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
-		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
-}
-
-// Connect begins the active side of a connection to a service at an address (dat_ep_connect). The
-// endpoint must be unconnected and have a connect EVD, where exactly one event follows:
-// EventEstablished with the private data of the accept, or EventPeerRejected, EventNonPeerRejected,
-// EventTimedOut, EventUnreachable or EventDisconnected. A negative timeout waits for ever.
-func (ep *EP) Connect(to netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
-	if err := ep.usable(); err != nil {
-		return err
-	}
-	if ep.connect == nil {
-		return fail(ErrInvalidState, "the endpoint has no connect event dispatcher")
-	}
-	if timeout == 0 || !to.IsValid() {
-		return fail(ErrInvalidParameter, "timeout %v, address %v", timeout, to)
-	}
-	if len(private) > maxPrivateData {
-		return fail(ErrInvalidParameter, "%d bytes of private data; the limit is %d", len(private), maxPrivateData)
-	}
-	if err := ep.ia.lock(); err != nil {
-		return err
-	}
-	defer ep.ia.mu.Unlock()
-	if ep.State() != EPUnconnected {
-		return ErrInvalidState
-	}
-	d, to := ep.ia.a.pick(), to.Unmap()
-	path, err := d.link.Resolve(netip.AddrPortFrom(to, ep.ia.a.port), uint16(ep.port))
-	if err != nil {
-		return status(err)
-	}
-	dial := wire.Dial{Path: path, Host: to, Qual: uint64(qual), Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
-	return status(ep.bind(d, path, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }))
-}
-
-// bind makes d the driver of the endpoint and has f take up a connection over path there. A free at
-// the same time either sees d or is seen here.
-func (ep *EP) bind(d *driver, path link.Path, f func(*wire.Engine) error) error {
-	return d.do(func(e *wire.Engine) error {
-		if ep.State() != EPUnconnected {
-			d.link.Release(path)
-			return ErrInvalidState
-		}
-		if ep.drv.Store(d); ep.freed.Load() {
-			d.link.Release(path)
-			return ErrInvalidHandle
-		}
-		return f(e)
-	})
-}
-
-// Disconnect ends a connection (dat_ep_disconnect). Gracefully, outstanding requests may finish
-// first. One EventDisconnected follows on both sides; none if the endpoint is disconnected already.
-func (ep *EP) Disconnect(flags CloseFlags) error {
-	if err := ep.usable(); err != nil {
-		return err
-	}
-	if flags > CloseGraceful {
-		return fail(ErrInvalidParameter, "disconnect flags %d", flags)
-	}
-	d := ep.drv.Load()
-	if d == nil {
-		return ErrInvalidState
-	}
-	return status(d.do(func(e *wire.Engine) error { return e.Disconnect(ep.conn, flags == CloseGraceful) }))
-}
-
-// Reset makes a disconnected endpoint unconnected (dat_ep_reset); completions that were not taken
-// stay on their EVDs.
-func (ep *EP) Reset() error {
-	if err := ep.usable(); err != nil {
-		return err
-	}
-	d := ep.drv.Load()
-	if d == nil {
-		return nil
-	}
-	return status(d.do(func(e *wire.Engine) error { return e.Reset(ep.conn) }))
-}
-
-// Free ends the endpoint in any state (dat_ep_free); its peer sees a disconnect. No completion of
-// it appears afterwards.
+// Free ends the endpoint (dat_ep_free); its peer sees a disconnect, or a refusal while the connection is
+// set up. No completion of it appears afterwards. ErrInvalidState in EPReserved,
+// EPPassiveConnectionPending and EPTentativeConnectionPending: free the service point or answer the
+// request first.
 func (ep *EP) Free() error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -193,26 +225,30 @@ func (ep *EP) Free() error {
 		return err
 	}
 	defer ep.ia.mu.Unlock()
-	if ep.freed.Load() {
-		return ErrInvalidHandle
+	if err := ep.lock(); err != nil {
+		return err
+	}
+	defer ep.mu.Unlock()
+	if err := ep.may(callFree); err != nil {
+		return err
 	}
 	ep.end()
 	delete(ep.ia.eps, ep)
 	ep.ia.a.dismiss(HandleEP, 1)
-	ep.pz.refs.drop()
-	if ep.srq != nil {
-		ep.srq.refs.drop()
-	}
-	return ep.ia.a.refeed(feeds(ep.recv, ep.request, ep.connect, &ep.attr), nil)
+	return nil
 }
 
-// end tears the connection down without an event.
+// end tears the connection down without an event and lets go of what the endpoint uses. mu is held.
 func (ep *EP) end() {
-	ep.freed.Store(true)
+	if ep.freed.Swap(true) {
+		return
+	}
 	if d := ep.drv.Load(); d != nil {
 		_ = d.do(func(e *wire.Engine) error { // on a closed adapter there is nothing to drop
 			e.Drop(ep.conn)
 			return nil
 		})
 	}
+	p := ep.param()
+	_ = ep.ia.a.refer(&p, nil) // letting go does not fail
 }

@@ -84,7 +84,7 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 	if total(iov) > to.Length {
 		return ErrLengthError
 	}
-	err := ep.conn.PostWrite(iov, cookie, wire.Remote{Key: to.Context, Addr: to.Address}, wire.WorkFlags(flags))
+	err := ep.conn.PostWrite(iov, cookie, to.remote(), wire.WorkFlags(flags))
 	if err != nil {
 		return ep.refused(err)
 	}
@@ -108,7 +108,7 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 	if from.Length > 1<<31-1 {
 		return ErrInvalidParameter
 	}
-	err := ep.conn.PostRead(iov, cookie, wire.Remote{Key: from.Context, Addr: from.Address}, uint32(from.Length), wire.WorkFlags(flags))
+	err := ep.conn.PostRead(iov, cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags))
 	if err != nil {
 		return ep.refused(err)
 	}

@@ -129,7 +129,8 @@ type Event struct {
 
 	// Connection requests.
 	CR       *CR
-	PSP      *PSP
+	PSP      *PSP // that it came to
+	RSP      *RSP // or this
 	ConnQual ConnQual
 
 	// Asynchronous events: whom they are about, an *IA, *EVD, *EP or *SRQ, and why.

@@ -52,7 +52,7 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, i
 	if total(iov) > to.Length {
 		return ErrLengthError
 	}
-	err := ep.conn.PostWriteImm(iov, cookie, remote(to), imm, wire.WorkFlags(flags))
+	err := ep.conn.PostWriteImm(iov, cookie, to.remote(), imm, wire.WorkFlags(flags))
 	if err != nil {
 		return status(err)
 	}
@@ -75,7 +75,7 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, at RMRTr
 	if err := ep.atomic(&local, &at, flags); err != nil {
 		return err
 	}
-	err := ep.conn.PostFetchAdd(add, local, cookie, remote(at), wire.WorkFlags(flags))
+	err := ep.conn.PostFetchAdd(add, local, cookie, at.remote(), wire.WorkFlags(flags))
 	if err != nil {
 		return status(err)
 	}
@@ -90,7 +90,7 @@ func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64,
 	if err := ep.atomic(&local, &at, flags); err != nil {
 		return err
 	}
-	err := ep.conn.PostCmpSwap(compare, swap, local, cookie, remote(at), wire.WorkFlags(flags))
+	err := ep.conn.PostCmpSwap(compare, swap, local, cookie, at.remote(), wire.WorkFlags(flags))
 	if err != nil {
 		return status(err)
 	}
@@ -112,7 +112,7 @@ func (ep *EP) atomic(local *LMRTriplet, at *RMRTriplet, flags CompletionFlags) e
 	return nil
 }
 
-func remote(r RMRTriplet) wire.Remote { return wire.Remote{Key: r.Context, Addr: r.Address} }
+func (r RMRTriplet) remote() wire.Remote { return wire.Remote{Key: r.Context, Addr: r.Address} }
 
 // extend makes an event of the completion of an extended operation; others it leaves alone.
 func (ev *Event) extend(c *wire.Completion) {

@@ -125,6 +125,7 @@ func TestCreateArguments(t *testing.T) {
 		wants(t, "attributes "+string(rune('0'+i)), err, ErrInvalidParameter)
 	}
 	// A limit of segments that is left out is the default.
-	e := must(h.ia.CreateEP(h.pz, nil, nil, nil, &EPAttr{MaxRecvDTOs: 1}))(t)
+	evd := must(h.ia.CreateEVD(1, nil, EVDDTO))(t)
+	e := must(h.ia.CreateEP(h.pz, evd, nil, nil, &EPAttr{MaxRecvDTOs: 1}))(t)
 	ok(t, e.PostRecv(make([]LMRTriplet, DefaultEPAttr().MaxRecvIOV), 1, 0))
 }

@@ -27,12 +27,13 @@ type IA struct {
 	psps   map[*PSP]struct{}
 	srqs   map[*SRQ]struct{}
 	cnos   map[*CNO]struct{}
+	rsps   map[*RSP]struct{}
 }
 
 // newIA makes a view on an adapter, which it releases when it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
 	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{}, evds: map[*EVD]struct{}{},
-		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}}
+		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}, rsps: map[*RSP]struct{}{}}
 	var err error
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
@@ -101,7 +102,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 		ia.mu.Unlock()
 		return fail(errArg2, "close flags %d", flags)
 	}
-	if n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos); flags == CloseGraceful && n > 0 {
+	if n := ia.objects(); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter are left; free them or close abruptly", n)
 	}
@@ -123,14 +124,31 @@ func (ia *IA) dismiss() {
 	ia.a.dismiss(HandleEP, len(ia.eps))
 }
 
+// objects is the number of objects that the consumer made and has not freed. A reserved service point that
+// was used is inert and does not count.
+func (ia *IA) objects() int {
+	n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos)
+	for r := range ia.rsps {
+		if r.listening() {
+			n++
+		}
+	}
+	return n
+}
+
 // destroy ends every object. Nothing is added any more: closed is set.
 func (ia *IA) destroy() {
 	for p := range ia.psps {
 		p.end()
 	}
+	for r := range ia.rsps {
+		r.end()
+	}
 	ia.refuse()
 	for ep := range ia.eps {
+		ep.mu.Lock()
 		ep.end()
+		ep.mu.Unlock()
 	}
 	for s := range ia.srqs {
 		s.freed.Store(true)
@@ -157,7 +175,7 @@ func (ia *IA) destroy() {
 // refuse answers the connection requests that the consumer will not answer any more. One whose
 // sender cannot be reached is left to time out there.
 func (ia *IA) refuse() {
-	ours := func(s wire.Service) bool { return s.(*PSP).ia == ia }
+	ours := func(s wire.Service) bool { return s.(servicePoint).adapter() == ia }
 	for _, d := range ia.a.drivers {
 		var left []*wire.Request
 		_ = d.do(func(e *wire.Engine) error {
@@ -165,6 +183,7 @@ func (ia *IA) refuse() {
 			return nil
 		})
 		for _, r := range left {
+			r.User.(*CR).end()
 			if path, err := d.link.Resolve(r.From, uint16(r.Port)); err == nil {
 				_ = d.do(func(e *wire.Engine) error { return e.Refuse(r, path) })
 			}

@@ -228,7 +228,7 @@ func (ia *IA) CreateEPWithSRQ(pz *PZ, recv, request, connect *EVD, srq *SRQ, att
 	}
 	a := *attr
 	a.MaxRecvIOV = 0
-	return ia.createEP(pz, recv, request, connect, srq, &a)
+	return ia.createEP(&EPParam{PZ: pz, RecvEVD: recv, RequestEVD: request, ConnectEVD: connect, SRQ: srq}, &a)
 }
 
 // RecvQuery tells how many receives are the endpoint's and not complete, and how many messages there

@@ -154,7 +154,7 @@ func status(err error) error {
 		return errTEP
 	case wire.ErrTooMany:
 		return errRegions
-	case wire.ErrState:
+	case wire.ErrState, wire.ErrPosted:
 		return ErrInvalidState
 	case wire.ErrBadKey, wire.ErrRights:
 		return ErrPrivilegesViolation

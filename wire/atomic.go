@@ -14,6 +14,12 @@ const (
 	atomicRights = RemoteAtomic | RemoteRead | RemoteWrite
 )
 
+// operands are those of an atomic.
+type operands struct {
+	value uint64 // what is added or swapped in
+	comp  uint64 // compare and swap: what the word must be
+}
+
 // answered reports whether an operation is done when the peer has answered it: its request carries
 // no data, and takes one of the peer's places for RDMA reads.
 func (op Op) answered() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
@@ -21,28 +27,35 @@ func (op Op) answered() bool { return op == OpRead || op == OpFetchAdd || op == 
 // PostFetchAdd queues the atomic addition of add to the aligned 64-bit word at a remote address. What
 // the word was before is stored in the first 8 bytes of local, in the byte order of this host.
 func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
-	return c.postAtomic(work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr, value: add}, local)
+	return c.postAtomic(work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr},
+		operands{value: add}, local)
 }
 
 // PostCmpSwap queues the atomic replacement of the aligned 64-bit word at a remote address by swap if
 // it equals compare. What the word was before is stored as that of PostFetchAdd, replaced or not.
 func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
-	return c.postAtomic(work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr,
-		value: swap, comp: compare}, local)
+	return c.postAtomic(work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
+		operands{value: swap, comp: compare}, local)
 }
 
-func (c *Conn) postAtomic(w work, local Segment) error {
+func (c *Conn) postAtomic(w work, arg operands, local Segment) error {
 	if local.Length < atomicSize {
 		return ErrBounds
 	}
 	local.Length = atomicSize
 	segs := [1]Segment{local}
-	n, err := c.checkSegments(&c.sq, segs[:], LocalWrite, atomicSize)
+	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs[:], LocalWrite, atomicSize)
 	if err != nil {
 		return err
 	}
 	w.length = n
-	return c.postRequest(w, segs[:])
+	r := &c.sq
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if next := r.posted.Load(); next-r.done.Load() < r.depth { // else it is refused, and the place taken
+		r.args[next&r.mask] = arg
+	}
+	return c.postLocked(w, segs[:])
 }
 
 // putAtomicReq appends the request of an atomic.
@@ -51,7 +64,8 @@ func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
 	if w.op == OpCmpSwap {
 		f = proto.Compare
 	}
-	proto.PutAtomicReq(p.put(proto.AtomicReqSize), f, w.key, w.addr, num, w.value, w.comp)
+	arg := &c.sq.args[uint32(num)&c.sq.mask]
+	proto.PutAtomicReq(p.put(proto.AtomicReqSize), f, w.key, w.addr, num, arg.value, arg.comp)
 }
 
 // recvAtomicReq does an atomic of the peer's. Requests are taken in once, and the answer is kept until

@@ -33,6 +33,8 @@ type ConnConfig struct {
 	// Depths of the work queues in requests, and segments of one request.
 	MaxRecv, MaxRequest       int
 	MaxRecvIOV, MaxRequestIOV int
+	// Segments of one RDMA read and of one RDMA write; 0 means MaxRequestIOV.
+	MaxReadIOV, MaxWriteIOV int
 	// MaxMessage and MaxRDMA bound one operation in bytes; 0 means 2^31-1.
 	MaxMessage, MaxRDMA uint32
 	// ReadIn and ReadOut bound the RDMA reads served for the peer and outstanding at it.
@@ -67,8 +69,10 @@ type Conn struct {
 	state      atomic.Uint32
 	hungry     atomic.Bool // the peer is short of receive credits: posting a receive is news
 	rung       atomic.Bool // waits in the engine's bells
-	maxMessage uint32
-	maxRDMA    uint32
+	maxMessage atomic.Uint32
+	maxRDMA    atomic.Uint32
+	readIOV    atomic.Int32
+	writeIOV   atomic.Int32
 	sq, rq     workRing
 	share      *share // of a shared queue, in place of rq; nil without one
 	sinks      Sinks
@@ -102,6 +106,7 @@ type Conn struct {
 	doubt     uint32 // time stamp of the probe that followed a Reset; 0: none
 	starved   Time   // since when there has been no credit; 0: there is
 	noCredit  bool   // configured
+	rezoned   bool   // receives may be posted that are not of the zone
 	inReady   bool
 	inAcks    bool
 	met       bool // the peer's Hello is known
@@ -184,21 +189,16 @@ func (p position) before(q position) bool {
 
 // NewConn makes a connection that is Idle. Its receives can be posted at once.
 func (h *Host) NewConn(cfg ConnConfig) *Conn {
-	c := &Conn{User: cfg.User, host: h, maxMessage: cfg.MaxMessage, maxRDMA: cfg.MaxRDMA,
-		readIn: cfg.ReadIn, readOut: cfg.ReadOut, noCredit: cfg.NoCredit, slot: none}
-	c.zone.Store(cfg.Zone)
-	if c.maxMessage == 0 {
-		c.maxMessage = maxOperation
-	}
-	if c.maxRDMA == 0 {
-		c.maxRDMA = maxOperation
-	}
+	c := &Conn{User: cfg.User, host: h, noCredit: cfg.NoCredit, slot: none}
 	if cfg.SRQ != nil {
 		c.noCredit, c.share = true, cfg.SRQ.newShare(cfg.Notice)
 		cfg.MaxRecv, cfg.MaxRecvIOV = 0, 0
 	}
-	c.rq.init(cfg.MaxRecv, max(cfg.MaxRecvIOV, 1))
-	c.sq.init(cfg.MaxRequest, max(cfg.MaxRequestIOV, 1))
+	cfg.setDefaults()
+	c.rq.init(cfg.MaxRecv, cfg.MaxRecvIOV, cfg.MaxRecvIOV)
+	c.sq.init(cfg.MaxRequest, cfg.MaxRequestIOV, cfg.requestSegs())
+	c.sq.args = make([]operands, len(c.sq.slots))
+	c.configure(&cfg)
 	return c
 }
 
@@ -247,6 +247,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.readsOut = 0
 	c.resp = responder{}
 	c.doubt = 0
+	c.denyForeign()
 	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
 	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}
 	c.peerData.Store(nil)

@@ -17,6 +17,7 @@ var (
 	ErrInUse        = errors.New("wire: connection qualifier is in use")
 	ErrTooManyConns = errors.New("wire: connection table is full")
 	ErrTooMany      = errors.New("wire: region table is full")
+	ErrPosted       = errors.New("wire: receives are posted that would not fit")
 	ErrGone         = errors.New("wire: connection request is gone")
 )
 

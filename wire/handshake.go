@@ -102,6 +102,10 @@ type Request struct {
 	Qual    uint64
 	Port    uint64 // the requester's port qualifier
 	Private []byte // belongs to who received the request
+	// ReadIn and ReadOut are what the requester can serve, and wants to have outstanding, of RDMA reads.
+	ReadIn, ReadOut int
+	// User is for the service that the request was given to; the engine does not look at it.
+	User any
 
 	eng     *Engine
 	service Service // that it was given to
@@ -171,6 +175,7 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 		return false
 	}
 	r := &Request{From: key.from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
+		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
 		eng: e, service: s, header: *h, hello: hi, key: key}
 	r.hello.Private = nil
 	e.requests[key] = r
@@ -288,6 +293,24 @@ func (e *Engine) Undecided(of func(Service) bool) []*Request {
 	return all
 }
 
+// Handoff gives a request that is not answered to the service of another qualifier, as a new Request.
+// Where nobody listens, or the backlog is full, the requester sees KindRefused. It takes path over.
+func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
+	if r.gone || r.conn != nil {
+		e.link.Release(path)
+		return ErrGone
+	}
+	to := *r
+	to.Qual, to.User, to.service = qual, nil, e.host.service(qual)
+	r.gone = true
+	e.requests[r.key] = &to
+	if to.service == nil || !to.service.Arrive(&to) {
+		return e.Refuse(&to, path)
+	}
+	e.link.Release(path)
+	return nil
+}
+
 // Reject refuses a request for the consumer: the requester sees KindPeerRejected. It takes path over.
 func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
 	return e.reject(r, path, proto.ReasonPeer, private)
@@ -308,7 +331,7 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 	}
 	e.stats.Rejects++
 	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp()}
-	hi := proto.Hello{CID: r.hello.CID, Qual: r.Qual, Reason: why, Private: private}
+	hi := proto.Hello{CID: r.hello.CID, Qual: r.hello.Qual, Reason: why, Private: private}
 	e.sendHello(path, &h, &hi)
 	e.forget(r)
 	e.flush()

@@ -5,12 +5,12 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 // PostWriteImm queues an RDMA write of all segments to a remote address, whose completion at the peer
 // takes a receive there, which is not written to, and delivers imm with it. It orders like a message.
 func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32, flags WorkFlags) error {
-	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxRDMA)
+	n, err := c.checkSegments(c.writeIOV.Load(), segs, LocalRead|LocalWrite, c.maxRDMA.Load())
 	if err != nil {
 		return err
 	}
 	return c.postRequest(work{cookie: cookie, op: OpWriteImm, flags: flags, length: n,
-		key: to.Key, addr: to.Addr, imm: imm}, segs)
+		key: to.Key, addr: to.Addr, got: imm}, segs)
 }
 
 // putWriteImm appends the chunk header of n bytes at offset off of a write with immediate data.
@@ -18,7 +18,7 @@ func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off ui
 	if w.flags&Solicited != 0 {
 		f |= proto.Solicited
 	}
-	proto.PutWriteImm(p.put(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.imm)
+	proto.PutWriteImm(p.put(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.got)
 }
 
 // needsReceive reports whether a chunk cannot be taken in without a receive: all of a message, and

@@ -72,13 +72,14 @@ type share struct {
 // NewSharedQueue makes a queue without receives.
 func (h *Host) NewSharedQueue(cfg SharedConfig) *SharedQueue {
 	q := &SharedQueue{host: h, zone: cfg.Zone, low: cfg.Low}
-	q.ring.init(cfg.MaxRecv, max(cfg.MaxRecvIOV, 1))
+	iov := max(cfg.MaxRecvIOV, 1)
+	q.ring.init(cfg.MaxRecv, iov, iov)
 	return q
 }
 
 // newShare makes the part of a new connection.
 func (q *SharedQueue) newShare(notice func(Notice)) *share {
-	s := &share{q: q, notice: notice, segs: make([]Segment, q.ring.maxSeg)}
+	s := &share{q: q, notice: notice, segs: make([]Segment, q.ring.stride)}
 	s.soft.Store(NoMark)
 	s.hard.Store(NoMark)
 	return s
@@ -86,7 +87,7 @@ func (q *SharedQueue) newShare(notice func(Notice)) *share {
 
 // Post queues a receive. A connection that waits for one is returned, and its engine to be kicked.
 func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err error) {
-	n, err := q.host.checkSegments(&q.ring, q.zone, segs, LocalWrite, maxOperation)
+	n, err := q.host.checkSegments(q.ring.maxSeg.Load(), q.zone, segs, LocalWrite, maxOperation)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (q *SharedQueue) Config() (maxRecv, low int) {
 // less than the low mark.
 func (q *SharedQueue) Resize(maxRecv int) error {
 	var to workRing
-	to.init(maxRecv, q.ring.maxSeg)
+	to.init(maxRecv, q.ring.stride, q.ring.stride)
 	q.ring.mu.Lock()
 	defer q.ring.mu.Unlock()
 	r := &q.ring

@@ -351,7 +351,7 @@ func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 // PostSendInvalidate queues a message like PostSend that makes a window of the peer invalid before
 // the receive there completes.
 func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, flags WorkFlags) error {
-	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxMessage)
+	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {
 		return err
 	}
@@ -382,7 +382,7 @@ func (c *Conn) PostReadToWindow(to Sink, cookie uint64, from Remote, n uint32, f
 	switch {
 	case uint64(n) > to.Length:
 		return ErrBounds
-	case n > c.maxRDMA:
+	case n > c.maxRDMA.Load():
 		return ErrTooLong
 	case to.Length > 0:
 		b := c.host.regions.binding(c.host.keys.Decrypt(to.Key))

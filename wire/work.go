@@ -59,11 +59,8 @@ type work struct {
 	addr   uint64  // RDMA: remote address
 	key    uint32  // RDMA: remote key; bind: composed key, 0 for none
 	length uint32  // bytes to be moved
-	value  uint64  // atomic: what is added or swapped in
-	comp   uint64  // compare and swap: what the word must be
-	imm    uint32  // write with immediate data
 	msn    seq.Num // send, write with immediate data: message number, once it is being sent
-	got    uint32  // read: bytes that have arrived
+	got    uint32  // read: bytes that have arrived; write with immediate data: what it is
 	op     Op
 	flags  WorkFlags
 	nseg   uint8
@@ -77,28 +74,32 @@ type workRing struct {
 	mu     sync.Mutex
 	slots  []work
 	segs   []Segment
-	wins   []*Window // of binds; nil before the first
+	wins   []*Window  // of binds; nil before the first
+	args   []operands // of atomics
 	mask   uint32
 	depth  uint32
-	maxSeg int
+	stride int // segments of a slot
+	maxSeg atomic.Int32
 	posted atomic.Uint32
 	done   atomic.Uint32
 }
 
-func (r *workRing) init(depth, maxSeg int) {
+// init makes an empty ring of requests with up to maxSeg segments; some kinds may have up to stride.
+func (r *workRing) init(depth, maxSeg, stride int) {
 	size := 1
 	for size < depth {
 		size *= 2
 	}
 	r.slots = make([]work, size)
-	r.segs = make([]Segment, size*maxSeg)
-	r.mask, r.depth, r.maxSeg = uint32(size-1), uint32(depth), maxSeg
+	r.segs = make([]Segment, size*stride)
+	r.mask, r.depth, r.stride = uint32(size-1), uint32(depth), stride
+	r.maxSeg.Store(int32(maxSeg))
 }
 
 func (r *workRing) at(n seq.Num) *work { return &r.slots[uint32(n)&r.mask] }
 
 func (r *workRing) segments(n seq.Num, w *work) []Segment {
-	i := int(uint32(n)&r.mask) * r.maxSeg
+	i := int(uint32(n)&r.mask) * r.stride
 	return r.segs[i : i+int(w.nseg)]
 }
 
@@ -107,9 +108,12 @@ func (r *workRing) post(w work, segs []Segment) error {
 	if r.full() {
 		return ErrQueueFull
 	}
+	if len(segs) > r.stride { // the ring was changed since they were counted
+		return ErrSegments
+	}
 	n := r.posted.Load()
-	i := int(n&r.mask) * r.maxSeg
-	w.nseg = uint8(copy(r.segs[i:i+r.maxSeg], segs))
+	i := int(n&r.mask) * r.stride
+	w.nseg = uint8(copy(r.segs[i:i+r.stride], segs))
 	r.slots[n&r.mask] = w
 	r.posted.Store(n + 1)
 	return nil
@@ -122,12 +126,12 @@ func (r *workRing) full() bool { return r.posted.Load()-r.done.Load() >= r.depth
 func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
 
 // checkSegments validates the local segments of a request and returns their sum.
-func (c *Conn) checkSegments(r *workRing, segs []Segment, need Rights, limit uint32) (uint32, error) {
-	return c.host.checkSegments(r, c.zone.Load(), segs, need, limit)
+func (c *Conn) checkSegments(maxSeg int32, segs []Segment, need Rights, limit uint32) (uint32, error) {
+	return c.host.checkSegments(maxSeg, c.zone.Load(), segs, need, limit)
 }
 
-func (h *Host) checkSegments(r *workRing, zone uint32, segs []Segment, need Rights, limit uint32) (uint32, error) {
-	if len(segs) > r.maxSeg {
+func (h *Host) checkSegments(maxSeg int32, zone uint32, segs []Segment, need Rights, limit uint32) (uint32, error) {
+	if len(segs) > int(maxSeg) {
 		return 0, ErrSegments
 	}
 	var sum uint64
@@ -154,7 +158,7 @@ func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bo
 	if c.share != nil {
 		return false, ErrState
 	}
-	n, err := c.checkSegments(&c.rq, segs, LocalWrite, maxOperation)
+	n, err := c.checkSegments(c.rq.maxSeg.Load(), segs, LocalWrite, maxOperation)
 	if err != nil {
 		return false, err
 	}
@@ -166,7 +170,7 @@ func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bo
 
 // PostSend queues a message. Any goroutine may call it; the engine is to be kicked afterwards.
 func (c *Conn) PostSend(segs []Segment, cookie uint64, flags WorkFlags) error {
-	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxMessage)
+	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {
 		return err
 	}
@@ -175,7 +179,7 @@ func (c *Conn) PostSend(segs []Segment, cookie uint64, flags WorkFlags) error {
 
 // PostWrite queues an RDMA write of all segments to a remote address.
 func (c *Conn) PostWrite(segs []Segment, cookie uint64, to Remote, flags WorkFlags) error {
-	n, err := c.checkSegments(&c.sq, segs, LocalRead|LocalWrite, c.maxRDMA)
+	n, err := c.checkSegments(c.writeIOV.Load(), segs, LocalRead|LocalWrite, c.maxRDMA.Load())
 	if err != nil {
 		return err
 	}
@@ -186,7 +190,7 @@ func (c *Conn) PostWrite(segs []Segment, cookie uint64, to Remote, flags WorkFla
 // PostRead queues an RDMA read of n bytes from a remote address into the segments, which hold at
 // least as many.
 func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
-	room, err := c.checkSegments(&c.sq, segs, LocalWrite, c.maxRDMA)
+	room, err := c.checkSegments(c.readIOV.Load(), segs, LocalWrite, c.maxRDMA.Load())
 	if err != nil {
 		return err
 	}
@@ -202,6 +206,11 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 func (c *Conn) postRequest(w work, segs []Segment) error {
 	c.sq.mu.Lock()
 	defer c.sq.mu.Unlock()
+	return c.postLocked(w, segs)
+}
+
+// postLocked is postRequest with the request lock held.
+func (c *Conn) postLocked(w work, segs []Segment) error {
 	if err := c.mayRequest(w.op); err != nil {
 		return err
 	}

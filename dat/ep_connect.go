@@ -1,0 +1,152 @@
+package dat
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// sinks are the queues of an engine that the endpoint's completions go to.
+func (ep *EP) sinks(d *driver) wire.Sinks {
+	i := d.eng.Index()
+	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
+		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
+}
+
+// Connect begins the active side of a connection to a service at an address (dat_ep_connect), this
+// adapter's own included. The endpoint must be unconnected and have a zone and a connect EVD, where
+// exactly one event follows: EventEstablished with the private data of the accept, or
+// EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable or EventDisconnected. After
+// any but the first the endpoint is disconnected. A negative timeout waits for ever.
+//
+// Errors: ErrInvalidParameter (no address, timeout 0, too much private data), ErrInvalidAddress (no
+// route), ErrInvalidState, ErrInsufficientResources.
+func (ep *EP) Connect(to netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
+	return ep.ConnectQoS(to, qual, timeout, private, QoSBestEffort, ConnectDefault)
+}
+
+// ConnectQoS is Connect with a quality of service and flags (dat_ep_connect). ErrModelNotSupported for
+// what the provider does not have.
+func (ep *EP) ConnectQoS(to netip.Addr, qual ConnQual, timeout time.Duration, private []byte, qos QoS, flags ConnectFlags) error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	if !to.IsValid() {
+		return fail(ErrInvalidParameter, "no address to connect to")
+	}
+	if err := checkConnect(timeout, private, qos, flags); err != nil {
+		return err
+	}
+	return ep.dial(remote{to.Unmap(), uint64(qual), flags}, timeout, private)
+}
+
+// DupConnect connects to the same address, qualifier and with the same flags as another endpoint, which
+// must be connected (dat_ep_dup_connect). Otherwise it is ConnectQoS.
+func (ep *EP) DupConnect(dup *EP, timeout time.Duration, private []byte, qos QoS) error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	if err := dup.usable(); err != nil {
+		return err
+	}
+	if err := checkConnect(timeout, private, qos, ConnectDefault); err != nil {
+		return err
+	}
+	to, err := dup.dialled()
+	if err != nil {
+		return err
+	}
+	return ep.dial(to, timeout, private)
+}
+
+// checkConnect checks the parameters that all ways to connect have.
+func checkConnect(timeout time.Duration, private []byte, qos QoS, flags ConnectFlags) error {
+	switch {
+	case timeout == 0:
+		return fail(ErrInvalidParameter, "timeout 0: wait for some time, or for ever with a negative one")
+	case flags&^connectAll != 0:
+		return fail(ErrInvalidParameter, "connect flags %#x", uint8(flags))
+	case qos != QoSBestEffort:
+		return fail(ErrModelNotSupported, "quality of service %#x: use QoSBestEffort", uint8(qos))
+	case flags&ConnectMultipathRequired != 0:
+		return fail(ErrModelNotSupported, "there is one path: do not require more")
+	}
+	return checkPrivate(private)
+}
+
+// dialled is whom a connected endpoint is connected with.
+func (ep *EP) dialled() (remote, error) {
+	if err := ep.lock(); err != nil {
+		return remote{}, err
+	}
+	defer ep.mu.Unlock()
+	return ep.remote, ep.may(callDup)
+}
+
+// dial begins the active side of a connection.
+func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
+	if err := ep.lock(); err != nil {
+		return err
+	}
+	defer ep.mu.Unlock()
+	if err := ep.may(callConnect); err != nil {
+		return err
+	}
+	if ep.pz == nil || ep.connect == nil {
+		return fail(ErrInvalidState, "the endpoint has no protection zone or no connect event dispatcher: set them with Modify")
+	}
+	d := ep.ia.a.pick()
+	path, err := d.link.Resolve(netip.AddrPortFrom(to.addr, ep.ia.a.port), uint16(ep.port))
+	if err != nil {
+		return status(err)
+	}
+	dial := wire.Dial{Path: path, Host: to.addr, Qual: to.port, Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
+	return ep.take(d, to, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) })
+}
+
+// take makes d the driver of the endpoint and has f take up a connection with to there. mu is held.
+func (ep *EP) take(d *driver, to remote, f func(*wire.Engine) error) error {
+	ep.drv.Store(d)
+	if err := d.do(f); err != nil {
+		return status(err)
+	}
+	ep.remote = to
+	ep.release()
+	return nil
+}
+
+// Disconnect ends a connection or the attempt to make one (dat_ep_disconnect). With CloseGraceful,
+// requests that are outstanding may finish first. One EventDisconnected follows on both sides; none if
+// the endpoint is disconnected already. ErrInvalidState where no connection was begun.
+func (ep *EP) Disconnect(flags CloseFlags) error {
+	if err := ep.usable(); err != nil {
+		return err
+	}
+	if flags > CloseGraceful {
+		return fail(ErrInvalidParameter, "disconnect flags %d", flags)
+	}
+	return ep.steer(callDisconnect, func(e *wire.Engine) error { return e.Disconnect(ep.conn, flags == CloseGraceful) })
+}
+
+// Reset makes a disconnected endpoint unconnected (dat_ep_reset); completions that were not taken
+// stay on their EVDs. Of an unconnected one it changes nothing: receives stay posted.
+func (ep *EP) Reset() error {
+	return ep.steer(callReset, func(e *wire.Engine) error { return e.Reset(ep.conn) })
+}
+
+// steer has f act on the connection in its engine, if the state allows the call.
+func (ep *EP) steer(c epCall, f func(*wire.Engine) error) error {
+	if err := ep.lock(); err != nil {
+		return err
+	}
+	defer ep.mu.Unlock()
+	if err := ep.may(c); err != nil {
+		return err
+	}
+	d := ep.drv.Load()
+	if d == nil {
+		return nil // it was never connected
+	}
+	return status(d.do(f))
+}
