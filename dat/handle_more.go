@@ -3,6 +3,7 @@ package dat
 var (
 	_ Handle = (*CNO)(nil)
 	_ Handle = (*RMR)(nil)
+	_ Handle = (*RSP)(nil)
 	_ Handle = (*SRQ)(nil)
 )
 
@@ -24,6 +25,15 @@ func (r *RMR) SetConsumerContext(v any) error { return setContext(r, v) }
 // ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
 func (r *RMR) ConsumerContext() (any, error) { return contextOf(r) }
 
+// HandleType is HandleRSP (dat_get_handle_type).
+func (r *RSP) HandleType() (HandleType, error) { return typeOf(r, HandleRSP) }
+
+// SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
+func (r *RSP) SetConsumerContext(v any) error { return setContext(r, v) }
+
+// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+func (r *RSP) ConsumerContext() (any, error) { return contextOf(r) }
+
 // HandleType is HandleSRQ (dat_get_handle_type).
 func (s *SRQ) HandleType() (HandleType, error) { return typeOf(s, HandleSRQ) }
 
@@ -41,5 +51,13 @@ func (s *SRQ) live() error {
 		return err
 	}
 	s.ia.mu.Unlock()
+	return nil
+}
+
+func (r *RSP) live() error {
+	if err := r.lock(); err != nil {
+		return err
+	}
+	r.unlock()
 	return nil
 }

@@ -53,6 +53,9 @@ func dxQueryCR(cr, handle uint64, out *C.DAT_CR_PARAM) (r uint32) {
 	out.remote_ia_address_ptr = (C.DAT_IA_ADDRESS_PTR)(unsafe.Pointer(&more.remote))
 	out.remote_port_qual = C.DAT_PORT_QUAL(p.RemotePort)
 	out.private_data_size, out.private_data = count(len(p.PrivateData)), C.DAT_PVOID(unsafe.Pointer(&more.private_data))
+	if p.LocalEP != nil {
+		out.local_ep_handle = C.DAT_EP_HANDLE(pointer(handleOf(p.LocalEP)))
+	}
 	return 0
 }
 
@@ -62,12 +65,40 @@ func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
 	return code(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
 }
 
-// dxReject refuses a request. ep is the endpoint that goes with it, if the provider made one.
+// dxReject refuses a request. ep is the handle of an endpoint that is gone with it.
 //
 //export dxReject
 func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
 	defer caught(&r)
-	return code(get[*dat.CR](cr).Reject(bytes(data, size)))
+	c := get[*dat.CR](cr)
+	p, _ := c.Query()
+	h := handleOf(p.LocalEP)
+	if err := c.Reject(bytes(data, size)); err != nil {
+		return code(err)
+	}
+	*ep = ifGone(p.LocalEP, h)
+	return 0
+}
+
+//export dxHandoff
+func dxHandoff(cr, qual uint64, ep *uint64) (r uint32) {
+	defer caught(&r)
+	c := get[*dat.CR](cr)
+	p, _ := c.Query()
+	h := handleOf(p.LocalEP)
+	if err := c.Handoff(dat.ConnQual(qual)); err != nil {
+		return code(err)
+	}
+	*ep = ifGone(p.LocalEP, h)
+	return 0
+}
+
+// ifGone is the handle of an endpoint that has gone with its request, and 0 for one that has not.
+func ifGone(ep *dat.EP, handle uint64) uint64 {
+	if _, _, _, err := ep.Status(); err == nil {
+		return 0
+	}
+	return handle
 }
 
 //export dxCreatePSP
@@ -77,56 +108,58 @@ func dxCreatePSP(ia, qual, evd uint64, flags uint32, handle uint64) (r uint32) {
 	return created(handle, psp, err)
 }
 
+//export dxCreatePSPAny
+func dxCreatePSPAny(ia, evd uint64, flags uint32, handle uint64, qual *C.DAT_CONN_QUAL) (r uint32) {
+	defer caught(&r)
+	psp, err := get[*dat.IA](ia).CreatePSPAny(get[*dat.EVD](evd), dat.PSPFlags(min(flags, 1<<8-1)))
+	if err == nil {
+		*qual = C.DAT_CONN_QUAL(psp.Qual())
+	}
+	return created(handle, psp, err)
+}
+
+//export dxQueryPSP
+func dxQueryPSP(psp uint64, out *C.DAT_PSP_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.PSP](psp).Query()
+	if err != nil {
+		return code(err)
+	}
+	out.conn_qual, out.psp_flags = C.DAT_CONN_QUAL(p.ConnQual), C.DAT_PSP_FLAGS(p.Flags)
+	out.evd_handle = C.DAT_EVD_HANDLE(pointer(handleOf(p.EVD)))
+	return 0
+}
+
 //export dxFreePSP
 func dxFreePSP(psp uint64) (r uint32) {
 	defer caught(&r)
 	return code(get[*dat.PSP](psp).Free())
 }
 
-//export dxCreateEP
-func dxCreateEP(ia, pz, recv, request, connect uint64, attr *C.DAT_EP_ATTR, handle uint64) (r uint32) {
+//export dxCreateRSP
+func dxCreateRSP(ia, qual, ep, evd, handle uint64) (r uint32) {
 	defer caught(&r)
-	ep, err := get[*dat.IA](ia).CreateEP(get[*dat.PZ](pz), get[*dat.EVD](recv), get[*dat.EVD](request), get[*dat.EVD](connect), epAttr(attr))
-	return created(handle, ep, err)
+	rsp, err := get[*dat.IA](ia).CreateRSP(dat.ConnQual(qual), get[*dat.EP](ep), get[*dat.EVD](evd))
+	return created(handle, rsp, err)
 }
 
-func epAttr(a *C.DAT_EP_ATTR) *dat.EPAttr {
-	if a == nil {
-		return nil
+//export dxQueryRSP
+func dxQueryRSP(rsp uint64, out *C.DAT_RSP_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.RSP](rsp).Query()
+	if err != nil {
+		return code(err)
 	}
-	return &dat.EPAttr{MaxMessageSize: uint32(a.max_message_size), MaxRDMASize: uint32(a.max_rdma_size),
-		MaxRecvDTOs: int(a.max_recv_dtos), MaxRequestDTOs: int(a.max_request_dtos), MaxRecvIOV: int(a.max_recv_iov),
-		MaxRequestIOV: int(a.max_request_iov), MaxRDMAReadIn: int(a.max_rdma_read_in), MaxRDMAReadOut: int(a.max_rdma_read_out)}
+	out.conn_qual = C.DAT_CONN_QUAL(p.ConnQual)
+	out.evd_handle = C.DAT_EVD_HANDLE(pointer(handleOf(p.EVD)))
+	if p.EP != nil {
+		out.ep_handle = C.DAT_EP_HANDLE(pointer(handleOf(p.EP)))
+	}
+	return 0
 }
 
-//export dxConnect
-func dxConnect(ep uint64, to *C.DAT_SOCK_ADDR, qual uint64, timeout uint32, data unsafe.Pointer, size int32, qos, flags uint32) (r uint32) {
+//export dxFreeRSP
+func dxFreeRSP(rsp uint64) (r uint32) {
 	defer caught(&r)
-	return code(get[*dat.EP](ep).Connect(address(to), dat.ConnQual(qual), duration(timeout), bytes(data, size)))
-}
-
-//export dxDisconnect
-func dxDisconnect(ep uint64, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).Disconnect(dat.CloseFlags(min(flags, 1<<8-1))))
-}
-
-//export dxResetEP
-func dxResetEP(ep uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).Reset())
-}
-
-//export dxFreeEP
-func dxFreeEP(ep uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).Free())
-}
-
-//export dxStatus
-func dxStatus(ep uint64, state, recvIdle, requestIdle *uint32) (r uint32) {
-	defer caught(&r)
-	s, in, out, err := get[*dat.EP](ep).Status()
-	*state, *recvIdle, *requestIdle = uint32(s), uint32(truth(in)), uint32(truth(out))
-	return code(err)
+	return code(get[*dat.RSP](rsp).Free())
 }

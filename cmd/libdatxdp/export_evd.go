@@ -136,12 +136,19 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object dat.Handle) {
 // one, and copies what queries of the request point to.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64
-	sp = settled(ev.PSP)
+	if ev.RSP != nil {
+		sp = settled(ev.RSP)
+	} else {
+		sp = settled(ev.PSP)
+	}
 	sibling := sp
 	if sibling == 0 { // the service point was freed after the request came
 		sibling = handleOf(ev.EVD)
 	}
 	p, _ := ev.CR.Query()
+	if p.LocalEP != nil && handleOf(p.LocalEP) == 0 {
+		adopt(sibling, C.DAT_HANDLE_TYPE_EP, p.LocalEP)
+	}
 	cr := adopt(sibling, C.DAT_HANDLE_TYPE_CR, ev.CR)
 	if more := C.dx_more(C.uint64_t(cr)); more != nil {
 		setAddress(&more.remote, p.RemoteAddress)
