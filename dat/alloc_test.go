@@ -46,10 +46,17 @@ func TestNoAllocations(t *testing.T) {
 	to := y.lmr.Remote(0, 100_000)
 	few := y.lmr.Remote(0, 64)
 	word := must(y.host.ia.CreateLMR(make([]byte, 8), y.host.pz, MemAll|MemRemoteAtomic))(t)
+	part := y.seg(0, 64)
+	rmr, theirs := must(x.host.pz.CreateRMR())(t), must(y.host.pz.CreateRMR())(t)
 	var ev Event
 	post := func(err error) {
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+	next := func(e *EVD) {
+		for e.Dequeue(&ev) != nil {
+			_ = x.request.Dequeue(&ev) // drives the other side
 		}
 	}
 	for _, tc := range []struct {
@@ -108,6 +115,21 @@ func TestNoAllocations(t *testing.T) {
 				post(x.PostSend(small, 2, 0))
 			}
 			d.drain(t, 100, 100)
+		}},
+		{"bind", func() {
+			_, err := rmr.Bind(x.lmr, small[0], MemRemoteWrite, x.EP, 2, 0)
+			post(err)
+			d.drain(t, 1, 0)
+		}},
+		{"read to an RMR, send with invalidate", func() {
+			c, err := theirs.Bind(y.lmr, part[0], MemRemoteWrite, y.EP, 2, 0)
+			post(err)
+			next(y.request)
+			post(y.PostRDMAReadToRMR(RMRTriplet{Context: c, Address: part[0].Address, Length: 64}, 3, x.lmr.Remote(0, 64), 0))
+			next(y.request)
+			post(y.PostRecv(room, 1, 0))
+			post(x.PostSendWithInvalidate(small, 2, 0, true, c))
+			d.drain(t, 1, 1)
 		}},
 		{"refused posts", func() {
 			_ = x.PostSend(x.seg(0, 1<<30), 1, 0)

@@ -1,7 +1,6 @@
 package dat
 
 import (
-	"errors"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -43,9 +42,7 @@ var portQuals atomic.Uint64
 
 // CreateEP makes an unconnected endpoint (dat_ep_create). A nil EVD means that those events are not
 // wanted; a dispatcher may come from any open of the same adapter. A nil zone is set with Modify
-// later: without one, nothing can be connected and no memory posted. Nil attributes are DefaultEPAttr;
-// given ones have to agree with the dispatchers: a depth is 0 where there is none, and not 0 where
-// there is one.
+// later: without one, nothing can be connected and no memory posted. Nil attributes are DefaultEPAttr.
 //
 // Errors: ErrInvalidHandle (zone or dispatcher freed, of another adapter, or without the stream),
 // ErrInvalidParameter (attributes beyond the limits of IA.Query), ErrModelNotSupported (service type or
@@ -65,7 +62,7 @@ func (ia *IA) createEP(p *EPParam, attr *EPAttr) (*EP, error) {
 	if attr != nil {
 		p.Attr = *attr
 		p.Attr.setDefaults()
-		if err := errors.Join(p.Attr.validate(), p.consistent()); err != nil {
+		if err := p.Attr.validate(); err != nil {
 			return nil, err
 		}
 	}
@@ -133,15 +130,6 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 		if mask&f.field != 0 && f.evd.feeds(ia, f.stream) != nil {
 			return ErrInvalidHandle
 		}
-	}
-	return nil
-}
-
-// consistent checks that there is a dispatcher for each queue that has a depth, and no other.
-func (p *EPParam) consistent() error {
-	if p.SRQ == nil && (p.RecvEVD == nil) != (p.Attr.MaxRecvDTOs == 0) || (p.RequestEVD == nil) != (p.Attr.MaxRequestDTOs == 0) {
-		return fail(ErrInvalidParameter, "MaxRecvDTOs is %d, MaxRequestDTOs %d: a depth is 0 without an event dispatcher, and only then",
-			p.Attr.MaxRecvDTOs, p.Attr.MaxRequestDTOs)
 	}
 	return nil
 }

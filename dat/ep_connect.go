@@ -107,6 +107,7 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 
 // take makes d the driver of the endpoint and has f take up a connection with to there. mu is held.
 func (ep *EP) take(d *driver, to remote, f func(*wire.Engine) error) error {
+	ep.move(d)
 	ep.drv.Store(d)
 	if err := d.do(f); err != nil {
 		return status(err)
@@ -114,6 +115,15 @@ func (ep *EP) take(d *driver, to remote, f func(*wire.Engine) error) error {
 	ep.remote = to
 	ep.release()
 	return nil
+}
+
+// move keeps the events of an endpoint in order that had another driver than d.
+func (ep *EP) move(d *driver) {
+	if was := ep.drv.Load(); was != nil && was != d {
+		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
+			e.gather(was.eng.Index())
+		}
+	}
 }
 
 // Disconnect ends a connection or the attempt to make one (dat_ep_disconnect). With CloseGraceful,

@@ -22,41 +22,42 @@ type EPParam struct {
 // EPMask names parameters of an endpoint (DAT_EP_PARAM_MASK); the values are those of uDAPL 2.0.
 type EPMask uint64
 
-// Parameters of an endpoint.
+// Parameters of an endpoint (DAT_EP_FIELD_...), from ServiceType on those of EPAttr
+// (DAT_EP_FIELD_EP_ATTR_...). Comm is of common service points, of which there are none.
 const (
-	EPFieldIA                     EPMask = 1 << iota
-	EPFieldState                         // DAT_EP_FIELD_EP_STATE
-	EPFieldComm                          // of common service points, which there are none of
-	EPFieldLocalAddress                  // DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR
-	EPFieldLocalPort                     // DAT_EP_FIELD_LOCAL_PORT_QUAL
-	EPFieldRemoteAddress                 // DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR
-	EPFieldRemotePort                    // DAT_EP_FIELD_REMOTE_PORT_QUAL
-	EPFieldPZ                            // and so on
-	EPFieldRecvEVD                       //
-	EPFieldRequestEVD                    //
-	EPFieldConnectEVD                    //
-	EPFieldSRQ                           //
-	EPFieldServiceType                   // DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, and so on
-	EPFieldMaxMessageSize                //
-	EPFieldMaxRDMASize                   //
-	EPFieldQoS                           //
-	EPFieldRecvCompletionFlags           //
-	EPFieldRequestCompletionFlags        //
-	EPFieldMaxRecvDTOs                   //
-	EPFieldMaxRequestDTOs                //
-	EPFieldMaxRecvIOV                    //
-	EPFieldMaxRequestIOV                 //
-	EPFieldMaxRDMAReadIn                 //
-	EPFieldMaxRDMAReadOut                //
-	EPFieldSRQSoftHW                     //
-	EPFieldMaxRDMAReadIOV                //
-	EPFieldMaxRDMAWriteIOV               //
-	EPFieldNumTransportAttr              //
-	EPFieldTransportAttr                 //
-	EPFieldNumProviderAttr               //
-	EPFieldProviderAttr                  //
+	EPFieldIA EPMask = 1 << iota
+	EPFieldState
+	EPFieldComm
+	EPFieldLocalAddress
+	EPFieldLocalPort
+	EPFieldRemoteAddress
+	EPFieldRemotePort
+	EPFieldPZ
+	EPFieldRecvEVD
+	EPFieldRequestEVD
+	EPFieldConnectEVD
+	EPFieldSRQ
+	EPFieldServiceType
+	EPFieldMaxMessageSize
+	EPFieldMaxRDMASize
+	EPFieldQoS
+	EPFieldRecvCompletionFlags
+	EPFieldRequestCompletionFlags
+	EPFieldMaxRecvDTOs
+	EPFieldMaxRequestDTOs
+	EPFieldMaxRecvIOV
+	EPFieldMaxRequestIOV
+	EPFieldMaxRDMAReadIn
+	EPFieldMaxRDMAReadOut
+	EPFieldSRQSoftHW
+	EPFieldMaxRDMAReadIOV
+	EPFieldMaxRDMAWriteIOV
+	EPFieldNumTransportAttr
+	EPFieldTransportAttr
+	EPFieldNumProviderAttr
+	EPFieldProviderAttr
 
-	EPFieldAll = 1<<iota - 1
+	EPFieldAll EPMask = 1<<iota - 1
 )
 
 // Groups of parameters, by the states in which Modify may change them.

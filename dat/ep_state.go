@@ -3,21 +3,30 @@ package dat
 import "github.com/datxdp/datxdp/wire"
 
 // The life of an endpoint. Its state is that of its connection, and while the connection is idle it is
-// who holds the endpoint:
+// who holds the endpoint. Here it is moved on:
 //
-//	UNCONNECTED   reserve    RESERVED                      CreateRSP
-//	RESERVED      release    UNCONNECTED                   RSP.Free
-//	RESERVED      arrive     PASSIVE_CONNECTION_PENDING    a request for the reserved service point
-//	(new)         tentative  TENTATIVE_CONNECTION_PENDING  a request whose endpoint the provider makes
-//	PASSIVE_...   release    UNCONNECTED                   CR.Reject, CR.Handoff
-//	TENTATIVE_... end        (gone)                        CR.Reject, CR.Handoff
-//	PASSIVE_..., TENTATIVE_..., UNCONNECTED   take         COMPLETION_PENDING   CR.Accept
-//	UNCONNECTED   take       ACTIVE_CONNECTION_PENDING     Connect, DupConnect
+//	from                       by         to                              because of
+//	UNCONNECTED                reserve    RESERVED                        CreateRSP
+//	RESERVED                   release    UNCONNECTED                     RSP.Free
+//	RESERVED                   arrive     PASSIVE_CONNECTION_PENDING      a request for the service point
+//	(new)                      makeEP     TENTATIVE_CONNECTION_PENDING    a request, provider to make the endpoint
+//	PASSIVE_...                release    UNCONNECTED                     CR.Reject, CR.Handoff
+//	TENTATIVE_...              end        (gone)                          CR.Reject, CR.Handoff
+//	UNCONNECTED                take       ACTIVE_CONNECTION_PENDING       Connect, DupConnect
+//	UNCONNECTED, PASSIVE_...,
+//	TENTATIVE_...              take       COMPLETION_PENDING              CR.Accept
 //
-// From there on the connection leads: through CONNECTED and DISCONNECT_PENDING to DISCONNECTED, from
-// which Reset makes it UNCONNECTED (docs/WIRE.md).
+// Who holds an endpoint moves it on; all else here runs with EP.mu held. From there on the connection
+// leads, in package wire, and tells by events:
 //
-// Who holds an endpoint moves it on; nobody else does. Everything else runs with EP.mu held.
+//	ACTIVE_...                 CONNECTED            EventEstablished
+//	                           DISCONNECTED         EventPeerRejected, EventNonPeerRejected, EventTimedOut,
+//	                                                EventUnreachable; EventDisconnected of Disconnect
+//	COMPLETION_PENDING         CONNECTED            EventEstablished
+//	                           DISCONNECTED         EventAcceptCompletionError; EventDisconnected of Disconnect
+//	CONNECTED                  DISCONNECT_PENDING   graceful Disconnect with requests outstanding
+//	CONNECTED, DISCONNECT_...  DISCONNECTED         EventDisconnected, EventBroken
+//	DISCONNECTED               UNCONNECTED          Reset
 
 // hold is who has an endpoint whose connection is idle; nil for nobody. Each is used once.
 type hold struct {

@@ -26,10 +26,13 @@ type EVD struct {
 	feeding feedings // guarded by adapter.feeding
 	config  atomic.Uint32
 
-	// take serialises consumers; turn is the source that is looked at first, for up to left more events.
-	take sync.Mutex
-	turn int
-	left int
+	// take serialises consumers and guards what follows; turn is the source that is looked at first, for up
+	// to left more events.
+	take    sync.Mutex
+	turn    int
+	left    int
+	oldest  []wire.Completion // come before everything in queues
+	noldest atomic.Int32
 
 	// slow holds the events that do not come from an engine's queue.
 	slowMu      sync.Mutex

@@ -7,7 +7,7 @@ const fairShare = 64
 
 // Len is the number of events that wait.
 func (e *EVD) Len() int {
-	n := int(e.nslow.Load())
+	n := int(e.nslow.Load() + e.noldest.Load())
 	for _, q := range e.queues {
 		n += q.Len()
 	}
@@ -38,10 +38,24 @@ func (e *EVD) Dequeue(ev *Event) error {
 	return ErrQueueEmpty
 }
 
-// pop takes the first event of one source out. Sources have their turn one after the other.
+// pop takes the first event of one source out.
 func (e *EVD) pop(ev *Event) bool {
 	e.take.Lock()
 	defer e.take.Unlock()
+	var found bool
+	if e.room == nil {
+		found = e.popFrom(0, ev)
+	} else {
+		found = e.popOldest(ev) || e.popInTurn(ev)
+	}
+	if !found && e.lost.Load() {
+		e.lost.Store(false) // it is empty: the next overflow is reported again
+	}
+	return found
+}
+
+// popInTurn gives one source after the other a turn.
+func (e *EVD) popInTurn(ev *Event) bool {
 	for range len(e.queues) + 1 {
 		if e.popFrom(e.turn, ev) {
 			if e.left--; e.left <= 0 {
@@ -51,7 +65,6 @@ func (e *EVD) pop(ev *Event) bool {
 		}
 		e.nextTurn()
 	}
-	e.settle()
 	return false
 }
 
@@ -68,17 +81,40 @@ func (e *EVD) popFrom(source int, ev *Event) bool {
 	return true
 }
 
+// popOldest takes the first event of those that were gathered.
+func (e *EVD) popOldest(ev *Event) bool {
+	if len(e.oldest) == 0 {
+		return false
+	}
+	ev.fill(e, &e.oldest[0])
+	e.oldest[0].Settled()
+	if e.oldest = e.oldest[1:]; len(e.oldest) == 0 {
+		e.oldest = nil
+	}
+	e.noldest.Add(-1)
+	e.room.Give()
+	return true
+}
+
+// gather puts what an engine has queued before all that comes from now on. It is called when an endpoint
+// that feeds the dispatcher, which may be nil, goes on with another engine: its events stay in order.
+func (e *EVD) gather(engine int) {
+	if e == nil || len(e.queues) == 1 {
+		return
+	}
+	e.take.Lock()
+	defer e.take.Unlock()
+	var c wire.Completion
+	for e.queues[engine].Move(&c) {
+		e.oldest = append(e.oldest, c)
+		e.noldest.Add(1)
+	}
+}
+
 func (e *EVD) nextTurn() {
 	e.left = fairShare
 	if e.turn++; e.turn > len(e.queues) {
 		e.turn = 0
-	}
-}
-
-// settle ends an overflow, once the dispatcher is empty: the next one is reported again.
-func (e *EVD) settle() {
-	if e.lost.Load() {
-		e.lost.Store(false)
 	}
 }
 

@@ -357,6 +357,33 @@ func TestSeveralEngines(t *testing.T) {
 	still(t, shared)
 }
 
+// An endpoint that goes from one engine to another keeps its events in order, though nobody takes them
+// meanwhile.
+func TestOrderAcrossEngines(t *testing.T) {
+	a, b := newManyQueued(t)
+	x := a.point(nil)
+	engines := map[*driver]bool{}
+	const rounds, each = 5, 3
+	for round := range uint64(rounds) {
+		y := b.point(nil)
+		for i := range uint64(each) {
+			ok(t, x.PostRecv(nil, round*each+i, 0))
+		}
+		join(x, y)
+		engines[x.drv.Load()] = true
+		ok(t, y.Disconnect(CloseAbrupt))
+		x.expect(EventDisconnected)
+		ok(t, x.Reset())
+	}
+	if len(engines) < 2 || x.recv.Len() != rounds*each {
+		t.Fatalf("%d events of %d engines", x.recv.Len(), len(engines))
+	}
+	for i := range uint64(rounds * each) {
+		x.done(x.recv, i, DTOReceive, DTOFlushed, 0)
+	}
+	still(t, x.recv, a.ia.AsyncEVD())
+}
+
 // newManyQueued opens both sides with three queues, which are addresses of a simulated network.
 func newManyQueued(t *testing.T) (a, b *host) {
 	const queues = 3

@@ -270,8 +270,9 @@ func (p *point) done(e *EVD, cookie uint64, op DTO, want DTOStatus, length int) 
 	}
 }
 
-// letGo orders what the engine did with this side's memory before what the test does next. The peer
-// of an RDMA gets no event that would, and the race detector does not see through a network.
+// letGo orders what the engine did with this side's memory before what the test does next, and what the
+// test did before what the engine does. The peer of an RDMA gets no event that would, and the race
+// detector does not see through a network.
 func (p *point) letGo() { p.host.ia.a.barrier() }
 
 // still fails if any of the dispatchers has an event, or gets one within some milliseconds of

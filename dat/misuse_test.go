@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -402,20 +403,17 @@ func (c *caller) known() string {
 // FuzzCalls: no sequence of calls panics, hangs or leaves something behind; an error is one of DAT, and
 // nothing has changed after it.
 func FuzzCalls(f *testing.F) {
-	f.Add([]byte{})
 	for i := range calls {
-		f.Add([]byte{byte(i), 0, 0, 0, 0, 0, 0, 0, byte(i), 130, 130, 130, 130, 130, byte(i), 1, 1, 1, 1, 1, 1})
+		f.Add(bytes.Repeat([]byte{byte(i), 0, 0, 0, 0, 1, 1, 1, 1, 200}, 30))
 	}
-	// A zone, memory, a dispatcher and an endpoint; a service; a connection; posts; reaping; an end.
-	f.Add([]byte{0, 0, 3, 128, 0, 0, 0x33, 9, 0, 64, 0x1f, 1, 13, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 23, 0, 1, 0, 0,
-		16, 0, 1, 1, 2, 8, 11, 0, 11, 0, 26, 0, 0, 4, 20, 0, 1, 1, 0, 8, 7, 0, 19, 0, 1, 1, 0, 8, 7, 0, 12, 0, 1, 1, 17, 0, 1, 14, 0})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		goroutines := runtime.NumGoroutine()
 		t.Run("", func(t *testing.T) { // its end closes the adapters
-			n := newSim(t)
-			a, b := newHosts(t, n, Options{})
+			a, b := newHosts(t, newSim(t), Options{})
+			x, y := pair(a, b, nil)
 			c := &caller{t: t, in: in, hosts: [2]*host{a, b}, mem: make([]byte, 128), ias: []*IA{nil, a.ia, b.ia},
-				pzs: []*PZ{nil, a.pz, b.pz}, lmrs: []*LMR{nil}, evds: []*EVD{nil, b.cr}, eps: []*EP{nil}, psps: []*PSP{nil, b.psp}, crs: []*CR{nil}}
+				pzs: []*PZ{nil, a.pz, b.pz}, lmrs: []*LMR{nil, x.lmr, y.lmr}, psps: []*PSP{nil, b.psp}, crs: []*CR{nil},
+				evds: []*EVD{nil, b.cr, y.connect, x.request, y.recv, x.connect}, eps: []*EP{nil, y.EP, x.EP}}
 			for range 300 {
 				if len(c.in) == 0 {
 					break

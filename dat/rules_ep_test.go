@@ -162,24 +162,17 @@ var epCreateRules = append(limitRules(), []rule{
 		ok(t, b.ia.Close(CloseAbrupt)) // lets go of what is not its own
 		ok(t, foreign.Free())
 	}},
-	{"given attributes have a depth where there is a dispatcher, and none where there is not", func(t *testing.T, n network) {
+	{"a depth does not ask for a dispatcher, nor a dispatcher for a depth", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		evd := must(h.ia.CreateEVD(8, nil, EVDDTO))(t)
-		for name, tc := range map[string]struct {
-			recv, request       *EVD
-			maxRecv, maxRequest int
-			want                error
-		}{
-			"receives without a dispatcher": {nil, evd, 1, 1, ErrInvalidParameter},
-			"requests without a dispatcher": {evd, nil, 1, 1, ErrInvalidParameter},
-			"dispatcher without receives":   {evd, evd, 0, 1, ErrInvalidParameter},
-			"dispatcher without requests":   {evd, evd, 1, 0, ErrInvalidParameter},
-			"neither":                       {nil, nil, 0, 0, nil},
-			"receives alone":                {evd, nil, 1, 0, nil},
-			"requests alone":                {nil, evd, 0, 1, nil},
-		} {
-			_, err := h.ia.CreateEP(h.pz, tc.recv, tc.request, nil, &EPAttr{MaxRecvDTOs: tc.maxRecv, MaxRequestDTOs: tc.maxRequest})
-			wants(t, name, err, tc.want)
+		for _, recv := range []*EVD{nil, evd} {
+			for _, depth := range []int{0, 1} {
+				ep := must(h.ia.CreateEP(h.pz, recv, nil, nil, &EPAttr{MaxRecvDTOs: depth, MaxRequestDTOs: 1 - depth}))(t)
+				if a := must(ep.Query())(t).Attr; a.MaxRecvDTOs != depth || a.MaxRequestDTOs != 1-depth {
+					t.Errorf("depths %d and %d, want %d and %d", a.MaxRecvDTOs, a.MaxRequestDTOs, depth, 1-depth)
+				}
+				ok(t, ep.Free())
+			}
 		}
 	}},
 	{"without dispatchers nothing is told and everything works", func(t *testing.T, n network) {
@@ -237,6 +230,15 @@ var epModifyRules = append(modifyRules(), []rule{
 		p := newHost(t, n, 0, Options{}).point(nil)
 		wants(t, "bit 31", p.Modify(1<<31, &EPParam{}), ErrInvalidParameter)
 		wants(t, "bit 63", p.Modify(1<<63|EPFieldPZ, &EPParam{}), ErrInvalidParameter)
+	}},
+	{"the bits of a mask are those of uDAPL 2.0", func(t *testing.T, _ network) {
+		for want, got := range map[EPMask]EPMask{0x1: EPFieldIA, 0x80: EPFieldPZ, 0x800: EPFieldSRQ, 0x1000: EPFieldServiceType,
+			0x8000: EPFieldQoS, 0x40000: EPFieldMaxRecvDTOs, 0x1000000: EPFieldSRQSoftHW, 0x4000000: EPFieldMaxRDMAWriteIOV,
+			0x40000000: EPFieldProviderAttr, 0x7fffffff: EPFieldAll} {
+			if got != want {
+				t.Errorf("got %#x, want %#x", got, want)
+			}
+		}
 	}},
 	{"an empty mask changes nothing, another needs parameters", func(t *testing.T, n network) {
 		p := newHost(t, n, 0, Options{}).point(nil)
@@ -512,14 +514,17 @@ func connectRules(connect func(x *point, b *host, timeout time.Duration, private
 			a, b := newHosts(t, n, Options{})
 			x, y := a.point(nil), b.point(nil)
 			ok(t, x.PostRecv(x.seg(0, 8), 1, 0))
-			ok(t, connect(x, b, 20*time.Millisecond, nil, QoSBestEffort))
-			late := b.request(t)
+			ok(t, connect(x, b, 20*time.Millisecond, []byte("late"), QoSBestEffort))
 			x.done(x.recv, 1, DTOReceive, DTOFlushed, 0)
 			x.expect(EventTimedOut)
 			ok(t, x.Reset())
-			ok(t, late.Reject(nil))
-			ok(t, connect(x, b, patience, nil, QoSBestEffort))
-			ok(t, b.request(t).Accept(y.EP, nil))
+			ok(t, x.Connect(b.addr, testQual, patience, nil))
+			cr := b.request(t)
+			if p := must(cr.Query())(t); len(p.PrivateData) > 0 { // it has arrived, and nobody waits for it
+				ok(t, cr.Reject(nil))
+				cr = b.request(t)
+			}
+			ok(t, cr.Accept(y.EP, nil))
 			x.expect(EventEstablished)
 			y.expect(EventEstablished)
 			proves(x, y)

@@ -252,7 +252,7 @@ var evdRules = []topic{
 				{CompletionUnsignalled, EVDStateConfigNotify}, {CompletionSolicitedWait, EVDStateConfigSolicited},
 				{CompletionEVDThreshold, EVDStateConfigThreshold}, {CompletionDefault, EVDStateConfigThreshold},
 			} {
-				ep := must(h.ia.CreateEP(h.pz, e, nil, nil, flagged(tc.recv, 0)))(t)
+				ep := must(h.feeder(e, nil, nil, tc.recv, 0))(t)
 				if got := stateOf(t, e).Config(); got != tc.want {
 					t.Errorf("flags %#x: configuration %#x, want %#x", tc.recv, got, tc.want)
 				}
@@ -657,9 +657,9 @@ var waitRules = []rule{
 		wants(t, "wait", err, ErrInvalidParameter)
 	}),
 	onHost("a threshold other than one is an invalid state with unsignalled or solicited streams", func(t *testing.T, h *host) {
-		for _, flags := range []*EPAttr{flagged(CompletionUnsignalled, 0), flagged(CompletionSolicitedWait, 0)} {
+		for _, flags := range []CompletionFlags{CompletionUnsignalled, CompletionSolicitedWait} {
 			e := must(h.ia.CreateEVD(8, nil, EVDDTO))(t)
-			ep := must(h.ia.CreateEP(h.pz, e, nil, nil, flags))(t)
+			ep := must(h.feeder(e, nil, nil, flags, 0))(t)
 			_, err := e.Wait(0, 2, new(Event))
 			wants(t, "two", err, ErrInvalidState)
 			_, err = e.Wait(0, 1, new(Event))

@@ -782,9 +782,9 @@ var extensionRules = []topic{
 				ok(t, x.PostFetchAdd(1, x.lmr.Segment(8, 8), i, w.at(), CompletionSuppress))
 			}
 			eventually(t, "the last one", func() bool {
-				x.request.Dequeue(new(Event))
+				empty := x.request.Dequeue(new(Event)) == ErrQueueEmpty // and drives the adapter
 				_, _, idle, _ := x.Status()
-				return idle
+				return empty && idle
 			})
 			x.peer.letGo()
 			equal(t, "sum", w.value(), 256)

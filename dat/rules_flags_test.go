@@ -13,6 +13,18 @@ func flagged(recv, request CompletionFlags) *EPAttr {
 	return &a
 }
 
+// feeder makes an endpoint for the streams that have a dispatcher, with completion flags.
+func (h *host) feeder(recv, request, connect *EVD, recvFlags, requestFlags CompletionFlags) (*EP, error) {
+	a := flagged(recvFlags, requestFlags)
+	if recv == nil {
+		a.MaxRecvDTOs = 0
+	}
+	if request == nil {
+		a.MaxRequestDTOs = 0
+	}
+	return h.ia.CreateEP(h.pz, recv, request, connect, a)
+}
+
 // rebuild makes the endpoint of a point anew, with other dispatchers and attributes.
 func (p *point) rebuild(recv, request *EVD, a *EPAttr) {
 	t := p.host.t
@@ -72,7 +84,7 @@ var flagRules = []rule{
 	}),
 	onHost("attributes of receives are default, unsignalled, solicited or threshold", func(t *testing.T, h *host) {
 		for flags := range CompletionFlags(0x40) {
-			_, err := h.ia.CreateEP(h.pz, nil, nil, nil, flagged(flags, 0))
+			_, err := h.feeder(nil, nil, nil, flags, 0)
 			switch flags {
 			case CompletionDefault, CompletionUnsignalled, CompletionSolicitedWait, CompletionEVDThreshold:
 				ok(t, err)
@@ -83,7 +95,7 @@ var flagRules = []rule{
 	}),
 	onHost("attributes of requests are default, unsignalled or threshold", func(t *testing.T, h *host) {
 		for flags := range CompletionFlags(0x40) {
-			_, err := h.ia.CreateEP(h.pz, nil, nil, nil, flagged(0, flags))
+			_, err := h.feeder(nil, nil, nil, 0, flags)
 			switch flags {
 			case CompletionDefault, CompletionUnsignalled, CompletionEVDThreshold:
 				ok(t, err)
@@ -133,7 +145,7 @@ var flagRules = []rule{
 				if tc.connect {
 					of[2] = e
 				}
-				return h.ia.CreateEP(h.pz, of[0], of[1], of[2], flagged(recv%none, request%none))
+				return h.feeder(of[0], of[1], of[2], recv%none, request%none)
 			}
 			first, err := make1(tc.recv, tc.request)
 			var second *EP
@@ -160,7 +172,7 @@ var flagRules = []rule{
 		e := must(h.ia.CreateEVD(8, nil, EVDDTO))(t)
 		for range 2 {
 			for _, flags := range []CompletionFlags{CompletionUnsignalled, CompletionSolicitedWait, CompletionEVDThreshold} {
-				ok(t, must(h.ia.CreateEP(h.pz, e, nil, nil, flagged(flags, 0)))(t).Free())
+				ok(t, must(h.feeder(e, nil, nil, flags, 0))(t).Free())
 			}
 		}
 	}),

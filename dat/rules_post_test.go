@@ -135,16 +135,13 @@ func refusals(p post) []rule {
 		{"the segments are the caller's again when the call returns", joined(func(t *testing.T, x, y *point) {
 			ok(t, y.PostRecv(y.seg(0, 64), 9, 0))
 			iov := x.seg(64, 32)
-			for i := range uint64(3) {
-				ok(t, p.post(x, iov, i, 0))
-				iov[0] = LMRTriplet{Context: 0xffffffff, Address: 1, Length: 1 << 20}
-				if p.op != DTOReceive {
-					x.done(x.request, i, p.op, DTOSuccess, 32)
-					return
-				}
-				ok(t, y.PostSend(y.seg(0, 8), 3, 0))
-				x.done(x.recv, i, DTOReceive, DTOSuccess, 8)
-				return
+			ok(t, p.post(x, iov, 1, 0))
+			iov[0] = LMRTriplet{Context: 0xffffffff, Address: 1, Length: 1 << 20}
+			if p.op == DTOReceive {
+				ok(t, y.PostSend(y.seg(0, 8), 2, 0))
+				x.done(x.recv, 1, DTOReceive, DTOSuccess, 8)
+			} else {
+				x.done(x.request, 1, p.op, DTOSuccess, 32)
 			}
 		})},
 	}
@@ -226,6 +223,7 @@ func requestRules(p post, source bool) []rule {
 		{"every segment that the limit allows is used, in order", joinedWith(Options{}, &most, func(t *testing.T, x, y *point) {
 			fillRandom(x.mem, 1)
 			fillRandom(y.mem, 2)
+			y.letGo()
 			iov, there := []LMRTriplet{}, []byte{}
 			for i := range maxIOV {
 				iov = append(iov, x.lmr.Segment(4000-200*i, 2*i))
@@ -414,6 +412,7 @@ var postRules = []topic{
 		{"a range that is longer is written as far as the segments go", joined(func(t *testing.T, x, y *point) {
 			fill(x.mem[:64], 0x55)
 			fill(y.mem[:64], 0xaa)
+			y.letGo()
 			ok(t, x.PostRDMAWrite(x.seg(0, 10), 1, y.lmr.Remote(0, 64), 0))
 			x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 10)
 			same(t, y.mem[:64], append(bytes.Repeat([]byte{0x55}, 10), bytes.Repeat([]byte{0xaa}, 54)...))
@@ -444,6 +443,7 @@ var postRules = []topic{
 	{"dat_ep_post_rdma_read", append(refusals(postRead), []rule{
 		{"the bytes are here, and the peer gets no event", joined(func(t *testing.T, x, y *point) {
 			fillRandom(y.mem[:3000], 1)
+			y.letGo()
 			ok(t, x.PostRDMARead(x.seg(1000, 3000), 1, y.lmr.Remote(0, 3000), 0))
 			x.done(x.request, 1, DTORDMARead, DTOSuccess, 3000)
 			same(t, x.mem[1000:4000], y.mem[:3000])
@@ -452,6 +452,7 @@ var postRules = []topic{
 		{"room that the range does not fill is left alone", joined(func(t *testing.T, x, y *point) {
 			fill(x.mem[:64], 0xaa)
 			fill(y.mem[:64], 0x55)
+			y.letGo()
 			ok(t, x.PostRDMARead([]LMRTriplet{x.lmr.Segment(0, 5), x.lmr.Segment(5, 59)}, 1, y.lmr.Remote(0, 10), 0))
 			x.done(x.request, 1, DTORDMARead, DTOSuccess, 10)
 			same(t, x.mem[:64], append(bytes.Repeat([]byte{0x55}, 10), bytes.Repeat([]byte{0xaa}, 54)...))
@@ -474,6 +475,7 @@ var postRules = []topic{
 		{"more than may be outstanding wait their turn", joinedWith(Options{},
 			&EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 64, MaxRDMAReadIn: 1, MaxRDMAReadOut: 2}, func(t *testing.T, x, y *point) {
 				fillRandom(y.mem[:6400], 1)
+				y.letGo()
 				for i := range 64 {
 					ok(t, x.PostRDMARead(x.seg(i*100, 100), uint64(i), y.lmr.Remote(i*100, 100), 0))
 				}
@@ -533,6 +535,7 @@ var orderingRules = []rule{
 	{"who has the completion of a receive sees the writes that were posted before its message", joined(func(t *testing.T, x, y *point) {
 		for i := range 20 {
 			fillRandom(x.mem[:20000], uint64(i))
+			y.letGo()
 			ok(t, y.PostRecv(y.seg(60000, 8), 1, 0))
 			ok(t, x.PostRDMAWrite(x.seg(0, 20000), 1, y.lmr.Remote(0, 20000), CompletionSuppress))
 			ok(t, x.PostSend(x.seg(60000, 8), 2, 0))
@@ -555,6 +558,7 @@ var orderingRules = []rule{
 		for i := range 50 {
 			fill(x.mem[:4000], byte(i))
 			fill(x.mem[4000:8000], byte(i+1))
+			y.letGo()
 			ok(t, x.PostRDMAWrite(x.seg(0, 4000), 1, y.lmr.Remote(0, 4000), CompletionSuppress))
 			ok(t, x.PostRDMAWrite(x.seg(4000, 4000), 2, y.lmr.Remote(0, 4000), 0))
 			x.done(x.request, 2, DTORDMAWrite, DTOSuccess, 4000)
@@ -601,6 +605,7 @@ func fenced(p post) func(*testing.T, network) {
 	return joined(func(t *testing.T, x, y *point) {
 		for i := range 10 {
 			fillRandom(y.mem[40000:60000], uint64(i))
+			y.letGo()
 			ok(t, y.PostRecv(y.seg(0, 20000), 9, 0))
 			ok(t, x.PostRDMARead(x.seg(0, 20000), 1, y.lmr.Remote(40000, 20000), 0))
 			ok(t, p.post(x, x.seg(0, 20000), 2, CompletionBarrierFence))
@@ -823,11 +828,9 @@ var errorRules = []rule{
 	{"a read of memory that was freed ends the connection at both sides", denied(postRead, freedMemory)},
 	{"a local context is none for peers", denied(postWrite, func(y *point, r *RMRTriplet) { r.Context = y.lmr.Context() })},
 	{"a peer that falls silent breaks the connection", func(t *testing.T, n network) {
-		o, silent := Options{Limits: wire.Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond}}, new(atomic.Bool)
-		a := newHost(t, n, 0, o)
-		o.Wrap = func(l link.Link) link.Link { return &silence{l, silent} }
-		b := newHost(t, n, 1, o)
-		b.listen(testQual, 8)
+		silent := new(atomic.Bool)
+		a, b := newHosts(t, n, Options{Limits: wire.Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond},
+			Wrap: func(l link.Link) link.Link { return &silence{l, silent} }})
 		x, y := pair(a, b, nil)
 		ok(t, x.PostRecv(x.seg(0, 8), 7, 0))
 		silent.Store(true)

@@ -159,7 +159,7 @@ var srqRules = []topic{
 			c := b.common(2, 64)
 			x, y := a.point(nil), c.point(nil)
 			ok(t, y.Free())
-			y.EP = must(b.ia.CreateEPWithSRQ(b.pz, nil, y.request, y.connect, c.SRQ, &EPAttr{}))(t)
+			y.EP = must(b.ia.CreateEPWithSRQ(b.pz, nil, y.request, y.connect, c.SRQ, &EPAttr{MaxRequestDTOs: 4}))(t)
 			join(x, y)
 			c.post(0, 2)
 			x.message(64)
@@ -554,7 +554,6 @@ var srqRules = []topic{
 				"no queue":                   {a.pz, [3]*EVD{}, nil},
 				"freed queue":                {a.pz, [3]*EVD{}, gone.SRQ},
 				"queue of another adapter":   {a.pz, [3]*EVD{}, other.SRQ},
-				"no zone":                    {nil, [3]*EVD{}, c.SRQ},
 				"freed zone":                 {freed, [3]*EVD{}, c.SRQ},
 				"zone of another adapter":    {b.pz, [3]*EVD{}, c.SRQ},
 				"freed receive dispatcher":   {a.pz, [3]*EVD{0: old}, c.SRQ},
@@ -571,7 +570,7 @@ var srqRules = []topic{
 		{"the limit of receive segments is the queue's, whatever the attributes say", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			c := b.common(1, 256)
-			x, y := a.point(nil), c.point(&EPAttr{MaxRequestDTOs: 4, MaxRecvIOV: maxIOV + 1})
+			x, y := a.point(nil), c.point(&EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 4, MaxRecvIOV: maxIOV + 1})
 			join(x, y)
 			seg := c.lmr.Segment(0, 64)
 			ok(t, c.PostRecv([]LMRTriplet{seg, seg, seg, seg}, 3))
@@ -595,7 +594,7 @@ var srqRules = []topic{
 			pz := must(b.ia.CreatePZ())(t)
 			mem := make([]byte, 64)
 			own := must(b.ia.CreateLMR(mem, pz, MemAll))(t)
-			y.EP = must(b.ia.CreateEPWithSRQ(pz, c.recv, y.request, y.connect, c.SRQ, &EPAttr{MaxRequestDTOs: 4}))(t)
+			y.EP = must(b.ia.CreateEPWithSRQ(pz, c.recv, y.request, y.connect, c.SRQ, &EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 4}))(t)
 			join(x, y)
 			c.post(0, 1)
 			x.message(64)
@@ -728,7 +727,7 @@ var srqRules = []topic{
 			c := b.common(4, 64)
 			c.post(0, 4)
 			for i, soft := range []int{0, WatermarkInfinite, 1} {
-				x, y := a.point(nil), c.point(&EPAttr{SRQSoftHW: soft})
+				x, y := a.point(nil), c.point(&EPAttr{MaxRecvDTOs: 4, MaxRequestDTOs: 4, SRQSoftHW: soft})
 				join(x, y)
 				x.message(64)
 				b.nothingAsync()

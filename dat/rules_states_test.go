@@ -20,18 +20,16 @@ const epGone EPState = 99
 // stage is an endpoint of host a that was brought into a state, and host b that it deals with.
 type stage struct {
 	t       *testing.T
-	n       network
 	a, b    *host
 	p, peer *point
 	cr      *CR // not answered: for the endpoint in a passive state, of it in the active one
 	rsp     *RSP
-	timeout time.Duration // of Connect
 }
 
 // newStage brings an endpoint into a state.
 func newStage(t *testing.T, n network, state EPState, o Options) *stage {
 	t.Helper()
-	s := &stage{t: t, n: n, timeout: patience}
+	s := &stage{t: t}
 	s.a, s.b = newHost(t, n, 0, o), newHost(t, n, 1, o)
 	s.a.listen(testQual, 64)
 	s.b.listen(testQual, 64)
@@ -43,6 +41,7 @@ func (s *stage) enter(state EPState) {
 	s.t.Helper()
 	s.p, s.peer = s.a.point(nil), s.b.point(nil)
 	switch state {
+	case EPUnconnected, epGone:
 	case EPReserved:
 		s.reserve()
 	case EPPassiveConnectionPending:
@@ -51,7 +50,7 @@ func (s *stage) enter(state EPState) {
 	case EPTentativeConnectionPending:
 		s.tentative()
 	case EPActiveConnectionPending:
-		ok(s.t, s.p.Connect(s.b.addr, testQual, s.timeout, nil))
+		ok(s.t, s.p.Connect(s.b.addr, testQual, patience, nil))
 		s.cr = s.b.request(s.t)
 	case EPCompletionPending:
 		s.ask(testQual)
@@ -304,8 +303,7 @@ func stateRules() (all []rule) {
 	}
 	return append(all, rule{"ACTIVE_CONNECTION_PENDING: the time runs out, and it is DISCONNECTED", func(t *testing.T, n network) {
 		s := newStage(t, n, EPUnconnected, Options{})
-		s.timeout = 20 * time.Millisecond
-		s.enter(EPActiveConnectionPending)
+		ok(t, s.p.Connect(s.b.addr, testQual, 20*time.Millisecond, nil)) // the request may not even arrive
 		s.p.expect(EventTimedOut)
 		s.is(EPDisconnected)
 		s.p.still()

@@ -170,6 +170,7 @@ func TestWritesThenSendOrRead(t *testing.T) {
 		x, y := pair(a, b, nil)
 		for i := range uint64(200) {
 			fillRandom(x.mem[:8192], i)
+			y.letGo()
 			ok(t, y.PostRecv(y.seg(60000, 8), i, 0))
 			ok(t, x.PostRDMAWrite(x.seg(0, 8192), i, y.lmr.Remote(0, 8192), CompletionSuppress))
 			ok(t, x.PostRDMAWrite(x.seg(4096, 4096), i, y.lmr.Remote(0, 4096), CompletionSuppress)) // the later wins

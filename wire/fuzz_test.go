@@ -41,6 +41,7 @@ func FuzzHostilePeer(f *testing.F) {
 	f.Add(byte(proto.Data), byte(0), uint32(0), uint32(0), chunk)
 	proto.PutSend(chunk, proto.Last, 8, 0, 0)
 	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), chunk[:proto.SendSize+8])
+	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), sendInv(0, 8))
 	proto.PutReadReq(chunk[:proto.ReadReqSize], 0, 0, 1<<31, 0)
 	f.Add(byte(proto.Data), byte(1), uint32(1), uint32(0), chunk)
 	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), writeImmChunk(proto.Last, 8, 0, 0, 0, 0))
@@ -88,6 +89,13 @@ func FuzzHostilePeer(f *testing.F) {
 	})
 }
 
+// sendInv is the only piece of the first message, of n bytes, that makes a key invalid.
+func sendInv(key uint32, n int) []byte {
+	b := make([]byte, proto.SendInvSize+n)
+	proto.PutSendInv(b, proto.Last, n, 0, 0, key)
+	return b
+}
+
 // States of the connection that FuzzConnectionStates begins with.
 const (
 	fuzzConnecting = iota
@@ -127,6 +135,7 @@ const (
 	bodyWriteImm
 	bodyAtomicRequest
 	bodyAtomicResponse
+	bodySendInvalidate
 	fuzzBodies
 )
 
@@ -137,7 +146,8 @@ type fuzzed struct {
 	v, o   *node // whose connection is attacked, and the peer in whose name
 	c      *Conn
 	open   memory    // that the peer may reach
-	keys   [3]uint32 // of open, and of two regions that the peer may not write
+	keys   [4]uint32 // of open, of two regions that the peer may not write, of a window on open
+	win    *Window
 	posted int
 	script []byte
 }
@@ -177,13 +187,17 @@ func (z *fuzzed) body() []byte {
 	c, kind, num, off, n := z.c, z.next(), z.next(), z.next(), int(z.next())
 	b := make([]byte, proto.HelloSize+255+proto.SACKSize)
 	last := proto.ChunkFlags(kind >> 6)
-	key, addr := z.keys[num%3]+uint32(num/64), z.open.base+uint64(int64(int8(off)))
-	switch kind & 0x3f % fuzzBodies {
+	kind %= 64
+	key, addr := z.keys[num%4]+uint32(num/64), z.open.base+uint64(int64(int8(off)))
+	switch kind % fuzzBodies {
 	case bodyNone:
 		return nil
 	case bodySend:
 		proto.PutSend(b, last, n, c.recv.msn+seq.Num(num/64), c.recv.off+uint32(off/64))
 		return b[:proto.SendSize+n]
+	case bodySendInvalidate:
+		proto.PutSendInv(b, last, n, c.recv.msn+seq.Num(off/64), c.recv.off, key)
+		return b[:proto.SendInvSize+n]
 	case bodyWrite:
 		proto.PutWrite(b, last, n, key, addr)
 		return b[:proto.WriteSize+n]
@@ -238,7 +252,7 @@ func (z *fuzzed) request() {
 	kind, n := z.next(), int(z.next())%64
 	seg := z.open.seg(0, n)
 	flags := WorkFlags(kind>>4) & (Solicited | Fence)
-	switch to := (Remote{Key: 1, Addr: 2}); kind % 6 {
+	switch to := (Remote{Key: 1, Addr: 2}); kind % 16 % 9 {
 	case 0:
 		z.count(z.c.PostSend(seg, 0, flags))
 	case 1:
@@ -249,6 +263,16 @@ func (z *fuzzed) request() {
 		z.count(z.c.PostFetchAdd(1, seg[0], 0, to, flags))
 	case 5:
 		z.count(z.c.PostCmpSwap(1, 2, seg[0], 0, to, flags))
+	case 6:
+		z.count(z.c.PostSendInvalidate(seg, 0, 1, flags))
+	case 7:
+		z.count(z.c.PostReadToWindow(Sink{Key: z.keys[3], Addr: z.open.base, Length: uint64(n)}, 0, to, uint32(n), flags))
+	case 8:
+		key, err := z.c.PostBind(z.win, z.open.Region, z.open.base, uint32(n), RemoteRead|RemoteWrite, 0, flags)
+		z.count(err)
+		if err == nil {
+			z.keys[3] = key
+		}
 	default:
 		z.count(z.c.PostRead(seg, 0, to, uint32(n), flags))
 	}
@@ -407,6 +431,12 @@ func FuzzConnectionStates(f *testing.F) {
 			stepPacket, data, 0, 0, 0, 0, 0, 0, bodyAtomicRequest, 1, 0, 1},
 		{stepRequest, 4, 8, stepRequest, 5, 8, stepTime, 10, stepPacket, data, 0, 0, 1, 0, 0, 0, bodyAtomicResponse, 0, 0, 9,
 			stepPacket, data, 0, 0, 1, 0, 0, 0, bodyAtomicResponse, 0, 0, 9},
+		// Windows: bound, used, invalidated, used; a key that is none.
+		{stepRequest, 8, 8, stepRecv, 0, stepTime, 10, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyWrite | 64, 3, 0, 8,
+			stepRequest, 7, 8, stepPacket, data, 0, 0, 0, 0, 1, 0, bodySendInvalidate | 64, 3, 0, 8,
+			stepPacket, data, 0, 0, 0, 0, 2, 0, bodyWrite | 64, 3, 0, 8},
+		{stepRequest, 0, 8, stepRequest, 8, 8, stepRequest, 8, 0, stepRecv, 0, stepPacket, data, 0, 0, 0, 0, 0, 0, bodySendInvalidate | 64, 3, 0, 8},
+		{stepRequest, 6, 8, stepRequest, 8, 8, stepRequest, 8, 16, stepDisconnect},
 		// Ends: Close with blame, Closed, Reset twice, Reject, Accept, Challenge, Connect.
 		{stepRequest, 1, 8, stepPacket, byte(proto.Close), 0, 0, 0, 0, 0, 0, bodyGoodbye, 5, 0, 0},
 		{stepDisconnect, stepPacket, byte(proto.Closed), 0, 0, 0, 0, 0, 0, bodyNone},
@@ -436,11 +466,15 @@ func FuzzConnectionStates(f *testing.F) {
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}
-		z.keys = [...]uint32{z.open.remote, r1.remote, r2.remote}
+		z.keys = [...]uint32{z.open.remote, r1.remote, r2.remote, 0}
+		z.win = z.v.host.NewWindow(1, config&64 != 0, nil)
 		for len(z.script) > 0 {
 			z.step()
 		}
 		z.judge()
+		if z.win.Free(); !z.open.Retire() {
+			t.Fatalf("%d windows keep the region after the end", z.open.pins.Load())
+		}
 		for i := range secret {
 			if secret[i]|locked[i] != 0 {
 				t.Fatal("memory was written without a right to it")

@@ -75,7 +75,9 @@ func newRing(n int) (ring []Completion, mask uint32) {
 	for size < n {
 		size *= 2
 	}
-	return make([]Completion, size), uint32(size - 1)
+	// Rings of a power of two bytes, one after the other, put the same entry of each into the same places
+	// of the cache, which costs up to as much as a message does: each is made somewhat longer.
+	return make([]Completion, size+min(size/4, 1024))[:size], uint32(size - 1)
 }
 
 // Share makes the queue take part in a capacity that it has in common with others. It is called before
@@ -95,16 +97,25 @@ func (q *Queue) Resize(n int) {
 
 // Pop takes the oldest completion out; false when there is none.
 func (q *Queue) Pop(c *Completion) bool {
+	if !q.Move(c) {
+		return false
+	}
+	c.Settled()
+	if q.room != nil {
+		q.room.Give()
+	}
+	return true
+}
+
+// Move is Pop for who keeps the completion for the consumer, and calls Settled when that has it: its place
+// in the shared capacity stays taken.
+func (q *Queue) Move(c *Completion) bool {
 	h := q.head.Load()
 	if h == uint32(q.tail.Load()) {
 		return false
 	}
 	*c = q.ring[h&q.mask]
 	q.head.Store(h + 1)
-	c.settled()
-	if q.room != nil {
-		q.room.Give()
-	}
 	return true
 }
 
@@ -124,14 +135,14 @@ func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 // push adds c for the engine e, which makes it visible at the end of its Poll.
 func (q *Queue) push(e *Engine, c Completion) {
 	if q == nil {
-		c.settled()
+		c.Settled()
 		return
 	}
 	if !q.reserve() {
 		e.stats.Overflows++
 		q.notice = q.next
 		q.touch(e)
-		c.settled()
+		c.Settled()
 		q.overflow()
 		return
 	}

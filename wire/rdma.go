@@ -56,7 +56,8 @@ type readJob struct {
 	atomic bool
 }
 
-// responder serves the peer's RDMA reads and atomics in order. Jobs are kept until their answer is acknowledged.
+// responder serves the peer's RDMA reads and atomics in order. Jobs are kept until their answer is
+// acknowledged.
 type responder struct {
 	jobs  []readJob
 	mask  uint32

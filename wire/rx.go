@@ -299,7 +299,7 @@ func (c *Conn) completeRecv(w *work, s Status, n uint32) {
 	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Data: w.key, Status: s, Flags: w.flags})
 }
 
-// endRecv completes the oldest receive.
+// endRecv completes the receive that nextRecv found.
 func (c *Conn) endRecv(done Completion) {
 	c.sinks.Recv.push(c.eng, done)
 	if c.share != nil {

@@ -32,13 +32,15 @@ type end struct {
 	lookups  []int // reads of the target that are not settled
 	fence    int   // the last request that waits for earlier reads
 	received int   // messages
+	seen     int   // writes of the peer that an immediate has vouched for
 	recvDone int
 	recvEnd  bool  // a receive did not succeed
 	recvAt   int64 // when one was posted last
 	lazy     bool  // let a message wait for longer than it may
 
 	inbox, sink, target memory
-	word                memory // that the peer's atomics work on
+	word                memory  // that the peer's atomics work on
+	win                 *Window // on target
 	recvPosted          int
 	slot                int     // bytes of one operation's place in inbox and sink
 	free                []int   // places in sink
@@ -65,6 +67,7 @@ func (e *end) prepare() {
 	e.sink = e.n.memory(reads * e.slot)
 	e.target = e.n.memory(size)
 	e.word, e.words = e.n.memory(16), []uint64{0}
+	e.win = e.n.host.NewWindow(1, chance(e.sim.r, 2), nil)
 	e.model = make([]byte, size)
 	e.last = make([]int32, size)
 	for i := range reads {
@@ -247,6 +250,9 @@ func (e *end) postRequest() bool {
 	if (q.op == OpSend || q.op == OpWriteImm) && chance(r, 8) {
 		q.flags |= Solicited
 	}
+	if chance(r, 16) && len(e.reqs) != e.evilAt {
+		q.op, q.n = OpBind, 0
+	}
 	if len(e.reqs) == e.evilAt {
 		q.evil, q.n = true, max(q.n, 1)
 	}
@@ -274,6 +280,9 @@ func (e *end) post(q *request) error {
 	iov, at, cookie := e.cfg.MaxRequestIOV, q.from, e.cookie(len(e.reqs))
 	r := e.sim.r
 	switch q.op {
+	case OpBind:
+		_, err := e.c.PostBind(e.win, e.target.Region, e.target.base, uint32(r.IntN(len(e.model))), RemoteRead, cookie, q.flags)
+		return err
 	case OpSend:
 		n := q.n
 		if q.evil {

@@ -16,6 +16,7 @@ func (s *sim) judge() {
 		if !e.dead {
 			e.judgeEnd()
 			e.judgeWork()
+			e.judgeWindow()
 		}
 		if e.peer != nil && (e.up || e.side == 0) {
 			e.judgeMemory()
@@ -87,6 +88,13 @@ func (e *end) judgeWork() {
 	}
 	if e.peer != nil && sent > e.peer.received {
 		e.fail("%d sends succeeded, the peer received %d", sent, e.peer.received)
+	}
+}
+
+// judgeWindow checks that no bind keeps memory that has not succeeded.
+func (e *end) judgeWindow() {
+	if e.win.Free(); e.target.pins.Load() != 0 {
+		e.fail("%d binds keep memory", e.target.pins.Load())
 	}
 }
 

@@ -294,8 +294,8 @@ func (s *share) flush(c *Conn) {
 	}
 }
 
-// settled notes that the consumer has a completion, or never will.
-func (c *Completion) settled() {
+// Settled notes that the consumer has a completion, or never will.
+func (c *Completion) Settled() {
 	if c.Flags&shared != 0 {
 		s := c.Conn.share
 		s.back.Add(1)

@@ -136,6 +136,124 @@ func TestSharedQueueUnderLoss(t *testing.T) {
 	}
 }
 
+// answer accepts requests with the connections that are idle, and rejects others.
+func (w *world) answer(n *node, with []*Conn) {
+	w.t.Helper()
+	for _, c := range with {
+		if c.State() == Idle && len(n.arrived) > 0 {
+			w.accept(n, c, nil)
+		}
+	}
+	for _, r := range n.arrived {
+		path, err := n.link.Resolve(r.From, 1)
+		if err == nil {
+			err = n.eng.Reject(r, path, nil)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	n.arrived = n.arrived[:0]
+}
+
+// Connections come and go, at either side and at any time, while messages of several packets arrive
+// over a bad network. Each receive that was posted comes back once, or is there in the end.
+func TestSharedQueueConservation(t *testing.T) {
+	for seed := range uint64(60) {
+		cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond, Loss: 0.05, Reorder: 0.05, Duplicate: 0.05}
+		w := newWorld(t, cfg, 2)
+		r := randSource(seed)
+		const receives, size = 16, 10_000
+		conns := 2 + r.IntN(6)
+		p, from, to := w.sharing(plain, conns, receives, size, nil)
+		a, b := w.nodes[0], w.nodes[1]
+		src := a.memory(size)
+		var posted [receives]bool
+		ends, completed, flushed := 0, 0, 0
+		take := func() {
+			var c Completion
+			for b.recv.Pop(&c) {
+				if !posted[c.Cookie] {
+					t.Fatalf("seed %d: receive %d came back twice", seed, c.Cookie)
+				}
+				posted[c.Cookie] = false
+				if c.Status == StatusSuccess {
+					completed++
+				} else {
+					flushed++
+				}
+			}
+		}
+		for range 6000 {
+			i := r.IntN(conns)
+			switch r.IntN(120) {
+			case 0, 1, 2, 3, 4, 5, 6, 7:
+				if from[i].State() == Established {
+					a.post(from[i], from[i].PostSend(src.seg(0, r.IntN(size)), 0, Suppress))
+				}
+			case 8, 9, 10, 11, 12:
+				if k := r.IntN(receives); !posted[k] {
+					p.add(k)
+					posted[k] = true
+				}
+			case 13:
+				n, c := a, from[i]
+				if chance(r, 2) {
+					n, c = b, to[i]
+				}
+				if c.State() != Established {
+					break
+				}
+				ends++
+				if err := n.eng.Disconnect(c, chance(r, 2)); err != nil {
+					t.Fatal(err)
+				}
+			case 14:
+				if from[i].State() != Closed || to[i].State() != Closed {
+					break
+				}
+				if err := a.eng.Reset(from[i]); err != nil {
+					t.Fatal(err)
+				}
+				if err := b.eng.Reset(to[i]); err != nil {
+					t.Fatal(err)
+				}
+				w.dial(a, b, from[i], nil)
+			}
+			w.answer(b, to)
+			w.step()
+			take()
+			for b.connect.Pop(new(Completion)) || a.connect.Pop(new(Completion)) {
+			}
+		}
+		for i := range from {
+			for c, n := range map[*Conn]*node{from[i]: a, to[i]: b} {
+				if c.State() != Idle {
+					_ = n.eng.Disconnect(c, false)
+				}
+			}
+		}
+		w.run(5 * time.Second)
+		take()
+		left := 0
+		for _, there := range posted {
+			if there {
+				left++
+			}
+		}
+		p.counts(t, left, left)
+		if p.waiting != 0 || p.first != nil || p.last != nil {
+			t.Errorf("seed %d: %d connections wait", seed, p.waiting)
+		}
+		if completed == 0 || ends == 0 {
+			t.Errorf("seed %d: %d messages, %d flushed, %d connections ended", seed, completed, flushed, ends)
+		}
+		if b.eng.held != 0 || b.eng.Connections() != 0 {
+			t.Errorf("seed %d: %d frames held, %d connections", seed, b.eng.held, b.eng.Connections())
+		}
+	}
+}
+
 // Whoever waits is served as soon as receives are posted, and before who comes later, though the
 // sender would not try again for long; one post tells the first of the line, which tells the next.
 func TestSharedQueueWakes(t *testing.T) {

@@ -4,7 +4,7 @@ package wire
 type Stats struct {
 	RxPackets, TxPackets uint64
 	RxMessages           uint64 // messages received whole
-	TxRequests           uint64 // sends, writes and reads completed successfully
+	TxRequests           uint64 // sends, writes, reads and atomics completed successfully
 	RxBytes, TxBytes     uint64 // payload of operations placed and sent, repeats excluded
 	Retransmits          uint64 // packets sent again
 	Timeouts             uint64 // retransmission timeouts

@@ -23,7 +23,7 @@ func (c *Conn) sendable() bool {
 		return false
 	case s.nlost > 0:
 		return s.probing || c.windowOpen()
-	case c.owesReady:
+	case c.owesReady || c.atBind():
 		return true
 	case s.nxt.Sub(s.una) >= maxWindow || !c.windowOpen():
 		return false
@@ -363,7 +363,8 @@ func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 	return n == 0
 }
 
-// cutResponses appends the answers to RDMA reads and atomics from one position to another, as cutRequests does.
+// cutResponses appends the answers to RDMA reads and atomics from one position to another, as
+// cutRequests does.
 func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 	for from.before(to) {
 		j := c.resp.at(from.op)

@@ -268,18 +268,25 @@ func (r *workRing) window(n seq.Num) *Window {
 	return r.wins[uint32(n)&r.mask]
 }
 
-// bindNext executes the request that is next to be sent if it is a bind and need not wait. What was
-// sent before it completes before it does.
-func (c *Conn) bindNext() bool {
+// atBind reports whether the next request to be sent is a bind that need not wait. It needs no room in
+// the network.
+func (c *Conn) atBind() bool {
 	s := &c.send
 	if s.next.op == s.seen || s.next.off != 0 {
 		return false
 	}
 	w := c.sq.at(s.next.op)
-	if w.op != OpBind || c.blocked(w) {
+	return w.op == OpBind && !c.blocked(w)
+}
+
+// bindNext executes a bind that is the next request to be sent. What was sent before it completes
+// before it does.
+func (c *Conn) bindNext() bool {
+	if !c.atBind() {
 		return false
 	}
-	if !c.bindWindow(s.next.op, w) {
+	s := &c.send
+	if !c.bindWindow(s.next.op, c.sq.at(s.next.op)) {
 		c.failRequest(s.next.op, StatusBindFailed)
 		c.fault(proto.ReasonLocal, 0, 0)
 		return true

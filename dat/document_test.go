@@ -1,0 +1,149 @@
+package dat
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documented is what docs/DAT.md says: a line for each call, and the topics of no single call.
+type documented struct {
+	calls  []documentedCall
+	topics []string
+}
+
+type documentedCall struct {
+	c       string
+	goName  string   // Type.Method, or a function
+	further []string // other Go names in the line
+}
+
+var quotedName = regexp.MustCompile("`([A-Za-z.]+)`")
+
+// readDocument reads the table of the calls that there are, and the paragraph of the topics.
+func readDocument(t *testing.T) (d documented) {
+	t.Helper()
+	text, _, left := strings.Cut(string(must(os.ReadFile("../docs/DAT.md"))(t)), "\nLeft out")
+	_, topics, named := strings.Cut(string(must(os.ReadFile("../docs/DAT.md"))(t)), "Rules that belong to no single call")
+	if !left || !named {
+		t.Fatal("docs/DAT.md has lost a part")
+	}
+	for _, m := range quotedName.FindAllStringSubmatch(topics, -1) {
+		d.topics = append(d.topics, m[1])
+	}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "dat_") {
+			continue
+		}
+		call := documentedCall{c: strings.TrimSpace(cells[1]), goName: strings.TrimSpace(cells[2])}
+		for _, m := range quotedName.FindAllStringSubmatch(cells[3], -1) {
+			if name := m[1]; ast.IsExported(name) && name != strings.ToUpper(name) {
+				call.further = append(call.further, name)
+			}
+		}
+		d.calls = append(d.calls, call)
+	}
+	if len(d.calls) < 70 || len(d.topics) < 6 {
+		t.Fatalf("docs/DAT.md has %d calls and %d topics", len(d.calls), len(d.topics))
+	}
+	return d
+}
+
+// exportedNames are the functions, types, methods and fields of the package, methods and fields as
+// Type.Name.
+func exportedNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, file := range must(filepath.Glob("*.go"))(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f := must(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				names[receiver(d)+d.Name.Name] = d.Name.IsExported()
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if s, isType := s.(*ast.TypeSpec); isType {
+						names[s.Name.Name] = s.Name.IsExported()
+						addFields(names, s)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver is the type of a method and a dot.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	of := d.Recv.List[0].Type
+	if star, pointer := of.(*ast.StarExpr); pointer {
+		of = star.X
+	}
+	if name, plain := of.(*ast.Ident); plain {
+		return name.Name + "."
+	}
+	return "?."
+}
+
+func addFields(names map[string]bool, s *ast.TypeSpec) {
+	if fields, isStruct := s.Type.(*ast.StructType); isStruct {
+		for _, f := range fields.Fields.List {
+			for _, name := range f.Names {
+				names[s.Name.Name+"."+name.Name] = name.IsExported()
+			}
+		}
+	}
+}
+
+// TestDocument holds docs/DAT.md to the code and to the rules: each Go name is there, each call has
+// rules, each group of rules is of a call or of what the document names.
+func TestDocument(t *testing.T) {
+	complain := t.Logf
+	if os.Getenv("DATXDP_ALL") == "1" {
+		complain = t.Errorf
+	}
+	d, names := readDocument(t), exportedNames(t)
+	rules := map[string]int{}
+	for _, p := range conformance() {
+		rules[p.of] = len(p.rules)
+	}
+	known := map[string]bool{}
+	for _, call := range d.calls {
+		known[call.c] = true
+		if !names[call.goName] {
+			complain("%s: there is no %s", call.c, call.goName)
+		}
+		of, _, _ := strings.Cut(call.goName, ".")
+		for _, name := range call.further {
+			if !names[name] && !names[of+"."+name] {
+				complain("%s: there is no %s, nor as a method of %s", call.c, name, of)
+			}
+		}
+		if rules[call.c] == 0 {
+			complain("%s has no rule", call.c)
+		}
+	}
+	for _, name := range d.topics {
+		known[name] = true
+		if rules[name] == 0 {
+			complain("the topic %s has no rule", name)
+		}
+	}
+	for name := range rules {
+		if !known[name] {
+			complain("the topic %s is no call and not named in docs/DAT.md", name)
+		}
+	}
+}

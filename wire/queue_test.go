@@ -1,0 +1,156 @@
+package wire
+
+import (
+	"sync"
+	"testing"
+)
+
+// testQueue is a queue whose engine only publishes.
+type testQueue struct {
+	*Queue
+	e           *Engine
+	heard, lost int
+}
+
+func newTestQueue(n int) *testQueue {
+	tq := &testQueue{e: &Engine{}}
+	tq.Queue = NewQueue(n, func() { tq.heard++ }, func() { tq.lost++ })
+	return tq
+}
+
+// put pushes completions with cookies from..to-1 and publishes them.
+func (q *testQueue) put(from, to int, c Completion) {
+	for i := from; i < to; i++ {
+		c.Cookie = uint64(i)
+		q.push(q.e, c)
+	}
+	q.e.publish()
+}
+
+func (q *testQueue) expect(t *testing.T, from, to int) {
+	t.Helper()
+	var c Completion
+	for i := from; i < to; i++ {
+		if !q.Pop(&c) || c.Cookie != uint64(i) {
+			t.Fatalf("got %d, want %d", c.Cookie, i)
+		}
+	}
+}
+
+// What is a notification, and what who listens is told of.
+func TestQueueNotice(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		c    Completion
+		want bool
+	}{
+		{"plain", Completion{}, true},
+		{"solicited", Completion{Flags: Solicited}, true},
+		{"unsignalled", Completion{Flags: Unsignalled}, false},
+		{"unsignalled, suppressed", Completion{Flags: Unsignalled | Suppress}, false},
+		{"unsignalled, failed", Completion{Flags: Unsignalled, Status: StatusFlushed}, true},
+		{"connection event", Completion{Kind: KindDisconnected}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			q := newTestQueue(8)
+			before := q.Notice()
+			q.put(0, 1, tc.c)
+			if got := q.Notice() != before; got != tc.want || q.heard != 0 {
+				t.Errorf("notification: %v, told %d times while nobody listened", got, q.heard)
+			}
+			q.Listen(true)
+			q.put(1, 3, tc.c)
+			if want := map[bool]int{true: 1}[tc.want]; q.heard != want {
+				t.Errorf("told %d times, want %d", q.heard, want)
+			}
+			q.Listen(false)
+			q.put(3, 4, Completion{})
+			if q.Len() != 4 || q.heard > 1 {
+				t.Errorf("%d completions, told %d times", q.Len(), q.heard)
+			}
+		})
+	}
+}
+
+// A completion that is lost notifies: who waits for a notification may wait for this one.
+func TestQueueOverflowNotifies(t *testing.T) {
+	q := newTestQueue(3)
+	q.Listen(true)
+	q.put(0, 3, Completion{Flags: Unsignalled})
+	if q.heard != 0 || q.lost != 0 {
+		t.Errorf("told %d times, %d lost", q.heard, q.lost)
+	}
+	q.put(3, 4, Completion{Flags: Unsignalled})
+	if q.heard != 1 || q.lost != 1 || q.Len() != 3 {
+		t.Errorf("told %d times, %d lost, %d there", q.heard, q.lost, q.Len())
+	}
+	q.expect(t, 0, 3)
+}
+
+// Positions count on past 2^32, and stay when the ring changes its size.
+func TestQueueResize(t *testing.T) {
+	for _, start := range []uint32{0, 5, 1<<32 - 3} {
+		q := newTestQueue(4)
+		q.next, q.notice, q.told, q.seenHead = start, start, start, start
+		q.head.Store(start)
+		q.e.dirty = append(q.e.dirty, q.Queue)
+		q.e.publish()
+		q.put(0, 4, Completion{})
+		q.expect(t, 0, 1)
+		q.Resize(6)
+		q.put(4, 8, Completion{})
+		if q.lost != 1 {
+			t.Errorf("from %d: %d lost of 7 in 6", start, q.lost)
+		}
+		q.expect(t, 1, 5)
+		q.Resize(2)
+		q.put(7, 8, Completion{})
+		if q.lost != 2 {
+			t.Errorf("from %d: %d lost, want one more", start, q.lost)
+		}
+		q.expect(t, 5, 7)
+		if q.Len() != 0 {
+			t.Errorf("%d left", q.Len())
+		}
+	}
+}
+
+// Queues that share a capacity hold no more than that together, and no less.
+func TestRoom(t *testing.T) {
+	r := NewRoom(5)
+	p, q := newTestQueue(5), newTestQueue(5)
+	p.Share(r)
+	q.Share(r)
+	p.put(0, 2, Completion{})
+	q.put(0, 4, Completion{})
+	if p.Len() != 2 || q.Len() != 3 || q.lost != 1 {
+		t.Errorf("%d and %d, %d lost", p.Len(), q.Len(), q.lost)
+	}
+	p.expect(t, 0, 2)
+	q.put(4, 6, Completion{})
+	if q.Len() != 5 || q.lost != 1 {
+		t.Errorf("%d, %d lost", q.Len(), q.lost)
+	}
+}
+
+func TestRoomFromManySides(t *testing.T) {
+	const size, each = 7, 2000
+	r := NewRoom(size)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range each {
+				if r.Take() {
+					if n := r.used.Load(); n < 1 || n > size {
+						t.Errorf("%d in use", n)
+					}
+					r.Give()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := r.used.Load(); n != 0 {
+		t.Errorf("%d in use at the end", n)
+	}
+}
