@@ -1,3 +1,5 @@
+//go:build datprovider
+
 package main_test
 
 import (
@@ -15,6 +17,7 @@ import (
 var (
 	dapltestBad = regexp.MustCompile(`(?i)error|warn|mismatch|fail|can not continue`)
 	functionBad = regexp.MustCompile(`failed in file|Error = |Result: FAIL`)
+	callsBad    = regexp.MustCompile(`FAILED`)
 	dtestBad    = regexp.MustCompile(`error|ERR:|FAILED|unexpected|invalid`)
 )
 
@@ -89,11 +92,11 @@ func TestTransaction(t *testing.T) {
 		server := h.start(lab.A, "dapltest -T S -D ia")
 		for i, r := range runs {
 			h.t.Run(r.args, func(t *testing.T) {
-				server.awaitText("Service Point Ready", i+1)
+				server.awaitText(t, "Service Point Ready", i+1)
 				h.in(t).start(lab.B, h.client("dapltest "+r.args)).judge(verdict{want: []string{r.want, "End of Work"}, bad: dapltestBad})
 			})
 		}
-		server.awaitText("Service Point Ready", len(runs)+1)
+		server.awaitText(h.t, "Service Point Ready", len(runs)+1)
 		h.start(lab.B, h.client("dapltest -T Q")).judge(verdict{bad: dapltestBad})
 		server.judge(verdict{want: []string{"Transaction Test Finished", "Finished performance test", "DT_cs_Server (ia):  Exiting."}, bad: dapltestBad})
 	})
