@@ -58,12 +58,12 @@ func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 // lock locks a CNO that is usable. The caller unlocks it after success.
 func (c *CNO) lock() error {
 	if c == nil {
-		return ErrInvalidHandle
+		return errHandleCNO
 	}
 	c.mu.Lock()
 	if c.dead {
 		c.mu.Unlock()
-		return ErrInvalidHandle
+		return errHandleCNO
 	}
 	return nil
 }

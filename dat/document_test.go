@@ -55,7 +55,7 @@ func readDocument(t *testing.T) (d documented) {
 	return d
 }
 
-// exportedNames are the functions, types, methods and fields of the package, methods and fields as
+// exportedNames are the functions, types, values, methods and fields of the package, methods and fields as
 // Type.Name.
 func exportedNames(t *testing.T) map[string]bool {
 	t.Helper()
@@ -71,9 +71,14 @@ func exportedNames(t *testing.T) map[string]bool {
 				names[receiver(d)+d.Name.Name] = d.Name.IsExported()
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
-					if s, isType := s.(*ast.TypeSpec); isType {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
 						names[s.Name.Name] = s.Name.IsExported()
 						addFields(names, s)
+					case *ast.ValueSpec:
+						for _, name := range s.Names {
+							names[name.Name] = name.IsExported()
+						}
 					}
 				}
 			}
@@ -110,10 +115,6 @@ func addFields(names map[string]bool, s *ast.TypeSpec) {
 // TestDocument holds docs/DAT.md to the code and to the rules: each Go name is there, each call has
 // rules, each group of rules is of a call or of what the document names.
 func TestDocument(t *testing.T) {
-	complain := t.Logf
-	if os.Getenv("DATXDP_ALL") == "1" {
-		complain = t.Errorf
-	}
 	d, names := readDocument(t), exportedNames(t)
 	rules := map[string]int{}
 	for _, p := range conformance() {
@@ -123,27 +124,27 @@ func TestDocument(t *testing.T) {
 	for _, call := range d.calls {
 		known[call.c] = true
 		if !names[call.goName] {
-			complain("%s: there is no %s", call.c, call.goName)
+			t.Errorf("%s: there is no %s", call.c, call.goName)
 		}
 		of, _, _ := strings.Cut(call.goName, ".")
 		for _, name := range call.further {
 			if !names[name] && !names[of+"."+name] {
-				complain("%s: there is no %s, nor as a method of %s", call.c, name, of)
+				t.Errorf("%s: there is no %s, nor as a method of %s", call.c, name, of)
 			}
 		}
 		if rules[call.c] == 0 {
-			complain("%s has no rule", call.c)
+			t.Errorf("%s has no rule", call.c)
 		}
 	}
 	for _, name := range d.topics {
 		known[name] = true
 		if rules[name] == 0 {
-			complain("the topic %s has no rule", name)
+			t.Errorf("the topic %s has no rule", name)
 		}
 	}
 	for name := range rules {
 		if !known[name] {
-			complain("the topic %s is no call and not named in docs/DAT.md", name)
+			t.Errorf("the topic %s is no call and not named in docs/DAT.md", name)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, i
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags&^(requestFlags|CompletionSolicitedWait) != 0 {
+	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return ErrInvalidParameter
 	}
 	if total(iov) > to.Length {
@@ -103,7 +103,7 @@ func (ep *EP) atomic(local *LMRTriplet, at *RMRTriplet, flags CompletionFlags) e
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags&^requestFlags != 0 {
+	if !ep.requestAllowed(flags, requestFlags) {
 		return ErrInvalidParameter
 	}
 	if local.Length < atomicSize || at.Length < atomicSize {

@@ -50,6 +50,10 @@ var (
 	_ Handle = (*PSP)(nil)
 	_ Handle = (*PZ)(nil)
 	_ Handle = (*LMR)(nil)
+	_ Handle = (*RMR)(nil)
+	_ Handle = (*RSP)(nil)
+	_ Handle = (*CNO)(nil)
+	_ Handle = (*SRQ)(nil)
 )
 
 // consumer is the part of an object that holds the consumer's context.
@@ -147,6 +151,42 @@ func (l *LMR) SetConsumerContext(v any) error { return setContext(l, v) }
 // ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
 func (l *LMR) ConsumerContext() (any, error) { return contextOf(l) }
 
+// HandleType is HandleRMR (dat_get_handle_type).
+func (r *RMR) HandleType() (HandleType, error) { return typeOf(r, HandleRMR) }
+
+// SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
+func (r *RMR) SetConsumerContext(v any) error { return setContext(r, v) }
+
+// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+func (r *RMR) ConsumerContext() (any, error) { return contextOf(r) }
+
+// HandleType is HandleRSP (dat_get_handle_type).
+func (r *RSP) HandleType() (HandleType, error) { return typeOf(r, HandleRSP) }
+
+// SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
+func (r *RSP) SetConsumerContext(v any) error { return setContext(r, v) }
+
+// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+func (r *RSP) ConsumerContext() (any, error) { return contextOf(r) }
+
+// HandleType is HandleCNO (dat_get_handle_type).
+func (c *CNO) HandleType() (HandleType, error) { return typeOf(c, HandleCNO) }
+
+// SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
+func (c *CNO) SetConsumerContext(v any) error { return setContext(c, v) }
+
+// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+func (c *CNO) ConsumerContext() (any, error) { return contextOf(c) }
+
+// HandleType is HandleSRQ (dat_get_handle_type).
+func (s *SRQ) HandleType() (HandleType, error) { return typeOf(s, HandleSRQ) }
+
+// SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
+func (s *SRQ) SetConsumerContext(v any) error { return setContext(s, v) }
+
+// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+func (s *SRQ) ConsumerContext() (any, error) { return contextOf(s) }
+
 // live is nil for an open adapter.
 func (ia *IA) live() error {
 	if err := ia.lock(); err != nil {
@@ -180,3 +220,16 @@ func (l *LMR) live() error {
 	_, err := l.Query()
 	return err
 }
+
+func (r *RMR) live() error {
+	_, err := r.Query()
+	return err
+}
+
+func (r *RSP) live() error {
+	_, err := r.Query()
+	return err
+}
+
+func (c *CNO) live() error { return c.usable() }
+func (s *SRQ) live() error { return s.usable() }

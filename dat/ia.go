@@ -122,6 +122,8 @@ func (ia *IA) dismiss() {
 	ia.a.dismiss(HandleLMR, len(ia.lmrs))
 	ia.a.dismiss(HandleEVD, len(ia.evds))
 	ia.a.dismiss(HandleEP, len(ia.eps))
+	ia.a.dismiss(HandleRMR, len(ia.rmrs))
+	ia.a.dismiss(HandleSRQ, len(ia.srqs))
 }
 
 // objects is the number of objects that the consumer made and has not freed. A reserved service point that

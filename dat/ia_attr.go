@@ -142,7 +142,7 @@ type RMRScope uint8
 const (
 	RMRScopeEP  RMRScope = 0 // the one that it was bound on
 	RMRScopePZ  RMRScope = 1 // all of its protection zone
-	RMRScopeAny RMRScope = 2 // never granted
+	RMRScopeAny RMRScope = 2 // either: ProviderAttr.RMRScope
 )
 
 // Streams of events, as indices of ProviderAttr.StreamMerging.
@@ -198,7 +198,7 @@ func (a *adapter) adapterAttr() IAAttr {
 		MaxRDMAReadPerEPOut: maxReads, MaxEVDs: maxEVDs, MaxEVDQLen: maxEVDQLen, MaxIOVPerDTO: maxIOV,
 		MaxLMRs: maxLMRs, MaxLMRBlockSize: maxRegion, MaxLMRVirtualAddress: 1<<64 - 1, MaxPZs: maxPZs,
 		MaxMessageSize: 1<<31 - 1, MaxRDMASize: 1<<31 - 1, MaxRMRs: maxRMRs, MaxRMRTargetAddress: 1<<64 - 1,
-		MaxSRQs: maxSRQs, MaxEPPerSRQ: maxEPs, MaxRecvPerSRQ: maxDTOs, MaxIOVPerRDMARead: maxIOV,
+		MaxSRQs: maxSRQs, MaxEPPerSRQ: maxEPs, MaxRecvPerSRQ: maxSRQDTOs, MaxIOVPerRDMARead: maxIOV,
 		MaxIOVPerRDMAWrite: maxIOV, MaxRDMAReadIn: maxEPs * maxReads, MaxRDMAReadOut: maxEPs * maxReads,
 		RDMAReadInGuarantee: true, RDMAReadOutGuarantee: true, Extension: ExtensionIB, ExtensionVersion: extensionVersion}
 }

@@ -39,14 +39,17 @@ func (p *PZ) CreateRMRForEP() (*RMR, error) { return p.createRMR(RMRScopeEP) }
 
 func (p *PZ) createRMR(scope RMRScope) (*RMR, error) {
 	if p == nil {
-		return nil, ErrInvalidHandle
+		return nil, errHandlePZ
 	}
 	if err := p.ia.lock(); err != nil {
 		return nil, err
 	}
 	defer p.ia.mu.Unlock()
 	if p.freed {
-		return nil, ErrInvalidHandle
+		return nil, errHandlePZ
+	}
+	if err := p.ia.a.admit(HandleRMR); err != nil {
+		return nil, err
 	}
 	r := &RMR{ia: p.ia, pz: p, scope: scope}
 	r.win = p.ia.a.host.NewWindow(p.id, scope == RMRScopeEP, r)
@@ -57,7 +60,7 @@ func (p *PZ) createRMR(scope RMRScope) (*RMR, error) {
 
 func (r *RMR) usable() error {
 	if r == nil || r.freed.Load() {
-		return ErrInvalidHandle
+		return errHandleRMR
 	}
 	return nil
 }
@@ -104,10 +107,10 @@ func (r *RMR) Bind(lmr *LMR, segment LMRTriplet, priv MemPriv, ep *EP, cookie ui
 	if r.usable() != nil || ep.usable() != nil || segment.Length > 0 && (lmr == nil || !lmr.region.Live()) {
 		return 0, ErrInvalidHandle
 	}
-	if ep.request != nil && ep.request.flags&EVDRMRBind == 0 {
+	if !ep.takesBinds() {
 		return 0, ErrInvalidHandle
 	}
-	if flags&^requestFlags != 0 || priv&^MemAll != 0 {
+	if !ep.requestAllowed(flags, requestFlags) || priv&^MemAll != 0 {
 		return 0, ErrInvalidParameter
 	}
 	if r.ia.a != ep.ia.a {
@@ -132,20 +135,28 @@ func (r *RMR) Bind(lmr *LMR, segment LMRTriplet, priv MemPriv, ep *EP, cookie ui
 	return context, nil
 }
 
+// takesBinds reports whether the completions of binds have somewhere to go, or are not wanted.
+func (ep *EP) takesBinds() bool {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.request == nil || ep.request.flags&EVDRMRBind != 0
+}
+
 // Free ends the region, bound or not (dat_rmr_free). When it returns, peers reach no memory through
 // it any more: one that tries breaks its connection.
 func (r *RMR) Free() error {
 	if r == nil {
-		return ErrInvalidHandle
+		return errHandleRMR
 	}
 	if err := r.ia.lock(); err != nil {
 		return err
 	}
 	defer r.ia.mu.Unlock()
 	if r.freed.Swap(true) {
-		return ErrInvalidHandle
+		return errHandleRMR
 	}
 	delete(r.ia.rmrs, r)
+	r.ia.a.dismiss(HandleRMR, 1)
 	r.pz.refs.drop()
 	r.win.Free()
 	r.ia.a.barrier()
@@ -163,7 +174,7 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags&^(requestFlags|CompletionSolicitedWait) != 0 {
+	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return ErrInvalidParameter
 	}
 	if err := ep.conn.PostSendInvalidate(iov, cookie, rmrContext, wire.WorkFlags(flags)); err != nil {
@@ -182,7 +193,7 @@ func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, from RMRTriplet
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if flags&^requestFlags != 0 {
+	if !ep.requestAllowed(flags, requestFlags) {
 		return ErrInvalidParameter
 	}
 	if local.Length < from.Length {

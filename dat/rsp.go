@@ -104,7 +104,7 @@ func (r *RSP) Free() error {
 // lock locks a service point that was not freed, and its adapter. The caller unlocks it after success.
 func (r *RSP) lock() error {
 	if r == nil {
-		return ErrInvalidHandle
+		return errHandleRSP
 	}
 	if err := r.ia.lock(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (r *RSP) lock() error {
 	r.mu.Lock()
 	if r.state == rspFreed {
 		r.unlock()
-		return ErrInvalidHandle
+		return errHandleRSP
 	}
 	return nil
 }

@@ -428,7 +428,9 @@ func everyObject(t *testing.T, n network) []Handle {
 	a, b := newHosts(t, n, Options{})
 	x := a.point(nil)
 	x.dial(b, nil)
-	return []Handle{a.ia, x.EP, x.recv, a.ia.AsyncEVD(), b.request(t), b.psp, a.pz, x.lmr}
+	rsp := must(a.ia.CreateRSP(testQual, must(a.ia.CreateEP(a.pz, nil, nil, nil, nil))(t), must(a.ia.CreateEVD(1, nil, EVDCR))(t)))(t)
+	return []Handle{a.ia, x.EP, x.recv, a.ia.AsyncEVD(), b.request(t), b.psp, a.pz, x.lmr, rsp,
+		must(a.pz.CreateRMR())(t), must(a.ia.CreateCNO(nil))(t), must(a.ia.CreateSRQ(a.pz, SRQAttr{MaxRecvDTOs: 1}))(t)}
 }
 
 // deadObjects are objects of each kind that are freed, or whose adapter is closed, and that never were.
@@ -443,11 +445,17 @@ func deadObjects(t *testing.T, n network) []Handle {
 	lmr := must(b.ia.CreateLMR(make([]byte, 1), pz, 0))(t)
 	ep := must(b.ia.CreateEP(pz, nil, nil, nil, nil))(t)
 	evd := must(b.ia.CreateEVD(1, nil, EVDDTO))(t)
-	for _, o := range []interface{ Free() error }{ep, lmr, pz, evd} {
+	rmr := must(pz.CreateRMR())(t)
+	srq := must(b.ia.CreateSRQ(pz, SRQAttr{MaxRecvDTOs: 1}))(t)
+	cno := must(b.ia.CreateCNO(nil))(t)
+	crs := must(b.ia.CreateEVD(1, nil, EVDCR))(t)
+	rsp := must(b.ia.CreateRSP(1, nil, crs))(t)
+	for _, o := range []interface{ Free() error }{ep, lmr, rmr, srq, cno, rsp, crs, pz, evd} {
 		ok(t, o.Free())
 	}
-	dead := []Handle{cr, b.psp, pz, lmr, ep, evd, a.ia, x.EP, x.recv, a.ia.AsyncEVD(), a.pz, x.lmr,
-		(*IA)(nil), (*EP)(nil), (*EVD)(nil), (*CR)(nil), (*PSP)(nil), (*PZ)(nil), (*LMR)(nil)}
+	dead := []Handle{cr, b.psp, pz, lmr, ep, evd, rmr, srq, cno, rsp, crs, a.ia, x.EP, x.recv, a.ia.AsyncEVD(), a.pz, x.lmr,
+		(*IA)(nil), (*EP)(nil), (*EVD)(nil), (*CR)(nil), (*PSP)(nil), (*PZ)(nil), (*LMR)(nil),
+		(*RMR)(nil), (*SRQ)(nil), (*CNO)(nil), (*RSP)(nil)}
 	ok(t, a.ia.Close(CloseAbrupt))
 	return dead
 }

@@ -175,6 +175,18 @@ var pspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		ok(t, y.Free())
 		x.expect(EventDisconnected)
 	}},
+	{"a tentative endpoint is the consumer's when it is accepted: it ends with the adapter", func(t *testing.T, n network) {
+		a, b := listener(t, n, 8)
+		must(b.ia.CreatePSP(9, b.cr, PSPProvider))(t)
+		x, y := asks(a, b, 9), b.point(nil)
+		cr := b.request(t)
+		y.configure(must(cr.Query())(t).LocalEP)
+		ok(t, cr.Accept(nil, nil))
+		x.expect(EventEstablished)
+		ok(t, b.ia.Close(CloseAbrupt))
+		x.expect(EventDisconnected)
+		wants(t, "endpoint after the close", y.PostRecv(nil, 1, 0), ErrInvalidHandle)
+	}},
 	{"receives posted to a tentative endpoint are there when the connection is", func(t *testing.T, n network) {
 		a, b := listener(t, n, 8)
 		must(b.ia.CreatePSP(9, b.cr, PSPProvider))(t)

@@ -57,7 +57,7 @@ type SRQ struct {
 }
 
 // errSRQInUse is ErrInvalidState with DAT_INVALID_STATE_SRQ_IN_USE.
-var errSRQInUse error = ErrInvalidState.(Return) + 87
+var errSRQInUse = with(ErrInvalidState, SubInvalidStateSRQInUse)
 
 // CreateSRQ makes a shared receive queue without receives (dat_srq_create). Its receives are in
 // memory of the zone. Errors: ErrInvalidHandle (zone), ErrInvalidParameter (attributes),
@@ -75,6 +75,9 @@ func (ia *IA) CreateSRQ(pz *PZ, attr SRQAttr) (*SRQ, error) {
 	}
 	if attr.MaxRecvIOV == 0 {
 		attr.MaxRecvIOV = DefaultEPAttr().MaxRecvIOV
+	}
+	if err := ia.a.admit(HandleSRQ); err != nil {
+		return nil, err
 	}
 	s := &SRQ{ia: ia, pz: pz, iov: attr.MaxRecvIOV}
 	s.q = ia.a.host.NewSharedQueue(wire.SharedConfig{Zone: pz.id, MaxRecv: attr.MaxRecvDTOs,
@@ -108,7 +111,7 @@ func validDepth(n int) error {
 
 func (s *SRQ) usable() error {
 	if s == nil || s.freed.Load() {
-		return ErrInvalidHandle
+		return errHandleSRQ
 	}
 	return nil
 }
@@ -116,14 +119,14 @@ func (s *SRQ) usable() error {
 // lock locks the IA of a queue that is not freed. The caller unlocks it after success.
 func (s *SRQ) lock() error {
 	if s == nil {
-		return ErrInvalidHandle
+		return errHandleSRQ
 	}
 	if err := s.ia.lock(); err != nil {
 		return err
 	}
 	if s.freed.Load() {
 		s.ia.mu.Unlock()
-		return ErrInvalidHandle
+		return errHandleSRQ
 	}
 	return nil
 }
@@ -207,6 +210,7 @@ func (s *SRQ) Free() error {
 	}
 	s.freed.Store(true)
 	delete(s.ia.srqs, s)
+	s.ia.a.dismiss(HandleSRQ, 1)
 	s.pz.refs.drop()
 	return nil
 }
@@ -261,11 +265,11 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 	if ep.srq == nil {
 		return fail(ErrModelNotSupported, "the endpoint has no shared receive queue")
 	}
-	if err := ep.ia.lock(); err != nil {
+	if err := ep.lock(); err != nil {
 		return err
 	}
 	ep.attr.SRQSoftHW = soft
-	ep.ia.mu.Unlock()
+	ep.mu.Unlock()
 	ep.conn.SetMarks(mark(soft), mark(hard))
 	d := ep.drv.Load()
 	if d == nil {

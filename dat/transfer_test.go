@@ -182,6 +182,7 @@ func TestWritesThenSendOrRead(t *testing.T) {
 			same(t, y.mem[60000:60008], y.mem[:8])
 			x.done(x.request, i, DTOSend, DTOSuccess, 8)
 			same(t, x.mem[16384:16384+8192], y.mem[:8192])
+			y.letGo()
 		}
 	})
 }

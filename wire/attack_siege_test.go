@@ -202,13 +202,15 @@ func (s *siege) work() {
 	}
 }
 
-// gauges are everything in an engine that a packet could fill.
+// gauges are everything in an engine that a packet could fill, but for the rejected requests that it
+// remembers, which are bounded.
 type gauges struct {
 	conns, requests, sources, opening, peers, held, ready, acks, paths int
 }
 
 func (s *siege) gauges() gauges {
 	e := s.victim.eng
+	e.recallAll()
 	return gauges{e.Connections(), len(e.requests), len(e.halfOpen), e.opening, len(e.host.peers.cids), e.held,
 		len(e.ready), len(e.acks), s.victim.link.Paths()}
 }

@@ -122,6 +122,7 @@ type sender struct {
 	msn     seq.Num
 	credit  seq.Num // messages the peer can take
 	noLimit bool
+	binds   bool // there was a bind among the requests
 
 	putOff     bool // the peer had no receive for packet una
 	putOffWait time.Duration

@@ -37,6 +37,8 @@ type Engine struct {
 	requests  map[requestKey]*Request
 	halfOpen  map[netip.Addr]int // requests not decided or not established, by source
 	opening   int                // their sum
+	declined  [maxDeclined]*Request
+	ndeclined uint32 // counts without end
 	stats     Stats
 	held      int // frames kept because they arrived early
 
@@ -206,6 +208,7 @@ func (e *Engine) Close() {
 			e.endLinger(int32(i), l)
 		}
 	}
+	e.recallAll()
 	e.publish()
 	e.link.Free(e.drop)
 	e.drop = e.drop[:0]

@@ -384,6 +384,7 @@ func (z *fuzzed) judge() {
 		v.eng.forget(r)
 	}
 	e := v.eng
+	e.recallAll()
 	for what, n := range map[string]int{"table entries": e.Connections(), "requests": len(e.requests),
 		"half-open": e.opening, "peers": len(e.host.peers.cids), "timers": e.wheel.Len(), "early frames": e.held,
 		"paths": v.link.Paths()} {

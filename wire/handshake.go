@@ -115,6 +115,8 @@ type Request struct {
 	conn    *Conn // accepted
 	open    bool  // not half-open any more
 	gone    bool
+	path    link.Path   // of a request that was rejected
+	answer  proto.Hello // and what it was told
 }
 
 // Engine is the engine on which the request is to be answered.
@@ -156,6 +158,10 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 	}
 	key := requestKey{e.link.Source(&bufs[0]), hi.CID}
 	if r := e.requests[key]; r != nil { // a repeat
+		if r.gone {
+			e.sendReject(r)
+			return false
+		}
 		if c := r.conn; c != nil && c.State() == Accepting && e.now.Sub(c.dial.offered) >= helloRetry {
 			c.offer()
 		}
@@ -286,7 +292,7 @@ func (c *Conn) offer() {
 func (e *Engine) Undecided(of func(Service) bool) []*Request {
 	var all []*Request
 	for _, r := range e.requests {
-		if r.conn == nil && of(r.service) {
+		if r.conn == nil && !r.gone && of(r.service) {
 			all = append(all, r)
 		}
 	}
@@ -322,20 +328,55 @@ func (e *Engine) Refuse(r *Request, path link.Path) error {
 }
 
 func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []byte) error {
-	defer e.link.Release(path)
+	var err error
 	switch {
 	case len(private) > proto.MaxPrivateData:
-		return ErrPrivateData
+		err = ErrPrivateData
 	case r.gone || r.conn != nil:
-		return ErrGone
+		err = ErrGone
+	}
+	if err != nil {
+		e.link.Release(path)
+		return err
 	}
 	e.stats.Rejects++
-	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp()}
-	hi := proto.Hello{CID: r.hello.CID, Qual: r.hello.Qual, Reason: why, Private: private}
-	e.sendHello(path, &h, &hi)
-	e.forget(r)
+	r.path, r.answer = path, proto.Hello{CID: r.hello.CID, Qual: r.hello.Qual, Reason: why, Private: slices.Clone(private)}
+	e.sendReject(r)
+	e.decline(r)
 	e.flush()
 	return nil
+}
+
+func (e *Engine) sendReject(r *Request) {
+	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp()}
+	e.sendHello(r.path, &h, &r.answer)
+}
+
+// decline remembers a request that was rejected, in place of the oldest: a repeat that was on its way, or
+// that comes because Reject was lost, is told the same and is no new request.
+func (e *Engine) decline(r *Request) {
+	e.opened(r)
+	r.gone = true
+	i := int(e.ndeclined % maxDeclined)
+	e.recall(i)
+	e.declined[i] = r
+	e.ndeclined++
+}
+
+// recallAll forgets every request that was rejected.
+func (e *Engine) recallAll() {
+	for i := range e.declined {
+		e.recall(i)
+	}
+}
+
+// recall forgets a request that was rejected.
+func (e *Engine) recall(i int) {
+	if r := e.declined[i]; r != nil {
+		e.forget(r)
+		e.link.Release(r.path)
+		e.declined[i] = nil
+	}
 }
 
 // answered handles Accept, Reject and Challenge.

@@ -106,6 +106,9 @@ const (
 	maxOpening     = 4096
 	maxOpeningFrom = 512
 
+	// maxDeclined is how many requests that were rejected an engine remembers, to answer their repeats.
+	maxDeclined = 256
+
 	// resetBurst is how many Resets an engine sends in resetPeriod at most.
 	resetBurst  = 64
 	resetPeriod = 10 * time.Millisecond

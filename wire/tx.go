@@ -63,6 +63,7 @@ func (c *Conn) count() {
 		if !w.op.answered() {
 			s.queued += int(w.length)
 		}
+		s.binds = s.binds || w.op == OpBind
 	}
 }
 

@@ -272,7 +272,7 @@ func (r *workRing) window(n seq.Num) *Window {
 // the network.
 func (c *Conn) atBind() bool {
 	s := &c.send
-	if s.next.op == s.seen || s.next.off != 0 {
+	if !s.binds || s.next.op == s.seen || s.next.off != 0 {
 		return false
 	}
 	w := c.sq.at(s.next.op)

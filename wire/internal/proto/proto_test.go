@@ -117,8 +117,9 @@ func FuzzChunk(f *testing.F) {
 		if n == 0 || n > len(b) {
 			return
 		}
+		in := bytes.Clone(b[:n])
 		var c Chunk
-		c.Parse(b[:n])
+		c.Parse(in)
 		out := make([]byte, n)
 		switch c.Op {
 		case OpSend:
@@ -132,22 +133,22 @@ func FuzzChunk(f *testing.F) {
 		case OpWriteImm:
 			PutWriteImm(out, c.Flags, c.Len, c.Key, c.Addr, c.Num, c.Off, c.Imm)
 		case OpReadReq, OpAtomicReq, OpAtomicResp: // flags or length are fixed
-			copy(b[1:4], []byte{byte(Last | c.Flags&Compare), 0, 0})
+			copy(in[1:4], []byte{byte(Last | c.Flags&Compare), 0, 0})
 			switch c.Op {
 			case OpReadReq:
-				b[1] = byte(Last)
+				in[1] = byte(Last)
 				PutReadReq(out, c.Key, c.Addr, c.Size, c.Num)
 			case OpAtomicReq:
 				PutAtomicReq(out, c.Flags&Compare, c.Key, c.Addr, c.Num, c.Value, c.Comp)
 			default:
-				b[1] = byte(Last)
+				in[1] = byte(Last)
 				PutAtomicResp(out, c.Num, c.Value)
 			}
 		default:
 			return // flags and length are fixed
 		}
-		if !bytes.Equal(out, b[:n]) {
-			t.Fatalf("% x became % x", b[:n], out)
+		if !bytes.Equal(out, in) {
+			t.Fatalf("% x became % x", in, out)
 		}
 	})
 }
