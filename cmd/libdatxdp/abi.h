@@ -1,7 +1,7 @@
 /*
  * What C and Go of the provider share: the handle, the flat event, and what is asserted of the
  * headers of libdapl-dev. Go sees integers and pointers only; unions, structures by value and
- * va_list stay in shim.c.
+ * va_list stay in C.
  */
 #ifndef DATXDP_ABI_H
 #define DATXDP_ABI_H

@@ -18,7 +18,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Every function here is called by shim.c with handles that it has checked, as ids; 0 is a null handle.
+// Every function here is called from C with handles that it has checked, as ids; 0 is a null handle.
 // It returns a DAT_RETURN.
 
 // classError marks a DAT_RETURN as an error (DAT_CLASS_ERROR).

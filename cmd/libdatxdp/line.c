@@ -64,7 +64,7 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 {
 	struct dx_line *l;
 
-	if (info && (l = dx_find_line(info->ia_name, info->is_thread_safe)))
+	if (!dx_forked && info && (l = dx_find_line(info->ia_name, info->is_thread_safe)))
 		dat_registry_remove_provider(&l->table, &l->info);
 }
 
@@ -100,5 +100,5 @@ DAT_RETURN dx_open_query(const char *name, va_list args)
 /* What libdat2 looks for in a provider with extensions; it calls the entry of the table all the same. */
 DAT_RETURN dapl_extensions(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 {
-	return dx_extended(h, op, args);
+	return dx_handle_extendedop(h, op, args);
 }

@@ -6,7 +6,7 @@
 // which needs cgo and the headers of libdapl-dev, and makes bin/libdatxdp.so. Without the build tag
 // datprovider this package is an empty program. docs/UDAPL.md says how to install and use it.
 //
-// libdat2 calls the entries of shim.c through a table. They check the handles, take apart what Go
+// libdat2 calls the entries of entry_*.c through a table. They check the handles, take apart what Go
 // cannot express, and call export*.go, which does nothing but call package dat. What a call means, and
 // every rule of DAT, is there.
 //
