@@ -152,6 +152,8 @@ void *dx_memory(struct dx_handle *h, size_t size)
 {
 	void *m;
 
+	if (!h)
+		return NULL;
 	pthread_mutex_lock(&lock);
 	if (!h->more)
 		h->more = calloc(1, size);

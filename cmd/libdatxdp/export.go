@@ -51,12 +51,12 @@ func caught(r *uint32) {
 }
 
 // created gives an object to its handle.
-func created(handle uint64, object dat.Handle, err error) uint32 {
+func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	if err != nil {
 		return code(err)
 	}
 	objects.put(uint64(C.dx_id(C.uint64_t(handle))), object)
-	return code(object.SetConsumerContext(handle))
+	return code(bind(object, handle))
 }
 
 // duration is a DAT_TIMEOUT: microseconds, all bits set for ever.

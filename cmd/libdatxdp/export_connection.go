@@ -11,13 +11,17 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// adopt gives an object that the provider has made a handle beside that of a service point.
-func adopt(sp uint64, kind uint32, object dat.Handle) uint64 {
+// adopt gives an object that the provider has made a handle, of the IA of a service point; 0 if that was
+// closed meanwhile, or there is no memory.
+func adopt[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
 	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
-	if h == 0 || created(h, object, nil) != 0 {
+	switch {
+	case h == 0:
 		return 0
-	}
-	if C.dx_publish(C.uint64_t(h)) == 0 {
+	case created(h, object, nil) != 0:
+		C.dx_discard(C.uint64_t(h))
+		return 0
+	case C.dx_publish(C.uint64_t(h)) == 0:
 		return 0
 	}
 	return h

@@ -104,29 +104,26 @@ func fillEvent(out *C.struct_dx_event, ev *dat.Event) {
 	out.number = C.uint32_t(ev.Number)
 	switch ev.Number {
 	case dat.EventDTOCompletion:
-		fillCompletion(out, ev, ev.EP)
+		fillCompletion(out, ev, handleOf(ev.EP))
 	case dat.EventIBDTO:
-		fillCompletion(out, ev, ev.EP)
+		fillCompletion(out, ev, handleOf(ev.EP))
 		out.extension, out.immediate = C.uint32_t(ev.Ext), C.uint32_t(ev.Imm)
 	case dat.EventRMRBindCompletion:
-		fillCompletion(out, ev, ev.RMR)
+		fillCompletion(out, ev, handleOf(ev.RMR))
 	case dat.EventConnectionRequest:
 		fillRequest(out, ev)
 	case dat.EventSoftware:
 		pointer, _ := ev.Software.(uint64)
 		out.cookie = C.uint64_t(pointer)
 	case dat.EventAsyncEVDOverflow, dat.EventAsyncEPBroken, dat.EventAsyncIACatastrophic, dat.EventAsyncProviderInternalError:
-		out.object, out.reason = 0, C.int32_t(ev.Reason)
-		if source, ok := ev.Source.(dat.Handle); ok {
-			out.object = C.uint64_t(handleOf(source))
-		}
+		out.object, out.reason = C.uint64_t(sourceOf(ev)), C.int32_t(ev.Reason)
 	default:
 		fillConnection(out, ev)
 	}
 }
 
-func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object dat.Handle) {
-	out.object = C.uint64_t(handleOf(object))
+func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
+	out.object = C.uint64_t(object)
 	out.cookie, out.length = C.uint64_t(ev.Cookie), C.uint64_t(ev.Length)
 	out.operation, out.status = C.uint32_t(ev.Op), C.uint32_t(ev.Status)
 	out.rmr_context = C.uint32_t(ev.RMRContext)
@@ -141,15 +138,11 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	} else {
 		sp = settled(ev.PSP)
 	}
-	sibling := sp
-	if sibling == 0 { // the service point was freed after the request came
-		sibling = handleOf(ev.EVD)
-	}
 	p, _ := ev.CR.Query()
 	if p.LocalEP != nil && handleOf(p.LocalEP) == 0 {
-		adopt(sibling, C.DAT_HANDLE_TYPE_EP, p.LocalEP)
+		adopt(sp, C.DAT_HANDLE_TYPE_EP, p.LocalEP)
 	}
-	cr := adopt(sibling, C.DAT_HANDLE_TYPE_CR, ev.CR)
+	cr := adopt(sp, C.DAT_HANDLE_TYPE_CR, ev.CR)
 	if more := C.dx_more(C.uint64_t(cr)); more != nil {
 		setAddress(&more.remote, p.RemoteAddress)
 		setPrivate(more, p.PrivateData)
@@ -159,11 +152,27 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 
 // settled is the handle of a service point. Its first request may come while it is being created, in
 // another thread, which is about to say what its handle is.
-func settled(sp dat.Handle) uint64 {
+func settled[T any, P handled[T]](sp P) uint64 {
 	for {
-		if v, err := sp.ConsumerContext(); v != nil || err != nil {
-			return handleOf(sp)
+		if h := handleOf(sp); h != 0 {
+			return h
 		}
 		runtime.Gosched()
+	}
+}
+
+// sourceOf is the handle of what an asynchronous event is about.
+func sourceOf(ev *dat.Event) uint64 {
+	switch object := ev.Source.(type) {
+	case *dat.EP:
+		return handleOf(object)
+	case *dat.EVD:
+		return handleOf(object)
+	case *dat.SRQ:
+		return handleOf(object)
+	case *dat.IA:
+		return handleOf(object)
+	default:
+		return 0
 	}
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"runtime"
+	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -66,13 +69,31 @@ func get[T dat.Handle](id uint64) T {
 	return none
 }
 
-// handleOf is the C handle of an object, 0 for none: the object's consumer context. Consumers in C
-// have theirs in C.
-func handleOf(object dat.Handle) uint64 {
+// handled is what has a handle: a pointer to an object.
+type handled[T any] interface {
+	*T
+	dat.Handle
+}
+
+// outlived are the handles of objects by weak pointer. Events that wait may name an object that was freed;
+// programs compare the handle that they get with the one that they freed. An entry goes with its object.
+var outlived sync.Map
+
+// bind gives an object its handle. Consumers in C have their context in C: that of the object is its
+// handle.
+func bind[T any, P handled[T]](object P, handle uint64) error {
+	weakly := weak.Make((*T)(object))
+	outlived.Store(weakly, handle)
+	runtime.AddCleanup((*T)(object), func(key weak.Pointer[T]) { outlived.Delete(key) }, weakly)
+	return object.SetConsumerContext(handle)
+}
+
+// handleOf is the C handle of an object, 0 for none.
+func handleOf[T any, P handled[T]](object P) uint64 {
 	v, err := object.ConsumerContext()
-	if err != nil {
-		return 0
+	if err != nil && object != nil {
+		v, _ = outlived.Load(weak.Make((*T)(object)))
 	}
-	h, _ := v.(uint64)
-	return h
+	handle, _ := v.(uint64)
+	return handle
 }

@@ -58,8 +58,14 @@ func overEach(t *testing.T, test func(*hosts)) {
 			h := &hosts{t: t, lab: labtest.New(t, lab.Options{})}
 			for _, s := range []lab.Side{lab.A, lab.B} {
 				h.conf[s] = filepath.Join(t.TempDir(), "dat.conf")
-				text := fmt.Sprintf("%s u2.0 nonthreadsafe default %s datxdp.2.0 %q \"\"\n", ia, library, h.link(s))
-				if err := os.WriteFile(h.conf[s], []byte(text), 0o644); err != nil {
+				var text strings.Builder
+				line := func(name, threads, instance string) {
+					fmt.Fprintf(&text, "%s u2.0 %s default %s datxdp.2.0 %q \"\"\n", name, threads, library, instance)
+				}
+				line(ia, "nonthreadsafe", h.link(s)+" port=17473")
+				line(ia, "threadsafe", h.link(s))
+				line("bad", "nonthreadsafe", h.link(s)+" colour=red")
+				if err := os.WriteFile(h.conf[s], []byte(text.String()), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -509,6 +509,40 @@ static void test_stale(void)
 	}
 }
 
+/* --- events that outlive what they are about --- */
+
+static void test_late(void)
+{
+	struct point a = make_point(), b = make_point();
+	struct listener l = listen_on(5, DAT_PSP_CONSUMER_FLAG);
+	DAT_LMR_TRIPLET t = piece(&a, 0, 8);
+	DAT_CR_ARRIVAL_EVENT_DATA request;
+	DAT_EP_HANDLE ep = a.ep;
+	DAT_EVENT ev;
+
+	MUST(dat_ep_post_recv(a.ep, 1, &t, cookie(1), 0));
+	join(&a, &b);
+	MUST(dat_ep_disconnect(a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	await_connection(&a, DAT_CONNECTION_EVENT_DISCONNECTED);
+	await_connection(&b, DAT_CONNECTION_EVENT_DISCONNECTED);
+	MUST(dat_ep_free(a.ep));
+	a.ep = NULL;
+	if (dat_evd_dequeue(a.recv, &ev) == DAT_SUCCESS)
+		CHECK(ev.event_data.dto_completion_event_data.ep_handle == ep, "a completion of %p, want %p",
+			ev.event_data.dto_completion_event_data.ep_handle, ep);
+
+	MUST(dat_ep_reset(b.ep));
+	MUST(connect_to(&b, l.qual, 0, NULL));
+	nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* the request shall be there: it takes microseconds */
+	MUST(dat_psp_free(l.psp));
+	request = await_request(&l);
+	MUST(dat_cr_reject(request.cr_handle, 0, NULL));
+	await_connection(&b, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	MUST(dat_evd_free(l.evd));
+	free_point(&a);
+	free_point(&b);
+}
+
 /* --- contexts and types --- */
 
 static void test_context(void)
@@ -608,7 +642,11 @@ static void test_open(void)
 		MUST(dat_ia_open((DAT_NAME_PTR)ia_name, 8, &fresh, &second));
 		MUST(dat_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
 	}
+	fresh = DAT_HANDLE_NULL; /* a line for programs that say they have threads */
+	MUST(dat_ia_openv((DAT_NAME_PTR)ia_name, 8, &fresh, &second, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE));
+	MUST(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
 	fresh = DAT_HANDLE_NULL;
+	WANT(dat_ia_open("bad", 8, &fresh, &second), DAT_INVALID_PARAMETER); /* an option that there is not */
 	WANT(dat_ia_open((DAT_NAME_PTR)ia_name, 0, &fresh, &second), DAT_INVALID_PARAMETER);
 	WANT(dat_ia_open("no such adapter", 8, &fresh, &second), DAT_PROVIDER_NOT_FOUND);
 	open_ia();
@@ -742,7 +780,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {{"rmr", test_rmr}, {"table", test_table}, {"srq", test_srq}, {"cno", test_cno}, {"evd", test_evd},
-	{"private", test_private}, {"service", test_service}, {"close", test_close}, {"stale", test_stale}, {"context", test_context},
+	{"private", test_private}, {"service", test_service}, {"close", test_close}, {"stale", test_stale}, {"late", test_late}, {"context", test_context},
 	{"memory", test_memory}, {"open", test_open}, {"fork", test_fork}, {"threads", test_threads}, {"extension", test_extension}};
 
 int main(int argc, char **argv)
