@@ -1,8 +1,10 @@
 package main
 
 import (
+	"runtime"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -54,6 +56,43 @@ func TestTableConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// An object names its handle for as long as anybody can ask for it, freed or not, and not longer.
+func TestHandleOutlivesObject(t *testing.T) {
+	ia, err := dat.Open("udp:127.0.0.73", dat.DefaultOptions())
+	if err != nil {
+		t.Skipf("no UDP on loopback: %v", err)
+	}
+	defer func() { _ = ia.Close(dat.CloseAbrupt) }()
+	evd, err := ia.CreateEVD(1, nil, dat.EVDSoftware)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const handle = 0x1234
+	if got := handleOf(evd); got != 0 {
+		t.Errorf("before bind: got %#x, want 0", got)
+	}
+	if err := bind(evd, handle); err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		if got := handleOf(evd); got != handle {
+			t.Errorf("%s: got %#x, want %#x", when, got, handle)
+		}
+	}
+	check("after bind")
+	if err := evd.Free(); err != nil {
+		t.Fatal(err)
+	}
+	check("after free")
+	key := weak.Make(evd)
+	if evd = nil; handleOf(evd) != 0 {
+		t.Error("nil has a handle")
+	}
+	for _, kept := outlived.Load(key); kept; _, kept = outlived.Load(key) {
+		runtime.GC()
+	}
 }
 
 func TestLookUpDoesNotAllocate(t *testing.T) {
