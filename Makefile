@@ -7,6 +7,11 @@ SHELL       := /bin/bash
 FUZZTIME ?= 5s
 SEEDS    ?= 1000
 ARGS     ?=
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+
+# The provider library for C programs: the only thing here that needs cgo.
+PROVIDER := bin/libdatxdp.so
 
 # Packages whose tests do most of their work as root: with real namespaces, devices and sockets.
 ROOT_DIRS := bpf xdp internal/lab internal/route internal/rawbench cmd/datbench dat
@@ -31,7 +36,7 @@ build: ## compile every package, and bin/datbench
 	go build -o bin/datbench ./cmd/datbench
 
 .PHONY: test
-test: reset deps lint unit quiet sim fuzz root bench-once ## everything this host can run; what it cannot, with the reason
+test: reset deps lint unit quiet sim fuzz root provider-test bench-once ## everything this host can run; what it cannot, with the reason
 	@$(LANE) -summary
 
 .PHONY: reset
@@ -86,6 +91,31 @@ ifeq ($(IS_ROOT),)
 else
 	@$(LANE) -test "root (-race)" go test -json -vet=off -race -shuffle=on -p 1 -timeout 8m $(ROOT_PKGS)
 endif
+
+.PHONY: provider
+provider: ## bin/libdatxdp.so, for C programs with libdat2 (needs gcc and libdapl-dev)
+	CGO_ENABLED=1 go build -tags datprovider -buildmode=c-shared -trimpath -o $(PROVIDER) \
+		-ldflags="-s -w -extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
+	@rm -f $(PROVIDER:.so=.h)
+
+.PHONY: provider-test
+provider-test: $(LANE) ## Debian's uDAPL test programs and our own in C, over AF_XDP and UDP (root, dapl2-utils)
+	@if command -v gcc >/dev/null && [ -e /usr/include/dat2/udat.h ]; then \
+		$(MAKE) -s provider; \
+		$(LANE) provider-vet go vet -tags datprovider ./cmd/libdatxdp; \
+		[ ! -x bin/golangci-lint ] || $(LANE) provider-lint bin/golangci-lint run --build-tags datprovider ./cmd/libdatxdp/...; \
+		DATXDP_PROVIDER=$(CURDIR)/$(PROVIDER) $(LANE) -test -show 'post: .* ns' provider \
+			go test -tags datprovider -json -vet=off -v -count=1 -timeout 30m ./cmd/libdatxdp; \
+	else \
+		$(LANE) -skip "no gcc or no libdapl-dev: make deps installs them as root" provider; \
+	fi
+
+.PHONY: install
+install: provider ## the library, its manual page and a sample dat.conf under DESTDIR and PREFIX
+	install -D -m 755 $(PROVIDER) $(DESTDIR)$(PREFIX)/lib/libdatxdp.so
+	install -D -m 644 cmd/libdatxdp/libdatxdp.7 $(DESTDIR)$(PREFIX)/share/man/man7/libdatxdp.7
+	sed 's|@LIBDIR@|$(PREFIX)/lib|' cmd/libdatxdp/dat.conf.in >bin/dat.conf
+	install -D -m 644 bin/dat.conf $(DESTDIR)$(PREFIX)/share/datxdp/dat.conf
 
 .PHONY: bench-once
 bench-once: $(LANE) ## every benchmark once, so that none rots

@@ -61,6 +61,8 @@ const MaxName = 256
 //	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
 //	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address
 //
+// Options may follow and go before those of o: "xdp:eth0 port=4000 queues=2".
+//
 // The mode that was granted is in IA.Query. An adapter may be opened many times; opens are independent.
 //
 // Errors: ErrProviderNotFound, with subtype SubNameNotRegistered when nothing has the name;
@@ -83,6 +85,10 @@ func Open(name string, o Options) (*IA, error) {
 
 // openDevice opens what a direct name or an entry of the registry says, as an IA of some name.
 func openDevice(name, what string, o Options) (*IA, error) {
+	what, err := o.take(what)
+	if err != nil {
+		return nil, err
+	}
 	kind, rest, ok := strings.Cut(what, ":")
 	if !ok || rest == "" {
 		return nil, fail(errName, "adapter name %q is not in the registry, and not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE", what)

@@ -10,16 +10,20 @@ declare -A without=(
   [clang]="bpf: the committed object is not rebuilt and compared"
   [llvm-strip]="bpf: the committed object is not rebuilt and compared"
   [shellcheck]="lint: shell scripts are not checked"
+  [dapltest]="provider: Debian's uDAPL test programs do not run"
+  [udat.h]="provider: the library for C programs is not built"
   [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
 )
 declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
+  [dapltest]=dapl2-utils [udat.h]="libdapl-dev libdapl2"
   [tshark]=tshark) # brings capinfos along
 
 look() {
   missing=()
-  for tool in gcc clang llvm-strip shellcheck tshark; do
+  for tool in gcc clang llvm-strip shellcheck tshark dapltest; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
+  [ -e /usr/include/dat2/udat.h ] || missing+=(udat.h)
 }
 
 install() {

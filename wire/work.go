@@ -39,11 +39,12 @@ const (
 	shared WorkFlags = 0x80 // receive: from a shared queue
 )
 
-// Segment is a piece of registered memory, named as the consumer does.
+// Segment is a piece of registered memory, named as the consumer does. In memory it is a
+// DAT_LMR_TRIPLET.
 type Segment struct {
-	Context uint32 // Region.LocalKey
-	Length  uint32 // bytes; a segment of length 0 is ignored
 	Address uint64
+	Length  uint32 // bytes; a segment of length 0 is ignored
+	Context uint32 // Region.LocalKey
 }
 
 // Remote is the peer's side of an RDMA operation.

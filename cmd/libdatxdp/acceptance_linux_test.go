@@ -1,0 +1,163 @@
+//go:build datprovider
+
+package main_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// The test programs of Debian's dapl2-utils, unmodified, with Debian's libdat2. They are judged by what
+// both sides say.
+
+var (
+	dapltestBad = regexp.MustCompile(`(?i)error|warn|mismatch|fail|can not continue`)
+	functionBad = regexp.MustCompile(`failed in file|Error = |Result: FAIL`)
+	callsBad    = regexp.MustCompile(`FAILED`)
+	dtestBad    = regexp.MustCompile(`error|ERR:|FAILED|unexpected|invalid`)
+)
+
+// TestLimit creates objects of each kind until there are enough.
+func TestLimit(t *testing.T) {
+	overEach(t, func(h *hosts) {
+		h.run("dapltest -T L -D ia -w 2 -m 200", verdict{want: []string{"IAs opened: 200", "PZs created: 200",
+			"CNOs created: 200", "EVDs created: 200", "EPs created: 200", "RSPs created: 200", "PSPs created: 200",
+			"recv buffers posted per EP: 200"}, bad: dapltestBad})
+		for _, kind := range []string{"ia", "pz", "cno", "evd", "ep", "rsp", "psp", "lmr"} {
+			h.limit(kind, 1000)
+		}
+		h.limit("rpost", 200)
+		h.run("dapltest -T L -D ia limit_size_lmr", verdict{want: []string{"OK - stopping now"}, bad: dapltestBad})
+	})
+}
+
+func (h *hosts) limit(kind string, n int) {
+	h.t.Run(kind, func(t *testing.T) {
+		p := h.in(t).start(lab.A, fmt.Sprintf("dapltest -T L -D ia -m %d limit_%s", n, kind))
+		p.judge(verdict{want: []string{fmt.Sprintf(": %d\n", n)}, bad: dapltestBad})
+	})
+}
+
+// run runs a program that needs no peer.
+func (h *hosts) run(line string, v verdict) {
+	h.t.Run(line, func(t *testing.T) { h.in(t).start(lab.A, line).judge(v) })
+}
+
+// TestFunction runs the cases of single calls. Cases 13 and 15 of queryinfo pass an IA, which is a small
+// number to programs, where libdat2 follows a pointer; 5 is of no use to its authors either.
+func TestFunction(t *testing.T) {
+	overEach(t, func(h *hosts) {
+		for _, f := range []struct {
+			feature string
+			cases   int
+		}{{"hwconn", 4}, {"endpoint", 3}, {"pz", 3}, {"mem", 5}, {"connmgt", 2},
+			{"queryinfo case0 case1 case2 case3 case4 case6 case7 case8 case9 case10 case11 case12 case14 case16 case17", 15}} {
+			line := "dapltest -T F -D ia -f " + f.feature
+			t := h.t
+			t.Run(f.feature, func(t *testing.T) {
+				p := h.in(t).start(lab.A, line)
+				out := p.wait()
+				p.spotless(out, functionBad)
+				if n := strings.Count(out, "Result: PASS"); n != f.cases {
+					t.Errorf("%d of %d cases passed:\n%s", n, f.cases, out)
+				}
+			})
+		}
+	})
+}
+
+// TestTransaction moves data by each operation, in transaction and performance tests against one server.
+func TestTransaction(t *testing.T) {
+	const stats, performance = "----- Stats ----", "raw:"
+	runs := []struct{ args, want string }{
+		{"-T T -i 100 client SR 4096 1 server SR 4096 1", stats},
+		{"-T T -i 100 -V client SR 4096 2 server SR 4096 2", stats},
+		{"-T T -i 100 -V client RW 4096 1 server RW 4096 1 client SR 256 1 server SR 256 1", stats},
+		{"-T T -i 100 -V client RR 4096 1 server RR 4096 1 client SR 256 1 server SR 256 1", stats},
+		{"-T T -i 50 -t 2 -w 4 -V client RW 4096 1 server RW 2048 4 client SR 1024 4 server SR 4096 2 client SR 1024 3 -f server SR 2048 1 -f", stats},
+		{"-T T -i 50 -t 4 -w 8 client SR 1024 1 server SR 1024 1", stats},
+		{"-T T -i 50 -P client SR 1024 1 server SR 1024 1", stats},
+		{"-T T -i 50 -r client SR 1024 1 server SR 1024 1", stats},
+		{"-T T -i 20 client SR 65536 4 server SR 1048576 1", stats},
+		{"-T P -i 200 -p 16 RW 4096 1", performance},
+		{"-T P -i 200 -p 16 -m p RW 4096 2", performance},
+		{"-T P -i 200 -p 4 RR 4096 1", performance},
+		{"-T P -i 200 -p 4 -m p RR 4096 1", performance},
+	}
+	overEach(t, func(h *hosts) {
+		server := h.start(lab.A, "dapltest -T S -D ia")
+		for i, r := range runs {
+			h.t.Run(r.args, func(t *testing.T) {
+				server.awaitText(t, "Service Point Ready", i+1)
+				h.in(t).start(lab.B, h.client("dapltest "+r.args)).judge(verdict{want: []string{r.want, "End of Work"}, bad: dapltestBad})
+			})
+		}
+		server.awaitText(h.t, "Service Point Ready", len(runs)+1)
+		h.start(lab.B, h.client("dapltest -T Q")).judge(verdict{bad: dapltestBad})
+		server.judge(verdict{want: []string{"Transaction Test Finished", "Finished performance test", "DT_cs_Server (ia):  Exiting."}, bad: dapltestBad})
+	})
+}
+
+// client is a line of dapltest with the server's address and the adapter put in after the kind of test.
+func (h *hosts) client(line string) string {
+	f := strings.SplitN(line, " ", 4)
+	return strings.Join(append(f[:3:3], append([]string{"-s", lab.A.Addr4().String(), "-D", ia}, f[3:]...)...), " ")
+}
+
+// rendezvous is the TCP port on which the d-tests exchange addresses, over the same interface.
+const rendezvous = 15828
+
+// TestDTest runs the d-tests: the same options on both sides.
+func TestDTest(t *testing.T) {
+	const passed, connected = "DAPL Test Complete. PASSED", "DAPL Connection Test Complete."
+	runs := []struct {
+		line string
+		want string
+	}{
+		{"dtest -P ia -b 4096 -B 50", passed},
+		{"dtest -P ia -b 4096 -B 50 -c", passed},
+		{"dtest -P ia -b 4096 -B 50 -p", passed},
+		{"dtest -P ia -b 4096 -B 50 -W -D", passed},
+		{"dtest -P ia -b 4096 -B 50 -w -u", passed},
+		{"dtestcm -P ia -c 100 -b 10", connected},
+		{"dtestcm -P ia -c 100 -b 10 -w", connected},
+		{"dtestcm -P ia -c 100 -b 10 -w -m", connected},
+		{"dtestsrq -P ia -b 4096 -c 4 -B 10 -t 5", "DAPL RC SRQ Test Complete."},
+		{"dtestsrq -P ia -b 4096 -c 4 -B 10 -t 5 -S 0", "DAPL RC none SRQ Test Complete."},
+		{"dtestx -P ia", "IB extension test - immed/atomic test PASSED"},
+	}
+	overEach(t, func(h *hosts) {
+		for _, r := range runs {
+			h.t.Run(r.line, func(t *testing.T) {
+				h := h.in(t)
+				server := h.start(lab.A, r.line+serverFlag(r.line))
+				awaitServer(server)
+				client := h.start(lab.B, r.line+" -h "+lab.A.Addr4().String())
+				v := verdict{want: []string{r.want}, bad: dtestBad}
+				client.judge(v)
+				server.judge(v)
+			})
+		}
+		h.run("dtestx -P ia -q", verdict{want: []string{"Open_Query: ia num_attrs"}, bad: dtestBad})
+	})
+}
+
+// serverFlag makes a d-test a server.
+func serverFlag(line string) string {
+	if strings.HasPrefix(line, "dtestx") {
+		return ""
+	}
+	return " -s"
+}
+
+// awaitServer waits until a client may come. dtestsrq has no rendezvous: its clients ask until somebody
+// listens.
+func awaitServer(p *process) {
+	if !strings.HasPrefix(p.line, "dtestsrq") {
+		p.awaitListen(rendezvous)
+	}
+}

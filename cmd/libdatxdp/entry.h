@@ -1,0 +1,99 @@
+/* What the entries of the table have in common: how they look at handles and arguments, and make objects. */
+#ifndef DATXDP_ENTRY_H
+#define DATXDP_ENTRY_H
+
+#include <string.h>
+
+#include "shim.h"
+
+#define ERROR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
+#define UNSUPPORTED ERROR(DAT_MODEL_NOT_SUPPORTED, 0)
+
+/* Every entry begins with this. */
+#define ENTRY()                                                 \
+	do {                                                    \
+		if (__builtin_expect(dx_forked, 0))             \
+			return ERROR(DAT_INVALID_STATE, 0);     \
+	} while (0)
+
+static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	const struct dx_handle *h = handle;
+
+	return h && __atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) == DX_MAGIC && h->type == type;
+}
+
+/* A handle that has to be good. */
+#define LIVE(handle, type, sub)                                                    \
+	do {                                                                       \
+		if (__builtin_expect(!alive(handle, DAT_HANDLE_TYPE_##type), 0))   \
+			return ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##sub);\
+	} while (0)
+
+/* An EVD that the call is about: subtypes are for what an EVD is used for. */
+#define LIVE_EVD(evd)                                                              \
+	do {                                                                       \
+		if (__builtin_expect(!alive(evd, DAT_HANDLE_TYPE_EVD), 0))         \
+			return ERROR(DAT_INVALID_HANDLE, 0);                       \
+	} while (0)
+
+/* A handle that may be null, if the call allows that. */
+#define LIVE_OR_NULL(handle, type, sub)            \
+	do {                                       \
+		if (handle)                        \
+			LIVE(handle, type, sub);   \
+	} while (0)
+
+#define NEED(condition, arg)                                                     \
+	do {                                                                     \
+		if (__builtin_expect(!(condition), 0))                           \
+			return ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##arg);\
+	} while (0)
+
+static inline struct dx_handle *H(DAT_HANDLE handle) { return handle; }
+
+static inline uint64_t id(DAT_HANDLE handle) { return handle ? H(handle)->id : 0; }
+
+/* The number of a Go object's handle, given back to the program. */
+static inline DAT_HANDLE handle(uint64_t h) { return (DAT_HANDLE)(uintptr_t)h; }
+
+/* An object for Go to make: the handle exists before it, so that nothing can fail after it. */
+static inline struct dx_handle *make(DAT_HANDLE sibling, DAT_HANDLE_TYPE type)
+{
+	return dx_make(H(sibling)->table, H(sibling)->ia, type);
+}
+
+static inline DAT_RETURN made(struct dx_handle *h, DAT_RETURN r, DAT_HANDLE *out)
+{
+	if (r != DAT_SUCCESS) {
+		dx_drop(h);
+		return r;
+	}
+	if (!dx_live(h))
+		return ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	*out = h;
+	return DAT_SUCCESS;
+}
+
+#define MAKE(h, sibling, type)                                                                 \
+	struct dx_handle *h = make(sibling, DAT_HANDLE_TYPE_##type);                           \
+	do {                                                                                   \
+		if (!h)                                                                        \
+			return ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);         \
+	} while (0)
+
+static inline DAT_RETURN freed(DAT_HANDLE handle, DAT_RETURN r)
+{
+	if (r == DAT_SUCCESS)
+		dx_bury(handle);
+	return r;
+}
+
+/* The segments of a post: n of them, in that order of arguments. */
+#define NEED_IOV()                     \
+	do {                           \
+		NEED(n >= 0, 2);       \
+		NEED(iov || !n, 3);    \
+	} while (0)
+
+#endif

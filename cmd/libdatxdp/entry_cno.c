@@ -1,0 +1,97 @@
+//go:build cgo && datprovider
+
+/* Notification objects. */
+
+#include "entry.h"
+
+/* Go has a function that calls the agent; what a query shows is kept here. */
+static void keep_agent(struct dx_handle *cno, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	DAT_OS_WAIT_PROXY_AGENT *kept = dx_memory(cno, sizeof *kept);
+
+	if (kept)
+		*kept = agent;
+}
+
+DAT_RETURN dx_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *out)
+{
+	ENTRY();
+	LIVE(ia, IA, IA);
+	NEED(out, 3);
+	MAKE(h, ia, CNO);
+	keep_agent(h, agent);
+	return made(h, dxCreateCNO(id(ia), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data, (uintptr_t)h), out);
+}
+
+DAT_RETURN dx_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	DAT_RETURN r;
+
+	ENTRY();
+	LIVE(cno, CNO, CNO);
+	r = dxModifyAgent(id(cno), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data);
+	if (r == DAT_SUCCESS)
+		keep_agent(cno, agent);
+	return r;
+}
+
+DAT_RETURN dx_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *out)
+{
+	DAT_OS_WAIT_PROXY_AGENT *kept;
+	GoUint32 agent = 0;
+	DAT_RETURN r;
+
+	ENTRY();
+	LIVE(cno, CNO, CNO);
+	NEED(!(mask & ~0x7), 2); /* 7: all there is; DAT_CNO_FIELD_ALL is 4 */
+	NEED(out, 3);
+	if ((r = dxQueryCNO(id(cno), &agent)) != DAT_SUCCESS)
+		return r;
+	memset(out, 0, sizeof *out);
+	out->ia_handle = H(cno)->ia;
+	if (agent && (kept = dx_memory(cno, sizeof *kept))) {
+		out->proxy_type = DAT_PROXY_TYPE_AGENT;
+		out->proxy.agent = *kept;
+	}
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dx_cno_free(DAT_CNO_HANDLE cno)
+{
+	ENTRY();
+	LIVE(cno, CNO, CNO);
+	return freed(cno, dxFreeCNO(id(cno)));
+}
+
+DAT_RETURN dx_cno_wait(DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *out)
+{
+	GoUint64 evd = 0;
+	DAT_RETURN r;
+
+	ENTRY();
+	LIVE(cno, CNO, CNO);
+	NEED(out, 3);
+	r = dxWaitCNO(id(cno), timeout, &evd);
+	*out = handle(evd);
+	return r;
+}
+
+DAT_RETURN dx_cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd, DAT_CNO_HANDLE *out)
+{
+	ENTRY();
+	LIVE(ia, IA, IA);
+	return UNSUPPORTED;
+}
+
+DAT_RETURN dx_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *out)
+{
+	GoUint64 evd = 0;
+	DAT_RETURN r;
+
+	ENTRY();
+	LIVE(cno, CNO, CNO);
+	NEED(out, 2);
+	if ((r = dxTriggerCNO(id(cno), &evd)) == DAT_SUCCESS)
+		*out = handle(evd);
+	return r;
+}

@@ -1,0 +1,120 @@
+//go:build cgo && datprovider
+
+package main
+
+// #cgo CFLAGS: -O2 -Wall -Wextra -Wno-unused-parameter
+// #cgo LDFLAGS: -ldat2
+// #include "abi.h"
+import "C"
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"runtime/debug"
+	"time"
+	"unsafe"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// Every function here is called from C with handles that it has checked, as ids; 0 is a null handle.
+// It returns a DAT_RETURN.
+
+// classError marks a DAT_RETURN as an error (DAT_CLASS_ERROR).
+const classError = 1 << 31
+
+// code is the DAT_RETURN of an error. DAT_QUEUE_EMPTY goes without its class: programs compare it whole.
+func code(err error) uint32 {
+	if err == nil {
+		return uint32(dat.Success)
+	}
+	r, ok := err.(dat.Return)
+	if !ok {
+		slog.Debug("refused", "error", err)
+		if !errors.As(err, &r) {
+			r = dat.ErrInternalError.(dat.Return)
+		}
+	}
+	if error(r) == dat.ErrQueueEmpty {
+		return uint32(r)
+	}
+	return classError | uint32(r)
+}
+
+// caught ends a panic, which must not go on into C.
+func caught(r *uint32) {
+	if p := recover(); p != nil {
+		slog.Error("panic", "reason", p, "stack", string(debug.Stack()))
+		*r = code(dat.ErrInternalError)
+	}
+}
+
+// created gives an object to its handle.
+func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
+	if err != nil {
+		return code(err)
+	}
+	objects.put(uint64(C.dx_id(C.uint64_t(handle))), object)
+	return code(bind(object, handle))
+}
+
+// duration is a DAT_TIMEOUT: microseconds, all bits set for ever.
+func duration(timeout uint32) time.Duration {
+	if timeout == 1<<32-1 {
+		return -1
+	}
+	return time.Duration(timeout) * time.Microsecond
+}
+
+func truth(b bool) C.DAT_BOOLEAN {
+	if b {
+		return C.DAT_TRUE
+	}
+	return C.DAT_FALSE
+}
+
+// bytes is memory of C that a call copies from.
+func bytes(p unsafe.Pointer, n int32) []byte { return unsafe.Slice((*byte)(p), n) }
+
+// address is a socket address of IPv4 or IPv6; the zero Addr for any other.
+func address(sa *C.DAT_SOCK_ADDR) netip.Addr {
+	switch sa.sa_family {
+	case C.AF_INET:
+		return netip.AddrFrom4(*(*[4]byte)(unsafe.Pointer(&(*C.struct_sockaddr_in)(unsafe.Pointer(sa)).sin_addr)))
+	case C.AF_INET6:
+		return netip.AddrFrom16(*(*[16]byte)(unsafe.Pointer(&(*C.struct_sockaddr_in6)(unsafe.Pointer(sa)).sin6_addr))).Unmap()
+	default:
+		return netip.Addr{}
+	}
+}
+
+// setAddress writes a socket address without a port.
+func setAddress(to *C.struct_sockaddr_in6, a netip.Addr) C.DAT_IA_ADDRESS_PTR {
+	*to = C.struct_sockaddr_in6{}
+	switch a = a.Unmap(); {
+	case a.Is4():
+		in := (*C.struct_sockaddr_in)(unsafe.Pointer(to))
+		in.sin_family = C.AF_INET
+		*(*[4]byte)(unsafe.Pointer(&in.sin_addr)) = a.As4()
+	case a.Is6():
+		to.sin6_family = C.AF_INET6
+		*(*[16]byte)(unsafe.Pointer(&to.sin6_addr)) = a.As16()
+	}
+	return (C.DAT_IA_ADDRESS_PTR)(unsafe.Pointer(to))
+}
+
+// setText writes a string that ends with a zero, as much of it as there is room for.
+func setText(to []C.char, s string) {
+	n := min(len(s), len(to)-1)
+	for i := range n {
+		to[i] = C.char(s[i])
+	}
+	to[n] = 0
+}
+
+// pointer is a handle as C's structures hold it.
+func pointer(handle uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&handle)) }
+
+//export dxForget
+func dxForget(id uint64) { objects.forget(id) }

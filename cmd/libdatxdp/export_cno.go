@@ -1,0 +1,63 @@
+//go:build cgo && datprovider
+
+package main
+
+// #include "abi.h"
+import "C"
+
+import "github.com/datxdp/datxdp/dat"
+
+// agent calls a wait proxy agent of the program; there is none without a function.
+func agent(function, instance uint64) func(*dat.EVD) {
+	if function == 0 {
+		return nil
+	}
+	return func(evd *dat.EVD) {
+		C.dx_call_agent(C.uint64_t(function), C.uint64_t(instance), C.uint64_t(handleOf(evd)))
+	}
+}
+
+//export dxCreateCNO
+func dxCreateCNO(ia, function, instance, handle uint64) (r uint32) {
+	defer caught(&r)
+	cno, err := get[*dat.IA](ia).CreateCNO(agent(function, instance))
+	return created(handle, cno, err)
+}
+
+//export dxModifyAgent
+func dxModifyAgent(cno, function, instance uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.CNO](cno).ModifyAgent(agent(function, instance)))
+}
+
+// dxQueryCNO tells whether the agent that C knows of is still to be called.
+//
+//export dxQueryCNO
+func dxQueryCNO(cno uint64, agent *uint32) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.CNO](cno).Query()
+	*agent = uint32(truth(p.Agent != nil))
+	return code(err)
+}
+
+//export dxFreeCNO
+func dxFreeCNO(cno uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.CNO](cno).Free())
+}
+
+//export dxWaitCNO
+func dxWaitCNO(cno uint64, timeout uint32, evd *uint64) (r uint32) {
+	defer caught(&r)
+	e, err := get[*dat.CNO](cno).Wait(duration(timeout))
+	*evd = handleOf(e)
+	return code(err)
+}
+
+//export dxTriggerCNO
+func dxTriggerCNO(cno uint64, evd *uint64) (r uint32) {
+	defer caught(&r)
+	e, err := get[*dat.CNO](cno).Trigger()
+	*evd = handleOf(e)
+	return code(err)
+}

@@ -1,0 +1,169 @@
+//go:build cgo && datprovider
+
+package main
+
+// #include "abi.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// adopt gives an object that the provider has made a handle, of the IA of a service point; 0 if that was
+// closed meanwhile, or there is no memory.
+func adopt[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
+	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
+	switch {
+	case h == 0:
+		return 0
+	case created(h, object, nil) != 0:
+		C.dx_discard(C.uint64_t(h))
+		return 0
+	case C.dx_publish(C.uint64_t(h)) == 0:
+		return 0
+	}
+	return h
+}
+
+// setPrivate copies private data to where events and queries point to.
+func setPrivate(to *C.struct_dx_more, data []byte) int {
+	return copy(unsafe.Slice((*byte)(unsafe.Pointer(&to.private_data)), len(to.private_data)), data)
+}
+
+// fillConnection copies the private data to memory of the endpoint's handle, where the next connection's
+// will be.
+func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
+	ep := handleOf(ev.EP)
+	out.object, out.private_data, out.length = C.uint64_t(ep), 0, 0
+	if len(ev.PrivateData) == 0 || ep == 0 {
+		return
+	}
+	if more := C.dx_more(C.uint64_t(ep)); more != nil {
+		out.length = C.uint64_t(setPrivate(more, ev.PrivateData))
+		out.private_data = C.uint64_t(uintptr(unsafe.Pointer(&more.private_data)))
+	}
+}
+
+//export dxQueryCR
+func dxQueryCR(cr, handle uint64, out *C.DAT_CR_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.CR](cr).Query()
+	if err != nil {
+		return code(err)
+	}
+	more := C.dx_more(C.uint64_t(handle))
+	out.remote_ia_address_ptr = (C.DAT_IA_ADDRESS_PTR)(unsafe.Pointer(&more.remote))
+	out.remote_port_qual = C.DAT_PORT_QUAL(p.RemotePort)
+	out.private_data_size, out.private_data = count(len(p.PrivateData)), C.DAT_PVOID(unsafe.Pointer(&more.private_data))
+	if p.LocalEP != nil {
+		out.local_ep_handle = C.DAT_EP_HANDLE(pointer(handleOf(p.LocalEP)))
+	}
+	return 0
+}
+
+//export dxAccept
+func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
+}
+
+// dxReject refuses a request. ep is the handle of an endpoint that is gone with it.
+//
+//export dxReject
+func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
+	defer caught(&r)
+	c := get[*dat.CR](cr)
+	p, _ := c.Query()
+	h := handleOf(p.LocalEP)
+	if err := c.Reject(bytes(data, size)); err != nil {
+		return code(err)
+	}
+	*ep = ifGone(p.LocalEP, h)
+	return 0
+}
+
+//export dxHandoff
+func dxHandoff(cr, qual uint64, ep *uint64) (r uint32) {
+	defer caught(&r)
+	c := get[*dat.CR](cr)
+	p, _ := c.Query()
+	h := handleOf(p.LocalEP)
+	if err := c.Handoff(dat.ConnQual(qual)); err != nil {
+		return code(err)
+	}
+	*ep = ifGone(p.LocalEP, h)
+	return 0
+}
+
+// ifGone is the handle of an endpoint that has gone with its request, and 0 for one that has not.
+func ifGone(ep *dat.EP, handle uint64) uint64 {
+	if _, _, _, err := ep.Status(); err == nil {
+		return 0
+	}
+	return handle
+}
+
+//export dxCreatePSP
+func dxCreatePSP(ia, qual, evd uint64, flags uint32, handle uint64) (r uint32) {
+	defer caught(&r)
+	psp, err := get[*dat.IA](ia).CreatePSP(dat.ConnQual(qual), get[*dat.EVD](evd), dat.PSPFlags(min(flags, 1<<8-1)))
+	return created(handle, psp, err)
+}
+
+//export dxCreatePSPAny
+func dxCreatePSPAny(ia, evd uint64, flags uint32, handle uint64, qual *C.DAT_CONN_QUAL) (r uint32) {
+	defer caught(&r)
+	psp, err := get[*dat.IA](ia).CreatePSPAny(get[*dat.EVD](evd), dat.PSPFlags(min(flags, 1<<8-1)))
+	if err == nil {
+		*qual = C.DAT_CONN_QUAL(psp.Qual())
+	}
+	return created(handle, psp, err)
+}
+
+//export dxQueryPSP
+func dxQueryPSP(psp uint64, out *C.DAT_PSP_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.PSP](psp).Query()
+	if err != nil {
+		return code(err)
+	}
+	out.conn_qual, out.psp_flags = C.DAT_CONN_QUAL(p.ConnQual), C.DAT_PSP_FLAGS(p.Flags)
+	out.evd_handle = C.DAT_EVD_HANDLE(pointer(handleOf(p.EVD)))
+	return 0
+}
+
+//export dxFreePSP
+func dxFreePSP(psp uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.PSP](psp).Free())
+}
+
+//export dxCreateRSP
+func dxCreateRSP(ia, qual, ep, evd, handle uint64) (r uint32) {
+	defer caught(&r)
+	rsp, err := get[*dat.IA](ia).CreateRSP(dat.ConnQual(qual), get[*dat.EP](ep), get[*dat.EVD](evd))
+	return created(handle, rsp, err)
+}
+
+//export dxQueryRSP
+func dxQueryRSP(rsp uint64, out *C.DAT_RSP_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.RSP](rsp).Query()
+	if err != nil {
+		return code(err)
+	}
+	out.conn_qual = C.DAT_CONN_QUAL(p.ConnQual)
+	out.evd_handle = C.DAT_EVD_HANDLE(pointer(handleOf(p.EVD)))
+	if p.EP != nil {
+		out.ep_handle = C.DAT_EP_HANDLE(pointer(handleOf(p.EP)))
+	}
+	return 0
+}
+
+//export dxFreeRSP
+func dxFreeRSP(rsp uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.RSP](rsp).Free())
+}

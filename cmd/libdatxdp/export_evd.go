@@ -1,0 +1,178 @@
+//go:build cgo && datprovider
+
+package main
+
+// #include "abi.h"
+import "C"
+
+import (
+	"runtime"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+//export dxCreateEVD
+func dxCreateEVD(ia uint64, qlen int32, cno uint64, flags uint32, handle uint64) (r uint32) {
+	defer caught(&r)
+	evd, err := get[*dat.IA](ia).CreateEVD(int(qlen), get[*dat.CNO](cno), dat.EVDFlags(min(flags, 1<<16-1)))
+	return created(handle, evd, err)
+}
+
+//export dxQueryEVD
+func dxQueryEVD(evd uint64, out *C.DAT_EVD_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.EVD](evd).Query()
+	if err != nil {
+		return code(err)
+	}
+	out.evd_qlen, out.evd_state = count(p.QLen), C.DAT_EVD_STATE(p.State)
+	out.cno_handle, out.evd_flags = C.DAT_CNO_HANDLE(pointer(handleOf(p.CNO))), C.DAT_EVD_FLAGS(p.Flags)
+	return 0
+}
+
+//export dxModifyCNO
+func dxModifyCNO(evd, cno uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EVD](evd).ModifyCNO(get[*dat.CNO](cno)))
+}
+
+//export dxEnableEVD
+func dxEnableEVD(evd uint64, on int32) (r uint32) {
+	defer caught(&r)
+	if on != 0 {
+		return code(get[*dat.EVD](evd).Enable())
+	}
+	return code(get[*dat.EVD](evd).Disable())
+}
+
+//export dxSetWaitable
+func dxSetWaitable(evd uint64, on int32) (r uint32) {
+	defer caught(&r)
+	if on != 0 {
+		return code(get[*dat.EVD](evd).ClearUnwaitable())
+	}
+	return code(get[*dat.EVD](evd).SetUnwaitable())
+}
+
+//export dxPostSE
+func dxPostSE(evd uint64, number uint32, pointer uint64) (r uint32) {
+	defer caught(&r)
+	if dat.EventNumber(number) != dat.EventSoftware {
+		return code(dat.ErrInvalidParameter)
+	}
+	return code(get[*dat.EVD](evd).PostSE(pointer))
+}
+
+//export dxResizeEVD
+func dxResizeEVD(evd uint64, qlen int32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EVD](evd).Resize(int(qlen)))
+}
+
+//export dxFreeEVD
+func dxFreeEVD(evd uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EVD](evd).Free())
+}
+
+//export dxDequeue
+func dxDequeue(evd uint64, out *C.struct_dx_event) (r uint32) {
+	defer caught(&r)
+	var ev dat.Event
+	if err := get[*dat.EVD](evd).Dequeue(&ev); err != nil {
+		return code(err)
+	}
+	fillEvent(out, &ev)
+	return 0
+}
+
+//export dxWait
+func dxWait(evd uint64, timeout uint32, threshold int32, out *C.struct_dx_event, nmore *C.DAT_COUNT) (r uint32) {
+	defer caught(&r)
+	var ev dat.Event
+	more, err := get[*dat.EVD](evd).Wait(duration(timeout), int(threshold), &ev)
+	*nmore = count(more)
+	if err != nil {
+		return code(err)
+	}
+	fillEvent(out, &ev)
+	return 0
+}
+
+// fillEvent writes what C needs to make a DAT_EVENT.
+func fillEvent(out *C.struct_dx_event, ev *dat.Event) {
+	out.number = C.uint32_t(ev.Number)
+	switch ev.Number {
+	case dat.EventDTOCompletion:
+		fillCompletion(out, ev, handleOf(ev.EP))
+	case dat.EventIBDTO:
+		fillCompletion(out, ev, handleOf(ev.EP))
+		out.extension, out.immediate = C.uint32_t(ev.Ext), C.uint32_t(ev.Imm)
+	case dat.EventRMRBindCompletion:
+		fillCompletion(out, ev, handleOf(ev.RMR))
+	case dat.EventConnectionRequest:
+		fillRequest(out, ev)
+	case dat.EventSoftware:
+		pointer, _ := ev.Software.(uint64)
+		out.cookie = C.uint64_t(pointer)
+	case dat.EventAsyncEVDOverflow, dat.EventAsyncEPBroken, dat.EventAsyncIACatastrophic, dat.EventAsyncProviderInternalError:
+		out.object, out.reason = C.uint64_t(sourceOf(ev)), C.int32_t(ev.Reason)
+	default:
+		fillConnection(out, ev)
+	}
+}
+
+func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
+	out.object = C.uint64_t(object)
+	out.cookie, out.length = C.uint64_t(ev.Cookie), C.uint64_t(ev.Length)
+	out.operation, out.status = C.uint32_t(ev.Op), C.uint32_t(ev.Status)
+	out.rmr_context = C.uint32_t(ev.RMRContext)
+}
+
+// fillRequest makes a handle for the connection request, and for the endpoint if the provider has made
+// one, and copies what queries of the request point to.
+func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
+	var sp uint64
+	if ev.RSP != nil {
+		sp = settled(ev.RSP)
+	} else {
+		sp = settled(ev.PSP)
+	}
+	p, _ := ev.CR.Query()
+	if p.LocalEP != nil && handleOf(p.LocalEP) == 0 {
+		adopt(sp, C.DAT_HANDLE_TYPE_EP, p.LocalEP)
+	}
+	cr := adopt(sp, C.DAT_HANDLE_TYPE_CR, ev.CR)
+	if more := C.dx_more(C.uint64_t(cr)); more != nil {
+		setAddress(&more.remote, p.RemoteAddress)
+		setPrivate(more, p.PrivateData)
+	}
+	out.object, out.cr, out.qual = C.uint64_t(sp), C.uint64_t(cr), C.uint64_t(ev.ConnQual)
+}
+
+// settled is the handle of a service point. Its first request may come while it is being created, in
+// another thread, which is about to say what its handle is.
+func settled[T any, P handled[T]](sp P) uint64 {
+	for {
+		if h := handleOf(sp); h != 0 {
+			return h
+		}
+		runtime.Gosched()
+	}
+}
+
+// sourceOf is the handle of what an asynchronous event is about.
+func sourceOf(ev *dat.Event) uint64 {
+	switch object := ev.Source.(type) {
+	case *dat.EP:
+		return handleOf(object)
+	case *dat.EVD:
+		return handleOf(object)
+	case *dat.SRQ:
+		return handleOf(object)
+	case *dat.IA:
+		return handleOf(object)
+	default:
+		return 0
+	}
+}

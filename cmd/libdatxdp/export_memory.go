@@ -1,0 +1,110 @@
+//go:build cgo && datprovider
+
+package main
+
+// #include "abi.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+//export dxCreatePZ
+func dxCreatePZ(ia, handle uint64) (r uint32) {
+	defer caught(&r)
+	pz, err := get[*dat.IA](ia).CreatePZ()
+	return created(handle, pz, err)
+}
+
+//export dxFreePZ
+func dxFreePZ(pz uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.PZ](pz).Free())
+}
+
+// dxCreateLMR registers memory of the program: length bytes at base, or that of another region. What the
+// call returns goes to out.
+//
+//export dxCreateLMR
+func dxCreateLMR(ia uint64, kind uint32, from uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {
+	defer caught(&r)
+	if va != C.DAT_VA_TYPE_VA {
+		return code(dat.ErrModelNotSupported)
+	}
+	mem, err := memory(base, length)
+	if err != nil {
+		return code(err)
+	}
+	var lmr *dat.LMR
+	switch a, z, p := get[*dat.IA](ia), get[*dat.PZ](pz), privileges(priv); kind {
+	case C.DAT_MEM_TYPE_VIRTUAL:
+		lmr, err = a.CreateLMR(mem, z, p)
+	case C.DAT_MEM_TYPE_LMR:
+		lmr, err = a.CreateLMRFromLMR(get[*dat.LMR](from), z, p)
+	case C.DAT_MEM_TYPE_SHARED_VIRTUAL:
+		if cookie == nil {
+			return code(dat.ErrInvalidParameter)
+		}
+		lmr, err = a.CreateLMRShared(mem, *(*dat.LMRCookie)(cookie), z, p)
+	default:
+		err = dat.ErrInvalidParameter
+	}
+	if r := created(handle, lmr, err); r != 0 {
+		return r
+	}
+	p, err := lmr.Query()
+	fillLMR(out, &p)
+	return code(err)
+}
+
+// memory is what the program registers. Go has no slice of what begins at address 0 or does not end.
+func memory(base unsafe.Pointer, length uint64) ([]byte, error) {
+	if length == 0 || base == nil && length > 1<<62 {
+		return nil, nil
+	}
+	if at := uint64(uintptr(base)); at == 0 || length > 1<<62 || at+length < at {
+		return nil, dat.ErrInvalidParameter
+	}
+	return unsafe.Slice((*byte)(base), length), nil
+}
+
+func fillLMR(to *C.DAT_LMR_PARAM, p *dat.LMRParam) {
+	to.mem_type = C.DAT_MEM_TYPE(p.MemType)
+	to.length = C.DAT_VLEN(len(p.Memory))
+	to.pz_handle = C.DAT_PZ_HANDLE(pointer(handleOf(p.PZ)))
+	to.mem_priv = C.DAT_MEM_PRIV_FLAGS(p.Priv)
+	to.va_type = C.DAT_VA_TYPE_VA
+	to.lmr_context, to.rmr_context = C.DAT_LMR_CONTEXT(p.LMRContext), C.DAT_RMR_CONTEXT(p.RMRContext)
+	to.registered_size, to.registered_address = C.DAT_VLEN(p.RegisteredSize), C.DAT_VADDR(p.RegisteredAddress)
+}
+
+//export dxQueryLMR
+func dxQueryLMR(lmr uint64, out *C.DAT_LMR_PARAM) (r uint32) {
+	defer caught(&r)
+	p, err := get[*dat.LMR](lmr).Query()
+	if err == nil {
+		fillLMR(out, &p)
+	}
+	return code(err)
+}
+
+//export dxSync
+func dxSync(ia uint64, segments *C.DAT_LMR_TRIPLET, n uint64, write int32) (r uint32) {
+	defer caught(&r)
+	if n > 1<<20 {
+		return code(dat.ErrInvalidParameter)
+	}
+	a, s := get[*dat.IA](ia), triplets(segments, int32(n))
+	if write != 0 {
+		return code(a.SyncRDMAWrite(s))
+	}
+	return code(a.SyncRDMARead(s))
+}
+
+//export dxFreeLMR
+func dxFreeLMR(lmr uint64) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.LMR](lmr).Free())
+}

@@ -1,0 +1,93 @@
+//go:build cgo && datprovider
+
+package main
+
+// #include "abi.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// A segment is a DAT_LMR_TRIPLET to the byte: the program's array is passed on as it is.
+const (
+	_ = uint(unsafe.Sizeof(dat.LMRTriplet{}) - C.sizeof_DAT_LMR_TRIPLET)
+	_ = uint(C.sizeof_DAT_LMR_TRIPLET - unsafe.Sizeof(dat.LMRTriplet{}))
+	_ = -unsafe.Offsetof(dat.LMRTriplet{}.Address)
+	_ = uint(8 - unsafe.Offsetof(dat.LMRTriplet{}.Length))
+	_ = uint(unsafe.Offsetof(dat.LMRTriplet{}.Length) - 8)
+)
+
+func triplets(iov *C.DAT_LMR_TRIPLET, n int32) []dat.LMRTriplet {
+	return unsafe.Slice((*dat.LMRTriplet)(unsafe.Pointer(iov)), n)
+}
+
+// completion are flags of a post; bits that no Go flag has become one that is refused.
+func completion(flags uint32) dat.CompletionFlags {
+	return dat.CompletionFlags(min(flags, 1<<8-1))
+}
+
+// privileges are those of memory; bits that no Go privilege has become one that is refused.
+func privileges(priv uint32) dat.MemPriv { return dat.MemPriv(min(priv, 1<<8-1)) }
+
+func remote(t *C.DAT_RMR_TRIPLET) dat.RMRTriplet {
+	return dat.RMRTriplet{Context: uint32(t.rmr_context), Address: uint64(t.virtual_address), Length: uint64(t.segment_length)}
+}
+
+//export dxPostSend
+func dxPostSend(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostSend(triplets(iov, n), cookie, completion(flags)))
+}
+
+//export dxPostRecv
+func dxPostRecv(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostRecv(triplets(iov, n), cookie, completion(flags)))
+}
+
+//export dxPostRead
+func dxPostRead(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie, address uint64, length, context, flags uint32) (r uint32) {
+	defer caught(&r)
+	from := dat.RMRTriplet{Context: context, Address: address, Length: uint64(length)}
+	return code(get[*dat.EP](ep).PostRDMARead(triplets(iov, n), cookie, from, completion(flags)))
+}
+
+//export dxPostWrite
+func dxPostWrite(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie, address uint64, length, context, flags uint32) (r uint32) {
+	defer caught(&r)
+	to := dat.RMRTriplet{Context: context, Address: address, Length: uint64(length)}
+	return code(get[*dat.EP](ep).PostRDMAWrite(triplets(iov, n), cookie, to, completion(flags)))
+}
+
+//export dxPostSendInvalidate
+func dxPostSendInvalidate(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags, context uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostSendWithInvalidate(triplets(iov, n), cookie, completion(flags), true, context))
+}
+
+//export dxPostReadToRMR
+func dxPostReadToRMR(ep uint64, local *C.DAT_RMR_TRIPLET, cookie uint64, from *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostRDMAReadToRMR(remote(local), cookie, remote(from), completion(flags)))
+}
+
+//export dxPostWriteImm
+func dxPostWriteImm(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, to *C.DAT_RMR_TRIPLET, immediate, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostRDMAWriteImm(triplets(iov, n), cookie, remote(to), immediate, completion(flags)))
+}
+
+//export dxPostFetchAdd
+func dxPostFetchAdd(ep, add uint64, local *C.DAT_LMR_TRIPLET, cookie uint64, at *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostFetchAdd(add, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
+}
+
+//export dxPostCmpSwap
+func dxPostCmpSwap(ep, compare, swap uint64, local *C.DAT_LMR_TRIPLET, cookie uint64, at *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
+	defer caught(&r)
+	return code(get[*dat.EP](ep).PostCmpSwap(compare, swap, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
+}

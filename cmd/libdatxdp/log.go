@@ -1,0 +1,20 @@
+//go:build cgo && datprovider
+
+package main
+
+import (
+	"log/slog"
+	"os"
+)
+
+// logVar asks for a log on standard error: debug, info, warn or error. A library says nothing by itself.
+const logVar = "DATXDP_LOG"
+
+func init() {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(os.Getenv(logVar))); err != nil {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+		return
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+}

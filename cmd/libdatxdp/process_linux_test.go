@@ -1,0 +1,221 @@
+//go:build datprovider
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// providerVar names the library to test. Without it nothing here runs: it takes cgo and the headers of
+// libdat2 to build one.
+const providerVar = "DATXDP_PROVIDER"
+
+// limit is the longest that any program may take. On an idle host none needs a tenth of it; on a busy one
+// those that watch memory and make no call wait for the scheduler.
+const limit = 3 * time.Minute
+
+// ia is the name in dat.conf of the adapter that a test uses.
+const ia = "ia"
+
+// hosts are two network namespaces with a link between them, and a dat.conf for each.
+type hosts struct {
+	t    *testing.T
+	lab  *lab.Lab
+	conf [2]string
+}
+
+// requireProvider is the library to test. It skips the test where there is none, or no namespace to be had.
+func requireProvider(t *testing.T) string {
+	t.Helper()
+	library := os.Getenv(providerVar)
+	if library == "" {
+		t.Skip(providerVar + " names no library: make provider-test builds one")
+	}
+	labtest.RequireXDP(t)
+	return library
+}
+
+// overEach runs a test over AF_XDP and over UDP.
+func overEach(t *testing.T, test func(*hosts)) {
+	library := requireProvider(t)
+	for _, link := range []string{"xdp", "udp"} {
+		t.Run(link, func(t *testing.T) {
+			h := &hosts{t: t, lab: labtest.New(t, lab.Options{})}
+			for _, s := range []lab.Side{lab.A, lab.B} {
+				h.conf[s] = filepath.Join(t.TempDir(), "dat.conf")
+				var text strings.Builder
+				line := func(name, threads, instance string) {
+					fmt.Fprintf(&text, "%s u2.0 %s default %s datxdp.2.0 %q \"\"\n", name, threads, library, instance)
+				}
+				line(ia, "nonthreadsafe", h.link(s)+" port=17473")
+				line(ia, "threadsafe", h.link(s))
+				line("bad", "nonthreadsafe", h.link(s)+" colour=red")
+				if err := os.WriteFile(h.conf[s], []byte(text.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			test(h)
+		})
+	}
+}
+
+// in is the same hosts for a sub-test.
+func (h *hosts) in(t *testing.T) *hosts {
+	sub := *h
+	sub.t = t
+	return &sub
+}
+
+// process is a program that runs on a host.
+type process struct {
+	t    *testing.T
+	line string
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+// Write takes output.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.Write(b)
+}
+
+// output is what the program has said so far.
+func (p *process) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}
+
+// start starts a program on a side. It is killed when it takes too long, or the test ends.
+func (h *hosts) start(s lab.Side, line string) *process {
+	h.t.Helper()
+	requireProgram(h.t, strings.Fields(line)[0])
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	args := append([]string{"-oL"}, strings.Fields(line)...) // a program that is killed shall have said all
+	p := &process{t: h.t, line: line, cmd: exec.CommandContext(ctx, "stdbuf", args...), done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), "DAT_OVERRIDE="+h.conf[s])
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.WaitDelay = time.Second
+	started := make(chan error, 1)
+	go func() {
+		defer close(p.done)
+		defer cancel()
+		p.err = h.lab.Do(s, func() error { // the thread stays: the parent-death signal follows it
+			err := p.cmd.Start()
+			started <- err
+			if err != nil {
+				return err
+			}
+			return p.cmd.Wait()
+		})
+	}()
+	if err := <-started; err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		cancel()
+		<-p.done
+	})
+	return p
+}
+
+func requireProgram(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("%s is not installed: it is in dapl2-utils", name)
+	}
+}
+
+// await waits until cond holds or the program has ended.
+func (p *process) await(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for !cond() {
+		select {
+		case <-p.done:
+			t.Fatalf("%s ended before %s: %v\n%s", p.line, what, p.err, p.output())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// awaitText waits until the program has said something n times.
+func (p *process) awaitText(t *testing.T, text string, n int) {
+	t.Helper()
+	p.await(t, fmt.Sprintf("it said %q %d times", text, n), func() bool { return strings.Count(p.output(), text) >= n })
+}
+
+// awaitListen waits until somebody listens on a TCP port in the namespace of the program.
+func (p *process) awaitListen(port int) {
+	p.t.Helper()
+	listening := fmt.Sprintf(":%04X 00000000:0000 0A", port)
+	p.await(p.t, fmt.Sprintf("anybody listens on port %d", port), func() bool {
+		table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", p.cmd.Process.Pid))
+		return strings.Contains(string(table), listening)
+	})
+}
+
+// wait waits for the end of the program, which has to be in time and of its own accord.
+func (p *process) wait() string {
+	p.t.Helper()
+	<-p.done
+	if p.err != nil && p.cmd.ProcessState != nil && !p.cmd.ProcessState.Exited() {
+		p.t.Errorf("%s: %v\n%s", p.line, p.err, p.output())
+	}
+	return p.output()
+}
+
+// verdict is how the output of a program is judged; exit codes say nothing.
+type verdict struct {
+	want []string // each has to be there
+	bad  *regexp.Regexp
+}
+
+// judge fails the test unless the output is good.
+func (p *process) judge(v verdict) {
+	p.t.Helper()
+	out := p.wait()
+	for _, w := range v.want {
+		if !strings.Contains(out, w) {
+			p.t.Errorf("%s did not say %q:\n%s", p.line, w, tail(out))
+		}
+	}
+	p.spotless(out, v.bad)
+}
+
+// spotless fails the test if a line is bad.
+func (p *process) spotless(out string, bad *regexp.Regexp) {
+	p.t.Helper()
+	if i := slices.IndexFunc(strings.Split(out, "\n"), bad.MatchString); i >= 0 {
+		p.t.Errorf("%s said %q:\n%s", p.line, strings.Split(out, "\n")[i], tail(out))
+	}
+}
+
+// tail is the end of a long output.
+func tail(s string) string {
+	if lines := strings.Split(s, "\n"); len(lines) > 60 {
+		return "…\n" + strings.Join(lines[len(lines)-60:], "\n")
+	}
+	return s
+}

@@ -1,0 +1,33 @@
+//go:build cgo && datprovider
+
+/* The table of entries that libdat2 calls, and what is asserted of its headers. */
+
+#include <pthread.h>
+
+#include "shim.h"
+
+_Static_assert(sizeof(DAT_PROVIDER) == 81 * sizeof(void *), "DAT_PROVIDER has 81 words");
+_Static_assert(sizeof(DAT_LMR_TRIPLET) == 16 && sizeof(DAT_RMR_TRIPLET) == 16, "triplets");
+_Static_assert(sizeof(DAT_PROVIDER_INFO) == 268, "DAT_PROVIDER_INFO");
+_Static_assert(sizeof(DAT_EP_ATTR) == 88 || sizeof(void *) != 8, "DAT_EP_ATTR");
+_Static_assert(sizeof(DAT_EVENT) == 120 || sizeof(void *) != 8, "DAT_EVENT");
+_Static_assert(sizeof(DAT_IA_ATTR) == 688 || sizeof(void *) != 8, "DAT_IA_ATTR");
+_Static_assert(sizeof(DAT_PROVIDER_ATTR) == 520 || sizeof(void *) != 8, "DAT_PROVIDER_ATTR");
+_Static_assert(sizeof(DAT_EP_PARAM) == 184 || sizeof(void *) != 8, "DAT_EP_PARAM");
+_Static_assert(sizeof(DAT_CR_PARAM) == 40 || sizeof(void *) != 8, "DAT_CR_PARAM");
+_Static_assert(sizeof(DAT_EVD_PARAM) == 32 || sizeof(void *) != 8, "DAT_EVD_PARAM");
+_Static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof(((DAT_EVENT *)0)->event_extension_data), "extension data");
+
+/* A fork takes the memory along but none of the threads that serve it: in the child nothing works. */
+int dx_forked;
+
+static void in_child(void) { dx_forked = 1; }
+
+__attribute__((constructor)) static void watch_fork(void) { pthread_atfork(NULL, NULL, in_child); }
+
+#define SLOT(name) .name##_func = dx_##name,
+
+const DAT_PROVIDER dx_entries[2] = {
+	[DAT_FALSE] = {.ia_open_func = dx_ia_open_unsafe, DX_ENTRIES(SLOT)},
+	[DAT_TRUE] = {.ia_open_func = dx_ia_open_safe, DX_ENTRIES(SLOT)},
+};
