@@ -735,6 +735,11 @@ func FuzzCalls(f *testing.F) {
 	for i := range calls {
 		f.Add(bytes.Repeat([]byte{byte(i), 0, 0, 0, 0, 1, 1, 1, 1, 200}, 30))
 	}
+	for seed := range uint64(10) {
+		in := make([]byte, 2000)
+		fillRandom(in, seed)
+		f.Add(in)
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		goroutines := runtime.NumGoroutine()
 		t.Run("", func(t *testing.T) { // its end closes the adapters
