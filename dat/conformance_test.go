@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 	all, rules := conformance(), 0
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
+			defer warm.end()
 			for _, p := range all {
 				t.Run(p.of, func(t *testing.T) {
 					for _, r := range p.rules {
@@ -41,6 +42,7 @@ func TestConformance(t *testing.T) {
 									failed.Add(1)
 								}
 							})
+							warm.begin()
 							r.test(t, tr.make(t))
 						})
 					}

@@ -39,7 +39,10 @@ func closeLab() error {
 
 func newXDP(t testing.TB) network { return xdpNet{sharedLab(t)} }
 
-func (x xdpNet) open(side int, o Options) (*IA, error) { return x.openAs(side, x.device(side), o) }
+func (x xdpNet) open(side int, o Options) (*IA, error) {
+	warm.ready(side, o, func() (*IA, error) { return x.openAs(side, x.device(side), Options{}) })
+	return x.openAs(side, x.device(side), o)
+}
 
 func (x xdpNet) device(int) string { return "xdp:" + lab.Interface }
 

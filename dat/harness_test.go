@@ -80,9 +80,15 @@ type udp struct{ port uint16 }
 var nextPort atomic.Uint32
 
 func newUDP(t testing.TB) network {
+	if warm.port != 0 {
+		return udp{warm.port}
+	}
 	for range 1000 {
 		u := udp{port: uint16(20000 + nextPort.Add(1)%10000)}
 		if u.free() {
+			if warm.on {
+				warm.port = u.port
+			}
 			return u
 		}
 	}
@@ -104,8 +110,8 @@ func (u udp) free() bool {
 }
 
 func (u udp) open(side int, o Options) (*IA, error) {
-	o.Port = u.port
-	return Open("udp:"+u.addr(side).String(), o)
+	warm.ready(side, o, func() (*IA, error) { return u.openAs(side, u.device(side), Options{}) })
+	return u.openAs(side, u.device(side), o)
 }
 
 func (u udp) addr(side int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, byte(side + 1)}) }

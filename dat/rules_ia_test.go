@@ -204,6 +204,7 @@ var iaRules = []topic{
 			h := newHost(t, n, 0, Options{})
 			again := h.reopen(Options{})
 			pz := must(again.CreatePZ())(t)
+			h.mendsLimits()
 			h.ia.a.attr.MaxPZs, h.ia.a.attr.MaxLMRs, h.ia.a.attr.MaxEVDs, h.ia.a.attr.MaxEPs = 4, 2, 2, 2
 			for what, make1 := range map[string]func(ia *IA, pz *PZ) (interface{ Free() error }, error){
 				"PZ":  func(ia *IA, _ *PZ) (interface{ Free() error }, error) { return ia.CreatePZ() },

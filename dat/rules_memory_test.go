@@ -104,6 +104,7 @@ var memoryRules = []topic{
 		}},
 		{"more bytes than an adapter takes in one region are refused", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
+			h.mendsLimits()
 			h.ia.a.attr.MaxLMRBlockSize = 100
 			must(h.ia.CreateLMR(make([]byte, 100), h.pz, MemAll))(t)
 			_, err := h.ia.CreateLMR(make([]byte, 101), h.pz, MemAll)
@@ -217,6 +218,7 @@ var memoryRules = []topic{
 		}},
 		{"a failure uses no zone and no context", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
+			h.mendsLimits()
 			h.ia.a.attr.MaxLMRs = 1
 			must(h.ia.CreateLMRShared(make([]byte, 8), LMRCookie{}, h.pz, 0))(t)
 			h.ia.a.attr.MaxLMRs = 2

@@ -392,6 +392,7 @@ func (u udp) openAs(_ int, name string, o Options) (*IA, error) {
 
 // deviceOf is n, or another network in place of one without names.
 func deviceOf(t *testing.T, n network) deviceNetwork {
+	warm.leave()
 	if d, named := n.(deviceNetwork); named {
 		return d
 	}

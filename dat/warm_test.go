@@ -1,0 +1,75 @@
+package dat
+
+import (
+	"sync"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// warm keeps devices open from one rule to the next: the kernel takes some time to open one, and more to
+// give a queue back. A rule that wants options of a device gets it anew.
+var warm warmer
+
+type warmer struct {
+	mu   sync.Mutex
+	on   bool
+	port uint16 // of the UDP network
+	held [2]*IA
+	cold [2]bool // the rule has the device to itself
+}
+
+// begin starts a rule.
+func (w *warmer) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.on, w.cold = true, [2]bool{}
+}
+
+// end closes what is held.
+func (w *warmer) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.on, w.port = false, 0
+	for side := range w.held {
+		w.cool(side)
+	}
+}
+
+// leave gives the devices to the rule.
+func (w *warmer) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for side := range w.held {
+		w.cool(side)
+	}
+}
+
+// ready is called before the rule opens a device.
+func (w *warmer) ready(side int, o Options, open func() (*IA, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch plain := o.Limits == (wire.Limits{}) && o.Wrap == nil && o.Rand == nil && o.Queues == 0; {
+	case !w.on:
+	case !plain:
+		w.cool(side)
+	case !w.cold[side] && w.held[side] == nil:
+		if ia, err := open(); err == nil { // else the rule will see why
+			w.held[side] = ia
+		}
+	}
+}
+
+// cool is called with mu held.
+func (w *warmer) cool(side int) {
+	w.cold[side] = true
+	if ia := w.held[side]; ia != nil {
+		_ = ia.Close(CloseAbrupt) // the rule will see why, when it opens the device
+		w.held[side] = nil
+	}
+}
+
+// mendsLimits has the limits of the adapter be what they are now when the rule is over.
+func (h *host) mendsLimits() {
+	a, was := h.ia.a, h.ia.a.attr
+	h.t.Cleanup(func() { a.attr = was })
+}
