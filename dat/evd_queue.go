@@ -140,10 +140,14 @@ func (e *EVD) popSlow(ev *Event) bool {
 
 // post adds an event that does not come from an engine's queue, a notification; false when the
 // dispatcher is full.
-func (e *EVD) post(ev Event) bool {
+func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
+
+// postAfter is post that calls first when there is a place for the event, and before anybody can take it.
+func (e *EVD) postAfter(ev Event, first func()) bool {
 	e.slowMu.Lock()
 	took := e.room.Take()
 	if took {
+		first()
 		e.add(ev)
 	}
 	e.slowMu.Unlock()

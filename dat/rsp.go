@@ -139,14 +139,14 @@ func (r *RSP) Arrive(req *wire.Request) bool {
 		c.ep = r.ep
 		r.ep.arrive(&hold{EPPassiveConnectionPending, c})
 	}
-	if !r.evd.post(Event{Number: EventConnectionRequest, CR: c, RSP: r, ConnQual: r.qual}) {
+	request := Event{Number: EventConnectionRequest, CR: c, RSP: r, ConnQual: r.qual}
+	if !r.evd.postAfter(request, r.unlisten) { // who takes the event finds the qualifier free
 		if r.ep != nil {
 			r.ep.arrive(r.hold)
 		}
 		return false
 	}
 	r.state, r.ep = rspUsed, c.ep
-	r.unlisten()
 	return true
 }
 
