@@ -12,7 +12,7 @@ import (
 // by any goroutine.
 type EP struct {
 	consumer
-	unsignalled
+	permits
 	ia   *IA
 	conn *wire.Conn
 	port uint64
@@ -83,7 +83,7 @@ func (ia *IA) newEP(p *EPParam) *EP {
 	ep := &EP{ia: ia, pz: p.PZ, attr: p.Attr, recv: p.RecvEVD, request: p.RequestEVD, connect: p.ConnectEVD,
 		srq: p.SRQ, port: portQuals.Add(1)}
 	ep.conn = ia.a.host.NewConn(ep.config(p))
-	ep.adopt(&p.Attr)
+	ep.adopt(p)
 	return ep
 }
 
@@ -103,11 +103,11 @@ func (ep *EP) config(p *EPParam) wire.ConnConfig {
 	return c
 }
 
-// adopt has what is not in config follow the attributes.
-func (ep *EP) adopt(a *EPAttr) {
-	ep.allow(a)
-	if ep.srq != nil && a.SRQSoftHW > 0 {
-		ep.conn.SetMarks(mark(a.SRQSoftHW), wire.NoMark)
+// adopt has what is not in config follow the parameters.
+func (ep *EP) adopt(p *EPParam) {
+	ep.permit(p)
+	if ep.srq != nil && p.Attr.SRQSoftHW > 0 {
+		ep.conn.SetMarks(mark(p.Attr.SRQSoftHW), wire.NoMark)
 	}
 }
 

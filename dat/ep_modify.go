@@ -182,7 +182,7 @@ func (ep *EP) modify(mask EPMask, param *EPParam) error {
 		_ = ep.ia.a.refer(&now, &was) // they went together before
 		return status(err)
 	}
-	ep.adopt(&now.Attr)
+	ep.adopt(&now)
 	ep.pz, ep.attr, ep.recv, ep.request, ep.connect = now.PZ, now.Attr, now.RecvEVD, now.RequestEVD, now.ConnectEVD
 	return nil
 }

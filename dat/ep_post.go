@@ -8,24 +8,27 @@ import (
 
 const requestFlags = CompletionSuppress | CompletionBarrierFence
 
-// unsignalled is the part of an EP that says whether posts may be CompletionUnsignalled: that flag or
-// none for each direction.
-type unsignalled struct{ ofRecv, ofRequest atomic.Uint32 }
+// permits is what an EP's parameters let be posted, kept apart so that a post takes no lock.
+type permits struct {
+	recvFlags, requestFlags atomic.Uint32 // CompletionUnsignalled or none
+	binds                   atomic.Bool   // their completions have somewhere to go, or are not wanted
+}
 
-// allow follows the attributes.
-func (u *unsignalled) allow(a *EPAttr) {
-	u.ofRecv.Store(uint32(a.RecvCompletionFlags & CompletionUnsignalled))
-	u.ofRequest.Store(uint32(a.RequestCompletionFlags & CompletionUnsignalled))
+// permit follows the parameters.
+func (m *permits) permit(p *EPParam) {
+	m.recvFlags.Store(uint32(p.Attr.RecvCompletionFlags & CompletionUnsignalled))
+	m.requestFlags.Store(uint32(p.Attr.RequestCompletionFlags & CompletionUnsignalled))
+	m.binds.Store(p.RequestEVD == nil || p.RequestEVD.flags&EVDRMRBind != 0)
 }
 
 // recvAllowed reports whether a receive may be posted with flags.
-func (u *unsignalled) recvAllowed(flags CompletionFlags) bool {
-	return flags&^CompletionFlags(u.ofRecv.Load()) == 0
+func (m *permits) recvAllowed(flags CompletionFlags) bool {
+	return flags&^CompletionFlags(m.recvFlags.Load()) == 0
 }
 
 // requestAllowed reports whether a request that has some legal flags may be posted with flags.
-func (u *unsignalled) requestAllowed(flags, legal CompletionFlags) bool {
-	return flags&^(legal|CompletionFlags(u.ofRequest.Load())) == 0
+func (m *permits) requestAllowed(flags, legal CompletionFlags) bool {
+	return flags&^(legal|CompletionFlags(m.requestFlags.Load())) == 0
 }
 
 // PostRecv queues a receive buffer (dat_ep_post_recv), in any state. The pieces of iov are filled in
@@ -63,11 +66,7 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return errArg5
 	}
-	if err := ep.conn.PostSend(iov, cookie, wire.WorkFlags(flags)); err != nil {
-		return ep.refused(err)
-	}
-	ep.kick()
-	return nil
+	return ep.posted(ep.conn.PostSend(iov, cookie, wire.WorkFlags(flags)))
 }
 
 // PostRDMAWrite stores iov's bytes at the start of a range of the peer's memory
@@ -84,12 +83,7 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 	if total(iov) > to.Length {
 		return ErrLengthError
 	}
-	err := ep.conn.PostWrite(iov, cookie, to.remote(), wire.WorkFlags(flags))
-	if err != nil {
-		return ep.refused(err)
-	}
-	ep.kick()
-	return nil
+	return ep.posted(ep.conn.PostWrite(iov, cookie, to.remote(), wire.WorkFlags(flags)))
 }
 
 // PostRDMARead fetches a range of the peer's memory into iov (dat_ep_post_rdma_read). ErrLengthError
@@ -105,10 +99,14 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 	if total(iov) < from.Length {
 		return ErrLengthError
 	}
-	if from.Length > 1<<31-1 {
+	if from.Length > maxSize {
 		return ErrInvalidParameter
 	}
-	err := ep.conn.PostRead(iov, cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags))
+	return ep.posted(ep.conn.PostRead(iov, cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags)))
+}
+
+// posted ends the post of a request: the engine looks at it, unless the protocol refused it.
+func (ep *EP) posted(err error) error {
 	if err != nil {
 		return ep.refused(err)
 	}

@@ -47,17 +47,12 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, i
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
-		return ErrInvalidParameter
+		return errArg7
 	}
 	if total(iov) > to.Length {
 		return ErrLengthError
 	}
-	err := ep.conn.PostWriteImm(iov, cookie, to.remote(), imm, wire.WorkFlags(flags))
-	if err != nil {
-		return status(err)
-	}
-	ep.kick()
-	return nil
+	return ep.posted(ep.conn.PostWriteImm(iov, cookie, to.remote(), imm, wire.WorkFlags(flags)))
 }
 
 // PostFetchAdd adds to the 64-bit word at the start of a range of the peer's memory, modulo 2^64, and
@@ -72,39 +67,32 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, i
 //
 // ErrLengthError if either range is shorter than 8 bytes; further errors are those of PostRDMARead.
 func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, at RMRTriplet, flags CompletionFlags) error {
-	if err := ep.atomic(&local, &at, flags); err != nil {
+	if err := ep.atomic(&local, &at); err != nil {
 		return err
 	}
-	err := ep.conn.PostFetchAdd(add, local, cookie, at.remote(), wire.WorkFlags(flags))
-	if err != nil {
-		return status(err)
+	if !ep.requestAllowed(flags, requestFlags) {
+		return errArg6
 	}
-	ep.kick()
-	return nil
+	return ep.posted(ep.conn.PostFetchAdd(add, local, cookie, at.remote(), wire.WorkFlags(flags)))
 }
 
 // PostCmpSwap replaces the 64-bit word at the start of a range of the peer's memory by swap if it equals
 // compare, and stores what the word was before in local in either case (dat_ib_post_cmp_and_swap). All
 // else is as with PostFetchAdd; success has ExtCmpSwap.
 func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64, at RMRTriplet, flags CompletionFlags) error {
-	if err := ep.atomic(&local, &at, flags); err != nil {
-		return err
-	}
-	err := ep.conn.PostCmpSwap(compare, swap, local, cookie, at.remote(), wire.WorkFlags(flags))
-	if err != nil {
-		return status(err)
-	}
-	ep.kick()
-	return nil
-}
-
-// atomic checks what the posts of atomics have in common.
-func (ep *EP) atomic(local *LMRTriplet, at *RMRTriplet, flags CompletionFlags) error {
-	if err := ep.usable(); err != nil {
+	if err := ep.atomic(&local, &at); err != nil {
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
-		return ErrInvalidParameter
+		return errArg7
+	}
+	return ep.posted(ep.conn.PostCmpSwap(compare, swap, local, cookie, at.remote(), wire.WorkFlags(flags)))
+}
+
+// atomic checks what the posts of atomics have in common.
+func (ep *EP) atomic(local *LMRTriplet, at *RMRTriplet) error {
+	if err := ep.usable(); err != nil {
+		return err
 	}
 	if local.Length < atomicSize || at.Length < atomicSize {
 		return ErrLengthError

@@ -32,8 +32,10 @@ type IA struct {
 
 // newIA makes a view on an adapter, which it releases when it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
-	ia := &IA{a: a, name: name, pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{}, evds: map[*EVD]struct{}{},
-		eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{}, srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}, rsps: map[*RSP]struct{}{}}
+	ia := &IA{a: a, name: name,
+		pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{},
+		evds: map[*EVD]struct{}{}, eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{},
+		srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}, rsps: map[*RSP]struct{}{}}
 	var err error
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
@@ -92,8 +94,8 @@ func (ia *IA) Query() (IAParam, error) {
 
 // Close ends the use of the adapter (dat_ia_close). Gracefully it fails with ErrInvalidState while
 // anything created through this IA is left; abruptly it destroys everything: peers see their
-// connections disconnected, waiters of EVDs return ErrAbort, those of CNOs no EVD. The asynchronous EVD goes with the IA that made
-// it, even if another shares it.
+// connections disconnected, waiters of EVDs return ErrAbort, those of CNOs no EVD. The asynchronous
+// EVD goes with the IA that made it, even if another shares it.
 func (ia *IA) Close(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err

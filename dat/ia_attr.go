@@ -197,7 +197,7 @@ func (a *adapter) adapterAttr() IAAttr {
 		MaxPacket: caps.MaxPayload, MaxEPs: maxEPs, MaxDTOPerEP: maxDTOs, MaxRDMAReadPerEPIn: maxReads,
 		MaxRDMAReadPerEPOut: maxReads, MaxEVDs: maxEVDs, MaxEVDQLen: maxEVDQLen, MaxIOVPerDTO: maxIOV,
 		MaxLMRs: maxLMRs, MaxLMRBlockSize: maxRegion, MaxLMRVirtualAddress: 1<<64 - 1, MaxPZs: maxPZs,
-		MaxMessageSize: 1<<31 - 1, MaxRDMASize: 1<<31 - 1, MaxRMRs: maxRMRs, MaxRMRTargetAddress: 1<<64 - 1,
+		MaxMessageSize: maxSize, MaxRDMASize: maxSize, MaxRMRs: maxRMRs, MaxRMRTargetAddress: 1<<64 - 1,
 		MaxSRQs: maxSRQs, MaxEPPerSRQ: maxEPs, MaxRecvPerSRQ: maxSRQDTOs, MaxIOVPerRDMARead: maxIOV,
 		MaxIOVPerRDMAWrite: maxIOV, MaxRDMAReadIn: maxEPs * maxReads, MaxRDMAReadOut: maxEPs * maxReads,
 		RDMAReadInGuarantee: true, RDMAReadOutGuarantee: true, Extension: ExtensionIB, ExtensionVersion: extensionVersion}
@@ -236,7 +236,7 @@ func (a *IAAttr) most(t HandleType) int {
 	case HandleSRQ:
 		return a.MaxSRQs
 	default:
-		return 1<<31 - 1
+		return maxSize
 	}
 }
 

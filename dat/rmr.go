@@ -68,14 +68,14 @@ func (r *RMR) usable() error {
 // Query describes the region as the last bind that is done has left it (dat_rmr_query).
 func (r *RMR) Query() (RMRParam, error) {
 	if r == nil {
-		return RMRParam{}, ErrInvalidHandle
+		return RMRParam{}, errHandleRMR
 	}
 	if err := r.ia.lock(); err != nil {
 		return RMRParam{}, err
 	}
 	defer r.ia.mu.Unlock()
 	if r.freed.Load() {
-		return RMRParam{}, ErrInvalidHandle
+		return RMRParam{}, errHandleRMR
 	}
 	p := RMRParam{IA: r.ia, PZ: r.pz, Scope: r.scope}
 	if b, ok := r.win.Binding(); ok {
@@ -107,11 +107,14 @@ func (r *RMR) Bind(lmr *LMR, segment LMRTriplet, priv MemPriv, ep *EP, cookie ui
 	if r.usable() != nil || ep.usable() != nil || segment.Length > 0 && (lmr == nil || !lmr.region.Live()) {
 		return 0, ErrInvalidHandle
 	}
-	if !ep.takesBinds() {
+	if !ep.binds.Load() {
 		return 0, ErrInvalidHandle
 	}
-	if !ep.requestAllowed(flags, requestFlags) || priv&^MemAll != 0 {
-		return 0, ErrInvalidParameter
+	if priv&^MemAll != 0 {
+		return 0, errArg4
+	}
+	if !ep.requestAllowed(flags, requestFlags) {
+		return 0, errArg8
 	}
 	if r.ia.a != ep.ia.a {
 		return 0, ErrProtectionViolation
@@ -128,18 +131,7 @@ func (r *RMR) Bind(lmr *LMR, segment LMRTriplet, priv MemPriv, ep *EP, cookie ui
 	}
 	context, err = ep.conn.PostBind(r.win, region, segment.Address, segment.Length,
 		wire.Rights(priv)&(wire.RemoteRead|wire.RemoteWrite), cookie, wire.WorkFlags(flags))
-	if err != nil {
-		return 0, status(err)
-	}
-	ep.kick()
-	return context, nil
-}
-
-// takesBinds reports whether the completions of binds have somewhere to go, or are not wanted.
-func (ep *EP) takesBinds() bool {
-	ep.mu.Lock()
-	defer ep.mu.Unlock()
-	return ep.request == nil || ep.request.flags&EVDRMRBind != 0
+	return context, ep.posted(err)
 }
 
 // Free ends the region, bound or not (dat_rmr_free). When it returns, peers reach no memory through
@@ -175,13 +167,9 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
-		return ErrInvalidParameter
+		return errArg5
 	}
-	if err := ep.conn.PostSendInvalidate(iov, cookie, rmrContext, wire.WorkFlags(flags)); err != nil {
-		return status(err)
-	}
-	ep.kick()
-	return nil
+	return ep.posted(ep.conn.PostSendInvalidate(iov, cookie, rmrContext, wire.WorkFlags(flags)))
 }
 
 // PostRDMAReadToRMR is PostRDMARead into a range of a bound RMR of this side that gives
@@ -194,19 +182,14 @@ func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, from RMRTriplet
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
-		return ErrInvalidParameter
+		return errArg5
 	}
 	if local.Length < from.Length {
 		return ErrLengthError
 	}
-	if from.Length > 1<<31-1 {
+	if from.Length > maxSize {
 		return ErrInvalidParameter
 	}
-	err := ep.conn.PostReadToWindow(wire.Sink{Key: local.Context, Addr: local.Address, Length: local.Length}, cookie,
-		wire.Remote{Key: from.Context, Addr: from.Address}, uint32(from.Length), wire.WorkFlags(flags))
-	if err != nil {
-		return status(err)
-	}
-	ep.kick()
-	return nil
+	to := wire.Sink{Key: local.Context, Addr: local.Address, Length: local.Length}
+	return ep.posted(ep.conn.PostReadToWindow(to, cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags)))
 }

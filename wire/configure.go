@@ -34,9 +34,10 @@ func (c *Conn) configure(cfg *ConnConfig) {
 	c.readIn, c.readOut = cfg.ReadIn, cfg.ReadOut
 }
 
-// Reconfigure changes what an idle connection is made of, all but User, NoCredit and the shared queue. Posted receives stay posted;
-// those that name memory of another zone than the new one fail with StatusLocalProtection when a message
-// comes. ErrPosted if the posted receives would not fit; nothing is changed then.
+// Reconfigure changes what an idle connection is made of, all but User, NoCredit and the shared queue.
+// Posted receives stay posted; those that name memory of another zone than the new one fail with
+// StatusLocalProtection when a message comes. ErrPosted if the posted receives would not fit; nothing
+// is changed then.
 //
 // Any goroutine may call it while nobody connects, accepts or resets; posting goes on.
 func (c *Conn) Reconfigure(cfg ConnConfig) error {

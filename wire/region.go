@@ -69,8 +69,8 @@ const (
 
 type regionPage [1 << pageBits]atomic.Pointer[Region]
 
-// regionTable finds regions, and bindings of windows, by slot without a lock. Slots are reused as late as possible, and each
-// use has a new generation, so that an old key does not find new memory.
+// regionTable finds regions, and bindings of windows, by slot without a lock. Slots are reused as late as
+// possible, and each use has a new generation, so that an old key does not find new memory.
 type regionTable struct {
 	pages    [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]
 	bindings [1 << (regionBits - pageBits)]atomic.Pointer[bindingPage] // of slots that belong to windows
