@@ -1,0 +1,185 @@
+package dat
+
+import (
+	"bytes"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire"
+)
+
+var errorRules = []rule{
+	{"a message longer than its receive ends the connection at both sides", joined(func(t *testing.T, x, y *point) {
+		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
+		ok(t, x.PostSend(x.seg(0, 9), 2, 0))
+		x.done(x.request, 2, DTOSend, DTORemoteResponder, 0)
+		y.done(y.recv, 1, DTOReceive, DTOLocalLength, 0)
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+	})},
+	{"a message longer than its receive touches nothing behind it", joined(func(t *testing.T, x, y *point) {
+		fill(x.mem[:6000], 0x55)
+		ok(t, y.PostRecv([]LMRTriplet{y.lmr.Segment(0, 8), y.lmr.Segment(100, 8)}, 1, 0))
+		ok(t, x.PostSend(x.seg(0, 6000), 2, 0))
+		y.done(y.recv, 1, DTOReceive, DTOLocalLength, 0)
+		if !bytes.Equal(y.mem[8:100], make([]byte, 92)) || !bytes.Equal(y.mem[108:], make([]byte, pointMem-108)) {
+			t.Error("memory behind the receive was touched")
+		}
+	})},
+	{"a message that finds no receive waits, and in the end breaks the connection", joinedWith(
+		Options{Limits: wire.Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, y *point) {
+			ok(t, x.PostSend(x.seg(0, 8), 1, 0))
+			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
+			x.expect(EventBroken)
+			var ev Event
+			if _, err := y.connect.Wait(patience, 1, &ev); err != nil || ev.Number != EventBroken && ev.Number != EventDisconnected {
+				t.Errorf("the peer saw %v, %v", ev.Number, err)
+			}
+		})},
+	{"an empty message for which nobody receives breaks the connection too", joinedWith(
+		Options{Limits: wire.Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, _ *point) {
+			ok(t, x.PostSend(nil, 1, 0))
+			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
+			x.expect(EventBroken)
+		})},
+	{"a write with a wrong context ends the connection at both sides", denied(postWrite, func(_ *point, r *RMRTriplet) { r.Context ^= 1 << 9 })},
+	{"a read with a wrong context ends the connection at both sides", denied(postRead, func(_ *point, r *RMRTriplet) { r.Context ^= 1 << 9 })},
+	{"a write out of the range ends the connection at both sides", denied(postWrite, func(_ *point, r *RMRTriplet) { r.Address += pointMem - 7 })},
+	{"a read out of the range ends the connection at both sides", denied(postRead, func(_ *point, r *RMRTriplet) { r.Address -= 1 })},
+	{"a write without the right ends the connection at both sides", denied(postWrite, func(y *point, r *RMRTriplet) {
+		*r = y.region(MemAll&^MemRemoteWrite).Remote(0, 8)
+	})},
+	{"a read without the right ends the connection at both sides", denied(postRead, func(y *point, r *RMRTriplet) {
+		*r = y.region(MemAll&^MemRemoteRead).Remote(0, 8)
+	})},
+	{"a write to another zone ends the connection at both sides", denied(postWrite, foreignZone)},
+	{"a read of another zone ends the connection at both sides", denied(postRead, foreignZone)},
+	{"a write to memory that was freed ends the connection at both sides", denied(postWrite, freedMemory)},
+	{"a read of memory that was freed ends the connection at both sides", denied(postRead, freedMemory)},
+	{"a local context is none for peers", denied(postWrite, func(y *point, r *RMRTriplet) { r.Context = y.lmr.Context() })},
+	{"a peer that falls silent breaks the connection", func(t *testing.T, n network) {
+		silent := new(atomic.Bool)
+		a, b := newHosts(t, n, Options{Limits: wire.Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond},
+			Wrap: func(l link.Link) link.Link { return &silence{l, silent} }})
+		x, y := pair(a, b, nil)
+		ok(t, x.PostRecv(x.seg(0, 8), 7, 0))
+		silent.Store(true)
+		ok(t, x.PostRDMAWrite(x.seg(0, 8), 1, y.lmr.Remote(0, 8), 0))
+		ok(t, x.PostRDMAWrite(x.seg(0, 8), 2, y.lmr.Remote(0, 8), 0))
+		x.done(x.request, 1, DTORDMAWrite, DTOTransport, 0)
+		x.done(x.request, 2, DTORDMAWrite, DTOFlushed, 0)
+		x.done(x.recv, 7, DTOReceive, DTOFlushed, 0)
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+	}},
+	{"memory that is freed under a receive breaks the connection of the message", joined(func(t *testing.T, x, y *point) {
+		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
+		ok(t, y.lmr.Free())
+		ok(t, x.PostSend(x.seg(0, 8), 2, 0))
+		y.done(y.recv, 1, DTOReceive, DTOLocalProtection, 0)
+		if ev := await(t, x.request, EventDTOCompletion); ev.Status == DTOSuccess {
+			t.Error("the send succeeded")
+		}
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+	})},
+	{"memory that is freed under a send breaks the connection", joined(func(t *testing.T, x, y *point) {
+		ok(t, x.PostSend(x.seg(0, 8), 1, 0)) // waits for a receive
+		ok(t, x.lmr.Free())
+		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
+		x.done(x.request, 1, DTOSend, DTOLocalProtection, 0)
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+	})},
+	{"behind the first operation that fails all are flushed, in both directions", joined(func(t *testing.T, x, y *point) {
+		ok(t, x.PostRecv(x.seg(0, 8), 7, 0))
+		ok(t, y.PostRecv(y.seg(0, 8), 8, 0))
+		ok(t, x.PostRDMARead(x.seg(0, 8), 1, RMRTriplet{Context: 1, Address: 1, Length: 8}, 0))
+		for i := range uint64(3) {
+			if x.PostRDMAWrite(x.seg(0, 8), 2+i, y.lmr.Remote(0, 8), CompletionBarrierFence) != nil {
+				t.Fatal("a post on a broken connection is refused")
+			}
+		}
+		x.done(x.request, 1, DTORDMARead, DTORemoteAccess, 0)
+		for i := range uint64(3) {
+			x.done(x.request, 2+i, DTORDMAWrite, DTOFlushed, 0)
+		}
+		x.done(x.recv, 7, DTOReceive, DTOFlushed, 0)
+		y.done(y.recv, 8, DTOReceive, DTOFlushed, 0)
+	})},
+	{"what was posted before the operation that fails succeeds", joined(func(t *testing.T, x, y *point) {
+		ok(t, x.PostRDMAWrite(x.seg(0, 8), 1, y.lmr.Remote(0, 8), 0))
+		ok(t, x.PostRDMAWrite(x.seg(0, 8), 2, RMRTriplet{Context: 1, Address: 1, Length: 8}, 0))
+		x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 8)
+		x.done(x.request, 2, DTORDMAWrite, DTORemoteAccess, 0)
+	})},
+	{"a fault of one connection is none of the others", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		u, v := pair(a, b, nil)
+		x, y := pair(a, b, nil)
+		access(t, x, DTORDMAWrite, 1, RMRTriplet{Context: 1, Address: 1, Length: 8})
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+		proves(u, v)
+		for _, p := range []*point{x, y} {
+			p.request, p.recv = must(p.host.ia.CreateEVD(64, nil, EVDDTO))(t), must(p.host.ia.CreateEVD(64, nil, EVDDTO))(t)
+			p.EP = must(p.host.ia.CreateEP(p.host.pz, p.recv, p.request, p.connect, nil))(t)
+		}
+		join(x, y)
+		proves(x, y)
+	}},
+	{"the end of a connection is told once", joined(func(t *testing.T, x, y *point) {
+		access(t, x, DTORDMARead, 1, RMRTriplet{Context: 1, Address: 1, Length: 8})
+		x.done(x.request, 1, DTORDMARead, DTORemoteAccess, 0)
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+		ok(t, x.Disconnect(CloseAbrupt))
+		ok(t, y.Disconnect(CloseGraceful))
+		x.still()
+		y.still()
+	})},
+	{"an endpoint whose connection broke connects again after a reset", joined(func(t *testing.T, x, y *point) {
+		access(t, x, DTORDMAWrite, 1, RMRTriplet{Context: 1, Address: 1, Length: 8})
+		x.done(x.request, 1, DTORDMAWrite, DTORemoteAccess, 0)
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+		ok(t, x.Reset())
+		ok(t, y.Reset())
+		join(x, y)
+		proves(x, y)
+	})},
+}
+
+// denied proves that an RDMA to where change points is refused there, and is the end of the connection
+// at both sides.
+func denied(p post, change func(y *point, r *RMRTriplet)) func(*testing.T, network) {
+	return joined(func(t *testing.T, x, y *point) {
+		to := y.lmr.Remote(0, 8)
+		change(y, &to)
+		fill(x.mem[:8], 0x55)
+		access(t, x, p.op, 1, to)
+		x.done(x.request, 1, p.op, DTORemoteAccess, 0)
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+		if !bytes.Equal(y.mem, make([]byte, pointMem)) {
+			t.Error("memory of the peer was touched")
+		}
+		if p.op == DTORDMARead && !bytes.Equal(x.mem[:8], bytes.Repeat([]byte{0x55}, 8)) {
+			t.Error("memory was touched")
+		}
+		y.still()
+	})
+}
+
+func foreignZone(y *point, r *RMRTriplet) {
+	t := y.host.t
+	*r = must(y.host.ia.CreateLMR(y.mem, must(y.host.ia.CreatePZ())(t), MemAll))(t).Remote(0, 8)
+}
+
+func freedMemory(y *point, r *RMRTriplet) {
+	l := y.region(MemAll)
+	*r = l.Remote(0, 8)
+	ok(y.host.t, l.Free())
+}

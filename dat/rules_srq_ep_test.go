@@ -1,0 +1,418 @@
+package dat
+
+import (
+	"testing"
+)
+
+var epCreateWithSRQRules = []rule{
+	{"attributes are required", func(t *testing.T, n network) {
+		h := newHost(t, n, 0, Options{})
+		c := h.common(1, 8)
+		_, err := h.ia.CreateEPWithSRQ(h.pz, nil, nil, nil, c.SRQ, nil)
+		wants(t, "none", err, ErrInvalidParameter)
+	}},
+	{"attributes have to be in range", func(t *testing.T, n network) {
+		h := newHost(t, n, 0, Options{})
+		c := h.common(1, 8)
+		for _, a := range []EPAttr{{MaxRequestDTOs: -1}, {MaxRequestIOV: maxIOV + 1}, {MaxRecvDTOs: maxDTOs + 1}, {SRQSoftHW: -2}} {
+			_, err := h.ia.CreateEPWithSRQ(h.pz, nil, nil, nil, c.SRQ, &a)
+			wants(t, "creation", err, ErrInvalidParameter)
+		}
+		ok(t, c.Free())
+	}},
+	{"every handle has to be there, of the adapter and of its kind", func(t *testing.T, n network) {
+		a, b := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
+		c, other, gone := a.common(1, 8), b.common(1, 8), a.common(1, 8)
+		ok(t, gone.SRQ.Free())
+		freed := must(a.ia.CreatePZ())(t)
+		ok(t, freed.Free())
+		old := must(a.ia.CreateEVD(1, nil, EVDDTO))(t)
+		ok(t, old.Free())
+		connect := must(a.ia.CreateEVD(1, nil, EVDConnection))(t)
+		for what, tc := range map[string]struct {
+			pz   *PZ
+			evds [3]*EVD
+			srq  *SRQ
+		}{
+			"no queue":                   {a.pz, [3]*EVD{}, nil},
+			"freed queue":                {a.pz, [3]*EVD{}, gone.SRQ},
+			"queue of another adapter":   {a.pz, [3]*EVD{}, other.SRQ},
+			"freed zone":                 {freed, [3]*EVD{}, c.SRQ},
+			"zone of another adapter":    {b.pz, [3]*EVD{}, c.SRQ},
+			"freed receive dispatcher":   {a.pz, [3]*EVD{0: old}, c.SRQ},
+			"receive dispatcher's kind":  {a.pz, [3]*EVD{0: connect}, c.SRQ},
+			"request dispatcher's kind":  {a.pz, [3]*EVD{1: connect}, c.SRQ},
+			"connect dispatcher's kind":  {a.pz, [3]*EVD{2: c.recv}, c.SRQ},
+			"dispatcher of another host": {a.pz, [3]*EVD{0: other.recv}, c.SRQ},
+		} {
+			_, err := a.ia.CreateEPWithSRQ(tc.pz, tc.evds[0], tc.evds[1], tc.evds[2], tc.srq, &EPAttr{})
+			wants(t, what, err, ErrInvalidHandle)
+		}
+		ok(t, c.SRQ.Free())
+	}},
+	{"the limit of receive segments is the queue's, whatever the attributes say", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c := b.common(1, 256)
+		x, y := a.point(nil), c.point(&EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 4, MaxRecvIOV: maxIOV + 1})
+		join(x, y)
+		seg := c.lmr.Segment(0, 64)
+		ok(t, c.PostRecv([]LMRTriplet{seg, seg, seg, seg}, 3))
+		x.message(256)
+		y.done(c.recv, 3, DTOReceive, DTOSuccess, 256)
+	}},
+	{"sizes of 0 are the provider's default", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c := b.common(1, 1<<16)
+		x, y := a.point(nil), c.point(&EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 1, MaxRecvIOV: 1, MaxRequestIOV: 1})
+		join(x, y)
+		c.post(0, 1)
+		x.message(1 << 16)
+		y.done(c.recv, 0, DTOReceive, DTOSuccess, 1<<16)
+	}},
+	{"receives are in the zone of the queue, all else in that of the endpoint", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c := b.common(2, 64)
+		x, y := a.point(nil), c.point(nil)
+		ok(t, y.Free())
+		pz := must(b.ia.CreatePZ())(t)
+		mem := make([]byte, 64)
+		own := must(b.ia.CreateLMR(mem, pz, MemAll))(t)
+		y.EP = must(b.ia.CreateEPWithSRQ(pz, c.recv, y.request, y.connect, c.SRQ, &EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 4}))(t)
+		join(x, y)
+		c.post(0, 1)
+		x.message(64)
+		y.got(0)
+		wants(t, "send from the queue's zone", y.PostSend([]LMRTriplet{c.lmr.Segment(0, 8)}, 0, 0), ErrProtectionViolation)
+		ok(t, x.PostRecv(x.seg(0, 64), 1, 0))
+		ok(t, y.PostSend([]LMRTriplet{own.Segment(0, 64)}, 2, 0))
+		x.done(x.recv, 1, DTOReceive, DTOSuccess, 64)
+		ok(t, x.PostRDMAWrite(x.seg(0, 64), 9, c.lmr.Remote(0, 64), 0))
+		x.done(x.request, 9, DTORDMAWrite, DTORemoteAccess, 0)
+		x.expect(EventBroken)
+		y.expect(EventBroken)
+	}},
+	{"no receive is posted to the endpoint itself, in any state", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 1)
+		idle := c.point(nil)
+		refused := func(p *point) {
+			t.Helper()
+			wants(t, "post in state "+p.State().String(), p.PostRecv(p.seg(0, 8), 0, 0), ErrInvalidState)
+		}
+		refused(idle)
+		refused(ys[0])
+		ok(t, xs[0].Disconnect(CloseAbrupt))
+		ys[0].expect(EventDisconnected)
+		refused(ys[0])
+		still(t, c.recv)
+	}},
+	{"a fresh endpoint is unconnected and idle", func(t *testing.T, n network) {
+		c := newHost(t, n, 0, Options{}).common(1, 8)
+		c.post(0, 1)
+		s, recv, request, err := c.point(nil).Status()
+		if s != EPUnconnected || !recv || !request || err != nil {
+			t.Error(s, recv, request, err)
+		}
+	}},
+	{"an endpoint is not idle while a message arrives", func(t *testing.T, n network) {
+		_, _, y, _ := halfway(t, n)
+		if _, recv, _, err := y.Status(); recv || err != nil {
+			t.Error(recv, err)
+		}
+	}},
+	{"reset keeps the queue", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 4)
+		c.post(0, 4)
+		for i := range uint64(3) {
+			xs[0].message(64)
+			ys[0].got(i)
+			ok(t, xs[0].Disconnect(CloseAbrupt))
+			xs[0].expect(EventDisconnected)
+			ys[0].expect(EventDisconnected)
+			ys[0].lastReceive()
+			ok(t, xs[0].Reset())
+			ok(t, ys[0].Reset())
+			c.counts(3-int(i), 3-int(i))
+			join(xs[0], ys[0])
+		}
+	}},
+	{"either side may connect, and both may share queues", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c, d := a.common(1, 64), b.common(1, 64)
+		x, y := c.point(nil), d.point(nil)
+		join(x, y)
+		c.post(0, 1)
+		d.post(0, 1)
+		x.message(64)
+		y.got(0)
+		y.message(64)
+		x.got(0)
+	}},
+	{"ordinary endpoints and those that share have one dispatcher", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 1)
+		u, v := xs[0].host.point(nil), c.host.point(nil)
+		ok(t, v.Free())
+		v.recv = c.recv
+		v.EP = must(c.host.ia.CreateEP(c.host.pz, c.recv, v.request, v.connect, nil))(t)
+		join(u, v)
+		c.post(0, 1)
+		ok(t, v.PostRecv(v.seg(0, 64), 8, 0))
+		u.message(64)
+		v.got(8)
+		xs[0].message(64)
+		ys[0].got(0)
+	}},
+	{"a disconnect flushes what was taken, and leaves the rest", func(t *testing.T, n network) {
+		c, x, y, v := halfway(t, n)
+		ok(t, y.Disconnect(CloseAbrupt))
+		v.shut.Store(false)
+		y.flushed(0)
+		y.expect(EventDisconnected)
+		x.expect(EventDisconnected)
+		c.counts(2, 2)
+		u, w := x.host.point(nil), c.point(nil)
+		join(u, w)
+		u.message(64)
+		w.got(1)
+	}},
+	{"the end of a connection is told when no more receives are taken", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 3, 4)
+		c.host.nothingAsync()
+		ok(t, xs[0].Disconnect(CloseGraceful))
+		ys[0].expect(EventDisconnected)
+		ys[0].lastReceive()
+		ok(t, ys[1].Disconnect(CloseAbrupt))
+		ys[1].expect(EventDisconnected)
+		ys[1].lastReceive()
+		c.post(0, 1)
+		xs[2].send(257)
+		ys[2].expect(EventBroken)
+		ys[2].lastReceive()
+		c.host.nothingAsync()
+		xs[0].host.nothingAsync()
+	}},
+	{"a connection that never was has no end to tell of", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c := a.common(1, 8)
+		x := c.point(nil)
+		x.dial(b, nil)
+		ok(t, b.request(t).Reject(nil))
+		x.expect(EventPeerRejected)
+		a.nothingAsync()
+	}},
+	{"who frees the endpoint is not told of its end", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 1)
+		ok(t, ys[0].Free())
+		xs[0].expect(EventDisconnected)
+		c.host.nothingAsync()
+	}},
+	{"the soft high watermark of the attributes is armed, 0 is none", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c := b.common(4, 64)
+		c.post(0, 4)
+		for i, soft := range []int{0, WatermarkInfinite, 1} {
+			x, y := a.point(nil), c.point(&EPAttr{MaxRecvDTOs: 4, MaxRequestDTOs: 4, SRQSoftHW: soft})
+			join(x, y)
+			x.message(64)
+			b.nothingAsync()
+			if i == 2 {
+				x.message(64)
+				y.softMark()
+			}
+		}
+	}},
+}
+
+var epRecvQueryRules = []rule{
+	{"the endpoint has to be there", func(t *testing.T, n network) {
+		p := newHost(t, n, 0, Options{}).common(1, 8).point(nil)
+		ok(t, p.Free())
+		_, _, err := p.RecvQuery()
+		wants(t, "freed", err, ErrInvalidHandle)
+		_, _, err = (*EP)(nil).RecvQuery()
+		wants(t, "none", err, ErrInvalidHandle)
+	}},
+	{"what the queue has is not the endpoint's", func(t *testing.T, n network) {
+		c, _, ys := sharing(t, n, 1, 2)
+		c.post(0, 2)
+		has(t, ys[0], 0)
+	}},
+	{"a receive is the endpoint's while its message arrives", func(t *testing.T, n network) {
+		c, x, y, v := halfway(t, n)
+		has(t, y, 1)
+		v.shut.Store(false)
+		x.done(x.request, 9, DTOSend, DTOSuccess, len(x.mem))
+		has(t, y, 0)
+		c.counts(2, 3)
+	}},
+	{"a flushed receive is not the endpoint's", func(t *testing.T, n network) {
+		_, _, y, _ := halfway(t, n)
+		ok(t, y.Disconnect(CloseAbrupt))
+		has(t, y, 0)
+	}},
+	{"what is posted to an ordinary endpoint is its own", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := a.point(nil), b.point(nil)
+		ok(t, y.PostRecv(y.seg(0, 64), 0, 0))
+		ok(t, y.PostRecv(y.seg(0, 64), 1, 0))
+		has(t, y, 2)
+		join(x, y)
+		x.message(64)
+		has(t, y, 1)
+		ok(t, y.Disconnect(CloseAbrupt))
+		has(t, y, 0)
+	}},
+	{"it is legal in every state", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c := a.common(1, 8)
+		x, y := c.point(nil), b.point(nil)
+		has(t, x, 0)
+		x.dial(b, nil)
+		has(t, x, 0)
+		cr := b.request(t)
+		ok(t, cr.Accept(y.EP, nil))
+		x.expect(EventEstablished)
+		has(t, x, 0)
+		ok(t, x.Disconnect(CloseAbrupt))
+		x.expect(EventDisconnected)
+		has(t, x, 0)
+	}},
+}
+
+var epSetWatermarkRules = []rule{
+	{"the endpoint has to be there", func(t *testing.T, n network) {
+		p := newHost(t, n, 0, Options{}).common(1, 8).point(nil)
+		ok(t, p.Free())
+		wants(t, "freed", p.SetWatermark(1, 1), ErrInvalidHandle)
+		wants(t, "none", (*EP)(nil).SetWatermark(1, 1), ErrInvalidHandle)
+	}},
+	{"the endpoint has to share a queue", func(t *testing.T, n network) {
+		p := newHost(t, n, 0, Options{}).point(nil)
+		wants(t, "an ordinary one", p.SetWatermark(1, 1), ErrModelNotSupported)
+	}},
+	{"marks may be 0 or more, or infinite", func(t *testing.T, n network) {
+		p := newHost(t, n, 0, Options{}).common(1, 8).point(nil)
+		wants(t, "soft", p.SetWatermark(-2, 1), ErrInvalidParameter)
+		wants(t, "hard", p.SetWatermark(1, -2), ErrInvalidParameter)
+		ok(t, p.SetWatermark(WatermarkInfinite, WatermarkInfinite))
+		ok(t, p.SetWatermark(0, 0))
+		ok(t, p.SetWatermark(1<<40, 1<<40))
+	}},
+	{"beyond the soft mark there is one event", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 8)
+		c.post(0, 8)
+		ok(t, ys[0].SetWatermark(2, WatermarkInfinite))
+		xs[0].message(64)
+		xs[0].message(64)
+		c.host.nothingAsync()
+		xs[0].message(64)
+		ys[0].softMark()
+		xs[0].message(64)
+		c.host.nothingAsync()
+	}},
+	{"the soft event comes again when it is set again, at once if it is crossed", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 8)
+		c.post(0, 8)
+		for range 2 {
+			xs[0].message(64)
+		}
+		for range 3 {
+			ok(t, ys[0].SetWatermark(1, WatermarkInfinite))
+			ys[0].softMark()
+			c.host.nothingAsync()
+		}
+		ok(t, ys[0].SetWatermark(2, WatermarkInfinite))
+		c.host.nothingAsync()
+	}},
+	{"a receive that is being filled counts", func(t *testing.T, n network) {
+		_, _, y, _ := halfway(t, n)
+		ok(t, y.SetWatermark(1, 1))
+		y.host.nothingAsync()
+		ok(t, y.SetWatermark(0, WatermarkInfinite))
+		y.softMark()
+	}},
+	{"a completion that was taken does not count", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 8)
+		c.post(0, 8)
+		ok(t, ys[0].SetWatermark(1, 1))
+		for i := range uint64(8) {
+			xs[0].message(64)
+			ys[0].got(i)
+		}
+		c.host.nothingAsync()
+		ys[0].still()
+	}},
+	{"beyond the hard mark the connection breaks", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 8)
+		c.post(0, 8)
+		ok(t, ys[0].SetWatermark(WatermarkInfinite, 2))
+		xs[0].message(64)
+		xs[0].message(64)
+		ys[0].host.nothingAsync()
+		xs[0].send(64)
+		xs[0].expect(EventBroken)
+		ys[0].expect(EventBroken)
+		ys[0].got(0)
+		ys[0].got(1)
+		ys[0].flushed(2)
+		c.counts(5, 5)
+		if s := ys[0].State(); s != EPDisconnected {
+			t.Error(s)
+		}
+	}},
+	{"a hard mark that is crossed breaks the connection at once", func(t *testing.T, n network) {
+		_, x, y, v := halfway(t, n)
+		ok(t, y.SetWatermark(WatermarkInfinite, 0))
+		v.shut.Store(false)
+		y.expect(EventBroken)
+		y.flushed(0)
+		x.expect(EventBroken)
+	}},
+	{"the marks are independent of each other", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 8)
+		c.post(0, 8)
+		ok(t, ys[0].SetWatermark(3, 1))
+		xs[0].message(64)
+		xs[0].send(64)
+		ys[0].expect(EventBroken)
+		ys[0].lastReceive()
+		c.host.nothingAsync()
+	}},
+	{"infinite disarms", func(t *testing.T, n network) {
+		c, xs, ys := sharing(t, n, 1, 8)
+		c.post(0, 8)
+		ok(t, ys[0].SetWatermark(0, 0))
+		ok(t, ys[0].SetWatermark(WatermarkInfinite, WatermarkInfinite))
+		for range 4 {
+			xs[0].message(64)
+		}
+		c.host.nothingAsync()
+	}},
+	{"marks are one endpoint's, and live through connections", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		c := b.common(8, 64)
+		c.post(0, 8)
+		u, v := a.point(nil), c.point(nil)
+		x, y := a.point(nil), c.point(nil)
+		ok(t, y.SetWatermark(0, WatermarkInfinite))
+		join(u, v)
+		join(x, y)
+		u.message(64)
+		u.message(64)
+		b.nothingAsync()
+		x.message(64)
+		y.softMark()
+		ok(t, y.Disconnect(CloseAbrupt))
+		y.lastReceive()
+		ok(t, y.SetWatermark(0, WatermarkInfinite))
+		y.softMark() // its completion was not taken
+	}},
+}
+
+// has compares what an endpoint has of receives.
+func has(t *testing.T, p *point, want int) {
+	t.Helper()
+	n, span, err := p.RecvQuery()
+	if n != want || span != want || err != nil {
+		t.Errorf("%d receives over %d messages, %v; want %d", n, span, err, want)
+	}
+}
