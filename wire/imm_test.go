@@ -12,11 +12,7 @@ import (
 // were promised or are found later, and their data is there when their receive completes.
 func TestWriteImm(t *testing.T) {
 	for seed := range uint64(40) {
-		cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond}
-		if seed > 1 {
-			cfg.Loss, cfg.Reorder, cfg.Duplicate = 0.1, 0.1, 0.1
-		}
-		w := newWorld(t, cfg, 2)
+		w := newWorld(t, rough(seed, 2), 2)
 		a, b := w.nodes[0], w.nodes[1]
 		conn := plain
 		conn.NoCredit = seed%2 == 1
@@ -24,9 +20,7 @@ func TestWriteImm(t *testing.T) {
 		const count, size = 30, 3000
 		src, window, box := a.memory(count*size), b.memory(count*size), b.memory(count*8)
 		r := randSource(seed)
-		for i := range src.mem {
-			src.mem[i] = byte(r.Uint32())
-		}
+		src.fill(r)
 		lengths := make([]int, count)
 		for i := range count {
 			at := i * size

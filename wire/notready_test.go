@@ -12,11 +12,7 @@ import (
 // too, and each is received once, in order, whatever shares its packets.
 func TestNotReady(t *testing.T) {
 	for seed := range uint64(60) {
-		cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond}
-		if seed > 0 {
-			cfg.Loss, cfg.Reorder, cfg.Duplicate = 0.1, 0.1, 0.1
-		}
-		w := newWorld(t, cfg, 2)
+		w := newWorld(t, rough(seed, 1), 2)
 		a, b := w.nodes[0], w.nodes[1]
 		noCredit := plain
 		noCredit.NoCredit = true
@@ -24,9 +20,7 @@ func TestNotReady(t *testing.T) {
 		const count, size = 40, 100
 		src, dst, window := a.memory(count*size), b.memory(count*size), b.memory(count*size)
 		r := randSource(seed)
-		for i := range src.mem {
-			src.mem[i] = byte(r.Uint32())
-		}
+		src.fill(r)
 		for i := range count { // a write of the same bytes goes in front of each message
 			at := i * size
 			a.post(ca, ca.PostWrite(src.seg(at, size), uint64(2*i), window.at(at), 0))

@@ -69,13 +69,7 @@ func TestBlackHole(t *testing.T) {
 		ca, cb := w.pair(plain)
 		w.run(time.Duration(r.IntN(int(2 * time.Millisecond))))
 		const size, count = 20000, 30
-		fill := func(m memory) memory {
-			for i := range m.mem {
-				m.mem[i] = byte(r.Uint32())
-			}
-			return m
-		}
-		src, remote := fill(a.memory(count*size)), fill(b.memory(count*size))
+		src, remote := a.memory(count*size).fill(r), b.memory(count*size).fill(r)
 		sent, written, read := b.memory(count*size), b.memory(count*size), a.memory(count*size)
 		hole := r.IntN(count)
 		for i := range count {

@@ -21,6 +21,15 @@ func (r randReader) Read(b []byte) (int, error) {
 
 func randSource(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
+// rough is a network that loses, doubles and reorders a tenth of its packets, if seed is at least from.
+func rough(seed, from uint64) simlink.Config {
+	cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond}
+	if seed >= from {
+		cfg.Loss, cfg.Reorder, cfg.Duplicate = 0.1, 0.1, 0.1
+	}
+	return cfg
+}
+
 // node is one host with one engine in a simulated network. One that is down has crashed.
 type node struct {
 	t    testing.TB
@@ -233,6 +242,14 @@ func (w *world) want(q *Queue, k Kind) {
 type memory struct {
 	*Region
 	mem []byte
+}
+
+// fill writes random bytes.
+func (m memory) fill(r *rand.Rand) memory {
+	for i := range m.mem {
+		m.mem[i] = byte(r.Uint32())
+	}
+	return m
 }
 
 const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite | RemoteAtomic
