@@ -12,7 +12,7 @@ for dir in "${dirs[@]}"; do
   listed=$(go test -vet=off -list '^Fuzz' "$dir") || { echo "$listed"; exit 1; }
   mapfile -t targets < <(grep '^Fuzz' <<<"$listed")
   for target in "${targets[@]}"; do
-    if ! go test -vet=off -run '^$' -fuzz "^$target\$" -fuzzminimizetime 1s -fuzztime "$1" "$dir" >"$log" 2>&1; then
+    if ! go test -vet=off -run '^$' -fuzz "^$target\$" -fuzzminimizetime 10x -fuzztime "$1" "$dir" >"$log" 2>&1; then
       cat "$log"
       exit 1
     fi
