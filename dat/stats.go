@@ -142,3 +142,9 @@ func (s *EVDStats) add(e *EVD) {
 	s.Longest = max(s.Longest, n)
 	s.Fullest = max(s.Fullest, float64(n)/float64(e.QLen()))
 }
+
+// Histogram counts durations in buckets, two an octave.
+type Histogram = wire.Histogram
+
+// Cause says why a packet was sent again; Stats.RetransmitsBy is indexed by it.
+type Cause = wire.Cause
