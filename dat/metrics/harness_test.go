@@ -17,6 +17,9 @@ import (
 // patience bounds every wait of a test; what takes this long has hung.
 const patience = 30 * time.Second
 
+// qual is what side b listens on.
+const qual dat.ConnQual = 7
+
 var hosts = [2]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}
 
 // freePort is a UDP port that nobody has.
@@ -94,7 +97,6 @@ func connect(t testing.TB) (a, b *end) {
 	t.Helper()
 	port := freePort(t)
 	a, b = newEnd(t, 0, port), newEnd(t, 1, port)
-	const qual = 7
 	_, err := b.ia.CreatePSP(qual, b.evd, dat.PSPConsumer)
 	ok(t, err)
 	ok(t, a.ep.Connect(hosts[1], qual, patience, nil))
@@ -102,6 +104,25 @@ func connect(t testing.TB) (a, b *end) {
 	a.await(t, dat.EventEstablished)
 	b.await(t, dat.EventEstablished)
 	return a, b
+}
+
+// connectAgain makes another connection between two adapters, with dispatchers of its own.
+func connectAgain(t testing.TB, a, b *end) (c, d *end) {
+	t.Helper()
+	var err error
+	ends := [2]*end{{ia: a.ia}, {ia: b.ia}}
+	for i, like := range []*end{a, b} {
+		e := ends[i]
+		e.evd, err = e.ia.CreateEVD(16, nil, dat.EVDDTO|dat.EVDConnection)
+		ok(t, err)
+		e.ep, err = e.ia.CreateEP(like.pz, e.evd, e.evd, e.evd, nil)
+		ok(t, err)
+	}
+	ok(t, ends[0].ep.Connect(hosts[1], qual, patience, nil))
+	ok(t, b.await(t, dat.EventConnectionRequest).CR.Accept(ends[1].ep, nil))
+	ends[0].await(t, dat.EventEstablished)
+	ends[1].await(t, dat.EventEstablished)
+	return ends[0], ends[1]
 }
 
 // exchange sends a message from a to b, and writes to b's memory.
