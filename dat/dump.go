@@ -12,8 +12,7 @@ import (
 type ConnInfo = wire.ConnInfo
 
 // Connections tells of every connection of the adapter, those of its other opens included. Each row is
-// consistent in itself. An engine is stopped for some microseconds for every hundred or so of its
-// connections. Errors: ErrInvalidHandle.
+// consistent in itself. An engine is stopped for some microseconds for every 32 of its connections. Errors: ErrInvalidHandle.
 func (ia *IA) Connections() ([]ConnInfo, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -30,7 +29,7 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 
 // inspect calls f for each connection of the engine, which is not owned meanwhile.
 func (d *driver) inspect(f func(*ConnInfo)) error {
-	var rows []ConnInfo
+	rows := make([]ConnInfo, 0, 32)
 	for slot := 0; slot >= 0; {
 		if !d.own() {
 			return ErrInvalidHandle

@@ -73,8 +73,8 @@ type deviceStats struct {
 	queues   []QueueStats
 }
 
-// Stats reads the counters. It stops each engine for a few microseconds, and again for every hundred or
-// so of its connections. Errors: ErrInvalidHandle.
+// Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its
+// connections. Errors: ErrInvalidHandle.
 func (ia *IA) Stats() (Stats, error) {
 	if err := ia.lock(); err != nil {
 		return Stats{}, err

@@ -39,8 +39,8 @@ type ConnInfo struct {
 	Granted  int    // messages that the peer has been told it may send; -1: none is promised
 }
 
-// inspectSlots bounds the places of the connection table that one Inspect looks at, some microseconds.
-const inspectSlots = 128
+// inspectSlots bounds the places of the connection table that one Inspect looks at: some microseconds.
+const inspectSlots = 32
 
 // Inspect appends a row for each connection of a part of the table that begins at a slot: 0, or next of
 // the call before until that is negative. A connection that begins or ends between two calls may be
