@@ -21,7 +21,8 @@ type adapter struct {
 	host    *wire.Host
 	drivers []*driver
 	device  io.Closer // what the links come from; nil if nothing
-	report  func() []Counter
+	report  func() deviceStats
+	tallies tallies
 	next    atomic.Uint32 // for spreading connections over engines
 	zones   atomic.Uint32
 	feeding sync.Mutex    // guards what feeds EVDs
@@ -41,7 +42,7 @@ var (
 type device struct {
 	links  []link.Link
 	closer io.Closer
-	report func() []Counter // counters of the device itself
+	report func() deviceStats // counters of the device itself
 }
 
 // acquire returns the adapter of a key, opening its device if this is the first use.

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -132,6 +133,7 @@ func TestCloseUnderLoad(t *testing.T) {
 			loop(func() { _, _ = x.recv.Wait(time.Millisecond, 1, &evs[1]) })
 			loop(func() { _, _ = x.connect.Wait(0, 1, &evs[2]) })
 			loop(func() { _, _ = a.ia.Stats() })
+			loop(func() { _ = a.ia.Dump(io.Discard) })
 			loop(func() {
 				if e, err := a.ia.CreateEVD(1, nil, EVDDTO); err == nil {
 					_ = e.Free()

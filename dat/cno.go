@@ -208,6 +208,7 @@ func (c *CNO) trigger(e *EVD) {
 	if _, ours := c.evds[e]; !ours {
 		return // it was taken away meanwhile
 	}
+	c.ia.a.tallies.triggers.Add(1)
 	c.call(e)
 	if len(c.waiters) > 0 {
 		c.release(e)
@@ -228,6 +229,7 @@ func (c *CNO) call(e *EVD) {
 func (c *CNO) release(e *EVD) {
 	w := c.waiters[0]
 	c.waiters = slices.Delete(c.waiters, 0, 1)
+	c.ia.a.tallies.wakeups.Add(1)
 	w.evd = e
 	w.released.Store(true)
 	w.wake <- struct{}{} // it has room for one

@@ -120,7 +120,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 			return err
 		}
 	}
-	err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port}, func(e *wire.Engine) error {
+	err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
 		return e.Accept(c.req, ep.conn, path, private, ep.sinks(d))
 	})
 	if err != nil {
@@ -130,6 +130,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 		return err
 	}
 	c.over = true
+	c.ia.log.Debug("dat: accepting", "peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index())
 	if c.made {
 		c.ia.eps[ep] = struct{}{} // it is the consumer's now
 	}
@@ -165,6 +166,7 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	if err := d.do(func(e *wire.Engine) error { return f(e, path) }); err != nil {
 		return status(err)
 	}
+	c.ia.log.Debug("dat: declined", "peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index())
 	c.end()
 	return nil
 }

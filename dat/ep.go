@@ -35,6 +35,7 @@ type EP struct {
 type remote struct {
 	addr  netip.Addr
 	port  uint64 // connection qualifier that was dialled, port qualifier of who asked
+	qual  uint64 // connection qualifier that was asked for
 	flags ConnectFlags
 }
 

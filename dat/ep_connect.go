@@ -38,7 +38,7 @@ func (ep *EP) ConnectQoS(to netip.Addr, qual ConnQual, timeout time.Duration, pr
 	if err := checkConnect(timeout, private, qos, flags); err != nil {
 		return err
 	}
-	return ep.dial(remote{to.Unmap(), uint64(qual), flags}, timeout, private)
+	return ep.dial(remote{addr: to.Unmap(), port: uint64(qual), flags: flags}, timeout, private)
 }
 
 // DupConnect connects to the same address, qualifier and with the same flags as another endpoint, which
@@ -96,11 +96,13 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	if ep.pz == nil || ep.connect == nil {
 		return fail(ErrInvalidState, "the endpoint has no protection zone or no connect event dispatcher: set them with Modify")
 	}
+	to.qual = to.port
 	d := ep.ia.a.pick()
 	path, err := d.link.Resolve(netip.AddrPortFrom(to.addr, ep.ia.a.port), uint16(ep.port))
 	if err != nil {
 		return status(err)
 	}
+	ep.ia.log.Debug("dat: connecting", "peer", to.addr, "qualifier", to.qual, "queue", d.eng.Index())
 	dial := wire.Dial{Path: path, Host: to.addr, Qual: to.port, Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
 	return ep.take(d, to, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) })
 }

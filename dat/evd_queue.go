@@ -40,6 +40,14 @@ func (e *EVD) Dequeue(ev *Event) error {
 
 // pop takes the first event of one source out.
 func (e *EVD) pop(ev *Event) bool {
+	found := e.popAny(ev)
+	if found && ev.Number&connectionEvent != 0 {
+		ev.log()
+	}
+	return found
+}
+
+func (e *EVD) popAny(ev *Event) bool {
 	e.take.Lock()
 	defer e.take.Unlock()
 	var found bool

@@ -107,6 +107,7 @@ func (a *adapter) sleep(p parker, limit wire.Time, done <-chan struct{}) {
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	a.tallies.sleeps.Add(1)
 	select {
 	case <-p.token():
 	case <-timer.C:

@@ -113,7 +113,7 @@ type Event struct {
 	EVD    *EVD
 
 	// Data transfers and binds: the endpoint, what was posted, how it ended, the bytes moved on success.
-	// Connection events: EP alone, and the private data of the peer's accept or reject.
+	// Connection events: EP alone, and the private data of the peer's accept or reject; EventBroken: why.
 	EP          *EP
 	Cookie      uint64
 	Length      uint64
@@ -122,6 +122,7 @@ type Event struct {
 	Ext         ExtType // EventIBDTO
 	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
+	Why         BreakReason
 
 	// Binds: the region. Receives with invalidate: the context that is invalid now.
 	RMR        *RMR
@@ -140,6 +141,9 @@ type Event struct {
 	// Software events: what was given to PostSE.
 	Software any
 }
+
+// BreakReason says why a connection broke, in words by its String.
+type BreakReason = wire.BreakReason
 
 var connectionEvents = [...]EventNumber{
 	wire.KindEstablished:  EventEstablished,
@@ -170,6 +174,7 @@ func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 		return
 	}
 	ev.Number = connectionEvents[c.Kind]
+	ev.Why = BreakReason(c.Data)
 	if c.Kind == wire.KindEstablished || c.Kind == wire.KindPeerRejected {
 		ev.PrivateData = c.Conn.PeerPrivate()
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -220,7 +221,9 @@ var calls = []func(c *caller) error{
 		return errors.Join(h.SetConsumerContext(c), second(h.ConsumerContext()), second(h.HandleType()))
 	},
 	func(c *caller) error { _, err := pick(c, c.ias).Query(); return err },
-	func(c *caller) error { _, err := pick(c, c.ias).Stats(); return err },
+	func(c *caller) error {
+		return errors.Join(second(pick(c, c.ias).Stats()), pick(c, c.ias).Dump(io.Discard))
+	},
 	func(c *caller) error {
 		ia, err := c.hosts[c.next()%2].tryReopen(Options{AsyncEVD: pick(c, c.evds), AsyncQLen: c.next() - 1, NoAsyncEVD: c.next()%2 == 0})
 		return made(c, &c.ias, ia, err)

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"io"
 	"net/netip"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ func TestHandles(t *testing.T) {
 	calls := map[string]func(o *objects) error{
 		"ia query":        func(o *objects) error { _, err := o.ia.Query(); return err },
 		"ia stats":        func(o *objects) error { _, err := o.ia.Stats(); return err },
+		"ia conns":        func(o *objects) error { _, err := o.ia.Connections(); return err },
+		"ia dump":         func(o *objects) error { return o.ia.Dump(io.Discard) },
 		"ia close":        func(o *objects) error { return o.ia.Close(CloseAbrupt) },
 		"pz create":       func(o *objects) error { _, err := o.ia.CreatePZ(); return err },
 		"evd create":      func(o *objects) error { _, err := o.ia.CreateEVD(1, nil, EVDDTO); return err },

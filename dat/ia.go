@@ -2,10 +2,10 @@ package dat
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
-	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -16,6 +16,7 @@ type IA struct {
 	name      string      // as it was opened
 	async     *EVD        // nil when opened without
 	providers []*provider // what it was opened through
+	log       *slog.Logger
 
 	mu     sync.Mutex // guards what follows and the reference counts of its objects
 	closed bool
@@ -32,7 +33,7 @@ type IA struct {
 
 // newIA makes a view on an adapter, which it releases when it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
-	ia := &IA{a: a, name: name,
+	ia := &IA{a: a, name: name, log: o.logger().With("ia", name),
 		pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{},
 		evds: map[*EVD]struct{}{}, eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{},
 		srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}, rsps: map[*RSP]struct{}{}}
@@ -40,6 +41,7 @@ func newIA(a *adapter, name string, o Options) (*IA, error) {
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
 	}
+	ia.log.Info("dat: opened", "mode", a.attr.Mode, "address", a.attr.Address, "port", a.port, "queues", len(a.drivers))
 	return ia, nil
 }
 
@@ -115,6 +117,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	for _, p := range ia.providers {
 		p.drop()
 	}
+	ia.log.Info("dat: closed")
 	return ia.a.release()
 }
 
@@ -193,42 +196,6 @@ func (ia *IA) refuse() {
 			}
 		}
 	}
-}
-
-// Counter is a named count of a device.
-type Counter struct {
-	Name  string
-	Value uint64
-}
-
-// Stats are the counters of an adapter, summed over its queues.
-type Stats struct {
-	wire.Stats
-	Link        link.Stats
-	Steering    []Counter // verdicts of the XDP program; empty without one
-	Connections int
-	Mode        string
-}
-
-// Stats reads the counters. It stops each engine for less than a microsecond.
-func (ia *IA) Stats() (Stats, error) {
-	if err := ia.lock(); err != nil {
-		return Stats{}, err
-	}
-	defer ia.mu.Unlock()
-	var s Stats
-	for _, d := range ia.a.drivers {
-		d.eng.Own()
-		s.Stats.Add(d.eng.Stats())
-		s.Connections += d.eng.Connections()
-		d.disown()
-		s.Link.Add(d.link.Stats())
-		s.Mode = d.link.Caps().Mode
-	}
-	if ia.a.report != nil {
-		s.Steering = ia.a.report()
-	}
-	return s, nil
 }
 
 // refs counts what refers to an object and keeps it from being freed.

@@ -3,6 +3,7 @@ package dat
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 	"sync"
@@ -30,6 +31,8 @@ type objects struct {
 var misuses = map[string]func(o *objects, ev *Event) error{
 	"IA.Query":         func(o *objects, _ *Event) error { return second(o.ia.Query()) },
 	"IA.Stats":         func(o *objects, _ *Event) error { return second(o.ia.Stats()) },
+	"IA.Connections":   func(o *objects, _ *Event) error { return second(o.ia.Connections()) },
+	"IA.Dump":          func(o *objects, _ *Event) error { return o.ia.Dump(io.Discard) },
 	"IA.Close":         func(o *objects, _ *Event) error { return o.ia.Close(CloseAbrupt) },
 	"IA.CreatePZ":      func(o *objects, _ *Event) error { return second(o.ia.CreatePZ()) },
 	"IA.CreateCNO":     func(o *objects, _ *Event) error { return second(o.ia.CreateCNO(nil)) },

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -36,6 +37,9 @@ type Options struct {
 	// Wrap puts a layer of the caller over each link of the device, such as one that writes down what
 	// passes. The layer is closed first, then the device; nil means no layer.
 	Wrap func(link.Link) link.Link
+	// Logger hears when the adapter is opened and closed, and what becomes of the connections of this
+	// open. Nil means nobody does, but for a fallback from AF_XDP to UDP, of which slog.Default hears.
+	Logger *slog.Logger
 }
 
 // DefaultOptions are what Open uses for zero fields.

@@ -2,7 +2,6 @@ package dat
 
 import (
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -22,8 +21,23 @@ func openXDP(what string, o Options) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	slog.Debug("dat: opened", "interface", name, "mode", dev.Mode(), "queues", len(dev.Links()))
-	return device{links: dev.Links(), closer: dev, report: func() []Counter { return xdpCounters(dev) }}, nil
+	return device{links: dev.Links(), closer: dev, report: func() deviceStats { return xdpStats(dev) }}, nil
+}
+
+// xdpStats reads what there is to know of a device beside its links.
+func xdpStats(dev *xdp.Device) deviceStats {
+	s := deviceStats{steering: xdpCounters(dev)}
+	for q, sock := range dev.Sockets() {
+		k := sock.KernelStats()
+		stats := QueueStats{Queue: q, Kernel: []Counter{{"rx_dropped", k.RxDropped}, {"rx_ring_full", k.RxRingFull},
+			{"rx_invalid_descs", k.RxInvalidDescs}, {"rx_fill_ring_empty_descs", k.FillRingEmpty},
+			{"tx_invalid_descs", k.TxInvalidDescs}, {"tx_ring_empty_descs", k.TxRingEmptyDescs}}}
+		for _, r := range sock.Rings() {
+			stats.Rings = append(stats.Rings, RingStats(r))
+		}
+		s.queues = append(s.queues, stats)
+	}
+	return s
 }
 
 // xdpCounters are the verdicts of the steering program.
@@ -47,7 +61,7 @@ func openAuto(what string, o Options) (device, error) {
 	if aerr != nil {
 		return device{}, err
 	}
-	slog.Warn("dat: AF_XDP is not to be had, using UDP", "interface", what, "address", addr, "reason", err)
+	o.warner().Warn("dat: AF_XDP is not to be had, using UDP", "interface", what, "address", addr, "reason", err)
 	return openUDP(addr, o)
 }
 

@@ -12,6 +12,7 @@ declare -A without=(
   [shellcheck]="lint: shell scripts are not checked"
   [dapltest]="provider: Debian's uDAPL test programs do not run"
   [udat.h]="provider: the library for C programs is not built"
+  [prometheus]="unit: the metrics, the dashboard and the alerts are not checked by Prometheus"
   [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
 )
 declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
@@ -23,19 +24,34 @@ look() {
   for tool in gcc clang llvm-strip shellcheck tshark dapltest; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
+  { command -v prometheus && command -v promtool; } >/dev/null || [ -x bin/prometheus ] || missing+=(prometheus)
   [ -e /usr/include/dat2/udat.h ] || missing+=(udat.h)
 }
 
-install() {
+# Debian's prometheus comes with a service that is started at once and at every boot. Tests need two
+# programs of it: they are unpacked to bin/, nothing is installed.
+unpack_prometheus() {
+  local dir
+  dir=$(mktemp -d) || return
+  (cd "$dir" && apt-get -qq download prometheus && dpkg-deb -x prometheus_*.deb .) &&
+    install -m 755 "$dir"/usr/bin/promtool "$dir"/usr/bin/prometheus bin/
+  rm -rf "$dir"
+}
+
+install_missing() {
   local packages=() tool
   for tool in "${missing[@]}"; do
+    [ "$tool" = prometheus ] && continue
     # shellcheck disable=SC2206 # one tool may be two packages
     packages+=(${package[$tool]})
   done
-  echo "deps: installing ${packages[*]}"
+  echo "deps: installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive # tshark would ask who may capture
-  { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${packages[@]}"; } >bin/deps.log 2>&1 </dev/null ||
-    echo "deps: apt-get failed, its output is in bin/deps.log"
+  {
+    apt-get -qq update &&
+      { [ ${#packages[@]} -eq 0 ] || apt-get -qq install -y --no-install-recommends "${packages[@]}"; } &&
+      { [[ " ${missing[*]} " != *" prometheus "* ]] || unpack_prometheus; }
+  } >bin/deps.log 2>&1 </dev/null || echo "deps: apt-get failed, its output is in bin/deps.log"
 }
 
 look
@@ -43,7 +59,7 @@ look
 why="only root can install it"
 if [ "$(id -u)" -eq 0 ]; then
   why="apt-get could not install it"
-  if command -v apt-get >/dev/null; then install; else why="there is no apt-get"; fi
+  if command -v apt-get >/dev/null; then install_missing; else why="there is no apt-get"; fi
 fi
 look
 for tool in "${missing[@]}"; do

@@ -118,7 +118,7 @@ func (e *Engine) acknowledge() {
 	keep := e.acks[:0]
 	for _, c := range e.acks {
 		r := &c.recv
-		due := r.ackNow || r.unacked >= ackEvery || r.ackAsked && r.askedPoll != e.poll
+		due := r.ackNow || r.unacked >= ackEvery || r.ackAsked && r.askedPoll != e.stats.Polls
 		switch {
 		case !c.inAcks || !c.alive():
 			c.inAcks = false

@@ -83,6 +83,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	}
 	e := c.eng
 	bye.CID = c.cid
+	c.why = BreakReason(bye.Reason)
 	l := &linger{path: c.path, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.send.nxt)}
 	c.leave()
 	e.table.detach(c.slot, l)
@@ -254,9 +255,10 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 		}
 	}
 	c.blame(g)
+	c.why = BreakReason(g.Reason) | byPeer
 	kind := KindBroken
 	if g.Reason == proto.ReasonNone {
-		kind = KindDisconnected
+		kind, c.why = KindDisconnected, 0
 	}
 	c.end(kind, StatusFlushed)
 }

@@ -26,6 +26,19 @@ const (
 	Closed   // over; Reset makes it Idle
 )
 
+var stateNames = [...]string{"idle", "connecting", "accepting", "established", "draining", "closed"}
+
+// String is the state in one word.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "?"
+}
+
+// MarshalText is String.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // ConnConfig is what a connection is made of.
 type ConnConfig struct {
 	User any // for the consumer; see Conn.User
@@ -100,6 +113,7 @@ type Conn struct {
 	readAt          Time // of the last piece of a read, or since when one is outstanding
 	resp            responder
 
+	opened    Time   // when it was asked for or accepted
 	armed     Time   // when the timer fires
 	heard     Time   // last packet from the peer
 	probed    Time   // last liveness or credit probe
@@ -110,6 +124,7 @@ type Conn struct {
 	inReady   bool
 	inAcks    bool
 	met       bool // the peer's Hello is known
+	why       BreakReason
 	owesReady bool // active: the packet that takes the connection into use has not left
 }
 
@@ -146,6 +161,8 @@ type sender struct {
 	stepping bool        // the peer is not known to have entered the epoch
 	stepAt   Time        // when it is told again
 	failed   int         // size that did not pass any more
+
+	resends uint64 // packets sent again
 }
 
 // receiver is the half that takes packets in.
@@ -168,7 +185,7 @@ type receiver struct {
 	unacked    int     // packets received since the last acknowledgement left
 	ackNow     bool
 	ackAsked   bool
-	askedPoll  uint32 // Poll in which it was asked
+	askedPoll  uint64 // Poll in which it was asked
 	ackBy      Time
 
 	stamp   uint32 // newest time stamp of the peer
@@ -247,7 +264,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.rtt = rttState{}
 	c.readsOut = 0
 	c.resp = responder{}
-	c.doubt = 0
+	c.doubt, c.why, c.opened = 0, 0, now
 	c.denyForeign()
 	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
 	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}
@@ -278,7 +295,7 @@ func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 func (c *Conn) emit(k Kind) {
 	e := c.eng
 	e.publish()
-	c.sinks.Connect.push(e, Completion{Conn: c, Kind: k})
+	c.sinks.Connect.push(e, Completion{Conn: c, Kind: k, Data: uint32(c.why)})
 	e.publish()
 }
 

@@ -30,7 +30,6 @@ type Engine struct {
 	table     connTable
 	wheel     *wheel.Wheel
 	now       Time
-	poll      uint32 // counts Polls
 	ready     []*Conn
 	acks      []*Conn
 	dirty     []*Queue
@@ -111,7 +110,7 @@ func (e *Engine) Disown() (rung bool) {
 // allocates, apart from connection set-up.
 func (e *Engine) Poll(now Time) bool {
 	e.now = now
-	e.poll++
+	e.stats.Polls++
 	sent := e.stats.TxPackets
 	n := e.receive()
 	if e.strays.head.Load() != e.strays.tail.Load() {
@@ -126,7 +125,11 @@ func (e *Engine) Poll(now Time) bool {
 	e.acknowledge()
 	e.flush()
 	e.publish()
-	return n > 0 || e.stats.TxPackets != sent
+	busy := n > 0 || e.stats.TxPackets != sent
+	if !busy {
+		e.stats.EmptyPolls++
+	}
+	return busy
 }
 
 // Next is the time by which Poll should be called again though no packet arrives. It is the time

@@ -1,6 +1,11 @@
 package wire
 
-import "errors"
+import (
+	"errors"
+	"strconv"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
 
 // Errors of calls. They are returned as they are, without wrapping, on the data path.
 var (
@@ -37,3 +42,33 @@ const (
 	StatusNotReady        Status = 9
 	StatusBindFailed      Status = 11
 )
+
+// BreakReason says why a connection broke, and which side found out. Zero is no reason.
+type BreakReason uint8
+
+// byPeer means that the peer closed the connection.
+const byPeer BreakReason = 0x80
+
+var breakReasons = [...]string{
+	proto.ReasonAccess:   "remote access refused: key, range, right or zone is wrong",
+	proto.ReasonLength:   "a message was longer than its receive",
+	proto.ReasonNotReady: "a message came without a receive",
+	proto.ReasonProtocol: "a packet made no sense",
+	proto.ReasonTimeout:  "the other side was silent too long",
+	proto.ReasonLocal:    "an operation failed on the closing side",
+}
+
+// String is a sentence; empty for no reason.
+func (r BreakReason) String() string {
+	why := r &^ byPeer
+	switch {
+	case r == 0:
+		return ""
+	case int(why) >= len(breakReasons) || breakReasons[why] == "":
+		return "reason " + strconv.Itoa(int(why))
+	case r&byPeer != 0:
+		return "closed by the peer: " + breakReasons[why]
+	default:
+		return breakReasons[why]
+	}
+}

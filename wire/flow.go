@@ -59,6 +59,7 @@ func (c *Conn) postpone() {
 		c.eng.stats.CreditStalls++
 		c.starved = now
 	}
+	c.eng.stats.NotReadyReceived++
 	s.putOff = true
 	s.putOffWait = min(max(2*s.putOffWait, putOffMin), putOffMax)
 	s.putOffTill = now.Add(s.putOffWait)
@@ -70,7 +71,7 @@ func (c *Conn) resume() {
 	s := &c.send
 	s.putOff = false
 	if f := c.flightAt(s.una); s.una != s.nxt && !f.lost {
-		c.lose(s.una, f)
+		c.lose(s.una, f, CauseNotReady)
 	}
 	c.makeReady()
 }

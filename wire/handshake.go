@@ -272,7 +272,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 	c.req, r.conn = r, c
 	c.there = r.From.Addr()
 	c.meet(&r.header, &r.hello)
-	c.dial = dialState{private: slices.Clone(private), retry: helloRetry,
+	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
 		until: e.now.Add(e.host.limits.GiveUp)}
 	c.setState(Accepting)
 	c.offer()

@@ -185,6 +185,7 @@ func (c *Conn) recut() {
 			c.owesReady = true
 		}
 	}
+	c.resent(s.nxt.Sub(s.una), CauseBlackHole)
 	for at := s.acked; at.before(s.next); at = (position{op: at.op + 1}) {
 		c.unsend(at)
 	}

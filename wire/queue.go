@@ -24,7 +24,7 @@ type Completion struct {
 	Window *Window // OpBind
 	Cookie uint64
 	Length uint32 // bytes moved, on success
-	Data   uint32 // OpRecvImm: the immediate data; OpRecvInvalidate: the key of the window that is invalid now
+	Data   uint32 // OpRecvImm: the immediate data; OpRecvInvalidate: the key of the window that is invalid now; KindBroken: BreakReason
 	Kind   Kind
 	Op     Op
 	Status Status

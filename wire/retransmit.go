@@ -19,7 +19,8 @@ type flight struct {
 	ready         bool  // carries OpReady
 	arrived       bool  // known from a SACK
 	lost          bool
-	again         bool // was sent more than once
+	again         bool  // was sent more than once
+	cause         Cause // why it was taken for lost
 }
 
 // flightAt is the table entry of a packet, the table being grown if need be.
@@ -53,6 +54,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	if una := s.una; h.Ack != una {
 		if d, ok := roundTrip(c.eng.now, h.Echo); ok {
 			c.rtt.sample(d)
+			c.eng.stats.RoundTrip.observe(d, 1)
 			s.sample(c.eng.now, d)
 		}
 		c.advance(h.Ack)
@@ -95,7 +97,7 @@ func (c *Conn) checkHeld() {
 	}
 	if f := c.flightAt(s.una); f.arrived {
 		f.arrived = false
-		c.lose(s.una, f)
+		c.lose(s.una, f, CauseEvicted)
 	}
 }
 
@@ -135,9 +137,9 @@ func (c *Conn) settle(f *flight) {
 }
 
 // lose notes that a packet is lost.
-func (c *Conn) lose(psn seq.Num, f *flight) {
+func (c *Conn) lose(psn seq.Num, f *flight, why Cause) {
 	c.settle(f)
-	f.lost = true
+	f.lost, f.cause = true, why
 	c.send.nlost++
 	if psn.Less(c.send.resend) {
 		c.send.resend = psn
@@ -162,14 +164,14 @@ func (c *Conn) takeSACK(sack []byte) {
 			s.highSACK = psn + 1
 		}
 	}
-	if c.markLost(s.highSACK-1-reorderThreshold, c.eng.now.Add(-c.rtt.smooth)) {
+	if c.markLost(s.highSACK-1-reorderThreshold, c.eng.now.Add(-c.rtt.smooth), CauseLoss) {
 		s.congestion.lost(s.una, s.nxt)
 	}
 }
 
 // markLost takes for lost what has not arrived of the packets up to last and left before the time,
 // and reports whether there was any.
-func (c *Conn) markLost(last seq.Num, before Time) bool {
+func (c *Conn) markLost(last seq.Num, before Time, why Cause) bool {
 	s := &c.send
 	was := s.nlost
 	for psn := s.una; psn.LessEq(last) && psn.Less(s.nxt); psn++ {
@@ -177,7 +179,7 @@ func (c *Conn) markLost(last seq.Num, before Time) bool {
 		if f.arrived || f.lost || f.sent > before {
 			continue
 		}
-		c.lose(psn, f)
+		c.lose(psn, f, why)
 	}
 	return s.nlost > was
 }
@@ -191,7 +193,7 @@ func (c *Conn) probeTail() {
 		if f.arrived || f.lost {
 			continue
 		}
-		c.lose(psn, f)
+		c.lose(psn, f, CauseTailProbe)
 		s.probing = true
 		return
 	}
@@ -211,11 +213,19 @@ func (c *Conn) resendNext() bool {
 		}
 		f.lost, s.probing = false, false
 		s.nlost--
-		c.eng.stats.Retransmits++
+		c.resent(1, f.cause)
 		return true
 	}
 	s.resend, s.nlost = s.una, 0 // cannot be: nlost counts what is marked
 	return false
+}
+
+// resent counts packets that were sent again.
+func (c *Conn) resent(n int, why Cause) {
+	st := &c.eng.stats
+	st.Retransmits += uint64(n)
+	st.RetransmitsBy[why] += uint64(n)
+	c.send.resends += uint64(n)
 }
 
 // timeout takes everything outstanding for lost, or gives the connection up.
@@ -239,7 +249,7 @@ func (c *Conn) timeout() {
 			s.asked = now
 		}
 		c.sendAck(proto.AckRequest) // short: is the peer there?
-		c.markLost(s.nxt, now)
+		c.markLost(s.nxt, now, CauseTimeout)
 		s.timedOut(s.nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))
@@ -260,17 +270,24 @@ func (c *Conn) lostTouch() bool {
 func (c *Conn) completeRequests() {
 	done := seq.Num(c.sq.done.Load())
 	start := done
+	var same run
 	for ; done != c.send.acked.op; done++ {
 		w := c.sq.at(done)
 		if w.op.answered() && !w.done {
 			break
 		}
 		c.eng.stats.TxRequests++
+		if w.began != same.began {
+			same.count(c.eng)
+			same = run{began: w.began}
+		}
+		same.n++
 		if w.flags&Suppress == 0 {
 			c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: w.length,
 				Op: w.op, Flags: w.flags, Window: c.sq.window(done)})
 		}
 	}
+	same.count(c.eng)
 	if done != start {
 		c.sq.done.Store(uint32(done))
 	}

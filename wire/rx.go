@@ -96,7 +96,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		c.establish()
 	}
 	if h.Flags&proto.AckRequest != 0 && !r.ackAsked {
-		r.ackAsked, r.askedPoll = true, e.poll
+		r.ackAsked, r.askedPoll = true, e.stats.Polls
 		c.wantAck()
 	}
 	switch h.Type {
@@ -165,6 +165,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 				fault = proto.ReasonNone
 			case needsReceive(&ch) && c.mustWait():
 				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
+				c.eng.stats.NotReadySent++
 				return false
 			default:
 				fault = c.take(&ch, &r)

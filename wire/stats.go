@@ -1,5 +1,7 @@
 package wire
 
+import "reflect"
+
 // Stats counts what an engine did. All fields only grow.
 type Stats struct {
 	RxPackets, TxPackets uint64
@@ -7,6 +9,7 @@ type Stats struct {
 	TxRequests           uint64 // sends, writes, reads and atomics completed successfully
 	RxBytes, TxBytes     uint64 // payload of operations placed and sent, repeats excluded
 	Retransmits          uint64 // packets sent again
+	RetransmitsBy        [NumCauses]uint64
 	Timeouts             uint64 // retransmission timeouts
 	AcksSent             uint64 // packets that only acknowledge
 	Duplicates           uint64 // packets that had arrived before
@@ -21,6 +24,8 @@ type Stats struct {
 	ProtocolErrors       uint64 // packets of an established connection that made no sense
 	Backpressure         uint64 // times the transmit ring was full
 	CreditStalls         uint64 // times a message waited for a receive at the peer
+	NotReadySent         uint64 // times a message of a peer found no receive here and was put off
+	NotReadyReceived     uint64 // times the peer put a message off
 	Overflows            uint64 // completions lost in a full queue
 	Connects, Accepts    uint64 // connections established, active and passive
 	Rejects              uint64 // requests refused
@@ -29,41 +34,59 @@ type Stats struct {
 	Resets               uint64 // packets of unknown connections answered
 	Broken               uint64 // connections that broke
 	RequestsDropped      uint64 // requests ignored because too many were half-open
+	Polls, EmptyPolls    uint64 // all, and those in which no packet came or left
+
+	// RoundTrip is the time from sending a packet to its acknowledgement, less what the peer kept it:
+	// one sample for each packet that acknowledges something new.
+	RoundTrip Histogram
+	// Latency is the time from the Poll in which the first packet of a request left to the Poll in which
+	// the request completed successfully: a round trip, the peer's work, and every repeat. What a request
+	// waits before for credit or for the window is not in it. Binds, of which nothing leaves, are not counted.
+	Latency Histogram
+}
+
+// Cause says why a packet was sent again.
+type Cause uint8
+
+// Causes of retransmissions.
+const (
+	CauseLoss      Cause = iota // packets sent later arrived
+	CauseTailProbe              // no acknowledgement in time: the newest packet goes again
+	CauseTimeout                // none still: everything goes again
+	CauseNotReady               // the peer had no receive for it
+	CauseEvicted                // the peer held it early and had to let go of it
+	CauseBlackHole              // the path stopped passing packets of its size
+	NumCauses
+)
+
+var causeNames = [NumCauses]string{"loss", "tail_probe", "timeout", "not_ready", "evicted", "black_hole"}
+
+// String is one word, as in metrics.
+func (c Cause) String() string {
+	if c < NumCauses {
+		return causeNames[c]
+	}
+	return "?"
 }
 
 // Stats is a copy of the engine's counters.
 func (e *Engine) Stats() Stats { return e.stats }
 
 // Add adds the counters of another engine.
-func (s *Stats) Add(o Stats) {
-	s.RxPackets += o.RxPackets
-	s.TxPackets += o.TxPackets
-	s.RxMessages += o.RxMessages
-	s.TxRequests += o.TxRequests
-	s.RxBytes += o.RxBytes
-	s.TxBytes += o.TxBytes
-	s.Retransmits += o.Retransmits
-	s.Timeouts += o.Timeouts
-	s.AcksSent += o.AcksSent
-	s.Duplicates += o.Duplicates
-	s.Early += o.Early
-	s.EarlyDropped += o.EarlyDropped
-	s.BadPackets += o.BadPackets
-	s.BadChecksum += o.BadChecksum
-	s.UnknownConnection += o.UnknownConnection
-	s.Strays += o.Strays
-	s.StraysDropped += o.StraysDropped
-	s.ProtectionErrors += o.ProtectionErrors
-	s.ProtocolErrors += o.ProtocolErrors
-	s.Backpressure += o.Backpressure
-	s.CreditStalls += o.CreditStalls
-	s.Overflows += o.Overflows
-	s.Connects += o.Connects
-	s.Accepts += o.Accepts
-	s.Rejects += o.Rejects
-	s.Challenges += o.Challenges
-	s.BlackHoles += o.BlackHoles
-	s.Resets += o.Resets
-	s.Broken += o.Broken
-	s.RequestsDropped += o.RequestsDropped
+func (s *Stats) Add(o Stats) { addCounters(reflect.ValueOf(s).Elem(), reflect.ValueOf(&o).Elem()) }
+
+// addCounters adds every number in o to its counterpart in sum.
+func addCounters(sum, o reflect.Value) {
+	switch sum.Kind() {
+	case reflect.Struct:
+		for i := range sum.NumField() {
+			addCounters(sum.Field(i), o.Field(i))
+		}
+	case reflect.Array:
+		for i := range sum.Len() {
+			addCounters(sum.Index(i), o.Index(i))
+		}
+	default:
+		sum.SetUint(sum.Uint() + o.Uint())
+	}
 }

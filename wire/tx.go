@@ -269,6 +269,9 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 func (c *Conn) begun(w *work, off uint32, n int) {
 	s := &c.send
 	if off == 0 {
+		if w.began == 0 {
+			w.began = c.eng.now
+		}
 		s.queued -= headerOf(w.op)
 		switch w.op {
 		case OpSend, OpWriteImm:

@@ -61,6 +61,7 @@ type work struct {
 	length uint32  // bytes to be moved
 	msn    seq.Num // send, write with immediate data: message number, once it is being sent
 	got    uint32  // read: bytes that have arrived; write with immediate data: what it is
+	began  Time    // request: when its first packet left
 	op     Op
 	flags  WorkFlags
 	nseg   uint8

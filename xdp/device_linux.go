@@ -225,7 +225,7 @@ func (d *Device) Counters() (bpf.Counters, error) { return d.steer.Counters() }
 func (d *Device) Stats() link.Stats {
 	var sum link.Stats
 	for _, s := range d.sockets {
-		addStats(&sum, s.Stats())
+		sum.Add(s.Stats())
 	}
 	return sum
 }

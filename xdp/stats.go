@@ -1,10 +1,6 @@
 package xdp
 
-import (
-	"sync/atomic"
-
-	"github.com/datxdp/datxdp/link"
-)
+import "sync/atomic"
 
 // tally is what one call of the owner adds up before it touches the shared counters.
 type tally struct {
@@ -33,16 +29,4 @@ func (c *counters) received(t *tally) {
 func (c *counters) sent(t *tally) {
 	c.txPackets.Add(t.packets)
 	c.txBytes.Add(t.bytes)
-}
-
-func addStats(sum *link.Stats, s link.Stats) {
-	sum.RxPackets += s.RxPackets
-	sum.RxBytes += s.RxBytes
-	sum.TxPackets += s.TxPackets
-	sum.TxBytes += s.TxBytes
-	sum.RxDropped += s.RxDropped
-	sum.RxInvalid += s.RxInvalid
-	sum.TxDropped += s.TxDropped
-	sum.TxKicks += s.TxKicks
-	sum.Wakeups += s.Wakeups
 }

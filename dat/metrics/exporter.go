@@ -3,23 +3,30 @@ package metrics
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Exporter serves the metrics of a changing set of adapters, and of the process.
-type Exporter struct{ registry *prometheus.Registry }
+// Exporter serves the metrics of a changing set of adapters, and of the process. Any goroutine may call
+// its methods.
+type Exporter struct {
+	registry *prometheus.Registry
+
+	mu    sync.Mutex // guards shown
+	shown map[string]*dat.IA
+}
 
 // NewExporter makes an exporter that shows the process and no adapter yet.
 func NewExporter() *Exporter {
-	e := &Exporter{prometheus.NewRegistry()}
+	e := &Exporter{registry: prometheus.NewRegistry(), shown: map[string]*dat.IA{}}
 	e.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -30,24 +37,32 @@ func NewExporter() *Exporter {
 // Add shows an adapter under its name until the function it returns is called. An adapter that is
 // shown already, under another handle, is shown once.
 func (e *Exporter) Add(name string, ia *dat.IA) (remove func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	c := NewCollector(name, ia)
 	if err := e.registry.Register(c); err != nil {
 		return func() {}
 	}
-	return func() { e.registry.Unregister(c) }
+	e.shown[name] = ia
+	return sync.OnceFunc(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.shown, name)
+		e.registry.Unregister(c)
+	})
 }
 
-// Handler answers scrapes.
-func (e *Exporter) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{}))
-	return mux
+// adapters is what is shown now.
+func (e *Exporter) adapters() map[string]*dat.IA {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.shown)
 }
 
-// How long a scraper may dawdle.
+// headerTimeout is how long a client may take to ask.
 const headerTimeout = 5 * time.Second
 
-// Serve answers scrapes on a listener until the context ends, and closes it.
+// Serve answers on a listener until the context ends, and closes it. The pages are those of Handler.
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()

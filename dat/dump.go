@@ -1,0 +1,84 @@
+package dat
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// ConnInfo is where a connection stands: one row of IA.Connections.
+type ConnInfo = wire.ConnInfo
+
+// Connections tells of every connection of the adapter, those of its other opens included. Each row is
+// consistent in itself. An engine is stopped for some microseconds for every 32 of its connections. Errors: ErrInvalidHandle.
+func (ia *IA) Connections() ([]ConnInfo, error) {
+	if err := ia.lock(); err != nil {
+		return nil, err
+	}
+	defer ia.mu.Unlock()
+	var all []ConnInfo
+	for _, d := range ia.a.drivers {
+		if err := d.inspect(func(c *ConnInfo) { all = append(all, *c) }); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// inspect calls f for each connection of the engine, which is not owned meanwhile.
+func (d *driver) inspect(f func(*ConnInfo)) error {
+	rows := make([]ConnInfo, 0, 32)
+	for slot := 0; slot >= 0; {
+		if !d.own() {
+			return ErrInvalidHandle
+		}
+		rows, slot = d.eng.Inspect(clock(), slot, rows[:0])
+		d.disown()
+		for i := range rows {
+			f(&rows[i])
+		}
+	}
+	return nil
+}
+
+// Dump writes Connections as text, a line for each: PSNs as oldest+outstanding, times in the units that
+// they name. Errors: ErrInvalidHandle, ErrInvalidParameter (no writer), those of the writer.
+func (ia *IA) Dump(w io.Writer) error {
+	if w == nil {
+		return fail(ErrInvalidParameter, "no writer to dump to")
+	}
+	all, err := ia.Connections()
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "ENGINE\tSTATE\tPEER\tQUALIFIER\tSIDE\tAGE\tSILENT\tMTU\tPSN\tWINDOW\tFLIGHT\tLOST\tRESENT\tRTT\tRTO\tREQUESTS\tUNSENT\tCREDITS\tNEXT\tEARLY\tRECEIVES\tGRANTED")
+	for i := range all {
+		dumpRow(t, &all[i])
+	}
+	return t.Flush()
+}
+
+func dumpRow(w io.Writer, c *ConnInfo) {
+	side, credits := "active", promised(c.Credits)
+	if c.Passive {
+		side = "passive"
+	}
+	if c.Starved {
+		credits += " starved"
+	}
+	fmt.Fprintf(w, "%d\t%v\t%v\t%#x\t%s\t%v\t%v\t%d\t%d+%d\t%.2f\t%d\t%d\t%d\t%v\t%v\t%d\t%d\t%s\t%d\t%d\t%d\t%s\n",
+		c.Engine, c.State, c.Peer, c.Qual, side, c.Age, c.Silence, c.MTU, c.SendOldest, c.SendNext-c.SendOldest,
+		c.Window, c.InFlight, c.Lost, c.Retransmits, c.RTT, c.RTO, c.Requests, c.Unsent, credits,
+		c.RecvNext, c.Early, c.Receives, promised(c.Granted))
+}
+
+// promised is a number of credits; negative: none are promised.
+func promised(n int) string {
+	if n < 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,64 @@
+package dat
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Logs tell of what happens seldom: an adapter is opened or closed (Info), a connection is asked for
+// (Debug), established, ends or does not come about (Info) or breaks (Warn). Nothing is logged from inside
+// an engine: what comes from the network is logged by the call that takes the event out.
+
+// logger is where an IA logs to.
+func (o *Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+// warner is where is logged what must not go unheard.
+func (o *Options) warner() *slog.Logger {
+	if o.Logger == nil {
+		return slog.Default()
+	}
+	return o.Logger
+}
+
+// connectionEvent is the bit that the numbers of connection events have in common.
+const connectionEvent = EventEstablished &^ 1
+
+// log tells of an event of a connection that was taken out.
+func (ev *Event) log() {
+	level := slog.LevelInfo
+	if ev.Number == EventBroken {
+		level = slog.LevelWarn
+	}
+	log := ev.EP.ia.log
+	if !log.Enabled(context.Background(), level) {
+		return
+	}
+	attrs := ev.EP.attrs()
+	switch ev.Number {
+	case EventEstablished:
+		log.Log(context.Background(), level, "dat: established", attrs...)
+	case EventDisconnected:
+		log.Log(context.Background(), level, "dat: disconnected", attrs...)
+	case EventBroken:
+		log.Log(context.Background(), level, "dat: connection broke", append(attrs, "reason", ev.Why)...)
+	default:
+		log.Log(context.Background(), level, "dat: not connected", append(attrs, "reason", ev.Number)...)
+	}
+}
+
+// attrs are what tells a connection from others.
+func (ep *EP) attrs() []any {
+	ep.mu.Lock()
+	r := ep.remote
+	ep.mu.Unlock()
+	attrs := []any{"peer", r.addr, "qualifier", r.qual}
+	if d := ep.drv.Load(); d != nil {
+		attrs = append(attrs, "queue", d.eng.Index())
+	}
+	return attrs
+}

@@ -1,0 +1,113 @@
+package metrics
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// fill gives every number of v a value of its own, and notes where it is.
+func fill(v reflect.Value, path string, where map[float64]string) {
+	next := float64(len(where) + 1)
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), path+"."+v.Type().Field(i).Name, where)
+		}
+		return
+	case reflect.Array, reflect.Slice:
+		for i := range v.Len() {
+			fill(v.Index(i), fmt.Sprintf("%s[%d]", path, i), where)
+		}
+		return
+	case reflect.Uint64:
+		v.SetUint(uint64(next))
+	case reflect.Int:
+		v.SetInt(int64(next))
+	case reflect.Float64:
+		v.SetFloat(next)
+	default:
+		return
+	}
+	where[next] = path
+}
+
+// Every number of the statistics is shown.
+func TestEveryCounter(t *testing.T) {
+	s := sample{Stats: dat.Stats{
+		Steering: make([]dat.Counter, 2),
+		Queues:   []dat.QueueStats{{Rings: make([]dat.RingStats, 4), Kernel: make([]dat.Counter, 6)}},
+	}}
+	where := map[float64]string{}
+	fill(reflect.ValueOf(&s.Stats).Elem(), "Stats", where)
+	s.Connections = 1000
+	shown := map[float64]bool{}
+	for i := range families {
+		f := &families[i]
+		if f.histogram != nil {
+			h := f.histogram(&s)
+			shown[float64(h.Sum)] = true
+			for _, n := range h.Buckets {
+				shown[float64(n)] = true
+			}
+			continue
+		}
+		f.show(&s, func(v float64, _ ...string) { shown[v] = true })
+	}
+	elsewhere := map[string]string{
+		"Stats.Stats.Retransmits": "the sum of what is shown by cause",
+		"Stats.Connections":       "the sum of what is shown by state",
+		"Stats.Queues[0].Queue":   "a label",
+	}
+	for v, path := range where {
+		if !shown[v] && elsewhere[path] == "" {
+			t.Errorf("no metric shows %s", path)
+		}
+	}
+}
+
+const document = "../../docs/METRICS.md"
+
+// units are the last words of names that say what is counted in what.
+var units = []string{"seconds", "bytes", "packets", "messages", "slots", "events", "ratio"}
+
+// table is the table of docs/METRICS.md.
+func table() string {
+	var b strings.Builder
+	b.WriteString("| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n")
+	for _, f := range families {
+		kind, unit := "histogram", ""
+		switch {
+		case f.histogram != nil:
+		case f.kind == prometheus.CounterValue:
+			kind = "counter"
+		default:
+			kind = "gauge"
+		}
+		for _, u := range units {
+			if strings.Contains(f.name, "_"+u) {
+				unit = u
+			}
+		}
+		fmt.Fprintf(&b, "| `%s%s` | %s | %s | %s | %s |\n", prefix, f.name, kind, unit, strings.Join(f.labels, ", "), f.help)
+	}
+	return b.String()
+}
+
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "| metric |")
+	got, _, _ := strings.Cut("| metric |"+rest, "\n\n")
+	if got = strings.TrimSuffix(got, "\n") + "\n"; got != table() {
+		t.Errorf("docs/METRICS.md does not have the table of the code, which is\n%s", table())
+	}
+}

@@ -1,0 +1,38 @@
+package metrics_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/dat/metrics"
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// Over AF_XDP there are rings, the kernel's counts and the verdicts of the program.
+func TestXDP(t *testing.T) {
+	labtest.RequireXDP(t)
+	l, err := lab.New(lab.Options{})
+	ok(t, err)
+	defer l.Close() // after the adapter
+	var ia *dat.IA
+	ok(t, l.Do(lab.A, func() (err error) {
+		ia, err = dat.Open("xdp:"+lab.Interface, dat.DefaultOptions())
+		return err
+	}))
+	c := metrics.NewCollector("xdp", ia)
+	for name, want := range map[string]int{
+		"datxdp_xdp_ring_used_slots": 4, "datxdp_xdp_ring_slots": 4, "datxdp_xdp_kernel_total": 6, "datxdp_steering_packets_total": 6,
+	} {
+		if got := testutil.CollectAndCount(c, name); got != want {
+			t.Errorf("%s: %d series, want %d", name, got, want)
+		}
+	}
+	problems, err := testutil.CollectAndLint(c)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v %v", problems, err)
+	}
+	ok(t, ia.Close(dat.CloseAbrupt))
+}

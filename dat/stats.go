@@ -1,0 +1,150 @@
+package dat
+
+import (
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire"
+)
+
+// Counter is a named count of a device.
+type Counter struct {
+	Name  string
+	Value uint64
+}
+
+// Stats are the counters of an adapter, summed over its queues, and where it stands now. They are of all
+// opens of the adapter together, apart from Dispatchers.
+type Stats struct {
+	wire.Stats
+	Link link.Stats
+	// Steering are the verdicts of the XDP program, Queues the AF_XDP sockets; empty without them.
+	Steering []Counter
+	Queues   []QueueStats
+
+	Connections int // that exist, those included which wait for the peer to confirm the end
+	ConnStats
+	Dispatchers EVDStats
+
+	Triggers uint64 // of notification objects
+	Wakeups  uint64 // goroutines that notification objects released
+	Sleeps   uint64 // times a goroutine that waited for an event went to sleep
+	Mode     string
+}
+
+// QueueStats are the rings of one AF_XDP socket, and the kernel's counts of it (XDP_STATISTICS).
+type QueueStats struct {
+	Queue  int
+	Rings  []RingStats
+	Kernel []Counter
+}
+
+// RingStats says how full a ring is.
+type RingStats struct {
+	Name       string // fill, rx, tx, completion
+	Used, Size int    // slots
+}
+
+// ConnStats sum the connections of an adapter that are not over.
+type ConnStats struct {
+	Connecting, Accepting, Established, Draining int
+
+	Window   float64 // packets that may be in the network
+	InFlight int     // packets that are there
+	Credits  int     // messages that peers can take
+	Starved  int     // connections with a message that waits for a receive at the peer
+	Requests int     // outstanding
+}
+
+// EVDStats sum the dispatchers of one open of an adapter, the asynchronous one included.
+type EVDStats struct {
+	Count   int
+	Queued  int     // events that wait, in all of them
+	Longest int     // and in the one with most
+	Fullest float64 // the largest part of a dispatcher that is in use, 0 to 1
+}
+
+// tallies count what happens outside the engines. They belong to an adapter.
+type tallies struct{ triggers, wakeups, sleeps atomic.Uint64 }
+
+// deviceStats is what a provider knows of its device.
+type deviceStats struct {
+	steering []Counter
+	queues   []QueueStats
+}
+
+// Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its
+// connections. Errors: ErrInvalidHandle.
+func (ia *IA) Stats() (Stats, error) {
+	if err := ia.lock(); err != nil {
+		return Stats{}, err
+	}
+	defer ia.mu.Unlock()
+	a := ia.a
+	s := Stats{Mode: a.attr.Mode, Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.tallies.sleeps.Load()}
+	for _, d := range a.drivers {
+		if !d.own() {
+			return Stats{}, ErrInvalidHandle
+		}
+		s.Stats.Add(d.eng.Stats())
+		s.Connections += d.eng.Connections()
+		d.disown()
+		s.Link.Add(d.link.Stats())
+		if err := d.inspect(s.ConnStats.add); err != nil {
+			return Stats{}, err
+		}
+	}
+	if a.report != nil {
+		r := a.report()
+		s.Steering, s.Queues = r.steering, r.queues
+	}
+	s.Dispatchers = ia.evdStats()
+	return s, nil
+}
+
+// add counts one connection.
+func (s *ConnStats) add(c *ConnInfo) {
+	switch c.State {
+	case wire.Connecting:
+		s.Connecting++
+	case wire.Accepting:
+		s.Accepting++
+	case wire.Established:
+		s.Established++
+	case wire.Draining:
+		s.Draining++
+	default:
+	}
+	s.Window += c.Window
+	s.InFlight += c.InFlight
+	s.Credits += max(c.Credits, 0)
+	s.Requests += c.Requests
+	if c.Starved {
+		s.Starved++
+	}
+}
+
+// evdStats is called with mu held.
+func (ia *IA) evdStats() (s EVDStats) {
+	for e := range ia.evds {
+		s.add(e)
+	}
+	if e := ia.async; e != nil && e.ia == ia && e.usable() == nil {
+		s.add(e)
+	}
+	return s
+}
+
+func (s *EVDStats) add(e *EVD) {
+	n := e.Len()
+	s.Count++
+	s.Queued += n
+	s.Longest = max(s.Longest, n)
+	s.Fullest = max(s.Fullest, float64(n)/float64(e.QLen()))
+}
+
+// Histogram counts durations in buckets, two an octave.
+type Histogram = wire.Histogram
+
+// Cause says why a packet was sent again; Stats.RetransmitsBy is indexed by it.
+type Cause = wire.Cause

@@ -1,0 +1,148 @@
+package dat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// wait takes completions out until there were n.
+func (p *point) wait(e *EVD, n int) {
+	p.host.t.Helper()
+	for range n {
+		await(p.host.t, e, EventDTOCompletion)
+	}
+}
+
+func TestStats(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		const count = 20
+		for i := range uint64(count) {
+			ok(t, y.PostRecv(y.seg(0, 64), i, 0))
+		}
+		for i := range uint64(count) {
+			ok(t, x.PostSend(x.seg(0, 64), i, 0))
+		}
+		x.wait(x.request, count)
+		eventually(t, "receives", func() bool { return y.recv.Len() == count })
+
+		sa, sb := must(a.ia.Stats())(t), must(b.ia.Stats())(t)
+		if sa.TxRequests != count || sb.RxMessages != count || sa.Established != 1 || sa.Connects != 1 || sb.Accepts != 1 {
+			t.Errorf("after %d messages: sender %+v\nreceiver %+v", count, sa, sb)
+		}
+		if sa.Window < 1 || sa.Polls == 0 || sa.Latency.Sum == 0 || sa.RoundTrip.Sum == 0 || sa.Requests != 0 {
+			t.Errorf("sender: %+v", sa)
+		}
+		if d := sb.Dispatchers; d.Queued != count || d.Longest != count || d.Fullest != count/1024. {
+			t.Errorf("receiver's dispatchers: %+v", d)
+		}
+		for _, q := range sa.Queues { // AF_XDP
+			if len(q.Rings) != 4 || len(q.Kernel) != 6 || q.Rings[0].Used == 0 {
+				t.Errorf("queue %+v", q)
+			}
+		}
+	})
+}
+
+func TestConnections(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		ok(t, y.PostRecv(y.seg(0, 64), 1, 0))
+		for i := range uint64(3) {
+			ok(t, x.PostSend(x.seg(0, 64), i, 0)) // two of them find no receive
+		}
+		x.wait(x.request, 1)
+		eventually(t, "the second message to wait", func() bool { return must(a.ia.Connections())(t)[0].Starved })
+		all := must(a.ia.Connections())(t)
+		if len(all) != 1 {
+			t.Fatalf("%d connections", len(all))
+		}
+		c := all[0]
+		if c.Peer != b.addr || c.Qual != uint64(testQual) || c.Passive || c.Requests != 2 || c.Credits != 0 || c.RTT <= 0 || c.Window <= 0 {
+			t.Errorf("got %+v", c)
+		}
+		var text bytes.Buffer
+		ok(t, a.ia.Dump(&text))
+		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+		if len(lines) != 2 || len(strings.Fields(lines[0])) != 22 {
+			t.Fatalf("dump:\n%s", text.String())
+		}
+		for _, want := range []string{"established", b.addr.String(), "0xda7", "active", "0 starved"} {
+			if !strings.Contains(lines[1], want) {
+				t.Errorf("%q is not in %s", want, lines[1])
+			}
+		}
+		if b, err := json.Marshal(c); err != nil || !strings.Contains(string(b), `"State":"established"`) {
+			t.Errorf("as JSON %s, %v", b, err)
+		}
+		wants(t, "no writer", a.ia.Dump(nil), ErrInvalidParameter)
+	})
+}
+
+func TestTriggersAreCounted(t *testing.T) {
+	h := newHost(t, newSim(t), 0, Options{})
+	cno := must(h.ia.CreateCNO(nil))(t)
+	evd := must(h.ia.CreateEVD(4, cno, EVDSoftware))(t)
+	ok(t, evd.PostSE(1))
+	if s := must(h.ia.Stats())(t); s.Triggers != 1 || s.Wakeups != 0 {
+		t.Errorf("after one event: %d triggers, %d wake-ups", s.Triggers, s.Wakeups)
+	}
+	if _, err := cno.Wait(0); err != nil { // takes the trigger that was kept
+		t.Error(err)
+	}
+	woken := make(chan error)
+	go func() { _, err := cno.Wait(patience); woken <- err }()
+	eventually(t, "a sleeper", func() bool { return must(h.ia.Stats())(t).Sleeps > 0 })
+	ok(t, evd.PostSE(2))
+	ok(t, <-woken)
+	if s := must(h.ia.Stats())(t); s.Triggers != 2 || s.Wakeups != 1 {
+		t.Errorf("after two events: %d triggers, %d wake-ups", s.Triggers, s.Wakeups)
+	}
+}
+
+// What the log of an adapter says of a life, without what differs between runs.
+func TestLog(t *testing.T) {
+	var text bytes.Buffer
+	o := Options{Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "port" {
+			return slog.Attr{}
+		}
+		return a
+	}}))}
+	n := newSim(t)
+	a, b := newHost(t, n, 0, o), newHost(t, n, 1, Options{})
+	b.listen(testQual, 4)
+	x, y := pair(a, b, nil)
+	ok(t, x.PostRDMAWrite(x.seg(0, 8), 1, RMRTriplet{Context: 1, Address: 1, Length: 8}, 0)) // no such memory
+	x.expect(EventBroken)
+	y.expect(EventBroken)
+	z, w := pair(a, b, nil)
+	ok(t, w.Disconnect(CloseAbrupt))
+	z.expect(EventDisconnected)
+	v := a.point(nil)
+	ok(t, v.Connect(b.addr, testQual, patience, nil))
+	ok(t, b.request(t).Reject(nil))
+	v.expect(EventPeerRejected)
+	ok(t, a.ia.Close(CloseAbrupt))
+	const to = ` ia=link peer=10.0.0.2 qualifier=3495 queue=0`
+	want := fmt.Sprintf(`level=INFO msg="dat: opened" ia=link mode=sim address=10.0.0.1 queues=1
+level=DEBUG msg="dat: connecting"%[1]s
+level=INFO msg="dat: established"%[1]s
+level=WARN msg="dat: connection broke"%[1]s reason="closed by the peer: remote access refused: key, range, right or zone is wrong"
+level=DEBUG msg="dat: connecting"%[1]s
+level=INFO msg="dat: established"%[1]s
+level=INFO msg="dat: disconnected"%[1]s
+level=DEBUG msg="dat: connecting"%[1]s
+level=INFO msg="dat: not connected"%[1]s reason=DAT_CONNECTION_EVENT_PEER_REJECTED
+level=INFO msg="dat: closed" ia=link
+`, to)
+	if got := text.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
