@@ -69,15 +69,17 @@ func overEach(t *testing.T, test func(*hosts)) {
 					t.Fatal(err)
 				}
 			}
+			h.leavesNothing()
 			test(h)
 		})
 	}
 }
 
-// in is the same hosts for a sub-test.
+// in is the same hosts for a sub-test, whose programs shall leave nothing.
 func (h *hosts) in(t *testing.T) *hosts {
 	sub := *h
 	sub.t = t
+	sub.leavesNothing()
 	return &sub
 }
 
