@@ -37,10 +37,10 @@ func (h *hosts) leavesNothing() {
 }
 
 // holdings are a line for each descriptor of this process, for each process of its own or in a namespace of the
-// lab, for each network namespace that is mounted or that one of them is in, and for each XDP program in the
+// lab, with the namespace that it is in, for each mount of a namespace of the lab, and for each XDP program in the
 // lab.
 func (h *hosts) holdings() []string {
-	held := append(descriptors("self"), mountedNamespaces(h.t)...)
+	held := descriptors("self")
 	var namespaces []string
 	for _, s := range []lab.Side{lab.A, lab.B} {
 		err := h.lab.Do(s, func() error {
@@ -55,6 +55,7 @@ func (h *hosts) holdings() []string {
 			h.t.Fatal(err)
 		}
 	}
+	held = append(held, mountsOf(h.t, namespaces)...)
 	return append(held, processesOf(os.Getpid(), namespaces)...)
 }
 
@@ -89,14 +90,15 @@ func namespaceOf(pid string) string {
 	return ns
 }
 
-func mountedNamespaces(t *testing.T) (found []string) {
-	mounts, err := os.ReadFile("/proc/self/mounts")
+// mountsOf are the mounts of some namespaces.
+func mountsOf(t *testing.T, namespaces []string) (found []string) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.HasPrefix(line, "nsfs ") {
-			found = append(found, "mounted namespace "+strings.TrimSpace(line))
+		if f := strings.Fields(line); len(f) > 4 && slices.Contains(namespaces, f[3]) {
+			found = append(found, fmt.Sprintf("mount of %s at %s", f[3], f[4]))
 		}
 	}
 	return found

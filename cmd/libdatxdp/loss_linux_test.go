@@ -16,7 +16,6 @@ func TestLoss(t *testing.T) {
 		{"dtest -P ia -b 4096 -B 50", passed},
 		{"dtest -P ia -b 4096 -B 50 -p", passed},
 		{"dtest -P ia -b 4096 -B 50 -w -u", passed},
-		{"dtest -P ia -b 4096 -B 4 -W -D", passed}, // watches memory: slow where two programs have two cores
 		{"dtest -P ia -b 65536 -B 50", passed},
 		{"dtestcm -P ia -c 100 -b 10", connected},
 		{"dtestx -P ia", "IB extension test - immed/atomic test PASSED"},
