@@ -110,6 +110,18 @@ provider-test: $(LANE) ## Debian's uDAPL test programs and our own in C, over AF
 		$(LANE) -skip "no gcc or no libdapl-dev: make deps installs them as root" provider; \
 	fi
 
+# Symbols, and no clones of functions: testdata/valgrind.supp tells C from Go by the dot in a name.
+MEMCHECK_CFLAGS := -g -fno-ipa-cp -fno-ipa-sra -fno-ipa-icf -fno-partial-inlining -fno-reorder-blocks-and-partition
+
+.PHONY: provider-memcheck
+provider-memcheck: $(LANE) ## valgrind over what the C provider has in C (root, valgrind)
+	CGO_ENABLED=1 CGO_CFLAGS="$(MEMCHECK_CFLAGS)" go build -tags datprovider -buildmode=c-shared -trimpath -o bin/memcheck.so \
+		-ldflags="-extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
+	@rm -f bin/memcheck.h
+	@go vet -tags 'datprovider memcheck' ./cmd/libdatxdp
+	@DATXDP_PROVIDER=$(CURDIR)/bin/memcheck.so $(LANE) -test memcheck \
+		go test -tags 'datprovider memcheck' -json -vet=off -v -count=1 -run TestMemcheck -timeout 20m ./cmd/libdatxdp
+
 .PHONY: install
 install: provider ## the library, its manual page and a sample dat.conf under DESTDIR and PREFIX
 	install -D -m 755 $(PROVIDER) $(DESTDIR)$(PREFIX)/lib/libdatxdp.so

@@ -156,6 +156,8 @@ static void test_late(void)
 	DAT_LMR_TRIPLET t = piece(&a, 0, 8);
 	DAT_CR_ARRIVAL_EVENT_DATA request;
 	DAT_EP_HANDLE ep = a.ep;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
 	DAT_EVENT ev;
 
 	MUST(dat_ep_post_recv(a.ep, 1, &t, cookie(1), 0));
@@ -170,13 +172,16 @@ static void test_late(void)
 			ev.event_data.dto_completion_event_data.ep_handle, ep);
 
 	MUST(dat_ep_reset(b.ep));
+	MUST(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	MUST(dat_evd_modify_cno(l.evd, cno));
 	MUST(connect_to(&b, l.qual, 0, NULL));
-	nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* the request shall be there: it takes microseconds */
+	MUST(dat_cno_wait(cno, 20 * SECOND, &evd)); /* the request is there, and stays */
 	MUST(dat_psp_free(l.psp));
 	request = await_request(&l);
 	MUST(dat_cr_reject(request.cr_handle, 0, NULL));
 	await_connection(&b, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	MUST(dat_evd_free(l.evd));
+	MUST(dat_cno_free(cno));
 	free_point(&a);
 	free_point(&b);
 }
