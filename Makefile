@@ -104,11 +104,34 @@ provider-test: $(LANE) ## Debian's uDAPL test programs and our own in C, over AF
 		$(MAKE) -s provider; \
 		$(LANE) provider-vet go vet -tags datprovider ./cmd/libdatxdp; \
 		[ ! -x bin/golangci-lint ] || $(LANE) provider-lint bin/golangci-lint run --build-tags datprovider ./cmd/libdatxdp/...; \
-		DATXDP_PROVIDER=$(CURDIR)/$(PROVIDER) $(LANE) -test -show 'post: .* ns' provider \
+		DATXDP_PROVIDER=$(CURDIR)/$(PROVIDER) $(LANE) -test -show '(post: .* ns|write: .* ratio .*)' provider \
 			go test -tags datprovider -json -vet=off -v -count=1 -timeout 30m ./cmd/libdatxdp; \
 	else \
 		$(LANE) -skip "no gcc or no libdapl-dev: make deps installs them as root" provider; \
 	fi
+
+# Symbols, and no clones of functions: testdata/valgrind.supp tells C from Go by the dot in a name.
+MEMCHECK_CFLAGS := -g -fno-ipa-cp -fno-ipa-sra -fno-ipa-icf -fno-partial-inlining -fno-reorder-blocks-and-partition
+
+.PHONY: provider-memcheck
+provider-memcheck: $(LANE) ## valgrind over what the C provider has in C (root, valgrind)
+	CGO_ENABLED=1 CGO_CFLAGS="$(MEMCHECK_CFLAGS)" go build -tags datprovider -buildmode=c-shared -trimpath -o bin/memcheck.so \
+		-ldflags="-extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
+	@rm -f bin/memcheck.h
+	@go vet -tags 'datprovider memcheck' ./cmd/libdatxdp
+	@DATXDP_PROVIDER=$(CURDIR)/bin/memcheck.so $(LANE) -test memcheck \
+		go test -tags 'datprovider memcheck' -json -vet=off -v -count=1 -run TestMemcheck -timeout 20m ./cmd/libdatxdp
+
+# The race detector knows memory at low addresses only: the library is made for one, and LD_USE_LOAD_BIAS tells
+# glibc to keep to it. A program ends at its first race, and does not say that it passed.
+.PHONY: provider-race
+provider-race: $(LANE) ## the test programs with a C provider that has the race detector (root, dapl2-utils)
+	@go test -race -tags datprovider -vet=off -run 'Table|Handle|Introduce|LookUp' ./cmd/libdatxdp
+	CGO_ENABLED=1 go build -race -tags datprovider -buildmode=c-shared -trimpath -o bin/race.so \
+		-ldflags="-extldflags=-Wl,-Ttext-segment=0x20000000,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
+	@rm -f bin/race.h
+	@DATXDP_PROVIDER=$(CURDIR)/bin/race.so LD_USE_LOAD_BIAS=1 GORACE="halt_on_error=1 exitcode=66" $(LANE) -test provider-race \
+		go test -tags datprovider -json -vet=off -v -count=1 -timeout 30m -run 'TestCalls|TestFunction|TestTransaction|TestDTest|TestLoss' ./cmd/libdatxdp
 
 .PHONY: install
 install: provider ## the library, its manual page and a sample dat.conf under DESTDIR and PREFIX

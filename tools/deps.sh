@@ -13,15 +13,16 @@ declare -A without=(
   [dapltest]="provider: Debian's uDAPL test programs do not run"
   [udat.h]="provider: the library for C programs is not built"
   [prometheus]="unit: the metrics, the dashboard and the alerts are not checked by Prometheus"
+  [valgrind]="provider-memcheck: the provider's part in C is not checked for bad accesses"
   [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
 )
 declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
-  [dapltest]=dapl2-utils [udat.h]="libdapl-dev libdapl2"
+  [dapltest]=dapl2-utils [valgrind]=valgrind [udat.h]="libdapl-dev libdapl2"
   [tshark]=tshark) # brings capinfos along
 
 look() {
   missing=()
-  for tool in gcc clang llvm-strip shellcheck tshark dapltest; do
+  for tool in gcc clang llvm-strip shellcheck tshark dapltest valgrind; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   { command -v prometheus && command -v promtool; } >/dev/null || [ -x bin/prometheus ] || missing+=(prometheus)

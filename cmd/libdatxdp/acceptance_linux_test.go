@@ -83,6 +83,10 @@ func TestTransaction(t *testing.T) {
 		{"-T T -i 50 -P client SR 1024 1 server SR 1024 1", stats},
 		{"-T T -i 50 -r client SR 1024 1 server SR 1024 1", stats},
 		{"-T T -i 20 client SR 65536 4 server SR 1048576 1", stats},
+		{"-T T -i 20 -t 8 -w 8 client SR 1024 1 server SR 1024 1", stats},
+		{"-T T -i 10 -V -t 8 -w 8 client RW 4096 1 server RR 2048 2 client SR 256 1 server SR 256 1", stats},
+		{"-T T -i 20 -V client SR 1048576 1 server SR 1048576 1", stats},
+		{"-T T -i 10 -V client RW 1048576 2 server RR 1048576 2 client SR 256 1 server SR 256 1", stats},
 		{"-T P -i 200 -p 16 RW 4096 1", performance},
 		{"-T P -i 200 -p 16 -m p RW 4096 2", performance},
 		{"-T P -i 200 -p 4 RR 4096 1", performance},
@@ -111,9 +115,14 @@ func (h *hosts) client(line string) string {
 // rendezvous is the TCP port on which the d-tests exchange addresses, over the same interface.
 const rendezvous = 15828
 
+// What d-tests say in the end.
+const (
+	passed    = "DAPL Test Complete. PASSED"
+	connected = "DAPL Connection Test Complete."
+)
+
 // TestDTest runs the d-tests: the same options on both sides.
 func TestDTest(t *testing.T) {
-	const passed, connected = "DAPL Test Complete. PASSED", "DAPL Connection Test Complete."
 	runs := []struct {
 		line string
 		want string
@@ -132,18 +141,20 @@ func TestDTest(t *testing.T) {
 	}
 	overEach(t, func(h *hosts) {
 		for _, r := range runs {
-			h.t.Run(r.line, func(t *testing.T) {
-				h := h.in(t)
-				server := h.start(lab.A, r.line+serverFlag(r.line))
-				awaitServer(server)
-				client := h.start(lab.B, r.line+" -h "+lab.A.Addr4().String())
-				v := verdict{want: []string{r.want}, bad: dtestBad}
-				client.judge(v)
-				server.judge(v)
-			})
+			h.t.Run(r.line, func(t *testing.T) { h.in(t).pair(r.line, r.want) })
 		}
 		h.run("dtestx -P ia -q", verdict{want: []string{"Open_Query: ia num_attrs"}, bad: dtestBad})
 	})
+}
+
+// pair runs a d-test on both sides.
+func (h *hosts) pair(line, want string) {
+	server := h.start(lab.A, line+serverFlag(line))
+	awaitServer(server)
+	client := h.start(lab.B, line+" -h "+lab.A.Addr4().String())
+	v := verdict{want: []string{want}, bad: dtestBad}
+	client.judge(v)
+	server.judge(v)
 }
 
 // serverFlag makes a d-test a server.

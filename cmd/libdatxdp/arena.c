@@ -139,9 +139,10 @@ void dx_bury_all(struct dx_handle *ia)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The object was not made after all. */
+/* The object was not made after all, or was gone before its handle was good. */
 void dx_drop(struct dx_handle *h)
 {
+	dxForget(h->id);
 	pthread_mutex_lock(&lock);
 	give(h);
 	pthread_mutex_unlock(&lock);

@@ -7,6 +7,7 @@
 #include "shim.h"
 
 #define ERROR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
+#define NO_MEMORY ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
 #define UNSUPPORTED ERROR(DAT_MODEL_NOT_SUPPORTED, 0)
 
 /* Every entry begins with this. */
@@ -79,7 +80,7 @@ static inline DAT_RETURN made(struct dx_handle *h, DAT_RETURN r, DAT_HANDLE *out
 	struct dx_handle *h = make(sibling, DAT_HANDLE_TYPE_##type);                           \
 	do {                                                                                   \
 		if (!h)                                                                        \
-			return ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);         \
+			return NO_MEMORY;                                                      \
 	} while (0)
 
 static inline DAT_RETURN freed(DAT_HANDLE handle, DAT_RETURN r)

@@ -5,21 +5,24 @@
 #include "entry.h"
 
 /* Go has a function that calls the agent; what a query shows is kept here. */
-static void keep_agent(struct dx_handle *cno, DAT_OS_WAIT_PROXY_AGENT agent)
+static DAT_OS_WAIT_PROXY_AGENT *kept_agent(struct dx_handle *cno)
 {
-	DAT_OS_WAIT_PROXY_AGENT *kept = dx_memory(cno, sizeof *kept);
-
-	if (kept)
-		*kept = agent;
+	return dx_memory(cno, sizeof(DAT_OS_WAIT_PROXY_AGENT));
 }
 
 DAT_RETURN dx_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *out)
 {
+	DAT_OS_WAIT_PROXY_AGENT *kept;
+
 	ENTRY();
 	LIVE(ia, IA, IA);
 	NEED(out, 3);
 	MAKE(h, ia, CNO);
-	keep_agent(h, agent);
+	if (!(kept = kept_agent(h))) {
+		dx_drop(h);
+		return NO_MEMORY;
+	}
+	*kept = agent;
 	return made(h, dxCreateCNO(id(ia), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data, (uintptr_t)h), out);
 }
 
@@ -31,13 +34,12 @@ DAT_RETURN dx_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent
 	LIVE(cno, CNO, CNO);
 	r = dxModifyAgent(id(cno), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data);
 	if (r == DAT_SUCCESS)
-		keep_agent(cno, agent);
+		*kept_agent(cno) = agent; /* there since the object is */
 	return r;
 }
 
 DAT_RETURN dx_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *out)
 {
-	DAT_OS_WAIT_PROXY_AGENT *kept;
 	GoUint32 agent = 0;
 	DAT_RETURN r;
 
@@ -49,9 +51,9 @@ DAT_RETURN dx_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PAR
 		return r;
 	memset(out, 0, sizeof *out);
 	out->ia_handle = H(cno)->ia;
-	if (agent && (kept = dx_memory(cno, sizeof *kept))) {
+	if (agent) {
 		out->proxy_type = DAT_PROXY_TYPE_AGENT;
-		out->proxy.agent = *kept;
+		out->proxy.agent = *kept_agent(cno);
 	}
 	return DAT_SUCCESS;
 }

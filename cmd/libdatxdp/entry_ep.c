@@ -4,6 +4,13 @@
 
 #include "entry.h"
 
+/* Memory for what the peer answers: there is no telling the program that it is missing when the event comes. */
+#define NEED_ANSWER(ep)                                          \
+	do {                                                     \
+		if (!dx_memory(H(ep), sizeof(struct dx_more)))   \
+			return NO_MEMORY;                        \
+	} while (0)
+
 DAT_RETURN dx_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
 	DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *out)
 {
@@ -74,6 +81,7 @@ DAT_RETURN dx_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR to, DAT_CONN_QUAL 
 	NEED(to, 2);
 	NEED(size >= 0, 5);
 	NEED(data || !size, 6);
+	NEED_ANSWER(ep);
 	return dxConnect(id(ep), to, qual, timeout, data, size, qos, flags);
 }
 
@@ -92,6 +100,7 @@ DAT_RETURN dx_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT ti
 	LIVE(dup, EP, EP);
 	NEED(size >= 0, 4);
 	NEED(data || !size, 5);
+	NEED_ANSWER(ep);
 	return dxDupConnect(id(ep), id(dup), timeout, data, size, qos);
 }
 

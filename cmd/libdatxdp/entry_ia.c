@@ -13,10 +13,10 @@ DAT_RETURN dx_open(struct dx_line *line, DAT_COUNT qlen, DAT_EVD_HANDLE *async, 
 	if (given && given != DAT_EVD_ASYNC_EXISTS)
 		LIVE(given, EVD, EVD_ASYNC);
 	if (!(ia = dx_make(&line->table, NULL, DAT_HANDLE_TYPE_IA)))
-		return ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		return NO_MEMORY;
 	if (!given && !(evd = dx_make(&line->table, ia, DAT_HANDLE_TYPE_EVD))) {
 		dx_drop(ia);
-		return ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		return NO_MEMORY;
 	}
 	r = dxOpen(line->params, qlen, given == DAT_EVD_ASYNC_EXISTS ? 0 : id(given), (uintptr_t)ia, (uintptr_t)evd);
 	if (r != DAT_SUCCESS) {

@@ -55,8 +55,7 @@ func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	if err != nil {
 		return code(err)
 	}
-	objects.put(uint64(C.dx_id(C.uint64_t(handle))), object)
-	return code(bind(object, handle))
+	return code(introduce(uint64(C.dx_id(C.uint64_t(handle))), handle, object))
 }
 
 // duration is a DAT_TIMEOUT: microseconds, all bits set for ever.

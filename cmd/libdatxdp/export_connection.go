@@ -32,8 +32,16 @@ func setPrivate(to *C.struct_dx_more, data []byte) int {
 	return copy(unsafe.Slice((*byte)(unsafe.Pointer(&to.private_data)), len(to.private_data)), data)
 }
 
+// keepRequest copies what queries of a request point to, once: the private data are the program's to write.
+func keepRequest(more *C.struct_dx_more, p *dat.CRParam) {
+	if more.remote.sin6_family == C.AF_UNSPEC {
+		setAddress(&more.remote, p.RemoteAddress)
+		setPrivate(more, p.PrivateData)
+	}
+}
+
 // fillConnection copies the private data to memory of the endpoint's handle, where the next connection's
-// will be.
+// will be. It is there since the endpoint asked for a connection, and only who asks is given any.
 func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
 	ep := handleOf(ev.EP)
 	out.object, out.private_data, out.length = C.uint64_t(ep), 0, 0
@@ -54,6 +62,10 @@ func dxQueryCR(cr, handle uint64, out *C.DAT_CR_PARAM) (r uint32) {
 		return code(err)
 	}
 	more := C.dx_more(C.uint64_t(handle))
+	if more == nil {
+		return code(dat.ErrInsufficientResources)
+	}
+	keepRequest(more, &p)
 	out.remote_ia_address_ptr = (C.DAT_IA_ADDRESS_PTR)(unsafe.Pointer(&more.remote))
 	out.remote_port_qual = C.DAT_PORT_QUAL(p.RemotePort)
 	out.private_data_size, out.private_data = count(len(p.PrivateData)), C.DAT_PVOID(unsafe.Pointer(&more.private_data))

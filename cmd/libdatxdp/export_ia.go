@@ -33,7 +33,11 @@ func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 	if r := created(ia, a, err); r != 0 || evd == 0 {
 		return r
 	}
-	return created(evd, a.AsyncEVD(), nil)
+	r = created(evd, a.AsyncEVD(), nil)
+	if r != 0 {
+		_ = a.Close(dat.CloseAbrupt) // nobody has its handle yet
+	}
+	return r
 }
 
 //export dxCloseIA

@@ -88,6 +88,16 @@ func bind[T any, P handled[T]](object P, handle uint64) error {
 	return object.SetConsumerContext(handle)
 }
 
+// introduce makes an object and its handle known to each other: the object finds its handle, and the id
+// the object. An object that is gone by then is not made known.
+func introduce[T any, P handled[T]](id, handle uint64, object P) error {
+	if err := bind(object, handle); err != nil {
+		return err
+	}
+	objects.put(id, object)
+	return nil
+}
+
 // handleOf is the C handle of an object, 0 for none.
 func handleOf[T any, P handled[T]](object P) uint64 {
 	v, err := object.ConsumerContext()

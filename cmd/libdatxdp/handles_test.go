@@ -95,6 +95,30 @@ func TestHandleOutlivesObject(t *testing.T) {
 	}
 }
 
+// An object that was freed while its handle was being made leaves nothing behind.
+func TestIntroduceWhatIsGone(t *testing.T) {
+	ia, err := dat.Open("udp:127.0.0.73", dat.DefaultOptions())
+	if err != nil {
+		t.Skipf("no UDP on loopback: %v", err)
+	}
+	defer func() { _ = ia.Close(dat.CloseAbrupt) }()
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id, handle = 1<<32 | 77, 0x1234
+	if err := introduce(id, handle, pz); err != nil || get[*dat.PZ](id) != pz || handleOf(pz) != handle {
+		t.Errorf("got %p with handle %#x, %v, want %p with %#x", get[*dat.PZ](id), handleOf(pz), err, pz, handle)
+	}
+	objects.forget(id)
+	if err := pz.Free(); err != nil {
+		t.Fatal(err)
+	}
+	if err := introduce(id, handle, pz); err == nil || get[*dat.PZ](id) != nil {
+		t.Errorf("freed: got %p, %v, want nil and an error", get[*dat.PZ](id), err)
+	}
+}
+
 func TestLookUpDoesNotAllocate(t *testing.T) {
 	const id = 1<<32 | 99
 	objects.put(id, new(dat.EP))

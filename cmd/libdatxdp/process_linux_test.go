@@ -56,28 +56,36 @@ func overEach(t *testing.T, test func(*hosts)) {
 	for _, link := range []string{"xdp", "udp"} {
 		t.Run(link, func(t *testing.T) {
 			h := &hosts{t: t, lab: labtest.New(t, lab.Options{})}
-			for _, s := range []lab.Side{lab.A, lab.B} {
-				h.conf[s] = filepath.Join(t.TempDir(), "dat.conf")
-				var text strings.Builder
-				line := func(name, threads, instance string) {
-					fmt.Fprintf(&text, "%s u2.0 %s default %s datxdp.2.0 %q \"\"\n", name, threads, library, instance)
-				}
-				line(ia, "nonthreadsafe", h.link(s)+" port=17473")
-				line(ia, "threadsafe", h.link(s))
-				line("bad", "nonthreadsafe", h.link(s)+" colour=red")
-				if err := os.WriteFile(h.conf[s], []byte(text.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			h.configure(library)
+			h.leavesNothing()
 			test(h)
 		})
 	}
 }
 
-// in is the same hosts for a sub-test.
+// configure writes a dat.conf for each side.
+func (h *hosts) configure(library string) {
+	h.t.Helper()
+	for _, s := range []lab.Side{lab.A, lab.B} {
+		h.conf[s] = filepath.Join(h.t.TempDir(), "dat.conf")
+		var text strings.Builder
+		line := func(name, threads, instance string) {
+			fmt.Fprintf(&text, "%s u2.0 %s default %s datxdp.2.0 %q \"\"\n", name, threads, library, instance)
+		}
+		line(ia, "nonthreadsafe", h.link(s)+" port=17473")
+		line(ia, "threadsafe", h.link(s))
+		line("bad", "nonthreadsafe", h.link(s)+" colour=red")
+		if err := os.WriteFile(h.conf[s], []byte(text.String()), 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// in is the same hosts for a sub-test, whose programs shall leave nothing.
 func (h *hosts) in(t *testing.T) *hosts {
 	sub := *h
 	sub.t = t
+	sub.leavesNothing()
 	return &sub
 }
 

@@ -1,0 +1,115 @@
+//go:build datprovider
+
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+const (
+	// latencyRatio is by how much the mean latency of dapltest may exceed that of datbench.
+	latencyRatio = 1.5
+	// latencyRounds is how often they are compared until one comparison is good. What else the host does in
+	// between spoils a round; a mean, which has no median's patience, more than anything.
+	latencyRounds = 6
+	// latencyTries is how often dapltest measures in a round, some ten milliseconds each; the best counts.
+	latencyTries = 5
+)
+
+// TestLatency compares RDMA writes of 64 bytes by a program in C with those of datbench. Both figures are a
+// round trip: dapltest's from the post of a write until its completion is taken, that is a write there and its
+// acknowledgement back; datbench's a write there and a write back, each seen in memory.
+func TestLatency(t *testing.T) {
+	requireProvider(t)
+	datbench := filepath.Join(t.TempDir(), "datbench")
+	if out, err := exec.Command("go", "build", "-o", datbench, "../datbench").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	overEach(t, func(h *hosts) {
+		busy := 0
+		for range latencyRounds {
+			goMean, goMedian, err := h.datbenchLatency(datbench)
+			if err != nil {
+				h.t.Log(err)
+				busy++
+				continue
+			}
+			cMean := h.dapltestLatency()
+			h.t.Logf("write: C %.2f us, Go %.2f us (median %.2f), ratio %.2f", cMean, goMean, goMedian, cMean/goMean)
+			if cMean <= latencyRatio*goMean {
+				return
+			}
+		}
+		if busy > latencyRounds/2 {
+			h.t.Skipf("this host is too busy to measure: %d of %d rounds", busy, latencyRounds)
+		}
+		h.t.Errorf("in none of %d rounds the mean of dapltest was at most %.1f times that of datbench", latencyRounds-busy, latencyRatio)
+	})
+}
+
+// datbenchLatency is what datbench measures in microseconds, or an error if the host has other things to do.
+func (h *hosts) datbenchLatency(datbench string) (mean, median float64, err error) {
+	h.t.Helper()
+	file := filepath.Join(h.t.TempDir(), "latency.json")
+	server := h.start(lab.A, datbench+" server --ia "+h.link(lab.A))
+	server.awaitText(h.t, "serving on", 1)
+	h.start(lab.B, fmt.Sprintf("%s run %s --ia %s --op write --metric lat --size 64 --duration 300ms --json %s",
+		datbench, lab.A.Addr4(), h.link(lab.B), file)).wait()
+	must(h.t, server.cmd.Process.Kill())
+	<-server.done
+	text, err := os.ReadFile(file)
+	must(h.t, err)
+	var report struct {
+		Results []struct {
+			Rate   float64 `json:"msgs_per_s"`
+			Median float64 `json:"p50_us"`
+			Valid  bool
+			Reason string
+		}
+	}
+	must(h.t, json.Unmarshal(text, &report))
+	if len(report.Results) != 1 {
+		h.t.Fatalf("no result of datbench: %s", text)
+	}
+	r := report.Results[0]
+	if !r.Valid {
+		return 0, 0, errors.New("datbench: " + r.Reason)
+	}
+	return 1e6 / r.Rate, r.Median, nil
+}
+
+var latencyMean = regexp.MustCompile(`(?m)^Latency\n\s*Arithmetic mean\s*: ([0-9.]+) us`)
+
+// dapltestLatency is the mean of dapltest in microseconds, one write outstanding, its completion polled for: the
+// best of some runs.
+func (h *hosts) dapltestLatency() (mean float64) {
+	h.t.Helper()
+	server := h.start(lab.A, "dapltest -T S -D ia")
+	server.awaitText(h.t, "Service Point Ready", 1)
+	mean = math.Inf(1)
+	for i := range latencyTries {
+		out := h.start(lab.B, h.client("dapltest -T P -i 1000 -p 1 -m p RW 64 1")).wait()
+		server.awaitText(h.t, "Service Point Ready", i+2)
+		m := latencyMean.FindStringSubmatch(out)
+		if m == nil {
+			h.t.Fatalf("dapltest told no latency:\n%s", out)
+		}
+		var us float64
+		_, err := fmt.Sscan(m[1], &us)
+		must(h.t, err)
+		mean = min(mean, us)
+	}
+	h.start(lab.B, h.client("dapltest -T Q")).wait()
+	server.wait()
+	return mean
+}

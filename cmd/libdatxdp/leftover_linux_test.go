@@ -1,0 +1,139 @@
+//go:build datprovider
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// patience is how long what a program held may take to go after its end: the kernel puts sockets, maps and
+// programs away in the background.
+const patience = 20 * time.Second
+
+// leavesNothing fails the test if its programs leave anything behind. It has to be called before the first
+// is started: what is there then may stay.
+func (h *hosts) leavesNothing() {
+	before := h.holdings()
+	h.t.Cleanup(func() {
+		var extra, missing []string
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			after := h.holdings()
+			extra, missing = without(after, before), without(before, after)
+			if len(extra)+len(missing) == 0 {
+				return
+			}
+		}
+		h.t.Errorf("left behind: %q; gone that was there before: %q", extra, missing)
+	})
+}
+
+// holdings are a line for each descriptor of this process, for each process of its own or in a namespace of the
+// lab, with the namespace that it is in, for each mount of a namespace of the lab, and for each XDP program in the
+// lab.
+func (h *hosts) holdings() []string {
+	held := descriptors("self")
+	var namespaces []string
+	for _, s := range []lab.Side{lab.A, lab.B} {
+		err := h.lab.Do(s, func() error {
+			namespaces = append(namespaces, namespaceOf("thread-self"))
+			id, err := labtest.ProgramOn(lab.Interface)
+			if id != 0 {
+				held = append(held, fmt.Sprintf("XDP program %d on side %s", id, s))
+			}
+			return err
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	held = append(held, mountsOf(h.t, namespaces)...)
+	return append(held, processesOf(os.Getpid(), namespaces)...)
+}
+
+// descriptors are what the descriptors of a process lead to, without those that only this look has open.
+func descriptors(pid string) (open []string) {
+	links, _ := filepath.Glob("/proc/" + pid + "/fd/*")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && !strings.HasPrefix(to, "/proc/") {
+			open = append(open, "descriptor "+filepath.Base(link)+" of "+to)
+		}
+	}
+	return open
+}
+
+// processesOf are the processes that pid has started, and those in any of the namespaces.
+func processesOf(pid int, namespaces []string) (found []string) {
+	parent := fmt.Sprintf("\nPPid:\t%d\n", pid)
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		status, _ := os.ReadFile(dir + "/status") // of one that has just ended there is none
+		ns := namespaceOf(filepath.Base(dir))
+		if filepath.Base(dir) != fmt.Sprint(pid) && (strings.Contains(string(status), parent) || slices.Contains(namespaces, ns)) {
+			line, _ := os.ReadFile(dir + "/cmdline")
+			found = append(found, fmt.Sprintf("process %s in %s: %q", filepath.Base(dir), ns, strings.ReplaceAll(string(line), "\x00", " ")))
+		}
+	}
+	return found
+}
+
+func namespaceOf(pid string) string {
+	ns, _ := os.Readlink("/proc/" + pid + "/ns/net")
+	return ns
+}
+
+// mountsOf are the mounts of some namespaces.
+func mountsOf(t *testing.T, namespaces []string) (found []string) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 4 && slices.Contains(namespaces, f[3]) {
+			found = append(found, fmt.Sprintf("mount of %s at %s", f[3], f[4]))
+		}
+	}
+	return found
+}
+
+// without is what of all is not in some.
+func without(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
+}
+
+// TestHoldings shows that what a program may leave is seen.
+func TestHoldings(t *testing.T) {
+	labtest.RequireXDP(t)
+	h := &hosts{t: t, lab: labtest.New(t, lab.Options{})}
+	before := h.holdings()
+	see := func(want string) {
+		t.Helper()
+		if extra := without(h.holdings(), before); !slices.ContainsFunc(extra, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("got %q, want a %s", extra, want)
+		}
+	}
+	file, err := os.Open(os.DevNull)
+	must(t, err)
+	see("descriptor")
+	must(t, file.Close())
+	sleeper := h.start(lab.B, "sleep 100")
+	see(fmt.Sprintf("process %d ", sleeper.cmd.Process.Pid))
+	must(t, sleeper.cmd.Process.Kill())
+	<-sleeper.done
+	must(t, h.lab.Do(lab.B, func() error {
+		p, err := labtest.AttachProgram(lab.Interface, false)
+		if err == nil {
+			see("XDP program")
+			err = p.Close()
+		}
+		return err
+	}))
+}

@@ -1,0 +1,121 @@
+//go:build datprovider && memcheck
+
+package main_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// fault is what memcheck reports.
+type fault struct {
+	Kind   string `xml:"kind"`
+	What   string `xml:"what"`
+	Leak   string `xml:"xwhat>text"`
+	Frames []struct {
+		Object   string `xml:"obj"`
+		Function string `xml:"fn"`
+		File     string `xml:"file"`
+		Line     string `xml:"line"`
+	} `xml:"stack>frame"`
+}
+
+// inC reports whether the part in C of a library takes part in a fault; for a leak, whether it is who made the
+// allocation, below malloc and strdup. Functions of Go have a dot in their names.
+func (f fault) inC(library string) bool {
+	frames := f.Frames
+	if strings.HasPrefix(f.Kind, "Leak_") {
+		frames = frames[:min(len(frames), 3)]
+	}
+	for _, frame := range frames {
+		if frame.Object == library && frame.Function != "" && !strings.Contains(frame.Function, ".") {
+			return true
+		}
+	}
+	return false
+}
+
+func (f fault) String() string {
+	lines := []string{f.Kind + ": " + f.What + f.Leak}
+	for _, frame := range f.Frames {
+		lines = append(lines, "    "+frame.Function+" "+frame.File+":"+frame.Line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// memcheck is a command below valgrind, and the file that it reports to.
+func memcheck(t *testing.T, line string) (command, report string) {
+	requireProgram(t, strings.Fields(line)[0])
+	program, err := exec.LookPath(strings.Fields(line)[0])
+	must(t, err)
+	report = filepath.Join(t.TempDir(), "report.xml")
+	return strings.Join(append([]string{"valgrind", "--error-limit=no", "--child-silent-after-fork=yes", "--leak-check=full", "--show-leak-kinds=definite",
+		"--num-callers=20", "--suppressions=testdata/valgrind.supp", "--xml=yes", "--xml-file=" + report, program},
+		strings.Fields(line)[1:]...), " "), report
+}
+
+// faultless fails the test if a report has faults of the provider's C, or is no report.
+func faultless(t *testing.T, report string) {
+	t.Helper()
+	file, err := os.Open(report)
+	must(t, err)
+	defer file.Close()
+	all, status := 0, 0
+	for d := xml.NewDecoder(file); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		must(t, err)
+		start, ok := token.(xml.StartElement)
+		switch {
+		case ok && start.Name.Local == "status":
+			status++
+		case ok && start.Name.Local == "error":
+			var f fault
+			must(t, d.DecodeElement(&f, &start))
+			if all++; f.inC(requireProvider(t)) {
+				t.Error(f)
+			}
+		}
+	}
+	if status != 2 {
+		t.Errorf("%s has no beginning and end", report)
+	}
+	t.Logf("memcheck: %d faults that are not suppressed", all)
+}
+
+// TestMemcheck runs the tests in C, dtest and dapltest below valgrind. The library has to be one with symbols.
+func TestMemcheck(t *testing.T) {
+	requireProvider(t)
+	requireProgram(t, "valgrind")
+	calls := compile(t, "calls")
+	list, _ := exec.Command(calls).Output()
+	overEach(t, func(h *hosts) {
+		h.t.Run("calls", func(t *testing.T) {
+			line, report := memcheck(t, calls+" "+ia+" "+strings.Join(strings.Fields(string(list)), " "))
+			h.in(t).start(lab.A, line).judge(verdict{bad: callsBad})
+			faultless(t, report)
+		})
+		h.t.Run("dtest", func(t *testing.T) {
+			h := h.in(t)
+			const line = "dtest -P ia -b 4096 -B 10"
+			a, reportA := memcheck(t, line+" -s")
+			b, reportB := memcheck(t, line+" -h "+lab.A.Addr4().String())
+			server := h.start(lab.A, a)
+			server.awaitListen(rendezvous)
+			h.start(lab.B, b).judge(verdict{want: []string{passed}, bad: dtestBad})
+			server.judge(verdict{want: []string{passed}, bad: dtestBad})
+			faultless(t, reportA)
+			faultless(t, reportB)
+		})
+	})
+}

@@ -1,0 +1,268 @@
+package labtest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// Wire is a stretch between the two ends of a lab that loses frames, whatever they carry, each by a draw of
+// its own. Both ends are veths like those of any lab, so AF_XDP runs there as ever; the stretch is a third
+// namespace with the other halves of two pairs, joined by two programs at tc ingress. Its methods may be
+// called by any goroutine.
+type Wire struct {
+	ns       netns.NsHandle
+	nl       *netlink.Handle
+	middle   [2]netlink.Link // the device that leads to each side
+	lost     *ebpf.Map
+	programs []*ebpf.Program
+	links    []link.Link
+}
+
+// NewLossy makes a lab whose wire loses a part, 0 to 1, of the frames in either direction, ARP and TCP too.
+// It is closed at the end of the test. [lab.Lab.SetMTU] does not reach the middle. It skips the test like
+// [RequireRoot], and before Linux 6.6, which has no bpf_link for tc.
+//
+// System calls: bpf(2), unshare(2), setns(2).
+func NewLossy(t testing.TB, o lab.Options, part float64) (*lab.Lab, *Wire) {
+	t.Helper()
+	l := New(t, o)
+	if major, minor := kernelVersion(t); major < 6 || major == 6 && minor < 6 {
+		t.Skipf("needs Linux 6.6 or later for bpf_link at tc, this is %d.%d", major, minor)
+	}
+	w := &Wire{ns: netns.None()}
+	t.Cleanup(func() {
+		if err := w.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, step := range []func() error{
+		func() error { return w.open(l) },
+		func() error { return w.insert(l) },
+		func() error { return w.join(part) },
+		func() error { return l.SetUp(lab.B, true) }, // it waits for the carrier of both ends
+		w.awaitCarrier,
+	} {
+		if err := step(); err != nil {
+			t.Fatalf("labtest: wire: %v", err)
+		}
+	}
+	return l, w
+}
+
+// Lost is how many frames on the way to a side were lost so far.
+func (w *Wire) Lost(to lab.Side) (frames uint64, err error) {
+	err = w.lost.Lookup(uint32(to), &frames)
+	return frames, err
+}
+
+// open makes the namespace in the middle.
+func (w *Wire) open(l *lab.Lab) error {
+	err := l.Do(lab.A, func() (err error) { // Do puts the thread back
+		w.ns, err = netns.New()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.nl, err = netlink.NewHandleAt(w.ns, unix.NETLINK_ROUTE)
+	return err
+}
+
+// insert moves the half of the pair that side B has to the middle, and gives B one of another pair.
+func (w *Wire) insert(l *lab.Lab) error {
+	var b netns.NsHandle
+	err := l.Do(lab.B, func() error {
+		old, err := netlink.LinkByName(lab.Interface)
+		if err != nil {
+			return err
+		}
+		w.middle[lab.A] = old
+		if err := netlink.LinkSetNsFd(old, int(w.ns)); err != nil {
+			return fmt.Errorf("move %s: %w", lab.Interface, err)
+		}
+		b, err = netns.Get()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = w.addPair(int(b))
+	if err := errors.Join(err, b.Close()); err != nil {
+		return err
+	}
+	return l.Do(lab.B, func() error { return address(lab.B) })
+}
+
+// addPair makes a pair like the one that A has, from the middle to the namespace of B.
+func (w *Wire) addPair(b int) error {
+	const toB = "to_b"
+	like := w.middle[lab.A].Attrs()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = toB, like.MTU
+	attrs.NumTxQueues, attrs.NumRxQueues = like.NumTxQueues, like.NumRxQueues
+	pair := netlink.NewVeth(attrs)
+	pair.PeerName, pair.PeerHardwareAddr, pair.PeerNamespace = lab.Interface, lab.B.MAC(), netlink.NsFd(b)
+	pair.PeerMTU = uint32(like.MTU)
+	pair.PeerNumTxQueues, pair.PeerNumRxQueues = uint32(like.NumTxQueues), uint32(like.NumRxQueues)
+	if err := w.nl.LinkAdd(pair); err != nil {
+		return fmt.Errorf("create a veth pair: %w", err)
+	}
+	for s, name := range []string{lab.Interface, toB} {
+		dev, err := w.nl.LinkByName(name)
+		if err != nil {
+			return fmt.Errorf("find %s: %w", name, err)
+		}
+		w.middle[s] = dev
+		if err := errors.Join(w.nl.LinkSetIP6AddrGenMode(dev, addrGenNone), w.nl.LinkSetUp(dev)); err != nil {
+			return fmt.Errorf("bring %s up: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// addrGenNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h: nothing is sent until somebody sends.
+const addrGenNone = 1
+
+// address gives the interface of the calling thread's namespace the addresses of a side.
+func address(s lab.Side) error {
+	dev, err := netlink.LinkByName(lab.Interface)
+	if err != nil {
+		return err
+	}
+	return errors.Join(netlink.LinkSetIP6AddrGenMode(dev, addrGenNone),
+		netlink.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: s.Addr4().AsSlice(), Mask: net.CIDRMask(24, 32)}}),
+		netlink.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: s.Addr6().AsSlice(), Mask: net.CIDRMask(64, 128)}, Flags: unix.IFA_F_NODAD}))
+}
+
+// join makes what comes from one side go to the other, but for the part that is lost.
+func (w *Wire) join(part float64) (err error) {
+	w.lost, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 2})
+	if err != nil {
+		return err
+	}
+	for _, from := range []lab.Side{lab.A, lab.B} {
+		p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "lossy_wire", Type: ebpf.SchedCLS, License: "GPL",
+			Instructions: lose(part, w.lost.FD(), from.Peer(), w.middle[from.Peer()].Attrs().Index)})
+		if err != nil {
+			return err
+		}
+		w.programs = append(w.programs, p)
+		if err := w.attach(p, w.middle[from].Attrs().Index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attach puts a program at the ingress of a device in the middle.
+func (w *Wire) attach(p *ebpf.Program, ifindex int) error {
+	return w.do(func() error {
+		l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: ebpf.AttachTCXIngress})
+		if err == nil {
+			w.links = append(w.links, l)
+		}
+		return err
+	})
+}
+
+// do runs fn in the middle. A thread that cannot be put back stays locked and dies with its goroutine.
+func (w *Wire) do(fn func() error) error {
+	runtime.LockOSThread()
+	home, err := netns.Get()
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer home.Close()
+	if err = netns.Set(w.ns); err == nil {
+		err = fn()
+	}
+	if back := netns.Set(home); back != nil {
+		return errors.Join(err, back)
+	}
+	runtime.UnlockOSThread()
+	return err
+}
+
+// lose drops and counts a part of the frames and sends the others out of a device.
+func lose(part float64, lost int, to lab.Side, device int) asm.Instructions {
+	const shot = 2 // of TC_ACT
+	return asm.Instructions{
+		asm.FnGetPrandomU32.Call(),
+		asm.LoadImm(asm.R1, int64(part*(1<<32)), asm.DWord),
+		asm.JGE.Reg(asm.R0, asm.R1, "send"),
+		asm.StoreImm(asm.R10, -4, int64(to), asm.Word),
+		asm.Mov.Reg(asm.R2, asm.R10),
+		asm.Add.Imm(asm.R2, -4),
+		asm.LoadMapPtr(asm.R1, lost),
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, "drop"),
+		asm.Mov.Imm(asm.R1, 1),
+		asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
+		asm.Mov.Imm(asm.R0, shot).WithSymbol("drop"),
+		asm.Return(),
+		asm.Mov.Imm(asm.R1, int32(device)).WithSymbol("send"),
+		asm.Mov.Imm(asm.R2, 0),
+		asm.FnRedirect.Call(),
+		asm.Return(),
+	}
+}
+
+// awaitCarrier waits until the devices in the middle can send.
+func (w *Wire) awaitCarrier() error {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		ready := 0
+		for _, dev := range w.middle {
+			now, err := w.nl.LinkByIndex(dev.Attrs().Index)
+			if err != nil {
+				return err
+			}
+			if now.Attrs().OperState == netlink.OperUp {
+				ready++
+			}
+		}
+		if ready == len(w.middle) {
+			return nil
+		}
+	}
+	return errors.New("no carrier in the middle")
+}
+
+// close takes the middle away, and with it the interfaces of the ends.
+func (w *Wire) close() error {
+	var errs []error
+	for _, l := range w.links {
+		errs = append(errs, l.Close())
+	}
+	for _, p := range w.programs {
+		errs = append(errs, p.Close())
+	}
+	if w.lost != nil {
+		errs = append(errs, w.lost.Close())
+	}
+	if w.nl != nil {
+		for _, dev := range w.middle {
+			if dev != nil {
+				errs = append(errs, w.nl.LinkDel(dev))
+			}
+		}
+		w.nl.Close()
+	}
+	if w.ns.IsOpen() {
+		errs = append(errs, w.ns.Close())
+	}
+	return errors.Join(errs...)
+}
