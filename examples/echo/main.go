@@ -105,8 +105,9 @@ func (s *server) handle(ev *dat.Event) error {
 		return s.turn(ev)
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 		return s.drop(ev.EP)
+	default: // a connection is established: the receives are there
+		return nil
 	}
-	return nil
 }
 
 // accept gives a client an endpoint and memory, and posts the receives before it can send.

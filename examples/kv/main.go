@@ -113,6 +113,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 			clients--
 			err = ev.EP.Free()
+		default: // a connection is established
 		}
 		if err != nil { // with one client, which is no reason to leave the others
 			fmt.Fprintln(os.Stderr, "kv:", err)

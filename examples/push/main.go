@@ -44,7 +44,7 @@ func main() {
 
 func run(ctx context.Context, name, file, dir string, hosts []string) error {
 	if file != "" && len(hosts) == 0 {
-		return errors.New("say to whom: push --file FILE ADDRESS...")
+		return errors.New("say to whom, by their IP addresses behind the flags")
 	}
 	ia, err := dat.Open(name, dat.DefaultOptions())
 	if err != nil {

@@ -149,8 +149,9 @@ func (s *server) handle(ev *dat.Event) error {
 		// All completions of the endpoint came before, those of its slots included.
 		s.clients--
 		return ev.EP.Free()
+	default: // a connection is established: its requests will come
+		return nil
 	}
-	return nil
 }
 
 func (s *server) accept(cr *dat.CR) error {
