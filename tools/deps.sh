@@ -13,14 +13,20 @@ declare -A without=(
   [dapltest]="provider: Debian's uDAPL test programs do not run"
   [udat.h]="provider: the library for C programs is not built"
   [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
+  [bpftool]="root: commands of the documents that need it do not run"
+  [ethtool]="root: commands of the documents that need it do not run"
+  [ip]="root: commands of the documents do not run"
+  [ping]="root: commands of the documents that need it do not run"
+  [setcap]="root: commands of the documents that need it do not run"
 )
 declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
   [dapltest]=dapl2-utils [udat.h]="libdapl-dev libdapl2"
-  [tshark]=tshark) # brings capinfos along
+  [tshark]=tshark # brings capinfos along
+  [bpftool]=bpftool [ethtool]=ethtool [ip]=iproute2 [ping]=iputils-ping [setcap]=libcap2-bin)
 
 look() {
   missing=()
-  for tool in gcc clang llvm-strip shellcheck tshark dapltest; do
+  for tool in gcc clang llvm-strip shellcheck tshark dapltest bpftool ethtool ip ping setcap; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   [ -e /usr/include/dat2/udat.h ] || missing+=(udat.h)

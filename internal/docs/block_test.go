@@ -101,18 +101,21 @@ func parse(file, text string) (found []block) {
 // plan is a marker that was understood.
 type plan struct {
 	kind  string
-	as    string // "nobody", "other" or nobody in particular
-	why   string
+	other bool     // on the other host
+	under []string // what runs the shell without privilege
 	fails bool
 	add   []addition
 }
+
+// nobody is without privilege, and without a way to it but the capabilities of a file.
+var nobody = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"}
 
 // addition are flags for the commands that have a word.
 type addition struct{ word, flags string }
 
 func parseMarker(s string) (p plan, err error) {
-	if why, ok := strings.CutPrefix(s, "not here: "); ok {
-		return plan{kind: "not here", why: why}, nil
+	if why, ok := strings.CutPrefix(s, "not here: "); ok && why != "" {
+		return plan{kind: "not here"}, nil
 	}
 	clauses := strings.Split(s, "; ")
 	kind, as, _ := strings.Cut(clauses[0], ", ")
@@ -120,9 +123,9 @@ func parseMarker(s string) (p plan, err error) {
 	switch {
 	case as == "":
 	case kind == "lab" && as == "as nobody":
-		p.as = "nobody"
+		p.under = nobody
 	case kind == "lab" && as == "from the other":
-		p.as = "other"
+		p.other = true
 	default:
 		return p, fmt.Errorf("%q is not a place", clauses[0])
 	}
@@ -189,7 +192,7 @@ func (p plan) steps(text string) (all []step) {
 		s := step{
 			commands: p.with(command) + "\n",
 			lasting:  strings.HasPrefix(comment, "on one host") || strings.HasPrefix(comment, "in one terminal"),
-			other:    strings.HasPrefix(comment, "on the other") || p.as == "other",
+			other:    strings.HasPrefix(comment, "on the other") || p.other,
 		}
 		if n := len(all) - 1; n >= 0 && !s.lasting && !all[n].lasting && all[n].other == s.other && !alone {
 			all[n].commands += s.commands

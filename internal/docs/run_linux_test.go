@@ -42,6 +42,7 @@ func TestCommands(t *testing.T) {
 			w.run(t, b, p)
 		})
 	}
+	t.Run("capabilities", func(t *testing.T) { testCapabilities(t, w) })
 }
 
 func needTools(t *testing.T, text string) {
@@ -103,11 +104,41 @@ func (w *world) enter(p plan) string {
 	if p.kind != "host" {
 		s += "mount -t sysfs sysfs /sys; "
 	}
-	if p.as == "nobody" {
+	if p.under != nil {
 		// Others may not get to the repository.
 		return s + fmt.Sprintf("mount --bind %s /mnt; cd /mnt; export HOME=/tmp\n", w.copy)
 	}
 	return s + fmt.Sprintf("mount --bind %s %s; cd %[2]s\n", w.copy, w.repository)
+}
+
+// testCapabilities: the capabilities that the service and the pod have are enough, for nobody and for root in a
+// container, where neither can get more.
+func testCapabilities(t *testing.T, w *world) {
+	labtest.RequireXDP(t)
+	needTools(t, "ip ")
+	service := regexp.MustCompile(`(?m)^AmbientCapabilities=(.*)$`).FindStringSubmatch(read(t, "docs/datxdp.service"))
+	if service == nil {
+		t.Fatal("docs/datxdp.service has no AmbientCapabilities")
+	}
+	caps := "-all,+" + strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(service[1], "CAP_", "")), " ", ",+")
+	runs := map[string][]string{"service": {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+		"--inh-caps=" + caps, "--ambient-caps=" + caps, "--bounding-set=" + caps}}
+	for _, p := range pods(t) {
+		add := p.Spec.Containers[0].SecurityContext.Capabilities.Add
+		caps := "-all,+" + strings.ToLower(strings.Join(add, ",+"))
+		runs["pod "+p.Metadata.Name] = []string{"setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=" + caps}
+	}
+	for name, under := range runs {
+		t.Run(name, func(t *testing.T) {
+			var all output
+			r := w.start(t, hosts(t), step{commands: "./bin/datbench server --ia xdp:eth0"}, plan{kind: "lab", under: under}, &all)
+			r.awaitWord(t)
+			if !printed(all.Bytes(), "serving on 10.0.0.1…") {
+				t.Errorf("got %s", &all)
+			}
+			r.stop(t)
+		})
+	}
 }
 
 // hosts are the two ends of a lab as documents have them: eth0, 10.0.0.1 and 10.0.0.2.
@@ -212,10 +243,9 @@ func (w *world) start(t *testing.T, l *lab.Lab, s step, p plan, all *output) *ru
 	// Privilege is there already.
 	script := `sudo() { "$@"; }` + "\n" + s.commands
 	r := &running{all: all, word: make(chan struct{}), done: make(chan error, 1)}
-	r.cmd = exec.CommandContext(ctx, "bash", "-euc", w.enter(p)+`exec "$@"`, "enter", "bash", "-euo", "pipefail", "-c", script)
-	if p.as == "nobody" {
-		r.cmd.Args = append(r.cmd.Args[:4:4], append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"}, r.cmd.Args[4:]...)...)
-	}
+	args := []string{"-euc", w.enter(p) + `exec "$@"`, "enter"}
+	args = append(append(args, p.under...), "bash", "-euo", "pipefail", "-c", script)
+	r.cmd = exec.CommandContext(ctx, "bash", args...)
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if w.copy != "" {
@@ -254,5 +284,5 @@ func (r *running) stop(t *testing.T) {
 	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Errorf("%s has ended by itself: %v\n%s", r.cmd, err, &r.said)
 	}
-	<-r.done
+	_ = r.wait() // it was told to end
 }
