@@ -14,7 +14,7 @@ DESTDIR  ?=
 PROVIDER := bin/libdatxdp.so
 
 # Packages whose tests do most of their work as root: with real namespaces, devices and sockets.
-ROOT_DIRS := bpf xdp internal/lab internal/route internal/rawbench cmd/datbench dat
+ROOT_DIRS := bpf xdp internal/lab internal/route internal/rawbench internal/docs cmd/datbench dat examples
 ROOT_PKGS := $(foreach d,$(ROOT_DIRS),$(if $(wildcard $d/*_test.go),./$d))
 IS_ROOT   := $(filter 0,$(shell id -u))
 LANE      := bin/lane

@@ -6,7 +6,7 @@ export CGO_ENABLED=0
 GOARCH=arm64 go build ./...
 
 portable=()
-for dir in link wire wire/internal/* udplink internal/simlink dat; do
+for dir in link wire wire/internal/* udplink internal/simlink dat examples examples/*; do
   if compgen -G "$dir/*.go" >/dev/null; then portable+=("./$dir"); fi
 done
 GOOS=darwin go vet "${portable[@]}"

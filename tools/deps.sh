@@ -4,29 +4,40 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-missing=()
-declare -A without=(
-  [gcc]="no -race build: the race detector needs a C compiler"
-  [clang]="bpf: the committed object is not rebuilt and compared"
-  [llvm-strip]="bpf: the committed object is not rebuilt and compared"
-  [shellcheck]="lint: shell scripts are not checked"
-  [dapltest]="provider: Debian's uDAPL test programs do not run"
-  [udat.h]="provider: the library for C programs is not built"
-  [prometheus]="unit: the metrics, the dashboard and the alerts are not checked by Prometheus"
-  [valgrind]="provider-memcheck: the provider's part in C is not checked for bad accesses"
-  [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
-)
-declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
-  [dapltest]=dapl2-utils [valgrind]=valgrind [udat.h]="libdapl-dev libdapl2"
-  [tshark]=tshark) # brings capinfos along
+# tool | Debian packages | what is left out without it
+needs() {
+  cat <<'END'
+gcc|gcc libc6-dev|no -race build: the race detector needs a C compiler
+clang|clang|bpf: the committed object is not rebuilt and compared
+llvm-strip|llvm|bpf: the committed object is not rebuilt and compared
+shellcheck|shellcheck|lint: shell scripts are not checked
+tshark|tshark|unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures
+prometheus||unit: the metrics, the dashboard and the alerts are not checked by Prometheus
+dapltest|dapl2-utils|provider: Debian's uDAPL test programs do not run
+udat.h|libdapl-dev libdapl2|provider: the library for C programs is not built
+valgrind|valgrind|provider-memcheck: the provider's part in C is not checked for bad accesses
+ip|iproute2|root: commands of the documents do not run
+bpftool|bpftool|root: commands of the documents that need it do not run
+ethtool|ethtool|root: commands of the documents that need it do not run
+ping|iputils-ping|root: commands of the documents that need it do not run
+setcap|libcap2-bin|root: commands of the documents that need it do not run
+END
+}
 
-look() {
-  missing=()
-  for tool in gcc clang llvm-strip shellcheck tshark dapltest valgrind; do
-    command -v "$tool" >/dev/null || missing+=("$tool")
+have() {
+  case $1 in
+    udat.h) [ -e /usr/include/dat2/udat.h ] ;;
+    prometheus) { command -v prometheus && command -v promtool; } >/dev/null || [ -x bin/prometheus ] ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+# The rows of needs that this host lacks.
+missing() {
+  local tool rest
+  needs | while IFS='|' read -r tool rest; do
+    have "$tool" || echo "$tool|$rest"
   done
-  { command -v prometheus && command -v promtool; } >/dev/null || [ -x bin/prometheus ] || missing+=(prometheus)
-  [ -e /usr/include/dat2/udat.h ] || missing+=(udat.h)
 }
 
 # Debian's prometheus comes with a service that is started at once and at every boot. Tests need two
@@ -40,29 +51,23 @@ unpack_prometheus() {
 }
 
 install_missing() {
-  local packages=() tool
-  for tool in "${missing[@]}"; do
-    [ "$tool" = prometheus ] && continue
-    # shellcheck disable=SC2206 # one tool may be two packages
-    packages+=(${package[$tool]})
-  done
-  echo "deps: installing ${missing[*]}"
+  local packages
+  mapfile -t packages < <(missing | cut -d'|' -f2 | tr ' ' '\n' | grep .)
+  echo "deps: installing $(missing | cut -d'|' -f1 | paste -sd' ')"
   export DEBIAN_FRONTEND=noninteractive # tshark would ask who may capture
   {
     apt-get -qq update &&
       { [ ${#packages[@]} -eq 0 ] || apt-get -qq install -y --no-install-recommends "${packages[@]}"; } &&
-      { [[ " ${missing[*]} " != *" prometheus "* ]] || unpack_prometheus; }
+      { have prometheus || unpack_prometheus; }
   } >bin/deps.log 2>&1 </dev/null || echo "deps: apt-get failed, its output is in bin/deps.log"
 }
 
-look
-[ ${#missing[@]} -eq 0 ] && exit 0
+[ -z "$(missing)" ] && exit 0
 why="only root can install it"
 if [ "$(id -u)" -eq 0 ]; then
   why="apt-get could not install it"
   if command -v apt-get >/dev/null; then install_missing; else why="there is no apt-get"; fi
 fi
-look
-for tool in "${missing[@]}"; do
-  bin/lane -skip "no $tool and $why: ${without[$tool]}" deps
+missing | while IFS='|' read -r tool _ without; do
+  bin/lane -skip "no $tool and $why: $without" deps
 done

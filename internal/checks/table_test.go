@@ -28,6 +28,7 @@ var short = map[string]string{
 	"progressbar":       "github.com/schollz/progressbar/v3",
 	"go-pretty":         "github.com/jedib0t/go-pretty/v6",
 	"asavie/xdp":        "github.com/asavie/xdp",
+	"yaml":              "go.yaml.in/yaml/v3",
 	"go-cmp":            "github.com/google/go-cmp",
 	"goleak":            "go.uber.org/goleak",
 	"rapid":             "pgregory.net/rapid",

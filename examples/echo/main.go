@@ -1,0 +1,243 @@
+// Command echo is the smallest pair of programs over DAT: a server that sends every message back, and a
+// client that sends the lines of its standard input and prints how long each took there and back.
+//
+//	echo --ia udp:127.0.0.1                    serves
+//	echo --ia udp:127.0.0.2 --to 127.0.0.1     sends
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+const (
+	service    = 7    // connection qualifier: to an adapter what a port is to a host
+	lineSize   = 4096 // bytes of the longest line
+	window     = 4    // messages of one client that the server has room for
+	maxClients = 64
+)
+
+func main() {
+	name := flag.String("ia", "udp:127.0.0.1", "adapter: udp:ADDRESS, xdp:INTERFACE or auto:INTERFACE")
+	to := flag.String("to", "", "IP address of the server to send to; without it, serve")
+	flag.Parse()
+	// ^C ends a wait, the wait ends run, and run closes the adapter: the peer is told.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *name, *to); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, name, to string) error {
+	ia, err := dat.Open(name, dat.DefaultOptions())
+	if err != nil {
+		return err
+	}
+	// Abruptly: all that was made through the adapter goes with it, in any state.
+	defer ia.Close(dat.CloseAbrupt)
+	if to == "" {
+		return serve(ctx, ia)
+	}
+	server, err := netip.ParseAddr(to)
+	if err != nil {
+		return fmt.Errorf("--to %s: give the IP address that the server prints", to)
+	}
+	return talk(ctx, ia, server, os.Stdin, os.Stdout)
+}
+
+// server is one adapter, one protection zone and one dispatcher for all clients.
+type server struct {
+	ia      *dat.IA
+	pz      *dat.PZ
+	evd     *dat.EVD
+	clients map[*dat.EP]*dat.LMR // their connections, and the memory of each
+}
+
+func serve(ctx context.Context, ia *dat.IA) error {
+	s := server{ia: ia, clients: map[*dat.EP]*dat.LMR{}}
+	var err error
+	if s.pz, err = ia.CreatePZ(); err != nil {
+		return err
+	}
+	// Room for everything that can happen at once: a receive and a send for each buffer, a connection
+	// request, an establishment and an end for each client. A dispatcher that overflows loses events.
+	s.evd, err = ia.CreateEVD(maxClients*(2*window+3), nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO)
+	if err != nil {
+		return err
+	}
+	if _, err := ia.CreatePSP(service, s.evd, dat.PSPConsumer); err != nil {
+		return err
+	}
+	about, err := ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
+	for ev, err := range s.evd.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		// What goes wrong with one client is no reason to leave the others.
+		if err := s.handle(ev); err != nil {
+			fmt.Fprintln(os.Stderr, "echo:", err)
+		}
+	}
+	return nil
+}
+
+func (s *server) handle(ev *dat.Event) error {
+	switch ev.Number {
+	case dat.EventConnectionRequest:
+		return s.accept(ev.CR)
+	case dat.EventDTOCompletion:
+		return s.turn(ev)
+	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
+		return s.drop(ev.EP)
+	default: // a connection is established: the receives are there
+		return nil
+	}
+}
+
+// accept gives a client an endpoint and memory, and posts the receives before it can send.
+func (s *server) accept(cr *dat.CR) error {
+	if len(s.clients) == maxClients {
+		return cr.Reject([]byte("the server has as many clients as it takes"))
+	}
+	ep, err := s.ia.CreateEP(s.pz, s.evd, s.evd, s.evd, nil)
+	if err != nil {
+		return err
+	}
+	mem, err := s.ia.CreateLMR(make([]byte, window*lineSize), s.pz, dat.MemLocalRead|dat.MemLocalWrite)
+	if err != nil {
+		return err
+	}
+	s.clients[ep] = mem
+	for slot := range window {
+		if err := ep.PostRecv(buffer(mem, slot, lineSize), uint64(slot), dat.CompletionDefault); err != nil {
+			return err
+		}
+	}
+	return cr.Accept(ep, nil)
+}
+
+// buffer is the first n bytes of a slot. Posts take a list of segments: a message may be scattered.
+func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
+	return []dat.LMRTriplet{mem.Segment(slot*lineSize, n)}
+}
+
+// turn sends what was received, and receives again where what was sent has arrived: until then the
+// memory belongs to the provider.
+func (s *server) turn(ev *dat.Event) error {
+	mem, slot := s.clients[ev.EP], int(ev.Cookie)
+	switch {
+	case ev.Status != dat.DTOSuccess: // the connection has ended, of which an event of its own tells
+		return nil
+	case ev.Op == dat.DTOReceive:
+		return ev.EP.PostSend(buffer(mem, slot, int(ev.Length)), ev.Cookie, dat.CompletionDefault)
+	default:
+		return ev.EP.PostRecv(buffer(mem, slot, lineSize), ev.Cookie, dat.CompletionDefault)
+	}
+}
+
+func (s *server) drop(ep *dat.EP) error {
+	mem := s.clients[ep]
+	delete(s.clients, ep)
+	if err := ep.Free(); err != nil {
+		return err
+	}
+	return mem.Free()
+}
+
+// client is one connection, with a buffer to send from and one to receive into.
+type client struct {
+	ep   *dat.EP
+	evd  *dat.EVD
+	data []byte
+	mem  *dat.LMR
+}
+
+// talk sends line after line until the input ends.
+func talk(ctx context.Context, ia *dat.IA, server netip.Addr, in io.Reader, out io.Writer) error {
+	c, err := dial(ctx, ia, server)
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, lineSize), lineSize)
+	for ctx.Err() == nil && lines.Scan() {
+		took, err := c.roundTrip(ctx, lines.Bytes())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s\t%v\n", c.data[lineSize:][:len(lines.Bytes())], took)
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%w: a line may have %d bytes", err, lineSize-1)
+	}
+	return nil
+}
+
+func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return nil, err
+	}
+	c := &client{data: make([]byte, 2*lineSize)}
+	if c.mem, err = ia.CreateLMR(c.data, pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
+		return nil, err
+	}
+	if c.evd, err = ia.CreateEVD(8, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
+		return nil, err
+	}
+	if c.ep, err = ia.CreateEP(pz, c.evd, c.evd, c.evd, nil); err != nil {
+		return nil, err
+	}
+	if err := c.ep.Connect(server, service, 5*time.Second, nil); err != nil {
+		return nil, err
+	}
+	var ev dat.Event
+	if _, err := c.evd.WaitContext(ctx, 1, &ev); err != nil {
+		return nil, err
+	}
+	if ev.Number != dat.EventEstablished {
+		return nil, fmt.Errorf("no connection to %v: %v %s: is the server running there, and reachable?", server, ev.Number, ev.PrivateData)
+	}
+	return c, nil
+}
+
+// roundTrip posts the receive before the send: the answer never meets an empty queue.
+func (c *client) roundTrip(ctx context.Context, line []byte) (took time.Duration, err error) {
+	copy(c.data, line)
+	if err := c.ep.PostRecv(buffer(c.mem, 1, lineSize), 0, dat.CompletionDefault); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := c.ep.PostSend(buffer(c.mem, 0, len(line)), 0, dat.CompletionDefault); err != nil {
+		return 0, err
+	}
+	for range 2 { // the send's completion and the receive's come in either order
+		var ev dat.Event
+		if _, err := c.evd.WaitContext(ctx, 1, &ev); err != nil {
+			return 0, err
+		}
+		if ev.Number != dat.EventDTOCompletion || ev.Status != dat.DTOSuccess {
+			return 0, fmt.Errorf("the server has ended the connection: %v %v", ev.Number, ev.Status)
+		}
+		if ev.Op == dat.DTOReceive {
+			took = time.Since(start)
+		}
+	}
+	return took, nil
+}

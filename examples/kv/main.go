@@ -1,0 +1,225 @@
+// Command kv is a key-value store without a server program on the data path: the server registers a table,
+// tells clients where it is, and does no more. Clients get by RDMA read and put by an atomic and an RDMA
+// write. See table.go for the table and what it promises.
+//
+//	kv --ia udp:127.0.0.1                                        serves
+//	kv --ia udp:127.0.0.2 --to 127.0.0.1 put colour blue         stores
+//	kv --ia udp:127.0.0.2 --to 127.0.0.1 get colour              prints blue
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+const (
+	service    = 9
+	maxClients = 64
+)
+
+func main() {
+	name := flag.String("ia", "udp:127.0.0.1", "adapter: udp:ADDRESS, xdp:INTERFACE or auto:INTERFACE")
+	to := flag.String("to", "", "IP address of the server to ask; without it, serve")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: kv [--ia ADAPTER] | kv [--ia ADAPTER] --to ADDRESS get KEY | put KEY VALUE")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	// ^C ends a wait, the wait ends run, and run closes the adapter: peers are told.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *name, *to, flag.Args()); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "kv:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, name, to string, args []string) error {
+	ia, err := dat.Open(name, dat.DefaultOptions())
+	if err != nil {
+		return err
+	}
+	defer ia.Close(dat.CloseAbrupt) // abruptly: all that was made through the adapter goes with it
+	if to == "" {
+		return serve(ctx, ia)
+	}
+	server, err := netip.ParseAddr(to)
+	if err != nil {
+		return fmt.Errorf("--to %s: give the IP address that the server prints", to)
+	}
+	c, err := dial(ctx, ia, server)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 2 && args[0] == "get":
+		value, err := c.get(ctx, args[1])
+		if err == nil {
+			fmt.Println(value)
+		}
+		return err
+	case len(args) == 3 && args[0] == "put":
+		return c.put(ctx, args[1], args[2])
+	}
+	return errors.New("say what to do: get KEY, or put KEY VALUE")
+}
+
+// serve registers the table and accepts connections. It never looks at the table: the adapter serves reads,
+// writes and atomics, the part of a NIC with RDMA.
+func serve(ctx context.Context, ia *dat.IA) error {
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return err
+	}
+	table, err := ia.CreateLMR(make([]byte, tableSize), pz, dat.MemAll|dat.MemRemoteAtomic)
+	if err != nil {
+		return err
+	}
+	// A request, an establishment and an end for each client, and some requests to refuse.
+	evd, err := ia.CreateEVD(4*maxClients, nil, dat.EVDCR|dat.EVDConnection)
+	if err != nil {
+		return err
+	}
+	if _, err := ia.CreatePSP(service, evd, dat.PSPConsumer); err != nil {
+		return err
+	}
+	about, err := ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
+	clients := 0
+	for ev, err := range evd.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		switch ev.Number {
+		case dat.EventConnectionRequest:
+			if clients == maxClients {
+				err = ev.CR.Reject([]byte("the server has as many clients as it takes"))
+			} else if err = accept(ia, pz, evd, table, ev.CR); err == nil {
+				clients++
+			}
+		case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
+			clients--
+			err = ev.EP.Free()
+		default: // a connection is established
+		}
+		if err != nil { // with one client, which is no reason to leave the others
+			fmt.Fprintln(os.Stderr, "kv:", err)
+		}
+	}
+	return nil
+}
+
+// accept tells the client where the table is. The endpoint needs no dispatchers for transfers: it makes none.
+func accept(ia *dat.IA, pz *dat.PZ, evd *dat.EVD, table *dat.LMR, cr *dat.CR) error {
+	ep, err := ia.CreateEP(pz, nil, nil, evd, nil)
+	if err != nil {
+		return err
+	}
+	where := table.Remote(0, tableSize)
+	private, err := binary.Append(nil, binary.BigEndian, where)
+	if err != nil {
+		return err
+	}
+	return cr.Accept(ep, private)
+}
+
+// client is a connection, the table at the other end of it, and memory to read and write entries with. One
+// goroutine uses it.
+type client struct {
+	ep    *dat.EP
+	evd   *dat.EVD
+	table dat.RMRTriplet
+	data  []byte // probes entries that were read, an entry to write, and what an atomic found
+	mem   *dat.LMR
+	// patience is how long an entry may be locked or torn before a get or a put fails.
+	patience time.Duration
+}
+
+// Offsets in client.data.
+const (
+	writeAt = probes * entrySize
+	foundAt = writeAt + entrySize
+)
+
+func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return nil, err
+	}
+	c := &client{data: make([]byte, foundAt+8), patience: 2 * time.Second}
+	if c.mem, err = ia.CreateLMR(c.data, pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
+		return nil, err
+	}
+	if c.evd, err = ia.CreateEVD(8, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
+		return nil, err
+	}
+	if c.ep, err = ia.CreateEP(pz, nil, c.evd, c.evd, nil); err != nil {
+		return nil, err
+	}
+	if err := c.ep.Connect(server, service, 5*time.Second, nil); err != nil {
+		return nil, err
+	}
+	var ev dat.Event
+	if _, err := c.evd.WaitContext(ctx, 1, &ev); err != nil {
+		return nil, err
+	}
+	if ev.Number != dat.EventEstablished {
+		return nil, fmt.Errorf("no connection to %v: %v %s: is the server running there, and reachable?", server, ev.Number, ev.PrivateData)
+	}
+	if _, err := binary.Decode(ev.PrivateData, binary.BigEndian, &c.table); err != nil || c.table.Length != tableSize {
+		return nil, fmt.Errorf("%v serves another table than this program knows", server)
+	}
+	return c, nil
+}
+
+// wait ends one operation that was posted.
+func (c *client) wait(ctx context.Context, posted error) error {
+	if posted != nil {
+		return posted
+	}
+	var ev dat.Event
+	if _, err := c.evd.WaitContext(ctx, 1, &ev); err != nil {
+		return err
+	}
+	if ev.Status != dat.DTOSuccess || ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO {
+		return fmt.Errorf("the server has ended the connection: %v %v", ev.Number, ev.Status)
+	}
+	return nil
+}
+
+// at is n bytes of the server's table.
+func (c *client) at(offset, n int) dat.RMRTriplet {
+	return dat.RMRTriplet{Context: c.table.Context, Address: c.table.Address + uint64(offset), Length: uint64(n)}
+}
+
+// read fetches the entries from one on that a key may have.
+func (c *client) read(ctx context.Context, first int) error {
+	to := []dat.LMRTriplet{c.mem.Segment(0, probes*entrySize)}
+	return c.wait(ctx, c.ep.PostRDMARead(to, 0, c.at(first*entrySize, probes*entrySize), dat.CompletionDefault))
+}
+
+// write stores the entry at writeAt.
+func (c *client) write(ctx context.Context, i int) error {
+	from := []dat.LMRTriplet{c.mem.Segment(writeAt, entrySize)}
+	return c.wait(ctx, c.ep.PostRDMAWrite(from, 0, c.at(i*entrySize, entrySize), dat.CompletionDefault))
+}
+
+// swap makes the version of an entry next if it is version, and says whether it was.
+func (c *client) swap(ctx context.Context, i int, version, next uint64) (bool, error) {
+	found := c.mem.Segment(foundAt, 8)
+	err := c.wait(ctx, c.ep.PostCmpSwap(version, next, found, 0, c.at(i*entrySize+versionAt, 8), dat.CompletionDefault))
+	return binary.NativeEndian.Uint64(c.data[foundAt:]) == version, err
+}

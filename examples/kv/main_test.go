@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// cluster is a server and n clients, each with an adapter of its own.
+func cluster(t *testing.T, n int) []*client {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	open := func(i int) *dat.IA {
+		ia, err := dat.Open(fmt.Sprintf("udp:127.79.0.%d", i+1), dat.DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ia.Close(dat.CloseAbrupt) })
+		return ia
+	}
+	server := open(0)
+	served := make(chan error)
+	go func() { served <- serve(ctx, server) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	var clients []*client
+	for i := range n {
+		c, err := dial(ctx, open(i+1), netip.MustParseAddr("127.79.0.1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, c)
+	}
+	return clients
+}
+
+// TestTornReads: clients write one key and read it at the same time. Every value that a get returns is one
+// that a put has stored whole, and none is older than one seen before.
+func TestTornReads(t *testing.T) {
+	const writers, readers, puts = 2, 2, 500
+	clients := cluster(t, writers+readers)
+	var writing, reading sync.WaitGroup
+	over := make(chan struct{})
+	for w, c := range clients[:writers] {
+		writing.Go(func() {
+			for n := range puts {
+				// As long as an entry allows, and the same in all of its bytes.
+				value := fmt.Sprintf("%d %05d %s", w, n, strings.Repeat(string(rune('a'+n%26)), 90))
+				if err := c.put(t.Context(), "key", value); err != nil {
+					t.Errorf("put %d: %v", n, err)
+					return
+				}
+			}
+		})
+	}
+	for _, c := range clients[writers:] {
+		reading.Go(func() {
+			last := [writers]int{}
+			for done := false; !done; {
+				select {
+				case <-over:
+					done = true
+				default:
+				}
+				checkValue(t, c, &last)
+			}
+		})
+	}
+	writing.Wait()
+	close(over)
+	reading.Wait()
+}
+
+func checkValue(t *testing.T, c *client, last *[2]int) {
+	value, err := c.get(t.Context(), "key")
+	if errors.Is(err, errNoKey) {
+		return
+	}
+	if err != nil {
+		t.Errorf("get: %v", err)
+		return
+	}
+	var w, n int
+	var fill string
+	if _, err := fmt.Sscanf(value, "%d %d %s", &w, &n, &fill); err != nil {
+		t.Errorf("get: %q: %v", value, err)
+		return
+	}
+	if n < last[w] || fill != strings.Repeat(string(rune('a'+n%26)), 90) {
+		t.Errorf("get: torn or old: %q after %d", value, last[w])
+	}
+	last[w] = n
+}
+
+// TestKeys: clients put the same new keys at the same time; each key has one entry, and the last value.
+func TestKeys(t *testing.T) {
+	clients := cluster(t, 3)
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			for k := range 200 {
+				if err := c.put(t.Context(), fmt.Sprint("key", k), fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for k := range 200 {
+		key := fmt.Sprint("key", k)
+		if err := clients[0].put(t.Context(), key, "last"); err != nil {
+			t.Error(err)
+		}
+		for i, c := range clients {
+			if got, err := c.get(t.Context(), key); got != "last" || err != nil {
+				t.Errorf("client %d: %s is %q, %v", i, key, got, err)
+			}
+		}
+	}
+}
+
+// TestDeadWriter: an entry that a client has locked and not written can be read, and not written.
+func TestDeadWriter(t *testing.T) {
+	c := cluster(t, 1)[0]
+	c.patience = 50 * time.Millisecond
+	if err := c.put(t.Context(), "key", "old"); err != nil {
+		t.Fatal(err)
+	}
+	i, e, ok, err := c.find(t.Context(), "key")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if mine, err := c.swap(t.Context(), i, e.version(), e.version()+1); !mine || err != nil {
+		t.Fatal(mine, err)
+	}
+	if got, err := c.get(t.Context(), "key"); got != "old" || err != nil {
+		t.Errorf("get: %q, %v", got, err)
+	}
+	if err := c.put(t.Context(), "key", "new"); !errors.Is(err, errLocked) {
+		t.Errorf("put: %v, want %v", err, errLocked)
+	}
+	// Half a write: the entry is torn.
+	entry(c.data[writeAt:][:entrySize]).fill("key", "new", e.version())
+	copy(c.data[writeAt:], make([]byte, 8))
+	if err := c.write(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.get(t.Context(), "key"); !errors.Is(err, errLocked) {
+		t.Errorf("get of a torn entry: %q, %v", got, err)
+	}
+}

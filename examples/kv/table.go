@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"hash/fnv"
+	"time"
+)
+
+// The table is an array of entries. A key is looked for in the entries from its hash on, and stored in its
+// own or in the first empty one; an entry is never emptied.
+//
+//	0    checksum of what follows up to the version, and of the even version that it was written with
+//	8    length of the key, length of the value, 1 byte each
+//	10   key, value
+//	120  version: 0 for empty; odd while a client has the entry locked, to write it
+//
+// A put reads the entry, locks it by a compare-and-swap of the version from v to v+1, and writes all of it
+// with v+2 by one RDMA write. The version is the last word, and DAT places the last aligned word of a
+// write last: with it, the entry is unlocked and written.
+//
+// A get reads the entry and compares the checksum. One that was torn, read while it was being written,
+// does not match its version, and is read again.
+//
+// So for one key gets and puts are linearizable: a get sees what the last completed put has stored, or what
+// one that is under way stores. Of several keys nothing is promised. A torn entry passes for whole with
+// a probability of 2^-64. A client that dies between lock and write leaves its entry locked: gets go on if
+// nothing of it was written, puts that come to it fail. A store for more than a lesson gives a lock an owner
+// and an end.
+// All hosts need the same byte order.
+const (
+	entries   = 4096
+	probes    = 8 // entries that a key may have: read at once
+	entrySize = 128
+	lengthsAt = 8
+	bytesAt   = 10
+	versionAt = 120
+	maxBytes  = versionAt - bytesAt // of a key and its value together
+	tableSize = (entries + probes) * entrySize
+)
+
+var (
+	errNoKey  = errors.New("no such key")
+	errLocked = errors.New("a client has locked the entry of this key and not written it")
+)
+
+type entry []byte
+
+func (e entry) version() uint64     { return binary.NativeEndian.Uint64(e[versionAt:]) }
+func (e entry) setVersion(v uint64) { binary.NativeEndian.PutUint64(e[versionAt:], v) }
+func (e entry) locked() bool        { return e.version()&1 != 0 }
+
+// vacant says that no put of this entry has completed: it is empty, or locked for the first time.
+func (e entry) vacant() bool { return e.version() <= 1 }
+
+var ecma = crc64.MakeTable(crc64.ECMA)
+
+// checksum is that of the entry as written with a version.
+func (e entry) checksum(version uint64) uint64 {
+	seed := crc64.Checksum(binary.NativeEndian.AppendUint64(nil, version), ecma)
+	return crc64.Update(seed, ecma, e[lengthsAt:versionAt])
+}
+
+// whole says that the entry is what one put has written. A lock alone does not change that.
+func (e entry) whole() bool {
+	return binary.NativeEndian.Uint64(e) == e.checksum(e.version()&^1) && int(e[lengthsAt])+int(e[lengthsAt+1]) <= maxBytes
+}
+
+func (e entry) pair() (key, value string) {
+	k, v := int(e[lengthsAt]), int(e[lengthsAt+1])
+	return string(e[bytesAt:][:k]), string(e[bytesAt+k:][:v])
+}
+
+// fill makes it the entry of a put.
+func (e entry) fill(key, value string, version uint64) {
+	clear(e)
+	e[lengthsAt], e[lengthsAt+1] = byte(len(key)), byte(len(value))
+	copy(e[bytesAt:], key+value)
+	e.setVersion(version)
+	binary.NativeEndian.PutUint64(e, e.checksum(version))
+}
+
+// find reads the entries of a key and returns its own, or the first vacant one, or a negative index if all
+// are others'. ok is false where an entry on the way was torn.
+func (c *client) find(ctx context.Context, key string) (i int, e entry, ok bool, err error) {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	first := int(h.Sum64() % entries)
+	if err := c.read(ctx, first); err != nil {
+		return 0, nil, false, err
+	}
+	for p := range probes {
+		e := entry(c.data[p*entrySize:][:entrySize])
+		if e.vacant() {
+			return first + p, e, true, nil
+		}
+		if !e.whole() {
+			return 0, nil, false, nil
+		}
+		if k, _ := e.pair(); k == key {
+			return first + p, e, true, nil
+		}
+	}
+	return -1, nil, true, nil
+}
+
+// get returns the value of a key.
+func (c *client) get(ctx context.Context, key string) (value string, err error) {
+	err = c.retry(func() (bool, error) {
+		i, e, ok, err := c.find(ctx, key)
+		if err != nil || !ok {
+			return false, err
+		}
+		if i < 0 || e.vacant() {
+			return false, errNoKey
+		}
+		_, value = e.pair()
+		return true, nil
+	})
+	return value, err
+}
+
+// put stores a value.
+func (c *client) put(ctx context.Context, key, value string) error {
+	if key == "" || len(key)+len(value) > maxBytes {
+		return fmt.Errorf("a key of %d and a value of %d bytes: the key may not be empty, both may have %d", len(key), len(value), maxBytes)
+	}
+	return c.retry(func() (bool, error) {
+		i, e, ok, err := c.find(ctx, key)
+		if i < 0 {
+			return false, fmt.Errorf("no room for %q: all %d entries that it may have are taken", key, probes)
+		}
+		if err != nil || !ok || e.locked() {
+			return false, err
+		}
+		v := e.version()
+		if mine, err := c.swap(ctx, i, v, v+1); err != nil || !mine {
+			return false, err
+		}
+		entry(c.data[writeAt:][:entrySize]).fill(key, value, v+2)
+		return true, c.write(ctx, i)
+	})
+}
+
+// retry tries until it is done or the patience is over. A try takes a round trip, which is all the pause
+// that the holder of a lock needs.
+func (c *client) retry(try func() (done bool, err error)) error {
+	for start := time.Now(); time.Since(start) < c.patience; {
+		if done, err := try(); done || err != nil {
+			return err
+		}
+	}
+	return errLocked
+}

@@ -1,0 +1,58 @@
+// Command push copies a file to many hosts at once: it reads the file once, writes every chunk into the
+// memory of all receivers by RDMA, and compares SHA-256 at the end.
+//
+//	push --ia udp:127.0.0.2 --dir in                               receives, until ^C
+//	push --ia udp:127.0.0.1 --file big.iso 127.0.0.2 127.0.0.3     sends
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+const (
+	service = 10
+	// A receiver has window chunks of memory, which the sender fills in turn. For each that it has written to
+	// its file it gives a credit back: an empty message.
+	chunkSize = 256 << 10 // bytes
+	window    = 8
+	// pause is how often progress is shown.
+	pause = 200 * time.Millisecond
+)
+
+func main() {
+	name := flag.String("ia", "udp:127.0.0.1", "adapter: udp:ADDRESS, xdp:INTERFACE or auto:INTERFACE")
+	file := flag.String("file", "", "file to send to the hosts named; without it, receive")
+	dir := flag.String("dir", ".", "directory to receive into")
+	flag.Parse()
+	// ^C ends a wait, the wait ends run, and run closes the adapter: peers are told.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *name, *file, *dir, flag.Args()); err != nil && (ctx.Err() == nil || *file != "") {
+		fmt.Fprintln(os.Stderr, "push:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, name, file, dir string, hosts []string) error {
+	if file != "" && len(hosts) == 0 {
+		return errors.New("say to whom, by their IP addresses behind the flags")
+	}
+	ia, err := dat.Open(name, dat.DefaultOptions())
+	if err != nil {
+		return err
+	}
+	defer ia.Close(dat.CloseAbrupt) // abruptly: all that was made through the adapter goes with it
+	if file != "" {
+		return send(ctx, ia, file, hosts)
+	}
+	return receive(ctx, ia, dir)
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// receiver is one host that the file goes to.
+type receiver struct {
+	host              string
+	ep                *dat.EP
+	answer            int            // where in sender.data its messages go
+	window            dat.RMRTriplet // its memory
+	written, credited int            // chunks that have arrived there, and that are in its file
+	sum               []byte         // of its file
+	err               error          // why it is left out
+}
+
+// sender reads the file once, into window chunks that are written to all receivers from there.
+type sender struct {
+	evd  *dat.EVD
+	data []byte // window chunks, a sum, and an answer of each receiver
+	mem  *dat.LMR
+	all  []*receiver
+}
+
+func send(ctx context.Context, ia *dat.IA, name string, hosts []string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file", name)
+	}
+	s := &sender{data: make([]byte, window*chunkSize+(1+len(hosts))*sha256.Size)}
+	if err := s.dial(ctx, ia, hosts, offer(filepath.Base(name), info.Size())); err != nil {
+		return err
+	}
+	sum, err := s.copy(ctx, io.LimitReader(file, info.Size()), newProgress(os.Stderr, info.Size()))
+	if err == nil {
+		err = s.compare(ctx, sum)
+	}
+	if err != nil && err != errNobody {
+		return err
+	}
+	return s.report(name, sum)
+}
+
+// dial offers the file to all receivers and waits for their answers.
+func (s *sender) dial(ctx context.Context, ia *dat.IA, hosts []string, offer []byte) error {
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return err
+	}
+	if s.mem, err = ia.CreateLMR(s.data, pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
+		return err
+	}
+	// For each receiver a completion of every write and every receive, and what happens to the connection.
+	if s.evd, err = ia.CreateEVD(len(hosts)*(2*window+8), nil, dat.EVDConnection|dat.EVDDTO); err != nil {
+		return err
+	}
+	for i, host := range hosts {
+		addr, err := netip.ParseAddr(host)
+		if err != nil {
+			return fmt.Errorf("receiver %s: give the IP address that it prints", host)
+		}
+		r := &receiver{host: host, answer: window*chunkSize + (1+i)*sha256.Size}
+		if r.ep, err = ia.CreateEP(pz, s.evd, s.evd, s.evd, nil); err != nil {
+			return err
+		}
+		_ = r.ep.SetConsumerContext(r) // so that an event leads to the receiver; the endpoint is there
+		for range window + 1 {
+			if err := s.expect(r); err != nil {
+				return err
+			}
+		}
+		if err := r.ep.Connect(addr, service, 5*time.Second, offer); err != nil {
+			return fmt.Errorf("receiver %s: %w", host, err)
+		}
+		s.all = append(s.all, r)
+	}
+	err = s.until(ctx, func(r *receiver) bool { return r.window.Length > 0 })
+	if err == errNobody {
+		return s.report("", nil)
+	}
+	return err
+}
+
+// expect posts a receive, for a credit or the sum.
+func (s *sender) expect(r *receiver) error {
+	return r.ep.PostRecv([]dat.LMRTriplet{s.mem.Segment(r.answer, sha256.Size)}, 0, dat.CompletionDefault)
+}
+
+// copy sends the file, each chunk when all receivers have room for it and nobody reads its memory here.
+func (s *sender) copy(ctx context.Context, file io.Reader, p *progress) (sum []byte, err error) {
+	hash := sha256.New()
+	for chunk := 0; ; chunk++ {
+		if err := s.until(ctx, func(r *receiver) bool { return r.done() > chunk-window }); err != nil {
+			return nil, err
+		}
+		p.show(int64(s.slowest()) * chunkSize)
+		at := chunk % window * chunkSize
+		n, err := io.ReadFull(file, s.data[at:][:chunkSize])
+		if err == io.EOF {
+			err = s.until(ctx, func(r *receiver) bool { return r.done() == chunk })
+			p.finish(int64(s.slowest()) * chunkSize)
+			return hash.Sum(nil), err
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return nil, err
+		}
+		hash.Write(s.data[at:][:n])
+		s.each(func(r *receiver) error { return s.write(r, at, n) })
+	}
+}
+
+// write stores n bytes at the same place of a receiver's window; the immediate data tells it how many.
+func (s *sender) write(r *receiver, at, n int) error {
+	to := dat.RMRTriplet{Context: r.window.Context, Address: r.window.Address + uint64(at), Length: uint64(n)}
+	return r.ep.PostRDMAWriteImm([]dat.LMRTriplet{s.mem.Segment(at, n)}, 0, to, uint32(n), dat.CompletionDefault)
+}
+
+// compare sends the sum to all, who keep the file if it is theirs too, and waits for theirs.
+func (s *sender) compare(ctx context.Context, sum []byte) error {
+	const at = window * chunkSize
+	copy(s.data[at:], sum)
+	s.each(func(r *receiver) error {
+		return r.ep.PostSend([]dat.LMRTriplet{s.mem.Segment(at, len(sum))}, 0, dat.CompletionDefault)
+	})
+	return s.until(ctx, func(r *receiver) bool { return r.sum != nil })
+}
+
+func (s *sender) report(name string, sum []byte) error {
+	var errs []error
+	for _, r := range s.all {
+		if r.err == nil && !bytes.Equal(r.sum, sum) {
+			r.err = fmt.Errorf("its SHA-256 is %x", r.sum)
+		}
+		if r.err != nil {
+			errs = append(errs, fmt.Errorf("%s does not have the file: %w", r.host, r.err))
+		}
+	}
+	if have := len(s.all) - len(errs); have > 0 {
+		fmt.Printf("%s: %d of %d receivers have it, SHA-256 %x\n", name, have, len(s.all), sum)
+	}
+	return errors.Join(errs...)
+}
+
+// done is how many chunks the receiver has, and ours are free of.
+func (r *receiver) done() int { return min(r.written, r.credited) }
+
+// slowest is the least that any receiver has.
+func (s *sender) slowest() (chunks int) {
+	for _, r := range s.all {
+		if r.err == nil && (chunks == 0 || r.done() < chunks) {
+			chunks = r.done()
+		}
+	}
+	return chunks
+}
+
+// each does something for every receiver that is not left out; one for which it fails is from now on.
+func (s *sender) each(do func(*receiver) error) {
+	for _, r := range s.all {
+		if r.err == nil {
+			r.leave(do(r))
+		}
+	}
+}
+
+// leave leaves a receiver out, so that the others do not wait for it.
+func (r *receiver) leave(why error) {
+	if why != nil && r.err == nil {
+		r.err = why
+		_ = r.ep.Disconnect(dat.CloseAbrupt) // an error says that it is not connected
+	}
+}
+
+var errNobody = errors.New("no receiver is left")
+
+// until takes events until something is so for every receiver that is not left out.
+func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
+	for {
+		left, waits := 0, false
+		s.each(func(r *receiver) error {
+			left++
+			waits = waits || !so(r)
+			return nil
+		})
+		if left == 0 {
+			return errNobody
+		}
+		if !waits {
+			return nil
+		}
+		var ev dat.Event
+		if _, err := s.evd.WaitContext(ctx, 1, &ev); err != nil {
+			return err
+		}
+		of, err := ev.EP.ConsumerContext()
+		if err != nil {
+			return err
+		}
+		r := of.(*receiver)
+		r.leave(s.handle(r, &ev))
+	}
+}
+
+func (s *sender) handle(r *receiver, ev *dat.Event) error {
+	switch {
+	case ev.Number == dat.EventEstablished:
+		_, err := binary.Decode(ev.PrivateData, binary.BigEndian, &r.window)
+		if err != nil || r.window.Length != window*chunkSize {
+			return errors.New("it does not speak this protocol")
+		}
+	case ev.Number == dat.EventPeerRejected:
+		return fmt.Errorf("it refuses: %s", ev.PrivateData)
+	case ev.Number == dat.EventTimedOut, ev.Number == dat.EventNonPeerRejected, ev.Number == dat.EventUnreachable:
+		return fmt.Errorf("%v: is it receiving there, and nothing else just now?", ev.Number)
+	case ev.Status == dat.DTOFlushed: // of a connection that has ended, as the event that follows says
+	case ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO || ev.Status != dat.DTOSuccess:
+		return fmt.Errorf("it has ended the connection: %v %v", ev.Number, ev.Status)
+	case ev.Op == dat.DTORDMAWriteImm:
+		r.written++
+	case ev.Op == dat.DTOReceive && ev.Length == 0:
+		r.credited++
+		return s.expect(r)
+	case ev.Op == dat.DTOReceive:
+		r.sum = bytes.Clone(s.data[r.answer:][:ev.Length])
+	}
+	return nil
+}

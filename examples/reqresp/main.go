@@ -1,0 +1,184 @@
+// Command reqresp answers requests: many clients with many requests outstanding each, all of them
+// received through one shared receive queue, so that the server's memory depends on the credits that it gives
+// and not on the number of its clients. A request is an identifier and a payload; the answer is the
+// identifier and the payload's CRC.
+//
+//	reqresp --ia udp:127.0.0.1                                                          serves
+//	reqresp --ia udp:127.0.0.2 --to 127.0.0.1 --clients 4 --depth 32 --requests 100000     asks
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+const (
+	service     = 8
+	requestSize = 1024 // bytes of the largest request: an identifier of 8 bytes and the payload
+	answerSize  = 12   // an identifier and a CRC of 4 bytes
+	maxClients  = 32
+	// credits is how many requests a client may have outstanding; the server tells it at the accept.
+	// All of them together are the receives of the shared queue, so no request ever finds it empty.
+	credits = 64
+	slots   = maxClients * credits
+	// slotSize is of a request, and of its answer behind it.
+	slotSize = requestSize + 64
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func main() {
+	name := flag.String("ia", "udp:127.0.0.1", "adapter: udp:ADDRESS, xdp:INTERFACE or auto:INTERFACE")
+	var l load
+	flag.Func("to", "IP address of the server to ask; without it, serve", func(s string) (err error) {
+		l.server, err = netip.ParseAddr(s)
+		return err
+	})
+	flag.IntVar(&l.clients, "clients", 4, "connections to ask over")
+	flag.IntVar(&l.depth, "depth", 32, "requests outstanding on each; never more than the server allows")
+	flag.IntVar(&l.requests, "requests", 100000, "requests in all")
+	flag.Parse()
+	// ^C ends a wait, the wait ends run, and run closes the adapter: peers are told.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *name, l); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "reqresp:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, name string, l load) error {
+	o := dat.DefaultOptions()
+	// The end of each connection that uses a shared queue is also an asynchronous event. This program
+	// has it from its own dispatcher, which cannot overflow, and would let the asynchronous one fill up.
+	o.NoAsyncEVD = true
+	ia, err := dat.Open(name, o)
+	if err != nil {
+		return err
+	}
+	defer ia.Close(dat.CloseAbrupt) // abruptly: all that was made through the adapter goes with it
+	if l.server.IsValid() {
+		return l.run(ctx, ia)
+	}
+	return serve(ctx, ia)
+}
+
+// server has one set of slots for all clients. A slot is in the shared queue, or holds a request that is
+// received or answered; the cookie of everything posted is its number.
+type server struct {
+	ia      *dat.IA
+	pz      *dat.PZ
+	evd     *dat.EVD
+	srq     *dat.SRQ
+	data    []byte
+	mem     *dat.LMR
+	clients int
+}
+
+func serve(ctx context.Context, ia *dat.IA) error {
+	s := &server{ia: ia, data: make([]byte, slots*slotSize)}
+	if err := s.setUp(); err != nil {
+		return err
+	}
+	about, err := ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
+	for ev, err := range s.evd.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		// What goes wrong with one client is no reason to leave the others.
+		if err := s.handle(ev); err != nil {
+			fmt.Fprintln(os.Stderr, "reqresp:", err)
+		}
+	}
+	return nil
+}
+
+func (s *server) setUp() (err error) {
+	if s.pz, err = s.ia.CreatePZ(); err != nil {
+		return err
+	}
+	if s.mem, err = s.ia.CreateLMR(s.data, s.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
+		return err
+	}
+	// A slot has one completion at a time; a client a request, an establishment and an end.
+	if s.evd, err = s.ia.CreateEVD(slots+3*maxClients, nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO); err != nil {
+		return err
+	}
+	if s.srq, err = s.ia.CreateSRQ(s.pz, dat.SRQAttr{MaxRecvDTOs: slots}); err != nil {
+		return err
+	}
+	for slot := range slots {
+		if err := s.receive(slot); err != nil {
+			return err
+		}
+	}
+	_, err = s.ia.CreatePSP(service, s.evd, dat.PSPConsumer)
+	return err
+}
+
+// receive gives a slot to the shared queue.
+func (s *server) receive(slot int) error {
+	return s.srq.PostRecv([]dat.LMRTriplet{s.mem.Segment(slot*slotSize, requestSize)}, uint64(slot))
+}
+
+func (s *server) handle(ev *dat.Event) error {
+	switch ev.Number {
+	case dat.EventConnectionRequest:
+		return s.accept(ev.CR)
+	case dat.EventDTOCompletion:
+		if ev.Op == dat.DTOReceive && ev.Status == dat.DTOSuccess && s.answer(ev) == nil {
+			return nil
+		}
+		// Answered, or nobody is there any more: the slot takes the next request.
+		return s.receive(int(ev.Cookie))
+	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
+		// All completions of the endpoint came before, those of its slots included.
+		s.clients--
+		return ev.EP.Free()
+	default: // a connection is established: its requests will come
+		return nil
+	}
+}
+
+func (s *server) accept(cr *dat.CR) error {
+	if s.clients == maxClients {
+		return cr.Reject([]byte("the server has as many clients as it takes"))
+	}
+	attr := dat.DefaultEPAttr()
+	attr.MaxRequestDTOs = credits // answers outstanding
+	ep, err := s.ia.CreateEPWithSRQ(s.pz, s.evd, s.evd, s.evd, s.srq, &attr)
+	if err != nil {
+		return err
+	}
+	if err := cr.Accept(ep, []byte{credits}); err != nil {
+		return err
+	}
+	s.clients++
+	return nil
+}
+
+// answer works a request out and sends the answer from the same slot.
+func (s *server) answer(ev *dat.Event) error {
+	if ev.Length < 8 {
+		return errors.Join(errors.New("a request without an identifier"), ev.EP.Disconnect(dat.CloseAbrupt))
+	}
+	at := int(ev.Cookie) * slotSize
+	request, answer := s.data[at:][:ev.Length], s.data[at+requestSize:][:answerSize]
+	copy(answer, request[:8])
+	binary.LittleEndian.PutUint32(answer[8:], crc32.Checksum(request[8:], castagnoli))
+	return ev.EP.PostSend([]dat.LMRTriplet{s.mem.Segment(at+requestSize, answerSize)}, ev.Cookie, dat.CompletionDefault)
+}

@@ -1,0 +1,206 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// block is a fenced block of a document.
+type block struct {
+	file   string
+	line   int
+	lang   string
+	text   string
+	marker string // what the comment above says; empty without one
+	output string // the text block that follows
+}
+
+func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
+
+// documents are the files whose commands are for users.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "vagrant/*.md", "examples/*.md", "monitoring/*.md"} {
+		names, err := filepath.Glob(root + "/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range names {
+			files = append(files, strings.TrimPrefix(n, root+"/"))
+		}
+	}
+	return files
+}
+
+// blocks reads every fenced block of a language.
+func blocks(t *testing.T, lang string) (found []block) {
+	t.Helper()
+	for _, file := range documents(t) {
+		for _, b := range parse(file, read(t, file)) {
+			if b.lang == lang {
+				found = append(found, b)
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("no document has a block of %s", lang)
+	}
+	return found
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var markerLine = regexp.MustCompile(`^<!-- run: (.*) -->$`)
+
+// parse finds the blocks of a document.
+func parse(file, text string) (found []block) {
+	var open *block
+	last := "" // the line before, blank ones left out
+	for i, line := range strings.Split(text, "\n") {
+		lang, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &block{file: file, line: i + 1, lang: lang}
+			if m := markerLine.FindStringSubmatch(last); m != nil {
+				open.marker = m[1]
+			}
+			if n := len(found) - 1; lang == "text" && last == "```" && n >= 0 {
+				open.marker = "output"
+			}
+		case fence:
+			if n := len(found) - 1; open.marker == "output" {
+				found[n].output = open.text
+			} else {
+				found = append(found, *open)
+			}
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	return found
+}
+
+// plan is a marker that was understood.
+type plan struct {
+	kind  string
+	other bool     // on the other host
+	under []string // what runs the shell without privilege
+	fails bool
+	add   []addition
+}
+
+// nobody is without privilege, and without a way to it but the capabilities of a file.
+var nobody = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"}
+
+// addition are flags for the commands that have a word.
+type addition struct{ word, flags string }
+
+func parseMarker(s string) (p plan, err error) {
+	if why, ok := strings.CutPrefix(s, "not here: "); ok && why != "" {
+		return plan{kind: "not here"}, nil
+	}
+	clauses := strings.Split(s, "; ")
+	kind, as, _ := strings.Cut(clauses[0], ", ")
+	p = plan{kind: kind}
+	switch {
+	case as == "":
+	case kind == "lab" && as == "as nobody":
+		p.under = nobody
+	case kind == "lab" && as == "from the other":
+		p.other = true
+	default:
+		return p, fmt.Errorf("%q is not a place", clauses[0])
+	}
+	switch kind {
+	case "host", "lab", "nic", "make":
+	default:
+		return p, fmt.Errorf("%q is not a place; doc.go has them", kind)
+	}
+	for _, c := range clauses[1:] {
+		word, flags, ok := strings.Cut(c, " += ")
+		switch {
+		case c == "fails":
+			p.fails = true
+		case ok:
+			p.add = append(p.add, addition{word, flags})
+		default:
+			return p, fmt.Errorf("%q is not a clause; doc.go has them", c)
+		}
+	}
+	return p, nil
+}
+
+// code is a line without its comment, and the comment. A # within a word or a quotation begins none.
+func code(line string) (code, comment string) {
+	quote := rune(0)
+	for i, r := range line {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t'):
+			return strings.TrimRight(line[:i], " \t"), strings.TrimSpace(line[i+1:])
+		}
+	}
+	return line, ""
+}
+
+// with adds the flags that a command gets.
+func (p plan) with(command string) string {
+	for _, a := range p.add {
+		if regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(a.word) + `(\s|$)`).MatchString(command) {
+			command += " " + a.flags
+		}
+	}
+	return command
+}
+
+// step is commands that run in one shell.
+type step struct {
+	commands string
+	lasting  bool // goes on running until the block is over
+	other    bool // on the other host
+}
+
+// steps are the commands of a block: what lasts is a step of its own, and so is each command that may fail
+// without a fault.
+func (p plan) steps(text string) (all []step) {
+	alone := p.kind == "nic" || len(p.add) > 0
+	for line := range strings.Lines(text) {
+		command, comment := code(strings.TrimSuffix(line, "\n"))
+		s := step{
+			commands: p.with(command) + "\n",
+			lasting:  strings.HasPrefix(comment, "on one host") || strings.HasPrefix(comment, "in one terminal"),
+			other:    strings.HasPrefix(comment, "on the other") || p.other,
+		}
+		if n := len(all) - 1; n >= 0 && !s.lasting && !all[n].lasting && all[n].other == s.other && !alone {
+			all[n].commands += s.commands
+			continue
+		}
+		if strings.TrimSpace(command) != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}

@@ -1,0 +1,167 @@
+package docs
+
+import (
+	"bytes"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestPlaces: every block of commands says where it runs.
+func TestPlaces(t *testing.T) {
+	for _, b := range blocks(t, "sh") {
+		if b.marker == "" {
+			t.Errorf("%v: nothing above this block says where it runs; see internal/docs", b)
+			continue
+		}
+		p, err := parseMarker(b.marker)
+		if err != nil {
+			t.Errorf("%v: %v", b, err)
+		}
+		for _, a := range p.add {
+			if !strings.Contains(b.text, a.word) {
+				t.Errorf("%v: no command has %q", b, a.word)
+			}
+		}
+	}
+	for _, lang := range []string{"bash", "shell", "console"} {
+		for _, file := range documents(t) {
+			for _, b := range parse(file, read(t, file)) {
+				if b.lang == lang {
+					t.Errorf("%v: write sh, not %s", b, lang)
+				}
+			}
+		}
+	}
+}
+
+// TestSyntax: the commands that do not run here are at least commands, and make has its targets.
+func TestSyntax(t *testing.T) {
+	for _, b := range blocks(t, "sh") {
+		switch p, err := parseMarker(b.marker); {
+		case err != nil: // TestPlaces complains
+		case p.kind == "make":
+			checkTargets(t, b)
+		case p.kind == "not here":
+			checkSyntax(t, b, "bash", "-n")
+			if _, err := exec.LookPath("shellcheck"); err == nil {
+				checkSyntax(t, b, "shellcheck", "--shell=bash", "--severity=warning", "--exclude=SC2164", "-")
+			}
+		}
+	}
+}
+
+func checkSyntax(t *testing.T, b block, name string, args ...string) {
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = strings.NewReader(b.text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %v: %s", b, err, out)
+	}
+}
+
+var makeCommand = regexp.MustCompile(`^(?:sudo )?make ([a-z-]+)( [A-Z]+=\S+)*$`)
+
+func checkTargets(t *testing.T, b block) {
+	makefile := read(t, "Makefile")
+	for line := range strings.Lines(b.text) {
+		command, _ := code(strings.TrimSuffix(line, "\n"))
+		m := makeCommand.FindStringSubmatch(command)
+		switch {
+		case m == nil:
+			t.Errorf("%v: %q is not make", b, command)
+		case !strings.Contains(makefile, "\n"+m[1]+":"):
+			t.Errorf("%v: there is no make target %s", b, m[1])
+		}
+	}
+}
+
+// pod is what of a pod decides what its program may do.
+type pod struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Metadata   struct{ Name string }
+	Spec       struct {
+		HostNetwork bool `yaml:"hostNetwork"`
+		Containers  []struct {
+			Name, Image     string
+			Command         []string
+			SecurityContext struct {
+				RunAsUser                *int  `yaml:"runAsUser"`
+				AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+				ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+				Capabilities             struct{ Drop, Add []string }
+			} `yaml:"securityContext"`
+		}
+	}
+}
+
+// pods are those of the documents. Whatever is YAML has to be that; in a pod, a field that is not known is
+// an error.
+func pods(t *testing.T) (all []pod) {
+	t.Helper()
+	for _, b := range blocks(t, "yaml") {
+		d := yaml.NewDecoder(strings.NewReader(b.text))
+		var err error
+		if strings.Contains(b.text, "kind: Pod") {
+			var p pod
+			d.KnownFields(true)
+			err = d.Decode(&p)
+			all = append(all, p)
+		} else {
+			err = d.Decode(new(any))
+		}
+		if err != nil {
+			t.Errorf("%v: %v", b, err)
+		}
+	}
+	return all
+}
+
+// TestYAML: what is to be given to Kubernetes is YAML, and a pod has what AF_XDP needs.
+func TestYAML(t *testing.T) {
+	for _, p := range pods(t) {
+		if p.APIVersion != "v1" || p.Metadata.Name == "" || len(p.Spec.Containers) != 1 {
+			t.Errorf("not a pod of one container: %+v", p)
+			continue
+		}
+		got := slices.Sorted(slices.Values(p.Spec.Containers[0].SecurityContext.Capabilities.Add))
+		if want := []string{"BPF", "IPC_LOCK", "NET_ADMIN", "NET_RAW"}; !slices.Equal(got, want) {
+			t.Errorf("pod %s adds %v, want %v", p.Metadata.Name, got, want)
+		}
+	}
+}
+
+// TestParse holds the reader of documents to one that has everything.
+func TestParse(t *testing.T) {
+	text := "<!-- run: lab; run += --x -->\n\n```sh\na run # on the other\n```\n\n```text\nout\n```\n```sh\nb\n```\n"
+	got := parse("f", text)
+	want := []block{
+		{file: "f", line: 3, lang: "sh", text: "a run # on the other\n", marker: "lab; run += --x", output: "out\n"},
+		{file: "f", line: 10, lang: "sh", text: "b\n"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	p, err := parseMarker(got[0].marker)
+	if s := p.steps(got[0].text); err != nil || len(s) != 1 || s[0] != (step{commands: "a run --x\n", other: true}) {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	for _, bad := range []string{"", "la", "lab, here", "host, as nobody", "lab; fail", "not here"} {
+		if p, err := parseMarker(bad); err == nil {
+			t.Errorf("%q is taken as %+v", bad, p)
+		}
+	}
+}
+
+// printed says whether the output has a line as the document shows it.
+func printed(output []byte, want string) bool {
+	parts := strings.Split(want, "…")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile(`(?m)^\s*` + strings.Join(parts, ".*") + `\s*$`).Match(bytes.ReplaceAll(output, []byte("\r"), []byte("\n")))
+}

@@ -1,0 +1,288 @@
+package docs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// patience ends what hangs; nothing takes nearly as long.
+const patience = time.Minute
+
+// tools are programs that a host may lack: a block that needs one is skipped then. tools/deps.sh
+// installs them.
+var tools = []string{"bpftool", "ethtool", "getcap", "ip", "ping", "setcap", "ss", "systemd-analyze"}
+
+// TestCommands runs the commands of every document.
+func TestCommands(t *testing.T) {
+	w := newWorld(t)
+	for _, b := range blocks(t, "sh") {
+		p, err := parseMarker(b.marker)
+		if err != nil || p.kind == "make" || p.kind == "not here" {
+			continue // TestPlaces and TestSyntax look at them
+		}
+		t.Run(b.String(), func(t *testing.T) {
+			needTools(t, b.text)
+			if p.kind != "host" {
+				labtest.RequireXDP(t)
+			}
+			w.run(t, b, p)
+		})
+	}
+	t.Run("capabilities", func(t *testing.T) { testCapabilities(t, w) })
+}
+
+func needTools(t *testing.T, text string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil && regexp.MustCompile(`\b`+tool+` `).MatchString(text) {
+			t.Skipf("no %s: make deps installs it as root", tool)
+		}
+	}
+}
+
+// world is what the commands see in place of what they could change.
+type world struct {
+	repository string // the real one
+	copy       string // empty without root: then commands run in the real one, and are such as change bin only
+	etc, local string // of /etc and /usr/local/bin
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{repository: repository}
+	if os.Geteuid() == 0 {
+		dir := t.TempDir()
+		w.copy, w.etc, w.local = dir+"/copy", dir+"/etc", dir+"/local"
+		sh(t, fmt.Sprintf("mkdir %s %s && git -c safe.directory='*' ls-files -z -co --exclude-standard | xargs -0 cp --parents -t %[1]s && cp -a /etc %[3]s",
+			w.copy, w.local, w.etc), repository)
+	}
+	sh(t, "go build -buildvcs=false -o "+filepath.Join(w.tree(), "bin")+"/ ./cmd/datbench", repository)
+	return w
+}
+
+func (w *world) tree() string {
+	if w.copy == "" {
+		return w.repository
+	}
+	return w.copy
+}
+
+func sh(t *testing.T, script, dir string) {
+	t.Helper()
+	cmd := exec.Command("bash", "-euc", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// enter is how a shell takes the copies for the real ones, in a mount namespace of its own. In a lab, /sys is
+// that of the network namespace.
+func (w *world) enter(p plan) string {
+	if w.copy == "" {
+		return "cd " + w.repository + "\n"
+	}
+	s := fmt.Sprintf("mount --bind %s /etc; mount --bind %s /usr/local/bin; ", w.etc, w.local)
+	if p.kind != "host" {
+		s += "mount -t sysfs sysfs /sys; "
+	}
+	if p.under != nil {
+		// Others may not get to the repository.
+		return s + fmt.Sprintf("mount --bind %s /mnt; cd /mnt; export HOME=/tmp\n", w.copy)
+	}
+	return s + fmt.Sprintf("mount --bind %s %s; cd %[2]s\n", w.copy, w.repository)
+}
+
+// testCapabilities: the capabilities that the service and the pod have are enough, for nobody and for root in a
+// container, where neither can get more.
+func testCapabilities(t *testing.T, w *world) {
+	labtest.RequireXDP(t)
+	needTools(t, "ip ")
+	service := regexp.MustCompile(`(?m)^AmbientCapabilities=(.*)$`).FindStringSubmatch(read(t, "docs/datxdp.service"))
+	if service == nil {
+		t.Fatal("docs/datxdp.service has no AmbientCapabilities")
+	}
+	caps := "-all,+" + strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(service[1], "CAP_", "")), " ", ",+")
+	runs := map[string][]string{"service": {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+		"--inh-caps=" + caps, "--ambient-caps=" + caps, "--bounding-set=" + caps}}
+	for _, p := range pods(t) {
+		add := p.Spec.Containers[0].SecurityContext.Capabilities.Add
+		caps := "-all,+" + strings.ToLower(strings.Join(add, ",+"))
+		runs["pod "+p.Metadata.Name] = []string{"setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=" + caps}
+	}
+	for name, under := range runs {
+		t.Run(name, func(t *testing.T) {
+			var all output
+			r := w.start(t, hosts(t), step{commands: "./bin/datbench server --ia xdp:eth0"}, plan{kind: "lab", under: under}, &all)
+			r.awaitWord(t)
+			if !printed(all.Bytes(), "serving on 10.0.0.1…") {
+				t.Errorf("got %s", &all)
+			}
+			r.stop(t)
+		})
+	}
+}
+
+// hosts are the two ends of a lab as documents have them: eth0, 10.0.0.1 and 10.0.0.2.
+func hosts(t *testing.T) *lab.Lab {
+	t.Helper()
+	l := labtest.New(t, lab.Options{})
+	for _, s := range []lab.Side{lab.A, lab.B} {
+		script := fmt.Sprintf(`ip link set veth0 down; ip address flush dev veth0; ip link set veth0 name eth0
+			ip address add 10.0.0.%d/24 dev eth0; ip link set eth0 up`, s+1)
+		if err := l.Do(s, func() error {
+			out, err := exec.Command("bash", "-euc", script).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// run runs a block, and compares what it has printed.
+func (w *world) run(t *testing.T, b block, p plan) {
+	var l *lab.Lab
+	if p.kind != "host" {
+		l = hosts(t)
+	}
+	var all output
+	failed := false
+	for _, s := range p.steps(b.text) {
+		r := w.start(t, l, s, p, &all)
+		if s.lasting {
+			r.awaitWord(t)
+			t.Cleanup(func() { r.stop(t) })
+			continue
+		}
+		if err := r.wait(); err != nil && !p.tolerates(err, r.said.Bytes()) {
+			failed = true
+			if !p.fails {
+				t.Errorf("%v: %v\n%s\n%s", b, err, s.commands, &r.said)
+			}
+		}
+	}
+	if p.fails && !failed {
+		t.Errorf("%v has not failed:\n%s", b, &all)
+	}
+	for line := range strings.Lines(b.output) {
+		if !printed(all.Bytes(), strings.TrimSpace(line)) {
+			t.Errorf("%v: %q is not in\n%s", b, line, &all)
+		}
+	}
+}
+
+// What is no fault of a command.
+var (
+	// unsupported is how ethtool says that a veth cannot do what a NIC can. Wrong syntax reads otherwise.
+	unsupported = regexp.MustCompile(`Operation not supported|channel count exceeds maximum`)
+	// invalid is how datbench says that it has measured, but not long enough or not on an idle host.
+	invalid = regexp.MustCompile(`results? (is|are) not valid, for the reasons? given`)
+)
+
+func (p plan) tolerates(err error, said []byte) bool {
+	var exit *exec.ExitError
+	return p.kind == "nic" && unsupported.Match(said) ||
+		len(p.add) > 0 && errors.As(err, &exit) && exit.ExitCode() == 1 && invalid.Match(said)
+}
+
+// output is what commands print, whichever of them is first.
+type output struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Buffer.Write(b)
+}
+
+// running is a step that was started.
+type running struct {
+	cmd  *exec.Cmd
+	all  *output
+	said output
+	word chan struct{} // closed when it has said something
+	once sync.Once
+	done chan error
+}
+
+func (r *running) Write(b []byte) (int, error) {
+	_, _ = r.all.Write(b) // a buffer
+	n, err := r.said.Write(b)
+	r.once.Do(func() { close(r.word) })
+	return n, err
+}
+
+func (w *world) start(t *testing.T, l *lab.Lab, s step, p plan, all *output) *running {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	// Privilege is there already.
+	script := `sudo() { "$@"; }` + "\n" + s.commands
+	r := &running{all: all, word: make(chan struct{}), done: make(chan error, 1)}
+	args := []string{"-euc", w.enter(p) + `exec "$@"`, "enter"}
+	args = append(append(args, p.under...), "bash", "-euo", "pipefail", "-c", script)
+	r.cmd = exec.CommandContext(ctx, "bash", args...)
+	r.cmd.Stdout, r.cmd.Stderr = r, r
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if w.copy != "" {
+		r.cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // Go makes its mounts private
+	}
+	r.cmd.Cancel = func() error { return syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) }
+	start := r.cmd.Start
+	if l != nil {
+		side := lab.A
+		if s.other {
+			side = lab.B
+		}
+		start = func() error { return l.Do(side, r.cmd.Start) }
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	return r
+}
+
+func (r *running) wait() error { return <-r.done }
+
+// awaitWord waits for the first word of what goes on running: it is ready then.
+func (r *running) awaitWord(t *testing.T) {
+	t.Helper()
+	select {
+	case <-r.word:
+	case err := <-r.done:
+		t.Fatalf("%s has ended: %v\n%s", r.cmd, err, &r.said)
+	}
+}
+
+// stop ends what goes on running, as ^C does.
+func (r *running) stop(t *testing.T) {
+	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Errorf("%s has ended by itself: %v\n%s", r.cmd, err, &r.said)
+	}
+	_ = r.wait() // it was told to end
+}
