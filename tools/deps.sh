@@ -12,15 +12,18 @@ declare -A without=(
   [shellcheck]="lint: shell scripts are not checked"
   [dapltest]="provider: Debian's uDAPL test programs do not run"
   [udat.h]="provider: the library for C programs is not built"
+  [ip]="root: the commands that datbench doctor gives are not run"
+  [setcap]="root: a program with capabilities and without root is not tried"
   [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
 )
 declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
   [dapltest]=dapl2-utils [udat.h]="libdapl-dev libdapl2"
+  [ip]=iproute2 [setcap]=libcap2-bin
   [tshark]=tshark) # brings capinfos along
 
 look() {
   missing=()
-  for tool in gcc clang llvm-strip shellcheck tshark dapltest; do
+  for tool in gcc clang llvm-strip shellcheck tshark dapltest ip setcap; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   [ -e /usr/include/dat2/udat.h ] || missing+=(udat.h)
