@@ -16,11 +16,13 @@ prometheus||unit: the metrics, the dashboard and the alerts are not checked by P
 dapltest|dapl2-utils|provider: Debian's uDAPL test programs do not run
 udat.h|libdapl-dev libdapl2|provider: the library for C programs is not built
 valgrind|valgrind|provider-memcheck: the provider's part in C is not checked for bad accesses
-ip|iproute2|root: commands of the documents do not run
+ip|iproute2|root: commands of the documents, and those that datbench doctor gives, do not run
 bpftool|bpftool|root: commands of the documents that need it do not run
 ethtool|ethtool|root: commands of the documents that need it do not run
 ping|iputils-ping|root: commands of the documents that need it do not run
-setcap|libcap2-bin|root: commands of the documents that need it do not run
+setcap|libcap2-bin|root: programs with capabilities and without root are not tried
+chromium|chromium|unit: the page of datbench report is not opened in a browser
+vagrant|vagrant|unit: the Vagrantfile is not validated
 END
 }
 

@@ -1,121 +1,139 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/doctor"
 )
 
-// Findings of a check.
-const (
-	findingOK   = "ok"
-	findingWarn = "warn"
-	findingFail = "FAIL"
-)
+// errNotFit ends an examination that found an error: exit status 1.
+var errNotFit = errors.New("what was asked will not work; the errors above say why, and what to do")
 
-// check is one thing that the doctor looked at, and what to do about it.
-type check struct {
-	name, finding, detail, fix string
+const doctorHelp = `doctor says whether DAT will work here, and what to do where it will not. It changes nothing, but for
+what --try does.
+
+With --ia it checks what that adapter needs: xdp: everything for AF_XDP, udp: what a kernel UDP socket
+needs, auto: both; there only what stops UDP too is an error. Without --ia it looks at every interface
+but loopback, and it is enough that one can run AF_XDP. With --peer it looks for the route to that host
+and sends a few packets to it: does its Ethernet address resolve, does an adapter answer, which packets
+fit. Run it on both hosts: each sees its own end only.
+
+Findings are ok, info (good to know), warning (it works, but slower or not as expected) or error. The
+last line says what will happen.
+
+--json prints one object: ia, port, peer, severity (of the worst finding), verdict (the last line), and
+findings, each with check (the name of the check), group (what was looked at), severity, found, and
+where there is something to do: means, fix, command.
+
+Exit status: 0 it will work, whatever there is of warnings; 1 an error stops what was asked; 2 usage.`
+
+// doctorFlags are the command line of the doctor.
+type doctorFlags struct {
+	ia, peer  string
+	port      uint16
+	json, try bool
 }
-
-var errNotFit = errors.New("this host cannot run DAT over AF_XDP yet; see what failed above")
 
 func (a *app) doctorCommand() *cobra.Command {
-	port := uint16(defaultPort)
+	f := doctorFlags{port: defaultPort}
 	c := &cobra.Command{
-		Use:   "doctor [INTERFACE...]",
-		Short: "Say what this host supports and what to fix; it changes nothing",
-		RunE: func(_ *cobra.Command, args []string) error {
-			checks, err := examine(args, port)
-			if err != nil {
-				return err
-			}
-			a.renderChecks(checks)
-			return diagnosis(checks)
-		},
+		Use:   "doctor",
+		Short: "Say whether DAT will work here, and what to fix; it changes nothing",
+		Long:  doctorHelp,
+		Example: "  datbench doctor\n" +
+			"  datbench doctor --ia xdp:eth0 --peer 10.0.0.2",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), f) },
 	}
-	c.Flags().Uint16Var(&port, "port", port, "UDP port that DAT will use")
+	c.Flags().StringVar(&f.ia, "ia", "", "`adapter` to check: xdp:eth0, xdp:eth0,zero-copy, udp:10.0.0.1 or auto:eth0;\nevery interface without")
+	c.Flags().StringVar(&f.peer, "peer", "", "also check the way to this `host`")
+	c.Flags().Uint16Var(&f.port, "port", f.port, "UDP port of the traffic, the same on both hosts")
+	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&f.try, "try", false, "with --ia: open the adapter for a moment, to see what is granted;\nsome drivers take their link down for a second with it")
 	return c
 }
 
-// diagnosis is an error if any check failed.
-func diagnosis(checks []check) error {
-	for _, c := range checks {
-		if c.finding == findingFail {
-			return errNotFit
+func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
+	t := doctor.Target{IA: f.ia, Port: f.port, Try: f.try}
+	switch {
+	case f.port == 0:
+		return (&config{ia: "any"}).validateAdapter()
+	case f.try && f.ia == "":
+		return errors.New("--try needs --ia: the adapter to open")
+	}
+	if f.peer != "" {
+		peer, err := lookup(ctx, f.peer)
+		if err != nil {
+			return fmt.Errorf("--peer: %w", err)
 		}
+		t.Peer = peer
 	}
-	return nil
+	report, err := doctor.Examine(ctx, t)
+	if err != nil {
+		return fmt.Errorf("--ia: %w", err)
+	}
+	if err := a.show(report, f.json); err != nil {
+		return err
+	}
+	if report.Severity == doctor.Error {
+		return errNotFit
+	}
+	return ctx.Err()
 }
 
-func (a *app) renderChecks(checks []check) {
-	t := plainTable(a.stdout)
-	t.AppendHeader(table.Row{"check", "", "found", "what to do"})
-	// Wide enough for a terminal of 80 columns.
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 3, WidthMax: 28, WidthMaxEnforcer: text.WrapSoft},
-		{Number: 4, WidthMax: 28, WidthMaxEnforcer: text.WrapSoft},
-	})
-	for _, c := range checks {
-		t.AppendRow(table.Row{c.name, c.finding, c.detail, c.fix})
+func (a *app) show(r *doctor.Report, asJSON bool) error {
+	if !asJSON {
+		return r.Print(a.stdout, isTerminal(a.stdout))
 	}
-	t.Render()
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
 }
 
-// verdict is a check that is fine, or fails with a way out.
-func verdict(name string, fine bool, detail, fix string) check {
-	if fine {
-		return check{name, findingOK, detail, ""}
+// explain prints what explains a failure of an adapter, below the line that says it.
+func (a *app) explain(ctx context.Context, cmd *cobra.Command, err error) {
+	if !explicable(err) {
+		return
 	}
-	return check{name, findingFail, detail, fix}
+	for _, f := range doctor.Explain(ctx, targetOf(ctx, cmd)) {
+		_ = f.Print(a.stderr, isTerminal(a.stderr)) // nobody could be told
+	}
 }
 
-// advice is a check that works either way, better if fine.
-func advice(name string, fine bool, detail, fix string) check {
-	c := verdict(name, fine, detail, fix)
-	if !fine {
-		c.finding = findingWarn
-	}
-	return c
+// explicable is whether the doctor may know why: an adapter could not be opened, or a peer not reached.
+func explicable(err error) bool {
+	var (
+		refused dat.Return
+		absent  *absentError
+		cannot  *cannotError
+	)
+	return errors.As(err, &refused) || errors.As(err, &absent) || errors.As(err, &cannot) || errors.Is(err, errTimeout)
 }
 
-// kernelFeatures are what newer kernels add, oldest first.
-var kernelFeatures = []struct {
-	major, minor int
-	what         string
-}{
-	{6, 6, "jumbo frames (multi-buffer)"},
-	{6, 8, "transmit metadata"},
-	{6, 17, "a larger transmit budget"},
-}
+// lookupLimit bounds the second look for the address of a name.
+const lookupLimit = 500 * time.Millisecond
 
-// kernelCheck reads a release such as "6.18.44-generic".
-func kernelCheck(release string) check {
-	major, minor, ok := parseRelease(release)
-	if !ok {
-		return check{"kernel", findingWarn, release, "version not understood; Linux 5.11 or newer is needed"}
+// targetOf is what a command was about: its adapter and its host, or the host alone.
+func targetOf(ctx context.Context, cmd *cobra.Command) (t doctor.Target) {
+	if ia := cmd.Flags().Lookup("ia"); ia != nil {
+		t.IA = ia.Value.String()
 	}
-	if !atLeast(major, minor, 5, 11) {
-		return verdict("kernel", false, release, "upgrade to Linux 5.11 or newer")
+	t.HostOnly = t.IA == ""
+	if port, err := cmd.Flags().GetUint16("port"); err == nil {
+		t.Port = port
 	}
-	var missing []string
-	for _, f := range kernelFeatures {
-		if !atLeast(major, minor, f.major, f.minor) {
-			missing = append(missing, fmt.Sprintf("%s comes with %d.%d", f.what, f.major, f.minor))
-		}
+	if args := cmd.Flags().Args(); len(args) == 1 {
+		ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+		defer cancel()
+		t.Peer, _ = lookup(ctx, args[0]) // none, if it cannot be found
 	}
-	return advice("kernel", len(missing) == 0, release, strings.Join(missing, "; "))
-}
-
-func parseRelease(release string) (major, minor int, ok bool) {
-	n, err := fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return major, minor, n == 2 && err == nil
-}
-
-func atLeast(major, minor, wantMajor, wantMinor int) bool {
-	return major > wantMajor || major == wantMajor && minor >= wantMinor
+	return t
 }

@@ -50,9 +50,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a := &app{stdin, stdout, stderr}
 	root := a.rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		fmt.Fprintf(stderr, "datbench: %s\n", oneLine(err.Error()))
+		a.explain(ctx, cmd, err)
 	}
 	return exitCode(err)
 }
@@ -61,7 +62,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitValid
-	case errors.Is(err, errInvalid), errors.Is(err, errInterrupted):
+	case errors.Is(err, errInvalid), errors.Is(err, errInterrupted), errors.Is(err, errNotFit):
 		return exitInvalid
 	}
 	return exitUsage

@@ -57,14 +57,14 @@ func TestNotRoot(t *testing.T) {
 		cmd := program(t, args...)
 		asNobody(t, cmd)
 		got := outcomeOf(t, cmd)
-		if want := "datbench: not root, so no AF_XDP: run as root\n"; got.code != exitUsage || got.stderr != want {
+		if want := "datbench: not root, so no AF_XDP: run as root"; got.code != exitUsage || got.lastLine() != want {
 			t.Errorf("%v: exit %d, %q, want %d, %q", args, got.code, got.stderr, exitUsage, want)
 		}
 	}
 	cmd = program(t, "server", "--ia", "xdp:lo")
 	asNobody(t, cmd)
 	got = outcomeOf(t, cmd)
-	if want := "datbench: dat: opening xdp:lo: xdp: lo: needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\n"; got.code != exitUsage || got.stderr != want {
+	if want := "datbench: dat: opening xdp:lo: xdp: lo: needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF"; got.code != exitUsage || got.lastLine() != want {
 		t.Errorf("server: exit %d, %q, want %d, %q", got.code, got.stderr, exitUsage, want)
 	}
 }

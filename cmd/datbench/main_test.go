@@ -45,10 +45,14 @@ type outcome struct {
 	code           int
 }
 
-// lastLine is the line of standard error that says why.
-func (o outcome) lastLine() string {
-	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
-	return lines[len(lines)-1]
+// lastLine is the line of standard error that says why; findings of the doctor may follow it.
+func (o outcome) lastLine() (last string) {
+	for line := range strings.Lines(o.stderr) {
+		if strings.HasPrefix(line, "datbench: ") || last == "" {
+			last = strings.TrimSpace(line)
+		}
+	}
+	return last
 }
 
 func outcomeOf(t *testing.T, cmd *exec.Cmd) outcome {

@@ -24,7 +24,7 @@ func checkRefused(t *testing.T, l *lab.Lab, ia, want string) {
 	t.Helper()
 	for _, args := range commandsOn(ia) {
 		got := inLab(t, l, lab.A, args...).wait(t)
-		if got.code != exitUsage || !regexp.MustCompile("^"+want+"\n$").MatchString(got.stderr) || got.stdout != "" {
+		if got.code != exitUsage || !regexp.MustCompile("^"+want+"$").MatchString(got.lastLine()) || got.stdout != "" {
 			t.Errorf("%v: exit %d, %q\n%s\nwant exit %d\n%s", args, got.code, got.stdout, got.stderr, exitUsage, want)
 		}
 	}

@@ -1,0 +1,109 @@
+package doctor
+
+import "context"
+
+// scope is what a check looks at; a check runs only where that is there.
+type scope int
+
+const (
+	scopeHost scope = iota
+	scopeProcess
+	scopeInterface
+	scopePeer
+)
+
+// check is one row of the table of checks.
+type check struct {
+	// name is in the findings and in documents, about says what is looked at.
+	name, about string
+	scope       scope
+	// xdp is set where only AF_XDP needs it: udp: skips the check, and auto: survives its errors.
+	xdp bool
+	// run returns nothing where there is nothing to say.
+	run func(context.Context, *exam) []Finding
+}
+
+// Check names a check for documents.
+type Check struct{ Name, About string }
+
+// Names are the checks of this operating system, in the order in which they run.
+func Names() (all []Check) {
+	for _, c := range table() {
+		all = append(all, Check{c.name, c.about})
+	}
+	return all
+}
+
+// examine runs the checks of some scopes.
+func (x *exam) examine(ctx context.Context, scopes ...scope) {
+	for _, c := range table() {
+		if ctx.Err() != nil {
+			return
+		}
+		if !x.wants(c, scopes) {
+			continue
+		}
+		for _, f := range c.run(ctx, x) {
+			x.add(c, f)
+		}
+	}
+}
+
+func (x *exam) wants(c check, scopes []scope) bool {
+	for _, s := range scopes {
+		if c.scope == s {
+			return !(c.xdp && x.kind == kindUDP) && x.reaches(c)
+		}
+	}
+	return false
+}
+
+// add takes a finding. What stops AF_XDP alone does not stop auto:, which then uses UDP.
+func (x *exam) add(c check, f Finding) {
+	f.Check, f.Group = c.name, x.group(c.scope)
+	if f.Severity == Error && c.xdp && x.kind == kindAuto {
+		f.Severity = Warning
+		x.fallback = first(x.fallback, f.Found)
+	}
+	if f.Severity == Error {
+		if c.scope == scopePeer {
+			x.unreached = first(x.unreached, f.Found)
+		} else {
+			x.stopped = first(x.stopped, f.Found)
+		}
+	}
+	x.findings = append(x.findings, f)
+}
+
+func first(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+func (x *exam) group(s scope) string {
+	switch s {
+	case scopeHost:
+		return "host"
+	case scopeProcess:
+		return "process"
+	case scopePeer:
+		return "peer " + x.Peer.String()
+	case scopeInterface:
+	}
+	if x.ifname != "" {
+		return x.ifname
+	}
+	return x.addr.String()
+}
+
+// exam is one target under examination, with what was learnt on the way.
+type exam struct {
+	Target
+	facts
+	findings []Finding
+	// stopped is the first error that stops what was asked, fallback the first that makes auto: use
+	// UDP, unreached the first on the way to the peer.
+	stopped, fallback, unreached string
+}

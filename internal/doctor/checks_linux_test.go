@@ -1,0 +1,122 @@
+package doctor
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func severityOf(fs []Finding) Severity {
+	s := OK
+	for _, f := range fs {
+		s = max(s, f.Severity)
+	}
+	return s
+}
+
+func TestKernel(t *testing.T) {
+	tests := []struct {
+		release string
+		want    Severity
+		found   string
+	}{
+		{"6.18.44-generic", OK, "Linux 6.18.44-generic: AF_XDP"},
+		{"6.8.0", Info, "a larger transmit budget comes with 6.17"},
+		{"5.15.0-91", Info, "native mode at jumbo MTU comes with 5.18, packets of several frames (multi-buffer) comes with 6.6"},
+		{"5.10.0", Error, "too old"},
+		{"unknown", Warning, "unknown"},
+	}
+	for _, tt := range tests {
+		if got := kernelFinding(tt.release); severityOf(got) != tt.want || !strings.Contains(got[0].Found, tt.found) {
+			t.Errorf("%s: got %+v, want %v, %q", tt.release, got, tt.want, tt.found)
+		}
+	}
+}
+
+func TestLacks(t *testing.T) {
+	bits := func(all ...uint) (caps uint64) {
+		for _, b := range all {
+			caps |= 1 << b
+		}
+		return caps
+	}
+	net := bits(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW)
+	tests := []struct {
+		name   string
+		caps   uint64
+		kernel version
+		want   string
+	}{
+		{"none", 0, version{6, 1}, "CAP_NET_ADMIN CAP_NET_RAW CAP_BPF"},
+		{"all", net | bits(unix.CAP_BPF), version{6, 1}, ""},
+		{"old kernel", net | bits(unix.CAP_BPF), version{5, 15}, "CAP_PERFMON"},
+		{"old root", net | bits(unix.CAP_SYS_ADMIN), version{5, 15}, ""},
+		{"no socket", bits(unix.CAP_NET_ADMIN, unix.CAP_BPF), version{6, 1}, "CAP_NET_RAW"},
+	}
+	for _, tt := range tests {
+		if got := strings.Join(names(lacks(tt.caps, tt.kernel)), " "); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestMemlock(t *testing.T) {
+	tests := []struct {
+		limit  uint64
+		queues int
+		want   Severity
+		found  string
+	}{
+		{unix.RLIM_INFINITY, 64, OK, "any amount of memory may be locked, 1024 MiB are needed"},
+		{16 << 20, 1, OK, "16 MiB of memory may be locked"},
+		{64 << 10, 1, Error, "only 64 KiB of memory may be locked, 16 MiB are needed for 1 queue"},
+		{16 << 20, 4, Error, "only 16 MiB of memory may be locked, 64 MiB are needed for 4 queues"},
+	}
+	for _, tt := range tests {
+		if got := memlockFinding(tt.limit, tt.queues); severityOf(got) != tt.want || !strings.Contains(got[0].Found, tt.found) {
+			t.Errorf("%d for %d queues: got %+v, want %v, %q", tt.limit, tt.queues, got, tt.want, tt.found)
+		}
+	}
+}
+
+func TestExcludes(t *testing.T) {
+	tests := []struct {
+		have, want string
+		is         bool
+	}{
+		{"10.0.0.1", "10.0.0.1", true},
+		{"10.0.0.2", "10.0.0.1", false},
+		{"0.0.0.0", "10.0.0.1", true},
+		{"::", "10.0.0.1", true},
+		{"::", "fd00::1", true},
+		{"0.0.0.0", "fd00::1", false},
+	}
+	for _, tt := range tests {
+		if got := excludes(netip.MustParseAddr(tt.have), netip.MustParseAddr(tt.want)); got != tt.is {
+			t.Errorf("%s against %s: got %t", tt.have, tt.want, got)
+		}
+	}
+}
+
+// TestRemove: the command fits the way in which a program is attached.
+func TestRemove(t *testing.T) {
+	tests := []struct {
+		name string
+		p    program
+		want string
+	}{
+		{"netlink", program{id: 7, name: "p", mode: "xdpgeneric", known: true}, "ip link set dev eth0 xdpgeneric off"},
+		{"link of a process", program{id: 7, link: 3, known: true, by: holder{42, "suricata"}}, "kill 42"},
+		{"link of nobody seen", program{id: 7, link: 3, known: true}, "bpftool link detach id 3"},
+		{"libxdp", program{id: 7, name: "xdp_dispatcher", mode: "xdpdrv", known: true}, "xdp-loader unload eth0 --all"},
+		{"unknown", program{id: 7, mode: "xdpdrv"}, ""},
+	}
+	for _, tt := range tests {
+		got := programFinding("eth0", tt.p)[0]
+		if command, _ := strings.CutPrefix(got.Command, "sudo "); command != tt.want || got.Severity != Error {
+			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
+		}
+	}
+}

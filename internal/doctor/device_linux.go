@@ -1,0 +1,102 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/safchain/ethtool"
+)
+
+// withEthtool asks the driver; nil where there is no answer.
+func withEthtool(ask func(*ethtool.Ethtool) []Finding) []Finding {
+	e, err := ethtool.NewEthtool()
+	if err != nil {
+		return nil
+	}
+	defer e.Close()
+	return ask(e)
+}
+
+func checkQueues(_ context.Context, x *exam) []Finding {
+	c := x.channels
+	rx, tx := x.queues(), int(c.TxCount+c.CombinedCount)
+	if rx > tx {
+		return failure(fmt.Sprintf("%s receives on %s and sends on %d", x.name(), plural(rx, "queue"), tx),
+			"An adapter needs a queue to send on for each that it receives on.", "make them equal",
+			as(fmt.Sprintf("ethtool -L %s %s", x.name(), equalQueues(c))))
+	}
+	if rx == 1 {
+		return ok("1 queue")
+	}
+	return ok("%s: a socket and an engine on each%s", plural(rx, "queue"), x.spread())
+}
+
+// equalQueues are arguments of ethtool -L for as many to receive on as to send on.
+func equalQueues(c ethtool.Channels) string {
+	if c.TxCount == 0 || c.RxCount == 0 {
+		return fmt.Sprintf("combined %d rx 0 tx 0", max(c.CombinedCount, 1))
+	}
+	n := min(c.RxCount, c.TxCount)
+	return fmt.Sprintf("rx %d tx %d", n, n)
+}
+
+// spread says over how many of the queues the device spreads packets, where it tells.
+func (x *exam) spread() string {
+	var spread string
+	withEthtool(func(e *ethtool.Ethtool) []Finding {
+		t, err := e.GetIndir(x.name())
+		if err != nil || t.Size == 0 || int(t.Size) > len(t.RingIndex) {
+			return nil
+		}
+		used := slices.Compact(slices.Sorted(slices.Values(t.RingIndex[:t.Size])))
+		spread = fmt.Sprintf("; RSS spreads over %d of them", len(used))
+		return nil
+	})
+	return spread
+}
+
+// fewSlots is a receive ring that one burst fills.
+const fewSlots = 512
+
+func checkRings(_ context.Context, x *exam) []Finding {
+	return withEthtool(func(e *ethtool.Ethtool) []Finding {
+		r, err := e.GetRing(x.name())
+		switch {
+		case err != nil || r.RxMaxPending == 0:
+			return nil // it has none that can be set
+		case r.RxPending < fewSlots && r.RxPending < r.RxMaxPending:
+			return []Finding{{Severity: Info, Found: fmt.Sprintf("rings of %d slots to receive, %d to send; %d and %d are possible",
+				r.RxPending, r.TxPending, r.RxMaxPending, r.TxMaxPending), Means: "A burst that is longer is dropped by the device.",
+				Fix: "make them larger if drops are counted", Command: as(fmt.Sprintf("ethtool -G %s rx %d", x.name(), r.RxMaxPending))}}
+		}
+		return ok("rings of %d slots to receive, %d to send", r.RxPending, r.TxPending)
+	})
+}
+
+// merging are the offloads of a device that merge packets before XDP sees them, as ethtool -k and
+// ethtool -K call them.
+var merging = []struct{ feature, flag string }{
+	{"rx-lro", "lro"}, {"rx-gro-hw", "rx-gro-hw"},
+}
+
+func checkOffloads(_ context.Context, x *exam) []Finding {
+	return withEthtool(func(e *ethtool.Ethtool) []Finding {
+		have, err := e.FeaturesWithState(x.name())
+		if err != nil {
+			return nil
+		}
+		var on, off []string
+		for _, m := range merging {
+			if have[m.feature].Active {
+				on, off = append(on, m.flag), append(off, m.flag+" off")
+			}
+		}
+		if len(on) == 0 {
+			return ok("the device merges no packets (LRO, GRO_HW)")
+		}
+		return warning("the device merges packets: "+strings.Join(on, ", "), "Some drivers refuse XDP with it, others drop what was merged.",
+			"switch it off", as(fmt.Sprintf("ethtool -K %s %s", x.name(), strings.Join(off, " "))))
+	})
+}

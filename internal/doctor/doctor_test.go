@@ -1,0 +1,181 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTarget(t *testing.T) {
+	tests := []struct{ ia, kind, ifname, mode, addr, err string }{
+		{"xdp:eth0", kindXDP, "eth0", "", "invalid IP", ""},
+		{"xdp:eth0,zero-copy", kindXDP, "eth0", "zero-copy", "invalid IP", ""},
+		{"auto:eth0", kindAuto, "eth0", "", "invalid IP", ""},
+		{"udp:10.0.0.1", kindUDP, "", "", "10.0.0.1", ""},
+		{"udp:::1", kindUDP, "", "", "::1", ""},
+		{"eth0", "", "", "", "", `"eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
+		{"xdp:", "", "", "", "", `"xdp:" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
+		{"rdma:eth0", "", "", "", "", `no kind of adapter is called "rdma": use xdp, auto or udp`},
+		{"xdp:eth0,fast", "", "", "", "", `no mode is called "fast": use zero-copy, copy or generic`},
+		{"udp:eth0", "", "", "", "", `"eth0" is not an IP address of this host, as udp: needs`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.ia, func(t *testing.T) {
+			target := Target{IA: tt.ia}
+			err := target.resolve()
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("got %v, want %s", err, tt.err)
+				}
+				return
+			}
+			got := []string{target.kind, target.ifname, target.mode, target.addr.String()}
+			if diff := cmp.Diff([]string{tt.kind, tt.ifname, tt.mode, tt.addr}, got); diff != "" || err != nil || target.Port != DefaultPort {
+				t.Errorf("port %d, %v (-want +got):\n%s", target.Port, err, diff)
+			}
+		})
+	}
+}
+
+// TestAdd: what an error of one check means for each kind of adapter.
+func TestAdd(t *testing.T) {
+	onlyXDP, both := check{name: "a", scope: scopeInterface, xdp: true}, check{name: "b", scope: scopeInterface}
+	tests := []struct {
+		kind     string
+		check    check
+		want     Severity
+		stopped  string
+		fallback string
+	}{
+		{kindXDP, onlyXDP, Error, "bad", ""},
+		{kindXDP, both, Error, "bad", ""},
+		{kindAuto, onlyXDP, Warning, "", "bad"},
+		{kindAuto, both, Error, "bad", ""},
+		{kindUDP, both, Error, "bad", ""},
+	}
+	for _, tt := range tests {
+		x := &exam{Target: Target{kind: tt.kind, ifname: "eth0"}}
+		for _, f := range failure("bad", "", "", "") {
+			x.add(tt.check, f)
+		}
+		f := x.findings[0]
+		if f.Severity != tt.want || x.stopped != tt.stopped || x.fallback != tt.fallback || f.Group != "eth0" || f.Check != tt.check.name {
+			t.Errorf("%s, check %s: %+v, stopped %q, fallback %q", tt.kind, tt.check.name, f, x.stopped, x.fallback)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	peer := netip.MustParseAddr("10.0.0.2")
+	tests := []struct {
+		name string
+		x    exam
+		want string
+	}{
+		{"granted", exam{Target: Target{kind: kindXDP, ifname: "eth0", mode: "copy"}}, "AF_XDP will run in copy mode on eth0."},
+		{"stopped", exam{Target: Target{kind: kindXDP, ifname: "eth0"}, stopped: "eth0 is down"}, "AF_XDP will not work on eth0: eth0 is down."},
+		{"fallback", exam{Target: Target{kind: kindAuto, ifname: "eth0"}, fallback: "no root"}, "Only UDP will work on eth0, because: no root."},
+		{"nothing", exam{Target: Target{kind: kindAuto, ifname: "eth0"}, stopped: "eth0 is down"}, "Nothing will work on eth0, neither AF_XDP nor UDP: eth0 is down."},
+		{"udp", exam{Target: Target{kind: kindUDP, addr: peer}}, "UDP will work on 10.0.0.2."},
+		{"no udp", exam{Target: Target{kind: kindUDP, addr: peer}, stopped: "taken"}, "UDP will not work on 10.0.0.2: taken."},
+		{"no peer", exam{Target: Target{kind: kindXDP, ifname: "eth0", mode: "copy", Peer: peer}, unreached: "silence"},
+			"AF_XDP will run in copy mode on eth0, but nothing will reach 10.0.0.2: silence."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.x.verdict(); got != tt.want {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// sample is a report with a finding of each kind.
+func sample() *Report {
+	r := &Report{IA: "xdp:eth0", Port: DefaultPort, Peer: "10.0.0.2", Findings: []Finding{
+		{"kernel", "host", OK, "Linux 6.18", "", "", ""},
+		{"rings", "eth0", Info, "rings of 256 slots to receive, 256 to send; 4096 and 4096 are possible",
+			"A burst that is longer is dropped by the device.", "make them larger if drops are counted", "ethtool -G eth0 rx 4096"},
+		{"offloads", "eth0", Warning, "the device merges packets: lro, rx-gro-hw", "Some drivers refuse XDP with it, others drop what was merged, " +
+			"and this sentence is longer than a line.", "switch it off", "ethtool -K eth0 lro off rx-gro-hw off"},
+		{"route", "peer 10.0.0.2", Error, "no route leads to 10.0.0.2 through eth0", "Nothing can be sent to it.", "check the address", ""},
+	}}
+	r.finish("AF_XDP will run in zero-copy mode on eth0, but nothing will reach 10.0.0.2: no route leads to 10.0.0.2 through eth0.")
+	return r
+}
+
+// TestPrint compares the layout with testdata; UPDATE=1 writes it.
+func TestPrint(t *testing.T) {
+	for name, colour := range map[string]bool{"plain": false, "colour": true} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			if err := sample().Print(&b, colour); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".txt", b.String())
+		})
+	}
+	b, err := json.MarshalIndent(sample(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.json", string(b)+"\n")
+	var back Report
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sample(), &back); diff != "" {
+		t.Errorf("there and back (-want +got):\n%s", diff)
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestNames: every check has a name of its own and says what it looks at.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Names() {
+		if seen[c.Name] || c.Name == "" || c.About == "" {
+			t.Errorf("check %+v: the name is taken, or something is empty", c)
+		}
+		seen[c.Name] = true
+	}
+}
+
+// TestExplainNothing: who cannot be helped is not bothered.
+func TestExplainNothing(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, target := range map[string]Target{
+		"no adapter": {IA: "nonsense"}, "nobody's fault": {IA: "udp:127.0.0.1", Port: 17651}, "interrupted": {IA: "xdp:nope0"},
+	} {
+		ctx := t.Context()
+		if name == "interrupted" {
+			ctx = over
+		}
+		if got := Explain(ctx, target); len(got) > 0 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}

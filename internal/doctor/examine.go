@@ -1,0 +1,168 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// examineLimit bounds an examination, a peer that says nothing included.
+	examineLimit = 10 * time.Second
+	// explainLimit bounds an explanation.
+	explainLimit = 2 * time.Second
+	// explainMost is the number of findings in one.
+	explainMost = 3
+)
+
+// Examine looks at all that a target needs. The only errors are those of the target's own text; what
+// cannot be read is a finding, or none. Without an IA it looks at every interface that could carry an
+// adapter, and the errors of one count as warnings if another has none.
+//
+// System calls: those of netlink, ethtool and bpf(2) that read; with a peer, a few packets to it.
+func Examine(ctx context.Context, t Target) (*Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, examineLimit)
+	defer cancel()
+	if err := t.resolve(); err != nil {
+		return nil, err
+	}
+	r := &Report{IA: t.IA, Port: t.Port}
+	if t.Peer.IsValid() {
+		r.Peer = t.Peer.String()
+	}
+	if t.IA == "" && !t.HostOnly {
+		examineAll(ctx, t, r)
+		return r, nil
+	}
+	x := &exam{Target: t}
+	x.learn()
+	x.examine(ctx, scopeHost, scopeProcess, scopeInterface, scopePeer)
+	r.Findings = x.findings
+	r.finish(x.verdict())
+	return r, nil
+}
+
+// Explain says in a few findings why something failed: the errors that an examination of its target
+// finds, else what it warns of on the way to the peer. It takes two seconds at most, and has nothing to
+// say about a failure that it cannot explain.
+func Explain(ctx context.Context, t Target) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, explainLimit)
+	defer cancel()
+	t.Try = false
+	r, err := Examine(ctx, t)
+	if err != nil {
+		return nil
+	}
+	if found := worst(r.Findings, Error, explainMost); len(found) > 0 {
+		return found
+	}
+	var peers []Finding
+	for _, f := range worst(r.Findings, Warning, len(r.Findings)) {
+		if strings.HasPrefix(f.Group, "peer ") {
+			peers = append(peers, f)
+		}
+	}
+	return peers
+}
+
+// examineAll looks at the host once, then at every interface, or at the one that leads to the peer.
+func examineAll(ctx context.Context, t Target, r *Report) {
+	host := &exam{Target: t}
+	host.learn()
+	host.examine(ctx, scopeHost, scopeProcess)
+	r.Findings = host.findings
+	names := candidates(t)
+	if len(names) == 0 {
+		r.Findings = append(r.Findings, noInterface)
+	}
+	var fine, verdicts []string
+	var rest []*exam
+	for _, name := range names {
+		x := &exam{Target: t, stopped: host.stopped}
+		x.ifname, x.IA = name, kindXDP+":"+name
+		x.learn()
+		x.examine(ctx, scopeInterface, scopePeer)
+		x.brief()
+		if x.stopped == "" {
+			fine = append(fine, name)
+		}
+		verdicts = append(verdicts, x.verdict())
+		rest = append(rest, x)
+	}
+	for _, x := range rest {
+		r.Findings = append(r.Findings, x.relative(len(fine) > 0)...)
+	}
+	r.finish(verdictOfAll(host.stopped, fine, verdicts))
+}
+
+// noInterface is what there is to say of a host that has none.
+var noInterface = Finding{"interface", "interfaces", Error, "there is no interface but loopback", "No other host can be reached.",
+	"give this host or this container a network; between programs of one host, --ia udp:127.0.0.1 works", ""}
+
+// relative are the findings, with errors as warnings where another interface will do.
+func (x *exam) relative(anotherWorks bool) []Finding {
+	if !anotherWorks || x.stopped == "" {
+		return x.findings
+	}
+	for i := range x.findings {
+		x.findings[i].Severity = min(x.findings[i].Severity, Warning)
+	}
+	return x.findings
+}
+
+// brief leaves out what is fine with an interface, beyond what it is.
+func (x *exam) brief() {
+	x.findings = slices.DeleteFunc(x.findings, func(f Finding) bool {
+		return f.Severity == OK && f.Group == x.ifname && f.Check != "interface" && f.Check != "address" && f.Check != "driver"
+	})
+}
+
+func verdictOfAll(host string, fine, verdicts []string) string {
+	switch {
+	case host != "":
+		return "AF_XDP will not run on this host: " + host + ". Kernel UDP (udp:ADDRESS) may."
+	case len(verdicts) == 0:
+		return "There is no interface for an adapter to other hosts."
+	case len(fine) == 0 && len(verdicts) > 1:
+		return fmt.Sprintf("AF_XDP will run on none of %d interfaces. %s", len(verdicts), verdicts[0])
+	}
+	return strings.Join(verdicts, " ")
+}
+
+// verdict is what will happen.
+func (x *exam) verdict() string {
+	where := x.where()
+	var says string
+	switch {
+	case x.HostOnly && x.stopped == "":
+		return "This host can run AF_XDP."
+	case x.stopped != "" && x.kind == kindUDP:
+		return fmt.Sprintf("UDP will not work %s: %s.", where, x.stopped)
+	case x.stopped != "" && x.kind == kindAuto:
+		return fmt.Sprintf("Nothing will work %s, neither AF_XDP nor UDP: %s.", where, x.stopped)
+	case x.stopped != "":
+		return fmt.Sprintf("AF_XDP will not work %s: %s.", where, x.stopped)
+	case x.kind == kindUDP:
+		says = fmt.Sprintf("UDP will work %s", where)
+	case x.fallback != "":
+		says = fmt.Sprintf("Only UDP will work %s, because: %s", where, x.fallback)
+	default:
+		says = fmt.Sprintf("AF_XDP will run in %s %s", x.expected(), where)
+	}
+	if x.unreached != "" {
+		return fmt.Sprintf("%s, but nothing will reach %v: %s.", says, x.Peer, x.unreached)
+	}
+	return says + "."
+}
+
+func (x *exam) where() string {
+	switch {
+	case x.HostOnly:
+		return "on this host"
+	case x.kind == kindUDP:
+		return "on " + x.addr.String()
+	}
+	return "on " + x.ifname
+}

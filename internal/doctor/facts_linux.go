@@ -1,0 +1,168 @@
+package doctor
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// facts are what the kernel told about the process and the interface.
+type facts struct {
+	caps   uint64 // in effect, a bit each
+	kernel version
+
+	link     netlink.Link // nil if there is none
+	addrs    []netip.Addr // of the interface
+	driver   string       // empty if it has no name
+	features xdpFeatures
+	channels ethtool.Channels
+
+	// granted is the mode that was had when it was tried.
+	granted string
+	// routed is set when a route to the peer was found, loops when the peer is this host, linked when
+	// its next hop is known.
+	routed, loops, linked bool
+	nextHop               netip.Addr
+	out                   netlink.Link // that the route leaves by
+	probe                 probe
+}
+
+// learn reads what several checks need. What cannot be read stays zero.
+func (x *exam) learn() {
+	x.caps, x.kernel = effectiveCaps(), runningKernel()
+	x.channels.CombinedCount = 1
+	if x.HostOnly {
+		return
+	}
+	x.link = x.find()
+	if x.link == nil {
+		return
+	}
+	x.addrs = addresses(x.link)
+	x.features = featuresOf(x.link.Attrs().Index)
+	e, err := ethtool.NewEthtool()
+	if err != nil {
+		return
+	}
+	defer e.Close()
+	if name, err := e.DriverName(x.name()); err == nil {
+		x.driver = name
+	}
+	if c, err := e.GetChannels(x.name()); err == nil {
+		x.channels = c
+	}
+}
+
+// name is that of the interface.
+func (x *exam) name() string { return x.link.Attrs().Name }
+
+// queues are the RX queues; the adapter has a socket on each.
+func (x *exam) queues() int { return int(x.channels.RxCount + x.channels.CombinedCount) }
+
+// find is the interface that is named, or that has the address.
+func (x *exam) find() netlink.Link {
+	if x.kind != kindUDP {
+		if l, err := netlink.LinkByName(x.ifname); err == nil {
+			return l
+		}
+		return nil
+	}
+	links, _ := netlink.LinkList() // none, if it cannot be read
+	for _, l := range links {
+		for _, p := range prefixes(l) {
+			// All of 127.0.0.0/8 is local, though only one address is listed.
+			if p.Addr() == x.addr || x.addr.IsLoopback() && p.Contains(x.addr) {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+func prefixes(l netlink.Link) (all []netip.Prefix) {
+	list, _ := netlink.AddrList(l, netlink.FAMILY_ALL) // none, if it cannot be read
+	for _, a := range list {
+		if ip, ok := netip.AddrFromSlice(a.IP); ok {
+			bits, _ := a.Mask.Size()
+			all = append(all, netip.PrefixFrom(ip.Unmap(), bits))
+		}
+	}
+	return all
+}
+
+func addresses(l netlink.Link) (all []netip.Addr) {
+	for _, p := range prefixes(l) {
+		all = append(all, p.Addr())
+	}
+	return all
+}
+
+// local is the address that the adapter is known by, of the peer's family if there is a peer: the
+// first IPv4 address, else the first IPv6 address that is not link-local.
+func (x *exam) local() (best netip.Addr) {
+	if x.kind == kindUDP {
+		return x.addr
+	}
+	for _, a := range x.addrs {
+		switch {
+		case x.Peer.IsValid() && a.Is4() != x.Peer.Is4():
+		case a.Is4():
+			return a
+		case !best.IsValid() && !a.IsLinkLocalUnicast():
+			best = a
+		}
+	}
+	return best
+}
+
+func isUp(a *netlink.LinkAttrs) bool { return a.Flags&net.FlagUp != 0 }
+
+// candidates are the interfaces that could carry an adapter: with a peer, the one that leads to it, else
+// those that are up, or all if none is.
+func candidates(t Target) []string {
+	if t.Peer.IsValid() {
+		if name := outTo(t.Peer); name != "" {
+			return []string{name}
+		}
+	}
+	links, _ := netlink.LinkList() // none, if it cannot be read
+	var up, down []string
+	for _, l := range links {
+		switch a := l.Attrs(); {
+		case a.Flags&net.FlagLoopback != 0 || a.EncapType != "ether" || l.Type() == "dummy" || l.Type() == "ifb":
+		case isUp(a):
+			up = append(up, a.Name)
+		default:
+			down = append(down, a.Name)
+		}
+	}
+	if len(up) == 0 {
+		return down
+	}
+	return up
+}
+
+// outTo is the interface through which the kernel would send to an address; empty without a route.
+func outTo(to netip.Addr) string {
+	routes, err := netlink.RouteGet(to.AsSlice())
+	if err != nil || len(routes) == 0 {
+		return ""
+	}
+	l, err := netlink.LinkByIndex(routes[0].LinkIndex)
+	if err != nil {
+		return ""
+	}
+	return l.Attrs().Name
+}
+
+// as is a command of the administrator's, as this user has to type it.
+func as(command string) string {
+	if unix.Geteuid() == 0 {
+		return command
+	}
+	return "sudo " + strings.ReplaceAll(command, "&& ", "&& sudo ")
+}

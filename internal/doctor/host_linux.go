@@ -1,0 +1,144 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// version is a kernel's, the zero value if it is not understood.
+type version struct{ major, minor int }
+
+func (v version) atLeast(o version) bool {
+	return v.major > o.major || v.major == o.major && v.minor >= o.minor
+}
+
+// oldest is the first kernel with all that AF_XDP needs here: bpf_link for XDP, and a wait that
+// sleeps; frags is the first with XDP programs for packets of several buffers.
+var (
+	oldest = version{5, 11}
+	frags  = version{5, 18}
+)
+
+// gains are what newer kernels add, oldest first.
+var gains = []struct {
+	since version
+	what  string
+}{
+	{frags, "native mode at jumbo MTU"},
+	{version{6, 6}, "packets of several frames (multi-buffer)"},
+	{version{6, 17}, "a larger transmit budget"},
+}
+
+func runningKernel() version { return parseRelease(release()) }
+
+func release() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return "of unknown version"
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+// parseRelease reads a release such as "6.18.44-generic".
+func parseRelease(release string) (v version) {
+	if _, err := fmt.Sscanf(release, "%d.%d", &v.major, &v.minor); err != nil {
+		return version{}
+	}
+	return v
+}
+
+func checkKernel(context.Context, *exam) []Finding { return kernelFinding(release()) }
+
+func kernelFinding(release string) []Finding {
+	v := parseRelease(release)
+	switch {
+	case v == version{}:
+		return warning("Linux "+release, "The version is not understood.", "make sure that it is Linux 5.11 or newer", "")
+	case !v.atLeast(oldest):
+		return failure("Linux "+release+" is too old for AF_XDP as it is used here", "It needs what came with Linux 5.11.",
+			"use a newer kernel, or kernel UDP: --ia udp:ADDRESS", "")
+	}
+	var missing []string
+	for _, g := range gains {
+		if !v.atLeast(g.since) {
+			missing = append(missing, fmt.Sprintf("%s comes with %d.%d", g.what, g.since.major, g.since.minor))
+		}
+	}
+	if len(missing) > 0 {
+		return info("Linux %s: AF_XDP; %s", release, strings.Join(missing, ", "))
+	}
+	return ok("Linux %s: AF_XDP, bpf_link, packets of several frames", release)
+}
+
+// checkAFXDP makes an AF_XDP socket and closes it.
+//
+// System calls: socket, close.
+func checkAFXDP(context.Context, *exam) []Finding {
+	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	switch {
+	case err == nil:
+		_ = unix.Close(fd) // a socket that carried nothing
+		return ok("AF_XDP sockets can be made")
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return nil // the kernel has them; capabilities say what is missing
+	}
+	return failure("the kernel has no AF_XDP sockets ("+err.Error()+")", "It was built without CONFIG_XDP_SOCKETS.",
+		"use a kernel with CONFIG_XDP_SOCKETS=y, or kernel UDP: --ia udp:ADDRESS", "")
+}
+
+// checkJIT reads a switch that is gone where programs are always compiled.
+func checkJIT(context.Context, *exam) []Finding {
+	if sysctl("net/core/bpf_jit_enable") == "0" {
+		return warning("the BPF compiler is off", "Programs are interpreted for every packet: several times slower.",
+			"switch it on", as("sysctl -w net.core.bpf_jit_enable=1"))
+	}
+	return ok("BPF programs are compiled; %s", btf())
+}
+
+func btf() string {
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		return "the kernel has no BTF, which is not needed"
+	}
+	return "the kernel has BTF"
+}
+
+// sysctl is a setting of the kernel, empty where it has none by that name or keeps it to itself.
+func sysctl(name string) string { return readLine("/proc/sys/" + name) }
+
+func readLine(path string) string {
+	b, _ := os.ReadFile(path) // an empty line says that it is not there
+	return strings.TrimSpace(string(b))
+}
+
+func checkCPUs(context.Context, *exam) []Finding {
+	n := runtime.NumCPU()
+	if n < 2 {
+		return warning("1 processor for this process", "A side that spins shares it with the kernel: round trips take milliseconds at times.",
+			"give the process two or more", "")
+	}
+	if slow := slowGovernors(); len(slow) > 0 {
+		return warning(fmt.Sprintf("%s, %d of them governed by %q", plural(n, "processor"), len(slow), "powersave"),
+			"The clock rises late: latencies are long and vary.", "let the clock stay high",
+			as("cpupower frequency-set -g performance"))
+	}
+	return ok("%s", plural(n, "processor"))
+}
+
+// slowGovernors are the processors whose clock is kept low. That of intel_pstate has the name, and is
+// none.
+func slowGovernors() (slow []string) {
+	files, _ := filepath.Glob("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor") // none in most VMs
+	for _, f := range files {
+		if readLine(f) == "powersave" && readLine(filepath.Join(filepath.Dir(f), "scaling_driver")) != "intel_pstate" {
+			slow = append(slow, f)
+		}
+	}
+	return slow
+}

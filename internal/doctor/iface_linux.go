@@ -1,0 +1,222 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+)
+
+func checkInterface(_ context.Context, x *exam) []Finding {
+	if x.link != nil {
+		return ok("%s: %s%s", x.name(), x.driverName(), address(x.link))
+	}
+	if x.kind == kindUDP {
+		return failure(fmt.Sprintf("%v is not an address of this host", x.addr), "",
+			"choose one of "+strings.Join(localAddresses(), ", "), "")
+	}
+	return failure(fmt.Sprintf("there is no interface %s", x.ifname), "",
+		"choose one of "+strings.Join(interfaceNames(), ", "), "")
+}
+
+// driverName is a device by its driver, or by its kind where it has none.
+func (x *exam) driverName() string {
+	switch {
+	case x.driver != "":
+		return "driver " + x.driver
+	case x.link.Attrs().Flags&net.FlagLoopback != 0:
+		return "the loopback device"
+	}
+	return "a driver without a name"
+}
+
+func address(l netlink.Link) string {
+	if mac := l.Attrs().HardwareAddr; len(mac) > 0 {
+		return ", MAC address " + mac.String()
+	}
+	return ""
+}
+
+func interfaceNames() (names []string) {
+	links, _ := netlink.LinkList() // none, if it cannot be read
+	for _, l := range links {
+		names = append(names, l.Attrs().Name)
+	}
+	return names
+}
+
+func localAddresses() (all []string) {
+	links, _ := netlink.LinkList() // none, if it cannot be read
+	for _, l := range links {
+		for _, a := range addresses(l) {
+			if !a.IsLinkLocalUnicast() {
+				all = append(all, a.String())
+			}
+		}
+	}
+	return all
+}
+
+func checkUp(_ context.Context, x *exam) []Finding {
+	if isUp(x.link.Attrs()) {
+		return ok("%s is up", x.name())
+	}
+	return failure(x.name()+" is down", "Nothing is sent or received.", "bring it up",
+		as(fmt.Sprintf("ip link set dev %s up", x.name())))
+}
+
+func checkCarrier(_ context.Context, x *exam) []Finding {
+	a := x.link.Attrs()
+	switch {
+	case !isUp(a):
+		return nil // it is said already
+	case a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown:
+		return ok("%s has carrier", x.name())
+	case x.link.Type() == "veth":
+		return failure(x.name()+" has no carrier: the other end of the veth pair is down", "Nothing is sent or received.",
+			"bring the other end up, in its namespace: ip link set dev NAME up", "")
+	}
+	return failure(x.name()+" has no carrier", "Nothing is sent or received.", "plug the cable in, and bring the port of the switch or the other host up", "")
+}
+
+func checkAddress(_ context.Context, x *exam) []Finding {
+	if a := x.local(); a.IsValid() {
+		return ok("%v is the adapter's address%s", a, others(len(x.addrs)))
+	}
+	family, example := "", "10.0.0.1/24"
+	if x.Peer.Is6() {
+		family, example = " IPv6", "fd00::1/64"
+	} else if x.Peer.Is4() {
+		family = " IPv4"
+	}
+	found, fix := fmt.Sprintf("%s has no%s address", x.name(), family), "give it one, of the network that the peers are in, such as"
+	command := as(fmt.Sprintf("ip address add %s dev %s", example, x.name()))
+	if master := masterOf(x.link); master != "" {
+		found += fmt.Sprintf(": it is a part of %s", master)
+		fix, command = fmt.Sprintf("use %s instead, or take %s out of it and give it an address", master, x.name()), ""
+	}
+	return failure(found, "An adapter is known by an address of its interface.", fix, command)
+}
+
+func others(n int) string {
+	if n <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", one of %d", n)
+}
+
+func masterOf(l netlink.Link) string {
+	if l.Attrs().MasterIndex == 0 {
+		return ""
+	}
+	master, err := netlink.LinkByIndex(l.Attrs().MasterIndex)
+	if err != nil {
+		return ""
+	}
+	return master.Attrs().Name
+}
+
+// checkLayer looks for what lies over or under the interface.
+func checkLayer(_ context.Context, x *exam) []Finding {
+	if v, is := x.link.(*netlink.Vlan); is {
+		parent := "another interface"
+		if l, err := netlink.LinkByIndex(v.ParentIndex); err == nil {
+			parent = l.Attrs().Name
+		}
+		return info("%s is VLAN %d of %s: packets come through the kernel's VLAN device, in generic mode", x.name(), v.VlanId, parent)
+	}
+	if master := masterOf(x.link); master != "" {
+		return warning(fmt.Sprintf("%s is a part of %s", x.name(), master),
+			"A program here sees packets before "+master+" does; an XDP program on "+master+" excludes one here.",
+			"use an interface of its own where you can", "")
+	}
+	return nil
+}
+
+// Bounds of the MTU in bytes.
+const (
+	// onePage is what a driver without multi-buffer carries with XDP: a page less the headroom of XDP,
+	// the kernel's shared info, Ethernet header and a VLAN tag. Drivers differ by a few bytes.
+	onePage = 3498
+	// leastMTU leaves room for the packets of 1200 bytes that every path must carry, over IPv6.
+	leastMTU = 1280
+)
+
+func checkMTU(_ context.Context, x *exam) []Finding {
+	mtu := x.link.Attrs().MTU
+	set := func(mtu int) string { return as(fmt.Sprintf("ip link set dev %s mtu %d", x.name(), mtu)) }
+	switch {
+	case mtu < leastMTU:
+		return failure(fmt.Sprintf("MTU %d is too small", mtu), fmt.Sprintf("The protocol needs packets of %d bytes on every path.", leastMTU),
+			"raise it, on every host and switch of this network", set(1500))
+	case x.kind == kindUDP || mtu <= onePage || x.manyFrames():
+		return ok("MTU %d", mtu)
+	}
+	f := warning(fmt.Sprintf("MTU %d is more than %s carries with native XDP, about %d", mtu, x.driverName(), onePage),
+		"Its driver takes no packets of several buffers: it refuses native mode, and generic mode is slow.",
+		"lower it, on every host of this network", set(onePage))
+	if x.native() {
+		f[0].Severity = Error
+	}
+	return f
+}
+
+// manyFrames says whether packets larger than a page may come in native mode, as far as is known, or
+// native mode is out of question.
+func (x *exam) manyFrames() bool {
+	switch {
+	case x.mode == "generic" || x.features.known && !x.features.has(featureNative):
+		return true
+	case x.features.known:
+		return x.features.has(featureRxSegments) && x.kernel.atLeast(frags)
+	}
+	return x.kernel.atLeast(frags)
+}
+
+func checkDriver(_ context.Context, x *exam) []Finding {
+	f, name := x.features, x.driverName()
+	switch {
+	case !f.known:
+		return info("what %s grants is known when it is tried: --try (Linux 6.3 and later tell before)", name)
+	case !f.has(featureNative) && x.native():
+		return failure(fmt.Sprintf("%s has no native XDP, so no %s mode", name, x.mode), "Generic mode works with any driver, slower.",
+			"ask for generic mode", fmt.Sprintf("datbench doctor --ia xdp:%s,generic", x.ifname))
+	case !f.has(featureNative):
+		return info("%s has no native XDP: generic mode, slower", name)
+	case !f.has(featureZeroCopy) && x.mode == "zero-copy":
+		return failure(fmt.Sprintf("%s has no zero-copy mode as it is set up now", name), "Copy mode works, with one copy more.",
+			"leave the mode out, or ask for copy", fmt.Sprintf("datbench doctor --ia xdp:%s,copy", x.ifname))
+	}
+	return ok("%s has native XDP%s", name, more(f))
+}
+
+func more(f xdpFeatures) string {
+	s := ", in copy mode only"
+	if f.has(featureZeroCopy) {
+		s = ", zero-copy"
+	}
+	if f.has(featureRxSegments) {
+		s += ", packets of several buffers"
+	}
+	return s
+}
+
+// expected is the mode that will be granted.
+func (x *exam) expected() string {
+	f := x.features
+	switch {
+	case x.granted != "":
+		return x.granted + " mode"
+	case x.mode != "" && x.mode != "auto":
+		return x.mode + " mode"
+	case !f.known:
+		return "the best mode that the driver grants"
+	case !f.has(featureNative), x.link.Attrs().MTU > onePage && !x.manyFrames():
+		return "generic mode"
+	case f.has(featureZeroCopy):
+		return "zero-copy mode"
+	}
+	return "native copy mode"
+}

@@ -1,0 +1,157 @@
+package doctor_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+
+	"github.com/datxdp/datxdp/internal/doctor"
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// attach puts a program on the interface over netlink, as ip-link(8) does: no process holds it there.
+func attach(t *testing.T, flags int) {
+	t.Helper()
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "left_behind", Type: ebpf.XDP, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 2), asm.Return()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	l, err := netlink.LinkByName(lab.Interface)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := netlink.LinkSetXdpFdWithFlags(l, prog.FD(), flags); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// examine is the finding of one check about the lab's interface.
+func examine(t *testing.T, ia, check string) doctor.Finding {
+	t.Helper()
+	r, err := doctor.Examine(t.Context(), doctor.Target{IA: ia})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		if f.Check == check {
+			return f
+		}
+	}
+	t.Fatalf("%s found nothing in %+v", check, r.Findings)
+	return doctor.Finding{}
+}
+
+// TestNetlinkProgram: a program that nobody holds is taken off by the command that is given.
+func TestNetlinkProgram(t *testing.T) {
+	labtest.RequireXDP(t)
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("no ip: apt-get install iproute2; the commands of the doctor are run with it")
+	}
+	l := labtest.New(t, lab.Options{})
+	for mode, flags := range map[string]int{"xdpdrv": nl.XDP_FLAGS_DRV_MODE, "xdpgeneric": nl.XDP_FLAGS_SKB_MODE} {
+		err := l.Do(lab.A, func() error {
+			attach(t, flags)
+			f := examine(t, "xdp:veth0", "xdp-program")
+			if want := fmt.Sprintf(`"left_behind", attached over netlink (%s)`, mode); f.Severity != doctor.Error || !strings.HasSuffix(f.Found, want) {
+				t.Errorf("found %+v, want an error with %s", f, want)
+			}
+			if want := fmt.Sprintf("ip link set dev veth0 %s off", mode); f.Command != want {
+				t.Errorf("the command is %q, want %q", f.Command, want)
+			}
+			if out, err := exec.Command("sh", "-c", f.Command).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", f.Command, err, out)
+			}
+			if f := examine(t, "xdp:veth0", "xdp-program"); f.Severity != doctor.OK {
+				t.Errorf("still: %+v", f)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestModes: what the driver does not grant is an error where it is asked for by name.
+func TestModes(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{Queues: 2})
+	tests := []struct {
+		ia, check string
+		want      doctor.Severity
+		found     string
+	}{
+		{"xdp:veth0", "driver", doctor.OK, "driver veth has native XDP"},
+		{"xdp:veth0,generic", "driver", doctor.OK, "driver veth has native XDP"},
+		{"xdp:veth0,zero-copy", "driver", doctor.Error, "driver veth has no zero-copy mode"},
+		{"xdp:lo,copy", "driver", doctor.Error, "the loopback device has no native XDP, so no copy mode"},
+		{"xdp:lo", "driver", doctor.Info, "generic mode, slower"},
+		{"xdp:veth0", "queues", doctor.OK, "2 queues"},
+		{"xdp:eth7", "interface", doctor.Error, "there is no interface eth7"},
+		{"udp:10.73.0.9", "interface", doctor.Error, "10.73.0.9 is not an address of this host"},
+	}
+	for _, tt := range tests {
+		err := l.Do(lab.A, func() error {
+			f := examine(t, tt.ia, tt.check)
+			if strings.Contains(f.Found, "is known when it is tried") {
+				t.Logf("%s: the kernel does not tell what drivers grant: Linux 6.3 does", tt.ia)
+				return nil
+			}
+			if f.Severity != tt.want || !strings.Contains(f.Found, tt.found) {
+				t.Errorf("%s: got %+v, want %v, %q", tt.ia, f, tt.want, tt.found)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNoAddress: an interface that cannot be known, until it is given an address.
+func TestNoAddress(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	err := l.Do(lab.A, func() error {
+		veth, err := netlink.LinkByName(lab.Interface)
+		if err != nil {
+			return err
+		}
+		all, err := netlink.AddrList(veth, netlink.FAMILY_ALL)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if err := netlink.AddrDel(veth, &all[i]); err != nil {
+				return err
+			}
+		}
+		f := examine(t, "auto:veth0", "address")
+		if f.Severity != doctor.Error || f.Found != "veth0 has no address" || f.Command != "ip address add 10.0.0.1/24 dev veth0" {
+			t.Errorf("got %+v", f)
+		}
+		given, err := netlink.ParseAddr("10.0.0.1/24")
+		if err != nil {
+			return err
+		}
+		if err := netlink.AddrAdd(veth, given); err != nil {
+			return err
+		}
+		if f := examine(t, "auto:veth0", "address"); f.Severity != doctor.OK {
+			t.Errorf("still: %+v", f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

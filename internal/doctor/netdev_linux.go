@@ -1,0 +1,59 @@
+package doctor
+
+import (
+	"encoding/binary"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// xdpFeatures are what a driver says of XDP, NETDEV_A_DEV_XDP_FEATURES; known since Linux 6.3.
+type xdpFeatures struct {
+	known bool
+	bits  uint64
+}
+
+// Of linux/netdev.h.
+const (
+	netdevCmdDevGet      = 1
+	netdevADevIfindex    = 1
+	netdevADevFeatures   = 3
+	netdevVersion        = 1
+	featureBasic         = 1 << 0
+	featureRedirect      = 1 << 1
+	featureZeroCopy      = 1 << 3
+	featureRxSegments    = 1 << 5
+	featureNative        = featureBasic | featureRedirect
+	netdevFeatureValueSz = 8
+)
+
+func (f xdpFeatures) has(bits uint64) bool { return f.bits&bits == bits }
+
+// featuresOf asks the kernel about an interface.
+//
+// System calls: generic netlink, CTRL_CMD_GETFAMILY and NETDEV_CMD_DEV_GET.
+func featuresOf(ifindex int) (f xdpFeatures) {
+	family, err := netlink.GenlFamilyGet("netdev")
+	if err != nil {
+		return f
+	}
+	req := nl.NewNetlinkRequest(int(family.ID), 0)
+	// By hand: the reserved half of the header must be zero, which nl.Genlmsg leaves to chance.
+	req.AddRawData(append([]byte{netdevCmdDevGet, netdevVersion, 0, 0},
+		nl.NewRtAttr(netdevADevIfindex, nl.Uint32Attr(uint32(ifindex))).Serialize()...))
+	answers, err := req.Execute(unix.NETLINK_GENERIC, 0)
+	if err != nil || len(answers) == 0 || len(answers[0]) < nl.SizeofGenlmsg {
+		return f
+	}
+	attrs, err := nl.ParseRouteAttr(answers[0][nl.SizeofGenlmsg:])
+	if err != nil {
+		return f
+	}
+	for _, a := range attrs {
+		if a.Attr.Type == netdevADevFeatures && len(a.Value) >= netdevFeatureValueSz {
+			f = xdpFeatures{true, binary.NativeEndian.Uint64(a.Value)}
+		}
+	}
+	return f
+}

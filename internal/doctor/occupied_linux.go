@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink/nl"
+)
+
+// ours is the name of the steering program in the kernel.
+const ours = "datxdp_steer"
+
+// program is an XDP program on an interface. What the kernel does not tell is zero.
+type program struct {
+	id   uint32
+	name string
+	mode string // as ip-link(8) spells it
+	// link is the bpf_link that holds it there, 0 if it was put there over netlink; known says which.
+	link  uint32
+	known bool
+	by    holder
+}
+
+// checkProgram names the XDP program that the interface has.
+func checkProgram(ctx context.Context, x *exam) []Finding {
+	on := x.link.Attrs().Xdp
+	if on == nil || !on.Attached || on.ProgId == 0 {
+		return ok("no XDP program is on %s", x.name())
+	}
+	p := program{id: on.ProgId, mode: modeWord(on.AttachMode), name: programName(on.ProgId)}
+	p.link, p.known = linkOf(p.id, uint32(x.link.Attrs().Index))
+	if p.link != 0 {
+		p.by = linkHolder(ctx, p.link)
+	}
+	if p.by.self() {
+		return nil
+	}
+	return programFinding(x.name(), p)
+}
+
+func programFinding(ifname string, p program) []Finding {
+	what, fix := "a foreign XDP program", "see what it is for, then take it off, or choose another interface"
+	if p.name == ours {
+		what, fix = "the XDP program of another datxdp adapter", "stop the program that has it open, or choose another interface"
+	}
+	command := p.remove(ifname)
+	if command == "" {
+		fix += "; root sees how it is attached (datbench doctor as root)"
+	}
+	return failure(fmt.Sprintf("%s is on %s: %s", what, ifname, p),
+		"An interface takes one XDP program; datxdp never replaces one.", fix, command)
+}
+
+func (p program) String() string {
+	s := fmt.Sprintf("id %d", p.id)
+	if p.name != "" {
+		s += fmt.Sprintf(", %q", p.name)
+	}
+	switch {
+	case !p.known:
+		s += ", how it is attached takes root to read"
+	case p.link == 0:
+		s += ", attached over netlink (" + p.mode + ")"
+	case p.by.pid == 0:
+		s += fmt.Sprintf(", attached by bpf_link %d that no visible process holds", p.link)
+	default:
+		s += fmt.Sprintf(", attached by bpf_link %d of %s", p.link, p.by)
+	}
+	return s
+}
+
+// remove is the command that takes the program off the interface, empty if that cannot be told.
+func (p program) remove(ifname string) string {
+	switch {
+	case !p.known:
+		return ""
+	case strings.HasPrefix(p.name, "xdp_dispatcher"): // libxdp's, which keeps state of its own
+		return as(fmt.Sprintf("xdp-loader unload %s --all", ifname))
+	case p.link == 0:
+		return as(fmt.Sprintf("ip link set dev %s %s off", ifname, p.mode))
+	case p.by.pid != 0:
+		return p.by.stop()
+	}
+	return as(fmt.Sprintf("bpftool link detach id %d", p.link))
+}
+
+// modeWord is an XDP_ATTACHED_* as ip-link(8) spells it.
+func modeWord(mode uint32) string {
+	switch mode {
+	case nl.XDP_ATTACHED_DRV:
+		return "xdpdrv"
+	case nl.XDP_ATTACHED_SKB:
+		return "xdpgeneric"
+	}
+	return "xdp"
+}
+
+// programName needs CAP_SYS_ADMIN; it is empty without.
+func programName(id uint32) string {
+	p, err := ebpf.NewProgramFromID(ebpf.ProgramID(id))
+	if err != nil {
+		return ""
+	}
+	defer p.Close()
+	info, err := p.Info()
+	if err != nil {
+		return ""
+	}
+	return info.Name
+}
+
+// linkOf finds the bpf_link that holds a program on an interface, 0 if none does. It needs
+// CAP_SYS_ADMIN; known is false without.
+func linkOf(program, ifindex uint32) (id uint32, known bool) {
+	var all link.Iterator
+	defer all.Close()
+	for all.Next() {
+		info, err := all.Link.Info()
+		if err == nil && uint32(info.Program) == program && info.XDP() != nil && info.XDP().Ifindex == ifindex {
+			return uint32(info.ID), true
+		}
+	}
+	err := all.Err()
+	return 0, err == nil || errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/net/icmp"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
+)
+
+// pathSizes are the IP packets to try besides the MTU of the interface: those of the usual networks
+// and tunnels.
+var pathSizes = []int{576, 1280, 1380, 1400, 1420, 1450, 1472, 1480, 1492, 1500, 2000, 3000, 3498, 4000, 4470, 8000, 8900, 9000, 9216, 16000, 32000}
+
+const (
+	echoHeader = 8
+	// echoLimit bounds the wait for the first reply.
+	echoLimit = time.Second
+	// echoTail is how long the larger packets may come after the first that came back.
+	echoTail = 100 * time.Millisecond
+)
+
+// echoFamily is what differs between ICMP and ICMPv6.
+type echoFamily struct {
+	domain, proto, ipHeader int
+	request, reply          icmp.Type
+	level, discover, probe  int
+}
+
+func familyOf(a netip.Addr) echoFamily {
+	if a.Is4() {
+		return echoFamily{unix.AF_INET, unix.IPPROTO_ICMP, 20, ipv4.ICMPTypeEcho, ipv4.ICMPTypeEchoReply,
+			unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE}
+	}
+	return echoFamily{unix.AF_INET6, unix.IPPROTO_ICMPV6, 40, ipv6.ICMPTypeEchoRequest, ipv6.ICMPTypeEchoReply,
+		unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE}
+}
+
+// largestEcho is the largest IP packet that can be asked for.
+func largestEcho(a netip.Addr) int {
+	if a.Is4() {
+		return 65535
+	}
+	return 65535 + 40
+}
+
+// largestPing sends unfragmented echo requests of many sizes at a time and returns the IP packet size of
+// the largest that came back, 0 for none. The error is that this process may
+// not ping.
+//
+// System calls: socket, setsockopt, bind, sendto, recvfrom.
+func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error) {
+	f := familyOf(to)
+	c, raw, err := f.open(local)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	sizes := slices.DeleteFunc(append(slices.Clone(pathSizes), min(mtu, largestEcho(to))), func(n int) bool { return n > mtu })
+	go f.send(ctx, c, to, sizes)
+	return f.receive(ctx, c, raw, to, slices.Max(sizes)), nil
+}
+
+// open makes a socket for pings: that which needs no privilege where the host allows it, else a raw one.
+func (f echoFamily) open(local netip.Addr) (c net.PacketConn, raw bool, err error) {
+	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW} {
+		fd, serr := unix.Socket(f.domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, f.proto)
+		if serr != nil {
+			err = fmt.Errorf("ping needs CAP_NET_RAW: %w", serr)
+			continue
+		}
+		c, err = f.prepare(fd, local)
+		return c, kind == unix.SOCK_RAW, err
+	}
+	return nil, false, err
+}
+
+func (f echoFamily) prepare(fd int, local netip.Addr) (net.PacketConn, error) {
+	file := os.NewFile(uintptr(fd), "ping")
+	defer file.Close() // FilePacketConn duplicates it
+	if err := unix.SetsockoptInt(fd, f.level, f.discover, f.probe); err != nil {
+		return nil, err
+	}
+	var at unix.Sockaddr = &unix.SockaddrInet6{Addr: local.As16()}
+	if local.Is4() {
+		at = &unix.SockaddrInet4{Addr: local.As4()}
+	}
+	if err := unix.Bind(fd, at); err != nil {
+		return nil, err
+	}
+	return net.FilePacketConn(file)
+}
+
+// id tells our echoes from those of others; the kernel sets it on a socket without privilege.
+func id() int { return os.Getpid() & 0xffff }
+
+// send asks for every size, twice: a packet may be lost.
+func (f echoFamily) send(ctx context.Context, c net.PacketConn, to netip.Addr, sizes []int) {
+	for seq := range 2 * len(sizes) {
+		size := sizes[seq%len(sizes)]
+		m := icmp.Message{Type: f.request, Body: &icmp.Echo{ID: id(), Seq: seq, Data: make([]byte, max(0, size-f.ipHeader-echoHeader))}}
+		b, err := m.Marshal(nil)
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		_, _ = c.WriteTo(b, f.addr(c, to)) // what is too large for this host does not come back either
+	}
+}
+
+// addr is an address as the kind of socket wants it.
+func (echoFamily) addr(c net.PacketConn, to netip.Addr) net.Addr {
+	if _, ip := c.(*net.IPConn); ip {
+		return &net.IPAddr{IP: to.AsSlice(), Zone: to.Zone()}
+	}
+	return &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
+}
+
+// receive takes replies until the largest has come, or none has for a while.
+func (f echoFamily) receive(ctx context.Context, c net.PacketConn, raw bool, from netip.Addr, most int) (largest int) {
+	end := time.Now().Add(echoLimit)
+	if limit, bounded := ctx.Deadline(); bounded && limit.Before(end) {
+		end = limit
+	}
+	buf := make([]byte, 1<<16+128)
+	for largest < most && ctx.Err() == nil {
+		if err := c.SetReadDeadline(end); err != nil {
+			return largest
+		}
+		n, who, err := c.ReadFrom(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return largest
+		}
+		if err != nil || !f.ours(buf[:max(n, 0)], who, raw, from) {
+			continue
+		}
+		largest = max(largest, n+f.ipHeader)
+		if soon := time.Now().Add(echoTail); soon.Before(end) {
+			end = soon
+		}
+	}
+	return largest
+}
+
+// ours says whether a packet is a reply to what we sent.
+func (f echoFamily) ours(b []byte, who net.Addr, raw bool, from netip.Addr) bool {
+	m, err := icmp.ParseMessage(f.proto, b)
+	if err != nil || m.Type != f.reply {
+		return false
+	}
+	echo, is := m.Body.(*icmp.Echo)
+	return is && (!raw || echo.ID == id()) && sender(who) == from.WithZone("")
+}
+
+func sender(who net.Addr) netip.Addr {
+	var ip net.IP
+	switch a := who.(type) {
+	case *net.UDPAddr:
+		ip = a.IP
+	case *net.IPAddr:
+		ip = a.IP
+	}
+	addr, _ := netip.AddrFromSlice(ip)
+	return addr.Unmap()
+}

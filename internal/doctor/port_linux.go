@@ -1,0 +1,55 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// checkPort looks for a socket of the kernel on our address and port.
+func checkPort(ctx context.Context, x *exam) []Finding {
+	local := x.local()
+	if !local.IsValid() {
+		return nil // it is said already
+	}
+	at := netip.AddrPortFrom(local, x.Port)
+	sockets := udpSockets(at)
+	if len(sockets) == 0 {
+		return ok("UDP port %d of %v is free", at.Port(), at.Addr())
+	}
+	who := socketHolder(ctx, sockets[0])
+	if who.self() {
+		return nil
+	}
+	return failure(fmt.Sprintf("UDP port %d of %v is taken by %s", at.Port(), at.Addr(), who),
+		"An adapter keeps its port from other programs, and needs it free.",
+		fmt.Sprintf("stop that program%s, or choose another port with --port, the same on every host", who.hint()), who.stop())
+}
+
+// udpSockets are the inodes of the kernel's UDP sockets that exclude another one at an address.
+func udpSockets(at netip.AddrPort) (inodes []uint64) {
+	for _, line := range udpTable() {
+		a, valid := netip.AddrFromSlice(line.addr)
+		if valid && line.port == uint64(at.Port()) && excludes(a.Unmap(), at.Addr()) {
+			inodes = append(inodes, line.inode)
+		}
+	}
+	return inodes
+}
+
+// excludes says whether a socket at have keeps one from want: the same, or a wildcard. That of IPv6
+// mostly takes IPv4 along.
+func excludes(have, want netip.Addr) bool {
+	if have.IsUnspecified() {
+		return have.Is6() || want.Is4()
+	}
+	return have == want.WithZone("")
+}
+
+// udpLine is a line of /proc/net/udp.
+type udpLine struct {
+	addr  net.IP
+	port  uint64
+	inode uint64
+}

@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/udplink"
+	"github.com/datxdp/datxdp/wire"
+)
+
+const (
+	// neighbourLimit bounds the wait for a next hop's Ethernet address: the kernel asks once a second.
+	neighbourLimit = 1200 * time.Millisecond
+	// connectLimit bounds the wait for an adapter, which answers within milliseconds.
+	connectLimit = 500 * time.Millisecond
+	// refusalLimit bounds the second wait for "port unreachable", of which a kernel sends one a second
+	// once it has sent a few; refusalPause is the time between two attempts.
+	refusalLimit = 1100 * time.Millisecond
+	refusalPause = 200 * time.Millisecond
+	// nobody is a connection qualifier that no program listens on: "doctor" in ASCII. Any answer to it
+	// proves an adapter.
+	nobody dat.ConnQual = 0x646f63746f72
+)
+
+// probe is what came back from a peer.
+type probe struct {
+	// adapter: the protocol answered. refused: the host says that the port is closed.
+	// busy: the answer could not be heard, because our own port is taken.
+	adapter, refused, busy bool
+	// echoed is the largest IP packet that ping had back, echoErr why there was no ping.
+	echoed  int
+	echoErr error
+}
+
+func (p *probe) answered() bool { return p.adapter || p.refused || p.echoed > 0 }
+
+// run pings the host, and asks its port.
+func (p *probe) run(ctx context.Context, x *exam) {
+	local, at := x.local(), netip.AddrPortFrom(x.Peer, x.Port)
+	var all sync.WaitGroup
+	all.Go(func() { p.ask(ctx, local, at) })
+	all.Go(func() { p.echoed, p.echoErr = largestPing(ctx, local, at.Addr(), x.out.Attrs().MTU) })
+	all.Wait()
+}
+
+// ask asks the port in two ways, one after the other: requests to connect would use up what a kernel
+// is willing to say of a port that is closed.
+func (p *probe) ask(ctx context.Context, local netip.Addr, at netip.AddrPort) {
+	if p.refused = refused(ctx, local, at, echoTail); p.refused {
+		return
+	}
+	if p.adapter, p.busy = answers(ctx, local, at); !p.adapter {
+		p.refused = refused(ctx, local, at, refusalLimit)
+	}
+}
+
+// refused sends a byte that no adapter takes for anything, now and then, and says whether ICMP "port
+// unreachable" came back.
+func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(local, 0)), net.UDPAddrFromAddrPort(at))
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	for ctx.Err() == nil {
+		_, err := c.Write([]byte{0})
+		if err == nil {
+			_ = c.SetReadDeadline(time.Now().Add(min(limit, refusalPause))) // Read returns it
+			_, err = c.Read(make([]byte, 1))
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return errors.Is(err, syscall.ECONNREFUSED)
+		}
+	}
+	return false
+}
+
+// answers asks for a connection that nobody listens for: the answer proves an adapter. It comes to our
+// own port, whatever port was asked from: busy says that it was not free.
+func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered, busy bool) {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	l, err := udplink.Open(local, udplink.Options{Port: at.Port(), Frames: 64})
+	if err != nil {
+		return false, errors.Is(err, link.ErrBusy)
+	}
+	// An answer is believed at once.
+	ia, err := dat.OpenLink(dat.Options{Limits: wire.Limits{ListenGrace: time.Nanosecond}}, l)
+	if err != nil {
+		return false, false
+	}
+	defer ia.Close(dat.CloseAbrupt)
+	evd, err := connect(ia, at.Addr())
+	if err != nil {
+		return false, false
+	}
+	var ev dat.Event
+	for ctx.Err() == nil {
+		if _, err := evd.Wait(20*time.Millisecond, 1, &ev); err == nil {
+			return ev.Number == dat.EventNonPeerRejected || ev.Number == dat.EventPeerRejected || ev.Number == dat.EventEstablished, false
+		}
+	}
+	return false, false
+}
+
+// connect asks for a connection; what becomes of it is an event.
+func connect(ia *dat.IA, to netip.Addr) (*dat.EVD, error) {
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return nil, err
+	}
+	evd, err := ia.CreateEVD(16, nil, dat.EVDDTO|dat.EVDConnection)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+	if err != nil {
+		return nil, err
+	}
+	return evd, ep.Connect(to, nobody, 2*connectLimit, nil)
+}

@@ -1,0 +1,151 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/xdp"
+)
+
+// capability is one that the adapter uses, and what for.
+type capability struct {
+	bit       uint
+	name, why string
+}
+
+// needed are the capabilities without which AF_XDP does not start, on a kernel.
+func needed(v version) []capability {
+	all := []capability{
+		{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN", "attach to the interface"},
+		{unix.CAP_NET_RAW, "CAP_NET_RAW", "make AF_XDP sockets"},
+		{unix.CAP_BPF, "CAP_BPF", "load the program"},
+	}
+	if !v.atLeast(frags) {
+		all = append(all, capability{unix.CAP_PERFMON, "CAP_PERFMON", "load the program"})
+	}
+	return all
+}
+
+// System calls: capget.
+func effectiveCaps() uint64 {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return 0
+	}
+	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective)
+}
+
+func has(caps uint64, bit uint) bool { return caps>>bit&1 != 0 }
+
+// lacks are the capabilities that are needed and missing. CAP_SYS_ADMIN stands for those on BPF.
+func lacks(caps uint64, v version) (missing []capability) {
+	for _, c := range needed(v) {
+		stands := (c.bit == unix.CAP_BPF || c.bit == unix.CAP_PERFMON) && has(caps, unix.CAP_SYS_ADMIN)
+		if !has(caps, c.bit) && !stands {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+func checkCapabilities(_ context.Context, x *exam) []Finding {
+	who := fmt.Sprintf("uid %d", unix.Geteuid())
+	if unix.Geteuid() == 0 {
+		who = "root"
+	}
+	missing := lacks(x.caps, x.kernel)
+	if len(missing) == 0 {
+		return ok("%s has %s", who, strings.Join(names(needed(x.kernel)), ", "))
+	}
+	fix, command := "run as root, or give them to the program (a service: AmbientCapabilities= in its unit)", setcap(x.kernel)
+	if x.HostOnly {
+		fix, command = "run as root: to make namespaces takes CAP_SYS_ADMIN too", ""
+	}
+	var whys []string
+	for _, c := range missing {
+		whys = append(whys, c.name+" to "+c.why)
+	}
+	return failure(fmt.Sprintf("%s lacks %s", who, strings.Join(names(missing), ", ")),
+		"AF_XDP needs "+strings.Join(whys, ", ")+".", fix, command)
+}
+
+func names(caps []capability) (all []string) {
+	for _, c := range caps {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// setcap is the command that gives this program what it needs, memory without limit included.
+func setcap(v version) string {
+	program, err := os.Executable()
+	if err != nil {
+		program = "PROGRAM"
+	}
+	return fmt.Sprintf("sudo setcap %s,cap_ipc_lock=ep %s", strings.ToLower(strings.Join(names(needed(v)), ",")), program)
+}
+
+// checkBPF asks the kernel what capabilities alone do not tell: containers and lockdown forbid bpf(2)
+// in ways of their own.
+//
+// System calls: bpf(BPF_PROG_LOAD) of a program that does nothing.
+func checkBPF(_ context.Context, x *exam) []Finding {
+	if len(lacks(x.caps, x.kernel)) > 0 {
+		return nil // it is said already
+	}
+	err := features.HaveProgramType(ebpf.XDP)
+	switch {
+	case err == nil:
+		return ok("XDP programs can be loaded")
+	case errors.Is(err, ebpf.ErrNotSupported):
+		return failure("the kernel has no XDP programs", "It was built without CONFIG_BPF_SYSCALL.", "use another kernel, or kernel UDP: --ia udp:ADDRESS", "")
+	}
+	return failure("bpf(2) is forbidden though the capabilities are there ("+strings.TrimSpace(err.Error())+")",
+		"A container, its seccomp profile, a user namespace or kernel lockdown forbids it.",
+		"run outside of it, or with --cap-add BPF,NET_ADMIN,NET_RAW and a seccomp profile that allows bpf", "")
+}
+
+func checkMemlock(_ context.Context, x *exam) []Finding {
+	if len(lacks(x.caps, x.kernel)) > 0 {
+		return nil // what gives them gives CAP_IPC_LOCK too
+	}
+	if has(x.caps, unix.CAP_IPC_LOCK) {
+		return ok("memory may be locked without limit (CAP_IPC_LOCK)")
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
+		return warning("the limit of locked memory cannot be read: "+err.Error(), "", "", "")
+	}
+	return memlockFinding(limit.Cur, x.queues())
+}
+
+// memlockFinding compares a limit in bytes with the frames of every queue.
+func memlockFinding(limit uint64, queues int) []Finding {
+	o := xdp.DefaultOptions()
+	need := uint64(queues) * uint64(o.Frames*o.FrameSize)
+	if limit >= need {
+		return ok("%s of memory may be locked, %s are needed", mebibytes(limit), mebibytes(need))
+	}
+	return failure(fmt.Sprintf("only %s of memory may be locked, %s are needed for %s", mebibytes(limit), mebibytes(need), plural(queues, "queue")),
+		"The frames of a queue are locked memory; AF_XDP is refused beyond the limit.",
+		"raise it for this shell (a service: LimitMEMLOCK=infinity), or give the program CAP_IPC_LOCK",
+		"sudo prlimit --pid $$ --memlock=unlimited:unlimited")
+}
+
+func mebibytes(n uint64) string {
+	if n == unix.RLIM_INFINITY {
+		return "any amount"
+	}
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// checkHolders looks for AF_XDP sockets of others on the interface.
+func checkHolders(ctx context.Context, x *exam) []Finding {
+	sockets, err := netlink.SocketDiagXDP()
+	switch {
+	case err == nil:
+		return x.listed(ctx, sockets)
+	case xdpSockets() == 0:
+		return ok("no AF_XDP socket has a queue of %s", x.name())
+	case has(x.caps, unix.CAP_NET_RAW):
+		return x.bound()
+	}
+	return info("which queues AF_XDP sockets have cannot be read here: it takes CONFIG_XDP_SOCKETS_DIAG, or CAP_NET_RAW")
+}
+
+// listed looks through the sockets that the kernel lists.
+func (x *exam) listed(ctx context.Context, sockets []*netlink.XDPDiagInfoResp) []Finding {
+	for _, s := range sockets {
+		if s.XDPInfo == nil || s.XDPDiagMsg == nil || int(s.XDPInfo.Ifindex) != x.link.Attrs().Index {
+			continue
+		}
+		if who := socketHolder(ctx, uint64(s.XDPDiagMsg.Ino)); !who.self() {
+			return x.held(int(s.XDPInfo.QueueID), who)
+		}
+	}
+	return ok("no AF_XDP socket has a queue of %s", x.name())
+}
+
+// bound finds a queue that is held by binding to each for a moment, in copy mode, which leaves the
+// driver alone.
+func (x *exam) bound() []Finding {
+	for q := range x.queues() {
+		if stayBusy(x.link.Attrs().Index, q) {
+			return x.held(q, holder{})
+		}
+	}
+	return ok("no AF_XDP socket has a queue of %s", x.name())
+}
+
+// releaseLimit is how long a queue may stay taken after its socket was closed; the kernel frees it in
+// some 25 ms.
+const releaseLimit = 200 * time.Millisecond
+
+func stayBusy(ifindex, queue int) bool {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if !errors.Is(bindQueue(ifindex, queue), unix.EBUSY) {
+			return false
+		}
+		if time.Since(began) > releaseLimit {
+			return true
+		}
+	}
+}
+
+func (x *exam) held(queue int, who holder) []Finding {
+	return failure(fmt.Sprintf("an AF_XDP socket of %s has queue %d of %s", who, queue, x.name()),
+		"A queue takes one socket.", fmt.Sprintf("stop that program%s, or choose another interface", who.hint()), who.stop())
+}
+
+// xdpSockets is the number of AF_XDP sockets in this network namespace, as /proc/net/protocols has it;
+// -1 if it cannot be read.
+func xdpSockets() int {
+	text := readLine("/proc/thread-self/net/protocols")
+	for line := range strings.Lines(text) {
+		var name string
+		var size, sockets int
+		if _, err := fmt.Sscan(line, &name, &size, &sockets); err == nil && name == "XDP" {
+			return sockets
+		}
+	}
+	return -1
+}

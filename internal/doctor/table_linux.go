@@ -1,0 +1,61 @@
+package doctor
+
+import "github.com/vishvananda/netlink"
+
+// table is every check, in the order in which they run and are shown. The order matters: a check may
+// use what one before it learnt.
+func table() []check {
+	return []check{
+		{"kernel", "the kernel's version, and what newer ones add", scopeHost, true, checkKernel},
+		{"af-xdp", "whether the kernel has AF_XDP sockets", scopeHost, true, checkAFXDP},
+		{"bpf-jit", "whether BPF programs are compiled", scopeHost, true, checkJIT},
+		{"cpus", "how many processors there are, and how their clock is governed", scopeHost, false, checkCPUs},
+
+		{"capabilities", "what this process may do", scopeProcess, true, checkCapabilities},
+		{"bpf", "whether the kernel lets this process load XDP programs", scopeProcess, true, checkBPF},
+		{"memlock", "how much memory this process may lock", scopeProcess, true, checkMemlock},
+
+		{"interface", "whether the interface, or the address, is there", scopeInterface, false, checkInterface},
+		{"up", "whether the interface is up", scopeInterface, false, checkUp},
+		{"carrier", "whether there is something at the other end of its cable", scopeInterface, false, checkCarrier},
+		{"address", "whether it has an address to be known by", scopeInterface, false, checkAddress},
+		{"driver", "which modes its driver grants", scopeInterface, true, checkDriver},
+		{"mtu", "whether its MTU suits the driver and the protocol", scopeInterface, false, checkMTU},
+		{"queues", "how many queues it has, and whether packets spread over them", scopeInterface, true, checkQueues},
+		{"rings", "how many packets its rings hold", scopeInterface, true, checkRings},
+		{"offloads", "whether the device merges packets", scopeInterface, true, checkOffloads},
+		{"layer", "whether it is a VLAN, or a part of a bridge or bond", scopeInterface, true, checkLayer},
+		{"xdp-program", "whether it has an XDP program already", scopeInterface, true, checkProgram},
+		{"queue-holder", "whether another AF_XDP socket has a queue of it", scopeInterface, true, checkHolders},
+		{"buffers", "how much the kernel holds for a UDP socket", scopeInterface, false, checkBuffers},
+		{"filters", "whether the kernel filters what comes to a UDP socket", scopeInterface, false, checkFilters},
+		{"port", "whether another program has the UDP port", scopeInterface, false, checkPort},
+		{"try", "what is granted when the adapter is opened, with --try", scopeInterface, false, checkTry},
+
+		{"route", "whether a route leads to the peer through the interface", scopePeer, false, checkRoute},
+		{"neighbour", "whether the next hop's Ethernet address is known", scopePeer, false, checkNeighbour},
+		{"reach", "whether an adapter answers at the peer", scopePeer, false, checkReach},
+		{"path-mtu", "which packets fit through to the peer", scopePeer, false, checkPathMTU},
+	}
+}
+
+// reaches says whether what a check looks at is there: after a check that found no interface, or no
+// route, there is nothing to look at.
+func (x *exam) reaches(c check) bool {
+	switch {
+	case c.scope == scopeInterface && c.name != "interface":
+		return x.link != nil
+	case c.scope == scopePeer:
+		return x.Peer.IsValid() && x.link != nil && x.usable() &&
+			(c.name == "route" || x.routed) && (c.name == "route" || c.name == "neighbour" || x.linked)
+	case c.scope == scopeInterface:
+		return !x.HostOnly
+	}
+	return true
+}
+
+// usable says whether packets can leave the interface at all.
+func (x *exam) usable() bool {
+	a := x.link.Attrs()
+	return isUp(a) && a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown && x.local().IsValid()
+}

@@ -1,0 +1,77 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Kinds of adapter, as the first part of its name says them.
+const (
+	kindXDP  = "xdp"
+	kindUDP  = "udp"
+	kindAuto = "auto"
+)
+
+// DefaultPort is the UDP port of DAT.
+const DefaultPort = 17473
+
+// Target is what to examine. The zero value asks about every interface.
+type Target struct {
+	// IA is the name of an adapter, such as "xdp:eth0,copy", "auto:eth0" or "udp:10.0.0.1"; empty for
+	// every interface that is up.
+	IA string
+	// Port is the UDP port; 0 means [DefaultPort].
+	Port uint16
+	// Peer is the address of a host to reach; the zero Addr for none.
+	Peer netip.Addr
+	// HostOnly leaves the interfaces out: a throw-away namespace has its own.
+	HostOnly bool
+	// Try opens the adapter for a moment, as a program would, to see what is granted. Some drivers take
+	// their link down for a second when an XDP program comes or goes.
+	Try bool
+
+	kind, ifname, mode string
+	addr               netip.Addr
+}
+
+// resolve reads the name.
+func (t *Target) resolve() error {
+	if t.Port == 0 {
+		t.Port = DefaultPort
+	}
+	t.Peer = t.Peer.Unmap()
+	if t.IA == "" {
+		t.kind = kindXDP
+		return nil
+	}
+	kind, what, found := strings.Cut(t.IA, ":")
+	if !found || what == "" {
+		return fmt.Errorf("%q is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS", t.IA)
+	}
+	t.kind = kind
+	switch kind {
+	case kindXDP, kindAuto:
+		t.ifname, t.mode, _ = strings.Cut(what, ",")
+		return checkMode(t.mode)
+	case kindUDP:
+		addr, err := netip.ParseAddr(what)
+		if err != nil {
+			return fmt.Errorf("%q is not an IP address of this host, as udp: needs", what)
+		}
+		t.addr = addr.Unmap()
+		return nil
+	}
+	return fmt.Errorf("no kind of adapter is called %q: use xdp, auto or udp", kind)
+}
+
+func checkMode(mode string) error {
+	switch mode {
+	case "", "auto", "zero-copy", "copy", "generic":
+		return nil
+	}
+	return fmt.Errorf("no mode is called %q: use zero-copy, copy or generic", mode)
+}
+
+// native says whether the mode that was asked for needs the driver.
+func (t *Target) native() bool { return t.mode == "zero-copy" || t.mode == "copy" }

@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Layout in columns: a group, below it a line for each finding, below that what to do about it.
+const (
+	textWidth = 100
+	foundAt   = 11 // of what was found: after the severity
+)
+
+var colours = [...]text.Color{OK: text.FgGreen, Info: text.FgCyan, Warning: text.FgYellow, Error: text.FgRed}
+
+// Print writes the report for a reader: groups, then how many errors and warnings there are, then the
+// verdict. Colour is for terminals.
+func (r *Report) Print(w io.Writer, colour bool) error {
+	var b strings.Builder
+	group := ""
+	for _, f := range r.Findings {
+		if f.Group != group {
+			group = f.Group
+			fmt.Fprintf(&b, "%s\n", bold(group, colour))
+		}
+		f.print(&b, colour)
+	}
+	fmt.Fprintf(&b, "\n%s.\n%s\n", r.count(), bold(wrap(r.Verdict, textWidth), colour))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Print writes one finding as it stands in a report.
+func (f Finding) Print(w io.Writer, colour bool) error {
+	var b strings.Builder
+	f.print(&b, colour)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (f Finding) print(b *strings.Builder, colour bool) {
+	word := fmt.Sprintf("%-*s", foundAt-2, f.Severity)
+	if colour {
+		word = colours[f.Severity].Sprint(word)
+	}
+	fmt.Fprintf(b, "  %s%s\n", word, hanging(f.Found))
+	indent := strings.Repeat(" ", foundAt)
+	if f.Means != "" {
+		fmt.Fprintf(b, "%s%s\n", indent, hanging(f.Means))
+	}
+	if f.Fix != "" {
+		fmt.Fprintf(b, "%s%s\n", indent, hanging("fix: "+f.Fix))
+	}
+	if f.Command != "" {
+		fmt.Fprintf(b, "%s    %s\n", indent, bold(f.Command, colour)) // never wrapped: it is copied
+	}
+}
+
+// hanging wraps text that begins after the severity.
+func hanging(s string) string {
+	return strings.ReplaceAll(wrap(s, textWidth-foundAt), "\n", "\n"+strings.Repeat(" ", foundAt))
+}
+
+// wrap breaks text between words, without the blanks that would fill the lines.
+func wrap(s string, width int) string {
+	lines := strings.Split(text.WrapSoft(s, width), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func bold(s string, colour bool) string {
+	if colour {
+		return text.Bold.Sprint(s)
+	}
+	return s
+}
+
+// count is how much there is to do.
+func (r *Report) count() string {
+	errors, warnings := len(worst(r.Findings, Error, len(r.Findings))), len(worst(r.Findings, Warning, len(r.Findings)))
+	if errors+warnings == 0 {
+		return "No errors, no warnings"
+	}
+	return plural(errors, "error") + ", " + plural(warnings, "warning")
+}

@@ -1,0 +1,39 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// checkTry opens the adapter as a program would and closes it again.
+func checkTry(_ context.Context, x *exam) []Finding {
+	if !x.Try || x.stopped != "" {
+		return nil
+	}
+	mode, err := granted(x.IA, x.Port)
+	if err != nil {
+		return failure("opening it fails: "+err.Error(), "", "", "")
+	}
+	x.granted = mode
+	if mode == kindUDP && x.kind == kindAuto {
+		x.fallback = first(x.fallback, "AF_XDP was tried and refused")
+	}
+	return ok("it was opened and closed: mode %s", mode)
+}
+
+func granted(name string, port uint16) (mode string, err error) {
+	ia, err := dat.Open(name, dat.Options{Port: port})
+	if err != nil {
+		return "", err
+	}
+	attr, err := ia.Query()
+	if closeErr := ia.Close(dat.CloseGraceful); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return "", fmt.Errorf("asking for the mode of %s: %w", name, err)
+	}
+	return attr.Mode, nil
+}

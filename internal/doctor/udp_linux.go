@@ -1,0 +1,46 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/udplink"
+)
+
+// mayUDP says whether the adapter may run over kernel UDP.
+func (x *exam) mayUDP() bool { return x.kind == kindUDP || x.kind == kindAuto }
+
+// checkBuffers compares the limit of the kernel's queue with what the link asks for. CAP_NET_ADMIN may
+// exceed the limit.
+func checkBuffers(_ context.Context, x *exam) []Finding {
+	limit, err := strconv.Atoi(sysctl("net/core/rmem_max"))
+	want := udplink.DefaultOptions().Buffer
+	if !x.mayUDP() || err != nil || has(x.caps, unix.CAP_NET_ADMIN) || limit >= want {
+		return nil
+	}
+	return warning(fmt.Sprintf("a UDP socket may hold %d KiB, datxdp asks for %d KiB", limit>>10, want>>10),
+		"Packets are dropped when this process is late, and are sent again.", "raise the limit",
+		as(fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", want, want)))
+}
+
+// checkFilters reads what stands between the wire and a UDP socket. AF_XDP takes its packets before.
+func checkFilters(_ context.Context, x *exam) []Finding {
+	if !x.mayUDP() {
+		return nil
+	}
+	var found []Finding
+	if max(sysctl("net/ipv4/conf/all/rp_filter"), sysctl("net/ipv4/conf/"+x.name()+"/rp_filter")) == "1" {
+		found = append(found, Finding{Severity: Info, Found: "rp_filter is strict on " + x.name(),
+			Means: "UDP packets whose way back leaves by another interface are dropped."})
+	}
+	if tables := strings.Fields(readLine("/proc/thread-self/net/ip_tables_names")); slices.Contains(tables, "filter") {
+		found = append(found, Finding{Severity: Info, Found: "iptables has a filter table",
+			Means: fmt.Sprintf("It must let UDP port %d in; packets that AF_XDP takes do not pass it.", x.Port)})
+	}
+	return found
+}
