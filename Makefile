@@ -103,7 +103,7 @@ provider-test: $(LANE) ## Debian's uDAPL test programs and our own in C, over AF
 	@if command -v gcc >/dev/null && [ -e /usr/include/dat2/udat.h ]; then \
 		$(MAKE) -s provider; \
 		$(LANE) provider-vet go vet -tags datprovider ./cmd/libdatxdp; \
-		[ ! -x bin/golangci-lint ] || $(LANE) provider-lint bin/golangci-lint run --build-tags datprovider ./cmd/libdatxdp/...; \
+		[ ! -x bin/golangci-lint ] || $(LANE) provider-lint bin/golangci-lint run --build-tags datprovider,memcheck ./cmd/libdatxdp/...; \
 		DATXDP_PROVIDER=$(CURDIR)/$(PROVIDER) $(LANE) -test -show '(post: .* ns|write: .* ratio .*)' provider \
 			go test -tags datprovider -json -vet=off -v -count=1 -timeout 30m ./cmd/libdatxdp; \
 	else \
