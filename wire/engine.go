@@ -17,7 +17,7 @@ const allocBatch = 32
 // Engine runs the protocol over one link. It is driven: nothing happens between calls.
 //
 // One goroutine at a time owns an engine, between TryOwn or Own and Disown. Kick, Poll, Next,
-// Connect, Disconnect, Reset, Accept, Reject, Stats and Close need ownership; Ring, TryOwn and Own
+// Connect, Disconnect, Reset, Accept, Reject, Stats, Inspect and Close need ownership; Ring, TryOwn and Own
 // may be called by any goroutine.
 type Engine struct {
 	host  *Host

@@ -106,6 +106,14 @@ func TestRules(t *testing.T) {
 			t.Errorf("promtool %v: %v\n%s", args, err, out)
 		}
 	}
+	_, config, _ := strings.Cut(read(t, "README.md"), "```yaml\n")
+	config, _, _ = strings.Cut(config, "```")
+	dir := t.TempDir()
+	ok(t, os.WriteFile(dir+"/prometheus.yml", []byte(config), 0o600))
+	ok(t, os.WriteFile(dir+"/alerts.yml", []byte(read(t, "alerts.yml")), 0o600))
+	if out, err := exec.Command(promtool, "check", "config", dir+"/prometheus.yml").CombinedOutput(); err != nil {
+		t.Errorf("promtool check config of the README: %v\n%s", err, out)
+	}
 	tested := read(t, "alerts_test.yml")
 	for _, m := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(read(t, "alerts.yml"), -1) {
 		if strings.Count(tested, "alertname: "+m[1]) < 2 {
