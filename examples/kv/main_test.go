@@ -103,28 +103,38 @@ func checkValue(t *testing.T, c *client, last *[2]int) {
 	last[w] = n
 }
 
-// TestKeys: clients put the same new keys at the same time; each key has one entry, and the last value.
-func TestKeys(t *testing.T) {
+// rivals are keys that want one entry: n of each of some.
+func rivals(n, some int) (keys [][]string) {
+	byHome := map[int][]string{}
+	for k := 0; len(keys) < some; k++ {
+		key := fmt.Sprint("key", k)
+		h := home(key)
+		if byHome[h] = append(byHome[h], key); len(byHome[h]) == n {
+			keys = append(keys, byHome[h])
+		}
+	}
+	return keys
+}
+
+// TestRivals: clients put new keys at the same time, which all want the same empty entry; none is lost.
+func TestRivals(t *testing.T) {
 	clients := cluster(t, 3)
+	keys := rivals(len(clients), 100)
 	var all sync.WaitGroup
 	for i, c := range clients {
 		all.Go(func() {
-			for k := range 200 {
-				if err := c.put(t.Context(), fmt.Sprint("key", k), fmt.Sprint(i)); err != nil {
+			for _, k := range keys {
+				if err := c.put(t.Context(), k[i], k[i]); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	for k := range 200 {
-		key := fmt.Sprint("key", k)
-		if err := clients[0].put(t.Context(), key, "last"); err != nil {
-			t.Error(err)
-		}
-		for i, c := range clients {
-			if got, err := c.get(t.Context(), key); got != "last" || err != nil {
-				t.Errorf("client %d: %s is %q, %v", i, key, got, err)
+	for _, k := range keys {
+		for i := range clients {
+			if got, err := clients[0].get(t.Context(), k[i]); got != k[i] || err != nil {
+				t.Errorf("%s is %q, %v", k[i], got, err)
 			}
 		}
 	}

@@ -83,12 +83,17 @@ func (e entry) fill(key, value string, version uint64) {
 	binary.NativeEndian.PutUint64(e, e.checksum(version))
 }
 
+// home is the first of the entries that a key may have.
+func home(key string) int {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	return int(h.Sum64() % entries)
+}
+
 // find reads the entries of a key and returns its own, or the first vacant one, or a negative index if all
 // are others'. ok is false where an entry on the way was torn.
 func (c *client) find(ctx context.Context, key string) (i int, e entry, ok bool, err error) {
-	h := fnv.New64a()
-	h.Write([]byte(key))
-	first := int(h.Sum64() % entries)
+	first := home(key)
 	if err := c.read(ctx, first); err != nil {
 		return 0, nil, false, err
 	}
