@@ -13,14 +13,15 @@ declare -A without=(
   [dapltest]="provider: Debian's uDAPL test programs do not run"
   [udat.h]="provider: the library for C programs is not built"
   [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
+  [vagrant]="unit: the Vagrantfile is not validated"
 )
 declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
   [dapltest]=dapl2-utils [udat.h]="libdapl-dev libdapl2"
-  [tshark]=tshark) # brings capinfos along
+  [tshark]=tshark [vagrant]=vagrant) # tshark brings capinfos along
 
 look() {
   missing=()
-  for tool in gcc clang llvm-strip shellcheck tshark dapltest; do
+  for tool in gcc clang llvm-strip shellcheck tshark dapltest vagrant; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   [ -e /usr/include/dat2/udat.h ] || missing+=(udat.h)
