@@ -20,6 +20,9 @@ key=$(cat "$0" tools/vm-init - <<<"$kernel $version $MIRROR" | sha256sum | cut -
 image=$CACHE/$key
 if [ -e "$image" ]; then echo "$image"; exit; fi
 
+# It is the first process of its namespace, to which a signal without a trap does not come through.
+trap 'exit 130' INT TERM
+rm -rf "$CACHE"/build.* # of one that was killed
 mkdir -p "$CACHE"
 work=$(mktemp -d "$CACHE/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -33,7 +36,7 @@ run() {
 }
 
 make_root() {
-  run timeout 240 debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$root" "$MIRROR"
+  run timeout --foreground 240 debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$root" "$MIRROR"
   rm -rf "$root"/var/{cache,lib}/apt/* "$root"/usr/share/{doc,man,info,locale,zoneinfo} "$root"/usr/lib/x86_64-linux-gnu/gconv
   install -m 755 tools/vm-init "$root/init"
   run ssh-keygen -q -t ed25519 -N "" -C "make vm" -f "$work/id"
@@ -59,4 +62,5 @@ add_kernel
 (cd "$root" && find . -print0 | cpio --quiet -0 -H newc -o) >"$work/initrd"
 rm -rf "$root" "$work/kernel" "$work"/*.deb
 mv -T "$work" "$image"
+find "$CACHE" -mindepth 1 -maxdepth 1 -type d -regex '.*/[0-9a-f]+' ! -name "$key" -exec rm -r {} +
 echo "$image"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # vm.sh: runs the scripts of vagrant/ on two machines with Debian's kernel, emulated by qemu without KVM and joined by a
-# bridge: make vm. As root on Debian 12 it installs what it needs. Everything lives in a process and a network
-# namespace of its own, which the kernel ends with their first process: nothing is left, however this ends.
+# bridge: make vm. As root on Debian 12 it installs what it needs. Everything lives in process, mount and network
+# namespaces of its own, which the kernel ends with their first process: nothing is left, however this ends.
 # Exit status: 0 passed, 1 failed, 77 skipped: this host cannot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -53,6 +53,9 @@ join() {
 
 if [ "${1-}" = inside ]; then
   join
+  mkdir -p bin/vm/tmp
+  mount -t tmpfs tmpfs bin/vm/tmp # it goes with the namespace
+  export TMPDIR=$PWD/bin/vm/tmp
   cd internal/vm
   exec ../../bin/vm/vm.test -test.v -test.run '^TestMachines$' -test.timeout "$LIMIT"
 fi
@@ -62,9 +65,11 @@ fi
 mkdir -p bin/vm
 install_tools
 started=$SECONDS
-DATXDP_VM_IMAGE=$PWD/$(tools/vm-image.sh)
+DATXDP_VM_IMAGE=$PWD/$(unshare --pid --fork --kill-child --mount-proc tools/vm-image.sh)
 echo "vm: the image took $((SECONDS - started)) s"
 export DATXDP_VM_IMAGE DATXDP_VM_QUEUES=$QUEUES
-CGO_ENABLED=0 go test -c -o bin/vm/vm.test ./internal/vm
-CGO_ENABLED=0 go build -o bin/datbench ./cmd/datbench
+export CGO_ENABLED=0 # the machines have no C library of ours
+go test -c -o bin/vm/vm.test ./internal/vm
+go test -c -o bin/vm/bpf.test ./bpf
+go build -o bin/datbench ./cmd/datbench
 exec unshare --net --pid --fork --kill-child --mount-proc "$0" inside
