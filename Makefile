@@ -52,7 +52,7 @@ lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint
 	@$(LANE) gofmt tools/gofmt.sh
 	@$(LANE) vet go vet ./...
 	@$(LANE) golangci-lint bin/golangci-lint run
-	@if command -v shellcheck >/dev/null; then $(LANE) shellcheck shellcheck .ci/run tools/*.sh vagrant/*.sh; fi
+	@if command -v shellcheck >/dev/null; then $(LANE) shellcheck shellcheck .ci/run tools/*.sh tools/vm-init vagrant/*.sh; fi
 
 .PHONY: tidy-check
 tidy-check: $(LANE) ## go.mod and go.sum say what the code needs
@@ -148,6 +148,10 @@ bench-once: $(LANE) ## every benchmark once, so that none rots
 bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; ARGS= go to datbench
 	@go build -o bin/datbench ./cmd/datbench
 	@./bin/datbench $(ARGS)
+
+.PHONY: vm
+vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
+	@tools/vm.sh
 
 .PHONY: soak
 soak: ## open and close one queue ten thousand times (root)

@@ -72,13 +72,17 @@ static __always_inline int take(struct cursor *c, void **header, __u32 size)
 
 #define TAKE(c, header) take(c, (void **)&(header), sizeof(*(header)))
 
-/* Whether the frame goes on for size bytes. */
-static __always_inline int has(struct cursor *c, __u64 size)
+/*
+ * Whether the frame goes on for size bytes. A kernel without the helper never sees the call: multi_buffer
+ * is a constant to the verifier. Where the helper is used, kernels before 6.17 still look at the other
+ * way as one that is taken in speculation: a difference of pointers would be refused there without
+ * CAP_PERFMON, a sum is refused only where it is what is used.
+ */
+static __always_inline int has(struct cursor *c, __u16 size)
 {
-	/* A kernel without the helper never sees the call: multi_buffer is a constant to the verifier. */
 	if (multi_buffer)
 		return c->taken + size <= bpf_xdp_get_buff_len(c->ctx);
-	return size <= c->end - c->next; /* needs CAP_PERFMON */
+	return c->next + size <= c->end; /* needs CAP_PERFMON */
 }
 
 static __always_inline int is_local4(__u32 dst)

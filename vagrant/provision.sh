@@ -1,57 +1,64 @@
 #!/usr/bin/env bash
-# provision.sh NODE ADDRESS SERVER QUEUES: installs the datbench that was copied to /tmp, then serves (node 1)
-# or measures against node 1 (every other node). May be run again at any time: vagrant provision.
+# provision.sh ADDRESS QUEUES MTU: sets a node up for datbench: tools, the program if it was copied to /tmp/datbench, and
+# the queues and the MTU of the interface that has ADDRESS. Starts no server and no measurement. May be run again at any
+# time, as root.
 set -euo pipefail
 
-if [ $# -ne 4 ]; then
-  echo "usage: provision.sh NODE ADDRESS SERVER QUEUES" >&2
+if [ $# -ne 3 ]; then
+  echo "usage: provision.sh ADDRESS QUEUES MTU" >&2
   exit 2
 fi
-node=$1 address=$2 server=$3 queues=$4
+address=$1 queues=$2 mtu=$3
 
-install_tools() {
-  command -v ethtool >/dev/null && return
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get -qq update
-  apt-get -qq install -y --no-install-recommends ethtool >/dev/null
+fail() {
+  echo "provision: $1" >&2
+  exit 1
 }
 
-# The interface that carries the private network.
+install_tools() {
+  local missing=()
+  command -v ip >/dev/null || missing+=(iproute2)
+  command -v ethtool >/dev/null || missing+=(ethtool)
+  [ ${#missing[@]} -eq 0 ] && return
+  echo "installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null; } ||
+    fail "missing ${missing[*]}, and apt-get cannot install it"
+}
+
+install_program() {
+  if [ -e /tmp/datbench ]; then install -m 755 /tmp/datbench /usr/local/bin/datbench; fi
+  command -v datbench >/dev/null || fail "no datbench: build it and copy it to /tmp/datbench"
+}
+
+# The interface that carries the network between the nodes.
 interface() {
   ip -o -4 address show to "$address/32" | awk '{ print $2; exit }'
 }
 
+# channels NUMBER: the n-th "Combined:" of ethtool -l; the first is the most there can be, the second what there is.
+channels() {
+  ethtool -l "$dev" 2>/dev/null | awk -v n="$1" '/^Combined:/ && ++i == n { print $2 }'
+}
+
+# Asking for the number it has is an error to some drivers.
 set_queues() {
-  local max
-  max=$(ethtool -l "$1" 2>/dev/null | awk '/^Combined:/ { print $2; exit }') || true
-  if [ "${max:-1}" = 1 ] || [ "$max" = n/a ]; then
-    echo "$1 has one queue"
+  local most now
+  most=$(channels 1) now=$(channels 2)
+  if [[ ! $most =~ ^[0-9]+$ ]]; then
+    echo "$dev: this driver has no queues to set"
     return
   fi
-  if [ "$queues" -gt "$max" ]; then queues=$max; fi
-  # Asking for the number it has is an error to some drivers.
-  ethtool -L "$1" combined "$queues" 2>/dev/null || echo "$1 keeps its queues"
+  if [ "$queues" -gt "$most" ]; then queues=$most; fi
+  if [ "$queues" -ne "$now" ]; then ethtool -L "$dev" combined "$queues"; fi
+  echo "$dev: $queues of $most queues"
 }
 
-serve() {
-  systemctl stop datbench-server 2>/dev/null || true
-  systemctl reset-failed datbench-server 2>/dev/null || true
-  systemd-run --quiet --unit=datbench-server /usr/local/bin/datbench server --ia "auto:$1"
-  sleep 1
-  systemctl is-active --quiet datbench-server || {
-    journalctl --no-pager -n 20 -u datbench-server >&2
-    exit 1
-  }
-  echo "serving on auto:$1, $address"
-}
-
-measure() {
-  /usr/local/bin/datbench run "$server" --ia "auto:$1" --op send,write,read --metric lat,rate,bw
-}
-
+[ "$(id -u)" -eq 0 ] || fail "needs root"
 install_tools
-if [ -e /tmp/datbench ]; then install -m 755 /tmp/datbench /usr/local/bin/datbench; fi
 dev=$(interface)
-[ -n "$dev" ] || { echo "no interface has the address $address" >&2; exit 1; }
-set_queues "$dev"
-if [ "$node" -eq 1 ]; then serve "$dev"; else measure "$dev"; fi
+[ -n "$dev" ] || fail "no interface has the address $address"
+ip link set "$dev" mtu "$mtu" up
+set_queues
+install_program
+echo "$dev: $address, MTU $mtu, $(readlink -f "/sys/class/net/$dev/device/driver" | xargs -r basename), Linux $(uname -r)"
