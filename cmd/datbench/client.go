@@ -105,7 +105,7 @@ func (c *conn) measure(w workload, r *Result) error {
 	lost := c.losses().since(base)
 	r.Retransmits, r.Drops = lost.retransmits+e.tally.retransmits, lost.drops+e.tally.drops
 	e.row, e.coreShare = c.row, []float64{share, e.tally.coreShare}
-	r.judge(e)
+	judge(r, e)
 	return c.disconnect()
 }
 

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Exit codes that scripts depend on.
@@ -61,7 +63,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitValid
-	case errors.Is(err, errInvalid), errors.Is(err, errInterrupted):
+	case errors.Is(err, result.ErrInvalid), errors.Is(err, errInterrupted):
 		return exitInvalid
 	}
 	return exitUsage

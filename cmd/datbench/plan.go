@@ -59,7 +59,7 @@ func explain(results []Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {
 		if all || unmeasured(results[i]) {
-			results[i].invalid("at its end: %s", oneLine(err.Error()))
+			results[i].Invalidate("at its end: %s", oneLine(err.Error()))
 		}
 	}
 }

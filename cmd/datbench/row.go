@@ -3,24 +3,26 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Operations, as they stand in the JSON.
 const (
-	opSend      = "send"
-	opWrite     = "write"
-	opRead      = "read"
-	opRaw       = "raw"
-	opRawAsavie = "raw_asavie"
-	opTCP       = "tcp"
+	opSend      = result.Send
+	opWrite     = result.Write
+	opRead      = result.Read
+	opRaw       = result.Raw
+	opRawAsavie = result.RawAsavie
+	opTCP       = result.TCP
 )
 
 // Metrics, as they stand in the JSON.
 const (
-	metricLatency   = "lat"
-	metricRate      = "rate"
-	metricBandwidth = "bw"
-	metricSHA256    = "sha256"
+	metricLatency   = result.Latency
+	metricRate      = result.Rate
+	metricBandwidth = result.Bandwidth
+	metricSHA256    = result.SHA256
 )
 
 // Row asks for one measurement.

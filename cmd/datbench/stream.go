@@ -51,7 +51,7 @@ func streamSend(c *conn, r *Result) (evidence, error) {
 		return evidence{}, err
 	}
 	t, err := c.finish()
-	r.count(t.count, t.elapsed)
+	r.Count(t.count, t.elapsed)
 	return evidence{elapsed: t.elapsed, tally: &t}, err
 }
 
@@ -115,6 +115,6 @@ func (c *conn) countDone(r *Result, post func(int64, byte) error) (evidence, err
 	if span.from.IsZero() { // no warm-up and no pass in between
 		span.from = span.to
 	}
-	r.count(last-base, span.elapsed())
+	r.Count(last-base, span.elapsed())
 	return evidence{elapsed: span.elapsed()}, err
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/datxdp/datxdp/dat"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -72,11 +74,11 @@ func keys(m map[string]any) func(func(string) bool) {
 
 func TestCount(t *testing.T) {
 	r := Result{Size: 1000}
-	r.count(500, 250*time.Millisecond)
+	r.Count(500, 250*time.Millisecond)
 	if r.MsgsPerSec != 2000 || r.Gbps != 0.016 || r.Samples != 500 {
 		t.Errorf("got %+v", r)
 	}
-	r.count(0, 0)
+	r.Count(0, 0)
 	if r.Samples != 0 {
 		t.Errorf("got %d samples", r.Samples)
 	}
@@ -125,7 +127,7 @@ func TestJudge(t *testing.T) {
 			e, r := fine, tt.result
 			r.Valid = true
 			tt.change(&e)
-			r.judge(e)
+			judge(&r, e)
 			if r.Reason != tt.want || r.Valid != (tt.want == "") {
 				t.Errorf("got valid %t, %q, want %q", r.Valid, r.Reason, tt.want)
 			}
@@ -190,12 +192,12 @@ func TestTableWidth(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	r := Report{Results: []Result{{Valid: true}, {Valid: true}}}
-	if err := r.verdict(); err != nil {
+	if err := r.Verdict(); err != nil {
 		t.Errorf("all valid: %v", err)
 	}
-	r.Results[1].invalid("no")
-	err := r.verdict()
-	if !errors.Is(err, errInvalid) || exitCode(err) != exitInvalid || exitCode(io.EOF) != exitUsage || exitCode(nil) != exitValid {
+	r.Results[1].Invalidate("no")
+	err := r.Verdict()
+	if !errors.Is(err, result.ErrInvalid) || exitCode(err) != exitInvalid || exitCode(io.EOF) != exitUsage || exitCode(nil) != exitValid {
 		t.Errorf("one invalid: %v", err)
 	}
 	if got, want := err.Error(), "1 of 2 results are not valid, for the reasons given"; got != want {

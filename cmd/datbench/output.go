@@ -1,36 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 )
-
-// Report is what the JSON file holds.
-type Report struct {
-	Env     Env      `json:"env"`
-	Results []Result `json:"results"`
-}
-
-// errInvalid ends a run that measured everything asked for, some of it in vain: exit status 1.
-var errInvalid = errors.New("not valid, for the reasons given")
-
-// verdict is nil if every result is valid. The reasons are in the table and in the JSON.
-func (r *Report) verdict() error {
-	bad := 0
-	for _, res := range r.Results {
-		if !res.Valid {
-			bad++
-		}
-	}
-	if bad == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d results are %w", bad, len(r.Results), errInvalid)
-}
 
 // output is where a report goes: a table, a JSON file, or only JSON on standard output.
 type output struct {
@@ -76,21 +52,21 @@ func (o *output) write(r *Report) error {
 	if err := o.writeJSON(r); err != nil {
 		return err
 	}
-	return r.verdict()
+	return r.Verdict()
 }
 
 func (o *output) writeJSON(r *Report) error {
 	if o.json == nil {
 		return nil
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := r.JSON()
 	if err != nil {
 		return fmt.Errorf("--json: %w", err)
 	}
 	if o.file != nil {
 		_ = o.file.Truncate(0) // a device has no length
 	}
-	_, err = o.json.Write(append(text, '\n'))
+	_, err = o.json.Write(text)
 	if o.file != nil {
 		err = errors.Join(err, o.file.Close())
 		o.file = nil
