@@ -75,6 +75,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:           "datbench",
 		Short:         "Measure DAT over AF_XDP beside the raw link and kernel TCP",
 		Long:          longHelp,
+		Example:       examples,
 		Args:          noArguments,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -84,7 +85,6 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
-	c.CompletionOptions.DisableDefaultCmd = true
 	c.SuggestionsMinimumDistance = 2 // letters
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
@@ -127,6 +127,12 @@ count as drops.
 
 Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
 
+const examples = `  datbench                                 # everything, in about 20 seconds
+  datbench --op write,tcp --metric bw --mtu 9000 --duration 5s
+  datbench --repeat 10 --json new.json     # for datbench compare
+  datbench --impair loss=1%                # what loss costs
+  datbench doctor                          # what this host supports, and what to fix`
+
 // mainLabs are the rows of the main job, by what lies between the agents.
 func mainLabs(cfg *config, l link) [][]phase {
 	if !cfg.impair.Zero() {
@@ -143,10 +149,10 @@ func (a *app) rawCommand() *cobra.Command {
 	cfg.transport = transportXDP
 	c := &cobra.Command{
 		Use:   "raw",
-		Short: "Measure raw AF_XDP frames in a throw-away lab, with this repository's engine or asavie/xdp",
+		Short: "Measure raw AF_XDP frames in a throw-away lab, with our engine or asavie/xdp",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("engine", cfg.engines, []string{engineNative, engineAsavie}); err != nil {
+			if err := oneOf("engine", cfg.engines, engines); err != nil {
 				return err
 			}
 			return (&job{app: a, cfg: &cfg, labs: rawLabs}).run(cmd.Context())
@@ -157,6 +163,7 @@ func (a *app) rawCommand() *cobra.Command {
 	c.Flags().StringSliceVar(&cfg.engines, "engine", cfg.engines, "engines: native, asavie")
 	c.Flags().StringSliceVar(&cfg.metric, "metric", nil, "only these metrics: lat, rate, bw")
 	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500, 9000, 65000}, "MTUs of the bw rows; asavie knows 1500 only")
+	complete(c, map[string][]string{"engine": engines, "metric": jobMetrics, "mtu": {"1500", "9000", "65000"}})
 	return c
 }
 
@@ -178,6 +185,7 @@ func (a *app) selftestCommand() *cobra.Command {
 	c.Flags().StringVar(&cfg.transport, "transport", cfg.transport, "xdp, udp, or auto")
 	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500}, "MTUs of the lab")
 	c.Flags().Uint16Var(&cfg.port, "port", cfg.port, "UDP port of the traffic")
+	complete(c, map[string][]string{"transport": transports, "mtu": {"1500", "9000", "65000"}})
 	return c
 }
 

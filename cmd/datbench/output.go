@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,16 @@ func (o *output) close() {
 	if o.made {
 		_ = os.Remove(o.file.Name())
 	}
+}
+
+// finish writes the report of a run, or what an interrupted one has of it, and returns why the run
+// ended.
+func (o *output) finish(r *Report, err error) error {
+	if r == nil {
+		return err
+	}
+	written := o.write(r)
+	return cmp.Or(err, written)
 }
 
 // write prints the report everywhere it goes and says whether it is valid.

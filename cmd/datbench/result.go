@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,15 @@ type (
 
 // newResult is the row with nothing measured yet.
 func newResult(row Row) Result {
-	return Result{Op: row.Op, Metric: row.Metric, Size: row.Size,
+	r := Result{Op: row.Op, Metric: row.Metric, Size: row.Size,
 		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair}
+	if streams(row.Metric) && slices.Contains(opCodes[1:], row.Op) {
+		r.Depth = row.depth()
+	}
+	if row.Connections > 1 {
+		r.Connections = row.Connections
+	}
+	return r
 }
 
 // failed is the row that could not be measured.
@@ -50,7 +58,10 @@ func judge(r *Result, e evidence) {
 	} else if r.Metric == metricLatency && r.Samples < minLatencySamples {
 		few(r)
 	}
-	if asked := e.row.Duration; r.Samples > 0 && r.Metric != metricSHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
+	if n := e.row.total(); n > 0 && r.Samples < n {
+		r.Invalidate("measured %d of %d operations", r.Samples, n)
+	}
+	if asked := e.row.Duration; e.row.Count == 0 && r.Samples > 0 && r.Metric != metricSHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
 		r.Invalidate("measured for %s of %s", e.elapsed.Round(time.Millisecond), asked)
 	}
 	if least, ok := leastShare(e.coreShare); ok && least < minCoreShare && r.Metric != metricSHA256 {

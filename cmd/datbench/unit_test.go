@@ -165,7 +165,7 @@ func TestTable(t *testing.T) {
 		{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
 	}})
 	for _, want := range []string{"3.9", "20.12", "5.500", "INVALID", "TCP on veth moves 64 KiB super-frames",
-		"INVALID message rate send at MTU 1500: a reason"} {
+		"INVALID message rate send 64 B at MTU 1500: a reason"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -256,8 +256,9 @@ func TestMainRows(t *testing.T) {
 
 func TestAskRoundTrip(t *testing.T) {
 	want := ask{
-		row:    Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second},
-		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3},
+		row: Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second,
+			Connections: 3, Bidir: true, Count: 1 << 33},
+		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2,
 	}
 	got, err := decodeAsk(want.encode())
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -270,6 +271,7 @@ func TestAskRoundTrip(t *testing.T) {
 
 func FuzzDecodeAsk(f *testing.F) {
 	f.Add(ask{row: Row{Op: opSend, Metric: metricLatency, Size: 64, Depth: 1}}.encode())
+	f.Add(ask{row: Row{Op: opRead, Metric: metricRate, Size: 64, Depth: 1, Connections: 4, Bidir: true}, index: 3}.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAsk(b)
@@ -279,7 +281,7 @@ func FuzzDecodeAsk(f *testing.F) {
 		if again, err := decodeAsk(a.encode()); err != nil || !reflect.DeepEqual(a, again) {
 			t.Errorf("got %+v, %v, want %+v", again, err, a)
 		}
-		if int64(a.row.depth())*a.row.Size > maxAskBytes {
+		if int64(a.row.window())*a.row.Size > maxAskBytes {
 			t.Errorf("%+v asks for too much memory", a.row)
 		}
 	})
@@ -373,7 +375,7 @@ func TestLastWord(t *testing.T) {
 func TestWorkloads(t *testing.T) {
 	for _, metric := range metricCodes[1:] {
 		for _, op := range opCodes[1:] {
-			w, err := workloadFor(op, metric)
+			w, err := workloadFor(op, metric, false)
 			if err != nil {
 				t.Error(err)
 				continue
