@@ -12,15 +12,16 @@ declare -A without=(
   [shellcheck]="lint: shell scripts are not checked"
   [dapltest]="provider: Debian's uDAPL test programs do not run"
   [udat.h]="provider: the library for C programs is not built"
+  [chromium]="unit: the page of datbench report is not opened in a browser"
   [tshark]="unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures"
 )
 declare -A package=([gcc]="gcc libc6-dev" [clang]=clang [llvm-strip]=llvm [shellcheck]=shellcheck
   [dapltest]=dapl2-utils [udat.h]="libdapl-dev libdapl2"
-  [tshark]=tshark) # brings capinfos along
+  [chromium]=chromium [tshark]=tshark) # brings capinfos along
 
 look() {
   missing=()
-  for tool in gcc clang llvm-strip shellcheck tshark dapltest; do
+  for tool in gcc clang llvm-strip shellcheck tshark chromium dapltest; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   [ -e /usr/include/dat2/udat.h ] || missing+=(udat.h)

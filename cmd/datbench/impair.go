@@ -87,8 +87,8 @@ func impairedLabs(cfg *config, l link) [][]phase {
 	return filter(cfg, phases)
 }
 
-// compare notes in each impaired row what it kept of the same row of this run as the network is.
-func compare(results []Result) {
+// compareImpaired notes in each impaired row what it kept of the same row of this run as the network is.
+func compareImpaired(results []Result) {
 	for i := range results {
 		r := &results[i]
 		if base := unimpaired(results, r); base != nil && r.Valid && base.Valid {

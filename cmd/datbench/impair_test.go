@@ -93,7 +93,7 @@ func impairedResults() []Result {
 
 func TestCompare(t *testing.T) {
 	results := impairedResults()
-	compare(results)
+	compareImpaired(results)
 	var got []string
 	for _, r := range results {
 		s := r.Metric + " " + r.Op
@@ -114,7 +114,7 @@ func TestCompare(t *testing.T) {
 
 func TestImpairedTable(t *testing.T) {
 	results := impairedResults()
-	compare(results)
+	compareImpaired(results)
 	var b bytes.Buffer
 	renderTable(&b, &Report{Env: Env{Link: "veth", Pcap: "x.pcapng"}, Results: results})
 	for _, want := range []string{"round trip at MTU 1500\n", "round trip at MTU 1500, impaired by loss=0.01,dup=0.001,seed=999999\n",

@@ -166,7 +166,7 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 			return partial(report), interrupted(ctx, err)
 		}
 	}
-	compare(report.Results)
+	compareImpaired(report.Results)
 	return report, nil
 }
 

@@ -134,7 +134,7 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 			return partial(report), err
 		}
 	}
-	compare(report.Results)
+	compareImpaired(report.Results)
 	return report, nil
 }
 
@@ -144,7 +144,7 @@ func partial(report *Report) *Report {
 		return nil
 	}
 	report.Env.Interrupted = true
-	compare(report.Results)
+	compareImpaired(report.Results)
 	return report
 }
 
