@@ -41,7 +41,8 @@ and where it applies
   histogram_us                    all of them: [upper_us, count] of each bucket that is not empty
   runs                            with --repeat, the figure of each valid run: p50_us, msgs_per_s or
                                   gbps; the row itself is all runs taken together
-  depth connections               operations outstanding on each connection; connections if several
+  depth connections               operations outstanding on each connection, if not the default, and
+                                  connections, if several
   bidir                           with --bidir, each direction; the row itself is the sum
   intervals                       with --interval, the parts of the row's time as the client saw them
   impair kept_percent p99_ratio   with --impair, by what, and what is left of the unimpaired row`

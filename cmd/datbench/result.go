@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +18,8 @@ type (
 func newResult(row Row) Result {
 	r := Result{Op: row.Op, Metric: row.Metric, Size: row.Size,
 		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair}
-	if streams(row.Metric) && slices.Contains(opCodes[1:], row.Op) {
+	usual := Row{Op: row.Op, Metric: row.Metric}
+	if streams(row.Metric) && row.depth() != usual.depth() {
 		r.Depth = row.depth()
 	}
 	if row.Connections > 1 {

@@ -63,7 +63,7 @@ type Result struct {
 	Histogram Histogram `json:"histogram_us,omitempty"`
 	// Runs are the figures of the valid runs of a row that was repeated: p50_us, msgs_per_s or gbps.
 	Runs []float64 `json:"runs,omitempty"`
-	// Depth is operations outstanding on each connection, of rate and bw.
+	// Depth is operations outstanding on each connection, where it is not what the metric has by default.
 	Depth int `json:"depth,omitempty"`
 	// Connections is how many carried the row, if more than one.
 	Connections int `json:"connections,omitempty"`
