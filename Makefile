@@ -153,6 +153,11 @@ bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; 
 vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
 	@tools/vm.sh
 
+.PHONY: screenshot
+screenshot: ## docs/report.png: the page of one run of the main job, as a browser shows it (chromium)
+	@go build -o bin/datbench ./cmd/datbench
+	@tools/screenshot.sh docs/report.png $(ARGS)
+
 .PHONY: soak
 soak: ## open and close one queue ten thousand times (root)
 	DATXDP_SOAK=1 go test -v -run 'OpenClose|Soak' -timeout 6h ./xdp

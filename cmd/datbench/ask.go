@@ -17,14 +17,18 @@ const qualifier dat.ConnQual = 0x64617462656e6368
 type ask struct {
 	row    Row
 	remote dat.RMRTriplet
+	// session is the same in the requests of one row's connections, and in no others; index counts them
+	// from 0.
+	session uint64
+	index   int
 }
 
 // The first byte of an ask says which version of it follows.
-const askVersion = 1
+const askVersion = 2
 
 const (
 	remoteSize = 4 + 8 + 8
-	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize
+	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize + 8 + 2 + 2 + 1 + 8
 )
 
 // Codes of operations and metrics on the wire; 0 is none.
@@ -42,7 +46,12 @@ func (a ask) encode() []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Bytes))
 	b = binary.BigEndian.AppendUint32(b, uint32(a.row.Warmup.Milliseconds()))
 	b = binary.BigEndian.AppendUint32(b, uint32(a.row.Duration.Milliseconds()))
-	return appendRemote(b, a.remote)
+	b = appendRemote(b, a.remote)
+	b = binary.BigEndian.AppendUint64(b, a.session)
+	b = binary.BigEndian.AppendUint16(b, uint16(a.index))
+	b = binary.BigEndian.AppendUint16(b, uint16(a.row.connections()))
+	b = append(b, bit(a.row.Bidir))
+	return binary.BigEndian.AppendUint64(b, uint64(a.row.Count))
 }
 
 func code(codes []string, word string) byte {
@@ -54,11 +63,20 @@ func code(codes []string, word string) byte {
 	return 0
 }
 
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // Limits on what a stranger may ask of a target.
 const (
 	maxAskSize  = 64 << 20
 	maxAskDepth = 1 << 14
 	maxAskBytes = 1 << 30
+	// maxConnections of one row.
+	maxConnections = 128
 )
 
 // decodeAsk reads a request that may come from anybody.
@@ -73,6 +91,10 @@ func decodeAsk(b []byte) (ask, error) {
 	a.row.Warmup = time.Duration(binary.BigEndian.Uint32(b[23:])) * time.Millisecond
 	a.row.Duration = time.Duration(binary.BigEndian.Uint32(b[27:])) * time.Millisecond
 	a.remote = decodeRemote(b[31:])
+	b = b[31+remoteSize:]
+	a.session, a.index = binary.BigEndian.Uint64(b), int(binary.BigEndian.Uint16(b[8:]))
+	a.row.Connections, a.row.Bidir = int(binary.BigEndian.Uint16(b[10:])), b[12] != 0
+	a.row.Count = int64(binary.BigEndian.Uint64(b[13:]))
 	return a, a.check()
 }
 
@@ -83,8 +105,19 @@ func (a ask) check() error {
 		return errAsk
 	case r.Size < 1 || r.Size > maxAskSize || r.Depth < 1 || r.Depth > maxAskDepth:
 		return fmt.Errorf("size %d with depth %d: %w", r.Size, r.Depth, errAsk)
-	case int64(r.Depth)*r.Size > maxAskBytes:
-		return fmt.Errorf("size %d with depth %d needs more than %s: %w", r.Size, r.Depth, formatSize(maxAskBytes), errAsk)
+	case r.Connections < 1 || r.Connections > maxConnections || a.index >= r.Connections || r.Count < 0:
+		return fmt.Errorf("connection %d of %d: %w", a.index, r.Connections, errAsk)
+	case (r.Connections > 1 || r.Bidir) && !streams(r.Metric):
+		return fmt.Errorf("%s over %d connections: %w", r.Metric, r.Connections, errAsk)
+	}
+	return r.fits()
+}
+
+// fits is whether a row's buffers stay in what a side gives to one.
+func (r Row) fits() error {
+	if n := int64(r.window()) * r.Size; n > maxAskBytes {
+		return fmt.Errorf("%s × depth %d × connections %d is %s outstanding, more than %s: ask for less of one of them",
+			formatSize(r.Size), r.depth(), r.connections(), formatSize(n), formatSize(maxAskBytes))
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func (i *tcpInitiator) run(ctx context.Context, row Row) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("tcp baseline: %w", err)
 	}
-	r.judge(evidence{row: row, elapsed: elapsed})
+	judge(&r, evidence{row: row, elapsed: elapsed})
 	return r, nil
 }
 
@@ -225,6 +225,6 @@ func streamTCP(conn net.Conn, row Row, r *Result) (time.Duration, error) {
 		return 0, err
 	}
 	t := decodeTally(answer)
-	r.count(t.count, t.elapsed)
+	r.Count(t.count, t.elapsed)
 	return t.elapsed, nil
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"runtime"
-	"slices"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -19,6 +17,7 @@ import (
 type datInitiator struct {
 	a *adapter
 	s station
+	h *host
 }
 
 func newDATInitiator(h *host, s station) (initiator, error) {
@@ -26,18 +25,23 @@ func newDATInitiator(h *host, s station) (initiator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &datInitiator{a, s}, nil
+	return &datInitiator{a, s, h}, nil
 }
 
 func (i *datInitiator) close() error { return i.a.close() }
 
 func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
-	w, err := workloadFor(row.Op, row.Metric)
+	w, err := workloadFor(row.Op, row.Metric, row.Bidir)
 	if err != nil {
 		return r, err
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	release, err := i.s.CPUs.pin()
+	if err != nil {
+		return r, err
+	}
+	defer release()
 	row = i.complete(row)
 	sh, _ := w.shape(row)
 	c, err := newConn(ctx, i.a, row, sh)
@@ -50,7 +54,10 @@ func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
 	}
 	r = newResult(row)
 	r.Mode, r.Transport = i.a.attr.Mode, i.a.transport()
-	return r, c.measure(w, &r)
+	c.meter = newMeter(row, i.h.tell)
+	err = c.measure(w, &r)
+	c.meter.fill(&r)
+	return r, err
 }
 
 // complete fills in what the adapter decides.
@@ -105,18 +112,30 @@ func (c *conn) measure(w workload, r *Result) error {
 	lost := c.losses().since(base)
 	r.Retransmits, r.Drops = lost.retransmits+e.tally.retransmits, lost.drops+e.tally.drops
 	e.row, e.coreShare = c.row, []float64{share, e.tally.coreShare}
-	r.judge(e)
+	judge(r, e)
 	return c.disconnect()
 }
 
-// connect posts the receives, connects and learns the target's memory.
+// connect posts the receives, makes the row's connections and learns the target's memory.
 func (c *conn) connect(s station) error {
 	if err := c.receiveAll(); err != nil {
 		return err
 	}
+	asked := ask{row: c.row, remote: c.mem.remote(), session: rand.Uint64()}
+	for i := range c.eps {
+		c.use(i)
+		asked.index = i
+		if err := c.connectOne(s, asked); err != nil {
+			return err
+		}
+	}
+	c.use(0)
 	c.extend()
-	private := ask{c.row, c.mem.remote()}.encode()
-	if err := c.ep.Connect(s.Peer, qualifier, connectTimeout, private); err != nil {
+	return nil
+}
+
+func (c *conn) connectOne(s station, asked ask) error {
+	if err := c.ep.Connect(s.Peer, qualifier, connectTimeout, asked.encode()); err != nil {
 		return fmt.Errorf("%v cannot be reached from %s, check the address and its route: %w", s.Peer, s.IA, err)
 	}
 	for deadline := time.Now().Add(connectTimeout + patience); time.Now().Before(deadline) && c.ctx.Err() == nil; {
@@ -144,7 +163,8 @@ func (c *conn) connected(s station) error {
 		if len(c.ev.PrivateData) < remoteSize {
 			return errAsk
 		}
-		c.up, c.remote = true, decodeRemote(c.ev.PrivateData)
+		c.up++
+		c.remote = decodeRemote(c.ev.PrivateData)
 		return nil
 	case dat.EventPeerRejected:
 		return fmt.Errorf("%v refused: %s", s.Peer, c.ev.PrivateData)
@@ -171,128 +191,21 @@ func (e *absentError) Error() string {
 
 // disconnect ends the connection and waits until it has ended.
 func (c *conn) disconnect() error {
-	if err := c.ep.Disconnect(dat.CloseGraceful); err != nil {
-		return err
+	for _, ep := range c.eps {
+		if err := ep.Disconnect(dat.CloseGraceful); err != nil {
+			return err
+		}
 	}
 	return c.farewell()
 }
 
-// farewell waits for the end of the connection.
+// farewell waits for the end of the connections.
 func (c *conn) farewell() error {
 	c.onReceive = func(int, int) error { return nil }
-	for c.deadline = time.Now().Add(patience); !c.gone; {
-		if _, err := c.poll(); err != nil && !c.gone {
+	for c.deadline = time.Now().Add(patience); c.gone < len(c.eps); {
+		if _, err := c.poll(); err != nil && !errors.Is(err, errGone) {
 			return err
 		}
 	}
 	return nil
-}
-
-func (a *app) clientCommand() *cobra.Command {
-	cfg := defaultConfig()
-	cfg.duration = time.Second
-	c := &cobra.Command{
-		Use:   "run HOST",
-		Short: "Measure against a datbench server on another host",
-		Args:  oneHost,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runClient(cmd.Context(), &cfg, args[0])
-		},
-	}
-	cfg.jsonFlag(c)
-	cfg.metricsFlag(c)
-	cfg.adapterFlags(c)
-	cfg.timeFlags(c)
-	cfg.workloadFlags(c)
-	cfg.impairFlag(c, "at this end; each row is measured without it first")
-	cfg.pcapFlag(c)
-	return c
-}
-
-func oneHost(_ *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return errors.New("run needs one host: datbench run HOST --ia xdp:INTERFACE, with \"datbench server\" on HOST")
-}
-
-func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
-	if err := oneLineOf([]error{cfg.validateAdapter(), cfg.validateWorkload()}); err != nil {
-		return err
-	}
-	peer, err := lookup(ctx, name)
-	if err != nil {
-		return err
-	}
-	out, err := openOutput(cfg.json, a.stdout)
-	if err != nil {
-		return err
-	}
-	defer out.close()
-	h, err := a.newHost(ctx, cfg.metrics)
-	if err != nil {
-		return err
-	}
-	if h.capture, err = newCapture(cfg.pcap); err != nil {
-		return err
-	}
-	report, err := a.measureAgainst(ctx, h, cfg, peer)
-	if err = errors.Join(err, h.capture.close()); err != nil {
-		return interrupted(ctx, err)
-	}
-	return out.write(report)
-}
-
-// lookup is the first address of a host.
-func lookup(ctx context.Context, name string) (netip.Addr, error) {
-	if addr, err := netip.ParseAddr(name); err == nil {
-		return addr.Unmap(), nil
-	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("host %q: %w", name, err)
-	}
-	return addrs[0].Unmap(), nil
-}
-
-// measureAgainst measures every row, and again impaired if that is asked for.
-func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer netip.Addr) (*Report, error) {
-	report := &Report{Env: newEnv(fmt.Sprintf("%s to %v", cfg.ia, peer))}
-	report.Env.Pcap = cfg.pcap
-	rows, passes := cfg.rows(""), cfg.impair.passes()
-	pr := newProgress(a.stderr, len(rows)*len(passes))
-	defer pr.end()
-	for _, impair := range passes {
-		ph := phase{rows: slices.Clone(rows), initiator: station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port}}
-		results, err := measurePass(ctx, h, ph.impaired(impair), pr)
-		if err != nil {
-			return nil, err
-		}
-		report.Results = append(report.Results, results...)
-	}
-	compare(report.Results)
-	return report, nil
-}
-
-// measurePass measures the rows of a phase. The first that cannot be measured ends it: the rest would
-// wait for the same absent peer.
-func measurePass(ctx context.Context, h *host, ph phase, pr progress) (results []Result, err error) {
-	i, err := h.newInitiator(ph.initiator)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, i.close()) }()
-	for _, row := range ph.rows {
-		pr.begin(row.title())
-		var r Result
-		err := within(row.limit(), row.title(), func() (err error) {
-			r, err = i.run(ctx, row)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, r)
-	}
-	return results, nil
 }

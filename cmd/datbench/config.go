@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // config is what the flags of every measuring command say.
@@ -17,14 +15,21 @@ type config struct {
 	duration time.Duration
 	warmup   time.Duration
 	depth    int
-	bytes    sizeList
+	bytes    byteSize
 	ops      []string
 	metric   []string
 	sizes    sizeList
 	mtus     []int
-	engines  []string
-	impair   impairment
-	pcap     string
+	repeat   int
+
+	count       int64
+	connections int
+	bidir       bool
+	interval    time.Duration
+	cpus        cpuList
+	engines     []string
+	impair      impairment
+	pcap        string
 
 	transport string
 	ia        string
@@ -35,10 +40,14 @@ func defaultConfig() config {
 	return config{
 		duration:  defaultDuration,
 		warmup:    defaultWarmup,
-		bytes:     sizeList{sha256Bytes},
+		bytes:     sha256Bytes,
 		transport: "auto",
 		port:      defaultPort,
 		engines:   []string{engineNative},
+		repeat:    1,
+
+		connections: 1,
+		interval:    autoInterval,
 	}
 }
 
@@ -51,61 +60,6 @@ const (
 	engineAsavie = "asavie"
 )
 
-func (c *config) jsonFlag(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&c.json, "json", c.json, "write results as JSON to this `file`; - prints only JSON")
-}
-
-func (c *config) metricsFlag(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&c.metrics, "metrics", c.metrics, "serve Prometheus /metrics on this `address` while running")
-}
-
-func (c *config) impairFlag(cmd *cobra.Command, where string) {
-	cmd.Flags().Var(&c.impair, "impair", "lose, repeat, reorder or damage packets that are received, "+where+
-		",\nas in loss=1%,dup=0.1%,reorder=2%,corrupt=0.01%,seed=7")
-}
-
-func (c *config) pcapFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.pcap, "pcap", c.pcap, "write every DAT frame, both ways as the client sees them, to this pcapng `file`;\n"+
-		"it slows the rows, and grows by some 100 MB a second of bandwidth")
-}
-
-func (c *config) timeFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.DurationVar(&c.duration, "duration", c.duration, "measured time of each row")
-	f.DurationVar(&c.warmup, "warmup", c.warmup, "time before it that is left out")
-}
-
-// jobFlags shape the main job. The filters are for tests and for a second look at one row.
-func (c *config) jobFlags(cmd *cobra.Command) {
-	c.timeFlags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&c.transport, "transport", c.transport, "xdp, udp, or auto: xdp where this host can")
-	f.StringSliceVar(&c.ops, "op", nil, "only these rows: raw, send, write, read, tcp, raw_asavie")
-	f.StringSliceVar(&c.metric, "metric", nil, "only these metrics: lat, rate, bw")
-	f.IntSliceVar(&c.mtus, "mtu", nil, "only these MTUs")
-	f.Uint16Var(&c.port, "port", c.port, "UDP port of the traffic")
-	for _, name := range []string{"warmup", "port", "op", "metric", "mtu"} {
-		_ = f.MarkHidden(name) // the flag is there: it was defined above
-	}
-}
-
-func (c *config) adapterFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&c.ia, "ia", c.ia, "adapter: xdp:eth0, xdp:eth0,zero-copy, udp:10.0.0.1 or auto:eth0")
-	f.Uint16Var(&c.port, "port", c.port, "UDP port of the traffic, the same on both hosts")
-}
-
-func (c *config) workloadFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringSliceVar(&c.ops, "op", []string{opSend}, "operations: send, write, read")
-	f.StringSliceVar(&c.metric, "metric", []string{metricLatency}, "metrics: lat, rate, bw, sha256")
-	f.Var(&c.sizes, "size", "bytes of an operation (default 64, for bw and sha256 1MiB)")
-	f.IntVar(&c.depth, "depth", 0, "operations outstanding (default by metric)")
-	f.Var(&c.bytes, "bytes", "bytes that a sha256 row moves")
-}
-
 // validate reports every fault, in the order of the fields.
 func (c *config) validate() error {
 	var errs []error
@@ -115,8 +69,11 @@ func (c *config) validate() error {
 	if c.warmup < 0 {
 		errs = append(errs, fmt.Errorf("--warmup: %s is negative", c.warmup))
 	}
-	if c.depth < 0 {
-		errs = append(errs, fmt.Errorf("--depth: %d is negative", c.depth))
+	if c.depth < 0 || c.depth > maxAskDepth {
+		errs = append(errs, fmt.Errorf("--depth: %d is not from 1 to %d; 0 takes the default of the metric", c.depth, maxAskDepth))
+	}
+	if c.repeat < 1 || c.repeat > maxRepeat {
+		errs = append(errs, fmt.Errorf("--repeat: %d is not from 1 to %d", c.repeat, maxRepeat))
 	}
 	return oneLineOf(errs)
 }
@@ -127,8 +84,8 @@ const minMTU, maxMTU = 576, 65535
 // validateFilters checks what narrows a job; an empty list narrows nothing.
 func (c *config) validateFilters() error {
 	errs := []error{
-		someOf("op", c.ops, []string{opRaw, opSend, opWrite, opRead, opTCP, opRawAsavie}),
-		someOf("metric", c.metric, []string{metricLatency, metricRate, metricBandwidth}),
+		someOf("op", c.ops, rowOps),
+		someOf("metric", c.metric, jobMetrics),
 	}
 	for _, mtu := range c.mtus {
 		if mtu < minMTU || mtu > maxMTU {
@@ -156,18 +113,65 @@ func (c *config) validateWorkload() error {
 		oneOf("op", c.ops, []string{opSend, opWrite, opRead}),
 		oneOf("metric", c.metric, []string{metricLatency, metricRate, metricBandwidth, metricSHA256}),
 		c.validateSizes(),
+		c.validateStreams(),
+		c.validateCount(),
 	})
 }
 
 // validateSizes: a write is polled for in its last aligned word, so it must have one.
 func (c *config) validateSizes() error {
-	if !slices.Contains(c.ops, opWrite) || !slices.Contains(c.metric, metricLatency) {
-		return nil
-	}
 	for _, size := range c.sizes {
-		if size%8 != 0 {
+		if size > maxAskSize {
+			return fmt.Errorf("--size: %s is more than %s", formatSize(size), formatSize(maxAskSize))
+		}
+		if size%8 != 0 && slices.Contains(c.ops, opWrite) && slices.Contains(c.metric, metricLatency) {
 			return fmt.Errorf("--size: %d is not a multiple of 8, which the latency of a write needs", size)
 		}
+	}
+	return nil
+}
+
+// validateStreams: what shapes a stream says nothing of one operation after the other.
+func (c *config) validateStreams() error {
+	if c.connections < 1 || c.connections > maxConnections {
+		return fmt.Errorf("--connections: %d is not from 1 to %d", c.connections, maxConnections)
+	}
+	if slices.ContainsFunc(c.metric, streams) {
+		return c.validateMemory()
+	}
+	flag := ""
+	switch {
+	case c.connections > 1:
+		flag = "--connections"
+	case c.bidir:
+		flag = "--bidir"
+	case c.depth > 0 && !slices.Contains(c.metric, metricSHA256):
+		flag = "--depth"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s is for --metric rate or bw: %s has one operation at a time", flag, strings.Join(c.metric, ","))
+}
+
+// validateMemory: what is outstanding has to be held.
+func (c *config) validateMemory() error {
+	for _, r := range c.rows("") {
+		if err := r.fits(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *config) validateCount() error {
+	latency := slices.Contains(c.metric, metricLatency)
+	switch {
+	case c.count < 0:
+		return fmt.Errorf("--count: %d is negative", c.count)
+	case c.count > 0 && latency && c.count < minLatencySamples:
+		return fmt.Errorf("--count: %d round trips are too few for a p99.9; ask for %d or more", c.count, minLatencySamples)
+	case c.interval < 0 && c.interval != autoInterval, c.interval > 0 && c.interval < minInterval:
+		return fmt.Errorf("--interval: %s is not %s or more; 0 is none", c.interval, minInterval)
 	}
 	return nil
 }
@@ -221,8 +225,28 @@ func (c *config) sizesFor(metric string) []int64 {
 func (c *config) row(op, metric, transport string, size int64) Row {
 	r := Row{Op: op, Metric: metric, Transport: transport, Size: size, Depth: c.depth,
 		Duration: c.duration, Warmup: c.warmup, WantMode: wantMode(c.ia)}
+	if streams(metric) && c.connections > 1 {
+		r.Connections = c.connections
+	}
+	r.Bidir = streams(metric) && c.bidir
+	if c.count > 0 && metric != metricSHA256 {
+		r.Count, r.Duration = c.count, countLimit
+	}
 	if metric == metricSHA256 {
-		r.Bytes = c.bytes[0]
+		r.Bytes = int64(c.bytes)
 	}
 	return r
+}
+
+// intervalOf is how often a row tells how far it is: as asked, or every second of a long one.
+func (c *config) intervalOf(r Row) time.Duration {
+	switch {
+	case r.Metric == metricSHA256:
+		return 0
+	case c.interval != autoInterval:
+		return c.interval
+	case c.duration >= longRow || r.Count > 0:
+		return time.Second
+	}
+	return 0
 }

@@ -8,26 +8,7 @@ import (
 	"time"
 )
 
-// Env names what the results were measured on.
-type Env struct {
-	Time       string `json:"time"`
-	Command    string `json:"command"`
-	Version    string `json:"version"`
-	Go         string `json:"go"`
-	OS         string `json:"os"`
-	Arch       string `json:"arch"`
-	Kernel     string `json:"kernel"`
-	CPU        string `json:"cpu"`
-	CPUs       int    `json:"cpus"`
-	GOMAXPROCS int    `json:"gomaxprocs"`
-	// Link says what lay between the two sides.
-	Link string `json:"link"`
-	// Fallback says why this is not the measurement that was meant; empty if it is.
-	Fallback string `json:"fallback"`
-	// Pcap is the file that the client's packets were captured to, at some cost; empty for none.
-	Pcap string `json:"pcap,omitempty"`
-}
-
+// newEnv is that of this host and this command.
 func newEnv(link string) Env {
 	return Env{
 		Time:       time.Now().UTC().Format(time.RFC3339),

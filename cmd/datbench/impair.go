@@ -87,12 +87,12 @@ func impairedLabs(cfg *config, l link) [][]phase {
 	return filter(cfg, phases)
 }
 
-// compare notes in each impaired row what it kept of the same row of this run as the network is.
-func compare(results []Result) {
+// compareImpaired notes in each impaired row what it kept of the same row of this run as the network is.
+func compareImpaired(results []Result) {
 	for i := range results {
 		r := &results[i]
 		if base := unimpaired(results, r); base != nil && r.Valid && base.Valid {
-			r.compare(base)
+			compareWith(r, base)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func unimpaired(results []Result, r *Result) *Result {
 	return nil
 }
 
-func (r *Result) compare(base *Result) {
+func compareWith(r, base *Result) {
 	switch {
 	case r.Metric == metricLatency && r.P99 != nil && base.P99 != nil && *base.P99 > 0:
 		r.P99Ratio = ptr(*r.P99 / *base.P99)

@@ -84,7 +84,7 @@ func impairedResults() []Result {
 		return r
 	}
 	broken := of(bw, opRead, impair, 1)
-	broken.invalid("starved")
+	broken.Invalidate("starved")
 	return []Result{
 		of(lat, opSend, "", 30), of(lat, opSend, impair, 45), of(lat, opTCP, "", 40), of(lat, opTCP, impair, 240000),
 		of(bw, opWrite, "", 4), of(bw, opWrite, impair, 3.2), of(bw, opRead, "", 3), broken, of(bw, opTCP, impair, 1),
@@ -93,7 +93,7 @@ func impairedResults() []Result {
 
 func TestCompare(t *testing.T) {
 	results := impairedResults()
-	compare(results)
+	compareImpaired(results)
 	var got []string
 	for _, r := range results {
 		s := r.Metric + " " + r.Op
@@ -114,7 +114,7 @@ func TestCompare(t *testing.T) {
 
 func TestImpairedTable(t *testing.T) {
 	results := impairedResults()
-	compare(results)
+	compareImpaired(results)
 	var b bytes.Buffer
 	renderTable(&b, &Report{Env: Env{Link: "veth", Pcap: "x.pcapng"}, Results: results})
 	for _, want := range []string{"round trip at MTU 1500\n", "round trip at MTU 1500, impaired by loss=0.01,dup=0.001,seed=999999\n",
@@ -144,7 +144,7 @@ func TestFew(t *testing.T) {
 	} {
 		r := tt.r
 		r.Metric, r.Valid, r.P99, r.P999 = metricLatency, true, ptr(1), ptr(1)
-		r.judge(evidence{})
+		judge(&r, evidence{})
 		if r.Valid != tt.valid || tt.valid && (r.P999 != nil || (r.P99 != nil) != (r.Samples >= 100)) {
 			t.Errorf("%+v: got valid %t (%s)", tt.r, r.Valid, r.Reason)
 		}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // latencies collects round trips between 1 ns and 10 s to three digits.
@@ -19,12 +21,18 @@ func (l latencies) record(d time.Duration) {
 	_ = l.h.RecordValue(min(max(int64(d), 1), int64(10*time.Second)))
 }
 
-// fill puts percentiles and rate into a row.
+// fill puts the distribution, its percentiles and the rate into a row.
 func (l latencies) fill(r *Result, elapsed time.Duration) {
-	r.count(l.h.TotalCount(), elapsed)
-	if r.Samples == 0 {
-		return
+	r.Count(l.h.TotalCount(), elapsed)
+	r.SetTimes(l.histogram())
+}
+
+// histogram is the buckets that are not empty, in µs.
+func (l latencies) histogram() (out result.Histogram) {
+	for _, bar := range l.h.Distribution() {
+		if bar.Count > 0 {
+			out = append(out, result.Bucket{Upper: float64(bar.To) / 1e3, Count: bar.Count})
+		}
 	}
-	us := func(q float64) *float64 { return ptr(float64(l.h.ValueAtQuantile(q)) / 1e3) }
-	r.P50, r.P99, r.P999 = us(50), us(99), us(99.9)
+	return out
 }

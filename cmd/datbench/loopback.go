@@ -12,11 +12,10 @@ import (
 // overUDP runs the job between two addresses of the loopback interface.
 func (j *job) overUDP(ctx context.Context, files handed, fallback string) (*Report, error) {
 	report, err := j.execute(ctx, loopback(), func() (*pair, error) { return startPair(startHere, files) })
-	if err != nil {
-		return nil, err
+	if report != nil {
+		report.Env.Fallback = fallback
 	}
-	report.Env.Fallback = fallback
-	return report, nil
+	return report, err
 }
 
 func loopback() link {

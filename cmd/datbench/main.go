@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Exit codes that scripts depend on.
@@ -62,7 +64,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitValid
-	case errors.Is(err, errInvalid), errors.Is(err, errInterrupted), errors.Is(err, errNotFit):
+	case errors.Is(err, result.ErrInvalid), errors.Is(err, errInterrupted), errors.Is(err, errNotFit), errors.Is(err, errWorse):
 		return exitInvalid
 	}
 	return exitUsage
@@ -74,6 +76,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:           "datbench",
 		Short:         "Measure DAT over AF_XDP beside the raw link and kernel TCP",
 		Long:          longHelp,
+		Example:       examples,
 		Args:          noArguments,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -83,7 +86,6 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
-	c.CompletionOptions.DisableDefaultCmd = true
 	c.SuggestionsMinimumDistance = 2 // letters
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
@@ -91,7 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cfg.impairFlag(c, "at both ends")
 	cfg.pcapFlag(c)
 	c.AddCommand(a.serverCommand(), a.clientCommand(), a.rawCommand(), a.selftestCommand(),
-		a.doctorCommand(), agentCommand(a.stdin, a.stdout))
+		a.doctorCommand(), a.reportCommand(), a.compareCommand(), agentCommand(a.stdin, a.stdout))
 	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
@@ -126,6 +128,12 @@ count as drops.
 
 Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
 
+const examples = `  datbench                                 # everything, in about 20 seconds
+  datbench --op write,tcp --metric bw --mtu 9000 --duration 5s
+  datbench --repeat 10 --json new.json     # for datbench compare
+  datbench --impair loss=1%                # what loss costs
+  datbench doctor                          # what this host supports, and what to fix`
+
 // mainLabs are the rows of the main job, by what lies between the agents.
 func mainLabs(cfg *config, l link) [][]phase {
 	if !cfg.impair.Zero() {
@@ -142,10 +150,10 @@ func (a *app) rawCommand() *cobra.Command {
 	cfg.transport = transportXDP
 	c := &cobra.Command{
 		Use:   "raw",
-		Short: "Measure raw AF_XDP frames in a throw-away lab, with this repository's engine or asavie/xdp",
+		Short: "Measure raw AF_XDP frames in a throw-away lab, with our engine or asavie/xdp",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("engine", cfg.engines, []string{engineNative, engineAsavie}); err != nil {
+			if err := oneOf("engine", cfg.engines, engines); err != nil {
 				return err
 			}
 			return (&job{app: a, cfg: &cfg, labs: rawLabs}).run(cmd.Context())
@@ -156,6 +164,7 @@ func (a *app) rawCommand() *cobra.Command {
 	c.Flags().StringSliceVar(&cfg.engines, "engine", cfg.engines, "engines: native, asavie")
 	c.Flags().StringSliceVar(&cfg.metric, "metric", nil, "only these metrics: lat, rate, bw")
 	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500, 9000, 65000}, "MTUs of the bw rows; asavie knows 1500 only")
+	complete(c, map[string][]string{"engine": engines, "metric": jobMetrics, "mtu": {"1500", "9000", "65000"}})
 	return c
 }
 
@@ -177,6 +186,7 @@ func (a *app) selftestCommand() *cobra.Command {
 	c.Flags().StringVar(&cfg.transport, "transport", cfg.transport, "xdp, udp, or auto")
 	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500}, "MTUs of the lab")
 	c.Flags().Uint16Var(&cfg.port, "port", cfg.port, "UDP port of the traffic")
+	complete(c, map[string][]string{"transport": transports, "mtu": {"1500", "9000", "65000"}})
 	return c
 }
 

@@ -52,7 +52,7 @@ func (l link) station(kind string, local, peer end, cfg *config) station {
 
 // phase opens both ends for one kind of traffic at one MTU; rows get the MTU.
 func (l link) phase(cfg *config, kind, engine string, mtu int, rows ...Row) phase {
-	ph := phase{mtu: mtu, rows: rows}
+	ph := phase{mtu: mtu, rows: rows, repeat: cfg.repeat}
 	ph.target = l.station(kind, l.target, l.initiator, cfg)
 	ph.initiator = l.station(kind, l.initiator, l.target, cfg)
 	if mtu == 0 {
@@ -71,7 +71,7 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.cfg.validate(); err != nil {
 		return err
 	}
-	if err := oneOf("transport", []string{j.cfg.transport}, []string{transportAuto, transportXDP, transportUDP}); err != nil {
+	if err := oneOf("transport", []string{j.cfg.transport}, transports); err != nil {
 		return err
 	}
 	if err := j.cfg.validateFilters(); err != nil {
@@ -83,10 +83,7 @@ func (j *job) run(ctx context.Context) error {
 	}
 	defer out.close()
 	report, err := j.measure(ctx)
-	if err != nil {
-		return err
-	}
-	return out.write(report)
+	return out.finish(report, err)
 }
 
 func (j *job) measure(ctx context.Context) (*Report, error) {
@@ -148,7 +145,8 @@ func (j *job) plan(l link) ([][]phase, error) {
 	return labs, nil
 }
 
-// execute runs each lab's phases over a pair of its own and reports.
+// execute runs each lab's phases over a pair of its own and reports. Ended early, it returns what it
+// has with the error.
 func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) (*Report, error) {
 	labs, err := j.plan(l)
 	if err != nil {
@@ -161,20 +159,20 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 	for _, phases := range labs {
 		p, err := start()
 		if err != nil {
-			return nil, interrupted(ctx, err)
+			return partial(report), interrupted(ctx, err)
 		}
 		report.Results = append(report.Results, p.runPhases(ctx, phases, pr)...)
 		if err := errors.Join(ctx.Err(), p.close()); err != nil {
-			return nil, interrupted(ctx, err)
+			return partial(report), interrupted(ctx, err)
 		}
 	}
-	compare(report.Results)
+	compareImpaired(report.Results)
 	return report, nil
 }
 
 // interrupted tells an interrupt from a failure.
 func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return errInterrupted
 	}
 	return err

@@ -9,26 +9,26 @@ type memory struct {
 	lmr   *dat.LMR
 	size  int
 	// stride is from one slot to the next.
-	stride  int
-	shape   shape
-	sources [][]dat.LMRTriplet
-	slots   [][]dat.LMRTriplet
+	stride int
+	// shape is of one connection, and there are so many of them.
+	shape       shape
+	connections int
+	sources     [][]dat.LMRTriplet
+	slots       [][]dat.LMRTriplet
 }
 
 // shape is how many buffers and requests a side of a row needs: sources, slots for RDMA, slots for
-// messages, and requests outstanding.
+// messages, and requests outstanding. Connections of a row share the sources and have the rest each.
 type shape struct{ sources, rdma, messages, requests int }
-
-func (s shape) slots() int { return s.rdma + s.messages }
 
 // cacheLine in bytes; slots begin on one.
 const cacheLine = 64
 
 // newMemory registers buffers of size bytes, each with room for a tally.
-func newMemory(a *adapter, size int, sh shape) (*memory, error) {
-	m := &memory{size: size, shape: sh}
+func newMemory(a *adapter, size, connections int, sh shape) (*memory, error) {
+	m := &memory{size: size, shape: sh, connections: connections}
 	m.stride = (max(size, tallySize) + cacheLine - 1) &^ (cacheLine - 1)
-	m.bytes = make([]byte, m.stride*(sh.sources+sh.slots())+cacheLine)
+	m.bytes = make([]byte, m.stride*(sh.sources+m.slotCount())+cacheLine)
 	var err error
 	if m.lmr, err = a.ia.CreateLMR(m.bytes, a.pz, dat.MemAll); err != nil {
 		return nil, err
@@ -36,11 +36,15 @@ func newMemory(a *adapter, size int, sh shape) (*memory, error) {
 	for i := range sh.sources {
 		m.sources = append(m.sources, m.piece(i, size))
 	}
-	for i := range sh.slots() {
+	for i := range m.slotCount() {
 		m.slots = append(m.slots, m.slotPiece(i, m.stride))
 	}
 	return m, nil
 }
+
+// rdma is how many slots take RDMA: those of messages follow them, connection by connection.
+func (m *memory) rdma() int      { return m.shape.rdma * m.connections }
+func (m *memory) slotCount() int { return m.rdma() + m.shape.messages*m.connections }
 
 func (m *memory) slotOffset(i int) int { return (m.shape.sources + i) * m.stride }
 
@@ -61,7 +65,7 @@ func (m *memory) slotPiece(i, n int) []dat.LMRTriplet {
 }
 
 // remote names the slots for RDMA to the peer; both sides have the same stride.
-func (m *memory) remote() dat.RMRTriplet { return m.lmr.Remote(m.slotOffset(0), m.shape.rdma*m.stride) }
+func (m *memory) remote() dat.RMRTriplet { return m.lmr.Remote(m.slotOffset(0), m.rdma()*m.stride) }
 
 // remoteSlot is n bytes of one of the peer's slots for RDMA.
 func (c *conn) remoteSlot(i, n int) dat.RMRTriplet {

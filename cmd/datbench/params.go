@@ -23,6 +23,16 @@ const (
 	defaultDuration = 550 * time.Millisecond
 	defaultWarmup   = 100 * time.Millisecond
 
+	// countLimit bounds a row that ends after a number of operations.
+	countLimit = 10 * time.Minute
+	// autoInterval stands for intervals of a second in rows that are as long as longRow.
+	autoInterval = -1
+	longRow      = 5 * time.Second
+	// minInterval keeps the telling out of what is told.
+	minInterval = 10 * time.Millisecond
+	// maxRepeat bounds a job to what somebody may wait for.
+	maxRepeat = 1000
+
 	// patience is how long a side waits beyond a row's own time for its peer.
 	patience = 5 * time.Second
 	// connectTimeout is how long an absent peer is waited for.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // phase is the rows that one pair of ends measures: both ends open once for all of them.
@@ -13,6 +15,8 @@ type phase struct {
 	mtu               int
 	target, initiator station
 	rows              []Row
+	// repeat is how often each row is measured; 0 is once.
+	repeat int
 	// plain is without offloads: no frame is larger than the MTU.
 	plain bool
 }
@@ -37,18 +41,50 @@ func (p *pair) runPhases(ctx context.Context, phases []phase, pr progress) []Res
 	return results
 }
 
-func (p *pair) runPhase(ctx context.Context, ph phase, pr progress) (results []Result) {
-	err := p.openPhase(ctx, ph)
-	for _, row := range ph.rows {
-		pr.begin(row.title())
-		if err != nil || ctx.Err() != nil {
-			results = append(results, failed(row, errOr(err, ctx)))
-			continue
-		}
-		results = append(results, p.runRow(ctx, row))
+func (p *pair) runPhase(ctx context.Context, ph phase, pr progress) []Result {
+	if ctx.Err() != nil {
+		return nil
 	}
-	if closeErr := errors.Join(p.closePhase(ctx), p.offloads(ph, true)); closeErr != nil && err == nil {
+	err := p.openPhase(ctx, ph)
+	results := ph.measure(pr, func(row Row) (Result, bool) {
+		if err != nil {
+			return failed(row, err), ctx.Err() == nil
+		}
+		r := p.runRow(ctx, row)
+		return r, ctx.Err() == nil
+	})
+	if closeErr := errors.Join(p.closePhase(ctx), p.offloads(ph, true)); closeErr != nil && err == nil && ctx.Err() == nil {
 		explain(results, closeErr)
+	}
+	return results
+}
+
+// measure measures each row as often as it should be, in turns, and pools the runs of each. When one
+// says that it has no result, the rest is left out.
+func (ph phase) measure(pr progress, one func(Row) (Result, bool)) []Result {
+	runs := make([][]Result, len(ph.rows))
+	for round := range max(ph.repeat, 1) {
+		for i, row := range ph.rows {
+			title := row.title()
+			if ph.repeat > 1 {
+				title += fmt.Sprintf(", run %d of %d", round+1, ph.repeat)
+			}
+			pr.begin(title)
+			r, ok := one(row)
+			if !ok {
+				return pooled(runs)
+			}
+			runs[i] = append(runs[i], r)
+		}
+	}
+	return pooled(runs)
+}
+
+func pooled(runs [][]Result) (results []Result) {
+	for _, of := range runs {
+		if len(of) > 0 {
+			results = append(results, result.Pool(of))
+		}
 	}
 	return results
 }
@@ -59,19 +95,12 @@ func explain(results []Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {
 		if all || unmeasured(results[i]) {
-			results[i].invalid("at its end: %s", oneLine(err.Error()))
+			results[i].Invalidate("at its end: %s", oneLine(err.Error()))
 		}
 	}
 }
 
 func unmeasured(r Result) bool { return r.Samples == 0 }
-
-func errOr(err error, ctx context.Context) error {
-	if err != nil {
-		return err
-	}
-	return ctx.Err()
-}
 
 func (p *pair) openPhase(ctx context.Context, ph phase) error {
 	if ph.mtu != 0 && p.setMTU != nil {
@@ -116,9 +145,10 @@ func (p *pair) closePhase(ctx context.Context) error {
 	return err
 }
 
+// countRows is how many measurements the phases are.
 func countRows(phases []phase) (n int) {
 	for _, ph := range phases {
-		n += len(ph.rows)
+		n += len(ph.rows) * max(ph.repeat, 1)
 	}
 	return n
 }

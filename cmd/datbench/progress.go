@@ -12,6 +12,8 @@ import (
 type progress interface {
 	// begin announces the next step.
 	begin(title string)
+	// around writes to the same terminal, which the display makes room for.
+	around(write func())
 	// end takes the display away.
 	end()
 }
@@ -44,7 +46,8 @@ func (l *lines) begin(title string) {
 	fmt.Fprintf(l.w, "[%2d/%d] %s\n", l.step, l.steps, title)
 }
 
-func (*lines) end() {}
+func (*lines) around(write func()) { write() }
+func (*lines) end()                {}
 
 // bar redraws only when a step begins: a timer would wake a core that is being measured.
 type bar struct {
@@ -72,6 +75,12 @@ func (b *bar) begin(title string) {
 		_ = b.b.RenderBlank()
 	}
 	b.started = true
+}
+
+func (b *bar) around(write func()) {
+	_ = b.b.Clear()
+	write()
+	_ = b.b.RenderBlank()
 }
 
 func (b *bar) end() { _ = b.b.Finish() }

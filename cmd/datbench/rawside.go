@@ -80,7 +80,7 @@ func (i *rawInitiator) run(ctx context.Context, row Row) (Result, error) {
 		return r, err
 	}
 	r.Drops = got.Lost
-	r.judge(evidence{row: row, elapsed: got.Elapsed, coreShare: got.CoreShare, lost: got.Lost, counted: got.Counted})
+	judge(&r, evidence{row: row, elapsed: got.Elapsed, coreShare: got.CoreShare, lost: got.Lost, counted: got.Counted})
 	return r, nil
 }
 
@@ -93,6 +93,6 @@ func (i *rawInitiator) latency(ctx context.Context, row Row, r *Result) (rawbenc
 
 func (i *rawInitiator) stream(ctx context.Context, row Row, r *Result) (rawbench.Result, error) {
 	got, err := i.client.Stream(ctx, int(row.Size), row.Warmup, row.Duration)
-	r.count(int64(got.Received), got.Elapsed)
+	r.Count(int64(got.Received), got.Elapsed)
 	return got, err
 }

@@ -1,102 +1,90 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
+	"bytes"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/internal/report"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Report is what the JSON file holds.
-type Report struct {
-	Env     Env      `json:"env"`
-	Results []Result `json:"results"`
+func (a *app) reportCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:     "report RESULT.json...",
+		Short:   "Make one HTML page of results, with charts, that needs no network",
+		Long:    reportHelp,
+		Example: reportExamples,
+		Args:    someFiles("report"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args, out) },
+
+		ValidArgsFunction: jsonFiles,
+	}
+	c.Flags().StringVarP(&out, "output", "o", "report.html", "HTML `file` to write; - is standard output")
+	return c
 }
 
-// errInvalid ends a run that measured everything asked for, some of it in vain: exit status 1.
-var errInvalid = errors.New("not valid, for the reasons given")
+const reportHelp = `report makes one HTML page of files that --json wrote: how round trips are distributed, bandwidth and
+message rate against size or MTU, our operations beside raw AF_XDP and kernel TCP, all rows and the
+environment. Several files stand side by side, on the same axes. The page holds all it shows.
 
-// verdict is nil if every result is valid. The reasons are in the table and in the JSON.
-func (r *Report) verdict() error {
-	bad := 0
-	for _, res := range r.Results {
-		if !res.Valid {
-			bad++
+The JSON is {"env": {...}, "results": [...]}. Each result always has
+  op metric size transport mode mtu p50_us p99_us p999_us msgs_per_s gbps samples retransmits drops
+  valid reason
+and where it applies
+  min_us p90_us p9999_us max_us   more of the round trips; p99.99 of ten thousand and more
+  histogram_us                    all of them: [upper_us, count] of each bucket that is not empty
+  runs                            with --repeat, the figure of each valid run: p50_us, msgs_per_s or
+                                  gbps; the row itself is all runs taken together
+  depth connections               operations outstanding on each connection, if not the default, and
+                                  connections, if several
+  bidir                           with --bidir, each direction; the row itself is the sum
+  intervals                       with --interval, the parts of the row's time as the client saw them
+  impair kept_percent p99_ratio   with --impair, by what, and what is left of the unimpaired row`
+
+const reportExamples = `  datbench --json new.json && datbench report new.json -o new.html
+  datbench report old.json new.json -o both.html`
+
+// someFiles asks for at least one file.
+func someFiles(command string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s needs files that datbench --json wrote; see datbench %[1]s --help", command)
 		}
-	}
-	if bad == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d results are %w", bad, len(r.Results), errInvalid)
 }
 
-// output is where a report goes: a table, a JSON file, or only JSON on standard output.
-type output struct {
-	table io.Writer
-	json  io.Writer
-	file  *os.File // behind json, if it is a file; what it holds is kept until there is a report
-	made  bool     // the file was not there before
+// jsonFiles completes the names of results.
+func jsonFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// openOutput opens the JSON file at once, so that a wrong name costs no measurement.
-func openOutput(path string, stdout io.Writer) (*output, error) {
-	switch path {
-	case "":
-		return &output{table: stdout}, nil
-	case "-":
-		return &output{json: stdout}, nil
+func (a *app) report(names []string, out string) error {
+	var files []report.File
+	for _, name := range names {
+		r, err := result.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files = append(files, report.File{Name: strings.TrimSuffix(filepath.Base(name), ".json"), Report: r})
 	}
-	_, err := os.Stat(path)
-	made := errors.Is(err, fs.ErrNotExist)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("--json: %w", err)
-	}
-	return &output{table: stdout, json: f, file: f, made: made}, nil
-}
-
-// close leaves no empty file behind where no report was written.
-func (o *output) close() {
-	if o.file == nil {
-		return
-	}
-	_ = o.file.Close() // nothing was written
-	if o.made {
-		_ = os.Remove(o.file.Name())
-	}
-}
-
-// write prints the report everywhere it goes and says whether it is valid.
-func (o *output) write(r *Report) error {
-	if o.table != nil {
-		renderTable(o.table, r)
-	}
-	if err := o.writeJSON(r); err != nil {
+	var page bytes.Buffer
+	if err := report.Write(&page, files); err != nil {
 		return err
 	}
-	return r.verdict()
-}
-
-func (o *output) writeJSON(r *Report) error {
-	if o.json == nil {
-		return nil
+	if out == "-" {
+		_, err := a.stdout.Write(page.Bytes())
+		return err
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("--json: %w", err)
+	if err := os.WriteFile(out, page.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--output: %w", err)
 	}
-	if o.file != nil {
-		_ = o.file.Truncate(0) // a device has no length
-	}
-	_, err = o.json.Write(append(text, '\n'))
-	if o.file != nil {
-		err = errors.Join(err, o.file.Close())
-		o.file = nil
-	}
-	if err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
+	fmt.Fprintf(a.stdout, "%s: %d %s, %d KiB\n", out, len(files), map[bool]string{true: "file", false: "files"}[len(files) == 1], page.Len()>>10)
 	return nil
 }

@@ -3,24 +3,26 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Operations, as they stand in the JSON.
 const (
-	opSend      = "send"
-	opWrite     = "write"
-	opRead      = "read"
-	opRaw       = "raw"
-	opRawAsavie = "raw_asavie"
-	opTCP       = "tcp"
+	opSend      = result.Send
+	opWrite     = result.Write
+	opRead      = result.Read
+	opRaw       = result.Raw
+	opRawAsavie = result.RawAsavie
+	opTCP       = result.TCP
 )
 
 // Metrics, as they stand in the JSON.
 const (
-	metricLatency   = "lat"
-	metricRate      = "rate"
-	metricBandwidth = "bw"
-	metricSHA256    = "sha256"
+	metricLatency   = result.Latency
+	metricRate      = result.Rate
+	metricBandwidth = result.Bandwidth
+	metricSHA256    = result.SHA256
 )
 
 // Row asks for one measurement.
@@ -35,6 +37,15 @@ type Row struct {
 	MTU int `json:"mtu"`
 	// Depth is how many operations are outstanding; 0 takes the default for the metric.
 	Depth int `json:"depth"`
+	// Connections is how many carry a rate or bw row, posted to in turn by one thread; 0 is one.
+	Connections int `json:"connections,omitempty"`
+	// Bidir is both directions at once, of rate and bw.
+	Bidir bool `json:"bidir,omitempty"`
+	// Count ends the measured part after so many operations; 0 leaves it to Duration, which bounds it
+	// either way.
+	Count int64 `json:"count,omitempty"`
+	// Interval is how often the row tells how far it is; 0 for never.
+	Interval time.Duration `json:"interval,omitempty"`
 	// Bytes is how much a sha256 row moves.
 	Bytes int64 `json:"bytes"`
 	// Duration is measured; Warmup comes before it and is left out.
@@ -61,6 +72,12 @@ func (r Row) title() string {
 	s := fmt.Sprintf("%s %s", metricTitle(r.Metric), r.Op)
 	if r.Size > 0 {
 		s += " " + formatSize(r.Size)
+	}
+	if r.Connections > 1 {
+		s += fmt.Sprintf(" × %d", r.Connections)
+	}
+	if r.Bidir {
+		s += " both ways"
 	}
 	if r.MTU > 0 {
 		s += fmt.Sprintf(" at MTU %d", r.MTU)
@@ -99,3 +116,21 @@ func (r Row) depth() int {
 	}
 	return bandwidthDepth
 }
+
+// connections is how many the row has.
+func (r Row) connections() int { return max(r.Connections, 1) }
+
+// window is how many operations are outstanding on all connections.
+func (r Row) window() int { return r.depth() * r.connections() }
+
+// total is how many operations a row is asked to measure; 0 for any number.
+func (r Row) total() int64 {
+	if r.Bidir {
+		return 2 * r.Count
+	}
+	return r.Count
+}
+
+// streams is whether operations follow one another without waiting: what has a depth, connections and
+// directions to choose.
+func streams(metric string) bool { return metric == metricRate || metric == metricBandwidth }

@@ -20,8 +20,11 @@ type datTarget struct {
 	a    *adapter
 	crs  *dat.EVD
 	psp  *dat.PSP
+	cpus cpuList
 	stop context.CancelFunc
 	wg   sync.WaitGroup
+	// waiting are requests that came while another row was gathering its own.
+	waiting []*dat.CR
 	// log says what it does; errs is what went wrong.
 	log  func(format string, args ...any)
 	errs []error
@@ -32,7 +35,7 @@ func newDATTarget(h *host, s station) (target, error) {
 }
 
 func openTarget(ctx context.Context, h *host, s station, log func(string, ...any)) (t *datTarget, err error) {
-	t = &datTarget{log: log, stop: func() {}}
+	t = &datTarget{log: log, stop: func() {}, cpus: s.CPUs}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
@@ -60,18 +63,44 @@ const backlog = 64
 func (t *datTarget) serve(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var ev dat.Event
+	release, err := t.cpus.pin()
+	if err != nil {
+		t.fail("%w", err)
+		return
+	}
+	defer release()
 	for ctx.Err() == nil {
-		_, err := t.crs.Wait(waitSlice, 1, &ev)
-		switch {
-		case errors.Is(err, dat.ErrTimeoutExpired):
-		case err != nil:
+		cr, err := t.next()
+		if err != nil {
 			t.fail("waiting for requests: %v", err)
 			return
-		case ev.Number == dat.EventConnectionRequest:
-			t.serveOne(ctx, ev.CR)
+		}
+		if cr != nil {
+			t.serveOne(ctx, cr)
 		}
 	}
+}
+
+// next is the request whose turn it is, nil if none comes for a while.
+func (t *datTarget) next() (*dat.CR, error) {
+	if len(t.waiting) > 0 {
+		cr := t.waiting[0]
+		t.waiting = t.waiting[1:]
+		return cr, nil
+	}
+	return t.arrived()
+}
+
+func (t *datTarget) arrived() (*dat.CR, error) {
+	var ev dat.Event
+	_, err := t.crs.Wait(waitSlice, 1, &ev)
+	if err != nil && !errors.Is(err, dat.ErrTimeoutExpired) {
+		return nil, err
+	}
+	if err != nil || ev.Number != dat.EventConnectionRequest {
+		return nil, nil
+	}
+	return ev.CR, nil
 }
 
 // fail notes what went wrong. Before serve has ended, only its goroutine calls it.
@@ -104,7 +133,7 @@ func (t *datTarget) serveOne(ctx context.Context, cr *dat.CR) {
 
 // serveRow accepts, plays the passive side and sends the tally.
 func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum tally, err error) {
-	w, err := workloadFor(asked.row.Op, asked.row.Metric)
+	w, err := workloadFor(asked.row.Op, asked.row.Metric, asked.row.Bidir)
 	if err != nil {
 		return sum, errors.Join(err, cr.Reject([]byte(err.Error())))
 	}
@@ -114,7 +143,7 @@ func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum ta
 		return sum, errors.Join(err, cr.Reject([]byte(oneLine(err.Error()))))
 	}
 	defer func() { err = errors.Join(err, c.free()) }()
-	if err := c.accept(cr, asked.remote); err != nil {
+	if err := t.accept(c, cr, asked); err != nil {
 		return sum, err
 	}
 	use, base := startUsage(), c.losses()
@@ -129,16 +158,48 @@ func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum ta
 	return sum, c.farewell()
 }
 
-func (c *conn) accept(cr *dat.CR, remote dat.RMRTriplet) error {
-	c.remote = remote
+// accept makes the row's connections: that of the first request, and of those that follow it.
+func (t *datTarget) accept(c *conn, cr *dat.CR, first ask) error {
+	c.remote = first.remote
 	if err := c.receiveAll(); err != nil {
 		return err
 	}
-	if err := cr.Accept(c.ep, appendRemote(nil, c.mem.remote())); err != nil {
-		return err
+	for i := range c.eps {
+		if i > 0 {
+			var err error
+			if cr, err = t.gather(c.ctx, first, i); err != nil {
+				return err
+			}
+		}
+		if err := cr.Accept(c.eps[i], appendRemote(nil, c.mem.remote())); err != nil {
+			return err
+		}
+		// Messages may be there as soon as it is established: they wait until their receiver is set.
+		if err := c.until(func() bool { return c.up > i }); err != nil {
+			return err
+		}
 	}
-	// Messages may be there as soon as it is established: they wait until their receiver is set.
-	return c.until(func() bool { return c.up })
+	return nil
+}
+
+// gather waits for the row's request of that index. Others wait their turn.
+func (t *datTarget) gather(ctx context.Context, first ask, index int) (*dat.CR, error) {
+	for deadline := time.Now().Add(connectTimeout); time.Now().Before(deadline) && ctx.Err() == nil; {
+		cr, err := t.arrived()
+		if err != nil {
+			return nil, err
+		}
+		if cr == nil {
+			continue
+		}
+		if peer, err := cr.Query(); err == nil {
+			if a, err := decodeAsk(peer.PrivateData); err == nil && a.session == first.session && a.index == index {
+				return cr, nil
+			}
+		}
+		t.waiting = append(t.waiting, cr)
+	}
+	return nil, errors.Join(ctx.Err(), fmt.Errorf("connection %d of %d did not come", index+1, first.row.Connections))
 }
 
 func (t *datTarget) close() error {
@@ -162,7 +223,9 @@ func (a *app) serverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "server",
 		Short: "Serve datbench run, one client after another",
-		Args:  noArguments,
+		Example: `  datbench server --ia xdp:eth0
+  datbench server --ia auto:eth0 --cpu 3 --metrics 127.0.0.1:9464`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runServer(cmd.Context(), &cfg)
 		},
@@ -177,11 +240,14 @@ func (a *app) runServer(ctx context.Context, cfg *config) error {
 	if err := cfg.validateAdapter(); err != nil {
 		return err
 	}
+	if err := cfg.cpus.validate(); err != nil {
+		return err
+	}
 	h, err := a.newHost(ctx, cfg.metrics)
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text()}, func(format string, args ...any) {
+	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text(), CPUs: cfg.cpus}, func(format string, args ...any) {
 		fmt.Fprintf(a.stdout, format+"\n", args...)
 	})
 	if err != nil {

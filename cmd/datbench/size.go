@@ -9,7 +9,22 @@ import (
 	"strings"
 )
 
-// sizeList is a flag value: a comma list of byte sizes such as 64,4KiB,1MiB.
+// byteSize is a flag value: one size.
+type byteSize int64
+
+func (b *byteSize) String() string { return formatSize(int64(*b)) }
+func (*byteSize) Type() string     { return "size" }
+
+func (b *byteSize) Set(s string) error {
+	n, err := parseSize(s)
+	if err == nil {
+		*b = byteSize(n)
+	}
+	return err
+}
+
+// sizeList is a flag value: a comma list of sizes and ranges of them, such as 64,4K-1M,1000-2000+250.
+// A range doubles from its first size, or goes on by *FACTOR or +STEP, and ends with its last.
 type sizeList []int64
 
 func (l *sizeList) String() string {
@@ -20,19 +35,64 @@ func (l *sizeList) String() string {
 	return strings.Join(parts, ",")
 }
 
+func (*sizeList) Type() string { return "sizes" }
+
 func (l *sizeList) Set(s string) error {
 	*l = (*l)[:0]
 	for part := range strings.SplitSeq(s, ",") {
-		n, err := parseSize(part)
+		sizes, err := parseSizes(part)
 		if err != nil {
 			return err
 		}
-		*l = append(*l, n)
+		*l = append(*l, sizes...)
+	}
+	if len(*l) > maxSizes {
+		return fmt.Errorf("%q is %d sizes, more than %d", s, len(*l), maxSizes)
 	}
 	return nil
 }
 
-func (*sizeList) Type() string { return "size" }
+// maxSizes bounds a list, which a small step makes long.
+const maxSizes = 1000
+
+// parseSizes reads one size or one range.
+func parseSizes(s string) ([]int64, error) {
+	first, rest, isRange := strings.Cut(s, "-")
+	if !isRange {
+		first, rest, isRange = strings.Cut(s, "..")
+	}
+	from, err := parseSize(first)
+	if err != nil || !isRange {
+		return []int64{from}, err
+	}
+	next := func(n int64) int64 { return 2 * n }
+	if last, factor, found := strings.Cut(rest, "*"); found {
+		f, err := strconv.ParseInt(factor, 10, 32)
+		if err != nil || f < 2 {
+			return nil, fmt.Errorf("%q: the factor of a range is a whole number from 2, as in 64-1M*4", s)
+		}
+		rest, next = last, func(n int64) int64 { return n * f }
+	} else if last, step, found := strings.Cut(rest, "+"); found {
+		d, err := parseSize(step)
+		if err != nil {
+			return nil, err
+		}
+		rest, next = last, func(n int64) int64 { return n + d }
+	}
+	to, err := parseSize(rest)
+	if err == nil && to < from {
+		err = fmt.Errorf("%q ends before it begins", s)
+	}
+	return upTo(from, to, next), err
+}
+
+// upTo is from, all that follows below to, and to.
+func upTo(from, to int64, next func(int64) int64) (out []int64) {
+	for n := from; n < to && n > 0 && len(out) <= maxSizes; n = next(n) {
+		out = append(out, n)
+	}
+	return append(out, to)
+}
 
 var sizeUnits = []struct {
 	name  string

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/datxdp/datxdp/dat/metrics"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Kinds of traffic that two sides can exchange.
@@ -31,6 +32,8 @@ type station struct {
 	Port  uint16     `json:"port"`
 	// MTU of the link, for the rows that must know it.
 	MTU int `json:"mtu"`
+	// CPUs are those that the measuring thread of kindDAT may run on; any if empty.
+	CPUs cpuList `json:"cpus,omitempty"`
 	// Impair is done to what is received, by kindDAT and kindTCP; empty for nothing.
 	Impair string `json:"impair,omitempty"`
 }
@@ -51,6 +54,8 @@ type host struct {
 	metrics *metrics.Exporter
 	// capture is what adapters write their packets to; nil if nobody asked.
 	capture *capture
+	// tell is called with each interval of a row, by the goroutine that measures; nil if nobody asked.
+	tell func(Row, result.Interval)
 }
 
 func (h *host) newTarget(s station) (target, error) {

@@ -9,26 +9,31 @@ import (
 // clockEvery is small operations per reading of the clock, which costs as much as one of them.
 const clockEvery = 32
 
-// pump keeps the row's depth of operations outstanding through the phases; post makes one.
-func (c *conn) pump(post func(i int64, phase byte) error, turn func(phase byte, now time.Time)) error {
-	plan, depth := newSchedule(c.row), int64(c.row.depth())
+// pump keeps the row's window of operations outstanding through the phases, on its connections in turn;
+// post makes one.
+func (c *conn) pump(post func(i int64, phase byte) error, turn func(phase byte, now time.Time) error) error {
+	defer c.use(0)
+	plan, window := newSchedule(c.row), int64(c.row.window())
 	step := int64(clockEvery)
 	if c.row.Size >= 4096 {
 		step = 1
 	}
-	phase := phaseWarm
+	phase, lane := phaseWarm, 0
 	for i := int64(0); ; i++ {
-		if i%step == 0 {
+		if i%step == 0 || i == plan.until {
 			now := time.Now()
-			if next := plan.phase(now); next != phase {
-				turn(next, now)
+			if next := plan.phaseOf(i, now); next != phase {
+				if err := turn(next, now); err != nil {
+					return err
+				}
 				phase = next
 			}
 			if phase == phaseEnd {
 				return nil
 			}
+			c.meter.look(c, now)
 		}
-		for c.posted-c.done >= depth {
+		for c.posted-c.done >= window {
 			if _, err := c.poll(); err != nil {
 				return err
 			}
@@ -36,23 +41,56 @@ func (c *conn) pump(post func(i int64, phase byte) error, turn func(phase byte, 
 		if err := post(i, phase); err != nil {
 			return err
 		}
+		if len(c.eps) > 1 {
+			if lane++; lane == len(c.eps) {
+				lane = 0
+			}
+			c.use(lane)
+		}
 	}
 }
 
 // streamSend sends messages; the target counts those of the measured phase.
 func streamSend(c *conn, r *Result) (evidence, error) {
-	for phase := phaseWarm; phase <= phaseEnd; phase++ {
-		c.mem.source(int(phase))[0] = phase
-	}
-	err := c.pump(
-		func(_ int64, phase byte) error { return c.send(c.mem.sources[phase]) },
-		func(byte, time.Time) {})
+	err := c.pump(c.poster(), func(phase byte, now time.Time) error {
+		c.meter.turn(c, phase, now)
+		return nil
+	})
 	if err != nil {
 		return evidence{}, err
 	}
 	t, err := c.finish()
-	r.count(t.count, t.elapsed)
+	r.Count(t.count, t.elapsed)
 	return evidence{elapsed: t.elapsed, tally: &t}, err
+}
+
+// poster posts the row's operation, each from or to a slot of its own.
+func (c *conn) poster() func(i int64, phase byte) error {
+	switch c.row.Op {
+	case opSend:
+		for phase := phaseWarm; phase <= phaseEnd; phase++ {
+			c.mem.source(int(phase))[0] = phase
+		}
+		return func(_ int64, phase byte) error { return c.send(c.mem.sources[phase]) }
+	case opWrite:
+		window, slots := int64(c.row.window()), c.remoteSlots()
+		return func(i int64, _ byte) error { return c.write(c.mem.sources[0], slots[i%window]) }
+	default:
+		window, slots := int64(c.row.window()), c.remoteSlots()
+		pieces := c.answers()
+		return func(i int64, _ byte) error { return c.read(pieces[i%window], slots[i%window]) }
+	}
+}
+
+// answers is where reads put what they read: the last slots for RDMA, which the peer leaves alone if it
+// reads too.
+func (c *conn) answers() [][]dat.LMRTriplet {
+	pieces := make([][]dat.LMRTriplet, c.row.window())
+	first := c.mem.rdma() - len(pieces)
+	for i := range pieces {
+		pieces[i] = c.mem.slotPiece(first+i, c.mem.size)
+	}
+	return pieces
 }
 
 // sinkSend counts messages by phase and reposts their receives.
@@ -73,48 +111,41 @@ func sinkSend(c *conn) (tally, error) {
 	return tally{count: count.n, elapsed: count.elapsed()}, nil
 }
 
-// streamWrite writes to the target's slots in turn; what counts has completed: it is placed.
-func streamWrite(c *conn, r *Result) (evidence, error) {
-	depth, slots := int64(c.row.depth()), c.remoteSlots()
-	return c.countDone(r, func(i int64, _ byte) error {
-		return c.write(c.mem.sources[0], slots[i%depth])
-	})
-}
-
-// streamRead reads the target's slots in turn.
-func streamRead(c *conn, r *Result) (evidence, error) {
-	depth, slots := int64(c.row.depth()), c.remoteSlots()
-	pieces := make([][]dat.LMRTriplet, depth)
-	for i := range pieces {
-		pieces[i] = c.mem.slotPiece(i, c.mem.size)
-	}
-	return c.countDone(r, func(i int64, _ byte) error {
-		return c.read(pieces[i%depth], slots[i%depth])
-	})
-}
+// streamRDMA writes to the target's slots in turn, or reads them; what counts has completed: it is
+// placed.
+func streamRDMA(c *conn, r *Result) (evidence, error) { return c.countDone(r) }
 
 func (c *conn) remoteSlots() []dat.RMRTriplet {
-	slots := make([]dat.RMRTriplet, c.row.depth())
+	slots := make([]dat.RMRTriplet, c.row.window())
 	for i := range slots {
 		slots[i] = c.remoteSlot(i, c.mem.size)
 	}
 	return slots
 }
 
-// countDone counts the operations that complete in the measured phase.
-func (c *conn) countDone(r *Result, post func(int64, byte) error) (evidence, error) {
+// countDone counts the operations that complete in the measured phase. Of a row that says how many,
+// they are exactly those: the others complete before and after.
+func (c *conn) countDone(r *Result) (evidence, error) {
 	var base, last int64
 	var span timing
-	err := c.pump(post, func(phase byte, now time.Time) {
+	err := c.pump(c.poster(), func(phase byte, now time.Time) error {
+		if c.row.Count > 0 {
+			if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+				return err
+			}
+			now = time.Now()
+		}
 		if phase == phaseMeasure {
 			base, span.from = c.done, now
-			return
+		} else {
+			last, span.to = c.done, now
 		}
-		last, span.to = c.done, now
+		c.meter.turn(c, phase, now)
+		return nil
 	})
 	if span.from.IsZero() { // no warm-up and no pass in between
 		span.from = span.to
 	}
-	r.count(last-base, span.elapsed())
+	r.Count(last-base, span.elapsed())
 	return evidence{elapsed: span.elapsed()}, err
 }

@@ -107,18 +107,32 @@ func factor(v float64) string {
 
 // renderTable prints a block for each group. It fits a terminal of 80 columns.
 func renderTable(w io.Writer, r *Report) {
+	alone := !slices.ContainsFunc(r.Results, compared)
 	for _, g := range groups(r.Results) {
 		fmt.Fprintln(w, g.title())
-		t := plainTable(w)
-		t.SetColumnConfigs(columns())
-		t.AppendHeader(g.header())
-		for i := range g.rows {
-			t.AppendRow(g.row(&g.rows[i]))
+		if alone {
+			g.renderAlone(w)
+		} else {
+			g.renderCompared(w)
 		}
-		t.Render()
 		fmt.Fprintln(w)
 	}
 	renderNotes(w, r)
+}
+
+// compared is whether a row is there to be compared with, or is compared.
+func compared(r Result) bool {
+	return r.Op == opRaw || r.Op == opRawAsavie || r.Op == opTCP || r.Impair != ""
+}
+
+func (g group) renderCompared(w io.Writer) {
+	t := plainTable(w)
+	t.SetColumnConfigs(columns())
+	t.AppendHeader(g.header())
+	for i := range g.rows {
+		t.AppendRow(g.row(&g.rows[i]))
+	}
+	t.Render()
 }
 
 // plainTable has a line below its header and no others.
@@ -255,12 +269,26 @@ func renderNotes(w io.Writer, r *Report) {
 			fmt.Fprintln(w, vethNote(r))
 		}
 	}
+	if r.Env.Interrupted {
+		fmt.Fprintln(w, "Ended early: rows that were asked for are missing.")
+	}
+	if n := runs(r.Results); n > 1 {
+		fmt.Fprintf(w, "Rows are %d runs taken together.\n", n)
+	}
 	if r.Env.Pcap != "" {
 		fmt.Fprintf(w, "Captured to %s, which slows the rows.\n", r.Env.Pcap)
 	}
 	for _, res := range r.Results {
 		if !res.Valid {
-			fmt.Fprintf(w, "INVALID %s %s at MTU %d: %s\n", metricTitle(res.Metric), res.Op, res.MTU, res.Reason)
+			fmt.Fprintf(w, "INVALID %s %s %s at MTU %d: %s\n", metricTitle(res.Metric), res.Op, formatSize(res.Size), res.MTU, res.Reason)
 		}
 	}
+}
+
+// runs is how often rows were repeated.
+func runs(results []Result) (n int) {
+	for _, r := range results {
+		n = max(n, len(r.Runs))
+	}
+	return n
 }

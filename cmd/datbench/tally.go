@@ -77,14 +77,19 @@ func (c *counter) elapsed() time.Duration {
 }
 
 // schedule leads a sender through the phases.
-type schedule struct{ measure, end time.Time }
+type schedule struct {
+	measure, end time.Time
+	// count is operations of the measured part, 0 for any number of them; until is the first operation
+	// after them, once it is known.
+	count, until int64
+}
 
 func newSchedule(row Row) schedule {
 	measure := time.Now().Add(row.Warmup)
-	return schedule{measure: measure, end: measure.Add(row.Duration)}
+	return schedule{measure: measure, end: measure.Add(row.Duration), count: row.Count}
 }
 
-func (s schedule) phase(now time.Time) byte {
+func (s *schedule) phase(now time.Time) byte {
 	switch {
 	case now.Before(s.measure):
 		return phaseWarm
@@ -92,4 +97,19 @@ func (s schedule) phase(now time.Time) byte {
 		return phaseMeasure
 	}
 	return phaseEnd
+}
+
+// phaseOf is the phase of operation i, which is asked for in order.
+func (s *schedule) phaseOf(i int64, now time.Time) byte {
+	phase := s.phase(now)
+	if phase != phaseMeasure || s.count == 0 {
+		return phase
+	}
+	if s.until == 0 {
+		s.until = i + s.count
+	}
+	if i >= s.until {
+		return phaseEnd
+	}
+	return phaseMeasure
 }

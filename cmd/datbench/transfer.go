@@ -55,10 +55,10 @@ func (c *conn) compare(r *Result, sum hash.Hash, start time.Time) (evidence, err
 		return evidence{}, err
 	}
 	p := c.pieces()
-	r.count(p.count(), elapsed)
+	r.Count(p.count(), elapsed)
 	r.Gbps = float64(p.total) * 8 / elapsed.Seconds() / 1e9
 	if got := [32]byte(sum.Sum(nil)); got != t.digest {
-		r.invalid("SHA-256 differs: %x here, %x there", got[:8], t.digest[:8])
+		r.Invalidate("SHA-256 differs: %x here, %x there", got[:8], t.digest[:8])
 	}
 	return evidence{elapsed: elapsed, tally: &t}, nil
 }

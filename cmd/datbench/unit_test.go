@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/datxdp/datxdp/dat"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -72,11 +74,11 @@ func keys(m map[string]any) func(func(string) bool) {
 
 func TestCount(t *testing.T) {
 	r := Result{Size: 1000}
-	r.count(500, 250*time.Millisecond)
+	r.Count(500, 250*time.Millisecond)
 	if r.MsgsPerSec != 2000 || r.Gbps != 0.016 || r.Samples != 500 {
 		t.Errorf("got %+v", r)
 	}
-	r.count(0, 0)
+	r.Count(0, 0)
 	if r.Samples != 0 {
 		t.Errorf("got %d samples", r.Samples)
 	}
@@ -125,7 +127,7 @@ func TestJudge(t *testing.T) {
 			e, r := fine, tt.result
 			r.Valid = true
 			tt.change(&e)
-			r.judge(e)
+			judge(&r, e)
 			if r.Reason != tt.want || r.Valid != (tt.want == "") {
 				t.Errorf("got valid %t, %q, want %q", r.Valid, r.Reason, tt.want)
 			}
@@ -163,7 +165,7 @@ func TestTable(t *testing.T) {
 		{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
 	}})
 	for _, want := range []string{"3.9", "20.12", "5.500", "INVALID", "TCP on veth moves 64 KiB super-frames",
-		"INVALID message rate send at MTU 1500: a reason"} {
+		"INVALID message rate send 64 B at MTU 1500: a reason"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -190,12 +192,12 @@ func TestTableWidth(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	r := Report{Results: []Result{{Valid: true}, {Valid: true}}}
-	if err := r.verdict(); err != nil {
+	if err := r.Verdict(); err != nil {
 		t.Errorf("all valid: %v", err)
 	}
-	r.Results[1].invalid("no")
-	err := r.verdict()
-	if !errors.Is(err, errInvalid) || exitCode(err) != exitInvalid || exitCode(io.EOF) != exitUsage || exitCode(nil) != exitValid {
+	r.Results[1].Invalidate("no")
+	err := r.Verdict()
+	if !errors.Is(err, result.ErrInvalid) || exitCode(err) != exitInvalid || exitCode(io.EOF) != exitUsage || exitCode(nil) != exitValid {
 		t.Errorf("one invalid: %v", err)
 	}
 	if got, want := err.Error(), "1 of 2 results are not valid, for the reasons given"; got != want {
@@ -254,8 +256,9 @@ func TestMainRows(t *testing.T) {
 
 func TestAskRoundTrip(t *testing.T) {
 	want := ask{
-		row:    Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second},
-		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3},
+		row: Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second,
+			Connections: 3, Bidir: true, Count: 1 << 33},
+		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2,
 	}
 	got, err := decodeAsk(want.encode())
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -268,6 +271,7 @@ func TestAskRoundTrip(t *testing.T) {
 
 func FuzzDecodeAsk(f *testing.F) {
 	f.Add(ask{row: Row{Op: opSend, Metric: metricLatency, Size: 64, Depth: 1}}.encode())
+	f.Add(ask{row: Row{Op: opRead, Metric: metricRate, Size: 64, Depth: 1, Connections: 4, Bidir: true}, index: 3}.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAsk(b)
@@ -277,7 +281,7 @@ func FuzzDecodeAsk(f *testing.F) {
 		if again, err := decodeAsk(a.encode()); err != nil || !reflect.DeepEqual(a, again) {
 			t.Errorf("got %+v, %v, want %+v", again, err, a)
 		}
-		if int64(a.row.depth())*a.row.Size > maxAskBytes {
+		if int64(a.row.window())*a.row.Size > maxAskBytes {
 			t.Errorf("%+v asks for too much memory", a.row)
 		}
 	})
@@ -371,7 +375,7 @@ func TestLastWord(t *testing.T) {
 func TestWorkloads(t *testing.T) {
 	for _, metric := range metricCodes[1:] {
 		for _, op := range opCodes[1:] {
-			w, err := workloadFor(op, metric)
+			w, err := workloadFor(op, metric, false)
 			if err != nil {
 				t.Error(err)
 				continue

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,8 +16,11 @@ type workload struct {
 	passive func(*conn) (tally, error)
 }
 
-// workloadFor is the table: operation × metric.
-func workloadFor(op, metric string) (workload, error) {
+// workloadFor is the table: operation × metric, and one for both directions at once.
+func workloadFor(op, metric string, bidir bool) (workload, error) {
+	if bidir && streams(metric) && slices.Contains(opCodes[1:], op) {
+		return workload{shapeBoth, streamBoth, answerBoth}, nil
+	}
 	switch op + " " + metric {
 	case "send lat":
 		return workload{shapePing, pingSend, echoSend}, nil
@@ -27,9 +31,9 @@ func workloadFor(op, metric string) (workload, error) {
 	case "send rate", "send bw":
 		return workload{shapeStreamSend, streamSend, sinkSend}, nil
 	case "write rate", "write bw":
-		return workload{shapeStreamWrite, streamWrite, idle}, nil
+		return workload{shapeStreamWrite, streamRDMA, idle}, nil
 	case "read rate", "read bw":
-		return workload{shapeRead, streamRead, idle}, nil
+		return workload{shapeRead, streamRDMA, idle}, nil
 	case "send sha256":
 		return workload{shapeTransfer, transferSend, hashSend}, nil
 	case "write sha256":
@@ -99,12 +103,17 @@ func (c *conn) finish() (t tally, err error) {
 	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
 		return t, err
 	}
-	over := false
+	over, data := false, c.onReceive
 	c.onReceive = func(slot, n int) error {
-		if over = n == tallySize; over {
-			t = decodeTally(c.mem.slot(slot))
+		// A tally begins with 0, and a message of a stream with its phase.
+		if b := c.mem.slot(slot); n == tallySize && b[0] == 0 {
+			t, over = decodeTally(b), true
+			return nil
 		}
-		return nil
+		if data == nil {
+			return nil
+		}
+		return data(slot, n)
 	}
 	c.mem.bytes[0] = phaseEnd
 	if err := c.send(c.mem.piece(0, 1)); err != nil {

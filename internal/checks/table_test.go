@@ -20,6 +20,8 @@ var short = map[string]string{
 	"netlink":           "github.com/vishvananda/netlink",
 	"netns":             "github.com/vishvananda/netns",
 	"x/sys":             "golang.org/x/sys",
+	"x/perf":            "golang.org/x/perf",
+	"gonum/plot":        "gonum.org/v1/plot",
 	"gopacket":          "github.com/gopacket/gopacket",
 	"client_golang":     "github.com/prometheus/client_golang",
 	"cobra":             "github.com/spf13/cobra",

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// cell is a column of a table: its heading and what it says of a row.
+type cell struct {
+	heading string
+	of      func(*Result) string
+}
+
+// Columns of a group that is compared with nothing.
+var (
+	aloneFirst = []cell{
+		{"op", func(r *Result) string { return r.Op }},
+		{"size", func(r *Result) string { return formatSize(r.Size) }},
+	}
+	aloneLast = []cell{
+		{"resent", func(r *Result) string { return count(r.Retransmits) }},
+		{"drops", func(r *Result) string { return count(r.Drops) }},
+		{"mode", func(r *Result) string { return modeOf(r) }},
+	}
+	aloneTimes = []cell{
+		{"min µs", func(r *Result) string { return micros(r.Min) }},
+		{"p50", func(r *Result) string { return micros(r.P50) }},
+		{"p90", func(r *Result) string { return micros(r.P90) }},
+		{"p99", func(r *Result) string { return micros(r.P99) }},
+		{"p99.9", func(r *Result) string { return micros(r.P999) }},
+		{"p99.99", func(r *Result) string { return micros(r.P9999) }},
+		{"max", func(r *Result) string { return micros(r.Max) }},
+	}
+	aloneStream = []cell{
+		{"M/s", func(r *Result) string { return millions(r) }},
+		{"Gb/s", func(r *Result) string { return decimal(r.Gbps, 3, r.Samples) }},
+		{"msg/s", func(r *Result) string { return perSecond(r) }},
+		{"out", func(r *Result) string { return direction(r, true) }},
+		{"in", func(r *Result) string { return direction(r, false) }},
+		{"depth", func(r *Result) string { return count(uint64(r.Depth)) }},
+		{"conns", func(r *Result) string { return count(uint64(r.Connections)) }},
+		{"±", spread},
+	}
+)
+
+// renderAlone prints a group that is compared with nothing: all there is to know of its rows. Columns
+// that say nothing are left out.
+func (g group) renderAlone(w io.Writer) {
+	middle := aloneStream
+	if g.metric == metricLatency {
+		middle = aloneTimes
+	}
+	cells := slices.DeleteFunc(slices.Concat(aloneFirst, middle, aloneLast), func(c cell) bool {
+		return !slices.ContainsFunc(g.rows, func(r Result) bool { return c.of(&r) != "" })
+	})
+	t := plainTable(w)
+	t.SetColumnConfigs(aloneColumns(cells))
+	head := table.Row{}
+	for _, c := range cells {
+		head = append(head, c.heading)
+	}
+	t.AppendHeader(head)
+	for i := range g.rows {
+		row := table.Row{}
+		for _, c := range cells {
+			row = append(row, c.of(&g.rows[i]))
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+}
+
+func aloneColumns(cells []cell) (out []table.ColumnConfig) {
+	for i, c := range cells {
+		col := table.ColumnConfig{Number: i + 1, WidthMin: 6, Align: text.AlignRight, AlignHeader: text.AlignRight}
+		if c.heading == "op" || c.heading == "mode" {
+			col.Align, col.AlignHeader = text.AlignLeft, text.AlignLeft
+		}
+		out = append(out, col)
+	}
+	return out
+}
+
+func modeOf(r *Result) string {
+	if !r.Valid {
+		return "INVALID"
+	}
+	return r.Mode
+}
+
+// decimal is empty where nothing was measured.
+func decimal(v float64, digits int, samples int64) string {
+	if samples == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+// millions is the rate of small messages, perSecond that of large ones.
+func millions(r *Result) string {
+	if r.Metric != metricRate {
+		return ""
+	}
+	return decimal(r.MsgsPerSec/1e6, 3, r.Samples)
+}
+
+func perSecond(r *Result) string {
+	if r.Metric == metricRate {
+		return ""
+	}
+	return decimal(r.MsgsPerSec, 0, r.Samples)
+}
+
+// direction is Gb/s of one direction of a row that went both ways.
+func direction(r *Result, out bool) string {
+	switch {
+	case r.Bidir == nil:
+		return ""
+	case out:
+		return decimal(r.Bidir.OutGbps, 3, r.Samples)
+	}
+	return decimal(r.Bidir.InGbps, 3, r.Samples)
+}
+
+// spread is how far the runs of a row lie from its figure at most, in percent.
+func spread(r *Result) string {
+	if len(r.Runs) < 2 || r.Figure() == 0 {
+		return ""
+	}
+	far := max(slices.Max(r.Runs)-r.Figure(), r.Figure()-slices.Min(r.Runs))
+	return strconv.FormatFloat(100*far/r.Figure(), 'f', 0, 64) + "%"
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// conn is the connections of a row with all that it needs of them: they share memory and one event
+// dispatcher. One goroutine uses it, and drives the adapter by polling.
+type conn struct {
+	*adapter
+	row Row
+	evd *dat.EVD
+	eps []*dat.EP
+	// ep is the one of them that is posted to.
+	ep     *dat.EP
+	mem    *memory
+	remote dat.RMRTriplet
+
+	ev dat.Event
+	// posted and done count requests.
+	posted, done int64
+	// onReceive is called for each message that arrives, with its slot and length.
+	onReceive func(slot, n int) error
+
+	// up counts the connections that are established, gone those that have ended in order.
+	up, gone int
+	// meter tells of the row while it runs; nil if nobody asked.
+	meter *meter
+
+	ctx      context.Context
+	deadline time.Time
+	idle     uint
+}
+
+// receiveCookie marks receives; the rest of their cookie is the slot. Requests have cookie 0.
+const receiveCookie = 1 << 63
+
+// Errors of a connection.
+var (
+	errGone    = errors.New("the peer ended the connection")
+	errTimeout = errors.New("the peer fell silent")
+)
+
+// newConn makes an endpoint with memory; it is not connected yet.
+func newConn(ctx context.Context, a *adapter, row Row, sh shape) (c *conn, err error) {
+	c = &conn{adapter: a, row: row, ctx: ctx}
+	c.extend()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.free())
+			c = nil
+		}
+	}()
+	n := row.connections()
+	if c.mem, err = newMemory(a, int(row.Size), n, sh); err != nil {
+		return c, err
+	}
+	if c.evd, err = a.ia.CreateEVD(n*(2*(sh.messages+sh.requests)+16), nil, dat.EVDDTO|dat.EVDConnection); err != nil {
+		return c, err
+	}
+	for range n {
+		if err := c.addEP(sh); err != nil {
+			return c, err
+		}
+	}
+	c.use(0)
+	return c, nil
+}
+
+// addEP makes one more endpoint.
+func (c *conn) addEP(sh shape) error {
+	attr := dat.DefaultEPAttr()
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = sh.messages, sh.requests
+	reads := min(sh.requests, c.attr.MaxRDMAReadPerEPOut)
+	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = reads, reads
+	ep, err := c.ia.CreateEP(c.pz, c.evd, c.evd, c.evd, &attr)
+	if err == nil {
+		c.eps = append(c.eps, ep)
+	}
+	return err
+}
+
+// use makes one of the connections that which is posted to.
+func (c *conn) use(i int) { c.ep = c.eps[i] }
+
+// extend gives the row its time from now on.
+func (c *conn) extend() {
+	limit := c.row.Warmup + c.row.Duration + patience
+	if c.row.Metric == metricSHA256 {
+		limit += sha256Limit
+	}
+	c.deadline = time.Now().Add(limit)
+}
+
+func (c *conn) free() error {
+	var errs []error
+	for _, ep := range c.eps {
+		errs = append(errs, ep.Free())
+	}
+	if c.evd != nil {
+		errs = append(errs, c.evd.Free())
+	}
+	if c.mem != nil {
+		errs = append(errs, c.mem.lmr.Free())
+	}
+	return errors.Join(errs...)
+}
+
+// poll handles one event, if there is one, and drives the adapter if there is none.
+func (c *conn) poll() (some bool, err error) {
+	switch err := c.evd.Dequeue(&c.ev); {
+	case err == nil:
+		return true, c.handle()
+	case err == dat.ErrQueueEmpty || errors.Is(err, dat.ErrQueueEmpty):
+		return false, c.patient()
+	default:
+		return false, err
+	}
+}
+
+// patient ends a wait that has become hopeless. It reads the clock now and then.
+func (c *conn) patient() error {
+	if c.idle++; c.idle%4096 != 0 {
+		return nil
+	}
+	if time.Now().After(c.deadline) {
+		return errTimeout
+	}
+	return c.ctx.Err()
+}
+
+func (c *conn) handle() error {
+	if c.ev.Number != dat.EventDTOCompletion {
+		return c.connectionEvent()
+	}
+	if c.ev.Status == dat.DTOFlushed {
+		return nil // the connection has ended, and its own event says how
+	}
+	if c.ev.Status != dat.DTOSuccess {
+		return fmt.Errorf("operation ended with %v", c.ev.Status)
+	}
+	if c.ev.Cookie&receiveCookie == 0 {
+		c.done++
+		return nil
+	}
+	return c.onReceive(int(c.ev.Cookie&^receiveCookie), int(c.ev.Length))
+}
+
+func (c *conn) connectionEvent() error {
+	switch c.ev.Number {
+	case dat.EventEstablished:
+		c.up++
+		return nil
+	case dat.EventDisconnected:
+		c.gone++
+		return errGone
+	default:
+		return fmt.Errorf("connection: %v", c.ev.Number)
+	}
+}
+
+// until polls until cond holds.
+func (c *conn) until(cond func() bool) error {
+	for !cond() {
+		if _, err := c.poll(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// full is whether a post found its queue full: poll, then post again.
+func (c *conn) full(err error) (bool, error) {
+	if err == nil {
+		c.posted++
+		return false, nil
+	}
+	if !errors.Is(err, dat.ErrInsufficientResources) {
+		return false, err
+	}
+	_, err = c.poll()
+	return true, err
+}
+
+// send posts a message, waiting for room in the queue.
+func (c *conn) send(piece []dat.LMRTriplet) error {
+	for {
+		again, err := c.full(c.ep.PostSend(piece, 0, dat.CompletionDefault))
+		if !again || err != nil {
+			return err
+		}
+	}
+}
+
+// write posts an RDMA write, read an RDMA read.
+func (c *conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
+	for {
+		again, err := c.full(c.ep.PostRDMAWrite(piece, 0, to, dat.CompletionDefault))
+		if !again || err != nil {
+			return err
+		}
+	}
+}
+
+func (c *conn) read(piece []dat.LMRTriplet, from dat.RMRTriplet) error {
+	for {
+		again, err := c.full(c.ep.PostRDMARead(piece, 0, from, dat.CompletionDefault))
+		if !again || err != nil {
+			return err
+		}
+	}
+}
+
+// receive posts a slot for a message, on the connection that it belongs to.
+func (c *conn) receive(slot int) error {
+	ep := c.ep
+	if len(c.eps) > 1 {
+		ep = c.eps[(slot-c.mem.rdma())/c.mem.shape.messages]
+	}
+	return ep.PostRecv(c.mem.slots[slot], receiveCookie|uint64(slot), dat.CompletionDefault)
+}
+
+func (c *conn) receiveAll() error {
+	for i := c.mem.rdma(); i < len(c.mem.slots); i++ {
+		if err := c.receive(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

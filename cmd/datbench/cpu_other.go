@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+func ownCPUs() (*cpuList, error) { return nil, errors.New("threads are pinned on Linux only") }
+
+func (cpuList) pin() (release func(), err error) { return func() {}, nil }

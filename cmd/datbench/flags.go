@@ -1,0 +1,92 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *config) jsonFlag(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.json, "json", c.json, "write results as JSON to this `file`; - prints only JSON")
+}
+
+func (c *config) metricsFlag(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.metrics, "metrics", c.metrics, "serve Prometheus /metrics on this `address` while running")
+}
+
+func (c *config) impairFlag(cmd *cobra.Command, where string) {
+	cmd.Flags().Var(&c.impair, "impair", "lose, repeat, reorder or damage received packets, "+where+
+		",\nas in loss=1%,dup=0.1%,reorder=2%,corrupt=0.01%,seed=7")
+}
+
+func (c *config) pcapFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.pcap, "pcap", c.pcap, "write every DAT frame, both ways as the client sees them, to\n"+
+		"this pcapng `file`; it slows the rows, and grows by some 100 MB\na second of bandwidth")
+}
+
+func (c *config) timeFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.DurationVar(&c.duration, "duration", c.duration, "measured `time` of each row")
+	f.DurationVar(&c.warmup, "warmup", c.warmup, "`time` before it that is left out")
+	f.IntVar(&c.repeat, "repeat", c.repeat, "measure each row `N` times, in turns; compare wants five or more")
+}
+
+// jobFlags shape the main job. The filters are for a second look at some rows.
+func (c *config) jobFlags(cmd *cobra.Command) {
+	c.timeFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&c.transport, "transport", c.transport, "`kind` of link: xdp, udp, or auto: xdp where this host can")
+	f.StringSliceVar(&c.ops, "op", nil, "only these `rows`: "+strings.Join(rowOps, ", "))
+	f.StringSliceVar(&c.metric, "metric", nil, "only these `metrics`: "+strings.Join(jobMetrics, ", "))
+	f.IntSliceVar(&c.mtus, "mtu", nil, "only these `MTUs`: 1500, 9000, 65000")
+	f.Uint16Var(&c.port, "port", c.port, "UDP `port` of the traffic; kernel TCP has the next")
+	complete(cmd, map[string][]string{"op": rowOps, "metric": jobMetrics, "transport": transports, "mtu": {"1500", "9000", "65000"}})
+}
+
+func (c *config) adapterFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.ia, "ia", c.ia, "`adapter`: auto:eth0, xdp:eth0, xdp:eth0,zero-copy or udp:10.0.0.1")
+	f.Uint16Var(&c.port, "port", c.port, "UDP `port` of the traffic, the same on both hosts")
+	f.Var(&c.cpus, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")
+	completeFunc(cmd, "ia", adapterNames)
+}
+
+func (c *config) workloadFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&c.ops, "op", []string{opSend}, "`operations`: send, write, read")
+	f.StringSliceVar(&c.metric, "metric", []string{metricLatency}, "`metrics`: lat, the round trip; rate, messages a second; bw, bytes a\n"+
+		"second; sha256, moves --bytes and compares them")
+	f.Var(&c.sizes, "size", "bytes of an operation: 64, 4K, 1M, lists of them, and ranges:\n"+
+		"64-1M doubles, 64-1M*4 quadruples, 64-512+64 steps\n(default 64, for bw and sha256 1M)")
+	f.Int64Var(&c.count, "count", 0, "end each row after `N` operations and not by --duration")
+	f.IntVar(&c.depth, "depth", 0, "`N` operations outstanding on each connection (default rate 512, of\nreads 128, bw 8)")
+	f.IntVar(&c.connections, "connections", c.connections, "`N` connections carry each rate and bw row, posted to in turn")
+	f.BoolVar(&c.bidir, "bidir", false, "rate and bw in both directions at once; figures are the sums")
+	f.Var(&c.bytes, "bytes", "bytes that a sha256 row moves")
+	f.Var((*interval)(&c.interval), "interval", "print a line each `time` while a row runs; 0 for none (default 1s in rows\nof 5s and more)")
+	complete(cmd, map[string][]string{"op": {opSend, opWrite, opRead}, "metric": {metricLatency, metricRate, metricBandwidth, metricSHA256},
+		"size": {"64", "4K", "64K", "1M", "64-1M"}})
+}
+
+// interval is a flag value: a time whose default is not one.
+type interval time.Duration
+
+func (i *interval) String() string {
+	if *i == autoInterval {
+		return ""
+	}
+	return time.Duration(*i).String()
+}
+func (*interval) Type() string { return "time" }
+
+func (i *interval) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if s == "0" || err == nil {
+		*i = interval(d)
+		return nil
+	}
+	return err
+}

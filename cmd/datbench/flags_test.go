@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSizeList(t *testing.T) {
+	tests := []struct {
+		in   string
+		want string
+	}{
+		{"64,1K,64K", "64 B,1 KiB,64 KiB"},
+		{"64-512", "64 B,128 B,256 B,512 B"},
+		{"64..1K*4", "64 B,256 B,1 KiB"},
+		{"64-1000", "64 B,128 B,256 B,512 B,1000 B"},
+		{"100-160+30,1M", "100 B,130 B,160 B,1 MiB"},
+		{"64-64", "64 B"},
+		{"64-", ""}, {"-64", ""}, {"1M-64", ""}, {"64-1M*1", ""}, {"64-1M*x", ""}, {"64-128+0", ""}, {"1-1G+1", ""}, {"", ""}, {"64,", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			var l sizeList
+			if err := l.Set(tt.in); (err != nil) != (tt.want == "") || err == nil && l.String() != tt.want {
+				t.Errorf("got %s, %v, want %s", l.String(), err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCPUList(t *testing.T) {
+	for in, want := range map[string]string{"0": "0", "2,4-7": "2,4,5,6,7", "x": "", "3-1": "", "-1": "", "5000": "", "": "", "1-": ""} {
+		var l cpuList
+		if err := l.Set(in); (err != nil) != (want == "") || err == nil && l.String() != want {
+			t.Errorf("%q: got %s, %v, want %s", in, l.String(), err, want)
+		}
+	}
+}
+
+// TestContradictions: what says nothing, or nothing together, is refused in words.
+func TestContradictions(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"--count 10", "--count: 10 round trips are too few for a p99.9; ask for 1000 or more"},
+		{"--count 5000 --duration 1s", "--count and --duration: each says when a row ends; give one of them"},
+		{"--connections 4", "--connections is for --metric rate or bw: lat has one operation at a time"},
+		{"--bidir", "--bidir is for --metric rate or bw: lat has one operation at a time"},
+		{"--depth 2", "--depth is for --metric rate or bw: lat has one operation at a time"},
+		{"--bytes 1M", "--bytes is for --metric sha256; --size is what other rows are made of"},
+		{"--connections 129", "--connections: 129 is not from 1 to 128"},
+		{"--repeat 0", "--repeat: 0 is not from 1 to 1000"},
+		{"--interval 1ms", "--interval: 1ms is not 10ms or more; 0 is none"},
+		{"--size 128M", "--size: 128 MiB is more than 64 MiB"},
+		{"--metric bw --connections 128 --size 64M",
+			"64 MiB × depth 8 × connections 128 is 64 GiB outstanding, more than 1 GiB: ask for less of one of them"},
+		{"--cpu 1023", "--cpu: 1023 is not a CPU that this process may use; choose from "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"run", "127.0.0.1", "--ia", "udp:127.0.0.2"}, strings.Fields(tt.args)...)
+			code := run(t.Context(), args, nil, &stdout, &stderr)
+			if code != exitUsage || !strings.HasPrefix(stderr.String(), "datbench: "+tt.want) || strings.Count(stderr.String(), "\n") != 1 {
+				t.Errorf("got exit %d, %s\nwant %s", code, stderr.String(), tt.want)
+			}
+		})
+	}
+}
+
+// TestCompletion: a shell is told the words of flags, one by one of a list, and scripts for each are there.
+func TestCompletion(t *testing.T) {
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", "--op", ""}, "send"},
+		{[]string{"run", "--metric", "lat,"}, "lat,bw"},
+		{[]string{"--op", "raw,"}, "raw,raw_asavie"},
+		{[]string{"--transport", ""}, "auto"},
+		{[]string{"raw", "--engine", "native,"}, "native,asavie"},
+		{[]string{"server", "--ia", "udp:"}, "udp:127.0.0.1"},
+		{[]string{"se"}, "selftest"},
+	}
+	for _, tt := range tests {
+		var stdout, stderr bytes.Buffer
+		run(t.Context(), append([]string{"__complete"}, tt.args...), nil, &stdout, &stderr)
+		words := strings.FieldsFunc(stdout.String(), func(r rune) bool { return r == '\n' || r == '\t' })
+		if !slices.Contains(words, tt.want) {
+			t.Errorf("%v: no %s in %s", tt.args, tt.want, stdout.String())
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), []string{"completion", shell}, nil, &stdout, &stderr); code != exitValid || stdout.Len() < 1000 {
+			t.Errorf("%s: exit %d, %d bytes, %s", shell, code, stdout.Len(), stderr.String())
+		}
+	}
+}
+
+// TestHelpWidth: help fits 100 columns, and every command has some.
+func TestHelpWidth(t *testing.T) {
+	for _, args := range [][]string{{}, {"server"}, {"run"}, {"raw"}, {"selftest"}} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), append(args, "--help"), nil, &stdout, &stderr); code != exitValid {
+			t.Errorf("%v: exit %d", args, code)
+		}
+		for line := range strings.Lines(stdout.String()) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
+				t.Errorf("%v: %d columns: %s", args, n, line)
+			}
+		}
+	}
+}
+
+// TestPhaseOf: a count ends the measured part at exactly its operation.
+func TestPhaseOf(t *testing.T) {
+	s := newSchedule(Row{Duration: time.Hour, Count: 3})
+	var got []string
+	for i := int64(0); i < 6; i++ {
+		now := s.measure.Add(time.Duration(i-1) * time.Second)
+		got = append(got, fmt.Sprint(s.phaseOf(i, now)))
+	}
+	if diff := cmp.Diff([]string{"1", "2", "2", "2", "3", "3"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{bytesText(0), "0 B"}, {bytesText(1023), "1023 B"}, {bytesText(1536), "1.50 KiB"}, {bytesText(3 << 30), "3.00 GiB"},
+		{bitsText(9.414e9), "9.41 Gb/s"}, {bitsText(94.14e9), "94.1 Gb/s"}, {bitsText(941.4e6), "941 Mb/s"},
+		{grouped(1234567), "1 234 567"}, {grouped(999), "999"}, {grouped(0), "0"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}

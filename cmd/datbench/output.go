@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// output is where a report goes: a table, a JSON file, or only JSON on standard output.
+type output struct {
+	table io.Writer
+	json  io.Writer
+	file  *os.File // behind json, if it is a file; what it holds is kept until there is a report
+	made  bool     // the file was not there before
+}
+
+// openOutput opens the JSON file at once, so that a wrong name costs no measurement.
+func openOutput(path string, stdout io.Writer) (*output, error) {
+	switch path {
+	case "":
+		return &output{table: stdout}, nil
+	case "-":
+		return &output{json: stdout}, nil
+	}
+	_, err := os.Stat(path)
+	made := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("--json: %w", err)
+	}
+	return &output{table: stdout, json: f, file: f, made: made}, nil
+}
+
+// close leaves no empty file behind where no report was written.
+func (o *output) close() {
+	if o.file == nil {
+		return
+	}
+	_ = o.file.Close() // nothing was written
+	if o.made {
+		_ = os.Remove(o.file.Name())
+	}
+}
+
+// finish writes the report of a run, or what an interrupted one has of it, and returns why the run
+// ended.
+func (o *output) finish(r *Report, err error) error {
+	if r == nil {
+		return err
+	}
+	written := o.write(r)
+	return cmp.Or(err, written)
+}
+
+// write prints the report everywhere it goes and says whether it is valid.
+func (o *output) write(r *Report) error {
+	if o.table != nil {
+		renderTable(o.table, r)
+	}
+	if err := o.writeJSON(r); err != nil {
+		return err
+	}
+	return r.Verdict()
+}
+
+func (o *output) writeJSON(r *Report) error {
+	if o.json == nil {
+		return nil
+	}
+	text, err := r.JSON()
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	if o.file != nil {
+		_ = o.file.Truncate(0) // a device has no length
+	}
+	_, err = o.json.Write(text)
+	if o.file != nil {
+		err = errors.Join(err, o.file.Close())
+		o.file = nil
+	}
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	return nil
+}

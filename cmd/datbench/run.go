@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) clientCommand() *cobra.Command {
+	cfg := defaultConfig()
+	cfg.duration = time.Second
+	c := &cobra.Command{
+		Use:     "run HOST",
+		Short:   "Measure against a datbench server on another host",
+		Long:    runHelp,
+		Example: runExamples,
+		Args:    oneHost,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := contradictions(cmd, &cfg); err != nil {
+				return err
+			}
+			return a.runClient(cmd.Context(), &cfg, args[0])
+		},
+	}
+	cfg.jsonFlag(c)
+	cfg.metricsFlag(c)
+	cfg.adapterFlags(c)
+	cfg.timeFlags(c)
+	cfg.workloadFlags(c)
+	cfg.impairFlag(c, "at this\nend; each row is measured without it first")
+	cfg.pcapFlag(c)
+	return c
+}
+
+const runHelp = `run measures against "datbench server" on another host, one row for each metric, operation and size.
+
+Latency is a full round trip of one operation at a time. Of rate and bw, --depth operations are
+outstanding on each of --connections connections; one thread posts to them in turn. A row whose two
+sides were not busy all the time, whose frames were lost uncounted or which ran in another mode than
+the adapter's name asks for is not valid, and says why.
+
+Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
+
+const runExamples = `  datbench run 10.0.0.1 --ia xdp:eth0                        # round trips of 64 B sends
+  datbench run 10.0.0.1 --ia xdp:eth0 --op write --metric bw --duration 10s   # a line a second
+  datbench run 10.0.0.1 --ia xdp:eth0 --metric rate --connections 8 --cpu 2
+  datbench run 10.0.0.1 --ia xdp:eth0 --metric bw --bidir --json both.json
+  datbench run 10.0.0.1 --ia xdp:eth0 --op send,write,read --metric lat,bw --size 64-1M
+  datbench run 10.0.0.1 --ia xdp:eth0 --repeat 10 --json new.json   # for datbench compare`
+
+// contradictions are flags that say nothing together.
+func contradictions(cmd *cobra.Command, cfg *config) error {
+	given := cmd.Flags().Changed
+	switch {
+	case given("count") && given("duration"):
+		return errors.New("--count and --duration: each says when a row ends; give one of them")
+	case given("bytes") && !slices.Contains(cfg.metric, metricSHA256):
+		return errors.New("--bytes is for --metric sha256; --size is what other rows are made of")
+	}
+	return nil
+}
+
+func oneHost(_ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return errors.New("run needs one host: datbench run HOST --ia xdp:INTERFACE, with \"datbench server\" on HOST")
+}
+
+func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
+	if err := oneLineOf([]error{cfg.validateAdapter(), cfg.validateWorkload()}); err != nil {
+		return err
+	}
+	if err := cfg.cpus.validate(); err != nil {
+		return err
+	}
+	peer, err := lookup(ctx, name)
+	if err != nil {
+		return err
+	}
+	out, err := openOutput(cfg.json, a.stdout)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	h, err := a.newHost(ctx, cfg.metrics)
+	if err != nil {
+		return err
+	}
+	if h.capture, err = newCapture(cfg.pcap); err != nil {
+		return err
+	}
+	report, err := a.measureAgainst(ctx, h, cfg, peer)
+	return out.finish(report, interrupted(ctx, errors.Join(err, h.capture.close())))
+}
+
+// lookup is the first address of a host.
+func lookup(ctx context.Context, name string) (netip.Addr, error) {
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addr.Unmap(), nil
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("host %q: %w", name, err)
+	}
+	return addrs[0].Unmap(), nil
+}
+
+// measureAgainst measures every row, and again impaired if that is asked for. Ended early, it returns
+// what it has with the error.
+func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer netip.Addr) (*Report, error) {
+	report := &Report{Env: newEnv(fmt.Sprintf("%s to %v", cfg.ia, peer))}
+	report.Env.Pcap = cfg.pcap
+	rows, passes := cfg.rows(""), cfg.impair.passes()
+	for i := range rows {
+		rows[i].Interval = cfg.intervalOf(rows[i])
+	}
+	pr := newProgress(a.stderr, len(rows)*len(passes)*cfg.repeat)
+	defer pr.end()
+	t := &teller{pr: pr, w: a.stdout, silent: cfg.json == "-"}
+	h.tell = t.tell
+	for _, impair := range passes {
+		ph := phase{rows: slices.Clone(rows), repeat: cfg.repeat,
+			initiator: station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port, CPUs: cfg.cpus}}
+		results, err := measurePass(ctx, h, ph.impaired(impair), pr)
+		report.Results = append(report.Results, results...)
+		if err != nil {
+			return partial(report), err
+		}
+	}
+	compareImpaired(report.Results)
+	return report, nil
+}
+
+// partial is what a run that was ended has so far, nil if that is nothing.
+func partial(report *Report) *Report {
+	if len(report.Results) == 0 {
+		return nil
+	}
+	report.Env.Interrupted = true
+	compareImpaired(report.Results)
+	return report
+}
+
+// measurePass measures the rows of a phase. The first that cannot be measured ends it: the rest would
+// wait for the same absent peer.
+func measurePass(ctx context.Context, h *host, ph phase, pr progress) (results []Result, err error) {
+	i, err := h.newInitiator(ph.initiator)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, i.close()) }()
+	results = ph.measure(pr, func(row Row) (r Result, ok bool) {
+		err = within(row.limit(), row.title(), func() (err error) {
+			r, err = i.run(ctx, row)
+			return err
+		})
+		return r, err == nil
+	})
+	return results, err
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// runUDP measures against a server, between two addresses of loopback.
+func runUDP(t *testing.T, port string, args ...string) outcome {
+	t.Helper()
+	server := start(t, "server", "--ia", "udp:127.0.0.11", "--port", port, "--cpu", ownList(t))
+	server.awaitLine(t, "^serving on ")
+	got := datbench(t, append([]string{"run", "127.0.0.11", "--ia", "udp:127.0.0.12", "--port", port}, args...)...)
+	if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if end := server.wait(t); end.code != exitValid {
+		t.Errorf("server: exit %d\n%s%s", end.code, end.stdout, end.stderr)
+	}
+	return got
+}
+
+// ownList is the CPUs that this process may use.
+func ownList(t *testing.T) string {
+	t.Helper()
+	mine, err := ownCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mine.String()
+}
+
+// TestConnectionsBothWays: rows over several connections and in both directions end with exactly the
+// operations that were asked for, and add up.
+func TestConnectionsBothWays(t *testing.T) {
+	got := runUDP(t, "17661", "--op", "send,write,read", "--metric", "rate,bw", "--size", "72", "--count", "500", "--depth", "16",
+		"--connections", "3", "--bidir", "--warmup", "10ms", "--repeat", "2", "--cpu", ownList(t), "--json", "-")
+	r := checkReport(t, got, []byte(got.stdout))
+	if len(r.Results) != 6 {
+		t.Fatalf("got %d rows, want 6", len(r.Results))
+	}
+	for _, res := range r.Results {
+		name := res.Metric + " " + res.Op
+		if res.Connections != 3 || res.Depth != 16 || res.Bidir == nil {
+			t.Errorf("%s: %+v", name, res)
+			continue
+		}
+		if ways := res.Bidir.InGbps + res.Bidir.OutGbps; res.Valid && (ways < 0.1*res.Gbps || res.Bidir.InGbps <= 0 || res.Bidir.OutGbps <= 0) {
+			t.Errorf("%s: %+v of %f Gb/s", name, *res.Bidir, res.Gbps)
+		}
+		if res.Valid && (res.Samples != 2*2*500 || len(res.Runs) != 2) {
+			t.Errorf("%s: got %d samples in runs %v, want 2000 in two", name, res.Samples, res.Runs)
+		}
+	}
+}
+
+// TestCount: one way too, by every metric.
+func TestCountOps(t *testing.T) {
+	got := runUDP(t, "17663", "--op", "send", "--metric", "lat,rate", "--count", "1000", "--warmup", "5ms", "--json", "-")
+	for _, res := range checkReport(t, got, []byte(got.stdout)).Results {
+		if res.Samples != 1000 || res.Metric == metricLatency && res.Histogram.Total() != 1000 {
+			t.Errorf("%s %s: got %d samples, %d in the histogram, want 1000", res.Metric, res.Op, res.Samples, res.Histogram.Total())
+		}
+	}
+}
+
+// TestIntervals: lines while it runs, their sum in the JSON.
+func TestIntervals(t *testing.T) {
+	file := t.TempDir() + "/r.json"
+	got := runUDP(t, "17665", "--op", "send", "--metric", "lat,bw", "--size", "4K", "--duration", "300ms", "--warmup", "5ms", "--interval", "100ms", "--json", file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^ +\d+\.\d\d-\d+\.\d\d .* \d+$`)
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, res := range r.Results {
+		told += len(res.Intervals)
+		end := 0.0
+		for _, i := range res.Intervals {
+			if i.Start < end || i.End <= i.Start {
+				t.Errorf("%s: %+v after %f", res.Metric, i, end)
+			}
+			end = i.End
+		}
+		if end < 0.25 {
+			t.Errorf("%s: intervals end at %f s", res.Metric, end)
+		}
+	}
+	if n := len(line.FindAllString(got.stdout, -1)); n != told || told < 2 {
+		t.Errorf("got %d lines, %d intervals:\n%s", n, told, got.stdout)
+	}
+	if !strings.Contains(got.stdout, "round trip send 4 KiB") || !strings.Contains(got.stdout, "transferred") {
+		t.Errorf("no headings in\n%s", got.stdout)
+	}
+}
+
+// TestPin: a thread is where it was put, and afterwards where it was.
+func TestPin(t *testing.T) {
+	before, err := ownCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { // its thread ends with it
+		defer close(done)
+		runtime.LockOSThread()
+		release, err := cpuList{(*before)[0]}.pin()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if now, err := ownCPUs(); err != nil || now.String() != itoa((*before)[0]) {
+			t.Errorf("pinned to %v, %v", now, err)
+		}
+		release()
+		if now, err := ownCPUs(); err != nil || now.String() != before.String() {
+			t.Errorf("released to %v, %v, want %v", now, err, before)
+		}
+	}()
+	<-done
+}

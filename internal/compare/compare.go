@@ -1,0 +1,173 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Verdicts of a row.
+const (
+	Better  = "better"
+	Worse   = "worse"
+	Same    = "no change seen" // the runs differ among themselves as much
+	TooFew  = "too few runs"   // whatever the figures are, so few runs prove nothing
+	OnlyOld = "only in old"
+	OnlyNew = "only in new"
+	Invalid = "not valid"
+)
+
+// Key is what makes two rows the same measurement.
+type Key struct {
+	Op, Metric, Transport, Impair string
+	Size                          int64
+	MTU, Depth, Connections       int
+	Bidir                         bool
+}
+
+func keyOf(r *result.Result) Key {
+	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Connections, r.Bidir != nil}
+}
+
+// Row is one measurement, old and new.
+type Row struct {
+	Key
+	// Old and New are the medians of the runs: µs, messages a second or Gb/s.
+	Old, New float64
+	// OldRuns and NewRuns are how many valid runs there are.
+	OldRuns, NewRuns int
+	// Delta is New over Old in percent, less 100. P is the probability that runs differ so much by chance
+	// (Mann-Whitney U); both are NaN where there are not two sides.
+	Delta, P float64
+	Verdict  string
+}
+
+// alpha is the probability of chance below which a difference counts.
+const alpha = 0.05
+
+// Files compares the rows of some files with those of others. Runs of a row are those of all its files
+// together; a file without repeated runs adds one.
+func Files(before, after []*result.Report) []Row {
+	old, recent := gather(before), gather(after)
+	var rows []Row
+	for _, k := range slices.Concat(old.keys, recent.keys) {
+		if !slices.ContainsFunc(rows, func(r Row) bool { return r.Key == k }) {
+			rows = append(rows, compare(k, old, recent))
+		}
+	}
+	return rows
+}
+
+// runs are the figures of every row of some files, by measurement.
+type runs struct {
+	keys []Key
+	of   map[Key][]float64
+}
+
+func gather(reports []*result.Report) runs {
+	all := runs{of: map[Key][]float64{}}
+	for _, rep := range reports {
+		for i := range rep.Results {
+			r := &rep.Results[i]
+			k := keyOf(r)
+			if _, known := all.of[k]; !known {
+				all.keys = append(all.keys, k)
+			}
+			all.of[k] = append(all.of[k], figures(r)...)
+		}
+	}
+	return all
+}
+
+// figures is the valid runs of a row: one that was not repeated is a run itself.
+func figures(r *result.Result) []float64 {
+	switch {
+	case len(r.Runs) > 0:
+		return r.Runs
+	case r.Valid && r.Figure() > 0:
+		return []float64{r.Figure()}
+	}
+	return nil
+}
+
+func compare(k Key, old, recent runs) Row {
+	a, inOld := old.of[k]
+	b, inNew := recent.of[k]
+	r := Row{Key: k, OldRuns: len(a), NewRuns: len(b), Delta: math.NaN(), P: math.NaN()}
+	r.Old, r.New = center(a), center(b)
+	switch {
+	case !inNew:
+		r.Verdict = OnlyOld
+	case !inOld:
+		r.Verdict = OnlyNew
+	case len(a) == 0 || len(b) == 0:
+		r.Verdict = Invalid
+	default:
+		r.judge(a, b)
+	}
+	return r
+}
+
+// center is the median of runs, 0 of none.
+func center(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return benchmath.AssumeNothing.Summary(sample(values), 0.95).Center
+}
+
+func sample(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.Thresholds{CompareAlpha: alpha})
+}
+
+func (r *Row) judge(a, b []float64) {
+	r.Delta = 100 * (r.New/r.Old - 1)
+	r.P = benchmath.AssumeNothing.Compare(sample(a), sample(b)).P
+	switch {
+	case least(len(a), len(b)) >= alpha:
+		r.Verdict = TooFew
+	case r.P >= alpha || r.Delta == 0:
+		r.Verdict = Same
+	case (r.Delta < 0) == (r.Metric == result.Latency):
+		r.Verdict = Better
+	default:
+		r.Verdict = Worse
+	}
+}
+
+// least is the smallest probability that so many runs can come to: that of all of one side below all of
+// the other, either way round.
+func least(n, m int) float64 {
+	ways := 1.0 // n+m over n
+	for i := 1; i <= n; i++ {
+		ways *= float64(m+i) / float64(i)
+	}
+	return 2 / ways
+}
+
+// Worsened is the rows that are worse by more than percent.
+func Worsened(rows []Row, percent float64) (out []Row) {
+	for _, r := range rows {
+		if r.Verdict == Worse && math.Abs(r.Delta) > percent {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Enough says how many runs a side needs, if they are too few for some row; empty if they suffice.
+func Enough(rows []Row) string {
+	few := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Verdict != TooFew })
+	if len(few) == 0 {
+		return ""
+	}
+	need := 1
+	for least(need, need) >= alpha {
+		need++
+	}
+	return fmt.Sprintf("%d of %d rows have too few runs to tell: at least %d of each side are needed, 10 are better (--repeat)", len(few), len(rows), need)
+}

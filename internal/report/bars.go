@@ -1,0 +1,120 @@
+package report
+
+import (
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+)
+
+// bar is one figure of an operation; group is a few of them that stand together.
+type bar struct {
+	op    string
+	value float64
+	label string
+}
+
+type barGroup struct {
+	name string
+	bars []bar
+}
+
+// barChart draws groups of bars side by side, each bar with its figure above it.
+func barChart(groups []barGroup, name string, top float64) (*plot.Plot, error) {
+	p := newPlot("", name)
+	p.Y.Tick.Marker = linearTicks(top)
+	addGrid(p, false)
+	slots := -1.0 // the gap before the first group
+	for _, g := range groups {
+		slots += float64(len(g.bars)) + 1
+	}
+	width := min((chartWidth-vg.Points(60))/vg.Length(slots+1)*0.82, vg.Points(44))
+	at, marks := 0.0, ticks{}
+	for _, g := range groups {
+		marks = append(marks, plot.Tick{Value: at + float64(len(g.bars)-1)/2, Label: g.name})
+		for _, b := range g.bars {
+			if err := addBar(p, b, at, width); err != nil {
+				return nil, err
+			}
+			at++
+		}
+		at++
+	}
+	p.X.Tick.Marker, p.X.Tick.Length = marks, 0
+	p.X.Min, p.X.Max, p.Y.Min = -0.6, max(slots, 1)-0.4, 0
+	last := linearTicks(top)
+	p.Y.Max = last[len(last)-1].Value * 1.04 // room for the figure of the highest
+	return p, nil
+}
+
+func addBar(p *plot.Plot, b bar, at float64, width vg.Length) error {
+	chart, err := plotter.NewBarChart(plotter.Values{b.value}, width)
+	if err != nil {
+		return err
+	}
+	chart.XMin, chart.Color, chart.LineStyle.Width = at, seriesOf(b.op).role.marker, 0
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{b.label}})
+	if err != nil {
+		return err
+	}
+	labels.TextStyle[0] = centred(text.XCenter, text.YBottom)
+	labels.Offset.Y = vg.Points(2)
+	p.Add(chart, labels)
+	return nil
+}
+
+// ratioChart draws how many times as fast as something else operations are: up from 1 what is faster, down
+// what is slower.
+func ratioChart(groups []barGroup, name string, values span) (*plot.Plot, error) {
+	p, err := barChart(nil, name, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, ratioTicks(values)
+	at, marks := 0.0, ticks{}
+	for _, g := range groups {
+		marks = append(marks, plot.Tick{Value: at + float64(len(g.bars)-1)/2, Label: g.name})
+		for _, b := range g.bars {
+			if err := addRatio(p, b, at); err != nil {
+				return nil, err
+			}
+			at++
+		}
+		at++
+	}
+	one, err := plotter.NewLine(plotter.XYs{{X: -0.6, Y: 1}, {X: max(at-1, 1) - 0.4, Y: 1}})
+	if err != nil {
+		return nil, err
+	}
+	one.Color, one.Width = ink.marker, vg.Points(1)
+	p.Add(one)
+	p.X.Tick.Marker = marks
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.6, max(at-1, 1)-0.4, values.low, values.high
+	return p, nil
+}
+
+func addRatio(p *plot.Plot, b bar, at float64) error {
+	box, err := plotter.NewPolygon(plotter.XYs{{X: at - 0.38, Y: 1}, {X: at + 0.38, Y: 1}, {X: at + 0.38, Y: b.value}, {X: at - 0.38, Y: b.value}})
+	if err != nil {
+		return err
+	}
+	box.Color, box.LineStyle.Width = seriesOf(b.op).role.marker, 0
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{b.label}})
+	if err != nil {
+		return err
+	}
+	labels.TextStyle[0], labels.Offset.Y = centred(text.XCenter, text.YBottom), vg.Points(2)
+	if b.value < 1 {
+		labels.TextStyle[0], labels.Offset.Y = centred(text.XCenter, text.YTop), vg.Points(-2)
+	}
+	p.Add(box, labels)
+	return nil
+}
+
+// ratioTicks are 1 and what lies some doublings from it.
+func ratioTicks(values span) (out ticks) {
+	for _, v := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000} {
+		out = append(out, plot.Tick{Value: v, Label: number(v) + " ×"})
+	}
+	return out.within(values.low, values.high)
+}

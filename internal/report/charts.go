@@ -1,0 +1,136 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// section is a part of the page with charts of one kind.
+type section struct {
+	Title, Note string
+	Charts      []chart
+	// Folded are shown when they are asked for.
+	Folded []chart
+}
+
+// chart is one question, asked of each file; the panels have the same axes.
+type chart struct {
+	Title  string
+	Legend []series
+	Panels []panel
+}
+
+// panel is the answer of one file; without a picture it has nothing to say.
+type panel struct {
+	File string
+	SVG  template.HTML
+}
+
+// drawEach makes a chart of the rows of each file. They are drawn over one another's axes.
+func drawEach(files []File, title string, pick func(result.Result) bool, plotOf func(rows []result.Result) (*plot.Plot, error)) (chart, error) {
+	c := chart{Title: title}
+	var shown []result.Result
+	for _, f := range files {
+		rows := valid(f.Report.Results, pick)
+		shown = append(shown, rows...)
+		pn := panel{File: f.Name}
+		if len(rows) > 0 {
+			p, err := plotOf(rows)
+			if err != nil {
+				return c, fmt.Errorf("report: %s of %s: %w", title, f.Name, err)
+			}
+			if pn.SVG, err = svg(p, title+", "+f.Name); err != nil {
+				return c, err
+			}
+		}
+		c.Panels = append(c.Panels, pn)
+	}
+	c.Legend = legend(shown)
+	return c, nil
+}
+
+// valid is the valid rows that are picked and can be drawn.
+func valid(rows []result.Result, pick func(result.Result) bool) (out []result.Result) {
+	for _, r := range rows {
+		if r.Valid && drawable(r) && pick(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// drawable is whether a row has figures that a scale of powers takes.
+func drawable(r result.Result) bool {
+	return r.Figure() > 0 && (len(r.Histogram) == 0 || r.Histogram[0].Upper > 0) && r.Size > 0
+}
+
+// everything is the rows of all files that are picked, on which axes depend.
+func everything(files []File, pick func(result.Result) bool) (out []result.Result) {
+	for _, f := range files {
+		out = append(out, valid(f.Report.Results, pick)...)
+	}
+	return out
+}
+
+// place is where rows were measured that may stand in one chart.
+type place struct {
+	mtu    int
+	impair string
+}
+
+func placeOf(r result.Result) place { return place{r.MTU, r.Impair} }
+
+func (p place) String() string {
+	s := ""
+	if p.mtu > 0 {
+		s = fmt.Sprintf("MTU %d", p.mtu)
+	}
+	if p.impair != "" {
+		s += ", impaired by " + p.impair
+	}
+	return s
+}
+
+// distinct is the values of rows, each once, in the order of the rows.
+func distinct[T comparable](rows []result.Result, of func(result.Result) T) (out []T) {
+	for _, r := range rows {
+		if v := of(r); !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// sized is whether some operation of the rows was measured with several sizes.
+func sized(rows []result.Result) bool {
+	return slices.ContainsFunc(rows, func(r result.Result) bool {
+		return slices.ContainsFunc(rows, func(o result.Result) bool { return o.Op == r.Op && o.Size != r.Size })
+	})
+}
+
+// highest is the highest of some values, 0 of none.
+func highest(rows []result.Result, of func(*result.Result) float64) (top float64) {
+	for i := range rows {
+		top = max(top, of(&rows[i]))
+	}
+	return top
+}
+
+// around is the decades that hold some values, the lowest and the highest of them.
+func around(rows []result.Result, of ...func(*result.Result) float64) span {
+	s := span{math.Inf(1), 0}
+	for i := range rows {
+		for _, f := range of {
+			if v := f(&rows[i]); v > 0 {
+				s = span{min(s.low, v), max(s.high, v)}
+			}
+		}
+	}
+	return span{math.Pow(10, math.Floor(math.Log10(s.low))), math.Pow(10, math.Ceil(math.Log10(s.high*1.0001)))}
+}

@@ -1,0 +1,151 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+func read(t *testing.T, names ...string) (files []File) {
+	t.Helper()
+	for _, name := range names {
+		r, err := result.ReadFile("testdata/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, File{name, r})
+	}
+	return files
+}
+
+func pageOf(t *testing.T, files []File) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, files); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// charts counts the pictures of a page.
+func charts(html string) int { return strings.Count(html, `<svg role="img"`) }
+
+// outside is what makes a browser fetch something.
+var outside = regexp.MustCompile(`(?i)\b(src|srcset|href|action|poster|data)\s*=|url\(|@import|https?://|<(script|link|iframe|object|embed|img)\b`)
+
+func TestPage(t *testing.T) {
+	html := pageOf(t, read(t, "full"))
+	if got, want := charts(html), 6; got != want {
+		t.Errorf("got %d charts, want %d", got, want)
+	}
+	if found := outside.FindAllString(html, -1); len(found) > 0 {
+		t.Errorf("it reaches out: %q", found)
+	}
+	for _, want := range []string{"1 of 24 results not valid", "not valid: not saturated: a side had 42 % of a core",
+		"Distribution, 64 B, MTU 1500", "Beside kernel TCP", "million messages a second", "round trip, µs", "AMD EPYC", "1\u202f650\u202f000"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if rest := regexp.MustCompile(`#0[0-9A-F]0[0-9A-F]0[0-9A-F]`).FindString(html); rest != "" {
+		t.Errorf("colour %s stands for a role that the page does not know", rest)
+	}
+}
+
+// TestSizes: many sizes make lines, their distributions fold away.
+func TestSizes(t *testing.T) {
+	html := pageOf(t, read(t, "sizes"))
+	if got, want := charts(html), 3+8; got != want {
+		t.Errorf("got %d charts, want %d", got, want)
+	}
+	for _, want := range []string{"8 distributions, by size", "Median and p99 (dashed) against size, MTU 1500", ">256K</text>", "All 60 results are valid"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+// TestSideBySide: each chart has a panel for each file, also where one has nothing to show.
+func TestSideBySide(t *testing.T) {
+	html := pageOf(t, read(t, "full", "sizes"))
+	if got := strings.Count(html, `<div class="panel">`); got%2 != 0 || got < 12 {
+		t.Errorf("got %d panels", got)
+	}
+	if !strings.Contains(html, "No valid row here.") || !strings.Contains(html, "<th>full</th><th>sizes</th>") {
+		t.Error("a file is missing where it has nothing, or in the environment")
+	}
+}
+
+// TestInvalidOnly: a run with no valid row has its reasons, and what a file says is text.
+func TestInvalidOnly(t *testing.T) {
+	r := result.Result{Op: "<script>", Metric: result.Latency, Reason: "<b>starved</b>"}
+	html := pageOf(t, []File{{"<i>", &result.Report{Results: []result.Result{r, {Op: result.Send, Metric: result.Rate}}}}})
+	if charts(html) != 0 || strings.Contains(html, "<script>") || strings.Contains(html, "<b>") || strings.Contains(html, "<i>") ||
+		!strings.Contains(html, "not valid: &lt;b&gt;starved") {
+		t.Errorf("got\n%s", html)
+	}
+	if err := Write(&bytes.Buffer{}, nil); err == nil {
+		t.Error("no files: no error")
+	}
+}
+
+// TestOdd: figures that no run has are drawn or left out, and nothing panics.
+func TestOdd(t *testing.T) {
+	row := func(op, metric string, figure float64) result.Result {
+		r := result.Result{Op: op, Metric: metric, Size: 64, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: figure, Gbps: figure}
+		if metric == result.Latency {
+			r.SetTimes(result.Histogram{{Upper: figure, Count: 1}})
+		}
+		return r
+	}
+	for _, v := range []float64{0, -1, 1e-9, 1, 1e18} {
+		for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth, result.SHA256, "other"} {
+			rows := []result.Result{row(result.Send, metric, v), row(result.Raw, metric, 1), row(result.TCP, metric, v)}
+			var b bytes.Buffer
+			if err := Write(&b, []File{{"odd", &result.Report{Results: rows}}}); err != nil {
+				t.Errorf("%s %g: %v", metric, v, err)
+			}
+		}
+	}
+}
+
+// FuzzWrite: whatever a file of results says, there is a page or an error.
+func FuzzWrite(f *testing.F) {
+	f.Add([]byte(`{"results":[{"op":"send","metric":"lat","size":64,"valid":true,"p50_us":1,"histogram_us":[[1,2],[3,4]]}]}`))
+	f.Add([]byte(`{"results":[{"op":"send","metric":"bw","size":64,"valid":true,"gbps":1},{"op":"raw","metric":"bw","size":1,"valid":true,"gbps":3}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var r result.Report
+		if json.Unmarshal(text, &r) == nil {
+			_ = Write(io.Discard, []File{{"fuzz", &r}}) // an error is fine
+		}
+	})
+}
+
+func TestTicks(t *testing.T) {
+	labels := func(all ticks) string {
+		var out []string
+		for _, tick := range all {
+			if tick.Label != "" {
+				out = append(out, tick.Label)
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	for _, tt := range []struct{ got, want string }{
+		{labels(linearTicks(4.56)), "0 1 2 3 4 5"},
+		{labels(linearTicks(33.6)), "0 10 20 30 40"},
+		{labels(linearTicks(0.15)), "0 0.05 0.1 0.15"},
+		{labels(decades(4, 600)), "10 100"},
+		{labels(decades(15, 90)), "20 50"},
+		{labels(decades(1, 20000)), "1 10 100 1000 10\u202f000"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %s, want %s", tt.got, tt.want)
+		}
+	}
+}

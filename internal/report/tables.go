@@ -1,0 +1,166 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// fileTables is every row of a file, valid or not.
+type fileTables struct {
+	File   string
+	Tables []table
+}
+
+type table struct {
+	Title string
+	Head  []string
+	Rows  []row
+}
+
+// row is one result; Reason is why it is none.
+type row struct {
+	Series series
+	Cells  []string
+	Reason string
+}
+
+// column is a heading and what stands below it; without anything below, it is left out.
+type column struct {
+	head string
+	of   func(*result.Result, []result.Result) string
+}
+
+// plain is a column that needs its own row only.
+func plain(head string, of func(*result.Result) string) column {
+	return column{head, func(r *result.Result, _ []result.Result) string { return of(r) }}
+}
+
+var (
+	firstColumns = []column{
+		plain("size", func(r *result.Result) string { return sizeText(r.Size) }),
+		plain("MTU", func(r *result.Result) string { return strconv.Itoa(r.MTU) }),
+	}
+	timeColumns = []column{
+		plain("min µs", func(r *result.Result) string { return micros(r.Min) }),
+		plain("p50", func(r *result.Result) string { return micros(r.P50) }),
+		plain("p90", func(r *result.Result) string { return micros(r.P90) }),
+		plain("p99", func(r *result.Result) string { return micros(r.P99) }),
+		plain("p99.9", func(r *result.Result) string { return micros(r.P999) }),
+		plain("p99.99", func(r *result.Result) string { return micros(r.P9999) }),
+		plain("max", func(r *result.Result) string { return micros(r.Max) }),
+	}
+	streamColumns = []column{
+		plain("M messages/s", func(r *result.Result) string { return figure(r, r.MsgsPerSec/1e6, 3, r.Metric == result.Rate) }),
+		plain("Gb/s", func(r *result.Result) string { return figure(r, r.Gbps, 2, true) }),
+		plain("depth", func(r *result.Result) string { return whole(int64(r.Depth)) }),
+		plain("connections", func(r *result.Result) string { return whole(int64(r.Connections)) }),
+	}
+	lastColumns = []column{
+		{"× raw", ratioTo(result.Raw)},
+		{"× TCP", ratioTo(result.TCP)},
+		plain("runs", func(r *result.Result) string { return whole(int64(len(r.Runs))) }),
+		plain("kept", func(r *result.Result) string { return percent(r.Kept) }),
+		plain("samples", func(r *result.Result) string { return whole(r.Samples) }),
+		plain("resent", func(r *result.Result) string { return whole(int64(r.Retransmits)) }),
+		plain("drops", func(r *result.Result) string { return whole(int64(r.Drops)) }),
+		plain("mode", func(r *result.Result) string { return r.Mode }),
+		plain("impaired by", func(r *result.Result) string { return r.Impair }),
+	}
+)
+
+var titles = []struct{ metric, title string }{
+	{result.Latency, "Round trip"}, {result.Rate, "Message rate"}, {result.Bandwidth, "Bandwidth"}, {result.SHA256, "Bytes moved and compared"},
+}
+
+// tablesOf is a table for each metric.
+func tablesOf(f File) fileTables {
+	out := fileTables{File: f.Name}
+	for _, m := range titles {
+		rows := ordered(slices.DeleteFunc(slices.Clone(f.Report.Results), func(r result.Result) bool { return r.Metric != m.metric }))
+		slices.SortStableFunc(rows, func(a, b result.Result) int { return a.MTU - b.MTU })
+		if len(rows) > 0 {
+			out.Tables = append(out.Tables, tableOf(m.title, rows))
+		}
+	}
+	return out
+}
+
+func tableOf(title string, rows []result.Result) table {
+	middle := streamColumns
+	if rows[0].Metric == result.Latency {
+		middle = timeColumns
+	}
+	columns := slices.DeleteFunc(slices.Concat(firstColumns, middle, lastColumns), func(c column) bool {
+		return !slices.ContainsFunc(rows, func(r result.Result) bool { return c.of(&r, rows) != "" })
+	})
+	t := table{Title: title}
+	for _, c := range columns {
+		t.Head = append(t.Head, c.head)
+	}
+	for i := range rows {
+		line := row{Series: seriesOf(rows[i].Op)}
+		for _, c := range columns {
+			line.Cells = append(line.Cells, c.of(&rows[i], rows))
+		}
+		if !rows[i].Valid {
+			line.Reason = rows[i].Reason
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+func ratioTo(op string) func(*result.Result, []result.Result) string {
+	return func(r *result.Result, rows []result.Result) string {
+		for i := range rows {
+			b := &rows[i]
+			if b.Op == op && r.Op != op && r.Valid && b.Valid && placeOf(*b) == placeOf(*r) && (b.Size == r.Size || isRaw(*b)) && b.Figure() > 0 {
+				return figureText(r.Figure() / b.Figure())
+			}
+		}
+		return ""
+	}
+}
+
+func micros(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	if *v >= 1000 {
+		return grouped(strconv.FormatFloat(*v, 'f', 0, 64))
+	}
+	return strconv.FormatFloat(*v, 'f', 1, 64)
+}
+
+func figure(r *result.Result, v float64, digits int, shown bool) string {
+	if !shown || r.Samples == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", *v)
+}
+
+// whole is a number with its thousands apart; nothing for 0.
+func whole(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return grouped(strconv.FormatInt(n, 10))
+}
+
+// grouped puts thin spaces between thousands.
+func grouped(s string) string {
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Takes the picture of docs: runs the main job, makes its page, and has a browser show it.
+# Usage: screenshot.sh PICTURE.png [flags of datbench]; FROM=RESULT.json takes a run that there is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+picture=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+command -v chromium >/dev/null || { echo "screenshot: no chromium: apt-get install chromium" >&2; exit 2; }
+
+if [ -n "${FROM:-}" ]; then
+  cp "$FROM" "$work/results.json"
+else
+  status=0
+  bin/datbench --json "$work/results.json" "$@" || status=$?
+  [ "$status" -le 1 ] || exit "$status" # 1: rows that are not valid are shown as that
+fi
+bin/datbench report "$work/results.json" -o "$work/results.html"
+chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
+  --user-data-dir="$work/browser" --window-size=1180,1760 --screenshot="$work/page.png" "file://$work/results.html" 2>"$work/log" ||
+  { cat "$work/log" >&2; exit 1; }
+mv "$work/page.png" "$picture"
+echo "$picture: $(($(stat -c %s "$picture") / 1024)) KiB"
