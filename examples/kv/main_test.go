@@ -48,7 +48,7 @@ func cluster(t *testing.T, n int) []*client {
 // TestTornReads: clients write one key and read it at the same time. Every value that a get returns is one
 // that a put has stored whole, and none is older than one seen before.
 func TestTornReads(t *testing.T) {
-	const writers, readers, puts = 2, 2, 500
+	const writers, readers, puts = 2, 2, 200
 	clients := cluster(t, writers+readers)
 	var writing, reading sync.WaitGroup
 	over := make(chan struct{})
@@ -119,7 +119,7 @@ func rivals(n, some int) (keys [][]string) {
 // TestRivals: clients put new keys at the same time, which all want the same empty entry; none is lost.
 func TestRivals(t *testing.T) {
 	clients := cluster(t, 3)
-	keys := rivals(len(clients), 100)
+	keys := rivals(len(clients), 50)
 	var all sync.WaitGroup
 	for i, c := range clients {
 		all.Go(func() {

@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"bytes"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -158,10 +157,10 @@ func TestParse(t *testing.T) {
 }
 
 // printed says whether the output has a line as the document shows it.
-func printed(output []byte, want string) bool {
+func printed(output, want string) bool {
 	parts := strings.Split(want, "…")
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}
-	return regexp.MustCompile(`(?m)^\s*` + strings.Join(parts, ".*") + `\s*$`).Match(bytes.ReplaceAll(output, []byte("\r"), []byte("\n")))
+	return regexp.MustCompile(`(?m)^\s*` + strings.Join(parts, ".*") + `\s*$`).MatchString(output)
 }

@@ -139,7 +139,7 @@ func testCapabilities(t *testing.T, w *world) {
 			var all output
 			r := w.start(t, hosts(t), step{commands: "./bin/datbench server --ia xdp:eth0"}, plan{kind: "lab", under: under}, &all)
 			r.awaitWord(t)
-			if !printed(all.Bytes(), "serving on 10.0.0.1…") {
+			if !printed(all.String(), "serving on 10.0.0.1…") {
 				t.Errorf("got %s", &all)
 			}
 			r.stop(t)
@@ -183,10 +183,15 @@ func (w *world) run(t *testing.T, b block, p plan) {
 			t.Cleanup(func() { r.stop(t) })
 			continue
 		}
-		if err := r.wait(); err != nil && !p.tolerates(err, r.said.Bytes()) {
+		err := r.wait()
+		if len(p.add) > 0 && starved.MatchString(r.said.String()) {
+			r = w.start(t, l, s, p, &all)
+			err = r.wait()
+		}
+		if err != nil && !p.tolerates(err, r.said.String()) {
 			failed = true
 			if !p.fails {
-				t.Errorf("%v: %v\n%s\n%s", b, err, s.commands, &r.said)
+				t.Errorf("%v: %v\n%s\n%s", b, err, s.commands, &all)
 			}
 		}
 	}
@@ -194,7 +199,7 @@ func (w *world) run(t *testing.T, b block, p plan) {
 		t.Errorf("%v has not failed:\n%s", b, &all)
 	}
 	for line := range strings.Lines(b.output) {
-		if !printed(all.Bytes(), strings.TrimSpace(line)) {
+		if !printed(all.String(), strings.TrimSpace(line)) {
 			t.Errorf("%v: %q is not in\n%s", b, line, &all)
 		}
 	}
@@ -206,24 +211,34 @@ var (
 	unsupported = regexp.MustCompile(`Operation not supported|channel count exceeds maximum`)
 	// invalid is how datbench says that it has measured, but not long enough or not on an idle host.
 	invalid = regexp.MustCompile(`results? (is|are) not valid, for the reasons? given`)
+	// starved is how it says that one end had no core for two seconds, on a host that is busy with other
+	// tests: it gets a second chance.
+	starved = regexp.MustCompile(`the peer fell silent|the peer ended the connection`)
 )
 
-func (p plan) tolerates(err error, said []byte) bool {
+func (p plan) tolerates(err error, said string) bool {
 	var exit *exec.ExitError
-	return p.kind == "nic" && unsupported.Match(said) ||
-		len(p.add) > 0 && errors.As(err, &exit) && exit.ExitCode() == 1 && invalid.Match(said)
+	return p.kind == "nic" && unsupported.MatchString(said) ||
+		len(p.add) > 0 && errors.As(err, &exit) && exit.ExitCode() == 1 && invalid.MatchString(said)
 }
 
 // output is what commands print, whichever of them is first.
 type output struct {
-	mu sync.Mutex
-	bytes.Buffer
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.Buffer.Write(b)
+	return o.text.Write(b)
+}
+
+// String is what was printed so far.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // running is a step that was started.
