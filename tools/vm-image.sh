@@ -36,7 +36,7 @@ run() {
 }
 
 make_root() {
-  run timeout --foreground 240 debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$root" "$MIRROR"
+  run timeout --foreground 480 debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$root" "$MIRROR"
   rm -rf "$root"/var/{cache,lib}/apt/* "$root"/usr/share/{doc,man,info,locale,zoneinfo} "$root"/usr/lib/x86_64-linux-gnu/gconv
   install -m 755 tools/vm-init "$root/init"
   run ssh-keygen -q -t ed25519 -N "" -C "make vm" -f "$work/id"
