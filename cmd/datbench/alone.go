@@ -27,13 +27,13 @@ var (
 		{"mode", func(r *Result) string { return modeOf(r) }},
 	}
 	aloneTimes = []cell{
-		{"min µs", func(r *Result) string { return micros(r.Min) }},
-		{"p50", func(r *Result) string { return micros(r.P50) }},
-		{"p90", func(r *Result) string { return micros(r.P90) }},
-		{"p99", func(r *Result) string { return micros(r.P99) }},
-		{"p99.9", func(r *Result) string { return micros(r.P999) }},
-		{"p99.99", func(r *Result) string { return micros(r.P9999) }},
-		{"max", func(r *Result) string { return micros(r.Max) }},
+		{"min µs", func(r *Result) string { return brief(r.Min) }},
+		{"p50", func(r *Result) string { return brief(r.P50) }},
+		{"p90", func(r *Result) string { return brief(r.P90) }},
+		{"p99", func(r *Result) string { return brief(r.P99) }},
+		{"p99.9", func(r *Result) string { return brief(r.P999) }},
+		{"p99.99", func(r *Result) string { return brief(r.P9999) }},
+		{"max", func(r *Result) string { return brief(r.Max) }},
 	}
 	aloneStream = []cell{
 		{"M/s", func(r *Result) string { return millions(r) }},
@@ -76,7 +76,7 @@ func (g group) renderAlone(w io.Writer) {
 
 func aloneColumns(cells []cell) (out []table.ColumnConfig) {
 	for i, c := range cells {
-		col := table.ColumnConfig{Number: i + 1, WidthMin: 6, Align: text.AlignRight, AlignHeader: text.AlignRight}
+		col := table.ColumnConfig{Number: i + 1, WidthMin: min(5, 2+len(c.heading)), Align: text.AlignRight, AlignHeader: text.AlignRight}
 		if c.heading == "op" || c.heading == "mode" {
 			col.Align, col.AlignHeader = text.AlignLeft, text.AlignLeft
 		}
@@ -92,10 +92,24 @@ func modeOf(r *Result) string {
 	return r.Mode
 }
 
+// brief is a time in µs in no more than five columns; what takes longer says its unit.
+func brief(v *float64) string {
+	switch {
+	case v == nil || *v < 99_999.5:
+		return micros(v)
+	case *v < 9_999_500:
+		return strconv.FormatFloat(*v/1e3, 'f', 0, 64) + "ms"
+	}
+	return strconv.FormatFloat(*v/1e6, 'f', 0, 64) + "s"
+}
+
 // decimal is empty where nothing was measured.
 func decimal(v float64, digits int, samples int64) string {
 	if samples == 0 {
 		return ""
+	}
+	if v >= 10 && digits > 2 {
+		digits = 2
 	}
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }

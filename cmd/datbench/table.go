@@ -280,7 +280,8 @@ func renderNotes(w io.Writer, r *Report) {
 	}
 	for _, res := range r.Results {
 		if !res.Valid {
-			fmt.Fprintf(w, "INVALID %s %s %s at MTU %d: %s\n", metricTitle(res.Metric), res.Op, formatSize(res.Size), res.MTU, res.Reason)
+			fmt.Fprintln(w, hanging(fmt.Sprintf("INVALID %s %s %s at MTU %d: %s",
+				metricTitle(res.Metric), res.Op, formatSize(res.Size), res.MTU, res.Reason)))
 		}
 	}
 }
@@ -291,4 +292,9 @@ func runs(results []Result) (n int) {
 		n = max(n, len(r.Runs))
 	}
 	return n
+}
+
+// hanging breaks a line for a terminal of 80 columns; what follows the first is indented.
+func hanging(line string) string {
+	return strings.ReplaceAll(text.WrapSoft(line, 78), "\n", "\n  ")
 }

@@ -180,6 +180,14 @@ func TestTableWidth(t *testing.T) {
 	base.Op, base.P50 = opRaw, ptr(1000)
 	var b bytes.Buffer
 	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, {Op: opTCP, Metric: metricRate, Valid: true}}})
+	alone := wide
+	alone.Op, alone.Runs, alone.Connections = opSend, []float64{1, 2}, 128
+	alone.Min, alone.P90, alone.P9999, alone.Max = wide.P50, wide.P50, wide.P999, wide.P999
+	alone.Invalidate("run 1 of 10: not saturated: a side had 12 %% of a core, the host is busy with something else; 5 samples are too few for a p99.9")
+	stream := alone
+	stream.Metric, stream.Size, stream.Gbps, stream.MsgsPerSec, stream.Depth = metricBandwidth, 64<<20, 99.5, 99999, 16384
+	stream.Bidir = &result.Bidir{OutGbps: 49.5, InGbps: 50}
+	renderTable(&b, &Report{Results: []Result{alone, stream}})
 	for line := range strings.Lines(b.String()) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
