@@ -293,7 +293,7 @@ var resizeRules = []rule{
 					got <- err
 					return
 				}
-				if x.request.Len() > 32 { // with what is outstanding there is room in the smallest
+				for x.request.Len() > 32 { // with what is outstanding there is room in the smallest
 					time.Sleep(10 * time.Microsecond)
 				}
 			}
