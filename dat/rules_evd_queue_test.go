@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -284,6 +285,7 @@ var resizeRules = []rule{
 		x, y := a.pointWith(nil, pointMem, 400), b.point(nil)
 		join(x, y)
 		got := make(chan error, 1)
+		var taken atomic.Int64
 		go func() {
 			for i := 0; i < count; {
 				switch err := x.PostRDMAWrite(x.seg(0, 8), uint64(i), y.lmr.Remote(0, 8), 0); {
@@ -293,7 +295,7 @@ var resizeRules = []rule{
 					got <- err
 					return
 				}
-				for x.request.Len() > 32 { // with what is outstanding there is room in the smallest
+				for int64(i)-taken.Load() >= 400 { // there is room for all of them in the smallest
 					time.Sleep(10 * time.Microsecond)
 				}
 			}
@@ -306,6 +308,7 @@ var resizeRules = []rule{
 				}
 			}
 			x.done(x.request, uint64(i), DTORDMAWrite, DTOSuccess, 8)
+			taken.Add(1)
 		}
 		ok(t, result(t, got))
 		still(t, x.request, a.ia.AsyncEVD())
