@@ -51,6 +51,13 @@ join() {
   done
 }
 
+# contained UNSHARE-ARG... COMMAND...: runs it so that it ends with this script, which a signal ends at once.
+contained() {
+  setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc "$@" &
+  child=$!
+  wait $child
+}
+
 if [ "${1-}" = inside ]; then
   join
   mkdir -p bin/vm/tmp
@@ -62,14 +69,18 @@ fi
 
 [ "$(id -u)" -eq 0 ] || skip "needs root: sudo make vm"
 [ "$(uname -m)" = x86_64 ] || skip "the machines are x86_64, this host is $(uname -m)"
+child=
+trap 'exit 130' INT TERM HUP
+trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null || true' EXIT
 mkdir -p bin/vm
 install_tools
 started=$SECONDS
-DATXDP_VM_IMAGE=$PWD/$(unshare --pid --fork --kill-child --mount-proc tools/vm-image.sh)
+contained tools/vm-image.sh >bin/vm/image
+DATXDP_VM_IMAGE=$PWD/$(<bin/vm/image)
 echo "vm: the image took $((SECONDS - started)) s"
 export DATXDP_VM_IMAGE DATXDP_VM_QUEUES=$QUEUES
 export CGO_ENABLED=0 # the machines have no C library of ours
 go test -c -o bin/vm/vm.test ./internal/vm
 go test -c -o bin/vm/bpf.test ./bpf
 go build -o bin/datbench ./cmd/datbench
-exec unshare --net --pid --fork --kill-child --mount-proc "$0" inside
+contained --net tools/vm.sh inside
