@@ -296,5 +296,9 @@ func runs(results []Result) (n int) {
 
 // hanging breaks a line for a terminal of 80 columns; what follows the first is indented.
 func hanging(line string) string {
-	return strings.ReplaceAll(text.WrapSoft(line, 78), "\n", "\n  ")
+	var out []string
+	for part := range strings.SplitSeq(text.WrapSoft(line, 78), "\n") {
+		out = append(out, strings.TrimSpace(part))
+	}
+	return strings.Join(out, "\n  ")
 }

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"math"
+	"slices"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -19,7 +22,7 @@ func percentiles(rows []result.Result, values span) (*plot.Plot, error) {
 	var marks ticks
 	for i, r := range rows {
 		marks = append(marks, plot.Tick{Value: float64(i), Label: seriesOf(r.Op).Short})
-		if err := addPercentiles(p, r, float64(i)); err != nil {
+		if err := addPercentiles(p, r, float64(i), values); err != nil {
 			return nil, err
 		}
 	}
@@ -28,7 +31,7 @@ func percentiles(rows []result.Result, values span) (*plot.Plot, error) {
 	return p, nil
 }
 
-func addPercentiles(p *plot.Plot, r result.Result, at float64) error {
+func addPercentiles(p *plot.Plot, r result.Result, at float64, values span) error {
 	colour := seriesOf(r.Op).role
 	var xys plotter.XYs
 	var names []string
@@ -47,14 +50,28 @@ func addPercentiles(p *plot.Plot, r result.Result, at float64) error {
 		return err
 	}
 	dots.GlyphStyle = draw.GlyphStyle{Color: colour.marker, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}
-	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: xys, Labels: names})
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: apart(xys, values), Labels: names})
 	if err != nil {
 		return err
 	}
-	for i := range labels.TextStyle { // the median below its dot, the p99 above: they may lie close
-		labels.TextStyle[i] = centred(text.XLeft, []text.YAlignment{text.YTop, text.YBottom, text.YCenter}[i])
+	for i := range labels.TextStyle {
+		labels.TextStyle[i] = centred(text.XLeft, text.YCenter)
 	}
 	labels.Offset.X = vg.Points(6)
 	p.Add(l, dots, labels)
 	return nil
+}
+
+// lineHeight is that of a label, as a part of the height of a chart.
+const lineHeight = 0.055
+
+// apart is where to put labels of points above one another, lowest first: each beside its point, or as far
+// above as the one below it needs.
+func apart(points plotter.XYs, values span) plotter.XYs {
+	out := slices.Clone(points)
+	step := math.Pow(values.high/values.low, lineHeight)
+	for i := 1; i < len(out); i++ {
+		out[i].Y = max(out[i].Y, out[i-1].Y*step)
+	}
+	return out
 }

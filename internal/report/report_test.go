@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot/plotter"
+
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -124,6 +126,14 @@ func FuzzWrite(f *testing.F) {
 			_ = Write(io.Discard, []File{{"fuzz", &r}}) // an error is fine
 		}
 	})
+}
+
+// TestApart: labels of points that lie close do not cover one another.
+func TestApart(t *testing.T) {
+	got := apart(plotter.XYs{{X: 1, Y: 10}, {X: 1, Y: 10.1}, {X: 1, Y: 900}}, span{1, 1000})
+	if got[0].Y != 10 || got[1].Y < 14 || got[1].Y > 15 || got[2].Y != 900 {
+		t.Errorf("got %v", got)
+	}
 }
 
 func TestTicks(t *testing.T) {
