@@ -21,7 +21,9 @@ const patience = 20 * time.Second
 
 // testQual is the qualifier that side b of a world listens on; rules may use some after it too. Each rule
 // of the conformance has another: the last packets of the one before may come late to a device that both use.
-var testQual ConnQual = 0xda7
+var testQual = firstQual
+
+const firstQual ConnQual = 0xda7
 
 // A transport opens adapters on the two sides of some network.
 type transport struct {

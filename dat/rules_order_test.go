@@ -10,9 +10,9 @@ var orderingRules = []rule{
 		const messages = 200
 		for i := range messages {
 			ok(t, y.PostRecv(y.seg(i*64, 64), uint64(i), 0))
+			x.mem[i] = byte(i)
 		}
 		for i := range messages {
-			x.mem[i] = byte(i)
 			ok(t, x.PostSend(x.seg(i, 1+i%2), uint64(i), 0))
 		}
 		for i := range messages {

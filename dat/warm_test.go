@@ -30,7 +30,7 @@ func (w *warmer) begin() {
 func (w *warmer) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.on, w.port = false, 0
+	w.on, w.port, testQual = false, 0, firstQual
 	for side := range w.held {
 		w.cool(side)
 	}
