@@ -43,17 +43,21 @@ type device struct {
 	links  []link.Link
 	closer io.Closer
 	report func() deviceStats // counters of the device itself
+	note   note               // to be logged when it is open
 }
 
 // acquire returns the adapter of a key, opening its device if this is the first use.
 func acquire(key string, o Options, open func() (device, error)) (*adapter, error) {
+	var dev device
+	defer func() { dev.note.write() }()
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
 	if a := adapters[key]; a != nil {
 		a.refs++
 		return a, nil
 	}
-	dev, err := open()
+	var err error
+	dev, err = open()
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"log/slog"
 	"net/netip"
 	"sync"
 
@@ -85,6 +86,8 @@ func (c *CR) unlock() {
 // EVD), ErrInvalidParameter (an endpoint too many or too few, too much private data), ErrInvalidState,
 // ErrInsufficientResources.
 func (c *CR) Accept(ep *EP, private []byte) error {
+	var n note
+	defer n.write()
 	if err := c.lock(); err != nil {
 		return err
 	}
@@ -130,7 +133,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 		return err
 	}
 	c.over = true
-	c.ia.log.Debug("dat: accepting", "peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index())
+	n = c.note("dat: accepting", d)
 	if c.made {
 		c.ia.eps[ep] = struct{}{} // it is the consumer's now
 	}
@@ -152,6 +155,8 @@ func (c *CR) Handoff(qual ConnQual) error {
 
 // decline has f part with the request.
 func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) error {
+	var n note
+	defer n.write()
 	if err := c.lock(); err != nil {
 		return err
 	}
@@ -166,9 +171,14 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	if err := d.do(func(e *wire.Engine) error { return f(e, path) }); err != nil {
 		return status(err)
 	}
-	c.ia.log.Debug("dat: declined", "peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index())
+	n = c.note("dat: declined", d)
 	c.end()
 	return nil
+}
+
+// note tells of the request, which d has. mu is held.
+func (c *CR) note(message string, d *driver) note {
+	return note{c.ia.log, slog.LevelDebug, message, []any{"peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index()}}
 }
 
 // way resolves the way back to the requester, from the engine on which it is to be answered.

@@ -12,12 +12,13 @@ import (
 type ConnInfo = wire.ConnInfo
 
 // Connections tells of every connection of the adapter, those of its other opens included. Each row is
-// consistent in itself. An engine is stopped for some microseconds for every 32 of its connections. Errors: ErrInvalidHandle.
+// consistent in itself. An engine is stopped for some microseconds for every 32 of its connections. Errors:
+// ErrInvalidHandle, also when the adapter closes meanwhile.
 func (ia *IA) Connections() ([]ConnInfo, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
 	}
-	defer ia.mu.Unlock()
+	ia.mu.Unlock() // an engine that closes meanwhile says so
 	var all []ConnInfo
 	for _, d := range ia.a.drivers {
 		if err := d.inspect(func(c *ConnInfo) { all = append(all, *c) }); err != nil {

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -86,6 +87,8 @@ func (ep *EP) dialled() (remote, error) {
 
 // dial begins the active side of a connection.
 func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
+	var n note
+	defer n.write()
 	if err := ep.lock(); err != nil {
 		return err
 	}
@@ -102,9 +105,12 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	if err != nil {
 		return status(err)
 	}
-	ep.ia.log.Debug("dat: connecting", "peer", to.addr, "qualifier", to.qual, "queue", d.eng.Index())
 	dial := wire.Dial{Path: path, Host: to.addr, Qual: to.port, Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
-	return ep.take(d, to, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) })
+	if err := ep.take(d, to, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }); err != nil {
+		return err
+	}
+	n = note{ep.ia.log, slog.LevelDebug, "dat: connecting", []any{"peer", to.addr, "qualifier", to.qual, "queue", d.eng.Index()}}
+	return nil
 }
 
 // take makes d the driver of the endpoint and has f take up a connection with to there. mu is held.

@@ -188,7 +188,7 @@ func (e *EVD) Free() error {
 	if c := e.cno.Swap(nil); c != nil {
 		c.leave(e, true)
 	}
-	for ev := (Event{}); e.pop(&ev); { // a shared receive queue counts what is taken out
+	for ev := (Event{}); e.popAny(&ev); { // a shared receive queue counts what is taken out
 	}
 	if e != e.ia.async {
 		e.ia.a.dismiss(HandleEVD, 1)

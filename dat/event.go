@@ -113,7 +113,7 @@ type Event struct {
 	EVD    *EVD
 
 	// Data transfers and binds: the endpoint, what was posted, how it ended, the bytes moved on success.
-	// Connection events: EP alone, and the private data of the peer's accept or reject; EventBroken: why.
+	// Connection events: EP alone, and the private data of the peer's accept or reject; EventBroken: BreakReason.
 	EP          *EP
 	Cookie      uint64
 	Length      uint64
@@ -122,7 +122,7 @@ type Event struct {
 	Ext         ExtType // EventIBDTO
 	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
-	Why         BreakReason
+	BreakReason BreakReason // EventBroken alone; Reason is of asynchronous events
 
 	// Binds: the region. Receives with invalidate: the context that is invalid now.
 	RMR        *RMR
@@ -142,8 +142,21 @@ type Event struct {
 	Software any
 }
 
-// BreakReason says why a connection broke, in words by its String.
+// BreakReason says why a connection broke, in words by its String. BreakByPeer is set if the peer closed it;
+// r &^ BreakByPeer is the reason alone.
 type BreakReason = wire.BreakReason
+
+// Reasons for which connections break.
+const (
+	BreakAccess   = wire.BreakAccess   // remote access refused: context, range, right or zone was wrong
+	BreakLength   = wire.BreakLength   // a message was longer than its receive
+	BreakNotReady = wire.BreakNotReady // a message came without a receive
+	BreakProtocol = wire.BreakProtocol // a packet made no sense
+	BreakTimeout  = wire.BreakTimeout  // the other side was silent too long
+	BreakLocal    = wire.BreakLocal    // an operation failed on the closing side
+	BreakUnknown  = wire.BreakUnknown  // the peer gave a reason that is none of these
+	BreakByPeer   = wire.BreakByPeer   // flag
+)
 
 var connectionEvents = [...]EventNumber{
 	wire.KindEstablished:  EventEstablished,
@@ -174,7 +187,7 @@ func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 		return
 	}
 	ev.Number = connectionEvents[c.Kind]
-	ev.Why = BreakReason(c.Data)
+	ev.BreakReason = BreakReason(c.Data)
 	if c.Kind == wire.KindEstablished || c.Kind == wire.KindPeerRejected {
 		ev.PrivateData = c.Conn.PeerPrivate()
 	}

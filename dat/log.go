@@ -7,7 +7,8 @@ import (
 
 // Logs tell of what happens seldom: an adapter is opened or closed (Info), a connection is asked for
 // (Debug), established, ends or does not come about (Info) or breaks (Warn). Nothing is logged from inside
-// an engine: what comes from the network is logged by the call that takes the event out.
+// an engine or with a lock held: what comes from the network is logged by the call that takes the event out,
+// and what is freed with its dispatcher is not.
 
 // logger is where an IA logs to.
 func (o *Options) logger() *slog.Logger {
@@ -38,16 +39,33 @@ func (ev *Event) log() {
 	if !log.Enabled(context.Background(), level) {
 		return
 	}
-	attrs := ev.EP.attrs()
+	message, attrs := "dat: not connected", ev.EP.attrs()
 	switch ev.Number {
 	case EventEstablished:
-		log.Log(context.Background(), level, "dat: established", attrs...)
+		message = "dat: established"
 	case EventDisconnected:
-		log.Log(context.Background(), level, "dat: disconnected", attrs...)
+		message = "dat: disconnected"
 	case EventBroken:
-		log.Log(context.Background(), level, "dat: connection broke", append(attrs, "reason", ev.Why)...)
+		message, attrs = "dat: connection broke", append(attrs, "reason", ev.BreakReason)
 	default:
-		log.Log(context.Background(), level, "dat: not connected", append(attrs, "reason", ev.Number)...)
+		attrs = append(attrs, "reason", ev.Number)
+	}
+	log.Log(context.Background(), level, message, attrs...)
+}
+
+// note is a message that waits until the locks of the call are given back: a handler may block, or call the
+// adapter.
+type note struct {
+	log     *slog.Logger // nil: there is nothing to say
+	level   slog.Level
+	message string
+	attrs   []any
+}
+
+// write is deferred before the first lock is taken, so that it runs after the last is given back.
+func (n *note) write() {
+	if n.log != nil {
+		n.log.Log(context.Background(), n.level, n.message, n.attrs...)
 	}
 }
 

@@ -2,6 +2,7 @@ package dat
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -61,8 +62,9 @@ func openAuto(what string, o Options) (device, error) {
 	if aerr != nil {
 		return device{}, err
 	}
-	o.warner().Warn("dat: AF_XDP is not to be had, using UDP", "interface", what, "address", addr, "reason", err)
-	return openUDP(addr, o)
+	dev, uerr := openUDP(addr, o)
+	dev.note = note{o.warner(), slog.LevelWarn, "dat: AF_XDP is not to be had, using UDP", []any{"interface", what, "address", addr, "reason", err}}
+	return dev, uerr
 }
 
 // firstAddress is the first usable address of an interface, IPv4 before IPv6.

@@ -74,14 +74,14 @@ type deviceStats struct {
 }
 
 // Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its
-// connections. Errors: ErrInvalidHandle.
+// connections; nothing else waits for it. Errors: ErrInvalidHandle, also when the adapter closes meanwhile.
 func (ia *IA) Stats() (Stats, error) {
-	if err := ia.lock(); err != nil {
+	dispatchers, err := ia.evdStats()
+	if err != nil {
 		return Stats{}, err
 	}
-	defer ia.mu.Unlock()
 	a := ia.a
-	s := Stats{Mode: a.attr.Mode, Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.tallies.sleeps.Load()}
+	s := Stats{Dispatchers: dispatchers, Mode: a.attr.Mode, Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.tallies.sleeps.Load()}
 	for _, d := range a.drivers {
 		if !d.own() {
 			return Stats{}, ErrInvalidHandle
@@ -98,7 +98,6 @@ func (ia *IA) Stats() (Stats, error) {
 		r := a.report()
 		s.Steering, s.Queues = r.steering, r.queues
 	}
-	s.Dispatchers = ia.evdStats()
 	return s, nil
 }
 
@@ -124,15 +123,19 @@ func (s *ConnStats) add(c *ConnInfo) {
 	}
 }
 
-// evdStats is called with mu held.
-func (ia *IA) evdStats() (s EVDStats) {
+// evdStats fails on an adapter that was closed.
+func (ia *IA) evdStats() (s EVDStats, err error) {
+	if err := ia.lock(); err != nil {
+		return EVDStats{}, err
+	}
+	defer ia.mu.Unlock()
 	for e := range ia.evds {
 		s.add(e)
 	}
 	if e := ia.async; e != nil && e.ia == ia && e.usable() == nil {
 		s.add(e)
 	}
-	return s
+	return s, nil
 }
 
 func (s *EVDStats) add(e *EVD) {
@@ -148,3 +151,13 @@ type Histogram = wire.Histogram
 
 // Cause says why a packet was sent again; Stats.RetransmitsBy is indexed by it.
 type Cause = wire.Cause
+
+// Causes of retransmissions.
+const (
+	CauseLoss      = wire.CauseLoss      // packets sent later arrived
+	CauseTailProbe = wire.CauseTailProbe // no acknowledgement in time: the newest packet goes again
+	CauseTimeout   = wire.CauseTimeout   // none still: everything goes again
+	CauseNotReady  = wire.CauseNotReady  // the peer had no receive for it
+	CauseEvicted   = wire.CauseEvicted   // the peer held it early and had to let go of it
+	CauseBlackHole = wire.CauseBlackHole // the path stopped passing packets of its size
+)

@@ -2,9 +2,11 @@ package dat
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -145,4 +147,81 @@ level=INFO msg="dat: closed" ia=link
 	if got := text.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+}
+
+// asking is a log handler that asks the adapters for what their locks guard.
+type asking struct {
+	slog.Handler
+	ask func()
+}
+
+func (h *asking) Enabled(context.Context, slog.Level) bool      { return true }
+func (h *asking) Handle(_ context.Context, r slog.Record) error { h.ask(); return nil }
+func (h *asking) WithAttrs([]slog.Attr) slog.Handler            { return h }
+
+// A handler of logs may call the adapter that it hears of: no lock is held. Statistics are read while the
+// adapter's lock is held elsewhere only for as long.
+func TestLogHandlerMayCall(t *testing.T) {
+	var hosts []*host
+	var points []*point
+	heard := 0
+	handler := &asking{ask: func() {
+		heard++
+		for _, h := range hosts {
+			_, err := h.ia.Stats()
+			ok(t, err)
+		}
+		for _, p := range points {
+			p.State()
+			_, err := p.Query()
+			ok(t, err)
+		}
+	}}
+	o := Options{Logger: slog.New(handler)}
+	n := newSim(t)
+	a, b := newHost(t, n, 0, o), newHost(t, n, 1, o)
+	b.listen(testQual, 4)
+	hosts = []*host{a, b}
+	x, y := a.point(nil), b.point(nil)
+	points = []*point{x, y}
+	join(x, y)
+	v := a.point(nil)
+	ok(t, v.Connect(b.addr, testQual, patience, nil))
+	ok(t, b.request(t).Reject(nil))
+	v.expect(EventPeerRejected)
+	const opened, connected, rejected = 2, 4, 3 // two each; connecting, accepting, twice established; connecting, declined, the news
+	if heard != opened+connected+rejected {
+		t.Errorf("heard %d times, want %d", heard, opened+connected+rejected)
+	}
+
+	ok(t, y.Disconnect(CloseAbrupt))
+	eventually(t, "the news", func() bool { return x.connect.Len() == 1 })
+	ok(t, x.EP.Free())
+	was := heard
+	points = points[1:]
+	ok(t, x.connect.Free()) // with an event in it
+	if heard != was {
+		t.Error("an event that went with its dispatcher was logged")
+	}
+	hosts, points = nil, nil // they close
+}
+
+// Statistics do not hold the adapter's lock while they wait for an engine.
+func TestStatsHoldNoLock(t *testing.T) {
+	h := newHost(t, newSim(t), 0, Options{})
+	d := h.ia.a.drivers[0]
+	if !d.own() {
+		t.Fatal("no engine")
+	}
+	done := make(chan error, 2)
+	go func() { _, err := h.ia.Stats(); done <- err }()
+	go func() { _, err := h.ia.Connections(); done <- err }()
+	for range 100 { // one of them is at the engine, sooner or later
+		_, err := h.ia.Query()
+		ok(t, err)
+		runtime.Gosched()
+	}
+	d.disown()
+	ok(t, <-done)
+	ok(t, <-done)
 }

@@ -64,7 +64,8 @@ type Stats struct {
 	RxDropped uint64
 	// RxInvalid counts packets that arrived and were not well formed.
 	RxInvalid uint64
-	// TxDropped counts packets that were accepted by Send and never left.
+	// TxDropped counts packets that were accepted by Send and never left. Those that were lost after the device
+	// had taken them are in TxPackets too.
 	TxDropped uint64
 	// TxKicks counts system calls that drove transmission; Wakeups counts returns from Wait that
 	// had slept.

@@ -255,7 +255,7 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 		}
 	}
 	c.blame(g)
-	c.why = BreakReason(g.Reason) | byPeer
+	c.why = givenByPeer(g.Reason)
 	kind := KindBroken
 	if g.Reason == proto.ReasonNone {
 		kind, c.why = KindDisconnected, 0

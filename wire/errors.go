@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
@@ -43,32 +42,54 @@ const (
 	StatusBindFailed      Status = 11
 )
 
-// BreakReason says why a connection broke, and which side found out. Zero is no reason.
+// BreakReason says why a connection broke; BreakByPeer is set if the peer found out and closed it. Zero is no
+// reason.
 type BreakReason uint8
 
-// byPeer means that the peer closed the connection.
-const byPeer BreakReason = 0x80
+// Reasons for which connections break.
+const (
+	BreakAccess   = BreakReason(proto.ReasonAccess)   // remote access refused: key, range, right or zone was wrong
+	BreakLength   = BreakReason(proto.ReasonLength)   // a message was longer than its receive
+	BreakNotReady = BreakReason(proto.ReasonNotReady) // a message came without a receive
+	BreakProtocol = BreakReason(proto.ReasonProtocol) // a packet made no sense
+	BreakTimeout  = BreakReason(proto.ReasonTimeout)  // the other side was silent too long
+	BreakLocal    = BreakReason(proto.ReasonLocal)    // an operation failed on the closing side
+
+	BreakUnknown BreakReason = 0x7f // the peer gave a reason that is none of these
+
+	// BreakByPeer is a flag: the peer closed the connection. r &^ BreakByPeer is the reason alone.
+	BreakByPeer BreakReason = 0x80
+)
 
 var breakReasons = [...]string{
-	proto.ReasonAccess:   "remote access refused: key, range, right or zone is wrong",
-	proto.ReasonLength:   "a message was longer than its receive",
-	proto.ReasonNotReady: "a message came without a receive",
-	proto.ReasonProtocol: "a packet made no sense",
-	proto.ReasonTimeout:  "the other side was silent too long",
-	proto.ReasonLocal:    "an operation failed on the closing side",
+	BreakAccess:   "remote access refused: key, range, right or zone is wrong",
+	BreakLength:   "a message was longer than its receive",
+	BreakNotReady: "a message came without a receive",
+	BreakProtocol: "a packet made no sense",
+	BreakTimeout:  "the other side was silent too long",
+	BreakLocal:    "an operation failed on the closing side",
+	BreakUnknown:  "a reason that is not known here",
 }
 
 // String is a sentence; empty for no reason.
 func (r BreakReason) String() string {
-	why := r &^ byPeer
-	switch {
-	case r == 0:
+	if r == 0 {
 		return ""
-	case int(why) >= len(breakReasons) || breakReasons[why] == "":
-		return "reason " + strconv.Itoa(int(why))
-	case r&byPeer != 0:
-		return "closed by the peer: " + breakReasons[why]
-	default:
-		return breakReasons[why]
 	}
+	why := breakReasons[BreakUnknown]
+	if s := r &^ BreakByPeer; breakReasons[s] != "" {
+		why = breakReasons[s]
+	}
+	if r&BreakByPeer != 0 {
+		return "closed by the peer: " + why
+	}
+	return why
+}
+
+// givenByPeer is the reason that a peer gave, which may be any byte.
+func givenByPeer(r proto.Reason) BreakReason {
+	if r >= proto.Reason(BreakUnknown) || breakReasons[r] == "" {
+		return BreakUnknown | BreakByPeer
+	}
+	return BreakReason(r) | BreakByPeer
 }

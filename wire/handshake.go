@@ -174,10 +174,10 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 	fresh, ok := e.proven(&key, h, &hi)
 	switch {
 	case !ok:
-		e.stats.Challenges++
+		e.stats.ConnRequestsChallenged++
 		return e.turn(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
 	case e.opening >= maxOpening || e.halfOpen[key.from.Addr()] >= maxOpeningFrom:
-		e.stats.RequestsDropped++
+		e.stats.ConnRequestsDropped++
 		return false
 	}
 	r := &Request{From: key.from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
@@ -196,7 +196,7 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 
 // refuse turns a Connect round into a Reject, without any state.
 func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
-	e.stats.Rejects++
+	e.stats.ConnRequestsRejected++
 	return e.turn(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
 }
 
@@ -339,7 +339,7 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 		e.link.Release(path)
 		return err
 	}
-	e.stats.Rejects++
+	e.stats.ConnRequestsRejected++
 	r.path, r.answer = path, proto.Hello{CID: r.hello.CID, Qual: r.hello.Qual, Reason: why, Private: slices.Clone(private)}
 	e.sendReject(r)
 	e.decline(r)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -35,8 +36,15 @@ func bucketOf(ns uint64) int {
 	return min(1+2*(top-histogramBase)+int(ns>>(top-1)&1), histogramBuckets-1)
 }
 
-// Bound is what every duration in bucket i is shorter than. The last bucket has none.
+// Bound is what every duration in bucket i is shorter than, i being an index of Buckets. The last bucket has
+// none: it is math.MaxInt64, as for any index above. Below 0 it is 0.
 func (h *Histogram) Bound(i int) time.Duration {
+	switch {
+	case i < 0:
+		return 0
+	case i >= histogramBuckets-1:
+		return math.MaxInt64
+	}
 	octave := time.Duration(1) << (histogramBase + i/2)
 	return octave + octave/2*time.Duration(i%2)
 }

@@ -177,7 +177,8 @@ func (c *Conn) epochSeen(h *proto.Header) bool {
 	return h.Flags&proto.EpochSeen != 0 == (c.send.epoch != 0)
 }
 
-// recut forgets how what is not acknowledged was cut into packets.
+// recut forgets how what is not acknowledged was cut into packets. Each of them counts as sent again, those
+// known from a SACK too: the peer has dropped what it held.
 func (c *Conn) recut() {
 	s := &c.send
 	for psn := s.una; psn != s.nxt; psn++ {

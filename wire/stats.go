@@ -4,37 +4,37 @@ import "reflect"
 
 // Stats counts what an engine did. All fields only grow.
 type Stats struct {
-	RxPackets, TxPackets uint64
-	RxMessages           uint64 // messages received whole
-	TxRequests           uint64 // sends, writes, reads and atomics completed successfully
-	RxBytes, TxBytes     uint64 // payload of operations placed and sent, repeats excluded
-	Retransmits          uint64 // packets sent again
-	RetransmitsBy        [NumCauses]uint64
-	Timeouts             uint64 // retransmission timeouts
-	AcksSent             uint64 // packets that only acknowledge
-	Duplicates           uint64 // packets that had arrived before
-	Early                uint64 // packets held because an earlier one was missing
-	EarlyDropped         uint64 // early packets for which there was no room
-	BadPackets           uint64 // too short, unknown version or type
-	BadChecksum          uint64
-	UnknownConnection    uint64
-	Strays               uint64 // packets for another engine's connection
-	StraysDropped        uint64
-	ProtectionErrors     uint64 // remote accesses refused
-	ProtocolErrors       uint64 // packets of an established connection that made no sense
-	Backpressure         uint64 // times the transmit ring was full
-	CreditStalls         uint64 // times a message waited for a receive at the peer
-	NotReadySent         uint64 // times a message of a peer found no receive here and was put off
-	NotReadyReceived     uint64 // times the peer put a message off
-	Overflows            uint64 // completions lost in a full queue
-	Connects, Accepts    uint64 // connections established, active and passive
-	Rejects              uint64 // requests refused
-	Challenges           uint64 // requests asked to prove their address
-	BlackHoles           uint64 // times a path stopped passing packets of the size in use
-	Resets               uint64 // packets of unknown connections answered
-	Broken               uint64 // connections that broke
-	RequestsDropped      uint64 // requests ignored because too many were half-open
-	Polls, EmptyPolls    uint64 // all, and those in which no packet came or left
+	RxPackets, TxPackets   uint64
+	RxMessages             uint64 // messages received whole
+	TxRequests             uint64 // sends, writes, reads and atomics completed successfully
+	RxBytes, TxBytes       uint64 // payload of operations placed and sent, repeats excluded
+	Retransmits            uint64 // packets sent again
+	RetransmitsBy          [NumCauses]uint64
+	Timeouts               uint64 // retransmission timeouts
+	AcksSent               uint64 // packets that only acknowledge
+	Duplicates             uint64 // packets that had arrived before
+	Early                  uint64 // packets held because an earlier one was missing
+	EarlyDropped           uint64 // early packets for which there was no room
+	BadPackets             uint64 // too short, unknown version or type
+	BadChecksum            uint64
+	UnknownConnection      uint64
+	Strays                 uint64 // packets for another engine's connection
+	StraysDropped          uint64
+	ProtectionErrors       uint64 // remote accesses refused
+	ProtocolErrors         uint64 // packets of an established connection that made no sense
+	Backpressure           uint64 // times the transmit ring was full
+	CreditStalls           uint64 // times a message waited for a receive at the peer
+	NotReadySent           uint64 // times a message of a peer found no receive here and was put off
+	NotReadyReceived       uint64 // times the peer put a message off
+	Overflows              uint64 // completions lost in a full queue
+	Connects, Accepts      uint64 // connections established, active and passive
+	ConnRequestsRejected   uint64 // connection requests refused
+	ConnRequestsChallenged uint64 // connection requests asked to prove their address
+	BlackHoles             uint64 // times a path stopped passing packets of the size in use
+	Resets                 uint64 // packets of unknown connections answered
+	Broken                 uint64 // connections that broke
+	ConnRequestsDropped    uint64 // connection requests ignored because too many were half-open
+	Polls, EmptyPolls      uint64 // all, and those in which no packet came or left
 
 	// RoundTrip is the time from sending a packet to its acknowledgement, less what the peer kept it:
 	// one sample for each packet that acknowledges something new.
@@ -55,7 +55,9 @@ const (
 	CauseTimeout                // none still: everything goes again
 	CauseNotReady               // the peer had no receive for it
 	CauseEvicted                // the peer held it early and had to let go of it
-	CauseBlackHole              // the path stopped passing packets of its size
+	// CauseBlackHole: the path stopped passing packets of its size. All that is outstanding is cut anew and
+	// sent again, also what had arrived early, since the peer drops that. The packets of the old cut are counted.
+	CauseBlackHole
 	NumCauses
 )
 

@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"math"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
 // number gives every number in v a value of its own.
@@ -60,6 +62,11 @@ func TestHistogramBuckets(t *testing.T) {
 		bound := h.Bound(i)
 		if below, at := bucketOf(uint64(bound)-1), bucketOf(uint64(bound)); below != i || at != i+1 {
 			t.Errorf("bound %v: %d ns less is in bucket %d, itself in %d; want %d and %d", bound, 1, below, at, i, i+1)
+		}
+	}
+	for i, want := range map[int]time.Duration{-100: 0, -1: 0, histogramBuckets - 1: math.MaxInt64, 1000: math.MaxInt64} {
+		if got := h.Bound(i); got != want {
+			t.Errorf("bound of bucket %d is %v, want %v", i, got, want)
 		}
 	}
 	if got := bucketOf(1<<64 - 1); got != histogramBuckets-1 {
@@ -151,6 +158,22 @@ func TestInspect(t *testing.T) {
 	theirs, _ := b.eng.Inspect(now, 0, nil)
 	if theirs[0].State != Established || !theirs[0].Passive || theirs[0].Qual != service || theirs[0].Peer != a.addr.Addr() {
 		t.Errorf("got %+v", theirs[0])
+	}
+}
+
+// A reason that a peer gives is one that has a name, whatever byte it is.
+func TestBreakReasonOfPeer(t *testing.T) {
+	known := map[BreakReason]bool{BreakAccess: true, BreakLength: true, BreakNotReady: true, BreakProtocol: true, BreakTimeout: true, BreakLocal: true}
+	for b := range 256 {
+		want := BreakUnknown
+		if known[BreakReason(b)] {
+			want = BreakReason(b)
+		}
+		got := givenByPeer(proto.Reason(b))
+		if text := got.String(); got != want|BreakByPeer || text != "closed by the peer: "+want.String() || want.String() == "" {
+			t.Errorf("byte %d: reason %#x, %q", b, uint8(got), text)
+		}
+		_ = BreakReason(b).String() // of any value there is a text
 	}
 }
 

@@ -228,7 +228,19 @@ func TestReply(t *testing.T) {
 	conserve(t, k.s)
 }
 
-// No answer of the kernel panics or loses a frame.
+// Where the kernel gives no counts, those it gave last stay: a counter does not go back.
+func TestKernelStatsStay(t *testing.T) {
+	s := newFake(t, 1500).s
+	s.kernel.Rx_ring_full = 5
+	was := s.fd
+	s.fd = 1 << 30 // no file
+	defer func() { s.fd = was }()
+	if got := s.KernelStats().RxRingFull; got != 5 || s.Stats().RxDropped != 5 {
+		t.Errorf("rx ring full %d times after a read that failed, want 5", got)
+	}
+}
+
+// No answer of the kernel panics, loses a frame, or has a counter go back.
 func TestErrnos(t *testing.T) {
 	for _, tc := range []struct {
 		errno   syscall.Errno
@@ -267,8 +279,8 @@ func TestErrnos(t *testing.T) {
 		bufs[0].Path, bufs[0].Data = to, bufs[0].Data[:100]
 		s.Send(bufs[:1])
 		s.reap()
-		if got := len(k.sent) + int(tc.dropped); got != 11 || s.pool.count[isSent] != 0 {
-			t.Errorf("%v: %d packets sent in the end, frames %v", tc.errno, got, s.pool.count)
+		if got := len(k.sent) + int(tc.dropped); got != 11 || s.Stats().TxPackets != 11 || s.pool.count[isSent] != 0 {
+			t.Errorf("%v: %d packets sent in the end, %+v, frames %v", tc.errno, got, s.Stats(), s.pool.count)
 		}
 		conserve(t, s)
 	}

@@ -84,11 +84,10 @@ func (s *Socket) Stats() link.Stats {
 	k := s.kernelStats()
 	c := &s.counters
 	dropped := c.kernelDropped.Load()
-	sent := c.txPackets.Load()
 	return link.Stats{
 		RxPackets: c.rxPackets.Load(),
 		RxBytes:   c.rxBytes.Load(),
-		TxPackets: sent - min(sent, dropped+k.Tx_invalid_descs),
+		TxPackets: c.txPackets.Load(),
 		TxBytes:   c.txBytes.Load(),
 		RxDropped: k.Rx_dropped + k.Rx_ring_full,
 		RxInvalid: c.rxInvalid.Load() + k.Rx_invalid_descs,
@@ -98,12 +97,16 @@ func (s *Socket) Stats() link.Stats {
 	}
 }
 
-func (s *Socket) kernelStats() (k unix.XDPStatistics) {
+// kernelStats reads the kernel's counts. They stay as they were on a socket that is closed, and if the kernel
+// gives none.
+func (s *Socket) kernelStats() unix.XDPStatistics {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.fd < 0 {
-		return s.final
+	s.kernelMu.Lock()
+	defer s.kernelMu.Unlock()
+	var k unix.XDPStatistics
+	if s.fd >= 0 && getOption(s.fd, unix.SOL_XDP, unix.XDP_STATISTICS, &k) == nil {
+		s.kernel = k
 	}
-	_ = getOption(s.fd, unix.SOL_XDP, unix.XDP_STATISTICS, &k)
-	return k
+	return s.kernel
 }

@@ -10,12 +10,12 @@ type Ring struct {
 
 // KernelStats are the kernel's counts of one socket since it was opened (XDP_STATISTICS).
 type KernelStats struct {
-	RxDropped        uint64 // packets lost for other reasons than a full ring, such as one too long
+	RxDropped        uint64 // packets lost for other reasons than a full rx ring: no frame to receive into, or too long
 	RxRingFull       uint64 // packets lost because the rx ring was full
 	RxInvalidDescs   uint64 // slots of the fill ring that made no sense
-	FillRingEmpty    uint64 // times the kernel wanted a frame and the fill ring had none
+	FillRingEmpty    uint64 // times the kernel looked for a frame and the fill ring had none: no loss in itself
 	TxInvalidDescs   uint64 // slots of the tx ring that made no sense
-	TxRingEmptyDescs uint64 // times the kernel wanted a packet and the tx ring had none
+	TxRingEmptyDescs uint64 // times the kernel looked for a packet and the tx ring had none: no loss
 }
 
 // Rings says how full the rings are now: frames that the kernel may receive into (fill), packets it has

@@ -50,7 +50,9 @@ type Socket struct {
 	fd       int
 	event    int
 	maps     [][]byte
-	final    unix.XDPStatistics
+
+	kernelMu sync.Mutex         // taken after mu
+	kernel   unix.XDPStatistics // as last read
 }
 
 var _ link.Link = (*Socket)(nil)
@@ -305,9 +307,9 @@ func (s *Socket) Close() error {
 		return nil
 	}
 	s.signal()
+	s.kernelStats() // the last
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = getOption(s.fd, unix.SOL_XDP, unix.XDP_STATISTICS, &s.final)
 	s.paths.drain(s.release)
 	return s.unmake()
 }

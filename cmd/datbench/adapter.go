@@ -13,7 +13,7 @@ type adapter struct {
 	pz *dat.PZ
 	// attr is what was granted.
 	attr dat.IAParam
-	// hide takes it out of the metrics.
+	// hide takes it out of the metrics; nil if it is not there.
 	hide func()
 	// impaired are the layers that damage what it receives; flush completes the capture of it.
 	impaired []*tap.Impaired
@@ -21,7 +21,7 @@ type adapter struct {
 }
 
 func openAdapter(h *host, s station) (a *adapter, err error) {
-	a = &adapter{hide: func() {}, flush: h.capture.flush}
+	a = &adapter{flush: h.capture.flush}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.close())
@@ -42,7 +42,9 @@ func openAdapter(h *host, s station) (a *adapter, err error) {
 		return a, err
 	}
 	if h.metrics != nil {
-		a.hide = h.metrics.Add(s.IA, a.ia)
+		if a.hide, err = h.metrics.add(s.IA, a.ia); err != nil {
+			return a, err
+		}
 	}
 	return a, nil
 }
@@ -69,7 +71,9 @@ func (a *adapter) options(h *host, s station) (dat.Options, error) {
 }
 
 func (a *adapter) close() error {
-	a.hide()
+	if a.hide != nil {
+		a.hide()
+	}
 	var errs []error
 	if a.pz != nil {
 		errs = append(errs, a.pz.Free())

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/datxdp/datxdp/dat/metrics"
 )
 
 // What the main job asks of an agent. A side holds at most one target and one initiator.
@@ -78,8 +76,8 @@ func (h *host) serveMetricsOn(ctx context.Context, fd uintptr) error {
 	if err != nil {
 		return fmt.Errorf("--metrics: %w", err)
 	}
-	h.metrics = metrics.NewExporter()
-	go h.metrics.Serve(ctx, l) //nolint:errcheck // it ends with the process
+	h.metrics = newShown()
+	go h.metrics.exporter.Serve(ctx, l) //nolint:errcheck // it ends with the process
 	return nil
 }
 

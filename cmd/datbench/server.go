@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datxdp/datxdp/dat"
-	"github.com/datxdp/datxdp/dat/metrics"
 )
 
 // datTarget serves initiators one after another.
@@ -270,7 +269,7 @@ func (a *app) newHost(ctx context.Context, address string) (*host, error) {
 		return nil, fmt.Errorf("--metrics: %w", err)
 	}
 	fmt.Fprintf(a.stderr, "datbench: metrics on http://%s/metrics\n", l.Addr())
-	h := &host{metrics: metrics.NewExporter()}
-	go h.metrics.Serve(ctx, l) //nolint:errcheck // it ends with the process
+	h := &host{metrics: newShown()}
+	go h.metrics.exporter.Serve(ctx, l) //nolint:errcheck // it ends with the process
 	return h, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/datxdp/datxdp/dat/metrics"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -51,7 +50,7 @@ type initiator interface {
 // host is what the ends of one process share.
 type host struct {
 	// metrics shows the adapters that are open; nil if nobody asked.
-	metrics *metrics.Exporter
+	metrics *shown
 	// capture is what adapters write their packets to; nil if nobody asked.
 	capture *capture
 	// tell is called with each interval of a row, by the goroutine that measures; nil if nobody asked.

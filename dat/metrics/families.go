@@ -47,7 +47,7 @@ var families = []family{
 		help: "Connections by state; one that is closing waits for the peer to confirm the end.", show: showConnections},
 
 	counter("receive_messages_total", "Messages received whole.", func(s *sample) uint64 { return s.RxMessages }),
-	counter("requests_completed_total", "Sends, writes, reads and atomics completed successfully.", func(s *sample) uint64 { return s.TxRequests }),
+	counter("requests_completed_total", "Operations completed successfully: sends, writes, reads and atomics.", func(s *sample) uint64 { return s.TxRequests }),
 	counter("receive_bytes_total", "Bytes of operations placed, repeats excluded.", func(s *sample) uint64 { return s.RxBytes }),
 	counter("transmit_bytes_total", "Bytes of operations sent, repeats excluded.", func(s *sample) uint64 { return s.TxBytes }),
 	counter("receive_packets_total", "Protocol packets received.", func(s *sample) uint64 { return s.RxPackets }),
@@ -60,7 +60,7 @@ var families = []family{
 		histogram: func(s *sample) *dat.Histogram { return &s.RoundTrip }},
 
 	{name: "retransmits_total", kind: prometheus.CounterValue, labels: []string{"cause"},
-		help: "Packets sent again: later ones arrived (loss), no acknowledgement came in time (tail_probe, then timeout), the peer had no receive (not_ready) or gave up what it held (evicted), the path does not pass its size (black_hole).",
+		help: "Packets sent again: later ones arrived (loss), no acknowledgement came in time (tail_probe, then timeout), the peer had no receive (not_ready) or gave up what it held (evicted), the path does not pass its size and everything is cut anew (black_hole, counted as it was cut before).",
 		show: func(s *sample, put func(float64, ...string)) {
 			for cause, n := range s.RetransmitsBy {
 				put(float64(n), dat.Cause(cause).String())
@@ -93,9 +93,9 @@ var families = []family{
 
 	counter("connects_total", "Connections established by this side.", func(s *sample) uint64 { return s.Connects }),
 	counter("accepts_total", "Connections established by the peer.", func(s *sample) uint64 { return s.Accepts }),
-	counter("rejects_total", "Connection requests refused.", func(s *sample) uint64 { return s.Rejects }),
-	counter("challenges_total", "Connection requests asked to prove their address.", func(s *sample) uint64 { return s.Challenges }),
-	counter("requests_dropped_total", "Connection requests ignored because too many were half-open.", func(s *sample) uint64 { return s.RequestsDropped }),
+	counter("connection_requests_rejected_total", "Connection requests refused.", func(s *sample) uint64 { return s.ConnRequestsRejected }),
+	counter("connection_requests_challenged_total", "Connection requests asked to prove their address.", func(s *sample) uint64 { return s.ConnRequestsChallenged }),
+	counter("connection_requests_dropped_total", "Connection requests ignored because too many were half-open.", func(s *sample) uint64 { return s.ConnRequestsDropped }),
 	counter("connections_broken_total", "Connections that broke.", func(s *sample) uint64 { return s.Broken }),
 	counter("protection_errors_total", "Remote accesses refused.", func(s *sample) uint64 { return s.ProtectionErrors }),
 	counter("protocol_errors_total", "Packets of an established connection that made no sense.", func(s *sample) uint64 { return s.ProtocolErrors }),
@@ -112,7 +112,7 @@ var families = []family{
 
 	counter("link_receive_packets_total", "Packets received by the link.", func(s *sample) uint64 { return s.Link.RxPackets }),
 	counter("link_receive_bytes_total", "Bytes received by the link.", func(s *sample) uint64 { return s.Link.RxBytes }),
-	counter("link_transmit_packets_total", "Packets sent by the link.", func(s *sample) uint64 { return s.Link.TxPackets }),
+	counter("link_transmit_packets_total", "Packets that the link gave to the device or the kernel.", func(s *sample) uint64 { return s.Link.TxPackets }),
 	counter("link_transmit_bytes_total", "Bytes sent by the link.", func(s *sample) uint64 { return s.Link.TxBytes }),
 	counter("link_receive_dropped_total", "Packets that arrived and were lost for want of a frame or of room in a ring.", func(s *sample) uint64 { return s.Link.RxDropped }),
 	counter("link_receive_invalid_total", "Packets that arrived and were not well formed.", func(s *sample) uint64 { return s.Link.RxInvalid }),
@@ -128,9 +128,15 @@ var families = []family{
 	{name: "xdp_ring_slots", kind: prometheus.GaugeValue, labels: []string{"queue", "ring"},
 		help: "Slots of the rings of an AF_XDP socket.",
 		show: showRings(func(r *dat.RingStats) int { return r.Size })},
-	{name: "xdp_kernel_total", kind: prometheus.CounterValue, labels: []string{"queue", "counter"},
-		help: "The kernel's counts of an AF_XDP socket, by their names in XDP_STATISTICS. All but tx_ring_empty_descs are losses or faults.",
-		show: showKernel},
+	{name: "xdp_receive_dropped_packets_total", kind: prometheus.CounterValue, labels: []string{"queue", "reason"},
+		help: "Packets for an AF_XDP socket that the kernel dropped: the rx ring was full (ring_full), or there was no frame to receive into or the packet was too long (other).",
+		show: showKernel(map[string]string{"rx_ring_full": "ring_full", "rx_dropped": "other"})},
+	{name: "xdp_invalid_descriptors_total", kind: prometheus.CounterValue, labels: []string{"queue", "ring"},
+		help: "Slots of the rings of an AF_XDP socket that made no sense to the kernel. Any is a fault of this program.",
+		show: showKernel(map[string]string{"rx_invalid_descs": "fill", "tx_invalid_descs": "tx"})},
+	{name: "xdp_ring_empty_total", kind: prometheus.CounterValue, labels: []string{"queue", "ring"},
+		help: "Times the kernel looked into a ring of an AF_XDP socket and found nothing: no frame to receive into (fill), no packet to send (tx). No loss in itself.",
+		show: showKernel(map[string]string{"rx_fill_ring_empty_descs": "fill", "tx_ring_empty_descs": "tx"})},
 }
 
 func showConnections(s *sample, put func(float64, ...string)) {
@@ -159,10 +165,15 @@ func showRings(value func(*dat.RingStats) int) func(*sample, func(float64, ...st
 	}
 }
 
-func showKernel(s *sample, put func(float64, ...string)) {
-	for _, q := range s.Queues {
-		for _, c := range q.Kernel {
-			put(float64(c.Value), strconv.Itoa(q.Queue), c.Name)
+// showKernel shows some of the kernel's counts of each queue; labels has their names in XDP_STATISTICS.
+func showKernel(labels map[string]string) func(*sample, func(float64, ...string)) {
+	return func(s *sample, put func(float64, ...string)) {
+		for _, q := range s.Queues {
+			for _, c := range q.Kernel {
+				if label := labels[c.Name]; label != "" {
+					put(float64(c.Value), strconv.Itoa(q.Queue), label)
+				}
+			}
 		}
 	}
 }

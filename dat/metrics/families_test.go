@@ -42,7 +42,8 @@ func fill(v reflect.Value, path string, where map[float64]string) {
 func TestEveryCounter(t *testing.T) {
 	s := sample{Stats: dat.Stats{
 		Steering: make([]dat.Counter, 2),
-		Queues:   []dat.QueueStats{{Rings: make([]dat.RingStats, 4), Kernel: make([]dat.Counter, 6)}},
+		Queues: []dat.QueueStats{{Rings: make([]dat.RingStats, 4), Kernel: []dat.Counter{{Name: "rx_dropped"}, {Name: "rx_ring_full"},
+			{Name: "rx_invalid_descs"}, {Name: "rx_fill_ring_empty_descs"}, {Name: "tx_invalid_descs"}, {Name: "tx_ring_empty_descs"}}}},
 	}}
 	where := map[float64]string{}
 	fill(reflect.ValueOf(&s.Stats).Elem(), "Stats", where)

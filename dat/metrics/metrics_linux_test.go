@@ -11,6 +11,13 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Over AF_XDP there are rings, the kernel's counts and the verdicts of the program.
 func TestXDP(t *testing.T) {
 	labtest.RequireXDP(t)
@@ -24,7 +31,8 @@ func TestXDP(t *testing.T) {
 	}))
 	c := metrics.NewCollector("xdp", ia)
 	for name, want := range map[string]int{
-		"datxdp_xdp_ring_used_slots": 4, "datxdp_xdp_ring_slots": 4, "datxdp_xdp_kernel_total": 6, "datxdp_steering_packets_total": 6,
+		"datxdp_xdp_ring_used_slots": 4, "datxdp_xdp_ring_slots": 4, "datxdp_steering_packets_total": 6,
+		"datxdp_xdp_receive_dropped_packets_total": 2, "datxdp_xdp_invalid_descriptors_total": 2, "datxdp_xdp_ring_empty_total": 2,
 	} {
 		if got := testutil.CollectAndCount(c, name); got != want {
 			t.Errorf("%s: %d series, want %d", name, got, want)

@@ -1,4 +1,4 @@
-package metrics
+package exporter
 
 import (
 	"encoding/json"
@@ -16,10 +16,11 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Bounds of a scrape: how many at one time, and how long one may take.
+// Bounds of scrapes and of debug pages: how many at one time, and how long a scrape may take.
 const (
 	maxScrapes    = 8
 	scrapeTimeout = 10 * time.Second
+	maxPages      = 8
 )
 
 const index = `<!DOCTYPE html>
@@ -34,30 +35,51 @@ const index = `<!DOCTYPE html>
 `
 
 // Handler answers scrapes (/metrics) and shows what helps to find a fault: /debug/connections, /debug/vars
-// (expvar), /debug/pprof/, and at / a page that links them. Profiles and addresses are not for strangers:
-// serve it where only those come who may see them.
+// (expvar), /debug/pprof/, and at / a page that links them. Of each kind it makes a few pages at one time and
+// answers 503 beyond. Profiles and addresses are not for strangers: serve it where only those come who may see
+// them.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout}))
-	mux.HandleFunc("/debug/connections", e.connections)
-	mux.Handle("/debug/vars", expvar.Handler())
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("/debug/", e.bounded(e.debugPages()))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, index)
 	})
 	return mux
 }
 
+func (e *Exporter) debugPages() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/connections", e.connections)
+	mux.Handle("GET /debug/vars", expvar.Handler())
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// bounded makes no more than maxPages pages at one time.
+func (e *Exporter) bounded(pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case e.debug <- struct{}{}:
+			defer func() { <-e.debug }()
+			pages.ServeHTTP(w, r)
+		default:
+			http.Error(w, fmt.Sprintf("%d debug pages are being made: try again later", maxPages), http.StatusServiceUnavailable)
+		}
+	})
+}
+
 // connections shows every connection of every adapter, as text or, with format=json, for programs.
 func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
-	if r.FormValue("format") == "json" {
+	if r.URL.Query().Get("format") == "json" {
 		w.Header().Set("Content-Type", "application/json")
 		all := make(map[string][]dat.ConnInfo, len(shown))
 		for name, ia := range shown {

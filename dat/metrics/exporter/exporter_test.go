@@ -1,8 +1,9 @@
-package metrics_test
+package exporter_test
 
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/dat/metrics"
+	"github.com/datxdp/datxdp/dat/metrics/exporter"
 )
 
 // closing closes adapters at the end of a test.
@@ -52,8 +54,8 @@ func TestPromtool(t *testing.T) {
 	if _, err := registry.Gather(); err != nil {
 		t.Error(err)
 	}
-	e := metrics.NewExporter()
-	defer e.Add("a", a.ia)()
+	e := exporter.New()
+	defer show(t, e, "a", a.ia)()
 	s := httptest.NewServer(e.Handler())
 	defer s.Close()
 	check := exec.Command(promtool, "check", "metrics")
@@ -76,7 +78,7 @@ datxdp_connections{ia="a",state="closing"} 0
 datxdp_connections{ia="a",state="connecting"} 0
 datxdp_connections{ia="a",state="draining"} 0
 datxdp_connections{ia="a",state="established"} 1
-# HELP datxdp_requests_completed_total Sends, writes, reads and atomics completed successfully.
+# HELP datxdp_requests_completed_total Operations completed successfully: sends, writes, reads and atomics.
 # TYPE datxdp_requests_completed_total counter
 datxdp_requests_completed_total{ia="a"} 2
 `
@@ -104,7 +106,7 @@ datxdp_requests_completed_total{ia="a"} 2
 }
 
 func TestExporter(t *testing.T) {
-	e := metrics.NewExporter()
+	e := exporter.New()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	ctx, cancel := testContext(t)
@@ -115,8 +117,13 @@ func TestExporter(t *testing.T) {
 	const name = `datxdp_adapter_info{address="127.0.0.1"`
 	ia := open(t, 0, freePort(t))
 	closing(t, ia)
-	remove := e.Add("udp:127.0.0.1", ia)
-	e.Add("udp:127.0.0.1", ia)() // the same again: its end is none
+	remove := show(t, e, "udp:127.0.0.1", ia)
+	if _, err := e.Add("udp:127.0.0.1", ia); err == nil || !strings.Contains(err.Error(), "udp:127.0.0.1") {
+		t.Errorf("the same name again: %v", err)
+	}
+	if _, err := e.Add("\xff", ia); err == nil {
+		t.Error("a name that is not UTF-8 is taken")
+	}
 	if got := get(t, url+"/metrics"); !strings.Contains(got, name) || !strings.Contains(got, `mode="udp"`) {
 		t.Errorf("adapter is not shown in:\n%s", got)
 	}
@@ -134,9 +141,9 @@ func TestExporter(t *testing.T) {
 func TestPages(t *testing.T) {
 	a, b := connect(t)
 	closing(t, a.ia, b.ia)
-	e := metrics.NewExporter()
-	defer e.Add("a", a.ia)()
-	defer e.Add("b", b.ia)()
+	e := exporter.New()
+	defer show(t, e, "a", a.ia)()
+	defer show(t, e, "b", b.ia)()
 	s := httptest.NewServer(e.Handler())
 	defer s.Close()
 	index := get(t, s.URL+"/")
@@ -160,9 +167,41 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// While as many debug pages are being made as may be, one more is refused, and metrics are not.
+func TestDebugPagesAreBounded(t *testing.T) {
+	e := exporter.New()
+	s := httptest.NewServer(e.Handler())
+	defer s.Close()
+	ctx, cancel := testContext(t)
+	var tracers sync.WaitGroup
+	busy := func() bool {
+		resp, err := client.Get(s.URL + "/debug/connections")
+		ok(t, err)
+		ok(t, resp.Body.Close())
+		return resp.StatusCode == http.StatusServiceUnavailable
+	}
+	for !busy() { // a page that takes long
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/debug/pprof/goroutine?seconds=3600", nil)
+		ok(t, err)
+		tracers.Go(func() {
+			if resp, err := client.Do(r); err == nil {
+				_ = resp.Body.Close() // it was refused, or has ended with the context
+			}
+		})
+	}
+	get(t, s.URL+"/metrics")
+	cancel()
+	tracers.Wait()
+	for busy() { // until the pages have noticed
+		if t.Context().Err() != nil {
+			t.Fatal("pages of clients that are gone are still made")
+		}
+	}
+}
+
 // Adapters open, work and close while they are scraped; no scrape fails or hangs.
 func TestScrapeUnderLoad(t *testing.T) {
-	e := metrics.NewExporter()
+	e := exporter.New()
 	s := httptest.NewServer(e.Handler())
 	defer s.Close()
 	stop := make(chan struct{})
@@ -186,7 +225,7 @@ func TestScrapeUnderLoad(t *testing.T) {
 	}
 	for range 4 {
 		a, b := connect(t)
-		removeA, removeB := e.Add("a", a.ia), e.Add("b", b.ia)
+		removeA, removeB := show(t, e, "a", a.ia), show(t, e, "b", b.ia)
 		for n := scrapes.Load(); scrapes.Load() < n+int64(3*len(pages)); {
 			exchange(t, a, b)
 		}

@@ -1,4 +1,4 @@
-package metrics_test
+package exporter_test
 
 import (
 	"encoding/json"
@@ -20,9 +20,10 @@ import (
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/dat/metrics"
+	"github.com/datxdp/datxdp/dat/metrics/exporter"
 )
 
-const monitoring = "../../monitoring/"
+const monitoring = "../../../monitoring/"
 
 func read(t *testing.T, file string) string {
 	t.Helper()
@@ -137,7 +138,20 @@ func startPrometheus(t *testing.T, program, target string) *server {
 	config := fmt.Sprintf("{global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}, rule_files: [%q], "+
 		"scrape_configs: [{job_name: datxdp, static_configs: [{targets: [%q]}]}]}", rules, target)
 	ok(t, os.WriteFile(dir+"/prometheus.yml", []byte(config), 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free
+	for range 5 {
+		if s := tryPrometheus(t, program, dir); s != nil {
+			return s
+		}
+	}
+	log, _ := os.ReadFile(dir + "/log")
+	t.Fatalf("Prometheus does not start:\n%s", log)
+	return nil
+}
+
+// tryPrometheus starts a Prometheus on a port that was free; nil if it ended, since somebody took the port.
+func tryPrometheus(t *testing.T, program, dir string) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	address := l.Addr().String()
 	ok(t, l.Close())
@@ -148,16 +162,34 @@ func startPrometheus(t *testing.T, program, target string) *server {
 	cmd := exec.Command(program, "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address)
 	cmd.Stdout, cmd.Stderr = log, log
 	ok(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // killed, or it says why in its log
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed
+		<-ended
 	})
-	return s
+	for start := time.Now(); time.Since(start) < patience; {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(50 * time.Millisecond):
+			if s.ready() {
+				return s
+			}
+		}
+	}
+	return nil
 }
+
+// ready reports that the server answers, and is ours: what else may have the port has no such rules.
+func (s *server) ready() bool { return len(s.rules()) > 0 }
 
 // api calls the HTTP API; false if the server does not answer, or not with success.
 func (s *server) api(path string, data any) bool {
-	resp, err := http.Get(s.url + path)
+	resp, err := client.Get(s.url + path)
 	if err != nil {
 		return false
 	}
@@ -196,9 +228,9 @@ func TestPrometheus(t *testing.T) {
 	program := tool(t, "prometheus")
 	a, b := connect(t)
 	closing(t, a.ia, b.ia)
-	e := metrics.NewExporter()
-	defer e.Add(a.name, a.ia)()
-	defer e.Add(b.name, b.ia)()
+	e := exporter.New()
+	defer show(t, e, a.name, a.ia)()
+	defer show(t, e, b.name, b.ia)()
 	web := httptest.NewServer(e.Handler())
 	defer web.Close()
 	s := startPrometheus(t, program, web.Listener.Addr().String())

@@ -1,4 +1,4 @@
-package metrics_test
+package exporter_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/dat/metrics/exporter"
 )
 
 // patience bounds every wait of a test; what takes this long has hung.
@@ -136,10 +137,21 @@ func exchange(t testing.TB, a, b *end) {
 	a.await(t, dat.EventDTOCompletion)
 }
 
+// show adds an adapter.
+func show(t testing.TB, e *exporter.Exporter, name string, ia *dat.IA) (remove func()) {
+	t.Helper()
+	remove, err := e.Add(name, ia)
+	ok(t, err)
+	return remove
+}
+
+// client gives up on a server that has hung.
+var client = &http.Client{Timeout: patience}
+
 // get fetches a page.
 func get(t testing.TB, url string) string {
 	t.Helper()
-	resp, err := http.Get(url)
+	resp, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +172,7 @@ func tool(t testing.TB, name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	path, err := filepath.Abs("../../bin/" + name)
+	path, err := filepath.Abs("../../../bin/" + name)
 	if err == nil {
 		path, err = exec.LookPath(path)
 	}

@@ -1,0 +1,86 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/dat/metrics"
+)
+
+// Exporter serves the metrics of a changing set of adapters, and of the process. Any goroutine may call
+// its methods.
+type Exporter struct {
+	registry *prometheus.Registry
+	debug    chan struct{} // has a token for every debug page that is being made
+
+	mu    sync.Mutex // guards shown
+	shown map[string]*dat.IA
+}
+
+// New makes an exporter that shows the process and no adapter yet.
+func New() *Exporter {
+	e := &Exporter{registry: prometheus.NewRegistry(), debug: make(chan struct{}, maxPages), shown: map[string]*dat.IA{}}
+	e.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return e
+}
+
+// Add shows an adapter under a name, which becomes the label ia, until remove is called; calling that again
+// does nothing. It fails if the name is in use, or is not UTF-8. Opens of one adapter share its counters:
+// show one of them.
+func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, ok := e.shown[name]; ok {
+		return nil, fmt.Errorf("exporter: an adapter is shown as %q already: remove it first, or use another name", name)
+	}
+	c := metrics.NewCollector(name, ia)
+	if err := e.registry.Register(c); err != nil {
+		return nil, fmt.Errorf("exporter: an adapter cannot be shown as %q, use another name: %w", name, err)
+	}
+	e.shown[name] = ia
+	return sync.OnceFunc(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.shown, name)
+		e.registry.Unregister(c)
+	}), nil
+}
+
+// adapters is what is shown now.
+func (e *Exporter) adapters() map[string]*dat.IA {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.shown)
+}
+
+// Bounds of a connection of a client. A profile extends writeTimeout by the time that it records.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	writeTimeout  = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
+// Serve answers on a listener until the context ends, and closes it. The pages are those of Handler.
+func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
+	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
