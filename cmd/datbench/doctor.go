@@ -14,10 +14,11 @@ import (
 )
 
 // errNotFit ends an examination that found an error: exit status 1.
-var errNotFit = errors.New("what was asked will not work; the errors above say why, and what to do")
+var errNotFit = errors.New("what was asked will not work, or is not known to; the errors above say why, and what to do")
 
 const doctorHelp = `doctor says whether DAT will work here, and what to do where it will not. It changes nothing, but for
-what --try does.
+what --try does. Where other AF_XDP sockets are open and the kernel does not list which queues they have,
+it takes each queue for a moment to see whether it is free.
 
 With --ia it checks what that adapter needs: xdp: everything for AF_XDP, udp: what a kernel UDP socket
 needs, auto: both; there only what stops UDP too is an error. Without --ia it looks at every interface
@@ -32,7 +33,8 @@ last line says what will happen.
 findings, each with check (the name of the check), group (what was looked at), severity, found, and
 where there is something to do: means, fix, command.
 
-Exit status: 0 it will work, whatever there is of warnings; 1 an error stops what was asked; 2 usage.`
+Exit status: 0 it will work, whatever there is of warnings; 1 an error stops what was asked, or there was
+no time to look at all of it; 2 usage.`
 
 // doctorFlags are the command line of the doctor.
 type doctorFlags struct {
@@ -82,10 +84,13 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 	if err := a.show(report, f.json); err != nil {
 		return err
 	}
-	if report.Severity == doctor.Error {
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case report.Severity == doctor.Error:
 		return errNotFit
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (a *app) show(r *doctor.Report, asJSON bool) error {

@@ -4,7 +4,7 @@
 
 #include "entry.h"
 
-/* Go has a function that calls the agent; what a query shows is kept here. */
+/* Go has a function that calls the agent; what a query shows is kept here. NULL if there is no memory. */
 static DAT_OS_WAIT_PROXY_AGENT *kept_agent(struct dx_handle *cno)
 {
 	return dx_memory(cno, sizeof(DAT_OS_WAIT_PROXY_AGENT));
@@ -28,18 +28,22 @@ DAT_RETURN dx_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CN
 
 DAT_RETURN dx_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {
+	DAT_OS_WAIT_PROXY_AGENT *kept;
 	DAT_RETURN r;
 
 	ENTRY();
 	LIVE(cno, CNO, CNO);
+	if (!(kept = kept_agent(cno)))
+		return NO_MEMORY;
 	r = dxModifyAgent(id(cno), (uintptr_t)agent.proxy_agent_func, (uintptr_t)agent.instance_data);
 	if (r == DAT_SUCCESS)
-		*kept_agent(cno) = agent; /* there since the object is */
+		*kept = agent;
 	return r;
 }
 
 DAT_RETURN dx_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *out)
 {
+	const DAT_OS_WAIT_PROXY_AGENT *kept;
 	GoUint32 agent = 0;
 	DAT_RETURN r;
 
@@ -47,13 +51,15 @@ DAT_RETURN dx_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PAR
 	LIVE(cno, CNO, CNO);
 	NEED(!(mask & ~0x7), 2); /* 7: all there is; DAT_CNO_FIELD_ALL is 4 */
 	NEED(out, 3);
+	if (!(kept = kept_agent(cno)))
+		return NO_MEMORY;
 	if ((r = dxQueryCNO(id(cno), &agent)) != DAT_SUCCESS)
 		return r;
 	memset(out, 0, sizeof *out);
 	out->ia_handle = H(cno)->ia;
 	if (agent) {
 		out->proxy_type = DAT_PROXY_TYPE_AGENT;
-		out->proxy.agent = *kept_agent(cno);
+		out->proxy.agent = *kept;
 	}
 	return DAT_SUCCESS;
 }

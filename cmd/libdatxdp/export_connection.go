@@ -11,17 +11,33 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// adopt gives an object that the provider has made a handle, of the IA of a service point; 0 if that was
-// closed meanwhile, or there is no memory.
-func adopt[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
-	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
+// adopt gives a request a handle, of the IA of its service point, and one to the endpoint if the provider
+// has made it: to both or to neither. 0 if the IA was closed meanwhile, or there is no memory.
+func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
+	h := prepare(sp, C.DAT_HANDLE_TYPE_CR, cr)
 	switch {
 	case h == 0:
 		return 0
-	case created(h, object, nil) != 0:
+	case ep != nil && handleOf(ep) == 0 && !adoptEP(sp, ep):
 		C.dx_discard(C.uint64_t(h))
 		return 0
 	case C.dx_publish(C.uint64_t(h)) == 0:
+		return 0 // the IA was closed, and the endpoint's handle with it
+	}
+	return h
+}
+
+func adoptEP(sp uint64, ep *dat.EP) bool {
+	h := prepare(sp, C.DAT_HANDLE_TYPE_EP, ep)
+	return h != 0 && C.dx_publish(C.uint64_t(h)) != 0
+}
+
+// prepare gives an object a handle that is good once it is published; 0 if there is no memory, or the
+// object is gone.
+func prepare[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
+	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
+	if h != 0 && created(h, object, nil) != 0 {
+		C.dx_discard(C.uint64_t(h))
 		return 0
 	}
 	return h

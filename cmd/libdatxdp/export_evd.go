@@ -130,7 +130,8 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
 }
 
 // fillRequest makes a handle for the connection request, and for the endpoint if the provider has made
-// one, and copies what queries of the request point to. A request that cannot get a handle is refused.
+// one, and copies what queries of the request point to. A request that cannot get them is refused here;
+// the program gets its event with a null cr_handle, of which every call says DAT_INVALID_HANDLE.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64
 	if ev.RSP != nil {
@@ -139,10 +140,7 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 		sp = settled(ev.PSP)
 	}
 	p, _ := ev.CR.Query()
-	var cr uint64
-	if p.LocalEP == nil || handleOf(p.LocalEP) != 0 || adopt(sp, C.DAT_HANDLE_TYPE_EP, p.LocalEP) != 0 {
-		cr = adopt(sp, C.DAT_HANDLE_TYPE_CR, ev.CR)
-	}
+	cr := adopt(sp, ev.CR, p.LocalEP)
 	if cr == 0 {
 		_ = ev.CR.Reject(nil) // nobody else can
 	} else if more := C.dx_more(C.uint64_t(cr)); more != nil {

@@ -1,6 +1,10 @@
 package doctor
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // scope is what a check looks at; a check runs only where that is there.
 type scope int
@@ -34,19 +38,40 @@ func Names() (all []Check) {
 	return all
 }
 
-// examine runs the checks of some scopes.
+// examine runs the checks of some scopes. One that has nothing to say when the time is up counts as not
+// run.
 func (x *exam) examine(ctx context.Context, scopes ...scope) {
 	for _, c := range table() {
-		if ctx.Err() != nil {
-			return
-		}
 		if !x.wants(c, scopes) {
 			continue
 		}
-		for _, f := range c.run(ctx, x) {
+		var found []Finding
+		if ctx.Err() == nil {
+			found = c.run(ctx, x)
+		}
+		for _, f := range found {
 			x.add(c, f)
 		}
+		if len(found) == 0 && ctx.Err() != nil {
+			x.cutShort(ctx, c)
+			return
+		}
 	}
+}
+
+// cutShort says that the time was up at a check. It is an error for auto: too: nothing is known of UDP
+// either.
+func (x *exam) cutShort(ctx context.Context, c check) {
+	x.cut = "the examination took too long"
+	fix := "run it again when the host and the network are idle; with --ia it looks at one interface alone"
+	if errors.Is(ctx.Err(), context.Canceled) {
+		x.cut, fix = "the examination was interrupted", "run it again"
+	}
+	if x.explaining {
+		return
+	}
+	x.findings = append(x.findings, Finding{Check: c.name, Group: x.group(c.scope), Severity: Error,
+		Found: fmt.Sprintf("%s: from %s on, nothing was looked at", x.cut, c.name), Fix: fix})
 }
 
 func (x *exam) wants(c check, scopes []scope) bool {
@@ -106,4 +131,6 @@ type exam struct {
 	// stopped is the first error that stops what was asked, fallback the first that makes auto: use
 	// UDP, unreached the first on the way to the peer.
 	stopped, fallback, unreached string
+	// cut is why not all was looked at, empty if all was.
+	cut string
 }

@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -117,6 +119,46 @@ func TestRemove(t *testing.T) {
 		got := programFinding("eth0", tt.p)[0]
 		if command, _ := strings.CutPrefix(got.Command, "sudo "); command != tt.want || got.Severity != Error {
 			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestProgramModes: where there are programs in two modes the kernel names neither.
+func TestProgramModes(t *testing.T) {
+	const attachedMulti = 4 // XDP_ATTACHED_MULTI of linux/if_link.h
+	tests := []struct {
+		name  string
+		on    *netlink.LinkXdp
+		want  Severity
+		found string
+	}{
+		{"none", nil, OK, "no XDP program is on eth0"},
+		{"none said", &netlink.LinkXdp{}, OK, "no XDP program is on eth0"},
+		{"two", &netlink.LinkXdp{Attached: true, AttachMode: attachedMulti}, Error, "XDP programs are on eth0 in more than one mode"},
+	}
+	for _, tt := range tests {
+		x := &exam{facts: facts{link: &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "eth0", Xdp: tt.on}}}}
+		got := checkProgram(t.Context(), x)
+		if severityOf(got) != tt.want || got[0].Found != tt.found || (got[0].Fix == "") != (tt.want == OK) {
+			t.Errorf("%s: got %+v, want %v, %q", tt.name, got, tt.want, tt.found)
+		}
+	}
+}
+
+// TestRareFixes: what cannot be brought about here says what to do as well.
+func TestRareFixes(t *testing.T) {
+	x := &exam{Target: Target{kind: kindXDP, Port: 17474, Peer: netip.MustParseAddr("192.0.2.9")}}
+	x.link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "nowhere0"}}
+	x.addrs = []netip.Addr{netip.MustParseAddr("192.0.2.7")}
+	odd := errors.New("odd")
+	udp := &exam{Target: Target{kind: kindUDP}}
+	for command, got := range map[string][]Finding{
+		"ip route get 192.0.2.9 oif nowhere0":                   x.routeUnread(odd),
+		"datbench doctor --ia udp:192.0.2.7 --port 17474 --try": x.refusal(odd),
+		"": udp.refusal(odd),
+	} {
+		if got[0].Severity != Error || got[0].Fix == "" || got[0].Command != command || !strings.Contains(got[0].Found, "odd") {
+			t.Errorf("got %+v, want an error with a fix, and %q to type", got[0], command)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/datxdp/datxdp/dat"
 )
 
 func TestTarget(t *testing.T) {
@@ -36,7 +38,7 @@ func TestTarget(t *testing.T) {
 				return
 			}
 			got := []string{target.kind, target.ifname, target.mode, target.addr.String()}
-			if diff := cmp.Diff([]string{tt.kind, tt.ifname, tt.mode, tt.addr}, got); diff != "" || err != nil || target.Port != DefaultPort {
+			if diff := cmp.Diff([]string{tt.kind, tt.ifname, tt.mode, tt.addr}, got); diff != "" || err != nil || target.Port != dat.DefaultPort {
 				t.Errorf("port %d, %v (-want +got):\n%s", target.Port, err, diff)
 			}
 		})
@@ -98,7 +100,7 @@ func TestVerdict(t *testing.T) {
 
 // sample is a report with a finding of each kind.
 func sample() *Report {
-	r := &Report{IA: "xdp:eth0", Port: DefaultPort, Peer: "10.0.0.2", Findings: []Finding{
+	r := &Report{IA: "xdp:eth0", Port: dat.DefaultPort, Peer: "10.0.0.2", Findings: []Finding{
 		{"kernel", "host", OK, "Linux 6.18", "", "", ""},
 		{"rings", "eth0", Info, "rings of 256 slots to receive, 256 to send; 4096 and 4096 are possible",
 			"A burst that is longer is dropped by the device.", "make them larger if drops are counted", "ethtool -G eth0 rx 4096"},
@@ -177,5 +179,13 @@ func TestExplainNothing(t *testing.T) {
 		if got := Explain(ctx, target); len(got) > 0 {
 			t.Errorf("%s: got %+v", name, got)
 		}
+	}
+}
+
+// TestSeverityUnknown: a word that is none leaves the severity as it was.
+func TestSeverityUnknown(t *testing.T) {
+	s := Warning
+	if err := s.UnmarshalText([]byte("fatal")); err == nil || s != Warning {
+		t.Errorf("got %v, %v, want %v and an error", s, err, Warning)
 	}
 }

@@ -19,9 +19,11 @@ const (
 
 // Examine looks at all that a target needs. The only errors are those of the target's own text; what
 // cannot be read is a finding, or none. Without an IA it looks at every interface that could carry an
-// adapter, and the errors of one count as warnings if another has none.
+// adapter, and the errors of one count as warnings if another has none. It takes ten seconds at most;
+// where they, or the context, are over before all was looked at, that is an error among the findings.
 //
-// System calls: those of netlink, ethtool and bpf(2) that read; with a peer, a few packets to it.
+// System calls: those of netlink, ethtool and bpf(2) that read; socket and bind of AF_XDP where the kernel
+// does not list who has a queue; with a peer, a few packets to it.
 func Examine(ctx context.Context, t Target) (*Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, examineLimit)
 	defer cancel()
@@ -45,12 +47,12 @@ func Examine(ctx context.Context, t Target) (*Report, error) {
 }
 
 // Explain says in a few findings why something failed: the errors that an examination of its target
-// finds, else what it warns of on the way to the peer. It takes two seconds at most, and has nothing to
-// say about a failure that it cannot explain.
+// finds, else what it warns of on the way to the peer. It takes two seconds at most, binds to no queue, and
+// has nothing to say about a failure that it cannot explain, or has no time to.
 func Explain(ctx context.Context, t Target) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()
-	t.Try = false
+	t.Try, t.explaining = false, true
 	r, err := Examine(ctx, t)
 	if err != nil {
 		return nil
@@ -77,6 +79,7 @@ func examineAll(ctx context.Context, t Target, r *Report) {
 	if len(names) == 0 {
 		r.Findings = append(r.Findings, noInterface)
 	}
+	cut := false
 	var fine, verdicts []string
 	var rest []*exam
 	for _, name := range names {
@@ -85,7 +88,8 @@ func examineAll(ctx context.Context, t Target, r *Report) {
 		x.learn()
 		x.examine(ctx, scopeInterface, scopePeer)
 		x.brief()
-		if x.stopped == "" {
+		cut = cut || x.cut != ""
+		if x.stopped == "" && x.cut == "" {
 			fine = append(fine, name)
 		}
 		verdicts = append(verdicts, x.verdict())
@@ -94,7 +98,7 @@ func examineAll(ctx context.Context, t Target, r *Report) {
 	for _, x := range rest {
 		r.Findings = append(r.Findings, x.relative(len(fine) > 0)...)
 	}
-	r.finish(verdictOfAll(host.stopped, fine, verdicts))
+	r.finish(verdictOfAll(host.stopped, fine, verdicts, cut))
 }
 
 // noInterface is what there is to say of a host that has none.
@@ -103,7 +107,7 @@ var noInterface = Finding{"interface", "interfaces", Error, "there is no interfa
 
 // relative are the findings, with errors as warnings where another interface will do.
 func (x *exam) relative(anotherWorks bool) []Finding {
-	if !anotherWorks || x.stopped == "" {
+	if !anotherWorks || x.stopped == "" && x.cut == "" {
 		return x.findings
 	}
 	for i := range x.findings {
@@ -119,13 +123,14 @@ func (x *exam) brief() {
 	})
 }
 
-func verdictOfAll(host string, fine, verdicts []string) string {
+// verdictOfAll sums up the verdicts on the interfaces; cut is set if one of them is not known.
+func verdictOfAll(host string, fine, verdicts []string, cut bool) string {
 	switch {
 	case host != "":
 		return "AF_XDP will not run on this host: " + host + ". Kernel UDP (udp:ADDRESS) may."
 	case len(verdicts) == 0:
 		return "There is no interface for an adapter to other hosts."
-	case len(fine) == 0 && len(verdicts) > 1:
+	case len(fine) == 0 && len(verdicts) > 1 && !cut:
 		return fmt.Sprintf("AF_XDP will run on none of %d interfaces. %s", len(verdicts), verdicts[0])
 	}
 	return strings.Join(verdicts, " ")
@@ -136,6 +141,8 @@ func (x *exam) verdict() string {
 	where := x.where()
 	var says string
 	switch {
+	case x.stopped == "" && x.cut != "":
+		return fmt.Sprintf("It is not known whether it will work %s: %s.", where, x.cut)
 	case x.HostOnly && x.stopped == "":
 		return "This host can run AF_XDP."
 	case x.stopped != "" && x.kind == kindUDP:

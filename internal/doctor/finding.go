@@ -23,10 +23,11 @@ func (s Severity) String() string { return [...]string{"ok", "info", "warning", 
 // MarshalText is the severity in JSON.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads what MarshalText wrote; after an error the severity is as it was.
 func (s *Severity) UnmarshalText(b []byte) error {
-	for *s = OK; *s <= Error; *s++ {
-		if s.String() == string(b) {
+	for known := OK; known <= Error; known++ {
+		if known.String() == string(b) {
+			*s = known
 			return nil
 		}
 	}

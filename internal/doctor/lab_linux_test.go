@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/internal/doctor"
 	"github.com/datxdp/datxdp/internal/lab"
@@ -148,6 +149,51 @@ func TestNoAddress(t *testing.T) {
 		}
 		if f := examine(t, "auto:veth0", "address"); f.Severity != doctor.OK {
 			t.Errorf("still: %+v", f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// limitMemory takes CAP_IPC_LOCK from this thread and limits what the process may lock to so many bytes,
+// until what it returns is called on the thread.
+func limitMemory(t *testing.T, bytes uint64) (restore func()) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	var was unix.Rlimit
+	must(t, unix.Capget(&header, &have[0]))
+	must(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &was))
+	fewer := have
+	fewer[0].Effective &^= 1 << unix.CAP_IPC_LOCK
+	must(t, unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: min(bytes, was.Max), Max: was.Max}))
+	must(t, unix.Capset(&header, &fewer[0]))
+	return func() {
+		must(t, unix.Capset(&header, &have[0]))
+		must(t, unix.Setrlimit(unix.RLIMIT_MEMLOCK, &was))
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMemlockOfQueues: the memory of all queues has to fit, also where no interface is named.
+func TestMemlockOfQueues(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{Queues: 2})
+	err := l.Do(lab.A, func() error {
+		defer limitMemory(t, 20<<20)() // enough for one
+		for _, ia := range []string{"", "xdp:veth0"} {
+			f := examine(t, ia, "memlock")
+			if f.Severity != doctor.Error || !strings.HasSuffix(f.Found, "are needed for 2 queues") || f.Group != "veth0" {
+				t.Errorf("%q: got %+v, want an error for 2 queues of veth0", ia, f)
+			}
 		}
 		return nil
 	})

@@ -29,8 +29,11 @@ type program struct {
 // checkProgram names the XDP program that the interface has.
 func checkProgram(ctx context.Context, x *exam) []Finding {
 	on := x.link.Attrs().Xdp
-	if on == nil || !on.Attached || on.ProgId == 0 {
+	if on == nil || !on.Attached {
 		return ok("no XDP program is on %s", x.name())
+	}
+	if on.ProgId == 0 { // the kernel names one only if it is alone
+		return manyPrograms(x.name())
 	}
 	p := program{id: on.ProgId, mode: modeWord(on.AttachMode), name: programName(on.ProgId)}
 	p.link, p.known = linkOf(p.id, uint32(x.link.Attrs().Index))
@@ -41,6 +44,18 @@ func checkProgram(ctx context.Context, x *exam) []Finding {
 		return nil
 	}
 	return programFinding(x.name(), p)
+}
+
+// manyPrograms is of an interface with a program in its device, and another in the driver or the kernel.
+func manyPrograms(ifname string) []Finding {
+	var off []string
+	for _, mode := range []string{"xdpoffload", "xdpdrv", "xdpgeneric"} {
+		off = append(off, fmt.Sprintf("ip link set dev %s %s off", ifname, mode))
+	}
+	return failure(fmt.Sprintf("XDP programs are on %s in more than one mode", ifname),
+		"An interface takes one XDP program in each mode; datxdp never replaces one.",
+		"see what they are for (ip -details link show dev "+ifname+"), then take them off, or choose another interface",
+		as(strings.Join(off, " && ")))
 }
 
 func programFinding(ifname string, p program) []Finding {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/dat"
 )
 
 // checkRoute asks as the adapter will: an AF_XDP link sends through its own interface, whatever other
@@ -76,11 +78,16 @@ func (x *exam) noRoute(err error) []Finding {
 			fmt.Sprintf("datbench doctor --ia %s:%s --peer %v", x.kind, other, x.Peer))
 	}
 	if !noWay(err) {
-		return failure(fmt.Sprintf("the route to %v cannot be read: %v", x.Peer, err), "", "", "")
+		return x.routeUnread(err)
 	}
 	return failure(fmt.Sprintf("no route leads to %v through %s", x.Peer, x.name()), "Nothing can be sent to it.",
 		"check the address; or add a route: this one if it is on the same network, with \"via GATEWAY\" before dev if it is not",
 		as(fmt.Sprintf("ip route add %v/%d dev %s", x.Peer, x.Peer.BitLen(), x.name())))
+}
+
+func (x *exam) routeUnread(err error) []Finding {
+	return failure(fmt.Sprintf("the route to %v cannot be read: %v", x.Peer, err), "",
+		"ask the kernel by hand, and mend what it says", fmt.Sprintf("ip route get %v oif %s", x.Peer, x.name()))
 }
 
 func noWay(err error) bool {
@@ -106,6 +113,9 @@ func checkNeighbour(ctx context.Context, x *exam) []Finding {
 	if x.linked = n.State&resolved != 0; x.linked {
 		return ok("%v is at %v", x.nextHop, n.HardwareAddr)
 	}
+	if ctx.Err() != nil {
+		return nil // it was not given the time to answer
+	}
 	asks := "ARP"
 	if x.nextHop.Is6() {
 		asks = "neighbour discovery"
@@ -119,7 +129,7 @@ func checkNeighbour(ctx context.Context, x *exam) []Finding {
 func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	ctx, cancel := context.WithTimeout(ctx, neighbourLimit)
 	defer cancel()
-	go refused(ctx, x.local(), netip.AddrPortFrom(x.Peer, x.Port), echoTail)
+	nudge(x.local(), netip.AddrPortFrom(x.Peer, x.Port))
 	for {
 		list, err := netlink.NeighList(x.out.Attrs().Index, 0)
 		for _, n = range list {
@@ -135,13 +145,16 @@ func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	}
 }
 
-// checkReach says what came back from the peer's port.
+// checkReach says what came back from the peer's port. That nothing came is said only of a peer that was
+// given the time.
 func checkReach(ctx context.Context, x *exam) []Finding {
 	x.probe.run(ctx, x)
 	at := netip.AddrPortFrom(x.Peer, x.Port)
 	switch {
 	case x.probe.adapter:
 		return ok("an adapter answers at %v", at)
+	case ctx.Err() != nil && !x.probe.refused:
+		return nil
 	case x.probe.busy && !x.probe.refused:
 		return info("whether an adapter answers at %v cannot be heard: UDP port %d is taken here", at, x.Port)
 	case x.loops:
@@ -162,7 +175,7 @@ func checkReach(ctx context.Context, x *exam) []Finding {
 }
 
 func (x *exam) portFlag() string {
-	if x.Port == DefaultPort {
+	if x.Port == dat.DefaultPort {
 		return ""
 	}
 	return fmt.Sprintf(" --port %d", x.Port)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/net/icmp"
@@ -63,9 +64,13 @@ func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error
 	if err != nil {
 		return 0, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var requests sync.WaitGroup
+	defer requests.Wait() // one that waits for room ends with the socket
 	defer c.Close()
+	defer cancel()
 	sizes := slices.DeleteFunc(append(slices.Clone(pathSizes), min(mtu, largestEcho(to))), func(n int) bool { return n > mtu })
-	go f.send(ctx, c, to, sizes)
+	requests.Go(func() { f.send(ctx, c, to, sizes) })
 	return f.receive(ctx, c, raw, to, slices.Max(sizes)), nil
 }
 

@@ -62,12 +62,26 @@ func (p *probe) ask(ctx context.Context, local netip.Addr, at netip.AddrPort) {
 	}
 }
 
+// nudge sends a byte that no adapter takes for anything.
+func nudge(local netip.Addr, at netip.AddrPort) {
+	c, err := dial(local, at)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_, _ = c.Write([]byte{0}) // whoever waits for the peer sees that it does not come
+}
+
+func dial(local netip.Addr, at netip.AddrPort) (*net.UDPConn, error) {
+	return net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(local, 0)), net.UDPAddrFromAddrPort(at))
+}
+
 // refused sends a byte that no adapter takes for anything, now and then, and says whether ICMP "port
 // unreachable" came back.
 func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(local, 0)), net.UDPAddrFromAddrPort(at))
+	c, err := dial(local, at)
 	if err != nil {
 		return false
 	}

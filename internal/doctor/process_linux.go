@@ -122,7 +122,8 @@ func checkMemlock(_ context.Context, x *exam) []Finding {
 	}
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
-		return warning("the limit of locked memory cannot be read: "+err.Error(), "", "", "")
+		return warning("the limit of locked memory cannot be read: "+err.Error(), "",
+			"look at it in the shell that starts the program", "ulimit -l")
 	}
 	return memlockFinding(limit.Cur, x.queues())
 }

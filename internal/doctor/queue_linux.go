@@ -19,8 +19,10 @@ func checkHolders(ctx context.Context, x *exam) []Finding {
 		return x.listed(ctx, sockets)
 	case xdpSockets() == 0:
 		return ok("no AF_XDP socket has a queue of %s", x.name())
+	case x.explaining:
+		return nil // an adapter that was refused a queue has said so
 	case has(x.caps, unix.CAP_NET_RAW):
-		return x.bound()
+		return x.bound(ctx)
 	}
 	return info("which queues AF_XDP sockets have cannot be read here: it takes CONFIG_XDP_SOCKETS_DIAG, or CAP_NET_RAW")
 }
@@ -39,10 +41,14 @@ func (x *exam) listed(ctx context.Context, sockets []*netlink.XDPDiagInfoResp) [
 }
 
 // bound finds a queue that is held by binding to each for a moment, in copy mode, which leaves the
-// driver alone.
-func (x *exam) bound() []Finding {
+// driver alone. The queue is taken until the kernel has freed it: see [releaseLimit].
+func (x *exam) bound(ctx context.Context) []Finding {
 	for q := range x.queues() {
-		if stayBusy(x.link.Attrs().Index, q) {
+		busy := staysBusy(ctx, x.link.Attrs().Index, q)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case busy:
 			return x.held(q, holder{})
 		}
 	}
@@ -53,15 +59,17 @@ func (x *exam) bound() []Finding {
 // some 25 ms.
 const releaseLimit = 200 * time.Millisecond
 
-func stayBusy(ifindex, queue int) bool {
-	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+// staysBusy says whether a queue is held for longer than a closed socket's is.
+func staysBusy(ctx context.Context, ifindex, queue int) bool {
+	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	for ctx.Err() == nil {
 		if !errors.Is(bindQueue(ifindex, queue), unix.EBUSY) {
 			return false
 		}
-		if time.Since(began) > releaseLimit {
-			return true
-		}
+		time.Sleep(5 * time.Millisecond)
 	}
+	return true
 }
 
 func (x *exam) held(queue int, who holder) []Finding {

@@ -13,7 +13,6 @@ func table() []check {
 
 		{"capabilities", "what this process may do", scopeProcess, true, checkCapabilities},
 		{"bpf", "whether the kernel lets this process load XDP programs", scopeProcess, true, checkBPF},
-		{"memlock", "how much memory this process may lock", scopeProcess, true, checkMemlock},
 
 		{"interface", "whether the interface, or the address, is there", scopeInterface, false, checkInterface},
 		{"up", "whether the interface is up", scopeInterface, false, checkUp},
@@ -22,6 +21,7 @@ func table() []check {
 		{"driver", "which modes its driver grants", scopeInterface, true, checkDriver},
 		{"mtu", "whether its MTU suits the driver and the protocol", scopeInterface, false, checkMTU},
 		{"queues", "how many queues it has, and whether packets spread over them", scopeInterface, true, checkQueues},
+		{"memlock", "whether this process may lock the memory that the queues take", scopeInterface, true, checkMemlock},
 		{"rings", "how many packets its rings hold", scopeInterface, true, checkRings},
 		{"offloads", "whether the device merges packets", scopeInterface, true, checkOffloads},
 		{"layer", "whether it is a VLAN, or a part of a bridge or bond", scopeInterface, true, checkLayer},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/datxdp/datxdp/dat"
 )
 
 // Kinds of adapter, as the first part of its name says them.
@@ -13,15 +15,12 @@ const (
 	kindAuto = "auto"
 )
 
-// DefaultPort is the UDP port of DAT.
-const DefaultPort = 17473
-
 // Target is what to examine. The zero value asks about every interface.
 type Target struct {
 	// IA is the name of an adapter, such as "xdp:eth0,copy", "auto:eth0" or "udp:10.0.0.1"; empty for
 	// every interface that is up.
 	IA string
-	// Port is the UDP port; 0 means [DefaultPort].
+	// Port is the UDP port; 0 means [dat.DefaultPort].
 	Port uint16
 	// Peer is the address of a host to reach; the zero Addr for none.
 	Peer netip.Addr
@@ -31,6 +30,9 @@ type Target struct {
 	// their link down for a second when an XDP program comes or goes.
 	Try bool
 
+	// explaining leaves out what an explanation has no use for: see [Explain].
+	explaining bool
+
 	kind, ifname, mode string
 	addr               netip.Addr
 }
@@ -38,7 +40,7 @@ type Target struct {
 // resolve reads the name.
 func (t *Target) resolve() error {
 	if t.Port == 0 {
-		t.Port = DefaultPort
+		t.Port = dat.DefaultPort
 	}
 	t.Peer = t.Peer.Unmap()
 	if t.IA == "" {

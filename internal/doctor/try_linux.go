@@ -14,13 +14,22 @@ func checkTry(_ context.Context, x *exam) []Finding {
 	}
 	mode, err := granted(x.IA, x.Port)
 	if err != nil {
-		return failure("opening it fails: "+err.Error(), "", "", "")
+		return x.refusal(err)
 	}
 	x.granted = mode
 	if mode == kindUDP && x.kind == kindAuto {
 		x.fallback = first(x.fallback, "AF_XDP was tried and refused")
 	}
 	return ok("it was opened and closed: mode %s", mode)
+}
+
+// refusal is of an adapter with which no check found anything wrong.
+func (x *exam) refusal(err error) []Finding {
+	found, fix := "opening it fails: "+err.Error(), "mend what the message says, and try again"
+	if x.kind == kindUDP {
+		return failure(found, "", fix, "")
+	}
+	return failure(found, "", fix+"; kernel UDP may work meanwhile", fmt.Sprintf("datbench doctor --ia udp:%v%s --try", x.local(), x.portFlag()))
 }
 
 func granted(name string, port uint16) (mode string, err error) {
