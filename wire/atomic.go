@@ -27,18 +27,18 @@ func (op Op) answered() bool { return op == OpRead || op == OpFetchAdd || op == 
 // PostFetchAdd queues the atomic addition of add to the aligned 64-bit word at a remote address. What
 // the word was before is stored in the first 8 bytes of local, in the byte order of this host.
 func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
-	return c.postAtomic(work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr},
+	return c.postAtomic(&work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: add}, local)
 }
 
 // PostCmpSwap queues the atomic replacement of the aligned 64-bit word at a remote address by swap if
 // it equals compare. What the word was before is stored as that of PostFetchAdd, replaced or not.
 func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
-	return c.postAtomic(work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
+	return c.postAtomic(&work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: swap, comp: compare}, local)
 }
 
-func (c *Conn) postAtomic(w work, arg operands, local Segment) error {
+func (c *Conn) postAtomic(w *work, arg operands, local Segment) error {
 	if local.Length < atomicSize {
 		return ErrBounds
 	}

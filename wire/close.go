@@ -141,15 +141,16 @@ func (c *Conn) flushWork(s Status) {
 	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
 		w := c.sq.at(n)
 		c.undoBind(w)
-		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled, Window: c.sq.window(n)})
+		c.sinks.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled, Window: c.sq.window(n)})
 		c.sq.done.Store(uint32(n + 1))
 		s = StatusFlushed
 	}
-	for n := seq.Num(c.rq.done.Load()); uint32(n) != c.rq.posted.Load(); n++ {
+	for n := c.recv.rqNext; uint32(n) != c.rq.posted.Load(); n++ {
 		w := c.rq.at(n)
-		c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
-		c.rq.done.Store(uint32(n + 1))
+		c.sinks.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
+		c.recv.rqNext = n + 1
 	}
+	c.countRecv()
 	if c.share != nil {
 		c.share.flush(c)
 	}
@@ -165,7 +166,7 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 			st = s
 		}
 		c.undoBind(w)
-		c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled, Window: c.sq.window(d)})
+		c.sinks.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled, Window: c.sq.window(d)})
 		c.sq.done.Store(uint32(d + 1))
 	}
 }

@@ -122,8 +122,8 @@ func (g *congestion) endRound(now Time, una seq.Num) {
 	case una.LessEq(g.recover): // a loss has been answered
 	case g.marks > 0:
 		g.shrink(1 - g.marked/2)
-	case g.shortest > limit:
-		g.shrink(1 - 0.8*float64(g.shortest-limit)/float64(g.shortest))
+	case g.shortest > limit && g.window > delayFloor:
+		g.shrink(max(1-0.8*float64(g.shortest-limit)/float64(g.shortest), delayFloor/g.window))
 	}
 	g.lastRound = g.shortest
 	g.shortest, g.acks, g.marks, g.limited = 0, 0, 0, false

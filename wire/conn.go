@@ -295,7 +295,7 @@ func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 func (c *Conn) emit(k Kind) {
 	e := c.eng
 	e.publish()
-	c.sinks.Connect.push(e, Completion{Conn: c, Kind: k, Data: uint32(c.why)})
+	c.sinks.Connect.push(e, &Completion{Conn: c, Kind: k, Data: uint32(c.why)})
 	e.publish()
 }
 

@@ -387,6 +387,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"shortest put-off":           span(putOffMin),
 		"shortest timeout":           span(minRTO),
 		"small operation":            octets(smallOp),
+		"window that delay leaves":   packets(delayFloor),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")
 	if err != nil {

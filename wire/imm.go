@@ -9,7 +9,7 @@ func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32
 	if err != nil {
 		return err
 	}
-	return c.postRequest(work{cookie: cookie, op: OpWriteImm, flags: flags, length: n,
+	return c.postRequest(&work{cookie: cookie, op: OpWriteImm, flags: flags, length: n,
 		key: to.Key, addr: to.Addr, got: imm}, segs)
 }
 
@@ -47,7 +47,7 @@ func (c *Conn) recvWriteImm(ch *proto.Chunk, p *cursor) proto.Reason {
 	}
 	c.eng.stats.RxMessages++
 	w.flags = c.receiveFlags(w.flags, ch.Flags)
-	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: r.immOff, Data: ch.Imm, Op: OpRecvImm, Flags: w.flags})
+	c.endRecv(&Completion{Conn: c, Cookie: w.cookie, Length: r.immOff, Data: ch.Imm, Op: OpRecvImm, Flags: w.flags})
 	r.msn++
 	r.immOff = 0
 	return proto.ReasonNone

@@ -27,6 +27,9 @@ const (
 	// shortest in one to two basePeriods.
 	delayTarget = 100 * time.Microsecond
 	basePeriod  = 5 * time.Second
+	// delayFloor is the window in packets that delay alone does not take: so few are no queue of their own on
+	// any link that AF_XDP is for, and what delays them is a host that has no time for us. Losses and marks do.
+	delayFloor = 2
 	// drainEvery is how often a connection that fills its window lets the network become empty, with
 	// drainWindow packets for drainRounds round trips; less often where round trips are long.
 	drainEvery  = 500 * time.Millisecond
@@ -53,6 +56,8 @@ const (
 	// acknowledged, so that small operations share packets: on copy-mode AF_XDP a packet costs
 	// as much as some twenty packed messages.
 	eagerOps = 4
+	// reapable is how many completions a consumer has to have left for its posts to wait for more.
+	reapable = 8
 	// smallOp is the size in bytes up to which an operation is not cut over two packets.
 	smallOp = 256
 

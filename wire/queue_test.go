@@ -22,7 +22,7 @@ func newTestQueue(n int) *testQueue {
 func (q *testQueue) put(from, to int, c Completion) {
 	for i := from; i < to; i++ {
 		c.Cookie = uint64(i)
-		q.push(q.e, c)
+		q.push(q.e, &c)
 	}
 	q.e.publish()
 }

@@ -283,7 +283,7 @@ func (c *Conn) completeRequests() {
 		}
 		same.n++
 		if w.flags&Suppress == 0 {
-			c.sinks.Request.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Length: w.length,
+			c.sinks.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Length: w.length,
 				Op: w.op, Flags: w.flags, Window: c.sq.window(done)})
 		}
 	}
@@ -327,8 +327,11 @@ func (c *Conn) answerTime() time.Duration {
 
 // rto is the retransmission timeout now.
 func (c *Conn) rto() time.Duration {
+	most := c.host.limits.GiveUp / 2
+	t := min(c.answerTime(), most)
 	if c.send.backoff == 0 {
-		return min(c.answerTime(), c.host.limits.GiveUp/2)
+		return t
 	}
-	return min(max(c.answerTime(), minRTO)<<min(c.send.backoff, 16), maxRTO)
+	t = max(t, minRTO)
+	return min(max(t, min(t<<min(c.send.backoff, 16), maxRTO)), most) // not before an answer can be there
 }

@@ -166,6 +166,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			case needsReceive(&ch) && c.mustWait():
 				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
 				c.eng.stats.NotReadySent++
+				c.countRecv()
 				return false
 			default:
 				fault = c.take(&ch, &r)
@@ -182,6 +183,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) bool {
 			return false
 		}
 	}
+	c.countRecv()
 	c.recv.next++
 	c.recv.skip, c.recv.notReady = 0, false
 	return true
@@ -297,18 +299,25 @@ func (c *Conn) receiveFlags(w WorkFlags, f proto.ChunkFlags) WorkFlags {
 
 // completeRecv ends the oldest receive as one of a message.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
-	c.endRecv(Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Data: w.key, Status: s, Flags: w.flags})
+	c.endRecv(&Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Data: w.key, Status: s, Flags: w.flags})
 }
 
 // endRecv completes the receive that nextRecv found.
-func (c *Conn) endRecv(done Completion) {
+func (c *Conn) endRecv(done *Completion) {
 	c.sinks.Recv.push(c.eng, done)
 	if c.share != nil {
 		c.share.held.Store(false)
 		return
 	}
 	c.recv.rqNext++
-	c.rq.done.Store(uint32(c.recv.rqNext))
+}
+
+// countRecv makes room for as many receives as were completed. A poster that looks before the end of the
+// packet finds the queue fuller than it is, but the consumer has no completion of it yet.
+func (c *Conn) countRecv() {
+	if next := uint32(c.recv.rqNext); c.share == nil && c.rq.done.Load() != next {
+		c.rq.done.Store(next)
+	}
 }
 
 // scatter places n bytes at offset off of a list of segments, which is known to be long enough. It

@@ -92,7 +92,7 @@ func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err erro
 		return nil, err
 	}
 	q.ring.mu.Lock()
-	err = q.ring.post(work{cookie: cookie, op: OpRecv, flags: shared, length: n}, segs)
+	err = q.ring.post(&work{cookie: cookie, op: OpRecv, flags: shared, length: n}, segs)
 	waits = q.first
 	q.ring.mu.Unlock()
 	if err != nil {
@@ -289,7 +289,7 @@ func (c *Conn) CheckMarks() {
 func (s *share) flush(c *Conn) {
 	if s.held.Load() {
 		w := &s.work
-		c.sinks.Recv.push(c.eng, Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags})
+		c.sinks.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags})
 		s.held.Store(false)
 	}
 }

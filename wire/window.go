@@ -216,7 +216,7 @@ func (c *Conn) PostBind(win *Window, r *Region, addr uint64, n uint32, rights Ri
 			return 0, err
 		}
 	}
-	if err := c.postBind(w, win); err != nil {
+	if err := c.postBind(&w, win); err != nil {
 		if w.key != 0 {
 			c.host.discard(w.key)
 		}
@@ -243,7 +243,7 @@ func (r *Region) mayBind(zone uint32, addr uint64, n uint32, rights Rights) erro
 }
 
 // postBind queues a bind where the state allows it.
-func (c *Conn) postBind(w work, win *Window) error {
+func (c *Conn) postBind(w *work, win *Window) error {
 	q := &c.sq
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -362,7 +362,7 @@ func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, fla
 	if err != nil {
 		return err
 	}
-	return c.postRequest(work{cookie: cookie, op: OpSend, flags: flags, length: n, key: key, window: true}, segs)
+	return c.postRequest(&work{cookie: cookie, op: OpSend, flags: flags, length: n, key: key, window: true}, segs)
 }
 
 // invalidate ends a binding that the peer names. It reports false for a key that is none of a window
@@ -398,7 +398,7 @@ func (c *Conn) PostReadToWindow(to Sink, cookie uint64, from Remote, n uint32, f
 		}
 	}
 	seg := [1]Segment{{Context: to.Key, Address: to.Addr, Length: n}}
-	return c.postRequest(work{cookie: cookie, op: OpRead, flags: flags, length: n,
+	return c.postRequest(&work{cookie: cookie, op: OpRead, flags: flags, length: n,
 		key: from.Key, addr: from.Addr, window: true}, seg[:])
 }
 

@@ -105,7 +105,7 @@ func (r *workRing) segments(n seq.Num, w *work) []Segment {
 }
 
 // post adds a request. The caller holds mu.
-func (r *workRing) post(w work, segs []Segment) error {
+func (r *workRing) post(w *work, segs []Segment) error {
 	if r.full() {
 		return ErrQueueFull
 	}
@@ -113,9 +113,14 @@ func (r *workRing) post(w work, segs []Segment) error {
 		return ErrSegments
 	}
 	n := r.posted.Load()
-	i := int(n&r.mask) * r.stride
-	w.nseg = uint8(copy(r.segs[i:i+r.stride], segs))
-	r.slots[n&r.mask] = w
+	slot := n & r.mask
+	if len(segs) == 1 {
+		r.segs[int(slot)*r.stride] = segs[0]
+	} else {
+		copy(r.segs[int(slot)*r.stride:], segs)
+	}
+	w.nseg = uint8(len(segs))
+	r.slots[slot] = *w
 	r.posted.Store(n + 1)
 	return nil
 }
@@ -164,7 +169,7 @@ func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bo
 		return false, err
 	}
 	c.rq.mu.Lock()
-	err = c.rq.post(work{cookie: cookie, op: OpRecv, flags: flags, length: n}, segs)
+	err = c.rq.post(&work{cookie: cookie, op: OpRecv, flags: flags, length: n}, segs)
 	c.rq.mu.Unlock()
 	return err == nil && (c.hungry.Load() || c.State() == Closed), err
 }
@@ -175,7 +180,7 @@ func (c *Conn) PostSend(segs []Segment, cookie uint64, flags WorkFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.postRequest(work{cookie: cookie, op: OpSend, flags: flags, length: n}, segs)
+	return c.postRequest(&work{cookie: cookie, op: OpSend, flags: flags, length: n}, segs)
 }
 
 // PostWrite queues an RDMA write of all segments to a remote address.
@@ -184,7 +189,7 @@ func (c *Conn) PostWrite(segs []Segment, cookie uint64, to Remote, flags WorkFla
 	if err != nil {
 		return err
 	}
-	return c.postRequest(work{cookie: cookie, op: OpWrite, flags: flags, length: n,
+	return c.postRequest(&work{cookie: cookie, op: OpWrite, flags: flags, length: n,
 		key: to.Key, addr: to.Addr}, segs)
 }
 
@@ -198,20 +203,21 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 	if n > room {
 		return ErrBounds
 	}
-	return c.postRequest(work{cookie: cookie, op: OpRead, flags: flags, length: n,
+	return c.postRequest(&work{cookie: cookie, op: OpRead, flags: flags, length: n,
 		key: from.Key, addr: from.Addr}, segs)
 }
 
 // postRequest queues a request where the state allows it: on an established connection, and on a
 // closed one, where it is flushed.
-func (c *Conn) postRequest(w work, segs []Segment) error {
+func (c *Conn) postRequest(w *work, segs []Segment) error {
 	c.sq.mu.Lock()
-	defer c.sq.mu.Unlock()
-	return c.postLocked(w, segs)
+	err := c.postLocked(w, segs)
+	c.sq.mu.Unlock()
+	return err
 }
 
 // postLocked is postRequest with the request lock held.
-func (c *Conn) postLocked(w work, segs []Segment) error {
+func (c *Conn) postLocked(w *work, segs []Segment) error {
 	if err := c.mayRequest(w.op); err != nil {
 		return err
 	}
