@@ -1,0 +1,179 @@
+package dat
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fleet is many connections between two hosts over AF_XDP, all events of a side in one dispatcher.
+type fleet struct {
+	b          *testing.B
+	hosts      [2]*host
+	events     [2]*EVD
+	eps        [2][]*EP
+	mem        [2]*point
+	depth      int // of each work queue
+	receivable int // connections whose receives are posted
+}
+
+func newFleet(b *testing.B, depth int) *fleet {
+	n := newXDP(b)
+	f := &fleet{b: b, depth: depth}
+	for side := range f.hosts {
+		h := newHost(b, n, side, Options{})
+		f.hosts[side], f.mem[side] = h, h.point(nil)
+		f.events[side] = must(h.ia.CreateEVD(1<<16, nil, EVDDTO|EVDConnection))(b)
+	}
+	f.hosts[1].listen(testQual, 512)
+	return f
+}
+
+func (f *fleet) endpoint(side int) *EP {
+	attr := DefaultEPAttr()
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs, attr.MaxRecvIOV, attr.MaxRequestIOV = f.depth, f.depth, 1, 1
+	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut, attr.MaxRDMAReadIOV, attr.MaxRDMAWriteIOV = 1, 1, 1, 1
+	h, evd := f.hosts[side], f.events[side]
+	ep := must(h.ia.CreateEP(h.pz, evd, evd, evd, &attr))(f.b)
+	f.eps[side] = append(f.eps[side], ep)
+	return ep
+}
+
+// grow establishes connections, some at a time, until there are so many.
+func (f *fleet) grow(size int) {
+	const window = 256
+	established := [2]int{len(f.eps[0]), len(f.eps[0])}
+	var ev Event
+	for end := time.Now().Add(time.Minute); min(established[0], established[1]) < size; {
+		for asked := len(f.eps[0]); asked < size && asked-established[0] < window; asked++ {
+			ok(f.b, f.endpoint(0).Connect(f.hosts[1].addr, testQual, time.Minute, nil))
+		}
+		for f.hosts[1].cr.Dequeue(&ev) == nil {
+			ok(f.b, ev.CR.Accept(f.endpoint(1), nil))
+		}
+		for side, evd := range f.events {
+			for evd.Dequeue(&ev) == nil {
+				if ev.Number != EventEstablished {
+					f.b.Fatalf("side %d: %v after %d", side, ev.Number, established)
+				}
+				established[side]++
+			}
+		}
+		if time.Now().After(end) {
+			f.b.Fatalf("%d connections of %d after a minute", established, size)
+		}
+	}
+}
+
+// receive posts all receives of the first so many connections.
+func (f *fleet) receive(active int, room []LMRTriplet) {
+	for ; f.receivable < active; f.receivable++ {
+		for range f.depth {
+			ok(f.b, f.eps[1][f.receivable].PostRecv(room, uint64(f.receivable), 0))
+		}
+	}
+}
+
+// run keeps 64-byte messages outstanding on the first so many connections, and says how many were completed
+// in a second.
+func (f *fleet) run(active int, d time.Duration) float64 {
+	msg, room := f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)
+	f.receive(active, room)
+	var received atomic.Int64
+	stop := serve(func(ev *Event) {
+		if f.events[1].Dequeue(ev) == nil {
+			_ = f.eps[1][ev.Cookie].PostRecv(room, ev.Cookie, 0)
+			received.Add(1)
+		}
+	})
+	defer stop()
+	sent, done := 0, 0
+	post := func(i uint64) {
+		ok(f.b, f.eps[0][i].PostSend(msg, i, 0))
+		sent++
+	}
+	for range f.depth {
+		for i := range active {
+			post(uint64(i))
+		}
+	}
+	var ev Event
+	reap := func() bool {
+		if f.events[0].Dequeue(&ev) != nil {
+			return false
+		}
+		if ev.Status != DTOSuccess {
+			f.b.Fatal(ev.Status)
+		}
+		done++
+		return true
+	}
+	start := time.Now()
+	for time.Since(start) < d {
+		for range 64 {
+			if reap() {
+				post(ev.Cookie)
+			}
+		}
+	}
+	rate := float64(done) / time.Since(start).Seconds()
+	for done < sent || received.Load() < int64(sent) {
+		reap()
+	}
+	return rate
+}
+
+// heap is what the process keeps, in bytes.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// How fast connections are made, and what each costs at each end while it is idle: memory, and the share
+// of a core that all take together.
+func BenchmarkConnections(b *testing.B) {
+	for _, size := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			for b.Loop() {
+				f := newFleet(b, 4)
+				before, start := heap(), time.Now()
+				f.grow(size)
+				b.ReportMetric(float64(size)/time.Since(start).Seconds(), "connections/s")
+				b.ReportMetric(float64(heap()-before)/float64(2*size), "B/end")
+				time.Sleep(100 * time.Millisecond) // what is left of connecting
+				cpu, start := cpuTime(), time.Now()
+				time.Sleep(time.Second)
+				b.ReportMetric(100*float64(cpuTime()-cpu)/float64(time.Since(start)), "%core")
+			}
+		})
+	}
+}
+
+// A hundred connections at work, alone and with 9900 others beside them that are idle.
+func BenchmarkActive(b *testing.B) {
+	for b.Loop() {
+		f := newFleet(b, 16)
+		f.grow(100)
+		f.run(100, 100*time.Millisecond) // windows open
+		few := f.run(100, 500*time.Millisecond)
+		f.grow(10000)
+		many := f.run(100, 500*time.Millisecond)
+		b.ReportMetric(few/1e6, "M/s-of-100")
+		b.ReportMetric(many/1e6, "M/s-of-10000")
+		b.ReportMetric(many/few, "ratio")
+	}
+}
+
+// Messages spread over 64 connections.
+func BenchmarkSpread64(b *testing.B) {
+	for b.Loop() {
+		f := newFleet(b, 64)
+		f.grow(64)
+		f.run(64, 100*time.Millisecond)
+		b.ReportMetric(f.run(64, 500*time.Millisecond)/1e6, "M/s")
+	}
+}

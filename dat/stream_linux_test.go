@@ -1,0 +1,125 @@
+package dat
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func init() { roles["hog"] = hog }
+
+// hog takes a core for itself, as far as it is given one, until its standard input ends.
+func hog() error {
+	var over atomic.Bool
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1)) // it ends when the benchmark does
+		over.Store(true)
+	}()
+	for !over.Load() {
+	}
+	return nil
+}
+
+// hogs starts processes that want all the host's cores.
+func hogs(b *testing.B, n int) {
+	for range n {
+		c := exec.Command("/proc/self/exe")
+		c.Env = append(os.Environ(), roleVar+"=hog")
+		in, err := c.StdinPipe()
+		ok(b, err)
+		ok(b, c.Start())
+		b.Cleanup(func() {
+			_ = in.Close()
+			_ = c.Wait()
+		})
+	}
+}
+
+// 64-byte messages over AF_XDP, completed at both ends, which poll on a goroutine each: with the host to
+// themselves, and beside as many programs again that never sleep.
+func BenchmarkStreamSend64(b *testing.B) {
+	b.Run("alone", func(b *testing.B) { newStream(b).send(b) })
+	b.Run("beside hogs", func(b *testing.B) {
+		s := newStream(b)
+		hogs(b, runtime.NumCPU())
+		s.send(b)
+	})
+}
+
+// stream is a connection whose receiver is served.
+type stream struct {
+	from, to *point
+	msg      []LMRTriplet
+}
+
+const streamDepth = 512
+
+func newStream(b *testing.B) stream {
+	n := newXDP(b)
+	x, y := newHost(b, n, 0, Options{}), newHost(b, n, 1, Options{})
+	y.listen(testQual, 8)
+	attr := DefaultEPAttr()
+	attr.MaxRequestDTOs, attr.MaxRecvDTOs = 2*streamDepth, 4*streamDepth
+	p, q := pair(x, y, &attr)
+	room := q.seg(64, 64)
+	for range 4 * streamDepth {
+		ok(b, q.PostRecv(room, 1, 0))
+	}
+	b.Cleanup(serve(func(ev *Event) {
+		if q.recv.Dequeue(ev) == nil {
+			_ = q.PostRecv(room, 1, 0)
+		}
+	}))
+	return stream{p, q, p.seg(0, 64)}
+}
+
+// serve calls step over and over on a goroutine of its own until stop is called.
+func serve(step func(*Event)) (stop func()) {
+	over := make(chan struct{})
+	var server sync.WaitGroup
+	server.Go(func() {
+		var ev Event
+		for {
+			for range 64 {
+				step(&ev)
+			}
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	})
+	return func() {
+		close(over)
+		server.Wait()
+	}
+}
+
+// send keeps streamDepth messages outstanding.
+func (s stream) send(b *testing.B) {
+	var ev Event
+	sent, done := 0, 0
+	reap := func(limit int) {
+		for sent-done > limit {
+			if s.from.request.Dequeue(&ev) == nil {
+				done++
+			}
+		}
+	}
+	b.ReportAllocs()
+	start := time.Now()
+	for b.Loop() {
+		reap(streamDepth - 1)
+		if err := s.from.PostSend(s.msg, 2, 0); err != nil {
+			b.Fatal(err)
+		}
+		sent++
+	}
+	reap(0)
+	b.ReportMetric(float64(done)/time.Since(start).Seconds()/1e6, "M/s")
+}
