@@ -40,12 +40,8 @@ func (c *Conn) feed() {
 	if news <= 0 {
 		return
 	}
-	switch {
-	case news >= max(int(c.rq.depth/4), 1) && c.hungry.Load():
+	if r.advertised.LessEq(r.msn) || news >= max(int(c.rq.depth/4), 1) && c.hungry.Load() {
 		r.ackNow = true
-		c.wantAck()
-	case r.advertised.LessEq(r.msn) && !r.ackAsked: // it waits, but more may be posted before the next Poll
-		r.ackAsked, r.askedPoll = true, c.eng.stats.Polls
 		c.wantAck()
 	}
 }
