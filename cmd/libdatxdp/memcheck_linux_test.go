@@ -51,14 +51,15 @@ func (f fault) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// memcheck is a command below valgrind, and the file that it reports to.
+// memcheck is a command below valgrind, and the file that it reports to. Valgrind runs one thread at a time; with a fair
+// schedule, since without one a thread that polls keeps those from running that it waits for, until connections break.
 func memcheck(t *testing.T, line string) (command, report string) {
 	requireProgram(t, strings.Fields(line)[0])
 	program, err := exec.LookPath(strings.Fields(line)[0])
 	must(t, err)
 	report = filepath.Join(t.TempDir(), "report.xml")
-	return strings.Join(append([]string{"valgrind", "--error-limit=no", "--child-silent-after-fork=yes", "--leak-check=full", "--show-leak-kinds=definite",
-		"--num-callers=20", "--suppressions=testdata/valgrind.supp", "--xml=yes", "--xml-file=" + report, program},
+	return strings.Join(append([]string{"valgrind", "--error-limit=no", "--fair-sched=yes", "--child-silent-after-fork=yes",
+		"--leak-check=full", "--show-leak-kinds=definite", "--num-callers=20", "--suppressions=testdata/valgrind.supp", "--xml=yes", "--xml-file=" + report, program},
 		strings.Fields(line)[1:]...), " "), report
 }
 
