@@ -189,6 +189,10 @@ func (e *Engine) Kick(c *Conn) bool {
 	}
 }
 
+// Reaping reports whether the consumer of c takes one completion after the other and has more to take: it will
+// look at the engine when these are used up, and what it posts meanwhile can leave together.
+func (c *Conn) Reaping() bool { return c.sinks.Request.reaped() || c.sinks.Recv.reaped() }
+
 // publish makes completions visible.
 func (e *Engine) publish() {
 	for i, q := range e.dirty {

@@ -56,6 +56,8 @@ const (
 	// acknowledged, so that small operations share packets: on copy-mode AF_XDP a packet costs
 	// as much as some twenty packed messages.
 	eagerOps = 4
+	// reapable is how many completions a consumer has to have left for its posts to wait for more.
+	reapable = 8
 	// smallOp is the size in bytes up to which an operation is not cut over two packets.
 	smallOp = 256
 

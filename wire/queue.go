@@ -54,6 +54,7 @@ type Queue struct {
 	notice   uint32 // one past the last notification, not yet visible
 	told     uint32 // the notice of the last publish
 	seenHead uint32 // producer's copy of head
+	reapedTo uint32 // head at the last call of reaped
 	dirty    bool
 	room     *Room
 	notify   func()
@@ -131,6 +132,17 @@ func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 // Listen turns the calls of notify on or off. Who turned them on looks at the queue after it, since
 // a notification may have come just before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
+
+// reaped reports whether the consumer has taken something since the last call, and will find more at once.
+func (q *Queue) reaped() bool {
+	if q == nil {
+		return false
+	}
+	h := q.head.Load()
+	moved := h != q.reapedTo
+	q.reapedTo = h
+	return moved && uint32(q.tail.Load())-h >= reapable
+}
 
 // push adds c for the engine e, which makes it visible at the end of its Poll.
 func (q *Queue) push(e *Engine, c *Completion) {
