@@ -96,14 +96,17 @@ func (d *driver) rouse() {
 	}
 }
 
-// disown gives the engine up and does what others asked for while it was owned.
-func (d *driver) disown() {
+// disown gives the engine up and does what others asked for while it was owned. It reports whether that was
+// something.
+func (d *driver) disown() (polled bool) {
 	for d.eng.Disown() {
 		if !d.eng.TryOwn() {
-			return // whoever has it now sees to it
+			return polled // whoever has it now sees to it
 		}
 		d.eng.Poll(clock())
+		polled = true
 	}
+	return polled
 }
 
 // kick has the engine look at what was posted on c, at once if nobody is driving it.
@@ -257,7 +260,10 @@ func (d *driver) turn(now wire.Time, seen *uint64) (active, busy bool, next wire
 		next = d.eng.Next()
 		d.asleep.Store(!busy && next > now) // before the last look: see sleep
 	}
-	d.disown()
+	if d.disown() { // there may be a deadline before next
+		d.asleep.Store(false)
+		busy = true
+	}
 	return active, busy, next
 }
 
