@@ -22,8 +22,8 @@ type topic struct {
 
 // conformance is every rule. Each file rules_*_test.go has the topics of one kind of object.
 func conformance() []topic {
-	return slices.Concat(iaRules, registryRules, cnoRules, evdRules, serviceRules, epRules, postRules,
-		srqRules, memoryRules, rmrRules, extensionRules)
+	return slices.Concat(iaRules, registryRules, strerrorRules, handleRules, cnoRules, evdRules, serviceRules,
+		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)
 }
 
 // TestConformance proves every rule over every link that this host has.
