@@ -1,6 +1,6 @@
-// Package labtest holds what root tests share: the conditions under which they may be skipped, and
-// labs that end with their test. It is apart from package lab so that no shipped program imports
-// testing.
+// Package labtest holds what root tests share: the conditions under which they may be skipped, labs
+// that end with their test, and the output of programs. It is apart from package lab so that no
+// shipped program imports testing.
 package labtest
 
 import (
