@@ -20,10 +20,10 @@ type topic struct {
 	rules []rule
 }
 
-// conformance is every rule. Each file rules_*_test.go has the topics of one kind of object.
+// conformance is every rule. Each file rules_*_test.go has topics of one kind of object, or rules of one topic.
 func conformance() []topic {
-	return slices.Concat(iaRules, registryRules, cnoRules, evdRules, serviceRules, epRules, postRules,
-		srqRules, memoryRules, rmrRules, extensionRules)
+	return slices.Concat(iaRules, registryRules, strerrorRules, handleRules, cnoRules, evdRules, serviceRules,
+		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)
 }
 
 // TestConformance proves every rule over every link that this host has.

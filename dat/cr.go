@@ -114,18 +114,17 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	if err := ep.may(call); err != nil {
 		return err
 	}
-	d, path, err := c.way()
-	if err != nil {
-		return err
-	}
 	if c.made {
 		if err := c.ia.a.admit(HandleEP); err != nil {
 			return err
 		}
 	}
-	err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
-		return e.Accept(c.req, ep.conn, path, private, ep.sinks(d))
-	})
+	d, path, err := c.way() // last: the engine lets go of the path if it does not accept
+	if err == nil {
+		err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
+			return e.Accept(c.req, ep.conn, path, private, ep.sinks(d))
+		})
+	}
 	if err != nil {
 		if c.made {
 			c.ia.a.dismiss(HandleEP, 1)

@@ -63,6 +63,9 @@ func newSimWith(t testing.TB, cfg simlink.Config) *sim {
 			if n := l.Outstanding(); n != 0 {
 				t.Errorf("%v: %d frames were not given back", l.Local(), n)
 			}
+			if n := l.Paths(); n != 0 {
+				t.Errorf("%v: %d paths were not given back", l.Local(), n)
+			}
 		}
 	})
 	return s

@@ -17,7 +17,8 @@ import (
 // DefaultPort is the UDP port that adapters use unless told otherwise: 0x4441, "DA".
 const DefaultPort = 17473
 
-// Options shape an adapter. They count for the first open of a device in a process.
+// Options shape an adapter. Queues, Limits, Rand and Wrap count for the first open of a device on a port in a
+// process, the others for each.
 type Options struct {
 	// Port is the UDP port, the same at every peer; 0 means DefaultPort.
 	Port uint16
@@ -63,7 +64,7 @@ const MaxName = 256
 //
 //	xdp:eth0       AF_XDP on an interface; add a mode as in xdp:eth0,zero-copy | copy | generic
 //	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
-//	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address
+//	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address; with a mode, that alone
 //
 // Options may follow and go before those of o: "xdp:eth0 port=4000 queues=2".
 //

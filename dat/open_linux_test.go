@@ -2,9 +2,11 @@ package dat
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -130,6 +132,9 @@ func TestOpenWithoutPrivilege(t *testing.T) {
 		}
 		c.kill()
 	}
+	if said := x.start(t, lab.A, "open", "auto:veth0,copy", nobody).says(t); !strings.HasPrefix(said, "privilege true: ") {
+		t.Errorf("a mode that was named was replaced: %s", said)
+	}
 }
 
 func TestOpenBusy(t *testing.T) {
@@ -145,6 +150,16 @@ func TestOpenBusy(t *testing.T) {
 		if port != 0 && err != nil && !strings.Contains(err.Error(), fmt.Sprint(holder.Process.Pid)) {
 			t.Errorf("the holder, process %d, is not named", holder.Process.Pid)
 		}
+	}
+	// Neither AF_XDP nor UDP: the error has both reasons, and nobody is told of a fallback.
+	var log bytes.Buffer
+	ok(t, x.Do(lab.A, func() error {
+		_, err := Open("auto:veth0", Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		explains(t, "auto:veth0", err, ErrInsufficientResources, "udplink: ", "nor is AF_XDP to be had: xdp: ")
+		return nil
+	}))
+	if log.Len() > 0 {
+		t.Errorf("the log says %s", &log)
 	}
 	ok(t, holder.Process.Kill())
 	_ = holder.Wait()

@@ -63,8 +63,11 @@ func openAuto(what string, o Options) (device, error) {
 		return device{}, err
 	}
 	dev, uerr := openUDP(addr, o)
+	if uerr != nil {
+		return device{}, fmt.Errorf("%w; nor is AF_XDP to be had: %v", uerr, err)
+	}
 	dev.note = note{o.warner(), slog.LevelWarn, "dat: AF_XDP is not to be had, using UDP", []any{"interface", what, "address", addr, "reason", err}}
-	return dev, uerr
+	return dev, nil
 }
 
 // firstAddress is the first usable address of an interface, IPv4 before IPv6.

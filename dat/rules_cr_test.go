@@ -108,6 +108,23 @@ var crAcceptRules = []rule{
 		x.expect(EventEstablished)
 		await(t, evd, EventEstablished)
 	}},
+	{"an endpoint that the provider made counts from then on, and is refused where the adapter has none left", func(t *testing.T, n network) {
+		a, b := listener(t, n, 8)
+		must(b.ia.CreatePSP(9, b.cr, PSPProvider))(t)
+		x := asks(a, b, 9)
+		cr := b.request(t)
+		y := b.point(nil)
+		y.configure(must(cr.Query())(t).LocalEP)
+		b.mendsLimits()
+		b.ia.a.attr.MaxEPs = int(b.ia.a.count[HandleEP].Load())
+		wants(t, "none left", cr.Accept(nil, nil), ErrInsufficientResources)
+		b.ia.a.attr.MaxEPs++
+		ok(t, cr.Accept(nil, nil))
+		x.expect(EventEstablished)
+		y.expect(EventEstablished)
+		_, err := b.ia.CreateEP(b.pz, nil, nil, nil, nil)
+		wants(t, "another", err, ErrInsufficientResources)
+	}},
 	{"private data has a limit", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		asks(a, b, testQual)

@@ -2,6 +2,7 @@ package dat
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -108,7 +109,7 @@ var evdRules = []topic{
 
 	{"dat_evd_free", evdFreeRules},
 
-	{"flags", flagRules},
+	{"flags", slices.Concat(flagRules, flagEffectRules)},
 }
 
 var evdCreateRules = []rule{

@@ -249,16 +249,6 @@ var flushRules = []rule{
 		x.done(x.recv, 1, DTOReceive, DTOFlushed, 0)
 		x.done(x.request, 2, DTOSend, DTOFlushed, 0)
 	})},
-	{"a reset of what is not connected leaves the receives", func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{})
-		x, y := a.point(nil), b.point(nil)
-		ok(t, x.PostRecv(x.seg(0, 8), 1, 0))
-		ok(t, x.Reset())
-		x.still()
-		join(x, y)
-		ok(t, y.PostSend(y.seg(0, 8), 2, 0))
-		x.done(x.recv, 1, DTOReceive, DTOSuccess, 8)
-	}},
 	{"no completion appears after the endpoint was freed", joined(func(t *testing.T, x, y *point) {
 		for i := range uint64(3) {
 			ok(t, x.PostRecv(x.seg(0, 8), i, 0))

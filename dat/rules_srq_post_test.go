@@ -9,12 +9,7 @@ import (
 )
 
 var srqPostRecvRules = []rule{
-	{"the queue has to be there", func(t *testing.T, n network) {
-		c := newHost(t, n, 0, Options{}).common(1, 8)
-		ok(t, c.Free())
-		wants(t, "freed", c.PostRecv(nil, 0), ErrInvalidHandle)
-		wants(t, "none", (*SRQ)(nil).PostRecv(nil, 0), ErrInvalidHandle)
-	}},
+	freedSRQ(func(q *SRQ) error { return q.PostRecv(nil, 0) }),
 	{"memory is checked at the post, in the zone of the queue", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		c := h.common(2, 64)

@@ -16,6 +16,16 @@ var srqRules = []topic{
 	{"dat_ep_set_watermark", epSetWatermarkRules},
 }
 
+// freedSRQ is a rule: a call on a freed queue and on nil.
+func freedSRQ(call func(q *SRQ) error) rule {
+	return onHost("the queue has to be there", func(t *testing.T, h *host) {
+		c := h.common(1, 8)
+		ok(t, c.Free())
+		wants(t, "freed", call(c.SRQ), ErrInvalidHandle)
+		wants(t, "none", call(nil), ErrInvalidHandle)
+	})
+}
+
 var srqCreateRules = []rule{
 	{"a queue has what was asked for, and no receives", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
@@ -110,15 +120,7 @@ var srqCreateRules = []rule{
 }
 
 var srqQueryRules = []rule{
-	{"the queue has to be there", func(t *testing.T, n network) {
-		h := newHost(t, n, 0, Options{})
-		c := h.common(1, 8)
-		ok(t, c.Free())
-		_, err := c.Query()
-		wants(t, "freed", err, ErrInvalidHandle)
-		_, err = (*SRQ)(nil).Query()
-		wants(t, "none", err, ErrInvalidHandle)
-	}},
+	freedSRQ(func(q *SRQ) error { _, err := q.Query(); return err }),
 	{"a receive is available until it is taken, outstanding until its completion is", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 1, 10)
 		c.counts(0, 0)
@@ -184,12 +186,7 @@ var srqQueryRules = []rule{
 }
 
 var srqResizeRules = []rule{
-	{"the queue has to be there", func(t *testing.T, n network) {
-		c := newHost(t, n, 0, Options{}).common(1, 8)
-		ok(t, c.Free())
-		wants(t, "freed", c.Resize(2), ErrInvalidHandle)
-		wants(t, "none", (*SRQ)(nil).Resize(2), ErrInvalidHandle)
-	}},
+	freedSRQ(func(q *SRQ) error { return q.Resize(2) }),
 	{"the depth has to be in range", func(t *testing.T, n network) {
 		c := newHost(t, n, 0, Options{}).common(1, 8)
 		wants(t, "none", c.Resize(0), ErrInvalidParameter)
@@ -249,12 +246,7 @@ var srqResizeRules = []rule{
 }
 
 var srqSetLWRules = []rule{
-	{"the queue has to be there", func(t *testing.T, n network) {
-		c := newHost(t, n, 0, Options{}).common(1, 8)
-		ok(t, c.Free())
-		wants(t, "freed", c.SetLW(1), ErrInvalidHandle)
-		wants(t, "none", (*SRQ)(nil).SetLW(1), ErrInvalidHandle)
-	}},
+	freedSRQ(func(q *SRQ) error { return q.SetLW(1) }),
 	{"the mark may be 0 to the depth", func(t *testing.T, n network) {
 		c := newHost(t, n, 0, Options{}).common(4, 8)
 		c.post(0, 4)

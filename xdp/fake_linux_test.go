@@ -161,3 +161,12 @@ func (k *fakeKernel) refresh(n, size uint32) {
 	k.fill.release(n)
 	k.rx.submit(n)
 }
+
+// payloadOf is n bytes of which no two neighbours are alike.
+func payloadOf(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i * 7)
+	}
+	return b
+}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/datxdp/datxdp/dat"
 )
 
 // config is what the flags of every measuring command say.
@@ -52,7 +54,7 @@ func defaultConfig() config {
 }
 
 // defaultPort is the UDP port of DAT traffic.
-const defaultPort = 17473
+const defaultPort = dat.DefaultPort
 
 // Raw engines.
 const (

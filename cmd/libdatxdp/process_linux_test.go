@@ -3,7 +3,6 @@
 package main_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -96,23 +94,7 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
-
-	mu   sync.Mutex
-	said bytes.Buffer
-}
-
-// Write takes output.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said.Write(b)
-}
-
-// output is what the program has said so far.
-func (p *process) output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said.String()
+	said labtest.Output
 }
 
 // start starts a program on a side. It is killed when it takes too long, or the test ends.
@@ -123,7 +105,7 @@ func (h *hosts) start(s lab.Side, line string) *process {
 	args := append([]string{"-oL"}, strings.Fields(line)...) // a program that is killed shall have said all
 	p := &process{t: h.t, line: line, cmd: exec.CommandContext(ctx, "stdbuf", args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), "DAT_OVERRIDE="+h.conf[s])
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.cmd.WaitDelay = time.Second
 	started := make(chan error, 1)
@@ -162,7 +144,7 @@ func (p *process) await(t *testing.T, what string, cond func() bool) {
 	for !cond() {
 		select {
 		case <-p.done:
-			t.Fatalf("%s ended before %s: %v\n%s", p.line, what, p.err, p.output())
+			t.Fatalf("%s ended before %s: %v\n%s", p.line, what, p.err, p.said.String())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -171,7 +153,7 @@ func (p *process) await(t *testing.T, what string, cond func() bool) {
 // awaitText waits until the program has said something n times.
 func (p *process) awaitText(t *testing.T, text string, n int) {
 	t.Helper()
-	p.await(t, fmt.Sprintf("it said %q %d times", text, n), func() bool { return strings.Count(p.output(), text) >= n })
+	p.await(t, fmt.Sprintf("it said %q %d times", text, n), func() bool { return strings.Count(p.said.String(), text) >= n })
 }
 
 // awaitListen waits until somebody listens on a TCP port in the namespace of the program.
@@ -189,9 +171,9 @@ func (p *process) wait() string {
 	p.t.Helper()
 	<-p.done
 	if p.err != nil && p.cmd.ProcessState != nil && !p.cmd.ProcessState.Exited() {
-		p.t.Errorf("%s: %v\n%s", p.line, p.err, p.output())
+		p.t.Errorf("%s: %v\n%s", p.line, p.err, p.said.String())
 	}
-	return p.output()
+	return p.said.String()
 }
 
 // verdict is how the output of a program is judged; exit codes say nothing.

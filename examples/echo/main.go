@@ -8,6 +8,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -111,14 +112,19 @@ func (s *server) handle(ev *dat.Event) error {
 }
 
 // accept gives a client an endpoint and memory, and posts the receives before it can send.
-func (s *server) accept(cr *dat.CR) error {
+func (s *server) accept(cr *dat.CR) (err error) {
 	if len(s.clients) == maxClients {
 		return cr.Reject([]byte("the server has as many clients as it takes"))
 	}
 	ep, err := s.ia.CreateEP(s.pz, s.evd, s.evd, s.evd, nil)
 	if err != nil {
-		return err
+		return errors.Join(err, cr.Reject(nil))
 	}
+	defer func() {
+		if err != nil { // the client is not left waiting, nor anything of it here
+			err = errors.Join(err, cr.Reject(nil), s.drop(ep))
+		}
+	}()
 	mem, err := s.ia.CreateLMR(make([]byte, window*lineSize), s.pz, dat.MemLocalRead|dat.MemLocalWrite)
 	if err != nil {
 		return err
@@ -154,7 +160,7 @@ func (s *server) turn(ev *dat.Event) error {
 func (s *server) drop(ep *dat.EP) error {
 	mem := s.clients[ep]
 	delete(s.clients, ep)
-	if err := ep.Free(); err != nil {
+	if err := ep.Free(); err != nil || mem == nil {
 		return err
 	}
 	return mem.Free()

@@ -124,16 +124,18 @@ func serve(ctx context.Context, ia *dat.IA) error {
 
 // accept tells the client where the table is. The endpoint needs no dispatchers for transfers: it makes none.
 func accept(ia *dat.IA, pz *dat.PZ, evd *dat.EVD, table *dat.LMR, cr *dat.CR) error {
+	private, err := binary.Append(nil, binary.BigEndian, table.Remote(0, tableSize))
+	if err != nil {
+		return errors.Join(err, cr.Reject(nil))
+	}
 	ep, err := ia.CreateEP(pz, nil, nil, evd, nil)
 	if err != nil {
-		return err
+		return errors.Join(err, cr.Reject(nil))
 	}
-	where := table.Remote(0, tableSize)
-	private, err := binary.Append(nil, binary.BigEndian, where)
-	if err != nil {
-		return err
+	if err := cr.Accept(ep, private); err != nil {
+		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
-	return cr.Accept(ep, private)
+	return nil
 }
 
 // client is a connection, the table at the other end of it, and memory to read and write entries with. One

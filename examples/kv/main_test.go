@@ -13,19 +13,22 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
+// open opens the adapter of one of them.
+func open(t *testing.T, i int) *dat.IA {
+	t.Helper()
+	ia, err := dat.Open(fmt.Sprintf("udp:127.79.0.%d", i+1), dat.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ia.Close(dat.CloseAbrupt) })
+	return ia
+}
+
 // cluster is a server and n clients, each with an adapter of its own.
 func cluster(t *testing.T, n int) []*client {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	open := func(i int) *dat.IA {
-		ia, err := dat.Open(fmt.Sprintf("udp:127.79.0.%d", i+1), dat.DefaultOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ia.Close(dat.CloseAbrupt) })
-		return ia
-	}
-	server := open(0)
+	server := open(t, 0)
 	served := make(chan error)
 	go func() { served <- serve(ctx, server) }()
 	t.Cleanup(func() {
@@ -36,13 +39,46 @@ func cluster(t *testing.T, n int) []*client {
 	})
 	var clients []*client
 	for i := range n {
-		c, err := dial(ctx, open(i+1), netip.MustParseAddr("127.79.0.1"))
+		c, err := dial(ctx, open(t, i+1), netip.MustParseAddr("127.79.0.1"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		clients = append(clients, c)
 	}
 	return clients
+}
+
+// TestAcceptFails: a request that cannot be accepted leaves no endpoint behind.
+func TestAcceptFails(t *testing.T) {
+	ia := open(t, 0)
+	pz, err1 := ia.CreatePZ()
+	evd, err2 := ia.CreateEVD(8, nil, dat.EVDCR|dat.EVDConnection)
+	psp, err3 := ia.CreatePSP(service, evd, dat.PSPConsumer)
+	table, err4 := ia.CreateLMR(make([]byte, tableSize), pz, dat.MemAll)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	client, refused := open(t, 1), make(chan error)
+	go func() {
+		_, err := dial(t.Context(), client, netip.MustParseAddr("127.79.0.1"))
+		refused <- err
+	}()
+	var ev dat.Event
+	if _, err := evd.WaitContext(t.Context(), 1, &ev); err != nil {
+		t.Fatal(err)
+	}
+	if err := ev.CR.Reject(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := accept(ia, pz, evd, table, ev.CR); !errors.Is(err, dat.ErrInvalidHandle) {
+		t.Errorf("accept after the request is over: %v", err)
+	}
+	if err := <-refused; err == nil || !strings.Contains(err.Error(), "no connection") {
+		t.Errorf("dial: %v", err)
+	}
+	if err := errors.Join(psp.Free(), evd.Free()); err != nil {
+		t.Errorf("something still uses the dispatcher: %v", err)
+	}
 }
 
 // TestTornReads: clients write one key and read it at the same time. Every value that a get returns is one

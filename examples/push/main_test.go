@@ -1,8 +1,23 @@
 package main
 
 import (
+	"errors"
 	"testing"
 )
+
+// TestSlowest: the first receiver that has nothing yet counts, one that is left out does not.
+func TestSlowest(t *testing.T) {
+	has := func(chunks int) *receiver { return &receiver{written: chunks, credited: chunks} }
+	out := &receiver{err: errors.New("left out")}
+	for _, tt := range []struct {
+		all  []*receiver
+		want int
+	}{{nil, 0}, {[]*receiver{out}, 0}, {[]*receiver{has(0), has(5)}, 0}, {[]*receiver{has(5), has(0)}, 0}, {[]*receiver{out, has(7), has(5)}, 5}} {
+		if got := (&sender{all: tt.all}).slowest(); got != tt.want {
+			t.Errorf("%d receivers: got %d, want %d", len(tt.all), got, tt.want)
+		}
+	}
+}
 
 // TestOffer: no name leads out of the directory.
 func TestOffer(t *testing.T) {

@@ -165,14 +165,15 @@ func (s *sender) report(name string, sum []byte) error {
 // done is how many chunks the receiver has, and ours are free of.
 func (r *receiver) done() int { return min(r.written, r.credited) }
 
-// slowest is the least that any receiver has.
-func (s *sender) slowest() (chunks int) {
+// slowest is the least that any receiver has, 0 if none is left.
+func (s *sender) slowest() int {
+	least := -1
 	for _, r := range s.all {
-		if r.err == nil && (chunks == 0 || r.done() < chunks) {
-			chunks = r.done()
+		if r.err == nil && (least < 0 || r.done() < least) {
+			least = r.done()
 		}
 	}
-	return chunks
+	return max(least, 0)
 }
 
 // each does something for every receiver that is not left out; one for which it fails is from now on.

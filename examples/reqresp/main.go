@@ -162,10 +162,10 @@ func (s *server) accept(cr *dat.CR) error {
 	attr.MaxRequestDTOs = credits // answers outstanding
 	ep, err := s.ia.CreateEPWithSRQ(s.pz, s.evd, s.evd, s.evd, s.srq, &attr)
 	if err != nil {
-		return err
+		return errors.Join(err, cr.Reject(nil))
 	}
 	if err := cr.Accept(ep, []byte{credits}); err != nil {
-		return err
+		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
 	s.clients++
 	return nil

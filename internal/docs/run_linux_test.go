@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +135,7 @@ func testCapabilities(t *testing.T, w *world) {
 	}
 	for name, under := range runs {
 		t.Run(name, func(t *testing.T) {
-			var all output
+			var all labtest.Output
 			r := w.start(t, hosts(t), step{commands: "./bin/datbench server --ia xdp:eth0"}, plan{kind: "lab", under: under}, &all)
 			r.awaitWord(t)
 			if !printed(all.String(), "serving on 10.0.0.1…") {
@@ -174,7 +173,7 @@ func (w *world) run(t *testing.T, b block, p plan) {
 	if p.kind != "host" {
 		l = hosts(t)
 	}
-	var all output
+	var all labtest.Output
 	failed := false
 	for _, s := range p.steps(b.text) {
 		r := w.start(t, l, s, p, &all)
@@ -222,30 +221,11 @@ func (p plan) tolerates(err error, said string) bool {
 		len(p.add) > 0 && errors.As(err, &exit) && exit.ExitCode() == 1 && invalid.MatchString(said)
 }
 
-// output is what commands print, whichever of them is first.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-// String is what was printed so far.
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // running is a step that was started.
 type running struct {
 	cmd  *exec.Cmd
-	all  *output
-	said output
+	all  *labtest.Output
+	said labtest.Output
 	word chan struct{} // closed when it has said something
 	once sync.Once
 	done chan error
@@ -258,7 +238,7 @@ func (r *running) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (w *world) start(t *testing.T, l *lab.Lab, s step, p plan, all *output) *running {
+func (w *world) start(t *testing.T, l *lab.Lab, s step, p plan, all *labtest.Output) *running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)

@@ -19,6 +19,7 @@ func TestTarget(t *testing.T) {
 		{"xdp:eth0", kindXDP, "eth0", "", "invalid IP", ""},
 		{"xdp:eth0,zero-copy", kindXDP, "eth0", "zero-copy", "invalid IP", ""},
 		{"auto:eth0", kindAuto, "eth0", "", "invalid IP", ""},
+		{"auto:eth0,copy", kindXDP, "eth0", "copy", "invalid IP", ""}, // never falls back: see dat
 		{"udp:10.0.0.1", kindUDP, "", "", "10.0.0.1", ""},
 		{"udp:::1", kindUDP, "", "", "::1", ""},
 		{"eth0", "", "", "", "", `"eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},

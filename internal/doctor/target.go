@@ -55,6 +55,9 @@ func (t *Target) resolve() error {
 	switch kind {
 	case kindXDP, kindAuto:
 		t.ifname, t.mode, _ = strings.Cut(what, ",")
+		if t.mode != "" {
+			t.kind = kindXDP // a mode that is named is granted or refused: there is no falling back
+		}
 		return checkMode(t.mode)
 	case kindUDP:
 		addr, err := netip.ParseAddr(what)

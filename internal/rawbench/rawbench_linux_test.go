@@ -15,6 +15,9 @@ import (
 func pair(t *testing.T, engine string, mtu int) *Client {
 	t.Helper()
 	labtest.RequireXDP(t)
+	if mtu > 1500 {
+		labtest.RequireMultiBuffer(t)
+	}
 	l := labtest.New(t, lab.Options{MTU: mtu})
 	config := func(s lab.Side) Config {
 		return Config{Interface: lab.Interface, Engine: engine, MTU: mtu, Port: 17473,

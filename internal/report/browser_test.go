@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"image"
 	"image/color"
@@ -45,9 +46,11 @@ func browser(t *testing.T, page string, args ...string) (stdout string, asked []
 		"--user-data-dir=" + t.TempDir(), "--proxy-server=" + proxy.URL, "--proxy-bypass-list=<-loopback>"}, append(args, "file://"+page)...)...)
 	cmd.Dir = t.TempDir()
 	cmd.WaitDelay = time.Second // its children hold the pipe
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("chromium: %v\n%s", err, err.(*exec.ExitError).Stderr)
+		t.Fatalf("chromium: %v\n%s", err, &complaints)
 	}
 	lock.Lock()
 	defer lock.Unlock()

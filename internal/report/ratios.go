@@ -78,20 +78,25 @@ func groupName(metric string, at place) string {
 	return fmt.Sprintf("Gb/s at\n%d", at.mtu)
 }
 
-// times is how many times as fast a row is as that of another operation in the same place; of a latency,
-// what is shorter is faster.
-func times(r *result.Result, rows []result.Result, op string) (float64, bool) {
+// ratio is the figure of a row over that of another operation, measured in the same place and of the same
+// size; a raw frame has the size of the MTU.
+func ratio(r *result.Result, rows []result.Result, op string) (float64, bool) {
 	for i := range rows {
 		b := &rows[i]
-		same := b.Size == r.Size || isRaw(*b)
-		if b.Op != op || b.Metric != r.Metric || placeOf(*b) != placeOf(*r) || !same || !b.Valid || !r.Valid || b.Op == r.Op {
-			continue
+		same := b.Metric == r.Metric && placeOf(*b) == placeOf(*r) && (b.Size == r.Size || isRaw(*b))
+		if b.Op == op && r.Op != op && same && b.Valid && r.Valid && b.Figure() > 0 {
+			return r.Figure() / b.Figure(), true
 		}
-		v := r.Figure() / b.Figure()
-		if r.Metric == result.Latency {
-			v = 1 / v
-		}
-		return v, v > 0 && !math.IsInf(v, 0) && !math.IsNaN(v)
 	}
 	return 0, false
+}
+
+// times is how many times as fast a row is as that of another operation; of a latency, what is shorter is
+// faster.
+func times(r *result.Result, rows []result.Result, op string) (float64, bool) {
+	v, ok := ratio(r, rows, op)
+	if r.Metric == result.Latency {
+		v = 1 / v
+	}
+	return v, ok && v > 0 && !math.IsInf(v, 0)
 }

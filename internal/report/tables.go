@@ -115,11 +115,8 @@ func tableOf(title string, rows []result.Result) table {
 
 func ratioTo(op string) func(*result.Result, []result.Result) string {
 	return func(r *result.Result, rows []result.Result) string {
-		for i := range rows {
-			b := &rows[i]
-			if b.Op == op && r.Op != op && r.Valid && b.Valid && placeOf(*b) == placeOf(*r) && (b.Size == r.Size || isRaw(*b)) && b.Figure() > 0 {
-				return figureText(r.Figure() / b.Figure())
-			}
+		if v, ok := ratio(r, rows, op); ok {
+			return figureText(v)
 		}
 		return ""
 	}

@@ -7,6 +7,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// RequireMultiBuffer skips the test before Linux 6.6, whose AF_XDP sockets take no packets of several
+// frames.
+func RequireMultiBuffer(t testing.TB) {
+	t.Helper()
+	requireKernel(t, 6, 6, "for packets of several frames over AF_XDP")
+}
+
+// requireKernel skips the test before a version of Linux.
+func requireKernel(t testing.TB, major, minor int, what string) {
+	t.Helper()
+	if m, n := kernelVersion(t); m < major || m == major && n < minor {
+		t.Skipf("needs Linux %d.%d or later %s, this is %d.%d", major, minor, what, m, n)
+	}
+}
+
+// kernelVersion is of the kernel that runs.
+//
+// System calls: uname(2).
 func kernelVersion(t testing.TB) (major, minor int) {
 	t.Helper()
 	var name unix.Utsname

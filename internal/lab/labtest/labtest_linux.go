@@ -1,6 +1,6 @@
-// Package labtest holds what root tests share: the conditions under which they may be skipped, and
-// labs that end with their test. It is apart from package lab so that no shipped program imports
-// testing.
+// Package labtest holds what root tests share: the conditions under which they may be skipped, labs
+// that end with their test, and the output of programs. It is apart from package lab so that no
+// shipped program imports testing.
 package labtest
 
 import (
@@ -49,13 +49,10 @@ func RequireRoot(t testing.TB) {
 func RequireXDP(t testing.TB) {
 	t.Helper()
 	RequireRoot(t)
-	major, minor := kernelVersion(t)
-	if major < 5 || major == 5 && minor < 11 {
-		t.Skipf("needs Linux 5.11 or later, this is %d.%d", major, minor)
-	}
+	requireKernel(t, 5, 11, "for datxdp over AF_XDP")
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		t.Fatalf("labtest: Linux %d.%d has no AF_XDP for root (CONFIG_XDP_SOCKETS): %v", major, minor, err)
+		t.Fatalf("labtest: this kernel has no AF_XDP for root (CONFIG_XDP_SOCKETS): %v", err)
 	}
 	if err := unix.Close(fd); err != nil {
 		t.Fatalf("labtest: close AF_XDP socket: %v", err)

@@ -37,9 +37,7 @@ type Wire struct {
 func NewLossy(t testing.TB, o lab.Options, part float64) (*lab.Lab, *Wire) {
 	t.Helper()
 	l := New(t, o)
-	if major, minor := kernelVersion(t); major < 6 || major == 6 && minor < 6 {
-		t.Skipf("needs Linux 6.6 or later for bpf_link at tc, this is %d.%d", major, minor)
-	}
+	requireKernel(t, 6, 6, "for bpf_link at tc")
 	w := &Wire{ns: netns.None()}
 	t.Cleanup(func() {
 		if err := w.close(); err != nil {

@@ -1,0 +1,82 @@
+package udplink
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, portable := range []bool{false, true} {
+		b.Run(fmt.Sprintf("portable=%v", portable), func(b *testing.B) {
+			o := Options{Port: freePort(b, host1, host2), portable: portable}
+			x, y := mustOpen(b, host1, o), mustOpen(b, host2, o)
+			p := mustResolve(b, x, y.Local())
+			stop, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				echo(y, stop)
+			}()
+			bufs := make([]link.Buf, 8)
+			b.ReportAllocs()
+			for b.Loop() {
+				send(b, x, p, "ping")
+				for x.Recv(bufs) == 0 {
+				}
+				x.Free(bufs[:1])
+			}
+			close(stop)
+			<-done
+		})
+	}
+}
+
+// echo spins and sends back what comes.
+func echo(l *Link, stop chan struct{}) {
+	bufs := make([]link.Buf, 64)
+	for {
+		n := l.Recv(bufs)
+		for i := range bufs[:n] {
+			bufs[i].Path = link.PathReply
+		}
+		if n > 0 {
+			l.Send(bufs[:n])
+			continue
+		}
+		select {
+		case <-stop:
+			return
+		default:
+		}
+	}
+}
+
+func BenchmarkPackets(b *testing.B) {
+	for _, portable := range []bool{false, true} {
+		for _, size := range []int{64, 1400, 8900} {
+			b.Run(fmt.Sprintf("portable=%v/%dB", portable, size), func(b *testing.B) {
+				o := Options{Port: freePort(b, host1, host2), portable: portable}
+				x, y := mustOpen(b, host1, o), mustOpen(b, host2, o)
+				p := mustResolve(b, x, y.Local())
+				bufs := make([]link.Buf, 16)
+				b.SetBytes(int64(size * len(bufs)))
+				packets := 0
+				for b.Loop() {
+					n := x.Alloc(bufs)
+					for i := range bufs[:n] {
+						bufs[i].Path, bufs[i].Data = p, bufs[i].Data[:size]
+					}
+					x.Send(bufs[:n])
+					for got := 0; got < n; {
+						k := y.Recv(bufs)
+						y.Free(bufs[:k])
+						got += k
+					}
+					packets += n
+				}
+				b.ReportMetric(float64(packets)/b.Elapsed().Seconds(), "packets/s")
+			})
+		}
+	}
+}

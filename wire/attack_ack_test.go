@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// Attack 5: acknowledgements that cannot be: from one who does not know the connection they change
+// nothing, from the peer they do nothing but what it could have said in truth, and the connection
+// goes on when the genuine peer speaks again.
+func TestAttack05FalseAcknowledgements(t *testing.T) {
+	ones := bytes.Repeat([]byte{0xff}, proto.SACKSize)
+	for _, tc := range []struct {
+		name string
+		lie  func(h *proto.Header, c *Conn)
+		sack []byte
+	}{
+		{"of one packet not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 1 }, nil},
+		{"of many packets not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 10*maxWindow }, nil},
+		{"half the numbers ahead", func(h *proto.Header, c *Conn) { h.Ack = c.send.una + 1<<31 - 1 }, nil},
+		{"of the past", func(h *proto.Header, c *Conn) { h.Ack = c.send.una - 1 }, nil},
+		{"SACK of packets never sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.una }, append(make([]byte, 8), ones[8:]...)},
+		{"SACK beside a false Ack", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 5 }, ones},
+		{"credit taken back", func(h *proto.Header, c *Conn) { h.Credit = c.send.credit - 3 }, nil},
+		{"credit half the numbers back", func(h *proto.Header, c *Conn) { h.Credit = c.send.credit - 1<<31 + 1 }, nil},
+		{"echo of the future", func(h *proto.Header, _ *Conn) { h.Echo = h.TS + 1<<20 }, nil},
+		{"echo of long ago", func(h *proto.Header, _ *Conn) { h.Echo = h.TS - 1<<30 }, nil},
+		{"the other epoch", func(h *proto.Header, c *Conn) { h.Flags, h.Ack = proto.EpochSeen, c.send.nxt }, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			cv, _ := s.join(plain)
+			mem, there := s.victim.memory(64), s.foe.memory(64)
+			for i := range 4 {
+				s.victim.post(cv, cv.PostWrite(mem.seg(0, 64), uint64(i), there.at(0), 0))
+				s.victim.eng.Poll(Time(s.net.Now()))
+			}
+			h := s.header(cv, proto.Ack)
+			tc.lie(&h, cv)
+			if tc.sack != nil {
+				h.Flags |= proto.HasSACK
+			}
+			blind := h
+			blind.CID ^= 1
+			s.unmoved("a stranger's", func() {
+				for range 10 {
+					s.strike(&blind, tc.sack)
+				}
+			}, cv, s.cb)
+			was := standingOf(cv)
+			for range 10 {
+				s.strike(&h, tc.sack)
+			}
+			got := standingOf(cv)
+			was.heard, was.newest = got.heard, got.newest // it was heard of
+			if got != was {
+				t.Errorf("the connection was\n%+v, now it is\n%+v", was, got)
+			}
+			if p := cv.send.pipe; p < 0 || p > cv.send.nxt.Sub(cv.send.una) || cv.send.nlost < 0 {
+				t.Errorf("pipe %d, lost %d of %d", p, cv.send.nlost, cv.send.nxt.Sub(cv.send.una))
+			}
+			s.foe.down = false // the truth
+			s.until("the writes", time.Second, func() bool { return s.victim.request.Len() == 4 })
+			s.drop(cv)
+			s.finish()
+		})
+	}
+}
+
+// Attack 5 and 19: a SACK of all there is, that the peer does not stand by: the packets are sent
+// again, once each, and no request completes before its acknowledgement.
+func TestAttack05SACKThatIsTakenBack(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	mem, there := s.victim.memory(4096), s.foe.memory(4096)
+	for i := range 16 {
+		s.victim.post(cv, cv.PostWrite(mem.seg(0, 4096), uint64(i), there.at(0), 0))
+	}
+	s.victim.eng.Poll(Time(s.net.Now()))
+	out := cv.send.nxt.Sub(cv.send.una)
+	h := s.header(cv, proto.Ack)
+	h.Flags |= proto.HasSACK
+	sent := s.victim.eng.Stats().TxPackets
+	for range 1000 {
+		s.strike(&h, bytes.Repeat([]byte{0xff}, proto.SACKSize))
+	}
+	if n := s.victim.request.Len(); n != 0 {
+		t.Errorf("%d requests completed", n)
+	}
+	if got := s.victim.eng.Stats().TxPackets - sent; got > 1000+maxWindow {
+		t.Errorf("1000 SACKs of %d packets were answered by %d packets", out, got)
+	}
+	if cv.send.pipe < 0 || cv.send.nlost < 0 || cv.send.nxt.Sub(cv.send.una) > maxWindow {
+		t.Errorf("pipe %d, lost %d, outstanding %d", cv.send.pipe, cv.send.nlost, cv.send.nxt.Sub(cv.send.una))
+	}
+	s.work()
+	s.foe.down = false
+	s.until("the writes", time.Second, func() bool { return s.victim.request.Len() == 16 })
+	s.drop(cv)
+	s.finish()
+}
