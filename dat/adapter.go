@@ -20,6 +20,7 @@ type adapter struct {
 	port    uint16
 	host    *wire.Host
 	drivers []*driver
+	arena   arena
 	device  io.Closer // what the links come from; nil if nothing
 	report  func() deviceStats
 	tallies tallies
@@ -115,6 +116,9 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	if len(dev.links) == 0 {
 		return nil, fail(ErrInvalidParameter, "an adapter needs at least one link")
 	}
+	if o.Memory < 0 {
+		return nil, fail(ErrInvalidParameter, "Options.Memory is %d bytes; 0 is none", o.Memory)
+	}
 	random := o.Rand
 	if random == nil {
 		random = rand.Reader
@@ -131,6 +135,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 		}
 		a.drivers = append(a.drivers, d)
 	}
+	a.arena = newArena(dev.links[0].Caps().Memory, o.Memory)
 	a.attr = a.adapterAttr()
 	for _, d := range a.drivers {
 		go d.run()

@@ -114,6 +114,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	ia.mu.Unlock()
 	ia.destroy()
 	ia.dismiss()
+	ia.a.arena.giveAll(ia)
 	for _, p := range ia.providers {
 		p.drop()
 	}

@@ -17,13 +17,15 @@ import (
 // DefaultPort is the UDP port that adapters use unless told otherwise: 0x4441, "DA".
 const DefaultPort = 17473
 
-// Options shape an adapter. Queues, Limits, Rand and Wrap count for the first open of a device on a port in a
+// Options shape an adapter. Queues, Memory, Limits, Rand and Wrap count for the first open of a device on a port in a
 // process, the others for each.
 type Options struct {
 	// Port is the UDP port, the same at every peer; 0 means DefaultPort.
 	Port uint16
 	// Queues bounds the receive queues to use; 0 means all of the device.
 	Queues int
+	// Memory is how many bytes IA.Alloc can hand out; 0 means none. Over AF_XDP the kernel locks them, once for each queue.
+	Memory int
 	// AsyncQLen is the capacity of the asynchronous error EVD; 0 means 64.
 	AsyncQLen int
 	// AsyncEVD is an EVD of another open of the same device, made with EVDAsync, that asynchronous

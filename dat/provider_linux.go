@@ -14,7 +14,7 @@ import (
 func openXDP(what string, o Options) (device, error) {
 	name, mode, _ := strings.Cut(what, ",")
 	xo := xdp.DefaultOptions()
-	xo.Port, xo.Queues = o.Port, o.Queues
+	xo.Port, xo.Queues, xo.Memory = o.Port, o.Queues, o.Memory
 	if mode != "" {
 		xo.Mode = xdp.Mode(mode)
 	}

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -8,6 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 func init() { roles["hog"] = hog }
@@ -122,4 +126,49 @@ func (s stream) send(b *testing.B) {
 	}
 	reap(0)
 	b.ReportMetric(float64(done)/time.Since(start).Seconds()/1e6, "M/s")
+}
+
+// 1 MiB RDMA writes over AF_XDP from ordinary memory, and from memory of Alloc, which leave without a copy of ours.
+func BenchmarkWrite1M(b *testing.B) {
+	for _, mtu := range []int{9000, 65000} {
+		b.Run(fmt.Sprintf("MTU %d", mtu), func(b *testing.B) {
+			n := xdpNet{labtest.New(b, lab.Options{MTU: mtu})}
+			b.Run("copied", func(b *testing.B) { writeStream(b, n, false) })
+			b.Run("in place", func(b *testing.B) { writeStream(b, n, true) })
+		})
+	}
+}
+
+func writeStream(b *testing.B, n network, inPlace bool) {
+	const size, depth = 1 << 20, 8
+	x, y := newHosts(b, n, Options{Memory: size})
+	p, q := pair(x, y, nil)
+	from, err := p.ia.Alloc(size)
+	ok(b, err)
+	if !inPlace {
+		from = make([]byte, size)
+	}
+	src := must(p.ia.CreateLMR(from, p.pz, MemAll))(b)
+	dst := must(q.ia.CreateLMR(make([]byte, size), q.pz, MemAll))(b)
+	stop := serve(func(ev *Event) { _ = q.recv.Dequeue(ev) })
+	defer stop()
+	var ev Event
+	posted, done := 0, 0
+	reap := func(limit int) {
+		for posted-done > limit {
+			if p.request.Dequeue(&ev) == nil {
+				done++
+			}
+		}
+	}
+	b.SetBytes(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		reap(depth - 1)
+		ok(b, p.PostRDMAWrite([]LMRTriplet{src.Segment(0, size)}, 1, dst.Remote(0, size), 0))
+		posted++
+	}
+	reap(0)
+	s := must(x.ia.Stats())(b)
+	b.ReportMetric(float64(s.InPlaceBytes)/float64(s.TxBytes), "in-place")
 }

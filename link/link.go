@@ -27,8 +27,9 @@ const (
 
 // Buf is one piece of a packet: a frame of the link and the part of it that is UDP payload.
 //
-// Data may be shortened or re-sliced by its holder but never moved out of its frame. Frame is the
-// link's own name of the memory; the holder hands it back as it got it.
+// Data may be shortened or re-sliced by its holder but never moved out of its frame, with one exception: a Buf from
+// Alloc that is not the first of its packet may be sent with Data in a block of Caps.Memory, which goes from there.
+// Frame is the link's own name of the memory; the holder hands it back as it got it.
 type Buf struct {
 	Data  []byte
 	Path  Path
@@ -50,6 +51,10 @@ type Caps struct {
 	RxFrames int
 	// TxFrames is the number of frames that can be allocated or in transmission at one time.
 	TxFrames int
+	// Memory is what the link can send from where it is, in blocks of Block bytes counted from its beginning. It
+	// may be read until the packet has left. Nil where it cannot.
+	Memory []byte
+	Block  int
 	// Mode names how packets move, as granted and not as asked for: "zero-copy", "copy",
 	// "generic", "udp", "sim".
 	Mode string

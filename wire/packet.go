@@ -11,6 +11,7 @@ type packet struct {
 	first int    // index of its first frame in e.tx
 	cur   []byte // free space of the frame being filled
 	left  int    // free space of the packet's body
+	lent  bool   // some of the frames only stand for a piece of the link's memory
 }
 
 // begin starts a packet of at most size bytes on path. It reports false when the link has no frame:
@@ -84,6 +85,51 @@ func (p *packet) nextFrame() {
 	p.cur = e.queueFrame(last.Path)
 }
 
+// add appends src, which is not longer than what is left: as far as that pays without a copy, where the link can
+// send it from where it is.
+func (p *packet) add(src []byte) {
+	if at, ok := offset(p.e.caps.Memory, src); ok {
+		if n := p.lendable(at, len(src)); n >= lendBlocks*p.e.caps.Block {
+			p.lend(src[:n], at)
+			src = src[n:]
+		}
+	}
+	if len(src) > 0 {
+		p.copy(src)
+	}
+}
+
+// lendable is how many of n bytes at an offset of the link's memory may be lent: each block takes a segment, and what
+// follows in the packet, the trailer at least, needs frames.
+func (p *packet) lendable(at, n int) int {
+	e := p.e
+	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize
+	segments := min(e.caps.Segments-(len(e.tx)-p.first), len(e.frames))
+	n = min(n, segments*block-at%block)
+	for n > 0 && ceil(at%block+n, block)+1+(p.left-n)/room > segments {
+		n -= (at+n-1)%block + 1 // the last block
+	}
+	return n
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// lend appends src, at an offset of the link's memory, without a copy. An empty frame stands for each piece of it.
+func (p *packet) lend(src []byte, at int) {
+	e := p.e
+	p.lent = true
+	p.left -= len(src)
+	e.stats.InPlaceBytes += uint64(len(src))
+	for block := e.caps.Block; len(src) > 0; {
+		p.nextFrame()
+		n := min(len(src), block-at%block)
+		e.tx[len(e.tx)-1].Data = src[:n:n]
+		p.cur = nil
+		src = src[n:]
+		at += n
+	}
+}
+
 // finish writes header and trailer. The packet leaves with the next flush.
 func (p *packet) finish(h *proto.Header) {
 	e := p.e
@@ -108,6 +154,11 @@ func (p *packet) finish(h *proto.Header) {
 // abandon gives the frames of an unfinished packet back.
 func (p *packet) abandon() {
 	e := p.e
+	if p.lent {
+		e.link.Free(e.tx[p.first:])
+		e.tx = e.tx[:p.first]
+		return
+	}
 	for i := p.first; i < len(e.tx); i++ {
 		f := e.tx[i]
 		f.Data = f.Data[:e.caps.FrameSize]

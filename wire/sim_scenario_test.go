@@ -151,6 +151,9 @@ func drawNet(r *rand.Rand, seed uint64) simlink.Config {
 	cfg.FrameSize = cfg.MTU
 	if chance(r, 3) {
 		cfg.MTU, cfg.FrameSize, cfg.RxFrameSize, cfg.Frames = 9000, 2048, 600+r.IntN(1400), 512
+		if chance(r, 2) {
+			cfg.Memory, cfg.FrameSize, cfg.Segments = 1<<20, 1024, 18
+		}
 	}
 	if !chance(r, 4) {
 		cfg.Loss, cfg.Duplicate = r.Float64()*0.1, r.Float64()*0.05

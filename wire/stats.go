@@ -8,6 +8,7 @@ type Stats struct {
 	RxMessages             uint64 // messages received whole
 	TxRequests             uint64 // sends, writes, reads and atomics completed successfully
 	RxBytes, TxBytes       uint64 // payload of operations placed and sent, repeats excluded
+	InPlaceBytes           uint64 // payload sent from memory of the link without a copy, repeats included
 	Retransmits            uint64 // packets sent again
 	RetransmitsBy          [NumCauses]uint64
 	Timeouts               uint64 // retransmission timeouts

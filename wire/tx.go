@@ -340,7 +340,7 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 	return n == 0 || c.gather(p, c.sq.segments(at.op, w), at.off, n)
 }
 
-// gather copies n bytes at offset off of a list of segments into a packet. It reports false if a
+// gather adds n bytes at offset off of a list of segments to a packet. It reports false if a
 // region is gone.
 func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 	for i := range segs {
@@ -358,7 +358,7 @@ func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 		if !ok {
 			return false
 		}
-		p.copy(src)
+		p.add(src)
 		if n -= m; n == 0 {
 			return true
 		}
@@ -398,7 +398,7 @@ func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 			if !ok {
 				return from, false
 			}
-			p.copy(src)
+			p.add(src)
 		}
 		if from.off += uint32(n); from.off == j.size {
 			from = position{op: from.op + 1}

@@ -42,6 +42,7 @@ type node struct {
 	recv, request, connect *Queue
 	arrived                []*Request
 	refuse                 bool
+	taken                  int // of the link's memory, in bytes
 }
 
 func (n *node) Arrive(r *Request) bool {
@@ -254,8 +255,15 @@ func (m memory) fill(r *rand.Rand) memory {
 
 const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite | RemoteAtomic
 
+// memory registers memory of the link, while there is some, and ordinary memory after.
 func (n *node) memory(size int) memory {
-	m := make([]byte, size)
+	m := n.link.Caps().Memory[n.taken:]
+	if len(m) < size {
+		m = make([]byte, size)
+	} else {
+		m = m[:size:size]
+		n.taken += (size + 7) &^ 7 // atomics want words
+	}
 	r, err := n.host.Register(m, 0x1000_0000, 1, allRights)
 	if err != nil {
 		n.t.Fatal(err)

@@ -22,6 +22,7 @@ type Device struct {
 	guard   *net.UDPConn // keeps the port from other programs
 	steer   *bpf.Steer
 	sockets []*Socket
+	memory  memory
 }
 
 // Open takes a UDP port of an interface, in the network namespace of the calling thread. Its errors
@@ -59,6 +60,10 @@ func Open(ifname string, o Options) (d *Device, err error) {
 	if err = d.attach(ifi.Index, queues, &h, &o); err != nil {
 		return d, err
 	}
+	if d.memory, err = newMemory(o.Memory); err != nil {
+		return d, fmt.Errorf("xdp: %s: %w", d.name, err)
+	}
+	h.memory = d.memory
 	if err = d.openQueues(ifi.Index, queues, &h, &o); err != nil {
 		return d, err
 	}
@@ -244,6 +249,8 @@ func (d *Device) Close() error {
 	for _, s := range d.sockets {
 		errs = append(errs, s.Close())
 	}
+	errs = append(errs, d.memory.release())
+	d.memory = nil
 	if d.steer != nil {
 		errs = append(errs, d.steer.Close())
 	}

@@ -41,7 +41,7 @@ func newFake(t testing.TB, mtu int) *fakeKernel {
 			addrs: []netip.Addr{local, netip.MustParseAddr("fd00::1")}, router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
 		},
 		fd: -1, event: -1, target: uint32(o.filled()), txMax: uint32(o.TxRing), sg: true, idleTx: 2,
-		umem: newUmem(make([]byte, o.Frames*o.FrameSize), uint32(o.FrameSize)), pool: newPool(uint32(o.Frames)),
+		umem: newUmem(make([]byte, o.Frames*o.FrameSize), nil, uint32(o.FrameSize)), pool: newPool(uint32(o.Frames)),
 		loop: make([]link.Buf, 0, 64), kick: nil, nudge: func() syscall.Errno { return 0 },
 	}
 	s := k.s

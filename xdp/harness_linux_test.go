@@ -43,6 +43,7 @@ type pairOptions struct {
 	mtu     int
 	v6      bool
 	generic bool
+	memory  memory
 	edit    func(*Options)
 }
 
@@ -86,6 +87,7 @@ func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
 	h := host{
 		mac: [6]byte(ifi.HardwareAddr), local: netip.AddrPortFrom(addr, o.Port), mtu: ifi.MTU,
 		addrs: []netip.Addr{side.Addr4(), side.Addr6()}, router: fixedRouter{peer},
+		memory: po.memory,
 	}
 	where := place{ifindex: ifi.Index, name: ifi.Name, mode: Copy}
 	if po.generic {

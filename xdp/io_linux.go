@@ -34,8 +34,12 @@ func (s *Socket) reap() {
 		return
 	}
 	for i := range n {
-		if f, _, ok := s.given(s.comp.at(i), isSent); ok {
+		addr := s.comp.at(i)
+		if f, _, ok := s.given(addr, isSent); ok {
 			s.pool.give(f, isSent)
+		} else if last := len(s.lent) - 1; last >= 0 && s.umem.isUser(addr) { // any of them: what stood for it is empty
+			s.pool.give(s.lent[last], isSent)
+			s.lent = s.lent[:last]
 		}
 	}
 	s.comp.release(n)

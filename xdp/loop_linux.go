@@ -2,7 +2,8 @@ package xdp
 
 import "github.com/datxdp/datxdp/link"
 
-// sendLoop passes a packet to ourselves: its frames move to the next Recv, nothing is copied. The
+// sendLoop passes a packet to ourselves: its frames move to the next Recv, nothing is copied but what lies in the
+// consumers' memory, since who receives it may keep it for longer. The
 // headers are complete, so that Source and PathReply work as on any packet.
 func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int, sent *tally) {
 	if len(s.loop)+len(packet) > cap(s.loop) || !s.fits(packet) {
@@ -13,7 +14,12 @@ func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int
 		b := &packet[i]
 		s.pool.move(b.Frame, s.pool.owned(b.Frame), isLoop)
 		s.pool.notes[b.Frame].headers = 0
-		s.loop = append(s.loop, link.Buf{Data: b.Data, Frame: b.Frame, Flags: b.Flags & link.More})
+		data := b.Data
+		if _, ok := s.umem.locate(b.Frame, data); !ok {
+			data = s.umem.bytes(b.Frame, 0, uint32(len(data)))
+			copy(data, b.Data)
+		}
+		s.loop = append(s.loop, link.Buf{Data: data, Frame: b.Frame, Flags: b.Flags & link.More})
 	}
 	note := &s.pool.notes[packet[0].Frame]
 	note.headers, note.start, note.loop = uint8(len(headers)), uint16(at), true

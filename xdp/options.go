@@ -40,6 +40,9 @@ type Options struct {
 	Frames int
 	// FrameSize is the size of a frame in bytes, 2048 or 4096.
 	FrameSize int
+	// Memory is the size in bytes of the memory that packets of several frames can be sent from in place
+	// (link.Caps.Memory); 0 is none. The kernel locks it once for each queue.
+	Memory int
 	// RxRing, TxRing, FillRing and CompletionRing are sizes of rings in slots, powers of two.
 	// TxRing is also the number of frames that can be allocated or in transmission.
 	RxRing, TxRing, FillRing, CompletionRing int
@@ -100,6 +103,9 @@ func (o *Options) validate() error {
 		fault("frames %d: choose a power of two from %d to %d", o.Frames, minFrames, maxFrames)
 	} else if o.Frames < 2*o.TxRing {
 		fault("frames %d: at least twice the tx ring, %d", o.Frames, o.TxRing)
+	}
+	if o.Memory < 0 || o.Memory > maxMemory {
+		fault("memory %d: choose 0 for none, or bytes up to %d", o.Memory, maxMemory)
 	}
 	if o.SendBuffer < 0 {
 		fault("send buffer %d: choose 0 for the default, or bytes", o.SendBuffer)

@@ -19,6 +19,9 @@ const (
 	minFrames = 256
 	maxFrames = 1 << 20
 
+	// maxMemory is the most bytes of memory behind the frames; the kernel's limit is 2^32 frames.
+	maxMemory = 1 << 40
+
 	// headRoom is what every frame from Alloc has in front of Data, in bytes: 62 bytes of Ethernet,
 	// IPv6 and UDP, rounded up to a cache line.
 	headRoom = 64

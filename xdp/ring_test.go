@@ -102,7 +102,7 @@ func TestRingStress(t *testing.T) {
 }
 
 func TestUmemBounds(t *testing.T) {
-	u := newUmem(make([]byte, 4*2048), 2048)
+	u := newUmem(make([]byte, 4*2048), nil, 2048)
 	if u.frames() != 4 {
 		t.Fatalf("%d frames", u.frames())
 	}

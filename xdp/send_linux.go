@@ -172,8 +172,10 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 			d.addr = s.umem.addr(b.Frame, at-uint32(headers))
 			d.len += uint32(headers)
 		} else {
-			off, _ := s.umem.locate(b.Frame, b.Data)
-			d.addr = s.umem.addr(b.Frame, off)
+			var lent bool
+			if d.addr, lent, _ = s.umem.place(b.Frame, b.Data); lent {
+				s.lent = append(s.lent, b.Frame)
+			}
 		}
 		if i == len(packet)-1 {
 			d.options = 0
@@ -187,7 +189,7 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 }
 
 // fits says that the kernel can take the packet: room that Alloc did not promise to others, no
-// more frames than it chains, no empty frame behind the first, all Data inside its frame.
+// more frames than it chains, no empty frame behind the first, all Data inside its frame or a block of Memory.
 func (s *Socket) fits(packet []link.Buf) bool {
 	if s.pool.notes[packet[0].Frame].state == isHeld && !s.room(uint32(len(packet))) {
 		return false
@@ -200,7 +202,7 @@ func (s *Socket) fits(packet []link.Buf) bool {
 	}
 	for i := range packet[1:] {
 		b := &packet[1+i]
-		if _, ok := s.umem.locate(b.Frame, b.Data); !ok || len(b.Data) == 0 {
+		if _, _, ok := s.umem.place(b.Frame, b.Data); !ok || len(b.Data) == 0 {
 			return false
 		}
 	}

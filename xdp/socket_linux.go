@@ -24,9 +24,10 @@ type Socket struct {
 	tx     producer[desc]
 	fill   producer[uint64]
 	comp   consumer[uint64]
-	target uint32 // frames that the kernel should have to receive into
-	txMax  uint32 // frames that may be allocated or in transmission
-	skip   bool   // the rest of a packet with too many fragments is being thrown away
+	target uint32   // frames that the kernel should have to receive into
+	txMax  uint32   // frames that may be allocated or in transmission
+	skip   bool     // the rest of a packet with too many fragments is being thrown away
+	lent   []uint32 // frames in transmission that stand for a piece of the consumers' memory
 	loop   []link.Buf
 	kick   func(raw bool) syscall.Errno
 	nudge  func() syscall.Errno
@@ -71,6 +72,7 @@ type host struct {
 	addrs  []netip.Addr // every address of the interface, local first
 	mtu    int
 	router router
+	memory memory // what packets may be sent from in place; nil without
 }
 
 func (h *host) owns(a netip.Addr) bool {
@@ -128,13 +130,16 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 
 // register maps the frames and gives them to the kernel.
 func (s *Socket) register(o *Options) error {
-	mem, err := unix.Mmap(-1, 0, o.Frames*o.FrameSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	size := o.Frames * o.FrameSize
+	mem, err := mapUmem(size, s.memory)
 	if err != nil {
-		return fmt.Errorf("mmap of %d bytes for frames: %w", o.Frames*o.FrameSize, err)
+		return err
 	}
 	s.maps = append(s.maps, mem)
-	_ = unix.Madvise(mem, unix.MADV_HUGEPAGE) // fewer TLB misses where the kernel can
-	s.umem, s.pool = newUmem(mem, uint32(o.FrameSize)), newPool(uint32(o.Frames))
+	s.umem, s.pool = newUmem(mem[:size:size], s.memory, uint32(o.FrameSize)), newPool(uint32(o.Frames))
+	if s.memory != nil {
+		s.lent = make([]uint32, 0, o.TxRing)
+	}
 	s.loop = make([]link.Buf, 0, min(loopFrames, o.held()))
 	reg := unix.XDPUmemReg{Addr: umemAddr(mem), Len: uint64(len(mem)), Size: uint32(o.FrameSize)}
 	if err := setOption(s.fd, unix.SOL_XDP, unix.XDP_UMEM_REG, &reg); err != nil {
@@ -279,6 +284,7 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	}
 	if s.sg {
 		c.Segments = maxSegments
+		c.Memory, c.Block = s.memory, int(s.umem.size)
 	}
 	switch {
 	case asked == Generic:
@@ -319,7 +325,7 @@ func (s *Socket) Close() error {
 func (s *Socket) unmake() error {
 	s.rx, s.tx = consumer[desc]{ring: idleRing()}, producer[desc]{ring: idleRing()}
 	s.comp, s.fill = consumer[uint64]{ring: idleRing()}, producer[uint64]{ring: idleRing()}
-	s.umem, s.pool, s.target, s.txMax, s.loop = umem{}, pool{}, 0, 0, nil
+	s.umem, s.pool, s.target, s.txMax, s.loop, s.lent = umem{}, pool{}, 0, 0, nil, nil
 	var errs []error
 	for i := len(s.maps) - 1; i >= 0; i-- {
 		errs = append(errs, unix.Munmap(s.maps[i]))

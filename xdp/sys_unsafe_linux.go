@@ -37,6 +37,14 @@ func errnoErr(e syscall.Errno) error {
 // umemAddr is the address the kernel registers; the mapping does not move.
 func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
+// mapAgain maps the pages of a shared mapping a second time, in place of another mapping of the same size: mremap(2)
+// with an old size of 0.
+func mapAgain(mem, at []byte) error {
+	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(mem))), 0, uintptr(len(mem)),
+		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(at))), 0)
+	return errnoErr(e)
+}
+
 // sendto enters sendto with no data, which is how AF_XDP is told to look at its tx ring. raw spares
 // the hand-off to the scheduler and must be bounded by the caller.
 func sendto(fd int, raw bool) syscall.Errno {

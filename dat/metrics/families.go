@@ -50,6 +50,7 @@ var families = []family{
 	counter("requests_completed_total", "Operations completed successfully: sends, writes, reads and atomics.", func(s *sample) uint64 { return s.TxRequests }),
 	counter("receive_bytes_total", "Bytes of operations placed, repeats excluded.", func(s *sample) uint64 { return s.RxBytes }),
 	counter("transmit_bytes_total", "Bytes of operations sent, repeats excluded.", func(s *sample) uint64 { return s.TxBytes }),
+	counter("transmit_in_place_bytes_total", "Bytes sent without a copy from memory of IA.Alloc, repeats included.", func(s *sample) uint64 { return s.InPlaceBytes }),
 	counter("receive_packets_total", "Protocol packets received.", func(s *sample) uint64 { return s.RxPackets }),
 	counter("transmit_packets_total", "Protocol packets sent, repeats included.", func(s *sample) uint64 { return s.TxPackets }),
 	{name: "request_latency_seconds",

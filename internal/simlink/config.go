@@ -39,6 +39,9 @@ type Config struct {
 	Segments int
 	// Frames is the number of frames in each direction of each link; 0 means 1024.
 	Frames int
+	// Memory is the size in bytes of the memory of each link that packets can be sent from in place, in blocks of
+	// FrameSize; 0 is none. Segments is to leave room for the pieces.
+	Memory int
 	// Unchecked leaves out the poisoning of free frames, for benchmarks. Double frees and frames
 	// that are not held panic all the same.
 	Unchecked bool

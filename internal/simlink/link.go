@@ -51,6 +51,8 @@ func newLink(n *Net, at *node, rng *rand.Rand) *Link {
 			RxFrames:   cfg.Frames / 2,
 			TxFrames:   cfg.Frames,
 			Mode:       "sim",
+			Memory:     make([]byte, cfg.Memory),
+			Block:      cfg.FrameSize,
 		},
 		tx:    newPool("transmit", cfg.Frames, cfg.FrameSize, !cfg.Unchecked),
 		ways:  make([]*line, cfg.Frames),
