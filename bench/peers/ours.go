@@ -82,12 +82,7 @@ func (r *row) take(report *result.Report) {
 		if res.Op != r.op || res.Metric != r.metric {
 			continue
 		}
-		if res.Valid {
-			r.runs = append(r.runs, res)
-			return
-		}
-		r.fail("%s", res.Reason)
-		r.doubtful = append(r.doubtful, res)
+		r.add(res)
 		return
 	}
 	r.fail("datbench run has no %s of %s", r.metric, r.op)

@@ -100,6 +100,16 @@ func steps(rows []*row) (n int) {
 	return n
 }
 
+// add keeps a run with its figure.
+func (r *row) add(res result.Result) {
+	if res.Valid {
+		r.runs = append(r.runs, res)
+		return
+	}
+	r.fail("%s", res.Reason)
+	r.doubtful = append(r.doubtful, res)
+}
+
 // fail notes why there is no figure.
 func (r *row) fail(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))

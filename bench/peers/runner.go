@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/datxdp/datxdp/bench/peers/tool"
 	"github.com/datxdp/datxdp/internal/progress"
@@ -90,11 +91,10 @@ func (r *runner) peer(ctx context.Context, s *site, row *row) {
 	r.pr.Begin(row.title())
 	count := cmp.Or(row.count, row.test.FirstCount)
 	res, err := r.once(ctx, s, row, count)
-	if err == nil && row.count == 0 {
-		row.count = count
-		if enough := int64(res.MsgsPerSec * r.cfg.duration.Seconds()); count > 0 && enough > 2*count {
-			row.count = enough
-			res, err = r.once(ctx, s, row, enough)
+	if err == nil && row.count == 0 && count > 0 {
+		if enough := int64(res.MsgsPerSec * r.cfg.duration.Seconds()); enough > 2*count {
+			count = enough
+			res, err = r.once(ctx, s, row, count)
 		}
 	}
 	switch {
@@ -102,35 +102,57 @@ func (r *runner) peer(ctx context.Context, s *site, row *row) {
 	case err != nil:
 		row.fail("%v", err)
 	default:
-		row.runs = append(row.runs, res)
+		row.add(res)
+		if res.Valid {
+			row.count = count
+		}
 	}
 }
 
-// once runs the two sides of a test.
+// maxOthers is the part of a core that other programs may have without a run's being doubtful: as
+// coarse as ticks of 10 ms are in a run of some tenths of a second.
+const maxOthers = 0.25
+
+// once runs the two sides of a test, and judges whether they had this host for themselves.
 func (r *runner) once(ctx context.Context, s *site, row *row, count int64) (result.Result, error) {
+	res := result.Result{Op: row.op, Metric: row.metric, Size: row.size, MTU: row.phase.mtu, Valid: true}
+	job := tool.Job{Host: s.host, Interface: s.ifname, Duration: r.cfg.duration, Count: count}
+	row.server, row.client = row.test.Server(job), row.test.Client(job)
+
+	start, before := time.Now(), userTime()
+	own, err := r.sides(ctx, s, row, &res)
+	others := (userTime() - before - own).Seconds() / time.Since(start).Seconds()
+	if others > maxOthers {
+		res.Invalidate("the host is busy with something else, which had %.0f %% of a core", 100*others)
+	}
+	if figure := res.Figure(); err == nil && (figure <= 0 || math.IsInf(figure, 0) || math.IsNaN(figure)) {
+		err = fmt.Errorf("%g is no figure", figure)
+	}
+	return res, err
+}
+
+// sides runs a server and its client, and returns what both have had of the processors, outside of the
+// kernel.
+func (r *runner) sides(ctx context.Context, s *site, row *row, res *result.Result) (own time.Duration, err error) {
 	ctx, cancel := within(ctx, r.cfg.stuck())
 	defer cancel()
-	t, job := row.test, tool.Job{Host: s.host, Interface: s.ifname, Duration: r.cfg.duration, Count: count}
-	row.server, row.client = t.Server(job), t.Client(job)
-	res := result.Result{Op: row.op, Metric: row.metric, Size: row.size, MTU: row.phase.mtu, Valid: true}
-
 	server, err := s.start(serverEnd, row.server)
 	if err != nil {
-		return res, err
+		return 0, err
 	}
-	defer server.stop()
-	if err := server.await(ctx, func() bool { return listens(server.Pid(), t.Port) }); err != nil {
-		return res, fmt.Errorf("the server %w", err)
+	defer func() { server.stop(); own += server.cmd.ProcessState.UserTime() }()
+	if err := server.await(ctx, func() bool { return listens(server.Pid(), row.test.Port) }); err != nil {
+		return 0, fmt.Errorf("the server %w", err)
 	}
 	client, err := s.finish(ctx, clientEnd, row.client)
-	parsed := t.Parse(client.out.String(), &res)
+	if client.cmd.ProcessState != nil {
+		own = client.cmd.ProcessState.UserTime()
+	}
+	parsed := row.test.Parse(client.out.String(), res)
 	if err != nil {
-		return res, fmt.Errorf("the client %w%s", err, detail(client, server, parsed))
+		return own, fmt.Errorf("the client %w%s", err, detail(client, server, parsed))
 	}
-	if figure := res.Figure(); parsed == nil && (figure <= 0 || math.IsInf(figure, 0) || math.IsNaN(figure)) {
-		return res, fmt.Errorf("%g is no figure", figure)
-	}
-	return res, parsed
+	return own, parsed
 }
 
 // detail is what is known of a client's failure: its error, or what it said instead of figures, and the
