@@ -123,7 +123,7 @@ func (r *runner) once(ctx context.Context, s *site, row *row, count int64) (resu
 	own, err := r.sides(ctx, s, row, &res)
 	others := (userTime() - before - own).Seconds() / time.Since(start).Seconds()
 	if others > maxOthers {
-		res.Invalidate("the host is busy with something else, which had %.0f %% of a core", 100*others)
+		res.Invalidate("the host is busy with something else, which had more than %g of a core", maxOthers)
 	}
 	if figure := res.Figure(); err == nil && (figure <= 0 || math.IsInf(figure, 0) || math.IsNaN(figure)) {
 		err = fmt.Errorf("%g is no figure", figure)
