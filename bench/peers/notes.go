@@ -8,7 +8,7 @@ import (
 
 // Notes that every table has: what its words mean, and what is fair to compare.
 var fixedNotes = []string{
-	`Theirs and ours are medians of %d runs of %s; round trips are full ones: their p50, or, with a ~, their mean, of a tool that has no ` +
+	`Theirs and ours are medians (--repeat %d, --duration %s); round trips are full ones: their p50, or, with a ~, their mean, of a tool that has no ` +
 		`percentiles. The ratio is how many times better ours is; below 1 the peer is.`,
 	`Polling sides spin, as datxdp does. Blocking ones sleep in the kernel, as all of Go does here.`,
 	`The kernel moves TCP, and much of UDP, over a veth in super-frames of up to 64 KiB that nothing cuts to the MTU: a stream of it is ` +
