@@ -36,7 +36,7 @@ build: ## compile every package, and bin/datbench
 	go build -o bin/datbench ./cmd/datbench
 
 .PHONY: test
-test: reset deps lint unit quiet sim fuzz root provider-test bench-once ## everything this host can run; what it cannot, with the reason
+test: reset deps lint unit quiet sim fuzz root peers-test provider-test bench-once ## everything this host can run; what it cannot, with the reason
 	@$(LANE) -summary
 
 .PHONY: reset
@@ -51,12 +51,15 @@ deps: $(LANE) ## install what tests need (root, Debian), or say what will be ski
 lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint, shellcheck, go mod tidy, cross builds
 	@$(LANE) gofmt tools/gofmt.sh
 	@$(LANE) vet go vet ./...
+	@$(LANE) vet-peers go -C bench/peers vet ./...
 	@$(LANE) golangci-lint bin/golangci-lint run
-	@if command -v shellcheck >/dev/null; then $(LANE) shellcheck shellcheck .ci/run tools/*.sh tools/vm-init vagrant/*.sh; fi
+	@$(LANE) golangci-lint-peers env -C bench/peers $(CURDIR)/bin/golangci-lint run
+	@if command -v shellcheck >/dev/null; then $(LANE) shellcheck shellcheck .ci/run bench/*.sh tools/*.sh tools/vm-init vagrant/*.sh; fi
 
 .PHONY: tidy-check
 tidy-check: $(LANE) ## go.mod and go.sum say what the code needs
 	@$(LANE) tidy go mod tidy -diff
+	@$(LANE) tidy-peers go -C bench/peers mod tidy -diff
 
 .PHONY: cross
 cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
@@ -91,6 +94,11 @@ ifeq ($(IS_ROOT),)
 else
 	@$(LANE) -test "root (-race)" go test -json -vet=off -race -shuffle=on -p 1 -timeout 8m $(ROOT_PKGS)
 endif
+
+# A module of its own: who imports this one does not get quic-go and gRPC with it.
+.PHONY: peers-test
+peers-test: $(LANE) ## bench/peers: libraries and tools beside datbench, shortened; as root in namespaces
+	@$(LANE) -test "peers (-race)" go -C bench/peers test -json -vet=off -race -shuffle=on -timeout 8m ./...
 
 .PHONY: provider
 provider: ## bin/libdatxdp.so, for C programs with libdat2 (needs gcc and libdapl-dev)
@@ -148,6 +156,10 @@ bench-once: $(LANE) ## every benchmark once, so that none rots
 bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; ARGS= go to datbench
 	@go build -o bin/datbench ./cmd/datbench
 	@./bin/datbench $(ARGS)
+
+.PHONY: peers
+peers: ## UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside datbench (root); ARGS= go to bench/peers.sh
+	@bench/peers.sh $(ARGS)
 
 .PHONY: vm
 vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)

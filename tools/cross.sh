@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 GOARCH=arm64 go build ./...
+GOARCH=arm64 go -C bench/peers build ./...
 
 portable=()
 for dir in link wire wire/internal/* udplink internal/simlink dat examples examples/*; do

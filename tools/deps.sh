@@ -18,9 +18,13 @@ udat.h|libdapl-dev libdapl2|provider: the library for C programs is not built
 valgrind|valgrind|provider-memcheck: the provider's part in C is not checked for bad accesses
 ip|iproute2|root: commands of the documents, and those that datbench doctor gives, do not run
 bpftool|bpftool|root: commands of the documents that need it do not run
-ethtool|ethtool|root: commands of the documents that need it do not run
+ethtool|ethtool|root: commands of the documents that need it do not run; peers: nothing is measured without offloads
 ping|iputils-ping|root: commands of the documents that need it do not run
 setcap|libcap2-bin|root: programs with capabilities and without root are not tried
+ucx_perftest|ucx-utils|peers: UCX is not measured
+fi_pingpong|libfabric-bin|peers: libfabric is not measured
+sockperf|sockperf|peers: sockperf is not measured
+iperf3|iperf3|peers: iperf3 is not measured
 chromium|chromium|unit: the page of datbench report is not opened in a browser
 vagrant|vagrant|unit: the Vagrantfile is not validated
 END

@@ -11,6 +11,7 @@ import (
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/doctor"
+	"github.com/datxdp/datxdp/internal/progress"
 )
 
 // errNotFit ends an examination that found an error: exit status 1.
@@ -95,7 +96,7 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 
 func (a *app) show(r *doctor.Report, asJSON bool) error {
 	if !asJSON {
-		return r.Print(a.stdout, isTerminal(a.stdout))
+		return r.Print(a.stdout, progress.IsTerminal(a.stdout))
 	}
 	e := json.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")
@@ -109,7 +110,7 @@ func (a *app) explain(ctx context.Context, cmd *cobra.Command, err error) {
 		return
 	}
 	for _, f := range doctor.Explain(ctx, targetOf(ctx, cmd)) {
-		_ = f.Print(a.stderr, isTerminal(a.stderr)) // nobody could be told
+		_ = f.Print(a.stderr, progress.IsTerminal(a.stderr)) // nobody could be told
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/datxdp/datxdp/internal/progress"
 )
 
 // Transports that the main job may be told to use.
@@ -152,8 +154,8 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 	if err != nil {
 		return nil, err
 	}
-	pr := newProgress(j.stderr, countRows(slices.Concat(labs...)))
-	defer pr.end()
+	pr := progress.New(j.stderr, countRows(slices.Concat(labs...)))
+	defer pr.End()
 	report := &Report{Env: newEnv(l.name)}
 	report.Env.Pcap = j.cfg.pcap
 	for _, phases := range labs {

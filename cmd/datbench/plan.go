@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/datxdp/datxdp/internal/progress"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -33,7 +34,7 @@ type pair struct {
 
 // runPhases measures every row of every phase. A row that cannot be measured is a result too: it
 // says why.
-func (p *pair) runPhases(ctx context.Context, phases []phase, pr progress) []Result {
+func (p *pair) runPhases(ctx context.Context, phases []phase, pr progress.Display) []Result {
 	var results []Result
 	for _, ph := range phases {
 		results = append(results, p.runPhase(ctx, ph, pr)...)
@@ -41,7 +42,7 @@ func (p *pair) runPhases(ctx context.Context, phases []phase, pr progress) []Res
 	return results
 }
 
-func (p *pair) runPhase(ctx context.Context, ph phase, pr progress) []Result {
+func (p *pair) runPhase(ctx context.Context, ph phase, pr progress.Display) []Result {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (p *pair) runPhase(ctx context.Context, ph phase, pr progress) []Result {
 
 // measure measures each row as often as it should be, in turns, and pools the runs of each. When one
 // says that it has no result, the rest is left out.
-func (ph phase) measure(pr progress, one func(Row) (Result, bool)) []Result {
+func (ph phase) measure(pr progress.Display, one func(Row) (Result, bool)) []Result {
 	runs := make([][]Result, len(ph.rows))
 	for round := range max(ph.repeat, 1) {
 		for i, row := range ph.rows {
@@ -69,7 +70,7 @@ func (ph phase) measure(pr progress, one func(Row) (Result, bool)) []Result {
 			if ph.repeat > 1 {
 				title += fmt.Sprintf(", run %d of %d", round+1, ph.repeat)
 			}
-			pr.begin(title)
+			pr.Begin(title)
 			r, ok := one(row)
 			if !ok {
 				return pooled(runs)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/internal/progress"
 )
 
 func (a *app) clientCommand() *cobra.Command {
@@ -121,8 +123,8 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 	for i := range rows {
 		rows[i].Interval = cfg.intervalOf(rows[i])
 	}
-	pr := newProgress(a.stderr, len(rows)*len(passes)*cfg.repeat)
-	defer pr.end()
+	pr := progress.New(a.stderr, len(rows)*len(passes)*cfg.repeat)
+	defer pr.End()
 	t := &teller{pr: pr, w: a.stdout, silent: cfg.json == "-"}
 	h.tell = t.tell
 	for _, impair := range passes {
@@ -150,7 +152,7 @@ func partial(report *Report) *Report {
 
 // measurePass measures the rows of a phase. The first that cannot be measured ends it: the rest would
 // wait for the same absent peer.
-func measurePass(ctx context.Context, h *host, ph phase, pr progress) (results []Result, err error) {
+func measurePass(ctx context.Context, h *host, ph phase, pr progress.Display) (results []Result, err error) {
 	i, err := h.newInitiator(ph.initiator)
 	if err != nil {
 		return nil, err

@@ -6,12 +6,13 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/datxdp/datxdp/internal/progress"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
 // teller prints the intervals of rows as they come, below a heading for each row.
 type teller struct {
-	pr     progress
+	pr     progress.Display
 	w      io.Writer
 	silent bool
 	// row is what the heading names.
@@ -22,7 +23,7 @@ func (t *teller) tell(row Row, i result.Interval) {
 	if t.silent {
 		return
 	}
-	t.pr.around(func() {
+	t.pr.Around(func() {
 		if i.Start == 0 || t.row != row.title() {
 			t.row = row.title()
 			fmt.Fprintf(t.w, "%s\n%s\n", t.row, heading(row))

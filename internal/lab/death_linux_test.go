@@ -54,14 +54,15 @@ func hold() error {
 		return err
 	}
 	defer own.Close()
-	var pids [2]int
-	for i := range pids {
+	inOwn := func(cmd *exec.Cmd) (*lab.Child, error) { return own.Start(lab.A, cmd) }
+	var pids [3]int
+	for i, start := range []func(*exec.Cmd) (*lab.Child, error){lab.Start, lab.Start, inOwn} {
 		cmd := role("child")
 		// The write end stays open in this process, so the children do not see an end of file.
 		if _, err := cmd.StdinPipe(); err != nil {
 			return err
 		}
-		child, err := lab.Start(cmd)
+		child, err := start(cmd)
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func hold() error {
 		return err
 	}
 	defer joined.Close()
-	fmt.Println(pids[0], pids[1])
+	fmt.Println(pids[0], pids[1], pids[2])
 	awaitEOF()
 	return nil
 }
@@ -256,10 +257,38 @@ func TestChild(t *testing.T) {
 	child.Kill()
 }
 
+// TestStartInLab: a child is in the namespace of the end that it was started in.
+func TestStartInLab(t *testing.T) {
+	l := labtest.New(t, lab.Options{})
+	for _, s := range []lab.Side{lab.A, lab.B} {
+		cmd := role("child")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := l.Start(s, cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, l, s, func() {
+			got, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", child.Pid()))
+			if want := namespace(t); err != nil || got != want {
+				t.Errorf("end %s: got %s, %v, want %s", s, got, err, want)
+			}
+		})
+		if err := errors.Join(stdin.Close(), child.Wait()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestStartFails(t *testing.T) {
-	labtest.RequireRoot(t)
-	if _, err := lab.Start(exec.Command("/nonexistent/program")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, os.ErrNotExist)
+	l := labtest.New(t, lab.Options{})
+	inLab := func(cmd *exec.Cmd) (*lab.Child, error) { return l.Start(lab.B, cmd) }
+	for _, start := range []func(*exec.Cmd) (*lab.Child, error){lab.Start, inLab} {
+		if _, err := start(exec.Command("/nonexistent/program")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v, want %v", err, os.ErrNotExist)
+		}
 	}
 }
 

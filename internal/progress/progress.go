@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -8,25 +8,26 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress tells a reader of standard error how far a job is.
-type progress interface {
-	// begin announces the next step.
-	begin(title string)
-	// around writes to the same terminal, which the display makes room for.
-	around(write func())
-	// end takes the display away.
-	end()
+// Display tells a reader of standard error how far a job is. One goroutine at a time calls it.
+type Display interface {
+	// Begin announces the next step.
+	Begin(title string)
+	// Around writes to the same terminal, which the display makes room for.
+	Around(write func())
+	// End takes the display away.
+	End()
 }
 
-// newProgress is a bar on a terminal and a line per step elsewhere.
-func newProgress(w io.Writer, steps int) progress {
-	if isTerminal(w) {
+// New is a bar on a terminal and a line per step elsewhere.
+func New(w io.Writer, steps int) Display {
+	if IsTerminal(w) {
 		return newBar(w, steps)
 	}
 	return &lines{w: w, steps: steps}
 }
 
-func isTerminal(w io.Writer) bool {
+// IsTerminal reports whether somebody may be looking.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -41,13 +42,13 @@ type lines struct {
 	step, steps int
 }
 
-func (l *lines) begin(title string) {
+func (l *lines) Begin(title string) {
 	l.step++
 	fmt.Fprintf(l.w, "[%2d/%d] %s\n", l.step, l.steps, title)
 }
 
-func (*lines) around(write func()) { write() }
-func (*lines) end()                {}
+func (*lines) Around(write func()) { write() }
+func (*lines) End()                {}
 
 // bar redraws only when a step begins: a timer would wake a core that is being measured.
 type bar struct {
@@ -67,7 +68,7 @@ func newBar(w io.Writer, steps int) *bar {
 }
 
 // The bar is decoration: an error of writing it changes nothing.
-func (b *bar) begin(title string) {
+func (b *bar) Begin(title string) {
 	b.b.Describe(fmt.Sprintf("%-42s", title))
 	if b.started {
 		_ = b.b.Add(1)
@@ -77,10 +78,10 @@ func (b *bar) begin(title string) {
 	b.started = true
 }
 
-func (b *bar) around(write func()) {
+func (b *bar) Around(write func()) {
 	_ = b.b.Clear()
 	write()
 	_ = b.b.RenderBlank()
 }
 
-func (b *bar) end() { _ = b.b.Finish() }
+func (b *bar) End() { _ = b.b.Finish() }

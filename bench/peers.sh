@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Measures UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside datbench, in the same network
+# namespaces, and prints one table: bench/peers.sh --help. Needs root.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+# A checkout that belongs to another user cannot be stamped with its revision.
+git -C "$root" rev-parse HEAD >/dev/null 2>&1 || export GOFLAGS="${GOFLAGS-} -buildvcs=false"
+mkdir -p "$root/bin"
+go -C "$root" build -o bin/datbench ./cmd/datbench
+go -C "$root/bench/peers" build -o ../../bin/peers .
+bin=$root/bin
+if [ "$PWD" = "$root" ]; then bin=bin; fi # commands that are printed are shorter then
+exec "$bin/peers" --datbench "$bin/datbench" "$@"

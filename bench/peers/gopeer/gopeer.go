@@ -1,0 +1,118 @@
+package gopeer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Ask is what one run measures.
+type Ask struct {
+	// Metric is result.Latency, Rate or Bandwidth; Size the bytes of a message.
+	Metric string
+	Size   int
+	// Buffered gathers messages before they are written; Unary makes a call of each, of gRPC.
+	Buffered, Unary bool
+	// Duration is measured; Warmup comes before it and is left out.
+	Duration, Warmup time.Duration
+}
+
+// Limits of a message in bytes: a tally fits in, and every receiver has room for it.
+const minSize, maxSize = 16, 64 << 20
+
+func (a Ask) echoed() bool { return a.Metric == result.Latency }
+
+// validate reports every fault, in the order of the fields.
+func (a Ask) validate() error {
+	var errs []error
+	if a.Metric != result.Latency && a.Metric != result.Rate && a.Metric != result.Bandwidth {
+		errs = append(errs, fmt.Errorf("metric %q is not lat, rate or bw", a.Metric))
+	}
+	if a.Size < minSize || a.Size > maxSize {
+		errs = append(errs, fmt.Errorf("size %d is not from %d to %d", a.Size, minSize, maxSize))
+	}
+	if a.Unary && !a.echoed() {
+		errs = append(errs, errors.New("a unary call has one message at a time: measure lat"))
+	}
+	if a.Duration <= 0 || a.Warmup < 0 {
+		errs = append(errs, fmt.Errorf("measured time %s after %s is not a time", a.Duration, a.Warmup))
+	}
+	return errors.Join(errs...)
+}
+
+// A library is one way to carry messages. Both of its functions return when ctx ends.
+type library struct {
+	name  string
+	serve func(ctx context.Context, addr string, ready func()) error
+	run   func(ctx context.Context, addr string, a Ask) (tally, error)
+}
+
+// Names of the libraries.
+const (
+	Net  = "net"
+	QUIC = "quic-go"
+	GRPC = "grpc"
+)
+
+var libraries = []library{
+	{Net, serveNet, runNet},
+	{QUIC, serveQUIC, runQUIC},
+	{GRPC, serveGRPC, runGRPC},
+}
+
+func find(name string) (library, error) {
+	var names []string
+	for _, l := range libraries {
+		if l.name == name {
+			return l, nil
+		}
+		names = append(names, l.name)
+	}
+	return library{}, fmt.Errorf("no library %q: choose one of %s", name, strings.Join(names, ", "))
+}
+
+// Serve serves clients at an address until ctx ends, and calls ready when it does.
+func Serve(ctx context.Context, name, addr string, ready func()) error {
+	l, err := find(name)
+	if err != nil {
+		return err
+	}
+	if err := l.serve(ctx, addr, ready); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// Run measures against a server.
+func Run(ctx context.Context, name, addr string, a Ask) (result.Result, error) {
+	r := result.Result{Op: name, Metric: a.Metric, Size: int64(a.Size), Mode: "kernel"}
+	l, err := find(name)
+	if err != nil {
+		return r, err
+	}
+	if err := a.validate(); err != nil {
+		return r, fmt.Errorf("%s: %w", name, err)
+	}
+	t, err := l.run(ctx, addr, a)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", name, err)
+	}
+	if t.n == 0 {
+		return r, fmt.Errorf("%s: no message came through in %s", name, a.Duration)
+	}
+	r.Count(t.n, t.elapsed)
+	r.Valid = true
+	if t.times != nil {
+		r.P50, r.P99 = micros(t, 50), micros(t, 99)
+	}
+	return r, nil
+}
+
+func micros(t tally, percent float64) *float64 {
+	us := float64(t.times.ValueAtQuantile(percent)) / float64(time.Microsecond)
+	return &us
+}

@@ -1,0 +1,118 @@
+package gopeer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// limit is far above what any run here takes.
+const limit = 30 * time.Second
+
+// serve starts a server that ends with the test.
+func serve(t *testing.T, name, addr string) context.Context {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), limit)
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- Serve(ctx, name, addr, func() { close(ready) }) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("server: %v", err)
+		}
+	})
+	select {
+	case <-ready:
+	case err := <-done:
+		done <- nil
+		t.Fatalf("server: %v", err)
+	}
+	return ctx
+}
+
+// TestMeasure: every library measures everything that it is asked for.
+func TestMeasure(t *testing.T) {
+	for i, l := range libraries {
+		addr := fmt.Sprintf("127.0.0.1:%d", 17801+i)
+		ctx := serve(t, l.name, addr)
+		asks := []Ask{
+			{Metric: result.Latency, Size: 64},
+			{Metric: result.Rate, Size: 64},
+			{Metric: result.Rate, Size: 64, Buffered: true},
+			{Metric: result.Bandwidth, Size: 1 << 20},
+		}
+		if l.name == GRPC {
+			asks = append(asks, Ask{Metric: result.Latency, Size: 64, Unary: true})
+		}
+		for _, a := range asks {
+			a.Duration, a.Warmup = 50*time.Millisecond, 5*time.Millisecond
+			t.Run(fmt.Sprintf("%s %+v", l.name, a), func(t *testing.T) {
+				r, err := Run(ctx, l.name, addr, a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !r.Valid || r.Figure() <= 0 || r.Samples <= 0 || r.MsgsPerSec <= 0 {
+					t.Errorf("got %+v", r)
+				}
+				if a.Metric == result.Latency && *r.P99 < *r.P50 {
+					t.Errorf("got p50 %g, p99 %g", *r.P50, *r.P99)
+				}
+			})
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	good := Ask{Metric: result.Latency, Size: 64, Duration: time.Second}
+	for _, tt := range []struct {
+		name, library string
+		ask           Ask
+		want          string
+	}{
+		{"library", "smoke", good, `no library "smoke": choose one of net, quic-go, grpc`},
+		{"nobody there", Net, good, "connection refused"},
+		{"metric", Net, Ask{Metric: "x", Size: 64, Duration: 1}, `metric "x" is not lat, rate or bw`},
+		{"size", QUIC, Ask{Metric: result.Rate, Size: 8, Duration: 1}, "size 8 is not from 16 to"},
+		{"unary", GRPC, Ask{Metric: result.Rate, Size: 64, Duration: 1, Unary: true}, "measure lat"},
+		{"no time", Net, Ask{Metric: result.Rate, Size: 64}, "measured time 0s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Run(t.Context(), tt.library, "127.0.0.1:17899", tt.ask)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+	if err := Serve(t.Context(), Net, "127.0.0.1:-1", func() {}); err == nil {
+		t.Error("served at no port")
+	}
+}
+
+// TestNobodyHangs: a run ends with its context, whatever the far end does.
+func TestNobodyHangs(t *testing.T) {
+	for i, l := range libraries {
+		addr := fmt.Sprintf("127.0.0.1:%d", 17811+i)
+		serve(t, l.name, addr)
+		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer stop()
+		start := time.Now()
+		_, err := Run(ctx, l.name, addr, Ask{Metric: result.Latency, Size: 64, Duration: time.Hour})
+		if took := time.Since(start); err == nil || took > limit/2 {
+			t.Errorf("%s: got %v after %s", l.name, err, took)
+		}
+	}
+}
+
+// TestHeader: a server that is told nonsense refuses it.
+func TestHeader(t *testing.T) {
+	for text, want := range map[string]string{"": "EOF", "\x00\x00": "EOF", "\x00\xff\xff\xff\xff": "messages of 4294967295 bytes", "\x01\x00\x00\x00\x01": "messages of 1 bytes"} {
+		if err := serveBytes(bytes.NewBufferString(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package gopeer
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The first byte of a message that is not echoed says what it counts as.
+const (
+	phaseWarmup = iota
+	phaseMeasure
+	phaseEnd
+)
+
+// tally is what a run came to: messages, and the time that they took. Times are those of round trips.
+type tally struct {
+	n       int64
+	elapsed time.Duration
+	times   *hdrhistogram.Histogram
+}
+
+// put and tallyOf carry it in a message.
+func (t tally) put(message []byte) {
+	binary.BigEndian.PutUint64(message, uint64(t.n))
+	binary.BigEndian.PutUint64(message[8:], uint64(t.elapsed))
+}
+
+func tallyOf(message []byte) tally {
+	return tally{n: int64(binary.BigEndian.Uint64(message)), elapsed: time.Duration(binary.BigEndian.Uint64(message[8:]))}
+}
+
+// schedule says what counts.
+type schedule struct{ measure, end time.Time }
+
+func newSchedule(a Ask) schedule {
+	measure := time.Now().Add(a.Warmup)
+	return schedule{measure, measure.Add(a.Duration)}
+}
+
+func (s schedule) phase(now time.Time) byte {
+	switch {
+	case now.Before(s.measure):
+		return phaseWarmup
+	case now.Before(s.end):
+		return phaseMeasure
+	}
+	return phaseEnd
+}
+
+// longest is the longest round trip that a histogram tells from longer ones.
+const longest = 10 * time.Second
+
+// ping measures round trips, one message at a time.
+func (a Ask) ping(p pipe) (tally, error) {
+	t := tally{times: hdrhistogram.New(1, int64(longest), 3)}
+	message, plan := make([]byte, a.Size), newSchedule(a)
+	for now := time.Now(); ; {
+		if err := errors.Join(p.send(message), p.flush()); err != nil {
+			return t, err
+		}
+		if _, err := p.recv(); err != nil {
+			return t, err
+		}
+		start := now
+		now = time.Now()
+		switch plan.phase(now) {
+		case phaseMeasure:
+			t.n++
+			_ = t.times.RecordValue(int64(min(now.Sub(start), longest))) // it is in range
+		case phaseEnd:
+			t.elapsed = now.Sub(plan.measure)
+			return t, nil
+		}
+	}
+}
+
+// clockEvery is how many small messages are sent between two looks at the clock, which takes as long as
+// sending one to a buffer.
+const clockEvery = 64
+
+// stream sends as fast as the pipe takes it; the far end counts.
+func (a Ask) stream(p pipe) (tally, error) {
+	message, plan := make([]byte, a.Size), newSchedule(a)
+	every := clockEvery
+	if a.Size > bufferSize {
+		every = 1
+	}
+	for i := 0; message[0] != phaseEnd; i++ {
+		if i%every == 0 {
+			message[0] = plan.phase(time.Now())
+		}
+		if err := p.send(message); err != nil {
+			return tally{}, err
+		}
+	}
+	if err := p.flush(); err != nil {
+		return tally{}, err
+	}
+	answer, err := p.recv()
+	if err != nil {
+		return tally{}, err
+	}
+	return tallyOf(answer), nil
+}
+
+// over measures what is asked for.
+func (a Ask) over(p pipe) (tally, error) {
+	if a.echoed() {
+		return a.ping(p)
+	}
+	return a.stream(p)
+}
+
+// echo sends back what comes until nothing comes any more.
+func echo(p pipe) error {
+	for {
+		message, err := p.recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(p.send(message), p.flush()); err != nil {
+			return err
+		}
+	}
+}
+
+// sink counts what comes between the first message that counts and the end, and answers with that.
+func sink(p pipe) error {
+	var t tally
+	var start time.Time
+	for {
+		message, err := p.recv()
+		if err != nil {
+			return err
+		}
+		switch message[0] {
+		case phaseMeasure:
+			if t.n == 0 {
+				start = time.Now()
+			}
+			t.n++
+		case phaseEnd:
+			if t.n > 0 {
+				t.elapsed = time.Since(start)
+			}
+			answer := make([]byte, len(message))
+			t.put(answer)
+			return errors.Join(p.send(answer), p.flush())
+		}
+	}
+}

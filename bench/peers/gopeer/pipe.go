@@ -1,0 +1,106 @@
+package gopeer
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// pipe carries messages of one size, both ways.
+type pipe interface {
+	// send may keep the message back until flush; it is the caller's again when send returns.
+	send(message []byte) error
+	flush() error
+	// recv returns a message that stays as it is until the next.
+	recv() ([]byte, error)
+}
+
+// bufferSize is bytes of a buffered side: what TCP puts into one super-frame.
+const bufferSize = 64 << 10
+
+// bytePipe makes messages of a stream of bytes.
+type bytePipe struct {
+	w       io.Writer
+	buf     *bufio.Writer // in front of w, nil without buffering
+	r       *bufio.Reader
+	message []byte
+}
+
+// newBytePipe reads ahead always, and gathers what it writes if that is asked for.
+func newBytePipe(rw io.ReadWriter, size int, buffered bool) *bytePipe {
+	p := &bytePipe{w: rw, r: bufio.NewReaderSize(rw, bufferSize), message: make([]byte, size)}
+	if buffered {
+		p.buf = bufio.NewWriterSize(rw, bufferSize)
+		p.w = p.buf
+	}
+	return p
+}
+
+func (p *bytePipe) send(message []byte) error {
+	_, err := p.w.Write(message)
+	return err
+}
+
+func (p *bytePipe) flush() error {
+	if p.buf == nil {
+		return nil
+	}
+	return p.buf.Flush()
+}
+
+func (p *bytePipe) recv() ([]byte, error) {
+	_, err := io.ReadFull(p.r, p.message)
+	return p.message, err
+}
+
+// header opens a stream of bytes: whether its messages are echoed, and their size.
+type header struct {
+	echo bool
+	size int
+}
+
+const headerSize = 5
+
+func (h header) write(w io.Writer) error {
+	b := make([]byte, headerSize)
+	if h.echo {
+		b[0] = 1
+	}
+	binary.BigEndian.PutUint32(b[1:], uint32(h.size))
+	_, err := w.Write(b)
+	return err
+}
+
+func readHeader(r io.Reader) (h header, err error) {
+	b := make([]byte, headerSize)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return h, err
+	}
+	h = header{echo: b[0] == 1, size: int(binary.BigEndian.Uint32(b[1:]))}
+	if h.size < minSize || h.size > maxSize {
+		return h, fmt.Errorf("messages of %d bytes: want %d to %d", h.size, minSize, maxSize)
+	}
+	return h, nil
+}
+
+// serveBytes serves one client over a stream of bytes.
+func serveBytes(rw io.ReadWriter) error {
+	h, err := readHeader(rw)
+	if err != nil {
+		return err
+	}
+	p := newBytePipe(rw, h.size, false)
+	if h.echo {
+		return echo(p)
+	}
+	return sink(p)
+}
+
+// runBytes measures over a stream of bytes.
+func runBytes(rw io.ReadWriter, a Ask) (tally, error) {
+	if err := (header{a.echoed(), a.Size}).write(rw); err != nil {
+		return tally{}, err
+	}
+	return a.over(newBytePipe(rw, a.Size, a.Buffered))
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of /proc/stat, USER_HZ, which is 100 wherever Go runs.
+const tick = 10 * time.Millisecond
+
+// userTime is what all programs of this host have had of its processors, outside of the kernel; 0 where
+// nobody tells.
+func userTime() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	fields := strings.Fields(line) // cpu user nice system idle …
+	if len(fields) < 3 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[1], 10, 64) // it is a number
+	nice, _ := strconv.ParseInt(fields[2], 10, 64)
+	return time.Duration(user+nice) * tick
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the files of testdata")
+
+// mainVar makes this test binary the program.
+const mainVar = "DATXDP_PEERS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mainVar) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program is this program with arguments.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), mainVar+"=1")
+	return cmd
+}
+
+// TestUsage: what cannot be measured is said in one line.
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--repeat", "0"}, "peers: --repeat: 0 is not from 1 to 100\n"},
+		{[]string{"--peer", "smoke", "--metric", "x"}, `peers: --peer: no "smoke": choose of ucx, libfabric, sockperf, iperf3, net, quic-go, grpc; --metric: no "x": choose of lat, rate, bw` + "\n"},
+		{[]string{"serve", "smoke", "127.0.0.1:1"}, "peers: no library \"smoke\": choose one of net, quic-go, grpc\n"},
+		{[]string{"serve", "net"}, "peers: accepts 2 arg(s), received 1\n"},
+		{[]string{"run", "net", "127.0.0.1:1", "--size", "3"}, "peers: net: size 3 is not from 16 to 67108864\n"},
+		{[]string{"--nonsense"}, "peers: unknown flag: --nonsense\n"},
+	} {
+		var stdout, stderr strings.Builder
+		if code := run(context.Background(), tt.args, &stdout, &stderr); code != exitUsage || stderr.String() != tt.want || stdout.Len() > 0 {
+			t.Errorf("%v: got exit %d, %q, want %d, %q", tt.args, code, stderr.String(), exitUsage, tt.want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/datxdp/datxdp/bench/peers/tool"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// ours measures our rows of a phase once, as a user would: datbench server on one host, datbench run on
+// the other. Both are gone before a peer is measured: an XDP program on a veth changes what the kernel does.
+func (r *runner) ours(ctx context.Context, s *site, rows []*row) {
+	for _, metric := range metrics {
+		var own []*row
+		for _, row := range rows {
+			if row.test == nil && row.metric == metric {
+				own = append(own, row)
+			}
+		}
+		if len(own) == 0 || ctx.Err() != nil {
+			continue
+		}
+		r.pr.Begin(own[0].title())
+		if err := r.own(ctx, s, own); err != nil && ctx.Err() == nil {
+			for _, row := range own {
+				row.fail("%v", err)
+			}
+		}
+	}
+}
+
+// own measures rows of one metric.
+func (r *runner) own(ctx context.Context, s *site, own []*row) error {
+	ctx, cancel := within(ctx, r.cfg.stuck())
+	defer cancel()
+	var ops []string
+	for _, row := range own {
+		ops = append(ops, row.op)
+	}
+	server := tool.Command{Args: []string{r.cfg.datbench, "server", "--ia", "xdp:" + s.ifname}}
+	client := tool.Command{Args: []string{r.cfg.datbench, "run", s.host, "--ia", "xdp:" + s.ifname, "--op", strings.Join(ops, ","),
+		"--metric", own[0].metric, "--duration", r.cfg.duration.String(), "--warmup", warmup(r.cfg.duration).String(), "--json", "-"}}
+	for _, row := range own {
+		row.server, row.client = server, client
+	}
+	report, err := serveAndRun(ctx, s, server, client)
+	if err != nil {
+		return err
+	}
+	r.env = report.Env
+	for _, row := range own {
+		row.take(report)
+	}
+	return nil
+}
+
+func serveAndRun(ctx context.Context, s *site, server, client tool.Command) (*result.Report, error) {
+	p, err := s.start(serverEnd, server)
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	if err := p.await(ctx, func() bool { return strings.HasPrefix(p.out.String(), "serving on ") }); err != nil {
+		return nil, fmt.Errorf("datbench server %w", err)
+	}
+	c, err := s.finish(ctx, clientEnd, client)
+	report := &result.Report{}
+	// With status 1 there is a report of rows that are not valid.
+	if parsed := json.Unmarshal([]byte(c.out.String()), report); parsed != nil {
+		return nil, fmt.Errorf("datbench run %w%s", cmp.Or(err, parsed), c.because())
+	}
+	return report, nil
+}
+
+// take takes the row's result out of a report.
+func (r *row) take(report *result.Report) {
+	for _, res := range report.Results {
+		if res.Op != r.op || res.Metric != r.metric {
+			continue
+		}
+		r.add(res)
+		return
+	}
+	r.fail("datbench run has no %s of %s", r.metric, r.op)
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/datxdp/datxdp/bench/peers/tool"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// phase is what is measured over one link.
+type phase struct {
+	mtu int
+	// plain is without offloads: no frame is larger than the MTU.
+	plain   bool
+	metrics []string
+	// ops are ours; tools are the peers.
+	ops   []string
+	tools []*tool.Tool
+}
+
+// phases: everything at MTU 1500, as a veth is. Streams again without the super-frames that a kernel sends
+// over it, and at the MTU at which it needs none.
+func phases() []phase {
+	bandwidth := []string{result.Bandwidth}
+	ops, native := []string{result.Send, result.Write}, []*tool.Tool{tool.UCX, tool.Iperf3, tool.Net}
+	return []phase{
+		{mtu: 1500, metrics: metrics, ops: []string{result.Send, result.Write, result.Read}, tools: tool.Peers()},
+		{mtu: 1500, plain: true, metrics: bandwidth, ops: ops, tools: tool.Peers()},
+		{mtu: 9000, plain: true, metrics: bandwidth, ops: ops, tools: native},
+		{mtu: 65000, metrics: bandwidth, ops: ops, tools: native},
+	}
+}
+
+func (p phase) title() string {
+	s := fmt.Sprintf("MTU %d", p.mtu)
+	if p.plain {
+		s += " without tso, gso, gro"
+	}
+	return s
+}
+
+// of is its own rows of all.
+func (p phase) of(all []*row) (rows []*row) {
+	for _, r := range all {
+		if r.phase.mtu == p.mtu && r.phase.plain == p.plain {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// row is a line of the table: an operation of ours, or a test of a peer.
+type row struct {
+	phase  phase
+	metric string
+	size   int64
+	// op is ours, or the one that the peer is compared with.
+	op string
+	// test is nil of ours.
+	test *tool.Test
+
+	// runs have a figure; doubtful ones have one that is not valid.
+	runs, doubtful []result.Result
+	server, client tool.Command
+	// count is how much a tool measures that takes no time; 0 as long as that is not known.
+	count int64
+	// faults are why runs are missing.
+	faults []string
+}
+
+// title names the row for a progress line, which has to be short; ours are measured together.
+func (r *row) title() string {
+	who := "datbench"
+	if r.test != nil {
+		who, _, _ = strings.Cut(r.test.Title(), ",")
+	}
+	return fmt.Sprintf("%s at MTU %d, %s", metricTitle(r.metric), r.phase.mtu, who)
+}
+
+func metricTitle(metric string) string {
+	switch metric {
+	case result.Latency:
+		return "round trip"
+	case result.Rate:
+		return "messages/s"
+	}
+	return "bandwidth"
+}
+
+// steps is how often something begins in a round: ours once for each metric of a phase.
+func steps(rows []*row) (n int) {
+	for i, r := range rows {
+		first := i == 0 || rows[i-1].test != nil
+		if r.test == nil && first || r.test != nil && r.test.Tool.Missing() == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// add keeps a run with its figure.
+func (r *row) add(res result.Result) {
+	if res.Valid {
+		r.runs = append(r.runs, res)
+		return
+	}
+	r.fail("%s", res.Reason)
+	r.doubtful = append(r.doubtful, res)
+}
+
+// fail notes why there is no figure.
+func (r *row) fail(format string, args ...any) {
+	r.faults = append(r.faults, fmt.Sprintf(format, args...))
+}
+
+// plan is the rows of each phase, in the order of the table within a metric: ours first.
+func plan(cfg *config, self string) (rows []*row) {
+	for _, ph := range phases() {
+		for _, metric := range ph.metrics {
+			if wants(cfg.metrics, metric) {
+				rows = append(rows, ph.rows(cfg, self, metric)...)
+			}
+		}
+	}
+	return rows
+}
+
+// rows are none where no peer is there to compare with.
+func (p phase) rows(cfg *config, self, metric string) (rows []*row) {
+	for _, t := range tool.Tests(self, metric) {
+		if wants(cfg.peers, t.Tool.Name) && slices.Contains(p.tools, t.Tool) && slices.Contains(p.ops, t.Against) {
+			rows = append(rows, &row{phase: p, metric: metric, size: t.Size, op: t.Against, test: &t})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	var ours []*row
+	for _, op := range p.ops {
+		ours = append(ours, &row{phase: p, metric: metric, size: rows[0].size, op: op})
+	}
+	return append(ours, rows...)
+}

@@ -1,0 +1,84 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+
+	"github.com/datxdp/datxdp/internal/result"
+
+	"github.com/datxdp/datxdp/bench/peers/gopeer"
+)
+
+// The libraries that this program is built with.
+var (
+	Net  = &Tool{Name: gopeer.Net, Title: "Go net", version: runtime.Version}
+	QUIC = &Tool{Name: gopeer.QUIC, Title: "quic-go", version: module("github.com/quic-go/quic-go")}
+	GRPC = &Tool{Name: gopeer.GRPC, Title: "gRPC-Go", version: module("google.golang.org/grpc")}
+)
+
+var goPorts = map[*Tool]Port{Net: {"tcp", 7801}, QUIC: {"udp", 7802}, GRPC: {"tcp", 7803}}
+
+// module is the version of one that is built in.
+func module(path string) func() string {
+	return func() string {
+		info, ok := debug.ReadBuildInfo()
+		if !ok {
+			return ""
+		}
+		for _, m := range info.Deps {
+			if m.Path == path {
+				return m.Version
+			}
+		}
+		return ""
+	}
+}
+
+// GoTests are libraries of Go, which block. self is this program.
+func GoTests(self, metric string) []Test {
+	test := func(t *Tool, what string, flags ...string) Test { return goTest(self, t, what, metric, flags...) }
+	switch metric {
+	case result.Latency:
+		return []Test{test(Net, "TCP"), test(QUIC, "stream"), test(GRPC, "stream"), test(GRPC, "unary call", "--unary")}
+	case result.Rate:
+		return []Test{
+			test(Net, "TCP, a write for each"), test(Net, "TCP, buffered", "--buffered"),
+			test(QUIC, "stream, a write for each"), test(QUIC, "stream, buffered", "--buffered"),
+			test(GRPC, "stream"),
+		}
+	}
+	return []Test{test(Net, "TCP"), test(QUIC, "stream"), test(GRPC, "stream")}
+}
+
+func goTest(self string, t *Tool, what, metric string, flags ...string) Test {
+	size := int64(64)
+	if metric == result.Bandwidth {
+		size = 1 << 20
+	}
+	port := goPorts[t]
+	addr := func(j Job) string { return net.JoinHostPort(j.Host, strconv.Itoa(int(port.Number))) }
+	return Test{
+		Tool: t, What: what, Metric: metric, Size: size, Against: result.Send, Port: port,
+		Server: func(j Job) Command { return Command{Args: []string{self, "serve", t.Name, addr(j)}} },
+		Client: func(j Job) Command {
+			args := []string{self, "run", t.Name, addr(j), "--metric", metric, "--size", strconv.FormatInt(size, 10), "--duration", j.Duration.String()}
+			return Command{Args: slices.Concat(args, flags)}
+		},
+		Parse: parseGo,
+	}
+}
+
+// parseGo reads what this program prints.
+func parseGo(out string, r *result.Result) error {
+	var got result.Result
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		return fmt.Errorf("no figures in %q", LastLine(out))
+	}
+	r.P50, r.P99, r.MsgsPerSec, r.Gbps, r.Samples = got.P50, got.P99, got.MsgsPerSec, got.Gbps, got.Samples
+	return nil
+}

@@ -1,0 +1,19 @@
+package progress
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestLines: where nobody looks at a terminal, every step is a line.
+func TestLines(t *testing.T) {
+	var out strings.Builder
+	d := New(&out, 2)
+	d.Begin("one")
+	d.Around(func() { out.WriteString("between\n") })
+	d.Begin("two")
+	d.End()
+	if got, want := out.String(), "[ 1/2] one\nbetween\n[ 2/2] two\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
