@@ -1,0 +1,103 @@
+package dat
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// An RDMA write over AF_XDP to an adapter that nobody drives and that sleeps, from posting until it is placed and confirmed;
+// the poster polls.
+func BenchmarkFirstFrame(b *testing.B) {
+	x, y := newHosts(b, newXDP(b), Options{})
+	p, q := pair(x, y, nil)
+	var took []time.Duration
+	var ev Event
+	for b.Loop() {
+		asleep(b, y)
+		time.Sleep(2 * time.Millisecond) // in the link by now
+		start := time.Now()
+		ok(b, p.PostRDMAWrite(p.seg(0, 64), 1, q.lmr.Remote(0, 64), 0))
+		for p.request.Dequeue(&ev) != nil {
+			if time.Since(start) > patience {
+				b.Fatal("no completion")
+			}
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(us(took[len(took)/2]), "median-µs")
+	b.ReportMetric(us(took[len(took)*9/10]), "90%-µs")
+}
+
+func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+// 64-byte round trips over AF_XDP by who polls and by who waits, and by more who wait than there are cores: round trips a
+// second of all together.
+func BenchmarkWaiters(b *testing.B) {
+	x, y := newHosts(b, newXDP(b), Options{})
+	var points [][2]*point
+	for range 32 {
+		p, q := pair(x, y, nil)
+		points = append(points, [2]*point{p, q})
+	}
+	poll := func(e *EVD, ev *Event) bool { return e.Dequeue(ev) == nil }
+	wait := func(e *EVD, ev *Event) bool {
+		_, err := e.Wait(time.Millisecond, 1, ev)
+		return err == nil
+	}
+	for range 3 { // rounds: the host has slow moments
+		b.Run("poll/1", func(b *testing.B) { pingPong(b, points[:1], poll) })
+		for _, n := range []int{1, 2, 4, 8, 32} {
+			b.Run(fmt.Sprintf("wait/%d", n), func(b *testing.B) { pingPong(b, points[:n], wait) })
+		}
+	}
+}
+
+// pingPong has every pair exchange messages, b.N in all.
+func pingPong(b *testing.B, points [][2]*point, next func(*EVD, *Event) bool) {
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var over atomic.Bool
+	var ends, servers sync.WaitGroup
+	step := func(p *point, send bool) bool {
+		var ev Event
+		if send {
+			ok(b, p.PostSend(p.seg(0, 64), 1, CompletionSuppress))
+		}
+		for !next(p.recv, &ev) {
+			if over.Load() {
+				return false
+			}
+		}
+		ok(b, p.PostRecv(p.seg(64, 64), 2, 0))
+		return true
+	}
+	start := time.Now()
+	for _, pair := range points {
+		for _, p := range pair {
+			if recv, _ := p.conn.Receiving(); recv == 0 {
+				ok(b, p.PostRecv(p.seg(64, 64), 2, 0))
+				ok(b, p.PostRecv(p.seg(64, 64), 2, 0))
+			}
+		}
+		servers.Go(func() {
+			for step(pair[1], false) {
+				ok(b, pair[1].PostSend(pair[1].seg(0, 64), 1, CompletionSuppress))
+			}
+		})
+		ends.Go(func() {
+			for left.Add(-1) >= 0 {
+				step(pair[0], true)
+			}
+		})
+	}
+	ends.Wait()
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds()/1e3, "k/s")
+	over.Store(true)
+	servers.Wait()
+}
