@@ -27,10 +27,11 @@ type Key struct {
 	Size                          int64
 	MTU, Depth, Connections       int
 	Bidir                         bool
+	Churn                         int64
 }
 
 func keyOf(r *result.Result) Key {
-	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Connections, r.Bidir != nil}
+	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Connections, r.Bidir != nil, r.Churn}
 }
 
 // Row is one measurement, old and new.

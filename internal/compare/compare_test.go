@@ -19,6 +19,12 @@ func rate(op string, runs ...float64) result.Result {
 	return r
 }
 
+func rr(runs ...float64) result.Result {
+	r := rate(result.Send, runs...)
+	r.Metric = result.Requests
+	return r
+}
+
 func lat(us ...float64) result.Result {
 	return result.Result{Op: result.Send, Metric: result.Latency, Size: 64, Valid: true, P50: &us[0], Runs: us}
 }
@@ -30,6 +36,8 @@ func TestFiles(t *testing.T) {
 	invalid.Valid, invalid.Runs = false, nil
 	other := rate("a", 1)
 	other.MTU = 9000
+	churned := rate("a", 1)
+	churned.Churn = 1
 	tests := []struct {
 		name     string
 		old, new []*result.Report
@@ -38,6 +46,7 @@ func TestFiles(t *testing.T) {
 	}{
 		{"faster", []*result.Report{file(rate("a", 10, 11, 12, 13, 14))}, []*result.Report{file(rate("a", 20, 22, 24, 26, 28))}, Better, 100},
 		{"slower", []*result.Report{file(rate("a", 20, 22, 24, 26, 28))}, []*result.Report{file(rate("a", 10, 11, 12, 13, 14))}, Worse, -50},
+		{"more requests", []*result.Report{file(rr(10, 11, 12, 13, 14))}, []*result.Report{file(rr(20, 22, 24, 26, 28))}, Better, 100},
 		{"longer", []*result.Report{file(lat(1, 1.1, 1.2, 1.3))}, []*result.Report{file(lat(2, 2.2, 2.4, 2.6))}, Worse, 100},
 		{"shorter", []*result.Report{file(lat(2, 2.2, 2.4, 2.6))}, []*result.Report{file(lat(1, 1.1, 1.2, 1.3))}, Better, -50},
 		{"mixed", []*result.Report{file(rate("a", 10, 12, 14, 16, 18))}, []*result.Report{file(rate("a", 11, 13, 14.7, 15, 19))}, Same, 5},
@@ -57,10 +66,10 @@ func TestFiles(t *testing.T) {
 		})
 	}
 	var got []string
-	for _, r := range Files([]*result.Report{file(rate("a", 1), rate("b", 1))}, []*result.Report{file(rate("c", 1), rate("b", 1), other)}) {
+	for _, r := range Files([]*result.Report{file(rate("a", 1), rate("b", 1))}, []*result.Report{file(rate("c", 1), rate("b", 1), other, churned)}) {
 		got = append(got, r.Op+" "+r.Verdict)
 	}
-	if diff := cmp.Diff([]string{"a only in old", "b too few runs", "c only in new", "a only in new"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"a only in old", "b too few runs", "c only in new", "a only in new", "a only in new"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

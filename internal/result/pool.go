@@ -20,7 +20,9 @@ func Pool(runs []Result) Result {
 	for i := range good {
 		out.Runs = append(out.Runs, good[i].Figure())
 	}
+	out.Rounds = nil
 	for i, r := range runs {
+		out.Rounds = append(out.Rounds, r.round())
 		if !r.Valid {
 			out.Invalidate("run %d of %d: %s", i+1, len(runs), r.Reason)
 		}

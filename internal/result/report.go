@@ -55,7 +55,7 @@ func (r *Report) Verdict() error {
 }
 
 // numbers are the fields that hold long lists of them: each is one line of the file.
-var numbers = regexp.MustCompile(`"(histogram_us|runs)": \[[-+0-9.eE,\[\]\s]*\]`)
+var numbers = regexp.MustCompile(`"(histogram_us|runs)": \[[-+0-9.eE,\[\]\s]*\]|"rounds": \[[^\]]*\]`)
 
 // JSON is the report as it stands in a file, with its last line feed.
 func (r *Report) JSON() ([]byte, error) {
@@ -65,7 +65,7 @@ func (r *Report) JSON() ([]byte, error) {
 	}
 	text = numbers.ReplaceAllFunc(text, func(list []byte) []byte {
 		list = bytes.Join(bytes.Fields(list), nil)
-		return bytes.Replace(list, []byte(`":`), []byte(`": `), 1)
+		return bytes.Replace(list, []byte(`":[`), []byte(`": [`), 1)
 	})
 	return append(text, '\n'), nil
 }

@@ -19,6 +19,7 @@ const (
 const (
 	Latency   = "lat"
 	Rate      = "rate"
+	Requests  = "rr" // requests that are answered, several outstanding
 	Bandwidth = "bw"
 	SHA256    = "sha256"
 )
@@ -63,14 +64,23 @@ type Result struct {
 	Histogram Histogram `json:"histogram_us,omitempty"`
 	// Runs are the figures of the valid runs of a row that was repeated: p50_us, msgs_per_s or gbps.
 	Runs []float64 `json:"runs,omitempty"`
+	// Rounds are all runs of a row that was repeated, in the order in which they were made: the runs of one
+	// round, in all rows of a report, follow one another.
+	Rounds []Round `json:"rounds,omitempty"`
 	// Depth is operations outstanding on each connection, where it is not what the metric has by default.
 	Depth int `json:"depth,omitempty"`
 	// Connections is how many carried the row, if more than one.
 	Connections int `json:"connections,omitempty"`
+	// Churn is the bytes of heap whose objects were replaced all the time, in the process of each end.
+	Churn int64 `json:"churn_bytes,omitempty"`
 	// Bidir is each direction of a row that went both ways at once; the row's own figures are the sums.
 	Bidir *Bidir `json:"bidir,omitempty"`
 	// Intervals are the parts of the row's time that were asked for.
 	Intervals []Interval `json:"intervals,omitempty"`
+	// RawRatio is the row's figure over that of raw frames in the same place, RawP99Ratio its p99 over
+	// theirs; of a row that was repeated, the median over the rounds.
+	RawRatio    *float64 `json:"raw_ratio,omitempty"`
+	RawP99Ratio *float64 `json:"raw_p99_ratio,omitempty"`
 	// Impair is what was done to the packets of the row; empty if nothing was. Beside a row of the
 	// same run without it, Kept is the part of the throughput that is left, in percent, and P99Ratio
 	// what the p99 of a latency has become, times what it was.
@@ -103,10 +113,13 @@ type Interval struct {
 	Max *float64 `json:"max_us,omitempty"`
 }
 
+// Timed is whether a metric is of round trips, one by one.
+func Timed(metric string) bool { return metric == Latency || metric == Requests }
+
 // Figure is what a row is measured for, and compared by: the median in µs, operations a second, or Gb/s.
 func (r *Result) Figure() float64 {
 	switch {
-	case r.Metric == Rate:
+	case r.Metric == Rate || r.Metric == Requests:
 		return r.MsgsPerSec
 	case r.Metric != Latency:
 		return r.Gbps
