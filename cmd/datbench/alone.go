@@ -18,7 +18,7 @@ type cell struct {
 // Columns of a group that is compared with nothing.
 var (
 	aloneFirst = []cell{
-		{"op", func(r *Result) string { return r.Op }},
+		{"op", name},
 		{"size", func(r *Result) string { return formatSize(r.Size) }},
 	}
 	aloneLast = []cell{
@@ -42,7 +42,15 @@ var (
 		{"out", func(r *Result) string { return direction(r, true) }},
 		{"in", func(r *Result) string { return direction(r, false) }},
 		{"depth", func(r *Result) string { return count(uint64(r.Depth)) }},
-		{"conns", func(r *Result) string { return count(uint64(r.Connections)) }},
+		{"±", spread},
+	}
+	aloneRequests = []cell{
+		{"M/s", millions},
+		{"p50 µs", func(r *Result) string { return brief(r.P50) }},
+		{"p99", func(r *Result) string { return brief(r.P99) }},
+		{"p99.9", func(r *Result) string { return brief(r.P999) }},
+		{"max", func(r *Result) string { return brief(r.Max) }},
+		{"depth", func(r *Result) string { return count(uint64(r.Depth)) }},
 		{"±", spread},
 	}
 )
@@ -51,8 +59,11 @@ var (
 // that say nothing are left out.
 func (g group) renderAlone(w io.Writer) {
 	middle := aloneStream
-	if g.metric == metricLatency {
+	switch g.metric {
+	case metricLatency:
 		middle = aloneTimes
+	case metricRequests:
+		middle = aloneRequests
 	}
 	cells := slices.DeleteFunc(slices.Concat(aloneFirst, middle, aloneLast), func(c cell) bool {
 		return !slices.ContainsFunc(g.rows, func(r Result) bool { return c.of(&r) != "" })
@@ -97,10 +108,10 @@ func brief(v *float64) string {
 	switch {
 	case v == nil || *v < 99_999.5:
 		return micros(v)
-	case *v < 9_999_500:
+	case *v < 999_500:
 		return strconv.FormatFloat(*v/1e3, 'f', 0, 64) + "ms"
 	}
-	return strconv.FormatFloat(*v/1e6, 'f', 0, 64) + "s"
+	return strconv.FormatFloat(*v/1e6, 'f', 1, 64) + "s"
 }
 
 // decimal is empty where nothing was measured.
@@ -116,14 +127,14 @@ func decimal(v float64, digits int, samples int64) string {
 
 // millions is the rate of small messages, perSecond that of large ones.
 func millions(r *Result) string {
-	if r.Metric != metricRate {
+	if r.Metric != metricRate && r.Metric != metricRequests {
 		return ""
 	}
 	return decimal(r.MsgsPerSec/1e6, 3, r.Samples)
 }
 
 func perSecond(r *Result) string {
-	if r.Metric == metricRate {
+	if r.Metric == metricRate || r.Metric == metricRequests {
 		return ""
 	}
 	return decimal(r.MsgsPerSec, 0, r.Samples)

@@ -24,17 +24,17 @@ type ask struct {
 }
 
 // The first byte of an ask says which version of it follows.
-const askVersion = 2
+const askVersion = 3
 
 const (
 	remoteSize = 4 + 8 + 8
-	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize + 8 + 2 + 2 + 1 + 8
+	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize + 8 + 2 + 2 + 1 + 8 + 8
 )
 
 // Codes of operations and metrics on the wire; 0 is none.
 var (
 	opCodes     = []string{"", opSend, opWrite, opRead}
-	metricCodes = []string{"", metricLatency, metricRate, metricBandwidth, metricSHA256}
+	metricCodes = []string{"", metricLatency, metricRate, metricBandwidth, metricSHA256, metricRequests}
 )
 
 var errAsk = errors.New("connection request is not one of datbench's, or of another version")
@@ -51,7 +51,8 @@ func (a ask) encode() []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(a.index))
 	b = binary.BigEndian.AppendUint16(b, uint16(a.row.connections()))
 	b = append(b, bit(a.row.Bidir))
-	return binary.BigEndian.AppendUint64(b, uint64(a.row.Count))
+	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Count))
+	return binary.BigEndian.AppendUint64(b, uint64(a.row.Churn))
 }
 
 func code(codes []string, word string) byte {
@@ -95,6 +96,7 @@ func decodeAsk(b []byte) (ask, error) {
 	a.session, a.index = binary.BigEndian.Uint64(b), int(binary.BigEndian.Uint16(b[8:]))
 	a.row.Connections, a.row.Bidir = int(binary.BigEndian.Uint16(b[10:])), b[12] != 0
 	a.row.Count = int64(binary.BigEndian.Uint64(b[13:]))
+	a.row.Churn = int64(binary.BigEndian.Uint64(b[21:]))
 	return a, a.check()
 }
 
@@ -109,6 +111,8 @@ func (a ask) check() error {
 		return fmt.Errorf("connection %d of %d: %w", a.index, r.Connections, errAsk)
 	case (r.Connections > 1 || r.Bidir) && !streams(r.Metric):
 		return fmt.Errorf("%s over %d connections: %w", r.Metric, r.Connections, errAsk)
+	case r.Churn < 0 || r.Churn > churnSize:
+		return fmt.Errorf("%d bytes of heap: %w", r.Churn, errAsk)
 	}
 	return r.fits()
 }

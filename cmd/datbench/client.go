@@ -96,6 +96,9 @@ func mtuOf(addr netip.Addr) int {
 
 // measure runs the row's workload and ends the connection in order.
 func (c *conn) measure(w workload, r *Result) error {
+	if err := c.churn(); err != nil {
+		return err
+	}
 	use, base := startUsage(), c.losses()
 	e, err := w.active(c, r)
 	if err != nil {

@@ -36,7 +36,7 @@ func (a *app) compareCommand() *cobra.Command {
 	return c
 }
 
-const compareHelp = `compare matches rows by operation, metric, size, transport, MTU, depth, connections and directions, and
+const compareHelp = `compare matches rows by operation, metric, size, transport, MTU, depth, connections, heap and directions, and
 prints the medians of their runs, old and new, the change, and the probability p that runs differ so
 much by chance (Mann-Whitney U test, as benchstat does). A change counts if p is below 0.05.
 
@@ -89,7 +89,7 @@ func readSet(names string) (out []*result.Report, err error) {
 
 // renderComparison prints a block for each metric. It fits a terminal of 100 columns.
 func renderComparison(w io.Writer, rows []compare.Row) {
-	for _, metric := range []string{metricLatency, metricRate, metricBandwidth, metricSHA256} {
+	for _, metric := range runMetrics {
 		t := plainTable(w)
 		t.AppendHeader(table.Row{"op", "size", "", "MTU", "old " + unit(metric), "new", "change", "p", "runs", "verdict"})
 		t.SetColumnConfigs(comparisonColumns())
@@ -121,17 +121,17 @@ func comparisonColumns() (out []table.ColumnConfig) {
 }
 
 func comparisonRow(r compare.Row) table.Row {
-	name := r.Op
+	op := name(&Result{Op: r.Op, Connections: r.Connections})
 	if r.Bidir {
-		name += " both ways"
+		op += " both ways"
 	}
-	if r.Connections > 1 {
-		name += fmt.Sprintf(" × %d", r.Connections)
+	if r.Churn > 0 {
+		op += ", churn"
 	}
 	if r.Impair != "" {
-		name += ", impaired"
+		op += ", impaired"
 	}
-	return table.Row{name, formatSize(r.Size), r.Transport, r.MTU, comparisonFigure(r, r.Old), comparisonFigure(r, r.New),
+	return table.Row{op, formatSize(r.Size), r.Transport, r.MTU, comparisonFigure(r, r.Old), comparisonFigure(r, r.New),
 		number("%+.1f%%", r.Delta), number("%.3f", r.P), fmt.Sprintf("%d+%d", r.OldRuns, r.NewRuns), r.Verdict}
 }
 
@@ -149,7 +149,7 @@ func comparisonFigure(r compare.Row, v float64) string {
 		return ""
 	case r.Metric == metricLatency:
 		return micros(&v)
-	case r.Metric == metricRate:
+	case r.Metric == metricRate, r.Metric == metricRequests:
 		return fmt.Sprintf("%.3f", v/1e6)
 	}
 	return fmt.Sprintf("%.2f", v)

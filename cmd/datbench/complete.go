@@ -10,7 +10,10 @@ import (
 // Words that flags know.
 var (
 	rowOps     = []string{opRaw, opSend, opWrite, opRead, opTCP, opRawAsavie}
-	jobMetrics = []string{metricLatency, metricRate, metricBandwidth}
+	rawMetrics = []string{metricLatency, metricRate, metricBandwidth}
+	jobMetrics = []string{metricLatency, metricRate, metricRequests, metricBandwidth}
+	runMetrics = append(jobMetrics[:len(jobMetrics):len(jobMetrics)], metricSHA256)
+	churnSizes = []string{"64M", "1G"}
 	transports = []string{transportAuto, transportXDP, transportUDP}
 	engines    = []string{engineNative, engineAsavie}
 )

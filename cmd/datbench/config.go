@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // config is what the flags of every measuring command say.
@@ -24,8 +25,10 @@ type config struct {
 	mtus     []int
 	repeat   int
 
+	full        bool
 	count       int64
 	connections int
+	churn       byteSize
 	bidir       bool
 	interval    time.Duration
 	cpus        cpuList
@@ -89,6 +92,13 @@ func (c *config) validateFilters() error {
 		someOf("op", c.ops, rowOps),
 		someOf("metric", c.metric, jobMetrics),
 	}
+	switch {
+	case c.full && !c.impair.Zero():
+		errs = append(errs, errors.New("--full and --impair: each chooses rows of its own; give one of them"))
+	case !c.full && c.churn != 0 && c.churn != churnSize:
+		errs = append(errs, errors.New("--churn is of a row of --full"))
+	}
+	errs = append(errs, c.validateChurn())
 	for _, mtu := range c.mtus {
 		if mtu < minMTU || mtu > maxMTU {
 			errs = append(errs, fmt.Errorf("--mtu: %d is not from %d to %d", mtu, minMTU, maxMTU))
@@ -113,7 +123,9 @@ func (c *config) validateWorkload() error {
 	return oneLineOf([]error{
 		c.validate(),
 		oneOf("op", c.ops, []string{opSend, opWrite, opRead}),
-		oneOf("metric", c.metric, []string{metricLatency, metricRate, metricBandwidth, metricSHA256}),
+		oneOf("metric", c.metric, runMetrics),
+		c.validateRequests(),
+		c.validateChurn(),
 		c.validateSizes(),
 		c.validateStreams(),
 		c.validateCount(),
@@ -133,26 +145,41 @@ func (c *config) validateSizes() error {
 	return nil
 }
 
+// validateRequests: a message is all that the peer's program is asked to answer.
+func (c *config) validateRequests() error {
+	if !slices.Contains(c.metric, metricRequests) {
+		return nil
+	}
+	for _, op := range c.ops {
+		if op != opSend {
+			return fmt.Errorf("--metric rr is of --op send, each answered by one: %s has no answer", op)
+		}
+	}
+	return nil
+}
+
+func (c *config) validateChurn() error {
+	if c.churn > churnSize {
+		return fmt.Errorf("--churn: %s is more than %s", formatSize(int64(c.churn)), formatSize(churnSize))
+	}
+	return nil
+}
+
 // validateStreams: what shapes a stream says nothing of one operation after the other.
 func (c *config) validateStreams() error {
 	if c.connections < 1 || c.connections > maxConnections {
 		return fmt.Errorf("--connections: %d is not from 1 to %d", c.connections, maxConnections)
 	}
-	if slices.ContainsFunc(c.metric, streams) {
-		return c.validateMemory()
+	metrics := strings.Join(c.metric, ",")
+	switch stream := slices.ContainsFunc(c.metric, streams); {
+	case c.connections > 1 && !stream:
+		return fmt.Errorf("--connections is for --metric rate or bw: %s has one", metrics)
+	case c.bidir && !stream:
+		return fmt.Errorf("--bidir is for --metric rate or bw: %s goes one way", metrics)
+	case c.depth > 0 && !slices.ContainsFunc(c.metric, deep) && !slices.Contains(c.metric, metricSHA256):
+		return fmt.Errorf("--depth is for --metric rate, rr or bw: %s has one operation at a time", metrics)
 	}
-	flag := ""
-	switch {
-	case c.connections > 1:
-		flag = "--connections"
-	case c.bidir:
-		flag = "--bidir"
-	case c.depth > 0 && !slices.Contains(c.metric, metricSHA256):
-		flag = "--depth"
-	default:
-		return nil
-	}
-	return fmt.Errorf("%s is for --metric rate or bw: %s has one operation at a time", flag, strings.Join(c.metric, ","))
+	return c.validateMemory()
 }
 
 // validateMemory: what is outstanding has to be held.
@@ -166,7 +193,7 @@ func (c *config) validateMemory() error {
 }
 
 func (c *config) validateCount() error {
-	latency := slices.Contains(c.metric, metricLatency)
+	latency := slices.ContainsFunc(c.metric, result.Timed)
 	switch {
 	case c.count < 0:
 		return fmt.Errorf("--count: %d is negative", c.count)
@@ -207,7 +234,9 @@ func (c *config) rows(transport string) []Row {
 	for _, metric := range c.metric {
 		for _, op := range c.ops {
 			for _, size := range c.sizesFor(metric) {
-				out = append(out, c.row(op, metric, transport, size))
+				r := c.row(op, metric, transport, size)
+				r.Churn = int64(c.churn)
+				out = append(out, r)
 			}
 		}
 	}

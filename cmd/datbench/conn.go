@@ -29,6 +29,8 @@ type conn struct {
 
 	// up counts the connections that are established, gone those that have ended in order.
 	up, gone int
+	// heap is churned while the row runs; nil for none.
+	heap *heap
 	// meter tells of the row while it runs; nil if nobody asked.
 	meter *meter
 
@@ -90,11 +92,7 @@ func (c *conn) use(i int) { c.ep = c.eps[i] }
 
 // extend gives the row its time from now on.
 func (c *conn) extend() {
-	limit := c.row.Warmup + c.row.Duration + patience
-	if c.row.Metric == metricSHA256 {
-		limit += sha256Limit
-	}
-	c.deadline = time.Now().Add(limit)
+	c.deadline = time.Now().Add(c.row.time() + patience)
 }
 
 func (c *conn) free() error {
@@ -108,6 +106,7 @@ func (c *conn) free() error {
 	if c.mem != nil {
 		errs = append(errs, c.mem.lmr.Free())
 	}
+	c.heap.free()
 	return errors.Join(errs...)
 }
 

@@ -38,12 +38,15 @@ func (c *config) timeFlags(cmd *cobra.Command) {
 func (c *config) jobFlags(cmd *cobra.Command) {
 	c.timeFlags(cmd)
 	f := cmd.Flags()
+	f.BoolVar(&c.full, "full", false, "measure more, in about 35 seconds: see above")
+	f.Var(&c.churn, "churn", "bytes of heap in the churn row of --full")
 	f.StringVar(&c.transport, "transport", c.transport, "`kind` of link: xdp, udp, or auto: xdp where this host can")
 	f.StringSliceVar(&c.ops, "op", nil, "only these `rows`: "+strings.Join(rowOps, ", "))
 	f.StringSliceVar(&c.metric, "metric", nil, "only these `metrics`: "+strings.Join(jobMetrics, ", "))
-	f.IntSliceVar(&c.mtus, "mtu", nil, "only these `MTUs`: 1500, 9000, 65000")
+	f.IntSliceVar(&c.mtus, "mtu", nil, "only these `MTUs`: 1500, 9000, 65000; with --full 3498")
 	f.Uint16Var(&c.port, "port", c.port, "UDP `port` of the traffic; kernel TCP has the next")
-	complete(cmd, map[string][]string{"op": rowOps, "metric": jobMetrics, "transport": transports, "mtu": {"1500", "9000", "65000"}})
+	complete(cmd, map[string][]string{"op": rowOps, "metric": jobMetrics, "transport": transports, "mtu": {"1500", "3498", "9000", "65000"},
+		"churn": churnSizes})
 }
 
 func (c *config) adapterFlags(cmd *cobra.Command) {
@@ -57,18 +60,19 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 func (c *config) workloadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&c.ops, "op", []string{opSend}, "`operations`: send, write, read")
-	f.StringSliceVar(&c.metric, "metric", []string{metricLatency}, "`metrics`: lat, the round trip; rate, messages a second; bw, bytes a\n"+
-		"second; sha256, moves --bytes and compares them")
+	f.StringSliceVar(&c.metric, "metric", []string{metricLatency}, "`metrics`: lat, the round trip; rate, messages a second; rr, requests\n"+
+		"answered a second and their round trips, as netperf's TCP_RR; bw,\nbytes a second; sha256, moves --bytes and compares them")
 	f.Var(&c.sizes, "size", "bytes of an operation: 64, 4K, 1M, lists of them, and ranges:\n"+
 		"64-1M doubles, 64-1M*4 quadruples, 64-512+64 steps\n(default 64, for bw and sha256 1M)")
 	f.Int64Var(&c.count, "count", 0, "end each row after `N` operations and not by --duration")
-	f.IntVar(&c.depth, "depth", 0, "`N` operations outstanding on each connection (default rate 512, of\nreads 128, bw 8)")
+	f.IntVar(&c.depth, "depth", 0, "`N` operations outstanding on each connection (default rate 512, of\nreads 128, rr 32, bw 8)")
 	f.IntVar(&c.connections, "connections", c.connections, "`N` connections carry each rate and bw row, posted to in turn")
 	f.BoolVar(&c.bidir, "bidir", false, "rate and bw in both directions at once; figures are the sums")
+	f.Var(&c.churn, "churn", "keep so many bytes of heap at both ends in small objects that are\nreplaced all the time, so that the garbage collector always runs")
 	f.Var(&c.bytes, "bytes", "bytes that a sha256 row moves")
 	f.Var((*interval)(&c.interval), "interval", "print a line each `time` while a row runs; 0 for none (default 1s in rows\nof 5s and more)")
-	complete(cmd, map[string][]string{"op": {opSend, opWrite, opRead}, "metric": {metricLatency, metricRate, metricBandwidth, metricSHA256},
-		"size": {"64", "4K", "64K", "1M", "64-1M"}})
+	complete(cmd, map[string][]string{"op": {opSend, opWrite, opRead}, "metric": runMetrics,
+		"size": {"64", "4K", "64K", "1M", "64-1M"}, "churn": churnSizes})
 }
 
 // interval is a flag value: a time whose default is not one.

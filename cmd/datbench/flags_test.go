@@ -48,9 +48,13 @@ func TestContradictions(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"--count 10", "--count: 10 round trips are too few for a p99.9; ask for 1000 or more"},
 		{"--count 5000 --duration 1s", "--count and --duration: each says when a row ends; give one of them"},
-		{"--connections 4", "--connections is for --metric rate or bw: lat has one operation at a time"},
-		{"--bidir", "--bidir is for --metric rate or bw: lat has one operation at a time"},
-		{"--depth 2", "--depth is for --metric rate or bw: lat has one operation at a time"},
+		{"--connections 4", "--connections is for --metric rate or bw: lat has one"},
+		{"--bidir", "--bidir is for --metric rate or bw: lat goes one way"},
+		{"--depth 2", "--depth is for --metric rate, rr or bw: lat has one operation at a time"},
+		{"--metric rr --connections 4", "--connections is for --metric rate or bw: rr has one"},
+		{"--metric rr --op send,write", "--metric rr is of --op send, each answered by one: write has no answer"},
+		{"--metric rr --count 10", "--count: 10 round trips are too few for a p99.9; ask for 1000 or more"},
+		{"--churn 2G", "--churn: 2 GiB is more than 1 GiB"},
 		{"--bytes 1M", "--bytes is for --metric sha256; --size is what other rows are made of"},
 		{"--connections 129", "--connections: 129 is not from 1 to 128"},
 		{"--repeat 0", "--repeat: 0 is not from 1 to 1000"},
@@ -79,7 +83,9 @@ func TestCompletion(t *testing.T) {
 		want string
 	}{
 		{[]string{"run", "--op", ""}, "send"},
-		{[]string{"run", "--metric", "lat,"}, "lat,bw"},
+		{[]string{"run", "--metric", "lat,"}, "lat,rr"},
+		{[]string{"run", "--churn", ""}, "1G"},
+		{[]string{"--full", "--mtu", "1500,"}, "1500,3498"},
 		{[]string{"--op", "raw,"}, "raw,raw_asavie"},
 		{[]string{"--transport", ""}, "auto"},
 		{[]string{"raw", "--engine", "native,"}, "native,asavie"},

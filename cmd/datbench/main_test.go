@@ -85,8 +85,11 @@ func TestErrors(t *testing.T) {
 		{"argument too many", []string{"server", "eth0"}, `datbench: datbench server takes no argument "eth0"; see datbench server --help`},
 		{"no such row", []string{"--transport", "udp", "--op", "raw"}, `datbench: nothing to measure: no row has that --op, --metric and --mtu`},
 		{"bad filter", []string{"--op", "foo", "--metric", "speed"},
-			`datbench: --op: "foo" is not one of raw, send, write, read, tcp, raw_asavie; --metric: "speed" is not one of lat, rate, bw`},
+			`datbench: --op: "foo" is not one of raw, send, write, read, tcp, raw_asavie; --metric: "speed" is not one of lat, rate, rr, bw`},
 		{"bad MTU", []string{"selftest", "--mtu", "10,1500"}, `datbench: --mtu: 10 is not from 576 to 65535`},
+		{"full and impaired", []string{"--full", "--impair", "loss=1%,seed=1"}, `datbench: --full and --impair: each chooses rows of its own; give one of them`},
+		{"churn alone", []string{"--churn", "64M"}, `datbench: --churn is of a row of --full`},
+		{"churn too large", []string{"--full", "--churn", "2G"}, `datbench: --churn: 2 GiB is more than 1 GiB`},
 		{"bad duration", []string{"--duration", "-1s"}, `datbench: --duration: -1s is not a positive time`},
 		{"bad transport", []string{"--transport", "tcp"}, `datbench: --transport: "tcp" is not one of auto, xdp, udp`},
 		{"no JSON file", []string{"--json", "/nonexistent/x"}, `datbench: --json: open /nonexistent/x: no such file or directory`},
@@ -102,7 +105,7 @@ func TestErrors(t *testing.T) {
 		{"bad operation", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--op", "tcp"},
 			`datbench: --op: "tcp" is not one of send, write, read`},
 		{"bad metric", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--metric", "speed"},
-			`datbench: --metric: "speed" is not one of lat, rate, bw, sha256`},
+			`datbench: --metric: "speed" is not one of lat, rate, rr, bw, sha256`},
 		{"bad size", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--size", "0"},
 			`datbench: invalid argument "0" for "--size" flag: "0" is not a size; write it as 64, 4KiB or 1MiB; see datbench run --help`},
 		{"size without a word", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--op", "write", "--size", "12"},
@@ -186,14 +189,21 @@ func checkResult(t *testing.T, r Result) {
 
 func rowNames(r Report, withMTU bool) (names []string) {
 	for _, res := range r.Results {
-		name := res.Metric + " " + res.Op
-		if withMTU {
-			name += " " + itoa(res.MTU)
-		}
-		names = append(names, name)
+		names = append(names, rowName(res, withMTU))
 	}
 	slices.Sort(names)
 	return names
+}
+
+func rowName(r Result, withMTU bool) string {
+	s := r.Metric + " " + name(&r)
+	if r.Churn > 0 {
+		s += " churn"
+	}
+	if withMTU {
+		s += " " + itoa(r.MTU)
+	}
+	return s
 }
 
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }

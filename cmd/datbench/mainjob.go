@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/datxdp/datxdp/internal/progress"
 )
@@ -54,7 +53,7 @@ func (l link) station(kind string, local, peer end, cfg *config) station {
 
 // phase opens both ends for one kind of traffic at one MTU; rows get the MTU.
 func (l link) phase(cfg *config, kind, engine string, mtu int, rows ...Row) phase {
-	ph := phase{mtu: mtu, rows: rows, repeat: cfg.repeat}
+	ph := phase{mtu: mtu, rows: rows}
 	ph.target = l.station(kind, l.target, l.initiator, cfg)
 	ph.initiator = l.station(kind, l.initiator, l.target, cfg)
 	if mtu == 0 {
@@ -147,29 +146,57 @@ func (j *job) plan(l link) ([][]phase, error) {
 	return labs, nil
 }
 
-// execute runs each lab's phases over a pair of its own and reports. Ended early, it returns what it
-// has with the error.
+// execute runs each lab's phases over a pair of its own and reports. Rounds go through all of them, so that
+// what is compared is measured at one time. Ended early, it returns what it has with the error.
 func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) (*Report, error) {
 	labs, err := j.plan(l)
 	if err != nil {
 		return nil, err
 	}
-	pr := progress.New(j.stderr, countRows(slices.Concat(labs...)))
+	pr := progress.New(j.stderr, countRows(slices.Concat(labs...))*j.cfg.repeat)
 	defer pr.End()
-	report := &Report{Env: newEnv(l.name)}
+	report, all := &Report{Env: newEnv(l.name)}, runs{}
 	report.Env.Pcap = j.cfg.pcap
+	for _, in := range rounds(j.cfg.repeat) {
+		results, err := runLabs(ctx, labs, in, pr, start)
+		all.add(results)
+		if err != nil {
+			return partial(report, all), interrupted(ctx, err)
+		}
+	}
+	return finished(report, all), nil
+}
+
+// runLabs is one round through the labs.
+func runLabs(ctx context.Context, labs [][]phase, in round, pr progress.Display, start func() (*pair, error)) (results []Result, err error) {
 	for _, phases := range labs {
 		p, err := start()
 		if err != nil {
-			return partial(report), interrupted(ctx, err)
+			return results, err
 		}
-		report.Results = append(report.Results, p.runPhases(ctx, phases, pr)...)
+		results = append(results, p.runPhases(ctx, phases, in, pr)...)
 		if err := errors.Join(ctx.Err(), p.close()); err != nil {
-			return partial(report), interrupted(ctx, err)
+			return results, err
 		}
 	}
+	return results, nil
+}
+
+// finished is the report of a job that has made its runs: each row of all of them, beside others.
+func finished(report *Report, all runs) *Report {
+	report.Results = append(report.Results, all.pooled()...)
+	report.SetRawRatios()
 	compareImpaired(report.Results)
-	return report, nil
+	return report
+}
+
+// partial is what a job that was ended has so far, nil if that is nothing.
+func partial(report *Report, all runs) *Report {
+	if finished(report, all); len(report.Results) == 0 {
+		return nil
+	}
+	report.Env.Interrupted = true
+	return report
 }
 
 // interrupted tells an interrupt from a failure.
@@ -181,90 +208,3 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 var errInterrupted = errors.New("interrupted; nothing is left behind")
-
-// mainPhasesXDP are the rows of the main job: everything at MTU 1500, streams again at jumbo. asavie's
-// engine has a lab for itself: it cannot give a queue back.
-func mainPhasesXDP(cfg *config, l link) [][]phase {
-	phases := []phase{
-		l.phase(cfg, kindRaw, engineNative, 1500, rawRows(cfg, opRaw)...),
-		l.phase(cfg, kindDAT, "", 1500, datRows(cfg, transportXDP)...),
-		l.phase(cfg, kindTCP, "", 1500, tcpRows(cfg)...),
-	}
-	for _, mtu := range []int{9000, 65000} {
-		phases = append(phases,
-			l.phase(cfg, kindRaw, engineNative, mtu, cfg.row(opRaw, metricBandwidth, transportXDP, frameSize(mtu))),
-			l.phase(cfg, kindDAT, "", mtu, cfg.row(opWrite, metricBandwidth, transportXDP, streamSize)),
-			l.phase(cfg, kindTCP, "", mtu, cfg.row(opTCP, metricBandwidth, transportTCP, streamSize)))
-	}
-	asavie := l.phase(cfg, kindRaw, engineAsavie, 1500, rawRows(cfg, opRawAsavie)...)
-	return filter(cfg, phases, []phase{asavie})
-}
-
-// mainPhasesUDP are the rows that need no XDP.
-func mainPhasesUDP(cfg *config, l link) [][]phase {
-	return filter(cfg, []phase{
-		l.phase(cfg, kindDAT, "", 0, datRows(cfg, transportUDP)...),
-		l.phase(cfg, kindTCP, "", 0, tcpRows(cfg)...),
-	})
-}
-
-func rawRows(cfg *config, op string) []Row {
-	return []Row{
-		cfg.row(op, metricLatency, transportXDP, rawFrame),
-		cfg.row(op, metricRate, transportXDP, rawFrame),
-		cfg.row(op, metricBandwidth, transportXDP, frameSize(1500)),
-	}
-}
-
-// frameSize is the bytes of a full Ethernet frame.
-func frameSize(mtu int) int64 { return int64(mtu) + 14 }
-
-func datRows(cfg *config, transport string) (rows []Row) {
-	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
-		for _, op := range []string{opSend, opWrite, opRead} {
-			rows = append(rows, cfg.row(op, metric, transport, sizeFor(metric)))
-		}
-	}
-	return rows
-}
-
-func tcpRows(cfg *config) (rows []Row) {
-	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
-		rows = append(rows, cfg.row(opTCP, metric, transportTCP, sizeFor(metric)))
-	}
-	return rows
-}
-
-func sizeFor(metric string) int64 {
-	if metric == metricBandwidth || metric == metricSHA256 {
-		return streamSize
-	}
-	return defaultSize
-}
-
-// filter keeps the rows whose operation, metric and MTU are asked for; an empty list asks for all.
-func filter(cfg *config, labs ...[]phase) (kept [][]phase) {
-	for _, phases := range labs {
-		var some []phase
-		for _, ph := range phases {
-			ph.rows = slices.DeleteFunc(ph.rows, func(r Row) bool {
-				return !asked(cfg.ops, r.Op) || !asked(cfg.metric, r.Metric) || !askedMTU(cfg.mtus, r.MTU)
-			})
-			if len(ph.rows) > 0 {
-				some = append(some, ph)
-			}
-		}
-		if len(some) > 0 {
-			kept = append(kept, some)
-		}
-	}
-	return kept
-}
-
-func asked(list []string, word string) bool {
-	return len(list) == 0 || slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, word) })
-}
-
-func askedMTU(list []int, mtu int) bool {
-	return len(list) == 0 || slices.Contains(list, mtu)
-}

@@ -29,7 +29,7 @@ func newMeter(row Row, tell func(Row, result.Interval)) *meter {
 		return nil
 	}
 	m := &meter{every: row.Interval, tell: func(i result.Interval) { tell(row, i) }}
-	if row.Metric == metricLatency {
+	if result.Timed(row.Metric) {
 		m.times = newLatencies()
 	}
 	return m

@@ -9,6 +9,8 @@ const (
 	rateDepth = 512
 	// rateDepthRead is operations; every read is answered by the peer's engine, one request each.
 	rateDepthRead = 128
+	// requestDepth is requests in flight: what a busy client of one server has.
+	requestDepth = 32
 	// bandwidthDepth is operations of 1 MiB; two fill the pipe, the rest hides the refill.
 	bandwidthDepth = 8
 
@@ -22,6 +24,18 @@ const (
 	// defaultDuration and defaultWarmup are per row: 24 rows of them take about 20 s.
 	defaultDuration = 550 * time.Millisecond
 	defaultWarmup   = 100 * time.Millisecond
+
+	// churnSize is bytes of heap that the row of --full churns, and the most that a peer may ask for.
+	churnSize = 1 << 30
+	// churnPercent is the garbage, in percent of the heap, that makes the collector begin again. At Go's own
+	// 100 it rests most of the time: a cycle takes a second here, and the garbage for the next twenty.
+	churnPercent = 10
+	// churnBatch is lists of objects that are replaced between two pauses of churnPause, which leave the
+	// cores to the collector and to what is measured: up to 130 MB/s here.
+	churnBatch = 256
+	churnPause = time.Millisecond
+	// churnLimit is how long the heap of a row may take to be there at both ends.
+	churnLimit = 30 * time.Second
 
 	// countLimit bounds a row that ends after a number of operations.
 	countLimit = 10 * time.Minute

@@ -8,26 +8,14 @@ import (
 
 // pinger measures one round trip at a time through the phases of a row.
 func (c *conn) pinger(r *Result, roundTrip func() error) (evidence, error) {
-	lat, plan := newLatencies(), newSchedule(c.row)
+	watch := newStopwatch(c)
 	for i := int64(0); ; i++ {
 		start := time.Now()
 		if err := roundTrip(); err != nil {
 			return evidence{}, err
 		}
-		now := time.Now()
-		if c.meter != nil && !c.meter.on && !now.Before(plan.measure) {
-			c.meter.turn(c, phaseMeasure, plan.measure)
-		}
-		switch plan.phaseOf(i, now) {
-		case phaseMeasure:
-			lat.record(now.Sub(start))
-			c.meter.record(now.Sub(start))
-			c.meter.look(c, now)
-		case phaseEnd:
-			c.meter.turn(c, phaseEnd, now)
-			elapsed := now.Sub(plan.measure)
-			lat.fill(r, elapsed)
-			return evidence{elapsed: elapsed}, nil
+		if watch.lap(i, start, time.Now()) {
+			return watch.fill(r), nil
 		}
 	}
 }

@@ -16,8 +16,6 @@ type phase struct {
 	mtu               int
 	target, initiator station
 	rows              []Row
-	// repeat is how often each row is measured; 0 is once.
-	repeat int
 	// plain is without offloads: no frame is larger than the MTU.
 	plain bool
 }
@@ -32,22 +30,62 @@ type pair struct {
 	close func() error
 }
 
-// runPhases measures every row of every phase. A row that cannot be measured is a result too: it
-// says why.
-func (p *pair) runPhases(ctx context.Context, phases []phase, pr progress.Display) []Result {
-	var results []Result
-	for _, ph := range phases {
-		results = append(results, p.runPhase(ctx, ph, pr)...)
+// round is which of the repeated runs of a job this is.
+type round struct{ n, of int }
+
+// rounds are those of a job, first to last.
+func rounds(repeat int) (all []round) {
+	for n := range repeat {
+		all = append(all, round{n, repeat})
+	}
+	return all
+}
+
+// note follows the title of what is measured in a round.
+func (r round) note() string {
+	if r.of <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", run %d of %d", r.n+1, r.of)
+}
+
+// runs are the results of each row of a plan, one of each round so far. The last round may be short.
+type runs [][]Result
+
+// add notes what a round has measured, from its first row on.
+func (all *runs) add(results []Result) {
+	for i, r := range results {
+		if i == len(*all) {
+			*all = append(*all, nil)
+		}
+		(*all)[i] = append((*all)[i], r)
+	}
+}
+
+// pooled is one result of each row.
+func (all runs) pooled() (results []Result) {
+	for _, of := range all {
+		results = append(results, result.Pool(of))
 	}
 	return results
 }
 
-func (p *pair) runPhase(ctx context.Context, ph phase, pr progress.Display) []Result {
+// runPhases measures every row of every phase. A row that cannot be measured is a result too: it
+// says why.
+func (p *pair) runPhases(ctx context.Context, phases []phase, in round, pr progress.Display) []Result {
+	var results []Result
+	for _, ph := range phases {
+		results = append(results, p.runPhase(ctx, ph, in, pr)...)
+	}
+	return results
+}
+
+func (p *pair) runPhase(ctx context.Context, ph phase, in round, pr progress.Display) []Result {
 	if ctx.Err() != nil {
 		return nil
 	}
 	err := p.openPhase(ctx, ph)
-	results := ph.measure(pr, func(row Row) (Result, bool) {
+	results := ph.measure(in, pr, func(row Row) (Result, bool) {
 		if err != nil {
 			return failed(row, err), ctx.Err() == nil
 		}
@@ -60,32 +98,15 @@ func (p *pair) runPhase(ctx context.Context, ph phase, pr progress.Display) []Re
 	return results
 }
 
-// measure measures each row as often as it should be, in turns, and pools the runs of each. When one
-// says that it has no result, the rest is left out.
-func (ph phase) measure(pr progress.Display, one func(Row) (Result, bool)) []Result {
-	runs := make([][]Result, len(ph.rows))
-	for round := range max(ph.repeat, 1) {
-		for i, row := range ph.rows {
-			title := row.title()
-			if ph.repeat > 1 {
-				title += fmt.Sprintf(", run %d of %d", round+1, ph.repeat)
-			}
-			pr.Begin(title)
-			r, ok := one(row)
-			if !ok {
-				return pooled(runs)
-			}
-			runs[i] = append(runs[i], r)
+// measure measures each row. When one says that it has no result, the rest is left out.
+func (ph phase) measure(in round, pr progress.Display, one func(Row) (Result, bool)) (results []Result) {
+	for _, row := range ph.rows {
+		pr.Begin(row.title() + in.note())
+		r, ok := one(row)
+		if !ok {
+			return results
 		}
-	}
-	return pooled(runs)
-}
-
-func pooled(runs [][]Result) (results []Result) {
-	for _, of := range runs {
-		if len(of) > 0 {
-			results = append(results, result.Pool(of))
-		}
+		results = append(results, r)
 	}
 	return results
 }
@@ -146,10 +167,10 @@ func (p *pair) closePhase(ctx context.Context) error {
 	return err
 }
 
-// countRows is how many measurements the phases are.
+// countRows is how many the phases have.
 func countRows(phases []phase) (n int) {
 	for _, ph := range phases {
-		n += len(ph.rows) * max(ph.repeat, 1)
+		n += len(ph.rows)
 	}
 	return n
 }

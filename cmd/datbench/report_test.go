@@ -96,10 +96,10 @@ func TestFileErrors(t *testing.T) {
 
 // TestPartial: what a run that was ended has is shown, with that it is not all.
 func TestPartial(t *testing.T) {
-	if r := partial(&Report{}); r != nil {
+	if r := partial(&Report{}, nil); r != nil {
 		t.Errorf("of nothing: %+v", r)
 	}
-	r := partial(&Report{Results: []Result{{Op: opSend, Metric: metricRate, Valid: true}}})
+	r := partial(&Report{}, runs{{{Op: opSend, Metric: metricRate, Valid: true}}})
 	var b bytes.Buffer
 	out := &output{table: &b, json: &b}
 	if err := out.finish(r, errInterrupted); err != errInterrupted || !strings.Contains(b.String(), "Ended early: ") || !strings.Contains(b.String(), `"interrupted": true`) {

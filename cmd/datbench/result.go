@@ -17,9 +17,9 @@ type (
 // newResult is the row with nothing measured yet.
 func newResult(row Row) Result {
 	r := Result{Op: row.Op, Metric: row.Metric, Size: row.Size,
-		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair}
+		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair, Churn: row.Churn}
 	usual := Row{Op: row.Op, Metric: row.Metric}
-	if streams(row.Metric) && row.depth() != usual.depth() {
+	if deep(row.Metric) && row.depth() != usual.depth() {
 		r.Depth = row.depth()
 	}
 	if row.Connections > 1 {
@@ -55,7 +55,7 @@ func judge(r *Result, e evidence) {
 	}
 	if r.Samples == 0 {
 		r.Invalidate("nothing arrived")
-	} else if r.Metric == metricLatency && r.Samples < minLatencySamples {
+	} else if result.Timed(r.Metric) && r.Samples < minLatencySamples {
 		few(r)
 	}
 	if n := e.row.total(); n > 0 && r.Samples < n {
@@ -64,13 +64,17 @@ func judge(r *Result, e evidence) {
 	if asked := e.row.Duration; e.row.Count == 0 && r.Samples > 0 && r.Metric != metricSHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
 		r.Invalidate("measured for %s of %s", e.elapsed.Round(time.Millisecond), asked)
 	}
-	if least, ok := leastShare(e.coreShare); ok && least < minCoreShare && r.Metric != metricSHA256 {
+	if least, ok := leastShare(e.coreShare); ok && least < minCoreShare && spins(r) {
 		r.Invalidate("not saturated: a side had %.0f %% of a core, the host is busy with something else", least*100)
 	}
 	if r.Samples > 0 && e.lost > e.counted {
 		r.Invalidate("%d frames were lost and no counter tells where", e.lost-e.counted)
 	}
 }
+
+// spins is whether a row's sides are to have a core each. Bytes that are compared may come slowly, and
+// beside a churned heap a side shares its core with its own collector.
+func spins(r *Result) bool { return r.Metric != metricSHA256 && r.Churn == 0 }
 
 // few is for a latency of few samples. Kernel TCP waits 0.2 s for a lone packet that was lost, and has
 // no more of them in a row that loses packets: what they cannot tell is left out.

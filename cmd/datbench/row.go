@@ -21,6 +21,7 @@ const (
 const (
 	metricLatency   = result.Latency
 	metricRate      = result.Rate
+	metricRequests  = result.Requests
 	metricBandwidth = result.Bandwidth
 	metricSHA256    = result.SHA256
 )
@@ -39,6 +40,9 @@ type Row struct {
 	Depth int `json:"depth"`
 	// Connections is how many carry a rate or bw row, posted to in turn by one thread; 0 is one.
 	Connections int `json:"connections,omitempty"`
+	// Churn is bytes of heap whose objects are replaced all the time while the row runs, in the process of
+	// each end; 0 for none.
+	Churn int64 `json:"churn,omitempty"`
 	// Bidir is both directions at once, of rate and bw.
 	Bidir bool `json:"bidir,omitempty"`
 	// Count ends the measured part after so many operations; 0 leaves it to Duration, which bounds it
@@ -57,14 +61,22 @@ type Row struct {
 	Impair string `json:"impair,omitempty"`
 }
 
+// time is how long the row runs at most, with a peer that answers at once.
+func (r Row) time() time.Duration {
+	d := r.Warmup + r.Duration
+	if r.Metric == metricSHA256 {
+		d += sha256Limit
+	}
+	if r.Churn > 0 {
+		d += churnLimit
+	}
+	return d
+}
+
 // limit is how long the row may take in all, with waiting for an absent peer, before it counts as
 // stuck.
 func (r Row) limit() time.Duration {
-	limit := r.Warmup + r.Duration + 4*patience
-	if r.Metric == metricSHA256 {
-		limit += sha256Limit
-	}
-	return limit
+	return r.time() + 4*patience
 }
 
 // title names the row for a progress line.
@@ -82,10 +94,27 @@ func (r Row) title() string {
 	if r.MTU > 0 {
 		s += fmt.Sprintf(" at MTU %d", r.MTU)
 	}
+	s += churnNote(r.Churn)
 	if r.Impair != "" {
 		s += ", impaired"
 	}
 	return s
+}
+
+// name is a row's operation, and over how many connections. It is no longer than raw_asavie.
+func name(r *Result) string {
+	if r.Connections > 1 {
+		return fmt.Sprintf("%s × %d", r.Op, r.Connections)
+	}
+	return r.Op
+}
+
+// churnNote ends a title; it is empty where no heap is churned.
+func churnNote(churn int64) string {
+	if churn == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", beside %s of churned heap", formatSize(churn))
 }
 
 func metricTitle(metric string) string {
@@ -94,6 +123,8 @@ func metricTitle(metric string) string {
 		return "round trip"
 	case metricRate:
 		return "message rate"
+	case metricRequests:
+		return "requests"
 	case metricBandwidth:
 		return "bandwidth"
 	case metricSHA256:
@@ -113,6 +144,8 @@ func (r Row) depth() int {
 		return rateDepthRead
 	case r.Metric == metricRate:
 		return rateDepth
+	case r.Metric == metricRequests:
+		return requestDepth
 	}
 	return bandwidthDepth
 }
@@ -134,3 +167,6 @@ func (r Row) total() int64 {
 // streams is whether operations follow one another without waiting: what has a depth, connections and
 // directions to choose.
 func streams(metric string) bool { return metric == metricRate || metric == metricBandwidth }
+
+// deep is whether several operations may be outstanding.
+func deep(metric string) bool { return streams(metric) || metric == metricRequests }

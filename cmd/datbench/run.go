@@ -42,7 +42,8 @@ func (a *app) clientCommand() *cobra.Command {
 
 const runHelp = `run measures against "datbench server" on another host, one row for each metric, operation and size.
 
-Latency is a full round trip of one operation at a time. Of rate and bw, --depth operations are
+Latency is a full round trip of one operation at a time. Of rr, --depth requests are in flight, each
+a send that the server answers with one of the same size. Of rate and bw, --depth operations are
 outstanding on each of --connections connections; one thread posts to them in turn. A row whose two
 sides were not busy all the time, whose frames were lost uncounted or which ran in another mode than
 the adapter's name asks for is not valid, and says why.
@@ -53,6 +54,7 @@ const runExamples = `  datbench run 10.0.0.1 --ia xdp:eth0                      
   datbench run 10.0.0.1 --ia xdp:eth0 --op write --metric bw --duration 10s   # a line a second
   datbench run 10.0.0.1 --ia xdp:eth0 --metric rate --connections 8 --cpu 2
   datbench run 10.0.0.1 --ia xdp:eth0 --metric bw --bidir --json both.json
+  datbench run 10.0.0.1 --ia xdp:eth0 --metric rr --depth 8 --churn 1G
   datbench run 10.0.0.1 --ia xdp:eth0 --op send,write,read --metric lat,bw --size 64-1M
   datbench run 10.0.0.1 --ia xdp:eth0 --repeat 10 --json new.json   # for datbench compare`
 
@@ -128,42 +130,36 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 	t := &teller{pr: pr, w: a.stdout, silent: cfg.json == "-"}
 	h.tell = t.tell
 	for _, impair := range passes {
-		ph := phase{rows: slices.Clone(rows), repeat: cfg.repeat,
+		ph := phase{rows: slices.Clone(rows),
 			initiator: station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port, CPUs: cfg.cpus}}
-		results, err := measurePass(ctx, h, ph.impaired(impair), pr)
-		report.Results = append(report.Results, results...)
+		all, err := measurePass(ctx, h, ph.impaired(impair), cfg.repeat, pr)
 		if err != nil {
-			return partial(report), err
+			return partial(report, all), err
 		}
+		report.Results = append(report.Results, all.pooled()...)
 	}
-	compareImpaired(report.Results)
-	return report, nil
+	return finished(report, nil), nil
 }
 
-// partial is what a run that was ended has so far, nil if that is nothing.
-func partial(report *Report) *Report {
-	if len(report.Results) == 0 {
-		return nil
-	}
-	report.Env.Interrupted = true
-	compareImpaired(report.Results)
-	return report
-}
-
-// measurePass measures the rows of a phase. The first that cannot be measured ends it: the rest would
-// wait for the same absent peer.
-func measurePass(ctx context.Context, h *host, ph phase, pr progress.Display) (results []Result, err error) {
+// measurePass measures the rows of a phase, in rounds. The first that cannot be measured ends it: the
+// rest would wait for the same absent peer.
+func measurePass(ctx context.Context, h *host, ph phase, repeat int, pr progress.Display) (all runs, err error) {
 	i, err := h.newInitiator(ph.initiator)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, i.close()) }()
-	results = ph.measure(pr, func(row Row) (r Result, ok bool) {
-		err = within(row.limit(), row.title(), func() (err error) {
-			r, err = i.run(ctx, row)
-			return err
-		})
-		return r, err == nil
-	})
-	return results, err
+	for _, in := range rounds(repeat) {
+		all.add(ph.measure(in, pr, func(row Row) (r Result, ok bool) {
+			err = within(row.limit(), row.title(), func() (err error) {
+				r, err = i.run(ctx, row)
+				return err
+			})
+			return r, err == nil
+		}))
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }

@@ -145,6 +145,9 @@ func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum ta
 	if err := t.accept(c, cr, asked); err != nil {
 		return sum, err
 	}
+	if err := c.churnToo(); err != nil {
+		return sum, err
+	}
 	use, base := startUsage(), c.losses()
 	if sum, err = w.passive(c); err != nil {
 		return sum, err

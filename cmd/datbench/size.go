@@ -12,8 +12,13 @@ import (
 // byteSize is a flag value: one size.
 type byteSize int64
 
-func (b *byteSize) String() string { return formatSize(int64(*b)) }
-func (*byteSize) Type() string     { return "size" }
+func (b *byteSize) String() string {
+	if *b == 0 {
+		return ""
+	}
+	return formatSize(int64(*b))
+}
+func (*byteSize) Type() string { return "size" }
 
 func (b *byteSize) Set(s string) error {
 	n, err := parseSize(s)

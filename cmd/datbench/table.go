@@ -9,6 +9,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Notes on kernel TCP: on any link, and on veth.
@@ -33,21 +35,24 @@ type group struct {
 	metric string
 	mtu    int
 	impair string
+	churn  int64
 	rows   []Result
+	// all are those of the report: a row may be compared with one of another group.
+	all []Result
 }
 
 // groups sorts results by metric and MTU, in the order in which a reader asks for them.
 func groups(results []Result) []group {
 	var out []group
-	for _, metric := range []string{metricLatency, metricRate, metricBandwidth, metricSHA256} {
+	for _, metric := range runMetrics {
 		first := len(out)
 		for _, r := range results {
 			if r.Metric != metric {
 				continue
 			}
-			i := slices.IndexFunc(out[first:], func(g group) bool { return g.mtu == r.MTU && g.impair == r.Impair })
+			i := slices.IndexFunc(out[first:], func(g group) bool { return g.mtu == r.MTU && g.impair == r.Impair && g.churn == r.Churn })
 			if i < 0 {
-				out = append(out, group{metric: metric, mtu: r.MTU, impair: r.Impair})
+				out = append(out, group{metric: metric, mtu: r.MTU, impair: r.Impair, churn: r.Churn, all: results})
 				i = len(out) - 1 - first
 			}
 			out[first+i].rows = append(out[first+i].rows, r)
@@ -64,42 +69,21 @@ func rank(op string) int {
 	return slices.Index([]string{opRaw, opRawAsavie, opSend, opWrite, opRead, opTCP}, op)
 }
 
-// find is the group's valid row of one operation.
-func (g group) find(op string) *Result {
-	for i := range g.rows {
-		if g.rows[i].Op == op && g.rows[i].Valid {
-			return &g.rows[i]
-		}
-	}
-	return nil
-}
-
-// figure is what the group's rows are compared by.
-func (g group) figure(r *Result) float64 {
-	switch g.metric {
-	case metricLatency:
-		if r.P50 == nil {
-			return 0
-		}
-		return *r.P50
-	case metricRate:
-		return r.MsgsPerSec
-	}
-	return r.Gbps
-}
-
-// ratio is a row's figure over that of another operation in its group, as "1.42".
+// ratio is a row's figure over that of another operation in the same place, as "1.42".
 func (g group) ratio(r *Result, op string) string {
-	base := g.find(op)
-	if base == nil || r.Op == op || !r.Valid || g.figure(base) == 0 {
+	return factorOf(result.FigureRatio(g.all, r, op))
+}
+
+func factorOf(v *float64) string {
+	if v == nil {
 		return ""
 	}
-	return factor(g.figure(r) / g.figure(base))
+	return factor(*v)
 }
 
 // factor is a ratio in no more than five columns, unless it is absurd.
 func factor(v float64) string {
-	if v >= 100 {
+	if v >= 99.995 {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.2f", v)
@@ -150,7 +134,7 @@ func plainTable(w io.Writer) table.Writer {
 
 // columns are as wide in each group, so that the groups line up.
 func columns() (out []table.ColumnConfig) {
-	for i, width := range []int{len(opRawAsavie), len("65014 B"), 7, 6, 7, 5, 5, 6, 6, len("zero-copy")} {
+	for i, width := range []int{len(opRawAsavie), len("65014 B"), 6, 5, 5, 5, 5, 5, 6, 6, len("zero-copy")} {
 		c := table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignRight, AlignHeader: text.AlignRight}
 		if i == 0 || width == len("zero-copy") {
 			c.Align, c.AlignHeader = text.AlignLeft, text.AlignLeft
@@ -166,7 +150,7 @@ func (g group) title() string {
 	if g.mtu != 0 {
 		title += fmt.Sprintf(" at MTU %d", g.mtu)
 	}
-	return title + impairedNote(g.impair)
+	return title + churnNote(g.churn) + impairedNote(g.impair)
 }
 
 // impairedNote ends a title; it is empty where nothing is impaired.
@@ -178,11 +162,25 @@ func impairedNote(impair string) string {
 }
 
 func (g group) header() table.Row {
-	p99, p999 := "", ""
-	if g.metric == metricLatency {
-		p99, p999 = "p99", "p99.9"
+	times, p99 := [2]string{}, ""
+	switch g.metric {
+	case metricLatency:
+		times = [2]string{"p99", "p99.9"}
+		if g.impair == "" {
+			p99 = "(p99)"
+		}
+	case metricRequests:
+		times = [2]string{"p50µs", "p99"}
 	}
-	return table.Row{"op", "size", unit(g.metric), p99, p999, g.besides(), "× tcp", "resent", "drops", "mode"}
+	return table.Row{"op", "size", unit(g.metric), times[0], times[1], g.besides(), p99, "× tcp", "resent", "drops", "mode"}
+}
+
+// times are the percentiles beside a row's figure.
+func (g group) times(r *Result) (a, b string) {
+	if g.metric == metricRequests {
+		return brief(r.P50), brief(r.P99)
+	}
+	return brief(r.P99), brief(r.P999)
 }
 
 // besides is what a group is compared with, raw frames or itself with nothing impaired.
@@ -214,7 +212,7 @@ func unit(metric string) string {
 	switch metric {
 	case metricLatency:
 		return "p50 µs"
-	case metricRate:
+	case metricRate, metricRequests:
 		return "M/s"
 	}
 	return "Gb/s"
@@ -225,8 +223,9 @@ func (g group) row(r *Result) table.Row {
 	if !r.Valid {
 		mode = "INVALID"
 	}
-	return table.Row{r.Op, formatSize(r.Size), g.result(r), micros(r.P99), micros(r.P999),
-		g.comparison(r), g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
+	a, b := g.times(r)
+	return table.Row{name(r), formatSize(r.Size), g.result(r), a, b, g.comparison(r), factorOf(r.RawP99Ratio),
+		g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
 }
 
 // result is the figure that a row is measured for.
@@ -237,7 +236,7 @@ func (g group) result(r *Result) string {
 	switch g.metric {
 	case metricLatency:
 		return micros(r.P50)
-	case metricRate:
+	case metricRate, metricRequests:
 		return strconv.FormatFloat(r.MsgsPerSec/1e6, 'f', 3, 64)
 	}
 	return strconv.FormatFloat(r.Gbps, 'f', 2, 64)
@@ -272,22 +271,22 @@ func renderNotes(w io.Writer, r *Report) {
 	if r.Env.Interrupted {
 		fmt.Fprintln(w, "Ended early: rows that were asked for are missing.")
 	}
-	if n := runs(r.Results); n > 1 {
-		fmt.Fprintf(w, "Rows are %d runs taken together.\n", n)
+	if n := repeats(r.Results); n > 1 {
+		fmt.Fprintf(w, "Rows are %d runs taken together, ratios the medians of each round's.\n", n)
 	}
 	if r.Env.Pcap != "" {
 		fmt.Fprintf(w, "Captured to %s, which slows the rows.\n", r.Env.Pcap)
 	}
 	for _, res := range r.Results {
 		if !res.Valid {
-			fmt.Fprintln(w, hanging(fmt.Sprintf("INVALID %s %s %s at MTU %d: %s",
-				metricTitle(res.Metric), res.Op, formatSize(res.Size), res.MTU, res.Reason)))
+			fmt.Fprintln(w, hanging(fmt.Sprintf("INVALID %s %s %s at MTU %d%s: %s",
+				metricTitle(res.Metric), name(&res), formatSize(res.Size), res.MTU, churnNote(res.Churn), res.Reason)))
 		}
 	}
 }
 
-// runs is how often rows were repeated.
-func runs(results []Result) (n int) {
+// repeats is how often rows were repeated.
+func repeats(results []Result) (n int) {
 	for _, r := range results {
 		n = max(n, len(r.Runs))
 	}

@@ -34,7 +34,7 @@ func (t *teller) tell(row Row, i result.Interval) {
 
 // heading names the columns of line.
 func heading(row Row) string {
-	if row.Metric == metricLatency {
+	if result.Timed(row.Metric) {
 		return "   interval s     round trips    p50 µs    max µs  resent"
 	}
 	return "   interval s     transferred        rate       messages/s  resent"
@@ -43,7 +43,7 @@ func heading(row Row) string {
 // line is one interval. It fits a terminal of 80 columns.
 func line(row Row, i result.Interval) string {
 	span := fmt.Sprintf("%6.2f-%-6.2f", i.Start, i.End)
-	if row.Metric == metricLatency {
+	if result.Timed(row.Metric) {
 		return fmt.Sprintf("%s %14d %9s %9s %7d", span, i.Msgs, micros(i.P50), micros(i.Max), i.Retransmits)
 	}
 	perSecond := float64(i.Msgs) / (i.End - i.Start)

@@ -178,16 +178,24 @@ func TestTableWidth(t *testing.T) {
 		P50: ptr(99999), P99: ptr(999999), P999: ptr(9999999), Samples: 9, Retransmits: 99999, Drops: 999999, Valid: true}
 	base := wide
 	base.Op, base.P50 = opRaw, ptr(1000)
+	asked := wide
+	asked.Op, asked.Metric, asked.MsgsPerSec = opSend, metricRequests, 99.999e6
+	full := &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, asked, {Op: opTCP, Metric: metricRate, Valid: true}}}
+	full.SetRawRatios()
+	full.Results[1].RawP99Ratio = ptr(999.9)
 	var b bytes.Buffer
-	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, {Op: opTCP, Metric: metricRate, Valid: true}}})
+	renderTable(&b, full)
 	alone := wide
-	alone.Op, alone.Runs, alone.Connections = opSend, []float64{1, 2}, 128
+	alone.Op, alone.Runs = opSend, []float64{1, 2}
 	alone.Min, alone.P90, alone.P9999, alone.Max = wide.P50, wide.P50, wide.P999, wide.P999
 	alone.Invalidate("run 1 of 10: not saturated: a side had 12 %% of a core, the host is busy with something else; 5 samples are too few for a p99.9")
 	stream := alone
 	stream.Metric, stream.Size, stream.Gbps, stream.MsgsPerSec, stream.Depth = metricBandwidth, 64<<20, 99.5, 99999, 16384
+	stream.Connections = 128
+	requests := alone
+	requests.Metric, requests.MsgsPerSec, requests.Depth = metricRequests, 99.999e6, 16384
 	stream.Bidir = &result.Bidir{OutGbps: 49.5, InGbps: 50}
-	renderTable(&b, &Report{Results: []Result{alone, stream}})
+	renderTable(&b, &Report{Results: []Result{alone, stream, requests}})
 	for line := range strings.Lines(b.String()) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
@@ -265,7 +273,7 @@ func TestMainRows(t *testing.T) {
 func TestAskRoundTrip(t *testing.T) {
 	want := ask{
 		row: Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second,
-			Connections: 3, Bidir: true, Count: 1 << 33},
+			Connections: 3, Bidir: true, Count: 1 << 33, Churn: 1 << 30},
 		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2,
 	}
 	got, err := decodeAsk(want.encode())
@@ -280,6 +288,7 @@ func TestAskRoundTrip(t *testing.T) {
 func FuzzDecodeAsk(f *testing.F) {
 	f.Add(ask{row: Row{Op: opSend, Metric: metricLatency, Size: 64, Depth: 1}}.encode())
 	f.Add(ask{row: Row{Op: opRead, Metric: metricRate, Size: 64, Depth: 1, Connections: 4, Bidir: true}, index: 3}.encode())
+	f.Add(ask{row: Row{Op: opSend, Metric: metricRequests, Size: 64, Depth: 32, Churn: 1 << 20}}.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAsk(b)
@@ -384,6 +393,12 @@ func TestWorkloads(t *testing.T) {
 	for _, metric := range metricCodes[1:] {
 		for _, op := range opCodes[1:] {
 			w, err := workloadFor(op, metric, false)
+			if metric == metricRequests && op != opSend {
+				if err == nil {
+					t.Errorf("%s of %s: no error", metric, op)
+				}
+				continue
+			}
 			if err != nil {
 				t.Error(err)
 				continue

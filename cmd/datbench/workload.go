@@ -30,6 +30,8 @@ func workloadFor(op, metric string, bidir bool) (workload, error) {
 		return workload{shapeRead, pingRead, idle}, nil
 	case "send rate", "send bw":
 		return workload{shapeStreamSend, streamSend, sinkSend}, nil
+	case "send rr":
+		return workload{shapeRequests, requestSend, echoSend}, nil
 	case "write rate", "write bw":
 		return workload{shapeStreamWrite, streamRDMA, idle}, nil
 	case "read rate", "read bw":

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// pageMTU is the most that a driver without multi-buffer XDP carries: a page less headroom, headers and
+// what the kernel notes in it.
+const pageMTU = 3498
+
+// mainPhasesXDP are the rows of the main job: everything at MTU 1500, streams again at jumbo. asavie's
+// engine has a lab for itself: it cannot give a queue back.
+func mainPhasesXDP(cfg *config, l link) [][]phase {
+	jumbo, ops := []int{9000, 65000}, []string{opWrite}
+	if cfg.full {
+		jumbo, ops = []int{pageMTU, 9000, 65000}, datOps
+	}
+	phases := []phase{
+		l.phase(cfg, kindRaw, engineNative, 1500, rawRows(cfg, opRaw)...),
+		l.phase(cfg, kindDAT, "", 1500, datRows(cfg, transportXDP)...),
+		l.phase(cfg, kindTCP, "", 1500, tcpRows(cfg)...),
+	}
+	for _, mtu := range jumbo {
+		phases = append(phases,
+			l.phase(cfg, kindRaw, engineNative, mtu, cfg.row(opRaw, metricBandwidth, transportXDP, frameSize(mtu))),
+			l.phase(cfg, kindDAT, "", mtu, rowsOf(cfg, metricBandwidth, transportXDP, ops)...),
+			l.phase(cfg, kindTCP, "", mtu, cfg.row(opTCP, metricBandwidth, transportTCP, streamSize)))
+	}
+	asavie := l.phase(cfg, kindRaw, engineAsavie, 1500, rawRows(cfg, opRawAsavie)...)
+	return filter(cfg, phases, []phase{asavie})
+}
+
+// mainPhasesUDP are the rows that need no XDP.
+func mainPhasesUDP(cfg *config, l link) [][]phase {
+	return filter(cfg, []phase{
+		l.phase(cfg, kindDAT, "", 0, datRows(cfg, transportUDP)...),
+		l.phase(cfg, kindTCP, "", 0, tcpRows(cfg)...),
+	})
+}
+
+func rawRows(cfg *config, op string) []Row {
+	return []Row{
+		cfg.row(op, metricLatency, transportXDP, rawFrame),
+		cfg.row(op, metricRate, transportXDP, rawFrame),
+		cfg.row(op, metricBandwidth, transportXDP, frameSize(1500)),
+	}
+}
+
+// frameSize is the bytes of a full Ethernet frame.
+func frameSize(mtu int) int64 { return int64(mtu) + 14 }
+
+// datOps are our operations.
+var datOps = []string{opSend, opWrite, opRead}
+
+func datRows(cfg *config, transport string) (rows []Row) {
+	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
+		rows = append(rows, rowsOf(cfg, metric, transport, datOps)...)
+	}
+	if cfg.full {
+		rows = append(rows, fullRows(cfg, transport)...)
+	}
+	return rows
+}
+
+func rowsOf(cfg *config, metric, transport string, ops []string) (rows []Row) {
+	for _, op := range ops {
+		rows = append(rows, cfg.row(op, metric, transport, sizeFor(metric)))
+	}
+	return rows
+}
+
+// fullConnections is how many a row of --full has: each its own windows and timers, in one thread.
+const fullConnections = 64
+
+// fullRows are the rows that --full adds on one link.
+func fullRows(cfg *config, transport string) []Row {
+	spread := cfg.row(opSend, metricRate, transport, defaultSize)
+	spread.Connections = fullConnections
+	requests := cfg.row(opSend, metricRequests, transport, defaultSize)
+	churned := cfg.row(opSend, metricLatency, transport, defaultSize)
+	churned.Churn = int64(cfg.churn)
+	return []Row{spread, requests, churned}
+}
+
+func tcpRows(cfg *config) (rows []Row) {
+	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
+		rows = append(rows, cfg.row(opTCP, metric, transportTCP, sizeFor(metric)))
+	}
+	return rows
+}
+
+func sizeFor(metric string) int64 {
+	if metric == metricBandwidth || metric == metricSHA256 {
+		return streamSize
+	}
+	return defaultSize
+}
+
+// filter keeps the rows whose operation, metric and MTU are asked for; an empty list asks for all.
+func filter(cfg *config, labs ...[]phase) (kept [][]phase) {
+	for _, phases := range labs {
+		var some []phase
+		for _, ph := range phases {
+			ph.rows = slices.DeleteFunc(ph.rows, func(r Row) bool {
+				return !asked(cfg.ops, r.Op) || !asked(cfg.metric, r.Metric) || !askedMTU(cfg.mtus, r.MTU)
+			})
+			if len(ph.rows) > 0 {
+				some = append(some, ph)
+			}
+		}
+		if len(some) > 0 {
+			kept = append(kept, some)
+		}
+	}
+	return kept
+}
+
+func asked(list []string, word string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, word) })
+}
+
+func askedMTU(list []int, mtu int) bool {
+	return len(list) == 0 || slices.Contains(list, mtu)
+}

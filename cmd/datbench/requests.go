@@ -1,0 +1,38 @@
+package main
+
+import "time"
+
+// shapeRequests: a receive for each message that may come, and as many while they are posted anew.
+func shapeRequests(r Row) (i, t shape) {
+	both := shape{sources: 1, messages: 2 * r.depth(), requests: r.depth() + spare}
+	return both, both
+}
+
+// requestSend keeps the row's requests in flight: messages that the target answers with messages, in
+// order.
+func requestSend(c *conn, r *Result) (evidence, error) {
+	var asked, answered, seen int64
+	c.onReceive = func(slot, _ int) error {
+		answered++
+		return c.receive(slot)
+	}
+	request, depth := c.mem.sources[0], int64(c.row.depth())
+	watch, now := newStopwatch(c), time.Now()
+	began := make([]time.Time, depth)
+	for over := false; !over; {
+		for ; asked-seen < depth; asked++ {
+			began[asked%depth] = now
+			if err := c.send(request); err != nil {
+				return evidence{}, err
+			}
+		}
+		if _, err := c.poll(); err != nil {
+			return evidence{}, err
+		}
+		for ; seen < answered && !over; seen++ {
+			now = time.Now()
+			over = watch.lap(seen, began[seen%depth], now)
+		}
+	}
+	return watch.fill(r), c.until(func() bool { return answered == asked })
+}
