@@ -39,6 +39,13 @@ func completeFunc(cmd *cobra.Command, flag string, known func() []string) {
 	}
 }
 
+// completeFiles lets a shell complete a flag by the names of JSON files.
+func completeFiles(cmd *cobra.Command, flag string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, jsonFiles); err != nil {
+		panic(err) // as above
+	}
+}
+
 // splitLast cuts a comma list before its last word.
 func splitLast(list string) (before, last string) {
 	i := strings.LastIndexByte(list, ',') + 1

@@ -64,7 +64,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitValid
-	case errors.Is(err, result.ErrInvalid), errors.Is(err, errInterrupted), errors.Is(err, errNotFit), errors.Is(err, errWorse):
+	case errors.Is(err, result.ErrInvalid), errors.Is(err, errInterrupted), errors.Is(err, errNotFit), errors.Is(err, errWorse), errors.Is(err, errBroken):
 		return exitInvalid
 	}
 	return exitUsage
@@ -94,7 +94,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cfg.impairFlag(c, "at both ends")
 	cfg.pcapFlag(c)
 	c.AddCommand(a.serverCommand(), a.clientCommand(), a.rawCommand(), a.selftestCommand(),
-		a.doctorCommand(), a.reportCommand(), a.compareCommand(), agentCommand(a.stdin, a.stdout))
+		a.doctorCommand(), a.reportCommand(), a.compareCommand(), a.checkCommand(), agentCommand(a.stdin, a.stdout))
 	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})

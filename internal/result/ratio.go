@@ -94,28 +94,41 @@ func Median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// Ratio is the median of a row's ratios to the plain row of another operation in the same place, nil where
-// there is none or one of the two is not valid. A stream of raw frames is of full ones, whatever r's size.
-func Ratio(rows []Result, r *Result, op string, q Quantity) *float64 {
+// Base is the plain row of another operation in the same place as r, nil where there is none. A stream of
+// raw frames is of full ones, whatever the size of r.
+func Base(rows []Result, r *Result, op string) *Result {
 	for i := range rows {
 		b := &rows[i]
 		frames := b.Metric == Bandwidth && (b.Op == Raw || b.Op == RawAsavie)
-		if b.Op != op || r.Op == op || b.Metric != r.Metric || b.MTU != r.MTU || b.Impair != r.Impair || !b.plain() ||
-			b.Size != r.Size && !frames || !r.Valid || !b.Valid {
-			continue
-		}
-		if ratios := Ratios(r, b, q); len(ratios) > 0 {
-			v := Median(ratios)
-			return &v
+		if b.Op == op && r.Op != op && b.Metric == r.Metric && b.MTU == r.MTU && b.Impair == r.Impair && b.plain() && (b.Size == r.Size || frames) {
+			return b
 		}
 	}
 	return nil
+}
+
+// Ratio is the median of a row's ratios to its base, nil where there is none or one of the two is not
+// valid.
+func Ratio(rows []Result, r *Result, op string, q Quantity) *float64 {
+	b := Base(rows, r, op)
+	if b == nil || !r.Valid || !b.Valid {
+		return nil
+	}
+	ratios := Ratios(r, b, q)
+	if len(ratios) == 0 {
+		return nil
+	}
+	v := Median(ratios)
+	return &v
 }
 
 // FigureRatio is the ratio of what a row is measured for.
 func FigureRatio(rows []Result, r *Result, op string) *float64 {
 	return Ratio(rows, r, op, r.quantity())
 }
+
+// Repeats is how many runs a row has, valid or not.
+func (r *Result) Repeats() int { return len(r.rounds()) }
 
 // plain is whether a row was measured as its metric is by default.
 func (r *Result) plain() bool {

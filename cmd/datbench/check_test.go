@@ -1,0 +1,141 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/datxdp/datxdp/internal/compare"
+)
+
+// written is the name of a file with this text.
+func written(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func reportFile(t *testing.T, r Report) string {
+	t.Helper()
+	text, err := r.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(t, "r.json", string(text))
+}
+
+// streamRow is a bandwidth row.
+func streamRow(op string, gbps float64) Result {
+	return Result{Op: op, Metric: metricBandwidth, Size: 64, MTU: 1500, Transport: transportXDP, Samples: 1, Gbps: gbps, Valid: true}
+}
+
+const someBounds = `{"bounds": [
+  {"op": "send", "metric": "bw", "size": 64, "mtu": 1500, "of": "gbps", "over": "raw", "target": 0.8, "bound": 0.5},
+  {"op": "send", "metric": "bw", "size": 64, "mtu": 1500, "of": "gbps", "target": 40}
+]}`
+
+func TestCheckCommand(t *testing.T) {
+	bounds := written(t, "bounds.json", someBounds)
+	for _, tt := range []struct {
+		name   string
+		rows   []Result
+		code   int
+		stdout []string
+		stderr string
+	}{
+		{"holds", []Result{streamRow(opRaw, 10), streamRow(opSend, 7)}, exitValid,
+			[]string{"send         64 B  1500 Gb/s÷raw     0.70              ≥0.80 no  ≥0.50 holds\n", " ≥40.00 no        shown\n", "PASS: 1 of 1 bounds hold; 0 of 2 targets are met.\n"}, ""},
+		{"fails", []Result{streamRow(opRaw, 10), streamRow(opSend, 4)}, exitInvalid,
+			[]string{"≥0.50 FAILS\n", "FAIL: 1 of 1 bounds do not hold; 0 of 2 targets are met.\n"}, "datbench: 1 of 1 bounds do not hold\n"},
+		{"missing", []Result{streamRow(opSend, 44)}, exitInvalid,
+			[]string{"MISSING bandwidth send 64 B at MTU 1500, Gb/s÷raw: no row of raw beside it\nAll rows are there after datbench --full", "1 of 2 targets are met"},
+			"datbench: 1 of 1 bounds do not hold\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := inProcess(t, "check", reportFile(t, Report{Results: tt.rows}), "--bounds", bounds)
+			if got.code != tt.code || got.stderr != tt.stderr {
+				t.Errorf("exit %d, %q, want %d, %q", got.code, got.stderr, tt.code, tt.stderr)
+			}
+			for _, want := range tt.stdout {
+				if !strings.Contains(got.stdout, want) {
+					t.Errorf("no %q in\n%s", want, got.stdout)
+				}
+			}
+		})
+	}
+}
+
+func TestCheckErrors(t *testing.T) {
+	bounds, bad := written(t, "bounds.json", someBounds), written(t, "bad.json", `{"bounds": [{"opp": 1}]}`)
+	good := reportFile(t, Report{Results: []Result{streamRow(opSend, 1)}})
+	early := reportFile(t, Report{Env: Env{Interrupted: true}, Results: []Result{streamRow(opSend, 1)}})
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"check"}, "check needs one file of datbench --full --json: datbench check RESULT.json"},
+		{[]string{"check", "/nonexistent.json"}, "open /nonexistent.json: no such file or directory"},
+		{[]string{"check", early}, early + " is of a run that was ended early: measure again"},
+		{[]string{"check", good, "--bounds", "/nonexistent.json"}, "--bounds: open /nonexistent.json: no such file or directory"},
+		{[]string{"check", good, "--bounds", bad}, "--bounds: " + bad + `: bound 1: json: unknown field "opp"`},
+		{[]string{"check", bounds}, bounds + " has no results in it: make it with datbench --json"},
+	} {
+		if got := inProcess(t, tt.args...); got.code != exitUsage || got.stderr != "datbench: "+tt.want+"\n" || got.stdout != "" {
+			t.Errorf("%v: exit %d, %s\nwant %s", tt.args, got.code, got.stderr, tt.want)
+		}
+	}
+}
+
+// TestBounds: --full measures what the program's own bounds are of.
+func TestBounds(t *testing.T) {
+	bounds, err := readBounds("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := defaultConfig()
+	cfg.full, cfg.churn = true, churnSize
+	var rows []Result
+	for _, phases := range mainPhasesXDP(&cfg, link{transport: transportXDP, mtu: 1500}) {
+		for _, ph := range phases {
+			for _, row := range ph.rows {
+				r := newResult(row)
+				r.P50, r.P99, r.P999, r.MsgsPerSec, r.Gbps = ptr(1), ptr(1), ptr(1), 1, 1
+				rows = append(rows, r)
+			}
+		}
+	}
+	for _, j := range compare.Judge(&Report{Results: rows}, bounds) {
+		if j.Missing != "" || j.Invalid != "" {
+			t.Errorf("%s %s at MTU %d, %s: %s%s", j.Metric, boundName(&j), j.MTU, quantity(&j), j.Missing, j.Invalid)
+		}
+	}
+}
+
+// TestCheckWidth: the widest figures fit a terminal of 80 columns.
+func TestCheckWidth(t *testing.T) {
+	us := compare.Bound{Op: opSend, Metric: metricLatency, Size: 1 << 20, MTU: 65000, Churn: 1, Of: "p999_us", Target: 99999}
+	ratio := us
+	ratio.Over, ratio.Limit, ratio.Churn = opRaw, 99.99, 0
+	all := []compare.Judgement{{Bound: us, Values: []float64{11111, 99999}, Median: 55555}, {Bound: ratio, Values: []float64{10.11, 99.99}, Median: 50},
+		{Bound: ratio, Invalid: strings.Repeat("a reason, ", 20)}}
+	var b strings.Builder
+	a := &app{stdout: &b}
+	if err := a.renderCheck(all); err == nil {
+		t.Error("no error")
+	}
+	lines := slices.Collect(strings.Lines(b.String()))
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if len(lines) < 8 {
+		t.Errorf("got\n%s", b.String())
+	}
+}

@@ -1,0 +1,116 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Bound is what a quantity of a row, over that of another operation in the same place and run, is meant to
+// be and has to be: times at most, rates at least.
+type Bound struct {
+	// Op, Metric, Size, MTU, Connections and Churn are the row's.
+	Op          string `json:"op"`
+	Metric      string `json:"metric"`
+	Size        int64  `json:"size"`
+	MTU         int    `json:"mtu"`
+	Connections int    `json:"connections,omitempty"`
+	Churn       int64  `json:"churn_bytes,omitempty"`
+	// Of is the quantity. Over is the other operation; without one the quantity itself is shown beside its
+	// target and never judged: it is the host's as much as ours.
+	Of   result.Quantity `json:"of"`
+	Over string          `json:"over,omitempty"`
+	// Target is what is aimed at. Limit is what fails a run: a guard against losing what there is.
+	Target float64 `json:"target"`
+	Limit  float64 `json:"bound,omitempty"`
+}
+
+// ParseBounds reads {"bounds": [...]}. Its error has every fault of every bound.
+func ParseBounds(text []byte) ([]Bound, error) {
+	var file struct {
+		Bounds []json.RawMessage `json:"bounds"`
+	}
+	if err := strict(text, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Bounds) == 0 {
+		return nil, errors.New(`there are no bounds in it: want {"bounds": [{"op": …}, …]}`)
+	}
+	var out []Bound
+	var errs []error
+	for i, entry := range file.Bounds {
+		var b Bound
+		err := strict(entry, &b)
+		if err == nil {
+			err = b.check(out)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("bound %d: %w", i+1, err))
+		}
+		out = append(out, b)
+	}
+	return out, errors.Join(errs...)
+}
+
+// strict takes one value with no field that it does not know.
+func strict(text []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(into)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:syntax.Offset], []byte("\n")), err)
+	}
+	if err == nil && dec.More() {
+		return errors.New("more follows what should be all")
+	}
+	return err
+}
+
+var (
+	ops     = []string{result.Send, result.Write, result.Read, result.Raw, result.RawAsavie, result.TCP}
+	metrics = []string{result.Latency, result.Rate, result.Requests, result.Bandwidth}
+)
+
+// check finds what is wrong with a bound that follows others.
+func (b *Bound) check(before []Bound) error {
+	var faults []string
+	fault := func(is bool, format string, args ...any) {
+		if is {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	fault(!slices.Contains(ops, b.Op), `"op" is %q: want one of %s`, b.Op, strings.Join(ops, ", "))
+	fault(!slices.Contains(metrics, b.Metric), `"metric" is %q: want one of %s`, b.Metric, strings.Join(metrics, ", "))
+	fault(b.Size <= 0 || b.MTU <= 0, `"size" and "mtu" are the row's, in bytes`)
+	fault(!slices.Contains(result.Quantities, b.Of), `"of" is %q: want one of %s`, b.Of, list(result.Quantities))
+	fault(b.Of.Time() && !result.Timed(b.Metric), `"of" is %q: rows of %s have no times`, b.Of, b.Metric)
+	fault(b.Over != "" && (!slices.Contains(ops, b.Over) || b.Over == b.Op), `"over" is %q: want another operation, such as raw or tcp`, b.Over)
+	fault(!(b.Target > 0), `"target" is missing: what is aimed at, a positive number`)
+	fault(b.Over != "" && !(b.Limit > 0), `"bound" is missing: what fails a run, a positive number`)
+	fault(b.Over == "" && b.Limit != 0, `"bound" without "over": what is not beside another row is shown, not judged`)
+	fault(slices.ContainsFunc(before, b.same), "it is there twice")
+	if len(faults) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(faults, "; "))
+}
+
+// same is whether two bounds are of the same figure.
+func (b *Bound) same(o Bound) bool {
+	o.Target, o.Limit = b.Target, b.Limit
+	return o == *b
+}
+
+func list(all []result.Quantity) string {
+	var words []string
+	for _, q := range all {
+		words = append(words, string(q))
+	}
+	return strings.Join(words, ", ")
+}

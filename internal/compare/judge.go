@@ -1,0 +1,92 @@
+package compare
+
+import (
+	"fmt"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Judgement is what the runs say of a bound.
+type Judgement struct {
+	Bound
+	// Values are the figures of the rounds in which the row, and that beside it, are valid; Median is the
+	// middle of them.
+	Values []float64
+	Median float64
+	// Missing and Invalid say why there is no figure; both are empty where there is one.
+	Missing, Invalid string
+}
+
+// Judge judges a report by bounds.
+func Judge(r *result.Report, bounds []Bound) (out []Judgement) {
+	for _, b := range bounds {
+		out = append(out, b.judge(r.Results))
+	}
+	return out
+}
+
+func (b *Bound) judge(rows []result.Result) Judgement {
+	j := Judgement{Bound: *b}
+	row := b.find(rows)
+	if row == nil {
+		j.Missing = "no such row"
+		return j
+	}
+	base := row
+	if b.Over == "" {
+		j.Values = result.Values(row, b.Of)
+	} else if base = result.Base(rows, row, b.Over); base == nil {
+		j.Missing = "no row of " + b.Over + " beside it"
+		return j
+	} else {
+		j.Values = result.Ratios(row, base, b.Of)
+	}
+	// Most rounds must have a figure, or the median is of what was left by chance.
+	if n := max(row.Repeats(), base.Repeats()); 2*len(j.Values) <= n {
+		j.Invalid = fmt.Sprintf("valid in %d of %d runs: %s", len(j.Values), n, reasons(row, base))
+		return j
+	}
+	j.Median = result.Median(j.Values)
+	return j
+}
+
+// find is the row of a bound, nil if there is none.
+func (b *Bound) find(rows []result.Result) *result.Result {
+	for i := range rows {
+		r := &rows[i]
+		if r.Op == b.Op && r.Metric == b.Metric && r.Size == b.Size && r.MTU == b.MTU && max(r.Connections, 1) == max(b.Connections, 1) &&
+			r.Churn == b.Churn && r.Impair == "" && r.Depth == 0 && r.Bidir == nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func reasons(row, base *result.Result) string {
+	switch {
+	case row.Reason == "" && base.Reason == "":
+		return "the others lack the figure"
+	case row.Reason == "":
+		return base.Op + ": " + base.Reason
+	}
+	return row.Op + ": " + row.Reason
+}
+
+// Judged is whether the bound can fail a run.
+func (j *Judgement) Judged() bool { return j.Over != "" }
+
+// Known is whether there is a figure.
+func (j *Judgement) Known() bool { return j.Missing == "" && j.Invalid == "" }
+
+// Holds is whether it can, and does not.
+func (j *Judgement) Holds() bool { return j.Judged() && j.Known() && j.within(j.Limit) }
+
+// Met is whether the target is reached.
+func (j *Judgement) Met() bool { return j.Known() && j.within(j.Target) }
+
+func (j *Judgement) within(limit float64) bool {
+	if j.Of.Time() {
+		return j.Median <= limit
+	}
+	return j.Median >= limit
+}
