@@ -41,8 +41,13 @@ and where it applies
   histogram_us                    all of them: [upper_us, count] of each bucket that is not empty
   runs                            with --repeat, the figure of each valid run: p50_us, msgs_per_s or
                                   gbps; the row itself is all runs taken together
+  rounds                          each run with its figures, valid or not: the first of all rows were
+                                  made one after the other, then the second, and so on
+  raw_ratio raw_p99_ratio         the figure, and the p99, over that of raw at the same MTU; with
+                                  --repeat the median of the ratios of the rounds
   depth connections               operations outstanding on each connection, if not the default, and
                                   connections, if several
+  churn_bytes                     heap that was churned at both ends
   bidir                           with --bidir, each direction; the row itself is the sum
   intervals                       with --interval, the parts of the row's time as the client saw them
   impair kept_percent p99_ratio   with --impair, by what, and what is left of the unimpaired row`

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"fmt"
+	"strings"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -11,12 +14,37 @@ import (
 type bar struct {
 	op    string
 	value float64
-	label string
 }
 
 type barGroup struct {
 	name string
 	bars []bar
+}
+
+// crowd is bars that leave room for two digits above each.
+const crowd = 14
+
+// labels is how the bars of a chart are labelled.
+func labels(groups []barGroup) func(float64) string {
+	n := 0
+	for _, g := range groups {
+		n += len(g.bars)
+	}
+	if n > crowd {
+		return roughText
+	}
+	return figureText
+}
+
+// roughText is two digits: .84, 4.2, 13.
+func roughText(v float64) string {
+	switch {
+	case v >= 9.95:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 0.995:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%.2f", v), "0")
 }
 
 // barChart draws groups of bars side by side, each bar with its figure above it.
@@ -33,7 +61,7 @@ func barChart(groups []barGroup, name string, top float64) (*plot.Plot, error) {
 	for _, g := range groups {
 		marks = append(marks, plot.Tick{Value: at + float64(len(g.bars)-1)/2, Label: g.name})
 		for _, b := range g.bars {
-			if err := addBar(p, b, at, width); err != nil {
+			if err := addBar(p, b, at, width, labels(groups)); err != nil {
 				return nil, err
 			}
 			at++
@@ -47,13 +75,13 @@ func barChart(groups []barGroup, name string, top float64) (*plot.Plot, error) {
 	return p, nil
 }
 
-func addBar(p *plot.Plot, b bar, at float64, width vg.Length) error {
+func addBar(p *plot.Plot, b bar, at float64, width vg.Length, label func(float64) string) error {
 	chart, err := plotter.NewBarChart(plotter.Values{b.value}, width)
 	if err != nil {
 		return err
 	}
 	chart.XMin, chart.Color, chart.LineStyle.Width = at, seriesOf(b.op).role.marker, 0
-	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{b.label}})
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{label(b.value)}})
 	if err != nil {
 		return err
 	}
@@ -75,7 +103,7 @@ func ratioChart(groups []barGroup, name string, values span) (*plot.Plot, error)
 	for _, g := range groups {
 		marks = append(marks, plot.Tick{Value: at + float64(len(g.bars)-1)/2, Label: g.name})
 		for _, b := range g.bars {
-			if err := addRatio(p, b, at); err != nil {
+			if err := addRatio(p, b, at, labels(groups)); err != nil {
 				return nil, err
 			}
 			at++
@@ -93,13 +121,13 @@ func ratioChart(groups []barGroup, name string, values span) (*plot.Plot, error)
 	return p, nil
 }
 
-func addRatio(p *plot.Plot, b bar, at float64) error {
+func addRatio(p *plot.Plot, b bar, at float64, label func(float64) string) error {
 	box, err := plotter.NewPolygon(plotter.XYs{{X: at - 0.38, Y: 1}, {X: at + 0.38, Y: 1}, {X: at + 0.38, Y: b.value}, {X: at - 0.38, Y: b.value}})
 	if err != nil {
 		return err
 	}
 	box.Color, box.LineStyle.Width = seriesOf(b.op).role.marker, 0
-	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{b.label}})
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{label(b.value)}})
 	if err != nil {
 		return err
 	}

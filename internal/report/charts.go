@@ -80,16 +80,27 @@ func everything(files []File, pick func(result.Result) bool) (out []result.Resul
 
 // place is where rows were measured that may stand in one chart.
 type place struct {
-	mtu    int
-	impair string
+	mtu         int
+	connections int
+	churn       int64
+	impair      string
 }
 
-func placeOf(r result.Result) place { return place{r.MTU, r.Impair} }
+func placeOf(r result.Result) place { return place{r.MTU, max(r.Connections, 1), r.Churn, r.Impair} }
+
+// plain is whether nothing but the link makes the place.
+func (p place) plain() bool { return p.connections == 1 && p.churn == 0 }
 
 func (p place) String() string {
 	s := ""
 	if p.mtu > 0 {
 		s = fmt.Sprintf("MTU %d", p.mtu)
+	}
+	if p.connections > 1 {
+		s += fmt.Sprintf(", %d connections", p.connections)
+	}
+	if p.churn > 0 {
+		s += fmt.Sprintf(", %s of churned heap", sizeText(p.churn))
 	}
 	if p.impair != "" {
 		s += ", impaired by " + p.impair

@@ -56,8 +56,8 @@ func besides(rows []result.Result, op string) (out []barGroup) {
 		for _, at := range distinct(valid(rows, is), placeOf) {
 			g := barGroup{name: groupName(metric, at)}
 			for _, r := range ordered(valid(rows, is)) {
-				if v, ok := times(&r, rows, op); ok && isOurs(r.Op) && placeOf(r) == at {
-					g.bars = append(g.bars, bar{r.Op, v, figureText(v)})
+				if v, ok := times(&r, rows, op); ok && isOurs(r.Op) && placeOf(r) == at && at.plain() {
+					g.bars = append(g.bars, bar{r.Op, v})
 				}
 			}
 			if len(g.bars) > 0 {
@@ -78,25 +78,15 @@ func groupName(metric string, at place) string {
 	return fmt.Sprintf("Gb/s at\n%d", at.mtu)
 }
 
-// ratio is the figure of a row over that of another operation, measured in the same place and of the same
-// size; a raw frame has the size of the MTU.
-func ratio(r *result.Result, rows []result.Result, op string) (float64, bool) {
-	for i := range rows {
-		b := &rows[i]
-		same := b.Metric == r.Metric && placeOf(*b) == placeOf(*r) && (b.Size == r.Size || isRaw(*b))
-		if b.Op == op && r.Op != op && same && b.Valid && r.Valid && b.Figure() > 0 {
-			return r.Figure() / b.Figure(), true
-		}
-	}
-	return 0, false
-}
-
-// times is how many times as fast a row is as that of another operation; of a latency, what is shorter is
-// faster.
+// times is how many times as fast a row is as that of another operation in the same place; of a latency,
+// what is shorter is faster.
 func times(r *result.Result, rows []result.Result, op string) (float64, bool) {
-	v, ok := ratio(r, rows, op)
-	if r.Metric == result.Latency {
-		v = 1 / v
+	v := result.FigureRatio(rows, r, op)
+	if v == nil {
+		return 0, false
 	}
-	return v, ok && v > 0 && !math.IsInf(v, 0)
+	if r.Metric == result.Latency {
+		*v = 1 / *v
+	}
+	return *v, *v > 0 && !math.IsInf(*v, 0) && !math.IsNaN(*v)
 }

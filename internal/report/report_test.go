@@ -116,6 +116,43 @@ func TestOdd(t *testing.T) {
 	}
 }
 
+// TestFull: what was measured otherwise than the plain rows has charts of its own, and columns.
+func TestFull(t *testing.T) {
+	row := func(op, metric string, change func(*result.Result)) result.Result {
+		r := result.Result{Op: op, Metric: metric, Size: 64, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: 2e6, Gbps: 1}
+		if result.Timed(metric) {
+			r.SetTimes(result.Histogram{{Upper: 6, Count: 20000}})
+		}
+		change(&r)
+		return r
+	}
+	plain := func(*result.Result) {}
+	var rows []result.Result
+	for _, op := range []string{result.Raw, result.Send} {
+		rows = append(rows, row(op, result.Latency, plain), row(op, result.Rate, plain))
+	}
+	rows = append(rows, row(result.Send, result.Latency, func(r *result.Result) { r.Churn = 1 << 30 }),
+		row(result.Send, result.Rate, func(r *result.Result) { r.Connections = 64 }), row(result.Send, result.Requests, plain))
+	html := pageOf(t, []File{{"full", &result.Report{Results: rows}}})
+	if got, want := charts(html), 4+1+3; got != want {
+		t.Errorf("got %d charts, want %d", got, want)
+	}
+	for _, want := range []string{"Distribution, 64 B, MTU 1500, 1 GiB of churned heap", "MTU 1500, 64 connections</text>", "million requests a second",
+		"<th>p99 × raw</th>", "<th>churned heap</th>", "<td>1 GiB</td>", "<th>M requests/s</th>"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+func TestRoughText(t *testing.T) {
+	for v, want := range map[float64]string{0.036: ".04", 0.84: ".84", 0.996: "1.0", 9.94: "9.9", 9.96: "10", 213: "213"} {
+		if got := roughText(v); got != want {
+			t.Errorf("%g: got %s, want %s", v, got, want)
+		}
+	}
+}
+
 // FuzzWrite: whatever a file of results says, there is a page or an error.
 func FuzzWrite(f *testing.F) {
 	f.Add([]byte(`{"results":[{"op":"send","metric":"lat","size":64,"valid":true,"p50_us":1,"histogram_us":[[1,2],[3,4]]}]}`))

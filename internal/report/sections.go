@@ -11,7 +11,7 @@ import (
 
 // sections are all that the files have charts for.
 func sections(files []File) (out []section, err error) {
-	for _, make := range []func([]File) (section, error){latency, bandwidth, rate, ratios} {
+	for _, make := range []func([]File) (section, error){latency, bandwidth, rate, requests, ratios} {
 		s, err := make(files)
 		if err != nil {
 			return nil, err
@@ -23,7 +23,12 @@ func sections(files []File) (out []section, err error) {
 	return out, nil
 }
 
-func median(r *result.Result) float64 { return r.Figure() }
+func median(r *result.Result) float64 {
+	if r.P50 == nil {
+		return 0
+	}
+	return *r.P50
+}
 
 func tail(r *result.Result) float64 {
 	if r.P99 == nil {
@@ -47,7 +52,22 @@ func millions(r *result.Result) float64 { return r.MsgsPerSec / 1e6 }
 func latency(files []File) (section, error) {
 	s := section{Title: "Round trip", Note: "The full round trip of one operation at a time. In a distribution each step up the left axis is ten times " +
 		"rarer: at 99 % one in a hundred takes longer."}
-	is := func(r result.Result) bool { return r.Metric == result.Latency && len(r.Histogram) > 0 }
+	return timed(files, s, result.Latency)
+}
+
+// requests is how many are answered, and how long that takes with several in flight.
+func requests(files []File) (section, error) {
+	s := section{Title: "Requests", Note: "Messages that are answered by messages, several in flight on one connection."}
+	s, err := throughput(files, s, result.Requests, "million requests a second", millions)
+	if err != nil {
+		return s, err
+	}
+	return timed(files, s, result.Requests)
+}
+
+// timed adds what a metric's round trips say.
+func timed(files []File, s section, metric string) (section, error) {
+	is := func(r result.Result) bool { return r.Metric == metric && len(r.Histogram) > 0 }
 	for _, at := range distinct(everything(files, is), placeOf) {
 		here := func(r result.Result) bool { return is(r) && placeOf(r) == at }
 		charts, folded, err := latencyAt(files, here, at)
@@ -145,7 +165,7 @@ func byPlace(rows []result.Result, figure func(*result.Result) float64) (out []b
 		g := barGroup{name: at.String()}
 		for _, r := range ordered(rows) {
 			if placeOf(r) == at {
-				g.bars = append(g.bars, bar{r.Op, figure(&r), figureText(figure(&r))})
+				g.bars = append(g.bars, bar{r.Op, figure(&r)})
 			}
 		}
 		out = append(out, g)

@@ -58,8 +58,22 @@ var (
 		plain("depth", func(r *result.Result) string { return whole(int64(r.Depth)) }),
 		plain("connections", func(r *result.Result) string { return whole(int64(r.Connections)) }),
 	}
+	requestColumns = []column{
+		plain("M requests/s", func(r *result.Result) string { return figure(r, r.MsgsPerSec/1e6, 3, true) }),
+		plain("p50 µs", func(r *result.Result) string { return micros(r.P50) }),
+		plain("p99", func(r *result.Result) string { return micros(r.P99) }),
+		plain("p99.9", func(r *result.Result) string { return micros(r.P999) }),
+		plain("max", func(r *result.Result) string { return micros(r.Max) }),
+		plain("in flight", func(r *result.Result) string { return whole(int64(r.Depth)) }),
+	}
 	lastColumns = []column{
 		{"× raw", ratioTo(result.Raw)},
+		{"p99 × raw", func(r *result.Result, rows []result.Result) string {
+			if r.Metric != result.Latency {
+				return ""
+			}
+			return ratioText(result.Ratio(rows, r, result.Raw, result.P99))
+		}},
 		{"× TCP", ratioTo(result.TCP)},
 		plain("runs", func(r *result.Result) string { return whole(int64(len(r.Runs))) }),
 		plain("kept", func(r *result.Result) string { return percent(r.Kept) }),
@@ -67,12 +81,13 @@ var (
 		plain("resent", func(r *result.Result) string { return whole(int64(r.Retransmits)) }),
 		plain("drops", func(r *result.Result) string { return whole(int64(r.Drops)) }),
 		plain("mode", func(r *result.Result) string { return r.Mode }),
+		plain("churned heap", func(r *result.Result) string { return map[bool]string{true: sizeText(r.Churn)}[r.Churn > 0] }),
 		plain("impaired by", func(r *result.Result) string { return r.Impair }),
 	}
 )
 
 var titles = []struct{ metric, title string }{
-	{result.Latency, "Round trip"}, {result.Rate, "Message rate"}, {result.Bandwidth, "Bandwidth"}, {result.SHA256, "Bytes moved and compared"},
+	{result.Latency, "Round trip"}, {result.Rate, "Message rate"}, {result.Requests, "Requests"}, {result.Bandwidth, "Bandwidth"}, {result.SHA256, "Bytes moved and compared"},
 }
 
 // tablesOf is a table for each metric.
@@ -90,8 +105,11 @@ func tablesOf(f File) fileTables {
 
 func tableOf(title string, rows []result.Result) table {
 	middle := streamColumns
-	if rows[0].Metric == result.Latency {
+	switch rows[0].Metric {
+	case result.Latency:
 		middle = timeColumns
+	case result.Requests:
+		middle = requestColumns
 	}
 	columns := slices.DeleteFunc(slices.Concat(firstColumns, middle, lastColumns), func(c column) bool {
 		return !slices.ContainsFunc(rows, func(r result.Result) bool { return c.of(&r, rows) != "" })
@@ -114,12 +132,14 @@ func tableOf(title string, rows []result.Result) table {
 }
 
 func ratioTo(op string) func(*result.Result, []result.Result) string {
-	return func(r *result.Result, rows []result.Result) string {
-		if v, ok := ratio(r, rows, op); ok {
-			return figureText(v)
-		}
+	return func(r *result.Result, rows []result.Result) string { return ratioText(result.FigureRatio(rows, r, op)) }
+}
+
+func ratioText(v *float64) string {
+	if v == nil {
 		return ""
 	}
+	return figureText(*v)
 }
 
 func micros(v *float64) string {
