@@ -161,6 +161,13 @@ bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; 
 peers: ## UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside datbench (root); ARGS= go to bench/peers.sh
 	@bench/peers.sh $(ARGS)
 
+.PHONY: perf
+perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against committed bounds (root, four minutes)
+	@go build -o bin/datbench ./cmd/datbench
+	@rm -f bin/perf.json
+	@./bin/datbench --full --transport xdp --repeat 5 --json bin/perf.json $(ARGS) || [ $$? -eq 1 ] # 1: check looks at what is valid
+	@./bin/datbench check bin/perf.json
+
 .PHONY: vm
 vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
 	@tools/vm.sh
