@@ -80,6 +80,7 @@ func fullRows(cfg *config, transport string) []Row {
 	requests := cfg.row(opSend, metricRequests, transport, defaultSize)
 	churned := cfg.row(opSend, metricLatency, transport, defaultSize)
 	churned.Churn = int64(cfg.churn)
+	churned.Duration *= churnTimes
 	return []Row{spread, requests, churned}
 }
 

@@ -27,13 +27,17 @@ const (
 
 	// churnSize is bytes of heap that the row of --full churns, and the most that a peer may ask for.
 	churnSize = 1 << 30
-	// churnPercent is the garbage, in percent of the heap, that makes the collector begin again. At Go's own
-	// 100 it rests most of the time: a cycle takes a second here, and the garbage for the next twenty.
-	churnPercent = 10
+	// churnPercent is the garbage, in percent of the heap, that makes the collector begin again. Of 1 GiB a
+	// cycle takes about a second here, and the garbage for the next a tenth of it; at Go's own 100 the
+	// collector would rest most of the time.
+	churnPercent = 2
 	// churnBatch is lists of objects that are replaced between two pauses of churnPause, which leave the
-	// cores to the collector and to what is measured: up to 130 MB/s here.
+	// cores to the collector and to what is measured.
 	churnBatch = 256
 	churnPause = time.Millisecond
+	// churnTimes is how many times longer the row of --full is measured than others: while both collectors
+	// have the two cores there are some hundred round trips a second.
+	churnTimes = 5
 	// churnLimit is how long the heap of a row may take to be there at both ends.
 	churnLimit = 30 * time.Second
 
