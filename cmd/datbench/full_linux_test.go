@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"runtime"
 	"slices"
 	"testing"
@@ -86,31 +85,5 @@ func TestHeap(t *testing.T) {
 	h.free()
 	if got := live().HeapAlloc; got > before.HeapAlloc+size/2 {
 		t.Errorf("%d bytes are live afterwards", got-before.HeapAlloc)
-	}
-}
-
-// TestFullTable: a row beside a churned heap, and one over many connections, say so in the table.
-func TestFullTable(t *testing.T) {
-	plain := Result{Op: opSend, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
-	raw, churned, requests := plain, plain, plain
-	raw.Op, raw.P50, raw.P99 = opRaw, ptr(4), ptr(6)
-	churned.Churn, churned.P50 = 1<<30, ptr(12)
-	spread := Result{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 2e6, Connections: 64, Samples: 9, Valid: true}
-	requests.Metric, requests.MsgsPerSec = metricRequests, 1e6
-	r := &Report{Results: []Result{raw, plain, churned, spread, requests}}
-	r.SetRawRatios()
-	var b bytes.Buffer
-	renderTable(&b, r)
-	for _, want := range []string{
-		"send          64 B    6.0   9.0        1.50  1.50",
-		"round trip at MTU 1500, beside 1 GiB of churned heap\n",
-		"send          64 B   12.0   9.0        3.00  1.50",
-		"send × 64     64 B  2.000\n",
-		"requests at MTU 1500\nop            size    M/s p50µs   p99",
-		"send          64 B  1.000   6.0   9.0\n",
-	} {
-		if !bytes.Contains(b.Bytes(), []byte(want)) {
-			t.Errorf("no %q in\n%s", want, b.String())
-		}
 	}
 }

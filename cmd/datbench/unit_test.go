@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -132,77 +131,6 @@ func TestJudge(t *testing.T) {
 				t.Errorf("got valid %t, %q, want %q", r.Valid, r.Reason, tt.want)
 			}
 		})
-	}
-}
-
-func TestGroups(t *testing.T) {
-	results := []Result{
-		{Op: opTCP, Metric: metricBandwidth, MTU: 1500, Gbps: 20, Valid: true},
-		{Op: opRaw, Metric: metricLatency, MTU: 1500, P50: ptr(4), Valid: true},
-		{Op: opWrite, Metric: metricBandwidth, MTU: 9000, Gbps: 9, Valid: true},
-		{Op: opSend, Metric: metricLatency, MTU: 1500, P50: ptr(6), Valid: true},
-		{Op: opRaw, Metric: metricBandwidth, MTU: 9000, Gbps: 10, Valid: true},
-		{Op: opSend, Metric: metricBandwidth, MTU: 1500, Gbps: 5, Valid: false},
-	}
-	var got []string
-	for _, g := range groups(results) {
-		for i := range g.rows {
-			r := &g.rows[i]
-			got = append(got, strings.TrimSpace(strings.Join([]string{g.metric, itoa(g.mtu), r.Op, g.ratio(r, opRaw), g.ratio(r, opTCP)}, " ")))
-		}
-	}
-	want := []string{"lat 1500 raw", "lat 1500 send 1.50", "bw 1500 send", "bw 1500 tcp", "bw 9000 raw", "bw 9000 write 0.90"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestTable(t *testing.T) {
-	var b bytes.Buffer
-	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{
-		{Op: opRaw, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Samples: 9, Mode: "copy", Valid: true},
-		{Op: opTCP, Metric: metricBandwidth, Size: 1 << 20, MTU: 1500, Gbps: 20.123, Samples: 9, Mode: "kernel", Valid: true},
-		{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
-	}})
-	for _, want := range []string{"3.9", "20.12", "5.500", "INVALID", "TCP on veth moves 64 KiB super-frames",
-		"INVALID message rate send 64 B at MTU 1500: a reason"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
-		}
-	}
-}
-
-// TestTableWidth: the widest figures fit a terminal of 80 columns.
-func TestTableWidth(t *testing.T) {
-	wide := Result{Op: opRawAsavie, Metric: metricLatency, Size: 65014, Transport: transportXDP, Mode: "zero-copy", MTU: 65000,
-		P50: ptr(99999), P99: ptr(999999), P999: ptr(9999999), Samples: 9, Retransmits: 99999, Drops: 999999, Valid: true}
-	base := wide
-	base.Op, base.P50 = opRaw, ptr(1000)
-	asked := wide
-	asked.Op, asked.Metric, asked.MsgsPerSec = opSend, metricRequests, 99.999e6
-	full := &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, asked, {Op: opTCP, Metric: metricRate, Valid: true}}}
-	full.SetRawRatios()
-	full.Results[1].RawP99Ratio = ptr(999.9)
-	var b bytes.Buffer
-	renderTable(&b, full)
-	alone := wide
-	alone.Op, alone.Runs = opSend, []float64{1, 2}
-	alone.Min, alone.P90, alone.P9999, alone.Max = wide.P50, wide.P50, wide.P999, wide.P999
-	alone.Invalidate("run 1 of 10: not saturated: a side had 12 %% of a core, the host is busy with something else; 5 samples are too few for a p99.9")
-	stream := alone
-	stream.Metric, stream.Size, stream.Gbps, stream.MsgsPerSec, stream.Depth = metricBandwidth, 64<<20, 99.5, 99999, 16384
-	stream.Connections = 128
-	requests := alone
-	requests.Metric, requests.MsgsPerSec, requests.Depth = metricRequests, 99.999e6, 16384
-	stream.Bidir = &result.Bidir{OutGbps: 49.5, InGbps: 50}
-	renderTable(&b, &Report{Results: []Result{alone, stream, requests}})
-	for line := range strings.Lines(b.String()) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
-	if !strings.Contains(b.String(), "99999") {
-		t.Errorf("no figures in\n%s", b.String())
 	}
 }
 
