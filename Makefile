@@ -162,7 +162,7 @@ peers: ## UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside da
 	@bench/peers.sh $(ARGS)
 
 .PHONY: perf
-perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against committed bounds (root, four minutes)
+perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against committed bounds (root, three minutes)
 	@go build -o bin/datbench ./cmd/datbench
 	@rm -f bin/perf.json
 	@./bin/datbench --full --transport xdp --repeat 5 --json bin/perf.json $(ARGS) || [ $$? -eq 1 ] # 1: check looks at what is valid
