@@ -41,9 +41,8 @@ func (b *Bound) judge(rows []result.Result) Judgement {
 	} else {
 		j.Values = result.Ratios(row, base, b.Of)
 	}
-	// Most rounds must have a figure, or the median is of what was left by chance.
-	if n := max(row.Repeats(), base.Repeats()); 2*len(j.Values) <= n {
-		j.Invalid = fmt.Sprintf("valid in %d of %d runs: %s", len(j.Values), n, reasons(row, base))
+	if !result.Enough(len(j.Values), row, base) {
+		j.Invalid = fmt.Sprintf("valid in %d of %d runs: %s", len(j.Values), max(row.Repeats(), base.Repeats()), reasons(row, base))
 		return j
 	}
 	j.Median = result.Median(j.Values)

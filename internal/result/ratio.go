@@ -107,15 +107,14 @@ func Base(rows []Result, r *Result, op string) *Result {
 	return nil
 }
 
-// Ratio is the median of a row's ratios to its base, nil where there is none or one of the two is not
-// valid.
+// Ratio is the median of a row's ratios to its base, nil where there is none or most rounds have none.
 func Ratio(rows []Result, r *Result, op string, q Quantity) *float64 {
 	b := Base(rows, r, op)
-	if b == nil || !r.Valid || !b.Valid {
+	if b == nil {
 		return nil
 	}
 	ratios := Ratios(r, b, q)
-	if len(ratios) == 0 {
+	if !Enough(len(ratios), r, b) {
 		return nil
 	}
 	v := Median(ratios)
@@ -129,6 +128,9 @@ func FigureRatio(rows []Result, r *Result, op string) *float64 {
 
 // Repeats is how many runs a row has, valid or not.
 func (r *Result) Repeats() int { return len(r.rounds()) }
+
+// Enough is whether n rounds are most of those of two rows. A median of fewer is of what was left by chance.
+func Enough(n int, r, base *Result) bool { return 2*n > max(r.Repeats(), base.Repeats()) }
 
 // plain is whether a row was measured as its metric is by default.
 func (r *Result) plain() bool {

@@ -22,17 +22,10 @@ func invalid(r Result) Result {
 	return r
 }
 
-// repeated is the row of some runs, valid however many of them are.
-func repeated(runs ...Result) Result {
-	r := Pool(runs)
-	r.Valid = true
-	return r
-}
-
 // TestRatios: runs are compared with those of their own round, also where one before them is not valid.
 func TestRatios(t *testing.T) {
-	raw := repeated(times(Raw, 2, 4), times(Raw, 4, 4), invalid(times(Raw, 99, 1)), times(Raw, 10, 20))
-	send := repeated(times(Send, 3, 8), invalid(times(Send, 1, 1)), times(Send, 7, 7), times(Send, 20, 20))
+	raw := Pool([]Result{times(Raw, 2, 4), times(Raw, 4, 4), invalid(times(Raw, 99, 1)), times(Raw, 10, 20)})
+	send := Pool([]Result{times(Send, 3, 8), invalid(times(Send, 1, 1)), times(Send, 7, 7), times(Send, 20, 20)})
 	if diff := cmp.Diff([]float64{1.5, 2}, Ratios(&send, &raw, P50)); diff != "" {
 		t.Errorf("p50 (-want +got):\n%s", diff)
 	}
@@ -41,6 +34,13 @@ func TestRatios(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float64{3, 7, 20}, Values(&send, P50)); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if got := Ratio([]Result{raw, send}, &send, Raw, P50); got != nil {
+		t.Errorf("of two rounds of four: %g", *got)
+	}
+	three := Pool([]Result{times(Send, 3, 8), invalid(times(Send, 1, 1)), times(Send, 7, 7)})
+	if got := Ratio([]Result{Pool([]Result{times(Raw, 2, 4), times(Raw, 4, 4), times(Raw, 1, 1)}), three}, &three, Raw, P50); got == nil || *got != 4.25 {
+		t.Errorf("of two rounds of three: %v", got)
 	}
 	one := times(Raw, 2, 4)
 	if diff := cmp.Diff([]float64{1.5}, Ratios(&send, &one, P50)); diff != "" {
