@@ -11,10 +11,12 @@ import (
 
 // Tunables of progress.
 const (
-	// lookInterval is how often the background owner looks whether callers still drive the engine.
-	// A wake-up costs a spinning caller some microseconds of its core, so it is rare; callers who
-	// go to sleep do not wait for it, they hand over.
+	// lookInterval is how often the background owner looks whether callers still drive the engine; it doubles up
+	// to lookMost while they do. A look takes a spinning caller its core for some 30 µs where no other is idle: with one
+	// each millisecond at both ends the p99 of a round trip is 46 µs, with one in 4, 8 and 16 ms 34, 19 and 14 µs
+	// (datbench --op send --metric lat, medians of 7). Callers who go to sleep do not wait for it, they hand over.
 	lookInterval = time.Millisecond
+	lookMost     = 8 * time.Millisecond
 	// idleSpin is how long the background owner polls on after the last packet before it sleeps.
 	idleSpin = 20 * time.Microsecond
 	// vainPolls is after how many polls that found nothing a caller's thread lets others run: some 10 µs.
@@ -206,7 +208,7 @@ func (d *driver) handOver() {
 // run is the background owner.
 func (d *driver) run() {
 	defer close(d.done)
-	look := time.NewTimer(lookInterval)
+	look, pause := time.NewTimer(lookInterval), lookInterval
 	defer look.Stop()
 	var seen uint64
 	busyAt := clock()
@@ -215,7 +217,8 @@ func (d *driver) run() {
 		active, busy, next := d.turn(now, &seen)
 		switch {
 		case active:
-			look.Reset(lookInterval)
+			look.Reset(pause)
+			pause = min(2*pause, lookMost)
 			select {
 			case <-d.stop:
 				return
@@ -226,10 +229,11 @@ func (d *driver) run() {
 			}
 			continue
 		case busy:
-			busyAt = now
+			busyAt, pause = now, lookInterval
 			runtime.Gosched() // who waits for what just arrived goes first
 		case now.Sub(busyAt) < idleSpin:
 		default:
+			pause = lookInterval
 			d.sleep(next)
 		}
 		select {

@@ -19,8 +19,9 @@ type fleet struct {
 	receivable int // connections whose receives are posted
 }
 
-func newFleet(b *testing.B, depth int) *fleet {
-	n := newXDP(b)
+func newFleet(b *testing.B, depth int) *fleet { return newFleetOn(b, newXDP(b), depth) }
+
+func newFleetOn(b *testing.B, n network, depth int) *fleet {
 	f := &fleet{b: b, depth: depth}
 	for side := range f.hosts {
 		h := newHost(b, n, side, Options{})

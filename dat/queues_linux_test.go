@@ -1,0 +1,46 @@
+package dat
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// 64-byte messages over 16 connections of adapters with several queues on a multi-queue veth, and what share of the
+// packets each queue sent. Cores that the host does not have, queues do not replace.
+func BenchmarkQueues(b *testing.B) {
+	for _, queues := range []int{1, 2, 4} {
+		b.Run(fmt.Sprint(queues), func(b *testing.B) {
+			n := xdpNet{labtest.New(b, lab.Options{Queues: queues})}
+			for b.Loop() {
+				f := newFleetOn(b, n, 64)
+				f.grow(16)
+				f.run(16, 100*time.Millisecond) // windows open
+				before := f.sentBy(0)
+				b.ReportMetric(f.run(16, 500*time.Millisecond)/1e6, "M/s")
+				all, after := uint64(0), f.sentBy(0)
+				for q := range after {
+					after[q] -= before[q]
+					all += after[q]
+				}
+				for q, sent := range after {
+					b.ReportMetric(100*float64(sent)/float64(all), fmt.Sprintf("%%-of-queue-%d", q))
+				}
+			}
+		})
+	}
+}
+
+// sentBy is how many packets each queue of a side has sent.
+func (f *fleet) sentBy(side int) []uint64 {
+	var sent []uint64
+	for _, d := range f.hosts[side].ia.a.drivers {
+		d.eng.Own()
+		sent = append(sent, d.eng.Stats().TxPackets)
+		d.disown()
+	}
+	return sent
+}
