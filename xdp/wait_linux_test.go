@@ -30,16 +30,22 @@ func TestWait(t *testing.T) {
 	returns("no time", 0, time.Second)
 	b.Wake()
 	returns("a Wake before", -1, time.Second)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b.Wait(-1)
-	}()
-	for b.sleepers.Load() == 0 {
-		time.Sleep(time.Millisecond)
+	for slept := false; !slept; quiet() { // another packet may end it before
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			b.Wait(-1)
+		}()
+		for over := false; !over && !slept; slept = b.sleepers.Load() > 0 {
+			select {
+			case <-done:
+				over = true
+			case <-time.After(time.Millisecond):
+			}
+		}
+		b.Wake()
+		<-done
 	}
-	b.Wake()
-	<-done
 	if b.Stats().Wakeups == 0 {
 		t.Error("no wakeup counted")
 	}
