@@ -98,7 +98,7 @@ endif
 # A module of its own: who imports this one does not get quic-go and gRPC with it.
 .PHONY: peers-test
 peers-test: $(LANE) ## bench/peers: libraries and tools beside datbench, shortened; as root in namespaces
-	@$(LANE) -test "peers (-race)" go -C bench/peers test -json -vet=off -race -shuffle=on -timeout 8m ./...
+	@$(LANE) -test "peers (-race)" go -C bench/peers test -json -vet=off -race -shuffle=on -p 1 -timeout 8m ./...
 
 .PHONY: provider
 provider: ## bin/libdatxdp.so, for C programs with libdat2 (needs gcc and libdapl-dev)

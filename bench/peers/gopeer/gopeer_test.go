@@ -50,7 +50,7 @@ func TestMeasure(t *testing.T) {
 			asks = append(asks, Ask{Metric: result.Latency, Size: 64, Unary: true})
 		}
 		for _, a := range asks {
-			a.Duration, a.Warmup = 50*time.Millisecond, 5*time.Millisecond
+			a.Duration, a.Warmup = 500*time.Millisecond, 5*time.Millisecond
 			t.Run(fmt.Sprintf("%s %+v", l.name, a), func(t *testing.T) {
 				r, err := Run(ctx, l.name, addr, a)
 				if err != nil {
