@@ -124,6 +124,11 @@ func awaitDetached(t *testing.T, l *lab.Lab) {
 
 func TestPrivilege(t *testing.T) {
 	l := newLab(t, lab.Options{})
+	// The ebpf library probes once in a process whether programs can have names, and takes a refused
+	// probe for a kernel without: later tests would find their programs nameless.
+	if err := mustAttach(t, l, labOptions(Auto)).Close(); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		caps []uint
