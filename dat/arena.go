@@ -18,9 +18,12 @@ type arena struct {
 
 // span is a piece of an arena, in bytes, that an IA has.
 type span struct {
-	off, size int // size rounded up to units
-	ia        *IA
+	off, n int
+	ia     *IA
 }
+
+// units is n bytes rounded up to units.
+func units(n int) int { return (n + arenaUnit - 1) &^ (arenaUnit - 1) }
 
 // newArena is memory of the links where they have some, and else n bytes of ordinary memory.
 func newArena(of []byte, n int) arena {
@@ -37,33 +40,29 @@ func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 	if n > len(a.mem) {
 		return nil, false
 	}
-	size := (n + arenaUnit - 1) &^ (arenaUnit - 1)
 	off, at := 0, 0
-	for ; at < len(a.taken) && a.taken[at].off-off < size; at++ {
-		off = a.taken[at].off + a.taken[at].size
+	for ; at < len(a.taken) && a.taken[at].off-off < n; at++ {
+		off = a.taken[at].off + units(a.taken[at].n)
 	}
 	if off > len(a.mem)-n {
 		return nil, false
 	}
-	a.taken = slices.Insert(a.taken, at, span{off, size, ia})
+	a.taken = slices.Insert(a.taken, at, span{off, n, ia})
 	return a.mem[off : off+n : off+n], true
 }
 
-// find is the index of the span that memory of an IA begins, and false if it begins none.
-func (a *arena) find(mem []byte, ia *IA) (int, bool) {
-	i := slices.IndexFunc(a.taken, func(s span) bool { return s.ia == ia && &a.mem[s.off] == &mem[0] })
-	return i, i >= 0
-}
-
-// give takes back memory of an IA, and reports whether it was from alloc.
+// give takes back memory of an IA, and reports whether all of it, and nothing else, was from one alloc.
 func (a *arena) give(mem []byte, ia *IA) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i, ok := a.find(mem, ia)
-	if ok {
-		a.taken = slices.Delete(a.taken, i, i+1)
+	i := slices.IndexFunc(a.taken, func(s span) bool {
+		return s.ia == ia && s.n == len(mem) && &a.mem[s.off] == &mem[0]
+	})
+	if i < 0 {
+		return false
 	}
-	return ok
+	a.taken = slices.Delete(a.taken, i, i+1)
+	return true
 }
 
 // giveAll takes back what an IA has.

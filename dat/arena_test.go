@@ -48,6 +48,7 @@ func TestAlloc(t *testing.T) {
 	}
 	refused(h.ia, nil, ErrInvalidParameter)
 	refused(h.ia, d[1:], ErrInvalidParameter)
+	refused(h.ia, d[:1], ErrInvalidParameter)
 	refused(h.ia, make([]byte, unit), ErrInvalidParameter)
 	lmr, err := h.ia.CreateLMR(d[100:200], h.pz, MemAll)
 	ok(t, err)

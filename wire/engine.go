@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -27,6 +28,7 @@ type Engine struct {
 	owner atomic.Uint32
 
 	maxPacket int // largest packet we send or take, header to trailer
+	lendMin   int // fewest bytes that are sent from the link's memory without a copy
 	table     connTable
 	wheel     *wheel.Wheel
 	now       Time
@@ -77,6 +79,10 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		e.maxPacket = min(e.maxPacket, segs*(caps.FrameSize-proto.MaxChunkSize))
 	} else {
 		e.maxPacket = min(e.maxPacket, caps.FrameSize)
+	}
+	e.lendMin = math.MaxInt
+	if len(caps.Memory) > 0 {
+		e.lendMin = lendBlocks * caps.Block
 	}
 	e.fire = func(slot int32) { e.expire(slot) }
 	return e

@@ -88,10 +88,12 @@ func (p *packet) nextFrame() {
 // add appends src, which is not longer than what is left: as far as that pays without a copy, where the link can
 // send it from where it is.
 func (p *packet) add(src []byte) {
-	if at, ok := offset(p.e.caps.Memory, src); ok {
-		if n := p.lendable(at, len(src)); n >= lendBlocks*p.e.caps.Block {
-			p.lend(src[:n], at)
-			src = src[n:]
+	if e := p.e; len(src) >= e.lendMin {
+		if at, ok := offset(e.caps.Memory, src); ok {
+			if n := p.lendable(at, len(src)); n >= e.lendMin {
+				p.lend(src[:n], at)
+				src = src[n:]
+			}
 		}
 	}
 	if len(src) > 0 {
