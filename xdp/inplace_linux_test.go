@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"bytes"
+	"os"
 	"testing"
 
 	"github.com/datxdp/datxdp/internal/lab"
@@ -93,7 +94,7 @@ func TestSendInPlace(t *testing.T) {
 
 // Memory is used again by the next device, without what was in it.
 func TestMemoryAgain(t *testing.T) {
-	m, err := newMemory(100)
+	m, err := newMemory(3 * os.Getpagesize())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestMemoryAgain(t *testing.T) {
 	if err := m.release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := newMemory(50)
+	again, err := newMemory(3*os.Getpagesize() + 1) // of the same power of two
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"sync"
 
@@ -13,11 +14,12 @@ import (
 // of every queue, so that a packet can name it.
 type memory []byte
 
-// spares are mappings whose device is closed, by size. None is ever taken away, so that a consumer which still looks
-// into one reads something and does not fault; their pages are given back.
+// spares are mappings whose device is closed, by the bits of their size. None is ever taken away, so that a consumer
+// which still looks into one reads something and does not fault; their pages are given back. Sizes are powers of two,
+// so that devices with ever other sizes find one: there are no more than were in use at once.
 var spares struct {
 	sync.Mutex
-	of map[int][]memory
+	of [bits.UintSize][]memory
 }
 
 // newMemory maps at least n bytes, whole pages; nil for none.
@@ -28,15 +30,16 @@ func newMemory(n int) (memory, error) {
 	n = (n + os.Getpagesize() - 1) &^ (os.Getpagesize() - 1)
 	spares.Lock()
 	defer spares.Unlock()
-	if have := spares.of[n]; len(have) > 0 {
-		spares.of[n] = have[:len(have)-1]
-		return have[len(have)-1], nil
+	class := bits.Len(uint(n - 1))
+	if have := spares.of[class]; len(have) > 0 {
+		spares.of[class] = have[:len(have)-1]
+		return have[len(have)-1][:n], nil
 	}
-	m, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	m, err := unix.Mmap(-1, 0, 1<<class, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("mmap of %d bytes for memory: %w", n, err)
 	}
-	return m, nil
+	return m[:n], nil
 }
 
 // release keeps the mapping for another device, without its pages.
@@ -47,10 +50,8 @@ func (m memory) release() error {
 	err := unix.Madvise(m, unix.MADV_REMOVE)
 	spares.Lock()
 	defer spares.Unlock()
-	if spares.of == nil {
-		spares.of = make(map[int][]memory)
-	}
-	spares.of[len(m)] = append(spares.of[len(m)], m)
+	class := bits.Len(uint(cap(m) - 1))
+	spares.of[class] = append(spares.of[class], m)
 	return err
 }
 
