@@ -196,6 +196,9 @@ func boundName(j *compare.Judgement) string {
 	if j.Churn > 0 {
 		s += " churn"
 	}
+	if j.Realtime {
+		s += " rt"
+	}
 	return s
 }
 

@@ -99,7 +99,7 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := defaultConfig()
-	cfg.full, cfg.churn = true, churnSize
+	cfg.full, cfg.realtime = true, true
 	var rows []Result
 	for _, phases := range mainPhasesXDP(&cfg, link{transport: transportXDP, mtu: 1500}) {
 		for _, ph := range phases {

@@ -52,6 +52,7 @@ func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
 	if err := c.connect(i.s); err != nil {
 		return r, err
 	}
+	c.realtime = row.Realtime
 	r = newResult(row)
 	r.Mode, r.Transport = i.a.attr.Mode, i.a.transport()
 	c.meter = newMeter(row, i.h.tell)
@@ -99,6 +100,11 @@ func (c *conn) measure(w workload, r *Result) error {
 	if err := c.churn(); err != nil {
 		return err
 	}
+	release, err := c.hurry()
+	if err != nil {
+		return err
+	}
+	defer release()
 	use, base := startUsage(), c.losses()
 	e, err := w.active(c, r)
 	if err != nil {

@@ -128,6 +128,9 @@ func comparisonRow(r compare.Row) table.Row {
 	if r.Churn > 0 {
 		op += ", churn"
 	}
+	if r.Realtime {
+		op += ", realtime"
+	}
 	if r.Impair != "" {
 		op += ", impaired"
 	}

@@ -32,6 +32,7 @@ type config struct {
 	bidir       bool
 	interval    time.Duration
 	cpus        cpuList
+	realtime    bool
 	engines     []string
 	impair      impairment
 	pcap        string
@@ -95,7 +96,7 @@ func (c *config) validateFilters() error {
 	switch {
 	case c.full && !c.impair.Zero():
 		errs = append(errs, errors.New("--full and --impair: each chooses rows of its own; give one of them"))
-	case !c.full && c.churn != 0 && c.churn != churnSize:
+	case !c.full && c.churn != 0:
 		errs = append(errs, errors.New("--churn is of a row of --full"))
 	}
 	errs = append(errs, c.validateChurn())
@@ -235,7 +236,7 @@ func (c *config) rows(transport string) []Row {
 		for _, op := range c.ops {
 			for _, size := range c.sizesFor(metric) {
 				r := c.row(op, metric, transport, size)
-				r.Churn = int64(c.churn)
+				r.Churn, r.Realtime = int64(c.churn), c.realtime
 				out = append(out, r)
 			}
 		}

@@ -34,6 +34,9 @@ type conn struct {
 	// meter tells of the row while it runs; nil if nobody asked.
 	meter *meter
 
+	// realtime is whether the thread goes before others while it measures.
+	realtime bool
+
 	ctx      context.Context
 	deadline time.Time
 	idle     uint
@@ -72,6 +75,14 @@ func newConn(ctx context.Context, a *adapter, row Row, sh shape) (c *conn, err e
 	}
 	c.use(0)
 	return c, nil
+}
+
+// hurry puts the calling thread before others, if that was asked for, until it is released.
+func (c *conn) hurry() (release func(), err error) {
+	if !c.realtime {
+		return func() {}, nil
+	}
+	return goRealtime()
 }
 
 // addEP makes one more endpoint.

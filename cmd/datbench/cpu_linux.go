@@ -23,6 +23,22 @@ func ownCPUs() (*cpuList, error) {
 	return l, nil
 }
 
+// goRealtime puts the calling thread, to which the goroutine must be locked, before every thread that is not of a
+// real-time class (sched(7), SCHED_FIFO), until it is released.
+//
+// System calls: sched_getattr, sched_setattr.
+func goRealtime() (release func(), err error) {
+	before, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("--realtime: sched_getattr: %w", err)
+	}
+	first := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+	if err := unix.SchedSetAttr(0, first, 0); err != nil {
+		return nil, fmt.Errorf("--realtime: sched_setattr to SCHED_FIFO: %w; run as root or with CAP_SYS_NICE, or give --realtime=false", err)
+	}
+	return func() { _ = unix.SchedSetAttr(0, before, 0) }, nil // it was so before
+}
+
 // pin keeps the calling thread, to which the goroutine must be locked, on these CPUs until it is
 // released; an empty list leaves it where it is.
 //

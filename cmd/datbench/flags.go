@@ -39,7 +39,8 @@ func (c *config) jobFlags(cmd *cobra.Command) {
 	c.timeFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&c.full, "full", false, "measure more, in about 35 seconds: see above")
-	f.Var(&c.churn, "churn", "bytes of heap in the churn row of --full")
+	f.Var(&c.churn, "churn", "bytes of heap in the churn row of --full (default 1 GiB)")
+	f.BoolVar(&c.realtime, "realtime", true, "in that row, over XDP, both measuring threads go before all others\n(SCHED_FIFO)")
 	f.StringVar(&c.transport, "transport", c.transport, "`kind` of link: xdp, udp, or auto: xdp where this host can")
 	f.StringSliceVar(&c.ops, "op", nil, "only these `rows`: "+strings.Join(rowOps, ", "))
 	f.StringSliceVar(&c.metric, "metric", nil, "only these `metrics`: "+strings.Join(jobMetrics, ", "))
@@ -54,6 +55,7 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 	f.StringVar(&c.ia, "ia", c.ia, "`adapter`: auto:eth0, xdp:eth0, xdp:eth0,zero-copy or udp:10.0.0.1")
 	f.Uint16Var(&c.port, "port", c.port, "UDP `port` of the traffic, the same on both hosts")
 	f.Var(&c.cpus, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")
+	f.BoolVar(&c.realtime, "realtime", false, "while it measures, this side's thread goes before all others on its CPU\n(SCHED_FIFO); leave a CPU to the others")
 	completeFunc(cmd, "ia", adapterNames)
 }
 

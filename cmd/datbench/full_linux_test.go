@@ -27,6 +27,9 @@ func TestFullXDP(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	for _, res := range r.Results {
+		if res.Realtime != (res.Churn > 0) {
+			t.Errorf("%s: real-time priority %t", rowName(res, true), res.Realtime)
+		}
 		timed := res.Metric == metricLatency && res.P99 != nil
 		if res.Op != opRaw && res.Metric != metricRequests && res.Valid && r.Results[0].Valid && timed && (res.RawRatio == nil || res.RawP99Ratio == nil) {
 			t.Errorf("%s: no ratio to raw frames", rowName(res, true))

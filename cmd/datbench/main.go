@@ -72,7 +72,6 @@ func exitCode(err error) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	cfg := defaultConfig()
-	cfg.churn = churnSize
 	c := &cobra.Command{
 		Use:           "datbench",
 		Short:         "Measure DAT over AF_XDP beside the raw link and kernel TCP",

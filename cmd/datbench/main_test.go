@@ -88,7 +88,7 @@ func TestErrors(t *testing.T) {
 			`datbench: --op: "foo" is not one of raw, send, write, read, tcp, raw_asavie; --metric: "speed" is not one of lat, rate, rr, bw`},
 		{"bad MTU", []string{"selftest", "--mtu", "10,1500"}, `datbench: --mtu: 10 is not from 576 to 65535`},
 		{"full and impaired", []string{"--full", "--impair", "loss=1%,seed=1"}, `datbench: --full and --impair: each chooses rows of its own; give one of them`},
-		{"churn alone", []string{"--churn", "64M"}, `datbench: --churn is of a row of --full`},
+		{"churn alone", []string{"--churn", "1G"}, `datbench: --churn is of a row of --full`},
 		{"churn too large", []string{"--full", "--churn", "2G"}, `datbench: --churn: 2 GiB is more than 1 GiB`},
 		{"bad duration", []string{"--duration", "-1s"}, `datbench: --duration: -1s is not a positive time`},
 		{"bad transport", []string{"--transport", "tcp"}, `datbench: --transport: "tcp" is not one of auto, xdp, udp`},

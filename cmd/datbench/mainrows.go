@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,11 @@ func mainPhasesXDP(cfg *config, l link) [][]phase {
 		l.phase(cfg, kindDAT, "", 1500, datRows(cfg, transportXDP)...),
 		l.phase(cfg, kindTCP, "", 1500, tcpRows(cfg)...),
 	}
+	if cfg.full {
+		churned := l.phase(cfg, kindDAT, "", 1500, churnRow(cfg, transportXDP))
+		churned.target.Realtime, churned.rows[0].Realtime = cfg.realtime, cfg.realtime
+		phases = append(phases, churned)
+	}
 	for _, mtu := range jumbo {
 		phases = append(phases,
 			l.phase(cfg, kindRaw, engineNative, mtu, cfg.row(opRaw, metricBandwidth, transportXDP, frameSize(mtu))),
@@ -33,10 +39,14 @@ func mainPhasesXDP(cfg *config, l link) [][]phase {
 
 // mainPhasesUDP are the rows that need no XDP.
 func mainPhasesUDP(cfg *config, l link) [][]phase {
-	return filter(cfg, []phase{
+	phases := []phase{
 		l.phase(cfg, kindDAT, "", 0, datRows(cfg, transportUDP)...),
 		l.phase(cfg, kindTCP, "", 0, tcpRows(cfg)...),
-	})
+	}
+	if cfg.full {
+		phases = append(phases, l.phase(cfg, kindDAT, "", 0, churnRow(cfg, transportUDP)))
+	}
+	return filter(cfg, phases)
 }
 
 func rawRows(cfg *config, op string) []Row {
@@ -73,15 +83,19 @@ func rowsOf(cfg *config, metric, transport string, ops []string) (rows []Row) {
 // fullConnections is how many a row of --full has: each its own windows and timers, in one thread.
 const fullConnections = 64
 
-// fullRows are the rows that --full adds on one link.
+// fullRows are the rows that --full adds to those of one link.
 func fullRows(cfg *config, transport string) []Row {
 	spread := cfg.row(opSend, metricRate, transport, defaultSize)
 	spread.Connections = fullConnections
-	requests := cfg.row(opSend, metricRequests, transport, defaultSize)
+	return []Row{spread, cfg.row(opSend, metricRequests, transport, defaultSize)}
+}
+
+// churnRow is one more, with ends of its own.
+func churnRow(cfg *config, transport string) Row {
 	churned := cfg.row(opSend, metricLatency, transport, defaultSize)
-	churned.Churn = int64(cfg.churn)
+	churned.Churn = int64(cmp.Or(cfg.churn, churnSize))
 	churned.Duration *= churnTimes
-	return []Row{spread, requests, churned}
+	return churned
 }
 
 func tcpRows(cfg *config) (rows []Row) {

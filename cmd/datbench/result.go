@@ -17,7 +17,7 @@ type (
 // newResult is the row with nothing measured yet.
 func newResult(row Row) Result {
 	r := Result{Op: row.Op, Metric: row.Metric, Size: row.Size,
-		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair, Churn: row.Churn}
+		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair, Churn: row.Churn, Realtime: row.Realtime}
 	usual := Row{Op: row.Op, Metric: row.Metric}
 	if deep(row.Metric) && row.depth() != usual.depth() {
 		r.Depth = row.depth()

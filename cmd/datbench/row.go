@@ -43,6 +43,8 @@ type Row struct {
 	// Churn is bytes of heap whose objects are replaced all the time while the row runs, in the process of
 	// each end; 0 for none.
 	Churn int64 `json:"churn,omitempty"`
+	// Realtime is whether the initiator's measuring thread goes before others.
+	Realtime bool `json:"realtime,omitempty"`
 	// Bidir is both directions at once, of rate and bw.
 	Bidir bool `json:"bidir,omitempty"`
 	// Count ends the measured part after so many operations; 0 leaves it to Duration, which bounds it
@@ -94,7 +96,7 @@ func (r Row) title() string {
 	if r.MTU > 0 {
 		s += fmt.Sprintf(" at MTU %d", r.MTU)
 	}
-	s += churnNote(r.Churn)
+	s += besideNote(r.Churn, r.Realtime)
 	if r.Impair != "" {
 		s += ", impaired"
 	}
@@ -109,12 +111,15 @@ func name(r *Result) string {
 	return r.Op
 }
 
-// churnNote ends a title; it is empty where no heap is churned.
-func churnNote(churn int64) string {
-	if churn == 0 {
-		return ""
+// besideNote ends a title: beside what, and how, a row is measured. It is empty where that is as usual.
+func besideNote(churn int64, realtime bool) (s string) {
+	if churn > 0 {
+		s = fmt.Sprintf(", beside %s of churned heap", formatSize(churn))
 	}
-	return fmt.Sprintf(", beside %s of churned heap", formatSize(churn))
+	if realtime {
+		s += ", at real-time priority"
+	}
+	return s
 }
 
 func metricTitle(metric string) string {

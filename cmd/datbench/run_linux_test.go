@@ -8,6 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 // runUDP measures against a server, between two addresses of loopback.
@@ -128,4 +132,33 @@ func TestPin(t *testing.T) {
 		}
 	}()
 	<-done
+}
+
+// TestRealtime: the thread goes before others until it is released, and who may not is told what to do.
+func TestRealtime(t *testing.T) {
+	labtest.RequireRoot(t)
+	policy := func() uint32 {
+		attr, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return attr.Policy
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := policy()
+	release, err := goRealtime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	during := policy()
+	release()
+	if after := policy(); during != unix.SCHED_FIFO || after != before {
+		t.Errorf("policies %d, %d, %d", before, during, after)
+	}
+	labtest.WithCaps(t, nil, func() {
+		if _, err := goRealtime(); err == nil || !strings.Contains(err.Error(), "CAP_SYS_NICE") {
+			t.Errorf("without privilege: %v", err)
+		}
+	})
 }

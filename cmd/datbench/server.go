@@ -20,6 +20,9 @@ type datTarget struct {
 	crs  *dat.EVD
 	psp  *dat.PSP
 	cpus cpuList
+	// realtime is whether serve measures at real-time priority.
+	realtime bool
+
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 	// waiting are requests that came while another row was gathering its own.
@@ -34,7 +37,7 @@ func newDATTarget(h *host, s station) (target, error) {
 }
 
 func openTarget(ctx context.Context, h *host, s station, log func(string, ...any)) (t *datTarget, err error) {
-	t = &datTarget{log: log, stop: func() {}, cpus: s.CPUs}
+	t = &datTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
@@ -148,6 +151,12 @@ func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum ta
 	if err := c.churnToo(); err != nil {
 		return sum, err
 	}
+	c.realtime = t.realtime
+	release, err := c.hurry()
+	if err != nil {
+		return sum, err
+	}
+	defer release()
 	use, base := startUsage(), c.losses()
 	if sum, err = w.passive(c); err != nil {
 		return sum, err
@@ -249,7 +258,7 @@ func (a *app) runServer(ctx context.Context, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text(), CPUs: cfg.cpus}, func(format string, args ...any) {
+	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text(), CPUs: cfg.cpus, Realtime: cfg.realtime}, func(format string, args ...any) {
 		fmt.Fprintf(a.stdout, format+"\n", args...)
 	})
 	if err != nil {

@@ -33,6 +33,8 @@ type station struct {
 	MTU int `json:"mtu"`
 	// CPUs are those that the measuring thread of kindDAT may run on; any if empty.
 	CPUs cpuList `json:"cpus,omitempty"`
+	// Realtime is whether the target's measuring thread of kindDAT goes before others; the initiator's is the row's.
+	Realtime bool `json:"realtime,omitempty"`
 	// Impair is done to what is received, by kindDAT and kindTCP; empty for nothing.
 	Impair string `json:"impair,omitempty"`
 }

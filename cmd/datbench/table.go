@@ -35,7 +35,7 @@ type group struct {
 	metric string
 	mtu    int
 	impair string
-	churn  int64
+	beside string // what ran beside the rows, and how they were polled
 	rows   []Result
 	// all are those of the report: a row may be compared with one of another group.
 	all []Result
@@ -50,9 +50,11 @@ func groups(results []Result) []group {
 			if r.Metric != metric {
 				continue
 			}
-			i := slices.IndexFunc(out[first:], func(g group) bool { return g.mtu == r.MTU && g.impair == r.Impair && g.churn == r.Churn })
+			i := slices.IndexFunc(out[first:], func(g group) bool {
+				return g.mtu == r.MTU && g.impair == r.Impair && g.beside == besideNote(r.Churn, r.Realtime)
+			})
 			if i < 0 {
-				out = append(out, group{metric: metric, mtu: r.MTU, impair: r.Impair, churn: r.Churn, all: results})
+				out = append(out, group{metric: metric, mtu: r.MTU, impair: r.Impair, beside: besideNote(r.Churn, r.Realtime), all: results})
 				i = len(out) - 1 - first
 			}
 			out[first+i].rows = append(out[first+i].rows, r)
@@ -150,7 +152,7 @@ func (g group) title() string {
 	if g.mtu != 0 {
 		title += fmt.Sprintf(" at MTU %d", g.mtu)
 	}
-	return title + churnNote(g.churn) + impairedNote(g.impair)
+	return title + g.beside + impairedNote(g.impair)
 }
 
 // impairedNote ends a title; it is empty where nothing is impaired.
@@ -280,7 +282,7 @@ func renderNotes(w io.Writer, r *Report) {
 	for _, res := range r.Results {
 		if !res.Valid {
 			fmt.Fprintln(w, hanging(fmt.Sprintf("INVALID %s %s %s at MTU %d%s: %s",
-				metricTitle(res.Metric), name(&res), formatSize(res.Size), res.MTU, churnNote(res.Churn), res.Reason)))
+				metricTitle(res.Metric), name(&res), formatSize(res.Size), res.MTU, besideNote(res.Churn, res.Realtime), res.Reason)))
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestFullTable(t *testing.T) {
 	plain := Result{Op: opSend, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
 	raw, churned, requests := plain, plain, plain
 	raw.Op, raw.P50, raw.P99 = opRaw, ptr(4), ptr(6)
-	churned.Churn, churned.P50 = 1<<30, ptr(12)
+	churned.Churn, churned.Realtime, churned.P50 = 1<<30, true, ptr(12)
 	spread := Result{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 2e6, Connections: 64, Samples: 9, Valid: true}
 	requests.Metric, requests.MsgsPerSec = metricRequests, 1e6
 	r := &Report{Results: []Result{raw, plain, churned, spread, requests}}
@@ -96,7 +96,7 @@ func TestFullTable(t *testing.T) {
 	renderTable(&b, r)
 	for _, want := range []string{
 		"send          64 B    6.0   9.0        1.50  1.50",
-		"round trip at MTU 1500, beside 1 GiB of churned heap\n",
+		"round trip at MTU 1500, beside 1 GiB of churned heap, at real-time priority\n",
 		"send          64 B   12.0   9.0        3.00  1.50",
 		"send × 64     64 B  2.000\n",
 		"requests at MTU 1500\nop            size    M/s p50µs   p99",

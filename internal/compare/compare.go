@@ -28,10 +28,11 @@ type Key struct {
 	MTU, Depth, Connections       int
 	Bidir                         bool
 	Churn                         int64
+	Realtime                      bool
 }
 
 func keyOf(r *result.Result) Key {
-	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Connections, r.Bidir != nil, r.Churn}
+	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Connections, r.Bidir != nil, r.Churn, r.Realtime}
 }
 
 // Row is one measurement, old and new.

@@ -73,6 +73,8 @@ type Result struct {
 	Connections int `json:"connections,omitempty"`
 	// Churn is the bytes of heap whose objects were replaced all the time, in the process of each end.
 	Churn int64 `json:"churn_bytes,omitempty"`
+	// Realtime is whether the thread that measured had real-time priority: it went before all others.
+	Realtime bool `json:"realtime,omitempty"`
 	// Bidir is each direction of a row that went both ways at once; the row's own figures are the sums.
 	Bidir *Bidir `json:"bidir,omitempty"`
 	// Intervals are the parts of the row's time that were asked for.
