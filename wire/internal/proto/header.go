@@ -5,8 +5,8 @@ package proto
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
+	"github.com/datxdp/datxdp/wire/internal/crc32c"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -118,10 +118,8 @@ func (h *Header) Parse(b []byte) bool {
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // CRC extends the checksum crc (0 at first) of a packet by b.
-func CRC(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }
+func CRC(crc uint32, b []byte) uint32 { return crc32c.Update(crc, b) }
 
 // PutTrailer writes the trailer into the first TrailerSize bytes of b.
 func PutTrailer(b []byte, crc uint32) { binary.BigEndian.PutUint32(b, crc) }
