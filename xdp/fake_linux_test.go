@@ -40,7 +40,7 @@ func newFake(t testing.TB, mtu int) *fakeKernel {
 			mac: [6]byte{2, 0, 0, 0, 0, 1}, local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu,
 			addrs: []netip.Addr{local, netip.MustParseAddr("fd00::1")}, router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
 		},
-		fd: -1, event: -1, target: uint32(o.filled()), txMax: uint32(o.TxRing), sg: true, idleTx: 2,
+		fd: -1, event: -1, pace: newPacer(uint32(o.filled())), txMax: uint32(o.TxRing), sg: true, idleTx: 2,
 		umem: newUmem(make([]byte, o.Frames*o.FrameSize), nil, uint32(o.FrameSize)), pool: newPool(uint32(o.Frames)),
 		loop: make([]link.Buf, 0, 64), kick: nil, nudge: func() syscall.Errno { return 0 },
 	}

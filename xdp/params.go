@@ -36,6 +36,12 @@ const (
 	// maxPacket is the largest IP packet in bytes; the MTU of some interfaces is larger.
 	maxPacket = 1<<16 - 1
 
+	// hotFrames is the number of frames that the kernel has to receive into as long as the owner keeps up: the
+	// ring goes round, and so few stay in the caches and the TLB. With four times as many, writes of 1 MiB are 5 to 20 %
+	// slower and a round trip of 64 bytes takes 10 % more.
+	hotFrames = 512
+	// calmFrames is how many frames the owner takes without being late until hotFrames are enough again.
+	calmFrames = 1 << 16
 	// refillBatch is the number of frames that the fill ring lacks before it is topped up: the
 	// producer line then moves between cores once per batch.
 	refillBatch = 32

@@ -12,11 +12,13 @@ import "github.com/datxdp/datxdp/link"
 // frames has More on all Bufs but the last. A packet may span two calls. The frames belong to the
 // caller until Free or SendFrames.
 func (s *Socket) RecvFrames(bufs []link.Buf) int {
-	n := min(s.rx.peek(), uint32(len(bufs)))
+	avail := s.rx.peek()
+	n := min(avail, uint32(len(bufs)))
 	if n == 0 {
 		s.idle()
 		return 0
 	}
+	s.pace.note(avail)
 	var got tally
 	filled := 0
 	for i := range n {

@@ -14,6 +14,7 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 		s.idle()
 		return n
 	}
+	s.pace.note(avail)
 	var used uint32
 	var got tally
 	for used < avail && n < len(bufs) {
@@ -187,7 +188,7 @@ func (s *Socket) discardRx(from, k uint32) {
 // refill tops up the fill ring when it lacks a batch, and leaves in the pool what Alloc may ask for.
 func (s *Socket) refill() {
 	have := s.pool.count[isFill]
-	if have+refillBatch > s.target {
+	if have+refillBatch > s.pace.target {
 		return
 	}
 	s.reap() // an owner that only answers never calls Alloc
@@ -195,7 +196,7 @@ func (s *Socket) refill() {
 	if free <= kept {
 		return
 	}
-	n := s.fill.reserve(min(s.target-have, free-kept))
+	n := s.fill.reserve(min(s.pace.target-have, free-kept))
 	for i := range n {
 		s.fill.put(i, s.umem.addr(s.pool.take(isFill), 0))
 	}

@@ -24,7 +24,7 @@ type Socket struct {
 	tx     producer[desc]
 	fill   producer[uint64]
 	comp   consumer[uint64]
-	target uint32   // frames that the kernel should have to receive into
+	pace   pacer    // how many frames the kernel should have to receive into
 	txMax  uint32   // frames that may be allocated or in transmission
 	skip   bool     // the rest of a packet with too many fragments is being thrown away
 	lent   []uint32 // frames in transmission that stand for a piece of the consumers' memory
@@ -97,7 +97,7 @@ func (p place) String() string { return fmt.Sprintf("%s queue %d", p.name, p.que
 // then frames to receive into, then the bind. The fill ring comes before the bind because drivers
 // exist that never look again at one that was empty.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
-	s = &Socket{host: h, fd: -1, event: -1, target: uint32(o.filled()), txMax: uint32(o.TxRing)}
+	s = &Socket{host: h, fd: -1, event: -1, pace: newPacer(uint32(o.filled())), txMax: uint32(o.TxRing)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.unmake())
@@ -325,7 +325,7 @@ func (s *Socket) Close() error {
 func (s *Socket) unmake() error {
 	s.rx, s.tx = consumer[desc]{ring: idleRing()}, producer[desc]{ring: idleRing()}
 	s.comp, s.fill = consumer[uint64]{ring: idleRing()}, producer[uint64]{ring: idleRing()}
-	s.umem, s.pool, s.target, s.txMax, s.loop, s.lent = umem{}, pool{}, 0, 0, nil, nil
+	s.umem, s.pool, s.pace, s.txMax, s.loop, s.lent = umem{}, pool{}, pacer{}, 0, nil, nil
 	var errs []error
 	for i := len(s.maps) - 1; i >= 0; i-- {
 		errs = append(errs, unix.Munmap(s.maps[i]))

@@ -1,0 +1,29 @@
+package xdp
+
+import "testing"
+
+func TestPacer(t *testing.T) {
+	const most = 4 * hotFrames
+	p := newPacer(most)
+	after := func(waiting, want uint32) {
+		t.Helper()
+		if p.note(waiting); p.target != want {
+			t.Fatalf("%d waiting: target %d, want %d", waiting, p.target, want)
+		}
+	}
+	after(hotFrames/2, hotFrames)
+	after(hotFrames/2+1, most) // late
+	for range calmFrames/64 - 1 {
+		after(64, most)
+	}
+	after(hotFrames, most) // late again: the count begins anew
+	for range calmFrames/64 - 1 {
+		after(64, most)
+	}
+	after(64, hotFrames)
+	after(0, hotFrames)
+
+	if p = newPacer(16); p.target != 16 || p.most != 16 {
+		t.Errorf("of 16 frames: %+v", p)
+	}
+}
