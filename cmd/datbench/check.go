@@ -196,9 +196,6 @@ func boundName(j *compare.Judgement) string {
 	if j.Churn > 0 {
 		s += " churn"
 	}
-	if j.Realtime {
-		s += " rt"
-	}
 	return s
 }
 
