@@ -35,7 +35,7 @@ local reasons = {
 
 local op_names = {
   [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp", "SendInv",
-  [7] = "WriteImm", [8] = "AtomicReq", [9] = "AtomicResp",
+  [7] = "WriteImm", [8] = "AtomicReq", [9] = "AtomicResp", [10] = "SendOnly",
 }
 
 local datxdp = Proto("datxdp", "datxdp, uDAPL over AF_XDP")
@@ -157,6 +157,7 @@ local chunk_layouts = { -- after the common part, by operation; bare: no payload
   [8] = { size = 36, bare = true, { fields.chunk_key, 4, 4 }, { fields.chunk_addr, 8, 8 }, { fields.chunk_read, 16, 4 },
     { fields.chunk_value, 20, 8 }, { fields.chunk_comparand, 28, 8 } },
   [9] = { size = 16, bare = true, { fields.chunk_read, 4, 4 }, { fields.chunk_old, 8, 8 } },
+  [10] = { size = 4 },
 }
 
 -- CRC32C (Castagnoli), reflected. The bit library gives signed numbers.

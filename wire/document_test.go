@@ -202,6 +202,7 @@ func TestDocumentChunks(t *testing.T) {
 			"operand": {Value: ^uint64(0)}, "comparand": {Comp: ^uint64(0)}}},
 		"AtomicResp": {proto.OpAtomicResp, fields{"read number": {Num: ^seq.Num(0)}, "old value": {Value: ^uint64(0)}}},
 		"ReadResp":   {proto.OpReadResp, fields{"read number": {Num: ^seq.Num(0)}, "offset in the read": {Off: ^uint32(0)}}},
+		"SendOnly":   {proto.OpSendOnly, fields{}},
 		"SendInv": {proto.OpSendInv, fields{"message number": {Num: ^seq.Num(0)}, "offset in the message": {Off: ^uint32(0)},
 			"key": {Key: ^uint32(0)}}},
 	}
@@ -420,7 +421,7 @@ func TestDocumentNumbers(t *testing.T) {
 		fmt.Sprintf("next smaller of %s and %d bytes", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(usualSizes[:usual])), ", "), "[]"),
 			usualSizes[usual]),
 		fmt.Sprintf("Flag 0x%02x marks the last piece", uint8(proto.Last)),
-		fmt.Sprintf("0x%02x on Send, SendInv and WriteImm asks for a notification", uint8(proto.Solicited)),
+		fmt.Sprintf("0x%02x on Send, SendInv, WriteImm and SendOnly asks for a notification", uint8(proto.Solicited)),
 		fmt.Sprintf("0x%02x on AtomicReq makes it a compare and swap", uint8(proto.Compare)),
 		fmt.Sprintf("at most 2^31 − %d bytes", 1<<31-maxOperation),
 	} {

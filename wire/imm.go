@@ -24,7 +24,7 @@ func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off ui
 // needsReceive reports whether a chunk cannot be taken in without a receive: all of a message, and
 // the end of a write with immediate data.
 func needsReceive(ch *proto.Chunk) bool {
-	return ch.Op == proto.OpSend || ch.Op == proto.OpSendInv || ch.Op == proto.OpWriteImm && ch.Flags&proto.Last != 0
+	return ch.Op == proto.OpSend || ch.Op == proto.OpSendOnly || ch.Op == proto.OpSendInv || ch.Op == proto.OpWriteImm && ch.Flags&proto.Last != 0
 }
 
 // recvWriteImm places a piece of a write with immediate data. The last one takes a receive.

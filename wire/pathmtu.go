@@ -202,7 +202,7 @@ func (c *Conn) recut() {
 func (c *Conn) unsend(from position) {
 	s, w := &c.send, c.sq.at(from.op)
 	if from.off == 0 {
-		s.queued += headerOf(w.op)
+		s.queued += headerOf(w)
 		switch w.op {
 		case OpSend, OpWriteImm:
 			s.msn--

@@ -146,7 +146,7 @@ func (r *reading) chunks(b []byte) {
 		case proto.OpAtomicResp:
 			r.num("chunk.read", at+4, 4, c.Num)
 			r.num("chunk.old", at+8, 8, c.Value)
-		case proto.OpReady:
+		case proto.OpReady, proto.OpSendOnly:
 		}
 		bare := c.Op == proto.OpReady || c.Op == proto.OpReadReq || c.Op == proto.OpAtomicReq || c.Op == proto.OpAtomicResp
 		if c.Op == proto.OpReadReq {

@@ -180,6 +180,9 @@ func rarePackets() [][]byte {
 	inv := make([]byte, proto.SendInvSize+2)
 	proto.PutSendInv(inv, 0xff, 2, 0xf000000e, 0xf000000f, 0xf0000010)
 	add(proto.Data, 0, inv)
+	only := make([]byte, proto.SendOnlySize+2)
+	proto.PutSendOnly(only, 0xff, 2)
+	add(proto.Data, 0, only)
 	return all
 }
 

@@ -201,7 +201,7 @@ func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 // take handles one chunk.
 func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 	switch ch.Op {
-	case proto.OpSend, proto.OpSendInv:
+	case proto.OpSend, proto.OpSendInv, proto.OpSendOnly:
 		return c.recvSend(ch, r)
 	case proto.OpWrite:
 		return c.recvWrite(ch, r)
@@ -253,7 +253,10 @@ func (c *Conn) recvSegments(w *work) []Segment {
 // recvSend puts a piece of a message into the receive it belongs to.
 func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	r := &c.recv
-	if ch.Num != r.msn || ch.Off != r.off || ch.Op == proto.OpSendInv && ch.Flags&proto.Last == 0 {
+	if ch.Op == proto.OpSendOnly { // packets are taken in in order: it can be no other
+		ch.Num, ch.Off = r.msn, 0
+	}
+	if ch.Num != r.msn || ch.Off != r.off || ch.Op != proto.OpSend && ch.Flags&proto.Last == 0 {
 		return proto.ReasonProtocol
 	}
 	w := c.nextRecv()

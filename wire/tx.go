@@ -59,7 +59,7 @@ func (c *Conn) count() {
 	s := &c.send
 	for posted := seq.Num(c.sq.posted.Load()); s.seen != posted; s.seen++ {
 		w := c.sq.at(s.seen)
-		s.queued += headerOf(w.op)
+		s.queued += headerOf(w)
 		if !w.op.answered() {
 			s.queued += int(w.length)
 		}
@@ -67,10 +67,16 @@ func (c *Conn) count() {
 	}
 }
 
-// headerOf is the size of the chunk header of an operation.
-func headerOf(op Op) int {
-	switch op {
+// headerOf is the size of the header of each chunk of an operation.
+func headerOf(w *work) int {
+	switch w.op {
 	case OpSend:
+		switch {
+		case w.window:
+			return proto.SendInvSize
+		case w.length <= smallOp:
+			return proto.SendOnlySize
+		}
 		return proto.SendSize
 	case OpWrite:
 		return proto.WriteSize
@@ -272,7 +278,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		if w.began == 0 {
 			w.began = c.eng.now
 		}
-		s.queued -= headerOf(w.op)
+		s.queued -= headerOf(w)
 		switch w.op {
 		case OpSend, OpWriteImm:
 			w.msn = s.msn
@@ -293,12 +299,9 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 // pieceOf is how many bytes of an operation at offset off go into room bytes, and negative if it
 // had better wait for the next packet.
 func pieceOf(w *work, off uint32, room int) int {
-	room -= headerOf(w.op)
+	room -= headerOf(w)
 	if w.op.answered() {
 		return min(room, 0)
-	}
-	if w.window {
-		room -= proto.SendInvSize - proto.SendSize
 	}
 	switch rest := int(w.length - off); {
 	case rest <= room:
@@ -321,11 +324,14 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 		if w.flags&Solicited != 0 {
 			f |= proto.Solicited
 		}
-		if w.window && f&proto.Last != 0 {
+		switch {
+		case w.window && f&proto.Last != 0:
 			proto.PutSendInv(p.put(proto.SendInvSize), f, n, w.msn, at.off, w.key)
-			break
+		case w.length <= smallOp:
+			proto.PutSendOnly(p.put(proto.SendOnlySize), f, n)
+		default:
+			proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
 		}
-		proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
 	case OpWrite:
 		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.off))
 	case OpWriteImm:

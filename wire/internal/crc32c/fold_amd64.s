@@ -6,11 +6,12 @@
 	VPCLMULQDQ $0x11, k, acc, acc  \
 	VPTERNLOGQ $0x96, data, tmp, acc // a three-way exclusive or
 
-// func fold(crc uint32, b []byte) uint32
-TEXT ·fold(SB), NOSPLIT, $0-36
-	MOVL crc+0(FP), AX
-	MOVQ b_base+8(FP), SI
-	MOVQ b_len+16(FP), CX
+// func foldBy(f *factors, crc uint32, b []byte) uint32
+TEXT ·foldBy(SB), NOSPLIT, $0-44
+	MOVQ f+0(FP), DI
+	MOVL crc+8(FP), AX
+	MOVQ b_base+16(FP), SI
+	MOVQ b_len+24(FP), CX
 
 	// The checksum so far is added to the first bytes.
 	NOTL      AX
@@ -19,7 +20,7 @@ TEXT ·fold(SB), NOSPLIT, $0-36
 	VPXORQ    Z4, Z0, Z0
 	ADDQ      $64, SI
 	SUBQ      $64, CX
-	VBROADCASTI32X4 ·by64(SB), Z10
+	VBROADCASTI32X4 48(DI), Z10
 	CMPQ      CX, $192
 	JB        single
 
@@ -31,7 +32,7 @@ TEXT ·fold(SB), NOSPLIT, $0-36
 	SUBQ      $192, CX
 	CMPQ      CX, $256
 	JB        join
-	VBROADCASTI32X4 ·by256(SB), Z11
+	VBROADCASTI32X4 (DI), Z11
 
 four:
 	FOLD(Z11, (SI), Z0, Z4)
@@ -44,8 +45,8 @@ four:
 	JAE  four
 
 join:
-	VBROADCASTI32X4 ·by192(SB), Z8
-	VBROADCASTI32X4 ·by128(SB), Z9
+	VBROADCASTI32X4 16(DI), Z8
+	VBROADCASTI32X4 32(DI), Z9
 	FOLD(Z8, Z3, Z0, Z4)
 	VPCLMULQDQ $0x00, Z9, Z1, Z5
 	VPCLMULQDQ $0x11, Z9, Z1, Z1
@@ -67,7 +68,7 @@ one:
 
 reduce:
 	// Four times 16 bytes to 16, and those to 4: their own checksum.
-	VMOVDQU64      ·lanes(SB), Z8
+	VMOVDQU64      64(DI), Z8
 	VPCLMULQDQ     $0x00, Z8, Z0, Z4
 	VPCLMULQDQ     $0x11, Z8, Z0, Z5
 	VEXTRACTI32X4  $3, Z0, X6
@@ -106,5 +107,5 @@ byte:
 
 done:
 	NOTL AX
-	MOVL AX, ret+32(FP)
+	MOVL AX, ret+40(FP)
 	RET

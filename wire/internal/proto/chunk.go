@@ -20,6 +20,7 @@ const (
 	OpWriteImm                 // a piece of an RDMA write with immediate data
 	OpAtomicReq                // asks for an atomic operation
 	OpAtomicResp               // the answer to it
+	OpSendOnly                 // a whole message
 	numOps
 )
 
@@ -28,7 +29,7 @@ type ChunkFlags uint8
 
 const (
 	Last      ChunkFlags = 1 << iota // the last piece of its operation
-	Solicited                        // OpSend, OpWriteImm: the sender asks for a notification
+	Solicited                        // OpSend, OpSendOnly, OpWriteImm: the sender asks for a notification
 	Compare                          // OpAtomicReq: compare and swap; else fetch and add
 )
 
@@ -47,13 +48,14 @@ const (
 	AtomicReqSize  = chunkCommon + 32 // key, address, read number, operand, comparand
 	AtomicRespSize = chunkCommon + 12 // read number, old value
 	SendInvSize    = chunkCommon + 12 // message number, offset in the message, key
+	SendOnlySize   = chunkCommon
 	MaxChunkSize   = AtomicReqSize
 	MaxChunkBytes  = 1<<16 - 1 // payload of one chunk
 )
 
 var opSize = [numOps]int{OpReady: ReadySize, OpSend: SendSize, OpWrite: WriteSize,
 	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize, OpSendInv: SendInvSize, OpWriteImm: WriteImmSize,
-	OpAtomicReq: AtomicReqSize, OpAtomicResp: AtomicRespSize}
+	OpAtomicReq: AtomicReqSize, OpAtomicResp: AtomicRespSize, OpSendOnly: SendOnlySize}
 
 // ChunkSize is the size of the chunk header that begins with byte op, or 0 for an unknown one.
 func ChunkSize(op byte) int {
@@ -151,6 +153,9 @@ func PutAtomicResp(b []byte, num seq.Num, old uint64) {
 	binary.BigEndian.PutUint64(p[8:], old)
 }
 
+// PutSendOnly writes an OpSendOnly header into the first SendOnlySize bytes of b. f is Solicited or 0.
+func PutSendOnly(b []byte, f ChunkFlags, n int) { putCommon(b[:SendOnlySize], OpSendOnly, f|Last, n) }
+
 // PutReady writes an OpReady header into the first ReadySize bytes of b.
 func PutReady(b []byte) { putCommon(b[:ReadySize], OpReady, Last, 0) }
 
@@ -202,6 +207,6 @@ func (c *Chunk) Parse(b []byte) {
 		p := (*[AtomicRespSize]byte)(b)
 		c.Num = seq.Num(binary.BigEndian.Uint32(p[4:]))
 		c.Value = binary.BigEndian.Uint64(p[8:])
-	default: // OpReady has nothing more
+	default: // OpReady and OpSendOnly have nothing more
 	}
 }

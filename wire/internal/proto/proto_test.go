@@ -52,6 +52,8 @@ func TestChunkLayout(t *testing.T) {
 		{"send", SendSize, func(b []byte) { PutSend(b, Last|Solicited, 0x102, 3, 4) },
 			Chunk{Op: OpSend, Flags: Last | Solicited, Len: 0x102, Num: 3, Off: 4},
 			[]byte{2, 3, 1, 2, 0, 0, 0, 3, 0, 0, 0, 4}},
+		{"send only", SendOnlySize, func(b []byte) { PutSendOnly(b, Solicited, 0x102) },
+			Chunk{Op: OpSendOnly, Flags: Last | Solicited, Len: 0x102}, []byte{10, 3, 1, 2}},
 		{"write", WriteSize, func(b []byte) { PutWrite(b, 0, 5, 6, 7) },
 			Chunk{Op: OpWrite, Len: 5, Key: 6, Addr: 7},
 			[]byte{3, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7}},
@@ -124,6 +126,9 @@ func FuzzChunk(f *testing.F) {
 		switch c.Op {
 		case OpSend:
 			PutSend(out, c.Flags, c.Len, c.Num, c.Off)
+		case OpSendOnly:
+			in[1] |= byte(Last)
+			PutSendOnly(out, c.Flags, c.Len)
 		case OpWrite:
 			PutWrite(out, c.Flags, c.Len, c.Key, c.Addr)
 		case OpReadResp:
