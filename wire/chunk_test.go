@@ -18,6 +18,10 @@ func sendChunk(f proto.ChunkFlags, n int, msn seq.Num, off uint32) []byte {
 	return chunk(proto.SendSize, n, func(b []byte) { proto.PutSend(b, f, n, msn, off) })
 }
 
+func sendOnlyChunk(n int) []byte {
+	return chunk(proto.SendOnlySize, n, func(b []byte) { proto.PutSendOnly(b, 0, n) })
+}
+
 func writeChunk(f proto.ChunkFlags, n int, key uint32, addr uint64) []byte {
 	return chunk(proto.WriteSize, n, func(b []byte) { proto.PutWrite(b, f, n, key, addr) })
 }

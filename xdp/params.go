@@ -5,7 +5,7 @@ import "time"
 // Tunables. Measured on the reference machine: two cores, kernel 6.18, veth between two namespaces.
 const (
 	// Sizes in slots and frames. 16 MiB of UMEM per queue: 1024 frames to transmit, 1024 held, 2048
-	// to receive into, which is 3 ms of full rate while the owner is off its core.
+	// to receive into once the owner was late (pacer), which is 3 ms of full rate while it is off its core.
 	defaultFrames         = 4096
 	defaultFrameSize      = 4096
 	defaultRxRing         = 2048
@@ -37,8 +37,8 @@ const (
 	maxPacket = 1<<16 - 1
 
 	// hotFrames is the number of frames that the kernel has to receive into as long as the owner keeps up: the
-	// ring goes round, and so few stay in the caches and the TLB. With four times as many, writes of 1 MiB are 5 to 20 %
-	// slower and a round trip of 64 bytes takes 10 % more.
+	// ring goes round, and so few stay in the caches and the TLB. With four times as many, writes of 1 MiB are 9 to 15 %
+	// slower and a round trip of 64 bytes takes 5 % more (docs/PERFORMANCE.md).
 	hotFrames = 512
 	// calmFrames is how many frames the owner takes without being late until hotFrames are enough again.
 	calmFrames = 1 << 16

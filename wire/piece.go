@@ -1,0 +1,104 @@
+package wire
+
+import "github.com/datxdp/datxdp/wire/internal/proto"
+
+// headerOf is the size of the header of each chunk of an operation.
+func headerOf(w *work) int {
+	switch w.op {
+	case OpSend:
+		switch {
+		case w.window:
+			return proto.SendInvSize
+		case w.length <= smallOp:
+			return proto.SendOnlySize
+		}
+		return proto.SendSize
+	case OpWrite:
+		return proto.WriteSize
+	case OpWriteImm:
+		return proto.WriteImmSize
+	case OpFetchAdd, OpCmpSwap:
+		return proto.AtomicReqSize
+	case OpBind:
+		return 0
+	default:
+		return proto.ReadReqSize
+	}
+}
+
+// pieceOf is how many bytes of an operation at offset off go into room bytes, and negative if it
+// had better wait for the next packet.
+func pieceOf(w *work, off uint32, room int) int {
+	room -= headerOf(w)
+	if w.op.answered() {
+		return min(room, 0)
+	}
+	switch rest := int(w.length - off); {
+	case rest <= room:
+		return min(rest, proto.MaxChunkBytes)
+	case rest <= smallOp || room < smallOp:
+		return -1
+	default:
+		return min(room, proto.MaxChunkBytes)
+	}
+}
+
+// putPiece appends the chunk of n bytes of the request at position at.
+func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
+	var f proto.ChunkFlags
+	if at.off+uint32(n) == w.length {
+		f = proto.Last
+	}
+	switch w.op {
+	case OpSend:
+		if w.flags&Solicited != 0 {
+			f |= proto.Solicited
+		}
+		switch {
+		case w.window && f&proto.Last != 0:
+			proto.PutSendInv(p.put(proto.SendInvSize), f, n, w.msn, at.off, w.key)
+		case w.length <= smallOp:
+			proto.PutSendOnly(p.put(proto.SendOnlySize), f, n)
+		default:
+			proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
+		}
+	case OpWrite:
+		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.off))
+	case OpWriteImm:
+		c.putWriteImm(p, w, f, n, at.off)
+	case OpFetchAdd, OpCmpSwap:
+		c.putAtomicReq(p, w, at.op)
+		return true
+	default:
+		proto.PutReadReq(p.put(proto.ReadReqSize), w.key, w.addr, w.length, at.op)
+		return true
+	}
+	return n == 0 || c.gather(p, c.sq.segments(at.op, w), at.off, n)
+}
+
+// gather adds n bytes at offset off of a list of segments to a packet. It reports false if a
+// region is gone.
+func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
+	for i := range segs {
+		s := &segs[i]
+		if off >= s.Length {
+			off -= s.Length
+			continue
+		}
+		m := min(n, int(s.Length-off))
+		r := c.host.regions.find(s.Context)
+		if r == nil {
+			return false
+		}
+		src, ok := r.slice(s.Address+uint64(off), uint32(m))
+		if !ok {
+			return false
+		}
+		p.add(src)
+		if n -= m; n == 0 {
+			return true
+		}
+		off = 0
+	}
+	return n == 0
+}
