@@ -195,9 +195,16 @@ func (e *Engine) Kick(c *Conn) bool {
 	}
 }
 
-// Reaping reports whether the consumer of c takes one completion after the other and has more to take: it will
-// look at the engine when these are used up, and what it posts meanwhile can leave together.
-func (c *Conn) Reaping() bool { return c.sinks.Request.reaped() || c.sinks.Recv.reaped() }
+// Reaping reports whether the consumer of c has taken completions since the last MarkReaped and has more to take: it
+// will look at the engine when these are used up, and what it posts meanwhile can leave together.
+func (c *Conn) Reaping() bool { return c.sinks.Request.reaping() || c.sinks.Recv.reaping() }
+
+// MarkReaped has Reaping count what is taken from now on, and reports whether the consumer of c has taken completions
+// since the last time.
+func (c *Conn) MarkReaped() bool {
+	request, recv := c.sinks.Request.mark(), c.sinks.Recv.mark()
+	return request || recv
+}
 
 // publish makes completions visible.
 func (e *Engine) publish() {

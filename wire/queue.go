@@ -54,7 +54,7 @@ type Queue struct {
 	notice   uint32 // one past the last notification, not yet visible
 	told     uint32 // the notice of the last publish
 	seenHead uint32 // producer's copy of head
-	reapedTo uint32 // head at the last call of reaped
+	reapedTo uint32 // head at the last mark
 	dirty    bool
 	room     *Room
 	notify   func()
@@ -133,15 +133,24 @@ func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 // a notification may have come just before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
-// reaped reports whether the consumer has taken something since the last call, and will find more at once.
-func (q *Queue) reaped() bool {
+// reaping reports whether the consumer has taken something since the last mark, and will find more at once.
+func (q *Queue) reaping() bool {
 	if q == nil {
 		return false
 	}
 	h := q.head.Load()
-	moved := h != q.reapedTo
+	return h != q.reapedTo && uint32(q.tail.Load())-h >= reapable
+}
+
+// mark has reaping count what is taken from now on, and reports whether something was taken since the last mark.
+func (q *Queue) mark() (moved bool) {
+	if q == nil {
+		return false
+	}
+	h := q.head.Load()
+	moved = h != q.reapedTo
 	q.reapedTo = h
-	return moved && uint32(q.tail.Load())-h >= reapable
+	return moved
 }
 
 // push adds c for the engine e, which makes it visible at the end of its Poll.

@@ -87,6 +87,37 @@ func TestQueueOverflowNotifies(t *testing.T) {
 	q.expect(t, 0, 3)
 }
 
+// A consumer reaps while it takes completions and has some more to take.
+func TestQueueReaping(t *testing.T) {
+	var none *Queue
+	if none.reaping() || none.mark() {
+		t.Error("no queue is reaped")
+	}
+	q := newTestQueue(2 * reapable)
+	q.put(0, reapable+2, Completion{})
+	want := func(what string, reaping bool) {
+		t.Helper()
+		if got := q.reaping(); got != reaping {
+			t.Errorf("%s: reaping is %v", what, got)
+		}
+	}
+	want("nothing was taken", false)
+	q.expect(t, 0, 1)
+	want("one was taken", true)
+	want("it stays so", true)
+	if !q.mark() {
+		t.Error("nothing was taken up to the mark")
+	}
+	want("nothing was taken since the mark", false)
+	if q.mark() {
+		t.Error("something was taken up to the second mark")
+	}
+	q.expect(t, 1, 2)
+	want("one was taken, enough are left", true)
+	q.expect(t, 2, 3)
+	want("too few are left", false)
+}
+
 // Positions count on past 2^32, and stay when the ring changes its size.
 func TestQueueResize(t *testing.T) {
 	for _, start := range []uint32{0, 5, 1<<32 - 3} {
