@@ -42,6 +42,7 @@ var (
 		{"out", func(r *Result) string { return direction(r, true) }},
 		{"in", func(r *Result) string { return direction(r, false) }},
 		{"depth", func(r *Result) string { return count(uint64(r.Depth)) }},
+		{"signal", func(r *Result) string { return count(uint64(r.Signal)) }},
 		{"±", spread},
 	}
 	aloneRequests = []cell{

@@ -24,11 +24,11 @@ type ask struct {
 }
 
 // The first byte of an ask says which version of it follows.
-const askVersion = 3
+const askVersion = 4
 
 const (
 	remoteSize = 4 + 8 + 8
-	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize + 8 + 2 + 2 + 1 + 8 + 8
+	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize + 8 + 2 + 2 + 1 + 8 + 8 + 2
 )
 
 // Codes of operations and metrics on the wire; 0 is none.
@@ -52,7 +52,8 @@ func (a ask) encode() []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(a.row.connections()))
 	b = append(b, bit(a.row.Bidir))
 	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Count))
-	return binary.BigEndian.AppendUint64(b, uint64(a.row.Churn))
+	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Churn))
+	return binary.BigEndian.AppendUint16(b, uint16(a.row.Signal))
 }
 
 func code(codes []string, word string) byte {
@@ -76,6 +77,8 @@ const (
 	maxAskSize  = 64 << 20
 	maxAskDepth = 1 << 14
 	maxAskBytes = 1 << 30
+	// maxSignal is requests of which one completes with an event.
+	maxSignal = 1 << 10
 	// maxConnections of one row.
 	maxConnections = 128
 )
@@ -97,6 +100,7 @@ func decodeAsk(b []byte) (ask, error) {
 	a.row.Connections, a.row.Bidir = int(binary.BigEndian.Uint16(b[10:])), b[12] != 0
 	a.row.Count = int64(binary.BigEndian.Uint64(b[13:]))
 	a.row.Churn = int64(binary.BigEndian.Uint64(b[21:]))
+	a.row.Signal = int(binary.BigEndian.Uint16(b[29:]))
 	return a, a.check()
 }
 
@@ -111,6 +115,8 @@ func (a ask) check() error {
 		return fmt.Errorf("connection %d of %d: %w", a.index, r.Connections, errAsk)
 	case (r.Connections > 1 || r.Bidir) && !streams(r.Metric):
 		return fmt.Errorf("%s over %d connections: %w", r.Metric, r.Connections, errAsk)
+	case r.Signal < 0 || r.Signal > maxSignal || r.Signal > 0 && r.Metric != metricRate:
+		return fmt.Errorf("%s with an event for one of %d: %w", r.Metric, r.Signal, errAsk)
 	case r.Churn < 0 || r.Churn > churnSize:
 		return fmt.Errorf("%d bytes of heap: %w", r.Churn, errAsk)
 	}
@@ -119,6 +125,9 @@ func (a ask) check() error {
 
 // fits is whether a row's buffers stay in what a side gives to one.
 func (r Row) fits() error {
+	if r.Signal > r.depth() {
+		return fmt.Errorf("--signal %d is more than the depth of %d: no request that is outstanding would tell of its completion", r.Signal, r.depth())
+	}
 	if n := int64(r.window()) * r.Size; n > maxAskBytes {
 		return fmt.Errorf("%s × depth %d × connections %d is %s outstanding, more than %s: ask for less of one of them",
 			formatSize(r.Size), r.depth(), r.connections(), formatSize(n), formatSize(maxAskBytes))

@@ -122,6 +122,9 @@ func comparisonColumns() (out []table.ColumnConfig) {
 
 func comparisonRow(r compare.Row) table.Row {
 	op := name(&Result{Op: r.Op, Connections: r.Connections})
+	if r.Signal > 0 {
+		op += fmt.Sprintf(", signal %d", r.Signal)
+	}
 	if r.Bidir {
 		op += " both ways"
 	}

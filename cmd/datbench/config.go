@@ -18,6 +18,7 @@ type config struct {
 	duration time.Duration
 	warmup   time.Duration
 	depth    int
+	signal   int
 	bytes    byteSize
 	ops      []string
 	metric   []string
@@ -77,6 +78,9 @@ func (c *config) validate() error {
 	}
 	if c.depth < 0 || c.depth > maxAskDepth {
 		errs = append(errs, fmt.Errorf("--depth: %d is not from 1 to %d; 0 takes the default of the metric", c.depth, maxAskDepth))
+	}
+	if c.signal < 0 || c.signal > maxSignal {
+		errs = append(errs, fmt.Errorf("--signal: %d is not from 1 to %d; 0 takes the default", c.signal, maxSignal))
 	}
 	if c.repeat < 1 || c.repeat > maxRepeat {
 		errs = append(errs, fmt.Errorf("--repeat: %d is not from 1 to %d", c.repeat, maxRepeat))
@@ -177,6 +181,10 @@ func (c *config) validateStreams() error {
 		return fmt.Errorf("--connections is for --metric rate or bw: %s has one", metrics)
 	case c.bidir && !stream:
 		return fmt.Errorf("--bidir is for --metric rate or bw: %s goes one way", metrics)
+	case c.signal != 0 && !slices.Contains(c.metric, metricRate):
+		return fmt.Errorf("--signal is for --metric rate: of %s, each operation tells of its completion", metrics)
+	case c.signal != 0 && c.count > 0:
+		return errors.New("--signal and --count: what is counted tells of its completion one by one; give one of them")
 	case c.depth > 0 && !slices.ContainsFunc(c.metric, deep) && !slices.Contains(c.metric, metricSHA256):
 		return fmt.Errorf("--depth is for --metric rate, rr or bw: %s has one operation at a time", metrics)
 	}
@@ -261,6 +269,9 @@ func (c *config) row(op, metric, transport string, size int64) Row {
 		r.Connections = c.connections
 	}
 	r.Bidir = streams(metric) && c.bidir
+	if metric == metricRate {
+		r.Signal = c.signal
+	}
 	if c.count > 0 && metric != metricSHA256 {
 		r.Count, r.Duration = c.count, countLimit
 	}

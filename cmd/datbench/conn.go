@@ -16,14 +16,18 @@ type conn struct {
 	row Row
 	evd *dat.EVD
 	eps []*dat.EP
-	// ep is the one of them that is posted to.
+	// ep, the one of them in lane, is posted to.
 	ep     *dat.EP
+	lane   int
 	mem    *memory
 	remote dat.RMRTriplet
 
 	ev dat.Event
-	// posted and done count requests.
+	// posted and done count requests, quiet those of each connection since the last whose completion tells of them all:
+	// one of every does.
 	posted, done int64
+	quiet        []int64
+	every        int64
 	// onReceive is called for each message that arrives, with its slot and length.
 	onReceive func(slot, n int) error
 
@@ -42,7 +46,8 @@ type conn struct {
 	idle     uint
 }
 
-// receiveCookie marks receives; the rest of their cookie is the slot. Requests have cookie 0.
+// receiveCookie marks receives; the rest of their cookie is the slot. The cookie of a request is
+// how many it tells of.
 const receiveCookie = 1 << 63
 
 // Errors of a connection.
@@ -53,7 +58,7 @@ var (
 
 // newConn makes an endpoint with memory; it is not connected yet.
 func newConn(ctx context.Context, a *adapter, row Row, sh shape) (c *conn, err error) {
-	c = &conn{adapter: a, row: row, ctx: ctx}
+	c = &conn{adapter: a, row: row, ctx: ctx, quiet: make([]int64, row.connections()), every: 1}
 	c.extend()
 	defer func() {
 		if err != nil {
@@ -99,7 +104,7 @@ func (c *conn) addEP(sh shape) error {
 }
 
 // use makes one of the connections that which is posted to.
-func (c *conn) use(i int) { c.ep = c.eps[i] }
+func (c *conn) use(i int) { c.ep, c.lane = c.eps[i], i }
 
 // extend gives the row its time from now on.
 func (c *conn) extend() {
@@ -155,7 +160,7 @@ func (c *conn) handle() error {
 		return fmt.Errorf("operation ended with %v", c.ev.Status)
 	}
 	if c.ev.Cookie&receiveCookie == 0 {
-		c.done++
+		c.done += int64(c.ev.Cookie)
 		return nil
 	}
 	return c.onReceive(int(c.ev.Cookie&^receiveCookie), int(c.ev.Length))
@@ -188,6 +193,9 @@ func (c *conn) until(cond func() bool) error {
 func (c *conn) full(err error) (bool, error) {
 	if err == nil {
 		c.posted++
+		if c.quiet[c.lane]++; c.quiet[c.lane] >= c.every {
+			c.quiet[c.lane] = 0
+		}
 		return false, nil
 	}
 	if !errors.Is(err, dat.ErrInsufficientResources) {
@@ -197,10 +205,20 @@ func (c *conn) full(err error) (bool, error) {
 	return true, err
 }
 
+// told is the cookie and the flags of the next request.
+func (c *conn) told() (cookie uint64, flags dat.CompletionFlags) {
+	n := c.quiet[c.lane] + 1
+	if n < c.every {
+		return 0, dat.CompletionSuppress
+	}
+	return uint64(n), dat.CompletionDefault
+}
+
 // send posts a message, waiting for room in the queue.
 func (c *conn) send(piece []dat.LMRTriplet) error {
 	for {
-		again, err := c.full(c.ep.PostSend(piece, 0, dat.CompletionDefault))
+		cookie, flags := c.told()
+		again, err := c.full(c.ep.PostSend(piece, cookie, flags))
 		if !again || err != nil {
 			return err
 		}
@@ -210,7 +228,8 @@ func (c *conn) send(piece []dat.LMRTriplet) error {
 // write posts an RDMA write, read an RDMA read.
 func (c *conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
 	for {
-		again, err := c.full(c.ep.PostRDMAWrite(piece, 0, to, dat.CompletionDefault))
+		cookie, flags := c.told()
+		again, err := c.full(c.ep.PostRDMAWrite(piece, cookie, to, flags))
 		if !again || err != nil {
 			return err
 		}
@@ -219,7 +238,8 @@ func (c *conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
 
 func (c *conn) read(piece []dat.LMRTriplet, from dat.RMRTriplet) error {
 	for {
-		again, err := c.full(c.ep.PostRDMARead(piece, 0, from, dat.CompletionDefault))
+		cookie, flags := c.told()
+		again, err := c.full(c.ep.PostRDMARead(piece, cookie, from, flags))
 		if !again || err != nil {
 			return err
 		}

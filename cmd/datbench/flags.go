@@ -68,6 +68,7 @@ func (c *config) workloadFlags(cmd *cobra.Command) {
 		"64-1M doubles, 64-1M*4 quadruples, 64-512+64 steps\n(default 64, for bw and sha256 1M)")
 	f.Int64Var(&c.count, "count", 0, "end each row after `N` operations and not by --duration")
 	f.IntVar(&c.depth, "depth", 0, "`N` operations outstanding on each connection (default rate 512, of\nreads 128, rr 32, bw 8)")
+	f.IntVar(&c.signal, "signal", 0, "one of `N` requests of a rate row completes with an event, which tells of\nthose before it too (default 16, with --count 1)")
 	f.IntVar(&c.connections, "connections", c.connections, "`N` connections carry each rate and bw row, posted to in turn")
 	f.BoolVar(&c.bidir, "bidir", false, "rate and bw in both directions at once; figures are the sums")
 	f.Var(&c.churn, "churn", "keep so many bytes of heap at both ends in small objects that are\nreplaced all the time, so that the garbage collector always runs")

@@ -22,6 +22,9 @@ func newResult(row Row) Result {
 	if deep(row.Metric) && row.depth() != usual.depth() {
 		r.Depth = row.depth()
 	}
+	if usual = (Row{Op: row.Op, Metric: row.Metric, Depth: row.Depth, Count: row.Count}); row.signal() != usual.signal() {
+		r.Signal = row.signal()
+	}
 	if row.Connections > 1 {
 		r.Connections = row.Connections
 	}

@@ -38,6 +38,8 @@ type Row struct {
 	MTU int `json:"mtu"`
 	// Depth is how many operations are outstanding; 0 takes the default for the metric.
 	Depth int `json:"depth"`
+	// Signal is of how many requests of a rate row one completes with an event; 0 takes the default.
+	Signal int `json:"signal,omitempty"`
 	// Connections is how many carry a rate or bw row, posted to in turn by one thread; 0 is one.
 	Connections int `json:"connections,omitempty"`
 	// Churn is bytes of heap whose objects are replaced all the time while the row runs, in the process of
@@ -153,6 +155,17 @@ func (r Row) depth() int {
 		return requestDepth
 	}
 	return bandwidthDepth
+}
+
+// signal is of how many requests one completes with an event, which tells of those before it too.
+func (r Row) signal() int {
+	switch {
+	case r.Metric != metricRate || r.Count > 0: // a count is exact
+		return 1
+	case r.Signal > 0:
+		return min(r.Signal, r.depth()) // or nothing would tell of what is outstanding
+	}
+	return max(min(rateSignal, r.depth()/4), 1)
 }
 
 // connections is how many the row has.

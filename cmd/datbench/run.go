@@ -44,7 +44,8 @@ const runHelp = `run measures against "datbench server" on another host, one row
 
 Latency is a full round trip of one operation at a time. Of rr, --depth requests are in flight, each
 a send that the server answers with one of the same size. Of rate and bw, --depth operations are
-outstanding on each of --connections connections; one thread posts to them in turn. A row whose two
+outstanding on each of --connections connections; one thread posts to them in turn. Of rate, one of
+--signal requests completes with an event, and tells of those before it too. A row whose two
 sides were not busy all the time, whose frames were lost uncounted or which ran in another mode than
 the adapter's name asks for is not valid, and says why.
 

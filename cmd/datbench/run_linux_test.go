@@ -63,6 +63,27 @@ func TestConnectionsBothWays(t *testing.T) {
 	}
 }
 
+// TestSignal: the last requests of every connection tell of themselves too, whichever share of them does, so that a row
+// ends.
+func TestSignal(t *testing.T) {
+	for _, tt := range []struct{ signal, depth string }{{"8", "8"}, {"3", "8"}, {"1", "8"}, {"0", "512"}} {
+		for _, ways := range []string{"--bidir", "--bidir=false"} {
+			got := runUDP(t, "17667", "--op", "send,write,read", "--metric", "rate", "--signal", tt.signal, "--depth", tt.depth,
+				"--connections", "3", ways, "--duration", "30ms", "--warmup", "5ms", "--json", "-")
+			r := checkReport(t, got, []byte(got.stdout))
+			if len(r.Results) != 3 {
+				t.Fatalf("%+v %s: got %d rows, want 3", tt, ways, len(r.Results))
+			}
+			for _, res := range r.Results {
+				want := map[string]int{"8": 8, "3": 3, "1": 1, "0": 0}[tt.signal]
+				if res.Signal != want || res.Samples == 0 {
+					t.Errorf("%s %+v %s: got signal %d, %d samples, %s", res.Op, tt, ways, res.Signal, res.Samples, res.Reason)
+				}
+			}
+		}
+	}
+}
+
 // TestCount: one way too, by every metric.
 func TestCountOps(t *testing.T) {
 	got := runUDP(t, "17663", "--op", "send", "--metric", "lat,rate", "--count", "1000", "--warmup", "5ms", "--json", "-")

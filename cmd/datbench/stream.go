@@ -14,6 +14,7 @@ const clockEvery = 32
 func (c *conn) pump(post func(i int64, phase byte) error, turn func(phase byte, now time.Time) error) error {
 	defer c.use(0)
 	plan, window := newSchedule(c.row), int64(c.row.window())
+	c.every = int64(c.row.signal())
 	step := int64(clockEvery)
 	if c.row.Size >= 4096 {
 		step = 1
@@ -29,7 +30,7 @@ func (c *conn) pump(post func(i int64, phase byte) error, turn func(phase byte, 
 				phase = next
 			}
 			if phase == phaseEnd {
-				return nil
+				return c.tellAll(post)
 			}
 			c.meter.look(c, now)
 		}
@@ -48,6 +49,21 @@ func (c *conn) pump(post func(i int64, phase byte) error, turn func(phase byte, 
 			c.use(lane)
 		}
 	}
+}
+
+// tellAll has the last request of every connection tell of those before it.
+func (c *conn) tellAll(post func(i int64, phase byte) error) error {
+	c.every = 1
+	for lane, n := range c.quiet {
+		if n == 0 {
+			continue
+		}
+		c.use(lane)
+		if err := post(0, phaseWarm); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // streamSend sends messages; the target counts those of the measured phase.

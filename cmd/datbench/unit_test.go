@@ -201,7 +201,7 @@ func TestMainRows(t *testing.T) {
 func TestAskRoundTrip(t *testing.T) {
 	want := ask{
 		row: Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second,
-			Connections: 3, Bidir: true, Count: 1 << 33, Churn: 1 << 30},
+			Connections: 3, Bidir: true, Count: 1 << 33, Churn: 1 << 30, Signal: 1 << 9},
 		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2,
 	}
 	got, err := decodeAsk(want.encode())

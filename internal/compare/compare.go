@@ -25,14 +25,15 @@ const (
 type Key struct {
 	Op, Metric, Transport, Impair string
 	Size                          int64
-	MTU, Depth, Connections       int
+	MTU, Depth, Signal            int
+	Connections                   int
 	Bidir                         bool
 	Churn                         int64
 	Realtime                      bool
 }
 
 func keyOf(r *result.Result) Key {
-	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Connections, r.Bidir != nil, r.Churn, r.Realtime}
+	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Signal, r.Connections, r.Bidir != nil, r.Churn, r.Realtime}
 }
 
 // Row is one measurement, old and new.

@@ -54,7 +54,7 @@ func (b *Bound) find(rows []result.Result) *result.Result {
 	for i := range rows {
 		r := &rows[i]
 		if r.Op == b.Op && r.Metric == b.Metric && r.Size == b.Size && r.MTU == b.MTU && max(r.Connections, 1) == max(b.Connections, 1) &&
-			r.Churn == b.Churn && r.Realtime == b.Realtime && r.Impair == "" && r.Depth == 0 && r.Bidir == nil {
+			r.Churn == b.Churn && r.Realtime == b.Realtime && r.Impair == "" && r.Depth == 0 && r.Signal == 0 && r.Bidir == nil {
 			return r
 		}
 	}

@@ -134,7 +134,7 @@ func Enough(n int, r, base *Result) bool { return 2*n > max(r.Repeats(), base.Re
 
 // plain is whether a row was measured as its metric is by default.
 func (r *Result) plain() bool {
-	return r.Connections <= 1 && r.Depth == 0 && r.Churn == 0 && r.Bidir == nil
+	return r.Connections <= 1 && r.Depth == 0 && r.Signal == 0 && r.Churn == 0 && r.Bidir == nil
 }
 
 // SetRawRatios fills in what each row is beside raw frames.

@@ -69,6 +69,8 @@ type Result struct {
 	Rounds []Round `json:"rounds,omitempty"`
 	// Depth is operations outstanding on each connection, where it is not what the metric has by default.
 	Depth int `json:"depth,omitempty"`
+	// Signal is of how many requests of a rate row one completed with an event, where that is not the default.
+	Signal int `json:"signal,omitempty"`
 	// Connections is how many carried the row, if more than one.
 	Connections int `json:"connections,omitempty"`
 	// Churn is the bytes of heap whose objects were replaced all the time, in the process of each end.
