@@ -122,6 +122,30 @@ func TestAttack18Messages(t *testing.T) {
 	})
 }
 
+// Attack 18: a message within a write with immediate data, whose number it takes.
+func TestAttack18MessageWithinWrite(t *testing.T) {
+	for _, message := range [][]byte{sendChunk(proto.Last, 8, 0, 0), sendOnlyChunk(8)} {
+		s := newSiege(t)
+		cv, _ := s.join(plain)
+		mem := s.victim.memory(64)
+		s.victim.postRecv(cv, mem.seg(0, 64), 7)
+		at := mem.at(0)
+		h := s.header(cv, proto.Data)
+		s.strike(&h, writeImmChunk(0, 8, at.Key, at.Addr, 0, 0))
+		if cv.State() != Established || cv.recv.immOff != 8 {
+			t.Fatalf("state %d, %d bytes of the write", cv.State(), cv.recv.immOff)
+		}
+		h = s.header(cv, proto.Data)
+		s.strike(&h, message)
+		s.broken(cv, proto.ReasonProtocol)
+		var c Completion
+		if !s.victim.recv.Pop(&c) || c.Status != StatusFlushed || c.Cookie != 7 {
+			t.Errorf("receive: %+v", c)
+		}
+		s.finish()
+	}
+}
+
 // Attack 18: a message whose last piece never comes keeps its one receive for as long as the peer
 // shows that it lives, and no longer.
 func TestAttack18LastPieceNeverSent(t *testing.T) {

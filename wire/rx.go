@@ -256,7 +256,7 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	if ch.Op == proto.OpSendOnly { // packets are taken in in order: it can be no other
 		ch.Num, ch.Off = r.msn, 0
 	}
-	if ch.Num != r.msn || ch.Off != r.off || ch.Op != proto.OpSend && ch.Flags&proto.Last == 0 {
+	if ch.Num != r.msn || ch.Off != r.off || r.immOff != 0 || ch.Op != proto.OpSend && ch.Flags&proto.Last == 0 {
 		return proto.ReasonProtocol
 	}
 	w := c.nextRecv()
