@@ -29,6 +29,7 @@ func BenchmarkQueues(b *testing.B) {
 				for q, sent := range after {
 					b.ReportMetric(100*float64(sent)/float64(all), fmt.Sprintf("%%-of-queue-%d", q))
 				}
+				f.end()
 			}
 		})
 	}

@@ -32,6 +32,13 @@ func newFleetOn(b *testing.B, n network, depth int) *fleet {
 	return f
 }
 
+// end closes both adapters, for the next fleet.
+func (f *fleet) end() {
+	for _, h := range f.hosts {
+		ok(f.b, h.ia.Close(CloseAbrupt))
+	}
+}
+
 func (f *fleet) endpoint(side int) *EP {
 	attr := DefaultEPAttr()
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs, attr.MaxRecvIOV, attr.MaxRequestIOV = f.depth, f.depth, 1, 1
@@ -149,6 +156,7 @@ func BenchmarkConnections(b *testing.B) {
 				cpu, start := cpuTime(), time.Now()
 				time.Sleep(time.Second)
 				b.ReportMetric(100*float64(cpuTime()-cpu)/float64(time.Since(start)), "%core")
+				f.end()
 			}
 		})
 	}
@@ -166,6 +174,7 @@ func BenchmarkActive(b *testing.B) {
 		b.ReportMetric(few/1e6, "M/s-of-100")
 		b.ReportMetric(many/1e6, "M/s-of-10000")
 		b.ReportMetric(many/few, "ratio")
+		f.end()
 	}
 }
 
@@ -176,5 +185,6 @@ func BenchmarkSpread64(b *testing.B) {
 		f.grow(64)
 		f.run(64, 100*time.Millisecond)
 		b.ReportMetric(f.run(64, 500*time.Millisecond)/1e6, "M/s")
+		f.end()
 	}
 }
