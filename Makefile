@@ -22,6 +22,11 @@ LANE      := bin/lane
 UNIT_PKGS  = $$(go list ./... $(if $(IS_ROOT),| grep -vxF $(ROOT_DIRS:%=-e github.com/datxdp/datxdp/%)))
 BENCH_PKGS = $$(grep -rlE '^func Benchmark' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
+# The programs are built with cmd/datbench/default.pgo (make profile). What is built for tests is not: it would be another
+# build of every package.
+export GOFLAGS := $(GOFLAGS) -pgo=off
+PROFILE := -pgo=$(CURDIR)/cmd/datbench/default.pgo
+
 # A checkout that belongs to another user cannot be stamped with its revision.
 ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo ok),ok)
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
@@ -33,7 +38,7 @@ all: build ## build everything
 .PHONY: build
 build: ## compile every package, and bin/datbench
 	go build ./...
-	go build -o bin/datbench ./cmd/datbench
+	go build $(PROFILE) -o bin/datbench ./cmd/datbench
 
 .PHONY: test
 test: reset deps lint unit quiet sim fuzz root peers-test provider-test bench-once ## everything this host can run; what it cannot, with the reason
@@ -102,7 +107,7 @@ peers-test: $(LANE) ## bench/peers: libraries and tools beside datbench, shorten
 
 .PHONY: provider
 provider: ## bin/libdatxdp.so, for C programs with libdat2 (needs gcc and libdapl-dev)
-	CGO_ENABLED=1 go build -tags datprovider -buildmode=c-shared -trimpath -o $(PROVIDER) \
+	CGO_ENABLED=1 go build $(PROFILE) -tags datprovider -buildmode=c-shared -trimpath -o $(PROVIDER) \
 		-ldflags="-s -w -extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
 	@rm -f $(PROVIDER:.so=.h)
 
@@ -154,7 +159,7 @@ bench-once: $(LANE) ## every benchmark once, so that none rots
 
 .PHONY: bench
 bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; ARGS= go to datbench
-	@go build -o bin/datbench ./cmd/datbench
+	@go build $(PROFILE) -o bin/datbench ./cmd/datbench
 	@./bin/datbench $(ARGS)
 
 .PHONY: peers
@@ -163,7 +168,7 @@ peers: ## UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside da
 
 .PHONY: perf
 perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against committed bounds (root, three minutes)
-	@go build -o bin/datbench ./cmd/datbench
+	@go build $(PROFILE) -o bin/datbench ./cmd/datbench
 	@rm -f bin/perf.json
 	@./bin/datbench --full --transport xdp --repeat 5 --json bin/perf.json $(ARGS) || [ $$? -eq 1 ] # 1: check looks at what is valid
 	@./bin/datbench check bin/perf.json
@@ -174,12 +179,17 @@ vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (ro
 
 .PHONY: screenshot
 screenshot: ## docs/report.png: the page of one run of the main job, as a browser shows it (chromium)
-	@go build -o bin/datbench ./cmd/datbench
+	@go build $(PROFILE) -o bin/datbench ./cmd/datbench
 	@tools/screenshot.sh docs/report.png $(ARGS)
 
 .PHONY: soak
 soak: ## open and close one queue ten thousand times (root)
 	DATXDP_SOAK=1 go test -v -run 'OpenClose|Soak' -timeout 6h ./xdp
+
+.PHONY: profile
+profile: ## cmd/datbench/default.pgo: where the engine spends its time, for the compiler (root, a minute)
+	go test ./dat -vet=off -run '^$$' -bench 'RoundTrip64|Messages64|Frames|StreamSend64|Write1M' -benchtime 2s -o /dev/null \
+		-cpuprofile $(CURDIR)/cmd/datbench/default.pgo
 
 .PHONY: generate
 generate: ## rebuild what is generated and committed (clang, llvm-strip)

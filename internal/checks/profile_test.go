@@ -1,0 +1,52 @@
+package checks
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestProfile: the profile that the programs are built with names what there is. The compiler passes over functions that
+// it does not find, without a word.
+func TestProfile(t *testing.T) {
+	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodefraction=0.01", filepath.Join(root, "cmd/datbench/default.pgo")).Output()
+	if err != nil {
+		t.Fatalf("go tool pprof: %v", err)
+	}
+	functions := regexp.MustCompile(`github\.com/datxdp/datxdp/([\w/]+)\.(?:\(\*(\w+)\)\.)?(\w+)`).FindAllStringSubmatch(string(out), -1)
+	if len(functions) < 40 {
+		t.Fatalf("%d functions of the module take 1 %% or more; a profile of the engine has more", len(functions))
+	}
+	for _, f := range functions {
+		dir, receiver, name := f[1], f[2], f[3]
+		decl := "(func|type) " + name // a type has methods
+		if receiver != "" {
+			decl = `func \(\w* ?\*` + receiver + `\) ` + name
+		}
+		if !declares(t, dir, regexp.MustCompile("(?m)^"+decl+`\b`)) {
+			t.Errorf("there is no %s; run make profile", strings.TrimPrefix(f[0], "github.com/datxdp/datxdp/"))
+		}
+	}
+}
+
+// declares is whether a Go file of a directory has a declaration.
+func declares(t *testing.T, dir string, decl *regexp.Regexp) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if decl.Match(text) {
+			return true
+		}
+	}
+	return false
+}
