@@ -23,17 +23,20 @@ type datTarget struct {
 	// realtime is whether serve measures at real-time priority.
 	realtime bool
 
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	// stop has serve end, which ends served; then err may be read.
+	stop   context.CancelFunc
+	served context.Context
+	wg     sync.WaitGroup
 	// waiting are requests that came while another row was gathering its own.
 	waiting []*dat.CR
-	// log says what it does; errs is what went wrong.
-	log  func(format string, args ...any)
-	errs []error
+	// log, if not nil, says what it does, and which rows failed.
+	log func(format string, args ...any)
+	// err is what ended serve, rowErr the first row that failed and was not logged.
+	err, rowErr error
 }
 
 func newDATTarget(h *host, s station) (target, error) {
-	return openTarget(context.Background(), h, s, func(string, ...any) {})
+	return openTarget(context.Background(), h, s, nil)
 }
 
 func openTarget(ctx context.Context, h *host, s station, log func(string, ...any)) (t *datTarget, err error) {
@@ -53,8 +56,11 @@ func openTarget(ctx context.Context, h *host, s station, log func(string, ...any
 	if t.psp, err = t.a.ia.CreatePSP(qualifier, t.crs, dat.PSPConsumer); err != nil {
 		return t, err
 	}
-	ctx, t.stop = context.WithCancel(ctx)
-	t.wg.Go(func() { t.serve(ctx) })
+	t.served, t.stop = context.WithCancel(ctx)
+	t.wg.Go(func() {
+		defer t.stop()
+		t.err = t.serve(t.served)
+	})
 	return t, nil
 }
 
@@ -62,25 +68,24 @@ func openTarget(ctx context.Context, h *host, s station, log func(string, ...any
 const backlog = 64
 
 // serve waits for requests, asleep, and serves each to its end.
-func (t *datTarget) serve(ctx context.Context) {
+func (t *datTarget) serve(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	release, err := t.cpus.pin()
 	if err != nil {
-		t.fail("%w", err)
-		return
+		return err
 	}
 	defer release()
 	for ctx.Err() == nil {
 		cr, err := t.next()
 		if err != nil {
-			t.fail("waiting for requests: %v", err)
-			return
+			return fmt.Errorf("waiting for requests: %w", err)
 		}
 		if cr != nil {
 			t.serveOne(ctx, cr)
 		}
 	}
+	return nil
 }
 
 // next is the request whose turn it is, nil if none comes for a while.
@@ -105,11 +110,14 @@ func (t *datTarget) arrived() (*dat.CR, error) {
 	return ev.CR, nil
 }
 
-// fail notes what went wrong. Before serve has ended, only its goroutine calls it.
+// fail logs or notes a row that failed; those that follow follow from the first.
 func (t *datTarget) fail(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
-	t.errs = append(t.errs, err)
-	t.log("%s", oneLine(err.Error()))
+	switch err := fmt.Errorf(format, args...); {
+	case t.log != nil:
+		t.log("%s", oneLine(err.Error()))
+	case t.rowErr == nil:
+		t.rowErr = err
+	}
 }
 
 func (t *datTarget) serveOne(ctx context.Context, cr *dat.CR) {
@@ -129,8 +137,10 @@ func (t *datTarget) serveOne(ctx context.Context, cr *dat.CR) {
 		t.fail("%v: %s: %w", peer.RemoteAddress, row.title(), err)
 		return
 	}
-	t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", peer.RemoteAddress, row.title(), row.depth(),
-		time.Since(start).Seconds(), tally.retransmits, tally.drops)
+	if t.log != nil {
+		t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", peer.RemoteAddress, row.title(), row.depth(),
+			time.Since(start).Seconds(), tally.retransmits, tally.drops)
+	}
 }
 
 // serveRow accepts, plays the passive side and sends the tally.
@@ -213,10 +223,11 @@ func (t *datTarget) gather(ctx context.Context, first ask, index int) (*dat.CR, 
 	return nil, errors.Join(ctx.Err(), fmt.Errorf("connection %d of %d did not come", index+1, first.row.Connections))
 }
 
+// close ends what serves and says what went wrong and was not logged.
 func (t *datTarget) close() error {
 	t.stop()
 	t.wg.Wait()
-	errs := t.errs[:min(len(t.errs), 1)] // those that follow follow from it
+	errs := []error{t.err, t.rowErr}
 	if t.psp != nil {
 		errs = append(errs, t.psp.Free())
 	}
@@ -258,16 +269,14 @@ func (a *app) runServer(ctx context.Context, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, h, station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text(), CPUs: cfg.cpus, Realtime: cfg.realtime}, func(format string, args ...any) {
-		fmt.Fprintf(a.stdout, format+"\n", args...)
-	})
+	s := station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text(), CPUs: cfg.cpus, Realtime: cfg.realtime}
+	t, err := openTarget(ctx, h, s, func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) })
 	if err != nil {
 		return err
 	}
 	attr := t.a.attr
 	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s%s\n", attr.Address, attr.Port, cfg.ia, attr.Mode, impairedNote(cfg.impair.text()))
-	<-ctx.Done()
-	t.errs = nil // clients' failures were told as they came
+	<-t.served.Done()
 	return t.close()
 }
 
