@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/datxdp/datxdp/wire"
 )
 
 // polls is what the driver of the point's connection has counted.
@@ -107,4 +109,40 @@ func TestGather(t *testing.T) {
 	waits("one was taken again", true)
 	take(9)
 	waits("five are there", false)
+}
+
+// Who does something for each post has its posts leave at once, whatever events it has to take; who posts as fast as it
+// can does not.
+func TestSlowPoster(t *testing.T) {
+	const events = 16
+	a, b := newHosts(t, newSim(t), Options{})
+	x, y := pair(a, b, &EPAttr{MaxRequestDTOs: 1024, MaxRecvDTOs: 1})
+	write := func(flags CompletionFlags) { ok(t, x.PostRDMAWrite(x.seg(0, 8), 0, y.lmr.Remote(0, 8), flags)) }
+	for range events {
+		write(0)
+	}
+	eventually(t, "completion", func() bool { return x.request.Len() == events })
+	d := x.drv.Load()
+	eventually(t, "slow caller", func() bool {
+		for range 2 * paceEvery {
+			write(CompletionSuppress)
+			for start := clock(); clock().Sub(start) < 2*slowPost; {
+			}
+		}
+		d.eng.Own()
+		defer d.disown()
+		return d.pace.slow
+	})
+	d.eng.Own()
+	defer d.disown()
+	var ev Event
+	ok(t, x.request.Dequeue(&ev))
+	if d.gather(x.conn) {
+		t.Error("a slow caller's posts wait")
+	}
+	ok(t, x.request.Dequeue(&ev))
+	d.pace.from = 1
+	if d.pace.judge(1 + wire.Time(slowPost)); !d.gather(x.conn) {
+		t.Error("a fast caller's posts do not wait")
+	}
 }

@@ -112,6 +112,7 @@ type Conn struct {
 	readsOut        int
 	readAt          Time // of the last piece of a read, or since when one is outstanding
 	resp            responder
+	nextPartial     *Conn // in the engine's list
 
 	opened    Time   // when it was asked for or accepted
 	armed     Time   // when the timer fires
@@ -122,6 +123,7 @@ type Conn struct {
 	noCredit  bool   // configured
 	rezoned   bool   // receives may be posted that are not of the zone
 	inReady   bool
+	inPartial bool
 	inAcks    bool
 	met       bool // the peer's Hello is known
 	why       BreakReason

@@ -33,6 +33,7 @@ type Engine struct {
 	wheel     *wheel.Wheel
 	now       Time
 	ready     []*Conn
+	partials  partials
 	acks      []*Conn
 	dirty     []*Queue
 	requests  map[requestKey]*Request
@@ -84,6 +85,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	if len(caps.Memory) > 0 {
 		e.lendMin = lendBlocks * caps.Block
 	}
+	e.partials.release()
 	e.fire = func(slot int32) { e.expire(slot) }
 	return e
 }
@@ -117,6 +119,7 @@ func (e *Engine) Disown() (rung bool) {
 func (e *Engine) Poll(now Time) bool {
 	e.now = now
 	e.stats.Polls++
+	e.partials.polled()
 	sent := e.stats.TxPackets
 	n := e.receive()
 	if e.strays.head.Load() != e.strays.tail.Load() {
@@ -141,7 +144,7 @@ func (e *Engine) Poll(now Time) bool {
 // Next is the time by which Poll should be called again though no packet arrives. It is the time
 // of the last Poll when there is something left to do.
 func (e *Engine) Next() Time {
-	if len(e.ready) > 0 || len(e.acks) > 0 || e.nbells.Load() != 0 {
+	if len(e.ready) > 0 || !e.partials.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 {
 		return e.now
 	}
 	if at, ok := e.wheel.Next(); ok {
@@ -184,9 +187,11 @@ func (e *Engine) Kick(c *Conn) bool {
 		if c.eng != e || !c.alive() {
 			return false
 		}
+		e.partials.posted()
 		c.count()
 		c.feed()
-		return c.makeReady() || c.recv.ackNow
+		c.makeReady()
+		return len(e.ready) > 0 || e.partials.due() || c.recv.ackNow
 	case Closed:
 		c.flushWork(StatusFlushed)
 		return len(e.dirty) > 0

@@ -56,6 +56,11 @@ const (
 	// acknowledged, so that small operations share packets: on copy-mode AF_XDP a packet costs
 	// as much as some twenty packed messages.
 	eagerOps = 4
+	// partialPrice is how many posts pay for a packet that is not full, partialBurst how many such packets may leave
+	// at once after a while without posts, which is idlePolls Polls in a row.
+	partialPrice = 32
+	partialBurst = 64
+	idlePolls    = 8
 	// reapable is how many completions a consumer has to have left for its posts to wait for more.
 	reapable = 8
 	// lendBlocks is how many blocks of the link's memory are sent without a copy at least. A packet has one or two more

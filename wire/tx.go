@@ -5,37 +5,61 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// makeReady puts the connection on the list of those that can send, if it can, and reports whether
-// it is there.
-func (c *Conn) makeReady() bool {
-	if !c.inReady && c.sendable() {
+// due is what a connection may send now.
+type due uint8
+
+const (
+	dueNothing due = iota
+	duePartial     // less than a packet: it takes its turn among the partials
+	duePacket
+)
+
+// makeReady puts the connection where its turn to send comes, if it has something to send.
+func (c *Conn) makeReady() {
+	if c.inReady {
+		return
+	}
+	switch c.due() {
+	case dueNothing:
+	case duePartial:
+		c.eng.partials.push(c)
+	case duePacket:
 		c.inReady = true
 		c.eng.ready = append(c.eng.ready, c)
 	}
-	return c.inReady
 }
 
-// sendable reports whether a data packet may leave now.
-func (c *Conn) sendable() bool {
+// due says whether a data packet may leave now.
+func (c *Conn) due() due {
 	s := &c.send
 	switch {
 	case s.putOff || s.stepping:
-		return false
+		return dueNothing
 	case s.nlost > 0:
-		return s.probing || c.windowOpen()
+		if s.probing || c.windowOpen() {
+			return duePacket
+		}
+		return dueNothing
 	case c.owesReady || c.atBind():
-		return true
+		return duePacket
 	case s.nxt.Sub(s.una) >= maxWindow || !c.windowOpen():
-		return false
+		return dueNothing
 	case c.resp.pending():
-		return true
+		return duePacket
 	case s.next.op == s.seen:
-		return false
+		return dueNothing
 	case s.next.off == 0 && c.blocked(c.sq.at(s.next.op)):
-		return false
+		return dueNothing
+	case s.queued >= c.room():
+		return duePacket
+	case s.unfilled == 0 || c.eager():
+		return duePartial
 	}
-	return s.unfilled == 0 || s.queued >= c.room() || s.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps
+	return dueNothing
 }
+
+// eager reports whether so few requests are outstanding that none waits for others.
+func (c *Conn) eager() bool { return c.send.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps }
 
 // windowOpen reports whether the network has room for a packet. It arms the timer for when only
 // time is in the way.
@@ -110,13 +134,20 @@ func (e *Engine) transmit() {
 	rest := copy(e.ready, e.ready[n:])
 	clear(e.ready[rest:])
 	e.ready = e.ready[:rest]
+	e.transmitPartials()
 }
 
-// sendBurst sends what it may and reports whether there is more that could be sent at once.
+// sendBurst sends what it may but the last packet that is not full, which takes its turn, and reports whether there is
+// more that could be sent at once.
 func (c *Conn) sendBurst() bool {
 	for range maxBurst {
-		if !c.sendable() {
+		switch c.due() {
+		case dueNothing:
 			return false
+		case duePartial:
+			c.eng.partials.push(c)
+			return false
+		case duePacket:
 		}
 		ok := false
 		if c.send.nlost > 0 {
@@ -125,10 +156,10 @@ func (c *Conn) sendBurst() bool {
 			ok = c.sendNext()
 		}
 		if !ok {
-			return c.alive() && c.sendable()
+			return c.alive() && c.due() != dueNothing
 		}
 	}
-	return c.sendable()
+	return c.due() != dueNothing
 }
 
 // sendNext builds the next new packet. It reports false if nothing left.
