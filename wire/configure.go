@@ -85,9 +85,10 @@ func (r *workRing) resize(depth, maxSeg, stride int) error {
 	}
 	for n := done; n != posted; n++ {
 		from := uint32(n) & mask
-		w := slots[from]
-		*r.at(n) = w
-		copy(r.segments(n, &w), segs[int(from)*was:])
+		w := r.at(n)
+		if *w = slots[from]; w.nseg > 1 {
+			copy(r.segments(n, w), segs[int(from)*was:])
+		}
 	}
 	return nil
 }

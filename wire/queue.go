@@ -40,6 +40,10 @@ type Completion struct {
 type Queue struct {
 	ring []Completion
 	mask uint32
+	// base is the count whose completion is in the first place of the ring. It moves up whenever the producer finds the
+	// queue empty, so that a queue that is emptied often goes round in a few lines of the cache, however long it is.
+	// The consumer reads it only where there is a completion that was made visible after it was written.
+	base uint32
 
 	head atomic.Uint32 // written by the consumer
 	_    [60]byte
@@ -91,9 +95,11 @@ func (q *Queue) Resize(n int) {
 	old, was := q.ring, q.mask
 	q.limit = uint32(n)
 	q.ring, q.mask = newRing(n)
-	for i := q.head.Load(); i != q.next; i++ {
-		q.ring[i&q.mask] = old[i&was]
+	first := q.head.Load()
+	for i := first; i != q.next; i++ {
+		q.ring[i-first] = old[(i-q.base)&was]
 	}
+	q.base = first
 }
 
 // Pop takes the oldest completion out; false when there is none.
@@ -115,7 +121,7 @@ func (q *Queue) Move(c *Completion) bool {
 	if h == uint32(q.tail.Load()) {
 		return false
 	}
-	*c = q.ring[h&q.mask]
+	*c = q.ring[(h-q.base)&q.mask]
 	q.head.Store(h + 1)
 	return true
 }
@@ -167,7 +173,10 @@ func (q *Queue) push(e *Engine, c *Completion) {
 		q.overflow()
 		return
 	}
-	q.ring[q.next&q.mask] = *c
+	if !q.dirty && q.head.Load() == q.next {
+		q.base = q.next
+	}
+	q.ring[(q.next-q.base)&q.mask] = *c
 	q.next++
 	if c.Flags&Unsignalled == 0 || c.Status != StatusSuccess {
 		q.notice = q.next

@@ -118,6 +118,31 @@ func TestQueueReaping(t *testing.T) {
 	want("too few are left", false)
 }
 
+// A queue that is emptied begins at its first place again, so that it stays in few lines of the cache; one that is not
+// uses all of them.
+func TestQueueBegins(t *testing.T) {
+	q := newTestQueue(64)
+	for i := 0; i < 300; i += 3 {
+		q.put(i, i+3, Completion{})
+		q.expect(t, i, i+3)
+	}
+	for i := range q.ring {
+		if used := q.ring[i].Cookie != 0; used != (i < 3) {
+			t.Errorf("place %d is used: %v", i, used)
+		}
+	}
+	q.put(300, 302, Completion{})
+	for i := 300; i < 600; i += 2 {
+		q.put(i+2, i+4, Completion{})
+		q.expect(t, i, i+2)
+	}
+	for i := range q.ring {
+		if q.ring[i].Cookie == 0 {
+			t.Errorf("place %d was not used", i)
+		}
+	}
+}
+
 // Positions count on past 2^32, and stay when the ring changes its size.
 func TestQueueResize(t *testing.T) {
 	for _, start := range []uint32{0, 5, 1<<32 - 3} {

@@ -247,7 +247,7 @@ func (c *Conn) nextRecv() *work {
 
 // recvSegments are the segments of the receive of the message that arrives.
 func (c *Conn) recvSegments(w *work) []Segment {
-	if c.share != nil {
+	if c.share != nil && w.nseg > 1 {
 		return c.share.segs[:w.nseg]
 	}
 	return c.rq.segments(c.recv.rqNext, w)

@@ -131,8 +131,8 @@ func (q *SharedQueue) Resize(maxRecv int) error {
 		return ErrState
 	}
 	for n := q.taken; n != posted; n++ {
-		w := r.at(n)
-		*to.at(n) = *w
+		w := to.at(n)
+		*w = *r.at(n)
 		copy(to.segments(n, w), r.segments(n, w))
 	}
 	r.slots, r.segs, r.mask, r.depth = to.slots, to.segs, to.mask, to.depth
@@ -176,7 +176,9 @@ func (q *SharedQueue) take(c *Conn) bool {
 	}
 	w := r.at(q.taken)
 	s.work = *w
-	copy(s.segs, r.segments(q.taken, w))
+	if w.nseg > 1 {
+		copy(s.segs, r.segments(q.taken, w))
+	}
 	q.taken++
 	below := q.below()
 	next, at := q.quit(c)

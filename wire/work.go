@@ -53,7 +53,8 @@ type Remote struct {
 	Addr uint64
 }
 
-// work is a work request in its ring. Its segments are in the ring's segs.
+// work is a work request in its ring, and a line of the cache. If it has more than one segment, they are in the ring's
+// segs.
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address
@@ -67,6 +68,7 @@ type work struct {
 	nseg   uint8
 	done   bool // read, atomic: the answer has arrived; bind: it is executed
 	window bool // send: it makes key invalid at the peer; read: the segment names a window
+	only   [1]Segment
 }
 
 // workRing holds work requests from posting to completion. Posters write slots under mu; the
@@ -74,7 +76,7 @@ type work struct {
 type workRing struct {
 	mu     sync.Mutex
 	slots  []work
-	segs   []Segment
+	segs   []Segment  // stride of them for each slot
 	wins   []*Window  // of binds; nil before the first
 	args   []operands // of atomics
 	mask   uint32
@@ -100,6 +102,9 @@ func (r *workRing) init(depth, maxSeg, stride int) {
 func (r *workRing) at(n seq.Num) *work { return &r.slots[uint32(n)&r.mask] }
 
 func (r *workRing) segments(n seq.Num, w *work) []Segment {
+	if w.nseg <= 1 {
+		return w.only[:w.nseg]
+	}
 	i := int(uint32(n)&r.mask) * r.stride
 	return r.segs[i : i+int(w.nseg)]
 }
@@ -115,7 +120,7 @@ func (r *workRing) post(w *work, segs []Segment) error {
 	n := r.posted.Load()
 	slot := n & r.mask
 	if len(segs) == 1 {
-		r.segs[int(slot)*r.stride] = segs[0]
+		w.only[0] = segs[0]
 	} else {
 		copy(r.segs[int(slot)*r.stride:], segs)
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/datxdp/datxdp/internal/simlink"
 )
@@ -21,5 +22,13 @@ func TestReadsNotAllowed(t *testing.T) {
 		}
 		a.post(ca, ca.PostWrite(src.seg(0, 64), 2, dst.at(0), 0))
 		w.until("the write", time.Second, func() bool { return a.request.Len() == 1 })
+	}
+}
+
+// A request is a line of the cache, so that posting one touches one, and no other.
+func TestWorkIsALine(t *testing.T) {
+	var r workRing
+	if r.init(64, 1, 1); unsafe.Sizeof(work{}) != 64 || uintptr(unsafe.Pointer(&r.slots[0]))%64 != 0 {
+		t.Errorf("%d bytes, from %p", unsafe.Sizeof(work{}), &r.slots[0])
 	}
 }
