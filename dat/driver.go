@@ -28,10 +28,6 @@ const (
 	// messages a second, one connection and spread over 64: without waiting 3.0 M and 0.3 M, with 32 3.8 M and
 	// 0.9 M, with 64 4.4 M and 1.7 M, with 256 4.2 M and 2.2 M (BenchmarkStreamSend64, BenchmarkSpread64).
 	gatherMost = 64
-	// paceEvery is of how many posts one is timed, slowPost the time between two from which a caller is slow: it does so
-	// much for each that its posts do not wait for more.
-	paceEvery = 32
-	slowPost  = time.Microsecond
 	// closeLinger bounds how long closing an adapter waits for peers to confirm.
 	closeLinger = 200 * time.Millisecond
 )
@@ -50,7 +46,6 @@ type driver struct {
 	polls    uint64 // by callers that will be back; written by the engine's owner
 	vain     int    // polls by callers in a row that found nothing; written by the engine's owner
 	gathered int    // posts in a row that wait for more; written by the engine's owner
-	pace     pace   // of callers' posts; the engine's owner's
 	asleep   atomic.Bool
 	closed   atomic.Bool
 	hand     chan struct{} // a caller goes to sleep: take over
@@ -74,18 +69,23 @@ func (d *driver) poll(now wire.Time) (owned, busy bool) {
 		return false, false
 	}
 	d.polls++
-	if busy = d.eng.Poll(now); busy {
-		d.pace.forget()
-		if d.asleep.Load() {
-			d.rouse()
-		}
-	}
+	busy = d.pollNow(now)
 	yield := d.inVain(busy)
 	d.disown()
 	if yield {
 		yieldThread()
 	}
 	return true, busy
+}
+
+// pollNow polls the engine, which the caller owns, and rouses the background owner where it may have to do something
+// sooner than it knows.
+func (d *driver) pollNow(now wire.Time) (busy bool) {
+	busy = d.eng.Poll(now)
+	if d.asleep.Load() && (busy || d.eng.Next() <= now) {
+		d.rouse()
+	}
+	return busy
 }
 
 // inVain counts polls that find nothing and reports when the thread should let others run.
@@ -112,7 +112,7 @@ func (d *driver) disown() (polled bool) {
 		if !d.eng.TryOwn() {
 			return polled // whoever has it now sees to it
 		}
-		d.eng.Poll(clock())
+		d.pollNow(clock())
 		polled = true
 	}
 	return polled
@@ -125,7 +125,7 @@ func (d *driver) kick(c *wire.Conn) {
 		if !d.eng.TryOwn() {
 			return // its owner looks when it lets go
 		}
-		d.eng.Poll(clock())
+		d.pollNow(clock())
 		d.disown()
 		return
 	}
@@ -133,44 +133,16 @@ func (d *driver) kick(c *wire.Conn) {
 		d.eng.Poll(clock())
 		d.rouse()
 	}
-	if d.pace.from != 0 {
-		d.pace.judge(clock())
-	}
-	if d.pace.slow {
-		d.eng.Release()
-	}
 	if d.eng.Kick(c) && !d.gather(c) {
-		d.eng.Poll(clock())
-		if d.asleep.Load() {
-			d.rouse()
-		}
-	}
-	if d.pace.posts++; d.pace.posts%paceEvery == 0 {
-		d.pace.from = clock()
+		d.pollNow(clock())
 	}
 	d.disown()
 }
 
-// pace tells callers that post as fast as they can from those that do something for each post. It times the callers'
-// own part: from the end of one post to the next, when no packet came or left in between.
-type pace struct {
-	posts uint
-	from  wire.Time // when the post that is timed ended; 0: none is
-	slow  bool
-}
-
-// judge ends the timing of a post, forget gives it up.
-func (p *pace) judge(now wire.Time) {
-	p.slow = now.Sub(p.from) > slowPost
-	p.forget()
-}
-
-func (p *pace) forget() { p.from = 0 }
-
 // gather reports whether what was posted on c may wait for more to leave with it. Who takes no events in between may
 // look for nothing but the memory that a peer writes: a post does not say that its caller drives the engine.
 func (d *driver) gather(c *wire.Conn) bool {
-	if !d.pace.slow && d.gathered < gatherMost && c.Reaping() {
+	if d.gathered < gatherMost && d.eng.Hasty() && c.Reaping() {
 		d.gathered++
 		return true
 	}
@@ -197,6 +169,7 @@ func (d *driver) do(f func(*wire.Engine) error) error {
 	if !d.own() {
 		return ErrInvalidHandle
 	}
+	d.eng.Release() // f may end the connection of what waits
 	d.eng.Poll(clock())
 	err := f(d.eng)
 	d.eng.Poll(clock())

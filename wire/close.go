@@ -115,6 +115,7 @@ func (c *Conn) leave() {
 	if c.share != nil {
 		c.share.q.leave(c)
 	}
+	e.partials.remove(c)
 	c.inAcks = false // the lists drop it when they come to it
 	c.recv.region = nil
 }

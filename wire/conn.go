@@ -112,7 +112,9 @@ type Conn struct {
 	readsOut        int
 	readAt          Time // of the last piece of a read, or since when one is outstanding
 	resp            responder
-	nextPartial     *Conn // in the engine's list
+
+	inPartials                  bool // in the engine's line, between these
+	partialBefore, partialAfter *Conn
 
 	opened    Time   // when it was asked for or accepted
 	armed     Time   // when the timer fires
@@ -123,7 +125,7 @@ type Conn struct {
 	noCredit  bool   // configured
 	rezoned   bool   // receives may be posted that are not of the zone
 	inReady   bool
-	inPartial bool
+	answered  seq.Num // recv.msn when the last packet of data left
 	inAcks    bool
 	met       bool // the peer's Hello is known
 	why       BreakReason

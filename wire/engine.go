@@ -17,7 +17,7 @@ const allocBatch = 32
 
 // Engine runs the protocol over one link. It is driven: nothing happens between calls.
 //
-// One goroutine at a time owns an engine, between TryOwn or Own and Disown. Kick, Poll, Next,
+// One goroutine at a time owns an engine, between TryOwn or Own and Disown. Kick, Poll, Next, Release,
 // Connect, Disconnect, Reset, Accept, Reject, Stats, Inspect and Close need ownership; Ring, TryOwn and Own
 // may be called by any goroutine.
 type Engine struct {
@@ -117,9 +117,9 @@ func (e *Engine) Disown() (rung bool) {
 // sends and acknowledges. It reports whether packets arrived or left. It neither blocks nor
 // allocates, apart from connection set-up.
 func (e *Engine) Poll(now Time) bool {
+	e.partials.polled(now.Sub(e.now))
 	e.now = now
 	e.stats.Polls++
-	e.partials.polled()
 	sent := e.stats.TxPackets
 	n := e.receive()
 	if e.strays.head.Load() != e.strays.tail.Load() {
@@ -134,7 +134,8 @@ func (e *Engine) Poll(now Time) bool {
 	e.acknowledge()
 	e.flush()
 	e.publish()
-	busy := n > 0 || e.stats.TxPackets != sent
+	e.partials.moved = n + int(e.stats.TxPackets-sent)
+	busy := e.partials.moved > 0
 	if !busy {
 		e.stats.EmptyPolls++
 	}
@@ -180,18 +181,17 @@ func (e *Engine) answerBells() {
 	e.rung = e.rung[:0]
 }
 
-// Kick looks at what was posted on c, and reports whether there is something to do that a Poll does.
+// Kick looks at what was posted on c, and reports whether there is something to do that a Poll does now.
 func (e *Engine) Kick(c *Conn) bool {
 	switch c.State() {
 	case Connecting, Established, Draining:
 		if c.eng != e || !c.alive() {
 			return false
 		}
-		e.partials.posted()
-		c.count()
+		e.partials.posted(c.count())
 		c.feed()
 		c.makeReady()
-		return len(e.ready) > 0 || e.partials.due() || c.recv.ackNow
+		return len(e.ready) > 0 || e.partials.payable() || c.recv.ackNow
 	case Closed:
 		c.flushWork(StatusFlushed)
 		return len(e.dirty) > 0

@@ -51,16 +51,21 @@ const (
 	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
 	blackHoleTries = 6
 
-	// eagerOps is how many outstanding requests a connection may have and still send each one at
-	// once. With more, a packet that is not full waits while another such packet is not
+	// eagerOps is how many outstanding requests a connection may have and still send each one in a packet of its own.
+	// With more, a packet that is not full waits while another such packet is not
 	// acknowledged, so that small operations share packets: on copy-mode AF_XDP a packet costs
 	// as much as some twenty packed messages.
 	eagerOps = 4
-	// partialPrice is how many posts pay for a packet that is not full, partialBurst how many such packets may leave
-	// at once after a while without posts, which is idlePolls Polls in a row.
+	// partialPrice is how many posts pay for a packet that is not full; 16 to 128 make no difference that can be told
+	// from noise, 1 is a packet for each message (decision 0005). partialBurst is how many such packets are free after a
+	// pause: idlePolls Polls in a row without a post, more than a consumer makes that looks for completions between posts
+	// until there are none. Time beyond what posts and packets may take on a slow host counts as a post each spareTime.
 	partialPrice = 32
 	partialBurst = 64
 	idlePolls    = 8
+	spareTime    = 64 * time.Nanosecond
+	postTime     = time.Microsecond
+	packetTime   = 8 * time.Microsecond
 	// reapable is how many completions a consumer has to have left for its posts to wait for more.
 	reapable = 8
 	// lendBlocks is how many blocks of the link's memory are sent without a copy at least. A packet has one or two more

@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -19,7 +21,7 @@ type spread struct {
 }
 
 func newSpread(t *testing.T, conns int) *spread {
-	w := newWorld(t, simlink.Config{Immediate: true, MTU: 1472, FrameSize: 1472, Frames: 512}, 2)
+	w := newWorld(t, simlink.Config{Delay: time.Microsecond, MTU: 1472, FrameSize: 1472, Frames: 2048}, 2)
 	sp := &spread{world: w, from: w.nodes[0], to: w.nodes[1]}
 	dst := sp.to.memory(64).seg(0, 64)
 	for range conns {
@@ -49,13 +51,19 @@ func (s *spread) post(n int) {
 	}
 }
 
-// idle polls both ends until nothing is left to do.
-func (s *spread) idle() {
-	for range 20 * idlePolls {
-		s.pollAll()
-	}
+// look has both ends polled once, a microsecond pass, and the completions taken.
+func (s *spread) look() {
+	s.pollAll()
+	s.net.Advance(s.net.Now() + int64(time.Microsecond))
 	s.drain(s.from.request)
 	s.drain(s.to.recv)
+}
+
+// idle looks until nothing is left to do.
+func (s *spread) idle() {
+	for range 1000 {
+		s.look()
+	}
 }
 
 // packets is how many packets with data f sends.
@@ -85,12 +93,10 @@ func TestPartialsShare(t *testing.T) {
 	n := s.packets(func() {
 		for range rounds {
 			s.post(each)
-			s.pollAll()
-			s.drain(s.from.request)
-			s.drain(s.to.recv)
+			s.look()
 		}
 	})
-	if most := rounds*each/12 + 2*partialBurst; n > most {
+	if most := rounds*each/10 + 2*partialBurst; n > most {
 		t.Errorf("%d messages left in %d packets, want %d at most", rounds*each, n, most)
 	}
 }
@@ -133,7 +139,7 @@ func TestPartialsLeave(t *testing.T) {
 	}
 }
 
-// What answers packets of connections with little outstanding does not wait: they have paid for it.
+// What answers a packet to a connection with little outstanding does not wait.
 func TestPartialsAnswer(t *testing.T) {
 	const conns = partialBurst
 	s := newSpread(t, conns)
@@ -143,55 +149,130 @@ func TestPartialsAnswer(t *testing.T) {
 	}
 	answer := s.to.memory(64).seg(0, 64)
 	answers := func() (n int) {
+		s.to.eng.partials.budget = 0
 		for _, c := range s.peers {
 			if err := c.PostSend(answer, 0, 0); err != nil {
 				t.Fatal(err)
 			}
+			first := c.send.nxt
 			if s.to.eng.Kick(c) {
-				n++
 				s.to.eng.Poll(Time(s.net.Now()))
 			}
+			n += c.send.nxt.Sub(first)
 		}
 		return n
 	}
-	s.to.eng.partials.budget = 0
 	s.post(conns)
 	for polls := 0; s.to.recv.Len() < conns; polls++ {
 		if polls == 10 {
 			t.Fatalf("%d messages came", s.to.recv.Len())
 		}
-		s.to.eng.partials.vain = 0 // it is not idle
+		s.net.Advance(s.net.Now() + int64(time.Microsecond))
 		s.to.eng.Poll(Time(s.net.Now()))
 	}
 	if n := answers(); n != conns {
 		t.Errorf("%d of %d answers left at once", n, conns)
 	}
-	s.to.eng.partials.budget = 0
 	if n := answers(); n > 2*conns/partialPrice {
 		t.Errorf("%d messages that answer nothing left at once", n)
 	}
 }
 
-// A connection that is gone when its turn comes is passed over.
+// line is the connections that wait.
+func (s *spread) line() (line []*Conn) {
+	var before *Conn
+	for c := s.from.eng.partials.head; c != nil; before, c = c, c.partialAfter {
+		if c.partialBefore != before || !c.inPartials {
+			s.t.Fatalf("place %d of the line: not after the one before", len(line))
+		}
+		line = append(line, c)
+	}
+	if s.from.eng.partials.tail != before {
+		s.t.Fatal("the line does not end with its last")
+	}
+	return line
+}
+
+// A connection that ends while it waits leaves the line, wherever it stands.
 func TestPartialGone(t *testing.T) {
-	const conns = partialBurst + 8
+	const conns = partialBurst + 16
+	for _, at := range []string{"first", "middle", "last"} {
+		s := newSpread(t, conns)
+		s.post(conns)
+		line := s.line()
+		if len(line) < 3 {
+			t.Fatalf("%d connections wait", len(line))
+		}
+		goes := map[string]int{"first": 0, "middle": 1, "last": len(line) - 1}[at]
+		if err := s.from.eng.Disconnect(line[goes], false); err != nil {
+			t.Fatal(err)
+		}
+		if left := slices.Delete(line, goes, goes+1); !slices.Equal(s.line(), left) {
+			t.Errorf("%s: it is still in the line", at)
+		}
+		s.until("the others", time.Second, func() bool { return s.from.request.Len() == conns })
+		if n := s.from.eng.Stats().TxRequests; n != conns-1 {
+			t.Errorf("%s: %d requests completed, want %d", at, n, conns-1)
+		}
+	}
+}
+
+// Where the link has no frame, the first in line stays that, and what it has paid is not lost.
+func TestPartialNoFrames(t *testing.T) {
+	const conns = partialBurst + 16
 	s := newSpread(t, conns)
 	s.post(conns)
-	var waits []*Conn
-	for c := s.from.eng.partials.head; c != nil; c = c.nextPartial {
-		waits = append(waits, c)
+	line := s.line()
+	e := s.from.eng
+	var taken [][]link.Buf
+	for {
+		bufs := make([]link.Buf, allocBatch)
+		n := e.link.Alloc(bufs)
+		if n == 0 {
+			break
+		}
+		taken = append(taken, bufs[:n])
 	}
-	if len(waits) < 2 {
-		t.Fatalf("%d connections wait", len(waits))
+	e.link.Free(e.frames)
+	e.frames = e.frames[:0]
+	for {
+		bufs := make([]link.Buf, 1)
+		if e.link.Alloc(bufs) == 0 {
+			break
+		}
+		taken = append(taken, bufs)
 	}
-	if err := s.from.eng.Disconnect(waits[0], false); err != nil {
-		t.Fatal(err)
+	e.Release()
+	for range idlePolls {
+		e.Poll(Time(s.net.Now()))
 	}
-	s.until("the others", time.Second, func() bool { return s.from.request.Len() == conns })
-	if !s.from.eng.partials.empty() {
-		t.Error("connections still wait")
+	if !slices.Equal(s.line(), line) || e.partials.budget != partialBurst*partialPrice {
+		t.Errorf("%d of %d wait, with %d", len(s.line()), len(line), e.partials.budget)
 	}
-	if st := s.from.eng.Stats(); st.TxRequests != conns-1 {
-		t.Errorf("%d requests completed, want %d", st.TxRequests, conns-1)
+	for _, bufs := range taken {
+		e.link.Free(bufs)
+	}
+	s.until("all", time.Second, func() bool { return s.from.request.Len() == conns })
+}
+
+// A consumer that posts to many connections once in a while and looks for completions once has its messages leave: the time
+// between is a pause.
+func TestPartialsTick(t *testing.T) {
+	const conns = 128
+	s := newSpread(t, conns)
+	late := 0
+	for range 50 {
+		s.post(conns)
+		s.from.eng.Poll(Time(s.net.Now()))
+		s.drain(s.from.request)
+		for range 10 { // the peer has nothing else to do
+			s.net.Advance(s.net.Now() + int64(100*time.Microsecond))
+			s.to.eng.Poll(Time(s.net.Now()))
+			s.drain(s.to.recv)
+		}
+		late = max(late, s.posted-int(s.to.eng.Stats().RxMessages))
+	}
+	if most := 2 * conns; late > most {
+		t.Errorf("up to %d messages had not arrived after a tick, want %d at most", late, most)
 	}
 }

@@ -112,9 +112,6 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	default:
 	}
-	if c.eager() {
-		e.partials.answerable()
-	}
 	kept = c.arrive(h, bufs, total)
 	if c.alive() {
 		c.makeReady()

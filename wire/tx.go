@@ -19,7 +19,7 @@ func (c *Conn) makeReady() {
 	if c.inReady {
 		return
 	}
-	switch c.due() {
+	switch c.sendable() {
 	case dueNothing:
 	case duePartial:
 		c.eng.partials.push(c)
@@ -29,8 +29,8 @@ func (c *Conn) makeReady() {
 	}
 }
 
-// due says whether a data packet may leave now.
-func (c *Conn) due() due {
+// sendable says whether a data packet may leave now.
+func (c *Conn) sendable() due {
 	s := &c.send
 	switch {
 	case s.putOff || s.stepping:
@@ -52,14 +52,16 @@ func (c *Conn) due() due {
 		return dueNothing
 	case s.queued >= c.room():
 		return duePacket
-	case s.unfilled == 0 || c.eager():
+	case s.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps:
+		if c.answered != c.recv.msn { // it answers a message
+			return duePacket
+		}
+		return duePartial
+	case s.unfilled == 0:
 		return duePartial
 	}
 	return dueNothing
 }
-
-// eager reports whether so few requests are outstanding that none waits for others.
-func (c *Conn) eager() bool { return c.send.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps }
 
 // windowOpen reports whether the network has room for a packet. It arms the timer for when only
 // time is in the way.
@@ -78,8 +80,8 @@ func (c *Conn) windowOpen() bool {
 // room is the body of a full packet in bytes.
 func (c *Conn) room() int { return c.mtu - proto.HeaderSize - proto.TrailerSize }
 
-// count adds newly posted requests to what is queued.
-func (c *Conn) count() {
+// count adds newly posted requests to what is queued, and returns how many there are.
+func (c *Conn) count() (n int) {
 	s := &c.send
 	for posted := seq.Num(c.sq.posted.Load()); s.seen != posted; s.seen++ {
 		w := c.sq.at(s.seen)
@@ -88,7 +90,9 @@ func (c *Conn) count() {
 			s.queued += int(w.length)
 		}
 		s.binds = s.binds || w.op == OpBind
+		n++
 	}
+	return n
 }
 
 // blocked reports whether a request that has not begun must wait: for earlier reads that it
@@ -123,6 +127,9 @@ func (c *Conn) starving() {
 
 // transmit lets the connections that can send have their turns.
 func (e *Engine) transmit() {
+	if e.partials.blocked {
+		e.transmitPartials()
+	}
 	n := len(e.ready)
 	for i := 0; i < n; i++ {
 		c := e.ready[i]
@@ -141,7 +148,7 @@ func (e *Engine) transmit() {
 // more that could be sent at once.
 func (c *Conn) sendBurst() bool {
 	for range maxBurst {
-		switch c.due() {
+		switch c.sendable() {
 		case dueNothing:
 			return false
 		case duePartial:
@@ -156,10 +163,10 @@ func (c *Conn) sendBurst() bool {
 			ok = c.sendNext()
 		}
 		if !ok {
-			return c.alive() && c.due() != dueNothing
+			return c.alive() && c.sendable() != dueNothing
 		}
 	}
-	return c.due() != dueNothing
+	return c.sendable() != dueNothing
 }
 
 // sendNext builds the next new packet. It reports false if nothing left.
@@ -216,7 +223,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 		return false
 	}
 	if fresh {
-		c.owesReady = false
+		c.owesReady, c.answered = false, c.recv.msn
 		f.opEnd, f.respEnd = op, resp
 		f.size = int32(c.mtu - p.left)
 		f.partial = p.left > smallOp+proto.MaxChunkSize
