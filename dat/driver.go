@@ -69,23 +69,15 @@ func (d *driver) poll(now wire.Time) (owned, busy bool) {
 		return false, false
 	}
 	d.polls++
-	busy = d.pollNow(now)
+	if busy = d.eng.Poll(now); busy || d.eng.Next() <= now {
+		d.rouse()
+	}
 	yield := d.inVain(busy)
 	d.disown()
 	if yield {
 		yieldThread()
 	}
 	return true, busy
-}
-
-// pollNow polls the engine, which the caller owns, and rouses the background owner where it may have to do something
-// sooner than it knows.
-func (d *driver) pollNow(now wire.Time) (busy bool) {
-	busy = d.eng.Poll(now)
-	if d.asleep.Load() && (busy || d.eng.Next() <= now) {
-		d.rouse()
-	}
-	return busy
 }
 
 // inVain counts polls that find nothing and reports when the thread should let others run.
@@ -100,7 +92,7 @@ func (d *driver) inVain(busy bool) bool {
 
 // rouse gets the background owner out of its sleep, since deadlines may be nearer than it knows.
 func (d *driver) rouse() {
-	if d.asleep.Swap(false) {
+	if d.asleep.Load() && d.asleep.Swap(false) {
 		d.link.Wake()
 	}
 }
@@ -112,7 +104,8 @@ func (d *driver) disown() (polled bool) {
 		if !d.eng.TryOwn() {
 			return polled // whoever has it now sees to it
 		}
-		d.pollNow(clock())
+		d.eng.Poll(clock())
+		d.rouse()
 		polled = true
 	}
 	return polled
@@ -125,7 +118,8 @@ func (d *driver) kick(c *wire.Conn) {
 		if !d.eng.TryOwn() {
 			return // its owner looks when it lets go
 		}
-		d.pollNow(clock())
+		d.eng.Poll(clock())
+		d.rouse()
 		d.disown()
 		return
 	}
@@ -134,7 +128,8 @@ func (d *driver) kick(c *wire.Conn) {
 		d.rouse()
 	}
 	if d.eng.Kick(c) && !d.gather(c) {
-		d.pollNow(clock())
+		d.eng.Poll(clock())
+		d.rouse()
 	}
 	d.disown()
 }

@@ -125,7 +125,7 @@ type Conn struct {
 	noCredit  bool   // configured
 	rezoned   bool   // receives may be posted that are not of the zone
 	inReady   bool
-	answered  seq.Num // recv.msn when the last packet of data left
+	answered  seq.Num // recv.msn when the last message began to leave
 	inAcks    bool
 	met       bool // the peer's Hello is known
 	why       BreakReason

@@ -59,11 +59,13 @@ const (
 	// partialPrice is how many posts pay for a packet that is not full; 16 to 128 make no difference that can be told
 	// from noise, 1 is a packet for each message (decision 0005). partialBurst is how many such packets are free after a
 	// pause: idlePolls Polls in a row without a post, more than a consumer makes that looks for completions between posts
-	// until there are none. Time beyond what posts and packets may take on a slow host counts as a post each spareTime.
+	// until there are none. Time beyond what posts and packets may take on a slow host counts as a post each spareTime,
+	// any as one each anyTime, so that packets that come in masses do not keep others from leaving.
 	partialPrice = 32
 	partialBurst = 64
 	idlePolls    = 8
 	spareTime    = 64 * time.Nanosecond
+	anyTime      = 2 * time.Microsecond
 	postTime     = time.Microsecond
 	packetTime   = 8 * time.Microsecond
 	// reapable is how many completions a consumer has to have left for its posts to wait for more.

@@ -24,18 +24,21 @@ func (l *partials) payable() bool { return l.head != nil && l.budget >= partialP
 
 // posted notes posts.
 func (l *partials) posted(n int) {
+	if n == 0 {
+		return
+	}
 	l.budget = min(l.budget+n, partialBurst*partialPrice)
 	l.posts += n
 	l.polls = 0
 }
 
-// polled notes a poll, so long after the last. Time that posts and packets do not explain pays too, and nothing posted for
-// some polls is a pause.
+// polled notes a poll, so long after the last. Time pays too, above all what posts and packets do not explain, and nothing
+// posted for some polls is a pause.
 func (l *partials) polled(since time.Duration) {
 	spare := since - time.Duration(l.posts)*postTime - time.Duration(l.moved)*packetTime
-	if l.hasty = spare <= 0; !l.hasty {
-		l.budget = min(l.budget+int(spare/spareTime), partialBurst*partialPrice)
-	}
+	l.hasty = spare <= 0
+	pays := max(spare/spareTime, since/anyTime, 0)
+	l.budget = int(min(time.Duration(l.budget)+pays, partialBurst*partialPrice))
 	if l.polls++; l.polls >= idlePolls {
 		l.release()
 	}

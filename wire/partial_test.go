@@ -207,8 +207,12 @@ func TestPartialGone(t *testing.T) {
 		if err := s.from.eng.Disconnect(line[goes], false); err != nil {
 			t.Fatal(err)
 		}
+		gone := line[goes]
 		if left := slices.Delete(line, goes, goes+1); !slices.Equal(s.line(), left) {
 			t.Errorf("%s: it is still in the line", at)
+		}
+		if gone.makeReady(); slices.Contains(s.line(), gone) {
+			t.Errorf("%s: it is in the line again", at)
 		}
 		s.until("the others", time.Second, func() bool { return s.from.request.Len() == conns })
 		if n := s.from.eng.Stats().TxRequests; n != conns-1 {
@@ -274,5 +278,40 @@ func TestPartialsTick(t *testing.T) {
 	}
 	if most := 2 * conns; late > most {
 		t.Errorf("up to %d messages had not arrived after a tick, want %d at most", late, most)
+	}
+}
+
+// What pays, and what does not.
+func TestPartialsBudget(t *testing.T) {
+	const all = partialBurst * partialPrice
+	for _, tt := range []struct {
+		name  string
+		do    func(l *partials)
+		want  int
+		hasty bool
+	}{
+		{"posts", func(l *partials) { l.posted(5); l.posted(2); l.polled(time.Microsecond) }, 7, true},
+		{"more than there is room for", func(l *partials) { l.posted(2 * all) }, all, false},
+		{"time that posts take", func(l *partials) { l.posted(5); l.polled(5 * postTime) }, 5 + int(5*postTime/anyTime), true},
+		{"time that packets take", func(l *partials) { l.moved = 10; l.polled(10 * packetTime) }, int(10 * packetTime / anyTime), true},
+		{"time beyond", func(l *partials) { l.posted(5); l.moved = 1; l.polled(5*postTime + packetTime + 7*spareTime) }, 5 + 7, false},
+		{"a long time", func(l *partials) { l.polled(100 * time.Hour) }, all, false},
+		{"a clock that goes back", func(l *partials) { l.polled(-time.Hour) }, 0, true},
+		{"too few polls", func(l *partials) {
+			for range idlePolls - 1 {
+				l.polled(0)
+			}
+		}, 0, true},
+		{"polls, and a kick without a post between", func(l *partials) {
+			for range idlePolls {
+				l.posted(0)
+				l.polled(0)
+			}
+		}, all, true},
+	} {
+		var l partials
+		if tt.do(&l); l.budget != tt.want || l.hasty != tt.hasty {
+			t.Errorf("%s: budget %d, hasty %v, want %d, %v", tt.name, l.budget, l.hasty, tt.want, tt.hasty)
+		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 
 // makeReady puts the connection where its turn to send comes, if it has something to send.
 func (c *Conn) makeReady() {
-	if c.inReady {
+	if c.inReady || !c.alive() {
 		return
 	}
 	switch c.sendable() {
@@ -223,7 +223,7 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 		return false
 	}
 	if fresh {
-		c.owesReady, c.answered = false, c.recv.msn
+		c.owesReady = false
 		f.opEnd, f.respEnd = op, resp
 		f.size = int32(c.mtu - p.left)
 		f.partial = p.left > smallOp+proto.MaxChunkSize
@@ -297,6 +297,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		case OpSend, OpWriteImm:
 			w.msn = s.msn
 			s.msn++
+			c.answered = c.recv.msn
 		case OpRead, OpFetchAdd, OpCmpSwap:
 			w.got, w.done = 0, false
 			if c.readsOut++; c.readsOut == 1 {
