@@ -65,7 +65,7 @@ const (
 	partialBurst = 64
 	idlePolls    = 8
 	spareTime    = 64 * time.Nanosecond
-	anyTime      = 2 * time.Microsecond
+	anyTime      = 8 * time.Microsecond
 	postTime     = time.Microsecond
 	packetTime   = 8 * time.Microsecond
 	// reapable is how many completions a consumer has to have left for its posts to wait for more.
