@@ -25,8 +25,8 @@ const (
 	// instead of 0.001 (BenchmarkStreamSend64). With a core to itself it costs 0.2 µs.
 	vainPolls = 64
 	// gatherMost bounds how many posts of a consumer that takes completion after completion wait for more. 64-byte
-	// messages a second, one connection and spread over 64: without waiting 3.0 M and 0.3 M, with 32 3.8 M and
-	// 0.9 M, with 64 4.4 M and 1.7 M, with 256 4.2 M and 2.2 M (BenchmarkStreamSend64, BenchmarkSpread64).
+	// messages a second on one connection: without waiting 3.0 M, with 32 3.8 M, with 64 4.4 M, with 256 4.2 M
+	// (BenchmarkStreamSend64).
 	gatherMost = 64
 	// closeLinger bounds how long closing an adapter waits for peers to confirm.
 	closeLinger = 200 * time.Millisecond
@@ -134,8 +134,9 @@ func (d *driver) kick(c *wire.Conn) {
 	d.disown()
 }
 
-// gather reports whether what was posted on c may wait for more to leave with it. Who takes no events in between may
-// look for nothing but the memory that a peer writes: a post does not say that its caller drives the engine.
+// gather reports whether what was posted on c may wait for more to leave with it: its caller has completions to take, and
+// does nothing but take them and post. Who takes no events in between may look for nothing but the memory that a peer
+// writes: a post does not say that its caller drives the engine.
 func (d *driver) gather(c *wire.Conn) bool {
 	if d.gathered < gatherMost && d.eng.Hasty() && c.Reaping() {
 		d.gathered++

@@ -52,9 +52,8 @@ const (
 	blackHoleTries = 6
 
 	// eagerOps is how many outstanding requests a connection may have and still send each one in a packet of its own.
-	// With more, a packet that is not full waits while another such packet is not
-	// acknowledged, so that small operations share packets: on copy-mode AF_XDP a packet costs
-	// as much as some twenty packed messages.
+	// With more, a packet that is not full waits while another such packet is not acknowledged, so that small operations
+	// share packets: on copy-mode AF_XDP a packet costs as much as some twenty packed messages, from post to completion.
 	eagerOps = 4
 	// partialPrice is how many posts pay for a packet that is not full; 16 to 128 make no difference that can be told
 	// from noise, 1 is a packet for each message (decision 0005). partialBurst is how many such packets are free after a
