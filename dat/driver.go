@@ -69,7 +69,8 @@ func (d *driver) poll(now wire.Time) (owned, busy bool) {
 		return false, false
 	}
 	d.polls++
-	if busy = d.eng.Poll(now); busy || d.eng.Next() <= now {
+	busy = d.eng.Poll(now)
+	if d.asleep.Load() && (busy || d.eng.Next() <= now) {
 		d.rouse()
 	}
 	yield := d.inVain(busy)

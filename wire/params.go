@@ -55,16 +55,16 @@ const (
 	// With more, a packet that is not full waits while another such packet is not acknowledged, so that small operations
 	// share packets: on copy-mode AF_XDP a packet costs as much as some twenty packed messages, from post to completion.
 	eagerOps = 4
-	// partialPrice is how many posts pay for a packet that is not full; 16 to 128 make no difference that can be told
-	// from noise, 1 is a packet for each message (decision 0005). partialBurst is how many such packets are free after a
+	// partialPrice is what a packet that is not full costs, postPays what a post pays for it: 32 posts are one; 16 to 128
+	// make no difference that can be told from noise, 1 is a packet for each message (decision 0005). partialBurst is how many such packets are free after a
 	// pause: idlePolls Polls in a row without a post, more than a consumer makes that looks for completions between posts
-	// until there are none. Time beyond what posts and packets may take on a slow host counts as a post each spareTime,
-	// any as one each anyTime, so that packets that come in masses do not keep others from leaving.
-	partialPrice = 32
+	// until there are none. Time beyond what posts and packets may take on a slow host, postTime and packetTime, pays for
+	// itself, a share of any time too, so that packets that come in masses do not keep others from leaving.
+	postPays     = 64 * time.Nanosecond
+	partialPrice = 32 * postPays
 	partialBurst = 64
 	idlePolls    = 8
-	spareTime    = 64 * time.Nanosecond
-	anyTime      = 8 * time.Microsecond
+	anyShare     = 128
 	postTime     = time.Microsecond
 	packetTime   = 8 * time.Microsecond
 	// reapable is how many completions a consumer has to have left for its posts to wait for more.

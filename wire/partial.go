@@ -9,7 +9,7 @@ import "time"
 // (docs/decisions/0005-packets-that-are-not-full-are-paid-for.md).
 type partials struct {
 	head, tail *Conn
-	budget     int  // in posts
+	budget     time.Duration
 	polls      int  // since the last post
 	posts      int  // since the last poll
 	moved      int  // packets of the last poll, in and out
@@ -27,7 +27,7 @@ func (l *partials) posted(n int) {
 	if n == 0 {
 		return
 	}
-	l.budget = min(l.budget+n, partialBurst*partialPrice)
+	l.budget = min(l.budget+time.Duration(n)*postPays, partialBurst*partialPrice)
 	l.posts += n
 	l.polls = 0
 }
@@ -37,8 +37,7 @@ func (l *partials) posted(n int) {
 func (l *partials) polled(since time.Duration) {
 	spare := since - time.Duration(l.posts)*postTime - time.Duration(l.moved)*packetTime
 	l.hasty = spare <= 0
-	pays := max(spare/spareTime, since/anyTime, 0)
-	l.budget = int(min(time.Duration(l.budget)+pays, partialBurst*partialPrice))
+	l.budget = min(l.budget+max(spare, since/anyShare, 0), partialBurst*partialPrice)
 	if l.polls++; l.polls >= idlePolls {
 		l.release()
 	}

@@ -173,7 +173,7 @@ func TestPartialsAnswer(t *testing.T) {
 	if n := answers(); n != conns {
 		t.Errorf("%d of %d answers left at once", n, conns)
 	}
-	if n := answers(); n > 2*conns/partialPrice {
+	if n := answers(); n > 2*conns*int(postPays)/int(partialPrice) {
 		t.Errorf("%d messages that answer nothing left at once", n)
 	}
 }
@@ -251,7 +251,7 @@ func TestPartialNoFrames(t *testing.T) {
 		e.Poll(Time(s.net.Now()))
 	}
 	if !slices.Equal(s.line(), line) || e.partials.budget != partialBurst*partialPrice {
-		t.Errorf("%d of %d wait, with %d", len(s.line()), len(line), e.partials.budget)
+		t.Errorf("%d of %d wait, with %v", len(s.line()), len(line), e.partials.budget)
 	}
 	for _, bufs := range taken {
 		e.link.Free(bufs)
@@ -287,14 +287,21 @@ func TestPartialsBudget(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		do    func(l *partials)
-		want  int
+		want  time.Duration
 		hasty bool
 	}{
-		{"posts", func(l *partials) { l.posted(5); l.posted(2); l.polled(time.Microsecond) }, 7, true},
-		{"more than there is room for", func(l *partials) { l.posted(2 * all) }, all, false},
-		{"time that posts take", func(l *partials) { l.posted(5); l.polled(5 * postTime) }, 5 + int(5*postTime/anyTime), true},
-		{"time that packets take", func(l *partials) { l.moved = 10; l.polled(10 * packetTime) }, int(10 * packetTime / anyTime), true},
-		{"time beyond", func(l *partials) { l.posted(5); l.moved = 1; l.polled(5*postTime + packetTime + 7*spareTime) }, 5 + 7, false},
+		{"posts", func(l *partials) { l.posted(5); l.posted(2); l.polled(0) }, 7 * postPays, true},
+		{"more than there is room for", func(l *partials) { l.posted(2 * int(all/postPays)) }, all, false},
+		{"time that posts take", func(l *partials) { l.posted(5); l.polled(5 * postTime) }, 5*postPays + 5*postTime/anyShare, true},
+		{"time that packets take", func(l *partials) { l.moved = 10; l.polled(10 * packetTime) }, 10 * packetTime / anyShare, true},
+		{"time beyond", func(l *partials) { l.posted(5); l.moved = 1; l.polled(6*postTime + packetTime) }, 5*postPays + postTime, false},
+		{"a flood, in short polls", func(l *partials) {
+			for range 2 * anyShare {
+				l.posted(1)
+				l.moved = 1
+				l.polled(time.Microsecond)
+			}
+		}, min(2*anyShare*(postPays+time.Microsecond/anyShare), all), true},
 		{"a long time", func(l *partials) { l.polled(100 * time.Hour) }, all, false},
 		{"a clock that goes back", func(l *partials) { l.polled(-time.Hour) }, 0, true},
 		{"too few polls", func(l *partials) {
@@ -311,7 +318,7 @@ func TestPartialsBudget(t *testing.T) {
 	} {
 		var l partials
 		if tt.do(&l); l.budget != tt.want || l.hasty != tt.hasty {
-			t.Errorf("%s: budget %d, hasty %v, want %d, %v", tt.name, l.budget, l.hasty, tt.want, tt.hasty)
+			t.Errorf("%s: budget %v, hasty %v, want %v, %v", tt.name, l.budget, l.hasty, tt.want, tt.hasty)
 		}
 	}
 }

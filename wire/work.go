@@ -76,7 +76,7 @@ type work struct {
 type workRing struct {
 	mu     sync.Mutex
 	slots  []work
-	segs   []Segment  // stride of them for each slot
+	segs   []Segment  // stride of them for each slot; nil if that is one
 	wins   []*Window  // of binds; nil before the first
 	args   []operands // of atomics
 	mask   uint32
@@ -94,7 +94,9 @@ func (r *workRing) init(depth, maxSeg, stride int) {
 		size *= 2
 	}
 	r.slots = make([]work, size)
-	r.segs = make([]Segment, size*stride)
+	if r.segs = nil; stride > 1 {
+		r.segs = make([]Segment, size*stride)
+	}
 	r.mask, r.depth, r.stride = uint32(size-1), uint32(depth), stride
 	r.maxSeg.Store(int32(maxSeg))
 }
@@ -119,9 +121,11 @@ func (r *workRing) post(w *work, segs []Segment) error {
 	}
 	n := r.posted.Load()
 	slot := n & r.mask
-	if len(segs) == 1 {
+	switch len(segs) {
+	case 0:
+	case 1:
 		w.only[0] = segs[0]
-	} else {
+	default:
 		copy(r.segs[int(slot)*r.stride:], segs)
 	}
 	w.nseg = uint8(len(segs))
