@@ -12,7 +12,8 @@ type Path uint32
 
 // PathReply sends a packet back to where it came from. It is legal only on a packet whose first
 // frame came from Recv and whose Data still begins where Recv put it: the link turns that packet's
-// own headers round, so that an answer to a stranger needs no state.
+// own headers round, so that an answer to a stranger needs no state. Buf.Port of that frame names the
+// UDP port that the answer goes to.
 const PathReply Path = 0
 
 // Flags qualify one Buf.
@@ -35,6 +36,9 @@ type Buf struct {
 	Path  Path
 	Frame uint32
 	Flags Flags
+	// Port is the UDP port that an answer on PathReply goes to, at the address that the packet came from. 0 is the
+	// port that Link.Source names. It is read from a packet's first Buf; on any other Path it has no effect. Recv sets it to 0.
+	Port uint16
 }
 
 // Caps says what a link can do. It does not change while the link is open.

@@ -155,7 +155,9 @@ func (s *batch) load(i int, b *link.Buf) bool {
 		}
 		name, s.sent[i] = &way.name, way
 	case b.Frame < s.link.slab.frames:
-		name = &s.names[b.Frame]
+		if name = &s.names[b.Frame]; b.Port != 0 {
+			name.setPort(b.Port) // the frame is ours again when Send returns
+		}
 	default:
 		return false
 	}

@@ -134,7 +134,11 @@ func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	if b.Path == link.PathReply {
-		return s.source(b.Frame), b.Frame < s.link.slab.frames
+		to := s.source(b.Frame)
+		if b.Port != 0 {
+			to = netip.AddrPortFrom(to.Addr(), b.Port)
+		}
+		return to, b.Frame < s.link.slab.frames
 	}
 	way := s.link.paths.get(b.Path)
 	if way == nil {

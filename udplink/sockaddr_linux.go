@@ -35,6 +35,8 @@ func makeSockaddr(a netip.AddrPort) (s sockaddr) {
 	return s
 }
 
+func (s *sockaddr) setPort(port uint16) { binary.BigEndian.PutUint16(s[offPort:], port) }
+
 // size is the length that the kernel wants with it.
 func (s *sockaddr) size() uint32 {
 	if binary.NativeEndian.Uint16(s[:]) == unix.AF_INET {

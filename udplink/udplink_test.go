@@ -148,6 +148,36 @@ func TestThereAndBack(t *testing.T) {
 	})
 }
 
+// An answer goes to the port that it names, at the address that asked.
+func TestReplyToAnotherPort(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		for _, host := range []netip.Addr{host1, host6} {
+			var links [3]*Link
+			for i := range links {
+				o.Port = freePort(t, host)
+				links[i] = mustOpen(t, host, o)
+			}
+			a, b, other := links[0], links[1], links[2]
+			send(t, a, mustResolve(t, a, b.Local()), "question")
+			bufs := make([]link.Buf, 4)
+			some := receive(t, b, bufs)
+			some[0].Path, some[0].Port = link.PathReply, other.Local().Port()
+			b.Send(some)
+			some = receive(t, other, bufs)
+			if got := string(some[0].Data); got != "question" || some[0].Port != 0 {
+				t.Errorf("%v: %q, port %d", host, got, some[0].Port)
+			}
+			if from := other.Source(&some[0]); from != b.Local() {
+				t.Errorf("%v: the answer came from %v, want %v", host, from, b.Local())
+			}
+			other.Free(some)
+			if n := a.Recv(bufs); n != 0 {
+				t.Errorf("%v: the port that asked received %d packets", host, n)
+			}
+		}
+	})
+}
+
 func TestFramesComeBack(t *testing.T) {
 	bothSockets(t, func(t *testing.T, o Options) {
 		o.Frames, o.Port = 8, freePort(t, host1, host2)

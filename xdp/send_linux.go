@@ -101,7 +101,7 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 		s.drop(packet)
 		return queued
 	}
-	l, ok := s.turn(headers, size)
+	l, ok := s.turn(headers, size, packet[0].Port)
 	if !ok {
 		s.drop(packet)
 		return queued
@@ -118,8 +118,11 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 }
 
 // turn makes the headers of a received packet those of an answer with size bytes of payload: back
-// to the MAC and IP address it came from, to the port that peers listen on.
-func (s *Socket) turn(headers []byte, size int) (layout, bool) {
+// to the MAC and IP address it came from and to a port there; port 0 is the one that we listen on.
+func (s *Socket) turn(headers []byte, size int, port uint16) (layout, bool) {
+	if port == 0 {
+		port = s.local.Port()
+	}
 	l, ok := parse(headers, 1<<16+ethSize+vlanSize)
 	if !ok {
 		return l, false
@@ -129,7 +132,7 @@ func (s *Socket) turn(headers []byte, size int) (layout, bool) {
 	ip := headers[l.ip:]
 	udp := ip[l.payload-udpSize-l.ip:]
 	be.PutUint16(udp[udpSrc:], s.local.Port())
-	be.PutUint16(udp[udpDst:], s.local.Port())
+	be.PutUint16(udp[udpDst:], port)
 	if l.v6 {
 		var was [16]byte
 		copy(was[:], ip[v6Src:])

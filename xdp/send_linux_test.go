@@ -14,8 +14,12 @@ import (
 func TestReply(t *testing.T) {
 	k := newFake(t, 1500)
 	bufs := make([]link.Buf, maxSegments)
-	for _, v6 := range []bool{false, true} {
-		for _, vlan := range []bool{false, true} {
+	for i, v6 := range []bool{false, true} {
+		for j, vlan := range []bool{false, true} {
+			port, wantPort := uint16(0), uint16(DefaultPort)
+			if i == j {
+				port, wantPort = 4000, 4000
+			}
 			src, dst := "10.0.0.2", "10.0.0.1"
 			if v6 {
 				src, dst = "fd00::2", "fd00::1"
@@ -32,11 +36,11 @@ func TestReply(t *testing.T) {
 				ip += vlanSize
 			}
 			k.deliver(t, in)
-			if n := k.s.Recv(bufs); n != 1 || bufs[0].Flags != link.CE {
+			if n := k.s.Recv(bufs); n != 1 || bufs[0].Flags != link.CE || bufs[0].Port != 0 {
 				t.Fatalf("v6=%v vlan=%v: %d Bufs, flags %d", v6, vlan, n, bufs[0].Flags)
 			}
 			copy(bufs[0].Data, "answer")
-			bufs[0].Data, bufs[0].Flags, bufs[0].Path = bufs[0].Data[:7], 0, link.PathReply
+			bufs[0].Data, bufs[0].Flags, bufs[0].Path, bufs[0].Port = bufs[0].Data[:7], 0, link.PathReply, port
 			k.sent = nil
 			k.s.Send(bufs[:1])
 			if len(k.sent) != 1 {
@@ -50,8 +54,8 @@ func TestReply(t *testing.T) {
 			if sourceOf(out[ip:]).String() != dst || targetOf(out[ip:]).String() != src || !bytes.Equal(out[:6], in[6:12]) || !bytes.Equal(out[6:12], k.s.mac[:]) {
 				t.Errorf("v6=%v vlan=%v: addresses % x", v6, vlan, out)
 			}
-			if port := be.Uint16(out[l.payload-udpSize+udpDst:]); port != DefaultPort {
-				t.Errorf("to port %d", port)
+			if got := be.Uint16(out[l.payload-udpSize+udpDst:]); got != wantPort {
+				t.Errorf("to port %d, want %d", got, wantPort)
 			}
 			sumOver := out[ip : ip+v4Size]
 			base := uint64(0)

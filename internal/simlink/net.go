@@ -101,6 +101,20 @@ func (n *Net) line(from, to netip.AddrPort) *line {
 	return n.lineBetween(n.node(from), n.node(to))
 }
 
+// back is the line of an answer to a packet that came by there, to a port of its sender; port 0 is the one that it came
+// from. It is nil, and nothing is made, for a port that the network does not know.
+func (n *Net) back(there *line, port uint16) *line {
+	if port == 0 || port == there.from.addr.Port() {
+		return there.back
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if to := n.nodes[netip.AddrPortFrom(there.from.addr.Addr(), port)]; to != nil {
+		return n.lineBetween(there.to, to)
+	}
+	return nil
+}
+
 // node is called with mu held.
 func (n *Net) node(addr netip.AddrPort) *node {
 	at := n.nodes[addr]

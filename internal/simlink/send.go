@@ -124,7 +124,7 @@ func (l *Link) way(b *link.Buf) *line {
 	if at, _ := offset(b.Data, l.rx.frames.data(b.Frame)); at != 0 {
 		panic("simlink: Send: PathReply on data that was moved in its frame")
 	}
-	return l.ways[b.Frame].back
+	return l.net.back(l.ways[b.Frame], b.Port)
 }
 
 // pass delivers a packet in immediate mode. It returns the mailbox that it left locked: a batch to

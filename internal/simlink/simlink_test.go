@@ -222,6 +222,27 @@ func TestReplyAndSource(t *testing.T) {
 	}
 }
 
+// An answer goes to the port that it names, at the address that asked.
+func TestReplyToAnotherPort(t *testing.T) {
+	p := newPair(t, Config{})
+	elsewhere := netip.AddrPortFrom(addrA.Addr(), addrA.Port()+1)
+	other := p.net.Link(elsewhere)
+	bufs := make([]link.Buf, 4)
+	for port, want := range map[uint16][2]int{0: {1, 0}, addrA.Port(): {1, 0}, elsewhere.Port(): {0, 1}, 9: {0, 0}} {
+		p.send([]byte("ping"))
+		p.net.deliverAll()
+		if n := p.b.Recv(bufs); n != 1 || bufs[0].Port != 0 {
+			t.Fatalf("Recv = %d, port %d", n, bufs[0].Port)
+		}
+		bufs[0].Path, bufs[0].Port = link.PathReply, port
+		p.b.Send(bufs[:1])
+		p.net.deliverAll()
+		if got := [2]int{len(receive(p.a)), len(receive(other))}; got != want {
+			t.Errorf("port %d: %d answers at each link, want %d", port, got, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	p := newPair(t, Config{})
 	if _, err := p.a.Resolve(netip.MustParseAddrPort("[::1]:1"), 0); !errors.Is(err, link.ErrUnreachable) {

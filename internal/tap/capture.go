@@ -52,7 +52,11 @@ func (c *Capture) Send(bufs []link.Buf) {
 // destination is not valid for a path that was released.
 func (c *Capture) destination(b *link.Buf) netip.AddrPort {
 	if b.Path == link.PathReply {
-		return c.Source(b)
+		to := c.Source(b)
+		if b.Port != 0 {
+			to = netip.AddrPortFrom(to.Addr(), b.Port)
+		}
+		return to
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

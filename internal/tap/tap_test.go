@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -308,6 +309,28 @@ func TestCapture(t *testing.T) {
 		}
 		checkFile(t, file.Bytes(), addrs)
 	}
+}
+
+// An answer is written down with the port that it goes to.
+func TestCaptureOfAnAnswer(t *testing.T) {
+	pcap, err := NewPcap(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, func(l link.Link) link.Link { return pcap.Tap(l) })
+	r.send(1)
+	bufs := make([]link.Buf, 8)
+	n := r.top.Recv(bufs)
+	bufs[0].Path = link.PathReply
+	from := r.top.Source(&bufs[0])
+	for port, want := range map[uint16]netip.AddrPort{0: from, 9: netip.AddrPortFrom(from.Addr(), 9)} {
+		bufs[0].Port = port
+		if got := r.top.(*Capture).destination(&bufs[0]); got != want {
+			t.Errorf("port %d: to %v, want %v", port, got, want)
+		}
+	}
+	r.top.Free(bufs[:n])
+	r.close()
 }
 
 // checkFile walks the blocks and decodes both packets.
