@@ -172,12 +172,12 @@ func (d *Device) attach(ifindex, queues int, h *host, o *Options) (err error) {
 
 // openQueues opens a socket on each queue.
 func (d *Device) openQueues(ifindex, queues int, h *host, o *Options) error {
-	where := place{ifindex: ifindex, name: d.name, mode: o.Mode}
+	where := place{ifindex: ifindex, name: d.name, mode: o.Mode, ring: receiveRing(d.name)}
 	if d.steer.Mode() == bpf.Generic {
 		where.mode = Generic
 	}
 	for where.queue = range queues {
-		s, err := openSocket(where, *h, o)
+		s, err := openQueue(where, *h, o)
 		if err != nil {
 			return err
 		}

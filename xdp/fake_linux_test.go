@@ -23,10 +23,17 @@ type fakeKernel struct {
 	sent    [][]byte        // packets as transmitted
 	partial []byte
 	kicks   int
+	nudges  int
 }
 
 // newFake makes a socket whose kernel is played by the test. local is 10.0.0.1, the peer 10.0.0.2.
 func newFake(t testing.TB, mtu int) *fakeKernel {
+	t.Helper()
+	return newFakeNIC(t, mtu, 0)
+}
+
+// newFakeNIC is newFake in zero-copy mode with a NIC whose receive ring has nic slots; 0 is copy mode.
+func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 	t.Helper()
 	o := DefaultOptions()
 	o.Frames, o.TxRing, o.CompletionRing, o.RxRing, o.FillRing = 512, 128, 128, 256, 256
@@ -40,19 +47,25 @@ func newFake(t testing.TB, mtu int) *fakeKernel {
 			mac: [6]byte{2, 0, 0, 0, 0, 1}, local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu,
 			addrs: []netip.Addr{local, netip.MustParseAddr("fd00::1")}, router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
 		},
-		fd: -1, event: -1, pace: newPacer(uint32(o.filled())), txMax: uint32(o.TxRing), sg: true, idleTx: 2,
-		umem: newUmem(make([]byte, o.Frames*o.FrameSize), nil, uint32(o.FrameSize)), pool: newPool(uint32(o.Frames)),
-		loop: make([]link.Buf, 0, 64), kick: nil, nudge: func() syscall.Errno { return 0 },
+		fd: -1, event: -1, pace: newPacer(uint32(o.filled()), uint32(nic)), txMax: uint32(o.TxRing), sg: true, zc: nic > 0, idleTx: 2,
+		umem: newUmem(make([]byte, (o.Frames+nic)*o.FrameSize), nil, uint32(o.FrameSize)), pool: newPool(uint32(o.Frames + nic)),
+		loop: make([]link.Buf, 0, 64),
 	}
 	s := k.s
 	k.rx, s.rx = newRings[desc](uint32(o.RxRing))
 	s.tx, k.tx = newRings[desc](uint32(o.TxRing))
 	s.fill, k.fill = newRings[uint64](uint32(o.FillRing))
 	k.comp, s.comp = newRings[uint64](uint32(o.CompletionRing))
-	s.kick = k.kick
+	s.kick, s.nudge = k.kick, k.nudge
 	s.refill()
 	s.caps = s.describe(&o, Copy)
 	return k
+}
+
+// nudge counts the calls for the fill ring.
+func (k *fakeKernel) nudge() syscall.Errno {
+	k.nudges++
+	return 0
 }
 
 // kick transmits a batch, as sendto does in copy mode.

@@ -27,15 +27,30 @@ func findInterface(name string) (*net.Interface, error) {
 	return nil, fmt.Errorf("xdp: no interface %q: choose one of %s: %w", name, strings.Join(names, ", "), link.ErrUnsupported)
 }
 
+// withEthtool runs f with a socket for ioctls.
+func withEthtool(f func(fd int) error) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	return errors.Join(f(fd), unix.Close(fd))
+}
+
+// receiveRing returns the number of slots of the interface's receive ring, 0 where there is none. System calls: socket,
+// ioctl(SIOCETHTOOL), close.
+func receiveRing(name string) int {
+	r := ringSizes{cmd: unix.ETHTOOL_GRINGPARAM}
+	if withEthtool(func(fd int) error { return ethtoolGet(fd, name, &r) }) != nil {
+		return 0
+	}
+	return int(min(r.rx, nicFrames))
+}
+
 // queueCount returns the number of queues to open: asked for, or all that receive. System calls:
 // socket, ioctl(SIOCETHTOOL), close.
 func queueCount(name string, asked int) (int, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return 0, fmt.Errorf("xdp: %s: socket: %w", name, err)
-	}
-	c, err := ethtoolChannels(fd, name)
-	err = errors.Join(err, unix.Close(fd))
+	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
+	err := withEthtool(func(fd int) error { return ethtoolGet(fd, name, &c) })
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		c.combined, err = 1, nil // a device of one queue
 	}

@@ -4,7 +4,7 @@ import "testing"
 
 func TestPacer(t *testing.T) {
 	const most = 4 * hotFrames
-	p := newPacer(most)
+	p := newPacer(most, 0)
 	after := func(waiting, want uint32) {
 		t.Helper()
 		if p.note(waiting); p.target != want {
@@ -23,7 +23,7 @@ func TestPacer(t *testing.T) {
 	after(64, hotFrames)
 	after(0, hotFrames)
 
-	if p = newPacer(16); p.target != 16 || p.most != 16 {
+	if p = newPacer(16, 0); p.target != 16 || p.most != 16 {
 		t.Errorf("of 16 frames: %+v", p)
 	}
 }

@@ -42,6 +42,10 @@ const (
 	hotFrames = 512
 	// calmFrames is how many frames the owner takes without being late until hotFrames are enough again.
 	calmFrames = 1 << 16
+	// nicFrames bounds how many slots of a NIC's receive ring get frames on top of the others: 32 MiB a queue.
+	nicFrames = 8192
+	// nudgePause is the most idle turns between two system calls for the fill ring: a few milliseconds of spinning.
+	nudgePause = 1 << 14
 	// refillBatch is the number of frames that the fill ring lacks before it is topped up: the
 	// producer line then moves between cores once per batch.
 	refillBatch = 32

@@ -209,7 +209,7 @@ func (s *Socket) idle() {
 	if s.stall.Load() == pending {
 		s.drain()
 	}
-	if s.fill.needWakeup() {
-		_ = s.nudge() // the next idle turn asks again
+	if s.fill.needWakeup() && s.nudges.due(s.fill.prod, s.fill.backlog()) {
+		_ = s.nudge() // a later idle turn asks again
 	}
 }

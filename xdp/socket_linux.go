@@ -31,6 +31,7 @@ type Socket struct {
 	loop   []link.Buf
 	kick   func(raw bool) syscall.Errno
 	nudge  func() syscall.Errno
+	nudges nudges
 	idleTx int // kicks without progress before the kernel is left alone
 
 	// Fixed at open.
@@ -89,15 +90,33 @@ type place struct {
 	ifindex, queue int
 	name           string
 	mode           Mode // the most to ask for
+	ring           int  // slots of the NIC's receive ring, which hold frames in zero-copy mode
 }
 
 func (p place) String() string { return fmt.Sprintf("%s queue %d", p.name, p.queue) }
+
+// openQueue makes a socket in the best mode that is granted. A NIC's receive ring holds frames in zero-copy mode only:
+// a socket that gets another mode does not lock memory for it.
+func openQueue(p place, h host, o *Options) (*Socket, error) {
+	if p.mode == Auto && p.ring > 0 {
+		p.mode = ZeroCopy
+		s, err := openSocket(p, h, o)
+		if !errors.Is(err, link.ErrUnsupported) {
+			return s, err
+		}
+		p.mode = Copy
+	}
+	if p.mode != ZeroCopy {
+		p.ring = 0
+	}
+	return openSocket(p, h, o)
+}
 
 // openSocket makes a socket: sizes, then the offsets that follow from them, then the mappings,
 // then frames to receive into, then the bind. The fill ring comes before the bind because drivers
 // exist that never look again at one that was empty.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
-	s = &Socket{host: h, fd: -1, event: -1, pace: newPacer(uint32(o.filled())), txMax: uint32(o.TxRing)}
+	s = &Socket{host: h, fd: -1, event: -1, pace: newPacer(uint32(o.filled()), uint32(p.ring)), txMax: uint32(o.TxRing)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.unmake())
@@ -110,7 +129,7 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 	if s.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
 		return s, fmt.Errorf("eventfd: %w", err)
 	}
-	if err = s.register(o); err != nil {
+	if err = s.register(o, o.Frames+p.ring); err != nil {
 		return s, err
 	}
 	if err = s.size(o); err != nil {
@@ -129,14 +148,14 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 }
 
 // register maps the frames and gives them to the kernel.
-func (s *Socket) register(o *Options) error {
-	size := o.Frames * o.FrameSize
+func (s *Socket) register(o *Options, frames int) error {
+	size := frames * o.FrameSize
 	mem, err := mapUmem(size, s.memory)
 	if err != nil {
 		return err
 	}
 	s.maps = append(s.maps, mem)
-	s.umem, s.pool = newUmem(mem[:size:size], s.memory, uint32(o.FrameSize)), newPool(uint32(o.Frames))
+	s.umem, s.pool = newUmem(mem[:size:size], s.memory, uint32(o.FrameSize)), newPool(uint32(frames))
 	if s.memory != nil {
 		s.lent = make([]uint32, 0, o.TxRing)
 	}

@@ -64,19 +64,30 @@ func recvfrom(fd int) syscall.Errno {
 
 // channels is the kernel's struct ethtool_channels.
 type channels struct {
-	cmd, maxRx, maxTx, maxOther, maxCombined, rx, tx, other, combined uint32
+	cmd      uint32
+	_        [4]uint32 // the most of each
+	rx, tx   uint32
+	_        uint32 // other
+	combined uint32
 }
 
-// ethtoolChannels enters ioctl(SIOCETHTOOL, ETHTOOL_GCHANNELS).
-func ethtoolChannels(fd int, ifname string) (channels, error) {
-	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
+// ringSizes is the kernel's struct ethtool_ringparam.
+type ringSizes struct {
+	cmd uint32
+	_   [4]uint32 // the most of rx, rx-mini, rx-jumbo and tx
+	rx  uint32
+	_   [3]uint32 // rx-mini, rx-jumbo, tx
+}
+
+// ethtoolGet enters ioctl(SIOCETHTOOL) with a command that fills *v, whose first field is the command.
+func ethtoolGet[T channels | ringSizes](fd int, ifname string, v *T) error {
 	var req struct { // struct ifreq with ifr_data
 		name [unix.IFNAMSIZ]byte
-		data unsafe.Pointer // keeps c alive, and at its place, until the call returns
+		data unsafe.Pointer // keeps v alive, and at its place, until the call returns
 		_    [24 - unsafe.Sizeof(uintptr(0))]byte
 	}
 	copy(req.name[:unix.IFNAMSIZ-1], ifname)
-	req.data = unsafe.Pointer(&c)
+	req.data = unsafe.Pointer(v)
 	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req)))
-	return c, errnoErr(e)
+	return errnoErr(e)
 }

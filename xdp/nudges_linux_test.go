@@ -1,0 +1,70 @@
+package xdp
+
+import (
+	"testing"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// A NIC with a large receive ring takes as many frames as it has slots for. There are more: the fill ring is not empty,
+// and an idle owner makes no system call.
+func TestFillRingBesideLargeNIC(t *testing.T) {
+	const slots = 512
+	k := newFakeNIC(t, 1500, slots)
+	bufs := make([]link.Buf, maxSegments)
+	for held := uint32(0); held < slots; { // the fill ring is smaller than the NIC's
+		n := min(k.fill.refresh(), slots-held)
+		if n == 0 {
+			t.Fatalf("the NIC got %d frames of %d", held, slots)
+		}
+		k.fill.release(n)
+		held += n
+		k.s.Recv(bufs)
+	}
+	if left := k.fill.refresh(); left < refillBatch {
+		t.Errorf("%d frames left in the fill ring", left)
+	}
+	conserve(t, k.s)
+}
+
+// A driver that asks for a call at the fill ring all the time gets few, and one at once when there are new frames.
+func TestNudgesAreBounded(t *testing.T) {
+	const idle = 1 << 16
+	bufs := make([]link.Buf, maxSegments)
+	spin := func(k *fakeKernel) int {
+		k.nudges = 0
+		for range idle {
+			k.s.Recv(bufs)
+		}
+		return k.nudges
+	}
+	for _, tc := range []struct {
+		name  string
+		empty bool
+		most  int
+	}{{"frames that the driver does not take", false, 20}, {"empty fill ring", true, idle/nudgePause + 1}} {
+		t.Run(tc.name, func(t *testing.T) {
+			k := newFake(t, 1500)
+			*k.s.fill.flags = ringNeedWakeup
+			if tc.empty { // the NIC has them all
+				k.fill.release(k.fill.refresh())
+			}
+			if n := spin(k); n == 0 || n > tc.most {
+				t.Errorf("%d system calls in %d idle turns, want 1 to %d", n, idle, tc.most)
+			}
+			fresh(t, k, bufs)
+		})
+	}
+}
+
+// fresh puts frames into the fill ring and checks that the driver is told of them.
+func fresh(t *testing.T, k *fakeKernel, bufs []link.Buf) {
+	t.Helper()
+	k.fill.release(min(k.fill.refresh(), 2*refillBatch)) // room
+	k.s.pace.target += 2 * refillBatch
+	k.nudges = 0
+	k.s.Recv(bufs)
+	if k.nudges != 1 {
+		t.Errorf("%d system calls after a refill, want 1", k.nudges)
+	}
+}
