@@ -10,8 +10,7 @@ import (
 func (s *Socket) Alloc(bufs []link.Buf) int {
 	s.reap()
 	n := s.allocatable(len(bufs))
-	if n < len(bufs) && s.stall.Load() != flowing {
-		s.drain()
+	if n < len(bufs) && s.hurry() {
 		s.reap()
 		n = s.allocatable(len(bufs))
 	}
@@ -20,6 +19,15 @@ func (s *Socket) Alloc(bufs []link.Buf) int {
 		bufs[i] = link.Buf{Data: s.umem.bytes(f, headRoom, s.umem.size-headRoom), Frame: f}
 	}
 	return n
+}
+
+// hurry drives the kernel for frames that wait to leave, and reports whether it did.
+func (s *Socket) hurry() bool {
+	if s.stall.Load() != flowing {
+		s.drain()
+		return true
+	}
+	return s.stuck.due() && s.revive()
 }
 
 func (s *Socket) allocatable(want int) int {

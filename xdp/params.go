@@ -46,6 +46,9 @@ const (
 	nicFrames = 8192
 	// nudgePause is the most idle turns between two system calls for the fill ring: a few milliseconds of spinning.
 	nudgePause = 1 << 14
+	// stuckTurns is the number of idle turns between two looks at a tx ring that may stand still: some 200 us of
+	// spinning. A driver that lost its carrier forgets what it was asked for.
+	stuckTurns = 1024
 	// refillBatch is the number of frames that the fill ring lacks before it is topped up: the
 	// producer line then moves between cores once per batch.
 	refillBatch = 32

@@ -208,6 +208,8 @@ func (s *Socket) idle() {
 	s.refill()
 	if s.stall.Load() == pending {
 		s.drain()
+	} else if s.stuck.due() {
+		s.revive()
 	}
 	if s.fill.needWakeup() && s.nudges.due(s.fill.prod, s.fill.backlog()) {
 		_ = s.nudge() // a later idle turn asks again

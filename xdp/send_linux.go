@@ -237,10 +237,12 @@ func (s *Socket) flush(queued uint32, sent *tally) {
 // nothing.
 func (s *Socket) drain() {
 	if s.zc {
+		var errno unix.Errno
 		if s.tx.needWakeup() {
 			s.counters.txKicks.Add(1)
-			s.settle(s.kick(true))
+			errno = s.kick(true)
 		}
+		s.settle(errno) // a driver that needs no call is at work
 		return
 	}
 	left := s.tx.backlog()
@@ -267,6 +269,17 @@ func (s *Socket) drain() {
 		}
 	}
 	s.set(flowing)
+}
+
+// revive drives the kernel when packets wait and none has left since the last call, and reports whether it did. In
+// zero-copy mode a kick without carrier succeeds and is forgotten: nothing else would ask again.
+func (s *Socket) revive() bool {
+	left := s.tx.backlog()
+	if !s.stuck.still(s.tx.cons, left) {
+		return false
+	}
+	s.drain()
+	return true
 }
 
 // settle notes whether the interface takes packets.

@@ -32,6 +32,7 @@ type Socket struct {
 	kick   func(raw bool) syscall.Errno
 	nudge  func() syscall.Errno
 	nudges nudges
+	stuck  unstick
 	idleTx int // kicks without progress before the kernel is left alone
 
 	// Fixed at open.
