@@ -2,6 +2,7 @@ package udplink
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 
 	"github.com/datxdp/datxdp/link"
@@ -76,6 +77,27 @@ func BenchmarkPackets(b *testing.B) {
 					packets += n
 				}
 				b.ReportMetric(float64(packets)/b.Elapsed().Seconds(), "packets/s")
+			})
+		}
+	}
+}
+
+// BenchmarkSource is what it costs to compare where a packet came from with where it should have come from.
+func BenchmarkSource(b *testing.B) {
+	for _, portable := range []bool{false, true} {
+		for name, host := range map[string]netip.Addr{"v4": host1, "v6": host6} {
+			b.Run(fmt.Sprintf("portable=%v/%s", portable, name), func(b *testing.B) {
+				u := mustOpen(b, host, Options{Port: freePort(b, host), portable: portable})
+				send(b, u, mustResolve(b, u, u.Local()), "one")
+				bufs := receive(b, u, make([]link.Buf, 1))
+				var l link.Link = u
+				b.ReportAllocs()
+				for b.Loop() {
+					if l.Source(&bufs[0]).Addr() != host {
+						b.Fatal("another source")
+					}
+				}
+				u.Free(bufs)
 			})
 		}
 	}

@@ -67,28 +67,33 @@ func (s *Socket) Free(bufs []link.Buf) {
 // Source implements link.Link: the address in the packet's IP header, and the port that peers
 // listen on, which is ours. The packet's own source port is entropy and says nothing.
 func (s *Socket) Source(b *link.Buf) netip.AddrPort {
-	raw, _, ok := s.received(b)
-	if !ok {
+	n := s.fresh(b)
+	if n == nil {
 		return netip.AddrPort{}
 	}
-	l, ok := parse(raw, 1<<16)
-	if !ok {
-		return netip.AddrPort{}
-	}
-	return netip.AddrPortFrom(sourceOf(raw[l.ip:]), s.local.Port())
+	ip := int(b.Frame)<<s.umem.shift + int(n.start) - int(n.headers) + int(n.ip)
+	return netip.AddrPortFrom(sourceOf(s.umem.mem[ip:]), s.local.Port())
 }
 
-// received returns the headers of a packet whose first frame came from Recv and whose Data begins
-// where Recv put it, and where in the frame the headers begin.
+// fresh is the note of a packet whose first frame came from Recv and whose Data begins where Recv put it; nil
+// for any other.
+func (s *Socket) fresh(b *link.Buf) *note {
+	if int(b.Frame) >= len(s.pool.notes) { // closed
+		return nil
+	}
+	n := &s.pool.notes[b.Frame]
+	if at, ok := s.umem.locate(b.Frame, b.Data); !ok || n.state != isHeld || n.headers == 0 || at != uint32(n.start) {
+		return nil
+	}
+	return n
+}
+
+// received returns the headers of a fresh packet, and where in the frame they begin.
 func (s *Socket) received(b *link.Buf) (headers []byte, off uint32, ok bool) {
-	if s.umem.mem == nil {
+	n := s.fresh(b)
+	if n == nil {
 		return nil, 0, false
 	}
-	note := &s.pool.notes[b.Frame]
-	at, ok := s.umem.locate(b.Frame, b.Data)
-	if !ok || note.state != isHeld || note.headers == 0 || at != uint32(note.start) {
-		return nil, 0, false
-	}
-	off = at - uint32(note.headers)
-	return s.umem.bytes(b.Frame, off, uint32(note.headers)), off, true
+	off = uint32(n.start) - uint32(n.headers)
+	return s.umem.bytes(b.Frame, off, uint32(n.headers)), off, true
 }

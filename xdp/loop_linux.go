@@ -22,7 +22,7 @@ func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int
 		s.loop = append(s.loop, link.Buf{Data: data, Frame: b.Frame, Flags: b.Flags & link.More})
 	}
 	note := &s.pool.notes[packet[0].Frame]
-	note.headers, note.start, note.loop = uint8(len(headers)), uint16(at), true
+	note.headers, note.ip, note.start, note.loop = uint8(len(headers)), ethSize, uint16(at), true
 	one := tally{packets: 1, bytes: uint64(size)}
 	s.counters.sent(&one)
 	s.signal() // a Wait that began before has to see it

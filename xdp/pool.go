@@ -24,6 +24,7 @@ type note struct {
 	state   state
 	headers uint8  // bytes of header in front of Data, for a packet's first frame from Recv
 	loop    bool   // the packet never left this host
+	ip      uint8  // bytes of header in front of the IP header
 	start   uint16 // where Data began
 }
 

@@ -68,7 +68,7 @@ func (s *Socket) recvOne(d desc, b *link.Buf, got *tally) int {
 func (s *Socket) hold(frame, off uint32, l *layout) {
 	s.pool.move(frame, isFill, isHeld)
 	note := &s.pool.notes[frame]
-	note.headers, note.start, note.loop = uint8(l.payload), uint16(off)+uint16(l.payload), false
+	note.headers, note.ip, note.start, note.loop = uint8(l.payload), uint8(l.ip), uint16(off)+uint16(l.payload), false
 }
 
 func mark(l *layout) link.Flags {
