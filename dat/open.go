@@ -33,7 +33,7 @@ type Options struct {
 	AsyncEVD *EVD
 	// NoAsyncEVD opens without: asynchronous errors are dropped.
 	NoAsyncEVD bool
-	// Limits are the times after which a peer is given up.
+	// Limits are the times after which a peer is given up. "silence=30s" in the name sets GiveUp.
 	Limits wire.Limits
 	// Rand is the source of names that nobody can guess; nil means crypto/rand. For tests.
 	Rand io.Reader
@@ -68,7 +68,7 @@ const MaxName = 256
 //	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
 //	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address; with a mode, that alone
 //
-// Options may follow and go before those of o: "xdp:eth0 port=4000 queues=2".
+// Options may follow and go before those of o: "xdp:eth0 port=4000 queues=2 silence=30s".
 //
 // The mode that was granted is in IA.Query. An adapter may be opened many times; opens are independent.
 //

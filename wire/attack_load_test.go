@@ -229,7 +229,7 @@ func TestAttack21NeverTakenUp(t *testing.T) {
 // Attack 22: peers that keep a connection without letting it do anything. Each ends in the time that
 // the limits say, with the status that says why, and frees everything.
 func TestAttack22SlowLoris(t *testing.T) {
-	lim := Limits{}
+	lim := siegeLimits
 	lim.setDefaults()
 	const slack = 300 * time.Millisecond
 	write := func(s *siege, cv *Conn) {

@@ -76,9 +76,12 @@ func newSiege(t testing.TB) *siege {
 	return newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1})
 }
 
+// siegeLimits are short, for tests that wait until a peer is given up.
+var siegeLimits = Limits{GiveUp: 2 * time.Second}
+
 func newSiegeOn(t testing.TB, cfg simlink.Config) *siege {
 	t.Helper()
-	w := newWorld(t, cfg, 1)
+	w := newWorldOf(t, cfg, siegeLimits, 1)
 	s := &siege{world: w, friend: w.nodes[0]}
 	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 2}), 17473)
 	s.victim = w.boot(at)

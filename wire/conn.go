@@ -156,6 +156,7 @@ type sender struct {
 	resend   seq.Num
 	backoff  int
 	timedAt  Time    // last timeout
+	silent   bool    // nothing was heard for long at the last timeout
 	probing  bool    // one packet may be sent again above the window: the tail probe
 	progress Time    // when una last moved
 	highSACK seq.Num // one past the highest packet known to have arrived

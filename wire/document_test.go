@@ -363,6 +363,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"close tries":                fmt.Sprint(closeTries),
 		"cookie life":                span(cookieLife),
 		"credit probe":               span(probeInterval),
+		"credit share":               fmt.Sprintf("1/%d", creditShare),
 		"eager requests":             fmt.Sprint(eagerOps),
 		"first timeout":              span(firstRTO),
 		"first window":               packets(firstWindow),
@@ -378,6 +379,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"longest put-off":            span(putOffMax),
 		"longest timeout":            span(maxRTO),
 		"not ready":                  span(limits.NotReady),
+		"outlier":                    fmt.Sprint(outlier),
 		"probe tries":                fmt.Sprint(probeTries),
 		"reordering":                 packets(float64(overtaken(t))),
 		"reset period":               span(resetPeriod),
@@ -388,6 +390,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"shortest put-off":           span(putOffMin),
 		"shortest timeout":           span(minRTO),
 		"small operation":            octets(smallOp),
+		"stall":                      span(stallTime),
 		"window that delay leaves":   packets(delayFloor),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")

@@ -58,6 +58,7 @@ type Engine struct {
 	rung   []*Conn // bells being answered, the owner's
 	nbells atomic.Int32
 
+	stall    stall
 	strays   strayRing
 	crossing bool // the packet being handled is not in a frame of the link
 }
@@ -118,6 +119,7 @@ func (e *Engine) Disown() (rung bool) {
 // allocates, apart from connection set-up.
 func (e *Engine) Poll(now Time) bool {
 	e.partials.polled(now.Sub(e.now))
+	e.resume(now)
 	e.now = now
 	e.stats.Polls++
 	sent := e.stats.TxPackets
@@ -126,7 +128,12 @@ func (e *Engine) Poll(now Time) bool {
 		e.takeStrays()
 		n++
 	}
-	e.wheel.Advance(int64(now), e.fire)
+	if !e.catchingUp(n) {
+		e.wheel.Advance(int64(now), e.fire)
+	}
+	if e.stall.left > 0 {
+		e.announce()
+	}
 	if e.nbells.Load() != 0 {
 		e.answerBells()
 	}
@@ -148,10 +155,14 @@ func (e *Engine) Next() Time {
 	if len(e.ready) > 0 || !e.partials.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 {
 		return e.now
 	}
-	if at, ok := e.wheel.Next(); ok {
-		return Time(at)
+	next := never
+	if e.stall.left > 0 {
+		next = e.stall.at
 	}
-	return never
+	if at, ok := e.wheel.Next(); ok {
+		next = min(next, Time(at))
+	}
+	return next
 }
 
 // Ring tells the engine, from outside, that something was posted on c. Whoever owns the engine, or

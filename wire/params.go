@@ -86,10 +86,23 @@ const (
 
 	// firstRTO is the retransmission timeout before there is a round trip to go by. minProbe is the
 	// least time after which the newest packet is sent again, minRTO the least after which all are.
+	// maxRTO bounds the back-off (RFC 6298 §5.5 to §5.7). The bound has to exceed the time that a peer
+	// needs to read what all connections of a host send it in one: 4000 connections at 25 ms are 160,000
+	// packets/s, and a process that was stopped for 1 s never caught up.
 	firstRTO = 2 * time.Millisecond
 	minProbe = 200 * time.Microsecond
 	minRTO   = 500 * time.Microsecond
-	maxRTO   = 25 * time.Millisecond
+	maxRTO   = time.Second
+	// outlier bounds a round-trip sample, in answer times: the estimate follows a path that becomes slow
+	// within a few samples, and one packet that a stopped peer kept for seconds does not spoil it.
+	outlier = 4
+	// stallTime is by how much a Poll has to be late for the engine to have been stopped, and catchUp for
+	// how long at most it then reads what has arrived before it runs its timers.
+	stallTime = 100 * time.Millisecond
+	catchUp   = 100 * time.Millisecond
+	// announceBatch is how many connections are told every announceEvery that the engine goes on after a stall.
+	announceBatch = 32
+	announceEvery = time.Millisecond
 
 	// maxReceive and maxTransmit bound the frames that one Poll handles in each direction.
 	maxReceive  = 64
@@ -101,7 +114,7 @@ const (
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
 	// closeTries is how often Close is sent before a silent peer is given up.
-	closeTries = 10
+	closeTries = 8
 	closeRetry = 5 * time.Millisecond
 	// putOffMin is how long a message waits that found no receive at a peer that promises none; it
 	// doubles up to putOffMax while that goes on.
@@ -110,9 +123,12 @@ const (
 	// maxCredit bounds what a peer can promise beyond what was sent, so that its count does not go round.
 	maxCredit = 1 << 30
 	// keepAliveProbes is how often a silent peer is probed before it is given up.
-	keepAliveProbes = 16
-	// probeInterval is the time between probes of a peer that grants no credit.
+	keepAliveProbes = 8
+	// probeInterval is the least time between probes of a peer that grants no credit. It grows with the time for
+	// which there has been none, by creditShare of it, up to maxRTO: a peer tells of new receives by itself, a
+	// probe finds out that this was lost.
 	probeInterval = 10 * time.Millisecond
+	creditShare   = 4
 
 	// maxConns and maxRegions are limits of the numbering (docs/WIRE.md).
 	maxConns   = 1<<slotBits - 1
@@ -131,12 +147,19 @@ const (
 	resetPeriod = 10 * time.Millisecond
 )
 
-// maxKeepAlive keeps time stamps comparable, which wrap every 275 s.
-const maxKeepAlive = time.Minute
+// maxKeepAlive and MaxGiveUp keep time stamps comparable, which wrap every 275 s, over a silence of
+// both together.
+const (
+	maxKeepAlive = time.Minute
+	MaxGiveUp    = time.Minute
+)
 
 // Limits are the times after which a connection is given up. The zero value of a field means its default.
 type Limits struct {
-	// GiveUp is how long data may stay unacknowledged before the connection breaks. Default 2 s.
+	// GiveUp is how long a peer may be silent while data is unacknowledged before the connection
+	// breaks. Default 10 s, at most MaxGiveUp: a host may be stopped for some seconds, by a debugger, a
+	// snapshot or a migration, and a network needs as long to find another way. A process that has ended
+	// is told sooner, by its host.
 	GiveUp time.Duration
 	// NotReady is how long a message may wait for a receive to be posted at the peer before the
 	// connection breaks. Default 30 s.
@@ -151,7 +174,7 @@ type Limits struct {
 
 func (l *Limits) setDefaults() {
 	if l.GiveUp == 0 {
-		l.GiveUp = 2 * time.Second
+		l.GiveUp = 10 * time.Second
 	}
 	if l.NotReady == 0 {
 		l.NotReady = 30 * time.Second
@@ -162,5 +185,5 @@ func (l *Limits) setDefaults() {
 	if l.ListenGrace == 0 {
 		l.ListenGrace = time.Second
 	}
-	l.KeepAlive = min(l.KeepAlive, maxKeepAlive)
+	l.KeepAlive, l.GiveUp = min(l.KeepAlive, maxKeepAlive), min(l.GiveUp, MaxGiveUp)
 }

@@ -121,6 +121,12 @@ func (c *Conn) blackHole() bool {
 	if c.mtu <= basePacket || s.backoff < blackHoleTries || c.heard <= s.asked || s.asked == 0 {
 		return false
 	}
+	return c.large()
+}
+
+// large reports whether a packet above basePacket has not arrived.
+func (c *Conn) large() bool {
+	s := &c.send
 	for psn := s.una; psn != s.nxt; psn++ {
 		if f := c.flightAt(psn); !f.arrived && f.size > basePacket {
 			return true
@@ -137,12 +143,14 @@ func (c *Conn) stepDown() {
 	s.stepping = true
 	s.failed = c.mtu
 	c.mtu = basePacket
+	s.backoff = 0
 	c.askStep()
 }
 
 // askStep tells the peer of the new epoch.
 func (c *Conn) askStep() {
-	c.send.stepAt = c.eng.now.Add(c.answerTime())
+	c.send.stepAt = c.eng.now.Add(c.rto())
+	c.send.backoff++
 	c.sendAck(proto.AckRequest)
 	c.setDeadline(c.send.stepAt)
 }

@@ -86,6 +86,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		c.takeSACK(sack)
 	}
 	c.checkHeld()
+	c.resetBackoff()
 }
 
 // checkHeld notices that the peer has let go of a packet that it said had arrived: it would have
@@ -237,6 +238,7 @@ func (c *Conn) timeout() {
 	}
 	c.eng.stats.Timeouts++
 	s.timedAt = now
+	s.silent = s.silent || c.quiet(now) > max(stallTime, 2*c.answerTime())
 	s.backoff++
 	switch {
 	case s.backoff == 1:
@@ -245,10 +247,7 @@ func (c *Conn) timeout() {
 		c.stepDown()
 		return
 	default:
-		if s.asked == 0 {
-			s.asked = now
-		}
-		c.sendAck(proto.AckRequest) // short: is the peer there?
+		c.sendShortProbe()
 		c.markLost(s.nxt, now, CauseTimeout)
 		s.timedOut(s.nxt)
 	}
@@ -256,13 +255,39 @@ func (c *Conn) timeout() {
 	c.makeReady()
 }
 
+// sendShortProbe asks the peer with a packet of the least size, if one that is outstanding may be lost for its
+// size. Else the packet that is sent again asks.
+func (c *Conn) sendShortProbe() {
+	if c.mtu <= basePacket || !c.large() {
+		return
+	}
+	if c.send.asked == 0 {
+		c.send.asked = c.eng.now
+	}
+	c.sendAck(proto.AckRequest)
+}
+
+// resetBackoff ends the back-off when a peer is heard that was silent: it was stopped, or the way to it was cut,
+// and what was sent meanwhile may be lost.
+func (c *Conn) resetBackoff() {
+	s := &c.send
+	if !s.silent {
+		return
+	}
+	s.silent = false
+	if s.backoff > 1 && !s.putOff {
+		s.backoff = 1
+		c.setDeadline(c.eng.now.Add(c.rto()))
+	}
+}
+
 // lostTouch reports whether data has been unacknowledged for too long: less where the peer is silent
 // than where it talks.
 func (c *Conn) lostTouch() bool {
 	now, lim := c.eng.now, &c.host.limits
 	first := c.flightAt(c.send.una).first
-	return now.Sub(max(first, c.send.progress)) > lim.NotReady ||
-		now.Sub(first) > lim.GiveUp && c.quiet(now) > lim.GiveUp
+	return c.eng.watched(max(first, c.send.progress)) > lim.NotReady ||
+		now.Sub(first) > lim.GiveUp && c.eng.watched(c.heard) > lim.GiveUp
 }
 
 // completeRequests completes, in posting order, every request that is done: sends and writes when
@@ -313,21 +338,26 @@ func (r *rttState) sample(d time.Duration) {
 		r.smooth, r.vary = d, d/2
 		return
 	}
+	d = min(d, outlier*r.answer())
 	r.vary += ((r.smooth - d).Abs() - r.vary) / 4
 	r.smooth += (d - r.smooth) / 8
 }
 
-// answerTime is how long an answer may take.
-func (c *Conn) answerTime() time.Duration {
-	if c.rtt.smooth == 0 {
+// answer is how long an answer may take.
+func (r *rttState) answer() time.Duration {
+	if r.smooth == 0 {
 		return firstRTO
 	}
-	return max(c.rtt.smooth+4*c.rtt.vary, minProbe)
+	return max(r.smooth+4*r.vary, minProbe)
 }
 
-// rto is the retransmission timeout now.
+// answerTime is how long an answer may take.
+func (c *Conn) answerTime() time.Duration { return c.rtt.answer() }
+
+// rto is the retransmission timeout now: the answer time, doubled with each timeout in a row (RFC 6298
+// §5.5) up to maxRTO, or to the answer time where the path is slower than that.
 func (c *Conn) rto() time.Duration {
-	most := c.host.limits.GiveUp / 2
+	most := c.host.limits.GiveUp / 4 // a peer is asked several times before it is given up
 	t := min(c.answerTime(), most)
 	if c.send.backoff == 0 {
 		return t

@@ -112,12 +112,12 @@ func (c *Conn) tickTraffic() {
 // does not answer. It returns when to look again.
 func (c *Conn) tickProbe() Time {
 	now, lim := c.eng.now, &c.host.limits
-	if c.readsOut > 0 && now.Sub(c.readAt) > lim.NotReady {
+	if c.readsOut > 0 && c.eng.watched(c.readAt) > lim.NotReady {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}
 	if c.starved != 0 {
-		if now.Sub(c.starved) > lim.NotReady {
+		if c.eng.watched(c.starved) > lim.NotReady {
 			c.breakDown(StatusNotReady, proto.ReasonTimeout)
 			return never
 		}
@@ -128,12 +128,13 @@ func (c *Conn) tickProbe() Time {
 			}
 			return c.send.putOffTill
 		}
-		return c.probe(c.probed.Add(probeInterval), probeInterval)
+		every := max(probeInterval, min(now.Sub(c.starved)/creditShare, maxRTO))
+		return min(c.probe(c.probed.Add(every), every), c.starved.Add(lim.NotReady+1))
 	}
 	if c.send.una != c.send.nxt {
 		return never // the retransmission timer watches
 	}
-	if c.quiet(now) > lim.KeepAlive+lim.GiveUp {
+	if c.eng.watched(c.heard) > lim.KeepAlive+lim.GiveUp {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}

@@ -201,7 +201,7 @@ func TestSendWaitsForReceive(t *testing.T) {
 }
 
 func TestPeerThatVanishes(t *testing.T) {
-	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+	w := newWorldOf(t, simlink.Config{Delay: time.Microsecond}, Limits{GiveUp: 2 * time.Second}, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	ca, _ := w.pair(plain)
 	src, dst := a.memory(64), b.memory(64)

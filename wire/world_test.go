@@ -66,7 +66,11 @@ type world struct {
 }
 
 func newWorld(t testing.TB, cfg simlink.Config, nodes int) *world {
-	w := &world{t: t, net: simlink.New(cfg), seed: cfg.Seed}
+	return newWorldOf(t, cfg, Limits{}, nodes)
+}
+
+func newWorldOf(t testing.TB, cfg simlink.Config, l Limits, nodes int) *world {
+	w := &world{t: t, net: simlink.New(cfg), seed: cfg.Seed, limits: l}
 	for i := range nodes {
 		w.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 17473))
 	}

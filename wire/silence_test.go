@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// crowd is many connections of one client to one server that carry few messages in all, on a link whose
+// receive queue holds two packets of each: the ratios of 4000 connections at 2000 messages/s over kernel
+// UDP, where the socket holds some ten thousand small packets.
+type crowd struct {
+	*world
+	client, server *node
+	ends           [2][]*Conn
+	mem            [2]memory
+	sent, done     int
+	nextAt         int64
+}
+
+const (
+	crowdSize  = 400
+	crowdEvery = int64(5 * time.Millisecond) // 200 messages/s
+)
+
+func newCrowd(t *testing.T) *crowd {
+	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Frames: 1024, Unchecked: true}, 2)
+	c := &crowd{world: w, client: w.nodes[0], server: w.nodes[1]}
+	c.mem = [2]memory{c.client.memory(64), c.server.memory(64)}
+	cfg := plain
+	cfg.MaxRecv, cfg.MaxRequest = 8, 32
+	for range crowdSize {
+		ca, cb := w.pair(cfg)
+		for range cfg.MaxRecv {
+			c.server.postRecv(cb, c.mem[1].seg(0, 64), uint64(len(c.ends[1])))
+		}
+		c.ends[0], c.ends[1] = append(c.ends[0], ca), append(c.ends[1], cb)
+	}
+	c.nextAt = w.net.Now()
+	return c
+}
+
+// play runs the load for d of virtual time.
+func (c *crowd) play(d time.Duration, load bool) {
+	c.t.Helper()
+	for end := c.net.Now() + int64(d); c.net.Now() < end; {
+		if now := c.net.Now(); load && now >= c.nextAt {
+			to := c.ends[0][c.sent*151%crowdSize]
+			c.client.post(to, to.PostSend(c.mem[0].seg(0, 64), 0, 0))
+			c.sent++
+			c.nextAt = now + crowdEvery
+		}
+		busy := c.poll()
+		c.reap()
+		switch now := c.net.Now(); {
+		case busy:
+			c.net.Advance(now + spin)
+		case load:
+			c.net.Advance(max(now+spin, min(end, c.nextAt, int64(c.next()))))
+		default:
+			c.net.Advance(max(now+spin, min(end, int64(c.next()))))
+		}
+	}
+}
+
+// reap takes the completions; each has to be a success.
+func (c *crowd) reap() {
+	var done Completion
+	for c.client.request.Pop(&done) {
+		if done.Status == StatusSuccess {
+			c.done++
+		}
+	}
+	for c.client.connect.Pop(&done) || c.server.connect.Pop(&done) {
+	}
+	for !c.server.down && c.server.recv.Pop(&done) {
+		if cb := c.ends[1][done.Cookie]; cb.State() == Established {
+			c.server.postRecv(cb, c.mem[1].seg(0, 64), done.Cookie)
+		}
+	}
+}
+
+func (c *crowd) broken() (n int) {
+	for i := range c.ends[0] {
+		if c.ends[0][i].State() != Established || c.ends[1][i].State() != Established {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *crowd) resends() uint64 {
+	return c.client.eng.stats.Retransmits + c.server.eng.stats.Retransmits
+}
+
+// A server that is stopped and goes on, as by SIGSTOP and SIGCONT, loses no connection, is not sent its
+// own backlog many times over, and catches up at once.
+func TestServerIsStopped(t *testing.T) {
+	for _, tc := range []struct {
+		stop time.Duration
+		most int // resends of a connection
+	}{{time.Second, 6}, {5 * time.Second, 16}} {
+		stop := tc.stop
+		t.Run(fmt.Sprint(stop), func(t *testing.T) {
+			c := newCrowd(t)
+			c.play(time.Second, true)
+			before := c.resends()
+			c.server.down = true
+			c.play(stop, true)
+			c.server.down = false
+			begin := c.net.Now()
+			for c.done < c.sent && c.net.Now() < begin+int64(3*time.Second) {
+				c.play(time.Millisecond, false)
+			}
+			recovery := time.Duration(c.net.Now() - begin)
+			c.play(3*time.Second, true)
+			c.play(100*time.Millisecond, false)
+			resends := c.resends() - before
+			t.Logf("stop of %v: %d of %d connections broken, %d messages, %d not done, %d resends, %d packets dropped, caught up in %v",
+				stop, c.broken(), crowdSize, c.sent, c.sent-c.done, resends, c.server.link.Stats().RxDropped, recovery)
+			if c.broken() > 0 || c.done != c.sent {
+				t.Errorf("%d connections broken, %d messages of %d not done", c.broken(), c.sent-c.done, c.sent)
+			}
+			if most := uint64(tc.most * crowdSize); resends > most {
+				t.Errorf("%d resends, want %d at most", resends, most)
+			}
+			for _, conn := range slices.Concat(c.ends[0], c.ends[1]) {
+				if d := conn.answerTime(); d > 20*time.Millisecond {
+					t.Fatalf("the next loss would wait %v: %+v", d, conn.rtt)
+				}
+			}
+			if recovery > 100*time.Millisecond {
+				t.Errorf("caught up after %v", recovery)
+			}
+		})
+	}
+}
+
+// An engine that was stopped for longer than its silence limit does not take its own absence for silence of
+// its peers, whose packets it has not read yet.
+func TestStallIsNoSilence(t *testing.T) {
+	w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond}, Limits{GiveUp: 30 * time.Second}, 1)
+	w.limits.GiveUp = time.Second
+	w.addNode(netip.MustParseAddrPort("10.0.0.2:17473"))
+	a, b := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(plain)
+	src, dst := b.memory(64), a.memory(64)
+	w.net.SetLoss(b.addr, a.addr, 1)
+	b.post(cb, cb.PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
+	w.run(10 * time.Millisecond)
+	b.down = true
+	w.net.SetLoss(b.addr, a.addr, 0)
+	w.run(5 * time.Second)
+	b.down = false
+	w.until("the write", 100*time.Millisecond, func() bool { return b.request.Len() == 1 })
+	var c Completion
+	if b.request.Pop(&c); c.Status != StatusSuccess || ca.State() != Established || cb.State() != Established {
+		t.Errorf("write ended with %v, connections %v and %v", c.Status, ca.State(), cb.State())
+	}
+}
+
+// A peer that stays silent is asked less and less often, and given up when the limit says.
+func TestSilentPeerIsAskedLessOften(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	ca, _ := w.pair(plain)
+	src, dst := a.memory(64), b.memory(64)
+	w.run(time.Second)
+	w.net.Partition(a.addr, b.addr, true)
+	a.post(ca, ca.PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
+	sent, start := a.eng.stats.TxPackets, w.net.Now()
+	w.until("the end", 20*time.Second, func() bool { return ca.State() == Closed })
+	took, n := time.Duration(w.net.Now()-start), a.eng.stats.TxPackets-sent
+	if took < 10*time.Second || took > 11*time.Second {
+		t.Errorf("given up after %v", took)
+	}
+	if n > 24 {
+		t.Errorf("%d packets to a silent peer", n)
+	}
+}
