@@ -32,7 +32,7 @@ func (a *app) compareCommand() *cobra.Command {
 		},
 	}
 	c.Flags().Float64Var(&percent, "fail-on-regression", percent, "exit with status 1 if a row is worse by more than `PERCENT`, and not by chance")
-	c.Flags().Lookup("fail-on-regression").DefValue = ""
+	c.Flags().Lookup("fail-on-regression").DefValue = "0" // which the help leaves out
 	return c
 }
 

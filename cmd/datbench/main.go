@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -84,6 +85,8 @@ func (a *app) rootCommand() *cobra.Command {
 			return (&job{app: a, cfg: &cfg, labs: mainLabs}).run(cmd.Context())
 		},
 	}
+	c.Version = fmt.Sprintf("%s, %s, %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	c.SetVersionTemplate("datbench {{.Version}}\n")
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
 	c.SuggestionsMinimumDistance = 2 // letters

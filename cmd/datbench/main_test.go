@@ -146,8 +146,8 @@ func product(metrics, ops []string, suffix string) (rows []string) {
 }
 
 // environmental are reasons that lie with the host of the test, not with the program.
-var environmental = regexp.MustCompile(`^(run \d+ of \d+: )?(nothing arrived; )?(not saturated: a side had \d+ % of a core, the host is busy with something else|` +
-	`\d+ samples are too few for a p99.9|measured for .*)(; |$)`)
+var environmental = regexp.MustCompile(`^((run|runs|each) [0-9, and]*of \d+( runs)?: )?(nothing arrived; )?(not saturated: a side had \d+( to \d+)? % of a core, the host is busy with something else|` +
+	`\d+( to \d+)? samples are too few for a p99.9|measured for .*)(; |$)`)
 
 // checkReport checks a report against the contract and returns it.
 func checkReport(t *testing.T, got outcome, data []byte) Report {

@@ -31,7 +31,8 @@ func (a *app) reportCommand() *cobra.Command {
 
 const reportHelp = `report makes one HTML page of files that --json wrote: how round trips are distributed, bandwidth and
 message rate against size or MTU, our operations beside raw AF_XDP and kernel TCP, all rows and the
-environment. Several files stand side by side, on the same axes. The page holds all it shows.
+environment. Of a row that was repeated the valid runs are drawn; which are left out, and why, stands
+below. Several files stand side by side, on the same axes. The page holds all it shows.
 
 The JSON is {"env": {...}, "results": [...]}. Each result always has
   op metric size transport mode mtu p50_us p99_us p999_us msgs_per_s gbps samples retransmits drops
@@ -41,8 +42,8 @@ and where it applies
   histogram_us                    all of them: [upper_us, count] of each bucket that is not empty
   runs                            with --repeat, the figure of each valid run: p50_us, msgs_per_s or
                                   gbps; the row itself is all runs taken together
-  rounds                          each run with its figures, valid or not: the first of all rows were
-                                  made one after the other, then the second, and so on
+  rounds                          each run with its figures, valid or not, and the reason why not: the
+                                  first of all rows were made one after the other, then the second
   raw_ratio raw_p99_ratio         the figure, and the p99, over that of raw at the same MTU; with
                                   --repeat the median of the ratios of the rounds
   depth connections               operations outstanding on each connection, if not the default, and

@@ -279,11 +279,22 @@ func renderNotes(w io.Writer, r *Report) {
 	if r.Env.Pcap != "" {
 		fmt.Fprintf(w, "Captured to %s, which slows the rows.\n", r.Env.Pcap)
 	}
-	for _, res := range r.Results {
-		if !res.Valid {
-			fmt.Fprintln(w, hanging(fmt.Sprintf("INVALID %s %s %s at MTU %d%s: %s",
-				metricTitle(res.Metric), name(&res), formatSize(res.Size), res.MTU, besideNote(res.Churn, res.Realtime), res.Reason)))
+	renderReasons(w, r.Results)
+}
+
+// renderReasons says why rows, or runs of them, are not valid; equal reasons are one.
+func renderReasons(w io.Writer, results []Result) {
+	for _, o := range result.Omissions(results) {
+		var rows []string
+		for _, of := range o.Rows {
+			res := &results[of.Row]
+			row := fmt.Sprintf("%s %s %s at MTU %d%s", metricTitle(res.Metric), name(res), formatSize(res.Size), res.MTU, besideNote(res.Churn, res.Realtime))
+			if runs := of.String(); runs != "" {
+				row += " (" + runs + ")"
+			}
+			rows = append(rows, row)
 		}
+		fmt.Fprintln(w, hanging(fmt.Sprintf("INVALID %s: %s", strings.Join(rows, "; "), o.Reason)))
 	}
 }
 

@@ -107,3 +107,26 @@ func TestFullTable(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsOnce: an equal reason stands below the table once, with all rows that it applies to.
+func TestReasonsOnce(t *testing.T) {
+	row := func(op string, share int) Result {
+		r := Result{Op: op, Metric: metricRate, Size: 64, MTU: 1500, Samples: 9, Valid: true}
+		if share > 0 {
+			r.Invalidate("not saturated: a side had %d %% of a core, the host is busy with something else", share)
+		}
+		return r
+	}
+	dead := row(opTCP, 0)
+	dead.Invalidate("the target died: signal: killed")
+	var b bytes.Buffer
+	renderTable(&b, &Report{Results: []Result{row(opRaw, 0), row(opSend, 42), dead,
+		result.Pool([]Result{row(opRead, 0), row(opRead, 17), row(opRead, 31)}), row(opWrite, 20)}})
+	got := strings.Join(strings.Fields(b.String()[strings.Index(b.String(), "INVALID message"):]), " ")
+	want := "INVALID message rate send 64 B at MTU 1500; message rate read 64 B at MTU 1500 (runs 2 and 3 of 3); message rate write 64 B at MTU 1500: " +
+		"not saturated: a side had 17 to 42 % of a core, the host is busy with something else " +
+		"INVALID message rate tcp 64 B at MTU 1500: the target died: signal: killed"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

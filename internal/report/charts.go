@@ -24,6 +24,8 @@ type chart struct {
 	Title  string
 	Legend []series
 	Panels []panel
+	// Notes say which runs are left out, and why.
+	Notes []string
 }
 
 // panel is the answer of one file; without a picture it has nothing to say.
@@ -37,8 +39,9 @@ func drawEach(files []File, title string, pick func(result.Result) bool, plotOf 
 	c := chart{Title: title}
 	var shown []result.Result
 	for _, f := range files {
-		rows := valid(f.Report.Results, pick)
+		rows := drawn(f.Report.Results, pick)
 		shown = append(shown, rows...)
+		c.Notes = append(c.Notes, leftOut(rows)...)
 		pn := panel{File: f.Name}
 		if len(rows) > 0 {
 			p, err := plotOf(rows)
@@ -51,14 +54,15 @@ func drawEach(files []File, title string, pick func(result.Result) bool, plotOf 
 		}
 		c.Panels = append(c.Panels, pn)
 	}
-	c.Legend = legend(shown)
+	c.Legend, c.Notes = legend(shown), slices.Compact(c.Notes)
 	return c, nil
 }
 
-// valid is the valid rows that are picked and can be drawn.
-func valid(rows []result.Result, pick func(result.Result) bool) (out []result.Result) {
+// drawn returns the rows that are picked and have figures: those of which some run is valid. The figures of a
+// row are those of its valid runs.
+func drawn(rows []result.Result, pick func(result.Result) bool) (out []result.Result) {
 	for _, r := range rows {
-		if r.Valid && drawable(r) && pick(r) {
+		if r.ValidRuns() > 0 && drawable(r) && pick(r) {
 			out = append(out, r)
 		}
 	}
@@ -73,7 +77,7 @@ func drawable(r result.Result) bool {
 // everything is the rows of all files that are picked, on which axes depend.
 func everything(files []File, pick func(result.Result) bool) (out []result.Result) {
 	for _, f := range files {
-		out = append(out, valid(f.Report.Results, pick)...)
+		out = append(out, drawn(f.Report.Results, pick)...)
 	}
 	return out
 }

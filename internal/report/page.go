@@ -65,19 +65,27 @@ func Write(w io.Writer, files []File) error {
 
 // validity says how much of it is a measurement.
 func validity(files []File) string {
-	rows, bad := 0, 0
+	rows, bad, partly := 0, 0, 0
 	for _, f := range files {
-		for _, r := range f.Report.Results {
+		for i := range f.Report.Results {
+			r := &f.Report.Results[i]
 			rows++
 			if !r.Valid {
 				bad++
 			}
+			if !r.Valid && r.ValidRuns() > 0 {
+				partly++
+			}
 		}
 	}
-	if bad == 0 {
+	switch {
+	case bad == 0:
 		return fmt.Sprintf("All %d results are valid.", rows)
+	case partly == 0:
+		return fmt.Sprintf("%d of %d results not valid: grey in the tables, with the reason, and in no chart.", bad, rows)
 	}
-	return fmt.Sprintf("%d of %d results not valid: grey in the tables, with the reason, and in no chart.", bad, rows)
+	return fmt.Sprintf("%d of %d results not valid, %d of them in some of their runs only: charts and tables show their valid runs, and say which are left out.",
+		bad, rows, partly)
 }
 
 // environment is what the files were measured on; facts that none has are left out.

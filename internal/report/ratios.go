@@ -53,9 +53,9 @@ func isOurs(op string) bool { return op == result.Send || op == result.Write || 
 func besides(rows []result.Result, op string) (out []barGroup) {
 	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
 		is := func(r result.Result) bool { return r.Metric == metric }
-		for _, at := range distinct(valid(rows, is), placeOf) {
+		for _, at := range distinct(drawn(rows, is), placeOf) {
 			g := barGroup{name: groupName(metric, at)}
-			for _, r := range ordered(valid(rows, is)) {
+			for _, r := range ordered(drawn(rows, is)) {
 				if v, ok := times(&r, rows, op); ok && isOurs(r.Op) && placeOf(r) == at && at.plain() {
 					g.bars = append(g.bars, bar{r.Op, v})
 				}

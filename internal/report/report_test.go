@@ -196,3 +196,43 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeated: of a row that was repeated the valid runs are drawn, and each chart and table says how many are left
+// out and why, equal reasons once.
+func TestRepeated(t *testing.T) {
+	run := func(op string, gbps float64, share int) result.Result {
+		r := result.Result{Op: op, Metric: result.Bandwidth, Size: 1 << 20, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: 1, Gbps: gbps}
+		if share > 0 {
+			r.Invalidate("not saturated: a side had %d %% of a core", share)
+		}
+		return r
+	}
+	pool := func(runs ...result.Result) result.Result { return result.Pool(runs) }
+	lost := run(result.TCP, 1, 0)
+	lost.Invalidate("the target died")
+	rows := []result.Result{
+		pool(run(result.Send, 5, 0), run(result.Send, 1, 12), run(result.Send, 5, 0)),
+		pool(run(result.Write, 1, 40), run(result.Write, 7, 0), run(result.Write, 1, 20)),
+		pool(run(result.Read, 1, 30), run(result.Read, 1, 30), run(result.Read, 1, 30)),
+		lost,
+	}
+	html := pageOf(t, []File{{"repeated", &result.Report{Results: rows}}})
+	const reason = "not saturated: a side had 12 to 40 % of a core"
+	for _, want := range []string{
+		"4 of 4 results not valid, 2 of them in some of their runs only",
+		">5.00</text>", ">7.00</text>",
+		`<p class="why">Left out: send run 2 of 3, RDMA write runs 1 and 3 of 3: ` + reason + "</p>",
+		`<p class="why"><sup>1</sup> left out: send run 2 of 3, RDMA write runs 1 and 3 of 3, RDMA read each of 3 runs: ` + reason + "</p>",
+		`<p class="why"><sup>2</sup> not valid: the target died</p>`,
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if n := strings.Count(html, "not saturated"); n != 2 {
+		t.Errorf("the reason stands %d times, want once below the chart and once below the table", n)
+	}
+	if n := strings.Count(html, `<tr class="invalid">`); n != 2 {
+		t.Errorf("%d grey rows, want those without a valid run: 2", n)
+	}
+}

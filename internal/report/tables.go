@@ -18,13 +18,17 @@ type table struct {
 	Title string
 	Head  []string
 	Rows  []row
+	// Notes are the reasons why runs are left out, each once.
+	Notes []note
 }
 
-// row is one result; Reason is why it is none.
+// row is one result. Notes number the reasons why it, or a run of it, is not valid.
 type row struct {
 	Series series
 	Cells  []string
-	Reason string
+	Notes  []int
+	// Invalid is whether no run is valid.
+	Invalid bool
 }
 
 // column is a heading and what stands below it; without anything below, it is left out.
@@ -114,17 +118,14 @@ func tableOf(title string, rows []result.Result) table {
 	columns := slices.DeleteFunc(slices.Concat(firstColumns, middle, lastColumns), func(c column) bool {
 		return !slices.ContainsFunc(rows, func(r result.Result) bool { return c.of(&r, rows) != "" })
 	})
-	t := table{Title: title}
+	t := table{Title: title, Notes: notesOf(rows)}
 	for _, c := range columns {
 		t.Head = append(t.Head, c.head)
 	}
 	for i := range rows {
-		line := row{Series: seriesOf(rows[i].Op)}
+		line := row{Series: seriesOf(rows[i].Op), Notes: numbersOf(t.Notes, i), Invalid: rows[i].ValidRuns() == 0}
 		for _, c := range columns {
 			line.Cells = append(line.Cells, c.of(&rows[i], rows))
-		}
-		if !rows[i].Valid {
-			line.Reason = rows[i].Reason
 		}
 		t.Rows = append(t.Rows, line)
 	}

@@ -1,17 +1,16 @@
 package result
 
+import "slices"
+
 // Pool is one row of its repeated runs: every round trip, all that was moved in all of the time. It is
-// valid if each of them is; those that are not add nothing but their reason, unless none is.
+// valid if each of them is; those that are not add nothing but their reason, unless none is. Runs in another
+// mode than the first valid one are not valid.
 func Pool(runs []Result) Result {
 	if len(runs) == 1 {
 		return runs[0]
 	}
-	var good []Result
-	for _, r := range runs {
-		if r.Valid {
-			good = append(good, r)
-		}
-	}
+	runs = slices.Clone(runs)
+	good := inOneMode(runs)
 	from := good
 	if len(good) == 0 {
 		from = runs
@@ -21,16 +20,30 @@ func Pool(runs []Result) Result {
 		out.Runs = append(out.Runs, good[i].Figure())
 	}
 	out.Rounds = nil
-	for i, r := range runs {
-		out.Rounds = append(out.Rounds, r.round())
-		if !r.Valid {
-			out.Invalidate("run %d of %d: %s", i+1, len(runs), r.Reason)
-		}
-		if r.Mode != out.Mode && r.Mode != "" {
-			out.Invalidate("run %d of %d: mode %s, not %s", i+1, len(runs), r.Mode, out.Mode)
+	for i := range runs {
+		out.Rounds = append(out.Rounds, runs[i].round())
+	}
+	if out.Valid = len(good) == len(runs); !out.Valid {
+		for _, o := range Omissions([]Result{out}) {
+			out.Invalidate("%v: %s", o.Rows[0], o.Reason)
 		}
 	}
 	return out
+}
+
+// inOneMode returns the valid runs of the mode that the first of them has, and invalidates the valid ones of
+// other modes.
+func inOneMode(runs []Result) (good []Result) {
+	for i := range runs {
+		r := &runs[i]
+		if r.Valid && len(good) > 0 && r.Mode != good[0].Mode {
+			r.Invalidate("mode %s, not %s", r.Mode, good[0].Mode)
+		}
+		if r.Valid {
+			good = append(good, *r)
+		}
+	}
+	return good
 }
 
 // sum adds up runs of one row, at least one.

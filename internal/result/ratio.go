@@ -4,7 +4,9 @@ import "slices"
 
 // Round is one run of a row that was repeated.
 type Round struct {
-	Valid      bool     `json:"valid"`
+	Valid bool `json:"valid"`
+	// Reason says why it is not valid.
+	Reason     string   `json:"reason,omitempty"`
 	P50        *float64 `json:"p50_us,omitempty"`
 	P99        *float64 `json:"p99_us,omitempty"`
 	P999       *float64 `json:"p999_us,omitempty"`
@@ -13,7 +15,7 @@ type Round struct {
 }
 
 func (r *Result) round() Round {
-	return Round{Valid: r.Valid, P50: r.P50, P99: r.P99, P999: r.P999, MsgsPerSec: r.MsgsPerSec, Gbps: r.Gbps}
+	return Round{Valid: r.Valid, Reason: r.Reason, P50: r.P50, P99: r.P99, P999: r.P999, MsgsPerSec: r.MsgsPerSec, Gbps: r.Gbps}
 }
 
 // rounds are the runs of a row; one that was not repeated is a run itself.
@@ -131,6 +133,16 @@ func (r *Result) Repeats() int { return len(r.rounds()) }
 
 // Enough is whether n rounds are most of those of two rows. A median of fewer is of what was left by chance.
 func Enough(n int, r, base *Result) bool { return 2*n > max(r.Repeats(), base.Repeats()) }
+
+// ValidRuns is how many of them are valid. A row that is not valid has the figures of these, if there are some.
+func (r *Result) ValidRuns() (n int) {
+	for _, round := range r.rounds() {
+		if round.Valid {
+			n++
+		}
+	}
+	return n
+}
 
 // plain is whether a row was measured as its metric is by default.
 func (r *Result) plain() bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 )
 
 // Report is what the JSON file holds.
@@ -55,7 +56,8 @@ func (r *Report) Verdict() error {
 }
 
 // numbers are the fields that hold long lists of them: each is one line of the file.
-var numbers = regexp.MustCompile(`"(histogram_us|runs)": \[[-+0-9.eE,\[\]\s]*\]|"rounds": \[[^\]]*\]`)
+// A bracket in the text of a round does not end it.
+var numbers = regexp.MustCompile(`"(histogram_us|runs)": \[[-+0-9.eE,\[\]\s]*\]|"rounds": \[([^\]"]|"([^"\\]|\\.)*")*\]`)
 
 // JSON is the report as it stands in a file, with its last line feed.
 func (r *Report) JSON() ([]byte, error) {
@@ -64,8 +66,12 @@ func (r *Report) JSON() ([]byte, error) {
 		return nil, err
 	}
 	text = numbers.ReplaceAllFunc(text, func(list []byte) []byte {
-		list = bytes.Join(bytes.Fields(list), nil)
-		return bytes.Replace(list, []byte(`":[`), []byte(`": [`), 1)
+		name, value, _ := bytes.Cut(list, []byte(": "))
+		out := bytes.NewBuffer(append(slices.Clone(name), ": "...))
+		if json.Compact(out, value) != nil {
+			return list // a text that only looks like one
+		}
+		return out.Bytes()
 	})
 	return append(text, '\n'), nil
 }

@@ -86,7 +86,7 @@ func TestPool(t *testing.T) {
 	bad.Invalidate("starved")
 	got := Pool([]Result{rateRun(1000, 1), bad, rateRun(3000, 2)})
 	want := Result{Op: Send, Metric: Rate, Size: 100, Mode: "copy", Samples: 4000, Retransmits: 2, Runs: []float64{1000, 1500},
-		Rounds:     []Round{{Valid: true, MsgsPerSec: 1000, Gbps: 0.0008}, {MsgsPerSec: 10, Gbps: 8e-6}, {Valid: true, MsgsPerSec: 1500, Gbps: 0.0012}},
+		Rounds:     []Round{{Valid: true, MsgsPerSec: 1000, Gbps: 0.0008}, {Reason: "starved", MsgsPerSec: 10, Gbps: 8e-6}, {Valid: true, MsgsPerSec: 1500, Gbps: 0.0012}},
 		MsgsPerSec: 4000.0 / 3, Gbps: 4000.0 / 3 * 800 / 1e9, Reason: "run 2 of 3: starved"}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

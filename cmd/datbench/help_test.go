@@ -1,0 +1,34 @@
+package main
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestHelp: the help of every command names defaults that there are.
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	root := (&app{stdout: &out, stderr: &out}).rootCommand()
+	for _, c := range append(root.Commands(), root) {
+		out.Reset()
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for _, empty := range []string{"(default )", "(default -1)"} {
+			if strings.Contains(out.String(), empty) {
+				t.Errorf("%s --help has %s:\n%s", c.CommandPath(), empty, out.String())
+			}
+		}
+	}
+}
+
+// TestVersion: what is asked first of a program that misbehaves.
+func TestVersion(t *testing.T) {
+	got := inProcess(t, "--version")
+	want := "datbench " + buildVersion() + ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
+	if got.stdout != want || got.code != exitValid || got.stderr != "" {
+		t.Errorf("exit %d, %q, %q, want %q", got.code, got.stdout, got.stderr, want)
+	}
+}
