@@ -80,7 +80,8 @@ func (c *CR) unlock() {
 // Accept takes the connection up (dat_cr_accept): with an unconnected endpoint that has a zone and a
 // connect EVD, or with nil if the request came with an endpoint, which must have them by then.
 // EventEstablished or EventAcceptCompletionError follows there. The private data, which is copied, goes
-// to the peer's EventEstablished. After an error the request may be answered again.
+// to the peer's EventEstablished. After an error the request may be answered again, except where no route
+// leads back to the requester (ErrInvalidAddress): then it is over, and the requester's next try is a new request.
 //
 // Errors: ErrInvalidHandle (request over, endpoint freed, of another adapter, or without zone or connect
 // EVD), ErrInvalidParameter (an endpoint too many or too few, too much private data), ErrInvalidState,
@@ -120,7 +121,10 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 		}
 	}
 	d, path, err := c.way() // last: the engine lets go of the path if it does not accept
-	if err == nil {
+	if err != nil {
+		n = c.drop(d, err)
+		c.letGo()
+	} else {
 		err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
 			return e.Accept(c.req, ep.conn, path, private, ep.sinks(d))
 		})
@@ -140,14 +144,16 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 }
 
 // Reject refuses the request (dat_cr_reject); the peer sees EventPeerRejected with the private data. The
-// endpoint of a reserved service point is unconnected again, one that the provider made is gone.
+// endpoint of a reserved service point is unconnected again, one that the provider made is gone. A peer that no
+// route leads to sees nothing.
 func (c *CR) Reject(private []byte) error {
 	return c.decline(private, func(e *wire.Engine, path link.Path) error { return e.Reject(c.req, path, private) })
 }
 
 // Handoff gives the request to the service point of another qualifier of the adapter
 // (dat_cr_handoff), where it is a new request; the peer does not notice. If nobody listens there, or the
-// backlog is full, the peer sees EventNonPeerRejected. The request's endpoint is let go as by Reject.
+// backlog is full, the peer sees EventNonPeerRejected. The request's endpoint is let go as by Reject. A request that
+// no route leads back to is not handed on: it is over.
 func (c *CR) Handoff(qual ConnQual) error {
 	return c.decline(nil, func(e *wire.Engine, path link.Path) error { return e.Handoff(c.req, path, uint64(qual)) })
 }
@@ -164,8 +170,10 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 		return err
 	}
 	d, path, err := c.way()
-	if err != nil {
-		return err
+	if err != nil { // the answer is lost, as it can be on its way
+		n = c.drop(d, err)
+		c.end()
+		return nil
 	}
 	if err := d.do(func(e *wire.Engine) error { return f(e, path) }); err != nil {
 		return status(err)
@@ -187,6 +195,14 @@ func (c *CR) way() (*driver, link.Path, error) {
 	return d, path, status(err)
 }
 
+// drop frees the request in d, its engine, because of err; mu is held. The caller lets go of the request's endpoint.
+func (c *CR) drop(d *driver, err error) note {
+	_ = d.do(func(e *wire.Engine) error { return e.Forget(c.req) }) // one that is gone already needs nothing
+	n := c.note("dat: request dropped, no way back", d)
+	n.attrs = append(n.attrs, "reason", err)
+	return n
+}
+
 // end lets go of the request's endpoint. mu is held, or the adapter is closed.
 func (c *CR) end() {
 	c.over = true
@@ -195,6 +211,15 @@ func (c *CR) end() {
 	}
 	c.ep.mu.Lock()
 	defer c.ep.mu.Unlock()
+	c.letGo()
+}
+
+// letGo is end with the lock of the request's endpoint held, if there is one.
+func (c *CR) letGo() {
+	c.over = true
+	if c.ep == nil {
+		return
+	}
 	if c.made {
 		c.ep.end()
 	} else {

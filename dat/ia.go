@@ -181,7 +181,7 @@ func (ia *IA) destroy() {
 }
 
 // refuse answers the connection requests that the consumer will not answer any more. One whose
-// sender cannot be reached is left to time out there.
+// sender cannot be reached is dropped.
 func (ia *IA) refuse() {
 	ours := func(s wire.Service) bool { return s.(servicePoint).adapter() == ia }
 	for _, d := range ia.a.drivers {
@@ -192,9 +192,13 @@ func (ia *IA) refuse() {
 		})
 		for _, r := range left {
 			r.User.(*CR).end()
-			if path, err := d.link.Resolve(r.From, uint16(r.Port)); err == nil {
-				_ = d.do(func(e *wire.Engine) error { return e.Refuse(r, path) })
-			}
+			path, err := d.link.Resolve(r.From, uint16(r.Port))
+			_ = d.do(func(e *wire.Engine) error {
+				if err != nil {
+					return e.Forget(r)
+				}
+				return e.Refuse(r, path)
+			})
 		}
 	}
 }

@@ -60,6 +60,15 @@ func (e *Engine) Undecided(of func(Service) bool) []*Request {
 	return all
 }
 
+// Forget ends a request without an answer, for one that no path leads back to. The requester's next try is a new request.
+func (e *Engine) Forget(r *Request) error {
+	if r.gone || r.conn != nil {
+		return ErrGone
+	}
+	e.forget(r)
+	return nil
+}
+
 // Handoff gives a request that is not answered to the service of another qualifier, as a new Request.
 // Where nobody listens, or the backlog is full, the requester sees KindRefused. It takes path over.
 func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {

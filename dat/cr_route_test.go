@@ -1,0 +1,131 @@
+package dat
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"testing"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire"
+)
+
+// cutOff is a link that loses its routes, and still receives.
+type cutOff struct {
+	link.Link
+	cut *atomic.Bool
+}
+
+func (c cutOff) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
+	if c.cut.Load() {
+		return 0, link.ErrUnreachable
+	}
+	return c.Link.Resolve(to, entropy)
+}
+
+// undecided is the number of requests that the engines of an adapter keep for consumers to answer.
+func undecided(t *testing.T, a *adapter) (n int) {
+	t.Helper()
+	for _, d := range a.drivers {
+		ok(t, d.do(func(e *wire.Engine) error {
+			n += len(e.Undecided(func(wire.Service) bool { return true }))
+			return nil
+		}))
+	}
+	return n
+}
+
+// A request that no route leads back to is over with any answer, endpoint included; the requester's next try is
+// a new request, and succeeds once the route is back.
+func TestRequestWithoutRouteIsFreed(t *testing.T) {
+	for name, answer := range map[string]func(*CR, *EP) error{
+		"accept":           func(c *CR, ep *EP) error { return c.Accept(ep, nil) },
+		"reject":           func(c *CR, _ *EP) error { return c.Reject([]byte("no")) },
+		"handoff":          func(c *CR, _ *EP) error { return c.Handoff(testQual) },
+		"accept, EP made":  func(c *CR, _ *EP) error { return c.Accept(nil, nil) },
+		"reject, EP made":  func(c *CR, _ *EP) error { return c.Reject(nil) },
+		"handoff, EP made": func(c *CR, _ *EP) error { return c.Handoff(testQual) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newSim(t)
+			var cut atomic.Bool
+			a := newHost(t, n, 0, Options{})
+			b := newHost(t, n, 1, Options{Wrap: func(l link.Link) link.Link { return cutOff{l, &cut} }})
+			b.listen(testQual, 8)
+			const made = 9
+			must(b.ia.CreatePSP(made, b.cr, PSPProvider))(t)
+			x, qual := a.point(nil), testQual
+			if len(name) > len("handoff") {
+				qual = made
+			}
+			ok(t, x.Connect(b.addr, qual, patience, nil))
+			cr, y := b.request(t), b.point(nil)
+			if ep := must(cr.Query())(t).LocalEP; ep != nil {
+				y.configure(ep)
+			}
+			cut.Store(true)
+			err := answer(cr, y.EP)
+			if accept := name[0] == 'a'; accept {
+				wants(t, name, err, ErrInvalidAddress)
+			} else {
+				ok(t, err)
+			}
+			wants(t, "again", cr.Reject(nil), ErrInvalidHandle)
+			if got := y.State(); got != EPUnconnected && qual != made {
+				t.Errorf("the endpoint is %v", got)
+			}
+			cut.Store(false)
+			cr = b.request(t) // the next try
+			if got := undecided(t, b.ia.a); got != 1 {
+				t.Errorf("%d requests are kept, want the next try alone", got)
+			}
+			ok(t, cr.Reject(nil))
+			x.expect(EventPeerRejected)
+		})
+	}
+}
+
+// As many requests without a way back as an address may have open do not keep the next from being served.
+func TestRequestsWithoutRouteLeaveRoom(t *testing.T) {
+	n := newSim(t)
+	var cut atomic.Bool
+	a := newHost(t, n, 0, Options{})
+	b := newHost(t, n, 1, Options{Wrap: func(l link.Link) link.Link { return cutOff{l, &cut} }})
+	b.listen(testQual, 8)
+	cut.Store(true)
+	const perAddress = 512
+	x := a.point(nil)
+	for range perAddress + 1 {
+		x.dial(b, nil)
+		ok(t, b.request(t).Reject(nil))
+		ok(t, x.Disconnect(CloseAbrupt))
+		x.expect(EventDisconnected)
+		ok(t, x.Reset())
+	}
+	cut.Store(false)
+	x.dial(b, nil)
+	for cr := b.request(t); ; cr = b.request(t) {
+		if cr.Accept(b.point(nil).EP, nil) == nil {
+			break
+		}
+	}
+	x.expect(EventEstablished)
+}
+
+// An adapter that closes frees the requests that it cannot answer: other opens of the device go on.
+func TestCloseFreesRequestsWithoutRoute(t *testing.T) {
+	n := newUDP(t)
+	var cut atomic.Bool
+	a := newHost(t, n, 0, Options{})
+	b := newHost(t, n, 1, Options{Wrap: func(l link.Link) link.Link { return cutOff{l, &cut} }})
+	b.listen(testQual, 8)
+	other := newHost(t, n, 1, Options{})
+	x := a.point(nil)
+	x.dial(b, nil)
+	b.request(t)
+	cut.Store(true)
+	ok(t, b.ia.Close(CloseAbrupt))
+	if got := undecided(t, other.ia.a); got != 0 {
+		t.Errorf("%d requests are kept", got)
+	}
+	ok(t, x.Disconnect(CloseAbrupt))
+}
