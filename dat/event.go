@@ -154,8 +154,11 @@ const (
 	BreakProtocol = wire.BreakProtocol // a packet made no sense
 	BreakTimeout  = wire.BreakTimeout  // the other side was silent too long
 	BreakLocal    = wire.BreakLocal    // an operation failed on the closing side
-	BreakUnknown  = wire.BreakUnknown  // the peer gave a reason that is none of these
-	BreakByPeer   = wire.BreakByPeer   // flag
+	BreakMemory   = wire.BreakMemory   // registered memory of the closing side cannot be accessed
+	// BreakUnfinished: a message held a receive of an SRQ for too long while other peers waited for one.
+	BreakUnfinished = wire.BreakUnfinished
+	BreakUnknown    = wire.BreakUnknown // the peer gave a reason that is none of these
+	BreakByPeer     = wire.BreakByPeer  // flag
 )
 
 var connectionEvents = [...]EventNumber{

@@ -30,7 +30,9 @@ local reasons = {
   [7] = "message without a receive",
   [8] = "packet that makes no sense",
   [9] = "peer silent too long",
-  [10] = "closing side's own memory was gone",
+  [10] = "an operation of the closing side failed, or a mark of its shared queue was crossed",
+  [11] = "registered memory of the closing side cannot be accessed",
+  [12] = "message held a receive of a shared queue for too long",
 }
 
 local op_names = {

@@ -271,10 +271,12 @@ func (c *Conn) blame(g *proto.Goodbye) {
 	switch g.Reason {
 	case proto.ReasonAccess:
 		s = StatusRemoteAccess
-	case proto.ReasonLength:
+	case proto.ReasonLength, proto.ReasonMemory:
 		s = StatusRemoteResponder
 	case proto.ReasonNotReady:
 		s = StatusNotReady
+	case proto.ReasonUnfinished:
+		s = StatusTransport
 	case proto.ReasonProtocol:
 		s = StatusBadResponse
 	default:

@@ -287,11 +287,11 @@ func TestDocumentNames(t *testing.T) {
 
 	// What the initiator's request ends with says which reason is which.
 	status := map[Status]string{StatusRemoteAccess: "REMOTE_ACCESS", StatusRemoteResponder: "REMOTE_RESPONDER",
-		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusFlushed: "–"}
+		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusTransport: "TRANSPORT", StatusFlushed: "–"}
 	const header = "| reason | | initiator's status of the operation to blame |"
 	rows := documentTable(t, "### Goodbye", header)
-	if len(rows) != int(proto.ReasonLocal)+1 {
-		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonLocal+1)
+	if len(rows) != int(proto.ReasonUnfinished)+1 {
+		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonUnfinished+1)
 	}
 	for i, row := range rows {
 		got := status[blamed(t, proto.Reason(i))]

@@ -54,6 +54,9 @@ const (
 	BreakProtocol = BreakReason(proto.ReasonProtocol) // a packet made no sense
 	BreakTimeout  = BreakReason(proto.ReasonTimeout)  // the other side was silent too long
 	BreakLocal    = BreakReason(proto.ReasonLocal)    // an operation failed on the closing side
+	BreakMemory   = BreakReason(proto.ReasonMemory)   // registered memory of the closing side cannot be accessed
+	// BreakUnfinished: a message held a receive of a shared queue for too long while other peers waited for one.
+	BreakUnfinished = BreakReason(proto.ReasonUnfinished)
 
 	BreakUnknown BreakReason = 0x7f // the peer gave a reason that is none of these
 
@@ -62,13 +65,15 @@ const (
 )
 
 var breakReasons = [...]string{
-	BreakAccess:   "remote access refused: key, range, right or zone is wrong",
-	BreakLength:   "a message was longer than its receive",
-	BreakNotReady: "a message came without a receive",
-	BreakProtocol: "a packet made no sense",
-	BreakTimeout:  "the other side was silent too long",
-	BreakLocal:    "an operation failed on the closing side",
-	BreakUnknown:  "a reason that is not known here",
+	BreakAccess:     "remote access refused: key, range, right or zone is wrong",
+	BreakLength:     "a message was longer than its receive",
+	BreakNotReady:   "a message came without a receive",
+	BreakProtocol:   "a packet made no sense",
+	BreakTimeout:    "the other side was silent too long",
+	BreakLocal:      "an operation failed on the closing side",
+	BreakMemory:     "registered memory of the closing side is unmapped, protected or beyond the end of its file",
+	BreakUnfinished: "an unfinished message held a shared receive for too long",
+	BreakUnknown:    "a reason that is not known here",
 }
 
 // String is a sentence; empty for no reason.

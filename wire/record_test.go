@@ -151,7 +151,7 @@ func rarePackets() [][]byte {
 	add(proto.Probed, proto.HasSACK, []byte{0xf0, 1, 2, 3})
 	add(proto.Probed, 0, []byte{1, 2, 3})
 	add(proto.Ack, proto.HasSACK, bytes.Repeat([]byte{0xff}, proto.SACKSize))
-	for reason := range proto.ReasonLocal + 2 {
+	for reason := range proto.ReasonUnfinished + 2 {
 		hi := proto.Hello{CID: 0xf0000001, MTU: 0xf0000002, Qual: 1<<63 + 3, Port: 1<<63 + 4, ReadIn: 0xfff5,
 			ReadOut: 0xfff6, Reason: reason, Cookie: 1<<63 + 7, Private: bytes.Repeat([]byte{byte(reason)}, int(reason)*50)}
 		hello := make([]byte, proto.HelloSize+len(hi.Private))

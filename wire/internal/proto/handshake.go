@@ -18,6 +18,8 @@ const (
 	ReasonProtocol                 // Close: a packet made no sense
 	ReasonTimeout                  // Close: the peer was silent too long
 	ReasonLocal                    // Close: the closing side's own operation failed
+	ReasonMemory                   // Close: registered memory of the closing side cannot be accessed
+	ReasonUnfinished               // Close: a message held a shared receive for too long
 )
 
 // MaxPrivateData is the largest private data in bytes that a handshake packet carries.
