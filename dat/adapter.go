@@ -32,6 +32,7 @@ type adapter struct {
 	attr    IAAttr // what it can do; the limits hold for all opens
 	count   [HandleSRQ + 1]atomic.Int32
 	sharing shares
+	maps    mappings
 }
 
 var (
@@ -154,6 +155,7 @@ func (a *adapter) release() error {
 	for _, d := range a.drivers {
 		d.close()
 	}
+	a.maps.close()
 	if a.device != nil {
 		return a.device.Close()
 	}

@@ -46,9 +46,13 @@ type LMRParam struct {
 // mmap. While an operation uses a range, the caller does not touch it. Memory may be registered as
 // often as one likes; each registration has contexts of its own.
 //
+// The memory must be mapped for what the privileges allow, which is checked, and stay so until the LMR is freed: an
+// operation that finds it unmapped, protected, or beyond the end of its file ends its connection with DTOLocalProtection
+// or BreakMemory (docs/DAT.md).
+//
 // Local privileges are LocalWrite, for receives and as the sink of reads, and LocalRead, which either of
 // the two grants. Errors: ErrInvalidHandle, ErrLengthError (no bytes), ErrInvalidParameter (privileges,
-// IAAttr.MaxLMRBlockSize), ErrInsufficientResources (IAAttr.MaxLMRs).
+// a mapping that does not allow them, IAAttr.MaxLMRBlockSize), ErrInsufficientResources (IAAttr.MaxLMRs).
 func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -86,6 +90,9 @@ func (ia *IA) CreateLMRShared(mem []byte, cookie LMRCookie, pz *PZ, priv MemPriv
 // register makes the region of l known. ia is locked.
 func (ia *IA) register(l *LMR) (*LMR, error) {
 	if err := l.validate(); err != nil {
+		return nil, err
+	}
+	if err := ia.a.maps.check(l.mem, l.priv); err != nil {
 		return nil, err
 	}
 	if err := ia.a.admit(HandleLMR); err != nil {

@@ -1,0 +1,42 @@
+package dat
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// procmapQuery is struct procmap_query of linux/fs.h.
+type procmapQuery struct {
+	size, flags, addr           uint64
+	start, end, rights          uint64 // what is answered
+	pageSize, offset, inode     uint64
+	devMajor, devMinor          uint32
+	nameSize, buildIDSize       uint32 // 0: not asked for
+	nameAddress, buildIDAddress uint64
+}
+
+const (
+	ioctlProcmapQuery = 3<<30 | unsafe.Sizeof(procmapQuery{})<<16 | 'f'<<8 | 17 // PROCMAP_QUERY
+	procmapReadable   = 1                                                       // PROCMAP_QUERY_VMA_READABLE
+	procmapWritable   = 2                                                       // PROCMAP_QUERY_VMA_WRITABLE
+)
+
+// queryMapping asks an open /proc/self/maps for the mapping that holds an address: ENOENT if there is none, ENOTTY
+// before Linux 6.11.
+//
+// System calls: ioctl.
+func queryMapping(fd int, addr uint64) (mapping, error) {
+	q := procmapQuery{size: uint64(unsafe.Sizeof(procmapQuery{})), addr: addr}
+	// The kernel writes no more than the size that the number of the call has, and keeps no pointer.
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), ioctlProcmapQuery, uintptr(unsafe.Pointer(&q))); errno != 0 {
+		return mapping{}, errno
+	}
+	m := mapping{start: q.start, end: q.end}
+	if q.rights&procmapReadable != 0 {
+		m.prot |= protRead
+	}
+	if q.rights&procmapWritable != 0 {
+		m.prot |= protWrite
+	}
+	return m, nil
+}
