@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/netip"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -118,6 +119,7 @@ func (e *Engine) Disown() (rung bool) {
 // sends and acknowledges. It reports whether packets arrived or left. It neither blocks nor
 // allocates, apart from connection set-up.
 func (e *Engine) Poll(now Time) bool {
+	was := debug.SetPanicOnFault(true) // see catchIntake, catchBuild
 	e.partials.polled(now.Sub(e.now))
 	e.resume(now)
 	e.now = now
@@ -146,6 +148,7 @@ func (e *Engine) Poll(now Time) bool {
 	if !busy {
 		e.stats.EmptyPolls++
 	}
+	debug.SetPanicOnFault(was)
 	return busy
 }
 

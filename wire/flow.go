@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/datxdp/datxdp/wire/internal/proto"
+import (
+	"runtime/debug"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
 
 // takeCredit takes in how many messages the peer can receive. Credit never shrinks.
 func (c *Conn) takeCredit(h *proto.Header) {
@@ -29,7 +33,10 @@ func (c *Conn) feed() {
 	if r.notReady && !c.mustWait() {
 		r.notReady, r.ackNow = false, true
 		c.wantAck()
-		if c.consumeHeld(); !c.alive() {
+		was := debug.SetPanicOnFault(true) // this need not be within a Poll
+		c.consumeHeld()
+		debug.SetPanicOnFault(was)
+		if !c.alive() {
 			return
 		}
 	}

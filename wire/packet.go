@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
 // packet is a packet under construction at the end of the engine's transmit batch.
@@ -12,6 +13,10 @@ type packet struct {
 	cur   []byte // free space of the frame being filled
 	left  int    // free space of the packet's body
 	lent  bool   // some of the frames only stand for a piece of the link's memory
+
+	op      seq.Num // request, or job of the responder, whose memory is read
+	answers bool    // it is a job
+	over    bool    // nothing is read any more
 }
 
 // begin starts a packet of at most size bytes on path. It reports false when the link has no frame:

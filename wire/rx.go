@@ -151,33 +151,41 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 // consume handles the chunks of the next packet in order and reports whether the one after it may
 // be handled: not if this one ended the connection, or is to come again because a message in it found
 // no receive.
-func (c *Conn) consume(bufs []link.Buf, total int) bool {
+func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
+	var in intake
+	defer c.catchIntake(&in, &next)
+	next = c.takeChunks(&in, bufs, total)
+	in.over = true
+	return next
+}
+
+// takeChunks is consume where faults of memory are caught.
+func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 	var r cursor
-	var ch proto.Chunk
+	ch := &in.chunk
 	r.open(bufs, total)
-	done := 0 // operations of the peer that this packet has completed
 	for n := 0; r.left > 0; n++ {
 		fault := proto.ReasonProtocol
-		if r.chunk(&ch) {
+		if r.chunk(ch) {
 			switch {
 			case n < c.recv.skip:
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
-			case needsReceive(&ch) && c.mustWait():
+			case needsReceive(ch) && c.mustWait():
 				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
 				c.eng.stats.NotReadySent++
 				c.countRecv()
 				return false
 			default:
-				fault = c.take(&ch, &r)
+				fault = c.take(ch, &r)
 			}
 		}
 		if fault != proto.ReasonNone {
-			c.reject(fault, &ch, done)
+			c.reject(fault, ch, in.done)
 			return false
 		}
 		if ch.Flags&proto.Last != 0 && !ch.Op.Answer() && ch.Op != proto.OpReady {
-			done++
+			in.done++
 		}
 		if !c.alive() {
 			return false

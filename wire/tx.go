@@ -192,10 +192,18 @@ func (c *Conn) sendNext() bool {
 
 // build makes the packet that carries the range of f. A fresh packet takes as much of the range as
 // fits and shortens f to that; a repeated one is cut just as it was.
-func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
-	e := c.eng
+func (c *Conn) build(f *flight, psn seq.Num, fresh bool) (built bool) {
 	var p packet
-	if !e.begin(&p, c.path, c.mtu) {
+	defer c.catchBuild(&p, &built)
+	built = c.fillPacket(&p, f, psn, fresh)
+	p.over = true
+	return built
+}
+
+// fillPacket is build where faults of memory are caught.
+func (c *Conn) fillPacket(p *packet, f *flight, psn seq.Num, fresh bool) bool {
+	e := c.eng
+	if !e.begin(p, c.path, c.mtu) {
 		return false
 	}
 	room := p.left
@@ -205,13 +213,13 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) bool {
 	if f.ready {
 		proto.PutReady(p.put(proto.ReadySize))
 	}
-	resp, ok := c.cutResponses(&p, f.resp, f.respEnd)
+	resp, ok := c.cutResponses(p, f.resp, f.respEnd)
 	if !ok {
 		p.abandon()
 		c.fault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.op).num))
 		return false
 	}
-	op, ok := c.cutRequests(&p, f.op, f.opEnd, fresh)
+	op, ok := c.cutRequests(p, f.op, f.opEnd, fresh)
 	if !ok {
 		p.abandon()
 		c.failRequest(op.op, c.localFault(op.op))
@@ -274,6 +282,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 		if fresh {
 			c.begun(w, from.off, n)
 		}
+		p.op, p.answers = from.op, false
 		if !c.putPiece(p, w, from, n) {
 			return from, false
 		}
@@ -342,6 +351,7 @@ func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 			if !ok {
 				return from, false
 			}
+			p.op, p.answers = from.op, true
 			p.add(src)
 		}
 		if from.off += uint32(n); from.off == j.size {

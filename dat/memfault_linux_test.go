@@ -1,0 +1,145 @@
+package dat
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// faultVar has the test binary run a test that may crash.
+const faultVar = "DATXDP_TEST_FAULTS"
+
+// inChild runs the rest of a test in a process of its own, whose crash is a failure of the test. It reports whether
+// this is that process.
+func inChild(t *testing.T) bool {
+	if os.Getenv(faultVar) != "" {
+		return true
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), faultVar+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()+" ") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	return false
+}
+
+// An access to registered memory that is not there any more ends the connection with a protection error, in every
+// direction, and nothing else: another connection of the same adapters goes on, no frame is lost, and the process lives.
+func TestMemoryFaults(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	const size = 8 * testPage
+	type ends struct {
+		x, y *point
+		bad  *LMR
+	}
+	for _, link := range transports[:2] {
+		for _, loss := range losses {
+			for _, tc := range []struct {
+				name   string
+				at     int // the side with the memory
+				post   func(e ends) error
+				status DTOStatus // of what x posts
+				recv   DTOStatus // of what y posts, if not DTOSuccess
+			}{
+				{"write into", 1, func(e ends) error { return e.x.PostRDMAWrite(e.x.seg(0, 64), 1, e.bad.Remote(0, 64), 0) }, DTORemoteResponder, 0},
+				{"long write into", 1, func(e ends) error { return e.x.PostRDMAWrite(e.x.seg(0, size), 1, e.bad.Remote(0, size), 0) }, DTORemoteResponder, 0},
+				{"write with immediate data into", 1, func(e ends) error {
+					ok(t, e.y.PostRecv(e.y.seg(0, 64), 2, 0))
+					return e.x.PostRDMAWriteImm(e.x.seg(0, 64), 1, e.bad.Remote(0, 64), 5, 0)
+				}, DTORemoteResponder, DTOFlushed},
+				{"atomic on", 1, func(e ends) error { return e.x.PostFetchAdd(1, e.x.lmr.Segment(0, 8), 1, e.bad.Remote(8, 8), 0) }, DTORemoteResponder, 0},
+				{"swap of", 1, func(e ends) error { return e.x.PostCmpSwap(1, 2, e.x.lmr.Segment(0, 8), 1, e.bad.Remote(8, 8), 0) }, DTORemoteResponder, 0},
+				{"receive into", 1, func(e ends) error {
+					ok(t, e.y.PostRecv([]LMRTriplet{e.bad.Segment(0, size)}, 2, 0))
+					return e.x.PostSend(e.x.seg(0, 64), 1, 0)
+				}, DTORemoteResponder, DTOLocalProtection},
+				{"read from", 1, func(e ends) error { return e.x.PostRDMARead(e.x.seg(0, size), 1, e.bad.Remote(0, size), 0) }, DTORemoteResponder, 0},
+				{"read into", 0, func(e ends) error {
+					return e.x.PostRDMARead([]LMRTriplet{e.bad.Segment(0, size)}, 1, e.y.lmr.Remote(0, size), 0)
+				}, DTOLocalProtection, 0},
+				{"answer of an atomic into", 0, func(e ends) error {
+					return e.x.PostFetchAdd(1, e.bad.Segment(0, 8), 1, e.y.lmr.Remote(8, 8), 0)
+				}, DTOLocalProtection, 0},
+				{"send from", 0, func(e ends) error {
+					ok(t, e.y.PostRecv(e.y.seg(0, size), 2, 0))
+					return e.x.PostSend([]LMRTriplet{e.bad.Segment(0, size)}, 1, 0)
+				}, DTOLocalProtection, DTOFlushed},
+				{"write from", 0, func(e ends) error {
+					return e.x.PostRDMAWrite([]LMRTriplet{e.bad.Segment(0, size)}, 1, e.y.lmr.Remote(0, size), 0)
+				}, DTOLocalProtection, 0},
+			} {
+				t.Run(link.name+"/"+loss.name+"/"+tc.name, func(t *testing.T) {
+					a, b := newHosts(t, link.make(t), Options{})
+					e := ends{}
+					e.x, e.y = pair(a, b, nil)
+					u, v := pair(a, b, nil)
+					atomics := must(b.ia.CreateLMR(e.y.mem, b.pz, MemAll|MemRemoteAtomic))(t)
+					e.y.lmr = atomics
+					at := []*host{a, b}[tc.at]
+					mem, lose := loss.make(t, size)
+					mem[0] = 1
+					e.bad = must(at.ia.CreateLMR(mem, at.pz, MemAll|MemRemoteAtomic))(t)
+					lose()
+					ok(t, tc.post(e))
+					ends := []Event{e.x.expect(EventBroken), e.y.expect(EventBroken)}
+					for side, ev := range ends {
+						want := BreakMemory
+						if side != tc.at {
+							want |= BreakByPeer
+						}
+						if ev.BreakReason != want {
+							t.Errorf("side %d: it broke because %v, want %v", side, ev.BreakReason, want)
+						}
+					}
+					finished(t, e.x.request, 1, tc.status)
+					if tc.recv != DTOSuccess {
+						finished(t, e.y.recv, 2, tc.recv)
+					}
+					e.x.still()
+					e.y.still()
+					proves(u, v)
+					proves(v, u)
+					ok(t, e.bad.Free())
+				})
+			}
+		}
+	}
+}
+
+// A message that waits for a receive of a shared queue is placed when one is posted, in the call that posts it: memory
+// that is gone ends that connection too.
+func TestMemoryFaultOfWaitingMessage(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	a, b := newHosts(t, newSim(t), Options{})
+	c := b.common(8, 64)
+	x, y := a.point(nil), c.point(nil)
+	join(x, y)
+	u, v := pair(a, b, nil)
+	mem, lose := losses[0].make(t, 64)
+	bad := must(b.ia.CreateLMR(mem, b.pz, MemAll))(t)
+	lose()
+	ok(t, x.PostSend(x.seg(0, 64), 1, 0))
+	eventually(t, "a message without a receive", func() bool { return must(b.ia.Stats())(t).NotReadySent > 0 })
+	ok(t, c.PostRecv([]LMRTriplet{bad.Segment(0, 64)}, 2))
+	finished(t, c.recv, 2, DTOLocalProtection)
+	finished(t, x.request, 1, DTORemoteResponder)
+	if ev := y.expect(EventBroken); ev.BreakReason != BreakMemory {
+		t.Errorf("it broke because %v", ev.BreakReason)
+	}
+	proves(u, v)
+}
+
+// finished takes a completion of either kind out.
+func finished(t testing.TB, e *EVD, cookie uint64, want DTOStatus) {
+	t.Helper()
+	var ev Event
+	if _, err := e.Wait(patience, 1, &ev); err != nil || ev.Cookie != cookie || ev.Status != want {
+		t.Errorf("got %v of cookie %d, %v; want %v of %d", ev.Status, ev.Cookie, err, want, cookie)
+	}
+}
