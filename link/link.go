@@ -37,7 +37,7 @@ type Buf struct {
 	Frame uint32
 	Flags Flags
 	// Port is the UDP port that an answer on PathReply goes to, at the address that the packet came from. 0 is the
-	// port that Link.Source names. It is read from a packet's first Buf; on any other Path it has no effect. Recv sets it to 0.
+	// port of Local, or, where Caps.SourcePort holds, the port that Link.Source names. It is read from a packet's first Buf; on any other Path it has no effect. Recv sets it to 0.
 	Port uint16
 }
 
@@ -55,6 +55,9 @@ type Caps struct {
 	RxFrames int
 	// TxFrames is the number of frames that can be allocated or in transmission at one time.
 	TxFrames int
+	// SourcePort says that packets leave from the UDP port of Local. A link without it chooses the source port
+	// of each path.
+	SourcePort bool
 	// Memory is what the link can send from where it is, in blocks of Block bytes counted from its beginning. It
 	// may be read until the packet has left. Nil where it cannot.
 	Memory []byte
@@ -119,7 +122,7 @@ type Link interface {
 	// Free gives frames back unsent. They come from Recv or Alloc.
 	Free(bufs []Buf)
 
-	// Source is the address that the packet beginning with this Buf, fresh from Recv, came from.
+	// Source is the address and UDP port that the packet beginning with this Buf, fresh from Recv, came from.
 	Source(b *Buf) netip.AddrPort
 
 	// Wait sleeps until a packet may have arrived, Wake was called, the link was closed, or d has

@@ -79,6 +79,7 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	l := &Link{
 		local: netip.AddrPortFrom(addr, o.Port),
 		caps: link.Caps{
+			SourcePort: true,
 			MaxPayload: payload,
 			FrameSize:  payload,
 			Segments:   1,

@@ -31,7 +31,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 		return err
 	}
 	c.req, r.conn = r, c
-	c.there = r.From.Addr()
+	c.there = addressOf(r.From.Addr())
 	c.meet(&r.header, &r.hello)
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
 		until: e.now.Add(e.host.limits.GiveUp)}
@@ -118,7 +118,7 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 }
 
 func (e *Engine) sendReject(r *Request) {
-	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp()}
+	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp(), Tag: r.hello.Tag}
 	e.sendHello(r.path, &h, &r.answer)
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// heldSlots is the size of the table of held packets: a power of two above maxWindow.
-const heldSlots = 256
+// firstHeld is the size of a new table of held packets, which doubles as needed up to proto.MaxWindow.
+const firstHeld = 256
 
 // heldPacket is a packet that arrived before its turn, or found no receive, in its own frames.
 type heldPacket struct {
@@ -19,14 +19,14 @@ type heldPacket struct {
 // whether it did. When its share of frames is used up, a connection gives up what it will need last.
 func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
-	if d >= maxWindow || e.crossing {
+	if d >= proto.MaxWindow || e.crossing {
 		e.stats.EarlyDropped++
 		return false
 	}
-	if r.held == nil {
-		r.held = make([]heldPacket, heldSlots)
+	if d >= len(r.held) {
+		r.growHeld(d)
 	}
-	h := &r.held[(uint32(r.next)+uint32(d))%heldSlots]
+	h := r.heldAt(d)
 	if len(h.bufs) > 0 {
 		e.stats.Duplicates++
 		return false
@@ -45,11 +45,29 @@ func (c *Conn) hold(d int, bufs []link.Buf, total int) bool {
 	return true
 }
 
+// heldAt is the place of the packet that is d packets early. The table has more places than d.
+func (r *receiver) heldAt(d int) *heldPacket {
+	return &r.held[(uint32(r.next)+uint32(d))&uint32(len(r.held)-1)]
+}
+
+// growHeld makes room in the table for a packet that is d packets early.
+func (r *receiver) growHeld(d int) {
+	n := max(len(r.held), firstHeld)
+	for n <= d {
+		n *= 2
+	}
+	old := *r
+	r.held = make([]heldPacket, n)
+	for i := range old.held {
+		*r.heldAt(i) = *old.heldAt(i)
+	}
+}
+
 // evict lets go of the held packet that is the furthest ahead, if that is more than d.
 func (c *Conn) evict(d int) bool {
 	r := &c.recv
-	for at := maxWindow - 1; at > d && r.nheld > 0; at-- {
-		if h := &r.held[(uint32(r.next)+uint32(at))%heldSlots]; len(h.bufs) > 0 {
+	for at := len(r.held) - 1; at > d && r.nheld > 0; at-- {
+		if h := r.heldAt(at); len(h.bufs) > 0 {
 			c.letGo(h)
 			return true
 		}
@@ -61,7 +79,7 @@ func (c *Conn) evict(d int) bool {
 func (c *Conn) consumeHeld() {
 	r := &c.recv
 	for r.nheld > 0 {
-		h := &r.held[uint32(r.next)%heldSlots]
+		h := r.heldAt(0)
 		if len(h.bufs) == 0 {
 			return
 		}
@@ -140,26 +158,38 @@ func (e *Engine) acknowledge() {
 // sendAck sends a packet without chunks. It reports false when the link has no frame.
 func (c *Conn) sendAck(flags proto.Flags) bool {
 	var p packet
-	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.SACKSize+proto.TrailerSize) {
+	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.MaxSACKSize+proto.TrailerSize) {
 		return false
 	}
 	h := c.header(proto.Ack, c.send.nxt)
 	h.Flags |= flags
-	if c.recv.nheld > 0 {
+	if last := c.recv.lastHeld(); last > 0 {
 		h.Flags |= proto.HasSACK
-		c.putSACK(p.put(proto.SACKSize))
+		c.putSACK(p.put(proto.SACKSize(last - 1)))
 	}
 	c.eng.stats.AcksSent++
 	p.finish(&h)
 	return true
 }
 
-// putSACK writes which packets after the next one are held.
+// lastHeld is how early the held packet is that is the furthest ahead; 0 if none is.
+func (r *receiver) lastHeld() int {
+	if r.nheld == 0 {
+		return 0
+	}
+	d := len(r.held) - 1
+	for d > 0 && len(r.heldAt(d).bufs) == 0 {
+		d--
+	}
+	return d
+}
+
+// putSACK writes which packets after the next one are held, as far as b has bits.
 func (c *Conn) putSACK(b []byte) {
 	clear(b)
-	for i := range proto.SACKBits - 1 {
-		if len(c.recv.held[(uint32(c.recv.next)+1+uint32(i))%heldSlots].bufs) > 0 {
-			b[i/8] |= 1 << (i % 8)
+	for d := 1; d <= min(len(b)*8, len(c.recv.held)-1); d++ {
+		if len(c.recv.heldAt(d).bufs) > 0 {
+			b[(d-1)/8] |= 1 << ((d - 1) % 8)
 		}
 	}
 }
@@ -172,8 +202,8 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	r.unacked, r.ackNow, r.ackAsked, r.ackBy = 0, false, false, never
 	c.starve()
 	h := proto.Header{Type: t, CE: r.ce, CID: c.peer, PSN: psn, Ack: r.next,
-		Credit: r.advertised, TS: now.stamp()}
-	h.Flags |= c.send.epoch
+		Credit: r.advertised, TS: now.stamp(), Tag: c.peerTag}
+	h.Flags |= c.send.epoch | c.eng.portFlag
 	if r.epoch != 0 {
 		h.Flags |= proto.EpochSeen
 	}

@@ -12,7 +12,7 @@ import (
 // nothing, from the peer they do nothing but what it could have said in truth, and the connection
 // goes on when the genuine peer speaks again.
 func TestAttack05FalseAcknowledgements(t *testing.T) {
-	ones := bytes.Repeat([]byte{0xff}, proto.SACKSize)
+	ones := bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)
 	for _, tc := range []struct {
 		name string
 		lie  func(h *proto.Header, c *Conn)
@@ -21,6 +21,8 @@ func TestAttack05FalseAcknowledgements(t *testing.T) {
 		{"of one packet not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 1 }, nil},
 		{"of many packets not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 10*maxWindow }, nil},
 		{"half the numbers ahead", func(h *proto.Header, c *Conn) { h.Ack = c.send.una + 1<<31 - 1 }, nil},
+		{"half the numbers away", func(h *proto.Header, c *Conn) { h.Ack = c.send.una + 1<<31 }, nil},
+		{"half the numbers behind", func(h *proto.Header, c *Conn) { h.Ack = c.send.una - 1<<31 + 1 }, nil},
 		{"of the past", func(h *proto.Header, c *Conn) { h.Ack = c.send.una - 1 }, nil},
 		{"SACK of packets never sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.una }, append(make([]byte, 8), ones[8:]...)},
 		{"SACK beside a false Ack", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 5 }, ones},
@@ -85,7 +87,7 @@ func TestAttack05SACKThatIsTakenBack(t *testing.T) {
 	h.Flags |= proto.HasSACK
 	sent := s.victim.eng.Stats().TxPackets
 	for range 1000 {
-		s.strike(&h, bytes.Repeat([]byte{0xff}, proto.SACKSize))
+		s.strike(&h, bytes.Repeat([]byte{0xff}, proto.MaxSACKSize))
 	}
 	if n := s.victim.request.Len(); n != 0 {
 		t.Errorf("%d requests completed", n)

@@ -11,22 +11,31 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 1: packets with random connection IDs. None is accepted, none changes anything, few are
+// Attack 1: packets with random verification tags. Half of them have the connection's own ID and its
+// peer's address and port, which are no secrets. None is accepted, none changes anything, few are
 // answered and none with more than was asked.
-func TestAttack01GuessedConnectionID(t *testing.T) {
+func TestAttack01GuessedTag(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Unchecked: true})
 	r := randSource(1)
 	count := less(1_000_000)
 	types := []proto.Type{proto.Data, proto.Ack, proto.Probe, proto.Probed, proto.Accept, proto.Reject,
 		proto.Challenge, proto.Close, proto.Closed, proto.Reset}
 	var hello [proto.HelloSize]byte
-	(&proto.Hello{CID: 1, MTU: 1472}).Put(hello[:])
+	(&proto.Hello{CID: 1, Tag: 1, MTU: 1472, Window: minReach}).Put(hello[:])
+	s.guise.as = func() netip.AddrPort { return s.friend.addr }
 	start, before := s.net.Now(), s.victim.eng.Stats()
 	s.unmoved("guesses", func() {
 		for i := range count {
 			typ := types[r.IntN(len(types))]
-			h := proto.Header{Type: typ, CID: r.Uint32(), PSN: seq.Num(r.Uint32()), Ack: seq.Num(r.Uint32()),
+			h := proto.Header{Type: typ, CID: r.Uint32(), Tag: r.Uint32(), PSN: seq.Num(r.Uint32()), Ack: seq.Num(r.Uint32()),
 				Credit: seq.Num(r.Uint32()), TS: r.Uint32(), Echo: r.Uint32(), Flags: proto.Flags(r.Uint32()) &^ proto.HasSACK}
+			switch {
+			case i%2 == 0:
+			case typ == proto.Reset:
+				h.CID = s.cb.peer
+			default:
+				h.CID = s.cb.cid
+			}
 			body := hello[:0]
 			switch typ {
 			case proto.Accept, proto.Reject, proto.Challenge:
@@ -43,19 +52,17 @@ func TestAttack01GuessedConnectionID(t *testing.T) {
 		s.land()
 	}, s.cb)
 	st := s.victim.eng.Stats()
-	closes := s.in.types[proto.Close] // answered each, whoever asks: the answer before may have been lost
-	if got := int(st.UnknownConnection-before.UnknownConnection) + closes; got != count {
-		t.Errorf("%d of %d guesses were of unknown connections", got, count)
+	closes := s.in.types[proto.Close] // some are answered, whoever asks: the answer before may have been lost
+	if got := int(st.UnknownConnection-before.UnknownConnection+st.Forged-before.Forged) + closes; got != count {
+		t.Errorf("%d of %d guesses were of unknown connections or forged", got, count)
 	}
 	if st.RxMessages != before.RxMessages || st.RxBytes != before.RxBytes || st.Broken != 0 || st.ProtocolErrors != 0 {
 		t.Errorf("something was taken in: %+v", st)
 	}
-	if got := s.out.types[proto.Closed]; got != closes {
-		t.Errorf("%d answers to %d Closes", got, closes)
-	}
 	periods := (s.net.Now()-start)/int64(resetPeriod) + 2
-	if got := s.out.types[proto.Reset]; got == 0 || int64(got) > periods*resetBurst {
-		t.Errorf("%d Resets in %d periods, want 1 to %d", got, periods, periods*resetBurst)
+	resets, closed := s.out.types[proto.Reset], s.out.types[proto.Closed]
+	if resets == 0 || closed == 0 || int64(resets+closed) > periods*resetBurst {
+		t.Errorf("%d Resets and %d Closed in %d periods, want some, %d at most", resets, closed, periods, periods*resetBurst)
 	}
 	if s.out.largest > s.in.smallest {
 		t.Errorf("an answer has %d bytes, the smallest question %d", s.out.largest, s.in.smallest)
@@ -70,24 +77,24 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		qual   uint64
-		cookie func(s *siege, r *rand.Rand, key *requestKey, h *proto.Header) uint64
+		cookie func(s *siege, r *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64
 		answer proto.Type
 	}{
-		{"no cookie", service, func(*siege, *rand.Rand, *requestKey, *proto.Header) uint64 { return 0 }, proto.Challenge},
-		{"random cookie", service, func(_ *siege, r *rand.Rand, _ *requestKey, _ *proto.Header) uint64 { return r.Uint64() }, proto.Challenge},
-		{"cookie of another address", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header) uint64 {
-			other := requestKey{s.foe.addr, key.cid}
-			return s.victim.host.cookie(&other, h, service, s.net.Now()/int64(cookieLife))
+		{"no cookie", service, func(*siege, *rand.Rand, *requestKey, *proto.Header, *proto.Hello) uint64 { return 0 }, proto.Challenge},
+		{"random cookie", service, func(_ *siege, r *rand.Rand, _ *requestKey, _ *proto.Header, _ *proto.Hello) uint64 { return r.Uint64() }, proto.Challenge},
+		{"cookie of another address", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
+			other := requestKey{from: s.foe.addr}
+			return s.victim.host.cookie(&other, h, hi, s.net.Now()/int64(cookieLife))
 		}, proto.Challenge},
-		{"cookie of another attempt", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header) uint64 {
+		{"cookie of another attempt", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
 			again := *h
 			again.PSN++
-			return s.victim.host.cookie(key, &again, service, s.net.Now()/int64(cookieLife))
+			return s.victim.host.cookie(key, &again, hi, s.net.Now()/int64(cookieLife))
 		}, proto.Challenge},
-		{"cookie of the day before", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header) uint64 {
-			return s.victim.host.cookie(key, h, service, s.net.Now()/int64(cookieLife)-2)
+		{"cookie of the day before", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
+			return s.victim.host.cookie(key, h, hi, s.net.Now()/int64(cookieLife)-2)
 		}, proto.Challenge},
-		{"no listener", service + 1, func(*siege, *rand.Rand, *requestKey, *proto.Header) uint64 { return 0 }, proto.Reject},
+		{"no listener", service + 1, func(*siege, *rand.Rand, *requestKey, *proto.Header, *proto.Hello) uint64 { return 0 }, proto.Reject},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSiege(t)
@@ -99,8 +106,8 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 				for range count {
 					from = anyAddr(r)
 					h := proto.Header{Type: proto.Connect, PSN: seq.Num(r.Uint32())}
-					hi := proto.Hello{CID: r.Uint32() | 1, MTU: 1472, Qual: tc.qual, Private: make([]byte, r.IntN(64))}
-					hi.Cookie = tc.cookie(s, r, &requestKey{from, hi.CID}, &h)
+					hi := proto.Hello{CID: r.Uint32() | 1, Tag: r.Uint32() | 1, MTU: 1472, Window: minReach, Qual: tc.qual, Private: make([]byte, r.IntN(64))}
+					hi.Cookie = tc.cookie(s, r, &requestKey{from: from}, &h, &hi)
 					body := make([]byte, proto.HelloSize+len(hi.Private))
 					hi.Put(body)
 					in, out := s.in.bytes, s.out.bytes
@@ -126,8 +133,8 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 func (s *siege) connect(from netip.AddrPort, cid uint32) {
 	s.guise.as = func() netip.AddrPort { return from }
 	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid)}
-	hi := proto.Hello{CID: cid, MTU: 1472, Qual: service}
-	hi.Cookie = s.victim.host.cookie(&requestKey{from, cid}, &h, service, s.net.Now()/int64(cookieLife))
+	hi := proto.Hello{CID: cid, Tag: cid, MTU: 1472, Window: minReach, Qual: service}
+	hi.Cookie = s.victim.host.cookie(&requestKey{from: from}, &h, &hi, s.net.Now()/int64(cookieLife))
 	var body [proto.HelloSize]byte
 	hi.Put(body[:])
 	s.strike(&h, body[:])
@@ -203,8 +210,19 @@ func TestAttack04ForgedControl(t *testing.T) {
 		(&proto.Goodbye{CID: cid, Reason: proto.ReasonAccess}).Put(b)
 		return b
 	}
-	answer := hello(proto.Hello{CID: 99, MTU: 1472, Cookie: 7, Reason: proto.ReasonPeer, ReadIn: 4, Private: []byte("forged")})
+	answer := hello(proto.Hello{CID: 99, Tag: 99, MTU: 1472, Window: minReach, Cookie: 7, Reason: proto.ReasonPeer, ReadIn: 4, Private: []byte("forged")})
 	forge := func(s *siege, c *Conn) {
+		// With the right connection ID and numbers, but a tag that was guessed.
+		for _, tag := range []uint32{0, 1, c.tag ^ 1, ^c.tag, c.peerTag} {
+			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
+				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: tag, Ack: c.send.una, PSN: c.recv.next}, answer)
+			}
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: tag, PSN: c.recv.next, Ack: c.send.nxt}, bye(c.peer))
+			if tag != c.peerTag {
+				s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: tag}, nil)
+				s.strike(&proto.Header{Type: proto.Reset, CID: c.peer, Tag: tag, PSN: c.send.nxt}, nil)
+			}
+		}
 		for _, cid := range []uint32{0, 1, c.cid ^ 1, c.cid + 1, ^c.cid, c.peer, s.ca.cid} {
 			if cid == c.cid {
 				continue
@@ -221,17 +239,18 @@ func TestAttack04ForgedControl(t *testing.T) {
 		}
 		// With the right connection ID, but numbers that were guessed.
 		for _, d := range []seq.Num{1, 1 << 8, 1 << 31, ^seq.Num(0)} {
-			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge} {
-				s.strike(&proto.Header{Type: typ, CID: c.cid, Ack: c.send.una + d}, answer)
+			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
+				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: c.tag, Ack: c.send.una + d}, answer)
 			}
-			s.strike(&proto.Header{Type: proto.Close, CID: c.cid}, bye(c.peer+uint32(d)))
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.send.nxt}, bye(c.peer+uint32(d)))
 		}
-		for _, psn := range []seq.Num{c.send.nxt + 1, c.send.nxt + 1<<30, c.send.una - maxWindow - 1} {
-			s.strike(&proto.Header{Type: proto.Reset, CID: c.peer, PSN: psn}, nil)
+		for _, psn := range []seq.Num{c.send.nxt + 1, c.send.nxt + 1<<30, c.send.una - proto.MaxWindow - 1} {
+			s.strike(&proto.Header{Type: proto.Reset, CID: c.peer, Tag: c.peerTag, PSN: psn}, nil)
 		}
-		if c.State() != Closed { // there Closed is what ends it, and knowing the ID is what it takes
-			s.strike(&proto.Header{Type: proto.Closed, CID: c.cid}, nil)
+		for _, d := range []seq.Num{1, 1 << 8, 1 << 31} {
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.send.nxt + d}, bye(c.peer))
 		}
+		s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: c.peerTag}, nil) // not asked for
 	}
 	for _, tc := range []struct {
 		name  string
@@ -289,13 +308,20 @@ func TestAttack04ForgedClosed(t *testing.T) {
 	s.drop(cv)
 	was := s.gauges()
 	for i := range 32 {
-		s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid ^ 1<<i}, nil)
-		s.strike(&proto.Header{Type: proto.Reset, CID: cv.peer ^ 1<<i, PSN: cv.send.nxt}, nil)
+		s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid ^ 1<<i, Tag: cv.peerTag}, nil)
+		s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid, Tag: cv.peerTag ^ 1<<i}, nil)
+		s.strike(&proto.Header{Type: proto.Reset, CID: cv.peer ^ 1<<i, Tag: cv.peerTag, PSN: cv.send.nxt}, nil)
 	}
 	if got := s.gauges(); got != was || was.conns != 2 {
 		t.Errorf("had %+v, now %+v", was, got)
 	}
-	s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid}, nil)
+	s.guise.as = func() netip.AddrPort { return s.friend.addr }
+	s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid, Tag: cv.peerTag}, nil) // from elsewhere
+	if got := s.victim.eng.Connections(); got != 2 {
+		t.Errorf("%d connections after a Closed from another address, want 2", got)
+	}
+	s.guise.as = nil
+	s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid, Tag: cv.peerTag}, nil)
 	if got := s.victim.eng.Connections(); got != 1 {
 		t.Errorf("%d connections after the genuine Closed, want the bystander's", got)
 	}
@@ -311,7 +337,7 @@ func TestAttack04ResetFlood(t *testing.T) {
 	const count = 1000
 	start := s.net.Now()
 	for i := range uint32(count) {
-		s.strike(&proto.Header{Type: proto.Reset, CID: s.cb.peer, PSN: s.cb.send.nxt, Echo: i}, nil)
+		s.strike(&proto.Header{Type: proto.Reset, CID: s.cb.peer, Tag: s.cb.peerTag, PSN: s.cb.send.nxt, Echo: i}, nil)
 	}
 	most := uint64(time.Duration(s.net.Now()-start)/s.cb.answerTime()) + 1
 	if got := s.victim.eng.Stats().TxPackets - sent; got > most {
@@ -327,7 +353,7 @@ func TestAttack09BitFlips(t *testing.T) {
 	mem := s.victim.memory(64)
 	bodies := map[proto.Type][]byte{
 		proto.Data:      make([]byte, proto.WriteSize+8),
-		proto.Ack:       make([]byte, proto.SACKSize),
+		proto.Ack:       make([]byte, proto.MaxSACKSize),
 		proto.Connect:   make([]byte, proto.HelloSize),
 		proto.Accept:    make([]byte, proto.HelloSize),
 		proto.Reject:    make([]byte, proto.HelloSize),
@@ -337,12 +363,13 @@ func TestAttack09BitFlips(t *testing.T) {
 		proto.Reset:     nil,
 		proto.Probe:     make([]byte, 100),
 		proto.Probed:    make([]byte, proto.ProbedSize),
+		proto.Versions:  {proto.Version},
 	}
 	proto.PutWrite(bodies[proto.Data], proto.Last, 8, mem.remote, mem.base)
 	(&proto.Goodbye{CID: cv.peer}).Put(bodies[proto.Close])
 	flips, before := uint64(0), s.victim.eng.Stats().BadChecksum
 	s.unmoved("flips", func() {
-		for typ := proto.Data; typ <= proto.Probed; typ++ {
+		for typ := proto.Data; typ <= proto.Versions; typ++ {
 			body, ok := bodies[typ]
 			if !ok {
 				t.Fatalf("no packet of type %d", typ)
@@ -378,7 +405,7 @@ func TestAttack09BitFlips(t *testing.T) {
 func TestAttack24OwnAddress(t *testing.T) {
 	s := newSiege(t)
 	var hello [proto.HelloSize]byte
-	(&proto.Hello{CID: 77, MTU: 1472, Qual: service}).Put(hello[:])
+	(&proto.Hello{CID: 77, Tag: 77, MTU: 1472, Window: minReach, Qual: service}).Put(hello[:])
 	for typ := proto.Data; typ <= proto.Probed; typ++ {
 		body := hello[:0]
 		switch typ {

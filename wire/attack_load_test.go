@@ -75,11 +75,11 @@ func TestAttack20Storms(t *testing.T) {
 		}, 1},
 		{"SACKs", func(h *proto.Header, _ memory) []byte {
 			h.Type, h.Flags = proto.Ack, proto.HasSACK|proto.AckRequest
-			return bytes.Repeat([]byte{0xff}, proto.SACKSize)
+			return bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)
 		}, 1},
 		{"empty packets", func(h *proto.Header, _ memory) []byte { h.Flags = proto.AckRequest; return nil }, 1},
-		{"duplicates", func(h *proto.Header, _ memory) []byte { h.PSN -= 10000; return nil }, 1},
-		{"early packets", func(h *proto.Header, _ memory) []byte { h.PSN += 10000; return nil }, 1},
+		{"duplicates", func(h *proto.Header, _ memory) []byte { h.PSN -= 1000; return nil }, 1},
+		{"early packets", func(h *proto.Header, _ memory) []byte { h.PSN += 1000; return nil }, 1},
 		{"writes of a byte", func(h *proto.Header, mem memory) []byte {
 			h.Flags = proto.AckRequest
 			return writeChunk(proto.Last, 1, mem.remote, mem.base)
@@ -318,7 +318,7 @@ func TestAttack22EndlessChallenge(t *testing.T) {
 	s.foe.down = true
 	start := s.net.Now()
 	for cookie := uint64(1); c.State() == Connecting; cookie++ {
-		h := proto.Header{Type: proto.Challenge, CID: c.cid, Ack: c.send.una}
+		h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.send.una}
 		var body [proto.HelloSize]byte
 		(&proto.Hello{CID: 5, Cookie: cookie}).Put(body[:])
 		s.strike(&h, body[:])

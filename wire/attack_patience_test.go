@@ -34,7 +34,7 @@ func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 	}
 	b.postRecv(cb, dst.seg(64, 64), 2)
 	dst.mem[0] = 2
-	for i := range uint64(2 * heldSlots) {
+	for i := range uint64(2 * firstHeld) {
 		a.post(ca, ca.PostWrite(src.seg(0, 1), i, dst.at(32), 0))
 		w.until("the write", time.Second, func() bool { return ca.sq.empty() })
 		if cb.State() != Established || dst.mem[0] != 2 {
@@ -48,7 +48,7 @@ func TestCloseGivesHeldFramesBack(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	_, cb := w.pair(plain)
-	w.inject(a, b, &proto.Header{Type: proto.Data, CID: cb.cid, PSN: cb.recv.next + 5, Ack: cb.send.una}, nil)
+	w.inject(a, b, &proto.Header{Type: proto.Data, CID: cb.cid, Tag: cb.tag, PSN: cb.recv.next + 5, Ack: cb.send.una}, nil)
 	b.eng.Close()
 	if got := b.link.Outstanding(); got != 0 {
 		t.Errorf("%d frames not returned", got)

@@ -132,7 +132,7 @@ func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
 	now := Time(s.net.Now())
 	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.next, Ack: cv.send.una,
-		Credit: cv.send.credit, TS: now.stamp()}
+		Credit: cv.send.credit, TS: now.stamp(), Tag: cv.tag}
 }
 
 // send puts a packet of the foe's on the wire.

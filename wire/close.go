@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/datxdp/datxdp/link"
@@ -12,6 +13,7 @@ import (
 // peer has confirmed it.
 type linger struct {
 	path   link.Path
+	there  netip.Addr
 	header proto.Header
 	bye    proto.Goodbye
 	tries  int
@@ -84,7 +86,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	e := c.eng
 	bye.CID = c.cid
 	c.why = BreakReason(bye.Reason)
-	l := &linger{path: c.path, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.send.nxt)}
+	l := &linger{path: c.path, there: c.there, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.send.nxt)}
 	c.leave()
 	e.table.detach(c.slot, l)
 	e.sendClose(c.slot, l)
@@ -222,17 +224,19 @@ func (e *Engine) closedByPeer(h *proto.Header, body []byte, bufs []link.Buf) (ke
 		e.stats.BadPackets++
 		return false
 	}
-	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.stamp()}
-	if c := e.lookup(h.CID); c != nil && c.peer == g.CID && c.State() != Closed {
-		if e.crossing {
+	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.stamp(), Tag: h.Tag}
+	if c := e.lookup(h.CID); c != nil && c.met && h.Tag == c.tag && g.CID == c.peer {
+		if c.believable(h, &bufs[0]) {
 			e.sendBare(c.path, &out)
+			e.flush() // before the path is gone
+			c.peerClosed(h, &g)
 		}
-		c.peerClosed(h, &g)
-	}
-	if e.crossing {
 		return false
 	}
-	e.reply(bufs, &out, func([]byte) int { return 0 })
+	if e.crossing || !e.mayReset() {
+		return false
+	}
+	e.bare(bufs, h, &out)
 	return true
 }
 
@@ -301,12 +305,15 @@ func (c *Conn) succeedBefore(n seq.Num) {
 	c.completeRequests()
 }
 
-// closeConfirmed handles Closed.
-func (e *Engine) closeConfirmed(h *proto.Header) {
+// closeConfirmed handles Closed, which reflects the tag of our Close.
+func (e *Engine) closeConfirmed(h *proto.Header, b *link.Buf) {
 	s, slot, _ := e.table.find(h.CID)
-	if s == nil || s.linger == nil || s.linger.bye.CID != h.CID {
+	switch {
+	case s == nil || s.linger == nil:
 		e.stats.UnknownConnection++
-		return
+	case h.Tag != s.linger.header.Tag || e.source(b) != s.linger.there:
+		e.stats.Forged++
+	default:
+		e.endLinger(slot, s.linger)
 	}
-	e.endLinger(slot, s.linger)
 }

@@ -96,7 +96,9 @@ type Conn struct {
 	path     link.Path
 	slot     int32
 	cid      uint32     // our name for it
+	tag      uint32     // in every packet of the peer's
 	peer     uint32     // the peer's name for it
+	peerTag  uint32     // in every packet of ours
 	there    netip.Addr // where the peer is
 	mtu      int        // largest packet, header to trailer
 	probeMTU pathProbe
@@ -148,6 +150,7 @@ type sender struct {
 	putOffTill Time
 
 	una, nxt seq.Num // oldest packet not acknowledged, next packet
+	reach    int     // how far nxt may be ahead of una, in packets
 	flights  []flight
 	congestion
 	pipe     int // packets that are in the network, as far as we know
@@ -258,7 +261,8 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 		return err
 	}
 	c.eng, c.path, c.slot, c.cid, c.sinks = e, path, slot, cid, s
-	c.peer, c.req, c.met, c.owesReady = 0, nil, false, false
+	c.tag, c.peer, c.peerTag = c.host.newTag(), 0, 0
+	c.req, c.met, c.owesReady = nil, false, false
 	done := seq.Num(c.sq.done.Load())
 	c.send = sender{seen: done, next: position{op: done}, acked: position{op: done},
 		flights: c.send.flights}
@@ -279,13 +283,14 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 
 // hello describes this end in a handshake packet.
 func (c *Conn) hello(private []byte) proto.Hello {
-	return proto.Hello{CID: c.cid, MTU: uint32(c.eng.maxPacket), ReadIn: uint16(c.readIn),
-		ReadOut: uint16(c.readOut), Private: private}
+	return proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: proto.MaxWindow,
+		ReadIn: uint16(c.readIn), ReadOut: uint16(c.readOut), UDPPort: c.eng.udpPort, Private: private}
 }
 
 // meet takes in what the peer said of itself.
 func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
-	c.peer, c.met = hi.CID, true
+	c.peer, c.peerTag, c.met = hi.CID, hi.Tag, true
+	c.send.reach = min(maxWindow, int(hi.Window))
 	c.host.peers.add(peerKey{c.there, hi.CID}, c.cid)
 	c.probeMTU.limit = min(c.probeMTU.limit, int(min(hi.MTU, 1<<16-1)))
 	c.mtu = min(c.probeMTU.limit, basePacket)

@@ -201,7 +201,7 @@ func TestDissectorInfo(t *testing.T) {
 	}{
 		{pack(header, write), "WRITE" + name + "len=8"},
 		{pack(header, slices.Concat(write, write, send)), "WRITE*2 SEND" + name + "len=16"},
-		{pack(held, append([]byte{5}, make([]byte, proto.SACKSize-1)...)), "ACK" + name + "sack=2"},
+		{pack(held, append([]byte{5}, make([]byte, proto.MaxSACKSize-1)...)), "ACK" + name + "sack=2"},
 		{pack(of(proto.Connect), hello), "CONNECT" + name + "from=0x00000003 qual=0x000000000000000a"},
 		{pack(of(proto.Reject), hello), "REJECT" + name + "from=0x00000003 (Reject: nobody listens)"},
 		{pack(of(proto.Close), bye), "CLOSE" + name + "from=0x00000003 (remote key, range, right or zone was wrong)"},

@@ -116,7 +116,7 @@ func TestDocumentHeader(t *testing.T) {
 		"credit":        put(proto.Header{Credit: ^seq.Num(0)}),
 		"TS":            put(proto.Header{TS: ^uint32(0)}),
 		"echo":          put(proto.Header{Echo: ^uint32(0)}),
-		"nonce":         put(proto.Header{Nonce: ^uint32(0)}),
+		"nonce":         put(proto.Header{Tag: ^uint32(0)}),
 		"body":          append(put(proto.Header{}), 1),
 	}
 	rows := documentTable(t, "## Packet", "| bytes | field | meaning |")
@@ -327,7 +327,7 @@ func overtaken(t *testing.T) int {
 		a.post(c, c.PostWrite(src.seg(0, 1<<16), 1, dst.at(0), 0))
 		a.eng.Poll(Time(w.net.Now()))
 		a.eng.now = a.eng.now.Add(time.Second)
-		sack := make([]byte, proto.SACKSize)
+		sack := make([]byte, proto.MaxSACKSize)
 		sack[0] = 1 << (gap - 1)
 		c.takeAck(&proto.Header{Ack: c.send.una}, sack)
 		if c.send.nlost > 0 {
@@ -419,7 +419,7 @@ func TestDocumentNumbers(t *testing.T) {
 	const usual = len(usualSizes) - 1
 	for _, phrase := range []string{
 		fmt.Sprintf("an MTU below %d is ignored", minPacket),
-		fmt.Sprintf("SACK block, %d bytes", proto.SACKSize),
+		fmt.Sprintf("SACK block, %d bytes", proto.MaxSACKSize),
 		fmt.Sprintf("size of the Probe that arrived (%d)", proto.ProbedSize),
 		fmt.Sprintf("next smaller of %s and %d bytes", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(usualSizes[:usual])), ", "), "[]"),
 			usualSizes[usual]),

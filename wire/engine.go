@@ -29,7 +29,9 @@ type Engine struct {
 	owner atomic.Uint32
 
 	maxPacket int // largest packet we send or take, header to trailer
-	lendMin   int // fewest bytes that are sent from the link's memory without a copy
+	udpPort   uint16
+	portFlag  proto.Flags // of every packet of a connection
+	lendMin   int         // fewest bytes that are sent from the link's memory without a copy
 	table     connTable
 	wheel     *wheel.Wheel
 	now       Time
@@ -72,11 +74,15 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		requests: make(map[requestKey]*Request),
 		halfOpen: make(map[netip.Addr]int),
 		rx:       make([]link.Buf, maxReceive+segs),
-		drop:     make([]link.Buf, 0, maxReceive+segs+maxWindow*segs),
+		drop:     make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
 		frames:   make([]link.Buf, 0, 2*(allocBatch+segs)),
 		tx:       make([]link.Buf, 0, maxTransmit+segs),
 	}
-	e.table = connTable{key: h.cids, engine: uint32(index)}
+	e.table = connTable{engine: uint32(index)}
+	e.udpPort = l.Local().Port()
+	if caps.SourcePort {
+		e.portFlag = proto.SourcePort
+	}
 	e.maxPacket = caps.MaxPayload
 	if segs > 1 { // a header is never cut, which may leave some bytes of a frame unused
 		e.maxPacket = min(e.maxPacket, segs*(caps.FrameSize-proto.MaxChunkSize))
@@ -126,7 +132,7 @@ func (e *Engine) Poll(now Time) bool {
 	e.stats.Polls++
 	sent := e.stats.TxPackets
 	n := e.receive()
-	if e.strays.head.Load() != e.strays.tail.Load() {
+	if e.strays.waiting() > 0 {
 		e.takeStrays()
 		n++
 	}
@@ -155,7 +161,7 @@ func (e *Engine) Poll(now Time) bool {
 // Next is the time by which Poll should be called again though no packet arrives. It is the time
 // of the last Poll when there is something left to do.
 func (e *Engine) Next() Time {
-	if len(e.ready) > 0 || !e.partials.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 {
+	if len(e.ready) > 0 || !e.partials.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 || e.strays.waiting() > 0 {
 		return e.now
 	}
 	next := never

@@ -53,7 +53,7 @@ func (z *fuzzed) packet() {
 	c := z.c
 	typ, flags := z.next(), z.next()
 	now := Time(z.w.net.Now())
-	h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: c.cid,
+	h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: c.cid, Tag: c.tag,
 		PSN: c.recv.next + seq.Num(int8(z.next())), Ack: c.send.una + seq.Num(int8(z.next())),
 		Credit: c.send.credit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.stamp() + uint32(int8(z.next()))}
 	switch e := z.next(); {
@@ -62,8 +62,14 @@ func (z *fuzzed) packet() {
 	case e > 100:
 		h.Echo = now.stamp() - uint32(e)<<(e%24)
 	}
-	if h.Type == proto.Reset {
-		h.CID = c.peer
+	switch h.Type {
+	case proto.Reset:
+		h.CID, h.Tag = c.peer, c.peerTag
+	case proto.Closed:
+		h.Tag = c.peerTag
+	case proto.Connect:
+		h.Tag = 0
+	default:
 	}
 	z.w.inject(z.o, z.v, &h, z.body())
 }
@@ -71,7 +77,7 @@ func (z *fuzzed) packet() {
 // body makes the body of a packet.
 func (z *fuzzed) body() []byte {
 	c, kind, num, off, n := z.c, z.next(), z.next(), z.next(), int(z.next())
-	b := make([]byte, proto.HelloSize+255+proto.SACKSize)
+	b := make([]byte, proto.HelloSize+255+proto.MaxSACKSize)
 	last := proto.ChunkFlags(kind >> 6)
 	kind %= 64
 	key, addr := z.keys[num%4]+uint32(num/64), z.open.base+uint64(int64(int8(off)))
@@ -106,12 +112,12 @@ func (z *fuzzed) body() []byte {
 		proto.PutReady(b)
 		return b[:proto.ReadySize]
 	case bodyHello:
-		hi := proto.Hello{CID: c.peer + uint32(num), MTU: minPacket + uint32(off)<<4, Qual: service,
+		hi := proto.Hello{CID: c.peer + uint32(num), Tag: c.peerTag | 1, Window: minReach + uint16(num), UDPPort: uint16(off), MTU: minPacket + uint32(off)<<4, Qual: service,
 			ReadIn: uint16(n), Reason: proto.Reason(last), Cookie: uint64(off), Private: b[:n]}
 		if hi.CID == 0 {
 			hi.CID = 1
 		}
-		out := make([]byte, proto.HelloSize+n)
+		out := make([]byte, hi.Size())
 		hi.Put(out)
 		return out
 	case bodyGoodbye:

@@ -47,7 +47,7 @@ func FuzzHostilePeer(f *testing.F) {
 	f.Add(byte(proto.Data), byte(0), uint32(0), uint32(0), writeImmChunk(proto.Last, 0, 0, 0, 0, 0))
 	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), atomicChunk(0, 0, 0, 0))
 	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), atomicAnswer(1, 2))
-	f.Add(byte(proto.Ack), byte(2), uint32(0), uint32(0), make([]byte, proto.SACKSize))
+	f.Add(byte(proto.Ack), byte(2), uint32(0), uint32(0), make([]byte, proto.MaxSACKSize))
 	f.Add(byte(proto.Close), byte(0), uint32(0), uint32(0), make([]byte, proto.GoodbyeSize))
 	f.Add(byte(proto.Accept), byte(0), uint32(0), uint32(0), make([]byte, proto.HelloSize))
 	f.Fuzz(func(t *testing.T, typ, flags byte, psn, ack uint32, body []byte) {
@@ -62,7 +62,7 @@ func FuzzHostilePeer(f *testing.F) {
 		if _, err := b.host.Register(secret, 0x1000, 2, allRights); err != nil {
 			t.Fatal(err)
 		}
-		h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: cb.cid,
+		h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: cb.cid, Tag: cb.tag,
 			PSN: cb.recv.next + 1, Ack: cb.send.una, TS: psn, Echo: ack, Credit: cb.send.credit}
 		for i := range 4 { // out of order, then in order, then anything
 			if i == 1 {

@@ -26,6 +26,7 @@ type dialState struct {
 	qual, port uint64
 	private    []byte
 	cookie     uint64 // that proves our address to the peer
+	challenges int    // received
 	until      Time   // the consumer's limit
 	refused    Time   // until when "no listener" is not believed; 0: not heard yet
 	retry      time.Duration
@@ -48,7 +49,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return err
 	}
-	c.there = d.Host
+	c.there = addressOf(d.Host)
 	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
 		until: never, retry: helloRetry}
 	if d.Timeout >= 0 {
@@ -64,7 +65,7 @@ func (c *Conn) ask() {
 	hi := c.hello(c.dial.private)
 	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
 	h := c.header(proto.Connect, c.send.nxt)
-	h.CID = 0
+	h.CID, h.Tag = 0, 0
 	c.sendHello(&h, &hi)
 	c.again()
 }
@@ -82,7 +83,7 @@ func (c *Conn) sendHello(h *proto.Header, hi *proto.Hello) {
 }
 
 func (e *Engine) sendHello(path link.Path, h *proto.Header, hi *proto.Hello) {
-	size := proto.HelloSize + len(hi.Private)
+	size := hi.Size()
 	var p packet
 	if e.begin(&p, path, proto.HeaderSize+size+proto.TrailerSize) {
 		hi.Put(p.put(size))
@@ -92,13 +93,13 @@ func (e *Engine) sendHello(path link.Path, h *proto.Header, hi *proto.Hello) {
 
 // requestKey tells connection attempts apart.
 type requestKey struct {
-	from netip.AddrPort
-	cid  uint32
+	from     netip.AddrPort
+	cid, tag uint32
 }
 
 // Request is a connection request that arrived. Its fields do not change.
 type Request struct {
-	From    netip.AddrPort
+	From    netip.AddrPort // where the requester receives
 	Qual    uint64
 	Port    uint64 // the requester's port qualifier
 	Private []byte // belongs to who received the request
@@ -135,12 +136,12 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 	switch h.Type {
 	case proto.Connect:
 		return e.asked(h, body, bufs)
-	case proto.Accept, proto.Reject, proto.Challenge:
-		e.answered(h, body, bufs)
+	case proto.Accept, proto.Reject, proto.Challenge, proto.Versions:
+		e.answered(h, body, &bufs[0])
 	case proto.Close:
 		return e.closedByPeer(h, body, bufs)
 	case proto.Closed:
-		e.closeConfirmed(h)
+		e.closeConfirmed(h, &bufs[0])
 	case proto.Reset:
 		e.resetByPeer(h, bufs)
 	default:
@@ -152,11 +153,14 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 // asked handles Connect.
 func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
-	if !hi.Parse(body) || hi.MTU < minPacket || hi.CID == 0 {
+	if h.Tag != 0 || !hi.Parse(body) || !presentable(&hi) {
 		e.stats.BadPackets++
 		return false
 	}
-	key := requestKey{e.link.Source(&bufs[0]), hi.CID}
+	if hi.Refused != 0 {
+		return e.refuse(h, &hi, bufs, proto.ReasonOption)
+	}
+	key := requestKey{e.link.Source(&bufs[0]), hi.CID, hi.Tag}
 	if r := e.requests[key]; r != nil { // a repeat
 		if r.gone {
 			e.sendReject(r)
@@ -180,7 +184,8 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 		e.stats.ConnRequestsDropped++
 		return false
 	}
-	r := &Request{From: key.from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
+	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, &hi, key.from))
+	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
 		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
 		eng: e, service: s, header: *h, hello: hi, key: key}
 	r.hello.Private = nil
@@ -194,6 +199,11 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 	return false
 }
 
+// presentable reports whether a Hello names what a connection needs.
+func presentable(hi *proto.Hello) bool {
+	return hi.MTU >= minPacket && hi.Window >= minReach && hi.CID != 0 && hi.Tag != 0
+}
+
 // refuse turns a Connect round into a Reject, without any state.
 func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
 	e.stats.ConnRequestsRejected++
@@ -202,26 +212,47 @@ func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why p
 
 // turn answers a Connect in the frame that it came in.
 func (e *Engine) turn(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
-	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.stamp()}
+	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.stamp(), Tag: hi.Tag}
 	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
-	e.reply(bufs, &out, func(b []byte) int { return body.Put(b) })
+	port := e.portOf(h, hi, e.link.Source(&bufs[0]))
+	out.Put(bufs[0].Data)
+	e.reply(bufs, port, body.Put(bufs[0].Data[proto.HeaderSize:]))
 	return true
 }
 
-// reply sends an answer in the received packet's own frame, which put fills after the header with
-// no more bytes than arrived.
-func (e *Engine) reply(bufs []link.Buf, h *proto.Header, put func([]byte) int) {
+// portOf is the UDP port at which the sender of a packet receives: the one that its Hello names; else the
+// packet's source port, if the header says so; else the one at which we do.
+func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) uint16 {
+	switch {
+	case hi.UDPPort != 0:
+		return hi.UDPPort
+	case h.Flags&proto.SourcePort != 0:
+		return from.Port()
+	default:
+		return e.udpPort
+	}
+}
+
+// reply sends an answer in the received packet's own frame, to a UDP port at the address it came from: a
+// header and n bytes of body, which are no more than arrived.
+func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 	b := bufs[0]
-	h.Put(b.Data)
-	n := proto.HeaderSize + put(b.Data[proto.HeaderSize:])
+	n += proto.HeaderSize
 	b.Data = b.Data[:n+proto.TrailerSize]
 	proto.PutTrailer(b.Data[n:], proto.CRC(0, b.Data[:n]))
-	b.Path, b.Flags = link.PathReply, 0
+	b.Path, b.Port, b.Flags = link.PathReply, port, 0
 	e.stats.TxPackets++
 	e.tx = append(e.tx, b)
 	if len(e.tx) >= maxTransmit {
 		e.flush()
 	}
+}
+
+// bare sends a header without a body in the received packet's own frame to its sender.
+func (e *Engine) bare(bufs []link.Buf, asked *proto.Header, h *proto.Header) {
+	port := e.portOf(asked, &proto.Hello{}, e.link.Source(&bufs[0]))
+	h.Put(bufs[0].Data)
+	e.reply(bufs, port, 0)
 }
 
 // opened takes a request off the count of half-open ones.
@@ -246,16 +277,25 @@ func (e *Engine) forget(r *Request) {
 	r.gone = true
 }
 
-// answered handles Accept, Reject and Challenge.
-func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
+// answered handles what a peer answers to Connect: Accept, Reject, Challenge and Versions.
+func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	var hi proto.Hello
 	c := e.lookup(h.CID)
-	if c == nil || !hi.Parse(body) || h.Ack != c.send.una {
+	switch {
+	case c == nil:
 		e.stats.UnknownConnection++
 		return
-	}
-	if c.State() != Connecting || c.met {
+	case h.Tag != c.tag || e.source(b) != c.there || h.Ack != c.send.una:
+		e.stats.Forged++
+		return
+	case c.State() != Connecting || c.met:
 		return // a repeat
+	case h.Type == proto.Versions:
+		c.spoken(body)
+		return
+	case !hi.Parse(body):
+		e.stats.BadPackets++
+		return
 	}
 	switch h.Type {
 	case proto.Reject:
@@ -266,7 +306,7 @@ func (e *Engine) answered(h *proto.Header, body []byte, bufs []link.Buf) {
 		return
 	default:
 	}
-	if hi.MTU < minPacket || hi.CID == 0 {
+	if !presentable(&hi) || hi.Refused != 0 {
 		e.stats.BadPackets++
 		return
 	}
@@ -294,6 +334,9 @@ func (c *Conn) refused(hi *proto.Hello) {
 		}
 	}
 	kind := KindRefused
+	if hi.Reason == proto.ReasonOption {
+		c.why = BreakOption
+	}
 	if hi.Reason == proto.ReasonPeer {
 		kind = KindPeerRejected
 		private := slices.Clone(hi.Private)

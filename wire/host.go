@@ -10,19 +10,20 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/speck"
 )
 
-// Widths of the parts of a connection ID and of a region key, before they are permuted.
+// Widths of the parts of a connection ID, most significant part first: engine, generation, slot. Of a
+// region key, before it is permuted: generation, slot.
 const (
-	slotBits   = 18
-	engineBits = 6
+	engineBits = 8
+	genBits    = 7
+	slotBits   = 17
 	regionBits = 20
 )
 
-// Host is what the engines of one adapter share: the secret that makes names unguessable, the
-// registered memory, and the services. Its methods may be called by any goroutine.
+// Host is what the engines of one adapter share: the secrets of keys and cookies, the registered
+// memory, and the services. Its methods may be called by any goroutine.
 type Host struct {
 	rand    io.Reader
 	limits  Limits
-	cids    *speck.Key
 	keys    *speck.Key
 	secret  [32]byte // of cookies
 	regions regionTable
@@ -41,18 +42,17 @@ type Service interface {
 	Arrive(*Request) bool
 }
 
-// NewHost makes a host. Randomness for connection IDs, packet numbers and keys comes from random:
+// NewHost makes a host. Randomness for verification tags, packet numbers and keys comes from random:
 // crypto/rand in production, a seeded reader in simulation.
 func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	limits.setDefaults()
 	h := &Host{rand: random, limits: limits, services: make(map[uint64]Service)}
-	var seed [48]byte
+	var seed [40]byte
 	if _, err := io.ReadFull(random, seed[:]); err != nil {
 		return nil, fmt.Errorf("wire: reading randomness: %w", err)
 	}
-	h.cids = speck.New(binary.BigEndian.Uint64(seed[:8]))
-	h.keys = speck.New(binary.BigEndian.Uint64(seed[8:]))
-	copy(h.secret[:], seed[16:])
+	h.keys = speck.New(binary.BigEndian.Uint64(seed[:8]))
+	copy(h.secret[:], seed[8:])
 	return h, nil
 }
 
@@ -93,6 +93,15 @@ func (h *Host) service(qual uint64) Service {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.services[qual]
+}
+
+// newTag draws a verification tag, which is never 0.
+func (h *Host) newTag() uint32 {
+	for {
+		if tag := h.random32(); tag != 0 {
+			return tag
+		}
+	}
 }
 
 // random32 is a number that nobody can guess.

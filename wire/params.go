@@ -9,8 +9,8 @@ import (
 // Tunables of the protocol. Times are of the sender's clock; counts are of packets unless said
 // otherwise.
 const (
-	// maxWindow bounds the packets in flight on one connection: the width of the SACK block, and
-	// less than the 256 packets that a veth queue holds before it drops.
+	// maxWindow bounds the packets in flight on one connection: less than the 256 packets that a veth
+	// queue holds before it drops.
 	maxWindow = 192
 	// firstWindow is the congestion window of a new connection.
 	firstWindow = 32
@@ -40,7 +40,9 @@ const (
 	firstFlights = 16
 
 	// minPacket is the smallest largest packet that a peer may name: one with all of a handshake.
-	minPacket = proto.HeaderSize + proto.HelloSize + proto.MaxPrivateData + proto.TrailerSize
+	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
+	// minReach is the smallest window in packets that a peer may name.
+	minReach = 32
 	// basePacket is the size in bytes, header to trailer, of the packets that every path has to carry;
 	// larger ones are probed.
 	basePacket = 1200
@@ -116,6 +118,9 @@ const (
 	// closeTries is how often Close is sent before a silent peer is given up.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond
+	// promptChallenges is how many Challenges of one attempt to connect are answered at once. The cookies of
+	// others wait for the next try, so that a peer cannot make us send.
+	promptChallenges = 3
 	// putOffMin is how long a message waits that found no receive at a peer that promises none; it
 	// doubles up to putOffMax while that goes on.
 	putOffMin = 200 * time.Microsecond

@@ -215,7 +215,9 @@ func (c *Conn) unsend(from position) {
 		case OpSend, OpWriteImm:
 			s.msn--
 		case OpRead, OpFetchAdd, OpCmpSwap:
-			c.readsOut--
+			if !w.done { // a peer may have answered what it does not acknowledge
+				c.readsOut--
+			}
 		default:
 		}
 	}

@@ -57,7 +57,7 @@ func read(b []byte) []item {
 	r.num("credit", 16, 4, h.Credit)
 	r.num("ts", 20, 4, h.TS)
 	r.num("echo", 24, 4, h.Echo)
-	r.num("nonce", 28, 4, h.Nonce)
+	r.num("nonce", 28, 4, h.Tag)
 	end := len(b) - proto.TrailerSize
 	if known {
 		r.body(&h, b[proto.HeaderSize:end])
@@ -104,12 +104,12 @@ func (r *reading) body(h *proto.Header, b []byte) {
 }
 
 func (r *reading) sack(h *proto.Header, b []byte) {
-	if len(b) != proto.SACKSize {
+	if len(b) != proto.MaxSACKSize {
 		r.expert("malformed")
 		return
 	}
 	r.bytes("sack", proto.HeaderSize, b)
-	for i := range proto.SACKBits {
+	for i := range proto.MaxWindow {
 		if b[i/8]>>(i%8)&1 != 0 {
 			r.num("sack.psn", proto.HeaderSize+i/8, 1, uint32(h.Ack)+1+uint32(i))
 		}
@@ -189,7 +189,6 @@ func (r *reading) hello(t proto.Type, b []byte) {
 	r.num("hello.read_in", at+24, 2, hi.ReadIn)
 	r.num("hello.read_out", at+26, 2, hi.ReadOut)
 	r.num("hello.reason", at+28, 1, hi.Reason)
-	r.num("hello.reserved", at+29, 1, hi.Reserved)
 	r.num("hello.private_len", at+30, 2, binary.BigEndian.Uint16(b[30:]))
 	r.num("hello.cookie", at+32, 8, hi.Cookie)
 	r.bytes("hello.private", at+proto.HelloSize, hi.Private)

@@ -135,7 +135,7 @@ func seal(b []byte) []byte {
 // rarePackets are those that engines never or seldom send: every flag, every reason, the largest fields.
 func rarePackets() [][]byte {
 	full := proto.Header{Type: proto.Data, Flags: 0xff &^ proto.HasSACK, CE: 0x0102, CID: 0xf3040506, PSN: 0xf708090a,
-		Ack: 0xfb0c0d0e, Credit: 0xff101112, TS: 0xf3141516, Echo: 0xf718191a, Nonce: 0xfb1c1d1e}
+		Ack: 0xfb0c0d0e, Credit: 0xff101112, TS: 0xf3141516, Echo: 0xf718191a, Tag: 0xfb1c1d1e}
 	var all [][]byte
 	add := func(t proto.Type, flags proto.Flags, body []byte) {
 		h := full
@@ -146,12 +146,12 @@ func rarePackets() [][]byte {
 	add(proto.Reset, 0xff, nil)
 	add(proto.Closed, 0, nil)
 	add(proto.Probe, proto.Epoch, make([]byte, 100))
-	add(proto.Probe, proto.HasSACK, make([]byte, proto.SACKSize))
+	add(proto.Probe, proto.HasSACK, make([]byte, proto.MaxSACKSize))
 	add(proto.Probed, proto.NotReady, []byte{0xf0, 1, 2, 3})
 	add(proto.Probed, proto.HasSACK, []byte{0xf0, 1, 2, 3})
 	add(proto.Probed, 0, []byte{1, 2, 3})
-	add(proto.Ack, proto.HasSACK, bytes.Repeat([]byte{0xff}, proto.SACKSize))
-	for reason := range proto.ReasonUnfinished + 2 {
+	add(proto.Ack, proto.HasSACK, bytes.Repeat([]byte{0xff}, proto.MaxSACKSize))
+	for reason := range proto.ReasonOption + 2 {
 		hi := proto.Hello{CID: 0xf0000001, MTU: 0xf0000002, Qual: 1<<63 + 3, Port: 1<<63 + 4, ReadIn: 0xfff5,
 			ReadOut: 0xfff6, Reason: reason, Cookie: 1<<63 + 7, Private: bytes.Repeat([]byte{byte(reason)}, int(reason)*50)}
 		hello := make([]byte, proto.HelloSize+len(hi.Private))

@@ -9,11 +9,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A host that has restarted does not know the connections of its former life, nor the secrets that
-// it named them with. It answers their packets with Reset, which repeats what the packet said and
-// needs no state. Anybody who guesses a connection ID can forge one, so that the other side believes
-// it only when a probe that it sends then is answered by a Reset as well: an answer of the peer
-// itself would end the doubt.
+// A host that has restarted does not know the connections of its former life. It answers their packets
+// with Reset, which repeats what the packet said, its verification tag among it, and needs no state.
+// The other side believes a Reset only when a probe that it sends then is answered by one as well: an
+// answer of the peer itself ends the doubt.
 
 // peerKey is how a connection is found by what its peer calls it.
 type peerKey struct {
@@ -52,22 +51,23 @@ func (p *peers) find(k peerKey) (cid uint32, ok bool) {
 	return cid, ok
 }
 
-// stranger handles a packet whose connection is not known here. It crosses to the engine that it
-// names, or it is answered with Reset in its own frame, within a limit.
+// stranger handles a packet of a connection that is not known here: its ID names none, or its tag is
+// not that of the connection which has the ID now. It crosses to the engine that it names, or it is
+// answered with Reset in its own frame, within a limit.
 func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 	if e.cross(h, bufs) {
 		return false
 	}
 	e.stats.UnknownConnection++
-	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil && s.linger.bye.CID == h.CID {
+	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil {
 		return false // Close is on its way
 	}
 	if e.crossing || len(bufs) != 1 || !e.mayReset() {
 		return false
 	}
 	e.stats.Resets++
-	out := proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: e.now.stamp(), Echo: h.TS}
-	e.reply(bufs, &out, func([]byte) int { return 0 })
+	out := proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: e.now.stamp(), Echo: h.TS, Tag: h.Tag}
+	e.bare(bufs, h, &out)
 	return true
 }
 
@@ -87,7 +87,7 @@ func (e *Engine) mayReset() bool {
 // of that connection the packet is given our name of it.
 func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
 	if !e.crossing {
-		cid, ok := e.host.peers.find(peerKey{e.link.Source(&bufs[0]).Addr(), h.CID})
+		cid, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID})
 		if !ok {
 			e.stats.UnknownConnection++
 			return
@@ -104,15 +104,16 @@ func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
 	switch {
 	case c == nil || !c.alive():
 		e.stats.UnknownConnection++
+	case h.Tag != c.peerTag || e.source(&bufs[0]) != c.there:
+		e.stats.Forged++
 	case c.doubt != 0 && h.Echo == c.doubt:
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
-	case c.probing():
-		e.stats.UnknownConnection++ // one doubt at a time
-	case (c.send.una - maxWindow).LessEq(h.PSN) && h.PSN.LessEq(c.send.nxt):
+	case c.probing(): // one doubt at a time
+	case h.PSN.Within(c.send.una-proto.MaxWindow, c.send.nxt):
 		c.doubt = e.now.stamp()
 		c.sendAck(proto.AckRequest)
 	default:
-		e.stats.UnknownConnection++
+		e.stats.Forged++
 	}
 }
 

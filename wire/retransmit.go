@@ -47,7 +47,7 @@ func (c *Conn) growFlights(n int) {
 // takeAck takes in what the peer has received.
 func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	s := &c.send
-	if !c.epochSeen(h) || !s.una.LessEq(h.Ack) || !h.Ack.LessEq(s.nxt) {
+	if !c.epochSeen(h) || !h.Ack.Within(s.una, s.nxt) {
 		return // old, or of a packet that never was
 	}
 	c.takeCredit(h)
@@ -150,7 +150,7 @@ func (c *Conn) lose(psn seq.Num, f *flight, why Cause) {
 // takeSACK marks what arrived beyond a hole and what is lost.
 func (c *Conn) takeSACK(sack []byte) {
 	s := &c.send
-	for i := range proto.SACKBits {
+	for i := range len(sack) * 8 {
 		psn := s.una + 1 + seq.Num(i)
 		if !psn.Less(s.nxt) {
 			break

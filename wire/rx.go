@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"net/netip"
+
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
@@ -35,18 +37,51 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	}
 	var h proto.Header
 	if !h.Parse(bufs[0].Data) {
-		e.stats.BadPackets++
+		return e.foreign(bufs)
+	}
+	if !h.Type.Established() {
+		return e.control(&h, bufs, total)
+	}
+	c := e.lookup(h.CID)
+	if c == nil || h.Tag != c.tag {
+		return e.stranger(&h, bufs)
+	}
+	if !c.believable(&h, &bufs[0]) {
 		return false
 	}
-	if h.Type.Established() {
-		c := e.lookup(h.CID)
-		if c == nil {
-			return e.stranger(&h, bufs)
-		}
-		return c.input(&h, bufs, total)
-	}
-	return e.control(&h, bufs, total)
+	return c.input(&h, bufs, total)
 }
+
+// believable reports whether a packet that has the right tag comes from the peer's address and has numbers
+// that the peer can have sent. Nothing of a packet counts before: neither its epoch nor that the peer is
+// alive, neither an acknowledgement nor a close.
+func (c *Conn) believable(h *proto.Header, b *link.Buf) bool {
+	if c.eng.source(b) == c.there && c.plausible(h) {
+		return true
+	}
+	c.eng.stats.Forged++
+	return false
+}
+
+// plausible reports whether the numbers of a packet can be the peer's: a PSN no further from the one
+// expected than the protocol can tell, and an acknowledgement of nothing that was not sent.
+func (c *Conn) plausible(h *proto.Header) bool {
+	const most = proto.MaxWindow
+	ahead, behind := h.PSN.Sub(c.recv.next), c.send.nxt.Sub(h.Ack)
+	return -most <= ahead && ahead <= most && 0 <= behind && behind <= 2*most
+}
+
+// source is the address that a packet came from, as addressOf has it.
+func (e *Engine) source(b *link.Buf) netip.Addr {
+	if e.crossing {
+		return e.strays.from
+	}
+	return addressOf(e.link.Source(b).Addr())
+}
+
+// addressOf is an address in the one form in which addresses are compared: without the zone of a
+// link-local one, and IPv4 as such.
+func addressOf(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // lookup is the connection that a packet names, or nil.
 func (e *Engine) lookup(cid uint32) *Conn {
@@ -82,11 +117,12 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	}
 	var sack []byte
 	if h.Flags&proto.HasSACK != 0 {
-		if h.Type != proto.Ack || total != proto.HeaderSize+proto.SACKSize+proto.TrailerSize || len(bufs) > 1 {
+		n := total - proto.HeaderSize - proto.TrailerSize
+		if h.Type != proto.Ack || !proto.SACKFits(n) || len(bufs) > 1 {
 			e.stats.BadPackets++
 			return false
 		}
-		sack = bufs[0].Data[proto.HeaderSize:]
+		sack = bufs[0].Data[proto.HeaderSize : proto.HeaderSize+n]
 	}
 	if c.takeAck(h, sack); !c.alive() {
 		return false // that was the last thing to wait for
@@ -130,7 +166,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		r.ackNow = true
 	case d == 0:
 		r.stamp, r.stampAt = h.TS, e.now
-		if r.nheld > 0 && len(r.held[uint32(r.next)%heldSlots].bufs) > 0 { // put off before: what was kept is taken in
+		if r.nheld > 0 && len(r.heldAt(0).bufs) > 0 { // put off before: what was kept is taken in
 			e.stats.Duplicates++
 			c.consumeHeld()
 			return false

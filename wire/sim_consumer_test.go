@@ -245,7 +245,7 @@ func (s *sim) redial(c *circuit) bool {
 	s.note("%v: connects, %+v", x, x.plan)
 	path, err := from.link.Resolve(to.addr, uint16(x.id))
 	if err == nil {
-		err = from.eng.Connect(x.active.c, Dial{Path: path, Qual: x.plan.manner.qual(), Port: uint64(x.id),
+		err = from.eng.Connect(x.active.c, Dial{Path: path, Host: to.addr.Addr(), Qual: x.plan.manner.qual(), Port: uint64(x.id),
 			Timeout: x.plan.timeout, Private: x.private, Sinks: from.sinks()})
 	}
 	if err != nil {

@@ -220,7 +220,7 @@ func TestSharedQueueNoAllocation(t *testing.T) {
 			w.pollAll()
 		}
 	}
-	for range 2 * heldSlots { // each slot of held packets gets its table
+	for range 2 * firstHeld { // each slot of held packets gets its table
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n != 0 {

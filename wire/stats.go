@@ -19,6 +19,7 @@ type Stats struct {
 	BadPackets             uint64 // too short, unknown version or type
 	BadChecksum            uint64
 	UnknownConnection      uint64
+	Forged                 uint64 // packets of a connection that its peer cannot have sent: address or numbers are wrong
 	Strays                 uint64 // packets for another engine's connection
 	StraysDropped          uint64
 	ProtectionErrors       uint64 // remote accesses refused

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -8,31 +9,49 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// maxStrays bounds the packets that wait to cross to one engine.
-const maxStrays = 256
+// maxStrays bounds the packets that wait to cross to one engine, strayBatch those that it takes in one Poll.
+const (
+	maxStrays  = 256
+	strayBatch = 64
+)
+
+// stray is a packet that crosses: a copy of its bytes, where it came from, and its congestion mark.
+type stray struct {
+	data  []byte
+	from  netip.Addr
+	flags link.Flags
+}
+
+// keepStray is the size in bytes up to which the memory of a stray's copy is kept for the next one.
+const keepStray = 16 << 10
 
 // strayRing takes packets that arrived on a queue other than their connection's. Other engines'
 // owners put copies in, the engine's own takes them out.
 type strayRing struct {
 	mu    sync.Mutex // among those who put in
-	slots [maxStrays][]byte
+	slots [maxStrays]stray
 	tail  atomic.Uint32
 	head  atomic.Uint32
+	from  netip.Addr // source of the stray that is being handled; the owner's
 }
 
+// waiting is the number of strays to be handled.
+func (s *strayRing) waiting() int { return int(s.tail.Load() - s.head.Load()) }
+
 // put copies a packet in; false when the ring is full.
-func (s *strayRing) put(bufs []link.Buf) bool {
+func (s *strayRing) put(bufs []link.Buf, from netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tail.Load()
 	if t-s.head.Load() == maxStrays {
 		return false
 	}
-	b := s.slots[t%maxStrays][:0]
+	x := &s.slots[t%maxStrays]
+	x.data = x.data[:0]
 	for i := range bufs {
-		b = append(b, bufs[i].Data...)
+		x.data = append(x.data, bufs[i].Data...)
 	}
-	s.slots[t%maxStrays] = b
+	x.from, x.flags = from, bufs[0].Flags&link.CE
 	s.tail.Store(t + 1)
 	return true
 }
@@ -46,7 +65,7 @@ func (e *Engine) cross(h *proto.Header, bufs []link.Buf) bool {
 	}
 	e.stats.Strays++
 	to := e.host.engines[index]
-	if !to.strays.put(bufs) {
+	if !to.strays.put(bufs, e.source(&bufs[0])) {
 		e.stats.StraysDropped++
 		return true
 	}
@@ -59,10 +78,16 @@ func (e *Engine) cross(h *proto.Header, bufs []link.Buf) bool {
 func (e *Engine) takeStrays() {
 	s := &e.strays
 	e.crossing = true
-	for h, t := s.head.Load(), s.tail.Load(); h != t; h++ {
-		bufs := [1]link.Buf{{Data: s.slots[h%maxStrays]}}
+	for h, n := s.head.Load(), min(s.waiting(), strayBatch); n > 0; n-- {
+		x := &s.slots[h%maxStrays]
+		bufs := [1]link.Buf{{Data: x.data, Flags: x.flags}}
+		s.from = x.from
 		e.packet(bufs[:])
-		s.head.Store(h + 1)
+		if cap(x.data) > keepStray {
+			x.data = nil
+		}
+		h++
+		s.head.Store(h)
 	}
 	e.crossing = false
 }

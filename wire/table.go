@@ -1,14 +1,10 @@
 package wire
 
-import "github.com/datxdp/datxdp/wire/internal/speck"
-
 const none int32 = -1
 
 const (
-	slotMask   = 1<<slotBits - 1
-	engineMask = 1<<engineBits - 1
-	genBits    = 32 - slotBits - engineBits
-	genMask    = 1<<genBits - 1
+	slotMask = 1<<slotBits - 1
+	genMask  = 1<<genBits - 1
 )
 
 // slotEntry is one place of the connection table: a connection, or what lingers of one.
@@ -18,10 +14,10 @@ type slotEntry struct {
 	gen    uint32
 }
 
-// connTable names connections. A connection ID is the keyed permutation of generation, engine and
-// slot, so that finding one is arithmetic and guessing one is not. One owner.
+// connTable names connections. A connection ID consists of engine, generation and slot, so that finding
+// the connection is arithmetic. The ID is a name and no secret: the verification tag tells whether a
+// packet is the peer's. One owner.
 type connTable struct {
-	key    *speck.Key
 	engine uint32
 	slots  []slotEntry
 	free   []int32 // oldest first
@@ -48,10 +44,9 @@ func (t *connTable) take(c *Conn) (int32, uint32, error) {
 		return none, 0, ErrTooManyConns
 	}
 	s := &t.slots[slot]
-	s.conn, s.gen = c, (s.gen+1)&genMask
+	s.conn, s.gen = c, s.gen%genMask+1 // never 0, so that no ID is
 	t.live++
-	plain := s.gen<<(slotBits+engineBits) | t.engine<<slotBits | uint32(slot)
-	return slot, t.key.Encrypt(plain), nil
+	return slot, t.engine<<(genBits+slotBits) | s.gen<<slotBits | uint32(slot), nil
 }
 
 func (t *connTable) release(slot int32) {
@@ -70,13 +65,12 @@ func (t *connTable) detach(slot int32, l *linger) {
 // find is the entry that a connection ID names. With another engine's ID it is nil and engine is
 // that engine's index.
 func (t *connTable) find(cid uint32) (s *slotEntry, slot int32, engine int) {
-	plain := t.key.Decrypt(cid)
-	slot = int32(plain & slotMask)
-	engine = int(plain >> slotBits & engineMask)
+	slot = int32(cid & slotMask)
+	engine = int(cid >> (genBits + slotBits))
 	if engine != int(t.engine) || int(slot) >= len(t.slots) {
 		return nil, slot, engine
 	}
-	if s = &t.slots[slot]; s.gen != plain>>(slotBits+engineBits) {
+	if s = &t.slots[slot]; s.gen != cid>>slotBits&genMask {
 		return nil, slot, engine
 	}
 	return s, slot, engine

@@ -42,7 +42,7 @@ func (c *Conn) sendable() due {
 		return dueNothing
 	case c.owesReady || c.atBind():
 		return duePacket
-	case s.nxt.Sub(s.una) >= maxWindow || !c.windowOpen():
+	case s.nxt.Sub(s.una) >= s.reach || !c.windowOpen():
 		return dueNothing
 	case c.resp.pending():
 		return duePacket

@@ -64,15 +64,15 @@ func (s *Socket) Free(bufs []link.Buf) {
 	}
 }
 
-// Source implements link.Link: the address in the packet's IP header, and the port that peers
-// listen on, which is ours. The packet's own source port is entropy and says nothing.
+// Source implements link.Link.
 func (s *Socket) Source(b *link.Buf) netip.AddrPort {
 	n := s.fresh(b)
 	if n == nil {
 		return netip.AddrPort{}
 	}
-	ip := int(b.Frame)<<s.umem.shift + int(n.start) - int(n.headers) + int(n.ip)
-	return netip.AddrPortFrom(sourceOf(s.umem.mem[ip:]), s.local.Port())
+	payload := int(b.Frame)<<s.umem.shift + int(n.start)
+	port := be.Uint16(s.umem.mem[payload-udpSize+udpSrc:])
+	return netip.AddrPortFrom(sourceOf(s.umem.mem[payload-int(n.headers)+int(n.ip):]), port)
 }
 
 // fresh is the note of a packet whose first frame came from Recv and whose Data begins where Recv put it; nil

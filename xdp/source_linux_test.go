@@ -27,7 +27,7 @@ func TestSource(t *testing.T) {
 		if n := k.s.Recv(bufs); n != 1 {
 			t.Fatalf("%+v: %d Bufs", tc, n)
 		}
-		want := netip.AddrPortFrom(netip.MustParseAddr(tc.src), DefaultPort)
+		want := netip.AddrPortFrom(netip.MustParseAddr(tc.src), 49152)
 		if got := k.s.Source(&bufs[0]); got != want {
 			t.Errorf("%+v: %v, want %v", tc, got, want)
 		}

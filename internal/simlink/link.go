@@ -45,6 +45,7 @@ func newLink(n *Net, at *node, rng *rand.Rand) *Link {
 	return &Link{
 		net: n, at: at, rng: rng,
 		caps: link.Caps{
+			SourcePort: true,
 			MaxPayload: cfg.maxPayload(),
 			FrameSize:  cfg.FrameSize,
 			Segments:   cfg.Segments,

@@ -20,41 +20,84 @@ const (
 	ReasonLocal                    // Close: the closing side's own operation failed
 	ReasonMemory                   // Close: registered memory of the closing side cannot be accessed
 	ReasonUnfinished               // Close: a message held a shared receive for too long
+	ReasonVersion                  // the peer speaks other versions of the protocol only
+	ReasonOption                   // Reject: the Connect has an option that must be understood and is not
 )
 
-// MaxPrivateData is the largest private data in bytes that a handshake packet carries.
-const MaxPrivateData = 512
+// MaxPrivateData and MaxOptions are the largest private data and options in bytes that a handshake packet carries.
+const (
+	MaxPrivateData = 512
+	MaxOptions     = 256
+)
 
 // Hello is the body of Connect, Challenge, Accept and Reject, after the header.
 type Hello struct {
-	CID      uint32 // the sender's name of the connection
-	MTU      uint32 // largest packet (header to trailer) the sender can receive
-	Qual     uint64 // Connect: the service asked for
-	Port     uint64 // Connect: the requester's own port qualifier
-	ReadIn   uint16 // RDMA reads the sender serves at one time
-	ReadOut  uint16 // RDMA reads the sender wants to have outstanding
-	Reason   Reason // Reject
-	Cookie   uint64 // Challenge: to be returned; Connect: as returned, 0 at first
-	Private  []byte // private data; Parse leaves it pointing into the packet
-	Reserved uint8
+	CID          uint32 // the sender's name of the connection
+	Tag          uint32 // what the peer puts into the packets of this connection; never 0
+	MTU          uint32 // largest packet (header to trailer) the sender can receive
+	Window       uint16 // packets after the next one that the sender can keep, and tell of in a SACK
+	ReadIn       uint16 // RDMA reads the sender serves at one time
+	ReadOut      uint16 // RDMA reads the sender wants to have outstanding
+	Reason       Reason // Reject
+	Capabilities uint32 // bits of what the sender can do; both ends do what both can
+	Qual         uint64 // Connect: the service asked for
+	Port         uint64 // Connect: the requester's own port qualifier
+	Cookie       uint64 // Challenge: to be returned; Connect: as returned, 0 at first
+	UDPPort      uint16 // option: where the sender receives; 0: at the port that the packet left from
+	Private      []byte // private data; Parse leaves it pointing into the packet
+
+	// Refused is an option that has to be understood and is not; 0: none. Parse sets it.
+	Refused uint8
 }
 
-// HelloSize is the size of a Hello without its private data.
-const HelloSize = 40
+// HelloSize is the size of a Hello without options and private data, MaxHelloSize that of the largest one.
+const (
+	HelloSize    = 52
+	MaxHelloSize = HelloSize + MaxOptions + MaxPrivateData
+)
 
-// Put writes h and its private data into b, which must hold them, and returns how many bytes it took.
+// Options follow the fixed part of a Hello as {type, length, value}. A receiver skips those that it does
+// not know, unless the upper bit of the type is set: then it refuses the connection.
+const (
+	optionUDPPort   = 1
+	optionMandatory = 0x80
+	optionHead      = 2
+	udpPortSize     = 2
+)
+
+// optionsSize is the size of the options that Put writes.
+func (h *Hello) optionsSize() int {
+	if h.UDPPort == 0 {
+		return 0
+	}
+	return optionHead + udpPortSize
+}
+
+// Size is the size of h with its options and private data.
+func (h *Hello) Size() int { return HelloSize + h.optionsSize() + len(h.Private) }
+
+// Put writes h, its options and its private data into b, which must hold them, and returns how many bytes it took.
 func (h *Hello) Put(b []byte) int {
-	_ = b[HelloSize-1+len(h.Private)]
+	n := h.optionsSize()
+	_ = b[HelloSize-1+n+len(h.Private)]
 	binary.BigEndian.PutUint32(b, h.CID)
-	binary.BigEndian.PutUint32(b[4:], h.MTU)
-	binary.BigEndian.PutUint64(b[8:], h.Qual)
-	binary.BigEndian.PutUint64(b[16:], h.Port)
-	binary.BigEndian.PutUint16(b[24:], h.ReadIn)
-	binary.BigEndian.PutUint16(b[26:], h.ReadOut)
-	b[28], b[29] = byte(h.Reason), 0
-	binary.BigEndian.PutUint16(b[30:], uint16(len(h.Private)))
-	binary.BigEndian.PutUint64(b[32:], h.Cookie)
-	return HelloSize + copy(b[HelloSize:], h.Private)
+	binary.BigEndian.PutUint32(b[4:], h.Tag)
+	binary.BigEndian.PutUint32(b[8:], h.MTU)
+	binary.BigEndian.PutUint16(b[12:], h.Window)
+	binary.BigEndian.PutUint16(b[14:], h.ReadIn)
+	binary.BigEndian.PutUint16(b[16:], h.ReadOut)
+	b[18], b[19] = byte(h.Reason), 0
+	binary.BigEndian.PutUint32(b[20:], h.Capabilities)
+	binary.BigEndian.PutUint64(b[24:], h.Qual)
+	binary.BigEndian.PutUint64(b[32:], h.Port)
+	binary.BigEndian.PutUint64(b[40:], h.Cookie)
+	binary.BigEndian.PutUint16(b[48:], uint16(n))
+	binary.BigEndian.PutUint16(b[50:], uint16(len(h.Private)))
+	if o := b[HelloSize:]; n > 0 {
+		o[0], o[1] = optionUDPPort, udpPortSize
+		binary.BigEndian.PutUint16(o[optionHead:], h.UDPPort)
+	}
+	return HelloSize + n + copy(b[HelloSize+n:], h.Private)
 }
 
 // Parse reads a Hello that is all of b. It reports false if the lengths do not fit.
@@ -63,16 +106,45 @@ func (h *Hello) Parse(b []byte) bool {
 		return false
 	}
 	h.CID = binary.BigEndian.Uint32(b)
-	h.MTU = binary.BigEndian.Uint32(b[4:])
-	h.Qual = binary.BigEndian.Uint64(b[8:])
-	h.Port = binary.BigEndian.Uint64(b[16:])
-	h.ReadIn = binary.BigEndian.Uint16(b[24:])
-	h.ReadOut = binary.BigEndian.Uint16(b[26:])
-	h.Reason, h.Reserved = Reason(b[28]), b[29]
-	h.Cookie = binary.BigEndian.Uint64(b[32:])
-	n := int(binary.BigEndian.Uint16(b[30:]))
-	h.Private = b[HelloSize:]
-	return n == len(h.Private) && n <= MaxPrivateData
+	h.Tag = binary.BigEndian.Uint32(b[4:])
+	h.MTU = binary.BigEndian.Uint32(b[8:])
+	h.Window = binary.BigEndian.Uint16(b[12:])
+	h.ReadIn = binary.BigEndian.Uint16(b[14:])
+	h.ReadOut = binary.BigEndian.Uint16(b[16:])
+	h.Reason = Reason(b[18])
+	h.Capabilities = binary.BigEndian.Uint32(b[20:])
+	h.Qual = binary.BigEndian.Uint64(b[24:])
+	h.Port = binary.BigEndian.Uint64(b[32:])
+	h.Cookie = binary.BigEndian.Uint64(b[40:])
+	options, private := int(binary.BigEndian.Uint16(b[48:])), int(binary.BigEndian.Uint16(b[50:]))
+	rest := b[HelloSize:]
+	if options > MaxOptions || private > MaxPrivateData || options+private != len(rest) {
+		return false
+	}
+	h.Private = rest[options:]
+	return h.parseOptions(rest[:options])
+}
+
+// parseOptions reads the options, which are all of b.
+func (h *Hello) parseOptions(b []byte) bool {
+	h.UDPPort, h.Refused = 0, 0
+	for len(b) > 0 {
+		if len(b) < optionHead || len(b) < optionHead+int(b[1]) {
+			return false
+		}
+		kind, value := b[0], b[optionHead:optionHead+int(b[1])]
+		b = b[optionHead+len(value):]
+		switch {
+		case kind == optionUDPPort:
+			if len(value) != udpPortSize || h.UDPPort != 0 {
+				return false
+			}
+			h.UDPPort = binary.BigEndian.Uint16(value)
+		case kind&optionMandatory != 0 && h.Refused == 0:
+			h.Refused = kind
+		}
+	}
+	return true
 }
 
 // Goodbye is the body of Close, after the header.

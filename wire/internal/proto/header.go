@@ -1,4 +1,4 @@
-// Package proto is the byte layout of protocol version 1: accessors without state. docs/WIRE.md is
+// Package proto is the byte layout of protocol version 2: accessors without state. docs/WIRE.md is
 // the reference. All numbers are big-endian. No function here panics on any input whose length its
 // doc comment allows, and none allocates.
 package proto
@@ -11,7 +11,7 @@ import (
 )
 
 // Version is the protocol version in the upper half of the first byte.
-const Version = 1
+const Version = 2
 
 // Type is what a packet is for, the lower half of the first byte.
 type Type uint8
@@ -29,6 +29,7 @@ const (
 	Challenge                 // answers a Connect without a valid cookie
 	Probe                     // padding only: does a packet of this size arrive?
 	Probed                    // answers Probe
+	Versions                  // answers a Connect of a version that is not spoken here
 	numTypes
 )
 
@@ -46,6 +47,7 @@ const (
 	NoCredit                     // the credit field means nothing (shared receive queue)
 	EpochSeen                    // the epoch of the peer's data that this end takes
 	NotReady                     // the packet that Ack names came, and found no receive: send it later
+	SourcePort                   // the sender receives at the UDP port that this packet left from
 )
 
 // Offsets and sizes of the header and the trailer.
@@ -59,15 +61,28 @@ const (
 	offCredit  = 16
 	offTS      = 20
 	offEcho    = 24
-	offNonce   = 28
+	offTag     = 28
 	HeaderSize = 32
 	// TrailerSize is the CRC32C of all bytes before it.
 	TrailerSize = 4
-	// SACKSize is the SACK block: bit i (from the least significant bit of the first byte) is set
-	// when packet Ack+1+i has arrived.
-	SACKSize = 32
-	SACKBits = SACKSize * 8
 )
+
+// MaxWindow is the largest distance between two packets of one direction that the protocol can tell:
+// PSNs further from the one expected are implausible, and a SACK block covers as many.
+const MaxWindow = 1024
+
+// A SACK block has a bit for each packet after Ack: bit i, from the least significant bit of the first
+// byte, is set when packet Ack+1+i has arrived. It is cut after the last bit that is set, to whole words.
+const (
+	SACKWord    = 4 // bytes
+	MaxSACKSize = MaxWindow / 8
+)
+
+// SACKSize is the size of a SACK block whose last bit is number last.
+func SACKSize(last int) int { return (last/8/SACKWord + 1) * SACKWord }
+
+// SACKFits reports whether a SACK block may be n bytes long.
+func SACKFits(n int) bool { return n > 0 && n <= MaxSACKSize && n%SACKWord == 0 }
 
 // Header is the fixed header of every packet, as numbers.
 type Header struct {
@@ -80,7 +95,9 @@ type Header struct {
 	Credit seq.Num // messages the peer may send, counted from the first
 	TS     uint32  // sender's clock, units of 64 ns
 	Echo   uint32  // newest TS received plus the time since, same unit; 0: none
-	Nonce  uint32  // secure mode; 0 in plaintext mode
+	// Tag is the receiver's verification tag (RFC 9260 §8.5), 0 in Connect. Closed and Reset reflect the tag of
+	// the packet that they answer. Secure mode: the low half of the nonce.
+	Tag uint32
 }
 
 // Put writes h into the first HeaderSize bytes of b.
@@ -95,7 +112,7 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(p[offCredit:], uint32(h.Credit))
 	binary.BigEndian.PutUint32(p[offTS:], h.TS)
 	binary.BigEndian.PutUint32(p[offEcho:], h.Echo)
-	binary.BigEndian.PutUint32(p[offNonce:], h.Nonce)
+	binary.BigEndian.PutUint32(p[offTag:], h.Tag)
 }
 
 // Parse reads the header at the start of b. It reports false for a short packet, another version or
@@ -114,8 +131,33 @@ func (h *Header) Parse(b []byte) bool {
 	h.Credit = seq.Num(binary.BigEndian.Uint32(p[offCredit:]))
 	h.TS = binary.BigEndian.Uint32(p[offTS:])
 	h.Echo = binary.BigEndian.Uint32(p[offEcho:])
-	h.Nonce = binary.BigEndian.Uint32(p[offNonce:])
+	h.Tag = binary.BigEndian.Uint32(p[offTag:])
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
+}
+
+// Connect packets of every version have the fields that an answer to another version needs at these
+// offsets: the version and type in byte 0, the PSN, and behind the header the sender's CID and tag.
+const minForeign = HeaderSize + 8 + TrailerSize
+
+// Foreign reads what all versions have in common of a whole packet that is a Connect of another version.
+// It reports false for every other packet. h is the header of the answer then.
+func Foreign(b []byte, h *Header) (version byte, ok bool) {
+	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {
+		return 0, false
+	}
+	*h = Header{Type: Versions,
+		CID: binary.BigEndian.Uint32(b[HeaderSize:]),
+		Ack: seq.Num(binary.BigEndian.Uint32(b[offPSN:])),
+		Tag: binary.BigEndian.Uint32(b[HeaderSize+4:])}
+	return b[offType] >> 4, true
+}
+
+// PutVersions writes the body of Versions, the versions that are spoken here, a byte each, into b and
+// returns its size. It makes the header in front, which Put wrote, one of the version asked.
+func PutVersions(header, b []byte, asked byte) int {
+	header[offType] = asked<<4 | byte(Versions)
+	b[0] = Version
+	return 1
 }
 
 // CRC extends the checksum crc (0 at first) of a packet by b.

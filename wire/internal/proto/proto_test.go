@@ -9,7 +9,7 @@ import (
 
 func TestHeaderLayout(t *testing.T) {
 	h := Header{Type: Data, Flags: AckRequest, CE: 0x0102, CID: 0x03040506, PSN: 0x0708090a,
-		Ack: 0x0b0c0d0e, Credit: 0x0f101112, TS: 0x13141516, Echo: 0x1718191a, Nonce: 0x1b1c1d1e}
+		Ack: 0x0b0c0d0e, Credit: 0x0f101112, TS: 0x13141516, Echo: 0x1718191a, Tag: 0x1b1c1d1e}
 	var b [HeaderSize]byte
 	h.Put(b[:])
 	want := [HeaderSize]byte{0x11, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,

@@ -11,5 +11,8 @@ func (a Num) Less(b Num) bool { return int32(a-b) < 0 }
 // LessEq reports whether a comes before b or is b.
 func (a Num) LessEq(b Num) bool { return int32(a-b) <= 0 }
 
+// Within reports whether a is one of lo, lo+1, and so on to hi, however far apart they are.
+func (a Num) Within(lo, hi Num) bool { return a-lo <= hi-lo }
+
 // Sub is the distance from b to a; negative when a comes before b.
 func (a Num) Sub(b Num) int { return int(int32(a - b)) }

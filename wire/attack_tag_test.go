@@ -1,0 +1,331 @@
+package wire
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// established are the types of packet that a connection exchanges.
+var established = []proto.Type{proto.Data, proto.Ack, proto.Probe, proto.Probed, proto.Close}
+
+// bodyFor is a body that a packet of a type may have.
+func bodyFor(c *Conn, t proto.Type, mem memory) []byte {
+	switch t {
+	case proto.Data:
+		return writeChunk(proto.Last, 1, mem.remote, mem.base)
+	case proto.Close:
+		b := make([]byte, proto.GoodbyeSize)
+		(&proto.Goodbye{CID: c.peer, Reason: proto.ReasonAccess}).Put(b)
+		return b
+	case proto.Probed:
+		return make([]byte, proto.ProbedSize)
+	default:
+		return nil
+	}
+}
+
+// Attack 2: a stranger knows the connection's ID, its addresses and ports and all its numbers, and guesses
+// the verification tag. Nothing of the packet counts: not that the peer is alive, not its time stamp, not
+// its epoch, and the RDMA fields are not looked at.
+func TestAttack02WrongTag(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	mem := s.victim.memory(8)
+	before := s.victim.eng.Stats()
+	s.unmoved("wrong tags", func() {
+		for _, tag := range []uint32{0, 1, cv.tag + 1, cv.tag - 1, ^cv.tag, cv.peerTag, s.cb.tag} {
+			for _, typ := range established {
+				for _, flags := range []proto.Flags{0, proto.Epoch, proto.AckRequest, proto.EpochSeen, proto.NotReady} {
+					h := s.header(cv, typ)
+					h.Tag, h.Flags = tag, flags
+					s.strike(&h, bodyFor(cv, typ, mem))
+				}
+			}
+		}
+	}, cv, s.cb)
+	st := s.victim.eng.Stats()
+	if st.RxBytes != before.RxBytes || st.ProtectionErrors != 0 || st.ProtocolErrors != 0 || st.Duplicates != before.Duplicates {
+		t.Errorf("something was taken in: %+v", st)
+	}
+	if mem.mem[0] != 0 {
+		t.Error("memory was written")
+	}
+	s.noGain()
+	s.drop(cv)
+	s.finish()
+}
+
+// Attack 14: packets with the right tag and numbers from another IP address are refused. From another port
+// of the peer's address they are the peer's: a peer chooses its source port.
+func TestAttack14OtherAddress(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	mem := s.victim.memory(8)
+	for _, from := range []string{"10.0.0.4:17473", "192.0.2.3:17473", "[::ffff:10.0.0.4]:17473", "[2001:db8::3]:17473"} {
+		s.guise.as = func() netip.AddrPort { return netip.MustParseAddrPort(from) }
+		before := s.victim.eng.Stats().Forged
+		s.unmoved("packets from "+from, func() {
+			for _, typ := range established {
+				h := s.header(cv, typ)
+				s.strike(&h, bodyFor(cv, typ, mem))
+			}
+		}, cv, s.cb)
+		if got := s.victim.eng.Stats().Forged - before; got != uint64(len(established)) {
+			t.Errorf("%d of %d packets from %s were counted", got, len(established), from)
+		}
+	}
+	if s.out.packets != 0 {
+		t.Errorf("%d answers", s.out.packets)
+	}
+	s.guise.as = func() netip.AddrPort { return netip.AddrPortFrom(s.foe.addr.Addr(), 1) }
+	next := cv.recv.next
+	h := s.header(cv, proto.Data)
+	s.strike(&h, bodyFor(cv, proto.Data, mem))
+	if cv.recv.next != next+1 {
+		t.Error("a packet from another port of the peer was refused")
+	}
+	s.guise.as = nil
+	s.drop(cv)
+	s.finish()
+}
+
+// Attack 5: packets with the right tag whose numbers the peer cannot have sent do not count as a sign of
+// life, do not turn the epoch, and do not close.
+func TestAttack05ImplausibleNumbers(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		lie  func(h *proto.Header, c *Conn)
+	}{
+		{"PSN beyond the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next + proto.MaxWindow + 1 }},
+		{"PSN before the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next - proto.MaxWindow - 1 }},
+		{"PSN half the numbers away", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next + 1<<31 }},
+		{"Ack of what was not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 1 }},
+		{"Ack of long ago", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt - 2*proto.MaxWindow - 1 }},
+		{"Ack half the numbers away", func(h *proto.Header, c *Conn) { h.Ack = c.send.una + 1<<31 }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			cv, _ := s.join(plain)
+			mem := s.victim.memory(8)
+			before := s.victim.eng.Stats().Forged
+			s.unmoved(tc.name, func() {
+				for _, typ := range established {
+					for _, flags := range []proto.Flags{0, proto.Epoch, proto.EpochSeen} {
+						h := s.header(cv, typ)
+						h.Flags = flags
+						tc.lie(&h, cv)
+						s.strike(&h, bodyFor(cv, typ, mem))
+					}
+				}
+			}, cv, s.cb)
+			if got := s.victim.eng.Stats().Forged - before; got != 3*uint64(len(established)) {
+				t.Errorf("%d packets were counted, want %d", got, 3*len(established))
+			}
+			s.drop(cv)
+			s.finish()
+		})
+	}
+}
+
+// A peer that answers a read and does not acknowledge the request, and then an epoch begins: the read is
+// counted down once.
+func TestRecutAfterAnsweredRead(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	mem := s.victim.memory(64)
+	s.victim.post(cv, cv.PostRead(mem.seg(0, 64), 1, Remote{}, 64, 0))
+	s.victim.eng.Poll(Time(s.net.Now()))
+	h := s.header(cv, proto.Data) // acknowledges nothing
+	body := make([]byte, proto.ReadRespSize+64)
+	proto.PutReadResp(body, proto.Last, 64, seq.Num(cv.sq.done.Load()), 0)
+	s.strike(&h, body)
+	if cv.readsOut != 0 {
+		t.Fatalf("%d reads outstanding after the answer", cv.readsOut)
+	}
+	cv.stepDown()
+	h = s.header(cv, proto.Ack)
+	h.Flags = proto.EpochSeen
+	s.strike(&h, nil)
+	if cv.send.stepping || cv.readsOut < 0 {
+		t.Errorf("stepping %v, %d reads outstanding", cv.send.stepping, cv.readsOut)
+	}
+	s.drop(cv)
+	s.finish()
+}
+
+// A packet that crosses to another engine keeps its source and its congestion mark.
+func TestStrayKeepsSourceAndMark(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	e := s.victim.eng
+	cross := func(from netip.Addr) {
+		h := s.header(cv, proto.Data)
+		raw := make([]byte, proto.HeaderSize+proto.TrailerSize)
+		h.Put(raw)
+		proto.PutTrailer(raw[proto.HeaderSize:], proto.CRC(0, raw[:proto.HeaderSize]))
+		e.strays.put([]link.Buf{{Data: raw, Flags: link.CE}}, from)
+		e.Poll(Time(s.net.Now()))
+	}
+	s.unmoved("a stray from elsewhere", func() { cross(netip.MustParseAddr("192.0.2.1")) }, cv, s.cb)
+	ce := cv.recv.ce
+	cross(s.foe.addr.Addr())
+	if cv.recv.ce != ce+1 {
+		t.Error("the congestion mark of a stray was lost")
+	}
+	s.drop(cv)
+	s.finish()
+}
+
+// A flood of strays does not take a Poll of its own: a part of them is handled, the rest has to wait, and
+// what does not fit is dropped without being copied.
+func TestStrayFlood(t *testing.T) {
+	s := newSiege(t)
+	e := s.victim.eng
+	data := make([]byte, 9000)
+	for i := range 2 * maxStrays {
+		if got, want := e.strays.put([]link.Buf{{Data: data}}, netip.Addr{}), i < maxStrays; got != want {
+			t.Fatalf("stray %d: taken %v", i, got)
+		}
+	}
+	for left := maxStrays; left > 0; left -= strayBatch {
+		if e.strays.waiting() != left || e.Next() != e.now {
+			t.Fatalf("%d strays wait, want %d; next Poll in %v", e.strays.waiting(), left, e.Next().Sub(e.now))
+		}
+		e.Poll(Time(s.net.Now()))
+	}
+	s.finish()
+}
+
+// A Connect of another version gets the versions that are spoken here, in that version's packet and with no
+// more bytes than it has itself; every other packet of another version is dropped.
+func TestOtherVersions(t *testing.T) {
+	s := newSiege(t)
+	h := proto.Header{Type: proto.Connect, PSN: 0x01020304}
+	hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minReach, Qual: service}
+	raw := make([]byte, proto.HeaderSize+hi.Size()+proto.TrailerSize)
+	for _, version := range []byte{0, 1, 3, 15} {
+		for typ := proto.Data; typ <= proto.Versions; typ++ {
+			h.Type = typ
+			h.Put(raw)
+			hi.Put(raw[proto.HeaderSize:])
+			raw[0] = version<<4 | byte(typ)
+			end := len(raw) - proto.TrailerSize
+			proto.PutTrailer(raw[end:], proto.CRC(0, raw[:end]))
+			out := s.out.packets
+			s.unmoved("a packet of another version", func() { s.sendRaw(raw); s.land() }, s.cb)
+			if got := s.out.packets - out; got != 0 != (typ == proto.Connect) {
+				t.Fatalf("version %d, type %d: %d answers", version, typ, got)
+			}
+			if typ != proto.Connect {
+				continue
+			}
+			var got proto.Header
+			last := s.out.last
+			if last[0] != version<<4|byte(proto.Versions) || last[proto.HeaderSize] != proto.Version {
+				t.Errorf("the answer is % x", last)
+			}
+			last[0] = proto.Version<<4 | last[0]&15
+			if !got.Parse(last) || got.CID != hi.CID || got.Tag != hi.Tag || got.Ack != h.PSN {
+				t.Errorf("the answer is %+v", got)
+			}
+		}
+	}
+	s.noGain()
+	s.finish()
+}
+
+// Versions ends an attempt to connect with a reason that says what to do, unless it lists our own version.
+func TestVersionsEndsTheAttempt(t *testing.T) {
+	s := newSiege(t)
+	c := s.victim.host.NewConn(plain)
+	s.dial(s.victim, s.foe, c, nil)
+	s.victim.eng.Poll(Time(s.net.Now()))
+	h := proto.Header{Type: proto.Versions, CID: c.cid, Tag: c.tag, Ack: c.send.una}
+	s.strike(&h, []byte{proto.Version})
+	if c.State() != Connecting {
+		t.Fatal("a list with our own version ended the attempt")
+	}
+	s.strike(&h, []byte{proto.Version + 1, proto.Version + 2})
+	var got Completion
+	if !s.victim.connect.Pop(&got) || got.Kind != KindRefused || BreakReason(got.Data) != BreakVersion {
+		t.Errorf("completion %+v", got)
+	}
+	s.finish()
+}
+
+// An option that has to be understood and is not makes the Connect fail with a reason; others are skipped.
+func TestUnknownOptions(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		option byte
+		want   proto.Type
+	}{{"to be skipped", 0x7f, proto.Challenge}, {"to be understood", 0x81, proto.Reject}} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minReach, Qual: service, UDPPort: s.foe.addr.Port()}
+			body := make([]byte, hi.Size()+6)
+			hi.Put(body)
+			copy(body[hi.Size():], []byte{tc.option, 4, 1, 2, 3, 4})
+			body[49] += 6 // length of the options
+			s.strike(&proto.Header{Type: proto.Connect, PSN: 1}, body)
+			if s.out.types[tc.want] != 1 || s.out.packets != 1 {
+				t.Errorf("answers by type: %v", s.out.types)
+			}
+			s.noGain()
+			s.finish()
+		})
+	}
+}
+
+// Attack 22: however many Challenges a server sends, a client answers few of them at once.
+func TestAttack22ChallengeFlood(t *testing.T) {
+	s := newSiege(t)
+	c := s.victim.host.NewConn(plain)
+	s.foe.down = true
+	s.dial(s.victim, s.foe, c, nil)
+	s.land()
+	start, out := s.net.Now(), s.out.packets
+	for cookie := range uint64(2000) {
+		h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.send.una}
+		var body [proto.HelloSize]byte
+		(&proto.Hello{CID: 5, Cookie: cookie + 1}).Put(body[:])
+		s.strike(&h, body[:])
+	}
+	most := promptChallenges + int((s.net.Now()-start)/int64(helloRetry)) + 1
+	if got := s.out.packets - out; got > most {
+		t.Errorf("%d Connects in %v, want %d at most", got, time.Duration(s.net.Now()-start), most)
+	}
+	if err := s.victim.eng.Disconnect(c, false); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.victim.connect, KindDisconnected)
+	s.finish()
+}
+
+// A receiver keeps packets that are as early as the protocol can tell, and says so.
+func TestEarlyByTheLargestWindow(t *testing.T) {
+	s := newSiegeOn(t, simlink.Config{Frames: 8 * siegeFrames, Delay: time.Microsecond, Seed: 1})
+	cv, _ := s.join(plain)
+	for _, d := range []seq.Num{1, 300, proto.MaxWindow - 1} {
+		h := s.header(cv, proto.Data)
+		h.PSN += d
+		s.strike(&h, nil)
+		last := s.out.last
+		at := proto.HeaderSize + int(d-1)/8
+		if proto.Type(last[0]&15) != proto.Ack || !proto.SACKFits(len(last)-proto.HeaderSize-proto.TrailerSize) || last[at]>>((d-1)%8)&1 != 1 {
+			t.Errorf("%d packets early: told % x", d, last)
+		}
+	}
+	if cv.recv.nheld != 3 {
+		t.Errorf("%d packets held, want 3", cv.recv.nheld)
+	}
+	s.drop(cv)
+	s.run(20 * time.Millisecond)
+	s.finish()
+}
