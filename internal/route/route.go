@@ -20,8 +20,22 @@ type Interface struct {
 	MTU   int // bytes of IP packet
 	MAC   [6]byte
 	Up    bool
-	Addrs []netip.Prefix
+	// Carrier says that the driver has a link partner and can transmit.
+	Carrier bool
+	Addrs   []netip.Prefix
+	// Gone says what became of an interface that is no longer in the namespace; the rest is its last state.
+	Gone Fate
 }
+
+// Fate is where an interface went.
+type Fate uint8
+
+// Where an interface went.
+const (
+	Present Fate = iota
+	Deleted
+	Moved // to another network namespace
+)
 
 // Hop is how packets reach one destination now. Its methods are lock-free and may be called by any
 // goroutine.

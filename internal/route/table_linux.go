@@ -21,6 +21,7 @@ type Table struct {
 	events *nl.NetlinkSocket
 	nudger *nudger
 	iface  atomic.Pointer[Interface]
+	news   chan struct{} // iface was stored anew
 	poke   chan struct{} // the keeper has something to do
 	done   chan struct{}
 	closed sync.Once
@@ -42,6 +43,7 @@ type Table struct {
 func Open(ifindex int) (_ *Table, err error) {
 	t := &Table{
 		index:      ifindex,
+		news:       make(chan struct{}, 1),
 		poke:       make(chan struct{}, 1),
 		done:       make(chan struct{}),
 		hops:       make(map[netip.Addr]*Hop),
@@ -114,6 +116,10 @@ func (t *Table) Close() error {
 	})
 	return nil
 }
+
+// Changes returns a channel with a token in it after the state of the interface was read again. One goroutine at a time
+// takes them, and compares what Interface returns; changes in quick succession leave one token.
+func (t *Table) Changes() <-chan struct{} { return t.news }
 
 // Interface is the current state of the interface.
 func (t *Table) Interface() Interface { return *t.iface.Load() }

@@ -12,6 +12,11 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
+const (
+	lowerUp      = 1 << 16 // IFF_LOWER_UP of linux/if.h
+	newNamespace = 45      // IFLA_NEW_NETNSID of linux/if_link.h
+)
+
 // watch applies the kernel's messages until the socket is closed.
 //
 // System calls: recvfrom (netlink).
@@ -46,11 +51,15 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 			t.mu.Unlock()
 		}
 	case syscall.RTM_NEWLINK, syscall.RTM_DELLINK:
-		if nl.DeserializeIfInfomsg(m.Data).Index == int32(t.index) {
-			t.interfaceChanged()
+		if info := nl.DeserializeIfInfomsg(m.Data); info.Index == int32(t.index) {
+			gone := Present
+			if m.Header.Type == syscall.RTM_DELLINK && info.Family == syscall.AF_UNSPEC {
+				gone = fate(m.Data)
+			}
+			t.interfaceChanged(gone)
 		}
 	case syscall.RTM_NEWADDR, syscall.RTM_DELADDR:
-		t.interfaceChanged()
+		t.interfaceChanged(Present)
 	case syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE:
 		t.mu.Lock()
 		t.routesDue(time.Now())
@@ -59,12 +68,11 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 }
 
 // interfaceChanged reads the interface again and has routes and unresolved neighbours done at once.
-// An interface that is gone keeps its last state, down.
-func (t *Table) interfaceChanged() {
+// An interface that is gone keeps its last state, down; gone is what the messages say of it. One that is missing
+// before a message said so may still turn out to have moved.
+func (t *Table) interfaceChanged(gone Fate) {
 	if err := t.readInterface(); err != nil {
-		down := t.Interface()
-		down.Up = false
-		t.iface.Store(&down)
+		t.leave(gone)
 	}
 	now := time.Now()
 	t.mu.Lock()
@@ -77,9 +85,51 @@ func (t *Table) interfaceChanged() {
 	t.routesDue(now)
 }
 
+// missing reports whether the interface is still there, for when messages were lost.
+func (t *Table) missing() Fate {
+	_, err := t.handle.LinkByIndex(t.index)
+	if errors.As(err, new(netlink.LinkNotFoundError)) || errors.Is(err, syscall.ENODEV) {
+		return Deleted
+	}
+	return Present
+}
+
+// leave marks the interface as down and notes where it went, unless that is known.
+func (t *Table) leave(to Fate) {
+	last := t.Interface()
+	last.Up, last.Carrier = false, false
+	if last.Gone == Present {
+		last.Gone = to
+	}
+	t.store(&last)
+}
+
+// fate reads where an interface went from the message that took it away.
+func fate(message []byte) Fate {
+	attrs, err := nl.ParseRouteAttr(message[syscall.SizeofIfInfomsg:])
+	if err != nil {
+		return Deleted
+	}
+	for _, a := range attrs {
+		if a.Attr.Type == newNamespace {
+			return Moved
+		}
+	}
+	return Deleted
+}
+
+// store publishes the state of the interface.
+func (t *Table) store(i *Interface) {
+	t.iface.Store(i)
+	select {
+	case t.news <- struct{}{}:
+	default:
+	}
+}
+
 // resync reads everything again. An error leaves what is known; the next message or recheck mends.
 func (t *Table) resync() {
-	t.interfaceChanged()
+	t.interfaceChanged(t.missing())
 	_ = t.readNeighbours()
 }
 
@@ -93,12 +143,13 @@ func (t *Table) readInterface() error {
 	if err != nil {
 		return fmt.Errorf("route: list addresses of %s: %w", a.Name, err)
 	}
-	state := &Interface{Index: t.index, Name: a.Name, MTU: a.MTU, Up: a.RawFlags&syscall.IFF_UP != 0}
+	state := &Interface{Index: t.index, Name: a.Name, MTU: a.MTU, Up: a.RawFlags&syscall.IFF_UP != 0,
+		Carrier: a.RawFlags&lowerUp != 0}
 	copy(state.MAC[:], a.HardwareAddr)
 	for i := range list {
 		bits, _ := list[i].Mask.Size()
 		state.Addrs = append(state.Addrs, netip.PrefixFrom(address(list[i].IP), bits))
 	}
-	t.iface.Store(state)
+	t.store(state)
 	return nil
 }
