@@ -22,7 +22,11 @@ func openXDP(what string, o Options) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	return device{links: dev.Links(), closer: dev, report: func() deviceStats { return xdpStats(dev) }}, nil
+	d := device{links: dev.Links(), closer: dev, report: func() deviceStats { return xdpStats(dev) }}
+	if why := dev.Refused(); why != nil {
+		d.note = note{o.warner(), slog.LevelWarn, "dat: a better mode was refused", []any{"interface", name, "mode", dev.Mode(), "reason", why}}
+	}
+	return d, nil
 }
 
 // xdpStats reads what there is to know of a device beside its links.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,9 +19,13 @@ import (
 // may be called by any goroutine; Close comes last, when each socket's owner has let go of it.
 type Device struct {
 	name    string
+	ifindex int
+	nic     nic
+	added   int // receive queues that the driver made when the program was attached
 	routes  *route.Table
 	guard   *net.UDPConn // keeps the port from other programs
 	steer   *bpf.Steer
+	refused error // why a better mode was not taken
 	sockets []*Socket
 	memory  memory
 }
@@ -31,48 +36,82 @@ type Device struct {
 //
 // The order of the steps: what can be refused without a trace comes first, and packets are steered
 // last, to sockets that are ready.
-func Open(ifname string, o Options) (d *Device, err error) {
+func Open(ifname string, o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, &openError{err.Error(), []error{fs.ErrInvalid}}
 	}
+	return open(ifname, ethtool(ifname), o)
+}
+
+// open opens an interface whose queues n knows. Queues that turn out not to transmit in zero-copy mode are opened in
+// copy mode where the caller leaves the choice; generic mode transmits as copy mode does.
+func open(ifname string, n nic, o Options) (*Device, error) {
+	d, err := openMode(ifname, n, o)
+	if dead := (*silentError)(nil); o.Mode == Auto && errors.As(err, &dead) && dead.mode == ZeroCopy {
+		o.Mode = Copy
+		if d, err = openMode(ifname, n, o); err == nil {
+			d.refused = dead
+		}
+	}
+	return d, err
+}
+
+// openMode opens an interface in one mode, or the best that is granted for Auto.
+func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	ifi, err := findInterface(ifname)
 	if err != nil {
 		return nil, err
 	}
-	queues, err := queueCount(ifname, o.Queues)
-	if err != nil {
-		return nil, err
-	}
-	d = &Device{name: ifname}
+	d = &Device{name: ifname, ifindex: ifi.Index, nic: n}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
 			d = nil
 		}
 	}()
-	h, err := d.identify(ifi, &o)
+	h, err := d.identify(&o)
 	if err != nil {
 		return d, err
 	}
 	if err = d.takePort(h.local); err != nil {
 		return d, err
 	}
-	if err = d.attach(ifi.Index, queues, &h, &o); err != nil {
+	carried := d.routes.Interface().Carrier
+	queues, err := d.attach(&h, &o)
+	if err != nil {
 		return d, err
 	}
 	if d.memory, err = newMemory(o.Memory); err != nil {
 		return d, fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
 	h.memory = d.memory
-	if err = d.openQueues(ifi.Index, queues, &h, &o); err != nil {
+	if err = d.openQueues(queues, &h, &o); err != nil {
+		return d, err
+	}
+	d.awaitCarrier(carried, carrierPatience)
+	if err = d.prove(); err != nil {
 		return d, err
 	}
 	return d, d.register()
 }
 
+// awaitCarrier waits for the carrier of an interface that had one before: drivers exist that reset their link when a
+// program is attached, and again for zero-copy.
+func (d *Device) awaitCarrier(had bool, patience time.Duration) {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for had && !d.routes.Interface().Carrier {
+		select {
+		case <-d.routes.Changes():
+		case <-limit.C:
+			return
+		}
+	}
+}
+
 // identify opens the routes and learns who we are.
-func (d *Device) identify(ifi *net.Interface, o *Options) (h host, err error) {
-	if d.routes, err = route.Open(ifi.Index); err != nil {
+func (d *Device) identify(o *Options) (h host, err error) {
+	if d.routes, err = route.Open(d.ifindex); err != nil {
 		return h, fmt.Errorf("xdp: %s: routes: %w", d.name, err)
 	}
 	now := d.routes.Interface()
@@ -151,28 +190,45 @@ func (d *Device) takePort(local netip.AddrPort) (err error) {
 	return nil
 }
 
-// attach puts the program on the interface.
-func (d *Device) attach(ifindex, queues int, h *host, o *Options) (err error) {
-	mode := bpf.Native
-	switch o.Mode {
-	case Auto:
-		mode = bpf.Auto
-	case Generic:
-		mode = bpf.Generic
-	case ZeroCopy, Copy: // need the driver
+// attach puts the program on the interface and returns the number of queues to open. Drivers exist that make more
+// queues for a program, and spread packets to them: they are counted when it is there.
+func (d *Device) attach(h *host, o *Options) (queues int, err error) {
+	before, err := d.nic.channels()
+	if err != nil {
+		return 0, err
+	}
+	if _, err = before.toOpen(d.name, o.Queues); err != nil {
+		return 0, err
 	}
 	d.steer, err = bpf.Attach(bpf.Options{
-		Ifindex: ifindex, Interface: d.name, Port: o.Port, Addresses: h.addrs, Queues: queues, Mode: mode,
+		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, Addresses: h.addrs, Queues: before.most(), Mode: attachMode(o.Mode),
 	})
 	if err != nil {
-		return explainAttach(d.name, err)
+		return 0, explainAttach(d.name, err)
 	}
-	return nil
+	now, err := d.nic.channels()
+	if err != nil {
+		return 0, err
+	}
+	d.added = max(0, now.receive()-before.receive())
+	return now.toOpen(d.name, o.Queues)
+}
+
+// attachMode is where the program has to run for a mode.
+func attachMode(m Mode) bpf.Mode {
+	switch m {
+	case Auto:
+		return bpf.Auto
+	case Generic:
+		return bpf.Generic
+	case ZeroCopy, Copy: // need the driver
+	}
+	return bpf.Native
 }
 
 // openQueues opens a socket on each queue.
-func (d *Device) openQueues(ifindex, queues int, h *host, o *Options) error {
-	where := place{ifindex: ifindex, name: d.name, mode: o.Mode, ring: receiveRing(d.name)}
+func (d *Device) openQueues(queues int, h *host, o *Options) error {
+	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring()}
 	if d.steer.Mode() == bpf.Generic {
 		where.mode = Generic
 	}
@@ -221,6 +277,14 @@ func (d *Device) Mode() Mode {
 		}
 	}
 	return mode
+}
+
+// Refused is why a better mode was not granted to Auto, nil where none was refused with a reason.
+func (d *Device) Refused() error {
+	if d.refused != nil {
+		return d.refused
+	}
+	return d.steer.NativeRefusal()
 }
 
 // Counters says what the program on the interface did with the packets it saw.

@@ -36,28 +36,45 @@ func withEthtool(f func(fd int) error) error {
 	return errors.Join(f(fd), unix.Close(fd))
 }
 
-// receiveRing returns the number of slots of the interface's receive ring, 0 where there is none. System calls: socket,
+// nic is what an interface says of its queues.
+type nic interface {
+	channels() (channels, error)
+	ring() int
+}
+
+// ethtool is the nic of a name, in the namespace of the calling thread.
+type ethtool string
+
+// ring returns the number of slots of the receive ring, 0 where there is none. System calls: socket,
 // ioctl(SIOCETHTOOL), close.
-func receiveRing(name string) int {
+func (name ethtool) ring() int {
 	r := ringSizes{cmd: unix.ETHTOOL_GRINGPARAM}
-	if withEthtool(func(fd int) error { return ethtoolGet(fd, name, &r) }) != nil {
+	if withEthtool(func(fd int) error { return ethtoolGet(fd, string(name), &r) }) != nil {
 		return 0
 	}
 	return int(min(r.rx, nicFrames))
 }
 
-// queueCount returns the number of queues to open: asked for, or all that receive. System calls:
-// socket, ioctl(SIOCETHTOOL), close.
-func queueCount(name string, asked int) (int, error) {
+// channels returns the numbers of queues. System calls: socket, ioctl(SIOCETHTOOL), close.
+func (name ethtool) channels() (channels, error) {
 	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
-	err := withEthtool(func(fd int) error { return ethtoolGet(fd, name, &c) })
+	err := withEthtool(func(fd int) error { return ethtoolGet(fd, string(name), &c) })
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		c.combined, err = 1, nil // a device of one queue
+		return channels{combined: 1, maxCombined: 1}, nil // a device of one queue
 	}
 	if err != nil {
-		return 0, fmt.Errorf("xdp: %s: number of queues: %w", name, err)
+		return c, fmt.Errorf("xdp: %s: number of queues: %w", name, err)
 	}
-	rx, tx := int(c.rx+c.combined), int(c.tx+c.combined)
+	return c, nil
+}
+
+// receive is the number of receive queues, most how many there can be.
+func (c *channels) receive() int { return int(c.rx + c.combined) }
+func (c *channels) most() int    { return max(c.receive(), int(c.maxRx+c.maxCombined)) }
+
+// toOpen returns the number of queues to open: asked for, or all that receive.
+func (c *channels) toOpen(name string, asked int) (int, error) {
+	rx, tx := c.receive(), int(c.tx+c.combined)
 	n := rx
 	if asked > 0 {
 		n = asked

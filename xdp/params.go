@@ -63,6 +63,14 @@ const (
 	bindPatience = time.Second
 	bindPause    = 2 * time.Millisecond
 
+	// proofPatience is how long the frame that proves a transmit side may stay with the driver, and proofPause the time
+	// between two looks.
+	proofPatience = 2 * time.Second
+	proofPause    = 50 * time.Microsecond
+	// carrierPatience is how long a driver may take to have its carrier again that lost it when the program was attached:
+	// autonegotiation is 2 to 4 s.
+	carrierPatience = 5 * time.Second
+
 	// pendingPoll bounds Wait while packets are left in the tx ring that only a system call moves.
 	pendingPoll = 200 * time.Microsecond
 )

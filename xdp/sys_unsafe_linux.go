@@ -64,11 +64,13 @@ func recvfrom(fd int) syscall.Errno {
 
 // channels is the kernel's struct ethtool_channels.
 type channels struct {
-	cmd      uint32
-	_        [4]uint32 // the most of each
-	rx, tx   uint32
-	_        uint32 // other
-	combined uint32
+	cmd         uint32
+	maxRx       uint32
+	_           [2]uint32 // the most of tx and other
+	maxCombined uint32
+	rx, tx      uint32
+	_           uint32 // other
+	combined    uint32
 }
 
 // ringSizes is the kernel's struct ethtool_ringparam.

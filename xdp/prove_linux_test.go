@@ -1,0 +1,150 @@
+package xdp
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/link"
+)
+
+// fakeNIC says first what the test has it say, then what is.
+type fakeNIC struct {
+	first  channels
+	calls  int
+	second func() // before the answer to the second question
+}
+
+func (f *fakeNIC) ring() int { return 0 }
+
+func (f *fakeNIC) channels() (channels, error) {
+	if f.calls++; f.calls == 1 {
+		return f.first, nil
+	}
+	if f.second != nil {
+		f.second()
+	}
+	return ethtool(lab.Interface).channels()
+}
+
+// openWith opens an interface whose driver does something when a program is attached.
+func openWith(t *testing.T, l *lab.Lab, n nic) *Device {
+	t.Helper()
+	var d *Device
+	onSide(t, l, lab.A, func() (err error) {
+		d, err = open(lab.Interface, n, small())
+		return err
+	})
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// Queues that the driver makes when the program is attached get sockets.
+func TestQueuesAddedAtAttach(t *testing.T) {
+	l := newLab(t, 1500, 4)
+	d := openWith(t, l, &fakeNIC{first: channels{combined: 2, maxCombined: 4}})
+	if len(d.sockets) != 4 || d.added != 2 {
+		t.Errorf("%d sockets, %d queues were added; want 4 and 2", len(d.sockets), d.added)
+	}
+	exchange(t, d, openDevice(t, l, lab.B, small()))
+}
+
+// Added queues that do not transmit are refused with the command after which none are added.
+func TestAddedQueuesThatDoNotTransmit(t *testing.T) {
+	for _, tc := range []struct {
+		before, after, most uint32
+		want                string
+	}{{1, 3, 4, "combined 3"}, {2, 4, 4, "combined 3"}, {1, 9, 16, "combined 9"}, {8, 16, 16, "combined 9"}} {
+		d := &Device{name: "eth7", added: int(tc.after - tc.before), nic: &fakeNIC{first: channels{combined: tc.after, maxCombined: tc.most}}}
+		err := d.refuseAdded([]int{int(tc.before), int(tc.after) - 1})
+		if !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), "ethtool -L eth7 "+tc.want+")") {
+			t.Errorf("%+v: %v", tc, err)
+		}
+	}
+}
+
+// Open waits for a carrier that was lost when the program was attached.
+func TestCarrierLostAtAttach(t *testing.T) {
+	l := newLab(t, 1500, 1)
+	var up sync.WaitGroup
+	d := openWith(t, l, &fakeNIC{first: channels{combined: 1, maxCombined: 1}, second: func() {
+		if err := l.SetUp(lab.B, false); err != nil {
+			t.Error(err)
+		}
+		up.Add(1)
+		time.AfterFunc(200*time.Millisecond, func() {
+			defer up.Done()
+			if err := l.SetUp(lab.B, true); err != nil {
+				t.Error(err)
+			}
+		})
+	}})
+	if !d.routes.Interface().Carrier {
+		t.Error("the interface is open and has no carrier")
+	}
+	up.Wait()
+	if err := l.SetUp(lab.B, false); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	d.awaitCarrier(true, 20*time.Millisecond)
+	d.awaitCarrier(false, time.Hour)
+	if took := time.Since(start); took > patience {
+		t.Errorf("waited %v for a carrier that does not come", took)
+	}
+}
+
+// The transmit side of a queue is proven by one frame that nobody takes for his own.
+func TestProof(t *testing.T) {
+	works, pending, dead, isDown := newFake(t, 1500), newFake(t, 1500), newFakeNIC(t, 1500, 256), newFake(t, 1500)
+	pending.answers = []syscall.Errno{unix.EAGAIN, unix.EAGAIN, unix.EAGAIN, unix.EAGAIN, unix.EAGAIN}
+	dead.batch = 0
+	*dead.s.tx.flags = ringNeedWakeup
+	dead.answers = make([]syscall.Errno, 1<<16)
+	for range 1 << 10 {
+		isDown.answers = append(isDown.answers, unix.ENETDOWN)
+	}
+	got := silent([]*Socket{works.s, dead.s, pending.s, isDown.s}, 20*time.Millisecond)
+	if !slices.Equal(got, []int{1}) {
+		t.Errorf("queues %v do not transmit, want queue 1", got)
+	}
+	for _, k := range []*fakeKernel{works, pending} {
+		if len(k.sent) != 1 {
+			t.Fatalf("%d frames", len(k.sent))
+		}
+		frame := k.sent[0]
+		if len(frame) != 60 || !bytes.Equal(frame[:6], k.s.mac[:]) || !bytes.Equal(frame[6:12], k.s.mac[:]) || be.Uint16(frame[12:]) != 0x88b5 {
+			t.Errorf("frame % x", frame)
+		}
+		if st := k.s.Stats(); st.TxPackets != 0 || st.TxDropped != 0 {
+			t.Errorf("the proof is counted as traffic: %+v", st)
+		}
+	}
+	for _, k := range []*fakeKernel{works, pending, dead, isDown} {
+		conserve(t, k.s)
+	}
+}
+
+func TestSilentQueues(t *testing.T) {
+	for _, tc := range []struct {
+		queues []int
+		want   string
+	}{{[]int{3}, "queue 3 does not transmit"}, {[]int{0, 2}, "queues 0, 2 do not transmit"}} {
+		err := &silentError{"eth7", ZeroCopy, tc.queues}
+		if !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), tc.want+" in zero-copy mode") {
+			t.Errorf("%v", err)
+		}
+	}
+}
