@@ -136,11 +136,14 @@ const (
 )
 
 // EPAttr are the attributes of an endpoint (DAT_EP_ATTR). Zero in a size or an IOV limit means the
-// provider's default.
+// provider's default. A size is a minimum: an endpoint of its own is granted 2^31-1, since a size costs
+// nothing. An endpoint with a shared receive queue is granted exactly the sizes asked for, as
+// dat_ep_create_with_srq says. Depths, segments and RDMA reads are granted as asked for.
+// EP.Query returns what was granted.
 type EPAttr struct {
 	ServiceType                   ServiceType
 	QoS                           QoS
-	MaxMessageSize, MaxRDMASize   uint32 // bytes of one operation; 0: 2^31-1
+	MaxMessageSize, MaxRDMASize   uint32 // bytes of one operation, at least; 0: 2^31-1
 	MaxRecvDTOs, MaxRequestDTOs   int    // operations outstanding
 	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation
 	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads served, and outstanding, at one time
@@ -174,6 +177,13 @@ const (
 	maxEVDQLen     = 1 << 20
 	maxPrivateData = 256
 )
+
+// grant raises valid sizes to what an endpoint without a shared receive queue gets.
+func (p *EPParam) grant() {
+	if p.SRQ == nil {
+		p.Attr.MaxMessageSize, p.Attr.MaxRDMASize = maxSize, maxSize
+	}
+}
 
 // setDefaults fills in the limits of sizes and segments that were left out.
 func (a *EPAttr) setDefaults() {

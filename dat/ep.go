@@ -67,6 +67,7 @@ func (ia *IA) createEP(p *EPParam, attr *EPAttr) (*EP, error) {
 			return nil, err
 		}
 	}
+	p.grant()
 	if err := ia.a.admit(HandleEP); err != nil {
 		return nil, err
 	}

@@ -172,6 +172,7 @@ func (ep *EP) modify(mask EPMask, param *EPParam) error {
 	if err := now.Attr.validate(); err != nil {
 		return err
 	}
+	now.grant()
 	if err := ep.mayModify(mask); err != nil {
 		return err
 	}

@@ -65,12 +65,10 @@ func (e extension) atomicRules() []rule {
 			}
 		}},
 		{"MaxRDMASize does not bound it", func(t *testing.T, n network) {
-			a, b := newHosts(t, n, Options{})
-			attr := DefaultEPAttr()
-			attr.MaxRDMASize = 4
-			x, _ := pair(a, b, &attr)
-			ok(t, e.easy(x, 1, b.word(allOfMemory), 0))
-			x.extended(x.request, 1, e, DTOSuccess, 8)
+			limited(&EPAttr{MaxRequestDTOs: 4, MaxRDMAReadOut: 1, MaxRDMASize: 4}, func(t *testing.T, x, y *point) {
+				ok(t, e.easy(x, 1, y.host.word(allOfMemory), 0))
+				x.extended(x.request, 1, e, DTOSuccess, 8)
+			})(t, n)
 		}},
 		{"it stores 8 bytes and touches nothing beside them, wherever they are", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})

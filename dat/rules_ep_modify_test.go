@@ -14,7 +14,7 @@ func modifyRules() (all []rule) {
 			var change EPParam // everything else in it is left out
 			f.set(&change.Attr, 3)
 			ok(t, p.Modify(f.field, &change))
-			f.set(&want.Attr, 3)
+			f.set(&want.Attr, granted(f.limit, 3))
 			if got := must(p.Query())(t); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
@@ -136,13 +136,11 @@ var epModifyRules = append(modifyRules(), []rule{
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		attr := EPAttr{MaxRequestDTOs: 7, MaxRecvDTOs: 9, MaxRequestIOV: 2, MaxRecvIOV: 6, MaxRDMAReadIOV: 5, MaxRDMAWriteIOV: 3,
-			MaxMessageSize: 1000, MaxRDMASize: 2000, MaxRDMAReadOut: 2, MaxRDMAReadIn: 2}
+			MaxRDMAReadOut: 2, MaxRDMAReadIn: 2}
 		ok(t, x.Modify(epSetUp, &EPParam{RecvEVD: x.recv, RequestEVD: x.request, ConnectEVD: x.connect, Attr: attr}))
 		join(x, y)
 		iov := make([]LMRTriplet, maxIOV)
 		to := y.lmr.Remote(0, 4000)
-		wants(t, "long message", x.PostSend(x.seg(0, 1001), 1, 0), ErrInvalidParameter)
-		wants(t, "long write", x.PostRDMAWrite(x.seg(0, 2001), 1, to, 0), ErrInvalidParameter)
 		wants(t, "segments of a send", x.PostSend(iov[:3], 1, 0), ErrInvalidParameter)
 		wants(t, "segments of a write", x.PostRDMAWrite(iov[:4], 1, to, 0), ErrInvalidParameter)
 		wants(t, "segments of a read", x.PostRDMARead(iov[:6], 1, RMRTriplet{}, 0), ErrInvalidParameter)
@@ -155,6 +153,23 @@ var epModifyRules = append(modifyRules(), []rule{
 			ok(t, x.PostSend(iov[:2], 1, 0)) // the peer receives none
 		}
 		wants(t, "one request more", x.PostSend(nil, 1, 0), ErrInsufficientResources)
+	}},
+	{"sizes that were changed count for the next connection of an endpoint with a shared receive queue", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := a.common(1, 64).point(nil), b.point(nil)
+		ok(t, x.Modify(EPFieldMaxMessageSize|EPFieldMaxRDMASize, &EPParam{Attr: EPAttr{MaxMessageSize: 1000, MaxRDMASize: 2000}}))
+		join(x, y)
+		wants(t, "long message", x.PostSend(x.seg(0, 1001), 1, 0), ErrInvalidParameter)
+		wants(t, "long write", x.PostRDMAWrite(x.seg(0, 2001), 1, y.lmr.Remote(0, 4000), 0), ErrInvalidParameter)
+		ok(t, x.PostRDMAWrite(x.seg(0, 2000), 1, y.lmr.Remote(0, 4000), 0))
+		x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 2000)
+	}},
+	{"sizes are a minimum: an endpoint of its own is granted all there is", func(t *testing.T, n network) {
+		p := newHost(t, n, 0, Options{}).point(nil)
+		ok(t, p.Modify(EPFieldMaxMessageSize|EPFieldMaxRDMASize, &EPParam{Attr: EPAttr{MaxMessageSize: 1000, MaxRDMASize: 2000}}))
+		if a := must(p.Query())(t).Attr; a.MaxMessageSize != maxSize || a.MaxRDMASize != maxSize {
+			t.Errorf("granted %d and %d bytes", a.MaxMessageSize, a.MaxRDMASize)
+		}
 	}},
 	{"it may grow and shrink around receives that are posted, which stay", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -25,6 +25,7 @@ var epQueryRules = []rule{
 			MaxMessageSize: 99, MaxRDMASize: 77, MaxRDMAReadIOV: 8, MaxRDMAWriteIOV: 9}
 		p := h.point(&attr)
 		got := must(p.Query())(t)
+		attr.MaxMessageSize, attr.MaxRDMASize = maxSize, maxSize // as granted
 		want := EPParam{IA: h.ia, LocalAddress: h.addr, LocalPort: got.LocalPort, PZ: h.pz, RecvEVD: p.recv, RequestEVD: p.request,
 			ConnectEVD: p.connect, Attr: attr}
 		if got != want {

@@ -132,18 +132,14 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 		ok(t, writeImm.easy(x, 2, b.word(MemAll), 0))
 		y.received(1, 0xcafe, 8)
 	}},
-	{"MaxRDMASize bounds it, MaxMessageSize does not", func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{})
-		attr := DefaultEPAttr()
-		attr.MaxRDMASize, attr.MaxMessageSize = 100, 10
-		x, y := pair(a, b, &attr)
+	{"MaxRDMASize bounds it, MaxMessageSize does not", limited(&EPAttr{MaxRequestDTOs: 4, MaxRDMASize: 100, MaxMessageSize: 10}, func(t *testing.T, x, y *point) {
 		ok(t, y.PostRecv(nil, 1, 0))
 		wants(t, "101 bytes", x.PostRDMAWriteImm(x.seg(0, 101), 2, y.lmr.Remote(0, 101), 5, 0), ErrInvalidParameter)
 		ok(t, x.PostRDMAWriteImm(x.seg(0, 100), 3, y.lmr.Remote(0, 100), 5, 0))
 		y.received(1, 5, 100)
 		x.extended(x.request, 3, writeImm, DTOSuccess, 100)
 		x.still()
-	}},
+	})},
 	writeImm.refused("more segments than MaxRequestIOV are DAT_INVALID_PARAMETER", ErrInvalidParameter,
 		func(_ *testing.T, x *point, w *word) error {
 			return x.PostRDMAWriteImm(make([]LMRTriplet, 5), 1, w.at(), 5, 0)

@@ -148,13 +148,9 @@ var epPostSendWithInvalidateRules = []rule{
 		}
 		x.still()
 	})},
-	{"a message longer than the endpoint allows is refused", func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{})
-		attr := DefaultEPAttr()
-		attr.MaxMessageSize = 100
-		x, _ := pair(a, b, &attr)
+	{"a message longer than the endpoint allows is refused", limited(&EPAttr{MaxRequestDTOs: 1, MaxMessageSize: 100}, func(t *testing.T, x, y *point) {
 		wants(t, "101 bytes", x.PostSendWithInvalidate(x.seg(0, 101), 1, 0, true, 1), ErrInvalidParameter)
-	}},
+	})},
 	{"it is refused before the connection and flushed after", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
@@ -321,16 +317,12 @@ var epPostRDMAReadToRMRRules = []rule{
 		_, to := x.window(0, 64)
 		wants(t, "no reads", x.PostRDMAReadToRMR(to, 1, y.lmr.Remote(0, 64), 0), ErrInvalidParameter)
 	}},
-	{"a read longer than the endpoint allows is refused", func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{})
-		attr := DefaultEPAttr()
-		attr.MaxRDMASize = 63
-		x, y := pair(a, b, &attr)
+	{"a read longer than the endpoint allows is refused", limited(&EPAttr{MaxRequestDTOs: 4, MaxRDMAReadOut: 1, MaxRDMASize: 63}, func(t *testing.T, x, y *point) {
 		_, to := x.window(0, 64)
 		wants(t, "64 bytes", x.PostRDMAReadToRMR(to, 1, y.lmr.Remote(0, 64), 0), ErrInvalidParameter)
 		to.Length = 1 << 31
 		wants(t, "2 GiB", x.PostRDMAReadToRMR(to, 1, RMRTriplet{Length: 1 << 31}, 0), ErrInvalidParameter)
-	}},
+	})},
 	{"a remote range that may not be read is REMOTE_ACCESS", together(func(t *testing.T, x, y *point) {
 		_, to := x.window(0, 64)
 		from := y.lmr.Remote(0, 64)

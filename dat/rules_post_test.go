@@ -47,6 +47,17 @@ func joinedWith(o Options, attr *EPAttr, f func(t *testing.T, x, y *point)) func
 	}
 }
 
+// limited runs a rule with two connected endpoints, of which x has exactly the sizes of attr: one with a
+// shared receive queue.
+func limited(attr *EPAttr, f func(t *testing.T, x, y *point)) func(*testing.T, network) {
+	return func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := a.common(1, 64).point(attr), b.point(nil)
+		join(x, y)
+		f(t, x, y)
+	}
+}
+
 // region registers 256 bytes in the endpoint's zone.
 func (p *point) region(priv MemPriv) *LMR {
 	p.host.t.Helper()
@@ -181,11 +192,16 @@ func requestRules(p post, source bool) []rule {
 			}
 			still(t, x.request)
 		})},
-		{"longer than the endpoint's limit is refused, as long is not", joinedWith(Options{}, &attr, func(t *testing.T, x, y *point) {
+		{"longer than the endpoint's limit is refused, as long is not", limited(&attr, func(t *testing.T, x, y *point) {
 			wants(t, "longer", p.post(x, []LMRTriplet{x.lmr.Segment(0, 5000), x.lmr.Segment(0, 5001)}, 1, 0), ErrInvalidParameter)
 			ok(t, y.PostRecv(y.seg(0, 10000), 1, 0))
 			ok(t, p.post(x, []LMRTriplet{x.lmr.Segment(0, 5000), x.lmr.Segment(5000, 5000)}, 1, 0))
 			x.done(x.request, 1, p.op, DTOSuccess, 10000)
+		})},
+		{"a size that was asked for is a minimum: more is moved", joinedWith(Options{}, &attr, func(t *testing.T, x, y *point) {
+			ok(t, y.PostRecv([]LMRTriplet{y.lmr.Segment(0, 6000), y.lmr.Segment(0, 6000)}, 1, 0))
+			ok(t, p.post(x, []LMRTriplet{x.lmr.Segment(0, 6000), x.lmr.Segment(0, 6000)}, 1, 0))
+			x.done(x.request, 1, p.op, DTOSuccess, 12000)
 		})},
 		{"no more are outstanding than the endpoint has room for", joinedWith(Options{}, &attr, func(t *testing.T, x, y *point) {
 			for i := range uint64(2) {

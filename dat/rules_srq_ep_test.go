@@ -60,6 +60,12 @@ var epCreateWithSRQRules = []rule{
 		x.message(256)
 		y.done(c.recv, 3, DTOReceive, DTOSuccess, 256)
 	}},
+	{"sizes are granted exactly as asked for", func(t *testing.T, n network) {
+		p := newHost(t, n, 0, Options{}).common(1, 8).point(&EPAttr{MaxRequestDTOs: 1, MaxMessageSize: 100, MaxRDMASize: 200})
+		if a := must(p.Query())(t).Attr; a.MaxMessageSize != 100 || a.MaxRDMASize != 200 {
+			t.Errorf("granted %d and %d bytes", a.MaxMessageSize, a.MaxRDMASize)
+		}
+	}},
 	{"sizes of 0 are the provider's default", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		c := b.common(1, 1<<16)
