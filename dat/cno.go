@@ -22,7 +22,7 @@ type CNO struct {
 	dead    bool
 	agent   func(*EVD)
 	evds    map[*EVD]struct{}
-	latched *EVD         // that triggered last; nil when nothing did
+	latched []*EVD       // that triggered while nobody waited, the last one last; room for all of evds
 	waiters []*cnoWaiter // the longest waiting first
 }
 
@@ -194,11 +194,39 @@ func (c *CNO) Free() error {
 	return nil
 }
 
-// unlatch takes the trigger that is kept.
+// unlatch takes the trigger that is kept, and with it those of other EVDs before it: they are one.
 func (c *CNO) unlatch() *EVD {
-	e := c.latched
-	c.latched = nil
+	n := len(c.latched)
+	if n == 0 {
+		return nil
+	}
+	e := c.latched[n-1]
+	clear(c.latched)
+	c.latched = c.latched[:0]
 	return e
+}
+
+// latch keeps the trigger of an EVD.
+func (c *CNO) latch(e *EVD) {
+	c.forget(e)
+	c.latched = append(c.latched, e)
+}
+
+// forget drops the kept trigger of an EVD, if there is one. mu is held.
+func (c *CNO) forget(e *EVD) {
+	if i := slices.Index(c.latched, e); i >= 0 {
+		c.latched = slices.Delete(c.latched, i, i+1)
+	}
+}
+
+// emptied drops the kept trigger of an EVD whose last event was taken: it would tell of nothing. An event that
+// comes meanwhile is seen by Len, or triggers after mu is released.
+func (c *CNO) emptied(e *EVD) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.Len() == 0 {
+		c.forget(e)
+	}
 }
 
 // trigger tells of a notification on e. Owners of engines call it.
@@ -213,7 +241,7 @@ func (c *CNO) trigger(e *EVD) {
 	if len(c.waiters) > 0 {
 		c.release(e)
 	} else {
-		c.latched = e
+		c.latch(e)
 	}
 }
 
@@ -249,10 +277,10 @@ func (c *CNO) join(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.evds[e] = struct{}{}
+	c.latched = slices.Grow(c.latched, len(c.evds)) // a trigger does not allocate
 }
 
-// leave takes an EVD away, because it is freed or has another CNO. A trigger of it that is kept passes
-// to another EVD with events, since it may have stood for that too.
+// leave takes an EVD away, because it is freed or has another CNO, with a trigger of it that is kept.
 func (c *CNO) leave(e *EVD, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,16 +289,7 @@ func (c *CNO) leave(e *EVD, freed bool) {
 		c.releaseAll()
 		return
 	}
-	if c.latched != e {
-		return
-	}
-	c.latched = nil
-	for other := range c.evds {
-		if other.enabled.Load() && other.Len() > 0 {
-			c.latched = other
-			return
-		}
-	}
+	c.forget(e)
 }
 
 // abort ends the CNO with its IA.

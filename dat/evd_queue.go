@@ -41,10 +41,16 @@ func (e *EVD) Dequeue(ev *Event) error {
 // pop takes the first event of one source out.
 func (e *EVD) pop(ev *Event) bool {
 	found := e.popAny(ev)
-	if found && ev.Number&connectionEvent != 0 {
+	if !found {
+		return false
+	}
+	if c := e.cno.Load(); c != nil && e.Len() == 0 {
+		c.emptied(e)
+	}
+	if ev.Number&connectionEvent != 0 {
 		ev.log()
 	}
-	return found
+	return true
 }
 
 func (e *EVD) popAny(ev *Event) bool {

@@ -99,6 +99,36 @@ var cnoWaitRules = []rule{
 		ok(t, x.PostSend(x.seg(0, 8), 1, 0))
 		eventually(t, "trigger", func() bool { e, _ := c.Wait(0); return e == y.recv })
 	}},
+	{"a completion that the call which dequeues it has brought does not trigger it", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		c := must(b.ia.CreateCNO(nil))(t)
+		ok(t, y.recv.ModifyCNO(c))
+		for i := range 200 {
+			ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
+			ok(t, x.PostSend(x.seg(0, 8), 1, CompletionSuppress))
+			var ev Event
+			eventually(t, "message", func() bool { return y.recv.Dequeue(&ev) == nil })
+			if e, _ := c.Wait(0); e != nil {
+				t.Fatalf("message %d: triggered, with %d events", i, e.Len())
+			}
+		}
+	}},
+	onHost("events that were dequeued do not trigger it, others do", func(t *testing.T, h *host) {
+		c := must(h.ia.CreateCNO(nil))(t)
+		e, other := h.soft(8, c), h.soft(8, c)
+		says(t, e, 1, 2)
+		says(t, other, 3)
+		var ev Event
+		ok(t, e.Dequeue(&ev))
+		ok(t, other.Dequeue(&ev))
+		triggered(t, c, e) // one of its events is left
+		triggered(t, c, nil)
+		ok(t, e.Dequeue(&ev))
+		triggered(t, c, nil)
+		says(t, e, 4)
+		triggered(t, c, e)
+	}),
 	onHost("a disabled EVD does not trigger it", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(8, c)
