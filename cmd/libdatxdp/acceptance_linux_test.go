@@ -15,10 +15,11 @@ import (
 // both sides say.
 
 var (
-	dapltestBad = regexp.MustCompile(`(?i)error|warn|mismatch|fail|can not continue`)
-	functionBad = regexp.MustCompile(`failed in file|Error = |Result: FAIL`)
-	callsBad    = regexp.MustCompile(`FAILED`)
-	dtestBad    = regexp.MustCompile(`error|ERR:|FAILED|unexpected|invalid`)
+	dapltestBad  = regexp.MustCompile(`(?i)error|warn|mismatch|fail|can not continue`)
+	exhaustedBad = regexp.MustCompile(`(?i)warn|mismatch|can not continue`) // it ends with the last resource
+	functionBad  = regexp.MustCompile(`failed in file|Error = |Result: FAIL`)
+	callsBad     = regexp.MustCompile(`FAILED`)
+	dtestBad     = regexp.MustCompile(`error|ERR:|FAILED|unexpected|invalid`)
 )
 
 // TestLimit creates objects of each kind until there are enough.
@@ -31,6 +32,8 @@ func TestLimit(t *testing.T) {
 			h.limit(kind, 1000)
 		}
 		h.limit("rpost", 200)
+		h.run("dapltest -T L -D ia -d -w 16 -m 1000", verdict{want: []string{"IAs opened: 1000", "LMRs created: 1000",
+			"total posted: 4096"}, bad: exhaustedBad})
 		h.run("dapltest -T L -D ia limit_size_lmr", verdict{want: []string{"OK - stopping now"}, bad: dapltestBad})
 	})
 }
@@ -70,10 +73,19 @@ func TestFunction(t *testing.T) {
 	})
 }
 
+// maxSegments is what dat_ia_query says of max_iov_segments_per_dto.
+const maxSegments = 16
+
 // TestTransaction moves data by each operation, in transaction and performance tests against one server.
 func TestTransaction(t *testing.T) {
 	const stats, performance = "----- Stats ----", "raw:"
-	runs := []struct{ args, want string }{
+	type run struct{ args, want string }
+	runs := []run{
+		{"-T T client SR server SR", stats},
+		{"-T P RW 4096 1", performance},
+		{"-T P RR 4096 1", performance},
+		{"-T T -d -i 100 client SR 4096 2 server SR 4096 2", stats},
+		{"-T P -d -i 100 RW 4096 2", performance},
 		{"-T T -i 100 client SR 4096 1 server SR 4096 1", stats},
 		{"-T T -i 100 -V client SR 4096 2 server SR 4096 2", stats},
 		{"-T T -i 100 -V client RW 4096 1 server RW 4096 1 client SR 256 1 server SR 256 1", stats},
@@ -91,6 +103,9 @@ func TestTransaction(t *testing.T) {
 		{"-T P -i 200 -p 16 -m p RW 4096 2", performance},
 		{"-T P -i 200 -p 4 RR 4096 1", performance},
 		{"-T P -i 200 -p 4 -m p RR 4096 1", performance},
+	}
+	for n := 1; n <= maxSegments; n++ {
+		runs = append(runs, run{fmt.Sprintf("-T T -i 20 -V client SR 1024 %[1]d server RW 1024 %[1]d client RR 1024 %[1]d server SR 1024 %[1]d", n), stats})
 	}
 	overEach(t, func(h *hosts) {
 		server := h.start(lab.A, "dapltest -T S -D ia")
@@ -127,6 +142,11 @@ func TestDTest(t *testing.T) {
 		line string
 		want string
 	}{
+		{"dtest -P ia", passed},
+		{"dtest -P ia -c", passed},
+		{"dtestcm -P ia", connected},
+		{"dtestsrq -P ia", "DAPL RC SRQ Test Complete."},
+		{"dtest -P ia -b 70000 -B 20", passed},
 		{"dtest -P ia -b 4096 -B 50", passed},
 		{"dtest -P ia -b 4096 -B 50 -c", passed},
 		{"dtest -P ia -b 4096 -B 50 -p", passed},

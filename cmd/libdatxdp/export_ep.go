@@ -14,8 +14,25 @@ import (
 //export dxCreateEP
 func dxCreateEP(ia, pz, recv, request, connect uint64, attr *C.DAT_EP_ATTR, handle uint64) (r uint32) {
 	defer caught(&r)
-	ep, err := get[*dat.IA](ia).CreateEP(get[*dat.PZ](pz), get[*dat.EVD](recv), get[*dat.EVD](request), get[*dat.EVD](connect), epAttr(attr))
+	a := epAttr(attr)
+	if a == nil {
+		a = defaultAttr(get[*dat.IA](ia))
+	}
+	ep, err := get[*dat.IA](ia).CreateEP(get[*dat.PZ](pz), get[*dat.EVD](recv), get[*dat.EVD](request), get[*dat.EVD](connect), a)
 	return created(handle, ep, err)
+}
+
+// defaultAttr are the attributes of an endpoint made without any, with all the segments that the adapter has: dapltest
+// refuses to use more segments in a test than an endpoint has by default.
+func defaultAttr(ia *dat.IA) *dat.EPAttr {
+	p, err := ia.Query()
+	if err != nil {
+		return nil // CreateEP finds the same fault
+	}
+	a := dat.DefaultEPAttr()
+	a.MaxRecvIOV, a.MaxRequestIOV = p.MaxIOVPerDTO, p.MaxIOVPerDTO
+	a.MaxRDMAReadIOV, a.MaxRDMAWriteIOV = p.MaxIOVPerRDMARead, p.MaxIOVPerRDMAWrite
+	return &a
 }
 
 // epAttr are attributes that the program asks for; nil for the default. What does not fit the type of Go
