@@ -100,7 +100,7 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 func (d *Device) awaitCarrier(had bool, patience time.Duration) {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
-	for had && !d.routes.Interface().Carrier {
+	for had && !d.routes.Refresh().Carrier {
 		select {
 		case <-d.routes.Changes():
 		case <-limit.C:

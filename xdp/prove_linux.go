@@ -90,7 +90,7 @@ func list(queues []int) string {
 // prove checks that every queue transmits, before its mode is called granted. Without carrier there is nothing to learn.
 func (d *Device) prove() error {
 	dead := silent(d.sockets, proofPatience)
-	if len(dead) == 0 || !d.routes.Interface().Carrier {
+	if len(dead) == 0 || !d.routes.Refresh().Carrier {
 		return nil
 	}
 	if d.added > 0 {

@@ -91,7 +91,7 @@ func TestCarrierLostAtAttach(t *testing.T) {
 			}
 		})
 	}})
-	if !d.routes.Interface().Carrier {
+	if !d.routes.Refresh().Carrier {
 		t.Error("the interface is open and has no carrier")
 	}
 	up.Wait()

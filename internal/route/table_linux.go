@@ -22,6 +22,7 @@ type Table struct {
 	nudger *nudger
 	iface  atomic.Pointer[Interface]
 	news   chan struct{} // iface was stored anew
+	read   sync.Mutex    // held from reading the interface to storing it, so that no older state replaces a newer one
 	poke   chan struct{} // the keeper has something to do
 	done   chan struct{}
 	closed sync.Once
@@ -61,7 +62,7 @@ func Open(ifindex int) (_ *Table, err error) {
 		return nil, err
 	}
 	// The subscription is in place before the first dump, so that no change falls between.
-	if err := t.readInterface(); err != nil {
+	if err := t.readInterface(false); err != nil {
 		return nil, err
 	}
 	if err := t.readNeighbours(); err != nil {
@@ -123,6 +124,21 @@ func (t *Table) Changes() <-chan struct{} { return t.news }
 
 // Interface is the current state of the interface.
 func (t *Table) Interface() Interface { return *t.iface.Load() }
+
+// Refresh reads the interface now, for a caller that cannot wait for the message of a change, and returns its state. It
+// leaves no token in Changes.
+//
+// System calls: sendto, recvfrom (netlink).
+func (t *Table) Refresh() Interface {
+	t.life.RLock()
+	defer t.life.RUnlock()
+	select {
+	case <-t.done:
+	default:
+		_ = t.readInterface(false)
+	}
+	return t.Interface()
+}
 
 // Resolve finds the way to an address. The neighbour need not be known yet: Hop.MAC says when it
 // is. The error matches ErrUnreachable when no route through this interface leads there.

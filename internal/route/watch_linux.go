@@ -71,7 +71,7 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 // An interface that is gone keeps its last state, down; gone is what the messages say of it. One that is missing
 // before a message said so may still turn out to have moved.
 func (t *Table) interfaceChanged(gone Fate) {
-	if err := t.readInterface(); err != nil {
+	if err := t.readInterface(true); err != nil {
 		t.leave(gone)
 	}
 	now := time.Now()
@@ -96,12 +96,15 @@ func (t *Table) missing() Fate {
 
 // leave marks the interface as down and notes where it went, unless that is known.
 func (t *Table) leave(to Fate) {
+	t.read.Lock()
+	defer t.read.Unlock()
 	last := t.Interface()
 	last.Up, last.Carrier = false, false
 	if last.Gone == Present {
 		last.Gone = to
 	}
-	t.store(&last)
+	t.iface.Store(&last)
+	t.tell()
 }
 
 // fate reads where an interface went from the message that took it away.
@@ -118,9 +121,8 @@ func fate(message []byte) Fate {
 	return Deleted
 }
 
-// store publishes the state of the interface.
-func (t *Table) store(i *Interface) {
-	t.iface.Store(i)
+// tell leaves a token in Changes.
+func (t *Table) tell() {
 	select {
 	case t.news <- struct{}{}:
 	default:
@@ -133,7 +135,10 @@ func (t *Table) resync() {
 	_ = t.readNeighbours()
 }
 
-func (t *Table) readInterface() error {
+// readInterface reads the interface, and says so in Changes if it is told to.
+func (t *Table) readInterface(tell bool) error {
+	t.read.Lock()
+	defer t.read.Unlock()
 	l, err := t.handle.LinkByIndex(t.index)
 	if err != nil {
 		return fmt.Errorf("route: read interface %d: %w", t.index, err)
@@ -150,6 +155,9 @@ func (t *Table) readInterface() error {
 		bits, _ := list[i].Mask.Size()
 		state.Addrs = append(state.Addrs, netip.PrefixFrom(address(list[i].IP), bits))
 	}
-	t.store(state)
+	t.iface.Store(state)
+	if tell {
+		t.tell()
+	}
 	return nil
 }
