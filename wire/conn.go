@@ -118,10 +118,11 @@ type Conn struct {
 	inPartials                  bool // in the engine's line, between these
 	partialBefore, partialAfter *Conn
 
-	opened    Time   // when it was asked for or accepted
-	armed     Time   // when the timer fires
-	heard     Time   // last packet from the peer
-	probed    Time   // last liveness or credit probe
+	opened    Time // when it was asked for or accepted
+	armed     Time // when the timer fires
+	heard     Time // last packet from the peer
+	probed    Time // last liveness or credit probe
+	suspicion suspicion
 	doubt     uint32 // time stamp of the probe that followed a Reset; 0: none
 	starved   Time   // since when there has been no credit; 0: there is
 	noCredit  bool   // configured
@@ -274,6 +275,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.readsOut = 0
 	c.resp = responder{}
 	c.doubt, c.why, c.opened = 0, 0, now
+	c.suspicion = suspicion{}
 	c.denyForeign()
 	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
 	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}

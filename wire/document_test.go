@@ -391,6 +391,10 @@ func TestDocumentNumbers(t *testing.T) {
 		"shortest timeout":           span(minRTO),
 		"small operation":            octets(smallOp),
 		"stall":                      span(stallTime),
+		"suspicion questions":        fmt.Sprint(suspectAsks),
+		"suspicion rest":             span(suspectRest),
+		"suspicion retry":            span(suspectRetry),
+		"suspicion time":             span(suspectTime),
 		"window that delay leaves":   packets(delayFloor),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")

@@ -62,6 +62,7 @@ type Engine struct {
 	nbells atomic.Int32
 
 	stall    stall
+	refusals refusals
 	strays   strayRing
 	crossing bool // the packet being handled is not in a frame of the link
 }
@@ -93,6 +94,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	if len(caps.Memory) > 0 {
 		e.lendMin = lendBlocks * caps.Block
 	}
+	e.refusals.link, _ = l.(link.Reporter)
 	e.partials.release()
 	e.fire = func(slot int32) { e.expire(slot) }
 	return e
@@ -136,6 +138,9 @@ func (e *Engine) Poll(now Time) bool {
 		e.takeStrays()
 		n++
 	}
+	if e.refusals.link != nil {
+		e.takeRefusals()
+	}
 	if !e.catchingUp(n) {
 		e.wheel.Advance(int64(now), e.fire)
 	}
@@ -164,7 +169,7 @@ func (e *Engine) Next() Time {
 	if len(e.ready) > 0 || !e.partials.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 || e.strays.waiting() > 0 {
 		return e.now
 	}
-	next := never
+	next := e.refusals.next(e.now)
 	if e.stall.left > 0 {
 		next = e.stall.at
 	}

@@ -35,6 +35,7 @@ type Stats struct {
 	BlackHoles             uint64 // times a path stopped passing packets of the size in use
 	Resets                 uint64 // packets of unknown connections answered
 	Broken                 uint64 // connections that broke
+	Unreachable            uint64 // reports that nothing listens at a peer's port
 	ConnRequestsDropped    uint64 // connection requests ignored because too many were half-open
 	Polls, EmptyPolls      uint64 // all, and those in which no packet came or left
 

@@ -95,6 +95,10 @@ func (c *Conn) tickTraffic() {
 		}
 		next = min(next, at)
 	}
+	next = min(next, c.tickSuspicion())
+	if !c.alive() {
+		return
+	}
 	next = min(next, c.tickProbe())
 	if !c.alive() {
 		return

@@ -42,6 +42,9 @@ type Config struct {
 	// Memory is the size in bytes of the memory of each link that packets can be sent from in place, in blocks of
 	// FrameSize; 0 is none. Segments is to leave room for the pieces.
 	Memory int
+	// Refuse reports to senders that no link listens at an address (link.Reporter), in virtual time. It stands
+	// for hosts whose kernel is up.
+	Refuse bool
 	// Unchecked leaves out the poisoning of free frames, for benchmarks. Double frees and frames
 	// that are not held panic all the same.
 	Unchecked bool

@@ -29,7 +29,8 @@ type Link struct {
 	paths                         pathTable
 	txBytes, txPackets, txDropped atomic.Uint64
 
-	rx mailbox
+	rx      mailbox
+	refused refusals
 }
 
 // leaving is a transmitted frame in virtual time and when it has left.

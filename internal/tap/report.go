@@ -1,0 +1,39 @@
+package tap
+
+import (
+	"net/netip"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+var (
+	_ link.Reporter = (*Capture)(nil)
+	_ link.Reporter = (*Impaired)(nil)
+)
+
+// Refused implements link.Reporter.
+func (c *Capture) Refused(to []netip.AddrPort) int { return refused(c.Link, to) }
+
+// Destination implements link.Reporter.
+func (c *Capture) Destination(p link.Path) netip.AddrPort { return destination(c.Link, p) }
+
+// Refused implements link.Reporter.
+func (t *Impaired) Refused(to []netip.AddrPort) int { return refused(t.Link, to) }
+
+// Destination implements link.Reporter.
+func (t *Impaired) Destination(p link.Path) netip.AddrPort { return destination(t.Link, p) }
+
+// refused asks the link below, if it learns of refusals.
+func refused(below link.Link, to []netip.AddrPort) int {
+	if r, ok := below.(link.Reporter); ok {
+		return r.Refused(to)
+	}
+	return 0
+}
+
+func destination(below link.Link, p link.Path) netip.AddrPort {
+	if r, ok := below.(link.Reporter); ok {
+		return r.Destination(p)
+	}
+	return netip.AddrPort{}
+}
