@@ -26,6 +26,7 @@ type batch struct {
 	free  []uint32   // receive frames
 	names []sockaddr // by receive frame: where it came from
 	lost  uint32     // the kernel's count of packets its queue had no room for
+	errs  errQueue
 
 	rx, tx  [maxBatch]mmsghdr
 	rxIov   [maxBatch]unix.Iovec
@@ -57,12 +58,15 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	if s.fd, err = bindSocket(l.local, o.Buffer); err != nil {
 		return nil, err
 	}
+	if err = s.errs.open(s.fd, l.local.Addr()); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
 // recv takes what one system call yields.
 //
-// System calls: recvmmsg.
+// System calls: recvmmsg, thrice more if there is an ICMP message.
 func (s *batch) recv(bufs []link.Buf) int {
 	want := min(len(bufs), maxBatch, len(s.free))
 	if want == 0 {
@@ -72,7 +76,13 @@ func (s *batch) recv(bufs []link.Buf) int {
 		s.arm(i, s.free[len(s.free)-1-i])
 	}
 	got, err := recvmmsg(s.fd, s.rx[:want])
-	if err != nil || got == 0 { // nothing there, or a matter of an earlier packet
+	if err != nil && err != unix.EAGAIN || s.errs.pending.Load() {
+		s.errs.drain(s.fd, s.link.local.Addr().Zone())
+		if err != nil { // it was that of an earlier packet
+			got, err = recvmmsg(s.fd, s.rx[:want])
+		}
+	}
+	if err != nil || got == 0 {
 		return 0
 	}
 	n, size := 0, 0
@@ -172,9 +182,11 @@ func (s *batch) load(i int, b *link.Buf) bool {
 }
 
 // flush sends the first n entries. The kernel stops at a packet that it does not take: that one is
-// dropped and the rest tried again.
+// dropped and the rest tried again. The error may be that of an ICMP message about an earlier packet, so
+// that every packet is tried twice.
 func (s *batch) flush(n int) {
 	var sent, size, dropped, calls uint64
+	failed := -1
 	for at := 0; at < n; {
 		k, err := sendmmsg(s.fd, s.tx[at:n])
 		calls++
@@ -184,6 +196,11 @@ func (s *batch) flush(n int) {
 		}
 		at += max(k, 0)
 		if err == unix.EINTR {
+			continue
+		}
+		if err != nil && err != unix.EAGAIN && failed != at {
+			failed = at
+			s.errs.pending.Store(true)
 			continue
 		}
 		if err != nil {
@@ -200,6 +217,13 @@ func (s *batch) flush(n int) {
 	if dropped > 0 {
 		s.link.stats.txDropped.Add(dropped)
 	}
+}
+
+func (s *batch) reports(to []netip.AddrPort) int {
+	if s.errs.n == 0 {
+		return 0
+	}
+	return s.errs.take(to)
 }
 
 func (s *batch) giveBack(frame uint32) { s.free = append(s.free, frame) }

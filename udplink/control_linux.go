@@ -19,27 +19,36 @@ type control struct {
 	counted bool // lost was given
 }
 
-// parseControl reads control messages: struct cmsghdr {length, level, type} with the length in one
-// machine word, then data, each message aligned to a word. A malformed message ends it.
-func parseControl(b []byte) (c control) {
+// controlKind is the level and the type of a control message.
+type controlKind struct{ level, code uint32 }
+
+// nextControl is the first of a list of control messages and what follows it: struct cmsghdr {length, level,
+// type} with the length in one machine word, then data, each message aligned to a word. A malformed message
+// ends the list.
+func nextControl(b []byte) (kind controlKind, data, rest []byte, ok bool) {
 	const word = unix.SizeofCmsghdr - 8
-	for len(b) >= unix.SizeofCmsghdr {
-		length := machineWord(b[:word])
-		if length < unix.SizeofCmsghdr || length > uint64(len(b)) {
-			return c
-		}
-		level := binary.NativeEndian.Uint32(b[word:])
-		code := binary.NativeEndian.Uint32(b[word+4:])
-		data := b[unix.SizeofCmsghdr:length]
+	if len(b) < unix.SizeofCmsghdr {
+		return kind, nil, nil, false
+	}
+	length := machineWord(b[:word])
+	if length < unix.SizeofCmsghdr || length > uint64(len(b)) {
+		return kind, nil, nil, false
+	}
+	kind = controlKind{binary.NativeEndian.Uint32(b[word:]), binary.NativeEndian.Uint32(b[word+4:])}
+	return kind, b[unix.SizeofCmsghdr:length], b[min(uint64(len(b)), (length+word-1)&^(word-1)):], true
+}
+
+// parseControl reads the control messages of a received packet.
+func parseControl(b []byte) (c control) {
+	for kind, data, rest, ok := nextControl(b); ok; kind, data, rest, ok = nextControl(rest) {
 		switch {
-		case level == unix.IPPROTO_IP && code == unix.IP_TOS && len(data) >= 1:
+		case kind == controlKind{unix.IPPROTO_IP, unix.IP_TOS} && len(data) >= 1:
 			c.ecn = data[0] & ecnMask
-		case level == unix.IPPROTO_IPV6 && code == unix.IPV6_TCLASS && len(data) >= 4:
+		case kind == controlKind{unix.IPPROTO_IPV6, unix.IPV6_TCLASS} && len(data) >= 4:
 			c.ecn = byte(binary.NativeEndian.Uint32(data)) & ecnMask
-		case level == unix.SOL_SOCKET && code == unix.SO_RXQ_OVFL && len(data) >= 4:
+		case kind == controlKind{unix.SOL_SOCKET, unix.SO_RXQ_OVFL} && len(data) >= 4:
 			c.lost, c.counted = binary.NativeEndian.Uint32(data), true
 		}
-		b = b[min(uint64(len(b)), (length+word-1)&^(word-1)):]
 	}
 	return c
 }

@@ -23,7 +23,10 @@ type Link struct {
 	stats counters
 }
 
-var _ link.Link = (*Link)(nil)
+var (
+	_ link.Link     = (*Link)(nil)
+	_ link.Reporter = (*Link)(nil)
+)
 
 // socket is what differs between systems. recv, send, giveBack and source are the owner's calls,
 // wait and wake anybody's.
@@ -35,6 +38,8 @@ type socket interface {
 	// giveBack takes a receive frame.
 	giveBack(frame uint32)
 	source(frame uint32) netip.AddrPort
+	// reports fills to with destinations that nobody listens at.
+	reports(to []netip.AddrPort) int
 	wait(d time.Duration)
 	wake()
 	close() error
@@ -148,6 +153,17 @@ func (l *Link) Free(bufs []link.Buf) {
 
 // Source implements link.Link.
 func (l *Link) Source(b *link.Buf) netip.AddrPort { return l.sock.source(b.Frame) }
+
+// Refused implements link.Reporter. It knows what Recv learnt.
+func (l *Link) Refused(to []netip.AddrPort) int { return l.sock.reports(to) }
+
+// Destination implements link.Reporter.
+func (l *Link) Destination(p link.Path) netip.AddrPort {
+	if way := l.paths.get(p); way != nil {
+		return way.to
+	}
+	return netip.AddrPort{}
+}
 
 // Wait implements link.Link.
 func (l *Link) Wait(d time.Duration) { l.sock.wait(d) }

@@ -15,11 +15,18 @@ type mmsghdr struct {
 }
 
 // recvmmsg fills msgs and returns how many packets it got. It does not block.
-func recvmmsg(fd int, msgs []mmsghdr) (int, error) {
+func recvmmsg(fd int, msgs []mmsghdr) (int, error) { return recvmmsgFlags(fd, msgs, unix.MSG_DONTWAIT) }
+
+// recvErrors is recvmmsg of the error queue.
+func recvErrors(fd int, msgs []mmsghdr) (int, error) {
+	return recvmmsgFlags(fd, msgs, unix.MSG_DONTWAIT|unix.MSG_ERRQUEUE)
+}
+
+func recvmmsgFlags(fd int, msgs []mmsghdr, flags uintptr) (int, error) {
 	// Sound: msgs is not empty and outlives the call; the memory it points to is reachable through
 	// typed pointers, and the heap does not move.
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd),
-		uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), unix.MSG_DONTWAIT, 0, 0)
+		uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), flags, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}

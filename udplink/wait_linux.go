@@ -90,6 +90,9 @@ func (s *batch) wait(d time.Duration) {
 	if n > 0 && fds[1].Revents != 0 {
 		b.hear()
 	}
+	if n > 0 && fds[0].Revents&unix.POLLERR != 0 {
+		s.errs.pending.Store(true)
+	}
 }
 
 func (s *batch) wake() { s.bell.ring() }

@@ -90,7 +90,7 @@ func (r *refusals) note(at netip.AddrPort, now Time, slots int) {
 func (e *Engine) search(k *refusal) {
 	for n := 0; k.left > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.left-1].conn
-		if c != nil && c.alive() && c.there == k.at.Addr() && e.refusals.link.Destination(c.path) == k.at {
+		if c != nil && c.alive() && e.refusals.link.Destination(c.path) == k.at {
 			k.found = true
 			if !c.suspect() {
 				return // no more questions now
@@ -159,7 +159,7 @@ func (c *Conn) tickSuspicion() Time {
 // toldSince reports whether the address of a connection was reported after a time.
 func (r *refusals) toldSince(c *Conn, t Time) bool {
 	for i := range r.known[:r.n] {
-		if k := &r.known[i]; k.told > t && k.at.Addr() == c.there && k.at == r.link.Destination(c.path) {
+		if k := &r.known[i]; k.told > t && k.at == r.link.Destination(c.path) {
 			return true
 		}
 	}

@@ -1,0 +1,114 @@
+package udplink
+
+import (
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// errBatch is how many messages one system call takes off the error queue, maxRefused how many
+	// reports wait for the owner; more are dropped.
+	errBatch   = 32
+	maxRefused = 32
+	// errControl holds what comes with a message of the error queue: the ECN bits, sock_extended_err and
+	// the address of the router or host that complained.
+	errControl = 128
+)
+
+// What sock_extended_err says of a port that nobody has: origin, type and code, at these offsets.
+const (
+	offOrigin, offType, offCode = 4, 5, 6
+
+	icmpUnreachable, icmpPort   = 3, 3
+	icmp6Unreachable, icmp6Port = 1, 4
+)
+
+// errQueue reads the error queue of a socket (IP_RECVERR): ICMP messages about packets that it sent. The
+// kernel returns an error from the next call on the socket when there are new ones, so that nothing is
+// asked of it otherwise. They take room from received packets until they are read.
+type errQueue struct {
+	pending atomic.Bool // a call on the socket returned an error, or Wait saw one
+
+	refused [maxRefused]netip.AddrPort
+	n       int // of refused
+
+	msgs    [errBatch]mmsghdr
+	names   [errBatch]sockaddr
+	control [errBatch][errControl]byte
+}
+
+// open asks for the error queue.
+//
+// System calls: setsockopt.
+func (q *errQueue) open(fd int, addr netip.Addr) error {
+	level, code := unix.IPPROTO_IP, unix.IP_RECVERR
+	if addr.Is6() {
+		level, code = unix.IPPROTO_IPV6, unix.IPV6_RECVERR
+	}
+	if err := unix.SetsockoptInt(fd, level, code, 1); err != nil {
+		return fmt.Errorf("set IP_RECVERR: %w", err)
+	}
+	return nil
+}
+
+// drain takes what one system call yields off the queue. The rest makes the next call on the socket fail
+// again.
+//
+// System calls: recvmmsg, twice if the first returns the error of the socket.
+func (q *errQueue) drain(fd int, zone string) {
+	q.pending.Store(false)
+	for i := range q.msgs {
+		h := &q.msgs[i].hdr
+		h.Name, h.Namelen = &q.names[i][0], uint32(len(q.names[i]))
+		h.Control = &q.control[i][0]
+		h.SetControllen(errControl)
+	}
+	got, err := recvErrors(fd, q.msgs[:])
+	if err != nil && err != unix.EAGAIN {
+		got, _ = recvErrors(fd, q.msgs[:])
+	}
+	for i := range got {
+		used := min(errControl, int(q.msgs[i].hdr.Controllen))
+		if portUnreachable(q.control[i][:used]) {
+			q.report(q.names[i].addrPort(zone))
+		}
+	}
+	if got == errBatch {
+		q.pending.Store(true)
+	}
+}
+
+// report keeps an address for the owner. Many packets of one burst are refused: one report is enough.
+func (q *errQueue) report(at netip.AddrPort) {
+	if q.n < maxRefused && (q.n == 0 || q.refused[q.n-1] != at) {
+		q.refused[q.n] = at
+		q.n++
+	}
+}
+
+// take moves reports to the owner.
+func (q *errQueue) take(to []netip.AddrPort) int {
+	n := copy(to, q.refused[:q.n])
+	q.n = copy(q.refused[:], q.refused[n:q.n])
+	return n
+}
+
+// portUnreachable reports whether control messages say that nobody has the port.
+func portUnreachable(b []byte) bool {
+	for kind, data, rest, ok := nextControl(b); ok; kind, data, rest, ok = nextControl(rest) {
+		if len(data) <= offCode {
+			continue
+		}
+		origin, code := data[offOrigin], [2]byte(data[offType:])
+		switch kind {
+		case controlKind{unix.IPPROTO_IP, unix.IP_RECVERR}:
+			return origin == unix.SO_EE_ORIGIN_ICMP && code == [2]byte{icmpUnreachable, icmpPort}
+		case controlKind{unix.IPPROTO_IPV6, unix.IPV6_RECVERR}:
+			return origin == unix.SO_EE_ORIGIN_ICMP6 && code == [2]byte{icmp6Unreachable, icmp6Port}
+		}
+	}
+	return false
+}

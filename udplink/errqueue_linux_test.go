@@ -1,0 +1,89 @@
+package udplink
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// A packet to a port that nobody has is reported, once Wait has returned for it, and the socket goes on: what
+// arrives is received, what is sent leaves, and Wait sleeps again.
+func TestRefusedPortIsReported(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1", "::1"} {
+		t.Run(addr, func(t *testing.T) {
+			at := netip.MustParseAddr(addr)
+			a := mustOpen(t, at, Options{Port: freePort(t, at)})
+			there := netip.AddrPortFrom(at, freePort(t, at))
+			gone := mustResolve(t, a, there)
+			if got := a.Destination(gone); got != there {
+				t.Errorf("Destination is %v, want %v", got, there)
+			}
+			var to [4]netip.AddrPort
+			rx := make([]link.Buf, 4)
+			for range 3 {
+				send(t, a, gone, "knock")
+				a.Wait(time.Minute)
+				if n := a.Recv(rx); n != 0 {
+					t.Errorf("%d packets from nobody", n)
+				}
+				if n := a.Refused(to[:]); n != 1 || to[0] != there {
+					t.Fatalf("%d reports, of %v, want one of %v", n, to[0], there)
+				}
+			}
+			if n := a.Refused(to[:]); n != 0 {
+				t.Errorf("%d reports without a packet", n)
+			}
+			start := time.Now()
+			if a.Wait(20 * time.Millisecond); time.Since(start) < 10*time.Millisecond {
+				t.Error("Wait does not sleep any more")
+			}
+			self := mustResolve(t, a, a.Local())
+			for range 10 { // the error of each is that of the next call
+				send(t, a, gone, "knock")
+				send(t, a, self, "knock")
+			}
+			got := 0
+			for end := time.Now().Add(10 * time.Second); got < 10 && time.Now().Before(end); {
+				n := a.Recv(rx)
+				a.Free(rx[:n])
+				got += n
+			}
+			if s := a.Stats(); got != 10 || s.TxDropped != 0 || s.TxPackets != 23 {
+				t.Errorf("%d packets came of 10, %d sent, %d dropped", got, s.TxPackets, s.TxDropped)
+			}
+		})
+	}
+}
+
+func TestPortUnreachable(t *testing.T) {
+	message := func(level, code int, data ...byte) []byte {
+		b := make([]byte, unix.CmsgSpace(len(data)))
+		b[0] = byte(unix.CmsgLen(len(data)))
+		b[unix.SizeofCmsghdr-8], b[unix.SizeofCmsghdr-4] = byte(level), byte(code)
+		copy(b[unix.CmsgLen(0):], data)
+		return b
+	}
+	tos := message(unix.IPPROTO_IP, unix.IP_TOS, 3)
+	for _, tt := range []struct {
+		name string
+		in   []byte
+		want bool
+	}{
+		{"IPv4", message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3, 3, 0), true},
+		{"IPv6", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 111, 0, 0, 0, 3, 1, 4, 0), true},
+		{"after another", append(tos, message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3, 3, 0)...), true},
+		{"host unreachable", message(unix.IPPROTO_IP, unix.IP_RECVERR, 113, 0, 0, 0, 2, 3, 1, 0), false},
+		{"too long, ours", message(unix.IPPROTO_IP, unix.IP_RECVERR, 90, 0, 0, 0, 1, 0, 0, 0), false},
+		{"time exceeded", message(unix.IPPROTO_IP, unix.IP_RECVERR, 113, 0, 0, 0, 2, 11, 0, 0), false},
+		{"short", message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3), false},
+		{"nothing", nil, false},
+	} {
+		if got := portUnreachable(tt.in); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
