@@ -345,4 +345,6 @@ func (r routes) Resolve(to netip.Addr) (hop, error) {
 	return h, nil
 }
 
+func (r routes) Answer(to netip.Addr, from [6]byte) ([6]byte, bool) { return r.table.Answer(to, from) }
+
 func (r routes) Release(h hop) { r.table.Release(h.(*route.Hop)) }

@@ -48,6 +48,19 @@ func awaitNeighbour(t testing.TB, s *Socket, id link.Path) {
 	}
 }
 
+// awaitAnswer waits until a device can answer an address.
+func awaitAnswer(t testing.TB, d *Device, to netip.Addr) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if _, ok := d.routes.Answer(to, [6]byte{}); ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v stays unknown", to)
+		}
+	}
+}
+
 func TestDevice(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -93,6 +106,7 @@ func exchange(t *testing.T, da, db *Device) {
 			t.Fatal(err)
 		}
 		awaitNeighbour(t, a, to)
+		awaitAnswer(t, db, a.Local().Addr())
 		m := message(t, a, to, a.Caps().MaxPayload, 5)
 		var want []byte
 		for i := range m {

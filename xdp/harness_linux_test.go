@@ -31,6 +31,9 @@ type fixedRouter struct{ hop *fixedHop }
 
 func (r fixedRouter) Resolve(netip.Addr) (hop, error) { return r.hop, nil }
 func (r fixedRouter) Release(hop)                     {}
+func (r fixedRouter) Answer(netip.Addr, [6]byte) ([6]byte, bool) {
+	return r.hop.MAC()
+}
 
 // pair is two sockets on the two ends of a veth, the thinnest set-up that moves packets: a program
 // that sends all to the socket, and a neighbour that is known.

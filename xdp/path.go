@@ -21,6 +21,9 @@ type hop interface {
 type router interface {
 	Resolve(to netip.Addr) (hop, error)
 	Release(hop)
+	// Answer is the MAC address that an answer to a packet goes to, which claims to be from an IP address and came from
+	// a MAC address. It is called for each answer and does not lock.
+	Answer(to netip.Addr, from [6]byte) (mac [6]byte, ok bool)
 }
 
 // path is one resolved destination. It does not change after it was published.

@@ -94,14 +94,23 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 	return s.queue(packet, at, p.size, size, queued, sent)
 }
 
-// sendReply turns a received packet's headers round and sends it.
+// sendReply turns a received packet's headers round and sends it. It leaves to the next hop of the address that the
+// packet claims to be from, whatever MAC address it came from: nobody gets answers for the address of another.
 func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tally) uint32 {
 	headers, off, ok := s.received(&packet[0])
 	if !ok || len(headers)+size-ethSize > s.mtu {
 		s.drop(packet)
 		return queued
 	}
-	l, ok := s.turn(headers, size, packet[0].Port)
+	note := &s.pool.notes[packet[0].Frame]
+	mac := s.mac
+	if !note.loop {
+		mac, ok = s.router.Answer(sourceOf(headers[note.ip:]), [6]byte(headers[ethSrc:]))
+	}
+	var l layout
+	if ok {
+		l, ok = s.turn(headers, mac, size, packet[0].Port)
+	}
 	if !ok {
 		s.drop(packet)
 		return queued
@@ -110,16 +119,16 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 		seal(headers[l.ip:], packet)
 	}
 	at := off + uint32(len(headers))
-	if s.pool.notes[packet[0].Frame].loop {
+	if note.loop {
 		s.sendLoop(packet, headers, at, size, sent)
 		return queued
 	}
 	return s.queue(packet, at, len(headers), size, queued, sent)
 }
 
-// turn makes the headers of a received packet those of an answer with size bytes of payload: back
-// to the MAC and IP address it came from and to a port there; port 0 is the one that we listen on.
-func (s *Socket) turn(headers []byte, size int, port uint16) (layout, bool) {
+// turn makes the headers of a received packet those of an answer with size bytes of payload: to a MAC address, the IP
+// address that it came from and a port there; port 0 is the one that we listen on.
+func (s *Socket) turn(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
 	if port == 0 {
 		port = s.local.Port()
 	}
@@ -127,7 +136,7 @@ func (s *Socket) turn(headers []byte, size int, port uint16) (layout, bool) {
 	if !ok {
 		return l, false
 	}
-	copy(headers[ethDst:ethDst+6], headers[ethSrc:ethSrc+6])
+	copy(headers[ethDst:ethDst+6], mac[:])
 	copy(headers[ethSrc:ethSrc+6], s.mac[:])
 	ip := headers[l.ip:]
 	udp := ip[l.payload-udpSize-l.ip:]

@@ -10,9 +10,11 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A mark is reported, and an answer goes back with addresses exchanged and no mark.
+// A mark is reported, and an answer goes back with addresses exchanged and no mark: to the MAC address of the next
+// hop, not to the one that asked, and nowhere while it is unknown.
 func TestReply(t *testing.T) {
 	k := newFake(t, 1500)
+	neighbour := k.s.router.(fixedRouter).hop
 	bufs := make([]link.Buf, maxSegments)
 	for i, v6 := range []bool{false, true} {
 		for j, vlan := range []bool{false, true} {
@@ -51,7 +53,7 @@ func TestReply(t *testing.T) {
 			if !ok || l.ce || l.size != 7 || l.ip != ip || string(out[l.payload:l.payload+6]) != "answer" {
 				t.Fatalf("v6=%v vlan=%v: %+v %v of % x", v6, vlan, l, ok, out)
 			}
-			if sourceOf(out[ip:]).String() != dst || targetOf(out[ip:]).String() != src || !bytes.Equal(out[:6], in[6:12]) || !bytes.Equal(out[6:12], k.s.mac[:]) {
+			if sourceOf(out[ip:]).String() != dst || targetOf(out[ip:]).String() != src || !bytes.Equal(out[:6], neighbour.mac[:]) || !bytes.Equal(out[6:12], k.s.mac[:]) {
 				t.Errorf("v6=%v vlan=%v: addresses % x", v6, vlan, out)
 			}
 			if got := be.Uint16(out[l.payload-udpSize+udpDst:]); got != wantPort {
@@ -67,6 +69,15 @@ func TestReply(t *testing.T) {
 			}
 		}
 	}
+	neighbour.unknown = true
+	k.deliver(t, packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(100)))
+	k.s.Recv(bufs)
+	bufs[0].Path, k.sent = link.PathReply, nil
+	k.s.Send(bufs[:1])
+	if d := k.s.Stats().TxDropped; d != 1 || len(k.sent) != 0 {
+		t.Errorf("unknown neighbour: %d dropped, %d sent", d, len(k.sent))
+	}
+	neighbour.unknown = false
 	// A reply is made of a fresh packet only.
 	k.s.Alloc(bufs[:1])
 	bufs[0].Path = link.PathReply
@@ -78,8 +89,8 @@ func TestReply(t *testing.T) {
 		t.Errorf("a source %v of moved data", a)
 	}
 	k.s.Send(bufs[:1])
-	if d := k.s.Stats().TxDropped; d != 2 {
-		t.Errorf("%d dropped, want 2", d)
+	if d := k.s.Stats().TxDropped; d != 3 {
+		t.Errorf("%d dropped, want 3", d)
 	}
 	conserve(t, k.s)
 }

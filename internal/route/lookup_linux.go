@@ -47,10 +47,8 @@ func (t *Table) lookup(dst netip.Addr) (way, error) {
 
 func wayOf(dst netip.Addr, r *netlink.Route) way {
 	w := way{via: dst, source: address(r.Src), mtu: r.MTU}
-	if gw := address(r.Gw); gw.IsValid() {
+	if gw := gatewayAddr(r.Gw, r.Via); gw.IsValid() {
 		w.via = gw
-	} else if via, ok := r.Via.(*netlink.Via); ok && via != nil {
-		w.via = address(via.Addr)
 	}
 	return w
 }

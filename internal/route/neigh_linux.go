@@ -71,6 +71,7 @@ func (t *Table) sight(m *netlink.Neigh, gone bool, now time.Time) {
 		}
 		t.seen[addr] = s
 	}
+	t.note(addr, s)
 	if n := t.neighbours[addr]; n != nil {
 		t.follow(n, s, now)
 	}
@@ -167,6 +168,7 @@ func (t *Table) readNeighbours() error {
 	for i := range list {
 		t.sight(&list[i], false, now)
 	}
+	t.macs.retain(func(addr netip.Addr) bool { _, ok := t.seen[addr]; return ok })
 	for addr, n := range t.neighbours {
 		if _, ok := t.seen[addr]; !ok {
 			t.follow(n, sighting{}, now)

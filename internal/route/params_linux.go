@@ -10,6 +10,12 @@ const (
 	// refresh is how often a resolved neighbour is marked as used: well below the 60 s after which
 	// the kernel may drop an entry that nobody uses (net.ipv4.neigh.*.gc_stale_time).
 	refresh = 20 * time.Second
+	// resolvePause and resolveBurst bound the neighbours that Answer has the kernel ask for: an address that nobody has
+	// is in the kernel's table for 3 s at least and, below gc_thresh1 entries, until others need the place.
+	resolvePause = 100 * time.Millisecond
+	resolveBurst = 32
+	// lookPause is the time between two claims that are looked at, so that a flood of claims takes no processor.
+	lookPause = time.Millisecond
 	// settle is how long routes are left to change before they are looked up again.
 	settle = 10 * time.Millisecond
 	// recheck is how often all routes are looked up without being told to. The kernel announces no

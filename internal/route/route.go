@@ -55,10 +55,14 @@ const macKnown = 1 << 63
 // MAC is the Ethernet address of the next hop; ok is false while it is unknown.
 func (h *Hop) MAC() (mac [6]byte, ok bool) {
 	v := h.mac.Load()
+	return unpackMAC(v), v&macKnown != 0
+}
+
+func unpackMAC(v uint64) (mac [6]byte) {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], v)
 	copy(mac[:], b[2:])
-	return mac, v&macKnown != 0
+	return mac
 }
 
 func packMAC(mac []byte) uint64 {

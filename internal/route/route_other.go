@@ -26,6 +26,9 @@ func (*Table) Resolve(dst netip.Addr) (*Hop, error) {
 	return nil, fmt.Errorf("route: resolve %v: %w", dst, ErrUnsupported)
 }
 
+// Answer knows nobody.
+func (*Table) Answer(netip.Addr, [6]byte) (mac [6]byte, ok bool) { return mac, false }
+
 // Release does nothing.
 func (*Table) Release(*Hop) {}
 

@@ -14,7 +14,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// Table is the kernel's view of one interface, kept current by two goroutines until Close.
+// Table is the kernel's view of one interface, kept current by three goroutines until Close.
 type Table struct {
 	index  int
 	handle *netlink.Handle
@@ -28,6 +28,11 @@ type Table struct {
 	closed sync.Once
 	all    sync.WaitGroup
 	life   sync.RWMutex // held while a caller uses handle, which Close takes away
+
+	// What Answer reads.
+	prefixes atomic.Pointer[prefixes]
+	macs     *macTable
+	asks     *asks
 
 	mu         sync.Mutex // guards the rest
 	hops       map[netip.Addr]*Hop
@@ -51,6 +56,8 @@ func Open(ifindex int) (_ *Table, err error) {
 		neighbours: make(map[netip.Addr]*neighbour),
 		seen:       make(map[netip.Addr]sighting),
 		routesAt:   time.Now().Add(recheck),
+		macs:       newMACTable(),
+		asks:       newAsks(),
 	}
 	opened := false
 	defer func() {
@@ -65,6 +72,9 @@ func Open(ifindex int) (_ *Table, err error) {
 	if err := t.readInterface(false); err != nil {
 		return nil, err
 	}
+	if err := t.readPrefixes(); err != nil {
+		return nil, err
+	}
 	if err := t.readNeighbours(); err != nil {
 		return nil, err
 	}
@@ -74,6 +84,7 @@ func Open(ifindex int) (_ *Table, err error) {
 	opened = true
 	t.all.Go(t.watch)
 	t.all.Go(t.keep)
+	t.all.Go(t.resolve)
 	return t, nil
 }
 
@@ -103,7 +114,7 @@ func (t *Table) closeSockets() {
 	}
 }
 
-// Close ends both goroutines and waits for them. Hops keep their last state. Closing again does
+// Close ends the goroutines and waits for them. Hops keep their last state. Closing again does
 // nothing.
 func (t *Table) Close() error {
 	t.closed.Do(func() {
@@ -234,6 +245,9 @@ func (t *Table) lookupDue(now time.Time) {
 		}
 	}
 	t.mu.Unlock()
+	if due {
+		_ = t.readPrefixes() // the kernel did not answer: what is known stays
+	}
 	for _, dst := range all {
 		way, err := t.lookup(dst)
 		if err != nil && !errors.Is(err, ErrUnreachable) {

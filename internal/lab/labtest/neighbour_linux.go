@@ -1,0 +1,31 @@
+package labtest
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+)
+
+// SetNeighbour makes an interface of the calling thread's namespace know a neighbour for good: the kernel never asks for it.
+func SetNeighbour(name string, addr netip.Addr, mac net.HardwareAddr) error {
+	l, err := netlink.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	return netlink.NeighSet(&netlink.Neigh{
+		LinkIndex: l.Attrs().Index, IP: addr.AsSlice(), HardwareAddr: mac, State: netlink.NUD_PERMANENT,
+	})
+}
+
+// CountNeighbours is the number of entries of single hosts in the neighbour table of an interface of the calling thread's namespace.
+func CountNeighbours(name string) (int, error) {
+	l, err := netlink.LinkByName(name)
+	if err != nil {
+		return 0, err
+	}
+	list, err := netlink.NeighList(l.Attrs().Index, 0)
+	list = slices.DeleteFunc(list, func(n netlink.Neigh) bool { return n.IP.IsMulticast() })
+	return len(list), err
+}

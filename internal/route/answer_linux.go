@@ -1,0 +1,108 @@
+package route
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+// Answer is the Ethernet address of the next hop to dst, for an answer to a packet that claims to be from there and
+// came from an Ethernet address. ok is false while the neighbour is unknown: then it is resolved in the background, at a
+// bounded rate, and a later call finds it; and where no route through the interface leads to dst.
+//
+// It makes no system call, takes no lock and allocates nothing. It may be called by any goroutine.
+func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
+	via, ok := t.prefixes.Load().via(dst)
+	if !ok {
+		return mac, false
+	}
+	e := t.macs.find(via)
+	if e == nil {
+		t.asks.put(via, from)
+		return mac, false
+	}
+	if e.stale && !e.asked.Load() && !e.asked.Swap(true) {
+		t.asks.put(via, from)
+	}
+	return e.mac, true
+}
+
+// resolve asks the kernel for the neighbours that Answer did not know, at the rate of a token bucket: every invented
+// address is an entry in the kernel's table for some time.
+func (t *Table) resolve() {
+	bucket := bucket{tokens: resolveBurst, at: time.Now()}
+	for t.pause(bucket.wait(time.Now())) && t.awaitClaim() {
+		addr, ok := t.asks.take()
+		if ok && t.wanting(addr) {
+			t.kick(addr)
+			bucket.tokens--
+			t.asks.epoch.Add(1)
+		}
+		if ok { // there may be more
+			t.asks.wakeUp()
+		}
+	}
+}
+
+// pause reports whether the table is open after d.
+func (t *Table) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-t.done:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// awaitClaim waits until there may be a claim, and reports whether the table is open.
+func (t *Table) awaitClaim() bool {
+	select {
+	case <-t.done:
+		return false
+	case <-t.asks.wake:
+		return true
+	}
+}
+
+// bucket is a token bucket: one token each resolvePause, up to resolveBurst.
+type bucket struct {
+	tokens int
+	at     time.Time // until when tokens have been added
+}
+
+// wait is the time until there is a token, and never less than lookPause.
+func (b *bucket) wait(now time.Time) time.Duration {
+	earned := int(now.Sub(b.at) / resolvePause)
+	b.at = b.at.Add(time.Duration(earned) * resolvePause)
+	if b.tokens = min(b.tokens+earned, resolveBurst); b.tokens > 0 {
+		return lookPause
+	}
+	return b.at.Add(resolvePause).Sub(now)
+}
+
+// wanting reports whether the kernel has to be asked for a neighbour: not if it asks already, or knows it and the
+// table of Answer had no place for it.
+func (t *Table) wanting(addr netip.Addr) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.seen[addr]
+	if s.mac != 0 && s.state != netlink.NUD_STALE {
+		t.note(addr, s)
+		return false
+	}
+	return s.state != netlink.NUD_INCOMPLETE
+}
+
+// note brings the table of Answer to what the kernel knows of a neighbour. A neighbour that is being resolved
+// anew keeps its address. It is called with mu held.
+func (t *Table) note(addr netip.Addr, s sighting) {
+	switch {
+	case s.mac != 0:
+		t.macs.put(&macEntry{addr: addr, mac: unpackMAC(s.mac), stale: s.state == netlink.NUD_STALE})
+	case s.state == 0, s.state == netlink.NUD_FAILED:
+		t.macs.remove(addr)
+	}
+}

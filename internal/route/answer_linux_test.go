@@ -1,0 +1,189 @@
+package route
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// answers waits until an answer to an address goes to a MAC address.
+func (w *world) answers(dst netip.Addr, want net.HardwareAddr) {
+	w.Helper()
+	w.until(fmt.Sprint(dst, " at ", want), func() bool {
+		mac, ok := w.table.Answer(dst, [6]byte{2})
+		return ok && mac == [6]byte(want)
+	})
+}
+
+// An answer goes to the neighbour that has the address, resolved if need be; a change is followed.
+func TestAnswerGoesToTheNeighbour(t *testing.T) {
+	for _, dst := range []netip.Addr{lab.B.Addr4(), lab.B.Addr6()} {
+		w := newWorld(t)
+		w.answers(dst, lab.B.MAC())
+		mac := net.HardwareAddr{2, 0x73, 9, 9, 9, 9}
+		w.must(w.nl[lab.A].NeighSet(&netlink.Neigh{LinkIndex: w.table.index, IP: dst.AsSlice(), HardwareAddr: mac, State: netlink.NUD_PERMANENT}))
+		w.answers(dst, mac)
+		w.must(w.nl[lab.A].NeighDel(&netlink.Neigh{LinkIndex: w.table.index, IP: dst.AsSlice()}))
+		w.answers(dst, lab.B.MAC())
+	}
+}
+
+// An answer beyond the subnet goes to the gateway of the longest prefix, and nowhere without a route.
+func TestAnswerGoesToTheGateway(t *testing.T) {
+	w := newWorld(t)
+	far := netip.MustParseAddr("192.0.2.7")
+	if _, ok := w.table.Answer(far, [6]byte{2}); ok {
+		t.Error("an answer without a route")
+	}
+	other := net.HardwareAddr{2, 0x73, 7, 7, 7, 7}
+	near := netip.MustParseAddr("10.73.0.9")
+	w.must(w.nl[lab.A].NeighSet(&netlink.Neigh{LinkIndex: w.table.index, IP: near.AsSlice(), HardwareAddr: other, State: netlink.NUD_PERMANENT}))
+	route := func(prefix string, gw netip.Addr) *netlink.Route {
+		_, dst, err := net.ParseCIDR(prefix)
+		w.must(err)
+		return &netlink.Route{LinkIndex: w.table.index, Dst: dst, Gw: gw.AsSlice()}
+	}
+	w.must(w.nl[lab.A].RouteAdd(route("0.0.0.0/0", lab.B.Addr4())))
+	w.answers(far, lab.B.MAC())
+	special := route("192.0.2.0/24", near)
+	w.must(w.nl[lab.A].RouteAdd(special))
+	w.answers(far, other)
+	w.answers(netip.MustParseAddr("198.51.100.1"), lab.B.MAC())
+	w.must(w.nl[lab.A].RouteDel(special))
+	w.answers(far, lab.B.MAC())
+}
+
+// Claims of any number of addresses from one Ethernet address are resolved slowly, and do not keep one from
+// another waiting.
+func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
+	w := newWorld(t)
+	invented := lab.B.Addr6().As16()
+	start := time.Now()
+	flood := func() {
+		for range 100 {
+			for i := 15; ; i-- { // the next address
+				if invented[i]++; invented[i] != 0 {
+					break
+				}
+			}
+			w.table.Answer(netip.AddrFrom16(invented), [6]byte{2, 0x66})
+		}
+	}
+	for time.Since(start) < 1500*time.Millisecond {
+		flood()
+	}
+	asked := time.Now()
+	w.until("the newcomer is known", func() bool {
+		flood()
+		_, ok := w.table.Answer(lab.B.Addr4(), [6]byte(lab.B.MAC()))
+		return ok
+	})
+	if took := time.Since(asked); took > time.Second {
+		t.Errorf("the newcomer was known after %v", took)
+	}
+	list, err := w.nl[lab.A].NeighList(w.table.index, 0)
+	w.must(err)
+	list = slices.DeleteFunc(list, func(n netlink.Neigh) bool { return n.IP.IsMulticast() }) // one for each solicitation
+	if most := resolveBurst + int(time.Since(start)/resolvePause) + 8; len(list) > most {
+		t.Errorf("%d entries in the neighbour table after %v, want %d at most", len(list), time.Since(start), most)
+	}
+	t.Logf("%d entries after %v", len(list), time.Since(start))
+}
+
+// Neither answer costs memory.
+func TestAnswerDoesNotAllocate(t *testing.T) {
+	w := newWorld(t)
+	w.answers(lab.B.Addr4(), lab.B.MAC())
+	unknown := netip.MustParseAddr("10.73.0.99")
+	n := testing.AllocsPerRun(1000, func() {
+		w.table.Answer(lab.B.Addr4(), [6]byte{2})
+		w.table.Answer(unknown, [6]byte{2})
+	})
+	if n > 0.1 { // what the goroutines of the table allocate meanwhile counts too
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// One sender of claims has one cell; the claims of others are taken in their turn.
+func TestClaimsTakeTurns(t *testing.T) {
+	a := newAsks()
+	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
+	for round := range 100 {
+		for i := range 1000 {
+			a.put(addr(i), [6]byte{2, 0x66})
+		}
+		honest := netip.AddrFrom4([4]byte{192, 0, 2, byte(round)})
+		a.put(honest, [6]byte{2, 0x73})
+		var got []netip.Addr
+		for at, ok := a.take(); ok; at, ok = a.take() {
+			got = append(got, at)
+		}
+		if len(got) == 2 && slices.Contains(got, honest) {
+			return
+		}
+		if len(got) > 2 {
+			t.Fatalf("two senders have %d claims", len(got))
+		}
+		a.epoch.Add(1) // they share a cell
+	}
+	t.Error("the claims never had cells of their own")
+}
+
+// The table of Ethernet addresses keeps the newest of an address and is bounded.
+func TestMACTable(t *testing.T) {
+	m := newMACTable()
+	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
+	const many = 4 * macSets * macWays
+	for i := range many {
+		m.put(&macEntry{addr: addr(i)})
+		m.put(&macEntry{addr: addr(i), mac: [6]byte{1, byte(i)}})
+		if e := m.find(addr(i)); e == nil || e.mac != [6]byte{1, byte(i)} {
+			t.Fatalf("entry %d: %+v", i, e)
+		}
+	}
+	m.remove(addr(many - 1))
+	if m.find(addr(many-1)) != nil {
+		t.Error("an entry that was removed is there")
+	}
+	kept := 0
+	for i := range many {
+		if m.find(addr(i)) != nil {
+			kept++
+		}
+	}
+	if kept < macSets*macWays/2 {
+		t.Errorf("%d entries of %d places are in use", kept, macSets*macWays)
+	}
+	m.retain(func(netip.Addr) bool { return false })
+	for i := range many {
+		if m.find(addr(i)) != nil {
+			t.Fatalf("entry %d is there", i)
+		}
+	}
+}
+
+func BenchmarkAnswer(b *testing.B) {
+	t := &Table{macs: newMACTable(), asks: newAsks()}
+	p := &prefixes{gateways: make(map[netip.Prefix]gateway)}
+	for _, s := range []string{"0.0.0.0/0", "10.0.0.0/24", "172.16.0.0/12"} {
+		p.add(netip.MustParsePrefix(s), gateway{})
+	}
+	t.prefixes.Store(p)
+	known, unknown := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
+	t.macs.put(&macEntry{addr: known})
+	for name, dst := range map[string]netip.Addr{"known": known, "unknown": unknown} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				t.Answer(dst, [6]byte{2})
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package route
+
+import (
+	"hash/maphash"
+	"math/rand/v2"
+	"net/netip"
+	"sync/atomic"
+)
+
+// Size of a macTable: sets of a fixed number of places, 8192 entries in all. Linux keeps 1024 neighbours of a family by
+// default (net.ipv4.neigh.default.gc_thresh3).
+const (
+	macSets = 1 << 10
+	macWays = 8
+)
+
+// macTable has the Ethernet addresses of neighbours. Lookups are lock-free and may be made by any goroutine. Changes are
+// made with the lock of the Table held. An address whose set is full replaces a random one there.
+type macTable struct {
+	seed maphash.Seed
+	sets [macSets][macWays]atomic.Pointer[macEntry]
+}
+
+// macEntry is one neighbour. Only asked changes.
+type macEntry struct {
+	addr  netip.Addr
+	mac   [6]byte
+	stale bool        // the kernel has not heard from the neighbour for a while
+	asked atomic.Bool // the kernel was asked to confirm a stale entry
+}
+
+func newMACTable() *macTable { return &macTable{seed: maphash.MakeSeed()} }
+
+func (t *macTable) set(addr netip.Addr) *[macWays]atomic.Pointer[macEntry] {
+	return &t.sets[maphash.Comparable(t.seed, addr)%macSets]
+}
+
+// find returns the entry of an address, or nil.
+func (t *macTable) find(addr netip.Addr) *macEntry {
+	set := t.set(addr)
+	for i := range set {
+		if e := set[i].Load(); e != nil && e.addr == addr {
+			return e
+		}
+	}
+	return nil
+}
+
+// put adds an entry or replaces that of the same address.
+func (t *macTable) put(e *macEntry) {
+	set := t.set(e.addr)
+	at := rand.IntN(macWays)
+	for i := range set {
+		was := set[i].Load()
+		if was == nil {
+			at = i
+		} else if was.addr == e.addr {
+			at = i
+			break
+		}
+	}
+	set[at].Store(e)
+}
+
+func (t *macTable) remove(addr netip.Addr) {
+	set := t.set(addr)
+	for i := range set {
+		if e := set[i].Load(); e != nil && e.addr == addr {
+			set[i].Store(nil)
+		}
+	}
+}
+
+// retain removes the entries that keep does not hold of.
+func (t *macTable) retain(keep func(netip.Addr) bool) {
+	for i := range t.sets {
+		for j := range t.sets[i] {
+			if e := t.sets[i][j].Load(); e != nil && !keep(e.addr) {
+				t.sets[i][j].Store(nil)
+			}
+		}
+	}
+}
