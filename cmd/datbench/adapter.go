@@ -53,6 +53,7 @@ func openAdapter(h *host, s station) (a *adapter, err error) {
 func (a *adapter) options(h *host, s station) (dat.Options, error) {
 	o := dat.DefaultOptions()
 	o.Port = s.Port
+	o.Limits.KeepAlive, o.Limits.GiveUp = keepAlive, silence
 	rates, err := tap.Parse(s.Impair)
 	if err != nil {
 		return o, err

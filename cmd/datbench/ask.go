@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
@@ -21,14 +20,17 @@ type ask struct {
 	// from 0.
 	session uint64
 	index   int
+	// job is the same in all requests of one datbench run, and in no others. more is whether another row of it follows.
+	job  uint64
+	more bool
 }
 
 // The first byte of an ask says which version of it follows.
-const askVersion = 4
+const askVersion = 5
 
 const (
 	remoteSize = 4 + 8 + 8
-	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize + 8 + 2 + 2 + 1 + 8 + 8 + 2
+	askSize    = 3 + 8 + 4 + 8 + 4 + 4 + remoteSize + 8 + 2 + 2 + 1 + 8 + 8 + 2 + 8 + 1
 )
 
 // Codes of operations and metrics on the wire; 0 is none.
@@ -37,7 +39,7 @@ var (
 	metricCodes = []string{"", metricLatency, metricRate, metricBandwidth, metricSHA256, metricRequests}
 )
 
-var errAsk = errors.New("connection request is not one of datbench's, or of another version")
+var errAsk = errors.New("this is no request of this version of datbench: use the same at both ends")
 
 func (a ask) encode() []byte {
 	b := []byte{askVersion, code(opCodes, a.row.Op), code(metricCodes, a.row.Metric)}
@@ -53,7 +55,9 @@ func (a ask) encode() []byte {
 	b = append(b, bit(a.row.Bidir))
 	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Count))
 	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Churn))
-	return binary.BigEndian.AppendUint16(b, uint16(a.row.Signal))
+	b = binary.BigEndian.AppendUint16(b, uint16(a.row.Signal))
+	b = binary.BigEndian.AppendUint64(b, a.job)
+	return append(b, bit(a.more))
 }
 
 func code(codes []string, word string) byte {
@@ -71,17 +75,6 @@ func bit(b bool) byte {
 	}
 	return 0
 }
-
-// Limits on what a stranger may ask of a target.
-const (
-	maxAskSize  = 64 << 20
-	maxAskDepth = 1 << 14
-	maxAskBytes = 1 << 30
-	// maxSignal is requests of which one completes with an event.
-	maxSignal = 1 << 10
-	// maxConnections of one row.
-	maxConnections = 128
-)
 
 // decodeAsk reads a request that may come from anybody.
 func decodeAsk(b []byte) (ask, error) {
@@ -101,38 +94,8 @@ func decodeAsk(b []byte) (ask, error) {
 	a.row.Count = int64(binary.BigEndian.Uint64(b[13:]))
 	a.row.Churn = int64(binary.BigEndian.Uint64(b[21:]))
 	a.row.Signal = int(binary.BigEndian.Uint16(b[29:]))
+	a.job, a.more = binary.BigEndian.Uint64(b[31:]), b[39] != 0
 	return a, a.check()
-}
-
-func (a ask) check() error {
-	r := a.row
-	switch {
-	case r.Op == "" || r.Metric == "":
-		return errAsk
-	case r.Size < 1 || r.Size > maxAskSize || r.Depth < 1 || r.Depth > maxAskDepth:
-		return fmt.Errorf("size %d with depth %d: %w", r.Size, r.Depth, errAsk)
-	case r.Connections < 1 || r.Connections > maxConnections || a.index >= r.Connections || r.Count < 0:
-		return fmt.Errorf("connection %d of %d: %w", a.index, r.Connections, errAsk)
-	case (r.Connections > 1 || r.Bidir) && !streams(r.Metric):
-		return fmt.Errorf("%s over %d connections: %w", r.Metric, r.Connections, errAsk)
-	case r.Signal < 0 || r.Signal > maxSignal || r.Signal > 0 && r.Metric != metricRate:
-		return fmt.Errorf("%s with an event for one of %d: %w", r.Metric, r.Signal, errAsk)
-	case r.Churn < 0 || r.Churn > churnSize:
-		return fmt.Errorf("%d bytes of heap: %w", r.Churn, errAsk)
-	}
-	return r.fits()
-}
-
-// fits is whether a row's buffers stay in what a side gives to one.
-func (r Row) fits() error {
-	if r.Signal > r.depth() {
-		return fmt.Errorf("--signal %d is more than the depth of %d: no request that is outstanding would tell of its completion", r.Signal, r.depth())
-	}
-	if n := int64(r.window()) * r.Size; n > maxAskBytes {
-		return fmt.Errorf("%s × depth %d × connections %d is %s outstanding, more than %s: ask for less of one of them",
-			formatSize(r.Size), r.depth(), r.connections(), formatSize(n), formatSize(maxAskBytes))
-	}
-	return nil
 }
 
 func appendRemote(b []byte, r dat.RMRTriplet) []byte {

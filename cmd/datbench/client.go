@@ -43,15 +43,15 @@ func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
 	}
 	defer release()
 	row = i.complete(row)
-	sh, _ := w.shape(row)
-	c, err := newConn(ctx, i.a, row, sh)
+	var c *conn
+	err = await(ctx, i.h.wait, i.h.waiting, func() (err error) {
+		c, err = i.connect(ctx, w, row)
+		return err
+	})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.free()) }()
-	if err := c.connect(i.s); err != nil {
-		return r, err
-	}
 	c.realtime = row.Realtime
 	r = newResult(row)
 	r.Mode, r.Transport = i.a.attr.Mode, i.a.transport()
@@ -59,6 +59,19 @@ func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
 	err = c.measure(w, &r)
 	c.meter.fill(&r)
 	return r, err
+}
+
+// connect makes the row's connections.
+func (i *datInitiator) connect(ctx context.Context, w workload, row Row) (*conn, error) {
+	sh, _ := w.shape(row)
+	c, err := newConn(ctx, i.a, row, sh)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.connect(i.s, i.h.job); err != nil {
+		return nil, errors.Join(err, c.free())
+	}
+	return c, nil
 }
 
 // complete fills in what the adapter decides.
@@ -126,11 +139,11 @@ func (c *conn) measure(w workload, r *Result) error {
 }
 
 // connect posts the receives, makes the row's connections and learns the target's memory.
-func (c *conn) connect(s station) error {
+func (c *conn) connect(s station, job uint64) error {
 	if err := c.receiveAll(); err != nil {
 		return err
 	}
-	asked := ask{row: c.row, remote: c.mem.remote(), session: rand.Uint64()}
+	asked := ask{row: c.row, remote: c.mem.remote(), session: rand.Uint64(), job: job, more: c.row.More}
 	for i := range c.eps {
 		c.use(i)
 		asked.index = i
@@ -176,6 +189,9 @@ func (c *conn) connected(s station) error {
 		c.remote = decodeRemote(c.ev.PrivateData)
 		return nil
 	case dat.EventPeerRejected:
+		if isTaken(c.ev.PrivateData) {
+			return &takenError{s, string(c.ev.PrivateData)}
+		}
 		return fmt.Errorf("%v refused: %s", s.Peer, c.ev.PrivateData)
 	case dat.EventNonPeerRejected:
 		return &absentError{s, "answers, but no datbench listens there"}

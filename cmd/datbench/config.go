@@ -32,6 +32,7 @@ type config struct {
 	churn       byteSize
 	bidir       bool
 	interval    time.Duration
+	wait        time.Duration
 	cpus        cpuList
 	realtime    bool
 	engines     []string
@@ -72,6 +73,9 @@ func (c *config) validate() error {
 	var errs []error
 	if c.duration <= 0 {
 		errs = append(errs, fmt.Errorf("--duration: %s is not a positive time", c.duration))
+	}
+	if c.duration > maxAskTime || c.warmup > maxAskTime-c.duration {
+		errs = append(errs, fmt.Errorf("--duration and --warmup: %s is more than %s", c.duration+c.warmup, maxAskTime))
 	}
 	if c.warmup < 0 {
 		errs = append(errs, fmt.Errorf("--warmup: %s is negative", c.warmup))
@@ -208,6 +212,8 @@ func (c *config) validateCount() error {
 		return fmt.Errorf("--count: %d is negative", c.count)
 	case c.count > 0 && latency && c.count < minLatencySamples:
 		return fmt.Errorf("--count: %d round trips are too few for a p99.9; ask for %d or more", c.count, minLatencySamples)
+	case c.wait < 0:
+		return fmt.Errorf("--wait: %s is negative; 0 does not wait", c.wait)
 	case c.interval < 0 && c.interval != autoInterval, c.interval > 0 && c.interval < minInterval:
 		return fmt.Errorf("--interval: %s is not %s or more; 0 is none", c.interval, minInterval)
 	}

@@ -44,6 +44,8 @@ type conn struct {
 	ctx      context.Context
 	deadline time.Time
 	idle     uint
+	// watch ends the row of an initiator that stops half way; nil at an initiator.
+	watch *watch
 }
 
 // receiveCookie marks receives; the rest of their cookie is the slot. The cookie of a request is
@@ -120,7 +122,7 @@ func (c *conn) free() error {
 		errs = append(errs, c.evd.Free())
 	}
 	if c.mem != nil {
-		errs = append(errs, c.mem.lmr.Free())
+		errs = append(errs, c.mem.free())
 	}
 	c.heap.free()
 	return errors.Join(errs...)
@@ -143,8 +145,14 @@ func (c *conn) patient() error {
 	if c.idle++; c.idle%4096 != 0 {
 		return nil
 	}
-	if time.Now().After(c.deadline) {
+	now := time.Now()
+	if now.After(c.deadline) {
 		return errTimeout
+	}
+	if c.watch != nil {
+		if err := c.watch.look(c, now); err != nil {
+			return err
+		}
 	}
 	return c.ctx.Err()
 }

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/datxdp/datxdp/dat"
+import (
+	"errors"
+
+	"github.com/datxdp/datxdp/dat"
+)
 
 // memory is one side's registered region: sources of what it sends, then slots for what arrives. The
 // first slots take RDMA writes and answers to reads, the last take messages.
@@ -24,14 +28,22 @@ type shape struct{ sources, rdma, messages, requests int }
 // cacheLine in bytes; slots begin on one.
 const cacheLine = 64
 
-// newMemory registers buffers of size bytes, each with room for a tally.
-func newMemory(a *adapter, size, connections int, sh shape) (*memory, error) {
-	m := &memory{size: size, shape: sh, connections: connections}
-	m.stride = (max(size, tallySize) + cacheLine - 1) &^ (cacheLine - 1)
-	m.bytes = make([]byte, m.stride*(sh.sources+m.slotCount())+cacheLine)
-	var err error
-	if m.lmr, err = a.ia.CreateLMR(m.bytes, a.pz, dat.MemAll); err != nil {
+// strideOf is from one buffer of size bytes to the next: each has room for a tally.
+func strideOf(size int) int { return (max(size, tallySize) + cacheLine - 1) &^ (cacheLine - 1) }
+
+// bytes is what newMemory takes for a side of that shape.
+func (sh shape) bytes(size, connections int) int64 {
+	return int64(strideOf(size))*int64(sh.sources+connections*(sh.rdma+sh.messages)) + cacheLine
+}
+
+// newMemory registers buffers of size bytes. The kernel commits them page by page, as they are used.
+func newMemory(a *adapter, size, connections int, sh shape) (m *memory, err error) {
+	m = &memory{size: size, stride: strideOf(size), shape: sh, connections: connections}
+	if m.bytes, err = mapMemory(int(sh.bytes(size, connections))); err != nil {
 		return nil, err
+	}
+	if m.lmr, err = a.ia.CreateLMR(m.bytes, a.pz, dat.MemAll); err != nil {
+		return nil, errors.Join(err, unmapMemory(m.bytes))
 	}
 	for i := range sh.sources {
 		m.sources = append(m.sources, m.piece(i, size))
@@ -40,6 +52,14 @@ func newMemory(a *adapter, size, connections int, sh shape) (*memory, error) {
 		m.slots = append(m.slots, m.slotPiece(i, m.stride))
 	}
 	return m, nil
+}
+
+// free gives the memory back to the kernel, unless an engine may still touch it.
+func (m *memory) free() error {
+	if err := m.lmr.Free(); err != nil {
+		return err
+	}
+	return unmapMemory(m.bytes)
 }
 
 // rdma is how many slots take RDMA: those of messages follow them, connection by connection.

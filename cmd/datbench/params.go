@@ -56,6 +56,23 @@ const (
 
 	// patience is how long a side waits beyond a row's own time for its peer.
 	patience = 5 * time.Second
+	// joinTime is what each connection of a row adds to the time in which all have to be there.
+	joinTime = 100 * time.Millisecond
+	// jobGap is how long a target stays a job's between two of its rows: closing one and opening the next.
+	jobGap = time.Second
+	// keepAlive is after what silence a peer is probed: one that is dead is known soon after. A peer that measures is
+	// never silent for so long. silence is after which more it is given up, if nothing tells of its death.
+	keepAlive = 500 * time.Millisecond
+	silence   = 3 * time.Second
+	// stopped is after what time a client is dropped that is alive and sends nothing in the middle of a row.
+	stopped = 5 * time.Second
+	// defaultWait is how long run waits for a server that is taken, waitEvery how often it asks.
+	defaultWait = 10 * time.Second
+	waitEvery   = 200 * time.Millisecond
+	// serverHeap is what a server churns for any client by default: it is committed at once.
+	serverHeap = 64 << 20
+	// refusalEvery is the least time between two lines of log about requests that are refused.
+	refusalEvery = time.Second
 	// connectTimeout is how long an absent peer is waited for.
 	connectTimeout = 3 * time.Second
 	// openLimit bounds the opening and the closing of an end, and every change of a link: a queue may

@@ -59,6 +59,8 @@ type Row struct {
 	// Duration is measured; Warmup comes before it and is left out.
 	Duration time.Duration `json:"duration"`
 	Warmup   time.Duration `json:"warmup"`
+	// More is whether another row of the same job follows: a server stays the job's.
+	More bool `json:"more,omitempty"`
 	// WantMode is the mode that was asked for by name; empty if any will do.
 	WantMode string `json:"want_mode"`
 	// Impair is what is done to the packets, as package tap writes it; empty if nothing is.

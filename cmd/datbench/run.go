@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -37,6 +38,7 @@ func (a *app) clientCommand() *cobra.Command {
 	cfg.workloadFlags(c)
 	cfg.impairFlag(c, "at this\nend; each row is measured without it first")
 	cfg.pcapFlag(c)
+	c.Flags().DurationVar(&cfg.wait, "wait", defaultWait, "wait up to this `time` for a server that another client has")
 	return c
 }
 
@@ -49,13 +51,16 @@ outstanding on each of --connections connections; one thread posts to them in tu
 sides were not busy all the time, whose frames were lost uncounted or which ran in another mode than
 the adapter's name asks for is not valid, and says why.
 
+A server measures with one client at a time. While another has it, run waits for up to --wait, and
+says who has it and since when.
+
 Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
 
 const runExamples = `  datbench run 10.0.0.1 --ia xdp:eth0                        # round trips of 64 B sends
   datbench run 10.0.0.1 --ia xdp:eth0 --op write --metric bw --duration 10s   # a line a second
   datbench run 10.0.0.1 --ia xdp:eth0 --metric rate --connections 8 --cpu 2
   datbench run 10.0.0.1 --ia xdp:eth0 --metric bw --bidir --json both.json
-  datbench run 10.0.0.1 --ia xdp:eth0 --metric rr --depth 8 --churn 1G
+  datbench run 10.0.0.1 --ia xdp:eth0 --metric rr --depth 8 --churn 64M
   datbench run 10.0.0.1 --ia xdp:eth0 --op send,write,read --metric lat,bw --size 64-1M
   datbench run 10.0.0.1 --ia xdp:eth0 --repeat 10 --json new.json   # for datbench compare`
 
@@ -129,11 +134,12 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 	pr := progress.New(a.stderr, len(rows)*len(passes)*cfg.repeat)
 	defer pr.End()
 	t := &teller{pr: pr, w: a.stdout, silent: cfg.json == "-"}
-	h.tell = t.tell
+	h.tell, h.job, h.wait, h.waiting = t.tell, rand.Uint64(), cfg.wait, pr.Note
+	left := len(rows) * len(passes) * cfg.repeat
 	for _, impair := range passes {
 		ph := phase{rows: slices.Clone(rows),
 			initiator: station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port, CPUs: cfg.cpus}}
-		all, err := measurePass(ctx, h, ph.impaired(impair), cfg.repeat, pr)
+		all, err := measurePass(ctx, h, ph.impaired(impair), cfg.repeat, pr, &left)
 		if err != nil {
 			return partial(report, all), err
 		}
@@ -142,9 +148,9 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 	return finished(report, nil), nil
 }
 
-// measurePass measures the rows of a phase, in rounds. The first that cannot be measured ends it: the
+// measurePass measures the rows of a phase, in rounds, and counts down how many are left. The first that cannot be measured ends it: the
 // rest would wait for the same absent peer.
-func measurePass(ctx context.Context, h *host, ph phase, repeat int, pr progress.Display) (all runs, err error) {
+func measurePass(ctx context.Context, h *host, ph phase, repeat int, pr progress.Display, left *int) (all runs, err error) {
 	i, err := h.newInitiator(ph.initiator)
 	if err != nil {
 		return nil, err
@@ -152,7 +158,9 @@ func measurePass(ctx context.Context, h *host, ph phase, repeat int, pr progress
 	defer func() { err = errors.Join(err, i.close()) }()
 	for _, in := range rounds(repeat) {
 		all.add(ph.measure(in, pr, func(row Row) (r Result, ok bool) {
-			err = within(row.limit(), row.title(), func() (err error) {
+			*left--
+			row.More = *left > 0
+			err = within(row.limit()+h.wait, row.title(), func() (err error) {
 				r, err = i.run(ctx, row)
 				return err
 			})

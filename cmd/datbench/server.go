@@ -14,7 +14,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// datTarget serves initiators one after another.
+// datTarget serves initiators one after another. One goroutine answers their requests, asleep until one comes, another
+// measures.
 type datTarget struct {
 	a    *adapter
 	crs  *dat.EVD
@@ -27,20 +28,24 @@ type datTarget struct {
 	stop   context.CancelFunc
 	served context.Context
 	wg     sync.WaitGroup
-	// waiting are requests that came while another row was gathering its own.
-	waiting []*dat.CR
+	door   *door
+	// most is what one row may take.
+	most allowance
+	// refusals keeps those who are refused from filling the log.
+	refusals sampler
 	// log, if not nil, says what it does, and which rows failed.
 	log func(format string, args ...any)
-	// err is what ended serve, rowErr the first row that failed and was not logged.
+	// mu guards err, which is what ended serve, and rowErr, the first row that failed and was not logged.
+	mu          sync.Mutex
 	err, rowErr error
 }
 
 func newDATTarget(h *host, s station) (target, error) {
-	return openTarget(context.Background(), h, s, nil)
+	return openTarget(context.Background(), h, s, fullAllowance, nil)
 }
 
-func openTarget(ctx context.Context, h *host, s station, log func(string, ...any)) (t *datTarget, err error) {
-	t = &datTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime}
+func openTarget(ctx context.Context, h *host, s station, most allowance, log func(string, ...any)) (t *datTarget, err error) {
+	t = &datTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, most: most, door: newDoor()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
@@ -57,17 +62,72 @@ func openTarget(ctx context.Context, h *host, s station, log func(string, ...any
 		return t, err
 	}
 	t.served, t.stop = context.WithCancel(ctx)
-	t.wg.Go(func() {
-		defer t.stop()
-		t.err = t.serve(t.served)
-	})
+	for _, part := range []func(context.Context) error{t.answer, t.serve} {
+		t.wg.Go(func() { t.end(part(t.served)) })
+	}
 	return t, nil
 }
 
-// backlog is connection requests that wait their turn.
+// end ends both parts with one of them.
+func (t *datTarget) end(err error) {
+	t.mu.Lock()
+	t.err = errors.Join(t.err, err)
+	t.mu.Unlock()
+	t.stop()
+}
+
+// backlog is connection requests that wait for an answer, which they get at once.
 const backlog = 64
 
-// serve waits for requests, asleep, and serves each to its end.
+// answer tells everybody who asks at once whether the target takes the request.
+func (t *datTarget) answer(ctx context.Context) error {
+	var ev dat.Event
+	for {
+		_, err := t.crs.WaitContext(ctx, 1, &ev)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("waiting for requests: %w", err)
+		case ev.Number == dat.EventConnectionRequest:
+			t.admit(ev.CR)
+		}
+	}
+}
+
+// admit has a request wait for its turn, or refuses it.
+func (t *datTarget) admit(cr *dat.CR) {
+	peer, err := cr.Query()
+	if err != nil {
+		return // it was withdrawn
+	}
+	r := request{cr: cr, from: peer.RemoteAddress}
+	if r.ask, err = decodeAsk(peer.PrivateData); err == nil {
+		err = t.permits(r.ask)
+	}
+	if err != nil {
+		if t.refusals.allow(time.Now()) {
+			t.fail("%v: refused: %w%s", r.from, err, t.refusals.note())
+		}
+	} else {
+		err = t.door.enter(r)
+	}
+	if err != nil {
+		_ = refuse(cr, err.Error()) // it has given up meanwhile
+	}
+}
+
+// permits is whether a request stays within what the target gives.
+func (t *datTarget) permits(a ask) error {
+	w, err := workloadFor(a.row.Op, a.row.Metric, a.row.Bidir)
+	if err != nil {
+		return err
+	}
+	_, sh := w.shape(a.row)
+	return t.most.permits(a.row, sh)
+}
+
+// serve serves each request that is taken to its end.
 func (t *datTarget) serve(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -76,42 +136,22 @@ func (t *datTarget) serve(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	for ctx.Err() == nil {
-		cr, err := t.next()
-		if err != nil {
-			return fmt.Errorf("waiting for requests: %w", err)
+	for {
+		r, refused, ok := t.door.take(ctx)
+		if !ok {
+			return nil
 		}
-		if cr != nil {
-			t.serveOne(ctx, cr)
+		for _, other := range refused {
+			_ = refuse(other.cr, t.door.refusal().Error()) // it has given up meanwhile
 		}
+		t.door.leave(t.serveOne(ctx, r) && r.ask.more)
 	}
-	return nil
-}
-
-// next is the request whose turn it is, nil if none comes for a while.
-func (t *datTarget) next() (*dat.CR, error) {
-	if len(t.waiting) > 0 {
-		cr := t.waiting[0]
-		t.waiting = t.waiting[1:]
-		return cr, nil
-	}
-	return t.arrived()
-}
-
-func (t *datTarget) arrived() (*dat.CR, error) {
-	var ev dat.Event
-	_, err := t.crs.Wait(waitSlice, 1, &ev)
-	if err != nil && !errors.Is(err, dat.ErrTimeoutExpired) {
-		return nil, err
-	}
-	if err != nil || ev.Number != dat.EventConnectionRequest {
-		return nil, nil
-	}
-	return ev.CR, nil
 }
 
 // fail logs or notes a row that failed; those that follow follow from the first.
 func (t *datTarget) fail(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch err := fmt.Errorf(format, args...); {
 	case t.log != nil:
 		t.log("%s", oneLine(err.Error()))
@@ -120,44 +160,40 @@ func (t *datTarget) fail(format string, args ...any) {
 	}
 }
 
-func (t *datTarget) serveOne(ctx context.Context, cr *dat.CR) {
-	peer, err := cr.Query()
-	if err != nil {
-		return // it was withdrawn
-	}
-	asked, err := decodeAsk(peer.PrivateData)
-	if err != nil {
-		t.fail("%v: %w", peer.RemoteAddress, errors.Join(err, cr.Reject([]byte(err.Error()))))
-		return
-	}
-	row := asked.row
+// serveOne is whether the row was served to its end.
+func (t *datTarget) serveOne(ctx context.Context, r request) bool {
+	row := r.ask.row
 	start := time.Now()
-	tally, err := t.serveRow(ctx, cr, asked)
+	tally, err := t.serveRow(ctx, r)
 	if err != nil {
-		t.fail("%v: %s: %w", peer.RemoteAddress, row.title(), err)
-		return
+		t.fail("%v: %s: %w", r.from, row.title(), err)
+		return false
 	}
 	if t.log != nil {
-		t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", peer.RemoteAddress, row.title(), row.depth(),
+		t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", r.from, row.title(), row.depth(),
 			time.Since(start).Seconds(), tally.retransmits, tally.drops)
 	}
+	return true
 }
 
 // serveRow accepts, plays the passive side and sends the tally.
-func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum tally, err error) {
+func (t *datTarget) serveRow(ctx context.Context, r request) (sum tally, err error) {
+	asked := r.ask
 	w, err := workloadFor(asked.row.Op, asked.row.Metric, asked.row.Bidir)
 	if err != nil {
-		return sum, errors.Join(err, cr.Reject([]byte(err.Error())))
+		return sum, errors.Join(err, refuse(r.cr, err.Error()))
 	}
 	_, sh := w.shape(asked.row)
 	c, err := newConn(ctx, t.a, asked.row, sh)
 	if err != nil {
-		return sum, errors.Join(err, cr.Reject([]byte(oneLine(err.Error()))))
+		return sum, errors.Join(err, refuse(r.cr, err.Error()))
 	}
 	defer func() { err = errors.Join(err, c.free()) }()
-	if err := t.accept(c, cr, asked); err != nil {
+	if err := t.accept(c, r.cr, asked); err != nil {
 		return sum, err
 	}
+	c.extend()
+	c.watch = newWatch(r.from, asked.row)
 	if err := c.churnToo(); err != nil {
 		return sum, err
 	}
@@ -176,19 +212,22 @@ func (t *datTarget) serveRow(ctx context.Context, cr *dat.CR, asked ask) (sum ta
 	if err := c.answer(sum); err != nil {
 		return sum, err
 	}
+	t.door.over()
 	return sum, c.farewell()
 }
 
-// accept makes the row's connections: that of the first request, and of those that follow it.
+// accept makes the row's connections: that of the first request, and of those that follow it. All of them have to be
+// there soon.
 func (t *datTarget) accept(c *conn, cr *dat.CR, first ask) error {
 	c.remote = first.remote
 	if err := c.receiveAll(); err != nil {
-		return err
+		return errors.Join(err, refuse(cr, err.Error()))
 	}
+	c.deadline = time.Now().Add(patience + time.Duration(len(c.eps))*joinTime)
 	for i := range c.eps {
 		if i > 0 {
 			var err error
-			if cr, err = t.gather(c.ctx, first, i); err != nil {
+			if cr, err = t.gather(c, first, i); err != nil {
 				return err
 			}
 		}
@@ -203,24 +242,23 @@ func (t *datTarget) accept(c *conn, cr *dat.CR, first ask) error {
 	return nil
 }
 
-// gather waits for the row's request of that index. Others wait their turn.
-func (t *datTarget) gather(ctx context.Context, first ask, index int) (*dat.CR, error) {
-	for deadline := time.Now().Add(connectTimeout); time.Now().Before(deadline) && ctx.Err() == nil; {
-		cr, err := t.arrived()
-		if err != nil {
-			return nil, err
-		}
-		if cr == nil {
-			continue
-		}
-		if peer, err := cr.Query(); err == nil {
-			if a, err := decodeAsk(peer.PrivateData); err == nil && a.session == first.session && a.index == index {
-				return cr, nil
+// gather waits for the row's request of that index.
+func (t *datTarget) gather(c *conn, first ask, index int) (*dat.CR, error) {
+	soon := time.NewTimer(time.Until(c.deadline))
+	defer soon.Stop()
+	for {
+		select {
+		case r := <-t.door.joins:
+			if r.ask.session == first.session && r.ask.index == index {
+				return r.cr, nil
 			}
+			_ = refuse(r.cr, errAsk.Error()) // it has given up meanwhile
+		case <-soon.C:
+			return nil, fmt.Errorf("connection %d of %d did not come", index+1, first.row.Connections)
+		case <-c.ctx.Done():
+			return nil, c.ctx.Err()
 		}
-		t.waiting = append(t.waiting, cr)
 	}
-	return nil, errors.Join(ctx.Err(), fmt.Errorf("connection %d of %d did not come", index+1, first.row.Connections))
 }
 
 // close ends what serves and says what went wrong and was not logged.
@@ -241,7 +279,7 @@ func (t *datTarget) close() error {
 }
 
 func (a *app) serverCommand() *cobra.Command {
-	cfg := defaultConfig()
+	cfg, most := defaultConfig(), allowance{maxAskBytes, serverHeap}
 	c := &cobra.Command{
 		Use:   "server",
 		Short: "Serve datbench run, one client after another",
@@ -249,16 +287,19 @@ func (a *app) serverCommand() *cobra.Command {
   datbench server --ia auto:eth0 --cpu 3 --metrics 127.0.0.1:9464`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runServer(cmd.Context(), &cfg)
+			return a.runServer(cmd.Context(), &cfg, most)
 		},
 	}
 	cfg.metricsFlag(c)
 	cfg.adapterFlags(c)
 	cfg.impairFlag(c, "at this end")
+	c.Flags().Var(&most.buffers, "memory", "most bytes of buffers for a client, committed as they are used")
+	c.Flags().Var(&most.heap, "churn", "most bytes of heap that a client may have churned here")
+	complete(c, map[string][]string{"churn": churnSizes})
 	return c
 }
 
-func (a *app) runServer(ctx context.Context, cfg *config) error {
+func (a *app) runServer(ctx context.Context, cfg *config, most allowance) error {
 	if err := cfg.validateAdapter(); err != nil {
 		return err
 	}
@@ -270,7 +311,7 @@ func (a *app) runServer(ctx context.Context, cfg *config) error {
 		return err
 	}
 	s := station{Kind: kindDAT, IA: cfg.ia, Port: cfg.port, Impair: cfg.impair.text(), CPUs: cfg.cpus, Realtime: cfg.realtime}
-	t, err := openTarget(ctx, h, s, func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) })
+	t, err := openTarget(ctx, h, s, most, func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) })
 	if err != nil {
 		return err
 	}

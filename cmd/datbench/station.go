@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/datxdp/datxdp/internal/result"
 )
@@ -57,6 +58,11 @@ type host struct {
 	capture *capture
 	// tell is called with each interval of a row, by the goroutine that measures; nil if nobody asked.
 	tell func(Row, result.Interval)
+	// job tells the rows of this process from others. wait is how long a server that is taken is waited for, which
+	// waiting tells of.
+	job     uint64
+	wait    time.Duration
+	waiting func(string)
 }
 
 func (h *host) newTarget(s station) (target, error) {

@@ -202,7 +202,7 @@ func TestAskRoundTrip(t *testing.T) {
 	want := ask{
 		row: Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second,
 			Connections: 3, Bidir: true, Count: 1 << 33, Churn: 1 << 30, Signal: 1 << 9},
-		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2,
+		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2, job: 1 << 61, more: true,
 	}
 	got, err := decodeAsk(want.encode())
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -226,7 +226,11 @@ func FuzzDecodeAsk(f *testing.F) {
 		if again, err := decodeAsk(a.encode()); err != nil || !reflect.DeepEqual(a, again) {
 			t.Errorf("got %+v, %v, want %+v", again, err, a)
 		}
-		if int64(a.row.window())*a.row.Size > maxAskBytes {
+		w, err := workloadFor(a.row.Op, a.row.Metric, a.row.Bidir)
+		if err != nil {
+			return
+		}
+		if _, sh := w.shape(a.row); a.row.bytes(sh) > maxAskBytes || a.row.window() > maxWindow {
 			t.Errorf("%+v asks for too much memory", a.row)
 		}
 	})

@@ -12,6 +12,8 @@ import (
 type Display interface {
 	// Begin announces the next step.
 	Begin(title string)
+	// Note says what the step waits for; elsewhere than on a terminal once for each step.
+	Note(text string)
 	// Around writes to the same terminal, which the display makes room for.
 	Around(write func())
 	// End takes the display away.
@@ -40,11 +42,20 @@ func IsTerminal(w io.Writer) bool {
 type lines struct {
 	w           io.Writer
 	step, steps int
+	noted       bool
 }
 
 func (l *lines) Begin(title string) {
 	l.step++
+	l.noted = false
 	fmt.Fprintf(l.w, "[%2d/%d] %s\n", l.step, l.steps, title)
+}
+
+func (l *lines) Note(text string) {
+	if !l.noted {
+		l.noted = true
+		fmt.Fprintf(l.w, "        %s\n", text)
+	}
 }
 
 func (*lines) Around(write func()) { write() }
@@ -77,6 +88,8 @@ func (b *bar) Begin(title string) {
 	}
 	b.started = true
 }
+
+func (b *bar) Note(text string) { b.b.Describe(text) }
 
 func (b *bar) Around(write func()) {
 	_ = b.b.Clear()

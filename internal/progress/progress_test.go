@@ -12,8 +12,10 @@ func TestLines(t *testing.T) {
 	d.Begin("one")
 	d.Around(func() { out.WriteString("between\n") })
 	d.Begin("two")
+	d.Note("waiting for 2 s")
+	d.Note("waiting for 1 s")
 	d.End()
-	if got, want := out.String(), "[ 1/2] one\nbetween\n[ 2/2] two\n"; got != want {
+	if got, want := out.String(), "[ 1/2] one\nbetween\n[ 2/2] two\n        waiting for 2 s\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

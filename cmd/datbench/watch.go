@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// watch is how a target finds out that its initiator is there and does nothing: no packet with a request has come on
+// any connection of the row for longer than limit. A peer that is dead is the library's to find out.
+type watch struct {
+	peer  netip.Addr
+	limit time.Duration
+
+	next time.Time // of the next look
+	// seen changes with each packet that carries something, since when it has not.
+	seen  uint32
+	since time.Time
+}
+
+// watchEvery is how often the connections are looked at, which stops the engine for some microseconds.
+const watchEvery = 250 * time.Millisecond
+
+// newWatch is that of a row. Filling a heap takes an initiator a while in which it sends nothing.
+func newWatch(peer netip.Addr, r Row) *watch {
+	w := &watch{peer: peer, limit: stopped, since: time.Now()}
+	if r.Churn > 0 {
+		w.limit += churnLimit
+	}
+	return w
+}
+
+// look is called while nothing happens. It returns an error for an initiator that has stopped.
+func (w *watch) look(c *conn, now time.Time) error {
+	if now.Before(w.next) {
+		return nil
+	}
+	w.next = now.Add(watchEvery)
+	all, err := c.ia.Connections()
+	if err != nil {
+		return err
+	}
+	var seen uint32
+	for i := range all {
+		if all[i].Passive && all[i].Peer == w.peer {
+			seen += all[i].RecvNext
+		}
+	}
+	if seen != w.seen {
+		w.seen, w.since = seen, now
+	}
+	if quiet := now.Sub(w.since); quiet > w.limit {
+		return fmt.Errorf("the client is there and has sent nothing for %s, it is dropped", quiet.Round(time.Second))
+	}
+	return nil
+}
