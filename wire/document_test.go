@@ -375,6 +375,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"largest window":             packets(maxWindow),
 		"least window":               fmt.Sprintf("1/%v packet", 1/minWindow),
 		"listen grace":               span(limits.ListenGrace),
+		"longest busy timeout":       span(busyRTO),
 		"longest handshake retry":    span(helloRetryMax),
 		"longest put-off":            span(putOffMax),
 		"longest timeout":            span(maxRTO),

@@ -61,6 +61,7 @@ type Engine struct {
 	rung   []*Conn // bells being answered, the owner's
 	nbells atomic.Int32
 
+	arrived  Time // last Poll that received anything
 	stall    stall
 	refusals refusals
 	strays   strayRing
@@ -134,6 +135,9 @@ func (e *Engine) Poll(now Time) bool {
 	e.stats.Polls++
 	sent := e.stats.TxPackets
 	n := e.receive()
+	if n > 0 {
+		e.arrived = now
+	}
 	if e.strays.waiting() > 0 {
 		e.takeStrays()
 		n++

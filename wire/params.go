@@ -95,6 +95,10 @@ const (
 	minProbe = 200 * time.Microsecond
 	minRTO   = 500 * time.Microsecond
 	maxRTO   = time.Second
+	// busyRTO is the bound while anything arrives at the engine, from this peer or another. The path works then, and
+	// a longer back-off lets connections starve where many share a queue that is too short for them: with 500 ms
+	// some of 40 that share 12 places send nothing for 2 s.
+	busyRTO = 300 * time.Millisecond
 	// outlier bounds a round-trip sample, in answer times: the estimate follows a path that becomes slow
 	// within a few samples, and one packet that a stopped peer kept for seconds does not spoil it.
 	outlier = 4

@@ -355,7 +355,7 @@ func (r *rttState) answer() time.Duration {
 func (c *Conn) answerTime() time.Duration { return c.rtt.answer() }
 
 // rto is the retransmission timeout now: the answer time, doubled with each timeout in a row (RFC 6298
-// §5.5) up to maxRTO, or to the answer time where the path is slower than that.
+// §5.5) up to busyRTO or maxRTO, or to the answer time where the path is slower than that.
 func (c *Conn) rto() time.Duration {
 	most := c.host.limits.GiveUp / 4 // a peer is asked several times before it is given up
 	t := min(c.answerTime(), most)
@@ -363,5 +363,9 @@ func (c *Conn) rto() time.Duration {
 		return t
 	}
 	t = max(t, minRTO)
-	return min(max(t, min(t<<min(c.send.backoff, 16), maxRTO)), most) // not before an answer can be there
+	ceiling := busyRTO
+	if c.eng.watched(c.eng.arrived) > busyRTO {
+		ceiling = maxRTO
+	}
+	return min(max(t, min(t<<min(c.send.backoff, 16), ceiling)), most) // not before an answer can be there
 }

@@ -32,6 +32,7 @@ type refusal struct {
 // refusals are the engine's part.
 type refusals struct {
 	link  link.Reporter // nil if the link learns of none
+	batch [refusalBatch]netip.AddrPort
 	known [maxRefusals]refusal
 	n     int // of known in use
 	at    Time
@@ -41,8 +42,7 @@ type refusals struct {
 // takeRefusals takes in what the link has learnt and asks the peers in question.
 func (e *Engine) takeRefusals() {
 	r := &e.refusals
-	var to [refusalBatch]netip.AddrPort
-	for _, at := range to[:r.link.Refused(to[:])] {
+	for _, at := range r.batch[:r.link.Refused(r.batch[:])] {
 		e.stats.Unreachable++
 		r.note(at, e.now, len(e.table.slots))
 	}
