@@ -27,6 +27,7 @@ type Device struct {
 	steer   *bpf.Steer
 	refused error // why a better mode was not taken
 	sockets []*Socket
+	icmp    *icmpWatch
 	memory  memory
 }
 
@@ -92,7 +93,11 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if err = d.prove(); err != nil {
 		return d, err
 	}
-	return d, d.register()
+	if err = d.register(); err != nil {
+		return d, err
+	}
+	d.icmp = watchICMP(d.name, &h, d.sockets)
+	return d, nil
 }
 
 // awaitCarrier waits for the carrier of an interface that had one before: drivers exist that reset their link when a
@@ -310,6 +315,7 @@ func (d *Device) Close() error {
 			}
 		}
 	}
+	d.icmp.close()
 	for _, s := range d.sockets {
 		errs = append(errs, s.Close())
 	}

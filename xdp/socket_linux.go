@@ -43,6 +43,7 @@ type Socket struct {
 	paths pathTable
 
 	counters counters
+	refusals refusals
 	stall    atomic.Uint32 // see the stall constants
 
 	// Wait, Wake and Stats hold mu shared, Close holds it alone: nothing is unmapped under them.
@@ -58,7 +59,10 @@ type Socket struct {
 	kernel   unix.XDPStatistics // as last read
 }
 
-var _ link.Link = (*Socket)(nil)
+var (
+	_ link.Link     = (*Socket)(nil)
+	_ link.Reporter = (*Socket)(nil)
+)
 
 // Why slots of the tx ring that only a system call moves are still there.
 const (

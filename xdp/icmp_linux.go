@@ -1,0 +1,265 @@
+package xdp
+
+import (
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+const (
+	// icmpBatch is how many ICMP messages are read in icmpPeriod at most; the kernel drops what is beyond. Forged
+	// ones cost no more than that.
+	icmpBatch  = 64
+	icmpPeriod = 10 * time.Millisecond
+	// icmpQueue in bytes is the receive queue of the raw sockets.
+	icmpQueue = 64 << 10
+	// maxRefused is how many reports wait for the owner of a socket; a power of two.
+	maxRefused = 16
+	// entropyPorts is the first source port of paths.
+	entropyPorts = 0xc000
+)
+
+// Port unreachable as type and code, and where the packet that was refused begins behind it.
+const (
+	refused4   = 3<<8 | 3
+	refused6   = 1<<8 | 4
+	icmpHeader = 8
+)
+
+// icmpWatch hears from the kernel that ports of peers have no owner. Packets that leave over AF_XDP belong to no
+// socket of the kernel, so that only raw sockets get the answers; the program on the interface passes them on.
+type icmpWatch struct {
+	files []*os.File
+	done  sync.WaitGroup
+}
+
+// watchICMP starts the watch. A family that cannot be had is left out: without the reports, peers are given up
+// later.
+//
+// System calls: socket, setsockopt.
+func watchICMP(ifname string, h *host, sockets []*Socket) *icmpWatch {
+	w := &icmpWatch{}
+	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
+		f, err := openICMP(family, ifname, h.local.Port())
+		if err != nil {
+			continue
+		}
+		parse := parseRefused4
+		if family == unix.AF_INET6 {
+			parse = parseRefused6
+		}
+		w.files = append(w.files, f)
+		w.done.Go(func() { readICMP(f, parse, h.owns, sockets) })
+	}
+	return w
+}
+
+// close ends the watch and waits for it.
+func (w *icmpWatch) close() {
+	if w == nil {
+		return
+	}
+	for _, f := range w.files {
+		_ = f.Close() // nothing was written
+	}
+	w.done.Wait()
+}
+
+// openICMP opens a raw socket that gets port unreachable about our packets from one interface.
+func openICMP(family int, ifname string, port uint16) (*os.File, error) {
+	protocol, filter := unix.IPPROTO_ICMP, filter4(port)
+	if family == unix.AF_INET6 {
+		protocol, filter = unix.IPPROTO_ICMPV6, filter6(port)
+	}
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, protocol)
+	if err != nil {
+		return nil, err
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
+	if err == nil {
+		err = unix.BindToDevice(fd, ifname)
+	}
+	if err == nil {
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, icmpQueue)
+	}
+	if err != nil {
+		_ = unix.Close(fd) // the first error is the one to tell
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "ICMP"), nil
+}
+
+// readICMP tells the sockets what arrives until the file is closed.
+func readICMP(f *os.File, parse func([]byte) (from, to netip.AddrPort, ok bool), ours func(netip.Addr) bool, sockets []*Socket) {
+	var b [256]byte
+	read, since := 0, time.Now()
+	for {
+		n, err := f.Read(b[:])
+		if err != nil {
+			return
+		}
+		if from, to, ok := parse(b[:n]); ok && ours(from.Addr()) {
+			for _, s := range sockets {
+				s.report(to)
+			}
+		}
+		if read++; read == icmpBatch {
+			time.Sleep(icmpPeriod - time.Since(since))
+			read, since = 0, time.Now()
+		}
+	}
+}
+
+// filter4 is a program that passes port unreachable about UDP packets from our port, or from those that paths
+// have. A raw socket of IPv4 gets packets with their IP header.
+func filter4(port uint16) []unix.SockFilter {
+	return filter(port, []unix.SockFilter{
+		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // X: size of the IP header
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_IND, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: refused4, Jf: reject},
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_IND, K: icmpHeader + v4Protocol},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: protocolUDP, Jf: reject},
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_IND, K: icmpHeader},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf},
+		{Code: unix.BPF_ALU | unix.BPF_LSH | unix.BPF_K, K: 2},
+		{Code: unix.BPF_ALU | unix.BPF_ADD | unix.BPF_X},
+		{Code: unix.BPF_MISC | unix.BPF_TAX}, // X: size of both IP headers
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_IND, K: icmpHeader},
+	})
+}
+
+// filter6 is the same for a raw socket of IPv6, which gets packets without their IP header.
+func filter6(port uint16) []unix.SockFilter {
+	return filter(port, []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: refused6, Jf: reject},
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: icmpHeader + v6Next},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: protocolUDP, Jf: reject},
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: icmpHeader + v6Size},
+	})
+}
+
+// reject in a jump stands for the end of the program.
+const reject = 0xff
+
+// filter ends a program that has loaded the source port and sets its jumps.
+func filter(port uint16, head []unix.SockFilter) []unix.SockFilter {
+	all := append(head,
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port), Jt: 1},
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: entropyPorts, Jf: 1},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 1<<16 - 1},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0})
+	for i := range all {
+		if all[i].Jf == reject {
+			all[i].Jf = uint8(len(all) - 1 - (i + 1))
+		}
+	}
+	return all
+}
+
+// parseRefused4 reads an IPv4 packet with port unreachable: the addresses of the packet that was refused.
+func parseRefused4(b []byte) (from, to netip.AddrPort, ok bool) {
+	b, ok = behind4(b, unix.IPPROTO_ICMP)
+	if !ok || len(b) < icmpHeader || be.Uint16(b) != refused4 {
+		return from, to, false
+	}
+	inner := b[icmpHeader:]
+	udp, ok := behind4(inner, protocolUDP)
+	if !ok || len(udp) < udpSize {
+		return from, to, false
+	}
+	from = netip.AddrPortFrom(netip.AddrFrom4([4]byte(inner[v4Src:])), be.Uint16(udp[udpSrc:]))
+	to = netip.AddrPortFrom(netip.AddrFrom4([4]byte(inner[v4Dst:])), be.Uint16(udp[udpDst:]))
+	return from, to, true
+}
+
+// behind4 is what follows an IPv4 header of a protocol.
+func behind4(b []byte, protocol byte) ([]byte, bool) {
+	if len(b) < v4Size || b[0]>>4 != 4 || b[v4Protocol] != protocol {
+		return nil, false
+	}
+	size := int(b[0]&0xf) * 4
+	if size < v4Size || size > len(b) {
+		return nil, false
+	}
+	return b[size:], true
+}
+
+// parseRefused6 is the same for the ICMPv6 part of an IPv6 packet.
+func parseRefused6(b []byte) (from, to netip.AddrPort, ok bool) {
+	if len(b) < icmpHeader+v6Size+udpSize || be.Uint16(b) != refused6 {
+		return from, to, false
+	}
+	inner := b[icmpHeader:]
+	if inner[0]>>4 != 6 || inner[v6Next] != protocolUDP {
+		return from, to, false
+	}
+	udp := inner[v6Size:]
+	from = netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Src:])), be.Uint16(udp[udpSrc:]))
+	to = netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Dst:])), be.Uint16(udp[udpDst:]))
+	return from, to, true
+}
+
+// refusals hands reports to the owner. The readers of both families put them in, the owner takes them out.
+type refusals struct {
+	mu   sync.Mutex // of the readers
+	ring [maxRefused]netip.AddrPort
+	head atomic.Uint32 // next to take, the owner's
+	tail atomic.Uint32 // next to put in, the readers'
+}
+
+// put reports whether there was room.
+func (r *refusals) put(to netip.AddrPort) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tail := r.tail.Load()
+	if tail-r.head.Load() == maxRefused {
+		return false
+	}
+	r.ring[tail%maxRefused] = to
+	r.tail.Store(tail + 1)
+	return true
+}
+
+// report hands a report to the owner, and wakes it.
+func (s *Socket) report(to netip.AddrPort) {
+	if s.refusals.put(to) {
+		s.Wake()
+	}
+}
+
+// Refused implements link.Reporter.
+func (s *Socket) Refused(to []netip.AddrPort) int {
+	r := &s.refusals
+	head, tail := r.head.Load(), r.tail.Load()
+	n := 0
+	for ; head != tail && n < len(to); head++ {
+		to[n] = r.ring[head%maxRefused]
+		n++
+	}
+	if n > 0 {
+		r.head.Store(head)
+	}
+	return n
+}
+
+// Destination implements link.Reporter.
+func (s *Socket) Destination(id link.Path) netip.AddrPort {
+	p := s.paths.find(id)
+	if p == nil {
+		return netip.AddrPort{}
+	}
+	ip := p.template[ethSize:p.size]
+	port := be.Uint16(p.template[p.size-udpSize+udpDst:])
+	if p.v6() {
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(ip[v6Dst:])), port)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(ip[v4Dst:])), port)
+}

@@ -1,0 +1,112 @@
+package xdp
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/link"
+)
+
+// A packet to a port that the kernel of the peer has no owner for is reported to every socket, and ends Wait,
+// over both families.
+func TestRefusedPortIsReported(t *testing.T) {
+	l := newLab(t, 0, 2)
+	d := openDevice(t, l, lab.A, DefaultOptions())
+	for _, addr := range []netip.Addr{lab.B.Addr4(), lab.B.Addr6()} {
+		there := netip.AddrPortFrom(addr, 17473)
+		first := d.Sockets()[0]
+		path, err := first.Resolve(there, 99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := first.Destination(path); got != there {
+			t.Errorf("Destination is %v, want %v", got, there)
+		}
+		var to [4]netip.AddrPort
+		for end := time.Now().Add(patience); ; { // the neighbour has to be found first
+			var b [1]link.Buf
+			if first.Alloc(b[:]) == 1 {
+				b[0].Data, b[0].Path = append(b[0].Data[:0], "knock"...), path
+				first.Send(b[:])
+			}
+			first.Wait(20 * time.Millisecond)
+			if n := first.Refused(to[:1]); n > 0 && to[0] == there { // looking for a neighbour may be refused too
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no report of %v", there)
+			}
+		}
+		second := d.Sockets()[1]
+		for to[0] = (netip.AddrPort{}); to[0] != there; {
+			if second.Refused(to[:1]) == 0 {
+				second.Wait(-1) // the report wakes it
+			}
+		}
+	}
+}
+
+// A report is of a packet that we can have sent: other ports, other addresses and other programs' messages stay
+// with the kernel, whatever they are cut to.
+func TestParseRefused(t *testing.T) {
+	v4 := []byte{0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1, 3, 3, 0, 0, 0, 0, 0, 0,
+		0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc0, 1, 0x44, 0x41, 0, 20, 0, 0}
+	want4 := [2]string{"10.0.0.1:49153", "10.0.0.2:17473"}
+	v6 := append([]byte{1, 4, 0, 0, 0, 0, 0, 0, 0x60, 0, 0, 0, 0, 20, 17, 64},
+		append(append(net.ParseIP("fd00::1"), net.ParseIP("fd00::2")...), 0xc0, 1, 0x44, 0x41, 0, 20, 0, 0)...)
+	want6 := [2]string{"[fd00::1]:49153", "[fd00::2]:17473"}
+	for _, tt := range []struct {
+		name  string
+		b     []byte
+		parse func([]byte) (from, to netip.AddrPort, ok bool)
+		want  [2]string
+	}{{"IPv4", v4, parseRefused4, want4}, {"IPv6", v6, parseRefused6, want6}} {
+		from, to, ok := tt.parse(tt.b)
+		if !ok || from.String() != tt.want[0] || to.String() != tt.want[1] {
+			t.Errorf("%s: from %v to %v, %v", tt.name, from, to, ok)
+		}
+		for n := range tt.b {
+			if _, _, ok := tt.parse(tt.b[:n]); ok {
+				t.Errorf("%s: %d bytes are a report", tt.name, n)
+			}
+		}
+	}
+	for at, value := range map[int]byte{9: 17, 20: 11, 21: 1, 28: 0x65, 37: 6, 0: 0x4f} {
+		b := append([]byte(nil), v4...)
+		if b[at] = value; at == 0 {
+			b = b[:40]
+		}
+		if _, _, ok := parseRefused4(b); ok {
+			t.Errorf("byte %d is %d: taken for a report", at, value)
+		}
+	}
+}
+
+func FuzzParseRefused(f *testing.F) {
+	f.Add(make([]byte, 64))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		parseRefused4(b)
+		parseRefused6(b)
+	})
+}
+
+// Reports beyond what a socket keeps are dropped, and a flood of them is read slowly.
+func TestRefusalsAreBounded(t *testing.T) {
+	var s Socket
+	s.closed.Store(true)
+	at := netip.MustParseAddrPort("10.0.0.2:17473")
+	for range 3 * maxRefused {
+		s.report(at)
+	}
+	to := make([]netip.AddrPort, 5)
+	got := 0
+	for n := s.Refused(to); n > 0; n = s.Refused(to) {
+		got += n
+	}
+	if got != maxRefused {
+		t.Errorf("%d reports, want %d", got, maxRefused)
+	}
+}
