@@ -161,7 +161,7 @@ func (c *conn) handle() error {
 	if c.ev.Number != dat.EventDTOCompletion {
 		return c.connectionEvent()
 	}
-	if c.ev.Status == dat.DTOFlushed {
+	if c.ev.Status == dat.DTOFlushed || c.ev.Status == dat.DTOTransport {
 		return nil // the connection has ended, and its own event says how
 	}
 	if c.ev.Status != dat.DTOSuccess {
@@ -182,6 +182,8 @@ func (c *conn) connectionEvent() error {
 	case dat.EventDisconnected:
 		c.gone++
 		return errGone
+	case dat.EventBroken:
+		return fmt.Errorf("the connection broke: %v", c.ev.BreakReason)
 	default:
 		return fmt.Errorf("connection: %v", c.ev.Number)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -92,19 +93,25 @@ func TestServerOutlivesClient(t *testing.T) {
 	for _, end := range []struct {
 		who func(client *running) *running
 		// told is what the server says of the row, code the client's exit status.
-		told string
-		code int
+		told   string
+		signal syscall.Signal
+		code   int
 	}{
-		{func(client *running) *running { return client }, "the peer ended the connection", exitInvalid},
-		{func(*running) *running { return server }, "context canceled", exitUsage},
+		{func(client *running) *running { return client }, "the peer ended the connection", syscall.SIGTERM, exitInvalid},
+		{func(client *running) *running { return client }, "the connection broke: .*", syscall.SIGKILL, -1},
+		{func(*running) *running { return server }, "context canceled", syscall.SIGTERM, exitUsage},
 	} {
 		client := start(t, "run", "127.0.0.11", "--ia", "udp:127.0.0.12", "--port", "17669", "--op", "send", "--metric", "bw",
 			"--duration", "10m", "--interval", "20ms")
 		client.awaitLine(t, `^ +0\.\d\d-\d`)
-		if err := end.who(client).cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := end.who(client).cmd.Process.Signal(end.signal); err != nil {
 			t.Fatal(err)
 		}
+		signalled := time.Now()
 		server.awaitLine(t, `^127\.0\.0\.12: bandwidth send 1 MiB: `+end.told+`$`)
+		if took := time.Since(signalled); took > keepAlive+silence {
+			t.Errorf("the server was told after %s, as if nobody had answered for the dead", took)
+		}
 		if got := client.wait(t); got.code != end.code {
 			t.Errorf("client: exit %d, want %d\n%s%s", got.code, end.code, got.stdout, got.stderr)
 		}
