@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-
-	"github.com/datxdp/datxdp/internal/progress"
 )
 
 // Transports that the main job may be told to use.
@@ -153,12 +151,12 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 	if err != nil {
 		return nil, err
 	}
-	pr := progress.New(j.stderr, countRows(slices.Concat(labs...))*j.cfg.repeat)
-	defer pr.End()
+	tell := j.newTeller(countRows(slices.Concat(labs...))*j.cfg.repeat, j.cfg.json == "-")
+	defer tell.end()
 	report, all := &Report{Env: newEnv(l.name)}, runs{}
 	report.Env.Pcap = j.cfg.pcap
 	for _, in := range rounds(j.cfg.repeat) {
-		results, err := runLabs(ctx, labs, in, pr, start)
+		results, err := runLabs(ctx, labs, in, tell, start)
 		all.add(results)
 		if err != nil {
 			return partial(report, all), interrupted(ctx, err)
@@ -168,13 +166,13 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 }
 
 // runLabs is one round through the labs.
-func runLabs(ctx context.Context, labs [][]phase, in round, pr progress.Display, start func() (*pair, error)) (results []Result, err error) {
+func runLabs(ctx context.Context, labs [][]phase, in round, tell *teller, start func() (*pair, error)) (results []Result, err error) {
 	for _, phases := range labs {
 		p, err := start()
 		if err != nil {
 			return results, err
 		}
-		results = append(results, p.runPhases(ctx, phases, in, pr)...)
+		results = append(results, p.runPhases(ctx, phases, in, tell)...)
 		if err := errors.Join(ctx.Err(), p.close()); err != nil {
 			return results, err
 		}

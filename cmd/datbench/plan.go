@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/datxdp/datxdp/internal/progress"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -72,20 +71,20 @@ func (all runs) pooled() (results []Result) {
 
 // runPhases measures every row of every phase. A row that cannot be measured is a result too: it
 // says why.
-func (p *pair) runPhases(ctx context.Context, phases []phase, in round, pr progress.Display) []Result {
+func (p *pair) runPhases(ctx context.Context, phases []phase, in round, tell *teller) []Result {
 	var results []Result
 	for _, ph := range phases {
-		results = append(results, p.runPhase(ctx, ph, in, pr)...)
+		results = append(results, p.runPhase(ctx, ph, in, tell)...)
 	}
 	return results
 }
 
-func (p *pair) runPhase(ctx context.Context, ph phase, in round, pr progress.Display) []Result {
+func (p *pair) runPhase(ctx context.Context, ph phase, in round, tell *teller) []Result {
 	if ctx.Err() != nil {
 		return nil
 	}
 	err := p.openPhase(ctx, ph)
-	results := ph.measure(in, pr, func(row Row) (Result, bool) {
+	results := ph.measure(in, tell, func(row Row) (Result, bool) {
 		if err != nil {
 			return failed(row, err), ctx.Err() == nil
 		}
@@ -99,13 +98,14 @@ func (p *pair) runPhase(ctx context.Context, ph phase, in round, pr progress.Dis
 }
 
 // measure measures each row. When one says that it has no result, the rest is left out.
-func (ph phase) measure(in round, pr progress.Display, one func(Row) (Result, bool)) (results []Result) {
+func (ph phase) measure(in round, tell *teller, one func(Row) (Result, bool)) (results []Result) {
 	for _, row := range ph.rows {
-		pr.Begin(row.title() + in.note())
+		tell.begin(row.title() + in.note())
 		r, ok := one(row)
 		if !ok {
 			return results
 		}
+		tell.measured(row, in, &r)
 		results = append(results, r)
 	}
 	return results

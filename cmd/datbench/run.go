@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/datxdp/datxdp/internal/progress"
 )
 
 func (a *app) clientCommand() *cobra.Command {
@@ -131,15 +129,14 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 	for i := range rows {
 		rows[i].Interval = cfg.intervalOf(rows[i])
 	}
-	pr := progress.New(a.stderr, len(rows)*len(passes)*cfg.repeat)
-	defer pr.End()
-	t := &teller{pr: pr, w: a.stdout, silent: cfg.json == "-"}
-	h.tell, h.job, h.wait, h.waiting = t.tell, rand.Uint64(), cfg.wait, pr.Note
 	left := len(rows) * len(passes) * cfg.repeat
+	t := a.newTeller(left, cfg.json == "-")
+	defer t.end()
+	h.tell, h.job, h.wait, h.waiting = t.tell, rand.Uint64(), cfg.wait, t.pr.Note
 	for _, impair := range passes {
 		ph := phase{rows: slices.Clone(rows),
 			initiator: station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port, CPUs: cfg.cpus}}
-		all, err := measurePass(ctx, h, ph.impaired(impair), cfg.repeat, pr, &left)
+		all, err := measurePass(ctx, h, ph.impaired(impair), cfg.repeat, t, &left)
 		if err != nil {
 			return partial(report, all), err
 		}
@@ -150,14 +147,14 @@ func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer net
 
 // measurePass measures the rows of a phase, in rounds, and counts down how many are left. The first that cannot be measured ends it: the
 // rest would wait for the same absent peer.
-func measurePass(ctx context.Context, h *host, ph phase, repeat int, pr progress.Display, left *int) (all runs, err error) {
+func measurePass(ctx context.Context, h *host, ph phase, repeat int, tell *teller, left *int) (all runs, err error) {
 	i, err := h.newInitiator(ph.initiator)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, i.close()) }()
 	for _, in := range rounds(repeat) {
-		all.add(ph.measure(in, pr, func(row Row) (r Result, ok bool) {
+		all.add(ph.measure(in, tell, func(row Row) (r Result, ok bool) {
 			*left--
 			row.More = *left > 0
 			err = within(row.limit()+h.wait, row.title(), func() (err error) {

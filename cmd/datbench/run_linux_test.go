@@ -121,6 +121,26 @@ func TestServerOutlivesClient(t *testing.T) {
 	}
 }
 
+// TestRowsAsTheyFinish: a row is told of before the next but one begins, and where nobody looks at a terminal there are no
+// control characters.
+func TestRowsAsTheyFinish(t *testing.T) {
+	s := serveHere(t, "udp:127.0.0.21", 17681, fullAllowance)
+	args := []string{"--size", "64,128,192", "--duration", "300ms", "--warmup", "1ms"}
+	job := start(t, s.clientArgs("127.0.0.23", args...)...)
+	job.awaitLine(t, `^round trip send 64 B at MTU \d+: p50 .* µs`)
+	job.awaitLine(t, `^\[ 3/3\] `)
+	job.awaitLine(t, `^round trip send 192 B at MTU \d+: p50 .* µs`)
+	job.awaitLine(t, `^op +size +min µs`)
+	got := job.wait(t)
+	if odd := regexp.MustCompile(`[^\n\PC]`).FindString(got.stdout + got.stderr); odd != "" {
+		t.Errorf("control character %q in\n%s\n%s", odd, got.stdout, got.stderr)
+	}
+	single := datbench(t, s.clientArgs("127.0.0.23", "--duration", "20ms", "--warmup", "1ms")...)
+	if n := strings.Count(single.stdout, "round trip"); n > 2 || strings.Contains(single.stdout, ": p50 ") { // the title, and a reason
+		t.Errorf("the only row is told of twice:\n%s", single.stdout)
+	}
+}
+
 // TestCountOps: one way too, by every metric.
 func TestCountOps(t *testing.T) {
 	got := runUDP(t, "17663", "--op", "send", "--metric", "lat,rate", "--count", "1000", "--warmup", "5ms", "--json", "-")

@@ -5,18 +5,82 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/datxdp/datxdp/internal/progress"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// teller prints the intervals of rows as they come, below a heading for each row.
+// teller tells how far a job is: a bar or lines on standard error, and on standard output each row as it is measured
+// and its intervals as they come, below a heading for each row.
 type teller struct {
-	pr     progress.Display
-	w      io.Writer
-	silent bool
+	pr progress.Display
+	// rows is where rows go, w where intervals go.
+	rows, w io.Writer
+	// silent is whether standard output is kept for something else, single whether the job has one row: the table
+	// follows at once.
+	silent, single bool
+	// told is whether a row was told of.
+	told bool
 	// row is what the heading names.
 	row string
+}
+
+// newTeller is for a job of so many rows, each round counted.
+func (a *app) newTeller(steps int, silent bool) *teller {
+	t := &teller{pr: progress.New(a.stderr, steps), rows: a.stdout, w: a.stdout, silent: silent, single: steps == 1}
+	if silent {
+		t.rows = a.stderr
+	}
+	return t
+}
+
+func (t *teller) begin(title string) { t.pr.Begin(title) }
+
+// end takes the display away. The table stands apart from the rows that were told of.
+func (t *teller) end() {
+	t.pr.End()
+	if t.told && !t.silent {
+		fmt.Fprintln(t.rows)
+	}
+}
+
+// measured tells of a row of which a round is over.
+func (t *teller) measured(row Row, in round, r *Result) {
+	if t.single {
+		return
+	}
+	t.told = true
+	row.MTU = r.MTU // which the adapter may have decided
+	t.pr.Around(func() { fmt.Fprintf(t.rows, "%s%s: %s\n", row.title(), in.note(), brieflyOf(r)) })
+}
+
+// brieflyOf is a result in a few words.
+func brieflyOf(r *Result) string {
+	var parts []string
+	switch {
+	case r.Samples == 0:
+	case r.Metric == metricLatency:
+	case r.Metric == metricRate, r.Metric == metricRequests:
+		parts = append(parts, fmt.Sprintf("%.3f M/s", r.MsgsPerSec/1e6))
+	default:
+		parts = append(parts, bitsText(r.Gbps*1e9))
+	}
+	for _, q := range []struct {
+		name string
+		us   *float64
+	}{{"p50", r.P50}, {"p99", r.P99}, {"p99.9", r.P999}} {
+		if q.us != nil {
+			parts = append(parts, q.name+" "+micros(q.us)+" µs")
+		}
+	}
+	if r.Retransmits > 0 {
+		parts = append(parts, fmt.Sprintf("%d resent", r.Retransmits))
+	}
+	if !r.Valid {
+		parts = append(parts, "INVALID (the reason stands below the table)")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (t *teller) tell(row Row, i result.Interval) {
