@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/netip"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -64,6 +63,10 @@ type Engine struct {
 	arrived  Time // last Poll that received anything
 	stall    stall
 	refusals refusals
+
+	catching    bool // faults of memory are panics
+	wasCatching bool // and were, for the goroutine that owns the engine
+
 	strays   strayRing
 	crossing bool // the packet being handled is not in a frame of the link
 }
@@ -128,7 +131,6 @@ func (e *Engine) Disown() (rung bool) {
 // sends and acknowledges. It reports whether packets arrived or left. It neither blocks nor
 // allocates, apart from connection set-up.
 func (e *Engine) Poll(now Time) bool {
-	was := debug.SetPanicOnFault(true) // see catchIntake, catchBuild
 	e.partials.polled(now.Sub(e.now))
 	e.resume(now)
 	e.now = now
@@ -163,7 +165,7 @@ func (e *Engine) Poll(now Time) bool {
 	if !busy {
 		e.stats.EmptyPolls++
 	}
-	debug.SetPanicOnFault(was)
+	e.allowFaults()
 	return busy
 }
 

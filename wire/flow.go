@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"runtime/debug"
-
-	"github.com/datxdp/datxdp/wire/internal/proto"
-)
+import "github.com/datxdp/datxdp/wire/internal/proto"
 
 // takeCredit takes in how many messages the peer can receive. Credit never shrinks.
 func (c *Conn) takeCredit(h *proto.Header) {
@@ -33,9 +29,8 @@ func (c *Conn) feed() {
 	if r.notReady && !c.mustWait() {
 		r.notReady, r.ackNow = false, true
 		c.wantAck()
-		was := debug.SetPanicOnFault(true) // this need not be within a Poll
 		c.consumeHeld()
-		debug.SetPanicOnFault(was)
+		c.eng.allowFaults() // this need not be within a Poll
 		if !c.alive() {
 			return
 		}

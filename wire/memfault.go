@@ -2,14 +2,30 @@ package wire
 
 import (
 	"runtime"
+	"runtime/debug"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
 // Registered memory belongs to the consumer, who can unmap it, protect it or truncate its file while it is
 // registered. An access then raises SIGSEGV or SIGBUS, which the Go runtime turns into a panic where
-// debug.SetPanicOnFault is set: Poll sets it. The panic is recovered for each packet, so that what it ends is
-// the one connection whose packet it was.
+// debug.SetPanicOnFault is set for the goroutine: it is from the first packet of a Poll to its end. The panic is
+// recovered for each packet, so that what it ends is the one connection whose packet it was.
+
+// catchFaults makes faults of memory panics until allowFaults.
+func (e *Engine) catchFaults() {
+	if !e.catching {
+		e.catching, e.wasCatching = true, debug.SetPanicOnFault(true)
+	}
+}
+
+// allowFaults makes faults what they were before catchFaults.
+func (e *Engine) allowFaults() {
+	if e.catching {
+		e.catching = false
+		debug.SetPanicOnFault(e.wasCatching)
+	}
+}
 
 // intake is how far consume has come with a packet.
 type intake struct {

@@ -189,6 +189,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 // no receive.
 func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	var in intake
+	c.eng.catchFaults()
 	defer c.catchIntake(&in, &next)
 	next = c.takeChunks(&in, bufs, total)
 	in.over = true

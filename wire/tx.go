@@ -194,6 +194,7 @@ func (c *Conn) sendNext() bool {
 // fits and shortens f to that; a repeated one is cut just as it was.
 func (c *Conn) build(f *flight, psn seq.Num, fresh bool) (built bool) {
 	var p packet
+	c.eng.catchFaults()
 	defer c.catchBuild(&p, &built)
 	built = c.fillPacket(&p, f, psn, fresh)
 	p.over = true
