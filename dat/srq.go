@@ -43,7 +43,11 @@ type SRQParam struct {
 
 // SRQ is a shared receive queue (DAT_SRQ_HANDLE): receives that several endpoints take from. An
 // endpoint takes the oldest when a message begins to arrive. There is no order between endpoints;
-// those that found no receive are served first, in the order in which they asked.
+// those that found no receive are served first, by turns of their peers' addresses.
+//
+// Messages of several packets from one address hold half of the receives at most. One that holds a receive for
+// half of Limits.NotReady, 15 s, while endpoints of other peers wait ends its connection with BreakUnfinished, and the
+// receive completes as DTOFlushed; each MiB that has arrived prolongs that by a second.
 //
 // All methods may be called by any goroutine.
 type SRQ struct {

@@ -387,6 +387,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"resets":                     fmt.Sprint(resetBurst),
 		"room to spare":              octets(smallOp + proto.MaxChunkSize),
 		"search again":               span(searchEvery),
+		"shared message rate":        octets(messageRate) + "/s",
 		"shortest probe":             span(minProbe),
 		"shortest put-off":           span(putOffMin),
 		"shortest timeout":           span(minRTO),

@@ -129,6 +129,9 @@ const (
 	// doubles up to putOffMax while that goes on.
 	putOffMin = 200 * time.Microsecond
 	putOffMax = 50 * time.Millisecond
+	// messageRate in bytes per second prolongs the time that an unfinished message may hold a shared receive, with
+	// each byte that arrives: a slow path is not an attack.
+	messageRate = 1 << 20
 	// maxCredit bounds what a peer can promise beyond what was sent, so that its count does not go round.
 	maxCredit = 1 << 30
 	// keepAliveProbes is how often a silent peer is probed before it is given up.

@@ -363,7 +363,11 @@ func (c *Conn) endRecv(done *Completion) {
 // countRecv makes room for as many receives as were completed. A poster that looks before the end of the
 // packet finds the queue fuller than it is, but the consumer has no completion of it yet.
 func (c *Conn) countRecv() {
-	if next := uint32(c.recv.rqNext); c.share == nil && c.rq.done.Load() != next {
+	if c.share != nil {
+		c.share.settle(c)
+		return
+	}
+	if next := uint32(c.recv.rqNext); c.rq.done.Load() != next {
 		c.rq.done.Store(next)
 	}
 }

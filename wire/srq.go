@@ -2,7 +2,9 @@ package wire
 
 import (
 	"math"
+	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/seq"
@@ -31,7 +33,8 @@ type SharedConfig struct {
 
 // SharedQueue is a queue of receives that connections of one host take from, on whichever engines
 // they are. A connection takes one when a message begins to arrive and has it until the message is
-// complete. Connections that find none wait in a line; who is in it goes before who is not.
+// complete. Connections that find none, or whose peer has its share, wait in a line; those in it go before
+// others.
 //
 // All methods may be called by any goroutine. Posting and taking lock the queue for as long as it
 // takes to copy a work request.
@@ -46,8 +49,11 @@ type SharedQueue struct {
 	taken       seq.Num
 	lowMark     uint32
 	lowArmed    bool
-	first, last *Conn // the line
-	waiting     uint32
+	accounts    map[netip.Addr]*account
+	first, last *account // the line of peers that wait
+	waiting     uint32   // connections
+	since       Time
+	starving    time.Duration // how long there was a line, until since
 }
 
 // share is a connection's part in a shared queue.
@@ -60,10 +66,15 @@ type share struct {
 	segs []Segment
 
 	taken      uint32        // receives; the engine owner's
+	begun      uint32        // taken when the message was counted; the engine owner's
 	back       atomic.Uint32 // those of which the consumer has the completion
 	soft, hard atomic.Int64  // marks; the soft one is NoMark once it was crossed
 
 	// What follows is guarded by the queue's mutex.
+	account       *account      // of the peer; nil before the first message
+	counted       bool          // a message goes on in another packet; also read by the engine's owner, who writes it
+	starvedBefore time.Duration // how long other peers had waited when it began
+
 	waits      bool
 	eng        *Engine // while it waits
 	prev, next *Conn   // in the line
@@ -71,7 +82,7 @@ type share struct {
 
 // NewSharedQueue makes a queue without receives.
 func (h *Host) NewSharedQueue(cfg SharedConfig) *SharedQueue {
-	q := &SharedQueue{host: h, zone: cfg.Zone, low: cfg.Low}
+	q := &SharedQueue{host: h, zone: cfg.Zone, low: cfg.Low, accounts: make(map[netip.Addr]*account)}
 	iov := max(cfg.MaxRecvIOV, 1)
 	q.ring.init(cfg.MaxRecv, iov, iov)
 	return q
@@ -93,7 +104,7 @@ func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err erro
 	}
 	q.ring.mu.Lock()
 	err = q.ring.post(&work{cookie: cookie, op: OpRecv, flags: shared, length: n}, segs)
-	waits = q.first
+	waits, _ = q.whoIsNext()
 	q.ring.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -165,11 +176,14 @@ func (q *SharedQueue) below() bool {
 	return true
 }
 
-// take moves the oldest receive to c, or puts c into the line. Those that wait are not overtaken.
+// take moves the oldest receive to c, or puts c into the line.
 func (q *SharedQueue) take(c *Conn) bool {
 	s, r := c.share, &q.ring
 	r.mu.Lock()
-	if n := q.available(); n == 0 || n <= q.waiting && !s.waits {
+	if s.account == nil {
+		q.enter(c)
+	}
+	if n := q.available(); n == 0 || !q.mayTake(s, n) {
 		q.join(c)
 		r.mu.Unlock()
 		return false
@@ -181,7 +195,12 @@ func (q *SharedQueue) take(c *Conn) bool {
 	}
 	q.taken++
 	below := q.below()
-	next, at := q.quit(c)
+	var next *Conn
+	var at *Engine
+	if s.waits {
+		q.quit(c)
+		next, at = q.whoIsNext()
+	}
 	r.mu.Unlock()
 	s.held.Store(true)
 	s.taken++
@@ -195,50 +214,10 @@ func (q *SharedQueue) take(c *Conn) bool {
 // leave takes c, whose connection is over, out of the line.
 func (q *SharedQueue) leave(c *Conn) {
 	q.ring.mu.Lock()
-	next, at := q.quit(c)
+	q.exit(c)
+	next, at := q.whoIsNext()
 	q.ring.mu.Unlock()
 	c.eng.tell(next, at)
-}
-
-// join adds c to the end of the line. The caller holds the mutex.
-func (q *SharedQueue) join(c *Conn) {
-	s := c.share
-	if s.waits {
-		return
-	}
-	s.waits, s.eng, s.prev = true, c.eng, q.last
-	if q.last == nil {
-		q.first = c
-	} else {
-		q.last.share.next = c
-	}
-	q.last = c
-	q.waiting++
-}
-
-// quit takes c out of the line, if it is there, and returns who is the next to be told that there
-// are receives: a post tells only the first. The caller holds the mutex.
-func (q *SharedQueue) quit(c *Conn) (*Conn, *Engine) {
-	s := c.share
-	if !s.waits {
-		return nil, nil
-	}
-	if s.prev == nil {
-		q.first = s.next
-	} else {
-		s.prev.share.next = s.next
-	}
-	if s.next == nil {
-		q.last = s.prev
-	} else {
-		s.next.share.prev = s.prev
-	}
-	s.waits, s.eng, s.prev, s.next = false, nil, nil, nil
-	q.waiting--
-	if q.first == nil || q.available() == 0 {
-		return nil, nil
-	}
-	return q.first, q.first.share.eng
 }
 
 // tell has the engine of another connection look at what there is for it.

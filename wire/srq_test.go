@@ -286,7 +286,7 @@ func TestSharedQueueWakes(t *testing.T) {
 		}
 	}
 	p.counts(t, 0, 0)
-	if p.first != to[conns-1] || p.waiting != 1 {
+	if p.first == nil || p.first.first != to[conns-1] || p.waiting != 1 {
 		t.Errorf("%d connections wait", p.waiting)
 	}
 }

@@ -99,6 +99,9 @@ func (c *Conn) tickTraffic() {
 	if !c.alive() {
 		return
 	}
+	if next = min(next, c.tickShare()); !c.alive() {
+		return
+	}
 	next = min(next, c.tickProbe())
 	if !c.alive() {
 		return
