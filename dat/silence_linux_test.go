@@ -1,0 +1,218 @@
+package dat
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+func init() { roles["crowd"] = beCrowd }
+
+// crowdVar is how many connections the crowd has that a server is stopped under, and crowdRate how many messages a
+// second they carry together: half a message each.
+const crowdVar = "DATXDP_CROWD"
+
+func crowdSize() int {
+	if n, err := strconv.Atoi(os.Getenv(crowdVar)); err == nil {
+		return n
+	}
+	return 400
+}
+
+const crowdDepth = 4
+
+func crowdAttr() *EPAttr {
+	attr := DefaultEPAttr()
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs, attr.MaxRecvIOV, attr.MaxRequestIOV = crowdDepth, 4*crowdDepth, 1, 1
+	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut, attr.MaxRDMAReadIOV, attr.MaxRDMAWriteIOV = 1, 1, 1, 1
+	return &attr
+}
+
+// beCrowd takes connections and their messages until it is killed.
+func beCrowd() error {
+	name, o := childOptions()
+	ia, err := Open(name, o)
+	if err != nil {
+		return err
+	}
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return err
+	}
+	evd, err := ia.CreateEVD(1<<16, nil, EVDDTO|EVDConnection|EVDCR)
+	if err != nil {
+		return err
+	}
+	lmr, err := ia.CreateLMR(make([]byte, 64), pz, MemAll)
+	if err != nil {
+		return err
+	}
+	if _, err = ia.CreatePSP(testQual, evd, PSPConsumer); err != nil {
+		return err
+	}
+	fmt.Println("listening")
+	var eps []*EP
+	for {
+		var ev Event
+		if _, err := evd.Wait(-1, 1, &ev); err != nil {
+			return err
+		}
+		switch {
+		case ev.Number == EventConnectionRequest:
+			ep, err := ia.CreateEP(pz, evd, evd, evd, crowdAttr())
+			if err != nil {
+				return err
+			}
+			for range crowdDepth {
+				if err := ep.PostRecv([]LMRTriplet{lmr.Segment(0, 64)}, uint64(len(eps)), 0); err != nil {
+					return err
+				}
+			}
+			eps = append(eps, ep)
+			if err := ev.CR.Accept(ep, nil); err != nil {
+				return err
+			}
+		case ev.Number == EventDTOCompletion && ev.Status == DTOSuccess:
+			_ = eps[ev.Cookie].PostRecv([]LMRTriplet{lmr.Segment(0, 64)}, ev.Cookie, 0) // it may have just ended
+		}
+	}
+}
+
+// callers is the client's side.
+type callers struct {
+	*host
+	events             *EVD
+	eps                []*EP
+	msg                []LMRTriplet
+	sent, done, broken int
+}
+
+func newCallers(t *testing.T, h *host, to network) *callers {
+	t.Helper()
+	c := &callers{host: h, events: must(h.ia.CreateEVD(1<<16, nil, EVDDTO|EVDConnection))(t)}
+	lmr := must(h.ia.CreateLMR(make([]byte, 64), h.pz, MemAll))(t)
+	c.msg = []LMRTriplet{lmr.Segment(0, 64)}
+	established := 0
+	for size := crowdSize(); established < size; {
+		for len(c.eps) < size && len(c.eps)-established < 128 {
+			ep := must(h.ia.CreateEP(h.pz, c.events, c.events, c.events, crowdAttr()))(t)
+			c.eps = append(c.eps, ep)
+			ok(t, ep.Connect(to.addr(1), testQual, time.Minute, nil))
+		}
+		if ev := await(t, c.events, EventEstablished); ev.Number == EventEstablished {
+			established++
+		}
+	}
+	return c
+}
+
+// run sends for d, at half a message a second for each connection.
+func (c *callers) run(t *testing.T, d time.Duration) {
+	t.Helper()
+	every := 2 * time.Second / time.Duration(len(c.eps))
+	start, base := time.Now(), c.sent
+	for time.Since(start) < d {
+		for c.sent-base < int(time.Since(start)/every) {
+			ep := c.eps[c.sent*151%len(c.eps)]
+			if ep.PostSend(c.msg, 0, 0) != nil { // it has broken
+				c.done++
+			}
+			c.sent++
+		}
+		c.reap(every)
+	}
+}
+
+// reap takes events until there are none for a while.
+func (c *callers) reap(d time.Duration) bool {
+	var ev Event
+	if _, err := c.events.Wait(d, 1, &ev); err != nil {
+		return false
+	}
+	switch ev.Number {
+	case EventDTOCompletion:
+		c.done++
+	case EventBroken, EventDisconnected:
+		c.broken++
+	}
+	return true
+}
+
+// A server process that is stopped for 1 s and for 5 s under many connections, each with a message now and then,
+// loses none of them and has all messages soon after it goes on.
+func TestServerIsStopped(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes this another load")
+	}
+	u := newUDP(t).(udp)
+	server := startChild(t, "crowd", "udp:"+u.addr(1).String(), int(u.port), 0, func(f func() error) error { return f() })
+	if said := server.says(t); said != "listening" {
+		t.Fatal(said)
+	}
+	h := newHost(t, u, 0, Options{})
+	c := newCallers(t, h, u)
+	c.run(t, time.Second)
+	for _, stop := range []time.Duration{time.Second, 5 * time.Second} {
+		before := must(h.ia.Stats())(t)
+		ok(t, syscall.Kill(server.Process.Pid, syscall.SIGSTOP))
+		c.run(t, stop)
+		ok(t, syscall.Kill(server.Process.Pid, syscall.SIGCONT))
+		start := time.Now()
+		for c.done < c.sent && time.Since(start) < patience {
+			c.reap(10 * time.Millisecond)
+		}
+		caught := time.Since(start)
+		c.run(t, 2*time.Second)
+		after := must(h.ia.Stats())(t)
+		t.Logf("stop of %v: %d of %d connections broken, %d resends, %d packets in all, caught up in %v", stop, c.broken, len(c.eps),
+			after.Retransmits-before.Retransmits, after.TxPackets-before.TxPackets, caught)
+		if c.broken > 0 || caught >= patience {
+			t.Errorf("stop of %v: %d connections broken, %d messages of %d not done", stop, c.broken, c.sent-c.done, c.sent)
+		}
+	}
+}
+
+// A process that is killed is noticed long before it would have been silent for too long, by connections with data
+// outstanding and by idle ones that send again.
+func TestKilledProcessIsToldEarly(t *testing.T) {
+	u := newUDP(t).(udp)
+	for _, tt := range []struct {
+		name  string
+		on    network
+		start func() child
+	}{
+		{"udp", u, func() child {
+			return startChild(t, "crowd", "udp:"+u.addr(1).String(), int(u.port), 0, func(f func() error) error { return f() })
+		}},
+		{"xdp", newXDP(t), func() child {
+			return newXDP(t).(xdpNet).start(t, lab.B, "crowd", "xdp:"+lab.Interface, 0)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv(crowdVar, "4")
+			h := newHost(t, tt.on, 0, Options{})
+			server := tt.start()
+			if said := server.says(t); said != "listening" {
+				t.Fatal(said)
+			}
+			c := newCallers(t, h, tt.on)
+			c.run(t, 500*time.Millisecond)
+			server.kill()
+			start := time.Now()
+			ok(t, c.eps[0].PostSend(c.msg, 0, 0))
+			for c.broken < len(c.eps) && time.Since(start) < patience {
+				c.reap(100 * time.Millisecond)
+			}
+			took := time.Since(start)
+			t.Logf("%d connections told after %v", c.broken, took)
+			if c.broken < len(c.eps) || took > 2*time.Second {
+				t.Errorf("%d of %d connections told after %v", c.broken, len(c.eps), took)
+			}
+		})
+	}
+}
