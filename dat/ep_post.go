@@ -42,7 +42,7 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 		return err
 	}
 	if !ep.recvAllowed(flags) {
-		return errArg5
+		return errFlags5
 	}
 	kick, err := ep.conn.PostRecv(iov, cookie, wire.WorkFlags(flags))
 	if err != nil {
@@ -64,7 +64,7 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
-		return errArg5
+		return errFlags5
 	}
 	return ep.posted(ep.conn.PostSend(iov, cookie, wire.WorkFlags(flags)))
 }
@@ -78,10 +78,10 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
-		return errArg6
+		return errFlags6
 	}
 	if total(iov) > to.Length {
-		return ErrLengthError
+		return errShort
 	}
 	return ep.posted(ep.conn.PostWrite(iov, cookie, to.remote(), wire.WorkFlags(flags)))
 }
@@ -94,10 +94,10 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
-		return errArg6
+		return errFlags6
 	}
 	if total(iov) < from.Length {
-		return ErrLengthError
+		return errShort
 	}
 	if from.Length > maxSize {
 		return ErrInvalidParameter

@@ -47,10 +47,10 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, i
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
-		return errArg7
+		return errFlags7
 	}
 	if total(iov) > to.Length {
-		return ErrLengthError
+		return errShort
 	}
 	return ep.posted(ep.conn.PostWriteImm(iov, cookie, to.remote(), imm, wire.WorkFlags(flags)))
 }
@@ -71,7 +71,7 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, at RMRTr
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
-		return errArg6
+		return errFlags6
 	}
 	return ep.posted(ep.conn.PostFetchAdd(add, local, cookie, at.remote(), wire.WorkFlags(flags)))
 }
@@ -84,7 +84,7 @@ func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64,
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
-		return errArg7
+		return errFlags7
 	}
 	return ep.posted(ep.conn.PostCmpSwap(compare, swap, local, cookie, at.remote(), wire.WorkFlags(flags)))
 }
@@ -95,7 +95,7 @@ func (ep *EP) atomic(local *LMRTriplet, at *RMRTriplet) error {
 		return err
 	}
 	if local.Length < atomicSize || at.Length < atomicSize {
-		return ErrLengthError
+		return errShort
 	}
 	return nil
 }

@@ -29,6 +29,15 @@ func (o *Options) warner() *slog.Logger {
 // connectionEvent is the bit that the numbers of connection events have in common.
 const connectionEvent = EventEstablished &^ 1
 
+// notConnected is what the events of a connection that is not made mean.
+var notConnected = map[EventNumber]string{
+	EventPeerRejected:          "the program there refused",
+	EventNonPeerRejected:       "nobody listens on the qualifier there, or its backlog is full, or it has no resources",
+	EventAcceptCompletionError: "the requester gave up, or did not confirm",
+	EventTimedOut:              "no answer in time: is the peer there, on this port, and does a firewall pass UDP both ways?",
+	EventUnreachable:           "no route to the peer, or no answer from its neighbourhood",
+}
+
 // log tells of an event of a connection that was taken out.
 func (ev *Event) log() {
 	level := slog.LevelInfo
@@ -48,7 +57,7 @@ func (ev *Event) log() {
 	case EventBroken:
 		message, attrs = "dat: connection broke", append(attrs, "reason", ev.BreakReason)
 	default:
-		attrs = append(attrs, "reason", ev.Number)
+		attrs = append(attrs, "reason", ev.Number, "hint", notConnected[ev.Number])
 	}
 	log.Log(context.Background(), level, message, attrs...)
 }

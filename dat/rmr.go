@@ -167,7 +167,7 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
-		return errArg5
+		return errFlags5
 	}
 	return ep.posted(ep.conn.PostSendInvalidate(iov, cookie, rmrContext, wire.WorkFlags(flags)))
 }
@@ -182,10 +182,10 @@ func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, from RMRTriplet
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
-		return errArg5
+		return errFlags5
 	}
 	if local.Length < from.Length {
-		return ErrLengthError
+		return errShort
 	}
 	if from.Length > maxSize {
 		return ErrInvalidParameter

@@ -70,6 +70,35 @@ var (
 	errRegions   = with(ErrInsufficientResources, SubResourceMemoryRegion)
 )
 
+// refusal is a DAT error with its reason, made once: a post does not allocate for it.
+type refusal struct {
+	code   Return
+	reason string
+}
+
+func refuse(code error, reason string) error { return &refusal{code.(Return), reason} }
+
+func (r *refusal) Error() string { return "dat: " + r.code.Error() + ": " + r.reason }
+func (r *refusal) Unwrap() error { return r.code }
+
+// What posts are refused with.
+var (
+	errFull     = refuse(errMemory, "as many operations are outstanding as there is room for: MaxRecvDTOs, MaxRequestDTOs")
+	errContext  = refuse(ErrPrivilegesViolation, "no memory region has the LMR context of a segment")
+	errRights   = refuse(ErrPrivilegesViolation, "the memory region of a segment lacks the privilege")
+	errZone     = refuse(ErrProtectionViolation, "the memory region of a segment is of another protection zone")
+	errSegments = refuse(errArg2, "more segments than the endpoint has: MaxRecvIOV, MaxRequestIOV, MaxRDMAReadIOV, MaxRDMAWriteIOV")
+	errBounds   = refuse(errArg3, "a segment is not inside its memory region")
+	errTooLong  = refuse(errArg3, "more bytes than the endpoint allows: MaxMessageSize, MaxRDMASize")
+	errNoReads  = refuse(ErrInvalidParameter, "reads and atomics need MaxRDMAReadOut here, and MaxRDMAReadIn at the peer")
+	errFlags5   = refuse(errArg5, flagsReason)
+	errFlags6   = refuse(errArg6, flagsReason)
+	errFlags7   = refuse(errArg7, flagsReason)
+	errShort    = refuse(ErrLengthError, "the remote range of a write, or the local memory of a read, is too short for the data")
+)
+
+const flagsReason = "a completion flag is not legal for this call, or not with the endpoint's completion flags"
+
 // stateErrors are ErrInvalidState with the state that an endpoint was in.
 var stateErrors = [...]error{
 	EPUnconnected:             with(ErrInvalidState, SubInvalidStateEPUnconnected),
@@ -156,22 +185,28 @@ func status(err error) error {
 	case nil:
 		return nil
 	case wire.ErrQueueFull:
-		return errMemory
+		return errFull
 	case wire.ErrTooManyConns:
 		return errTEP
 	case wire.ErrTooMany:
 		return errRegions
 	case wire.ErrState, wire.ErrPosted:
 		return ErrInvalidState
-	case wire.ErrBadKey, wire.ErrRights:
-		return ErrPrivilegesViolation
+	case wire.ErrBadKey:
+		return errContext
+	case wire.ErrRights:
+		return errRights
 	case wire.ErrZone:
-		return ErrProtectionViolation
+		return errZone
 	case wire.ErrSegments:
-		return errArg2
-	case wire.ErrBounds, wire.ErrTooLong:
-		return errArg3
-	case wire.ErrPrivateData, wire.ErrNoReads:
+		return errSegments
+	case wire.ErrBounds:
+		return errBounds
+	case wire.ErrTooLong:
+		return errTooLong
+	case wire.ErrNoReads:
+		return errNoReads
+	case wire.ErrPrivateData:
 		return ErrInvalidParameter
 	case wire.ErrInUse:
 		return ErrConnQualInUse

@@ -69,6 +69,7 @@ int dx_publish(uint64_t handle);
 void dx_discard(uint64_t handle);
 struct dx_more *dx_more(uint64_t handle);
 struct dx_ia_more *dx_ia_more(uint64_t handle);
+void dx_because(const char *text); /* why the call of this thread is refused */
 void dx_call_agent(uint64_t function, uint64_t instance, uint64_t evd);
 
 #endif

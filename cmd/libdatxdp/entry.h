@@ -6,15 +6,24 @@
 
 #include "shim.h"
 
-#define ERROR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
-#define NO_MEMORY ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
-#define UNSUPPORTED ERROR(DAT_MODEL_NOT_SUPPORTED, 0)
+/* An error, and why, for the log. */
+static inline __attribute__((cold)) DAT_RETURN refuse(DAT_RETURN r, const char *why)
+{
+	dx_because(why);
+	return DAT_CLASS_ERROR | r;
+}
+
+#define ERROR(type, sub, why) refuse((DAT_RETURN)((type) | (sub)), why)
+#define NO_MEMORY ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY, "there is no memory for a handle")
+#define UNSUPPORTED ERROR(DAT_MODEL_NOT_SUPPORTED, 0, "this provider does not have the call: see docs/DAT.md")
+#define NO_HANDLE(type, sub) \
+	ERROR(DAT_INVALID_HANDLE, sub, "the " #type " handle was freed, or is of another kind, or none")
 
 /* Every entry begins with this. */
 #define ENTRY()                                                 \
 	do {                                                    \
 		if (__builtin_expect(dx_forked, 0))             \
-			return ERROR(DAT_INVALID_STATE, 0);     \
+			return ERROR(DAT_INVALID_STATE, 0, "this process was forked after the adapter was opened"); \
 	} while (0)
 
 static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
@@ -28,14 +37,14 @@ static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 #define LIVE(handle, type, sub)                                                    \
 	do {                                                                       \
 		if (__builtin_expect(!alive(handle, DAT_HANDLE_TYPE_##type), 0))   \
-			return ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##sub);\
+			return NO_HANDLE(type, DAT_INVALID_HANDLE_##sub);          \
 	} while (0)
 
 /* An EVD that the call is about: subtypes are for what an EVD is used for. */
 #define LIVE_EVD(evd)                                                              \
 	do {                                                                       \
 		if (__builtin_expect(!alive(evd, DAT_HANDLE_TYPE_EVD), 0))         \
-			return ERROR(DAT_INVALID_HANDLE, 0);                       \
+			return NO_HANDLE(EVD, 0);                                  \
 	} while (0)
 
 /* A handle that may be null, if the call allows that. */
@@ -48,7 +57,8 @@ static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 #define NEED(condition, arg)                                                     \
 	do {                                                                     \
 		if (__builtin_expect(!(condition), 0))                           \
-			return ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##arg);\
+			return ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##arg, \
+				"argument " #arg " fails the check " #condition); \
 	} while (0)
 
 static inline struct dx_handle *H(DAT_HANDLE handle) { return handle; }
@@ -71,7 +81,7 @@ static inline DAT_RETURN made(struct dx_handle *h, DAT_RETURN r, DAT_HANDLE *out
 		return r;
 	}
 	if (!dx_live(h))
-		return ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+		return ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA, "the adapter was closed meanwhile");
 	*out = h;
 	return DAT_SUCCESS;
 }

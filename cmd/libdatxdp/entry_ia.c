@@ -44,7 +44,7 @@ static DAT_RETURN ia_open(const char *name, DAT_BOOLEAN thread_safe, DAT_COUNT q
 	NEED(async, 3);
 	NEED(out, 4);
 	if (!(line = dx_find_line(name, thread_safe)))
-		return ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+		return ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED, "no line of dat.conf has the name");
 	return dx_open(line, qlen, async, out);
 }
 
@@ -116,7 +116,7 @@ DAT_RETURN dx_set_consumer_context(DAT_HANDLE h, DAT_CONTEXT context)
 {
 	ENTRY();
 	if (!any(h))
-		return ERROR(DAT_INVALID_HANDLE, 0);
+		return NO_HANDLE(DAT, 0);
 	H(h)->context = context;
 	return DAT_SUCCESS;
 }
@@ -125,7 +125,7 @@ DAT_RETURN dx_get_consumer_context(DAT_HANDLE h, DAT_CONTEXT *out)
 {
 	ENTRY();
 	if (!any(h))
-		return ERROR(DAT_INVALID_HANDLE, 0);
+		return NO_HANDLE(DAT, 0);
 	NEED(out, 2);
 	*out = H(h)->context;
 	return DAT_SUCCESS;
@@ -135,7 +135,7 @@ DAT_RETURN dx_get_handle_type(DAT_HANDLE h, DAT_HANDLE_TYPE *out)
 {
 	ENTRY();
 	if (!any(h))
-		return ERROR(DAT_INVALID_HANDLE, 0);
+		return NO_HANDLE(DAT, 0);
 	NEED(out, 2);
 	*out = H(h)->type;
 	return DAT_SUCCESS;

@@ -111,6 +111,6 @@ DAT_RETURN dx_handle_extendedop(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 	case DAT_IB_CLOSE_QUERY_OP:
 		return dx_ia_close(h, DAT_CLOSE_ABRUPT_FLAG);
 	default:
-		return ERROR(DAT_NOT_IMPLEMENTED, 0);
+		return ERROR(DAT_NOT_IMPLEMENTED, 0, "this provider does not have the operation: see docs/DAT.md");
 	}
 }

@@ -30,11 +30,11 @@ func code(err error) uint32 {
 		return uint32(dat.Success)
 	}
 	r, ok := err.(dat.Return)
-	if !ok {
-		slog.Debug("refused", "error", err)
-		if !errors.As(err, &r) {
-			r = dat.ErrInternalError.(dat.Return)
-		}
+	if !ok && !errors.As(err, &r) {
+		r = dat.ErrInternalError.(dat.Return)
+	}
+	if refusals {
+		because(r, err)
 	}
 	if error(r) == dat.ErrQueueEmpty {
 		return uint32(r)

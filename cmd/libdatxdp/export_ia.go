@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"log/slog"
 	"unsafe"
 
 	"github.com/datxdp/datxdp/dat"
@@ -17,7 +18,7 @@ import (
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 	defer caught(&r)
-	o := dat.Options{NoAsyncEVD: async == 0 && evd == 0}
+	o := dat.Options{NoAsyncEVD: async == 0 && evd == 0, Logger: slog.Default()}
 	if evd != 0 {
 		if qlen < 1 {
 			return code(dat.ErrInvalidParameter)

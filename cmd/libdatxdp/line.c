@@ -32,7 +32,7 @@ static struct dx_line *new_line(const DAT_PROVIDER_INFO *info)
 		return NULL;
 	l->info = *info;
 	l->info.ia_name[sizeof l->info.ia_name - 1] = 0;
-	l->table = dx_entries[!!info->is_thread_safe];
+	l->table = (dx_logging() ? dx_logged_entries : dx_entries)[!!info->is_thread_safe];
 	l->table.device_name = l->info.ia_name;
 	pthread_mutex_lock(&lock);
 	l->next = lines;
@@ -83,10 +83,14 @@ DAT_RETURN dx_open_query(const char *name, va_list args)
 	struct dx_line *l;
 	DAT_RETURN r;
 
-	if (!name || !out)
+	if (!name || !out) {
+		dx_because("dat_ib_open_query needs a name, and where to put the handle");
 		return DAT_CLASS_ERROR | DAT_INVALID_PARAMETER;
-	if (!(l = dx_find_line(name, DAT_FALSE)) && !(l = dx_find_line(name, DAT_TRUE)))
+	}
+	if (!(l = dx_find_line(name, DAT_FALSE)) && !(l = dx_find_line(name, DAT_TRUE))) {
+		dx_because("no line of dat.conf has the name");
 		return DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND | DAT_NAME_NOT_REGISTERED;
+	}
 	if ((r = dx_open(l, 1, &async, &ia)) != DAT_SUCCESS)
 		return r;
 	if ((r = dx_ia_query(ia, NULL, ia_mask, attr, provider_mask, provider)) != DAT_SUCCESS) {

@@ -16,6 +16,8 @@ struct dx_line {
 
 extern int dx_forked;
 extern const DAT_PROVIDER dx_entries[2]; /* by thread safety */
+extern const DAT_PROVIDER dx_logged_entries[2]; /* the same with a line for each refusal */
+int dx_logging(void); /* whether refusals are wanted */
 
 /* Every entry of the table but ia_open_func; dx_NAME is what NAME_func calls. */
 #define DX_ENTRIES(X) \

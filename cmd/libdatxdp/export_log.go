@@ -1,0 +1,51 @@
+//go:build cgo && datprovider
+
+package main
+
+// #include <stdlib.h>
+// #include "abi.h"
+import "C"
+
+import (
+	"log/slog"
+	"strings"
+	"unsafe"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// because keeps the reason of a refusal until the call returns to C. It runs in the thread of the call.
+func because(r dat.Return, err error) {
+	text := C.CString(strings.TrimPrefix(err.Error(), "dat: "+r.Error()+": "))
+	defer C.free(unsafe.Pointer(text))
+	C.dx_because(text)
+}
+
+// dxRefused writes the line of a call that was refused.
+//
+//export dxRefused
+func dxRefused(call *C.char, r uint32, why *C.char) {
+	e, reason := dat.Return(r&^classError), C.GoString(why)
+	if reason == "" || reason == e.Error() {
+		reason = explain(e)
+	}
+	slog.Debug("refused", "call", C.GoString(call), "error", e, "reason", reason)
+}
+
+// explain is what a DAT error that comes without a reason means.
+func explain(r dat.Return) string {
+	switch error(r.Type()) {
+	case dat.ErrInvalidHandle:
+		return "a handle was freed, or is of another kind or adapter"
+	case dat.ErrInvalidState:
+		return "an object is not in a state for this call, or in use by another"
+	case dat.ErrInvalidParameter:
+		return "an argument has a value that is not allowed"
+	case dat.ErrInsufficientResources:
+		return "all that there is of a resource is in use"
+	case dat.ErrModelNotSupported, dat.ErrNotImplemented:
+		return "this provider does not have it: see docs/DAT.md"
+	default:
+		return r.Error()
+	}
+}

@@ -1,0 +1,47 @@
+//go:build datprovider
+
+package main_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// told and logged are what testdata/refused.c says of a call that failed, and the provider.
+var (
+	told   = regexp.MustCompile(`(?m)^refused: (dat_\w+) (DAT_\w+) ?(DAT_\w+)?`)
+	logged = regexp.MustCompile(`(?m)level=DEBUG msg=refused call=(dat_\w+) error="?(DAT_\w+)(?: \((DAT_\w+)\))?"? reason="?([^"\n]*)`)
+)
+
+// TestLog: with DATXDP_LOG=debug each call that is refused has one line with its name, what it returned and a
+// reason, in order, and so has each connection that is not made; what a call answers otherwise has none. Without
+// the variable the library says nothing.
+func TestLog(t *testing.T) {
+	requireProvider(t)
+	refused := compile(t, "refused")
+	overEach(t, func(h *hosts) {
+		quiet := h.start(lab.A, refused+" "+ia)
+		if out := quiet.wait(); !strings.Contains(out, "all refused") || strings.Contains(out, "level=") {
+			h.t.Errorf("without DATXDP_LOG:\n%s", out)
+		}
+		p := h.start(lab.A, "env DATXDP_LOG=debug "+refused+" "+ia)
+		p.judge(verdict{want: []string{"all refused"}, bad: callsBad})
+		out := p.said.String()
+		calls, lines := told.FindAllStringSubmatch(out, -1), logged.FindAllStringSubmatch(out, -1)
+		if len(calls) < 15 || len(lines) != len(calls) {
+			h.t.Fatalf("%d calls were refused, and %d lines tell of it:\n%s", len(calls), len(lines), out)
+		}
+		for i, c := range calls {
+			l := lines[i]
+			if c[1] != l[1] || c[2] != l[2] || c[3] != l[3] || len(l[4]) < 10 {
+				h.t.Errorf("%s returned %s %s; the log has %q", c[1], c[2], c[3], l[0])
+			}
+		}
+		if n := strings.Count(out, `msg="dat: not connected"`); n != 1 || !strings.Contains(out, `hint="nobody listens on the qualifier`) {
+			h.t.Errorf("a connection that was not made has %d lines:\n%s", n, out)
+		}
+	})
+}
