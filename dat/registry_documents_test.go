@@ -1,0 +1,40 @@
+package dat
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every document has the same line of dat.conf for an interface, and each line that it has is one that opens.
+func TestRegistryDocuments(t *testing.T) {
+	var first entry
+	for _, name := range []string{"../docs/UDAPL.md", "../docs/DAT.md", "../cmd/libdatxdp/dat.conf.in", "../cmd/libdatxdp/libdatxdp.7"} {
+		var lines []string
+		for line := range strings.Lines(string(must(os.ReadFile(name))(t))) {
+			if strings.Contains(line, " u2.0 ") && strings.Contains(line, library) {
+				lines = append(lines, strings.ReplaceAll(line, "@LIBDIR@", "/usr/local/lib"))
+			}
+		}
+		entries, err := parseRegistry(strings.Join(lines, ""))
+		ok(t, err)
+		for _, e := range entries {
+			ok(t, e.refuse())
+			o := DefaultOptions()
+			what, err := o.take(e.instance)
+			if kind, _, _ := strings.Cut(what, ":"); err != nil || !slices.Contains([]string{"xdp", "udp", "auto"}, kind) {
+				t.Errorf("%s: %q opens nothing: %v", name, e.instance, err)
+			}
+		}
+		i := slices.IndexFunc(entries, func(e entry) bool { return e.Name == "xdp0" })
+		switch {
+		case i < 0:
+			t.Errorf("%s has no line for xdp0 in %q", name, lines)
+		case first.Name == "":
+			first = entries[i]
+		case entries[i] != first:
+			t.Errorf("%s has %+v, the first has %+v", name, entries[i], first)
+		}
+	}
+}
