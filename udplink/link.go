@@ -112,7 +112,7 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 func bindError(local netip.AddrPort, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("udplink: bind %v: %w: another program has the port, choose another with --port (%w)",
+		return fmt.Errorf("udplink: bind %v: %w: another program has the port, choose another with the option port= (%w)",
 			local, link.ErrBusy, err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("udplink: bind %v: not an address of this host: %w", local, err)

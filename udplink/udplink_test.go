@@ -283,7 +283,7 @@ func TestOpenErrors(t *testing.T) {
 		want string
 		is   error
 	}{
-		{"busy", host1, Options{Port: port}, "--port", link.ErrBusy},
+		{"busy", host1, Options{Port: port}, "port=", link.ErrBusy},
 		{"wildcard", netip.IPv4Unspecified(), Options{}, "wildcard", nil},
 		{"IPv6 wildcard", netip.IPv6Unspecified(), Options{}, "wildcard", nil},
 		{"no address", netip.Addr{}, Options{}, "one address", nil},

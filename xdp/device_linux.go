@@ -184,7 +184,7 @@ func (d *Device) takePort(local netip.AddrPort) (err error) {
 	d.guard, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if errors.Is(err, unix.EADDRINUSE) {
 		return &openError{
-			text: fmt.Sprintf("xdp: %s: another program has UDP port %d of %v: stop it or choose another port (--port)", d.name, local.Port(), local.Addr()),
+			text: fmt.Sprintf("xdp: %s: another program has UDP port %d of %v: stop it or choose another with the option port=", d.name, local.Port(), local.Addr()),
 			is:   []error{link.ErrBusy, err},
 		}
 	}

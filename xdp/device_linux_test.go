@@ -254,7 +254,7 @@ func TestOpenErrors(t *testing.T) {
 			return err
 		}
 		_, err = Open(lab.Interface, o)
-		check("port in use", err, link.ErrBusy, "--port", "17473")
+		check("port in use", err, link.ErrBusy, "port=", "17473")
 		if err := c.Close(); err != nil {
 			return err
 		}

@@ -284,7 +284,7 @@ func (a *app) serverCommand() *cobra.Command {
 		Use:   "server",
 		Short: "Serve datbench run, one client after another",
 		Example: `  datbench server --ia xdp:eth0
-  datbench server --ia auto:eth0 --cpu 3 --metrics 127.0.0.1:9464`,
+  datbench server --ia auto:eth0 --cpu 3 --metrics 127.0.0.1:9404`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runServer(cmd.Context(), &cfg, most)
