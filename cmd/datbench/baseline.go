@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/result"
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
@@ -154,26 +155,48 @@ func newTCPInitiator(s station) (initiator, error) {
 
 func (*tcpInitiator) close() error { return nil }
 
+// tcpParts is how many connections one after the other share the time of a row. A connection's figures depend on where
+// the scheduler puts its threads: on veth the p50 of one was 18 µs and of the next 82 µs.
+const tcpParts = 5
+
+// run measures a row in parts, each on a connection of its own. Under loss there is one: each end of a connection may
+// wait for a timeout of TCP.
 func (i *tcpInitiator) run(ctx context.Context, row Row) (Result, error) {
+	part, n := row, 1
+	if row.Impair == "" {
+		n = tcpParts
+		part.Warmup, part.Duration = row.Warmup/tcpParts, row.Duration/tcpParts
+	}
+	var parts []Result
+	var elapsed time.Duration
+	for range n {
+		r, took, err := i.measure(ctx, part)
+		if err != nil {
+			return Result{}, fmt.Errorf("tcp baseline: %w", err)
+		}
+		parts, elapsed = append(parts, r), elapsed+took
+	}
+	r := result.PoolParts(parts)
+	judge(&r, evidence{row: row, elapsed: elapsed})
+	return r, nil
+}
+
+// measure measures on one connection.
+func (i *tcpInitiator) measure(ctx context.Context, row Row) (r Result, elapsed time.Duration, err error) {
 	conn, err := i.dial(ctx, row)
 	if err != nil {
-		return Result{}, fmt.Errorf("tcp baseline: %w", err)
+		return r, 0, err
 	}
 	defer conn.Close() // everything that mattered was answered
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-
-	r := newResult(row)
+	r = newResult(row)
 	r.Mode = "kernel"
 	measure := streamTCP
 	if row.Metric == metricLatency {
 		measure = pingTCP
 	}
-	elapsed, err := measure(conn, row, &r)
-	if err != nil {
-		return Result{}, fmt.Errorf("tcp baseline: %w", err)
-	}
-	judge(&r, evidence{row: row, elapsed: elapsed})
-	return r, nil
+	elapsed, err = measure(conn, row, &r)
+	return r, elapsed, err
 }
 
 func (i *tcpInitiator) dial(ctx context.Context, row Row) (net.Conn, error) {

@@ -121,9 +121,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 const longHelp = `datbench measures sends, RDMA writes and RDMA reads beside raw AF_XDP frames and kernel TCP.
 
 With no arguments it makes two throw-away network namespaces joined by a veth pair (as root), runs
-itself in both, and prints each row as it is measured, then a table, in about 20 seconds. Without root or XDP it measures over kernel
-UDP between 127.0.0.1 and 127.0.0.2, and says so. Below "× raw" stands a row's figure over that of
-raw frames, below "(p99)" its p99 over theirs, below "× tcp" its figure over that of kernel TCP.
+itself in both, prints each row as it is measured, then a table, in about 20 seconds. Without root
+or XDP it measures over kernel UDP between 127.0.0.1 and 127.0.0.2, and says so. Below "× raw"
+stands a row's figure over that of raw frames, below "(p99)" its p99 over theirs, below "× tcp" its
+figure over that of kernel TCP. What TCP reaches differs from connection to connection: a line below
+the table says how far, and what that makes of the ratios.
 
 With --full it measures more, in about 35 seconds: the bandwidth of each operation at MTU 1500, 3498
 (the most that XDP carries in one page), 9000 and 65000; 64 B sends spread over 64 connections;

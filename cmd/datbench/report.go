@@ -42,6 +42,7 @@ and where it applies
   histogram_us                    all of them: [upper_us, count] of each bucket that is not empty
   runs                            with --repeat, the figure of each valid run: p50_us, msgs_per_s or
                                   gbps; the row itself is all runs taken together
+  parts                           of tcp, the figure of each of the connections that share the row's time
   rounds                          each run with its figures, valid or not, and the reason why not: the
                                   first of all rows were made one after the other, then the second
   raw_ratio raw_p99_ratio         the figure, and the p99, over that of raw at the same MTU; with

@@ -293,7 +293,7 @@ func (a *app) serverCommand() *cobra.Command {
 	cfg.metricsFlag(c)
 	cfg.adapterFlags(c)
 	cfg.impairFlag(c, "at this end")
-	c.Flags().Var(&most.buffers, "memory", "most bytes of buffers for a client, committed as they are used")
+	c.Flags().Var(&most.buffers, "memory", "most bytes of buffers for a client, committed\nas they are used")
 	c.Flags().Var(&most.heap, "churn", "most bytes of heap that a client may have churned here")
 	complete(c, map[string][]string{"churn": churnSizes})
 	return c

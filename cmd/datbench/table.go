@@ -16,7 +16,7 @@ import (
 // Notes on kernel TCP: on any link, and on veth.
 const (
 	tcpNote = `Latency and rate of tcp are those of Go's net package, blocking, one call per
-message.`
+message. They depend on where the scheduler puts its threads.`
 	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its
 bandwidth compares fairly with the rows at MTU 65000 only.`
 	tcpPlainNote = `TCP runs without TSO, GSO, GRO and checksum offload here; where the rows are
@@ -119,6 +119,43 @@ func (g group) renderCompared(w io.Writer) {
 		t.AppendRow(g.row(&g.rows[i]))
 	}
 	t.Render()
+	if line := g.tcpSpread(); line != "" {
+		fmt.Fprintln(w, hanging(line))
+	}
+}
+
+// tcpSpread says how far kernel TCP itself lies apart, and with it the ratios to it; it is empty where no ratio to it
+// is shown, or nothing is known.
+func (g group) tcpSpread() string {
+	var ratios []string
+	for i := range g.rows {
+		r := &g.rows[i]
+		if s, ok := result.RatioSpread(g.all, r, opTCP); ok {
+			ratios = append(ratios, fmt.Sprintf("%s %s to %s", name(r), factor(s.Low), factor(s.High)))
+		}
+	}
+	i := slices.IndexFunc(g.rows, func(r Result) bool { return r.Op == opTCP })
+	if len(ratios) == 0 || i < 0 {
+		return ""
+	}
+	tcp := &g.rows[i]
+	s, ok := tcp.Spread()
+	if !ok {
+		return ""
+	}
+	span := fmt.Sprintf("%s to %s %s", g.figure(s.Low), g.figure(s.High), unit(g.metric))
+	if g.metric == metricLatency {
+		span = fmt.Sprintf("p50 %s to %s µs", g.figure(s.Low), g.figure(s.High))
+	}
+	return fmt.Sprintf("tcp: %s in %s; × tcp: %s", span, partsOf(tcp), strings.Join(ratios, ", "))
+}
+
+// partsOf says what a row's spread is of.
+func partsOf(r *Result) string {
+	if len(r.Runs) > 0 {
+		return fmt.Sprintf("%d runs", len(r.Runs))
+	}
+	return fmt.Sprintf("%d connections", len(r.Parts))
 }
 
 // plainTable has a line below its header and no others.
@@ -235,13 +272,21 @@ func (g group) result(r *Result) string {
 	if r.Samples == 0 {
 		return ""
 	}
+	if g.metric == metricLatency {
+		return micros(r.P50)
+	}
+	return g.figure(r.Figure())
+}
+
+// figure is what a row of the group may be measured for, in the group's unit.
+func (g group) figure(v float64) string {
 	switch g.metric {
 	case metricLatency:
-		return micros(r.P50)
+		return micros(&v)
 	case metricRate, metricRequests:
-		return strconv.FormatFloat(r.MsgsPerSec/1e6, 'f', 3, 64)
+		return strconv.FormatFloat(v/1e6, 'f', 3, 64)
 	}
-	return strconv.FormatFloat(r.Gbps, 'f', 2, 64)
+	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
 func micros(v *float64) string {

@@ -130,3 +130,23 @@ func TestReasonsOnce(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestTCPSpread: below a table with ratios to kernel TCP stands how far that lies apart.
+func TestTCPSpread(t *testing.T) {
+	row := func(op string, p50 float64) Result {
+		return Result{Op: op, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(p50), Samples: 9, Valid: true}
+	}
+	tcp := row(opTCP, 70)
+	tcp.Parts = []float64{18, 82, 70, 71, 72}
+	var b bytes.Buffer
+	renderTable(&b, &Report{Results: []Result{row(opSend, 6), row(opWrite, 9), tcp}})
+	const want = "\ntcp: p50 18.0 to 82.0 µs in 5 connections; × tcp: send 0.07 to 0.33, write\n  0.11 to 0.50\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+	b.Reset()
+	renderTable(&b, &Report{Results: []Result{tcp}})
+	if strings.Contains(b.String(), "tcp: ") {
+		t.Errorf("no ratio, and a spread in\n%s", b.String())
+	}
+}

@@ -70,3 +70,60 @@ func runsOf(o result.Omission, rows []result.Result) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// ratioSpread is the range of a row's ratio to kernel TCP, in brackets behind it.
+func ratioSpread(rows []result.Result, r *result.Result) string {
+	s, ok := result.RatioSpread(rows, r, result.TCP)
+	if !ok {
+		return ""
+	}
+	return " (" + rangeText(s, figureText) + ")"
+}
+
+// tcpSpread is the range of kernel TCP's own figure, in the unit of its table.
+func tcpSpread(r *result.Result) string {
+	s, ok := r.Spread()
+	if !ok || r.Op != result.TCP {
+		return ""
+	}
+	if r.Metric == result.Rate || r.Metric == result.Requests {
+		s = result.Range{Low: s.Low / 1e6, High: s.High / 1e6}
+	}
+	return rangeText(s, figureText)
+}
+
+func rangeText(s result.Range, text func(float64) string) string {
+	return text(s.Low) + "\u2013" + text(s.High)
+}
+
+// spreadNotes say for each row of kernel TCP how far it lies apart: the ratios to it do as well.
+func spreadNotes(files []File) (out []string) {
+	for _, f := range files {
+		for i := range f.Report.Results {
+			r := &f.Report.Results[i]
+			if text := tcpSpread(r); text != "" {
+				out = append(out, fmt.Sprintf("%s, %s: kernel TCP itself was %s %s.", titleOf(r.Metric), placeOf(*r), text, unitOf(r.Metric)))
+			}
+		}
+	}
+	return out
+}
+
+func titleOf(metric string) string {
+	for _, t := range titles {
+		if t.metric == metric {
+			return t.title
+		}
+	}
+	return metric
+}
+
+func unitOf(metric string) string {
+	switch metric {
+	case result.Latency:
+		return "µs"
+	case result.Rate, result.Requests:
+		return "million a second"
+	}
+	return "Gb/s"
+}

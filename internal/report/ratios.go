@@ -33,6 +33,9 @@ func ratios(files []File) (section, error) {
 			return s, err
 		}
 		c.Legend = ours(c.Legend)
+		if base.op == result.TCP {
+			c.Notes = append(c.Notes, spreadNotes(files)...)
+		}
 		s.Charts = append(s.Charts, c)
 	}
 	return s, nil

@@ -236,3 +236,17 @@ func TestRepeated(t *testing.T) {
 		t.Errorf("%d grey rows, want those without a valid run: 2", n)
 	}
 }
+
+// TestTCPSpread: each ratio to kernel TCP has its range beside it.
+func TestTCPSpread(t *testing.T) {
+	rate := func(op string, v float64, parts ...float64) result.Result {
+		return result.Result{Op: op, Metric: result.Rate, Size: 64, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: v, Parts: parts}
+	}
+	html := pageOf(t, []File{{"tcp", &result.Report{Results: []result.Result{rate(result.Send, 4e6), rate(result.TCP, 2e6, 1e6, 4e6)}}}})
+	for _, want := range []string{"<td>2.00 (1.00\u20134.00)</td>", "<th>spread of TCP</th>", "<td>1.00\u20134.00</td>",
+		"Message rate, MTU 1500: kernel TCP itself was 1.00\u20134.00 million a second."} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}

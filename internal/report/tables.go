@@ -78,7 +78,10 @@ var (
 			}
 			return ratioText(result.Ratio(rows, r, result.Raw, result.P99))
 		}},
-		{"× TCP", ratioTo(result.TCP)},
+		{"× TCP", func(r *result.Result, rows []result.Result) string {
+			return ratioText(result.FigureRatio(rows, r, result.TCP)) + ratioSpread(rows, r)
+		}},
+		plain("spread of TCP", tcpSpread),
 		plain("runs", func(r *result.Result) string { return whole(int64(len(r.Runs))) }),
 		plain("kept", func(r *result.Result) string { return percent(r.Kept) }),
 		plain("samples", func(r *result.Result) string { return whole(r.Samples) }),

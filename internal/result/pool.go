@@ -19,7 +19,7 @@ func Pool(runs []Result) Result {
 	for i := range good {
 		out.Runs = append(out.Runs, good[i].Figure())
 	}
-	out.Rounds = nil
+	out.Rounds, out.Parts = nil, nil
 	for i := range runs {
 		out.Rounds = append(out.Rounds, runs[i].round())
 	}
@@ -27,6 +27,18 @@ func Pool(runs []Result) Result {
 		for _, o := range Omissions([]Result{out}) {
 			out.Invalidate("%v: %s", o.Rows[0], o.Reason)
 		}
+	}
+	return out
+}
+
+// PoolParts is one row of its parts, which are not judged: all of them were measured in one run.
+func PoolParts(parts []Result) Result {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	out := sum(parts)
+	for i := range parts {
+		out.Parts = append(out.Parts, parts[i].Figure())
 	}
 	return out
 }

@@ -57,7 +57,7 @@ func (r *Report) Verdict() error {
 
 // numbers are the fields that hold long lists of them: each is one line of the file.
 // A bracket in the text of a round does not end it.
-var numbers = regexp.MustCompile(`"(histogram_us|runs)": \[[-+0-9.eE,\[\]\s]*\]|"rounds": \[([^\]"]|"([^"\\]|\\.)*")*\]`)
+var numbers = regexp.MustCompile(`"(histogram_us|runs|parts)": \[[-+0-9.eE,\[\]\s]*\]|"rounds": \[([^\]"]|"([^"\\]|\\.)*")*\]`)
 
 // JSON is the report as it stands in a file, with its last line feed.
 func (r *Report) JSON() ([]byte, error) {

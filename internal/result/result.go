@@ -64,6 +64,8 @@ type Result struct {
 	Histogram Histogram `json:"histogram_us,omitempty"`
 	// Runs are the figures of the valid runs of a row that was repeated: p50_us, msgs_per_s or gbps.
 	Runs []float64 `json:"runs,omitempty"`
+	// Parts are the figures of the parts of a row that was measured once, where it was measured in parts.
+	Parts []float64 `json:"parts,omitempty"`
 	// Rounds are all runs of a row that was repeated, in the order in which they were made: the runs of one
 	// round, in all rows of a report, follow one another.
 	Rounds []Round `json:"rounds,omitempty"`
