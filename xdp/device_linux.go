@@ -206,7 +206,7 @@ func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 		return 0, err
 	}
 	d.steer, err = bpf.Attach(bpf.Options{
-		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, Addresses: h.addrs, Queues: before.most(), Mode: attachMode(o.Mode),
+		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, MAC: h.mac, Addresses: h.addrs, Queues: before.most(), Mode: attachMode(o.Mode),
 	})
 	if err != nil {
 		return 0, explainAttach(d.name, err)
