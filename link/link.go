@@ -74,7 +74,8 @@ type Stats struct {
 	TxPackets, TxBytes uint64
 	// RxDropped counts packets that arrived and were lost: no free frame, ring full.
 	RxDropped uint64
-	// RxInvalid counts packets that arrived and were not well formed.
+	// RxInvalid counts packets that arrived and were not well formed, or came from where no host can be: our own
+	// address, a group, the loopback or no address.
 	RxInvalid uint64
 	// TxDropped counts packets that were accepted by Send and never left. Those that were lost after the device
 	// had taken them are in TxPackets too.

@@ -126,7 +126,7 @@ func (d *Device) identify(o *Options) (h host, err error) {
 		return h, err
 	}
 	h.local = netip.AddrPortFrom(local, o.Port)
-	h.addrs = steered(local, now.Addrs)
+	h.addrs, h.groups = steered(local, now.Addrs), broadcasts(now.Addrs)
 	return h, nil
 }
 

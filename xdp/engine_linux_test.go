@@ -51,7 +51,10 @@ func TestConcurrentKernel(t *testing.T) {
 				for k.fill.refresh() == 0 && !quit.Load() {
 					runtime.Gosched()
 				}
-				copy(p[ethSize+v4Dst:], []byte{10, 0, 0, 1})
+				src, dst := p[ethSize+v4Src:ethSize+v4Dst], p[ethSize+v4Dst:ethSize+v4Size]
+				for i := range src {
+					src[i], dst[i] = dst[i], src[i] // the checksum stays right
+				}
 				if !quit.Load() {
 					k.deliver(t, p)
 				}

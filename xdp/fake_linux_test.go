@@ -52,6 +52,7 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 		loop: make([]link.Buf, 0, 64),
 	}
 	s := k.s
+	s.admission = newAdmission(s.addrs, broadcasts([]netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}))
 	k.rx, s.rx = newRings[desc](uint32(o.RxRing))
 	s.tx, k.tx = newRings[desc](uint32(o.TxRing))
 	s.fill, k.fill = newRings[uint64](uint32(o.FillRing))

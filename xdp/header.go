@@ -29,6 +29,7 @@ var _ [headRoom - headers6]struct{} // the largest header that we write fits in 
 
 const (
 	typeIPv4, typeIPv6, typeVLAN, typeQinQ = 0x0800, 0x86dd, 0x8100, 0x88a8
+	vlanID                                 = 0x0fff // of a tag; 0 is no VLAN, only a priority
 
 	protocolUDP  = 17
 	hops         = 64
@@ -49,7 +50,9 @@ type layout struct {
 }
 
 // parse reads the headers of a packet that begins with b and is total bytes long. It trusts no
-// length: ok is false for a packet that is not whole, unfragmented UDP inside b's packet.
+// length: ok is false for a packet that is not whole, unfragmented UDP inside b's packet, is in a VLAN with a number,
+// has no hop left or a wrong IPv4 header checksum. UDP checksums are not verified: those of packets that never left a
+// host are partial.
 func parse(b []byte, total int) (l layout, ok bool) {
 	if len(b) < headers4 {
 		return l, false
@@ -57,6 +60,9 @@ func parse(b []byte, total int) (l layout, ok bool) {
 	l.ip = ethSize
 	kind := be.Uint16(b[ethType:])
 	if kind == typeVLAN || kind == typeQinQ {
+		if be.Uint16(b[ethSize:])&vlanID != 0 {
+			return l, false
+		}
 		kind = be.Uint16(b[ethType+vlanSize:])
 		l.ip += vlanSize
 	}
@@ -79,6 +85,9 @@ func parse4(b []byte, total int, l layout) (layout, bool) {
 	if size < v4Size || len(h) < size+udpSize || length > total-l.ip || h[v4Protocol] != protocolUDP || fragment != 0 {
 		return l, false
 	}
+	if h[v4TTL] == 0 || fold(sum(h[:size], 0)) != 0xffff {
+		return l, false
+	}
 	l.ce = h[v4TOS]&ecnMask == ecnCE
 	return parseUDP(h[size:], length-size, l, l.ip+size)
 }
@@ -89,7 +98,7 @@ func parse6(b []byte, total int, l layout) (layout, bool) {
 		return l, false
 	}
 	length := int(be.Uint16(h[v6Length:]))
-	if length > total-l.ip-v6Size || h[v6Next] != protocolUDP {
+	if length > total-l.ip-v6Size || h[v6Next] != protocolUDP || h[v6Hops] == 0 {
 		return l, false
 	}
 	l.v6 = true
@@ -107,19 +116,12 @@ func parseUDP(u []byte, room int, l layout, at int) (layout, bool) {
 	return l, true
 }
 
-// sourceOf and targetOf are the addresses in the IP header at the head of h.
+// sourceOf is the source address in the IP header at the head of h.
 func sourceOf(h []byte) netip.Addr {
 	if h[0]>>4 == 6 {
 		return netip.AddrFrom16([16]byte(h[v6Src : v6Src+16]))
 	}
 	return netip.AddrFrom4([4]byte(h[v4Src : v4Src+4]))
-}
-
-func targetOf(h []byte) netip.Addr {
-	if h[0]>>4 == 6 {
-		return netip.AddrFrom16([16]byte(h[v6Dst : v6Dst+16]))
-	}
-	return netip.AddrFrom4([4]byte(h[v4Dst : v4Dst+4]))
 }
 
 // fill4 completes the lengths and the checksum of an IPv4 and a UDP header, in h, for size bytes

@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/datxdp/datxdp/link"
@@ -20,6 +21,21 @@ func packetFor(t testing.TB, src, dst string, payload []byte) []byte {
 		seal(b[ethSize:], []link.Buf{{Data: payload}})
 	}
 	return append(b, payload...)
+}
+
+// resum puts the checksum of an IPv4 header right after a change, in a packet without a tag.
+func resum(packet []byte) {
+	h := packet[ethSize : ethSize+v4Size]
+	be.PutUint16(h[v4Sum:], 0)
+	be.PutUint16(h[v4Sum:], ^fold(sum(h, 0)))
+}
+
+// targetOf is the destination address in the IP header at the head of h.
+func targetOf(h []byte) netip.Addr {
+	if h[0]>>4 == 6 {
+		return netip.AddrFrom16([16]byte(h[v6Dst:]))
+	}
+	return netip.AddrFrom4([4]byte(h[v4Dst:]))
 }
 
 func TestHeaders(t *testing.T) {
@@ -68,8 +84,18 @@ func TestParseRejects(t *testing.T) {
 	edit := func(b []byte, at int, v byte) []byte {
 		b = append([]byte(nil), b...)
 		b[at] = v
+		if len(b) >= headers4 {
+			resum(b) // of IPv6 it changes what is not read, a byte of the source
+		}
 		return b
 	}
+	for name, b := range map[string][]byte{"v4": edit(good, ethSize+v4TOS, 0), "v6": edit(good6, ethSize+v6Src, 0xfc)} {
+		if _, ok := parse(b, len(b)); !ok {
+			t.Fatalf("%s: a good packet is refused", name)
+		}
+	}
+	wrongSum := slices.Clone(good)
+	wrongSum[ethSize+v4Sum]++
 	for name, b := range map[string][]byte{
 		"empty":                nil,
 		"Ethernet only":        good[:14],
@@ -84,6 +110,12 @@ func TestParseRejects(t *testing.T) {
 		"TCP":                  edit(good, ethSize+v4Protocol, 6),
 		"UDP length 7":         edit(edit(good, 38, 0), 39, 7),
 		"UDP length too big":   edit(good, 38, 1),
+		"TTL 0":                edit(good, ethSize+v4TTL, 0),
+		"header checksum":      wrongSum,
+		"VLAN 5":               tagged(good, 5),
+		"v6 in VLAN 4095":      tagged(good6, 4095),
+		"two tags":             tagged(tagged(good, 0), 0),
+		"v6 hop limit 0":       edit(good6, ethSize+v6Hops, 0),
 		"v6 next header":       edit(good6, ethSize+v6Next, 44),
 		"v6 length too big":    edit(good6, ethSize+v6Length, 1),
 		"v6 cut":               good6[:60],
@@ -98,11 +130,12 @@ func TestParseRejects(t *testing.T) {
 func TestParseTrimsAndMarks(t *testing.T) {
 	b := append(packetFor(t, "10.0.0.1", "10.0.0.2", []byte("x")), make([]byte, 17)...) // Ethernet's 60 bytes
 	b[ethSize+v4TOS] = ecnCE
+	resum(b)
 	l, ok := parse(b, len(b))
 	if !ok || l.size != 1 || !l.ce {
 		t.Errorf("%+v, %v", l, ok)
 	}
-	tagged := append(append(append([]byte(nil), b[:12]...), 0x81, 0, 0, 7), b[12:]...)
+	tagged := append(append(append([]byte(nil), b[:12]...), 0x81, 0, 0xe0, 0), b[12:]...)
 	l, ok = parse(tagged, len(tagged))
 	if !ok || l.size != 1 || l.payload != headers4+vlanSize {
 		t.Errorf("with a VLAN tag: %+v, %v", l, ok)

@@ -52,7 +52,7 @@ func (s *Socket) recvOne(d desc, b *link.Buf, got *tally) int {
 	}
 	raw := s.umem.bytes(frame, off, d.len)
 	l, ok := parse(raw, len(raw))
-	if !ok || !s.owns(targetOf(raw[l.ip:])) {
+	if !ok || !s.admission.admits(raw[l.ip:], l.v6) {
 		s.pool.give(frame, isFill)
 		got.invalid++
 		return 0
@@ -126,7 +126,7 @@ func (s *Socket) gather(from, k uint32, total int, bufs []link.Buf, got *tally) 
 		raw = s.umem.bytes(frame, off, d.len)
 		l, ok = parse(raw, total)
 	}
-	if !ok || l.payload > len(raw) || !s.allGiven(from+1, k-1) || !s.owns(targetOf(raw[l.ip:])) {
+	if !ok || l.payload > len(raw) || !s.allGiven(from+1, k-1) || !s.admission.admits(raw[l.ip:], l.v6) {
 		s.discardRx(from, k)
 		got.invalid++
 		return 0

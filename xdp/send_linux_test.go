@@ -31,10 +31,11 @@ func TestReply(t *testing.T) {
 				in[ethSize+1] |= ecnCE << 4
 			} else {
 				in[ethSize+v4TOS] |= ecnCE
+				resum(in)
 			}
 			ip := ethSize
 			if vlan {
-				in = append(append(bytes.Clone(in[:12]), 0x81, 0, 0, 7), in[12:]...)
+				in = append(append(bytes.Clone(in[:12]), 0x81, 0, 0xe0, 0), in[12:]...)
 				ip += vlanSize
 			}
 			k.deliver(t, in)

@@ -37,10 +37,11 @@ type Socket struct {
 
 	// Fixed at open.
 	host
-	caps  link.Caps
-	sg    bool // packets of several frames
-	zc    bool // the device moves frames by itself
-	paths pathTable
+	admission admission
+	caps      link.Caps
+	sg        bool // packets of several frames
+	zc        bool // the device moves frames by itself
+	paths     pathTable
 
 	counters counters
 	refusals refusals
@@ -76,6 +77,7 @@ type host struct {
 	mac    [6]byte
 	local  netip.AddrPort
 	addrs  []netip.Addr // every address of the interface, local first
+	groups []netip.Addr // the broadcast addresses of its subnets
 	mtu    int
 	router router
 	memory memory // what packets may be sent from in place; nil without
@@ -121,7 +123,7 @@ func openQueue(p place, h host, o *Options) (*Socket, error) {
 // then frames to receive into, then the bind. The fill ring comes before the bind because drivers
 // exist that never look again at one that was empty.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
-	s = &Socket{host: h, fd: -1, event: -1, pace: newPacer(uint32(o.filled()), uint32(p.ring)), txMax: uint32(o.TxRing)}
+	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1, event: -1, pace: newPacer(uint32(o.filled()), uint32(p.ring)), txMax: uint32(o.TxRing)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.unmake())

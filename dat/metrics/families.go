@@ -117,7 +117,7 @@ var families = []family{
 	counter("link_transmit_packets_total", "Packets that the link gave to the device or the kernel.", func(s *sample) uint64 { return s.Link.TxPackets }),
 	counter("link_transmit_bytes_total", "Bytes sent by the link.", func(s *sample) uint64 { return s.Link.TxBytes }),
 	counter("link_receive_dropped_total", "Packets that arrived and were lost for want of a frame or of room in a ring.", func(s *sample) uint64 { return s.Link.RxDropped }),
-	counter("link_receive_invalid_total", "Packets that arrived and were not well formed.", func(s *sample) uint64 { return s.Link.RxInvalid }),
+	counter("link_receive_invalid_total", "Packets that arrived and were not well formed, or came from where no host can be.", func(s *sample) uint64 { return s.Link.RxInvalid }),
 	counter("link_transmit_dropped_total", "Packets accepted for sending that never left; also answers to strangers whose neighbour is unknown.", func(s *sample) uint64 { return s.Link.TxDropped }),
 	counter("link_transmit_kicks_total", "System calls that drove transmission.", func(s *sample) uint64 { return s.Link.TxKicks }),
 	counter("link_wakeups_total", "Returns from a wait that had slept.", func(s *sample) uint64 { return s.Link.Wakeups }),
