@@ -139,6 +139,7 @@ func (c *callers) reap(d time.Duration) bool {
 		c.done++
 	case EventBroken, EventDisconnected:
 		c.broken++
+	default:
 	}
 	return true
 }

@@ -157,8 +157,12 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	ca, _ := w.pair(plain)
-	w.crash(b)
 	r := randSource(4)
+	for range 4 * maxRefusals { // as many as there is room for, before the true one
+		a.link.Refuse(netipOf(r.Uint32()))
+		w.run(time.Millisecond)
+	}
+	w.crash(b)
 	start := w.net.Now()
 	forge := func() {
 		for range 4 {
