@@ -160,7 +160,8 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 	r := randSource(4)
 	for range 4 * maxRefusals { // as many as there is room for, before the true one
 		a.link.Refuse(netipOf(r.Uint32()))
-		w.run(time.Millisecond)
+		w.poll()
+		w.net.Advance(w.net.Now() + int64(time.Millisecond))
 	}
 	w.crash(b)
 	start := w.net.Now()
