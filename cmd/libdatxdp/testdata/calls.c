@@ -16,7 +16,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {{"rmr", test_rmr}, {"table", test_table}, {"srq", test_srq}, {"cno", test_cno}, {"evd", test_evd},
 	{"private", test_private}, {"service", test_service}, {"close", test_close}, {"stale", test_stale}, {"late", test_late}, {"context", test_context},
-	{"memory", test_memory}, {"open", test_open}, {"fork", test_fork}, {"threads", test_threads}, {"extension", test_extension}};
+	{"memory", test_memory}, {"gone", test_gone}, {"open", test_open}, {"fork", test_fork}, {"threads", test_threads}, {"extension", test_extension}};
 
 static int run(const char *name)
 {

@@ -46,6 +46,70 @@ static void test_memory(void)
 	free_point(&a);
 }
 
+/* Memory that a program unmaps, protects or truncates while it is registered ends its connection, not the process. */
+
+static int memory_file(size_t size)
+{
+	char name[] = "/dev/shm/calls.XXXXXX";
+	int fd = mkstemp(name);
+
+	if (fd < 0 || unlink(name) || ftruncate(fd, size))
+		abort();
+	return fd;
+}
+
+static void lose_memory(char *mem, size_t size, int fd, int how)
+{
+	if (how == 0 ? munmap(mem, size) : how == 1 ? mprotect(mem, size, PROT_NONE) : ftruncate(fd, 0))
+		abort();
+}
+
+static void test_gone(void)
+{
+	const size_t size = 64 << 20; /* what is mapped meanwhile does not come to lie at its beginning */
+	DAT_REGION_DESCRIPTION r;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT context;
+
+	for (int how = 0; how < 3; how++) {
+		for (int writes = 0; writes < 2; writes++) {
+			struct point a = make_point(), b = make_point();
+			int fd = memory_file(size);
+			char *mem = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+			DAT_LMR_TRIPLET t = piece(&b, 0, 100);
+			DAT_RMR_TRIPLET remote;
+
+			r.for_va = mem;
+			WANT(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, r, 4096, a.pz, DAT_MEM_PRIV_ALL_FLAG, 0, &lmr, NULL, NULL, NULL, NULL),
+				DAT_INVALID_PARAMETER);
+			if (mprotect(mem, size, PROT_READ | PROT_WRITE))
+				abort();
+			MUST(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, r, 4096, a.pz, DAT_MEM_PRIV_ALL_FLAG, 0, &lmr, &local, &context, NULL, NULL));
+			join(&a, &b);
+			lose_memory(mem, size, fd, how);
+			if (writes) {
+				remote = (DAT_RMR_TRIPLET){.virtual_address = (uintptr_t)mem, .segment_length = 100, .rmr_context = context};
+				MUST(dat_ep_post_rdma_write(b.ep, 1, &t, cookie(1), &remote, DAT_COMPLETION_DEFAULT_FLAG));
+				await_dto(b.request, DAT_DTO_ERR_REMOTE_RESPONDER);
+			} else {
+				t = (DAT_LMR_TRIPLET){.virtual_address = (uintptr_t)mem, .segment_length = 100, .lmr_context = local};
+				remote = remote_piece(&b, b.rmr_context, 0, 100);
+				MUST(dat_ep_post_rdma_write(a.ep, 1, &t, cookie(1), &remote, DAT_COMPLETION_DEFAULT_FLAG));
+				await_dto(a.request, DAT_DTO_ERR_LOCAL_PROTECTION);
+			}
+			await_connection(&b, DAT_CONNECTION_EVENT_BROKEN);
+			await_connection(&a, DAT_CONNECTION_EVENT_BROKEN);
+			MUST(dat_lmr_free(lmr));
+			if (how)
+				munmap(mem, size);
+			close(fd);
+			free_point(&a);
+			free_point(&b);
+		}
+	}
+}
+
 /* --- remote memory regions: bound to a part of memory with fewer rights than that has --- */
 
 static DAT_RMR_CONTEXT bind_to(struct point *p, DAT_RMR_HANDLE rmr, size_t at, DAT_SEG_LENGTH n, DAT_MEM_PRIV_FLAGS priv)
