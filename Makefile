@@ -175,7 +175,15 @@ perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against commit
 
 .PHONY: vm
 vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
-	@tools/vm.sh
+	@tools/vm.sh machines
+
+.PHONY: nics
+nics: ## emulated NICs under Debian's kernels, the listed subset; writes docs/DRIVERS.md (root, x86_64, Debian 12, 25 minutes)
+	@tools/vm.sh nics
+
+.PHONY: nics-all
+nics-all: ## the same with every kernel, driver, mode, MTU and number of queues
+	@tools/vm.sh nics all
 
 .PHONY: screenshot
 screenshot: ## docs/report.png: the page of one run of the main job, as a browser shows it (chromium)

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# vm.sh: runs the scripts of vagrant/ on two machines with Debian's kernel, emulated by qemu without KVM and joined by a
-# bridge: make vm. As root on Debian 12 it installs what it needs. Everything lives in process, mount and network
-# namespaces of its own, which the kernel ends with their first process: nothing is left, however this ends.
-# Exit status: 0 passed, 1 failed, 77 skipped: this host cannot.
+# vm.sh: runs the tests of internal/vm on machines with Debian's kernels, emulated by qemu without KVM:
+#   vm.sh machines   make vm: the scripts of vagrant/ on two machines that a bridge joins
+#   vm.sh nics       make nics: emulated NICs under several kernels, in one machine; docs/DRIVERS.md is what it saw
+#   vm.sh nics all   make nics-all: the whole matrix
+# As root on Debian 12 it installs the tools that it needs; kernels and a newer qemu are unpacked in bin/vm and not installed.
+# Everything lives in process, mount and network namespaces of its own, which the kernel ends with their first process:
+# nothing is left, however this ends. Exit status: 0 passed, 1 failed, 77 skipped: this host cannot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MACHINES=2
 QUEUES=4 # of each machine's virtio interface: two processors' own, and as many for XDP
-LIMIT=6m
+RELEASES=(bookworm trixie trixie-backports)
+declare -A LIMIT=([machines]=8m [nics]=40m [nics-all]=3h)
 
 skip() {
-  echo "vm: skipped: $1" >&2
+  echo "$lane: skipped: $1" >&2
   exit 77
 }
 
@@ -24,6 +28,8 @@ needs() {
 	qemu-system-x86_64 qemu-system-x86
 	debootstrap debootstrap
 	cpio cpio
+	modprobe kmod
+	xz xz-utils
 	ssh openssh-client
 	ip iproute2
 	END
@@ -34,7 +40,7 @@ install_tools() {
   mapfile -t packages < <(needs)
   [ ${#packages[@]} -gt 0 ] || return 0
   command -v apt-get >/dev/null || skip "missing ${packages[*]}, and there is no apt-get"
-  echo "vm: installing ${packages[*]}"
+  echo "$lane: installing ${packages[*]}"
   export DEBIAN_FRONTEND=noninteractive
   { apt-get -qq update && apt-get -qq -o DPkg::Lock::Timeout=60 install -y --no-install-recommends "${packages[@]}"; } \
     >bin/vm.log 2>&1 </dev/null || skip "apt-get cannot install ${packages[*]}: bin/vm.log"
@@ -42,7 +48,6 @@ install_tools() {
 
 # join makes the bridge between the machines. IPv6 is off: what crosses is theirs.
 join() {
-  ip link set lo up
   ip link add nodes type bridge
   ip link set nodes up
   for ((node = 1; node <= MACHINES; node++)); do
@@ -58,29 +63,65 @@ contained() {
   wait $child
 }
 
-if [ "${1-}" = inside ]; then
-  join
+# fetch makes what the machines boot, and names it in the environment of the tests.
+fetch() {
+  local started=$SECONDS
+  contained tools/vm-root.sh >bin/vm/root.out
+  contained tools/vm-kernel.sh "$@" >bin/vm/kernels.out
+  DATXDP_VM_ROOT=$PWD/$(<bin/vm/root.out)
+  DATXDP_VM_KERNELS=$PWD/bin/vm/kernels.out
+  export DATXDP_VM_ROOT DATXDP_VM_KERNELS DATXDP_VM_QUEUES=$QUEUES
+  echo "$lane: system and kernels took $((SECONDS - started)) s"
+}
+
+# build makes what the machines run; they have no C library of ours.
+build() {
+  export CGO_ENABLED=0
+  go test -c -o bin/vm/vm.test ./internal/vm
+  go test -c -o bin/vm/bpf.test ./bpf
+  go build -o bin/vm/datbench ./cmd/datbench
+}
+
+machines() {
+  fetch bookworm
+  grep -q ' - ' bin/vm/kernels.out && skip "$(<bin/vm/kernels.out)"
+  build
+  cp bin/vm/datbench bin/datbench
+  contained --net "$0" inside machines TestMachines
+}
+
+nics() {
+  fetch "${RELEASES[@]}"
+  contained tools/vm-qemu.sh >bin/vm/qemu.out || skip "no qemu emulates igb"
+  DATXDP_VM_QEMU=$(<bin/vm/qemu.out)
+  export DATXDP_VM_QEMU DATXDP_VM_DRIVERS=$PWD/docs/DRIVERS.md DATXDP_VM_ALL="${1-}"
+  build
+  contained --net "$0" inside "$lane" TestNICs
+}
+
+inside() {
+  lane=$1
+  ip link set lo up
+  [ "$lane" != machines ] || join
   mkdir -p bin/vm/tmp
   mount -t tmpfs tmpfs bin/vm/tmp # it goes with the namespace
   export TMPDIR=$PWD/bin/vm/tmp
   cd internal/vm
-  exec ../../bin/vm/vm.test -test.v -test.run '^TestMachines$' -test.timeout "$LIMIT"
-fi
+  exec ../../bin/vm/vm.test -test.v -test.run "^$2\$" -test.timeout "${LIMIT[$lane]}"
+}
 
-[ "$(id -u)" -eq 0 ] || skip "needs root: sudo make vm"
+if [ "${1-}" = inside ]; then inside "$2" "$3"; fi
+
+case "$*" in
+machines | nics) lane=$1 ;;
+"nics all") lane=nics-all ;;
+*) echo "usage: vm.sh machines | nics [all]" >&2; exit 2 ;;
+esac
+[ "$(id -u)" -eq 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "the machines are x86_64, this host is $(uname -m)"
 child=
 trap 'exit 130' INT TERM HUP
 trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null || true' EXIT
 mkdir -p bin/vm
 install_tools
-started=$SECONDS
-contained tools/vm-image.sh >bin/vm/image
-DATXDP_VM_IMAGE=$PWD/$(<bin/vm/image)
-echo "vm: the image took $((SECONDS - started)) s"
-export DATXDP_VM_IMAGE DATXDP_VM_QUEUES=$QUEUES
-export CGO_ENABLED=0 # the machines have no C library of ours
-go test -c -o bin/vm/vm.test ./internal/vm
-go test -c -o bin/vm/bpf.test ./bpf
-go build -o bin/datbench ./cmd/datbench
-contained --net tools/vm.sh inside
+"$@"

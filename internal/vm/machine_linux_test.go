@@ -3,7 +3,9 @@ package vm
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,14 +17,64 @@ import (
 const (
 	bootLimit  = 2 * time.Minute // 15 s on an idle host
 	processors = 2
-	memory     = "768M" // the system in memory takes 250
 )
 
 // kernelOptions: a panic ends qemu; the clock is the processor's, for a device's is a call of qemu.
 const kernelOptions = "console=ttyS0 panic=-1 mitigations=off tsc=reliable clocksource=tsc"
 
-// machine is one emulated host: its first interface is for ssh from here alone, its second is on the
-// bridge between the machines.
+// image is what machines boot.
+type image struct {
+	kernel, initrd, key string
+}
+
+// newImage makes the image of a system and a kernel as tools/vm-root.sh and vm-kernel.sh leave them.
+func newImage(t *testing.T, system, kernel string) image {
+	t.Helper()
+	initrd := filepath.Join(t.TempDir(), "initrd")
+	out, err := os.Create(initrd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	// The kernel unpacks one archive after the other.
+	for _, part := range []string{system + "/root.cpio", kernel + "/modules.cpio"} {
+		in, err := os.Open(part)
+		if err == nil {
+			_, err = io.Copy(out, in)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+	}
+	return image{kernel + "/vmlinuz", initrd, system + "/id"}
+}
+
+// fetched is a line of what tools/vm-kernel.sh prints.
+type fetched struct {
+	suite, dir string // dir is empty if the kernel is not to be had
+	why        string
+}
+
+// kernels reads what tools/vm-kernel.sh has printed.
+func kernels(t *testing.T) (all []fetched) {
+	t.Helper()
+	data, err := os.ReadFile(os.Getenv("DATXDP_VM_KERNELS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		suite, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if why, missing := strings.CutPrefix(dir, "- "); missing {
+			all = append(all, fetched{suite: suite, why: why})
+			continue
+		}
+		all = append(all, fetched{suite: suite, dir: filepath.Join(root, dir)})
+	}
+	return all
+}
+
+// machine is one emulated host: its first interface is for ssh from here alone, the others are the test's.
 type machine struct {
 	node int
 	cmd  *exec.Cmd
@@ -41,10 +93,10 @@ func (m *machine) name() string { return fmt.Sprintf("node%d", m.node) }
 func (m *machine) port() int { return 2200 + m.node }
 
 // start starts qemu, which ends with the test, and shows the console if the test has failed.
-func start(t *testing.T, node int, image, queues string) *machine {
+func start(t *testing.T, node int, qemu string, args ...string) *machine {
 	t.Helper()
 	m := &machine{node: node, ended: make(chan struct{}), log: console{up: make(chan struct{})}}
-	m.cmd = exec.Command("qemu-system-x86_64", m.arguments(image, queues)...)
+	m.cmd = exec.Command(qemu, args...)
 	m.cmd.Stdout, m.cmd.Stderr = &m.log, &m.log
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -63,16 +115,16 @@ func start(t *testing.T, node int, image, queues string) *machine {
 	return m
 }
 
-func (m *machine) arguments(image, queues string) []string {
+// arguments are those of qemu for a machine with nothing but its first interface. append goes to the kernel.
+func arguments(node int, img image, memory, append string) []string {
+	m := machine{node: node}
 	return []string{
 		"-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max", "-smp", fmt.Sprint(processors), "-m", memory,
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
-		"-kernel", filepath.Join(image, "vmlinuz"), "-initrd", filepath.Join(image, "initrd"),
-		"-append", fmt.Sprintf(kernelOptions+" node=%d address=%s", m.node, m.address()),
+		"-kernel", img.kernel, "-initrd", img.initrd,
+		"-append", fmt.Sprintf(kernelOptions+" node=%d %s", node, append),
 		"-netdev", "user,id=control,restrict=on,hostfwd=tcp:" + net.JoinHostPort("127.0.0.1", fmt.Sprint(m.port())) + "-:22",
 		"-device", "virtio-net-pci,netdev=control,romfile=",
-		"-netdev", fmt.Sprintf("tap,id=nodes,ifname=%s,script=no,downscript=no,vhost=off,queues=%s", m.name(), queues),
-		"-device", fmt.Sprintf("virtio-net-pci,netdev=nodes,mq=on,mac=52:54:00:00:57:%02x,romfile=", m.node),
 	}
 }
 
@@ -89,15 +141,15 @@ func (m *machine) await(t *testing.T) {
 }
 
 // sshConfig is what vagrant ssh-config would print.
-func sshConfig(image, dir string, machines []*machine) string {
+func sshConfig(key, dir string, machines []*machine) string {
 	var b strings.Builder
 	for _, m := range machines {
 		fmt.Fprintf(&b, "Host %s\n  HostName 127.0.0.1\n  Port %d\n", m.name(), m.port())
 	}
 	// One connection to a machine serves all commands: an emulated processor needs a second for its keys.
-	fmt.Fprintf(&b, "Host *\n  User root\n  IdentityFile %s/id\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n"+
+	fmt.Fprintf(&b, "Host *\n  User root\n  IdentityFile %s\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n"+
 		"  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  ConnectTimeout 30\n"+
-		"  ControlMaster auto\n  ControlPersist yes\n  ControlPath %s/%%n\n", image, dir)
+		"  ControlMaster auto\n  ControlPersist yes\n  ControlPath %s/%%n\n", key, dir)
 	return b.String()
 }
 

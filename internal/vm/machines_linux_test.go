@@ -17,6 +17,7 @@ const (
 	scripts     = root + "/vagrant"
 	scriptLimit = 3 * time.Minute
 	nodes       = 2
+	memory      = "768M" // the system in memory takes 250
 )
 
 // network is the booted machines and how to run a script on this host or on one of them.
@@ -28,11 +29,11 @@ type network struct {
 
 // TestMachines proves that everything crosses between two hosts with Debian's kernel and virtio_net.
 func TestMachines(t *testing.T) {
-	image := os.Getenv("DATXDP_VM_IMAGE")
-	if image == "" {
+	system := os.Getenv("DATXDP_VM_ROOT")
+	if system == "" {
 		t.Skip("boots two machines: make vm")
 	}
-	n := boot(t, image)
+	n := boot(t, newImage(t, system, kernels(t)[0].dir))
 	for _, step := range []struct {
 		name string
 		run  func(*testing.T, *network)
@@ -43,15 +44,15 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-func boot(t *testing.T, image string) *network {
+func boot(t *testing.T, img image) *network {
 	t.Helper()
 	dir, results := t.TempDir(), keep(t)
 	n := &network{config: filepath.Join(dir, "ssh_config"), results: results}
 	begin := time.Now()
 	for node := 1; node <= nodes; node++ {
-		n.machines = append(n.machines, start(t, node, image, os.Getenv("DATXDP_VM_QUEUES")))
+		n.machines = append(n.machines, start(t, node, "qemu-system-x86_64", onBridge(node, img)...))
 	}
-	if err := os.WriteFile(n.config, []byte(sshConfig(image, dir, n.machines)), 0o600); err != nil {
+	if err := os.WriteFile(n.config, []byte(sshConfig(img.key, dir, n.machines)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range n.machines {
@@ -59,6 +60,14 @@ func boot(t *testing.T, image string) *network {
 	}
 	t.Logf("%d machines are up after %.0f s", nodes, time.Since(begin).Seconds())
 	return n
+}
+
+// onBridge are qemu's arguments for a machine with an interface on the bridge between the machines.
+func onBridge(node int, img image) []string {
+	m := machine{node: node}
+	return append(arguments(node, img, memory, "address="+m.address()),
+		"-netdev", fmt.Sprintf("tap,id=nodes,ifname=%s,script=no,downscript=no,vhost=off,queues=%s", m.name(), os.Getenv("DATXDP_VM_QUEUES")),
+		"-device", fmt.Sprintf("virtio-net-pci,netdev=nodes,mq=on,mac=52:54:00:00:57:%02x,romfile=", node))
 }
 
 // keep makes an empty bin/vm/results, which stays for whoever wants to look.

@@ -1,0 +1,173 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fault is something that real drivers do and veth does not, and what came of it.
+type fault struct {
+	Name, NIC, About string
+	Kernel           string
+	// Seen is what happened; Holds is set if that is as it should be.
+	Seen    string
+	Holds   bool
+	Seconds float64
+	// older is set where kernels before the newest have it too.
+	older bool
+	run   func(*testing.T, *guest, *fault)
+}
+
+// verified moves enough for a cable to be pulled in the middle.
+const verified = "--op write --metric sha256 --bytes 4MiB --size 16KiB"
+
+var faults = []fault{
+	{Name: "queues-at-attach/copy/1-of-4", NIC: "virtio", About: "the driver adds queues when an XDP program is attached", older: true,
+		run: func(t *testing.T, g *guest, f *fault) { f.spare(t, g, "copy", 1) }},
+	{Name: "queues-at-attach/copy/2-of-4", NIC: "virtio", About: "the same, one queue a processor", older: true,
+		run: func(t *testing.T, g *guest, f *fault) { f.spare(t, g, "copy", 2) }},
+	{Name: "queues-at-attach/zero-copy/1-of-4", NIC: "virtio", About: "the same in zero-copy mode",
+		run: func(t *testing.T, g *guest, f *fault) { f.spare(t, g, "zero-copy", 1) }},
+	{Name: "queues-at-attach/zero-copy/2-of-4", NIC: "virtio", About: "the same, one queue a processor",
+		run: func(t *testing.T, g *guest, f *fault) { f.spare(t, g, "zero-copy", 2) }},
+	{Name: "ring-512", NIC: "igb", About: "receive rings hold as many frames as the socket has hot",
+		run: func(t *testing.T, g *guest, f *fault) { f.ring(t, g, 512) }},
+	{Name: "ring-1024", NIC: "igb", About: "receive rings hold more frames than the socket has hot",
+		run: func(t *testing.T, g *guest, f *fault) { f.ring(t, g, 1024) }},
+	{Name: "carrier-wait", NIC: "igb", About: "the driver resets the link when a program is attached: a run right after opening waits for it",
+		run: func(t *testing.T, g *guest, f *fault) { f.atOnce(t, g) }},
+	{Name: "carrier-flap", NIC: "igb", About: "the cable is out for 0.3 s in the middle of a transfer in zero-copy mode",
+		run: func(t *testing.T, g *guest, f *fault) { f.unplug(t, g, "zero-copy", 300*time.Millisecond) }},
+	{Name: "carrier-lost", NIC: "igb", About: "the cable is out for 3 s in the middle of a transfer in zero-copy mode",
+		run: func(t *testing.T, g *guest, f *fault) { f.unplug(t, g, "zero-copy", 3*time.Second) }},
+	{Name: "carrier-lost/copy", NIC: "virtio", About: "the same in copy mode, with a driver that does not reset its link",
+		run: func(t *testing.T, g *guest, f *fault) { f.unplug(t, g, "copy", 3*time.Second) }},
+}
+
+// faultsOf are the faults to provoke under the kernel of a suite.
+func faultsOf(suite string, all bool) (out []fault) {
+	for _, f := range faults {
+		if (suite == newest || f.older || all && f.NIC == "virtio") && wanted("fault/"+f.Name) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// provoke runs a fault and fails the test if it does not hold.
+func (g *guest) provoke(t *testing.T, f fault) fault {
+	f.Kernel = g.kernel
+	begin := time.Now()
+	f.run(t, g, &f)
+	f.Seconds = time.Since(begin).Seconds()
+	f.Holds = f.Holds && !t.Failed()
+	t.Logf("%.1f s: %s", f.Seconds, f.Seen)
+	if !f.Holds {
+		t.Errorf("%s: %s", f.Name, f.Seen)
+	}
+	return f
+}
+
+// spare opens an interface with spare queue pairs: it works, or is refused with the command that helps.
+func (f *fault) spare(t *testing.T, g *guest, mode string, queues int) {
+	o := g.try(t, trial{NIC: f.NIC, Asked: mode, MTU: 1500, Queues: queues})
+	f.Seen = o.String()
+	f.Holds = o.Trouble == "" && (o.Right || strings.Contains(o.Refusal, "ethtool -L"))
+}
+
+// use sets the pair up and reports whether that worked.
+func (f *fault) use(t *testing.T, g *guest) bool {
+	t.Helper()
+	out, err := g.do(t, "set", f.NIC, "1500", "1")
+	if err != nil {
+		f.Seen = strings.TrimSpace(out)
+	}
+	return err == nil
+}
+
+var calls = regexp.MustCompile(`(?m)^calls (\d+) packets (\d+)$`)
+
+// ring measures system calls while a transfer and round trips run: of an idle turn there must be none.
+func (f *fault) ring(t *testing.T, g *guest, slots int) {
+	if !f.use(t, g) {
+		return
+	}
+	defer g.do(t, "rings", f.NIC, "256") //nolint:errcheck // what the driver has by default
+	if out, err := g.do(t, "rings", f.NIC, fmt.Sprint(slots)); err != nil {
+		f.Seen = strings.TrimSpace(out)
+		return
+	}
+	out, err := g.do(t, "counted", f.NIC, trial{NIC: f.NIC, Asked: "zero-copy"}.adapter(), "--op send --metric lat --count 200 --duration 20s")
+	m := calls.FindStringSubmatch(out)
+	if m == nil {
+		f.Seen = fmt.Sprintf("%v: %s", err, lastLines(out))
+		return
+	}
+	n, _ := strconv.Atoi(m[1]) // the pattern has digits alone
+	packets, _ := strconv.Atoi(m[2])
+	f.Seen = fmt.Sprintf("%d system calls for %d packets", n, packets)
+	f.Holds = err == nil && n < callsPerPacket*packets
+}
+
+// callsPerPacket bounds the calls of both ends: one to send, one to sleep or to wake the driver, and as many again for a
+// processor that is slow. A call on every idle turn makes thousands.
+const callsPerPacket = 20
+
+// atOnce runs right after opening, several times. There is no second try.
+func (f *fault) atOnce(t *testing.T, g *guest) {
+	const runs = 3
+	if !f.use(t, g) {
+		return
+	}
+	for i := range runs {
+		var o outcome
+		out, _ := g.do(t, "transfer", trial{NIC: f.NIC, Asked: "zero-copy"}.adapter(), "--op send,write,read --metric sha256 --bytes 64KiB --size 16KiB")
+		if o.transferred(out); !o.Right {
+			f.Seen = fmt.Sprintf("run %d of %d: %v", i+1, runs, &o)
+			return
+		}
+	}
+	f.Seen, f.Holds = fmt.Sprintf("%d runs, right", runs), true
+}
+
+// unplug takes the cable out in the middle of a transfer, for a while. Nothing may be lost, and the same server goes on.
+func (f *fault) unplug(t *testing.T, g *guest, mode string, down time.Duration) {
+	if !f.use(t, g) {
+		return
+	}
+	end := g.begin(t, "transfer "+trial{NIC: f.NIC, Asked: mode}.adapter()+" "+verified)
+	if out, err := g.do(t, "moving", f.NIC, "200"); err != nil {
+		f.Seen = strings.TrimSpace(out) + "; " + lastLines(end())
+		return
+	}
+	g.monitor.carrier(t, nicNamed(f.NIC), 1, false)
+	time.Sleep(down) // the fault itself
+	g.monitor.carrier(t, nicNamed(f.NIC), 1, true)
+	out := end()
+	f.Holds = strings.Contains(out, `"valid":true`) || strings.Contains(out, `"valid": true`)
+	f.Seen = "the transfer went on and is right"
+	if !f.Holds {
+		f.Seen = lastLines(out)
+	}
+}
+
+// begin starts a command of nics-guest.sh; what it returns waits for the end.
+func (g *guest) begin(t *testing.T, command string) func() string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), caseLimit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "ssh", "-F", g.config, g.name(), "/run/nics "+command)
+	cmd.WaitDelay = time.Second
+	done := make(chan string, 1)
+	go func() {
+		out, err := cmd.CombinedOutput()
+		done <- fmt.Sprintf("%s\n%v", out, err)
+	}()
+	return func() string { return <-done }
+}

@@ -1,0 +1,108 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// guest is the machine with the NICs, under one kernel.
+type guest struct {
+	*machine
+	kernel  string // as uname -r says it
+	config  string // of ssh
+	monitor *monitor
+}
+
+// caseLimit bounds one command in the guest.
+const caseLimit = 4 * time.Minute
+
+// bootNICs starts a machine with every pair of NICs and sets it up.
+func bootNICs(t *testing.T, k fetched) *guest {
+	t.Helper()
+	dir := t.TempDir()
+	img := newImage(t, os.Getenv("DATXDP_VM_ROOT"), k.dir)
+	g := &guest{config: filepath.Join(dir, "ssh_config"), kernel: strings.TrimSpace(string(read(t, strings.TrimPrefix(k.dir, root)+"/release")))}
+	qemu := os.Getenv("DATXDP_VM_QEMU")
+	args := append(arguments(1, img, nicMemory, ""), "-qmp", "unix:"+monitorSocket(dir)+",server=on,wait=off")
+	for i, n := range nics {
+		n.join(t)
+		args = append(args, n.arguments(i+1)...)
+	}
+	g.machine = start(t, 1, qemu, append(args, firmware(qemu)...)...)
+	if err := os.WriteFile(g.config, []byte(sshConfig(img.key, dir, []*machine{g.machine})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.await(t)
+	g.monitor = openMonitor(t, dir)
+	g.copy(t, datbench(), "/usr/local/bin/datbench")
+	g.copy(t, root+"/tools/nics-guest.sh", "/run/nics")
+	names := make([]string, len(nics))
+	for i, n := range nics {
+		names[i] = n.name
+	}
+	if out, err := g.do(t, "setup", names...); err != nil {
+		t.Fatalf("setup: %v\n%s", err, out)
+	}
+	return g
+}
+
+// datbench is the program that is tried: the one just built, or another that is named.
+func datbench() string {
+	if other := os.Getenv("DATXDP_VM_DATBENCH"); other != "" {
+		return other
+	}
+	return root + "/bin/vm/datbench"
+}
+
+// firmware are the directories of a qemu that is unpacked and not installed.
+func firmware(qemu string) []string {
+	share := filepath.Join(filepath.Dir(qemu), "../share/qemu")
+	if strings.HasPrefix(qemu, "/usr/bin/") {
+		return nil
+	}
+	return []string{"-L", share, "-L", "/usr/share/seabios"}
+}
+
+// copy puts a program there.
+func (g *guest) copy(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if out, err := g.ssh(t, in, fmt.Sprintf("cat >%s && chmod 755 %[1]s", to)); err != nil {
+		t.Fatalf("%s: %v\n%s", to, err, out)
+	}
+}
+
+// do runs a command of nics-guest.sh.
+func (g *guest) do(t *testing.T, command string, args ...string) (string, error) {
+	t.Helper()
+	return g.ssh(t, nil, "/run/nics "+command+" "+strings.Join(args, " "))
+}
+
+// ssh runs a command there. An error is the exit status, or that there was no time.
+func (g *guest) ssh(t *testing.T, stdin *os.File, command string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), caseLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "ssh", "-F", g.config, g.name(), command)
+	cmd.WaitDelay = time.Second
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	out, err := cmd.CombinedOutput()
+	select {
+	case <-g.ended:
+		t.Fatalf("%s: qemu ended\n%s", command, out)
+	default:
+	}
+	return string(out), err
+}

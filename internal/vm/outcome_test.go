@@ -1,0 +1,139 @@
+package vm
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// trial is one case: what is asked of a pair of NICs.
+type trial struct {
+	NIC string
+	// Over is the kind of interface on top of the NIC; empty for none.
+	Over string `json:",omitempty"`
+	// Asked is the mode in the adapter's name, or "auto".
+	Asked       string
+	MTU, Queues int
+}
+
+func (c trial) String() string {
+	name := fmt.Sprintf("%s/%s/%d", c.NIC, c.Asked, c.MTU)
+	if c.Over != "" {
+		name = c.Over + "-over-" + name
+	}
+	if c.Queues > 0 {
+		name += fmt.Sprintf("/%d", c.Queues)
+	}
+	return name
+}
+
+// device is the interface that the adapter is on.
+func (c trial) device() string {
+	if c.Over != "" {
+		return "over"
+	}
+	return c.NIC
+}
+
+// adapter is the name that datbench is given.
+func (c trial) adapter() string {
+	if c.Asked == "auto" {
+		return "auto:" + c.device()
+	}
+	return "xdp:" + c.device() + "," + c.Asked
+}
+
+// outcome is what came of a trial under one kernel.
+type outcome struct {
+	trial
+	Kernel string
+	// Granted is the mode; empty if the adapter was refused, and then Refusal says why.
+	Granted string `json:",omitempty"`
+	Refusal string `json:",omitempty"`
+	// Right is set when all that was sent, written and read has arrived unchanged.
+	Right         bool   `json:",omitempty"`
+	Trouble       string `json:",omitempty"`
+	Resent, Drops int64
+	Seconds       float64
+	// Tries is above 1 if the machine had too little of the processors at first.
+	Tries int
+}
+
+func (o *outcome) String() string {
+	switch {
+	case o.Trouble != "":
+		return o.Trouble
+	case o.Refusal != "":
+		return "refused: " + o.Refusal
+	}
+	return fmt.Sprintf("mode %s, right %v, %d resent, %d dropped", o.Granted, o.Right, o.Resent, o.Drops)
+}
+
+var (
+	serving = regexp.MustCompile(`(?m)^serving on .* mode (\S+)$`)
+	// refused is what datbench says of an adapter that does not open.
+	refused = regexp.MustCompile(`(?m)^datbench: dat: opening (?:xdp|auto|udp):\S+: (.*)$`)
+)
+
+// opened reads what the guest's open printed.
+func (o *outcome) opened(out string) {
+	if m := serving.FindStringSubmatch(out); m != nil {
+		o.Granted = m[1]
+	} else if m := refused.FindStringSubmatch(out); m != nil {
+		o.Refusal = strings.TrimPrefix(m[1], "xdp: ")
+	} else {
+		o.Trouble = strings.TrimSpace(out)
+	}
+}
+
+// transfers is the number of rows of a transfer: send, write, read.
+const transfers = 3
+
+// transferred reads what the guest's transfer printed.
+func (o *outcome) transferred(out string) {
+	if m := refused.FindStringSubmatch(out); m != nil {
+		o.Refusal = strings.TrimPrefix(m[1], "xdp: ")
+		return
+	}
+	text, found := out, false
+	if i := strings.LastIndex(out, "\n{"); i >= 0 {
+		out, text, found = out[:i], out[i+1:], true
+	}
+	var r struct{ Results []row }
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&r); !found || err != nil {
+		o.Trouble = lastLines(out)
+		return
+	}
+	o.Right = len(r.Results) == transfers
+	for _, row := range r.Results {
+		o.Granted = row.Mode
+		o.Right = o.Right && row.Valid
+		o.Resent += row.Retransmits
+		o.Drops += row.Drops
+	}
+	if !o.Right {
+		o.Trouble = lastLines(out)
+	}
+}
+
+// row is one of datbench's, as far as it is looked at here.
+type row struct {
+	Op, Mode, Reason   string
+	Retransmits, Drops int64
+	Valid              bool
+}
+
+// progress are the lines that say nothing about the end.
+var progress = regexp.MustCompile(`(?m)^(\[.*|op .*|─*|\d+ × .*|serving on .*|)$\n?`)
+
+// lastLines is what a reader wants to see of a run that failed.
+func lastLines(out string) string {
+	lines := strings.Split(strings.TrimSpace(progress.ReplaceAllString(out, "")), "\n")
+	return strings.Join(lines[max(0, len(lines)-6):], "; ")
+}
+
+// starved says whether the trouble may be that the machine had too little of the processors.
+func (o *outcome) starved() bool {
+	return o.Trouble != "" && !strings.Contains(o.Trouble, "differs")
+}

@@ -1,0 +1,204 @@
+#!/bin/bash
+# nics-guest.sh COMMAND...: what make nics does in its machine, where it lies as /run/nics. Namespaces a and b have one
+# interface each of every pair of NICs, with the same name in both; what leaves one arrives at the other.
+#   setup NAME...           makes the namespaces; the NIC whose MAC address ends in 00:P:S is the one of the P-th NAME in a or b
+#   set IF MTU QUEUES       sets both ends up, with addresses 10.9.0.1 and 10.9.0.2; 0 queues leaves them as they are
+#   unset IF                takes both ends down and away from their addresses
+#   over KIND IF            puts an interface called "over" on both ends of IF; KIND is vlan, bond, bridge, macvlan, ipip, ...
+#   unover IF               takes it away
+#   open IA IF MTU          opens the adapter in a at this MTU, and prints "serving ... mode M" or why it does not open
+#   transfer IA [ARG...]    serves in a, runs datbench with ARGs in b; the last line is what it wrote as JSON
+#   counted IF IA [ARG...]  transfer; prints the system calls of both ends on sockets, and the packets that a received
+#   rings IF N              slots of the receive and transmit rings
+#   moving IF N             waits until a has received N packets more than now
+set -uo pipefail
+
+LIMIT=90      # seconds that opening may take: the processor is emulated, and may have to share the host's
+LOG=/run/server.log
+JSON=/run/result.json
+server=
+
+# both COMMAND...: in both namespaces.
+both() {
+  local ns
+  for ns in a b; do ip netns exec "$ns" "$@" || return; done
+}
+
+setup() {
+  local path mac ns dev name
+  modprobe -a igb vmxnet3 e1000e
+  ip netns add a && ip netns add b && both ip link set lo up || return
+  for path in /sys/class/net/*; do
+    IFS=: read -ra mac <"$path/address"
+    [ "${mac[3]}" = 57 ] || continue
+    name=$((16#${mac[4]}))
+    dev=${!name} ns=a
+    [ "${mac[5]}" = 00 ] || ns=b
+    ip link set "${path##*/}" name "$dev" && ip link set "$dev" netns "$ns" || return
+  done
+  both sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+}
+
+# queues IF N: of a NIC that has a number to set; for the number it has already, some drivers have an error.
+queues() {
+  local now
+  now=$(ip netns exec a ethtool -l "$1" 2>/dev/null | awk '/^Combined:/ { n = $2 } END { print n }')
+  [ "$now" = "$2" ] || both ethtool -L "$1" combined "$2"
+}
+
+addresses() {
+  ip -n a address replace 10.9.0.1/24 dev "$1" && ip -n b address replace 10.9.0.2/24 dev "$1"
+}
+
+set_up() {
+  both ip link set "$1" mtu "$2" up || return
+  [ "$3" = 0 ] || queues "$1" "$3" || return
+  addresses "$1" && carrier "$1"
+}
+
+# carrier IF: waits until both ends have it.
+carrier() {
+  local n ns
+  for ns in a b; do
+    for ((n = 0; n < 300; n++)); do
+      [ "$(ip netns exec "$ns" cat "/sys/class/net/$1/carrier")" != 1 ] || continue 2
+      sleep 0.1
+    done
+    echo "$1 in $ns gets no carrier"
+    return 1
+  done
+}
+
+unset_it() {
+  both ip link set "$1" down && both ip address flush dev "$1"
+}
+
+over() {
+  local -A mine=([a]=1 [b]=2) peer=([a]=2 [b]=1)
+  local ns
+  both ip address flush dev "$2"
+  for ns in a b; do
+    case $1 in
+    vlan) ip -n $ns link add link "$2" name over type vlan id 7 ;;
+    macvlan) ip -n $ns link add link "$2" name over type macvlan mode bridge ;;
+    bridge) ip -n $ns link add over type bridge && ip -n $ns link set "$2" master over ;;
+    bond)
+      ip -n $ns link add over type bond mode active-backup miimon 100 && ip -n $ns link set "$2" down &&
+        ip -n $ns link set "$2" master over
+      ;;
+    *) below "$2" && tunnel "$1" "$2" $ns "${mine[$ns]}" "${peer[$ns]}" ;;
+    esac || return
+    ip -n $ns link set over up || return
+  done
+  addresses over
+}
+
+# below IF: addresses for a tunnel to run between.
+below() {
+  ip -n a address replace 10.8.0.1/24 dev "$1" && ip -n b address replace 10.8.0.2/24 dev "$1"
+}
+
+tunnel() {
+  case $1 in
+  ipip) ip -n "$3" link add over type ipip local "10.8.0.$4" remote "10.8.0.$5" ;;
+  vxlan) ip -n "$3" link add over type vxlan id 7 dstport 4789 local "10.8.0.$4" remote "10.8.0.$5" ;;
+  wireguard) ip -n "$3" link add over type wireguard ;;
+  *) echo "over: no kind is called $1"; return 1 ;;
+  esac
+}
+
+unover() {
+  both ip link delete over
+  both ip link set "$1" up
+  both ip address flush dev "$1"
+}
+
+# serve IA: starts the server and waits until it serves or has ended.
+serve() {
+  local n
+  ip netns exec a datbench server --ia "$1" >$LOG 2>&1 </dev/null &
+  server=$!
+  trap stop EXIT
+  for ((n = 0; n < LIMIT * 10; n++)); do
+    if grep -q '^serving on' $LOG; then return; fi
+    [ -e /proc/$server ] || break
+    sleep 0.1
+  done
+  return 1
+}
+
+stop() {
+  kill "$server" 2>/dev/null
+  wait "$server"
+}
+
+open() {
+  ip -n a link set "$2" mtu "$3" || return
+  serve "$1"
+  grep -m1 -e '^serving on' -e '^datbench: ' $LOG || cat $LOG
+}
+
+transfer() {
+  local ia=$1 status=0
+  shift
+  serve "$ia" || { grep '^datbench: ' $LOG || cat $LOG; return 1; }
+  rm -f $JSON
+  ip netns exec b datbench run 10.9.0.1 --ia "$ia" --json $JSON "$@" 2>&1 </dev/null || status=$?
+  [ $status -eq 0 ] || cat $LOG
+  [ -s $JSON ] && tr -d '\n' <$JSON
+  return $status
+}
+
+rings() {
+  both ethtool -G "$1" rx "$2" tx "$2" && carrier "$1"
+}
+
+received() { ip netns exec a cat "/sys/class/net/$1/statistics/rx_packets"; }
+
+moving() {
+  local n start
+  start=$(received "$1")
+  for ((n = 0; n < 600; n++)); do
+    [ $(($(received "$1") - start)) -lt "$2" ] || return 0
+    sleep 0.1
+  done
+  echo "$1 received $(($(received "$1") - start)) packets in 60 s, not $2"
+  return 1
+}
+
+# The calls by which a socket of AF_XDP makes the driver look at its rings.
+EVENTS=(sys_enter_sendto sys_enter_recvfrom sys_enter_poll sys_enter_ppoll)
+TRACING=/sys/kernel/tracing/events/syscalls
+
+# calls_made: of datbench, by the histograms of the kernel's trace events.
+calls_made() {
+  local event
+  for event in "${EVENTS[@]}"; do cat "$TRACING/$event/hist"; done |
+    awk '/common_pid: datbench/ { for (i = 1; i < NF; i++) if ($i == "hitcount:") n += $(i + 1) } END { print n + 0 }'
+}
+
+counted() {
+  local event before status=0
+  mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+  for event in "${EVENTS[@]}"; do echo 'hist:keys=common_pid.execname' >"$TRACING/$event/trigger" || return; done
+  before=$(received "$1")
+  transfer "${@:2}" || status=$?
+  echo
+  echo "calls $(calls_made) packets $(($(received "$1") - before))"
+  for event in "${EVENTS[@]}"; do echo '!hist:keys=common_pid.execname' >"$TRACING/$event/trigger"; done
+  return $status
+}
+
+case "${1-}" in
+setup) setup "${@:2}" ;;
+set) set_up "${@:2}" ;;
+unset) unset_it "$2" ;;
+over) over "${@:2}" ;;
+unover) unover "$2" ;;
+open) open "${@:2}" ;;
+transfer) transfer "${@:2}" ;;
+rings) rings "${@:2}" ;;
+moving) moving "${@:2}" ;;
+counted) counted "${@:2}" ;;
+*) echo "nics-guest: no command ${1-}" >&2; exit 2 ;;
+esac
