@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 // served is a server in this process, with the lines that it logs.
@@ -260,4 +263,29 @@ func (s *served) killed(t *testing.T, args []string) {
 		t.Error(err)
 	}
 	_ = cmd.Wait() // it was killed
+}
+
+// TestKilledClientXDP: over AF_XDP too a server knows of a client's death by what its host answers, and serves the next.
+func TestKilledClientXDP(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	server := inLab(t, l, lab.B, "server", "--ia", "xdp:veth0")
+	server.awaitLine(t, "^serving on ")
+	run := []string{"run", lab.B.Addr4().String(), "--ia", "xdp:veth0", "--op", "write", "--metric", "bw", "--warmup", "1ms"}
+	client := inLab(t, l, lab.A, append(run, "--duration", "10m", "--interval", "20ms")...)
+	client.awaitLine(t, `^ +0\.\d\d-\d`)
+	if err := client.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	client.wait(t)
+	next := inLab(t, l, lab.A, append(run, "--duration", "20ms")...)
+	server.awaitLine(t, ": bandwidth write 1 MiB: the connection broke: ")
+	if took := time.Since(killed); took > keepAlive+silence {
+		t.Errorf("the server was told after %s, as if nobody had answered for the dead", took)
+	}
+	if got := next.wait(t); got.code == exitUsage {
+		t.Errorf("the next client: exit %d\n%s", got.code, got.stderr)
+	}
+	endServer(t, server)
 }
