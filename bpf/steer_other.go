@@ -28,6 +28,9 @@ func (s *Steer) Register(queue, fd int) error { return unsupported() }
 // Unregister fails.
 func (s *Steer) Unregister(queue int) error { return unsupported() }
 
+// Attached fails.
+func (s *Steer) Attached() (bool, error) { return false, unsupported() }
+
 // Counters fails.
 func (s *Steer) Counters() (Counters, error) { return Counters{}, unsupported() }
 
