@@ -6,7 +6,7 @@ type Counters struct {
 	// Redirected frames were handed to the socket of their queue. The socket may still have
 	// dropped them: its own statistics say.
 	Redirected uint64
-	// PassedOther frames are none of ours: another port, address or protocol.
+	// PassedOther frames are none of ours: another port, address or protocol, another Ethernet address, another VLAN.
 	PassedOther uint64
 	// PassedNoSocket frames are for our port, on a queue without a socket.
 	PassedNoSocket uint64

@@ -94,7 +94,7 @@ func content(t *testing.T, path string) (n normalized) {
 		m := spec.Maps[name]
 		n.data = append(n.data, fmt.Sprintf("map %s: %s key %d value %d entries %d flags %#x", name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries, m.Flags))
 	}
-	for _, name := range []string{steerVarPort, steerVarAnyAddress, steerVarMultiBuffer, steerVarAddresses4, steerVarAddresses6} {
+	for _, name := range []string{steerVarPort, steerVarAnyAddress, steerVarMultiBuffer, steerVarMac, steerVarAddresses4, steerVarAddresses6} {
 		v := spec.Variables[name]
 		n.data = append(n.data, fmt.Sprintf("variable %s: %d bytes, read-only %t", name, v.Size(), v.Constant()))
 	}

@@ -4,19 +4,22 @@ package bpf
 
 import "encoding/binary"
 
-// expectedVerdict is steer.c a second time, written from its rules: port testPort, any address, a
-// socket on the queue.
+// expectedVerdict is steer.c a second time, written from its rules: port testPort, localMAC, any
+// address, a socket on the queue.
 func expectedVerdict(frame []byte) steerVerdict {
 	if len(frame) < 14 {
 		return steerVerdictPASSED_MALFORMED
 	}
-	if frame[0]&1 != 0 {
+	if [6]byte(frame) != localMAC {
 		return steerVerdictPASSED_OTHER
 	}
 	etherType, packet := binary.BigEndian.Uint16(frame[12:]), frame[14:]
 	if etherType == 0x8100 || etherType == 0x88a8 {
 		if len(packet) < 4 {
 			return steerVerdictPASSED_MALFORMED
+		}
+		if binary.BigEndian.Uint16(packet)&0xfff != 0 {
+			return steerVerdictPASSED_OTHER
 		}
 		etherType, packet = binary.BigEndian.Uint16(packet[2:]), packet[4:]
 	}

@@ -13,6 +13,8 @@ var (
 	local6  = netip.MustParseAddr("fd73::1")
 	remote4 = netip.MustParseAddr("10.73.0.2")
 	remote6 = netip.MustParseAddr("fd73::2")
+
+	localMAC = [6]byte{2, 0x73, 0, 0, 0, 1}
 )
 
 // Offsets in an untagged frame.
@@ -57,7 +59,7 @@ func frame6(payload int) []byte {
 }
 
 func ethernet(etherType uint16, payload []byte) []byte {
-	b := []byte{2, 0x73, 0, 0, 0, 1, 2, 0x73, 0, 0, 0, 2}
+	b := append(localMAC[:], 2, 0x73, 0, 0, 0, 2)
 	return append(binary.BigEndian.AppendUint16(b, etherType), payload...)
 }
 
@@ -86,9 +88,13 @@ func put16(b []byte, offset int, v uint16) []byte {
 
 func insert(b []byte, offset int, v ...byte) []byte { return slices.Insert(b, offset, v...) }
 
-// tag puts a VLAN tag before whatever follows the addresses.
+// tag puts a tag that is a priority before whatever follows the addresses, tagVLAN that of a VLAN.
 func tag(b []byte, etherType uint16) []byte {
-	return insert(b, offEtherType, byte(etherType>>8), byte(etherType), 0x20, 5)
+	return insert(b, offEtherType, byte(etherType>>8), byte(etherType), 0x20, 0)
+}
+
+func tagVLAN(b []byte, etherType, id uint16) []byte {
+	return insert(b, offEtherType, byte(etherType>>8), byte(etherType), byte(0x20|id>>8), byte(id))
 }
 
 // options4 puts four bytes of IPv4 options into the header.

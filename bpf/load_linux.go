@@ -86,6 +86,7 @@ func setConstants(spec *ebpf.CollectionSpec, o Options, multiBuffer bool) error 
 		{steerVarPort, o.Port},
 		{steerVarAnyAddress, len(o.Addresses) == 0},
 		{steerVarMultiBuffer, multiBuffer},
+		{steerVarMac, o.MAC},
 		{steerVarAddresses4, addrs4},
 		{steerVarAddresses6, addrs6},
 	} {

@@ -48,6 +48,8 @@ type Options struct {
 	// Addresses are the destination addresses to steer, at most [MaxAddresses] of each family.
 	// None means every address, which on a host that forwards packets includes those of others.
 	Addresses []netip.Addr
+	// MAC is the Ethernet address whose frames to steer. Zero means every one that is no group.
+	MAC [6]byte
 	// Queues is the number of receive queues; sockets are registered for 0 to Queues-1.
 	Queues int
 	// Mode is the mode to attach in.

@@ -12,7 +12,7 @@
 /* What became of a frame; the index of its counter. A test holds Go's names against these. */
 enum verdict {
 	REDIRECTED,       /* given to the socket of its queue */
-	PASSED_OTHER,     /* not for our port at one of our addresses */
+	PASSED_OTHER,     /* not for our port at one of our addresses, for another host's MAC, in a VLAN */
 	PASSED_NO_SOCKET, /* ours, but the queue has no socket */
 	PASSED_FRAGMENT,  /* an IP fragment of UDP, of whatever port */
 	PASSED_OPTIONS,   /* UDP behind IPv4 options or IPv6 extension headers, of whatever port */
@@ -26,10 +26,14 @@ struct address6 {
 	__u32 word[4];
 };
 
-/* Constants that the loader sets; addresses are in network byte order and end at the first zero. */
+/*
+ * Constants that the loader sets; addresses are in network byte order and end at the first zero. A mac of zeros means
+ * any that is no group.
+ */
 const volatile __u16 port = 0;
 const volatile __u8 any_address = 1;
 const volatile __u8 multi_buffer = 0;
+const volatile __u16 mac[3] = {};
 const volatile __u32 addresses4[MAX_ADDRESSES] = {};
 const volatile struct address6 addresses6[MAX_ADDRESSES] = {};
 
@@ -83,6 +87,13 @@ static __always_inline int has(struct cursor *c, __u16 size)
 	if (multi_buffer)
 		return c->taken + size <= bpf_xdp_get_buff_len(c->ctx);
 	return c->next + size <= c->end; /* needs CAP_PERFMON */
+}
+
+static __always_inline int is_local_mac(const __u16 *dst)
+{
+	if (!(mac[0] | mac[1] | mac[2]))
+		return !(*(const __u8 *)dst & 1);
+	return dst[0] == mac[0] && dst[1] == mac[1] && dst[2] == mac[2];
 }
 
 static __always_inline int is_local4(__u32 dst)
@@ -175,12 +186,14 @@ static __always_inline enum verdict classify(struct cursor *c)
 
 	if (!TAKE(c, eth))
 		return PASSED_MALFORMED;
-	if (eth->dst[0] & 1) /* broadcast or multicast */
+	if (!is_local_mac((const __u16 *)eth->dst))
 		return PASSED_OTHER;
 	type = eth->type;
 	if (type == ETHERTYPE_8021Q || type == ETHERTYPE_8021AD) {
 		if (!TAKE(c, vlan))
 			return PASSED_MALFORMED;
+		if (vlan->tci & HTONS(0x0fff)) /* another VLAN than ours, which has no number: the tag is a priority */
+			return PASSED_OTHER;
 		type = vlan->type; /* a second tag is "other" */
 	}
 	if (type == ETHERTYPE_IPV4)

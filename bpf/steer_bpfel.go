@@ -40,6 +40,7 @@ const (
 	steerVarAddresses4   = "addresses4"
 	steerVarAddresses6   = "addresses6"
 	steerVarAnyAddress   = "any_address"
+	steerVarMac          = "mac"
 	steerVarMultiBuffer  = "multi_buffer"
 	steerVarPort         = "port"
 )
@@ -104,6 +105,7 @@ type steerVariableSpecs struct {
 	Addresses4  *ebpf.VariableSpec `ebpf:"addresses4"`
 	Addresses6  *ebpf.VariableSpec `ebpf:"addresses6"`
 	AnyAddress  *ebpf.VariableSpec `ebpf:"any_address"`
+	Mac         *ebpf.VariableSpec `ebpf:"mac"`
 	MultiBuffer *ebpf.VariableSpec `ebpf:"multi_buffer"`
 	Port        *ebpf.VariableSpec `ebpf:"port"`
 }
@@ -146,6 +148,7 @@ type steerVariables struct {
 	Addresses4  *ebpf.Variable `ebpf:"addresses4"`
 	Addresses6  *ebpf.Variable `ebpf:"addresses6"`
 	AnyAddress  *ebpf.Variable `ebpf:"any_address"`
+	Mac         *ebpf.Variable `ebpf:"mac"`
 	MultiBuffer *ebpf.Variable `ebpf:"multi_buffer"`
 	Port        *ebpf.Variable `ebpf:"port"`
 }

@@ -26,7 +26,7 @@ const (
 )
 
 func testOptions() Options {
-	return Options{Interface: "none", Port: testPort, Queues: 1}
+	return Options{Interface: "none", Port: testPort, MAC: localMAC, Queues: 1}
 }
 
 // program is the steering program loaded and not attached; it runs through BPF_PROG_TEST_RUN.
@@ -143,9 +143,20 @@ func verdictCases() []verdictCase {
 		{"v4 without don't-fragment", put16(frame4(100), offIP4Fragment, 0), redirected},
 		{"v4 reserved flag", put16(frame4(100), offIP4Fragment, 0x8000), redirected},
 
+		// What package xdp drops and counts.
+		{"v4 land", put8(frame4(100), offIP4Dst-1, local4.As4()[3]), redirected},
+		{"v4 TTL 0", put8(frame4(100), offIP+8, 0), redirected},
+		{"v6 hop limit 0", put8(frame6(100), offIP+7, 0), redirected},
+		{"v4 header checksum wrong", put16(frame4(100), offIP+10, 0xbad), redirected},
+		{"v4 from a group", put8(frame4(100), offIP4Dst-4, 224), redirected},
+
 		{"802.1Q v4", tag(frame4(100), 0x8100), redirected},
 		{"802.1Q v6", tag(frame6(100), 0x8100), redirected},
 		{"802.1ad v4", tag(frame4(100), 0x88a8), redirected},
+		{"802.1Q v4, VLAN 5", tagVLAN(frame4(100), 0x8100, 5), other},
+		{"802.1Q v6, VLAN 4095", tagVLAN(frame6(100), 0x8100, 4095), other},
+		{"802.1ad v4, VLAN 256", tagVLAN(frame4(100), 0x88a8, 256), other},
+		{"QinQ, VLAN 5 in a priority", tag(tagVLAN(frame4(100), 0x8100, 5), 0x88a8), other},
 		{"QinQ v4", tag(tag(frame4(100), 0x8100), 0x88a8), other},
 		{"QinQ v6", tag(tag(frame6(100), 0x8100), 0x8100), other},
 
@@ -154,10 +165,15 @@ func verdictCases() []verdictCase {
 		{"unknown type", put16(frame4(100), offEtherType, 0x9000), other},
 		{"broadcast", put8(frame4(100), 0, 0xff), other},
 		{"multicast", put8(frame6(100), 0, 0x33), other},
+		{"MAC of another, first byte", put8(frame4(100), 0, 6), other},
+		{"MAC of another, last byte", put8(frame6(100), 5, 2), other},
 		{"v4 TCP", put8(frame4(100), offIP4Proto, 6), other},
 		{"v4 UDP-Lite", put8(frame4(100), offIP4Proto, 136), other},
 		{"v6 TCP", put8(frame6(100), offIP6Next, 6), other},
 		{"v6 ICMP", put8(frame6(100), offIP6Next, 58), other},
+		{"v6 ESP", extension6(frame6(100), 50), other},
+		{"v6 authentication header", extension6(frame6(100), 51), other},
+		{"v6 mobility header", extension6(frame6(100), 135), other},
 		{"v6 no next header", put8(frame6(100), offIP6Next, 59), other},
 		{"v4 other port", put16(frame4(100), offUDP4+offUDPDst, testPort+1), other},
 		{"v6 other port", put16(frame6(100), offUDP6+offUDPDst, testPort+1), other},
@@ -206,6 +222,18 @@ func TestVerdicts(t *testing.T) {
 			checkVerdicts(t, p, verdictCases())
 		})
 	}
+}
+
+// Without an Ethernet address of ours every one that is no group is taken.
+func TestAnyMAC(t *testing.T) {
+	o := testOptions()
+	o.MAC = [6]byte{}
+	checkVerdicts(t, loadProgram(t, o, true).withSocket(t), []verdictCase{
+		{"ours", frame4(100), steerVerdictREDIRECTED},
+		{"of another", put8(frame4(100), 5, 9), steerVerdictREDIRECTED},
+		{"broadcast", put8(frame4(100), 0, 0xff), steerVerdictPASSED_OTHER},
+		{"multicast", put8(frame6(100), 0, 0x33), steerVerdictPASSED_OTHER},
+	})
 }
 
 func TestVerdictsWithoutSocket(t *testing.T) {

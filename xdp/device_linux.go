@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,15 +22,26 @@ import (
 type Device struct {
 	name    string
 	ifindex int
+	ns      namespace // where the interface is
 	nic     nic
 	added   int // receive queues that the driver made when the program was attached
 	routes  *route.Table
 	guard   *net.UDPConn // keeps the port from other programs
 	steer   *bpf.Steer
 	refused error // why a better mode was not taken
-	sockets []*Socket
-	icmp    *icmpWatch
-	memory  memory
+	asked   Mode
+	all     bool       // every queue was asked for
+	local   netip.Addr // the device is known by
+	mtu     int        // when it was opened
+
+	renamed  atomic.Pointer[string] // what the interface is called now, nil as long as it is name
+	watcher  sync.WaitGroup
+	closing  sync.Once
+	quit     chan struct{} // ends watcher
+	patience atomic.Int32  // ticks that the address may be missing
+	sockets  []*Socket
+	icmp     *icmpWatch
+	memory   memory
 }
 
 // Open takes a UDP port of an interface, in the network namespace of the calling thread. Its errors
@@ -41,10 +54,10 @@ func Open(ifname string, o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, &openError{err.Error(), []error{fs.ErrInvalid}}
 	}
-	return open(ifname, ethtool(ifname), o)
+	return open(ifname, nil, o)
 }
 
-// open opens an interface whose queues n knows. Queues that turn out not to transmit in zero-copy mode are opened in
+// open opens an interface. n knows its queues; nil for what the kernel says. Queues that turn out not to transmit in zero-copy mode are opened in
 // copy mode where the caller leaves the choice; generic mode transmits as copy mode does.
 func open(ifname string, n nic, o Options) (*Device, error) {
 	d, err := openMode(ifname, n, o)
@@ -63,13 +76,23 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d = &Device{name: ifname, ifindex: ifi.Index, nic: n}
+	d = &Device{name: ifname, ifindex: ifi.Index, nic: n, asked: o.Mode, all: o.Queues == 0,
+		quit: make(chan struct{})}
+	d.patience.Store(addressTicks)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
 			d = nil
 		}
 	}()
+	if d.ns, err = currentNamespace(); err != nil {
+		return d, err
+	}
+	if n == nil {
+		if d.nic, err = openEthtool(); err != nil {
+			return d, err
+		}
+	}
 	h, err := d.identify(&o)
 	if err != nil {
 		return d, err
@@ -127,6 +150,7 @@ func (d *Device) identify(o *Options) (h host, err error) {
 	}
 	h.local = netip.AddrPortFrom(local, o.Port)
 	h.addrs, h.groups = steered(local, now.Addrs), broadcasts(now.Addrs)
+	d.local, d.mtu = local, h.mtu
 	return h, nil
 }
 
@@ -198,7 +222,7 @@ func (d *Device) takePort(local netip.AddrPort) (err error) {
 // attach puts the program on the interface and returns the number of queues to open. Drivers exist that make more
 // queues for a program, and spread packets to them: they are counted when it is there.
 func (d *Device) attach(h *host, o *Options) (queues int, err error) {
-	before, err := d.nic.channels()
+	before, err := d.nic.channels(d.name)
 	if err != nil {
 		return 0, err
 	}
@@ -211,7 +235,7 @@ func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 	if err != nil {
 		return 0, explainAttach(d.name, err)
 	}
-	now, err := d.nic.channels()
+	now, err := d.nic.channels(d.name)
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +257,7 @@ func attachMode(m Mode) bpf.Mode {
 
 // openQueues opens a socket on each queue.
 func (d *Device) openQueues(queues int, h *host, o *Options) error {
-	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring()}
+	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring(d.name)}
 	if d.steer.Mode() == bpf.Generic {
 		where.mode = Generic
 	}
@@ -258,7 +282,21 @@ func (d *Device) register() error {
 }
 
 // Name is the name of the interface.
-func (d *Device) Name() string { return d.name }
+func (d *Device) Name() string {
+	if now := d.renamed.Load(); now != nil {
+		return *now
+	}
+	return d.name
+}
+
+func (d *Device) rename(name string) { d.renamed.Store(&name) }
+
+// end has sockets refuse new paths, with the reason.
+func (d *Device) end(why error) {
+	for _, s := range d.sockets {
+		s.ended.Store(&why)
+	}
+}
 
 // Links returns the sockets, one per receive queue in the order of the queues. The concrete type is
 // *Socket.
@@ -277,7 +315,7 @@ func (d *Device) Sockets() []*Socket { return append([]*Socket(nil), d.sockets..
 func (d *Device) Mode() Mode {
 	mode := ZeroCopy
 	for _, s := range d.sockets {
-		if m := Mode(s.caps.Mode); m != ZeroCopy {
+		if m := Mode(s.Caps().Mode); m != ZeroCopy {
 			mode = m
 		}
 	}
@@ -305,8 +343,10 @@ func (d *Device) Stats() link.Stats {
 }
 
 // Close lets packets pass to the kernel again, then closes the sockets, then detaches the program,
-// then gives the port back. Closing again does nothing.
+// then gives the port back. It waits for the Keeper's call that is under way. Closing again does nothing.
 func (d *Device) Close() error {
+	d.closing.Do(func() { close(d.quit) })
+	d.watcher.Wait()
 	var errs []error
 	if d.steer != nil {
 		for q := range d.sockets {
@@ -326,6 +366,12 @@ func (d *Device) Close() error {
 	}
 	if d.routes != nil {
 		errs = append(errs, d.routes.Close())
+	}
+	if err := d.ns.close(); !errors.Is(err, fs.ErrClosed) {
+		errs = append(errs, err)
+	}
+	if d.nic != nil {
+		errs = append(errs, d.nic.Close())
 	}
 	if d.guard != nil {
 		if err := d.guard.Close(); !errors.Is(err, net.ErrClosed) {

@@ -13,7 +13,13 @@ import (
 func (s *Socket) Local() netip.AddrPort { return s.local }
 
 // Caps implements link.Link.
-func (s *Socket) Caps() link.Caps { return s.caps }
+func (s *Socket) Caps() link.Caps {
+	c := s.caps
+	if s.lowered.Load() {
+		c.Mode = string(Copy)
+	}
+	return c
+}
 
 // Resolve implements link.Link. The path's source port is made of entropy, in the range that the
 // IANA leaves for such use.
@@ -32,6 +38,9 @@ func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
 func entropyPort(entropy uint16) uint16 { return 0xc000 | entropy&0x3fff }
 
 func (s *Socket) resolve(to netip.AddrPort, port uint16) (*path, error) {
+	if why := s.ended.Load(); why != nil {
+		return nil, *why
+	}
 	if !to.Addr().IsValid() || to.Port() == 0 {
 		return nil, fmt.Errorf("xdp: %v: no address of a peer: %w", to, link.ErrUnreachable)
 	}
@@ -106,7 +115,17 @@ func (s *Socket) kernelStats() unix.XDPStatistics {
 	defer s.kernelMu.Unlock()
 	var k unix.XDPStatistics
 	if s.fd >= 0 && getOption(s.fd, unix.SOL_XDP, unix.XDP_STATISTICS, &k) == nil {
-		s.kernel = k
+		s.kernel = plus(s.past, k)
 	}
 	return s.kernel
+}
+
+// plus adds the kernel's counts of two sockets.
+func plus(a, b unix.XDPStatistics) unix.XDPStatistics {
+	return unix.XDPStatistics{
+		Rx_dropped: a.Rx_dropped + b.Rx_dropped, Rx_ring_full: a.Rx_ring_full + b.Rx_ring_full,
+		Rx_invalid_descs: a.Rx_invalid_descs + b.Rx_invalid_descs, Tx_invalid_descs: a.Tx_invalid_descs + b.Tx_invalid_descs,
+		Rx_fill_ring_empty_descs: a.Rx_fill_ring_empty_descs + b.Rx_fill_ring_empty_descs,
+		Tx_ring_empty_descs:      a.Tx_ring_empty_descs + b.Tx_ring_empty_descs,
+	}
 }

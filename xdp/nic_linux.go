@@ -27,38 +27,39 @@ func findInterface(name string) (*net.Interface, error) {
 	return nil, fmt.Errorf("xdp: no interface %q: choose one of %s: %w", name, strings.Join(names, ", "), link.ErrUnsupported)
 }
 
-// withEthtool runs f with a socket for ioctls.
-func withEthtool(f func(fd int) error) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	return errors.Join(f(fd), unix.Close(fd))
-}
-
 // nic is what an interface says of its queues.
 type nic interface {
-	channels() (channels, error)
-	ring() int
+	channels(name string) (channels, error)
+	ring(name string) int
+	Close() error
 }
 
-// ethtool is the nic of a name, in the namespace of the calling thread.
-type ethtool string
+// ethtool is the nic of the kernel: a socket for ioctls, which belongs to the network namespace of the thread that made
+// it.
+type ethtool struct{ fd int }
 
-// ring returns the number of slots of the receive ring, 0 where there is none. System calls: socket,
-// ioctl(SIOCETHTOOL), close.
-func (name ethtool) ring() int {
+// openEthtool makes the socket. System calls: socket.
+func openEthtool() (*ethtool, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("xdp: socket for ethtool: %w", err)
+	}
+	return &ethtool{fd}, nil
+}
+
+// ring returns the number of slots of the receive ring, 0 where there is none. System calls: ioctl(SIOCETHTOOL).
+func (e *ethtool) ring(name string) int {
 	r := ringSizes{cmd: unix.ETHTOOL_GRINGPARAM}
-	if withEthtool(func(fd int) error { return ethtoolGet(fd, string(name), &r) }) != nil {
+	if ethtoolDo(e.fd, name, &r) != nil {
 		return 0
 	}
 	return int(min(r.rx, nicFrames))
 }
 
-// channels returns the numbers of queues. System calls: socket, ioctl(SIOCETHTOOL), close.
-func (name ethtool) channels() (channels, error) {
+// channels returns the numbers of queues. System calls: ioctl(SIOCETHTOOL).
+func (e *ethtool) channels(name string) (channels, error) {
 	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
-	err := withEthtool(func(fd int) error { return ethtoolGet(fd, string(name), &c) })
+	err := ethtoolDo(e.fd, name, &c)
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return channels{combined: 1, maxCombined: 1}, nil // a device of one queue
 	}
@@ -66,6 +67,16 @@ func (name ethtool) channels() (channels, error) {
 		return c, fmt.Errorf("xdp: %s: number of queues: %w", name, err)
 	}
 	return c, nil
+}
+
+// Close closes the socket. Closing again does nothing.
+func (e *ethtool) Close() error {
+	if e.fd < 0 {
+		return nil
+	}
+	fd := e.fd
+	e.fd = -1
+	return unix.Close(fd)
 }
 
 // receive is the number of receive queues, most how many there can be.

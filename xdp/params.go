@@ -71,6 +71,17 @@ const (
 	// autonegotiation is 2 to 4 s.
 	carrierPatience = 5 * time.Second
 
+	// The watch of a device looks at its transmit rings every watchTick, and at what no message tells every watchSlow
+	// ticks: some 20 us a second for one queue. It counts ticks and not time, so that a process which was stopped does
+	// not take its own absence for a fault.
+	watchTick = 100 * time.Millisecond
+	watchSlow = 10
+	// stallTicks is how long a transmit ring may stand still while packets wait until it is a stall, which is kicked on
+	// each tick, and reviveTicks until the queue is opened again: flow control may hold a ring up.
+	stallTicks, reviveTicks = 2, 6
+	// addressTicks is how long the device's address may be missing: some 5 s, for who takes an interface down and up.
+	addressTicks = 50
+
 	// pendingPoll bounds Wait while packets are left in the tx ring that only a system call moves.
 	pendingPoll = 200 * time.Microsecond
 )

@@ -102,7 +102,7 @@ func (d *Device) prove() error {
 // refuseAdded explains queues that the driver made for the program and that do not transmit: with so many queues that it
 // cannot make more it makes none.
 func (d *Device) refuseAdded(dead []int) error {
-	now, err := d.nic.channels()
+	now, err := d.nic.channels(d.name)
 	if err != nil {
 		return err
 	}

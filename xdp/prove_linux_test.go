@@ -23,16 +23,22 @@ type fakeNIC struct {
 	second func() // before the answer to the second question
 }
 
-func (f *fakeNIC) ring() int { return 0 }
+func (f *fakeNIC) ring(string) int { return 0 }
+func (f *fakeNIC) Close() error    { return nil }
 
-func (f *fakeNIC) channels() (channels, error) {
+func (f *fakeNIC) channels(name string) (c channels, err error) {
 	if f.calls++; f.calls == 1 {
 		return f.first, nil
 	}
 	if f.second != nil {
 		f.second()
 	}
-	return ethtool(lab.Interface).channels()
+	e, err := openEthtool()
+	if err != nil {
+		return c, err
+	}
+	c, err = e.channels(name)
+	return c, errors.Join(err, e.Close())
 }
 
 // openWith opens an interface whose driver does something when a program is attached.

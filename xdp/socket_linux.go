@@ -57,7 +57,16 @@ type Socket struct {
 	maps     [][]byte
 
 	kernelMu sync.Mutex         // taken after mu
-	kernel   unix.XDPStatistics // as last read
+	kernel   unix.XDPStatistics // as last read, past included
+	past     unix.XDPStatistics // of the sockets that this one replaced
+
+	// The socket can be made again, see reopen.
+	place   place
+	options Options
+	leave   atomic.Bool // Wait has to return: mu is wanted
+	lowered atomic.Bool // copy mode is what is left of zero-copy
+	health  health
+	ended   atomic.Pointer[error] // why the device moves packets no more
 }
 
 var (
@@ -123,39 +132,52 @@ func openQueue(p place, h host, o *Options) (*Socket, error) {
 // then frames to receive into, then the bind. The fill ring comes before the bind because drivers
 // exist that never look again at one that was empty.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
-	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1, event: -1, pace: newPacer(uint32(o.filled()), uint32(p.ring)), txMax: uint32(o.TxRing)}
+	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1, event: -1, txMax: uint32(o.TxRing), place: p, options: *o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.unmake())
 			s = nil
 		}
 	}()
-	if s.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
-		return s, explainSocket(err)
-	}
 	if s.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
 		return s, fmt.Errorf("eventfd: %w", err)
 	}
-	if err = s.register(o, o.Frames+p.ring); err != nil {
+	if err = s.mapFrames(o, o.Frames+p.ring); err != nil {
 		return s, err
 	}
-	if err = s.size(o); err != nil {
+	if err = s.take(p); err != nil {
 		return s, err
 	}
-	if err = s.mapRings(o); err != nil {
-		return s, err
-	}
-	s.refill()
-	if err = s.bind(p); err != nil {
-		return s, err
-	}
-	s.tune(o)
 	s.caps = s.describe(o, p.mode)
 	return s, nil
 }
 
-// register maps the frames and gives them to the kernel.
-func (s *Socket) register(o *Options, frames int) error {
+// take makes a kernel socket over the frames, and binds it to the queue.
+func (s *Socket) take(p place) (err error) {
+	o := &s.options
+	if s.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+		return explainSocket(err)
+	}
+	if err = s.register(); err != nil {
+		return err
+	}
+	if err = s.size(o); err != nil {
+		return err
+	}
+	if err = s.mapRings(o); err != nil {
+		return err
+	}
+	s.pace = newPacer(uint32(o.filled()), uint32(p.ring))
+	s.refill()
+	if err = s.bind(p); err != nil {
+		return err
+	}
+	s.tune(o)
+	return nil
+}
+
+// mapFrames maps the frames, which stay for as long as the socket is open.
+func (s *Socket) mapFrames(o *Options, frames int) error {
 	size := frames * o.FrameSize
 	mem, err := mapUmem(size, s.memory)
 	if err != nil {
@@ -167,7 +189,13 @@ func (s *Socket) register(o *Options, frames int) error {
 		s.lent = make([]uint32, 0, o.TxRing)
 	}
 	s.loop = make([]link.Buf, 0, min(loopFrames, o.held()))
-	reg := unix.XDPUmemReg{Addr: umemAddr(mem), Len: uint64(len(mem)), Size: uint32(o.FrameSize)}
+	return nil
+}
+
+// register gives the frames to the kernel.
+func (s *Socket) register() error {
+	mem := s.maps[0]
+	reg := unix.XDPUmemReg{Addr: umemAddr(mem), Len: uint64(len(mem)), Size: s.umem.size}
 	if err := setOption(s.fd, unix.SOL_XDP, unix.XDP_UMEM_REG, &reg); err != nil {
 		if errors.Is(err, unix.ENOBUFS) {
 			return fmt.Errorf("XDP_UMEM_REG: %d bytes exceed the limit of locked memory, raise it (ulimit -l): %w", len(mem), err)
@@ -349,19 +377,32 @@ func (s *Socket) Close() error {
 // unmake undoes openSocket from wherever it came to, in reverse. Every verb of the owner finds
 // nothing afterwards.
 func (s *Socket) unmake() error {
-	s.rx, s.tx = consumer[desc]{ring: idleRing()}, producer[desc]{ring: idleRing()}
-	s.comp, s.fill = consumer[uint64]{ring: idleRing()}, producer[uint64]{ring: idleRing()}
+	err := s.giveUp()
 	s.umem, s.pool, s.pace, s.txMax, s.loop, s.lent = umem{}, pool{}, pacer{}, 0, nil, nil
-	var errs []error
-	for i := len(s.maps) - 1; i >= 0; i-- {
-		errs = append(errs, unix.Munmap(s.maps[i]))
+	for _, m := range s.maps {
+		err = errors.Join(err, unix.Munmap(m))
 	}
 	s.maps = nil
-	for _, fd := range []*int{&s.event, &s.fd} {
-		if *fd >= 0 {
-			errs = append(errs, unix.Close(*fd))
-			*fd = -1
-		}
+	if s.event >= 0 {
+		err = errors.Join(err, unix.Close(s.event))
+		s.event = -1
+	}
+	return err
+}
+
+// giveUp undoes take: the rings are empty afterwards, and the frames stay.
+func (s *Socket) giveUp() error {
+	s.rx, s.tx = consumer[desc]{ring: idleRing()}, producer[desc]{ring: idleRing()}
+	s.comp, s.fill = consumer[uint64]{ring: idleRing()}, producer[uint64]{ring: idleRing()}
+	var errs []error
+	for len(s.maps) > 1 {
+		last := len(s.maps) - 1
+		errs = append(errs, unix.Munmap(s.maps[last]))
+		s.maps = s.maps[:last]
+	}
+	if s.fd >= 0 {
+		errs = append(errs, unix.Close(s.fd))
+		s.fd = -1
 	}
 	return errors.Join(errs...)
 }

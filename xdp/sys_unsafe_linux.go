@@ -81,8 +81,8 @@ type ringSizes struct {
 	_   [3]uint32 // rx-mini, rx-jumbo, tx
 }
 
-// ethtoolGet enters ioctl(SIOCETHTOOL) with a command that fills *v, whose first field is the command.
-func ethtoolGet[T channels | ringSizes](fd int, ifname string, v *T) error {
+// ethtoolDo enters ioctl(SIOCETHTOOL) with a command, the first field of *v, which the kernel reads or fills.
+func ethtoolDo[T channels | ringSizes](fd int, ifname string, v *T) error {
 	var req struct { // struct ifreq with ifr_data
 		name [unix.IFNAMSIZ]byte
 		data unsafe.Pointer // keeps v alive, and at its place, until the call returns

@@ -12,12 +12,12 @@ import (
 func (s *Socket) Wait(d time.Duration) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed.Load() || s.woken.Swap(false) || s.arrived() {
+	if s.leaving() || s.woken.Swap(false) || s.arrived() {
 		return
 	}
 	s.sleepers.Add(1)
 	defer s.sleepers.Add(-1)
-	if s.closed.Load() || s.woken.Swap(false) {
+	if s.leaving() || s.woken.Swap(false) {
 		return
 	}
 	if s.stall.Load() == pending && (d < 0 || d > pendingPoll) {
@@ -25,6 +25,9 @@ func (s *Socket) Wait(d time.Duration) {
 	}
 	s.sleep(d)
 }
+
+// leaving says that Wait has to return since its memory is wanted.
+func (s *Socket) leaving() bool { return s.closed.Load() || s.leave.Load() }
 
 // arrived says that the rx ring holds something. Any goroutine may ask.
 func (s *Socket) arrived() bool {
@@ -46,15 +49,23 @@ func (s *Socket) sleep(d time.Duration) {
 	if err != nil {
 		return
 	}
-	if fds[0].Revents != 0 && !s.closed.Load() {
-		var b [8]byte
-		_, _ = unix.Read(s.event, b[:])
+	if fds[0].Revents != 0 {
+		s.calm()
 		s.woken.Store(false)
+		if s.leaving() { // that was for every Wait
+			_, _ = unix.Write(s.event, one[:])
+		}
 	}
 	if fds[1].Revents&unix.POLLERR != 0 {
 		// The interface is gone: taking the error off the socket makes it quiet.
 		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
+}
+
+// calm makes the eventfd unreadable.
+func (s *Socket) calm() {
+	var b [8]byte
+	_, _ = unix.Read(s.event, b[:])
 }
 
 // Wake implements link.Link. System calls: write, when there is a Wait to release.

@@ -1,0 +1,83 @@
+package labtest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// onLink runs f with an interface of the namespace that the thread is in.
+func onLink(name string, f func(netlink.Link) error) error {
+	l, err := netlink.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("labtest: find %s: %w", name, err)
+	}
+	return f(l)
+}
+
+// Delete deletes an interface.
+func Delete(name string) error { return onLink(name, netlink.LinkDel) }
+
+// Rename renames an interface.
+func Rename(name, to string) error {
+	return onLink(name, func(l netlink.Link) error { return netlink.LinkSetName(l, to) })
+}
+
+// SetMAC changes an interface's Ethernet address.
+func SetMAC(name string, mac net.HardwareAddr) error {
+	return onLink(name, func(l netlink.Link) error { return netlink.LinkSetHardwareAddr(l, mac) })
+}
+
+// AddAddress gives an interface an address.
+func AddAddress(name string, p netip.Prefix) error {
+	return onLink(name, func(l netlink.Link) error { return netlink.AddrAdd(l, netlinkAddr(p)) })
+}
+
+// RemoveAddress takes an address from an interface.
+func RemoveAddress(name string, p netip.Prefix) error {
+	return onLink(name, func(l netlink.Link) error { return netlink.AddrDel(l, netlinkAddr(p)) })
+}
+
+func netlinkAddr(p netip.Prefix) *netlink.Addr {
+	return &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+}
+
+// Move moves an interface into a namespace of a lab.
+func Move(name string, to *lab.Lab, side lab.Side) error {
+	return onLink(name, func(l netlink.Link) (err error) {
+		var ns *os.File
+		err = to.Do(side, func() (err error) {
+			ns, err = os.Open("/proc/thread-self/ns/net")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(netlink.LinkSetNsFd(l, int(ns.Fd())), ns.Close())
+	})
+}
+
+// DetachProgram detaches the XDP program of an interface from its bpf_link, as bpftool does for anybody with privilege.
+func DetachProgram(name string) error {
+	id, err := ProgramOn(name)
+	if err != nil {
+		return err
+	}
+	var all link.Iterator
+	defer all.Close()
+	for all.Next() {
+		info, err := all.Link.Info()
+		if err == nil && info.Type == link.XDPType && info.Program == ebpf.ProgramID(id) {
+			return all.Link.Detach()
+		}
+	}
+	return errors.Join(fmt.Errorf("labtest: no bpf_link of program %d on %s", id, name), all.Err())
+}

@@ -1,0 +1,250 @@
+package xdp
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/route"
+	"github.com/datxdp/datxdp/link"
+)
+
+// Keeper is told what becomes of an open device. Its methods are called by one goroutine, which Device.Close awaits.
+type Keeper interface {
+	// Exclude runs f while nobody calls the owner's methods of a queue's socket. It may return without having done so
+	// when the device is about to be closed.
+	Exclude(queue int, f func())
+	// Changed hears of what was followed: text says what, queue is -1 for the whole device. bad is a fault that packets
+	// suffer from.
+	Changed(queue int, bad bool, text string)
+	// Ended hears that the device moves packets no more, and why. Nothing follows.
+	Ended(err error)
+}
+
+// Watch follows changes of the interface and revives transmit rings that stand still, until Close. It is called once.
+func (d *Device) Watch(k Keeper) {
+	w := &watch{d: d, keeper: k, last: d.routes.Interface(), rings: make([]ringWatch, len(d.sockets))}
+	for _, p := range w.last.Addrs {
+		w.addrs = append(w.addrs, p.Addr())
+	}
+	w.slots = d.nic.ring(d.Name())
+	d.watcher.Go(w.run)
+}
+
+// watch is the goroutine that looks after a device. It reads words that rings share with the kernel, ten times a
+// second, and is woken by netlink messages: the path of packets knows nothing of it.
+type watch struct {
+	d      *Device
+	keeper Keeper
+	last   route.Interface
+	addrs  []netip.Addr
+	slots  int // of the NIC's receive ring
+	rings  []ringWatch
+	ticks  int
+	gone   int // ticks since the device's address was seen
+}
+
+// ringWatch is what is known of the transmit ring of a queue.
+type ringWatch struct {
+	was   txState
+	still int // ticks for which packets have waited and none moved
+}
+
+func (w *watch) run() {
+	tick := time.NewTicker(watchTick)
+	defer tick.Stop()
+	for {
+		var err error
+		select {
+		case <-w.d.quit:
+			return
+		case <-w.d.routes.Changes():
+			err = w.interfaceChanged(w.d.routes.Interface())
+		case <-tick.C:
+			err = w.turn()
+		}
+		if err != nil {
+			w.d.end(err)
+			w.keeper.Ended(err)
+			return
+		}
+	}
+}
+
+// turn is one tick.
+func (w *watch) turn() error {
+	if w.ticks++; w.ticks%watchSlow == 0 {
+		if err := w.look(); err != nil {
+			return err
+		}
+	}
+	if !w.owned() {
+		if w.gone++; w.gone > int(w.d.patience.Load()) {
+			return w.fault("its address %v was removed", w.d.local)
+		}
+	} else {
+		w.gone = 0
+	}
+	for q := range w.rings {
+		if err := w.ring(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fault is what a device ends with.
+func (w *watch) fault(format string, args ...any) error {
+	text := fmt.Sprintf("xdp: %s: %s: close the adapter and open it again", w.d.Name(), fmt.Sprintf(format, args...))
+	return &openError{text, []error{link.ErrUnreachable}}
+}
+
+func (w *watch) changed(bad bool, format string, args ...any) {
+	w.keeper.Changed(-1, bad, fmt.Sprintf(format, args...))
+}
+
+// owned reports whether the interface has the address that the device is known by.
+func (w *watch) owned() bool {
+	return slices.ContainsFunc(w.last.Addrs, func(p netip.Prefix) bool { return p.Addr() == w.d.local })
+}
+
+// interfaceChanged compares the interface with what it was.
+func (w *watch) interfaceChanged(now route.Interface) error {
+	was := w.last
+	w.last = now
+	switch {
+	case now.Gone == route.Deleted:
+		return w.fault("the interface was deleted")
+	case now.Gone == route.Moved:
+		return w.fault("the interface was moved to another network namespace")
+	case now.MAC != was.MAC:
+		return w.fault("its Ethernet address was changed from % x to % x", was.MAC, now.MAC)
+	}
+	if now.Name != was.Name {
+		w.d.rename(now.Name)
+		w.changed(false, "the interface was renamed from %s to %s", was.Name, now.Name)
+	}
+	if now.MTU != was.MTU {
+		w.changed(false, "the MTU was changed from %d to %d; packets have at most %d bytes", was.MTU, now.MTU, min(now.MTU, w.d.mtu))
+	}
+	w.stateChanged(was, now)
+	w.addressesChanged(now)
+	return nil
+}
+
+// stateChanged tells of the carrier, and has what waited for it transmitted.
+func (w *watch) stateChanged(was, now route.Interface) {
+	switch {
+	case was.Up && !now.Up:
+		w.changed(true, "the interface was taken down")
+	case was.Carrier && !now.Carrier:
+		w.changed(true, "the interface lost its carrier: plug the cable in")
+	case !was.Carrier && now.Carrier:
+		w.changed(false, "the interface has its carrier again")
+		for _, s := range w.d.sockets {
+			s.poke()
+		}
+	}
+}
+
+// addressesChanged tells of addresses. The device serves those that it found when it was opened; without its own it ends
+// after a while (turn): an interface that is taken down loses its IPv6 addresses until somebody gives them back.
+func (w *watch) addressesChanged(now route.Interface) {
+	var addrs []netip.Addr
+	for _, p := range now.Addrs {
+		addrs = append(addrs, p.Addr())
+		if !slices.Contains(w.addrs, p.Addr()) {
+			w.changed(false, "the address %v was added; it is served after the next open", p.Addr())
+		}
+	}
+	for _, a := range w.addrs {
+		if !slices.Contains(addrs, a) {
+			w.changed(a == w.d.local, "the address %v was removed", a)
+		}
+	}
+	w.addrs = addrs
+}
+
+// look asks for what no message tells.
+func (w *watch) look() error {
+	d := w.d
+	if on, err := d.steer.Attached(); err == nil && !on {
+		return w.fault("its XDP program was detached by another program")
+	}
+	name := d.Name()
+	if n := d.nic.ring(name); n != w.slots {
+		w.changed(false, "the receive ring was changed from %d to %d slots", w.slots, n)
+		w.slots = n
+	}
+	c, err := d.nic.channels(name)
+	if n := c.receive(); err == nil && (n < len(d.sockets) || d.all && n > len(d.sockets)) {
+		return w.fault("the number of receive queues was changed from %d to %d", len(d.sockets), n)
+	}
+	return nil
+}
+
+// ring looks at the transmit ring of a queue. Without carrier it stands still for a known reason.
+func (w *watch) ring(q int) error {
+	r, s := &w.rings[q], w.d.sockets[q]
+	now := s.transmitting()
+	stands := now.waits && now.taken == r.was.taken && now.done == r.was.done && w.last.Carrier
+	r.was = now
+	if !stands {
+		if r.still = 0; s.health.stalled.Swap(false) {
+			w.keeper.Changed(q, false, "the transmit ring moves again")
+		}
+		return nil
+	}
+	switch r.still++; {
+	case r.still < stallTicks:
+		return nil
+	case r.still == stallTicks:
+		s.health.stalled.Store(true)
+		s.health.stalls.Add(1)
+		w.keeper.Changed(q, true, fmt.Sprintf("the transmit ring has not moved for %v and packets wait: kicking the driver", stallTicks*watchTick))
+	case r.still >= reviveTicks:
+		r.still = 0
+		return w.revive(q)
+	}
+	s.poke()
+	return nil
+}
+
+// revive makes the socket of a queue anew, in its mode, then in copy mode where the choice is ours and the packets that it
+// carries stay the same.
+func (w *watch) revive(q int) error {
+	d := w.d
+	mode := Mode(d.sockets[q].Caps().Mode)
+	err := w.reopen(q, mode)
+	if err == nil {
+		w.keeper.Changed(q, true, fmt.Sprintf("the queue was opened again in %s mode, since a kick did not help", mode))
+		return nil
+	}
+	if d.asked == Auto && mode == ZeroCopy {
+		if lower := w.reopen(q, Copy); lower == nil {
+			w.keeper.Changed(q, true, fmt.Sprintf("the queue was opened again in %s mode, since it did not transmit in %s mode: %v", Copy, mode, err))
+			return nil
+		}
+	}
+	return w.fault("queue %d does not transmit, and opening it again did not help: %v", q, err)
+}
+
+// reopen makes the socket of a queue anew and proves that it transmits. It returns nil when the device is about to be
+// closed.
+func (w *watch) reopen(q int, mode Mode) (err error) {
+	d, s := w.d, w.d.sockets[q]
+	w.keeper.Exclude(q, func() {
+		s.health.reopens.Add(1)
+		if err = d.ns.do(func() error { return s.reopen(mode) }); err != nil {
+			return
+		}
+		if err = d.steer.Register(q, s.fd); err != nil {
+			return
+		}
+		if dead := silent([]*Socket{s}, proofPatience); len(dead) > 0 && d.routes.Refresh().Carrier {
+			err = &silentError{name: d.Name(), mode: mode, queues: []int{q}}
+		}
+	})
+	return err
+}
