@@ -233,7 +233,7 @@ func TestServerErrors(t *testing.T) {
 		want string
 	}{
 		{"port in use", []string{"server", "--ia", "xdp:veth0"},
-			`datbench: dat: opening xdp:veth0: xdp: veth0: another program has UDP port 17473 of 10.73.0.1: stop it or choose another port \(--port\)`},
+			`datbench: dat: opening xdp:veth0: xdp: veth0: another program has UDP port 17473 of 10.73.0.1: stop it or choose another with the option port=`},
 		{"XDP program there", []string{"server", "--ia", "xdp:veth0", "--port", "17500"},
 			`datbench: dat: opening xdp:veth0: xdp: .*veth0.*: (detach it|stop that program), or choose another interface`},
 		{"unknown interface", []string{"server", "--ia", "xdp:nope0"},
