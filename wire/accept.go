@@ -31,6 +31,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 		return err
 	}
 	c.req, r.conn = r, c
+	e.conns.take(r.From.Addr())
 	c.there = addressOf(r.From.Addr())
 	c.meet(&r.header, &r.hello)
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,

@@ -140,20 +140,30 @@ func (s *siege) connect(from netip.AddrPort, cid uint32) {
 	s.strike(&h, body[:])
 }
 
-// Attack 3, by owners of addresses: requests that nobody has decided are bounded for each address and
-// in all, and one address does not keep others out.
+// Attack 3, by owners of addresses: requests that nobody has decided are bounded for each address, for each
+// network and in all, and a newcomer connects beside those who have taken all that they get.
 func TestAttack03HalfOpenFlood(t *testing.T) {
 	one := netip.MustParseAddr("192.0.2.1")
+	alone := func(share float64) int { return int(share*maxOpening/(1+share)) + 1 }
 	for _, tc := range []struct {
 		name string
 		from func(i int) netip.AddrPort
 		send int
 		keep int
 	}{
-		{"one address", func(i int) netip.AddrPort { return netip.AddrPortFrom(one, uint16(i)) }, 2 * maxOpeningFrom, maxOpeningFrom},
-		{"many addresses", func(i int) netip.AddrPort {
-			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, byte(i >> 8), byte(i)}), 1)
-		}, maxOpening + 100, maxOpening},
+		{"one address", func(i int) netip.AddrPort { return netip.AddrPortFrom(one, uint16(i)) }, 1000, alone(openingShare)},
+		{"an IPv4 network", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), uint16(i))
+		}, 3000, alone(openingPrefix)},
+		{"an IPv6 network", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 8: byte(i), 14: byte(i >> 8), 15: byte(i)}), 1)
+		}, 3000, alone(openingPrefix)},
+		{"64 addresses", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, byte(i % 64), 1}), uint16(i))
+		}, 6000, alone(64 * openingShare)},
+		{"as many addresses as places", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, byte(i), byte(i >> 8), 1}), 1)
+		}, maxOpening - 1, maxOpening - 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSiege(t)
@@ -164,24 +174,21 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 				}
 			}
 			e := s.victim.eng
-			if len(e.requests)-1 != tc.keep || e.opening != tc.keep || len(s.victim.arrived) != tc.keep { // -1: the bystander's
-				t.Errorf("%d requests, %d half-open, %d at the consumer, want %d", len(e.requests)-1, e.opening, len(s.victim.arrived), tc.keep)
+			if n := e.opening.used; n < tc.keep || n > tc.keep+tc.keep/50 || len(e.requests)-1 != n || len(s.victim.arrived) != n { // -1: the bystander's
+				t.Errorf("%d requests, %d half-open, %d at the consumer, want %d", len(e.requests)-1, n, len(s.victim.arrived), tc.keep)
 			}
 			if s.out.packets != 0 {
 				t.Errorf("%d packets in answer to undecided requests", s.out.packets)
 			}
 			all := s.victim.arrived
-			s.victim.arrived = nil
-			if tc.keep < maxOpening {
-				s.guise.as = nil
-				cv, _ := s.join(plain)
-				s.drop(cv)
-				s.foe.down = false
-				s.run(50 * time.Millisecond)
-			}
+			s.victim.arrived, s.guise.as = nil, nil
+			cv, _ := s.join(plain)
+			s.drop(cv)
+			s.foe.down = false
+			s.run(50 * time.Millisecond)
 			s.work()
 			for _, r := range all {
-				path, err := s.victim.link.Resolve(r.From, 0)
+				path, err := s.victim.link.Resolve(s.foe.addr, 0)
 				if err == nil {
 					err = e.Refuse(r, path)
 				}
@@ -189,8 +196,8 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if e.opening != 0 || len(e.halfOpen) != 0 {
-				t.Errorf("%d half-open of %d addresses left", e.opening, len(e.halfOpen))
+			if e.opening.used != 0 || len(e.opening.held) != 0 {
+				t.Errorf("%d half-open of %d holders left", e.opening.used, len(e.opening.held))
 			}
 			s.finish()
 		})

@@ -214,7 +214,7 @@ type gauges struct {
 func (s *siege) gauges() gauges {
 	e := s.victim.eng
 	e.recallAll()
-	return gauges{e.Connections(), len(e.requests), len(e.halfOpen), e.opening, len(e.host.peers.cids), e.held,
+	return gauges{e.Connections(), len(e.requests), len(e.opening.held), e.opening.used, len(e.host.peers.cids), e.held,
 		len(e.ready), len(e.acks), s.victim.link.Paths()}
 }
 

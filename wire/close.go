@@ -111,6 +111,7 @@ func (c *Conn) leave() {
 		c.host.peers.remove(peerKey{c.there, c.peer}, c.cid)
 	}
 	if c.req != nil {
+		e.conns.give(c.req.From.Addr())
 		e.forget(c.req)
 		c.req = nil
 	}
@@ -182,6 +183,7 @@ func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {
 	case proto.ReasonAccess:
 		c.eng.stats.ProtectionErrors++
+		c.eng.penalties.blame(c.there, c.eng.now)
 	case proto.ReasonProtocol:
 		c.eng.stats.ProtocolErrors++
 	default:

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"math"
-	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -39,8 +38,9 @@ type Engine struct {
 	acks      []*Conn
 	dirty     []*Queue
 	requests  map[requestKey]*Request
-	halfOpen  map[netip.Addr]int // requests not decided or not established, by source
-	opening   int                // their sum
+	opening   quota // of requests that are not decided or not established
+	conns     quota // of connections
+	penalties penalties
 	declined  [maxDeclined]*Request
 	ndeclined uint32 // counts without end
 	stats     Stats
@@ -75,13 +75,15 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	caps := l.Caps()
 	segs := max(caps.Segments, 1)
 	e := &Engine{host: h, link: l, caps: caps, index: index, now: now,
-		wheel:    wheel.New(int64(now)),
-		requests: make(map[requestKey]*Request),
-		halfOpen: make(map[netip.Addr]int),
-		rx:       make([]link.Buf, maxReceive+segs),
-		drop:     make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
-		frames:   make([]link.Buf, 0, 2*(allocBatch+segs)),
-		tx:       make([]link.Buf, 0, maxTransmit+segs),
+		wheel:     wheel.New(int64(now)),
+		requests:  make(map[requestKey]*Request),
+		opening:   newQuota(maxOpening, openingShare, openingPrefix),
+		conns:     newQuota(maxConns, connsShare, connsPrefix),
+		penalties: make(penalties),
+		rx:        make([]link.Buf, maxReceive+segs),
+		drop:      make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
+		frames:    make([]link.Buf, 0, 2*(allocBatch+segs)),
+		tx:        make([]link.Buf, 0, maxTransmit+segs),
 	}
 	e.table = connTable{engine: uint32(index)}
 	e.udpPort = l.Local().Port()

@@ -180,9 +180,11 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 	case !ok:
 		e.stats.ConnRequestsChallenged++
 		return e.turn(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
-	case e.opening >= maxOpening || e.halfOpen[key.from.Addr()] >= maxOpeningFrom:
+	case e.penalties.waits(key.from.Addr(), e.now) || !e.opening.room(key.from.Addr()):
 		e.stats.ConnRequestsDropped++
 		return false
+	case !e.conns.room(key.from.Addr()):
+		return e.refuse(h, &hi, bufs, proto.ReasonResources)
 	}
 	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, &hi, key.from))
 	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
@@ -190,8 +192,7 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 		eng: e, service: s, header: *h, hello: hi, key: key}
 	r.hello.Private = nil
 	e.requests[key] = r
-	e.opening++
-	e.halfOpen[key.from.Addr()]++
+	e.opening.take(from.Addr())
 	if !s.Arrive(r) {
 		e.forget(r)
 		return e.refuse(h, &hi, bufs, proto.ReasonBacklog)
@@ -261,11 +262,7 @@ func (e *Engine) opened(r *Request) {
 		return
 	}
 	r.open = true
-	e.opening--
-	from := r.From.Addr()
-	if e.halfOpen[from]--; e.halfOpen[from] == 0 {
-		delete(e.halfOpen, from)
-	}
+	e.opening.give(r.From.Addr())
 }
 
 // forget drops a request.

@@ -37,8 +37,8 @@ func TestRejectOnce(t *testing.T) {
 			t.Fatalf("%d requests of one", len(b.arrived))
 		}
 		b.arrived = b.arrived[:0]
-		if b.eng.opening != 0 || len(b.eng.requests) > maxDeclined || b.link.Paths() > maxDeclined {
-			t.Fatalf("%d requests are open, %d remembered, %d paths", b.eng.opening, len(b.eng.requests), b.link.Paths())
+		if b.eng.opening.used != 0 || len(b.eng.requests) > maxDeclined || b.link.Paths() > maxDeclined {
+			t.Fatalf("%d requests are open, %d remembered, %d paths", b.eng.opening.used, len(b.eng.requests), b.link.Paths())
 		}
 	}
 }

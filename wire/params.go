@@ -146,10 +146,28 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	maxRegions = 1<<regionBits - 1
-	// maxOpening bounds the connection requests of one engine that are not established yet, and
-	// maxOpeningFrom those that come from one address.
-	maxOpening     = 4096
-	maxOpeningFrom = 512
+	// maxOpening bounds the connection requests of one engine that are not established yet. An address may have
+	// openingShare of those that are free, a network openingPrefix: alone 455 and 1365. Beside 64 addresses that
+	// ask for all they get there are 455 free.
+	maxOpening    = 4096
+	openingShare  = 1.0 / 8
+	openingPrefix = 1.0 / 2
+	// An address may have as many connections of an engine as there are free, which is half of them if it is
+	// alone; a network connsPrefix times as many.
+	connsShare  = 1
+	connsPrefix = 4
+	// prefix4 and prefix6 are the bits of an address that name the network of one host or customer.
+	prefix4 = 24
+	prefix6 = 64
+
+	// freeGuesses is how many wrong remote keys a network may have without a wait; the next is guessDelay, twice
+	// as long with each one more, up to maxGuessDelay: a thousand guesses take a quarter of an hour. One is forgiven in each forgiveTime.
+	// maxPenalties bounds the networks that are remembered.
+	freeGuesses   = 64
+	guessDelay    = time.Millisecond
+	maxGuessDelay = time.Second
+	forgiveTime   = time.Second
+	maxPenalties  = 1024
 
 	// maxDeclined is how many requests that were rejected an engine remembers, to answer their repeats.
 	maxDeclined = 256

@@ -67,7 +67,10 @@ const (
 	regionMask = 1<<regionBits - 1
 )
 
-type regionPage [1 << pageBits]atomic.Pointer[Region]
+type regionPage struct {
+	regions [1 << pageBits]atomic.Pointer[Region]
+	gens    [1 << pageBits]uint16 // of each slot; guarded by the table's mutex
+}
 
 // regionTable finds regions, and bindings of windows, by slot without a lock. Slots are reused as late as
 // possible, and each use has a new generation, so that an old key does not find new memory.
@@ -76,9 +79,8 @@ type regionTable struct {
 	bindings [1 << (regionBits - pageBits)]atomic.Pointer[bindingPage] // of slots that belong to windows
 
 	mu   sync.Mutex
-	used uint32            // slots handed out so far; slot 0 is never used
-	free fifo              // slots given back
-	gens map[uint32]uint32 // generation of each slot in free or in use
+	used uint32 // slots handed out so far; slot 0 is never used
+	free fifo   // slots given back
 }
 
 func (t *regionTable) slot(i uint32) *atomic.Pointer[Region] {
@@ -86,7 +88,7 @@ func (t *regionTable) slot(i uint32) *atomic.Pointer[Region] {
 	if p == nil {
 		return nil
 	}
-	return &p[i&(1<<pageBits-1)]
+	return &p.regions[i&(1<<pageBits-1)]
 }
 
 // find is the live region with a composed key (generation and slot), or nil.
@@ -101,8 +103,9 @@ func (t *regionTable) find(key uint32) *Region {
 	return nil
 }
 
-// minFree is how many freed slots are kept back before the oldest is used again.
-const minFree = 1024
+// minFree is how many freed slots are kept back before the oldest is used again. With as many and 2^12
+// generations a key comes back after 2^28 registrations at the earliest, and the slots take 640 KiB.
+const minFree = 1 << 16
 
 func (t *regionTable) take() (uint32, error) {
 	t.mu.Lock()
@@ -117,14 +120,13 @@ func (t *regionTable) take() (uint32, error) {
 	default:
 		return 0, ErrTooMany
 	}
-	if p := &t.pages[i>>pageBits]; p.Load() == nil {
-		p.Store(new(regionPage))
+	at := &t.pages[i>>pageBits]
+	if at.Load() == nil {
+		at.Store(new(regionPage))
 	}
-	if t.gens == nil {
-		t.gens = make(map[uint32]uint32)
-	}
-	t.gens[i]++
-	return t.gens[i]<<regionBits | i, nil
+	gen := &at.Load().gens[i&(1<<pageBits-1)]
+	*gen++
+	return uint32(*gen)<<regionBits | i, nil
 }
 
 // give takes a slot back.
