@@ -336,6 +336,9 @@ func (c *Conn) establish() {
 	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
+	if c.req != nil { // the peer's first packet may be its last
+		c.probeMTU.asked = c.eng.now
+	}
 	c.search(c.probeMTU.limit + 1)
 }
 

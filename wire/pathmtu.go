@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"time"
+
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
@@ -21,6 +23,8 @@ type pathProbe struct {
 	size  int // being probed; 0: the search is over
 	tries int
 	at    Time // next try, or next search
+	asked Time // when the last Probe left; a further one leaves when something was heard since
+	wait  time.Duration
 }
 
 // usualSizes are the UDP payloads that common links carry: jumbo frames, 4 KiB, Ethernet, and
@@ -69,10 +73,15 @@ func (c *Conn) tickMTU() Time {
 	case p.tries == probeTries:
 		c.search(p.size)
 		return p.at
+	case c.heard <= p.asked: // a peer that is silent gets no more Probes
+		c.sendAck(proto.AckRequest)
+		p.wait = min(max(2*p.wait, 2*c.answerTime()), maxRTO)
+	default:
+		p.tries++
+		p.asked, p.wait = now, 2*c.answerTime()
+		c.sendProbe(p.size)
 	}
-	p.tries++
-	p.at = now.Add(2 * c.answerTime())
-	c.sendProbe(p.size)
+	p.at = now.Add(p.wait)
 	c.setDeadline(p.at)
 	return p.at
 }
@@ -91,8 +100,13 @@ func (c *Conn) sendProbe(size int) {
 	p.finish(&h)
 }
 
-// answerProbe says how large a Probe arrived.
+// answerProbe says how large a Probe arrived. A peer that searches has shown that it is there: our own search
+// begins too.
 func (c *Conn) answerProbe(total int) {
+	if p := &c.probeMTU; p.tries == 0 && p.size > 0 {
+		p.at = min(p.at, c.eng.now)
+		c.setDeadline(p.at)
+	}
 	var p packet
 	if c.eng.begin(&p, c.path, proto.HeaderSize+proto.ProbedSize+proto.TrailerSize) {
 		proto.PutProbed(p.put(proto.ProbedSize), uint32(total))
