@@ -139,7 +139,9 @@ func (h *Hello) parseOptions(b []byte) bool {
 			if len(value) != udpPortSize || h.UDPPort != 0 {
 				return false
 			}
-			h.UDPPort = binary.BigEndian.Uint16(value)
+			if h.UDPPort = binary.BigEndian.Uint16(value); h.UDPPort == 0 {
+				return false
+			}
 		case kind&optionMandatory != 0 && h.Refused == 0:
 			h.Refused = kind
 		}
