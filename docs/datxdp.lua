@@ -1,4 +1,5 @@
--- Wireshark dissector of the wire protocol, version 1; WIRE.md beside it is the reference.
+-- Wireshark dissector of the wire protocol, version 2; WIRE.md beside it is the reference. Of other versions
+-- only Versions, whose layout they share, is dissected.
 --
 --   tshark -X lua_script:docs/datxdp.lua -r capture.pcapng
 --   wireshark: copy it to the folder of personal Lua plugins (Help, About, Folders)
@@ -7,16 +8,18 @@
 -- integer operators. Nothing is read before its end was checked against what was captured.
 
 local default_port = 17473
-local version, header_size, trailer_size = 1, 32, 4
-local sack_size, hello_size, goodbye_size, probed_size, max_private = 32, 40, 12, 4, 512
+local version, header_size, trailer_size = 2, 32, 4
+local max_sack, sack_word, hello_size, goodbye_size, probed_size = 128, 4, 52, 12, 4
+local max_options, max_private, option_head = 256, 512, 2
 local DATA, ACK, CONNECT, ACCEPT, REJECT, CLOSE, CLOSED = 1, 2, 3, 4, 5, 6, 7
-local RESET, CHALLENGE, PROBE, PROBED = 8, 9, 10, 11
+local RESET, CHALLENGE, PROBE, PROBED, VERSIONS = 8, 9, 10, 11, 12
 local HAS_SACK = 0x02
+local UDP_PORT, MANDATORY = 1, 0x80
 
 local types = {
   [DATA] = "Data", [ACK] = "Ack", [CONNECT] = "Connect", [ACCEPT] = "Accept", [REJECT] = "Reject",
   [CLOSE] = "Close", [CLOSED] = "Closed", [RESET] = "Reset", [CHALLENGE] = "Challenge",
-  [PROBE] = "Probe", [PROBED] = "Probed",
+  [PROBE] = "Probe", [PROBED] = "Probed", [VERSIONS] = "Versions",
 }
 
 local reasons = {
@@ -33,7 +36,11 @@ local reasons = {
   [10] = "an operation of the closing side failed, or a mark of its shared queue was crossed",
   [11] = "registered memory of the closing side cannot be accessed",
   [12] = "message held a receive of a shared queue for too long",
+  [13] = "peer speaks other versions only",
+  [14] = "Reject: an option is not understood",
 }
+
+local options = { [UDP_PORT] = "UDP port", [0x81] = "Noise handshake" }
 
 local op_names = {
   [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp", "SendInv",
@@ -61,6 +68,7 @@ field("flags.epoch", "bool", "Epoch", 8, nil, 0x08)
 field("flags.no_credit", "bool", "NoCredit", 8, nil, 0x10)
 field("flags.epoch_seen", "bool", "EpochSeen", 8, nil, 0x20)
 field("flags.not_ready", "bool", "NotReady", 8, nil, 0x40)
+field("flags.source_port", "bool", "SourcePort", 8, nil, 0x80)
 field("ce", "uint16", "CE marks", base.DEC)
 field("cid", "uint32", "CID", base.HEX)
 field("psn", "uint32", "PSN", base.DEC)
@@ -68,7 +76,7 @@ field("ack", "uint32", "Ack", base.DEC)
 field("credit", "uint32", "Credit", base.DEC)
 field("ts", "uint32", "TS (64 ns)", base.DEC)
 field("echo", "uint32", "Echo (64 ns)", base.DEC)
-field("nonce", "uint32", "Nonce", base.HEX)
+field("tag", "uint32", "Verification tag", base.HEX)
 field("sack", "bytes", "SACK block")
 field("sack.psn", "uint32", "Held", base.DEC)
 field("chunk", "none", "Chunk")
@@ -91,15 +99,25 @@ field("chunk.old", "uint64", "Old value", base.HEX)
 field("chunk.payload", "bytes", "Payload")
 field("hello", "none", "Hello")
 field("hello.cid", "uint32", "CID", base.HEX)
+field("hello.tag", "uint32", "Verification tag", base.HEX)
 field("hello.mtu", "uint32", "MTU", base.DEC)
-field("hello.qual", "uint64", "Connection qualifier", base.HEX)
-field("hello.port", "uint64", "Port qualifier", base.HEX)
+field("hello.window", "uint16", "Window (packets)", base.DEC)
 field("hello.read_in", "uint16", "RDMA reads served", base.DEC)
 field("hello.read_out", "uint16", "RDMA reads wanted", base.DEC)
 field("hello.reason", "uint8", "Reason", base.DEC, reasons)
 field("hello.reserved", "uint8", "Reserved", base.HEX)
-field("hello.private_len", "uint16", "Private data length", base.DEC)
+field("hello.capabilities", "uint32", "Capabilities", base.HEX)
+field("hello.qual", "uint64", "Connection qualifier", base.HEX)
+field("hello.port", "uint64", "Port qualifier", base.HEX)
 field("hello.cookie", "uint64", "Cookie", base.HEX)
+field("hello.options_len", "uint16", "Options length", base.DEC)
+field("hello.private_len", "uint16", "Private data length", base.DEC)
+field("hello.option", "none", "Option")
+field("hello.option.type", "uint8", "Type", base.DEC, options)
+field("hello.option.mandatory", "bool", "Mandatory", 8, nil, MANDATORY)
+field("hello.option.len", "uint8", "Length", base.DEC)
+field("hello.option.udp_port", "uint16", "UDP port", base.DEC)
+field("hello.option.value", "bytes", "Value")
 field("hello.private", "bytes", "Private data")
 field("goodbye", "none", "Goodbye")
 field("goodbye.cid", "uint32", "CID", base.HEX)
@@ -109,6 +127,7 @@ field("goodbye.op", "uint8", "Chunk operation", base.DEC, op_names)
 field("goodbye.reserved", "uint16", "Reserved", base.HEX)
 field("probe.padding", "bytes", "Padding")
 field("probed.size", "uint32", "Probe that arrived", base.DEC)
+field("versions", "uint8", "Version that is spoken", base.DEC)
 field("body", "bytes", "Body")
 field("crc", "uint32", "CRC32C", base.HEX)
 datxdp.fields = fields
@@ -125,17 +144,22 @@ datxdp.experts = experts
 -- Layouts: field, offset, size, and the bits of it that are fields of their own.
 local header_bits = {
   fields.flags_ack_request, fields.flags_has_sack, fields.flags_key_phase, fields.flags_epoch, fields.flags_no_credit,
-  fields.flags_epoch_seen, fields.flags_not_ready,
+  fields.flags_epoch_seen, fields.flags_not_ready, fields.flags_source_port,
 }
 local header_layout = {
   { fields.version, 0, 1 }, { fields.type, 0, 1 }, { fields.flags, 1, 1, bits = header_bits }, { fields.ce, 2, 2 },
   { fields.cid, 4, 4 }, { fields.psn, 8, 4 }, { fields.ack, 12, 4 }, { fields.credit, 16, 4 },
-  { fields.ts, 20, 4 }, { fields.echo, 24, 4 }, { fields.nonce, 28, 4 },
+  { fields.ts, 20, 4 }, { fields.echo, 24, 4 }, { fields.tag, 28, 4 },
 }
 local hello_layout = {
-  { fields.hello_cid, 0, 4 }, { fields.hello_mtu, 4, 4 }, { fields.hello_qual, 8, 8 }, { fields.hello_port, 16, 8 },
-  { fields.hello_read_in, 24, 2 }, { fields.hello_read_out, 26, 2 }, { fields.hello_reason, 28, 1 },
-  { fields.hello_reserved, 29, 1 }, { fields.hello_private_len, 30, 2 }, { fields.hello_cookie, 32, 8 },
+  { fields.hello_cid, 0, 4 }, { fields.hello_tag, 4, 4 }, { fields.hello_mtu, 8, 4 }, { fields.hello_window, 12, 2 },
+  { fields.hello_read_in, 14, 2 }, { fields.hello_read_out, 16, 2 }, { fields.hello_reason, 18, 1 },
+  { fields.hello_reserved, 19, 1 }, { fields.hello_capabilities, 20, 4 }, { fields.hello_qual, 24, 8 },
+  { fields.hello_port, 32, 8 }, { fields.hello_cookie, 40, 8 }, { fields.hello_options_len, 48, 2 },
+  { fields.hello_private_len, 50, 2 },
+}
+local option_layout = {
+  { fields.hello_option_type, 0, 1, bits = { fields.hello_option_mandatory } }, { fields.hello_option_len, 1, 1 },
 }
 local goodbye_layout = {
   { fields.goodbye_cid, 0, 4 }, { fields.goodbye_num, 4, 4 }, { fields.goodbye_reason, 8, 1 },
@@ -271,10 +295,13 @@ local function add_chunks(p)
 end
 
 local function add_sack(p)
-  if p.stop - header_size ~= sack_size then return malformed(p, p.tree, "SACK block of another size") end
-  local node = p.tree:add(fields.sack, span(p, header_size, sack_size))
+  local size = p.stop - header_size
+  if size == 0 or size > max_sack or size % sack_word ~= 0 then
+    return malformed(p, p.tree, "SACK block of " .. size .. " bytes")
+  end
+  local node = p.tree:add(fields.sack, span(p, header_size, size))
   local held = 0
-  for i = 0, sack_size * 8 - 1 do
+  for i = 0, size * 8 - 1 do
     local at = header_size + math.floor(i / 8)
     if not captured(p, at + 1) then break end
     if band(rshift(p.tvb(at, 1):uint(), i % 8), 1) == 1 then
@@ -290,17 +317,55 @@ local function add_reason(p, tree, reason)
   if reason ~= 0 then tree:add_proto_expert_info(experts.ended, reasons[reason] or "Reason " .. reason) end
 end
 
+-- add_option adds the option at offset at, before offset stop. It returns the offset after it and what is
+-- wrong with it, or nothing when the capture ends.
+local function add_option(p, tree, at, stop)
+  if at + option_head > stop then return stop, "option beyond the options" end
+  if not captured(p, at + option_head) then return end
+  local kind, n = p.tvb(at, 1):uint(), p.tvb(at + 1, 1):uint()
+  local rest = at + option_head
+  local node = tree:add(fields.hello_option, span(p, at, math.min(option_head + n, stop - at)))
+  fill(p, node, option_layout, at)
+  node:set_text("Option: " .. (options[kind] or kind))
+  if rest + n > stop then return stop, "option beyond the options" end
+  if kind ~= UDP_PORT or n ~= 2 then
+    if n > 0 then bytes(p, node, fields.hello_option_value, rest, n) end
+    return rest + n, kind == UDP_PORT and "UDP port of " .. n .. " bytes" or nil
+  end
+  if not captured(p, rest + n) then return end
+  local port = p.tvb(rest, n)
+  node:add(fields.hello_option_udp_port, port)
+  if port:uint() == 0 then return rest + n, "UDP port 0" end
+  if p.udp_port then return rest + n, "two UDP ports" end
+  p.udp_port = port:uint()
+  return rest + n
+end
+
+-- add_options adds the options in n bytes at offset at and returns what is wrong with the first bad one.
+local function add_options(p, tree, at, n)
+  local stop, wrong = at + n, nil
+  while at and at < stop and not wrong do at, wrong = add_option(p, tree, at, stop) end
+  if p.udp_port then p.notes[#p.notes + 1] = "udp_port=" .. p.udp_port end
+  return wrong
+end
+
 local function add_hello(p)
   local size, at = p.stop - header_size, header_size
   if size < hello_size then return malformed(p, p.tree, "Hello is too short") end
   local node = p.tree:add(fields.hello, span(p, at, size))
   if not fill(p, node, hello_layout, at) then return end
-  local n = p.tvb(at + 30, 2):uint()
-  if size > hello_size then bytes(p, node, fields.hello_private, at + hello_size, size - hello_size) end
+  local n, m = p.tvb(at + 48, 2):uint(), p.tvb(at + 50, 2):uint()
+  local wrong
   p.notes[#p.notes + 1] = "from=" .. hex(p.tvb(at, 4):uint())
-  if p.type == CONNECT then p.notes[#p.notes + 1] = "qual=0x" .. p.tvb(at + 8, 8):uint64():tohex() end
-  if p.type == REJECT then add_reason(p, node, p.tvb(at + 28, 1):uint()) end
-  if n ~= size - hello_size or n > max_private then malformed(p, node, "wrong length of private data") end
+  if p.type == CONNECT then p.notes[#p.notes + 1] = "qual=0x" .. p.tvb(at + 24, 8):uint64():tohex() end
+  if n + m ~= size - hello_size or n > max_options or m > max_private then
+    wrong = "wrong length of options or private data"
+  else
+    wrong = add_options(p, node, at + hello_size, n)
+    if m > 0 then bytes(p, node, fields.hello_private, at + hello_size + n, m) end
+  end
+  if p.type == REJECT then add_reason(p, node, p.tvb(at + 18, 1):uint()) end
+  if wrong then malformed(p, node, wrong) end
 end
 
 local function add_goodbye(p)
@@ -333,6 +398,17 @@ local function add_probed(p)
   p.notes[#p.notes + 1] = "size=" .. range:uint()
 end
 
+-- add_versions shows a list of versions, a byte each.
+local function add_versions(p)
+  local list = {}
+  for at = header_size, p.stop - 1 do
+    if not captured(p, at + 1) then break end
+    p.tree:add(fields.versions, p.tvb(at, 1))
+    list[#list + 1] = p.tvb(at, 1):uint()
+  end
+  p.notes[#p.notes + 1] = "spoken=" .. table.concat(list, ",")
+end
+
 local function add_ack(p)
   if band(p.flags, HAS_SACK) ~= 0 then add_sack(p) else add_empty(p) end
 end
@@ -340,7 +416,7 @@ end
 local bodies = {
   [DATA] = add_chunks, [ACK] = add_ack, [CONNECT] = add_hello, [ACCEPT] = add_hello, [REJECT] = add_hello,
   [CHALLENGE] = add_hello, [CLOSE] = add_goodbye, [CLOSED] = add_empty, [RESET] = add_empty,
-  [PROBE] = add_probe, [PROBED] = add_probed,
+  [PROBE] = add_probe, [PROBED] = add_probed, [VERSIONS] = add_versions,
 }
 
 local function add_trailer(p)
@@ -366,6 +442,23 @@ local function title(p)
   return table.concat(words, " ")
 end
 
+-- add_packet dissects a packet of this version, or Versions of any, and returns the first part of the Info column.
+local function add_packet(p)
+  if not fill(p, p.tree, header_layout, 0) then return "" end
+  local tvb = p.tvb
+  p.flags, p.ack = tvb(1, 1):uint(), tvb(12, 4):uint()
+  if bodies[p.type] then bodies[p.type](p) else malformed(p, p.tree, "unknown type") end
+  add_trailer(p)
+  return title(p) .. " cid=" .. hex(tvb(4, 4):uint()) .. " psn=" .. tvb(8, 4):uint() .. " ack=" .. p.ack .. " "
+end
+
+-- add_other names the version of a packet that is not dissected.
+local function add_other(p)
+  p.tree:add(fields.version, p.tvb(0, 1))
+  captured(p, p.stop + trailer_size)
+  return string.format("version %d, not dissected ", p.version)
+end
+
 function datxdp.dissector(tvb, pinfo, root)
   pinfo.cols.protocol = "datxdp"
   local total = tvb:reported_len()
@@ -373,21 +466,16 @@ function datxdp.dissector(tvb, pinfo, root)
   local p = { tvb = tvb, have = have, stop = total - trailer_size, notes = {}, names = {} }
   if have == 0 then return 0 end
   p.tree = root:add(datxdp, tvb(0, have))
+  local first = tvb(0, 1):uint()
+  p.type = first % 16
+  p.version = (first - p.type) / 16
   local info = ""
   if total < header_size + trailer_size then
     malformed(p, p.tree, "shorter than header and trailer")
-  elseif fill(p, p.tree, header_layout, 0) then
-    local first = tvb(0, 1):uint()
-    p.type, p.flags, p.ack = first % 16, tvb(1, 1):uint(), tvb(12, 4):uint()
-    if (first - p.type) / 16 ~= version then
-      malformed(p, p.tree, "unknown version")
-    elseif not bodies[p.type] then
-      malformed(p, p.tree, "unknown type")
-    else
-      bodies[p.type](p)
-    end
-    info = title(p) .. " cid=" .. hex(tvb(4, 4):uint()) .. " psn=" .. tvb(8, 4):uint() .. " ack=" .. p.ack .. " "
-    add_trailer(p)
+  elseif p.version == version or p.type == VERSIONS then
+    info = add_packet(p)
+  else
+    info = add_other(p)
   end
   info = info .. table.concat(p.notes, " ")
   pinfo.cols.info = info

@@ -42,7 +42,7 @@ func TestDissectorAgainstCodec(t *testing.T) {
 				}
 			}
 			for _, want := range []string{"type 1", "type 2", "type 3", "type 4", "type 5", "type 6", "type 7", "type 8", "type 9",
-				"type 10", "type 11", "chunk.op 1", "chunk.op 2", "chunk.op 3", "chunk.op 4", "chunk.op 5", "chunk.op 6",
+				"type 10", "type 11", "hello.option.udp_port 17473", "flags.source_port 0", "chunk.op 1", "chunk.op 2", "chunk.op 3", "chunk.op 4", "chunk.op 5", "chunk.op 6",
 				"chunk.op 7", "chunk.op 8", "chunk.op 9", "chunk.flags.compare 1",
 				"flags.has_sack 1", "flags.epoch 1", "flags.epoch_seen 1", "flags.no_credit 1", "flags.not_ready 1",
 				"chunk.flags.last 0", "chunk.flags.solicited 1", "goodbye.reason 5", "hello.reason 2",
@@ -68,6 +68,9 @@ func mutate(r *rand.Rand, p []byte) []byte {
 			b = append(b, byte(r.Uint32()), byte(r.Uint32()))
 		case 2:
 			b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
+		case 3: // the lengths and the options of a Hello
+			at := proto.HeaderSize + 48 + r.IntN(10)
+			b[min(at, len(b)-1)] = byte(r.IntN(8))
 		default: // where the lengths and kinds are
 			b[r.IntN(min(head, len(b)))] = byte(r.IntN(12))
 		}
@@ -94,8 +97,9 @@ func TestDissectorOnDamage(t *testing.T) {
 	for range 800 {
 		damaged = append(damaged, mutate(r, samples[r.IntN(len(samples))]))
 	}
-	long := make([]byte, proto.HelloSize+proto.MaxPrivateData+1)
-	(&proto.Hello{Private: long[proto.HelloSize:]}).Put(long)
+	tooLong := proto.Hello{Private: make([]byte, proto.MaxPrivateData+1)}
+	long := make([]byte, tooLong.Size())
+	tooLong.Put(long)
 	damaged = append(damaged, pack(proto.Header{Type: proto.Connect}, long), pack(proto.Header{Type: proto.Data}, []byte{1, 1, 0, 1, 0}),
 		pack(proto.Header{Type: proto.Data}, append([]byte{4, 1, 0, 1}, make([]byte, 21)...)))
 	for _, p := range rarePackets()[:8] {
@@ -110,7 +114,7 @@ func TestDissectorOnDamage(t *testing.T) {
 func TestDissectorOnCutCapture(t *testing.T) {
 	var packets []datagram
 	for _, p := range rarePackets() {
-		for cut := 0; cut < len(p); cut += 1 + len(p)/40 {
+		for cut := 0; cut < len(p); cut += 1 + len(p)/20 {
 			packets = append(packets, datagram{from: ends4[0], to: ends4[1], payload: p, cut: cut})
 		}
 	}
@@ -123,7 +127,8 @@ func TestDissectorOnCutCapture(t *testing.T) {
 		}
 		for _, f := range whole { // all fields that lie within must be there
 			switch f.Name {
-			case "chunk", "hello", "goodbye", "sack", "body", "chunk.payload", "hello.private", "malformed", "ended", "crc.good":
+			case "chunk", "hello", "hello.option", "hello.option.value", "goodbye", "sack", "body", "chunk.payload", "hello.private",
+				"probe.padding", "malformed", "ended", "crc.good":
 				continue
 			}
 			if f.Pos+f.Size <= captured && !slices.Contains(got, f) && !strings.HasPrefix(f.Name, "chunk.") {
@@ -186,6 +191,13 @@ func TestDissectorInfo(t *testing.T) {
 	proto.PutSend(send, proto.Last, 0, 1, 0)
 	hello := make([]byte, proto.HelloSize)
 	(&proto.Hello{CID: 3, Qual: 0xa, Reason: proto.ReasonNoListener}).Put(hello)
+	named := proto.Hello{CID: 3, Qual: 0xa, UDPPort: 4000}
+	port := make([]byte, named.Size())
+	named.Put(port)
+	other := pack(header, write)
+	other[0] = 1<<4 | byte(proto.Data)
+	spoken := pack(of(proto.Versions), []byte{proto.Version, 3})
+	spoken[0] = 1<<4 | byte(proto.Versions)
 	bye := make([]byte, proto.GoodbyeSize)
 	(&proto.Goodbye{CID: 3, Reason: proto.ReasonAccess}).Put(bye)
 	held := of(proto.Ack)
@@ -202,7 +214,13 @@ func TestDissectorInfo(t *testing.T) {
 		{pack(header, write), "WRITE" + name + "len=8"},
 		{pack(header, slices.Concat(write, write, send)), "WRITE*2 SEND" + name + "len=16"},
 		{pack(held, append([]byte{5}, make([]byte, proto.MaxSACKSize-1)...)), "ACK" + name + "sack=2"},
+		{pack(held, []byte{5, 0, 0, 0x80}), "ACK" + name + "sack=3"},
+		{pack(held, []byte{5, 0}), "ACK" + name + "[malformed: SACK block of 2 bytes]"},
 		{pack(of(proto.Connect), hello), "CONNECT" + name + "from=0x00000003 qual=0x000000000000000a"},
+		{pack(of(proto.Connect), port), "CONNECT" + name + "from=0x00000003 qual=0x000000000000000a udp_port=4000"},
+		{pack(of(proto.Connect), withOptions(1, 3, 0, 7, 7)), "CONNECT" + name + "from=0x00000001 qual=0x0000000000000000 [malformed: UDP port of 3 bytes]"},
+		{other, "version 1, not dissected"},
+		{spoken, "VERSIONS" + name + "spoken=2,3 [bad CRC32C]"},
 		{pack(of(proto.Reject), hello), "REJECT" + name + "from=0x00000003 (Reject: nobody listens)"},
 		{pack(of(proto.Close), bye), "CLOSE" + name + "from=0x00000003 (remote key, range, right or zone was wrong)"},
 		{pack(of(proto.Closed), nil), "CLOSED" + name},

@@ -45,11 +45,14 @@ func read(b []byte) []item {
 		r.expert("malformed")
 		return r
 	}
-	known := h.Parse(b)
+	known := h.Parse(b) || h.Type == proto.Versions
 	r.num("version", 0, 1, b[0]>>4)
+	if !known && b[0]>>4 != proto.Version {
+		return r
+	}
 	r.num("type", 0, 1, h.Type)
 	r.bits("flags", 1, uint8(h.Flags), "ack_request", "has_sack", "key_phase", "epoch", "no_credit",
-		"epoch_seen", "not_ready")
+		"epoch_seen", "not_ready", "source_port")
 	r.num("ce", 2, 2, h.CE)
 	r.num("cid", 4, 4, h.CID)
 	r.num("psn", 8, 4, h.PSN)
@@ -57,7 +60,7 @@ func read(b []byte) []item {
 	r.num("credit", 16, 4, h.Credit)
 	r.num("ts", 20, 4, h.TS)
 	r.num("echo", 24, 4, h.Echo)
-	r.num("nonce", 28, 4, h.Tag)
+	r.num("tag", 28, 4, h.Tag)
 	end := len(b) - proto.TrailerSize
 	if known {
 		r.body(&h, b[proto.HeaderSize:end])
@@ -93,6 +96,10 @@ func (r *reading) body(h *proto.Header, b []byte) {
 		r.hello(h.Type, b)
 	case proto.Close:
 		r.goodbye(b)
+	case proto.Versions:
+		for i := range b {
+			r.num("versions", proto.HeaderSize+i, 1, b[i])
+		}
 	default:
 		if h.Type == proto.Ack && h.Flags&proto.HasSACK != 0 {
 			r.sack(h, b)
@@ -104,12 +111,12 @@ func (r *reading) body(h *proto.Header, b []byte) {
 }
 
 func (r *reading) sack(h *proto.Header, b []byte) {
-	if len(b) != proto.MaxSACKSize {
+	if !proto.SACKFits(len(b)) {
 		r.expert("malformed")
 		return
 	}
 	r.bytes("sack", proto.HeaderSize, b)
-	for i := range proto.MaxWindow {
+	for i := range len(b) * 8 {
 		if b[i/8]>>(i%8)&1 != 0 {
 			r.num("sack.psn", proto.HeaderSize+i/8, 1, uint32(h.Ack)+1+uint32(i))
 		}
@@ -183,20 +190,59 @@ func (r *reading) hello(t proto.Type, b []byte) {
 	const at = proto.HeaderSize
 	r.node("hello", at, len(b))
 	r.num("hello.cid", at, 4, hi.CID)
-	r.num("hello.mtu", at+4, 4, hi.MTU)
-	r.num("hello.qual", at+8, 8, hi.Qual)
-	r.num("hello.port", at+16, 8, hi.Port)
-	r.num("hello.read_in", at+24, 2, hi.ReadIn)
-	r.num("hello.read_out", at+26, 2, hi.ReadOut)
-	r.num("hello.reason", at+28, 1, hi.Reason)
-	r.num("hello.private_len", at+30, 2, binary.BigEndian.Uint16(b[30:]))
-	r.num("hello.cookie", at+32, 8, hi.Cookie)
-	r.bytes("hello.private", at+proto.HelloSize, hi.Private)
+	r.num("hello.tag", at+4, 4, hi.Tag)
+	r.num("hello.mtu", at+8, 4, hi.MTU)
+	r.num("hello.window", at+12, 2, hi.Window)
+	r.num("hello.read_in", at+14, 2, hi.ReadIn)
+	r.num("hello.read_out", at+16, 2, hi.ReadOut)
+	r.num("hello.reason", at+18, 1, hi.Reason)
+	r.num("hello.reserved", at+19, 1, b[19])
+	r.num("hello.capabilities", at+20, 4, hi.Capabilities)
+	r.num("hello.qual", at+24, 8, hi.Qual)
+	r.num("hello.port", at+32, 8, hi.Port)
+	r.num("hello.cookie", at+40, 8, hi.Cookie)
+	r.num("hello.options_len", at+48, 2, binary.BigEndian.Uint16(b[48:]))
+	r.num("hello.private_len", at+50, 2, binary.BigEndian.Uint16(b[50:]))
+	if hi.Private != nil { // the lengths fit
+		end := len(b) - len(hi.Private)
+		r.options(at+proto.HelloSize, b[proto.HelloSize:end])
+		r.bytes("hello.private", at+end, hi.Private)
+	}
 	if t == proto.Reject && hi.Reason != proto.ReasonNone {
 		r.expert("ended")
 	}
 	if !whole {
 		r.expert("malformed")
+	}
+}
+
+// options reads options up to the first malformed one. The codec gives no access to those that it does not know.
+func (r *reading) options(at int, b []byte) {
+	ports := 0
+	for len(b) >= 2 {
+		n := int(b[1])
+		r.node("hello.option", at, min(2+n, len(b)))
+		r.num("hello.option.type", at, 1, b[0])
+		r.num("hello.option.mandatory", at, 1, b[0]>>7)
+		r.num("hello.option.len", at+1, 1, n)
+		if 2+n > len(b) {
+			return
+		}
+		value := b[2 : 2+n]
+		switch {
+		case b[0] != 1:
+			r.bytes("hello.option.value", at+2, value)
+		case n != 2:
+			r.bytes("hello.option.value", at+2, value)
+			return
+		default:
+			port := binary.BigEndian.Uint16(value)
+			r.num("hello.option.udp_port", at+2, 2, port)
+			if ports++; port == 0 || ports > 1 {
+				return
+			}
+		}
+		at, b = at+2+n, b[2+n:]
 	}
 }
 

@@ -150,13 +150,29 @@ func rarePackets() [][]byte {
 	add(proto.Probed, proto.NotReady, []byte{0xf0, 1, 2, 3})
 	add(proto.Probed, proto.HasSACK, []byte{0xf0, 1, 2, 3})
 	add(proto.Probed, 0, []byte{1, 2, 3})
-	add(proto.Ack, proto.HasSACK, bytes.Repeat([]byte{0xff}, proto.MaxSACKSize))
+	for _, n := range []int{proto.SACKSize(0), proto.SACKSize(32), proto.MaxSACKSize, proto.MaxSACKSize + 4, 6, 1} {
+		add(proto.Ack, proto.HasSACK, bytes.Repeat([]byte{0xf1}, n))
+	}
+	add(proto.Ack, proto.HasSACK, nil)
+	add(proto.Versions, 0, []byte{2, 3, 250})
+	add(proto.Versions, 0, nil)
+	for _, version := range []byte{1, 3} {
+		for _, typ := range []proto.Type{proto.Versions, proto.Connect, proto.Data} {
+			b := pack(full, []byte{2})
+			b[0] = version<<4 | byte(typ)
+			all = append(all, seal(b[:len(b)-proto.TrailerSize]))
+		}
+	}
+	for _, options := range rareOptions {
+		add(proto.Connect, 0, withOptions(options...))
+	}
 	for reason := range proto.ReasonOption + 2 {
-		hi := proto.Hello{CID: 0xf0000001, MTU: 0xf0000002, Qual: 1<<63 + 3, Port: 1<<63 + 4, ReadIn: 0xfff5,
-			ReadOut: 0xfff6, Reason: reason, Cookie: 1<<63 + 7, Private: bytes.Repeat([]byte{byte(reason)}, int(reason)*50)}
-		hello := make([]byte, proto.HelloSize+len(hi.Private))
+		hi := proto.Hello{CID: 0xf0000001, Tag: 0xf0000002, MTU: 0xf0000003, Window: 0xfff4, ReadIn: 0xfff5, ReadOut: 0xfff6,
+			Reason: reason, Capabilities: 0xf0000007, Qual: 1<<63 + 8, Port: 1<<63 + 9, Cookie: 1<<63 + 10,
+			UDPPort: uint16(reason) * 0x1111, Private: bytes.Repeat([]byte{byte(reason)}, int(reason)*34)}
+		hello := make([]byte, hi.Size())
 		hi.Put(hello)
-		hello[29] = 0xee
+		hello[19] = 0xee
 		add([]proto.Type{proto.Connect, proto.Accept, proto.Reject, proto.Challenge}[reason%4], 0, hello)
 		add(proto.Reject, 0, hello)
 		bye := make([]byte, proto.GoodbyeSize)
@@ -184,6 +200,30 @@ func rarePackets() [][]byte {
 	proto.PutSendOnly(only, 0xff, 2)
 	add(proto.Data, 0, only)
 	return all
+}
+
+// rareOptions are options of a Hello that engines do not send: unknown, mandatory and malformed ones.
+var rareOptions = [][]byte{
+	{1, 2, 0x44, 0x41},
+	{9, 3, 1, 2, 3, 1, 2, 0x44, 0x41},
+	{0x81, 4, 1, 2, 3, 4, 0xff, 0},
+	{1, 2, 0, 0},
+	{1, 2, 0, 7, 1, 2, 0, 8},
+	{1, 3, 0, 7, 7},
+	{1, 0, 9, 0},
+	{9, 3, 1, 2},
+	{9},
+	append([]byte{9, 254}, make([]byte, 254)...),
+	append([]byte{9, 253}, make([]byte, 256)...),
+}
+
+// withOptions is a Hello with these options and four bytes of private data.
+func withOptions(options ...byte) []byte {
+	b := make([]byte, proto.HelloSize)
+	(&proto.Hello{CID: 1, Tag: 2, MTU: minPacket, Window: minReach}).Put(b)
+	binary.BigEndian.PutUint16(b[48:], uint16(len(options)))
+	b[51] = 4
+	return slices.Concat(b, options, []byte{0xfa, 0xfb, 0xfc, 0xfd})
 }
 
 func datagrams(ends [2]netip.AddrPort, payloads [][]byte) []datagram {

@@ -141,9 +141,9 @@ func (f *pdmlField) item(name string, start int) item {
 	switch name {
 	case "crc.good", "crc.bad", "malformed", "cut", "ended": // experts have no place
 		return item{Name: name}
-	case "sack", "chunk.payload", "hello.private", "probe.padding", "body":
+	case "sack", "chunk.payload", "hello.private", "hello.option.value", "probe.padding", "body":
 		return item{name, f.Pos - start, f.Size, f.Value}
-	case "chunk", "hello", "goodbye":
+	case "chunk", "hello", "hello.option", "goodbye":
 		return item{name, f.Pos - start, f.Size, ""}
 	}
 	n, err := strconv.ParseUint(strings.NewReplacer("True", "1", "False", "0").Replace(f.Show), 0, 64)
