@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -116,7 +117,7 @@ func TestDocumentHeader(t *testing.T) {
 		"credit":        put(proto.Header{Credit: ^seq.Num(0)}),
 		"TS":            put(proto.Header{TS: ^uint32(0)}),
 		"echo":          put(proto.Header{Echo: ^uint32(0)}),
-		"nonce":         put(proto.Header{Tag: ^uint32(0)}),
+		"tag":           put(proto.Header{Tag: ^uint32(0)}),
 		"body":          append(put(proto.Header{}), 1),
 	}
 	rows := documentTable(t, "## Packet", "| bytes | field | meaning |")
@@ -135,35 +136,137 @@ func TestDocumentHeader(t *testing.T) {
 
 func TestDocumentHello(t *testing.T) {
 	put := func(h proto.Hello) []byte {
-		b := make([]byte, proto.HelloSize+len(h.Private))
+		b := make([]byte, h.Size())
 		h.Put(b)
-		b[31] &^= byte(len(h.Private)) // the private data's own place
+		clear(b[proto.HelloSize-4 : proto.HelloSize]) // the lengths, which stand in rows of their own
 		return b
 	}
-	length := put(proto.Hello{})
-	length[30], length[31] = 1, 1
-	h := proto.Hello{}
-	if h.Parse(length) || !h.Parse(append(length, make([]byte, 1<<8+1)...)) {
-		t.Error("the length of the private data is elsewhere")
-	}
-	if h.Parse(slices.Concat(length[:30], []byte{2, 1}, make([]byte, 8+proto.MaxPrivateData+1))) {
-		t.Error("private data may be longer")
+	zero := put(proto.Hello{})
+	length := func(at int) []byte { b := slices.Clone(zero); b[at], b[at+1] = 1, 1; return b }
+	options, private := length(48), length(50)
+	for name, b := range map[string][]byte{
+		"options":      slices.Concat(options[:48], []byte{1, 0}, zero[50:], []byte{9, 254}, make([]byte, 254)),
+		"private data": slices.Concat(private, make([]byte, 1<<8+1)),
+	} {
+		if h := new(proto.Hello); !h.Parse(b) {
+			t.Errorf("the length of the %s is elsewhere", name)
+		}
 	}
 	rows := documentTable(t, "### Hello", "| bytes | field | meaning |")
-	checkLayout(t, rows, put(proto.Hello{}), map[string][]byte{
-		"CID":          put(proto.Hello{CID: ^uint32(0)}),
-		"MTU":          put(proto.Hello{MTU: ^uint32(0)}),
-		"qualifier":    put(proto.Hello{Qual: ^uint64(0)}),
-		"port":         put(proto.Hello{Port: ^uint64(0)}),
-		"reads served": put(proto.Hello{ReadIn: ^uint16(0)}),
-		"reads wanted": put(proto.Hello{ReadOut: ^uint16(0)}),
-		"reason":       put(proto.Hello{Reason: 0xff}),
-		"length":       length,
-		"cookie":       put(proto.Hello{Cookie: ^uint64(0)}),
-		"private data": put(proto.Hello{Private: []byte{1}}),
+	checkLayout(t, rows, zero, map[string][]byte{
+		"CID":                   put(proto.Hello{CID: ^uint32(0)}),
+		"tag":                   put(proto.Hello{Tag: ^uint32(0)}),
+		"MTU":                   put(proto.Hello{MTU: ^uint32(0)}),
+		"window":                put(proto.Hello{Window: ^uint16(0)}),
+		"reads served":          put(proto.Hello{ReadIn: ^uint16(0)}),
+		"reads wanted":          put(proto.Hello{ReadOut: ^uint16(0)}),
+		"reason":                put(proto.Hello{Reason: 0xff}),
+		"capabilities":          put(proto.Hello{Capabilities: ^uint32(0)}),
+		"qualifier":             put(proto.Hello{Qual: ^uint64(0)}),
+		"port":                  put(proto.Hello{Port: ^uint64(0)}),
+		"cookie":                put(proto.Hello{Cookie: ^uint64(0)}),
+		"options length":        options,
+		"private length":        private,
+		"options, private data": put(proto.Hello{UDPPort: 1, Private: []byte{1}}),
 	})
-	if want := fmt.Sprintf("at most %d", proto.MaxPrivateData); !strings.Contains(rows[8][2], want) {
-		t.Errorf("%q is not in %q", want, rows[8][2])
+	for row, want := range map[int]string{
+		len(rows) - 3: fmt.Sprintf("at most %d", proto.MaxOptions),
+		len(rows) - 2: fmt.Sprintf("at most %d", proto.MaxPrivateData),
+	} {
+		if !strings.HasSuffix(rows[row][2], want) {
+			t.Errorf("%q is not in %q", want, rows[row][2])
+		}
+	}
+}
+
+func TestDocumentOptions(t *testing.T) {
+	rows := documentTable(t, "### Hello", "| type | | length | value |")
+	if len(rows) != 2 {
+		t.Fatalf("%d options, want 2", len(rows))
+	}
+	h := proto.Hello{UDPPort: 0x1234}
+	b := make([]byte, h.Size())
+	h.Put(b)
+	o := b[proto.HelloSize:]
+	if want := []string{fmt.Sprintf("0x%02x", o[0]), "UDP port", fmt.Sprint(o[1])}; !slices.Equal(rows[0][:3], want) || len(o) != 2+int(o[1]) {
+		t.Errorf("%v, want %v", rows[0], want)
+	}
+	var typ byte
+	if _, err := fmt.Sscanf(rows[1][0], "0x%02x", &typ); err != nil {
+		t.Fatal(err)
+	}
+	if !h.Parse(withOptions(typ, 0)) || h.Refused != typ {
+		t.Errorf("%v is understood, or may be skipped", rows[1])
+	}
+}
+
+// tagRules say by type which tag a packet has.
+func tagRules(t *testing.T) map[string]string {
+	rules := make(map[string]string)
+	for _, row := range documentTable(t, "### Verification tag", "| packets | tag |") {
+		rule, _, _ := strings.Cut(row[1], ",")
+		for _, typ := range strings.Split(row[0], ", ") {
+			rules[typ] = rule
+		}
+	}
+	return rules
+}
+
+// party is how a connection is called at one of its ends.
+type party struct {
+	at  netip.AddrPort
+	cid uint32
+}
+
+// Every packet of a conversation has the tag that the document says.
+func TestDocumentTags(t *testing.T) {
+	rules := tagRules(t)
+	names := make(map[proto.Type]string)
+	for _, row := range documentTable(t, "## Packet", "| type | | body |") {
+		n, _ := strconv.Atoi(row[0])
+		names[proto.Type(n)] = row[1]
+	}
+	tags, peers := make(map[party]uint32), make(map[party]party)
+	checked := make(map[string]int)
+	for i, p := range recordEngines(t, ends4) {
+		var h proto.Header
+		var hi proto.Hello
+		if !h.Parse(p.payload) {
+			t.Fatalf("packet %d has no header", i)
+		}
+		hi.Parse(p.payload[proto.HeaderSize : len(p.payload)-proto.TrailerSize])
+		if h.Type == proto.Connect || h.Type == proto.Accept {
+			tags[party{p.from, hi.CID}] = hi.Tag
+		}
+		if h.Type == proto.Accept {
+			peers[party{p.to, h.CID}], peers[party{p.from, hi.CID}] = party{p.from, hi.CID}, party{p.to, h.CID}
+		}
+		want := uint32(0)
+		switch rule := rules[names[h.Type]]; rule {
+		case "0":
+		case "the requester's", "the receiver's":
+			want = tags[party{p.to, h.CID}]
+		case "that of the packet which they answer":
+			if asked := (party{p.to, h.CID}); h.Type == proto.Closed {
+				want = tags[peers[asked]]
+			} else {
+				want = tags[party{p.from, h.CID}]
+			}
+		default:
+			t.Fatalf("%s has the tag %q?", names[h.Type], rule)
+		}
+		if checked[names[h.Type]]++; h.Tag != want || (want == 0) != (h.Type == proto.Connect) {
+			t.Errorf("packet %d, %s: tag %#x, want %#x", i, names[h.Type], h.Tag, want)
+		}
+	}
+	for typ := range rules {
+		if checked[typ] == 0 && typ != "Versions" { // TestOtherVersions does
+			t.Errorf("no %s was sent", typ)
+		}
+		delete(checked, typ)
+	}
+	if len(checked) > 0 {
+		t.Errorf("the document has no tag of %v", checked)
 	}
 }
 
@@ -267,7 +370,7 @@ func (h hexByte) String() string { return fmt.Sprintf("0x%02x", int(h)) }
 func TestDocumentNames(t *testing.T) {
 	types := map[string]dec{"Data": dec(proto.Data), "Ack": dec(proto.Ack), "Connect": dec(proto.Connect),
 		"Accept": dec(proto.Accept), "Reject": dec(proto.Reject), "Close": dec(proto.Close), "Closed": dec(proto.Closed),
-		"Reset": dec(proto.Reset), "Challenge": dec(proto.Challenge), "Probe": dec(proto.Probe), "Probed": dec(proto.Probed)}
+		"Reset": dec(proto.Reset), "Challenge": dec(proto.Challenge), "Probe": dec(proto.Probe), "Probed": dec(proto.Probed), "Versions": dec(proto.Versions)}
 	known := 0
 	for i := range proto.Type(16) {
 		b := make([]byte, proto.HeaderSize)
@@ -283,15 +386,15 @@ func TestDocumentNames(t *testing.T) {
 	checkNames(t, documentTable(t, "## Packet", "| flag | | meaning |"), map[string]hexByte{
 		"AckRequest": hexByte(proto.AckRequest), "HasSACK": hexByte(proto.HasSACK), "KeyPhase": hexByte(proto.KeyPhase),
 		"Epoch": hexByte(proto.Epoch), "NoCredit": hexByte(proto.NoCredit), "EpochSeen": hexByte(proto.EpochSeen),
-		"NotReady": hexByte(proto.NotReady)})
+		"NotReady": hexByte(proto.NotReady), "SourcePort": hexByte(proto.SourcePort)})
 
 	// What the initiator's request ends with says which reason is which.
 	status := map[Status]string{StatusRemoteAccess: "REMOTE_ACCESS", StatusRemoteResponder: "REMOTE_RESPONDER",
 		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusTransport: "TRANSPORT", StatusFlushed: "–"}
 	const header = "| reason | | initiator's status of the operation to blame |"
 	rows := documentTable(t, "### Goodbye", header)
-	if len(rows) != int(proto.ReasonUnfinished)+1 {
-		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonUnfinished+1)
+	if len(rows) != int(proto.ReasonOption)+1 {
+		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonOption+1)
 	}
 	for i, row := range rows {
 		got := status[blamed(t, proto.Reason(i))]
@@ -352,51 +455,59 @@ func TestDocumentNumbers(t *testing.T) {
 		return s
 	}
 	want := map[string]string{
-		"acknowledge delay":        span(ackDelay),
-		"acknowledge every":        packets(ackEvery),
-		"after a loss":             fmt.Sprint(lossFactor),
-		"after noise":              fmt.Sprint(noiseFactor),
-		"base packet":              octets(basePacket),
-		"base period":              span(basePeriod),
-		"black-hole timeouts":      fmt.Sprint(blackHoleTries),
-		"close retry":              span(closeRetry),
-		"close tries":              fmt.Sprint(closeTries),
-		"cookie life":              span(cookieLife),
-		"credit probe":             span(probeInterval),
-		"credit share":             fmt.Sprintf("1/%d", creditShare),
-		"eager requests":           fmt.Sprint(eagerOps),
-		"first timeout":            span(firstRTO),
-		"first window":             packets(firstWindow),
-		"give-up":                  span(limits.GiveUp),
-		"half-open requests":       fmt.Sprint(maxOpening),
-		"handshake retry":          span(helloRetry),
-		"keep-alive":               span(limits.KeepAlive),
-		"largest window":           packets(maxWindow),
-		"least window":             fmt.Sprintf("1/%v packet", 1/minWindow),
-		"listen grace":             span(limits.ListenGrace),
-		"longest busy timeout":     span(busyRTO),
-		"longest handshake retry":  span(helloRetryMax),
-		"longest put-off":          span(putOffMax),
-		"longest timeout":          span(maxRTO),
-		"not ready":                span(limits.NotReady),
-		"outlier":                  fmt.Sprint(outlier),
-		"probe tries":              fmt.Sprint(probeTries),
-		"reordering":               packets(float64(overtaken(t))),
-		"reset period":             span(resetPeriod),
-		"resets":                   fmt.Sprint(resetBurst),
-		"room to spare":            octets(smallOp + proto.MaxChunkSize),
-		"search again":             span(searchEvery),
-		"shared message rate":      octets(messageRate) + "/s",
-		"shortest probe":           span(minProbe),
-		"shortest put-off":         span(putOffMin),
-		"shortest timeout":         span(minRTO),
-		"small operation":          octets(smallOp),
-		"stall":                    span(stallTime),
-		"suspicion questions":      fmt.Sprint(suspectAsks),
-		"suspicion rest":           span(suspectRest),
-		"suspicion retry":          span(suspectRetry),
-		"suspicion time":           span(suspectTime),
-		"window that delay leaves": packets(delayFloor),
+		"acknowledge delay":            span(ackDelay),
+		"acknowledge every":            packets(ackEvery),
+		"after a loss":                 fmt.Sprint(lossFactor),
+		"after noise":                  fmt.Sprint(noiseFactor),
+		"base packet":                  octets(basePacket),
+		"base period":                  span(basePeriod),
+		"black-hole timeouts":          fmt.Sprint(blackHoleTries),
+		"close retry":                  span(closeRetry),
+		"close tries":                  fmt.Sprint(closeTries),
+		"cookie life":                  span(cookieLife),
+		"credit probe":                 span(probeInterval),
+		"credit share":                 fmt.Sprintf("1/%d", creditShare),
+		"eager requests":               fmt.Sprint(eagerOps),
+		"first timeout":                span(firstRTO),
+		"first window":                 packets(firstWindow),
+		"give-up":                      span(limits.GiveUp),
+		"half-open requests":           fmt.Sprint(maxOpening),
+		"half-open share":              fmt.Sprintf("1/%v", 1/openingShare),
+		"half-open share of a network": fmt.Sprintf("1/%v", 1/openingPrefix),
+		"connections of a network":     fmt.Sprint(connsPrefix),
+		"free guesses":                 fmt.Sprint(freeGuesses),
+		"guess decay":                  span(forgiveTime),
+		"longest guess delay":          span(maxGuessDelay),
+		"handshake retry":              span(helloRetry),
+		"keep-alive":                   span(limits.KeepAlive),
+		"largest window":               packets(maxWindow),
+		"least window":                 fmt.Sprintf("1/%v packet", 1/minWindow),
+		"listen grace":                 span(limits.ListenGrace),
+		"longest busy timeout":         span(busyRTO),
+		"longest handshake retry":      span(helloRetryMax),
+		"longest put-off":              span(putOffMax),
+		"longest timeout":              span(maxRTO),
+		"not ready":                    span(limits.NotReady),
+		"outlier":                      fmt.Sprint(outlier),
+		"probe tries":                  fmt.Sprint(probeTries),
+		"prompt challenges":            fmt.Sprint(promptChallenges),
+		"reordering":                   packets(float64(overtaken(t))),
+		"reset period":                 span(resetPeriod),
+		"resets":                       fmt.Sprint(resetBurst),
+		"room to spare":                octets(smallOp + proto.MaxChunkSize),
+		"search again":                 span(searchEvery),
+		"shortest probe":               span(minProbe),
+		"shortest put-off":             span(putOffMin),
+		"shortest timeout":             span(minRTO),
+		"small operation":              octets(smallOp),
+		"smallest window":              packets(minReach),
+		"stall":                        span(stallTime),
+		"suspicion questions":          fmt.Sprint(suspectAsks),
+		"suspicion rest":               span(suspectRest),
+		"suspicion retry":              span(suspectRetry),
+		"suspicion time":               span(suspectTime),
+		"window that delay leaves":     packets(delayFloor),
+		"shared message rate":          octets(messageRate) + "/s",
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")
 	if err != nil {
@@ -415,16 +526,24 @@ func TestDocumentNumbers(t *testing.T) {
 		t.Errorf("missing: %v", want)
 	}
 	wantNames := [][]string{
-		{"CID", fmt.Sprintf("%d bits", genBits), fmt.Sprintf("%d bits", engineBits), fmt.Sprintf("%d bits", slotBits)},
-		{"remote key", fmt.Sprintf("%d bits", 32-regionBits), "–", fmt.Sprintf("%d bits", regionBits)},
+		{"CID", fmt.Sprintf("%d bits", engineBits), fmt.Sprintf("%d bits", genBits), fmt.Sprintf("%d bits", slotBits)},
+		{"remote key", "–", fmt.Sprintf("%d bits", 32-regionBits), fmt.Sprintf("%d bits", regionBits)},
 	}
-	if got := documentTable(t, "## Names and keys", "| | generation | engine | slot |"); !slices.EqualFunc(got, wantNames, slices.Equal) {
+	if got := documentTable(t, "## Names and keys", "| | engine | generation | slot |"); !slices.EqualFunc(got, wantNames, slices.Equal) {
 		t.Errorf("names are %v, want %v", got, wantNames)
 	}
 	const usual = len(usualSizes) - 1
 	for _, phrase := range []string{
-		fmt.Sprintf("an MTU below %d is ignored", minPacket),
-		fmt.Sprintf("SACK block, %d bytes", proto.MaxSACKSize),
+		fmt.Sprintf("is dropped if its MTU is below %d", minPacket),
+		fmt.Sprintf("SACK block, %d to %d bytes, a multiple of %d", proto.SACKSize(0), proto.MaxSACKSize, proto.SACKWord),
+		fmt.Sprintf("covers up to %d packets", proto.MaxWindow),
+		fmt.Sprintf("PSN is at most %d before or after the one expected", proto.MaxWindow),
+		fmt.Sprintf("at most %d before the next PSN of this end", 2*proto.MaxWindow),
+		fmt.Sprintf("less than %d packets ahead", proto.MaxWindow),
+		fmt.Sprintf("whose PSN is at most %d before the oldest", proto.MaxWindow),
+		fmt.Sprintf("The header is %d bytes long", proto.HeaderSize),
+		fmt.Sprintf("Connect is type %d, Versions is type %d", proto.Connect, proto.Versions),
+		fmt.Sprintf("if the Connect has %d bytes at least", proto.HeaderSize+8+proto.TrailerSize),
 		fmt.Sprintf("size of the Probe that arrived (%d)", proto.ProbedSize),
 		fmt.Sprintf("next smaller of %s and %d bytes", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(usualSizes[:usual])), ", "), "[]"),
 			usualSizes[usual]),
