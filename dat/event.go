@@ -113,7 +113,7 @@ type Event struct {
 	EVD    *EVD
 
 	// Data transfers and binds: the endpoint, what was posted, how it ended, the bytes moved on success.
-	// Connection events: EP alone, and the private data of the peer's accept or reject; EventBroken: BreakReason.
+	// Connection events: EP alone, and the private data of the peer's accept or reject; EventBroken and EventNonPeerRejected: BreakReason.
 	EP          *EP
 	Cookie      uint64
 	Length      uint64
@@ -122,7 +122,7 @@ type Event struct {
 	Ext         ExtType // EventIBDTO
 	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
-	BreakReason BreakReason // EventBroken alone; Reason is of asynchronous events
+	BreakReason BreakReason // EventBroken and EventNonPeerRejected; Reason is of asynchronous events
 
 	// Binds: the region. Receives with invalidate: the context that is invalid now.
 	RMR        *RMR
@@ -142,12 +142,18 @@ type Event struct {
 	Software any
 }
 
-// BreakReason says why a connection broke, in words by its String. BreakByPeer is set if the peer closed it;
+// BreakReason says why a connection broke or was refused, in words by its String. BreakByPeer is set if the peer closed it;
 // r &^ BreakByPeer is the reason alone.
 type BreakReason = wire.BreakReason
 
 // Reasons for which connections break.
 const (
+	BreakNoListener = wire.BreakNoListener // refused: no service point has the qualifier
+	BreakBacklog    = wire.BreakBacklog    // refused: the backlog of the service point is full
+	BreakResources  = wire.BreakResources  // refused: the peer has no room for another connection
+	BreakVersion    = wire.BreakVersion    // refused: the peer speaks other versions of the wire protocol only
+	BreakOption     = wire.BreakOption     // refused: the peer does not know an option that it has to understand
+
 	BreakAccess   = wire.BreakAccess   // remote access refused: context, range, right or zone was wrong
 	BreakLength   = wire.BreakLength   // a message was longer than its receive
 	BreakNotReady = wire.BreakNotReady // a message came without a receive

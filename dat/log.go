@@ -8,14 +8,14 @@ import (
 // Logs tell of what happens seldom: an adapter is opened or closed (Info), a connection is asked for
 // (Debug), established, ends or does not come about (Info) or breaks (Warn). Nothing is logged from inside
 // an engine or with a lock held: what comes from the network is logged by the call that takes the event out,
-// and what is freed with its dispatcher is not.
+// and what is freed with its dispatcher is not. A sampler bounds the lines, since peers cause some of them.
 
 // logger is where an IA logs to.
 func (o *Options) logger() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return o.Logger
+	return slog.New(newSampler(o.Logger.Handler()))
 }
 
 // warner is where is logged what must not go unheard.
@@ -57,7 +57,11 @@ func (ev *Event) log() {
 	case EventBroken:
 		message, attrs = "dat: connection broke", append(attrs, "reason", ev.BreakReason)
 	default:
-		attrs = append(attrs, "reason", ev.Number, "hint", notConnected[ev.Number])
+		reason := any(ev.Number)
+		if ev.BreakReason != 0 {
+			reason = ev.BreakReason
+		}
+		attrs = append(attrs, "reason", reason, "hint", notConnected[ev.Number])
 	}
 	log.Log(context.Background(), level, message, attrs...)
 }

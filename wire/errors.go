@@ -42,12 +42,16 @@ const (
 	StatusBindFailed      Status = 11
 )
 
-// BreakReason says why a connection broke; BreakByPeer is set if the peer found out and closed it. Zero is no
+// BreakReason says why a connection broke or was refused; BreakByPeer is set if the peer found out and closed it. Zero is no
 // reason.
 type BreakReason uint8
 
 // Reasons for which connections break.
 const (
+	BreakNoListener = BreakReason(proto.ReasonNoListener) // refused: no service has the qualifier
+	BreakBacklog    = BreakReason(proto.ReasonBacklog)    // refused: the service's queue is full
+	BreakResources  = BreakReason(proto.ReasonResources)  // refused: the peer has no room for another connection
+
 	BreakAccess   = BreakReason(proto.ReasonAccess)   // remote access refused: key, range, right or zone was wrong
 	BreakLength   = BreakReason(proto.ReasonLength)   // a message was longer than its receive
 	BreakNotReady = BreakReason(proto.ReasonNotReady) // a message came without a receive
@@ -67,6 +71,9 @@ const (
 )
 
 var breakReasons = [...]string{
+	BreakNoListener: "nobody listens on the connection qualifier",
+	BreakBacklog:    "the backlog of the service is full",
+	BreakResources:  "the peer has no room for another connection of this address",
 	BreakAccess:     "remote access refused: key, range, right or zone is wrong",
 	BreakLength:     "a message was longer than its receive",
 	BreakNotReady:   "a message came without a receive",

@@ -331,11 +331,9 @@ func (c *Conn) refused(hi *proto.Hello) {
 		}
 	}
 	kind := KindRefused
-	if hi.Reason == proto.ReasonOption {
-		c.why = BreakOption
-	}
+	c.why = givenByPeer(hi.Reason) &^ BreakByPeer
 	if hi.Reason == proto.ReasonPeer {
-		kind = KindPeerRejected
+		kind, c.why = KindPeerRejected, 0
 		private := slices.Clone(hi.Private)
 		c.peerData.Store(&private)
 	}
