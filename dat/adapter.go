@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -46,17 +47,20 @@ type device struct {
 	closer io.Closer
 	report func() deviceStats // counters of the device itself
 	note   note               // to be logged when it is open
+	key    string             // to find it by, if not by that which was asked for
 }
 
-// acquire returns the adapter of a key, opening its device if this is the first use.
-func acquire(key string, o Options, open func() (device, error)) (*adapter, error) {
+// acquire returns the adapter of a key, or of another that serves as well, opening its device if this is the first use.
+func acquire(key string, o Options, open func() (device, error), also ...string) (*adapter, error) {
 	var dev device
 	defer func() { dev.note.write() }()
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
-	if a := adapters[key]; a != nil {
-		a.refs++
-		return a, nil
+	for _, k := range append([]string{key}, also...) {
+		if a := adapters[k]; a != nil {
+			a.refs++
+			return a, nil
+		}
 	}
 	var err error
 	dev, err = open()
@@ -68,8 +72,8 @@ func acquire(key string, o Options, open func() (device, error)) (*adapter, erro
 	if err != nil {
 		return nil, errors.Join(err, dev.close())
 	}
-	a.key, a.refs = key, 1
-	adapters[key] = a
+	a.key, a.refs = cmp.Or(dev.key, key), 1
+	adapters[a.key] = a
 	return a, nil
 }
 

@@ -101,7 +101,7 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	}
 	to.qual = to.port
 	d := ep.ia.a.pick()
-	path, err := d.link.Resolve(netip.AddrPortFrom(to.addr, ep.ia.a.port), uint16(ep.port))
+	path, err := d.link.Resolve(netip.AddrPortFrom(to.addr, ep.ia.peerPort), uint16(ep.port))
 	if err != nil {
 		return status(err)
 	}

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"sync"
@@ -16,6 +17,7 @@ type IA struct {
 	name      string      // as it was opened
 	async     *EVD        // nil when opened without
 	providers []*provider // what it was opened through
+	peerPort  uint16      // at which peers are asked for connections
 	log       *slog.Logger
 
 	mu     sync.Mutex // guards what follows and the reference counts of its objects
@@ -33,7 +35,7 @@ type IA struct {
 
 // newIA makes a view on an adapter, which it releases when it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
-	ia := &IA{a: a, name: name, log: o.logger().With("ia", name),
+	ia := &IA{a: a, name: name, peerPort: cmp.Or(o.PeerPort, a.port), log: o.logger().With("ia", name),
 		pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{},
 		evds: map[*EVD]struct{}{}, eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{},
 		srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}, rsps: map[*RSP]struct{}{}}

@@ -59,7 +59,7 @@ type IAAttr struct {
 	FirmwareMajor, FirmwareMinor uint32
 
 	Address   netip.Addr // what peers connect to
-	Port      uint16     // UDP port, the same at every peer
+	Port      uint16     // UDP port that it receives on
 	Mode      string     // how packets move, as granted: link.Caps.Mode
 	Queues    int
 	MaxPacket int // bytes of UDP payload

@@ -32,12 +32,14 @@ func (o *Options) take(instance string) (string, error) {
 		}
 		n, err := strconv.ParseUint(value, 10, 16)
 		switch {
-		case key != "port" && key != "queues":
-			return "", fail(ErrInvalidParameter, "opening %s: there is no option %q; use port=N, queues=N, silence=TIME", words[0], w)
+		case key != "port" && key != "peerport" && key != "queues":
+			return "", fail(ErrInvalidParameter, "opening %s: there is no option %q; use port=N, peerport=N, queues=N, silence=TIME", words[0], w)
 		case err != nil || n == 0:
 			return "", fail(ErrInvalidParameter, "opening %s: %q is not a number from 1 to 65535", words[0], w)
 		case key == "port":
 			o.Port = uint16(n)
+		case key == "peerport":
+			o.PeerPort = uint16(n)
 		default:
 			o.Queues = int(n)
 		}

@@ -22,6 +22,8 @@ func TestInstanceOptions(t *testing.T) {
 		{"xdp:eth0 queue=3", "", 0, 0, 0, ErrInvalidParameter},
 		{"xdp:eth0 port", "", 0, 0, 0, ErrInvalidParameter},
 		{"xdp:eth0 port=0", "", 0, 0, 0, ErrInvalidParameter},
+		{"xdp:eth0 peerport=0", "", 0, 0, 0, ErrInvalidParameter},
+		{"xdp:eth0 peer=4000", "", 0, 0, 0, ErrInvalidParameter},
 		{"xdp:eth0 port=65536", "", 0, 0, 0, ErrInvalidParameter},
 		{"xdp:eth0 queues=-1", "", 0, 0, 0, ErrInvalidParameter},
 		{"xdp:eth0 silence", "", 0, 0, 0, ErrInvalidParameter},

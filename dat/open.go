@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +15,18 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// DefaultPort is the UDP port that adapters use unless told otherwise: 0x4441, "DA".
+// DefaultPort is the UDP port that adapters use, and ask peers at, unless told otherwise: 0x4441, "DA".
 const DefaultPort = 17473
 
 // Options shape an adapter. Queues, Memory, Limits, Rand and Wrap count for the first open of a device on a port in a
 // process, the others for each.
 type Options struct {
-	// Port is the UDP port, the same at every peer; 0 means DefaultPort.
+	// Port is the UDP port to receive on. 0 means DefaultPort or, over UDP where another process has that, one that the
+	// system picks: IAAttr.Port and the log tell.
 	Port uint16
+	// PeerPort is the UDP port at which peers are asked for connections; 0 means Port, and DefaultPort where that is 0.
+	// It is each open's own.
+	PeerPort uint16
 	// Queues bounds the receive queues to use; 0 means all of the device.
 	Queues int
 	// Memory is how many bytes IA.Alloc can hand out; 0 means none. Over AF_XDP the kernel locks them, once for each queue.
@@ -46,13 +51,10 @@ type Options struct {
 }
 
 // DefaultOptions are what Open uses for zero fields.
-func DefaultOptions() Options { return Options{Port: DefaultPort, AsyncQLen: 64} }
+func DefaultOptions() Options { return Options{AsyncQLen: 64} }
 
 func (o *Options) setDefaults() {
 	d := DefaultOptions()
-	if o.Port == 0 {
-		o.Port = d.Port
-	}
 	if o.AsyncQLen == 0 {
 		o.AsyncQLen = d.AsyncQLen
 	}
@@ -68,7 +70,7 @@ const MaxName = 256
 //	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
 //	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address; with a mode, that alone
 //
-// Options may follow and go before those of o: "xdp:eth0 port=4000 queues=2 silence=30s".
+// Options may follow and go before those of o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s".
 //
 // The mode that was granted is in IA.Query. An adapter may be opened many times; opens are independent.
 //
@@ -111,7 +113,19 @@ func openDevice(name, what string, o Options) (*IA, error) {
 	default:
 		return nil, fail(errName, "opening %s: no provider is called %q; use xdp, udp or auto", what, kind)
 	}
-	a, err := acquire(fmt.Sprintf("%s@%s:%d", what, namespace(), o.Port), o, open)
+	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)
+	key := func(port uint16) string { return fmt.Sprintf("%s@%s:%d", what, namespace(), port) }
+	var also []string
+	if o.Port == 0 {
+		also = append(also, key(DefaultPort)) // that somebody asked for serves too
+	}
+	a, err := acquire(key(o.Port), o, func() (device, error) {
+		dev, err := open()
+		if err == nil && dev.links[0].Local().Port() == DefaultPort {
+			dev.key = key(DefaultPort)
+		}
+		return dev, err
+	}, also...)
 	if err != nil {
 		return nil, &openError{name, openStatus(err), err}
 	}

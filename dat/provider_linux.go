@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -14,7 +15,7 @@ import (
 func openXDP(what string, o Options) (device, error) {
 	name, mode, _ := strings.Cut(what, ",")
 	xo := xdp.DefaultOptions()
-	xo.Port, xo.Queues, xo.Memory = o.Port, o.Queues, o.Memory
+	xo.Port, xo.Queues, xo.Memory = cmp.Or(o.Port, DefaultPort), o.Queues, o.Memory
 	if mode != "" {
 		xo.Mode = xdp.Mode(mode)
 	}
@@ -66,6 +67,7 @@ func openAuto(what string, o Options) (device, error) {
 	if aerr != nil {
 		return device{}, err
 	}
+	o.Port = cmp.Or(o.Port, DefaultPort) // another process with the interface has the port too, and is to be told of
 	dev, uerr := openUDP(addr, o)
 	if uerr != nil {
 		return device{}, fmt.Errorf("%w; nor is AF_XDP to be had: %v", uerr, err)

@@ -2,6 +2,7 @@ package dat
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 
 	"github.com/datxdp/datxdp/link"
@@ -23,5 +24,10 @@ func openUDP(what string, o Options) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	return device{links: []link.Link{l}}, nil
+	dev := device{links: []link.Link{l}}
+	if o.Port == 0 && l.Local().Port() != DefaultPort {
+		dev.note = note{o.logger(), slog.LevelWarn, "dat: another process has the default UDP port, peers have to name this one", []any{
+			"address", addr, "port", l.Local().Port()}}
+	}
+	return dev, nil
 }

@@ -58,6 +58,9 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	if s.fd, err = bindSocket(l.local, o.Buffer); err != nil {
 		return nil, err
 	}
+	if l.local, err = boundTo(s.fd, l.local); err != nil {
+		return nil, err
+	}
 	if err = s.errs.open(s.fd, l.local.Addr()); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package udplink
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -63,7 +64,7 @@ type counters struct {
 	wakeups                                  atomic.Uint64
 }
 
-// Open binds a link to an address of this host. The error matches link.ErrBusy if the port is in
+// Open binds a link to an address of this host. The error matches link.ErrBusy if a port that was asked for is in
 // use there.
 func Open(addr netip.Addr, o Options) (*Link, error) {
 	addr = addr.Unmap()
@@ -82,7 +83,7 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 		return nil, fmt.Errorf("udplink: open %v: the MTU of its interface leaves no payload", addr)
 	}
 	l := &Link{
-		local: netip.AddrPortFrom(addr, o.Port),
+		local: netip.AddrPortFrom(addr, cmp.Or(o.Port, DefaultPort)),
 		caps: link.Caps{
 			SourcePort: true,
 			MaxPayload: payload,
@@ -101,7 +102,12 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	if l.probe, err = openProber(addr); err != nil {
 		return nil, bindError(l.local, err)
 	}
-	if l.sock, err = openSocket(l, o); err != nil {
+	l.sock, err = openSocket(l, o)
+	if o.Port == 0 && errors.Is(err, syscall.EADDRINUSE) {
+		l.local = netip.AddrPortFrom(addr, 0)
+		l.sock, err = openSocket(l, o)
+	}
+	if err != nil {
 		l.probe.close()
 		return nil, bindError(l.local, err)
 	}

@@ -25,7 +25,8 @@ const (
 
 // Options shape a link. The zero value of a field takes its default.
 type Options struct {
-	// Port to receive on and to send from; DefaultPort by default.
+	// Port to receive on and to send from. 0 is DefaultPort or, where another program has that, one that the kernel
+	// picks; Link.Local tells.
 	Port uint16
 	// MaxPayload caps the UDP payload of one packet in bytes. By default it is 8952; either way
 	// the MTU of the interface caps it too.
@@ -40,14 +41,11 @@ type Options struct {
 
 // DefaultOptions are the options that the zero value stands for.
 func DefaultOptions() Options {
-	return Options{Port: DefaultPort, MaxPayload: defaultPayload, Frames: defaultFrames, Buffer: defaultBuffer}
+	return Options{MaxPayload: defaultPayload, Frames: defaultFrames, Buffer: defaultBuffer}
 }
 
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	if o.Port == 0 {
-		o.Port = d.Port
-	}
 	if o.MaxPayload == 0 {
 		o.MaxPayload = d.MaxPayload
 	}

@@ -40,6 +40,7 @@ func openPortable(l *Link, o Options) (socket, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.local = netip.AddrPortFrom(l.local.Addr(), conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
 	// The kernel may grant less, which costs packets and nothing else.
 	_ = conn.SetReadBuffer(o.Buffer)
 	_ = conn.SetWriteBuffer(o.Buffer)

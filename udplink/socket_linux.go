@@ -29,6 +29,23 @@ func bindSocket(local netip.AddrPort, buffer int) (int, error) {
 	return fd, nil
 }
 
+// boundTo is an address with the port that a socket is bound to there.
+//
+// System calls: getsockname.
+func boundTo(fd int, local netip.AddrPort) (netip.AddrPort, error) {
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return local, fmt.Errorf("getsockname: %w", err)
+	}
+	switch at := name.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(local.Addr(), uint16(at.Port)), nil
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(local.Addr(), uint16(at.Port)), nil
+	}
+	return local, fmt.Errorf("getsockname: %T", name)
+}
+
 // prepare sets a new socket up and binds it.
 func prepare(fd int, local netip.AddrPort, buffer int) error {
 	if err := setOptions(fd, local.Addr()); err != nil {

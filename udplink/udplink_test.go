@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ var (
 	host1 = netip.MustParseAddr("127.0.0.1")
 	host2 = netip.MustParseAddr("127.0.0.2")
 	host6 = netip.IPv6Loopback()
+	host3 = netip.AddrFrom4([4]byte{127, 73, byte(os.Getpid() >> 8), byte(os.Getpid())}) // whose default port is free
 )
 
 // freePort is a port that nobody has at these addresses now.
@@ -354,6 +356,35 @@ func TestNothingIsAllocated(t *testing.T) {
 		}
 		if got := testing.AllocsPerRun(200, cycle); got != 0 {
 			t.Errorf("%v allocations per batch, want 0", got)
+		}
+	})
+}
+
+// Without a port that was asked for a second link on an address gets one that is free; who asks for one gets that or
+// an error.
+func TestPortThatIsTaken(t *testing.T) {
+	bothSockets(t, func(t *testing.T, o Options) {
+		a := mustOpen(t, host3, o)
+		b := mustOpen(t, host3, o)
+		if a.Local().Port() != DefaultPort || b.Local().Port() == DefaultPort || b.Local().Port() == 0 {
+			t.Fatalf("ports %d and %d", a.Local().Port(), b.Local().Port())
+		}
+		send(t, a, mustResolve(t, a, b.Local()), "there")
+		bufs := make([]link.Buf, 4)
+		some := receive(t, b, bufs)
+		if from := b.Source(&some[0]); from != a.Local() {
+			t.Errorf("Source = %v, want %v", from, a.Local())
+		}
+		some[0].Path = link.PathReply
+		b.Send(some)
+		some = receive(t, a, bufs)
+		if from := a.Source(&some[0]); from != b.Local() {
+			t.Errorf("Source = %v, want %v", from, b.Local())
+		}
+		a.Free(some)
+		o.Port = DefaultPort
+		if l, err := Open(host3, o); !errors.Is(err, link.ErrBusy) || !strings.Contains(err.Error(), "port=") {
+			t.Errorf("a port that was asked for: %v, %v", l, err)
 		}
 	})
 }

@@ -1,0 +1,102 @@
+package dat
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+// ownHost is an address of the loopback network whose default port no other test process has.
+func ownHost(last byte) netip.Addr {
+	return netip.AddrFrom4([4]byte{127, byte(64 + os.Getpid()>>8&63), byte(os.Getpid()), last})
+}
+
+// taken has another program take the default port of an address.
+func taken(t *testing.T, addr netip.Addr) {
+	conn := must(net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, DefaultPort))))(t)
+	t.Cleanup(func() { conn.Close() })
+}
+
+// hostOn opens an adapter by name.
+func hostOn(t *testing.T, addr netip.Addr, options string, o Options) *host {
+	ia := must(Open("udp:"+addr.String()+options, o))(t)
+	t.Cleanup(func() { _ = ia.Close(CloseAbrupt) })
+	return &host{t: t, ia: ia, addr: addr, pz: must(ia.CreatePZ())(t)}
+}
+
+func portOf(t *testing.T, h *host) uint16 {
+	t.Helper()
+	return must(h.ia.Query())(t).Port
+}
+
+// Where another process has the default port, an adapter over UDP gets one that is free, says so, and connects from
+// there; a port that is asked for and taken is an error that names the option.
+func TestDefaultPortTaken(t *testing.T) {
+	server, client := ownHost(1), ownHost(2)
+	taken(t, client)
+	var log bytes.Buffer
+	b := hostOn(t, server, "", Options{})
+	a := hostOn(t, client, "", Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	port := portOf(t, a)
+	if port == DefaultPort || port == 0 || portOf(t, b) != DefaultPort {
+		t.Errorf("ports %d and %d", port, portOf(t, b))
+	}
+	if !strings.Contains(log.String(), "another process has the default UDP port") || !strings.Contains(log.String(), "port="+strconv.Itoa(int(port))) {
+		t.Errorf("the log says %s", &log)
+	}
+	b.listen(testQual, 8)
+	proves(pair(a, b, nil))
+	for _, o := range []Options{{Port: DefaultPort}, {}} {
+		option := ""
+		if o.Port == 0 {
+			option = " port=17473"
+		}
+		_, err := Open("udp:"+client.String()+option, o)
+		explains(t, "udp:"+client.String()+option, err, ErrInsufficientResources, "port=")
+		wants(t, "link error", err, link.ErrBusy)
+	}
+}
+
+// A server on another port than the default is reached by a client that names the port, on whatever port that is.
+func TestPeerPort(t *testing.T) {
+	server, client := ownHost(3), ownHost(4)
+	taken(t, server)
+	b := hostOn(t, server, "", Options{})
+	b.listen(testQual, 8)
+	a := hostOn(t, client, " port=17474 peerport="+strconv.Itoa(int(portOf(t, b))), Options{})
+	if got := portOf(t, a); got != 17474 {
+		t.Errorf("port %d, want 17474", got)
+	}
+	proves(pair(a, b, nil))
+	other := hostOn(t, client, " port=17474", Options{PeerPort: portOf(t, b)})
+	if other.ia.a != a.ia.a {
+		t.Error("opens with other ports of peers have other adapters")
+	}
+	proves(pair(other, b, nil))
+}
+
+// Within a process an adapter without a port that was asked for is shared with one that asks for the port it has.
+func TestDefaultPortIsShared(t *testing.T) {
+	addr, other := ownHost(5), ownHost(6)
+	first, again := hostOn(t, addr, "", Options{}), hostOn(t, addr, "", Options{})
+	asked := hostOn(t, addr, " port=17473", Options{})
+	if first.ia.a != again.ia.a || first.ia.a != asked.ia.a {
+		t.Error("three adapters of one port")
+	}
+	asked, first = hostOn(t, other, " port=17473", Options{}), hostOn(t, other, "", Options{})
+	if first.ia.a != asked.ia.a {
+		t.Error("two adapters of one port")
+	}
+	taken(t, ownHost(7))
+	first, again = hostOn(t, ownHost(7), "", Options{}), hostOn(t, ownHost(7), "", Options{})
+	if first.ia.a != again.ia.a {
+		t.Error("two adapters where the default port is taken")
+	}
+}
