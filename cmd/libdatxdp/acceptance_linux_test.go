@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -191,4 +192,33 @@ func awaitServer(p *process) {
 	if !strings.HasPrefix(p.line, "dtestsrq") {
 		p.awaitListen(rendezvous)
 	}
+}
+
+// TestDocumented runs the commands of docs/UDAPL.md as they are there, but for the adapter's name and address: each
+// server with its client.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/UDAPL.md")
+	must(t, err)
+	_, run, _ := strings.Cut(string(text), "## Run")
+	block := strings.Split(run, "```")
+	var lines []string
+	for line := range strings.Lines(strings.TrimPrefix(block[1], "sh\n")) {
+		command, _, _ := strings.Cut(line, "#")
+		command = strings.ReplaceAll(strings.TrimSpace(command), "xdp0", ia)
+		lines = append(lines, strings.ReplaceAll(command, "10.0.0.1", lab.A.Addr4().String()))
+	}
+	if len(lines) != 4 {
+		t.Fatalf("the commands are %q", lines)
+	}
+	overEach(t, func(h *hosts) {
+		server := h.start(lab.A, lines[0])
+		server.awaitText(h.t, "Service Point Ready", 1)
+		h.start(lab.B, lines[1]).judge(verdict{want: []string{"----- Stats ----", "End of Work"}, bad: dapltestBad})
+		h.start(lab.B, h.client("dapltest -T Q")).judge(verdict{bad: dapltestBad})
+		server.judge(verdict{want: []string{"Transaction Test Finished"}, bad: dapltestBad})
+		server = h.start(lab.A, lines[2])
+		server.awaitListen(rendezvous)
+		h.start(lab.B, lines[3]).judge(verdict{want: []string{passed}, bad: dtestBad})
+		server.judge(verdict{want: []string{passed}, bad: dtestBad})
+	})
 }
