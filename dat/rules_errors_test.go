@@ -11,6 +11,32 @@ import (
 )
 
 var errorRules = []rule{
+	{"an atomic without the right ends its connection alone: the next pair connects, also on the same dispatchers", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		for _, priv := range []MemPriv{MemRemoteRead | MemRemoteWrite, MemRemoteAtomic, MemLocalRead, MemNone} {
+			x1, y1 := pair(a, b, nil)
+			ok(t, x1.PostFetchAdd(1, x1.lmr.Segment(0, 8), 1, b.word(priv).at(), 0))
+			x1.extended(x1.request, 1, fetchAdd, DTORemoteAccess, 0)
+			x2, y2 := x1.again(), y1.again()
+			x2.dial(b, nil)
+			ok(t, b.request(t).Accept(y2.EP, nil))
+			for _, ends := range [][2]*point{{x1, x2}, {y1, y2}} {
+				for i, want := range []EventNumber{EventBroken, EventEstablished} { // the first connection's comes first
+					if ev := await(t, ends[i].connect, want); ev.EP != ends[i].EP {
+						t.Errorf("%v of another endpoint", want)
+					}
+				}
+			}
+			x2.peer, y2.peer = y2, x2
+			proves(x2, y2)
+			still(t, x2.connect)
+			still(t, y2.connect)
+		}
+		proves(x, y)
+		x.still()
+		y.still()
+	}},
 	{"a message longer than its receive ends the connection at both sides", joined(func(t *testing.T, x, y *point) {
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 		ok(t, x.PostSend(x.seg(0, 9), 2, 0))
@@ -182,4 +208,12 @@ func freedMemory(y *point, r *RMRTriplet) {
 	l := y.region(MemAll)
 	*r = l.Remote(0, 8)
 	ok(y.host.t, l.Free())
+}
+
+// again is a new endpoint with the dispatchers and memory of p.
+func (p *point) again() *point {
+	p.host.t.Helper()
+	next := *p
+	next.EP = must(p.host.ia.CreateEP(p.host.pz, p.recv, p.request, p.connect, nil))(p.host.t)
+	return &next
 }
