@@ -1,0 +1,24 @@
+package wire
+
+import "github.com/datxdp/datxdp/wire/internal/proto"
+
+// LinkDown ends every connection: the link moves packets no more. Established connections break, those that are being
+// made do not come about. The caller owns the engine.
+func (e *Engine) LinkDown() {
+	for i := range e.table.slots {
+		c := e.table.slots[i].conn
+		if c == nil {
+			continue
+		}
+		switch c.State() {
+		case Connecting:
+			c.end(KindTimedOut, StatusFlushed)
+		case Accepting:
+			c.end(KindAcceptFailed, StatusFlushed)
+		case Established, Draining:
+			c.breakDown(StatusTransport, proto.ReasonLocal)
+		case Idle, Closed:
+		}
+	}
+	e.publish()
+}
