@@ -34,6 +34,8 @@ type adapter struct {
 	count   [HandleSRQ + 1]atomic.Int32
 	sharing shares
 	maps    mappings
+	views   views
+	ended   atomic.Pointer[error] // why the device moves packets no more
 }
 
 var (
@@ -48,6 +50,7 @@ type device struct {
 	report func() deviceStats // counters of the device itself
 	note   note               // to be logged when it is open
 	key    string             // to find it by, if not by that which was asked for
+	watch  func(*adapter)     // begins to watch the device, as the last step; nil for none
 }
 
 // acquire returns the adapter of a key, or of another that serves as well, opening its device if this is the first use.
@@ -57,10 +60,15 @@ func acquire(key string, o Options, open func() (device, error), also ...string)
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
 	for _, k := range append([]string{key}, also...) {
-		if a := adapters[k]; a != nil {
-			a.refs++
-			return a, nil
+		a := adapters[k]
+		if a == nil {
+			continue
 		}
+		if why := a.ended.Load(); why != nil {
+			return nil, *why
+		}
+		a.refs++
+		return a, nil
 	}
 	var err error
 	dev, err = open()
@@ -144,6 +152,9 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	a.attr = a.adapterAttr()
 	for _, d := range a.drivers {
 		go d.run()
+	}
+	if dev.watch != nil {
+		dev.watch(a)
 	}
 	return a, nil
 }

@@ -31,6 +31,7 @@ const (
 // Reasons of asynchronous events: those of the kind of Event.Source.
 const (
 	ReasonIACatastrophic       = 0 // IA: errors go unheard, the asynchronous EVD is full
+	ReasonIAEnded              = 1 // IA: its device moves packets no more; IA.Err says why
 	ReasonEVDOverflow          = 0 // EVD: events were lost
 	ReasonEPTransferToError    = 0 // EP: takes no more receives of its shared receive queue
 	ReasonSRQSoftHighWatermark = 2 // EP: has consumed more receives than its soft high watermark

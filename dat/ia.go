@@ -43,7 +43,8 @@ func newIA(a *adapter, name string, o Options) (*IA, error) {
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
 	}
-	ia.log.Info("dat: opened", "mode", a.attr.Mode, "address", a.attr.Address, "port", a.port, "queues", len(a.drivers))
+	a.views.add(ia)
+	ia.log.Info("dat: opened", "mode", a.mode(), "address", a.attr.Address, "port", a.port, "queues", len(a.drivers))
 	return ia, nil
 }
 
@@ -89,6 +90,7 @@ func (ia *IA) Query() (IAParam, error) {
 	}
 	defer ia.mu.Unlock()
 	p := IAParam{IAAttr: ia.a.attr, Provider: providerAttr(ia.a.attr.MaxPacket)}
+	p.Mode = ia.a.mode()
 	p.Name = ia.name
 	if ia.async.usable() == nil {
 		p.AsyncEVD = ia.async
@@ -114,6 +116,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	}
 	ia.closed = true
 	ia.mu.Unlock()
+	ia.a.views.remove(ia)
 	ia.destroy()
 	ia.dismiss()
 	ia.a.arena.giveAll(ia)

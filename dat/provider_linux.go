@@ -23,7 +23,8 @@ func openXDP(what string, o Options) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	d := device{links: dev.Links(), closer: dev, report: func() deviceStats { return xdpStats(dev) }}
+	d := device{links: dev.Links(), closer: dev, report: func() deviceStats { return xdpStats(dev) },
+		watch: func(a *adapter) { dev.Watch(&keeper{a: a, log: o.warner(), name: dev.Name}) }}
 	if why := dev.Refused(); why != nil {
 		d.note = note{o.warner(), slog.LevelWarn, "dat: a better mode was refused", []any{"interface", name, "mode", dev.Mode(), "reason", why}}
 	}
@@ -38,6 +39,8 @@ func xdpStats(dev *xdp.Device) deviceStats {
 		stats := QueueStats{Queue: q, Kernel: []Counter{{"rx_dropped", k.RxDropped}, {"rx_ring_full", k.RxRingFull},
 			{"rx_invalid_descs", k.RxInvalidDescs}, {"rx_fill_ring_empty_descs", k.FillRingEmpty},
 			{"tx_invalid_descs", k.TxInvalidDescs}, {"tx_ring_empty_descs", k.TxRingEmptyDescs}}}
+		h := sock.Health()
+		stats.TxProven, stats.RxProven, stats.Stalled, stats.Stalls, stats.Reopens = h.TxProven, h.RxProven, h.Stalled, h.Stalls, h.Reopens
 		for _, r := range sock.Rings() {
 			stats.Rings = append(stats.Rings, RingStats(r))
 		}

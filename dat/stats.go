@@ -37,6 +37,11 @@ type QueueStats struct {
 	Queue  int
 	Rings  []RingStats
 	Kernel []Counter
+
+	TxProven, RxProven bool   // a frame was transmitted and came back; a packet arrived
+	Stalled            bool   // packets wait and the transmit ring stands still
+	Stalls             uint64 // times that it stood still for 200 ms
+	Reopens            uint64 // times that the socket was made anew for it
 }
 
 // RingStats says how full a ring is.
@@ -81,7 +86,7 @@ func (ia *IA) Stats() (Stats, error) {
 		return Stats{}, err
 	}
 	a := ia.a
-	s := Stats{Dispatchers: dispatchers, Mode: a.attr.Mode, Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.tallies.sleeps.Load()}
+	s := Stats{Dispatchers: dispatchers, Mode: a.mode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.tallies.sleeps.Load()}
 	for _, d := range a.drivers {
 		if !d.own() {
 			return Stats{}, ErrInvalidHandle

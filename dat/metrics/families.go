@@ -140,6 +140,18 @@ var families = []family{
 	{name: "xdp_ring_empty_total", kind: prometheus.CounterValue, labels: []string{"queue", "ring"},
 		help: "Times the kernel looked into a ring of an AF_XDP socket and found nothing: no frame to receive into (fill), no packet to send (tx). No loss in itself.",
 		show: showKernel(map[string]string{"rx_fill_ring_empty_descs": "fill", "tx_ring_empty_descs": "tx"})},
+	{name: "xdp_queue_proven", kind: prometheus.GaugeValue, labels: []string{"queue", "side"},
+		help: "Whether the side of an AF_XDP socket is known to work, 0 or 1: a frame was transmitted and came back (tx), a packet arrived (rx).",
+		show: showProven},
+	{name: "xdp_transmit_stalled", kind: prometheus.GaugeValue, labels: []string{"queue"},
+		help: "Whether packets wait and the transmit ring of an AF_XDP socket stands still, 0 or 1.",
+		show: showQueue(func(q *dat.QueueStats) float64 { return truth(q.Stalled) })},
+	{name: "xdp_transmit_stalls_total", kind: prometheus.CounterValue, labels: []string{"queue"},
+		help: "Times the transmit ring of an AF_XDP socket stood still for 200 ms while packets waited.",
+		show: showQueue(func(q *dat.QueueStats) float64 { return float64(q.Stalls) })},
+	{name: "xdp_reopens_total", kind: prometheus.CounterValue, labels: []string{"queue"},
+		help: "Times an AF_XDP socket was opened again because its transmit ring stood still.",
+		show: showQueue(func(q *dat.QueueStats) float64 { return float64(q.Reopens) })},
 }
 
 func showConnections(s *sample, put func(float64, ...string)) {
@@ -164,6 +176,29 @@ func showRings(value func(*dat.RingStats) int) func(*sample, func(float64, ...st
 			for i := range q.Rings {
 				put(float64(value(&q.Rings[i])), strconv.Itoa(q.Queue), q.Rings[i].Name)
 			}
+		}
+	}
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func showProven(s *sample, put func(float64, ...string)) {
+	for _, q := range s.Queues {
+		put(truth(q.TxProven), strconv.Itoa(q.Queue), "tx")
+		put(truth(q.RxProven), strconv.Itoa(q.Queue), "rx")
+	}
+}
+
+// showQueue shows a number of each queue.
+func showQueue(value func(*dat.QueueStats) float64) func(*sample, func(float64, ...string)) {
+	return func(s *sample, put func(float64, ...string)) {
+		for i := range s.Queues {
+			put(value(&s.Queues[i]), strconv.Itoa(s.Queues[i].Queue))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -33,11 +34,18 @@ func TestXDP(t *testing.T) {
 	for name, want := range map[string]int{
 		"datxdp_xdp_ring_used_slots": 4, "datxdp_xdp_ring_slots": 4, "datxdp_steering_packets_total": 6,
 		"datxdp_xdp_receive_dropped_packets_total": 2, "datxdp_xdp_invalid_descriptors_total": 2, "datxdp_xdp_ring_empty_total": 2,
+		"datxdp_xdp_queue_proven": 2, "datxdp_xdp_transmit_stalled": 1, "datxdp_xdp_transmit_stalls_total": 1, "datxdp_xdp_reopens_total": 1,
 	} {
 		if got := testutil.CollectAndCount(c, name); got != want {
 			t.Errorf("%s: %d series, want %d", name, got, want)
 		}
 	}
+	proven := `# HELP datxdp_xdp_queue_proven Whether the side of an AF_XDP socket is known to work, 0 or 1: a frame was transmitted and came back (tx), a packet arrived (rx).
+# TYPE datxdp_xdp_queue_proven gauge
+datxdp_xdp_queue_proven{ia="xdp",queue="0",side="rx"} 0
+datxdp_xdp_queue_proven{ia="xdp",queue="0",side="tx"} 1
+`
+	ok(t, testutil.CollectAndCompare(c, strings.NewReader(proven), "datxdp_xdp_queue_proven"))
 	problems, err := testutil.CollectAndLint(c)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v %v", problems, err)

@@ -1,0 +1,44 @@
+package dat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// An adapter whose XDP program somebody detaches ends: connections break, each open hears of it, the reason has a name,
+// and the device can be opened again once all have closed.
+func TestDeviceEnds(t *testing.T) {
+	labtest.RequireXDP(t)
+	n := xdpNet{labtest.New(t, lab.Options{})}
+	a, b := newHosts(t, n, Options{})
+	second := must(n.open(0, Options{}))(t)
+	t.Cleanup(func() { _ = second.Close(CloseAbrupt) })
+	x, y := pair(a, b, nil)
+	proves(x, y)
+	if err := a.ia.Err(); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, n.Do(lab.A, func() error { return labtest.DetachProgram(lab.Interface) }))
+	for _, ia := range []*IA{a.ia, second} {
+		if ev := await(t, ia.AsyncEVD(), EventAsyncIACatastrophic); ev.Source != ia || ev.Reason != ReasonIAEnded {
+			t.Errorf("%+v", ev)
+		}
+		if err := ia.Err(); err == nil || !strings.Contains(err.Error(), "program was detached") {
+			t.Errorf("the reason is %v", err)
+		}
+	}
+	x.expect(EventBroken)
+	if _, err := n.open(0, Options{}); err == nil || !strings.Contains(err.Error(), "program was detached") {
+		t.Errorf("another open: %v", err)
+	}
+	ok(t, second.Close(CloseAbrupt))
+	ok(t, a.ia.Close(CloseAbrupt))
+	again := must(n.open(0, Options{}))(t)
+	if err := again.Err(); err != nil {
+		t.Error(err)
+	}
+	ok(t, again.Close(CloseAbrupt))
+}
