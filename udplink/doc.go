@@ -7,7 +7,7 @@
 // path.
 //
 // The socket is bound to one address, never to the wildcard. Packets carry the don't-fragment bit
-// where the system can set it, so what does not fit a path is dropped and PathMTU learns of it.
+// where the system can set it, so what does not fit the interface is dropped and PathMTU learns of it.
 // Errors that ICMP reports (nobody listens, no route) are counted as drops: a datagram service has
 // no failed peers, the protocol's timers find them.
 //

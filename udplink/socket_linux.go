@@ -75,17 +75,18 @@ type option struct {
 }
 
 // setOptions sets the don't-fragment bit and ECT(0) on what is sent, and asks for the ECN bits and
-// the drop count of what arrives.
+// the drop count of what arrives. The kernel does not refuse what is larger than a path MTU that ICMP told: anybody can
+// forge such a message, and the protocol probes the path itself (RFC 8899).
 func setOptions(fd int, addr netip.Addr) error {
 	options := []option{
-		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
+		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
 		{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, ect0},
 		{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, 1},
 	}
 	if addr.Is6() {
 		options = []option{
 			{"IPV6_V6ONLY", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
-			{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO},
+			{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
 			{"IPV6_TCLASS", unix.IPPROTO_IPV6, unix.IPV6_TCLASS, ect0},
 			{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
 		}

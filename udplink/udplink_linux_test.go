@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -143,5 +144,34 @@ func TestKernelDropsAreCounted(t *testing.T) {
 	b.Free(receive(t, b, bufs))
 	if s := b.Stats(); s.RxDropped == 0 || int(s.RxDropped)+got != packets {
 		t.Errorf("%d received, %d dropped, %d sent", got, s.RxDropped, packets)
+	}
+}
+
+// A forged message that packets are too big for the path stops none: the sizes that arrive are found by probes of the
+// protocol.
+func TestForgedTooBig(t *testing.T) {
+	for _, addrs := range [][2]netip.Addr{{lab.A.Addr4(), lab.B.Addr4()}, {lab.A.Addr6(), lab.B.Addr6()}} {
+		world := labtest.New(t, lab.Options{MTU: 1500})
+		a, b := open(t, world, lab.A, addrs[0], Options{}), open(t, world, lab.B, addrs[1], Options{})
+		p := mustResolve(t, a, b.Local())
+		bufs := make([]link.Buf, 4)
+		send(t, a, p, "there")
+		b.Free(receive(t, b, bufs))
+		if err := world.Do(lab.B, func() error { return labtest.ForgeTooBig(a.Local(), b.Local(), 1300) }); err != nil {
+			t.Fatal(err)
+		}
+		learnt := func() bool { mtu, err := a.probe.routeMTU(b.Local()); return err == nil && mtu < 1500 }
+		for deadline := time.Now().Add(5 * time.Second); !learnt(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the kernel does not believe the message: the test tests nothing")
+			}
+		}
+		const size = 1400
+		send(t, a, p, string(make([]byte, size)))
+		some := receive(t, b, bufs)
+		if st := a.Stats(); st.TxDropped != 0 || len(some[0].Data) != size {
+			t.Errorf("%v: %d bytes arrived, stats %+v", addrs[0], len(some[0].Data), st)
+		}
+		b.Free(some)
 	}
 }

@@ -216,6 +216,27 @@ func (d *Device) takePort(local netip.AddrPort) (err error) {
 		return fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
 	_ = d.guard.SetReadBuffer(0) // nobody reads it: the least the kernel allows
+	return d.distrustICMP(local.Addr())
+}
+
+// distrustICMP has the kernel ignore what ICMP tells of the path MTU of packets from the port: nothing leaves from its
+// socket, so that such a message is forged, and the routes to our peers would have the MTU that it names for ten minutes.
+//
+// System calls: setsockopt.
+func (d *Device) distrustICMP(local netip.Addr) error {
+	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_INTERFACE
+	if local.Is6() {
+		level, option, value = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_INTERFACE
+	}
+	raw, err := d.guard.SyscallConn()
+	if err == nil {
+		var refused error
+		err = raw.Control(func(fd uintptr) { refused = unix.SetsockoptInt(int(fd), level, option, value) })
+		err = errors.Join(err, refused)
+	}
+	if err != nil {
+		return fmt.Errorf("xdp: %s: have ICMP ignored on the port: %w", d.name, err)
+	}
 	return nil
 }
 

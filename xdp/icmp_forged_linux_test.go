@@ -1,0 +1,43 @@
+package xdp
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// A forged message that packets are too big for the path changes nothing: the kernel believes such messages for the
+// sockets that it has, and the one that keeps our port refuses them.
+func TestForgedTooBig(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		l := newLab(t, 1500, 1)
+		o := DefaultOptions()
+		peer := lab.B.Addr4()
+		if v6 {
+			o.Addr, peer = lab.A.Addr6(), lab.B.Addr6()
+		}
+		d := openDevice(t, l, lab.A, o)
+		s := d.sockets[0]
+		to := netip.AddrPortFrom(peer, o.Port)
+		id, err := s.Resolve(to, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitNeighbour(t, s, id)
+		for _, port := range []uint16{o.Port, entropyPort(1)} {
+			onSide(t, l, lab.B, func() error {
+				return labtest.ForgeTooBig(netip.AddrPortFrom(s.Local().Addr(), port), to, 1300)
+			})
+		}
+		awaitAnswer(t, d, peer)
+		s.Release(id)
+		if id, err = s.Resolve(to, 1); err != nil { // asks the kernel again
+			t.Fatal(err)
+		}
+		if got, want := s.PathMTU(id), s.Caps().MaxPayload; got != want {
+			t.Errorf("v6=%v: path MTU of %d bytes of payload, want %d", v6, got, want)
+		}
+	}
+}
