@@ -15,13 +15,19 @@ import (
 type badPort struct {
 	// room, answers and left are what works: frames find room, pings are answered, frames leave.
 	room, answers, left bool
+	// late is how long an answer takes.
+	late time.Duration
 
+	sent    time.Time
 	arrived [][]byte
 	waits   int
 }
 
 func (p *badPort) exchange(visit visitor) error {
 	time.Sleep(time.Millisecond)
+	if time.Since(p.sent) < p.late {
+		return nil
+	}
 	for _, h := range p.arrived {
 		visit(h, len(h))
 	}
@@ -38,7 +44,7 @@ func (p *badPort) send(n, size int, write func([]byte)) (int, error) {
 		write(h)
 		if p.answers && kindOf(h) == ping {
 			setKind(h, pong)
-			p.arrived = append(p.arrived, h)
+			p.arrived, p.sent = append(p.arrived, h), time.Now()
 		}
 	}
 	time.Sleep(time.Duration(n) * time.Microsecond)
@@ -87,6 +93,18 @@ func TestClientGivesUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLateAnswer: an answer that takes a while, as on a host that is busy, is late and not lost.
+func TestLateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clientOn(&badPort{room: true, answers: true, left: true, late: 150 * time.Millisecond})
+		var least time.Duration = time.Hour
+		r, err := c.Latency(t.Context(), MinFrame, 0, 2*time.Second, func(took time.Duration) { least = min(least, took) })
+		if err != nil || r.Lost != 0 || r.Sent == 0 || least < 150*time.Millisecond {
+			t.Errorf("%+v, %v, the shortest round trip %v", r, err, least)
+		}
+	})
 }
 
 // TestClientObeysContext: a run ends soon after its context, however well it goes.
