@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"net/netip"
 
 	"github.com/datxdp/datxdp/link"
@@ -85,11 +86,25 @@ func parse4(b []byte, total int, l layout) (layout, bool) {
 	if size < v4Size || len(h) < size+udpSize || length > total-l.ip || h[v4Protocol] != protocolUDP || fragment != 0 {
 		return l, false
 	}
-	if h[v4TTL] == 0 || fold(sum(h[:size], 0)) != 0xffff {
+	if h[v4TTL] == 0 || !sound4(h[:size]) {
 		return l, false
 	}
 	l.ce = h[v4TOS]&ecnMask == ecnCE
 	return parseUDP(h[size:], length-size, l, l.ip+size)
+}
+
+// sound4 reports whether the checksum of an IPv4 header, options included, is right. The sum does not depend on the
+// order of bytes (RFC 1071); one without options takes four additions.
+func sound4(h []byte) bool {
+	if len(h) != v4Size {
+		return fold(sum(h, 0)) == 0xffff
+	}
+	s, carry := bits.Add64(binary.NativeEndian.Uint64(h), binary.NativeEndian.Uint64(h[8:]), 0)
+	s, carry = bits.Add64(s, uint64(binary.NativeEndian.Uint32(h[16:])), carry)
+	s = s>>32 + s&0xffffffff + carry
+	s = s>>16 + s&0xffff
+	s = s>>16 + s&0xffff
+	return s>>16+s&0xffff == 0xffff
 }
 
 func parse6(b []byte, total int, l layout) (layout, bool) {
