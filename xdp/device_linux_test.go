@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/datxdp/datxdp/bpf"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
@@ -372,6 +374,16 @@ func TestNoPrivilege(t *testing.T) {
 	err := explainAttach("eth0", fmt.Errorf("bpf: attach: %w", bpf.ErrPrivilege))
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "CAP_NET_RAW") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The MTU is blamed for a mode that is not granted only where it may be the reason.
+func TestModeNotGranted(t *testing.T) {
+	for mtu, want := range map[int]bool{1400: false, 1500: false, 3000: true, 9000: true} {
+		err := explainBind(ZeroCopy, mtu, unix.EOPNOTSUPP)
+		if got := strings.Contains(err.Error(), "MTU"); got != want || !errors.Is(err, link.ErrUnsupported) {
+			t.Errorf("MTU %d: %v", mtu, err)
+		}
 	}
 }
 

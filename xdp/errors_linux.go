@@ -50,14 +50,20 @@ func explainSocket(err error) error {
 	return fmt.Errorf("socket(AF_XDP): %w", err)
 }
 
-// explainBind says what to do about an error of bind.
-func explainBind(m Mode, err error) error {
+// plainMTU is the MTU up to which no driver needs more than one frame a packet: lowering it further gains nothing.
+const plainMTU = 1500
+
+// explainBind says what to do about an error of bind at an MTU.
+func explainBind(m Mode, mtu int, err error) error {
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return &openError{"another AF_XDP socket has the queue: stop its program, or choose another interface", []error{link.ErrBusy, err}}
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EPROTONOSUPPORT):
-		return &openError{fmt.Sprintf("the driver or the kernel does not grant %s mode at this MTU (%v): choose another mode, or lower the MTU", m, err),
-			[]error{link.ErrUnsupported, err}}
+		text := fmt.Sprintf("the driver or the kernel does not grant %s mode at this MTU (%v): choose another mode, or lower the MTU", m, err)
+		if mtu <= plainMTU {
+			text = fmt.Sprintf("the driver or the kernel does not grant %s mode (%v): choose another mode", m, err)
+		}
+		return &openError{text, []error{link.ErrUnsupported, err}}
 	}
 	return fmt.Errorf("bind: %w", err)
 }

@@ -293,7 +293,7 @@ func (s *Socket) bind(p place) error {
 			break
 		}
 	}
-	return explainBind(p.mode, err)
+	return explainBind(p.mode, s.mtu, err)
 }
 
 // bindPatiently binds, and waits for a queue whose last socket was closed a moment ago.
