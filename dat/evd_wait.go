@@ -12,14 +12,9 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Tunables of waiting.
-const (
-	// waitSpin is how long a waiter drives the engines without anything happening before it sleeps:
-	// about what a sleep and a wake-up cost.
-	waitSpin = 50 * time.Microsecond
-	// yieldEvery is how many empty polls pass between two yields to other goroutines.
-	yieldEvery = 256
-)
+// waitSpin is how long a waiter drives the engines without anything happening before it sleeps: about
+// what a sleep and a wake-up cost.
+const waitSpin = 50 * time.Microsecond
 
 // forever is the limit of who waits for ever.
 const forever wire.Time = math.MaxInt64
@@ -42,15 +37,17 @@ type parker interface {
 }
 
 // park drives the engines until p is ready; after some tens of microseconds in which nothing happened it
-// sleeps. It returns ErrTimeoutExpired at the limit and ErrInterruptedCall when done is closed.
+// sleeps. After each poll that found nothing it lets runnable goroutines go first: the consumer's own, as
+// one to which it handed the last message, would wait for a scheduling quantum otherwise. It returns ErrTimeoutExpired at the limit and ErrInterruptedCall when done is closed.
 func (a *adapter) park(p parker, limit wire.Time, done <-chan struct{}) error {
 	now := clock()
 	quiet := now // since when nothing has happened
-	for spins := 1; ; spins++ {
+	for {
 		if p.ready() {
 			return nil
 		}
-		if a.drive(now) {
+		busy := a.drive(now)
+		if busy {
 			quiet = now
 		}
 		if p.ready() {
@@ -59,7 +56,7 @@ func (a *adapter) park(p parker, limit wire.Time, done <-chan struct{}) error {
 		if over(done) {
 			return ErrInterruptedCall
 		}
-		if spins%yieldEvery == 0 {
+		if !busy {
 			runtime.Gosched()
 		}
 		switch now = clock(); {

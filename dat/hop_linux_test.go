@@ -1,0 +1,54 @@
+package dat
+
+import (
+	"context"
+	"sync"
+	"testing"
+)
+
+// A 64-byte message there and one back over AF_XDP, as Go services are written: at both ends one goroutine waits
+// and hands each message over a channel to another one, which posts the next.
+func BenchmarkChannelHop(b *testing.B) {
+	n := newXDP(b)
+	hx, hy := newHost(b, n, 0, Options{}), newHost(b, n, 1, Options{})
+	hy.listen(testQual, 8)
+	x, y := pair(hx, hy, nil)
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	came := map[*point]chan struct{}{x: make(chan struct{}), y: make(chan struct{})}
+	for p, c := range came {
+		ok(b, p.PostRecv(p.seg(64, 64), 1, 0))
+		all.Go(func() {
+			for _, err := range p.recv.Events(ctx) {
+				if err != nil {
+					return
+				}
+				select {
+				case c <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	answer := func(p *point) {
+		ok(b, p.PostRecv(p.seg(64, 64), 1, 0))
+		ok(b, p.PostSend(p.seg(0, 64), 2, CompletionSuppress))
+	}
+	all.Go(func() {
+		for {
+			select {
+			case <-came[y]:
+				answer(y)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for b.Loop() {
+		answer(x)
+		<-came[x]
+	}
+}
