@@ -8,9 +8,8 @@
 #   unover IF               takes it away
 #   open IA IF MTU          opens the adapter in a at this MTU, and prints "serving ... mode M" or why it does not open
 #   transfer IA [ARG...]    serves in a, runs datbench with ARGs in b; the last line is what it wrote as JSON
-#   counted IF IA [ARG...]  transfer; prints the system calls of both ends on sockets, and the packets that a received
+#   counted IA [ARG...]     transfer, and after its last line the system calls of both ends on sockets
 #   rings IF N              slots of the receive and transmit rings
-#   moving IF N             waits until a has received N packets more than now
 set -uo pipefail
 
 LIMIT=90      # seconds that opening may take: the processor is emulated, and may have to share the host's
@@ -153,19 +152,6 @@ rings() {
   both ethtool -G "$1" rx "$2" tx "$2" && carrier "$1"
 }
 
-received() { ip netns exec a cat "/sys/class/net/$1/statistics/rx_packets"; }
-
-moving() {
-  local n start
-  start=$(received "$1")
-  for ((n = 0; n < 600; n++)); do
-    [ $(($(received "$1") - start)) -lt "$2" ] || return 0
-    sleep 0.1
-  done
-  echo "$1 received $(($(received "$1") - start)) packets in 60 s, not $2"
-  return 1
-}
-
 # The calls by which a socket of AF_XDP makes the driver look at its rings.
 EVENTS=(sys_enter_sendto sys_enter_recvfrom sys_enter_poll sys_enter_ppoll)
 TRACING=/sys/kernel/tracing/events/syscalls
@@ -178,13 +164,12 @@ calls_made() {
 }
 
 counted() {
-  local event before status=0
+  local event status=0
   mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
   for event in "${EVENTS[@]}"; do echo 'hist:keys=common_pid.execname' >"$TRACING/$event/trigger" || return; done
-  before=$(received "$1")
-  transfer "${@:2}" || status=$?
+  transfer "$@" || status=$?
   echo
-  echo "calls $(calls_made) packets $(($(received "$1") - before))"
+  echo "calls $(calls_made)"
   for event in "${EVENTS[@]}"; do echo '!hist:keys=common_pid.execname' >"$TRACING/$event/trigger"; done
   return $status
 }
@@ -198,7 +183,6 @@ unover) unover "$2" ;;
 open) open "${@:2}" ;;
 transfer) transfer "${@:2}" ;;
 rings) rings "${@:2}" ;;
-moving) moving "${@:2}" ;;
 counted) counted "${@:2}" ;;
 *) echo "nics-guest: no command ${1-}" >&2; exit 2 ;;
 esac

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MACHINES=2
-QUEUES=4 # of each machine's virtio interface: two processors' own, and as many for XDP
+QUEUES=4 # of each machine's virtio interface: room for queues that the driver adds for XDP, unless provision.sh leaves none
 RELEASES=(bookworm trixie trixie-backports)
 declare -A LIMIT=([machines]=8m [nics]=40m [nics-all]=3h)
 

@@ -98,7 +98,7 @@ func provision(t *testing.T, n *network) {
 func again(t *testing.T, n *network) {
 	for _, m := range n.machines {
 		out := n.ssh(t, m, scripts+"/provision.sh", "bash -s -- "+m.address()+" 2 1500")
-		for _, want := range []string{"eth1: 2 of 4 queues", "eth1: " + m.address() + ", MTU 1500, virtio_net, Linux 6.1."} {
+		for _, want := range []string{"eth1: 3 of 4 queues", "eth1: " + m.address() + ", MTU 1500, virtio_net, Linux 6.1."} {
 			if !strings.Contains(out, want) {
 				t.Errorf("provision.sh on %s says\n%swant %q", m.name(), out, want)
 			}

@@ -22,7 +22,7 @@ func TestTransferred(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got outcome
-			got.transferred(tt.out)
+			got.transferred(tt.out, transfers)
 			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

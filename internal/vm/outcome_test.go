@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -90,22 +91,19 @@ func (o *outcome) opened(out string) {
 // transfers is the number of rows of a transfer: send, write, read.
 const transfers = 3
 
-// transferred reads what the guest's transfer printed.
-func (o *outcome) transferred(out string) {
+// transferred reads what the guest's transfer of some rows printed.
+func (o *outcome) transferred(out string, rows int) {
 	if m := refused.FindStringSubmatch(out); m != nil {
 		o.Refusal = strings.TrimPrefix(m[1], "xdp: ")
 		return
 	}
-	text, found := out, false
-	if i := strings.LastIndex(out, "\n{"); i >= 0 {
-		out, text, found = out[:i], out[i+1:], true
-	}
+	out, text, found := strings.Cut(out, "\n{")
 	var r struct{ Results []row }
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&r); !found || err != nil {
+	if err := json.NewDecoder(strings.NewReader("{" + text)).Decode(&r); !found || err != nil {
 		o.Trouble = lastLines(out)
 		return
 	}
-	o.Right = len(r.Results) == transfers
+	o.Right = len(r.Results) == rows
 	for _, row := range r.Results {
 		o.Granted = row.Mode
 		o.Right = o.Right && row.Valid
@@ -131,6 +129,17 @@ var progress = regexp.MustCompile(`(?m)^(\[.*|op .*|─*|\d+ × .*|serving on .*
 func lastLines(out string) string {
 	lines := strings.Split(strings.TrimSpace(progress.ReplaceAllString(out, "")), "\n")
 	return strings.Join(lines[max(0, len(lines)-6):], "; ")
+}
+
+var channels = regexp.MustCompile(`ethtool -L \S+ combined (\d+)`)
+
+// remedy is the number of queues that a refusal asks for; 0 if it does not.
+func (o *outcome) remedy() int {
+	if m := channels.FindStringSubmatch(o.Refusal); m != nil {
+		n, _ := strconv.Atoi(m[1]) // the pattern has digits alone
+		return n
+	}
+	return 0
 }
 
 // starved says whether the trouble may be that the machine had too little of the processors.
