@@ -27,10 +27,34 @@ func checkQueues(_ context.Context, x *exam) []Finding {
 			"An adapter needs a queue to send on for each that it receives on.", "make them equal",
 			as(fmt.Sprintf("ethtool -L %s %s", x.name(), equalQueues(c))))
 	}
+	if n := x.grows(); n > 0 {
+		return failure(fmt.Sprintf("%s adds %s when an XDP program is attached", x.driverName(), plural(n, "queue")),
+			"It keeps them for itself: AF_XDP cannot send on them.", "leave it no room for more",
+			as(fmt.Sprintf("ethtool -L %s combined %d", x.name(), int(c.MaxCombined)-n+1)))
+	}
 	if rx == 1 {
 		return ok("1 queue")
 	}
 	return ok("%s: a socket and an engine on each%s", plural(rx, "queue"), x.spread())
+}
+
+// grows is the number of queues that virtio_net adds for XDP: one a processor, if there is room for all.
+func (x *exam) grows() int {
+	n := processors()
+	if x.driver != virtioNet || x.mode == "generic" || n == 0 || x.channels.CombinedCount+uint32(n) > x.channels.MaxCombined {
+		return 0
+	}
+	return n
+}
+
+// processors is the number that there can be; 0 if it cannot be read.
+func processors() int {
+	var first, last int
+	text := readLine("/sys/devices/system/cpu/possible")
+	if n, _ := fmt.Sscanf(text, "%d-%d", &first, &last); n == 0 { // as in "0-3", or "0"
+		return 0
+	}
+	return max(first, last) + 1
 }
 
 // equalQueues are arguments of ethtool -L for as many to receive on as to send on.

@@ -20,6 +20,8 @@ type facts struct {
 	driver   string       // empty if it has no name
 	features xdpFeatures
 	channels ethtool.Channels
+	// unmapped is set for a virtio device that bypasses the DMA API: see [mapsDMA].
+	unmapped bool
 
 	// granted is the mode that was had when it was tried.
 	granted string
@@ -55,6 +57,7 @@ func (x *exam) learn() {
 	if c, err := e.GetChannels(x.name()); err == nil {
 		x.channels = c
 	}
+	x.unmapped = x.driver == virtioNet && !mapsDMA(virtioFeatures(x.link.Attrs()))
 }
 
 // name is that of the interface.

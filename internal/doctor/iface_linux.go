@@ -135,29 +135,51 @@ func checkLayer(_ context.Context, x *exam) []Finding {
 	return nil
 }
 
-// Bounds of the MTU in bytes.
-const (
-	// onePage is what a driver without multi-buffer carries with XDP: a page less the headroom of XDP,
-	// the kernel's shared info, Ethernet header and a VLAN tag. Drivers differ by a few bytes.
-	onePage = 3498
-	// leastMTU leaves room for the packets of 1200 bytes that every path must carry, over IPv6.
-	leastMTU = 1280
-)
+// leastMTU leaves room for the packets of 1200 bytes that every path must carry, over IPv6.
+const leastMTU = 1280
 
 func checkMTU(_ context.Context, x *exam) []Finding {
 	mtu := x.link.Attrs().MTU
-	set := func(mtu int) string { return as(fmt.Sprintf("ip link set dev %s mtu %d", x.name(), mtu)) }
+	most, exact := x.mostNative()
 	switch {
 	case mtu < leastMTU:
 		return failure(fmt.Sprintf("MTU %d is too small", mtu), fmt.Sprintf("The protocol needs packets of %d bytes on every path.", leastMTU),
-			"raise it, on every host and switch of this network", set(1500))
-	case x.kind == kindUDP || mtu <= onePage || x.manyFrames():
+			"raise it, on every host and switch of this network", x.setMTU(1500))
+	case x.kind == kindUDP:
 		return ok("MTU %d", mtu)
+	case mtu > most && !x.manyFrames():
+		return x.tooLarge(mtu, most, exact)
+	case mtu > x.mostZeroCopy() && x.zeroCopy():
+		return x.notZeroCopy(mtu)
 	}
-	f := warning(fmt.Sprintf("MTU %d is more than %s carries with native XDP, about %d", mtu, x.driverName(), onePage),
+	return ok("MTU %d", mtu)
+}
+
+func (x *exam) setMTU(mtu int) string {
+	return as(fmt.Sprintf("ip link set dev %s mtu %d", x.name(), mtu))
+}
+
+// tooLarge is of an MTU that native mode does not carry.
+func (x *exam) tooLarge(mtu, most int, exact bool) []Finding {
+	about := "about "
+	if exact {
+		about = ""
+	}
+	f := warning(fmt.Sprintf("MTU %d is more than %s carries with native XDP, %s%d", mtu, x.driverName(), about, most),
 		"Its driver takes no packets of several buffers: it refuses native mode, and generic mode is slow.",
-		"lower it, on every host of this network", set(onePage))
+		"lower it, on every host of this network", x.setMTU(most))
 	if x.native() {
+		f[0].Severity = Error
+	}
+	return f
+}
+
+// notZeroCopy is of an MTU that native mode carries, but not without a copy.
+func (x *exam) notZeroCopy(mtu int) []Finding {
+	f := warning(fmt.Sprintf("MTU %d is more than %s carries in zero-copy mode, %d", mtu, x.driverName(), x.mostZeroCopy()),
+		"A packet has to fit into one frame there; copy mode takes several.",
+		"lower it, on every host of this network, or be content with copy mode", x.setMTU(x.mostZeroCopy()))
+	if x.mode == "zero-copy" {
 		f[0].Severity = Error
 	}
 	return f
@@ -178,6 +200,10 @@ func (x *exam) manyFrames() bool {
 func checkDriver(_ context.Context, x *exam) []Finding {
 	f, name := x.features, x.driverName()
 	switch {
+	case x.unmapped && x.mode == "zero-copy":
+		return failure(fmt.Sprintf("%s has no zero-copy mode on this device, which bypasses the DMA API", name), "Copy mode works, with one copy more.",
+			"give the virtual machine's NIC iommu_platform (VIRTIO_F_ACCESS_PLATFORM: iommu_platform=on of qemu, driver iommu='on' of libvirt), or ask for copy",
+			fmt.Sprintf("datbench doctor --ia xdp:%s,copy", x.ifname))
 	case !f.known:
 		return info("what %s grants is known when it is tried: --try (Linux 6.3 and later tell before)", name)
 	case !f.has(featureNative) && x.native():
@@ -189,13 +215,16 @@ func checkDriver(_ context.Context, x *exam) []Finding {
 		return failure(fmt.Sprintf("%s has no zero-copy mode as it is set up now", name), "Copy mode works, with one copy more.",
 			"leave the mode out, or ask for copy", fmt.Sprintf("datbench doctor --ia xdp:%s,copy", x.ifname))
 	}
-	return ok("%s has native XDP%s", name, more(f))
+	return ok("%s has native XDP%s", name, x.more())
 }
 
-func more(f xdpFeatures) string {
-	s := ", in copy mode only"
-	if f.has(featureZeroCopy) {
+func (x *exam) more() string {
+	f, s := x.features, ", in copy mode only"
+	switch {
+	case x.zeroCopy():
 		s = ", zero-copy"
+	case f.has(featureZeroCopy):
+		s += ", for the virtual machine's NIC has no iommu_platform"
 	}
 	if f.has(featureRxSegments) {
 		s += ", packets of several buffers"
@@ -209,13 +238,15 @@ func (x *exam) expected() string {
 	switch {
 	case x.granted != "":
 		return x.granted + " mode"
+	case x.mode == "zero-copy" && !f.known:
+		return x.mode + " mode if the driver grants it, which --try shows,"
 	case x.mode != "" && x.mode != "auto":
 		return x.mode + " mode"
 	case !f.known:
 		return "the best mode that the driver grants"
-	case !f.has(featureNative), x.link.Attrs().MTU > onePage && !x.manyFrames():
+	case !f.has(featureNative), !x.manyFrames() && x.beyondNative():
 		return "generic mode"
-	case f.has(featureZeroCopy):
+	case x.zeroCopy() && x.link.Attrs().MTU <= x.mostZeroCopy():
 		return "zero-copy mode"
 	}
 	return "native copy mode"

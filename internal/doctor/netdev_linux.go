@@ -12,6 +12,8 @@ import (
 type xdpFeatures struct {
 	known bool
 	bits  uint64
+	// segments is the most buffers of a packet in zero-copy mode, 0 if the kernel does not tell.
+	segments uint32
 }
 
 // Of linux/netdev.h.
@@ -19,6 +21,7 @@ const (
 	netdevCmdDevGet      = 1
 	netdevADevIfindex    = 1
 	netdevADevFeatures   = 3
+	netdevADevSegments   = 4
 	netdevVersion        = 1
 	featureBasic         = 1 << 0
 	featureRedirect      = 1 << 1
@@ -26,6 +29,7 @@ const (
 	featureRxSegments    = 1 << 5
 	featureNative        = featureBasic | featureRedirect
 	netdevFeatureValueSz = 8
+	netdevSegmentValueSz = 4
 )
 
 func (f xdpFeatures) has(bits uint64) bool { return f.bits&bits == bits }
@@ -51,8 +55,11 @@ func featuresOf(ifindex int) (f xdpFeatures) {
 		return f
 	}
 	for _, a := range attrs {
-		if a.Attr.Type == netdevADevFeatures && len(a.Value) >= netdevFeatureValueSz {
-			f = xdpFeatures{true, binary.NativeEndian.Uint64(a.Value)}
+		switch {
+		case a.Attr.Type == netdevADevFeatures && len(a.Value) >= netdevFeatureValueSz:
+			f.known, f.bits = true, binary.NativeEndian.Uint64(a.Value)
+		case a.Attr.Type == netdevADevSegments && len(a.Value) >= netdevSegmentValueSz:
+			f.segments = binary.NativeEndian.Uint32(a.Value)
 		}
 	}
 	return f

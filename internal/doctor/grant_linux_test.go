@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+)
+
+// nic is an interface of a driver under examination.
+func nic(mode, driver string, mtu int, f xdpFeatures) *exam {
+	x := &exam{Target: Target{kind: kindXDP, ifname: "eth0", mode: mode}}
+	x.link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: mtu}}
+	x.driver, x.features, x.kernel = driver, f, version{7, 3}
+	return x
+}
+
+// TestMapsDMA reads what sysfs says of a virtio device.
+func TestMapsDMA(t *testing.T) {
+	zeros := strings.Repeat("0", 64)
+	for features, want := range map[string]bool{
+		"": true, zeros: false, zeros[:accessPlatform] + "1" + zeros[accessPlatform+1:]: true, zeros[:20]: true,
+	} {
+		if got := mapsDMA(features); got != want {
+			t.Errorf("%q: got %v, want %v", features, got, want)
+		}
+	}
+}
+
+// TestGrant: zero-copy and native mode are promised where the driver was seen to grant them, and only there.
+func TestGrant(t *testing.T) {
+	all := xdpFeatures{known: true, bits: featureNative | featureZeroCopy}
+	many := xdpFeatures{known: true, bits: featureNative | featureZeroCopy | featureRxSegments, segments: 1}
+	for _, tt := range []struct {
+		name, mode, driver string
+		mtu                int
+		features           xdpFeatures
+		unmapped           bool
+		check              func(*exam) []Finding
+		want               Severity
+		found, verdict     string
+	}{
+		{"virtio with iommu_platform", "", "virtio_net", 1500, many, false, driverOf, OK, "zero-copy", "in zero-copy mode"},
+		{"virtio without", "", "virtio_net", 1500, many, true, driverOf, OK, "in copy mode only, for the virtual machine's NIC has no iommu_platform", "in native copy mode"},
+		{"virtio without, asked", "zero-copy", "virtio_net", 1500, many, true, driverOf, Error, "no zero-copy mode on this device", ""},
+		{"virtio at jumbo MTU", "", "virtio_net", 9000, many, false, mtuOf, Warning, "zero-copy mode, 3814", "in native copy mode"},
+		{"virtio at jumbo MTU, asked", "zero-copy", "virtio_net", 9000, many, false, mtuOf, Error, "zero-copy mode, 3814", ""},
+		{"virtio at its bound", "zero-copy", "virtio_net", 3814, many, false, mtuOf, OK, "MTU 3814", "in zero-copy mode"},
+		{"igb at its bound", "", "igb", 3046, all, false, mtuOf, OK, "MTU 3046", "in zero-copy mode"},
+		{"igb above", "", "igb", 3100, all, false, mtuOf, Warning, "MTU 3100 is more than driver igb carries with native XDP, 3046", "in generic mode"},
+		{"igb above, asked", "copy", "igb", 3100, all, false, mtuOf, Error, "3046", ""},
+		{"unknown driver", "", "other", 3499, all, false, mtuOf, Warning, "about 3498", "in generic mode"},
+		{"old kernel", "zero-copy", "igb", 1500, xdpFeatures{}, false, driverOf, Info, "is known when it is tried", "in zero-copy mode if the driver grants it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := nic(tt.mode, tt.driver, tt.mtu, tt.features)
+			x.unmapped = tt.unmapped
+			got := tt.check(x)
+			if severityOf(got) != tt.want || !strings.Contains(got[0].Found, tt.found) {
+				t.Errorf("got %+v, want %v, %q", got, tt.want, tt.found)
+			}
+			if verdict := x.verdict(); !strings.Contains(verdict, tt.verdict) {
+				t.Errorf("got %q, want %q", verdict, tt.verdict)
+			}
+		})
+	}
+}
+
+func driverOf(x *exam) []Finding { return checkDriver(context.Background(), x) }
+func mtuOf(x *exam) []Finding    { return checkMTU(context.Background(), x) }
+
+// TestGrows: virtio_net with room for a queue a processor adds them, which an adapter cannot use.
+func TestGrows(t *testing.T) {
+	n := uint32(processors())
+	if n == 0 {
+		t.Skip("the kernel does not say how many processors there can be")
+	}
+	for _, tt := range []struct {
+		driver, mode   string
+		combined, most uint32
+		want           string
+	}{
+		{"virtio_net", "", 1, n + 1, "ethtool -L eth0 combined 2"},
+		{"virtio_net", "copy", 2, n + 3, "ethtool -L eth0 combined 4"},
+		{"virtio_net", "", 2, n + 1, ""},
+		{"virtio_net", "generic", 1, n + 1, ""},
+		{"ice", "", 1, n + 1, ""},
+	} {
+		x := nic(tt.mode, tt.driver, 1500, xdpFeatures{})
+		x.channels = ethtool.Channels{CombinedCount: tt.combined, MaxCombined: tt.most}
+		var command string
+		if x.grows() > 0 {
+			command = checkQueues(t.Context(), x)[0].Command
+		}
+		if command, _ = strings.CutPrefix(command, "sudo "); command != tt.want {
+			t.Errorf("%+v: got %q", tt, command)
+		}
+	}
+}
