@@ -13,6 +13,8 @@
 set -uo pipefail
 
 LIMIT=90      # seconds that opening may take: the processor is emulated, and may have to share the host's
+RUN=120       # seconds that a run may take; then its goroutines are printed
+STOP=10       # seconds that the server may take to end
 LOG=/run/server.log
 JSON=/run/result.json
 server=
@@ -127,8 +129,16 @@ serve() {
 }
 
 stop() {
+  local n
   kill "$server" 2>/dev/null
-  wait "$server"
+  for ((n = 0; n < STOP * 10; n++)); do
+    [ -e /proc/$server ] || return
+    sleep 0.1
+  done
+  kill -QUIT "$server" # its goroutines are at the end of what is printed
+  sleep 1
+  tail -n 100 $LOG
+  kill -KILL "$server"
 }
 
 open() {
@@ -142,7 +152,7 @@ transfer() {
   shift
   serve "$ia" || { grep '^datbench: ' $LOG || cat $LOG; return 1; }
   rm -f $JSON
-  ip netns exec b datbench run 10.9.0.1 --ia "$ia" --json $JSON "$@" 2>&1 </dev/null || status=$?
+  timeout -s QUIT -k $STOP $RUN ip netns exec b datbench run 10.9.0.1 --ia "$ia" --json $JSON "$@" 2>&1 </dev/null || status=$?
   [ $status -eq 0 ] || cat $LOG
   [ -s $JSON ] && tr -d '\n' <$JSON
   return $status

@@ -94,6 +94,9 @@ func (o *outcome) run(t *testing.T, g *guest) {
 	if err != nil && o.Trouble == "" && o.Refusal == "" {
 		o.Trouble = lastLines(out)
 	}
+	if o.Trouble != "" {
+		t.Logf("%s", out)
+	}
 }
 
 // judge fails the test if less was granted than is known of this kernel, or what arrived is not right.
