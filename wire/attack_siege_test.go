@@ -63,6 +63,28 @@ type guise struct {
 	link.Link
 	foe netip.AddrPort
 	as  func() netip.AddrPort // nil: the foe's own address
+	// tapped is set while heard and said record the packets that the victim gets from others than the foe, and sends.
+	tapped      bool
+	heard, said [][]byte
+}
+
+func (g *guise) Recv(b []link.Buf) int {
+	n := g.Link.Recv(b)
+	for i := range b[:n] {
+		if g.tapped && g.Link.Source(&b[i]) != g.foe {
+			g.heard = append(g.heard, bytes.Clone(b[i].Data))
+		}
+	}
+	return n
+}
+
+func (g *guise) Send(b []link.Buf) {
+	for i := range b {
+		if g.tapped {
+			g.said = append(g.said, bytes.Clone(b[i].Data))
+		}
+	}
+	g.Link.Send(b)
 }
 
 func (g *guise) Source(b *link.Buf) netip.AddrPort {

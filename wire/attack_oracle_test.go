@@ -1,0 +1,139 @@
+package wire
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Attack 5: numbers that are exactly half of all away, on an idle connection, at the place that takes them in and
+// without the checks before it: nothing is acknowledged, and nothing goes round 2^31 times.
+func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
+	s := newSiege(t)
+	if s.cb.send.una != s.cb.send.nxt {
+		t.Fatal("the bystander's connection is not idle")
+	}
+	for _, d := range []seq.Num{1, 1<<31 - 1, 1 << 31, 1<<31 + 1, ^seq.Num(0)} {
+		for _, sack := range [][]byte{nil, bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)} {
+			s.unmoved("an acknowledgement", func() {
+				h := proto.Header{Type: proto.Ack, Ack: s.cb.send.una + d, Credit: s.cb.send.credit + 1<<31}
+				s.cb.takeAck(&h, sack)
+			}, s.cb)
+		}
+	}
+	for _, d := range []seq.Num{1 << 31, 1<<31 + 1} { // with the right tag, from the peer's address
+		s.asFriend()
+		s.unmoved("packets", func() {
+			for _, typ := range established {
+				h := s.header(s.cb, typ)
+				h.Ack += d
+				s.strike(&h, bodyFor(s.cb, typ, s.dst))
+				h = s.header(s.cb, typ)
+				h.PSN += d
+				s.strike(&h, bodyFor(s.cb, typ, s.dst))
+			}
+		}, s.cb)
+	}
+	s.noGain()
+	s.finish()
+}
+
+// Attack 6: one small packet asks for 1 MiB in the peer's name. Who does not know the tag gets nothing sent to
+// anybody; who knows it and writes from another address neither. A peer that asks for itself and acknowledges nothing
+// gets no more than the first window, the same packets again at longer and longer times, until it is given up.
+func TestAttack06ReadForgedSource(t *testing.T) {
+	const size = 1 << 20
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	big := s.victim.memory(size)
+	read := readChunk(big.remote, big.base, size, 0)
+	r := randSource(6)
+	data := func() uint64 { return s.victim.eng.Stats().TxBytes }
+	start := data()
+	s.unmoved("guessed tags", func() {
+		s.asFriend()
+		for range 1000 {
+			h := s.header(s.cb, proto.Data)
+			h.Tag = r.Uint32()
+			s.strike(&h, read)
+		}
+	}, cv, s.cb)
+	s.unmoved("other addresses", func() {
+		s.guise.as = func() netip.AddrPort { return anyAddr(r) }
+		for range 1000 {
+			h := s.header(s.cb, proto.Data)
+			s.strike(&h, read)
+		}
+	}, cv, s.cb)
+	if got := data() - start; got != 0 {
+		t.Errorf("%d bytes of answers", got)
+	}
+	s.noGain()
+	s.guise.as, s.in, s.out = nil, traffic{}, traffic{}
+	h := s.header(cv, proto.Data)
+	s.strike(&h, read)
+	s.until("the end of the silent peer", 5*time.Second, func() bool { s.drain(); return cv.State() == Closed })
+	s.want(s.victim.connect, KindBroken)
+	s.drain()
+	t.Logf("%d packets, %d bytes in answer to %d packets, %d bytes", s.out.packets, s.out.bytes, s.in.packets, s.in.bytes)
+	if n := s.out.types[proto.Data]; n < firstWindow || n > 2*firstWindow {
+		t.Errorf("%d packets of data, want %d to %d", n, firstWindow, 2*firstWindow)
+	}
+	s.finish()
+}
+
+// Attack 23: whatever is wrong with a key or a range, the peer is told the same, so that the answer does not say
+// which keys, zones and addresses there are.
+func TestAttack23OneAnswerToEveryKey(t *testing.T) {
+	const base, size = 0x4000, 64
+	answers := map[string][]byte{}
+	for name, aim := range map[string]func(h *Host, r *Region) (key uint32, addr uint64){
+		"no such key":       func(_ *Host, r *Region) (uint32, uint64) { return r.remote ^ 0x5555, base },
+		"a key of the past": func(h *Host, r *Region) (uint32, uint64) { h.Unregister(r); return r.remote, base },
+		"another zone":      func(_ *Host, r *Region) (uint32, uint64) { r.zone++; return r.remote, base },
+		"no right":          func(_ *Host, r *Region) (uint32, uint64) { r.rights = LocalRead; return r.remote, base },
+		"out of bounds":     func(_ *Host, r *Region) (uint32, uint64) { return r.remote, base + size },
+	} {
+		s := newSiege(t)
+		cv, _ := s.join(plain)
+		r, err := s.victim.host.Register(make([]byte, size), base, 1, allRights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, addr := aim(s.victim.host, r)
+		h := s.header(cv, proto.Data)
+		s.strike(&h, writeChunk(proto.Last, 8, key, addr))
+		s.broken(cv, proto.ReasonAccess)
+		answers[name] = bytes.Clone(s.out.last)
+		s.finish()
+	}
+	want := answers["no such key"]
+	for name, got := range answers {
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is told % x, an unknown key % x", name, got, want)
+		}
+	}
+}
+
+// Attack 23: a tag is guessed one at a time, and the answers to wrong ones are bounded, in whatever way they are wrong:
+// they say that a guess was wrong no faster than that.
+func TestAttack23GuessesAreAnsweredSlowly(t *testing.T) {
+	s := newSiege(t)
+	r := randSource(23)
+	count := less(100_000)
+	start := s.net.Now()
+	for range count {
+		h := s.header(s.cb, proto.Data)
+		h.Tag = r.Uint32()
+		s.strike(&h, nil)
+	}
+	periods := int((s.net.Now()-start)/int64(resetPeriod)) + 2
+	if got := s.out.packets; got == 0 || got > periods*resetBurst || got != s.out.types[proto.Reset] {
+		t.Errorf("%d answers, %d of them Resets, to %d guesses in %d periods", got, s.out.types[proto.Reset], count, periods)
+	}
+	s.finish()
+}
