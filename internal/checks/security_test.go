@@ -1,0 +1,141 @@
+package checks
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const security = "docs/SECURITY.md"
+
+// securityRows are the cells of the rows below a header line in docs/SECURITY.md.
+func securityRows(t *testing.T, header string) (rows [][]string) {
+	t.Helper()
+	_, text, found := strings.Cut(readFile(t, security), header+"\n")
+	if !found {
+		t.Fatalf("%s has no table %q", security, header)
+	}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) < 3 {
+			break
+		}
+		cells = cells[1 : len(cells)-1]
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	return rows[1:] // the first is the ruler
+}
+
+// testFunctions are the tests and fuzz targets of a package's directory.
+func testFunctions(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if ok && fn.Recv == nil && (strings.HasPrefix(fn.Name.Name, "Test") || strings.HasPrefix(fn.Name.Name, "Fuzz")) {
+				all[fn.Name.Name] = true
+			}
+		}
+	}
+	return all
+}
+
+var (
+	provenBy     = regexp.MustCompile("`([a-z/]+)\\.([A-Za-z0-9_]+)`")
+	attackNumber = regexp.MustCompile(`^TestAttack(\d\d)(?:And(\d\d))?`)
+)
+
+// TestSecurityAttacks holds the list of attacks in docs/SECURITY.md to the tests: each attack is proven by tests that
+// are there, unless it needs secure mode, and each test that has an attack's number is named beside it.
+func TestSecurityAttacks(t *testing.T) {
+	const least = 26
+	rows := securityRows(t, "| | attack | outcome | proved by | secure |")
+	if len(rows) < least {
+		t.Fatalf("%d attacks, want %d at least", len(rows), least)
+	}
+	packages := map[string]map[string]bool{}
+	named := make([][]string, len(rows)+1)
+	for i, row := range rows {
+		if len(row) != 5 || row[0] != fmt.Sprint(i+1) || row[1] == "" || row[2] == "" {
+			t.Fatalf("row %d is %q", i+1, row)
+		}
+		tests := provenBy.FindAllStringSubmatch(row[3], -1)
+		if len(tests) == 0 && row[4] != "yes" {
+			t.Errorf("attack %d has no test and does not wait for secure mode", i+1)
+		}
+		for _, m := range tests {
+			if packages[m[1]] == nil {
+				packages[m[1]] = testFunctions(t, m[1])
+			}
+			if !packages[m[1]][m[2]] {
+				t.Errorf("attack %d: there is no test %s in package %s", i+1, m[2], m[1])
+			}
+			named[i+1] = append(named[i+1], m[2])
+		}
+	}
+	for name := range packages["wire"] {
+		m := attackNumber.FindStringSubmatch(name)
+		for _, n := range m[min(1, len(m)):] {
+			var i int
+			if _, err := fmt.Sscan(strings.TrimLeft(n, "0"), &i); err == nil && (i >= len(named) || !slices.Contains(named[i], name)) {
+				t.Errorf("%s does not name wire.%s beside attack %d", security, name, i)
+			}
+		}
+	}
+}
+
+// TestSecurityBounds holds the bounds of links and of the API in docs/SECURITY.md to the lines of the source that they
+// quote.
+func TestSecurityBounds(t *testing.T) {
+	for _, row := range securityRows(t, "| what | bound | in the source |") {
+		file, quote, found := strings.Cut(row[2], ": ")
+		quote = plain(strings.Trim(quote, "`"))
+		if !found || !strings.Contains(plain(readFile(t, file)), quote) {
+			t.Errorf("%s: %s does not have %q", row[0], file, quote)
+			continue
+		}
+		if want := boundsOf[quote]; row[1] != want {
+			t.Errorf("%s: %q, but %q means %q", row[0], row[1], quote, want)
+		}
+	}
+}
+
+// boundsOf says what lines of the source mean.
+var boundsOf = map[string]string{
+	"return o.Frames / 4":                   "a quarter of the frames",
+	"RxFrames: o.Frames / 2":                "half of the frames",
+	"resolvePause = 100 * time.Millisecond": "10 a second",
+	"resolveBurst = 32":                     "32",
+	"sampleBurst = 100":                     "100 a second",
+	"maxScrapes = 8":                        "8",
+}
+
+// plain is a text with single spaces.
+func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// TestSecurityIsFound: whoever uses the project or changes it is led to docs/SECURITY.md.
+func TestSecurityIsFound(t *testing.T) {
+	for _, doc := range []string{"README.md", "CONTRIBUTING.md"} {
+		if !strings.Contains(readFile(t, doc), "("+security+")") {
+			t.Errorf("%s has no link to %s", doc, security)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// alone is how many places an address gets that no other competes with, if it may have share of the free ones.
+func alone(share float64, places int) int {
+	return int(math.Ceil(share * float64(places) / (1 + share)))
+}
+
+// TestSecurityNumbers holds the bounds and the worth of secrets in docs/SECURITY.md to the constants.
+func TestSecurityNumbers(t *testing.T) {
+	data, err := os.ReadFile("../docs/SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(data)), " ")
+	var limits Limits
+	limits.setDefaults()
+	span := func(d time.Duration) string {
+		s := d.String()
+		at := strings.IndexFunc(s, func(r rune) bool { return r > '9' })
+		return s[:at] + " " + s[at:]
+	}
+	bounds := map[string]string{
+		"packets that one Poll takes in":                       fmt.Sprint(maxReceive),
+		"half-open requests":                                   fmt.Sprint(maxOpening),
+		"half-open requests of an address":                     fmt.Sprintf("1/%v of the free places, %d if it is alone", 1/openingShare, alone(openingShare, maxOpening)),
+		"half-open requests of a network (IPv4 /24, IPv6 /64)": fmt.Sprintf("1/%v of the free places, %d if it is alone", 1/openingPrefix, alone(openingPrefix, maxOpening)),
+		"connections":                                                            fmt.Sprint(maxConns),
+		"connections of an address":                                              fmt.Sprintf("as many as are free, %d if it is alone", alone(connsShare, maxConns)),
+		"connections of a network":                                               fmt.Sprintf("%d times as many as are free, %d if it is alone", connsPrefix, alone(connsPrefix, maxConns)),
+		"Reset, Closed and Versions":                                             fmt.Sprintf("%d in %s", resetBurst, span(resetPeriod)),
+		"Challenges of one attempt that are answered at once":                    fmt.Sprint(promptChallenges),
+		"time between two tries of Connect or Accept":                            fmt.Sprintf("%s, doubling to %s", span(helloRetry), span(helloRetryMax)),
+		"rejected requests that are remembered":                                  fmt.Sprint(maxDeclined),
+		"packets that wait to cross from other engines":                          fmt.Sprintf("%d, %d taken at a time", maxStrays, strayBatch),
+		"unfinished message in a shared receive queue, while others wait":        fmt.Sprintf("%s, and 1 s for each %d bytes", span(limits.NotReady/2), messageRate),
+		"wrong remote keys of an IPv4 address or IPv6 /64 before it waits":       fmt.Sprintf("%d, one forgiven each %s", freeGuesses, span(forgiveTime)),
+		"wait for the next connection then":                                      fmt.Sprintf("%s, doubling to %s", span(guessDelay), span(maxGuessDelay)),
+		"networks with wrong keys that are remembered":                           fmt.Sprint(maxPenalties),
+		"Probes of one size of the path":                                         fmt.Sprintf("%d, none to a peer that is silent since the last", probeTries),
+		"packets outstanding on a connection":                                    fmt.Sprint(maxWindow),
+		"questions to a silent peer of an idle connection before it is given up": fmt.Sprint(keepAliveProbes),
+		"silence with data outstanding, and idle":                                fmt.Sprintf("%s, %s", span(limits.GiveUp), span(limits.KeepAlive+limits.GiveUp)),
+		"message that finds no receive":                                          span(limits.NotReady),
+	}
+	_, table, _ := strings.Cut(string(data), "| what | bound |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.SplitSeq(table, "\n") {
+		cells := strings.Split(strings.Trim(row, "| "), " | ")
+		if want, ok := bounds[cells[0]]; !ok || len(cells) != 2 || cells[1] != want {
+			t.Errorf("docs/SECURITY.md: %q, want %q", row, want)
+		}
+		delete(bounds, cells[0])
+	}
+	if len(bounds) > 0 {
+		t.Errorf("docs/SECURITY.md does not have %v", bounds)
+	}
+	if got := alone(connsPrefix, maxConns); got > maxConns || prefix4 != 24 || prefix6 != 64 {
+		t.Errorf("a network has %d places, its prefixes are of %d and %d bits", got, prefix4, prefix6)
+	}
+	const psns, acks = 2*proto.MaxWindow + 1, 2*proto.MaxWindow + 1
+	rate := resetBurst * int(time.Second/resetPeriod)
+	plausible := math.Log2(float64(psns)) + math.Log2(float64(acks))
+	for _, phrase := range []string{
+		fmt.Sprintf("one of %d numbers and its acknowledgement one of %d", psns, acks),
+		fmt.Sprintf("accepted with probability 2^−%.0f", 32+64-plausible),
+		fmt.Sprintf("PSN and acknowledgement: 2^%.0f packets", 64-plausible),
+		fmt.Sprintf("Good for %s to %s", span(cookieLife), span(2*cookieLife)),
+		fmt.Sprintf("at most %d of these answers a second, so that 2^32 tags take %.1f days", rate, math.Exp2(32)/float64(rate)/86400),
+		fmt.Sprintf("within %d packets a repeat counts", proto.MaxWindow),
+	} {
+		if !strings.Contains(text, phrase) {
+			t.Errorf("docs/SECURITY.md does not say %q", phrase)
+		}
+	}
+}
