@@ -123,7 +123,7 @@ func (o *outcome) judge(t *testing.T) {
 
 // bound finds the largest MTU at which a mode is granted.
 func (g *guest) bound(t *testing.T, c trial) outcome {
-	o := outcome{trial: c, Kernel: g.kernel, Tries: 1}
+	o := outcome{trial: c, Kernel: g.kernel} // of a bound, Tries is 0
 	begin := time.Now()
 	granted := func(mtu int) bool {
 		o.Granted, o.Refusal, o.Trouble = "", "", ""
@@ -199,15 +199,27 @@ type findings struct {
 
 func (f *findings) add(o outcome) { f.Trials = append(f.Trials, o) }
 
-// save writes them to bin/vm/nics.json and, unless some were left out on purpose, to the document.
+// partial says whether only some kernels or cases are asked for.
+func partial() bool { return os.Getenv("DATXDP_VM_ONLY") != "" || os.Getenv("DATXDP_VM_MATCH") != "" }
+
+// save writes them to bin/vm/nics.json and to the document; those of a part replace what an earlier run saw of the same.
 func (f *findings) save(t *testing.T) {
 	t.Helper()
-	data, err := json.MarshalIndent(f, "", " ")
-	if err == nil {
-		err = os.WriteFile(root+"/bin/vm/nics.json", data, 0o644)
+	const file = root + "/bin/vm/nics.json"
+	all := f
+	if partial() {
+		all = new(findings)
+		if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, all) != nil {
+			all = new(findings) // of another version of this
+		}
+		all.merge(f)
 	}
-	if err == nil && os.Getenv("DATXDP_VM_ONLY") == "" && os.Getenv("DATXDP_VM_MATCH") == "" {
-		err = os.WriteFile(os.Getenv("DATXDP_VM_DRIVERS"), []byte(f.document()), 0o644)
+	data, err := json.MarshalIndent(all, "", " ")
+	if err == nil {
+		err = os.WriteFile(file, data, 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(os.Getenv("DATXDP_VM_DRIVERS"), []byte(all.document()), 0o644)
 	}
 	if err != nil {
 		t.Error(err)
