@@ -34,3 +34,27 @@ func TestAttack03SilentAfterReady(t *testing.T) {
 	s.want(s.victim.connect, KindBroken)
 	s.finish()
 }
+
+// Attack 21: a requester that never takes up what was accepted gets few Accepts, however large they are.
+func TestAttack21AcceptsAreFew(t *testing.T) {
+	s := newSiege(t)
+	s.connect(s.foe.addr, 9)
+	path, err := s.victim.link.Resolve(s.foe.addr, 0)
+	if err == nil {
+		err = s.victim.eng.Accept(s.victim.arrived[0], s.victim.host.NewConn(plain), path, make([]byte, 500), s.victim.sinks())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.guise.as, s.victim.arrived = nil, nil
+	s.foe.down = true
+	for end := s.net.Now() + int64(s.victim.host.limits.GiveUp+3*time.Second); s.net.Now() < end; {
+		s.run(100 * time.Millisecond)
+		s.drain()
+	}
+	if n := s.out.types[proto.Accept]; n == 0 || n > 24 {
+		t.Errorf("%d Accepts in %v", n, s.victim.host.limits.GiveUp)
+	}
+	s.want(s.victim.connect, KindAcceptFailed)
+	s.finish()
+}

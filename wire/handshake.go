@@ -74,7 +74,11 @@ func (c *Conn) ask() {
 func (c *Conn) again() {
 	d := &c.dial
 	d.nextTry = c.eng.now.Add(d.retry)
-	d.retry = min(2*d.retry, helloRetryMax)
+	most := helloRetryMax
+	if c.State() == Accepting { // a requester that lives repeats Connect, which is answered at once
+		most = maxRTO
+	}
+	d.retry = min(2*d.retry, most)
 	c.setDeadline(min(d.nextTry, d.until))
 }
 

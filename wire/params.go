@@ -116,7 +116,8 @@ const (
 	// maxBurst is how many packets one connection may send before the others have their turn.
 	maxBurst = 32
 
-	// helloRetry is the time between two Connect or Accept packets; it doubles up to helloRetryMax.
+	// helloRetry is the time between two Connect or Accept packets; it doubles, up to helloRetryMax for Connect
+	// and maxRTO for Accept.
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
 	// closeTries is how often Close is sent before a silent peer is given up.
