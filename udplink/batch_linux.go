@@ -222,7 +222,7 @@ func (s *batch) flush(n int) {
 	}
 }
 
-func (s *batch) reports(to []netip.AddrPort) int {
+func (s *batch) reports(to []link.Report) int {
 	if s.errs.n == 0 {
 		return 0
 	}

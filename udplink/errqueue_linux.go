@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/link"
 )
 
 const (
@@ -28,13 +30,16 @@ const (
 
 // errQueue reads the error queue of a socket (IP_RECVERR): ICMP messages about packets that it sent. The
 // kernel returns an error from the next call on the socket when there are new ones, so that nothing is
-// asked of it otherwise. They take room from received packets until they are read.
+// asked of it otherwise. They take room from received packets until they are read. Their data is the UDP payload
+// that the message quotes.
 type errQueue struct {
 	pending atomic.Bool // a call on the socket returned an error, or Wait saw one
 
-	refused [maxRefused]netip.AddrPort
+	refused [maxRefused]link.Report
 	n       int // of refused
 
+	quotes  [errBatch][link.QuoteSize]byte
+	iovs    [errBatch]unix.Iovec
 	msgs    [errBatch]mmsghdr
 	names   [errBatch]sockaddr
 	control [errBatch][errControl]byte
@@ -65,6 +70,10 @@ func (q *errQueue) drain(fd int, zone string) {
 		h.Name, h.Namelen = &q.names[i][0], uint32(len(q.names[i]))
 		h.Control = &q.control[i][0]
 		h.SetControllen(errControl)
+		q.iovs[i].Base = &q.quotes[i][0]
+		q.iovs[i].SetLen(link.QuoteSize)
+		h.Iov = &q.iovs[i]
+		h.SetIovlen(1)
 	}
 	got, err := recvErrors(fd, q.msgs[:])
 	if err != nil && err != unix.EAGAIN {
@@ -73,7 +82,7 @@ func (q *errQueue) drain(fd int, zone string) {
 	for i := range got {
 		used := min(errControl, int(q.msgs[i].hdr.Controllen))
 		if portUnreachable(q.control[i][:used]) {
-			q.report(q.names[i].addrPort(zone))
+			q.report(q.names[i].addrPort(zone), q.quotes[i][:min(link.QuoteSize, q.msgs[i].n)])
 		}
 	}
 	if got == errBatch {
@@ -81,16 +90,17 @@ func (q *errQueue) drain(fd int, zone string) {
 	}
 }
 
-// report keeps an address for the owner. Many packets of one burst are refused: one report is enough.
-func (q *errQueue) report(at netip.AddrPort) {
-	if q.n < maxRefused && (q.n == 0 || q.refused[q.n-1] != at) {
-		q.refused[q.n] = at
+// report keeps an address, and the beginning of the packet that was refused, for the owner.
+func (q *errQueue) report(at netip.AddrPort, quote []byte) {
+	if q.n < maxRefused {
+		q.refused[q.n].To = at
+		q.refused[q.n].SetQuoted(quote)
 		q.n++
 	}
 }
 
 // take moves reports to the owner.
-func (q *errQueue) take(to []netip.AddrPort) int {
+func (q *errQueue) take(to []link.Report) int {
 	n := copy(to, q.refused[:q.n])
 	q.n = copy(q.refused[:], q.refused[n:q.n])
 	return n

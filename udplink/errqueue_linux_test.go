@@ -2,6 +2,7 @@ package udplink
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet to a port that nobody has is reported, once Wait has returned for it, and the socket goes on: what
-// arrives is received, what is sent leaves, and Wait sleeps again.
+// A packet to a port that nobody has is reported with its first bytes, once Wait has returned for it, and the socket
+// goes on: what arrives is received, what is sent leaves, and Wait sleeps again.
 func TestRefusedPortIsReported(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "::1"} {
 		t.Run(addr, func(t *testing.T) {
@@ -22,16 +23,18 @@ func TestRefusedPortIsReported(t *testing.T) {
 			if got := a.Destination(gone); got != there {
 				t.Errorf("Destination is %v, want %v", got, there)
 			}
-			var to [4]netip.AddrPort
+			var to [4]link.Report
 			rx := make([]link.Buf, 4)
-			for range 3 {
-				send(t, a, gone, "knock")
+			long := "the beginning of a packet that is quoted as far as a report has room "
+			for _, packet := range []string{"knock", long, long + strings.Repeat("and longer than a message quotes ", 42)} {
+				send(t, a, gone, packet)
 				a.Wait(time.Minute)
 				if n := a.Recv(rx); n != 0 {
 					t.Errorf("%d packets from nobody", n)
 				}
-				if n := a.Refused(to[:]); n != 1 || to[0] != there {
-					t.Fatalf("%d reports, of %v, want one of %v", n, to[0], there)
+				want := packet[:min(len(packet), link.QuoteSize)]
+				if n := a.Refused(to[:]); n != 1 || to[0].To != there || string(to[0].Quoted()) != want {
+					t.Fatalf("%d reports, of %v, %q, want one of %v, %q", n, to[0].To, to[0].Quoted(), there, want)
 				}
 			}
 			if n := a.Refused(to[:]); n != 0 {
@@ -56,6 +59,27 @@ func TestRefusedPortIsReported(t *testing.T) {
 				t.Errorf("%d packets came of 10, %d sent, %d dropped", got, s.TxPackets, s.TxDropped)
 			}
 		})
+	}
+}
+
+// Reports beyond what a socket keeps are dropped.
+func TestRefusalsAreBounded(t *testing.T) {
+	var q errQueue
+	for i := range 3 * maxRefused {
+		q.report(netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i)), make([]byte, i))
+	}
+	to := make([]link.Report, 5)
+	got := 0
+	for n := q.take(to); n > 0; n = q.take(to) {
+		for i := range to[:n] {
+			if port := int(to[i].To.Port()); port != got || len(to[i].Quoted()) != min(got, link.QuoteSize) {
+				t.Errorf("report %d is of port %d with %d bytes", got, port, len(to[i].Quoted()))
+			}
+			got++
+		}
+	}
+	if got != maxRefused {
+		t.Errorf("%d reports, want %d", got, maxRefused)
 	}
 }
 

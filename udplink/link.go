@@ -40,7 +40,7 @@ type socket interface {
 	giveBack(frame uint32)
 	source(frame uint32) netip.AddrPort
 	// reports fills to with destinations that nobody listens at.
-	reports(to []netip.AddrPort) int
+	reports(to []link.Report) int
 	wait(d time.Duration)
 	wake()
 	close() error
@@ -161,7 +161,7 @@ func (l *Link) Free(bufs []link.Buf) {
 func (l *Link) Source(b *link.Buf) netip.AddrPort { return l.sock.source(b.Frame) }
 
 // Refused implements link.Reporter. It knows what Recv learnt.
-func (l *Link) Refused(to []netip.AddrPort) int { return l.sock.reports(to) }
+func (l *Link) Refused(to []link.Report) int { return l.sock.reports(to) }
 
 // Destination implements link.Reporter.
 func (l *Link) Destination(p link.Path) netip.AddrPort {

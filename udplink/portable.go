@@ -151,7 +151,7 @@ func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
 func (s *portable) giveBack(frame uint32) { s.spare <- frame }
 
 // reports is nothing: only Linux tells unconnected sockets.
-func (s *portable) reports([]netip.AddrPort) int { return 0 }
+func (s *portable) reports([]link.Report) int { return 0 }
 
 func (s *portable) source(frame uint32) netip.AddrPort {
 	if frame >= s.link.slab.frames {

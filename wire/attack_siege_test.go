@@ -245,7 +245,8 @@ type standing struct {
 	state                         State
 	una, nxt, credit, next, msn   seq.Num
 	heard                         Time
-	newest, doubt, peer           uint32
+	newest, peer                  uint32
+	doubt                         bool
 	mtu, nheld, requests, recv    int
 	window                        float64
 	rtt                           rttState
@@ -255,7 +256,7 @@ type standing struct {
 
 func standingOf(c *Conn) standing {
 	return standing{state: c.State(), una: c.send.una, nxt: c.send.nxt, credit: c.send.credit,
-		next: c.recv.next, msn: c.recv.msn, heard: c.heard, newest: c.recv.newest, doubt: c.doubt,
+		next: c.recv.next, msn: c.recv.msn, heard: c.heard, newest: c.recv.newest, doubt: c.doubt.open,
 		peer: c.peer, mtu: c.mtu, nheld: c.recv.nheld, window: c.send.window, rtt: c.rtt, met: c.met,
 		stepping: c.send.stepping, putOff: c.send.putOff, hungry: c.hungry.Load(), cookie: c.dial.cookie,
 		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}

@@ -108,7 +108,7 @@ func (c *Conn) leave() {
 	e.wheel.Stop(c.slot)
 	c.armed = never
 	if c.met {
-		c.host.peers.remove(peerKey{c.there, c.peer}, c.cid)
+		c.host.peers.remove(peerKey{c.there, c.peer, c.peerTag}, c.cid)
 	}
 	if c.req != nil {
 		e.conns.give(c.req.From.Addr())

@@ -122,11 +122,10 @@ type Conn struct {
 	armed     Time // when the timer fires
 	heard     Time // last packet from the peer
 	probed    Time // last liveness or credit probe
-	suspicion suspicion
-	doubt     uint32 // time stamp of the probe that followed a Reset; 0: none
-	starved   Time   // since when there has been no credit; 0: there is
-	noCredit  bool   // configured
-	rezoned   bool   // receives may be posted that are not of the zone
+	doubt     doubt
+	starved   Time // since when there has been no credit; 0: there is
+	noCredit  bool // configured
+	rezoned   bool // receives may be posted that are not of the zone
 	inReady   bool
 	answered  seq.Num // recv.msn when the last message began to leave
 	inAcks    bool
@@ -274,8 +273,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.rtt = rttState{}
 	c.readsOut = 0
 	c.resp = responder{}
-	c.doubt, c.why, c.opened = 0, 0, now
-	c.suspicion = suspicion{}
+	c.doubt, c.why, c.opened = doubt{}, 0, now
 	c.denyForeign()
 	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
 	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}
@@ -293,7 +291,7 @@ func (c *Conn) hello(private []byte) proto.Hello {
 func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 	c.peer, c.peerTag, c.met = hi.CID, hi.Tag, true
 	c.send.reach = min(maxWindow, int(hi.Window))
-	c.host.peers.add(peerKey{c.there, hi.CID}, c.cid)
+	c.host.peers.add(peerKey{c.there, hi.CID, hi.Tag}, peerName{c.cid, c.eng.refusals.destination(c.path)})
 	c.probeMTU.limit = min(c.probeMTU.limit, int(min(hi.MTU, 1<<16-1)))
 	c.mtu = min(c.probeMTU.limit, basePacket)
 	c.recv.newest = h.TS

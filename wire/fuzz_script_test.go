@@ -58,7 +58,7 @@ func (z *fuzzed) packet() {
 		Credit: c.send.credit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.stamp() + uint32(int8(z.next()))}
 	switch e := z.next(); {
 	case e > 200:
-		h.Echo = c.doubt
+		h.Echo = c.doubt.since.stamp()
 	case e > 100:
 		h.Echo = now.stamp() - uint32(e)<<(e%24)
 	}

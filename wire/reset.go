@@ -3,7 +3,6 @@ package wire
 import (
 	"net/netip"
 	"sync"
-	"time"
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
@@ -11,44 +10,49 @@ import (
 
 // A host that has restarted does not know the connections of its former life. It answers their packets
 // with Reset, which repeats what the packet said, its verification tag among it, and needs no state.
-// The other side believes a Reset only when a probe that it sends then is answered by one as well: an
-// answer of the peer itself ends the doubt.
 
-// peerKey is how a connection is found by what its peer calls it.
+// peerKey is how a connection is found by what its peer calls it. Two processes may share an address and choose the same
+// ID: the tag, which is in every packet of ours, tells them apart, and is what a stranger does not know.
 type peerKey struct {
-	addr netip.Addr
-	cid  uint32
+	addr     netip.Addr
+	cid, tag uint32
 }
 
-// peers says which connection of a host a peer means. A Reset names a connection as the peer does,
-// and may arrive on any engine's queue.
+// peerName is the connection that a peer calls so.
+type peerName struct {
+	cid uint32         // our name of it
+	at  netip.AddrPort // where its packets go; zero if the link learns of no unreachable ports
+}
+
+// peers says which connection of a host a peer means. A Reset names a connection as the peer does, and so does a
+// packet of ours that an ICMP message quotes. Both may arrive at any engine.
 type peers struct {
 	mu   sync.Mutex
-	cids map[peerKey]uint32 // our names
+	cids map[peerKey]peerName
 }
 
-func (p *peers) add(k peerKey, cid uint32) {
+func (p *peers) add(k peerKey, n peerName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cids == nil {
-		p.cids = make(map[peerKey]uint32)
+		p.cids = make(map[peerKey]peerName)
 	}
-	p.cids[k] = cid
+	p.cids[k] = n
 }
 
 func (p *peers) remove(k peerKey, cid uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cids[k] == cid {
+	if p.cids[k].cid == cid {
 		delete(p.cids, k)
 	}
 }
 
-func (p *peers) find(k peerKey) (cid uint32, ok bool) {
+func (p *peers) find(k peerKey) (n peerName, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	cid, ok = p.cids[k]
-	return cid, ok
+	n, ok = p.cids[k]
+	return n, ok
 }
 
 // stranger handles a packet of a connection that is not known here: its ID names none, or its tag is
@@ -87,12 +91,12 @@ func (e *Engine) mayReset() bool {
 // of that connection the packet is given our name of it.
 func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
 	if !e.crossing {
-		cid, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID})
+		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})
 		if !ok {
 			e.stats.UnknownConnection++
 			return
 		}
-		h.CID = cid
+		h.CID = name.cid
 		h.Put(bufs[0].Data)
 		body := len(bufs[0].Data) - proto.TrailerSize
 		proto.PutTrailer(bufs[0].Data[body:], proto.CRC(0, bufs[0].Data[:body]))
@@ -106,19 +110,7 @@ func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
 		e.stats.UnknownConnection++
 	case h.Tag != c.peerTag || e.source(&bufs[0]) != c.there:
 		e.stats.Forged++
-	case c.doubt != 0 && h.Echo == c.doubt:
-		c.breakDown(StatusTransport, proto.ReasonTimeout)
-	case c.probing(): // one doubt at a time
-	case h.PSN.Within(c.send.una-proto.MaxWindow, c.send.nxt):
-		c.doubt = e.now.stamp()
-		c.sendAck(proto.AckRequest)
-	default:
+	case !c.doubted(h.PSN, h.Echo):
 		e.stats.Forged++
 	}
-}
-
-// probing reports whether the probe after a Reset left so recently that its answer may be on the way.
-func (c *Conn) probing() bool {
-	since := time.Duration(c.eng.now.stamp()-c.doubt) << stampShift
-	return c.doubt != 0 && since < c.answerTime()
 }

@@ -107,7 +107,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	e, r := c.eng, &c.recv
-	c.heard, c.doubt = e.now, 0
+	c.heard, c.doubt.open = e.now, false
 	if !c.enterEpoch(h) {
 		e.stats.Duplicates++
 		return false

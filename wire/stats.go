@@ -36,6 +36,7 @@ type Stats struct {
 	Resets                 uint64 // packets of unknown connections answered
 	Broken                 uint64 // connections that broke
 	Unreachable            uint64 // reports that nothing listens at a peer's port
+	UnreachableIgnored     uint64 // and those that quote no packet of a connection
 	ConnRequestsDropped    uint64 // connection requests ignored because too many were half-open
 	Polls, EmptyPolls      uint64 // all, and those in which no packet came or left
 

@@ -95,7 +95,7 @@ func (c *Conn) tickTraffic() {
 		}
 		next = min(next, at)
 	}
-	next = min(next, c.tickSuspicion())
+	next = min(next, c.tickDoubt())
 	if !c.alive() {
 		return
 	}

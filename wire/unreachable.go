@@ -2,49 +2,57 @@ package wire
 
 import (
 	"net/netip"
-	"time"
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// The kernel of a process that has ended answers its packets with ICMP port unreachable. Anybody can forge
-// that, so that it only raises a suspicion: each connection to the address sends an Ack with AckRequest, some
-// times. It breaks when nothing was heard for suspectTime since the first of these and the address was
-// reported again after it. Any packet of the peer ends the suspicion.
+// The kernel of a process that has ended answers its packets with ICMP port unreachable, which quotes the packet. A
+// report counts only if it quotes the verification tag of a connection to that address and port. Kernels limit the
+// rate of these messages, so that a report counts for all connections to the port: each asks its peer, and breaks
+// if that does not answer while a later packet to the port is refused too.
 
-// suspicion is a connection's part of that.
-type suspicion struct {
-	open  bool
-	asked int  // questions so far
-	since Time // of the first question
-	next  Time // of the next one
+// closedPort is an address and port that was reported.
+type closedPort struct {
+	at   netip.AddrPort
+	sent uint32 // time stamp of the newest packet that was refused
+	told Time   // newest report
+	left int    // slots of the connection table still to be searched
 }
 
-// refusal is an address that was reported.
-type refusal struct {
-	at    netip.AddrPort
-	told  Time // newest report
-	left  int  // slots of the connection table still to be searched
-	found bool // there is a connection to it
-}
-
-// refusals are the engine's part.
+// refusals is the engine's part.
 type refusals struct {
 	link  link.Reporter // nil if the link learns of none
-	batch [refusalBatch]netip.AddrPort
-	known [maxRefusals]refusal
+	batch [refusalBatch]link.Report
+	known [maxClosedPorts]closedPort
 	n     int // of known in use
-	at    Time
-	asks  int // questions that may be sent before at is suspectPeriod ago
 }
 
-// takeRefusals takes in what the link has learnt and asks the peers in question.
+const (
+	// maxClosedPorts is how many ports are searched for at one time; a connection to another one breaks when
+	// its own packets are reported twice. refusalBatch is how many reports a Poll takes in, searchBatch
+	// how many slots of the connection table it searches.
+	maxClosedPorts = 8
+	refusalBatch   = 16
+	searchBatch    = 64
+)
+
+// destination is where packets on a path go; zero if the link does not tell.
+func (r *refusals) destination(p link.Path) netip.AddrPort {
+	if r.link == nil {
+		return netip.AddrPort{}
+	}
+	return r.link.Destination(p)
+}
+
+// takeRefusals handles what the link has learnt.
 func (e *Engine) takeRefusals() {
 	r := &e.refusals
-	for _, at := range r.batch[:r.link.Refused(r.batch[:])] {
+	for i := range r.batch[:r.link.Refused(r.batch[:])] {
 		e.stats.Unreachable++
-		r.note(at, e.now, len(e.table.slots))
+		if !e.refused(&r.batch[i]) {
+			e.stats.UnreachableIgnored++
+		}
 	}
 	if r.n == 0 {
 		return
@@ -58,22 +66,31 @@ func (e *Engine) takeRefusals() {
 	r.forget(e.now)
 }
 
-// forget drops addresses without a connection, and those that were not reported for long.
-func (r *refusals) forget(now Time) {
-	for i := 0; i < r.n; i++ {
-		if k := &r.known[i]; k.left == 0 && (!k.found || now.Sub(k.told) > suspectLimit) {
-			r.n--
-			*k = r.known[r.n]
-			i--
-		}
+// refused handles a report. It reports false if the report quotes no packet that left recently.
+func (e *Engine) refused(report *link.Report) bool {
+	var h proto.Header
+	if !h.Parse(report.Quoted()) || !e.sentSince(h.TS, e.now.Add(-doubtLimit)) {
+		return false
 	}
+	name, ok := e.host.peers.find(peerKey{addressOf(report.To.Addr()), h.CID, h.Tag})
+	if !ok || report.To != name.at {
+		return false
+	}
+	if c := e.lookup(name.cid); c != nil && c.alive() && !c.doubted(h.PSN, h.TS) {
+		return false
+	}
+	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))
+	return true
 }
 
-// note remembers a report. One of an address that is being looked for already adds nothing but its time.
-func (r *refusals) note(at netip.AddrPort, now Time, slots int) {
+// note remembers a report that counts, and has the connection table searched.
+func (r *refusals) note(at netip.AddrPort, sent uint32, now Time, slots int) {
 	for i := range r.known[:r.n] {
 		if k := &r.known[i]; k.at == at {
 			k.told = now
+			if int32(sent-k.sent) > 0 {
+				k.sent = sent
+			}
 			if k.left == 0 {
 				k.left = slots
 			}
@@ -81,85 +98,43 @@ func (r *refusals) note(at netip.AddrPort, now Time, slots int) {
 		}
 	}
 	if r.n < len(r.known) {
-		r.known[r.n] = refusal{at: at, told: now, left: slots}
+		r.known[r.n] = closedPort{at: at, sent: sent, told: now, left: slots}
 		r.n++
 	}
 }
 
-// search looks for connections to a reported address in a part of the table.
-func (e *Engine) search(k *refusal) {
+// search asks the peers of connections to a reported port, in a part of the table, and breaks those that did not
+// answer.
+func (e *Engine) search(k *closedPort) {
 	for n := 0; k.left > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.left-1].conn
-		if c != nil && c.alive() && e.refusals.link.Destination(c.path) == k.at {
-			k.found = true
-			if !c.suspect() {
-				return // no more questions now
-			}
+		switch {
+		case c == nil || !c.alive() || e.refusals.link.Destination(c.path) != k.at:
+		case c.portClosed():
+			c.breakDown(StatusTransport, proto.ReasonTimeout)
+		case !c.verify():
+			return // no frame: later
 		}
 		k.left--
 	}
 }
 
-// suspect asks the peer of a connection whether it is there. It reports false if that has to wait.
-func (c *Conn) suspect() bool {
-	s, now := &c.suspicion, c.eng.now
-	switch {
-	case s.open && c.heard <= s.since:
-		c.setDeadline(now) // it may be over now
-		return true
-	case now.Sub(s.since) < suspectRest && s.since != 0:
-		return true // the peer has just answered
-	case !c.eng.mayAsk():
-		return false
-	}
-	*s = suspicion{open: true, asked: 1, since: now, next: now.Add(suspectRetry)}
-	c.sendAck(proto.AckRequest)
-	c.setDeadline(s.next)
-	return true
-}
-
-// mayAsk takes a token of the limit of questions.
-func (e *Engine) mayAsk() bool {
-	r := &e.refusals
-	if e.now.Sub(r.at) >= suspectPeriod {
-		r.at, r.asks = e.now, suspectBurst
-	}
-	if r.asks == 0 {
-		return false
-	}
-	r.asks--
-	return true
-}
-
-// tickSuspicion asks again, or breaks the connection, and returns when to look again.
-func (c *Conn) tickSuspicion() Time {
-	s, now := &c.suspicion, c.eng.now
-	since := now.Sub(s.since)
-	switch {
-	case !s.open:
-		return never
-	case c.heard > s.since || since > suspectLimit:
-		s.open = false
-		return never
-	case s.asked >= suspectAsks && since >= max(suspectTime, 4*c.answerTime()) && c.eng.refusals.toldSince(c, s.since):
-		c.breakDown(StatusTransport, proto.ReasonTimeout)
-		return never
-	case now >= s.next:
-		s.next = now.Add(suspectRetry)
-		if s.asked >= suspectAsks {
-			s.next = now.Add(since) // a host that has sent many ICMP messages sends one a second
-		}
-		if c.eng.mayAsk() && c.sendAck(proto.AckRequest) {
-			s.asked++
+// forget drops ports that were not reported for long.
+func (r *refusals) forget(now Time) {
+	for i := 0; i < r.n; i++ {
+		if k := &r.known[i]; k.left == 0 && now.Sub(k.told) > doubtLimit {
+			r.n--
+			*k = r.known[r.n]
+			i--
 		}
 	}
-	return s.next
 }
 
-// toldSince reports whether the address of a connection was reported after a time.
-func (r *refusals) toldSince(c *Conn, t Time) bool {
+// refusedSince reports whether a packet that left at a moment or later was refused where a connection's packets go.
+func (c *Conn) refusedSince(t Time) bool {
+	r := &c.eng.refusals
 	for i := range r.known[:r.n] {
-		if k := &r.known[i]; k.told > t && k.at == r.link.Destination(c.path) {
+		if k := &r.known[i]; k.at == r.link.Destination(c.path) && c.eng.sentSince(k.sent, t) {
 			return true
 		}
 	}
@@ -170,33 +145,8 @@ func (r *refusals) toldSince(c *Conn, t Time) bool {
 func (r *refusals) next(now Time) Time {
 	for i := range r.known[:r.n] {
 		if r.known[i].left > 0 {
-			if r.asks == 0 {
-				return max(now, r.at.Add(suspectPeriod))
-			}
 			return now
 		}
 	}
 	return never
 }
-
-// The times are for hosts near by: a peer answers within a millisecond unless it is stopped.
-const (
-	// suspectRetry is the time between the first suspectAsks questions, all of which may be lost; from then on it
-	// doubles. suspectTime is how long a peer that was reported may take to answer.
-	suspectRetry = 7500 * time.Microsecond
-	suspectAsks  = 8
-	suspectTime  = 60 * time.Millisecond
-	// suspectRest is the least time between two suspicions of one connection that were unfounded.
-	suspectRest = 100 * time.Millisecond
-	// suspectLimit ends a suspicion that no second report confirms. Kernels send one a second at least
-	// (net.ipv4.icmp_ratelimit).
-	suspectLimit = 3 * time.Second
-	// suspectBurst is how many questions an engine asks in suspectPeriod at most.
-	suspectBurst  = 64
-	suspectPeriod = 5 * time.Millisecond
-	// maxRefusals is how many addresses are suspected at one time, refusalBatch how many reports a Poll
-	// takes in, searchBatch how many slots of the connection table it searches.
-	maxRefusals  = 8
-	refusalBatch = 8
-	searchBatch  = 64
-)

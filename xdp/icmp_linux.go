@@ -97,17 +97,18 @@ func openICMP(family int, ifname string, port uint16) (*os.File, error) {
 }
 
 // readICMP tells the sockets what arrives until the file is closed.
-func readICMP(f *os.File, parse func([]byte) (from, to netip.AddrPort, ok bool), ours func(netip.Addr) bool, sockets []*Socket) {
-	var b [256]byte
+func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort, ok bool), ours func(netip.Addr) bool, sockets []*Socket) {
+	var b [256]byte // headers with options, and what a report quotes
+	var report link.Report
 	read, since := 0, time.Now()
 	for {
 		n, err := f.Read(b[:])
 		if err != nil {
 			return
 		}
-		if from, to, ok := parse(b[:n]); ok && ours(from.Addr()) {
-			for _, s := range sockets {
-				s.report(to)
+		if from, ok := parse(b[:n], &report); ok && ours(from.Addr()) {
+			for _, s := range sockets { // any may have sent the packet
+				s.report(&report)
 			}
 		}
 		if read++; read == icmpBatch {
@@ -164,20 +165,21 @@ func filter(port uint16, head []unix.SockFilter) []unix.SockFilter {
 	return all
 }
 
-// parseRefused4 reads an IPv4 packet with port unreachable: the addresses of the packet that was refused.
-func parseRefused4(b []byte) (from, to netip.AddrPort, ok bool) {
+// parseRefused4 reads an IPv4 packet with port unreachable: where the packet that was refused came from, and the
+// report.
+func parseRefused4(b []byte, report *link.Report) (from netip.AddrPort, ok bool) {
 	b, ok = behind4(b, unix.IPPROTO_ICMP)
 	if !ok || len(b) < icmpHeader || be.Uint16(b) != refused4 {
-		return from, to, false
+		return from, false
 	}
 	inner := b[icmpHeader:]
 	udp, ok := behind4(inner, protocolUDP)
 	if !ok || len(udp) < udpSize {
-		return from, to, false
+		return from, false
 	}
-	from = netip.AddrPortFrom(netip.AddrFrom4([4]byte(inner[v4Src:])), be.Uint16(udp[udpSrc:]))
-	to = netip.AddrPortFrom(netip.AddrFrom4([4]byte(inner[v4Dst:])), be.Uint16(udp[udpDst:]))
-	return from, to, true
+	report.To = netip.AddrPortFrom(netip.AddrFrom4([4]byte(inner[v4Dst:])), be.Uint16(udp[udpDst:]))
+	report.SetQuoted(udp[udpSize:])
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(inner[v4Src:])), be.Uint16(udp[udpSrc:])), true
 }
 
 // behind4 is what follows an IPv4 header of a protocol.
@@ -193,50 +195,50 @@ func behind4(b []byte, protocol byte) ([]byte, bool) {
 }
 
 // parseRefused6 is the same for the ICMPv6 part of an IPv6 packet.
-func parseRefused6(b []byte) (from, to netip.AddrPort, ok bool) {
+func parseRefused6(b []byte, report *link.Report) (from netip.AddrPort, ok bool) {
 	if len(b) < icmpHeader+v6Size+udpSize || be.Uint16(b) != refused6 {
-		return from, to, false
+		return from, false
 	}
 	inner := b[icmpHeader:]
 	if inner[0]>>4 != 6 || inner[v6Next] != protocolUDP {
-		return from, to, false
+		return from, false
 	}
 	udp := inner[v6Size:]
-	from = netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Src:])), be.Uint16(udp[udpSrc:]))
-	to = netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Dst:])), be.Uint16(udp[udpDst:]))
-	return from, to, true
+	report.To = netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Dst:])), be.Uint16(udp[udpDst:]))
+	report.SetQuoted(udp[udpSize:])
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Src:])), be.Uint16(udp[udpSrc:])), true
 }
 
 // refusals hands reports to the owner. The readers of both families put them in, the owner takes them out.
 type refusals struct {
 	mu   sync.Mutex // of the readers
-	ring [maxRefused]netip.AddrPort
+	ring [maxRefused]link.Report
 	head atomic.Uint32 // next to take, the owner's
 	tail atomic.Uint32 // next to put in, the readers'
 }
 
 // put reports whether there was room.
-func (r *refusals) put(to netip.AddrPort) bool {
+func (r *refusals) put(report *link.Report) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tail := r.tail.Load()
 	if tail-r.head.Load() == maxRefused {
 		return false
 	}
-	r.ring[tail%maxRefused] = to
+	r.ring[tail%maxRefused] = *report
 	r.tail.Store(tail + 1)
 	return true
 }
 
 // report hands a report to the owner, and wakes it.
-func (s *Socket) report(to netip.AddrPort) {
-	if s.refusals.put(to) {
+func (s *Socket) report(report *link.Report) {
+	if s.refusals.put(report) {
 		s.Wake()
 	}
 }
 
 // Refused implements link.Reporter.
-func (s *Socket) Refused(to []netip.AddrPort) int {
+func (s *Socket) Refused(to []link.Report) int {
 	r := &s.refusals
 	head, tail := r.head.Load(), r.tail.Load()
 	n := 0

@@ -3,6 +3,7 @@ package xdp
 import (
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet to a port that the kernel of the peer has no owner for is reported to every socket, and ends Wait,
-// over both families.
+// A packet to a port that the kernel of the peer has no owner for is reported to every socket with its first bytes, and
+// ends Wait, over both families.
 func TestRefusedPortIsReported(t *testing.T) {
 	l := newLab(t, 0, 2)
 	d := openDevice(t, l, lab.A, DefaultOptions())
@@ -25,15 +26,19 @@ func TestRefusedPortIsReported(t *testing.T) {
 		if got := first.Destination(path); got != there {
 			t.Errorf("Destination is %v, want %v", got, there)
 		}
-		var to [4]netip.AddrPort
+		packet := strings.Repeat("a packet that is quoted from its beginning ", 33)
+		right := func(r *link.Report) bool {
+			return r.To == there && string(r.Quoted()) == packet[:link.QuoteSize]
+		}
+		var to [4]link.Report
 		for end := time.Now().Add(patience); ; { // the neighbour has to be found first
 			var b [1]link.Buf
 			if first.Alloc(b[:]) == 1 {
-				b[0].Data, b[0].Path = append(b[0].Data[:0], "knock"...), path
+				b[0].Data, b[0].Path = append(b[0].Data[:0], packet...), path
 				first.Send(b[:])
 			}
 			first.Wait(20 * time.Millisecond)
-			if n := first.Refused(to[:1]); n > 0 && to[0] == there { // looking for a neighbour may be refused too
+			if n := first.Refused(to[:1]); n > 0 && right(&to[0]) { // looking for a neighbour may be refused too
 				break
 			}
 			if time.Now().After(end) {
@@ -41,7 +46,7 @@ func TestRefusedPortIsReported(t *testing.T) {
 			}
 		}
 		second := d.Sockets()[1]
-		for to[0] = (netip.AddrPort{}); to[0] != there; {
+		for to[0] = (link.Report{}); !right(&to[0]); {
 			if second.Refused(to[:1]) == 0 {
 				second.Wait(-1) // the report wakes it
 			}
@@ -61,15 +66,19 @@ func TestParseRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		b     []byte
-		parse func([]byte) (from, to netip.AddrPort, ok bool)
+		parse func([]byte, *link.Report) (from netip.AddrPort, ok bool)
 		want  [2]string
 	}{{"IPv4", v4, parseRefused4, want4}, {"IPv6", v6, parseRefused6, want6}} {
-		from, to, ok := tt.parse(tt.b)
-		if !ok || from.String() != tt.want[0] || to.String() != tt.want[1] {
-			t.Errorf("%s: from %v to %v, %v", tt.name, from, to, ok)
+		var r link.Report
+		from, ok := tt.parse(append(tt.b, "quote"...), &r)
+		if !ok || from.String() != tt.want[0] || r.To.String() != tt.want[1] || string(r.Quoted()) != "quote" {
+			t.Errorf("%s: from %v to %v, %q, %v", tt.name, from, r.To, r.Quoted(), ok)
+		}
+		if _, ok := tt.parse(tt.b, &r); !ok || len(r.Quoted()) != 0 {
+			t.Errorf("%s: %q without a quote, %v", tt.name, r.Quoted(), ok)
 		}
 		for n := range tt.b {
-			if _, _, ok := tt.parse(tt.b[:n]); ok {
+			if _, ok := tt.parse(tt.b[:n], &r); ok {
 				t.Errorf("%s: %d bytes are a report", tt.name, n)
 			}
 		}
@@ -79,7 +88,7 @@ func TestParseRefused(t *testing.T) {
 		if b[at] = value; at == 0 {
 			b = b[:40]
 		}
-		if _, _, ok := parseRefused4(b); ok {
+		if _, ok := parseRefused4(b, new(link.Report)); ok {
 			t.Errorf("byte %d is %d: taken for a report", at, value)
 		}
 	}
@@ -88,8 +97,9 @@ func TestParseRefused(t *testing.T) {
 func FuzzParseRefused(f *testing.F) {
 	f.Add(make([]byte, 64))
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		parseRefused4(b)
-		parseRefused6(b)
+		var r link.Report
+		parseRefused4(b, &r)
+		parseRefused6(b, &r)
 	})
 }
 
@@ -97,11 +107,11 @@ func FuzzParseRefused(f *testing.F) {
 func TestRefusalsAreBounded(t *testing.T) {
 	var s Socket
 	s.closed.Store(true)
-	at := netip.MustParseAddrPort("10.0.0.2:17473")
+	r := link.Report{To: netip.MustParseAddrPort("10.0.0.2:17473")}
 	for range 3 * maxRefused {
-		s.report(at)
+		s.report(&r)
 	}
-	to := make([]netip.AddrPort, 5)
+	to := make([]link.Report, 5)
 	got := 0
 	for n := s.Refused(to); n > 0; n = s.Refused(to) {
 		got += n

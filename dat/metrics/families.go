@@ -69,6 +69,7 @@ var families = []family{
 		}},
 	counter("retransmission_timeouts_total", "Retransmission timeouts.", func(s *sample) uint64 { return s.Timeouts }),
 	counter("unreachable_reports_total", "ICMP messages that nothing listens at a peer's port, true or forged.", func(s *sample) uint64 { return s.Unreachable }),
+	counter("unreachable_reports_ignored_total", "Those of them that quote no packet of a connection: forged, late, or cut short.", func(s *sample) uint64 { return s.UnreachableIgnored }),
 	counter("black_holes_total", "Times a path stopped passing packets of the size in use.", func(s *sample) uint64 { return s.BlackHoles }),
 	counter("acknowledgements_sent_total", "Packets sent that only acknowledge.", func(s *sample) uint64 { return s.AcksSent }),
 	counter("duplicate_packets_total", "Packets that had arrived before.", func(s *sample) uint64 { return s.Duplicates }),

@@ -56,7 +56,7 @@ func (n *Net) Advance(to int64) {
 func (n *Net) land(e *event) {
 	dst := e.way.to.link.Load()
 	if dst == nil {
-		n.refuse(e.way)
+		n.refuse(e)
 		return
 	}
 	pkt := [1]link.Buf{{Data: e.payload, Flags: e.flags}}

@@ -43,8 +43,9 @@ type Config struct {
 	// FrameSize; 0 is none. Segments is to leave room for the pieces.
 	Memory int
 	// Refuse reports to senders that no link listens at an address (link.Reporter), in virtual time. It stands
-	// for hosts whose kernel is up.
-	Refuse bool
+	// for hosts whose kernel is up. RefuseSlowly has each address report six times at once to another, then once
+	// a second, as Linux does (net.ipv4.icmp_ratelimit).
+	Refuse, RefuseSlowly bool
 	// Unchecked leaves out the poisoning of free frames, for benchmarks. Double frees and frames
 	// that are not held panic all the same.
 	Unchecked bool

@@ -39,6 +39,7 @@ type line struct {
 	loss     atomic.Uint64
 	mtu      atomic.Int64
 	cut      atomic.Bool
+	refusals bucket // virtual time only
 }
 
 // New makes a network. It panics on a configuration that cannot be.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/datxdp/datxdp/link"
 )
@@ -16,18 +17,18 @@ type refusals struct {
 	pending atomic.Int32
 
 	mu sync.Mutex // guards to
-	to []netip.AddrPort
+	to []link.Report
 }
 
 var _ link.Reporter = (*Link)(nil)
 
 // Refuse makes the link report that nothing listens at an address, as a forged ICMP message would. With
 // Config.Refuse the network does so by itself.
-func (l *Link) Refuse(at netip.AddrPort) {
+func (l *Link) Refuse(report link.Report) {
 	r := &l.refused
 	r.mu.Lock()
 	if len(r.to) < maxRefusals {
-		r.to = append(r.to, at)
+		r.to = append(r.to, report)
 	}
 	r.pending.Store(int32(len(r.to)))
 	r.mu.Unlock()
@@ -35,7 +36,7 @@ func (l *Link) Refuse(at netip.AddrPort) {
 }
 
 // Refused implements link.Reporter.
-func (l *Link) Refused(to []netip.AddrPort) int {
+func (l *Link) Refused(to []link.Report) int {
 	r := &l.refused
 	if r.pending.Load() == 0 {
 		return 0
@@ -57,10 +58,32 @@ func (l *Link) Destination(p link.Path) netip.AddrPort {
 }
 
 // refuse reports to the sender of a packet that no link listens at its destination.
-func (n *Net) refuse(way *line) {
-	if n.cfg.Refuse {
-		if from := way.from.link.Load(); from != nil {
-			from.Refuse(way.to.addr)
-		}
+func (n *Net) refuse(e *event) {
+	if !n.cfg.Refuse {
+		return
 	}
+	if from := e.way.from.link.Load(); from != nil && (!n.cfg.RefuseSlowly || e.way.refusals.take(n.clock.now)) {
+		r := link.Report{To: e.way.to.addr}
+		r.SetQuoted(e.payload)
+		from.Refuse(r)
+	}
+}
+
+// refuseBurst and refuseEvery are the limit of Config.RefuseSlowly.
+const (
+	refuseBurst = 6
+	refuseEvery = int64(time.Second)
+)
+
+// bucket is a token bucket of one host's reports to another.
+type bucket struct{ spent, at int64 } // in nanoseconds of refuseEvery, as of at
+
+// take takes a token and reports whether there was one.
+func (b *bucket) take(now int64) bool {
+	b.spent, b.at = max(0, b.spent-(now-b.at)), now
+	if b.spent > (refuseBurst-1)*refuseEvery {
+		return false
+	}
+	b.spent += refuseEvery
+	return true
 }

@@ -12,19 +12,19 @@ var (
 )
 
 // Refused implements link.Reporter.
-func (c *Capture) Refused(to []netip.AddrPort) int { return refused(c.Link, to) }
+func (c *Capture) Refused(to []link.Report) int { return refused(c.Link, to) }
 
 // Destination implements link.Reporter.
 func (c *Capture) Destination(p link.Path) netip.AddrPort { return destination(c.Link, p) }
 
 // Refused implements link.Reporter.
-func (t *Impaired) Refused(to []netip.AddrPort) int { return refused(t.Link, to) }
+func (t *Impaired) Refused(to []link.Report) int { return refused(t.Link, to) }
 
 // Destination implements link.Reporter.
 func (t *Impaired) Destination(p link.Path) netip.AddrPort { return destination(t.Link, p) }
 
 // refused asks the link below, if it learns of refusals.
-func refused(below link.Link, to []netip.AddrPort) int {
+func refused(below link.Link, to []link.Report) int {
 	if r, ok := below.(link.Reporter); ok {
 		return r.Refused(to)
 	}

@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Two kinds of messages say that a peer does not have a connection any more: Reset, and ICMP port unreachable. Both
+// repeat the header of a packet of ours with its verification tag, which a stranger does not know. Both may be
+// older than the peer's last packet. The first one raises a doubt: an Ack with AckRequest, the probe, asks the
+// peer. One about the probe or a later packet breaks the connection. Any packet of the peer ends the doubt.
+
+// doubt is the state of that on one connection.
+type doubt struct {
+	open  bool
+	since Time // when the first probe left; kept when the doubt is over
+	next  Time // of the next probe
+}
+
+const (
+	// doubtRetry is the time to the second probe, the first one or its answer may be lost; from then on it doubles.
+	doubtRetry = 10 * time.Millisecond
+	// doubtTime is how long a peer may take to answer when another connection's report tells of its port.
+	doubtTime = 20 * time.Millisecond
+	// doubtLimit ends a doubt that nothing confirms. Linux sends one ICMP message a second to a host at
+	// least (net.ipv4.icmp_ratelimit).
+	doubtLimit = 3 * time.Second
+)
+
+// doubted handles a message that the peer does not have the connection, about a packet of ours with a number and a
+// time stamp. The caller has compared the tag. It reports false if the number cannot be ours.
+func (c *Conn) doubted(psn seq.Num, ts uint32) bool {
+	if !psn.Within(c.send.una-proto.MaxWindow, c.send.nxt) {
+		return false
+	}
+	if c.doubt.open && c.eng.sentSince(ts, c.doubt.since) {
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
+		return true
+	}
+	c.verify()
+	return true
+}
+
+// sentSince reports whether a time stamp of ours is of a packet that left at a moment or later, and not before
+// doubtLimit.
+func (e *Engine) sentSince(ts uint32, since Time) bool {
+	now := e.now.stamp()
+	return ts-since.stamp() <= now-since.stamp() && now-ts <= uint32(doubtLimit>>stampShift)
+}
+
+// verify sends the probe of a new doubt, but none when that of the last doubt left so recently that its answer may be
+// on the way. It reports false if the link has no frame.
+func (c *Conn) verify() bool {
+	d, now := &c.doubt, c.eng.now
+	if d.open || d.since != 0 && now.Sub(d.since) < c.answerTime() {
+		return true
+	}
+	if !c.sendAck(proto.AckRequest) {
+		return false
+	}
+	*d = doubt{open: true, since: now, next: now.Add(max(doubtRetry, c.answerTime()))}
+	c.setDeadline(d.next)
+	return true
+}
+
+// tickDoubt probes again, or breaks the connection, and returns when to look again.
+func (c *Conn) tickDoubt() Time {
+	d, now := &c.doubt, c.eng.now
+	switch {
+	case !d.open:
+		return never
+	case c.portClosed():
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
+		return never
+	case now.Sub(d.since) > doubtLimit:
+		d.open = false
+		return never
+	case now >= d.next:
+		d.next = now.Add(max(doubtRetry, c.answerTime(), now.Sub(d.since)))
+		c.sendAck(proto.AckRequest)
+	}
+	return d.next
+}
+
+// portClosed reports whether a packet to the peer's port that left since the doubt began, of this connection or another,
+// was refused, and the peer has had time to answer the probe.
+func (c *Conn) portClosed() bool {
+	since := c.doubt.since
+	return c.doubt.open && c.eng.watched(since) >= max(doubtTime, 4*c.answerTime()) && c.refusedSince(since)
+}
