@@ -91,6 +91,11 @@ func TestSecurityAttacks(t *testing.T) {
 			named[i+1] = append(named[i+1], m[2])
 		}
 	}
+	for _, m := range provenBy.FindAllStringSubmatch(readFile(t, security), -1) {
+		if strings.HasPrefix(m[2], "Test") && !testFunctions(t, m[1])[m[2]] {
+			t.Errorf("there is no test %s in package %s", m[2], m[1])
+		}
+	}
 	for name := range packages["wire"] {
 		m := attackNumber.FindStringSubmatch(name)
 		for _, n := range m[min(1, len(m)):] {
