@@ -20,27 +20,35 @@ const mapsFile = "/proc/self/maps"
 type mappings struct {
 	once sync.Once
 	fd   int
-	list bool  // the kernel has no PROCMAP_QUERY
-	err  error // there is no list of mappings
+	name string // of the list; empty: mapsFile
+	list bool   // the kernel has no PROCMAP_QUERY
+	err  error  // there is no list of mappings
 }
 
 // open finds out how to ask.
 //
 // System calls: open, ioctl; close if that is not supported.
 func (m *mappings) open() {
-	if m.fd, m.err = syscall.Open(mapsFile, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); m.err != nil {
+	if m.name == "" {
+		m.name = mapsFile
+	}
+	if m.fd, m.err = syscall.Open(m.name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); m.err != nil {
 		m.fd = -1
 		return
 	}
 	if _, err := queryMapping(m.fd, 0); err != nil && err != syscall.ENOENT {
 		m.list = true
-		m.close()
+		m.release()
 	}
 }
 
 // close gives the open file back. No check comes after it.
 func (m *mappings) close() {
 	m.once.Do(func() { m.fd = -1 })
+	m.release()
+}
+
+func (m *mappings) release() {
 	if m.fd >= 0 {
 		_ = syscall.Close(m.fd)
 		m.fd = -1

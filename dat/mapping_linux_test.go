@@ -76,6 +76,22 @@ func TestRegisterWhatIsMapped(t *testing.T) {
 	}
 }
 
+// A kernel before 6.11 refuses the query, as that of an ordinary file does: the list is read instead.
+func TestRegisterWithoutQuery(t *testing.T) {
+	h := newHost(t, newSim(t), 0, Options{})
+	name := t.TempDir() + "/maps"
+	ok(t, os.WriteFile(name, nil, 0o600))
+	m := &h.ia.a.maps
+	m.name = name
+	must(h.ia.CreateLMR(make([]byte, testPage), h.pz, MemAll))(t)
+	if !m.list || m.fd >= 0 {
+		t.Errorf("the list is read: %v, descriptor %d", m.list, m.fd)
+	}
+	if _, err := h.ia.CreateLMR(mapped(t, testPage, syscall.PROT_READ), h.pz, MemAll); !errors.Is(err, ErrInvalidParameter) {
+		t.Errorf("read-only memory: %v", err)
+	}
+}
+
 // Where the system does not tell what is mapped, registration goes on without.
 func TestRegisterWithoutMaps(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
