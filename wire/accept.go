@@ -118,7 +118,12 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 	return nil
 }
 
+// sendReject tells the requester, at most once in helloRetry: its repeats are smaller than the answer.
 func (e *Engine) sendReject(r *Request) {
+	if r.told != 0 && e.now.Sub(r.told) < helloRetry {
+		return
+	}
+	r.told = e.now
 	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp(), Tag: r.hello.Tag}
 	e.sendHello(r.path, &h, &r.answer)
 }

@@ -58,3 +58,25 @@ func TestAttack21AcceptsAreFew(t *testing.T) {
 	s.want(s.victim.connect, KindAcceptFailed)
 	s.finish()
 }
+
+// Attack 3: repeats of a Connect that was rejected with long private data are answered seldom.
+func TestAttack03RejectRepeats(t *testing.T) {
+	s := newSiege(t)
+	s.connect(s.foe.addr, 9)
+	path, err := s.victim.link.Resolve(s.foe.addr, 0)
+	if err == nil {
+		err = s.victim.eng.Reject(s.victim.arrived[0], path, make([]byte, proto.MaxPrivateData))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := s.net.Now()
+	for range 1000 {
+		s.connect(s.foe.addr, 9)
+	}
+	s.guise.as, s.victim.arrived = nil, nil
+	if n, most := s.out.types[proto.Reject], int((s.net.Now()-start)/int64(helloRetry))+2; n == 0 || n > most {
+		t.Errorf("%d Rejects in answer to 1000 repeats, want %d at most", n, most)
+	}
+	s.finish()
+}

@@ -122,6 +122,7 @@ type Request struct {
 	gone    bool
 	path    link.Path   // of a request that was rejected
 	answer  proto.Hello // and what it was told
+	told    Time        // when, last
 }
 
 // Engine is the engine on which the request is to be answered.
