@@ -80,3 +80,40 @@ func TestAttack03RejectRepeats(t *testing.T) {
 	}
 	s.finish()
 }
+
+// Attack 3: handshakes that a crowd of clients leaves unfinished end in many Polls, not in one.
+func TestAttack03HandshakesThatEndTogether(t *testing.T) {
+	s := newSiege(t)
+	const crowd = 400
+	for i := range crowd {
+		s.connect(s.foe.addr, uint32(i)+1)
+	}
+	for _, r := range s.victim.arrived {
+		path, err := s.victim.link.Resolve(s.foe.addr, 0)
+		if err == nil {
+			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.guise.as, s.victim.arrived = nil, nil
+	s.foe.down = true
+	e, ended := s.victim.eng, 0
+	for end := s.net.Now() + int64(e.host.limits.GiveUp+time.Second); s.net.Now() < end && ended < crowd; {
+		before := s.victim.connect.Len()
+		s.step()
+		n := s.victim.connect.Len() - before
+		if n > maxTimers {
+			t.Fatalf("%d handshakes ended in one Poll", n)
+		}
+		for ended += n; s.victim.connect.Len() > 0; {
+			s.victim.connect.Pop(new(Completion))
+		}
+		s.drain()
+	}
+	if ended != crowd {
+		t.Errorf("%d of %d handshakes ended", ended, crowd)
+	}
+	s.finish()
+}

@@ -150,7 +150,7 @@ func (e *Engine) Poll(now Time) bool {
 		e.takeRefusals()
 	}
 	if !e.catchingUp(n) {
-		e.wheel.Advance(int64(now), e.fire)
+		e.wheel.Advance(int64(now), maxTimers, e.fire)
 	}
 	if e.stall.left > 0 {
 		e.announce()

@@ -113,6 +113,9 @@ const (
 	// maxReceive and maxTransmit bound the frames that one Poll handles in each direction.
 	maxReceive  = 64
 	maxTransmit = 64
+	// maxTimers bounds the timers that one Poll runs: thousands of handshakes that end together, each with a packet to
+	// send, do not keep the packets of others waiting.
+	maxTimers = 64
 	// maxBurst is how many packets one connection may send before the others have their turn.
 	maxBurst = 32
 

@@ -112,12 +112,12 @@ func (w *Wheel) Next() (int64, bool) {
 }
 
 // Advance moves the clock to now (nanoseconds) and calls fire for every timer that is due, disarmed
-// already; fire may set and stop any timer.
-func (w *Wheel) Advance(now int64, fire func(id int32)) {
+// already; fire may set and stop any timer. After most timers it stops: the clock stays behind, Next tells so, and
+// the next call goes on.
+func (w *Wheel) Advance(now int64, most int, fire func(id int32)) {
 	to := now >> tickBits
 	for w.armed > 0 && w.now <= to {
-		w.fireSlot(fire)
-		if w.now == to {
+		if most = w.fireSlot(most, fire); most == 0 || w.now == to {
 			return
 		}
 		next := min(w.nextTick(), to)
@@ -126,13 +126,15 @@ func (w *Wheel) Advance(now int64, fire func(id int32)) {
 	w.now = max(w.now, to)
 }
 
-// fireSlot fires what is filed under the current tick.
-func (w *Wheel) fireSlot(fire func(id int32)) {
+// fireSlot fires what is filed under the current tick, most timers at most, and returns how many more may fire.
+func (w *Wheel) fireSlot(most int, fire func(id int32)) int {
 	list := int32(w.now & (slots - 1))
-	for id := w.heads[list]; id != none; id = w.heads[list] {
+	for id := w.heads[list]; id != none && most > 0; id = w.heads[list] {
 		w.Stop(id)
 		fire(id)
+		most--
 	}
+	return most
 }
 
 // nextTick is the next tick at which there is something to fire or to move down.

@@ -23,7 +23,7 @@ func TestAgainstModel(t *testing.T) {
 				delete(due, id)
 			default:
 				now += int64(r.Uint64N(1<<r.IntN(45) + 1))
-				w.Advance(now, func(id int32) {
+				w.Advance(now, 1<<30, func(id int32) {
 					at, ok := due[id]
 					if !ok || at > now+Tick {
 						t.Fatalf("seed %d: timer %d fired at %d, due %d (%v)", seed, id, now, at, ok)
@@ -58,7 +58,7 @@ func TestRearmWithinFire(t *testing.T) {
 	w.Set(3, 10)
 	n := 0
 	for now := int64(0); now < 100*Tick; now += Tick {
-		w.Advance(now, func(id int32) { n++; w.Set(id, now) })
+		w.Advance(now, 1<<30, func(id int32) { n++; w.Set(id, now) })
 	}
 	if n < 90 || n > 101 {
 		t.Fatalf("a timer set anew for now fired %d times in 100 ticks", n)
@@ -70,5 +70,26 @@ func BenchmarkSetStop(b *testing.B) {
 	for b.Loop() {
 		w.Set(1, 200_000)
 		w.Stop(1)
+	}
+}
+
+// A call fires no more timers than it may, the clock waits, and the next call goes on.
+func TestAdvanceStops(t *testing.T) {
+	w := New(0)
+	for id := range int32(100) {
+		w.Set(id, int64(id%2+1)*Tick)
+	}
+	fired := 0
+	for call := range 4 {
+		w.Advance(10*Tick, 30, func(int32) { fired++ })
+		if want := min(30*(call+1), 100); fired != want {
+			t.Fatalf("%d timers fired in %d calls, want %d", fired, call+1, want)
+		}
+		if at, ok := w.Next(); ok && at > 10*Tick {
+			t.Errorf("after call %d the next timer is due at %d", call+1, at)
+		}
+	}
+	if w.Len() != 0 {
+		t.Errorf("%d timers left", w.Len())
 	}
 }
