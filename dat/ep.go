@@ -204,7 +204,8 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 }
 
 // Free ends the endpoint (dat_ep_free); its peer sees a disconnect, or a refusal while the connection is
-// set up. No completion of it appears afterwards. ErrInvalidState in EPReserved,
+// set up. No completion of it is made afterwards; one that is in an event dispatcher already stays there, with
+// this EP. ErrInvalidState in EPReserved,
 // EPPassiveConnectionPending and EPTentativeConnectionPending: free the service point or answer the
 // request first.
 func (ep *EP) Free() error {
