@@ -19,7 +19,10 @@ type Interface struct {
 	Name  string
 	MTU   int // bytes of IP packet
 	MAC   [6]byte
-	Up    bool
+	Kind  string // of a virtual interface: "veth", "ipip"; "device" for a NIC
+	// Ethernet says that its packets have Ethernet headers.
+	Ethernet bool
+	Up       bool
 	// Carrier says that the driver has a link partner and can transmit.
 	Carrier bool
 	Addrs   []netip.Prefix

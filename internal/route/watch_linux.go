@@ -149,7 +149,7 @@ func (t *Table) readInterface(tell bool) error {
 		return fmt.Errorf("route: list addresses of %s: %w", a.Name, err)
 	}
 	state := &Interface{Index: t.index, Name: a.Name, MTU: a.MTU, Up: a.RawFlags&syscall.IFF_UP != 0,
-		Carrier: a.RawFlags&lowerUp != 0}
+		Carrier: a.RawFlags&lowerUp != 0, Kind: l.Type(), Ethernet: a.EncapType == "ether" || a.EncapType == "loopback"}
 	copy(state.MAC[:], a.HardwareAddr)
 	for i := range list {
 		bits, _ := list[i].Mask.Size()

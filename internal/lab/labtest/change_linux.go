@@ -26,6 +26,15 @@ func onLink(name string, f func(netlink.Link) error) error {
 // Delete deletes an interface.
 func Delete(name string) error { return onLink(name, netlink.LinkDel) }
 
+// AddTunnel makes an interface whose packets have no Ethernet header.
+func AddTunnel(name string, p netip.Prefix) error {
+	l := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: netlink.TUNTAP_MODE_TUN}
+	if err := netlink.LinkAdd(l); err != nil {
+		return fmt.Errorf("labtest: add %s: %w", name, err)
+	}
+	return errors.Join(AddAddress(name, p), netlink.LinkSetUp(l))
+}
+
 // Rename renames an interface.
 func Rename(name, to string) error {
 	return onLink(name, func(l netlink.Link) error { return netlink.LinkSetName(l, to) })
