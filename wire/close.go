@@ -227,8 +227,8 @@ func (e *Engine) closedByPeer(h *proto.Header, body []byte, bufs []link.Buf) (ke
 		return false
 	}
 	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.stamp(), Tag: h.Tag}
-	if c := e.lookup(h.CID); c != nil && c.met && h.Tag == c.tag && g.CID == c.peer {
-		if c.believable(h, &bufs[0]) {
+	if c := e.lookup(h.CID); c != nil && c.met && c.fromPeer(h, &bufs[0]) && g.CID == c.peer {
+		if c.plausible(h) {
 			e.sendBare(c.path, &out)
 			e.flush() // before the path is gone
 			c.peerClosed(h, &g)

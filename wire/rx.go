@@ -43,32 +43,32 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 		return e.control(&h, bufs, total)
 	}
 	c := e.lookup(h.CID)
-	if c == nil || h.Tag != c.tag {
+	switch {
+	case c == nil, !c.fromPeer(&h, &bufs[0]):
 		return e.stranger(&h, bufs)
-	}
-	if !c.believable(&h, &bufs[0]) {
+	case !c.plausible(&h):
 		return false
 	}
 	return c.input(&h, bufs, total)
 }
 
-// believable reports whether a packet that has the right tag comes from the peer's address and has numbers
-// that the peer can have sent. Nothing of a packet counts before: neither its epoch nor that the peer is
-// alive, neither an acknowledgement nor a close.
-func (c *Conn) believable(h *proto.Header, b *link.Buf) bool {
-	if c.eng.source(b) == c.there && c.plausible(h) {
+// fromPeer reports whether a packet has the connection's tag and comes from the peer's address. A packet for which
+// one of them is wrong is answered like one of an unknown connection, so that the answer does not tell which.
+func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
+	return h.Tag == c.tag && c.eng.source(b) == c.there
+}
+
+// plausible reports whether the numbers of a packet can be the peer's: a PSN no further from the one
+// expected than the protocol can tell, and an acknowledgement of nothing that was not sent. Nothing of a packet
+// counts before: neither its epoch nor that the peer is alive, neither an acknowledgement nor a close.
+func (c *Conn) plausible(h *proto.Header) bool {
+	const most = proto.MaxWindow
+	ahead, behind := h.PSN.Sub(c.recv.next), c.send.nxt.Sub(h.Ack)
+	if -most <= ahead && ahead <= most && 0 <= behind && behind <= 2*most {
 		return true
 	}
 	c.eng.stats.Forged++
 	return false
-}
-
-// plausible reports whether the numbers of a packet can be the peer's: a PSN no further from the one
-// expected than the protocol can tell, and an acknowledgement of nothing that was not sent.
-func (c *Conn) plausible(h *proto.Header) bool {
-	const most = proto.MaxWindow
-	ahead, behind := h.PSN.Sub(c.recv.next), c.send.nxt.Sub(h.Ack)
-	return -most <= ahead && ahead <= most && 0 <= behind && behind <= 2*most
 }
 
 // source is the address that a packet came from, as addressOf has it.
