@@ -162,7 +162,7 @@ const (
 	BreakTimeout  = wire.BreakTimeout  // the other side was silent too long
 	BreakLocal    = wire.BreakLocal    // an operation failed on the closing side
 	BreakMemory   = wire.BreakMemory   // registered memory of the closing side cannot be accessed
-	// BreakUnfinished: a message held a receive of an SRQ for too long while other peers waited for one.
+	// BreakUnfinished: a message held a receive of an SRQ for too long while others waited for one.
 	BreakUnfinished = wire.BreakUnfinished
 	BreakUnknown    = wire.BreakUnknown // the peer gave a reason that is none of these
 	BreakByPeer     = wire.BreakByPeer  // flag

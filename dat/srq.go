@@ -46,7 +46,7 @@ type SRQParam struct {
 // those that found no receive are served first, by turns of their peers' addresses.
 //
 // Messages of several packets from one address hold half of the receives at most. One that holds a receive for
-// half of Limits.NotReady, 15 s, while endpoints of other peers wait ends its connection with BreakUnfinished, and the
+// half of Limits.NotReady, 15 s, while other endpoints wait ends its connection with BreakUnfinished, and the
 // receive completes as DTOFlushed; each MiB that has arrived prolongs that by a second.
 //
 // All methods may be called by any goroutine.

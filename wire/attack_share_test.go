@@ -173,3 +173,34 @@ func TestAttack21SharedQueueTime(t *testing.T) {
 	h.messages(100, 64)
 	h.p.checkLine(t, []*Conn{h.fb})
 }
+
+// Attack 21: connections that wait behind others of their own address are served too: many hosts may have one.
+func TestAttack21SharedQueueOneAddress(t *testing.T) {
+	h := newHoard(t)
+	var foes []*Conn
+	for range hoardReceives {
+		foes = append(foes, h.begin())
+	}
+	limit := h.victim.host.limits.NotReady / 2
+	for range int(limit/time.Second) + 2 {
+		for _, c := range foes {
+			if n, _ := c.Receiving(); c.State() == Established && n > 0 {
+				h.alive(c)
+			} else if c.State() == Established {
+				hd := h.header(c, proto.Ack)
+				h.strike(&hd, nil)
+			}
+		}
+		h.run(time.Second)
+	}
+	flushed := 0
+	for c := (Completion{}); h.victim.recv.Pop(&c); flushed++ {
+		if c.Status != StatusFlushed {
+			t.Errorf("%+v", c)
+		}
+		h.p.add(int(c.Cookie))
+	}
+	if flushed < hoardReceives/2 {
+		t.Errorf("%d receives came back within %v, want %d", flushed, limit, hoardReceives/2)
+	}
+}

@@ -59,7 +59,7 @@ const (
 	BreakTimeout  = BreakReason(proto.ReasonTimeout)  // the other side was silent too long
 	BreakLocal    = BreakReason(proto.ReasonLocal)    // an operation failed on the closing side
 	BreakMemory   = BreakReason(proto.ReasonMemory)   // registered memory of the closing side cannot be accessed
-	// BreakUnfinished: a message held a receive of a shared queue for too long while other peers waited for one.
+	// BreakUnfinished: a message held a receive of a shared queue for too long while others waited for one.
 	BreakUnfinished = BreakReason(proto.ReasonUnfinished)
 	BreakVersion    = BreakReason(proto.ReasonVersion) // the peer speaks other versions of the protocol only
 	BreakOption     = BreakReason(proto.ReasonOption)  // the peer does not know an option that it has to understand

@@ -73,7 +73,7 @@ type share struct {
 	// What follows is guarded by the queue's mutex.
 	account       *account      // of the peer; nil before the first message
 	counted       bool          // a message goes on in another packet; also read by the engine's owner, who writes it
-	starvedBefore time.Duration // how long other peers had waited when it began
+	starvedBefore time.Duration // how long connections had waited when it began
 
 	waits      bool
 	eng        *Engine // while it waits

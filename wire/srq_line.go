@@ -19,9 +19,8 @@ type account struct {
 	held    uint32 // receives of unfinished messages
 	waiting uint32 // connections in its line
 
-	first, last *Conn         // its line
-	prev, next  *account      // in the queue's line
-	alone       time.Duration // how long its connections were the only ones that waited
+	first, last *Conn    // its line
+	prev, next  *account // in the queue's line
 }
 
 // accountOf is the address whose account a connection has: all of an IPv6 /64 belongs to one host or site.
@@ -169,18 +168,16 @@ func (q *SharedQueue) countStarving(now Time) {
 	if d := now.Sub(q.since); d > 0 {
 		if q.first != nil {
 			q.starving += d
-			if q.first == q.last {
-				q.first.alone += d
-			}
 		}
 		q.since = now
 	}
 }
 
-// starved is how long others than the peer of a have waited. The caller holds the mutex.
-func (q *SharedQueue) starved(a *account, now Time) time.Duration {
+// starved is how long connections have waited, those of the same peer too: behind one address there may be many
+// hosts. The caller holds the mutex.
+func (q *SharedQueue) starved(now Time) time.Duration {
 	q.countStarving(now)
-	return q.starving - a.alone
+	return q.starving
 }
 
 // settle counts the message of c that goes on in another packet, and forgets the one before. It is called after
@@ -197,7 +194,7 @@ func (s *share) settle(c *Conn) {
 	}
 	if s.counted = held; held {
 		a.held++
-		s.begun, s.starvedBefore = s.taken, q.starved(a, now)
+		s.begun, s.starvedBefore = s.taken, q.starved(now)
 	}
 	next, at := q.whoIsNext()
 	q.ring.mu.Unlock()
@@ -207,7 +204,7 @@ func (s *share) settle(c *Conn) {
 	c.eng.tell(next, at)
 }
 
-// messageTime is how long an unfinished message may hold a receive while other peers wait for one, as far as it
+// messageTime is how long an unfinished message may hold a receive while connections wait for one, as far as it
 // has come: less than they wait, and more than a host is stopped for or packets are lost.
 func (c *Conn) messageTime() time.Duration {
 	return c.host.limits.NotReady/2 + time.Duration(c.recv.off)*(time.Second/messageRate)
@@ -221,7 +218,7 @@ func (c *Conn) tickShare() Time {
 	}
 	q, now := s.q, c.eng.now
 	q.ring.mu.Lock()
-	starved := q.starved(s.account, now) - s.starvedBefore
+	starved := q.starved(now) - s.starvedBefore
 	q.ring.mu.Unlock()
 	left := c.messageTime() - starved
 	if left > 0 {
