@@ -2,19 +2,21 @@ package dat
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 )
 
 // counting is a parker that becomes ready after some looks, and starts a goroutine at one of them.
 type counting struct {
-	looks, last int
-	start       func(look int)
+	looks atomic.Int32
+	last  int32
+	start func(look int32)
 }
 
 func (c *counting) ready() bool {
-	c.looks++
-	c.start(c.looks)
-	return c.looks >= c.last
+	look := c.looks.Add(1)
+	c.start(look)
+	return look >= c.last
 }
 func (c *counting) arm(bool) {}
 
@@ -31,17 +33,17 @@ func TestWaiterYields(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const begin = 10
-	ran := 0
+	var ran atomic.Int32
 	c := &counting{last: 100}
-	c.start = func(look int) {
+	c.start = func(look int32) {
 		if look == begin {
-			go func() { ran = c.looks }()
+			go func() { ran.Store(c.looks.Load()) }()
 		}
 	}
 	if err := h.ia.a.park(c, forever, nil); err != nil {
 		t.Fatal(err)
 	}
-	if ran == 0 || ran > begin+2 { // two looks at each poll
-		t.Errorf("the goroutine ran at look %d, want %d at the latest", ran, begin+2)
+	if at := ran.Load(); at == 0 || at > begin+2 { // two looks at each poll
+		t.Errorf("the goroutine ran at look %d, want %d at the latest", at, begin+2)
 	}
 }
