@@ -60,6 +60,11 @@ func (n nic) join(t *testing.T) {
 			[]string{"link", "set", n.end(i), "mtu", fmt.Sprint(tapMTU), "master", n.name, "up"})
 	}
 	commands = append(commands, []string{"link", "set", n.name, "mtu", fmt.Sprint(tapMTU), "up"})
+	t.Cleanup(func() { // the next kernel's pair has the same names
+		for _, name := range []string{n.end(0), n.end(1), n.name} {
+			_ = exec.Command("ip", "link", "delete", name).Run()
+		}
+	})
 	for _, c := range commands {
 		if out, err := exec.CommandContext(t.Context(), "ip", c...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v\n%s", c, err, out)

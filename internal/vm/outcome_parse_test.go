@@ -68,6 +68,7 @@ func TestExpected(t *testing.T) {
 		{trial{NIC: "igb", Asked: "zero-copy", MTU: 1500}, "6.12.107+deb13-amd64", ""},
 		{trial{NIC: "igb", Asked: "auto", MTU: 9000}, "7.3.4+deb13-amd64", "generic"},
 		{trial{NIC: "plain", Asked: "auto", MTU: 1500}, "6.1.0-50-amd64", "copy"},
+		{trial{NIC: "virtio", Asked: "auto", MTU: 9000}, "6.1.0-50-amd64", "udp"},
 		{trial{NIC: "e1000e", Asked: "copy", MTU: 1500}, "7.3.4+deb13-amd64", ""},
 	} {
 		if got := tt.c.expected(parseRelease(tt.kernel)); got != tt.want {

@@ -27,6 +27,11 @@ var modes = []string{"zero-copy", "copy", "generic"}
 
 const largestMTU = 9000
 
+// AF_XDP has packets of several frames since Linux 6.6; before, a packet has to fit into one.
+var multiFrame = release{6, 6}
+
+const oneFrame = 3400
+
 var supported = []support{
 	{"virtio", "zero-copy", release{6, 13}, 3814},
 	{"virtio", "copy", release{6, 3}, largestMTU}, // packets of several buffers
@@ -47,6 +52,9 @@ var supported = []support{
 func limit(nic, mode string, kernel release) int {
 	for _, s := range supported {
 		if s.nic == nic && s.mode == mode && kernel.atLeast(s.since) {
+			if !kernel.atLeast(multiFrame) {
+				return min(s.mtu, oneFrame)
+			}
 			return s.mtu
 		}
 	}
@@ -59,6 +67,9 @@ func (c trial) expected(kernel release) string {
 		if (c.Asked == mode || c.Asked == "auto") && c.MTU <= limit(c.NIC, mode, kernel) {
 			return mode
 		}
+	}
+	if c.Asked == "auto" {
+		return "udp"
 	}
 	return ""
 }
