@@ -38,7 +38,8 @@ type parker interface {
 
 // park drives the engines until p is ready; after some tens of microseconds in which nothing happened it
 // sleeps. After each poll that found nothing it lets runnable goroutines go first: the consumer's own, as
-// one to which it handed the last message, would wait for a scheduling quantum otherwise. It returns ErrTimeoutExpired at the limit and ErrInterruptedCall when done is closed.
+// one to which it handed the last message, would wait for a scheduling quantum otherwise. It returns
+// ErrTimeoutExpired at the limit and ErrInterruptedCall when done is closed.
 func (a *adapter) park(p parker, limit wire.Time, done <-chan struct{}) error {
 	now := clock()
 	quiet := now // since when nothing has happened
