@@ -177,6 +177,10 @@ perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against commit
 vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
 	@tools/vm.sh machines
 
+.PHONY: vm-fetch
+vm-fetch: ## what the machines of make vm and make nics boot, kept in ~/.cache/datxdp (root, x86_64, Debian 12)
+	@tools/vm.sh fetch
+
 .PHONY: nics
 nics: ## emulated NICs under Debian's kernels, the listed subset; writes docs/DRIVERS.md (root, x86_64, Debian 12, 25 minutes)
 	@tools/vm.sh nics

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# vm-apt.sh COMMAND...: runs a command of apt with a configuration, sources, lists and a cache of its own, in bin/vm/apt:
+# vm-apt.sh COMMAND...: runs a command of apt with a configuration, sources, lists and a cache of its own, in $DATXDP_VM_CACHE/apt:
 # nothing that the host has installed, and none of its lists, is looked at or changed. The working directory stays. Its sources are Debian's, checked
 # with Debian's keyring: DATXDP_MIRROR is another mirror of them.
 set -euo pipefail
@@ -7,7 +7,7 @@ set -euo pipefail
 MIRROR=${DATXDP_MIRROR:-http://deb.debian.org/debian}
 SUITES=(bookworm bookworm-backports trixie trixie-backports)
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-dir=$(realpath "$(dirname "$0")/..")/bin/vm/apt
+dir=${DATXDP_VM_CACHE:?tools/vm.sh sets it}/apt
 
 mkdir -p "$dir"/{lists,cache/archives}/partial
 touch "$dir/status"

@@ -4,21 +4,23 @@
 #   vmlinuz      the kernel, unpacked, not installed
 #   modules.cpio the modules of emulated NICs, of what lies over them, and all that they depend on
 #   release      what uname -r will say
-# What was fetched stays in bin/vm/kernels, and is not fetched again unless DATXDP_VM_FRESH is set. Needs root, and cpio, kmod,
+# What was fetched stays in $DATXDP_VM_CACHE/kernels, and is not fetched again unless DATXDP_VM_FRESH is set. Needs root, and cpio, kmod,
 # dpkg-deb, xz. Some 10 s and 100 MB a kernel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MODULES=(virtio_pci virtio_net igb vmxnet3 e1000e veth 8021q bonding bridge macvlan ipip vxlan wireguard)
-CACHE=bin/vm/kernels
+CACHE=${DATXDP_VM_CACHE:?tools/vm.sh sets it}/kernels
 
 # It is the first process of its namespace, to which a signal without a trap does not come through.
 trap 'exit 130' INT TERM
 mkdir -p "$CACHE"
+exec 9>"$CACHE/lock"
+flock 9
 work=$(mktemp -d "$CACHE/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 key=$(cat "$0" tools/vm-apt.sh - <<<"${DATXDP_MIRROR-}" | sha256sum | cut -c1-16)
-log=$PWD/$work/log tools=$PWD/tools
+log=$work/log tools=$PWD/tools
 
 apt() { "$tools/vm-apt.sh" "$@" 2>>"$log" </dev/null; }
 
@@ -57,7 +59,7 @@ strip() {
 
 # fetch SUITE DIR: prints why it cannot.
 fetch() {
-  local release root=$PWD/$2/root list
+  local release root=$2/root list
   release=$(newest "$1") || { echo "no linux-image-amd64 in $1"; return 1; }
   read -ra list < <(packages "$release")
   mkdir -p "$root/usr/lib" "$2/deb"
@@ -84,9 +86,12 @@ for suite in "$@"; do
       echo "$suite - $why"
       continue
     fi
-    rm -rf "${CACHE:?}/$suite"
-    mkdir "$CACHE/$suite"
+    mkdir -p "$CACHE/$suite"
+    # Of other inputs, which other checkouts may use.
+    find "$CACHE/$suite" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
+    rm -rf "$dir"
     mv "$work/$suite" "$dir"
   fi
+  touch "$dir"
   echo "$suite $dir"
 done

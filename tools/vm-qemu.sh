@@ -1,33 +1,35 @@
 #!/usr/bin/env bash
 # vm-qemu.sh: prints the path of a qemu that emulates igb: the one that is installed, else that of Debian 12's backports,
-# unpacked in bin/vm/qemu and not installed; it runs with the libraries and the firmware of the installed one.
+# unpacked in $DATXDP_VM_CACHE/qemu and not installed; it runs with the libraries and the firmware of the installed one.
 # Without either it fails, and says why.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 SUITE=bookworm-backports
 PACKAGES=(qemu-system-x86 qemu-system-common qemu-system-data)
-CACHE=bin/vm/qemu
+CACHE=${DATXDP_VM_CACHE:?tools/vm.sh sets it}
 
 # emulates_igb QEMU
 emulates_igb() { [[ $("$1" -machine none -device igb,help 2>&1) == "igb options:"* ]]; }
 
-for qemu in "$(command -v qemu-system-x86_64)" "$PWD/$CACHE/usr/bin/qemu-system-x86_64"; do
+mkdir -p "$CACHE"
+exec 9>"$CACHE/qemu.lock"
+flock 9
+for qemu in "$(command -v qemu-system-x86_64)" "$CACHE/qemu/usr/bin/qemu-system-x86_64"; do
   if [ -x "$qemu" ] && emulates_igb "$qemu"; then echo "$qemu"; exit; fi
 done
 
 # It is the first process of its namespace, to which a signal without a trap does not come through.
 trap 'exit 130' INT TERM
-mkdir -p bin/vm
-work=$(mktemp -d bin/vm/qemu.XXXXXX)
+work=$(mktemp -d "$CACHE/qemu.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-tools=$PWD/tools log=$PWD/$work/log
+tools=$PWD/tools log=$work/log
 { "$tools/vm-apt.sh" apt-get -q update || true; } >>"$log" 2>&1
 (cd "$work" && "$tools/vm-apt.sh" apt-get -q download "${PACKAGES[@]/%//$SUITE}") >>"$log" 2>&1 </dev/null ||
   { echo "vm-qemu: cannot download the qemu of $SUITE: $(tail -n 1 "$log")" >&2; exit 1; }
 for deb in "$work"/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
 emulates_igb "$work/root/usr/bin/qemu-system-x86_64" ||
   { echo "vm-qemu: the qemu of $SUITE does not run here: $("$work/root/usr/bin/qemu-system-x86_64" --version 2>&1 | tail -n 1)" >&2; exit 1; }
-rm -rf "$CACHE"
-mv -T "$work/root" "$CACHE"
+rm -rf "$CACHE/qemu"
+mv -T "$work/root" "$CACHE/qemu"
 echo "$qemu"

@@ -10,20 +10,27 @@ cd "$(dirname "$0")/.."
 SUITE=bookworm
 MIRROR=${DATXDP_MIRROR:-http://deb.debian.org/debian}
 PACKAGES=iproute2,ethtool,kmod,openssh-server,sudo
-CACHE=bin/vm/root
+CACHE=${DATXDP_VM_CACHE:?tools/vm.sh sets it}/root
 
 key=$(cat "$0" tools/vm-init - <<<"$MIRROR" | sha256sum | cut -c1-16)
-if [ -e "$CACHE/$key" ]; then echo "$CACHE/$key"; exit; fi
+mkdir -p "$CACHE"
+exec 9>"$CACHE/lock"
+flock 9
+if [ -e "$CACHE/$key" ]; then
+  touch "$CACHE/$key"
+  echo "$CACHE/$key"
+  exit
+fi
 
 # It is the first process of its namespace, to which a signal without a trap does not come through.
 trap 'exit 130' INT TERM
-rm -rf "$CACHE" # of other inputs, or of a build that was killed
-mkdir -p "$CACHE"
+# Systems of other inputs, which other checkouts may use, and builds that were killed.
+find "$CACHE" -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {} +
 work=$(mktemp -d "$CACHE/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 # mktemp's directory is closed to the user that apt drops its privileges to, and to sshd's checks.
 chmod 755 "$work"
-root=$PWD/$work/root log=$work/log
+root=$work/root log=$work/log
 
 # run keeps the output of a command to itself, unless it fails.
 run() {

@@ -3,7 +3,9 @@
 #   vm.sh machines   make vm: the scripts of vagrant/ on two machines that a bridge joins
 #   vm.sh nics       make nics: emulated NICs under several kernels, in one machine; docs/DRIVERS.md is what it saw
 #   vm.sh nics all   make nics-all: the whole matrix
-# As root on Debian 12 it installs the tools that it needs; kernels and a newer qemu are unpacked in bin/vm and not installed.
+#   vm.sh fetch      make vm-fetch: only fills the cache of what they boot
+# As root on Debian 12 it installs the tools that it needs. Kernels, a minimal system and a newer qemu are unpacked in
+# $DATXDP_VM_CACHE and not installed; all checkouts of a user share it.
 # Everything lives in process, mount and network namespaces of its own, which the kernel ends with their first process:
 # nothing is left, however this ends. Exit status: 0 passed, 1 failed, 77 skipped: this host cannot.
 set -euo pipefail
@@ -12,6 +14,7 @@ cd "$(dirname "$0")/.."
 MACHINES=2
 QUEUES=4 # of each machine's virtio interface: room for queues that the driver adds for XDP, unless provision.sh leaves none
 RELEASES=(bookworm trixie trixie-backports)
+export DATXDP_VM_CACHE=${DATXDP_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/datxdp/vm}
 declare -A LIMIT=([machines]=8m [nics]=40m [nics-all]=3h)
 
 skip() {
@@ -63,12 +66,12 @@ contained() {
   wait $child
 }
 
-# fetch makes what the machines boot, and names it in the environment of the tests.
-fetch() {
+# prepare SUITE...: makes what the machines boot, and names it in the environment of the tests.
+prepare() {
   local started=$SECONDS
   contained tools/vm-root.sh >bin/vm/root.out
   contained tools/vm-kernel.sh "$@" >bin/vm/kernels.out
-  DATXDP_VM_ROOT=$PWD/$(<bin/vm/root.out)
+  DATXDP_VM_ROOT=$(<bin/vm/root.out)
   DATXDP_VM_KERNELS=$PWD/bin/vm/kernels.out
   export DATXDP_VM_ROOT DATXDP_VM_KERNELS DATXDP_VM_QUEUES=$QUEUES
   echo "$lane: system and kernels took $((SECONDS - started)) s"
@@ -83,16 +86,21 @@ build() {
 }
 
 machines() {
-  fetch bookworm
+  prepare bookworm
   grep -q ' - ' bin/vm/kernels.out && skip "$(<bin/vm/kernels.out)"
   build
   cp bin/vm/datbench bin/datbench
   contained --net "$0" inside machines TestMachines
 }
 
-nics() {
-  fetch "${RELEASES[@]}"
+fetch() {
+  prepare "${RELEASES[@]}"
   contained tools/vm-qemu.sh >bin/vm/qemu.out || skip "no qemu emulates igb"
+  cat bin/vm/{root,kernels,qemu}.out
+}
+
+nics() {
+  fetch
   DATXDP_VM_QEMU=$(<bin/vm/qemu.out)
   export DATXDP_VM_QEMU DATXDP_VM_DRIVERS=$PWD/docs/DRIVERS.md DATXDP_VM_ALL="${1-}"
   build
@@ -113,9 +121,9 @@ inside() {
 if [ "${1-}" = inside ]; then inside "$2" "$3"; fi
 
 case "$*" in
-machines | nics) lane=$1 ;;
+machines | nics | fetch) lane=$1 ;;
 "nics all") lane=nics-all ;;
-*) echo "usage: vm.sh machines | nics [all]" >&2; exit 2 ;;
+*) echo "usage: vm.sh machines | nics [all] | fetch" >&2; exit 2 ;;
 esac
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "the machines are x86_64, this host is $(uname -m)"

@@ -27,7 +27,7 @@ func bootNICs(t *testing.T, k fetched) *guest {
 	t.Helper()
 	dir := t.TempDir()
 	img := newImage(t, os.Getenv("DATXDP_VM_ROOT"), k.dir)
-	g := &guest{config: filepath.Join(dir, "ssh_config"), kernel: strings.TrimSpace(string(read(t, strings.TrimPrefix(k.dir, root)+"/release")))}
+	g := &guest{config: filepath.Join(dir, "ssh_config"), kernel: k.release(t)}
 	qemu := os.Getenv("DATXDP_VM_QEMU")
 	args := append(arguments(1, img, nicMemory, ""), "-qmp", "unix:"+monitorSocket(dir)+",server=on,wait=off")
 	for i, n := range nics {

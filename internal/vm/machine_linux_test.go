@@ -56,6 +56,16 @@ type fetched struct {
 	why        string
 }
 
+// release is what uname -r will say.
+func (f fetched) release(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.dir, "release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
 // kernels reads what tools/vm-kernel.sh has printed.
 func kernels(t *testing.T) (all []fetched) {
 	t.Helper()
@@ -69,7 +79,7 @@ func kernels(t *testing.T) (all []fetched) {
 			all = append(all, fetched{suite: suite, why: why})
 			continue
 		}
-		all = append(all, fetched{suite: suite, dir: filepath.Join(root, dir)})
+		all = append(all, fetched{suite: suite, dir: dir})
 	}
 	return all
 }
