@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
@@ -139,5 +140,30 @@ func TestAttack15UnregisterWhileRead(t *testing.T) {
 		t.Errorf("%d more packets after the region had gone", got-sent)
 	}
 	s.broken(cv, proto.ReasonAccess)
+	s.finish()
+}
+
+// A read that fails because its region was unregistered while it was served is no guess of a key.
+func TestUnregisterWhileReadIsNoGuess(t *testing.T) {
+	s := newSiege(t)
+	for range 2 * freeGuesses {
+		cv, _ := s.join(plain)
+		big := s.victim.memory(1 << 20)
+		h := s.header(cv, proto.Data)
+		s.strike(&h, readChunk(big.remote, big.base, 1<<20, 0))
+		s.victim.host.Unregister(big.Region)
+		h = s.header(cv, proto.Ack)
+		h.Ack = cv.send.nxt
+		s.strike(&h, nil)
+		s.broken(cv, proto.ReasonAccess)
+		s.foe.down = false
+		s.run(10 * time.Millisecond)
+		for s.foe.connect.Len() > 0 {
+			s.foe.connect.Pop(new(Completion))
+		}
+	}
+	if n := len(s.victim.eng.penalties); n != 0 {
+		t.Errorf("%d networks are taken for guessers", n)
+	}
 	s.finish()
 }

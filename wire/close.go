@@ -183,7 +183,6 @@ func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {
 	case proto.ReasonAccess:
 		c.eng.stats.ProtectionErrors++
-		c.eng.penalties.blame(c.there, c.eng.now)
 	case proto.ReasonProtocol:
 		c.eng.stats.ProtocolErrors++
 	default:

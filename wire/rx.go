@@ -235,10 +235,14 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 }
 
 // reject ends the connection because of a chunk, in a packet that completed done operations of the
-// peer before it. An answer to a request of ours is no operation of the peer's.
+// peer before it. An answer to a request of ours is no operation of the peer's. A key that was wrong when it came
+// counts as a guess; one that becomes invalid while a read is served was right.
 func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 	if ch.Op.Answer() {
 		done = noRequest
+	}
+	if why == proto.ReasonAccess {
+		c.eng.penalties.blame(c.there, c.eng.now)
 	}
 	c.fault(why, 0, done)
 }
