@@ -234,6 +234,7 @@ func (e *Engine) closedByPeer(h *proto.Header, body []byte, bufs []link.Buf) (ke
 		}
 		return false
 	}
+	e.stats.UnknownConnection++
 	if e.crossing || !e.mayReset() {
 		return false
 	}
@@ -310,10 +311,8 @@ func (c *Conn) succeedBefore(n seq.Num) {
 func (e *Engine) closeConfirmed(h *proto.Header, b *link.Buf) {
 	s, slot, _ := e.table.find(h.CID)
 	switch {
-	case s == nil || s.linger == nil:
+	case s == nil || s.linger == nil, h.Tag != s.linger.header.Tag, e.source(b) != s.linger.there:
 		e.stats.UnknownConnection++
-	case h.Tag != s.linger.header.Tag || e.source(b) != s.linger.there:
-		e.stats.Forged++
 	default:
 		e.endLinger(slot, s.linger)
 	}

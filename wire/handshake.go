@@ -284,10 +284,10 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	var hi proto.Hello
 	c := e.lookup(h.CID)
 	switch {
-	case c == nil:
+	case c == nil, !c.fromPeer(h, b):
 		e.stats.UnknownConnection++
 		return
-	case h.Tag != c.tag || e.source(b) != c.there || h.Ack != c.send.una:
+	case h.Ack != c.send.una:
 		e.stats.Forged++
 		return
 	case c.State() != Connecting || c.met:

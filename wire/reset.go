@@ -106,10 +106,8 @@ func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
 	}
 	c := e.lookup(h.CID)
 	switch {
-	case c == nil || !c.alive():
+	case c == nil || !c.alive(), h.Tag != c.peerTag, e.source(&bufs[0]) != c.there:
 		e.stats.UnknownConnection++
-	case h.Tag != c.peerTag || e.source(&bufs[0]) != c.there:
-		e.stats.Forged++
 	case !c.doubted(h.PSN, h.Echo):
 		e.stats.Forged++
 	}

@@ -18,8 +18,8 @@ type Stats struct {
 	EarlyDropped           uint64 // early packets for which there was no room
 	BadPackets             uint64 // too short, unknown version or type
 	BadChecksum            uint64
-	UnknownConnection      uint64
-	Forged                 uint64 // packets of a connection that its peer cannot have sent: address or numbers are wrong
+	UnknownConnection      uint64 // packets that name no connection, or have another tag or address than its peer
+	Forged                 uint64 // packets of a connection, tag and address right, whose numbers its peer cannot have sent
 	Strays                 uint64 // packets for another engine's connection
 	StraysDropped          uint64
 	ProtectionErrors       uint64 // remote accesses refused
