@@ -59,13 +59,14 @@ func (s *Steer) attachMode(ifi *net.Interface, mode Mode) error {
 		Flags:     flags,
 	})
 	if err != nil {
-		return attachError(ifi, mode, err)
+		return attachError(ifi, mode, err, func() string { return reason(ifi.Index, s.objs.DatxdpSteer.FD(), uint32(flags)) })
 	}
 	s.link, s.mode = l, mode
 	return nil
 }
 
-func attachError(ifi *net.Interface, mode Mode, err error) error {
+// attachError says what an error means. why asks for the words of the driver.
+func attachError(ifi *net.Interface, mode Mode, err error, why func() string) error {
 	switch {
 	// EBUSY: the slot of this mode is taken. EEXIST: that of another mode is.
 	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EEXIST):
@@ -73,7 +74,9 @@ func attachError(ifi *net.Interface, mode Mode, err error) error {
 	case errors.Is(err, syscall.EPERM):
 		err = fmt.Errorf("%w: %w", ErrPrivilege, err)
 	case errors.Is(err, syscall.EOPNOTSUPP):
-		err = fmt.Errorf("%w: %w", ErrUnsupported, err)
+		return &attachFailure{ifi.Name, mode, why(), fmt.Errorf("%w: %w", ErrUnsupported, err)}
+	default:
+		return &attachFailure{ifi.Name, mode, why(), fmt.Errorf("%w: %w", ErrRefused, err)}
 	}
 	return fmt.Errorf("bpf: attach to %s in %s mode: %w", ifi.Name, mode, err)
 }

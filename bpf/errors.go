@@ -12,6 +12,8 @@ var (
 	ErrPrivilege = errors.New("needs root or CAP_BPF and CAP_NET_ADMIN, before Linux 5.18 CAP_PERFMON too")
 	// ErrUnsupported: this operating system, kernel or driver lacks what was asked for.
 	ErrUnsupported = errors.New("XDP is not supported here")
+	// ErrRefused: the driver takes no program as the interface is set up now, by its MTU or its queues.
+	ErrRefused = errors.New("the driver refuses the program")
 	// ErrClosed: the Steer has been closed.
 	ErrClosed = errors.New("steer is closed")
 )

@@ -32,7 +32,7 @@ type Steer struct {
 // refuses gives an [ebpf.VerifierError] with the whole log.
 //
 // System calls: bpf(2): BPF_MAP_CREATE, BPF_BTF_LOAD, BPF_PROG_LOAD, BPF_LINK_CREATE, probes of the
-// kernel's features; netlink RTM_GETLINK.
+// kernel's features; netlink RTM_GETLINK, and RTM_SETLINK to learn why a program is refused.
 func Attach(o Options) (_ *Steer, err error) {
 	if err := o.validate(); err != nil {
 		return nil, err

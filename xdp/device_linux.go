@@ -258,7 +258,7 @@ func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, MAC: h.mac, Addresses: h.addrs, Queues: before.most(), Mode: attachMode(o.Mode),
 	})
 	if err != nil {
-		return 0, explainAttach(d.name, err)
+		return 0, explainAttach(d.name, h.mtu, err)
 	}
 	now, err := d.nic.channels(d.name)
 	if err != nil {

@@ -371,7 +371,7 @@ func holdUntilKilled() {
 
 // Without privilege, the error says which is needed.
 func TestNoPrivilege(t *testing.T) {
-	err := explainAttach("eth0", fmt.Errorf("bpf: attach: %w", bpf.ErrPrivilege))
+	err := explainAttach("eth0", 1500, fmt.Errorf("bpf: attach: %w", bpf.ErrPrivilege))
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "CAP_NET_RAW") {
 		t.Errorf("%v", err)
 	}
@@ -382,6 +382,18 @@ func TestModeNotGranted(t *testing.T) {
 	for mtu, want := range map[int]bool{1400: false, 1500: false, 3000: true, 9000: true} {
 		err := explainBind(ZeroCopy, mtu, unix.EOPNOTSUPP)
 		if got := strings.Contains(err.Error(), "MTU"); got != want || !errors.Is(err, link.ErrUnsupported) {
+			t.Errorf("MTU %d: %v", mtu, err)
+		}
+	}
+}
+
+// A driver that refuses the program is quoted; the MTU is blamed only where it may be the reason.
+func TestProgramRefused(t *testing.T) {
+	driver := fmt.Errorf("bpf: attach to igb in native mode: the buffers are small: %w", bpf.ErrRefused)
+	for mtu, want := range map[int]bool{1500: false, 3100: true} {
+		err := explainAttach("igb", mtu, driver)
+		if got := strings.Contains(err.Error(), "ip link set dev igb mtu 1500"); got != want || !errors.Is(err, link.ErrUnsupported) ||
+			!strings.Contains(err.Error(), "the buffers are small") || !strings.Contains(err.Error(), "generic") {
 			t.Errorf("MTU %d: %v", mtu, err)
 		}
 	}

@@ -23,8 +23,8 @@ func (e *openError) Unwrap() []error { return e.is }
 
 const needPrivilege = "needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF"
 
-// explainAttach says what to do about an error of bpf.Attach.
-func explainAttach(name string, err error) error {
+// explainAttach says what to do about an error of bpf.Attach at an MTU.
+func explainAttach(name string, mtu int, err error) error {
 	why := strings.TrimPrefix(err.Error(), "bpf: ")
 	switch {
 	case errors.Is(err, bpf.ErrPrivilege):
@@ -34,7 +34,12 @@ func explainAttach(name string, err error) error {
 	case errors.Is(err, bpf.ErrBusy):
 		return &openError{fmt.Sprintf("xdp: %s: stop that program, or choose another interface", why), []error{link.ErrBusy, err}}
 	case errors.Is(err, bpf.ErrUnsupported):
-		return &openError{fmt.Sprintf("xdp: %s", why), []error{link.ErrUnsupported, err}}
+		return &openError{fmt.Sprintf("xdp: %s: choose generic mode", why), []error{link.ErrUnsupported, err}}
+	case errors.Is(err, bpf.ErrRefused) && mtu > plainMTU:
+		return &openError{fmt.Sprintf("xdp: %s at MTU %d: lower the MTU (ip link set dev %s mtu %d), or choose generic mode", why, mtu, name, plainMTU),
+			[]error{link.ErrUnsupported, err}}
+	case errors.Is(err, bpf.ErrRefused):
+		return &openError{fmt.Sprintf("xdp: %s: change what it complains of, or choose generic mode", why), []error{link.ErrUnsupported, err}}
 	}
 	return fmt.Errorf("xdp: %w", err)
 }

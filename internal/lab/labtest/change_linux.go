@@ -35,6 +35,41 @@ func AddTunnel(name string, p netip.Prefix) error {
 	return errors.Join(AddAddress(name, p), netlink.LinkSetUp(l))
 }
 
+// AddReluctant makes an interface whose driver refuses XDP programs: a veth that has fewer queues to receive than its
+// peer, which is called peer, has to send.
+func AddReluctant(name, peer string) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.NumRxQueues, attrs.NumTxQueues = name, 1, 1
+	v := netlink.NewVeth(attrs)
+	v.PeerName, v.PeerNumTxQueues, v.PeerNumRxQueues = peer, 2, 2
+	if err := netlink.LinkAdd(v); err != nil {
+		return fmt.Errorf("labtest: add %s: %w", name, err)
+	}
+	return errors.Join(onLink(peer, netlink.LinkSetUp), onLink(name, netlink.LinkSetUp))
+}
+
+// AddOver makes an interface of a kind, "macvlan" or "bridge", on top of another and gives it an address.
+func AddOver(kind, name, below string, p netip.Prefix) error {
+	return onLink(below, func(l netlink.Link) (err error) {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		switch kind {
+		case "macvlan":
+			attrs.ParentIndex = l.Attrs().Index
+			err = netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE})
+		case "bridge":
+			bridge := &netlink.Bridge{LinkAttrs: attrs}
+			err = errors.Join(netlink.LinkAdd(bridge), netlink.LinkSetMaster(l, bridge))
+		default:
+			err = fmt.Errorf("no kind is called %s", kind)
+		}
+		if err != nil {
+			return fmt.Errorf("labtest: add %s: %w", name, err)
+		}
+		return errors.Join(AddAddress(name, p), onLink(name, netlink.LinkSetUp))
+	})
+}
+
 // Rename renames an interface.
 func Rename(name, to string) error {
 	return onLink(name, func(l netlink.Link) error { return netlink.LinkSetName(l, to) })
