@@ -143,13 +143,12 @@ func (d *Device) identify(o *Options) (h host, err error) {
 		return h, fmt.Errorf("xdp: %s: routes: %w", d.name, err)
 	}
 	now := d.routes.Interface()
-	if !now.Ethernet {
-		return h, &openError{fmt.Sprintf("xdp: %s: a packet of a %s interface has no Ethernet header: use the interface below it, or kernel UDP",
-			d.name, now.Kind), []error{link.ErrUnsupported}}
-	}
 	h = host{mac: now.MAC, mtu: min(now.MTU, maxPacket), router: routes{d.routes}}
 	local, err := chooseAddr(d.name, now.Addrs, o.Addr)
 	if err != nil {
+		return h, err
+	}
+	if err := refuseLayer(&now, local); err != nil {
 		return h, err
 	}
 	h.local = netip.AddrPortFrom(local, o.Port)

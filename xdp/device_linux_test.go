@@ -24,9 +24,14 @@ import (
 
 func openDevice(t testing.TB, l *lab.Lab, side lab.Side, o Options) *Device {
 	t.Helper()
+	return openNamed(t, l, side, lab.Interface, o)
+}
+
+func openNamed(t testing.TB, l *lab.Lab, side lab.Side, name string, o Options) *Device {
+	t.Helper()
 	var d *Device
 	onSide(t, l, side, func() (err error) {
-		d, err = Open(lab.Interface, o)
+		d, err = Open(name, o)
 		return err
 	})
 	t.Cleanup(func() {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/xdp"
 )
 
 func checkInterface(_ context.Context, x *exam) []Finding {
@@ -120,6 +122,11 @@ func masterOf(l netlink.Link) string {
 
 // checkLayer looks for what lies over or under the interface.
 func checkLayer(_ context.Context, x *exam) []Finding {
+	if local := x.local(); local.IsValid() {
+		if fault, fix, err := xdp.LayerFault(x.link.Attrs().Index, local); err == nil && fault != "" {
+			return failure(fault, "The adapter would open and receive nothing.", fix, "")
+		}
+	}
 	if v, is := x.link.(*netlink.Vlan); is {
 		parent := "another interface"
 		if l, err := netlink.LinkByIndex(v.ParentIndex); err == nil {

@@ -1,7 +1,9 @@
 package doctor_test
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"strings"
 	"testing"
@@ -73,6 +75,30 @@ func TestNetlinkProgram(t *testing.T) {
 			}
 			if f := examine(t, "xdp:veth0", "xdp-program"); f.Severity != doctor.OK {
 				t.Errorf("still: %+v", f)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLayers: an interface over which nothing would arrive is an error, with what to do.
+func TestLayers(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	err := l.Do(lab.A, func() error {
+		return errors.Join(labtest.AddOver("macvlan", "over0", lab.Interface, netip.MustParsePrefix("10.75.0.1/24")),
+			labtest.AddTunnel("tun0", netip.MustParsePrefix("10.76.0.1/24")))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ia, want := range map[string]string{"xdp:over0": "arp_ignore=1", "xdp:tun0": "udp:10.76.0.1"} {
+		err := l.Do(lab.A, func() error {
+			if f := examine(t, ia, "layer"); f.Severity != doctor.Error || !strings.Contains(f.Fix, want) {
+				t.Errorf("%s: got %+v, want an error with %s", ia, f, want)
 			}
 			return nil
 		})

@@ -24,7 +24,7 @@ func table() []check {
 		{"memlock", "whether this process may lock the memory that the queues take", scopeInterface, true, checkMemlock},
 		{"rings", "how many packets its rings hold", scopeInterface, true, checkRings},
 		{"offloads", "whether the device merges packets", scopeInterface, true, checkOffloads},
-		{"layer", "whether it is a VLAN, or a part of a bridge or bond", scopeInterface, true, checkLayer},
+		{"layer", "whether AF_XDP works over such an interface: VLAN, bond, macvlan, tunnel, a part of a bridge", scopeInterface, true, checkLayer},
 		{"xdp-program", "whether it has an XDP program already", scopeInterface, true, checkProgram},
 		{"queue-holder", "whether another AF_XDP socket has a queue of it", scopeInterface, true, checkHolders},
 		{"buffers", "how much the kernel holds for a UDP socket", scopeInterface, false, checkBuffers},

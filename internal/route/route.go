@@ -20,6 +20,7 @@ type Interface struct {
 	MTU   int // bytes of IP packet
 	MAC   [6]byte
 	Kind  string // of a virtual interface: "veth", "ipip"; "device" for a NIC
+	Below int    // index of the interface of this namespace that it is on top of, 0 for none
 	// Ethernet says that its packets have Ethernet headers.
 	Ethernet bool
 	Up       bool

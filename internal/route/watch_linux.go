@@ -150,6 +150,9 @@ func (t *Table) readInterface(tell bool) error {
 	}
 	state := &Interface{Index: t.index, Name: a.Name, MTU: a.MTU, Up: a.RawFlags&syscall.IFF_UP != 0,
 		Carrier: a.RawFlags&lowerUp != 0, Kind: l.Type(), Ethernet: a.EncapType == "ether" || a.EncapType == "loopback"}
+	if a.NetNsID < 0 { // else the interface below is in another namespace
+		state.Below = a.ParentIndex
+	}
 	copy(state.MAC[:], a.HardwareAddr)
 	for i := range list {
 		bits, _ := list[i].Mask.Size()

@@ -1,0 +1,74 @@
+package xdp
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/datxdp/datxdp/internal/route"
+	"github.com/datxdp/datxdp/link"
+)
+
+// LayerFault says why a device on an interface would open and then not receive, and what to use instead; both are empty
+// if there is no such reason. local is the address that the device would be known by. Errors are those of netlink.
+func LayerFault(ifindex int, local netip.Addr) (fault, remedy string, err error) {
+	t, err := route.Open(ifindex)
+	if err != nil {
+		return "", "", fmt.Errorf("xdp: interface %d: %w", ifindex, err)
+	}
+	defer t.Close()
+	now := t.Interface()
+	fault, remedy = layerFault(&now, local)
+	return fault, remedy, nil
+}
+
+func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
+	switch {
+	case !now.Ethernet:
+		return fmt.Sprintf("a packet of a %s interface has no Ethernet header", now.Kind),
+			fmt.Sprintf("use the interface below it, or kernel UDP (udp:%v)", local)
+	case now.Kind == "bond", now.Kind == "team":
+		// The program runs on the members, and xsk_rcv_check drops what arrived on another interface than the socket's. In
+		// generic mode packets keep the queue number of their member, which the bond does not tell.
+		return "AF_XDP does not receive the packets of a " + now.Kind,
+			fmt.Sprintf("use kernel UDP (udp:%v), or take a member out of it, give that an address and open it", local)
+	case now.Kind == "macvlan" && local.Is4():
+		if below := alsoAnswers(now.Below); below != "" {
+			return fmt.Sprintf("%s below it also answers ARP requests for %v, and AF_XDP does not see what is sent to %[1]s", below, local),
+				fmt.Sprintf("sysctl -w net.ipv4.conf.%s.arp_ignore=1, or use kernel UDP (udp:%v)", strings.ReplaceAll(below, ".", "/"), local)
+		}
+	}
+	return "", ""
+}
+
+// refuseLayer is layerFault as an error.
+func refuseLayer(now *route.Interface, local netip.Addr) error {
+	fault, remedy := layerFault(now, local)
+	if fault == "" {
+		return nil
+	}
+	return &openError{fmt.Sprintf("xdp: %s: %s: %s", now.Name, fault, remedy), []error{link.ErrUnsupported}}
+}
+
+// alsoAnswers returns the name of an interface if the kernel answers ARP requests that arrive there for addresses of other
+// interfaces of the namespace; else it returns "".
+//
+// System calls: netlink RTM_GETLINK; files of /proc/sys/net.
+func alsoAnswers(index int) string {
+	if index == 0 {
+		return ""
+	}
+	ifi, err := net.InterfaceByIndex(index)
+	if err != nil || ifi.Flags&net.FlagUp == 0 || ignoresARP("all") || ignoresARP(ifi.Name) {
+		return ""
+	}
+	return ifi.Name
+}
+
+// ignoresARP reports whether a setting of arp_ignore is one that limits answers to an interface's own addresses.
+func ignoresARP(conf string) bool {
+	value, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + conf + "/arp_ignore")
+	return err == nil && strings.TrimSpace(string(value)) != "0"
+}
