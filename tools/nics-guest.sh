@@ -4,7 +4,7 @@
 #   setup NAME...           makes the namespaces; the NIC whose MAC address ends in 00:P:S is the one of the P-th NAME in a or b
 #   set IF MTU QUEUES       sets both ends up, with addresses 10.9.0.1 and 10.9.0.2; 0 queues leaves them as they are
 #   unset IF                takes both ends down and away from their addresses
-#   over KIND IF            puts an interface called "over" on both ends of IF; KIND is vlan, bond, bridge, macvlan, ipip, ...
+#   over KIND IF            puts an interface called "over" on both ends of IF; KIND is vlan, bond, bridge, macvlan, ipip or vxlan
 #   unover IF               takes it away
 #   open IA IF MTU          opens the adapter in a at this MTU, and prints "serving ... mode M" or why it does not open
 #   transfer IA [ARG...]    serves in a, runs datbench with ARGs in b; the last line is what it wrote as JSON
@@ -81,7 +81,10 @@ over() {
   for ns in a b; do
     case $1 in
     vlan) ip -n $ns link add link "$2" name over type vlan id 7 ;;
-    macvlan) ip -n $ns link add link "$2" name over type macvlan mode bridge ;;
+    macvlan)
+      # Both are in one namespace: the NIC would answer ARP requests for the addresses of the macvlan.
+      ip netns exec $ns sysctl -qw "net.ipv4.conf.$2.arp_ignore=1" && ip -n $ns link add link "$2" name over type macvlan mode bridge
+      ;;
     bridge) ip -n $ns link add over type bridge && ip -n $ns link set "$2" master over ;;
     bond)
       ip -n $ns link add over type bond mode active-backup miimon 100 && ip -n $ns link set "$2" down &&
@@ -103,7 +106,6 @@ tunnel() {
   case $1 in
   ipip) ip -n "$3" link add over type ipip local "10.8.0.$4" remote "10.8.0.$5" ;;
   vxlan) ip -n "$3" link add over type vxlan id 7 dstport 4789 local "10.8.0.$4" remote "10.8.0.$5" ;;
-  wireguard) ip -n "$3" link add over type wireguard ;;
   *) echo "over: no kind is called $1"; return 1 ;;
   esac
 }

@@ -48,7 +48,7 @@ var listedOlder = []trial{
 }
 
 // layers are the interfaces that are put on top of a NIC.
-var layers = []string{"vlan", "bond", "bridge", "macvlan", "ipip", "vxlan", "wireguard"}
+var layers = []string{"vlan", "bond", "bridge", "macvlan", "ipip", "vxlan"}
 
 // allMTUs are those of make nics-all.
 var allMTUs = []int{1500, 3000, largestMTU}

@@ -89,10 +89,10 @@ func (f *fault) spare(t *testing.T, g *guest, mode string, queues int) {
 	f.Holds = o.Trouble == "" && o.Right
 }
 
-// use sets the pair up and reports whether that worked.
+// use sets the pair up, without spare queues, and reports whether that worked.
 func (f *fault) use(t *testing.T, g *guest) bool {
 	t.Helper()
-	out, err := g.do(t, "set", f.NIC, "1500", "1")
+	out, err := g.do(t, "set", f.NIC, "1500", fmt.Sprint(nicNamed(f.NIC).queues[0]))
 	if err != nil {
 		f.Seen = strings.TrimSpace(out)
 	}
@@ -111,7 +111,7 @@ func (f *fault) ring(t *testing.T, g *guest, slots int) {
 		f.Seen = strings.TrimSpace(out)
 		return
 	}
-	const trips = 200
+	const trips = 1000 // the least that datbench takes
 	out, err := g.do(t, "counted", trial{NIC: f.NIC, Asked: "zero-copy"}.adapter(), fmt.Sprintf("--op send --metric lat --count %d", trips))
 	m := calls.FindStringSubmatch(out)
 	if m == nil || err != nil && !strings.Contains(out, tooFew) {
