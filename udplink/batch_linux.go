@@ -162,7 +162,7 @@ func (s *batch) load(i int, b *link.Buf) bool {
 	case b.Flags&link.More != 0:
 		return false
 	case b.Path != link.PathReply:
-		way := s.link.paths.get(b.Path)
+		way := s.link.paths.Get(b.Path)
 		if way == nil {
 			return false
 		}

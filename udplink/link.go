@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/pathtable"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -20,7 +21,7 @@ type Link struct {
 	probe *prober
 	slab  slab
 	tx    []uint32 // free transmit frames, the owner's
-	paths pathTable
+	paths pathtable.Table[path]
 	stats counters
 }
 
@@ -165,7 +166,7 @@ func (l *Link) Refused(to []link.Report) int { return l.sock.reports(to) }
 
 // Destination implements link.Reporter.
 func (l *Link) Destination(p link.Path) netip.AddrPort {
-	if way := l.paths.get(p); way != nil {
+	if way := l.paths.Get(p); way != nil {
 		return way.to
 	}
 	return netip.AddrPort{}

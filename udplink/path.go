@@ -3,16 +3,9 @@ package udplink
 import (
 	"fmt"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 
 	"github.com/datxdp/datxdp/link"
-)
-
-// Paths grow by chunks that never move, so that Send reads them without a lock.
-const (
-	pathChunk  = 1024
-	pathChunks = 256
 )
 
 // path is a destination. Everything but mtu and stale is constant.
@@ -21,57 +14,6 @@ type path struct {
 	name  sockaddr
 	mtu   atomic.Int64 // UDP payload
 	stale atomic.Bool  // a packet did not fit: ask again
-}
-
-// pathTable maps link.Path to paths. Path 0 is link.PathReply and stays empty.
-type pathTable struct {
-	chunks [pathChunks]atomic.Pointer[[pathChunk]atomic.Pointer[path]]
-
-	mu   sync.Mutex // guards used and free
-	used uint32
-	free []link.Path
-}
-
-// get is nil for a path that was not resolved or was released.
-func (t *pathTable) get(p link.Path) *path {
-	if p >= pathChunk*pathChunks {
-		return nil
-	}
-	chunk := t.chunks[p/pathChunk].Load()
-	if chunk == nil {
-		return nil
-	}
-	return chunk[p%pathChunk].Load()
-}
-
-func (t *pathTable) add(to *path) (link.Path, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var p link.Path
-	if n := len(t.free); n > 0 {
-		p, t.free = t.free[n-1], t.free[:n-1]
-	} else {
-		if t.used+1 == pathChunk*pathChunks {
-			return 0, false
-		}
-		t.used++
-		p = link.Path(t.used)
-	}
-	at := &t.chunks[p/pathChunk]
-	if at.Load() == nil {
-		at.Store(new([pathChunk]atomic.Pointer[path]))
-	}
-	at.Load()[p%pathChunk].Store(to)
-	return p, true
-}
-
-func (t *pathTable) remove(p link.Path) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.get(p) != nil {
-		t.chunks[p/pathChunk].Load()[p%pathChunk].Store(nil)
-		t.free = append(t.free, p)
-	}
 }
 
 // Resolve implements link.Link. The kernel says whether there is a route. The source port is the
@@ -90,9 +32,9 @@ func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	}
 	way := &path{to: to, name: makeSockaddr(to)}
 	way.mtu.Store(l.payload(mtu))
-	p, ok := l.paths.add(way)
-	if !ok {
-		return 0, fmt.Errorf("udplink: resolve %v from %v: %w", to, l.local, link.ErrTooManyPaths)
+	p, err := l.paths.Add(way)
+	if err != nil {
+		return 0, fmt.Errorf("udplink: resolve %v from %v: %w", to, l.local, err)
 	}
 	return p, nil
 }
@@ -106,7 +48,7 @@ func (l *Link) payload(mtu int) int64 {
 }
 
 // Release implements link.Link.
-func (l *Link) Release(p link.Path) { l.paths.remove(p) }
+func (l *Link) Release(p link.Path) { l.paths.Remove(p) }
 
 // PathMTU implements link.Link. It asks the kernel again after a packet did not fit, and is 0 for a
 // path that was released.
@@ -114,7 +56,7 @@ func (l *Link) PathMTU(p link.Path) int {
 	if p == link.PathReply {
 		return l.caps.MaxPayload
 	}
-	way := l.paths.get(p)
+	way := l.paths.Get(p)
 	if way == nil {
 		return 0
 	}

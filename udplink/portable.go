@@ -141,7 +141,7 @@ func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
 		}
 		return to, b.Frame < s.link.slab.frames
 	}
-	way := s.link.paths.get(b.Path)
+	way := s.link.paths.Get(b.Path)
 	if way == nil {
 		return netip.AddrPort{}, false
 	}

@@ -46,7 +46,7 @@ func openNamed(t testing.TB, l *lab.Lab, side lab.Side, name string, o Options) 
 func awaitNeighbour(t testing.TB, s *Socket, id link.Path) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if _, ok := s.paths.find(id).hop.MAC(); ok {
+		if _, ok := s.paths.Get(id).hop.MAC(); ok {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -181,35 +181,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func TestPathTable(t *testing.T) {
-	var table pathTable
-	ids := map[link.Path]*path{}
-	for range 1000 {
-		p := &path{}
-		if err := table.add(p); err != nil {
-			t.Fatal(err)
-		}
-		if p.id == link.PathReply || ids[p.id] != nil {
-			t.Fatalf("id %d is taken", p.id)
-		}
-		ids[p.id] = p
-	}
-	for id, p := range ids {
-		if table.find(id) != p || table.remove(id) != p || table.find(id) != nil || table.remove(id) != nil {
-			t.Fatalf("path %d", id)
-		}
-	}
-	again := &path{}
-	if err := table.add(again); err != nil {
-		t.Fatal(err)
-	}
-	if ids[again.id] != nil {
-		t.Errorf("id %#x names a path that was released", again.id)
-	}
-	for _, id := range []link.Path{link.PathReply, ^link.Path(0), maxPaths - 1} {
-		if table.find(id) != nil {
-			t.Errorf("path %#x exists", id)
-		}
-	}
-}

@@ -254,7 +254,7 @@ func (s *Socket) Refused(to []link.Report) int {
 
 // Destination implements link.Reporter.
 func (s *Socket) Destination(id link.Path) netip.AddrPort {
-	p := s.paths.find(id)
+	p := s.paths.Get(id)
 	if p == nil {
 		return netip.AddrPort{}
 	}

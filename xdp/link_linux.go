@@ -28,11 +28,12 @@ func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := s.paths.add(p); err != nil {
+	id, err := s.paths.Add(p)
+	if err != nil {
 		s.release(p)
 		return 0, fmt.Errorf("xdp: %v: %w", to, err)
 	}
-	return p.id, nil
+	return id, nil
 }
 
 func entropyPort(entropy uint16) uint16 { return 0xc000 | entropy&0x3fff }
@@ -64,7 +65,7 @@ func (s *Socket) resolve(to netip.AddrPort, port uint16) (*path, error) {
 
 // Release implements link.Link.
 func (s *Socket) Release(id link.Path) {
-	if p := s.paths.remove(id); p != nil {
+	if p := s.paths.Remove(id); p != nil {
 		s.release(p)
 	}
 }
@@ -77,7 +78,7 @@ func (s *Socket) release(p *path) {
 
 // PathMTU implements link.Link.
 func (s *Socket) PathMTU(id link.Path) int {
-	p := s.paths.find(id)
+	p := s.paths.Get(id)
 	if p == nil {
 		return 0
 	}

@@ -3,8 +3,6 @@ package xdp
 import (
 	"fmt"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 
 	"github.com/datxdp/datxdp/link"
 )
@@ -26,9 +24,8 @@ type router interface {
 	Answer(to netip.Addr, from [6]byte) (mac [6]byte, ok bool)
 }
 
-// path is one resolved destination. It does not change after it was published.
+// path is one resolved destination. It does not change once it is in the table.
 type path struct {
-	id       link.Path
 	hop      hop // nil when the destination is this host
 	template [headers6]byte
 	size     int // bytes of template: headers4 or headers6
@@ -36,90 +33,6 @@ type path struct {
 }
 
 func (p *path) v6() bool { return p.size == headers6 }
-
-// A link.Path is an index into the table and a generation, so that a path that was released and
-// whose place is taken again is known to be gone.
-const (
-	pathBits  = 18
-	chunkBits = 8
-	maxPaths  = 1 << pathBits
-	chunkSize = 1 << chunkBits
-)
-
-type pathChunk [chunkSize]atomic.Pointer[path]
-
-// pathTable holds the paths of a socket. Look-up takes no lock; the rest is under mu.
-type pathTable struct {
-	chunks [maxPaths / chunkSize]atomic.Pointer[pathChunk]
-
-	mu   sync.Mutex
-	free []uint32 // places to use again
-	gens []uint16 // per place
-}
-
-// find returns a path that is still resolved, or nil.
-func (t *pathTable) find(id link.Path) *path {
-	i := uint32(id) & (maxPaths - 1)
-	c := t.chunks[i>>chunkBits].Load()
-	if c == nil {
-		return nil
-	}
-	if p := c[i&(chunkSize-1)].Load(); p != nil && p.id == id {
-		return p
-	}
-	return nil
-}
-
-// add publishes p under a new id.
-func (t *pathTable) add(p *path) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.gens) == 0 {
-		t.gens = append(t.gens, 0) // place 0 is link.PathReply
-	}
-	var i uint32
-	if n := len(t.free); n > 0 {
-		i, t.free = t.free[n-1], t.free[:n-1]
-	} else if i = uint32(len(t.gens)); i < maxPaths {
-		t.gens = append(t.gens, 0)
-	} else {
-		return link.ErrTooManyPaths
-	}
-	slot := &t.chunks[i>>chunkBits]
-	if slot.Load() == nil {
-		slot.Store(new(pathChunk))
-	}
-	p.id = link.Path(uint32(t.gens[i])<<pathBits | i)
-	slot.Load()[i&(chunkSize-1)].Store(p)
-	return nil
-}
-
-// remove takes a path out and returns it, or nil if it is not there.
-func (t *pathTable) remove(id link.Path) *path {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := t.find(id)
-	if p == nil {
-		return nil
-	}
-	i := uint32(id) & (maxPaths - 1)
-	t.chunks[i>>chunkBits].Load()[i&(chunkSize-1)].Store(nil)
-	t.gens[i] = (t.gens[i] + 1) & (1<<(32-pathBits) - 1)
-	t.free = append(t.free, i)
-	return p
-}
-
-// drain removes every path and calls f with each.
-func (t *pathTable) drain(f func(*path)) {
-	for i := range t.chunks {
-		c := t.chunks[i].Load()
-		for j := 0; c != nil && j < chunkSize; j++ {
-			if p := c[j].Load(); p != nil && t.remove(p.id) != nil {
-				f(p)
-			}
-		}
-	}
-}
 
 // newPath builds the header template of a path from src to dst.
 func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {

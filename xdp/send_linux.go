@@ -69,7 +69,7 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 	if packet[0].Path == link.PathReply {
 		return s.sendReply(packet, size, queued, sent)
 	}
-	p := s.paths.find(packet[0].Path)
+	p := s.paths.Get(packet[0].Path)
 	if p == nil || size+p.size-ethSize > s.mtu {
 		s.drop(packet)
 		return queued

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/pathtable"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -41,7 +42,7 @@ type Socket struct {
 	caps      link.Caps
 	sg        bool // packets of several frames
 	zc        bool // the device moves frames by itself
-	paths     pathTable
+	paths     pathtable.Table[path]
 
 	counters counters
 	refusals refusals
@@ -370,7 +371,7 @@ func (s *Socket) Close() error {
 	s.kernelStats() // the last
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.paths.drain(s.release)
+	s.paths.Drain(s.release)
 	return s.unmake()
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/datxdp/datxdp/internal/pathtable"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -26,7 +27,7 @@ type Link struct {
 	held                          int       // frames in the owner's hands
 	ways                          []*line   // by received frame: how it came
 	given                         []uint32  // received frames freed and not yet put back
-	paths                         pathTable
+	paths                         pathtable.Table[line]
 	txBytes, txPackets, txDropped atomic.Uint64
 
 	rx      mailbox

@@ -51,7 +51,7 @@ func (l *Link) Refused(to []link.Report) int {
 
 // Destination implements link.Reporter.
 func (l *Link) Destination(p link.Path) netip.AddrPort {
-	if way := l.paths.line(p); way != nil {
+	if way := l.paths.Get(p); way != nil {
 		return way.to.addr
 	}
 	return netip.AddrPort{}

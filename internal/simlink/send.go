@@ -116,7 +116,7 @@ func (l *Link) inMemory(data []byte) bool {
 // way is where a packet goes; nil means nowhere.
 func (l *Link) way(b *link.Buf) *line {
 	if b.Path != link.PathReply {
-		return l.paths.line(b.Path)
+		return l.paths.Get(b.Path)
 	}
 	if b.Frame&txFrame != 0 {
 		panic("simlink: Send: PathReply on a frame that was not received")

@@ -1,0 +1,117 @@
+// Package pathtable gives the paths of a link their numbers.
+//
+// A link.Path is an index and a generation. The number of a path that was removed names no path,
+// also once its place is in use again.
+//
+// Get takes no lock, and may be called while other goroutines call any method.
+package pathtable
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/link"
+)
+
+const (
+	indexBits = 18
+	indexMask = 1<<indexBits - 1
+	chunkBits = 8
+	chunkSize = 1 << chunkBits
+)
+
+// Max is how many paths a table holds. Place 0 is link.PathReply.
+const Max = 1<<indexBits - 1
+
+// slot is a place of the table. The number is stored before the value, so that a reader who finds
+// a value finds its number or a later one.
+type slot[T any] struct {
+	value atomic.Pointer[T]
+	path  atomic.Uint32 // the number of value; while that is nil, the number to use next
+}
+
+type chunk[T any] [chunkSize]slot[T]
+
+// Table maps a link.Path to a T. It grows by chunks that never move, and never shrinks. The zero
+// Table is empty and ready to use.
+type Table[T any] struct {
+	chunks [(Max + 1) / chunkSize]atomic.Pointer[chunk[T]]
+
+	mu   sync.Mutex // guards all changes
+	used uint32     // places that were ever used
+	free []uint32   // those of them that are empty
+}
+
+// Get returns the value of a path, or nil if the path was not added or was removed.
+func (t *Table[T]) Get(p link.Path) *T {
+	c := t.chunks[uint32(p)&indexMask>>chunkBits].Load()
+	if c == nil {
+		return nil
+	}
+	s := &c[p&(chunkSize-1)]
+	value := s.value.Load()
+	if value == nil || s.path.Load() != uint32(p) {
+		return nil
+	}
+	return value
+}
+
+// Add puts value into the table, which must not be nil, and returns its number. The error is
+// link.ErrTooManyPaths.
+func (t *Table[T]) Add(value *T) (link.Path, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var i uint32
+	if n := len(t.free); n > 0 {
+		i, t.free = t.free[n-1], t.free[:n-1]
+	} else if t.used < Max {
+		t.used++
+		i = t.used
+	} else {
+		return 0, link.ErrTooManyPaths
+	}
+	at := &t.chunks[i>>chunkBits]
+	if at.Load() == nil {
+		at.Store(new(chunk[T]))
+	}
+	s := &at.Load()[i&(chunkSize-1)]
+	p := s.path.Load()&^indexMask | i
+	s.path.Store(p)
+	s.value.Store(value)
+	return link.Path(p), nil
+}
+
+// Remove takes a path out and returns its value, or nil if it is not in the table.
+func (t *Table[T]) Remove(p link.Path) *T {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	value := t.Get(p)
+	if value == nil {
+		return nil
+	}
+	i := uint32(p) & indexMask
+	s := &t.chunks[i>>chunkBits].Load()[i&(chunkSize-1)]
+	s.value.Store(nil)
+	s.path.Store(uint32(p) + 1<<indexBits)
+	t.free = append(t.free, i)
+	return value
+}
+
+// Len is the number of paths in the table.
+func (t *Table[T]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int(t.used) - len(t.free)
+}
+
+// Drain removes every path and calls f with its value.
+func (t *Table[T]) Drain(f func(*T)) {
+	for i := range t.chunks {
+		c := t.chunks[i].Load()
+		for j := 0; c != nil && j < chunkSize; j++ {
+			if value := t.Remove(link.Path(c[j].path.Load())); value != nil {
+				f(value)
+			}
+		}
+	}
+}
