@@ -114,7 +114,7 @@ type Event struct {
 	EVD    *EVD
 
 	// Data transfers and binds: the endpoint, what was posted, how it ended, the bytes moved on success.
-	// Connection events: EP alone, and the private data of the peer's accept or reject; EventBroken and EventNonPeerRejected: BreakReason.
+	// Connection events: EP alone, and the private data of the peer's accept or reject; BreakReason where there is one.
 	EP          *EP
 	Cookie      uint64
 	Length      uint64
@@ -123,7 +123,7 @@ type Event struct {
 	Ext         ExtType // EventIBDTO
 	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
-	BreakReason BreakReason // EventBroken and EventNonPeerRejected; Reason is of asynchronous events
+	BreakReason BreakReason // EventBroken, EventNonPeerRejected, EventAcceptCompletionError; Reason is of asynchronous events
 
 	// Binds: the region. Receives with invalidate: the context that is invalid now.
 	RMR        *RMR
@@ -153,7 +153,7 @@ const (
 	BreakBacklog    = wire.BreakBacklog    // refused: the backlog of the service point is full
 	BreakResources  = wire.BreakResources  // refused: the peer has no room for another connection
 	BreakVersion    = wire.BreakVersion    // refused: the peer speaks other versions of the wire protocol only
-	BreakOption     = wire.BreakOption     // refused: the peer does not know an option that it has to understand
+	BreakOption     = wire.BreakOption     // refused: one end does not know an option that it has to understand
 
 	BreakAccess   = wire.BreakAccess   // remote access refused: context, range, right or zone was wrong
 	BreakLength   = wire.BreakLength   // a message was longer than its receive

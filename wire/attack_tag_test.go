@@ -285,6 +285,65 @@ func TestUnknownOptions(t *testing.T) {
 	}
 }
 
+// An Accept with an option that has to be understood and is not ends the attempt, with a reason at both ends.
+func TestUnknownOptionOfAccept(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		option byte
+		ends   bool
+	}{{"to be skipped", 0x7f, false}, {"to be understood", 0x81, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			c := s.victim.host.NewConn(plain)
+			s.foe.down = true
+			s.dial(s.victim, s.foe, c, nil)
+			s.land()
+			hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minReach}
+			body := make([]byte, hi.Size()+6)
+			hi.Put(body)
+			copy(body[hi.Size():], []byte{tc.option, 4, 1, 2, 3, 4})
+			body[49] += 6 // length of the options
+			s.out = traffic{}
+			s.strike(&proto.Header{Type: proto.Accept, CID: c.cid, Tag: c.tag, Ack: c.send.una}, body)
+			if !tc.ends {
+				if !c.met || s.out.types[proto.Data] != 1 {
+					t.Errorf("the Accept was not taken up: answers by type %v", s.out.types)
+				}
+				return
+			}
+			var got Completion
+			if !s.victim.connect.Pop(&got) || got.Kind != KindRefused || BreakReason(got.Data) != BreakOption {
+				t.Errorf("completion %+v", got)
+			}
+			var g proto.Goodbye
+			last := s.out.last
+			if s.out.types[proto.Close] != 1 || !g.Parse(last[proto.HeaderSize:len(last)-proto.TrailerSize]) || g.Reason != proto.ReasonOption {
+				t.Errorf("the peer was told % x", last)
+			}
+			s.finish()
+		})
+	}
+}
+
+// A Close that answers Accept tells the passive side why.
+func TestCloseOfAcceptSaysWhy(t *testing.T) {
+	s := newSiege(t)
+	cv, cf := s.victim.host.NewConn(plain), s.foe.host.NewConn(plain)
+	s.dial(s.foe, s.victim, cf, nil)
+	s.until("the foe's request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
+	s.accept(s.victim, cv, nil)
+	h := proto.Header{Type: proto.Close, CID: cv.cid, Tag: cv.tag, PSN: cv.recv.next, Ack: cv.send.una}
+	var body [proto.GoodbyeSize]byte
+	(&proto.Goodbye{CID: cv.peer, Reason: proto.ReasonOption}).Put(body[:])
+	s.foe.down = true
+	s.strike(&h, body[:])
+	var got Completion
+	if !s.victim.connect.Pop(&got) || got.Kind != KindAcceptFailed || BreakReason(got.Data) != BreakOption|BreakByPeer {
+		t.Errorf("completion %+v", got)
+	}
+	s.finish()
+}
+
 // Attack 22: however many Challenges a server sends, a client answers few of them at once.
 func TestAttack22ChallengeFlood(t *testing.T) {
 	s := newSiege(t)

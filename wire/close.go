@@ -253,6 +253,9 @@ func (e *Engine) sendBare(path link.Path, h *proto.Header) {
 // peerClosed ends the connection for the reason the peer gave.
 func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 	if c.State() == Accepting {
+		if g.Reason != proto.ReasonNone {
+			c.why = givenByPeer(g.Reason)
+		}
 		c.end(KindAcceptFailed, StatusFlushed)
 		return
 	}

@@ -62,7 +62,7 @@ const (
 	// BreakUnfinished: a message held a receive of a shared queue for too long while others waited for one.
 	BreakUnfinished = BreakReason(proto.ReasonUnfinished)
 	BreakVersion    = BreakReason(proto.ReasonVersion) // the peer speaks other versions of the protocol only
-	BreakOption     = BreakReason(proto.ReasonOption)  // the peer does not know an option that it has to understand
+	BreakOption     = BreakReason(proto.ReasonOption)  // one end does not know an option that it has to understand
 
 	BreakUnknown BreakReason = 0x7f // the peer gave a reason that is none of these
 
@@ -83,7 +83,7 @@ var breakReasons = [...]string{
 	BreakMemory:     "registered memory of the closing side is unmapped, protected or beyond the end of its file",
 	BreakUnfinished: "an unfinished message held a shared receive for too long",
 	BreakVersion:    "the peer speaks another version of the wire protocol: run the same release at both ends",
-	BreakOption:     "the peer does not know an option of the connection: run the same release at both ends",
+	BreakOption:     "one end does not know an option that the other asks for: run the same release at both ends",
 	BreakUnknown:    "a reason that is not known here",
 }
 

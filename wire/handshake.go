@@ -308,8 +308,13 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 		return
 	default:
 	}
-	if !presentable(&hi) || hi.Refused != 0 {
+	switch {
+	case !presentable(&hi):
 		e.stats.BadPackets++
+		return
+	case hi.Refused != 0: // the peer would wait for us
+		c.meet(h, &hi)
+		c.finish(KindRefused, proto.Goodbye{Reason: proto.ReasonOption})
 		return
 	}
 	c.heard = e.now

@@ -21,7 +21,7 @@ const (
 	ReasonMemory                   // Close: registered memory of the closing side cannot be accessed
 	ReasonUnfinished               // Close: a message held a shared receive for too long
 	ReasonVersion                  // the peer speaks other versions of the protocol only
-	ReasonOption                   // Reject: the Connect has an option that must be understood and is not
+	ReasonOption                   // Reject, or Close in answer to Accept: an option must be understood and is not
 )
 
 // MaxPrivateData and MaxOptions are the largest private data and options in bytes that a handshake packet carries.
