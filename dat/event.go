@@ -154,6 +154,7 @@ const (
 	BreakResources  = wire.BreakResources  // refused: the peer has no room for another connection
 	BreakVersion    = wire.BreakVersion    // refused: the peer speaks other versions of the wire protocol only
 	BreakOption     = wire.BreakOption     // refused: one end does not know an option that it has to understand
+	BreakPort       = wire.BreakPort       // refused: the peer's host says that its UDP port has no owner
 
 	BreakAccess   = wire.BreakAccess   // remote access refused: context, range, right or zone was wrong
 	BreakLength   = wire.BreakLength   // a message was longer than its receive

@@ -32,7 +32,7 @@ const connectionEvent = EventEstablished &^ 1
 // notConnected is what the events of a connection that is not made mean.
 var notConnected = map[EventNumber]string{
 	EventPeerRejected:          "the program there refused",
-	EventNonPeerRejected:       "nobody listens on the qualifier there, or its backlog is full, or it has no resources",
+	EventNonPeerRejected:       "nobody listens on the port or the qualifier there, or its backlog is full, or it has no resources",
 	EventAcceptCompletionError: "the requester gave up, or did not confirm",
 	EventTimedOut:              "no answer in time: is the peer there, on this port, and does a firewall pass UDP both ways?",
 	EventUnreachable:           "no route to the peer, or no answer from its neighbourhood",

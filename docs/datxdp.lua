@@ -37,7 +37,8 @@ local reasons = {
   [11] = "registered memory of the closing side cannot be accessed",
   [12] = "message held a receive of a shared queue for too long",
   [13] = "peer speaks other versions only",
-  [14] = "Reject: an option is not understood",
+  [14] = "Reject, or Close in answer to Accept: an option is not understood",
+  [15] = "the peer's host says that its UDP port has no owner",
 }
 
 local options = { [UDP_PORT] = "UDP port", [0x81] = "Noise handshake" }

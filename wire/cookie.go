@@ -44,7 +44,7 @@ func (c *Conn) challenged(hi *proto.Hello) {
 	if hi.Cookie == c.dial.cookie {
 		return // a repeat
 	}
-	c.dial.cookie = hi.Cookie
+	c.dial.cookie, c.dial.refused = hi.Cookie, 0
 	if c.dial.challenges++; c.dial.challenges <= promptChallenges {
 		c.ask()
 	}

@@ -393,8 +393,8 @@ func TestDocumentNames(t *testing.T) {
 		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusTransport: "TRANSPORT", StatusFlushed: "–"}
 	const header = "| reason | | initiator's status of the operation to blame |"
 	rows := documentTable(t, "### Goodbye", header)
-	if len(rows) != int(proto.ReasonOption)+1 {
-		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonOption+1)
+	if len(rows) != int(proto.ReasonPort)+1 {
+		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonPort+1)
 	}
 	for i, row := range rows {
 		got := status[blamed(t, proto.Reason(i))]

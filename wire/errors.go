@@ -64,6 +64,9 @@ const (
 	BreakVersion    = BreakReason(proto.ReasonVersion) // the peer speaks other versions of the protocol only
 	BreakOption     = BreakReason(proto.ReasonOption)  // one end does not know an option that it has to understand
 
+	// BreakPort: refused, for the peer's host says that its UDP port has no owner.
+	BreakPort = BreakReason(proto.ReasonPort)
+
 	BreakUnknown BreakReason = 0x7f // the peer gave a reason that is none of these
 
 	// BreakByPeer is a flag: the peer closed the connection. r &^ BreakByPeer is the reason alone.
@@ -84,6 +87,7 @@ var breakReasons = [...]string{
 	BreakUnfinished: "an unfinished message held a shared receive for too long",
 	BreakVersion:    "the peer speaks another version of the wire protocol: run the same release at both ends",
 	BreakOption:     "one end does not know an option that the other asks for: run the same release at both ends",
+	BreakPort:       "no program has the UDP port at the peer: is it running there, and on this port?",
 	BreakUnknown:    "a reason that is not known here",
 }
 

@@ -70,6 +70,9 @@ func (c *Conn) ask() {
 	c.again()
 }
 
+// asking reports whether the peer has not accepted yet what this side asks for.
+func (c *Conn) asking() bool { return c.State() == Connecting && !c.met }
+
 // again arms the next try of a handshake packet.
 func (c *Conn) again() {
 	d := &c.dial
@@ -290,7 +293,7 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	case h.Ack != c.send.una:
 		e.stats.Forged++
 		return
-	case c.State() != Connecting || c.met:
+	case !c.asking():
 		return // a repeat
 	case h.Type == proto.Versions:
 		c.spoken(body)

@@ -10,7 +10,8 @@ import (
 // The kernel of a process that has ended answers its packets with ICMP port unreachable, which quotes the packet. A
 // report counts only if it quotes the verification tag of a connection to that address and port. Kernels limit the
 // rate of these messages, so that a report counts for all connections to the port: each asks its peer, and breaks
-// if that does not answer while a later packet to the port is refused too.
+// if that does not answer while a later packet to the port is refused too. One that is being asked for ends when a later
+// Connect is refused too.
 
 // closedPort is an address and port that was reported.
 type closedPort struct {
@@ -72,6 +73,9 @@ func (e *Engine) refused(report *link.Report) bool {
 	if !h.Parse(report.Quoted()) || !e.sentSince(h.TS, e.now.Add(-doubtLimit)) {
 		return false
 	}
+	if h.Type == proto.Connect {
+		return e.refusedTry(report, &h)
+	}
 	name, ok := e.host.peers.find(peerKey{addressOf(report.To.Addr()), h.CID, h.Tag})
 	if !ok || report.To != name.at {
 		return false
@@ -81,6 +85,32 @@ func (e *Engine) refused(report *link.Report) bool {
 	}
 	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))
 	return true
+}
+
+// refusedTry handles a report that quotes a Connect, which names its sender in the Hello.
+func (e *Engine) refusedTry(report *link.Report, h *proto.Header) bool {
+	cid, tag, ok := proto.Caller(report.Quoted())
+	c := e.lookup(cid)
+	if !ok || c == nil || !c.asking() || tag != c.tag || h.PSN != c.send.nxt || report.To != e.refusals.link.Destination(c.path) {
+		return false
+	}
+	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))
+	c.noPort(h.TS)
+	return true
+}
+
+// noPort handles a report that the port to which a connection is asked for has no owner, about a Connect of this attempt
+// or another with a time stamp. As with "nobody listens", the peer may be about to start: the report is believed listen
+// grace after the first one, and of a Connect that left after that. Each Challenge begins anew.
+func (c *Conn) noPort(sent uint32) {
+	d, grace := &c.dial, c.host.limits.ListenGrace
+	switch {
+	case d.refused == 0:
+		d.refused = c.eng.now.Add(grace)
+	case c.eng.now >= d.refused && c.eng.sentSince(sent, d.refused.Add(1<<stampShift-grace)):
+		c.why = BreakPort
+		c.end(KindRefused, StatusFlushed)
+	}
 }
 
 // note remembers a report that counts, and has the connection table searched.
@@ -103,13 +133,15 @@ func (r *refusals) note(at netip.AddrPort, sent uint32, now Time, slots int) {
 	}
 }
 
-// search asks the peers of connections to a reported port, in a part of the table, and breaks those that did not
+// search asks the peers of connections to a reported port, in a part of the table, and ends those that did not
 // answer.
 func (e *Engine) search(k *closedPort) {
 	for n := 0; k.left > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.left-1].conn
 		switch {
-		case c == nil || !c.alive() || e.refusals.link.Destination(c.path) != k.at:
+		case c == nil || !c.alive() && !c.asking() || e.refusals.link.Destination(c.path) != k.at:
+		case c.asking():
+			c.noPort(k.sent)
 		case c.portClosed():
 			c.breakDown(StatusTransport, proto.ReasonTimeout)
 		case !c.verify():

@@ -194,6 +194,9 @@ func (c *conn) connected(s station) error {
 		}
 		return fmt.Errorf("%v refused: %s", s.Peer, c.ev.PrivateData)
 	case dat.EventNonPeerRejected:
+		if c.ev.BreakReason == dat.BreakPort {
+			return &absentError{s, "is there, but no program has the port"}
+		}
 		return &absentError{s, "answers, but no datbench listens there"}
 	case dat.EventTimedOut:
 		return &absentError{s, "did not answer"}

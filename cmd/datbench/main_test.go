@@ -114,7 +114,7 @@ func TestErrors(t *testing.T) {
 			`datbench: dat: DAT_PROVIDER_NOT_FOUND (DAT_NAME_NOT_REGISTERED): adapter name "eth0" is not in the registry, and not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE`},
 		{"bad engine", []string{"raw", "--engine", "dpdk"}, `datbench: --engine: "dpdk" is not one of native, asavie`},
 		{"absent peer", []string{"run", "127.0.0.3", "--ia", "udp:127.0.0.4", "--port", "17621"},
-			`datbench: 127.0.0.3 did not answer: start "datbench server" on it, with UDP port 17621 open between the hosts`},
+			`datbench: 127.0.0.3 is there, but no program has the port: start "datbench server" on it, with UDP port 17621 open between the hosts`},
 		{"peer without a server", []string{"run", "127.0.0.5", "--ia", "udp:127.0.0.5", "--port", "17622"},
 			`datbench: 127.0.0.5 answers, but no datbench listens there: start "datbench server" on it, with UDP port 17622 open between the hosts`},
 	}

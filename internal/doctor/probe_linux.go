@@ -121,7 +121,7 @@ func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered
 	var ev dat.Event
 	for ctx.Err() == nil {
 		if _, err := evd.Wait(20*time.Millisecond, 1, &ev); err == nil {
-			return ev.Number == dat.EventNonPeerRejected || ev.Number == dat.EventPeerRejected || ev.Number == dat.EventEstablished, false
+			return ev.Number == dat.EventNonPeerRejected && ev.BreakReason != dat.BreakPort || ev.Number == dat.EventPeerRejected || ev.Number == dat.EventEstablished, false
 		}
 	}
 	return false, false

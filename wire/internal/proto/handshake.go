@@ -22,6 +22,7 @@ const (
 	ReasonUnfinished               // Close: a message held a shared receive for too long
 	ReasonVersion                  // the peer speaks other versions of the protocol only
 	ReasonOption                   // Reject, or Close in answer to Accept: an option must be understood and is not
+	ReasonPort                     // the peer's host says that its UDP port has no owner
 )
 
 // MaxPrivateData and MaxOptions are the largest private data and options in bytes that a handshake packet carries.
@@ -64,6 +65,14 @@ const (
 	optionHead      = 2
 	udpPortSize     = 2
 )
+
+// Caller reads whose a Connect is, in the first bytes of it that an ICMP message quotes: CID and tag of the Hello.
+func Caller(b []byte) (cid, tag uint32, ok bool) {
+	if len(b) < HeaderSize+8 {
+		return 0, 0, false
+	}
+	return binary.BigEndian.Uint32(b[HeaderSize:]), binary.BigEndian.Uint32(b[HeaderSize+4:]), true
+}
 
 // optionsSize is the size of the options that Put writes.
 func (h *Hello) optionsSize() int {
