@@ -11,30 +11,38 @@ type drops struct{ rx, tx uint64 }
 
 func (d drops) since(base drops) drops { return drops{d.rx - base.rx, d.tx - base.tx} }
 
-// drops reads the counters of the engine and of the interface. A packet may be in both, so the
-// larger counts.
-func (e *end) drops() drops {
-	rx, tx := e.port.dropped()
-	table, err := os.ReadFile("/proc/thread-self/net/dev")
-	if err != nil {
-		return drops{rx, tx}
-	}
-	dev := interfaceDrops(string(table), e.cfg.Interface)
-	return drops{max(rx, dev.rx), max(tx, dev.tx)}
+// dropCounters are what the engine and the interface count, each since a time of its own.
+type dropCounters struct{ engine, device drops }
+
+// since is what was lost since base. A packet may be in both counters, so the larger difference counts.
+func (c dropCounters) since(base dropCounters) drops {
+	engine, device := c.engine.since(base.engine), c.device.since(base.device)
+	return drops{max(engine.rx, device.rx), max(engine.tx, device.tx)}
 }
 
-// Columns of /proc/net/dev, after the name.
+// drops reads the counters. Those of the interface stay zero where they cannot be read.
+func (e *end) drops() (c dropCounters) {
+	c.engine.rx, c.engine.tx = e.port.dropped()
+	if table, err := os.ReadFile("/proc/thread-self/net/dev"); err == nil {
+		c.device = interfaceDrops(string(table), e.cfg.Interface)
+	}
+	return c
+}
+
+// Columns of /proc/net/dev, after the name. Drivers count under fifo what found no room in a ring of the NIC.
 const (
 	columnRxDrop = 3
+	columnRxFifo = 4
 	columnTxDrop = 11
+	columnTxFifo = 12
 )
 
 func interfaceDrops(table, ifname string) drops {
 	for line := range strings.Lines(table) {
 		name, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 		fields := strings.Fields(rest)
-		if ok && name == ifname && len(fields) > columnTxDrop {
-			return drops{number(fields[columnRxDrop]), number(fields[columnTxDrop])}
+		if ok && name == ifname && len(fields) > columnTxFifo {
+			return drops{number(fields[columnRxDrop]) + number(fields[columnRxFifo]), number(fields[columnTxDrop]) + number(fields[columnTxFifo])}
 		}
 	}
 	return drops{}

@@ -69,11 +69,20 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestDropsSince: packets that the interface dropped long ago hide none of those that the engine counts.
+func TestDropsSince(t *testing.T) {
+	base := dropCounters{device: drops{206, 9}}
+	now := dropCounters{engine: drops{41, 0}, device: drops{210, 12}}
+	if got, want := now.since(base), (drops{41, 3}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestInterfaceDrops(t *testing.T) {
 	const table = `Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
     lo:       0       0    0    1    0     0          0         0        0       0    0    2    0     0       0          0
- veth0: 2215936   34624    0    7    0     0          0         0     1000      10    0    9    0     0       0          0
+ veth0: 2215936   34624    0    4    3     0          0         0     1000      10    0    8    1     0       0          0
 `
 	if got, want := interfaceDrops(table, "veth0"), (drops{7, 9}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

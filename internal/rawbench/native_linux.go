@@ -18,13 +18,20 @@ func openPort(cfg Config) (port, error) {
 // recvBatch is frames per look at the ring.
 const recvBatch = 64
 
-// native is this repository's engine.
+// native is this repository's engine. It transmits on one queue and receives on all: a NIC spreads packets over its
+// queues as it likes.
 type native struct {
-	dev  *xdp.Device
-	sock *xdp.Socket
-	caps link.Caps
+	dev    *xdp.Device
+	queues []queue
+	sock   *xdp.Socket // that transmits
+	caps   link.Caps
 
 	in, back, free, out []link.Buf
+}
+
+// queue is a receive queue.
+type queue struct {
+	sock *xdp.Socket
 	// open is a packet whose last frame has not come yet: its length so far and its head.
 	open     int
 	openHead [askLen]byte
@@ -41,6 +48,9 @@ func openNative(cfg Config) (port, error) {
 		return nil, err
 	}
 	p := &native{dev: dev, sock: dev.Sockets()[0]}
+	for _, s := range dev.Sockets() {
+		p.queues = append(p.queues, queue{sock: s})
+	}
 	p.caps = p.sock.Caps()
 	p.in, p.back, p.free = make([]link.Buf, recvBatch), make([]link.Buf, 0, recvBatch), make([]link.Buf, 0, recvBatch)
 	p.out = make([]link.Buf, max(recvBatch, 8*p.caps.Segments))
@@ -51,6 +61,7 @@ func (p *native) mode() string { return p.caps.Mode }
 
 func (p *native) close() error { return p.dev.Close() }
 
+// wait sleeps on one queue: packets of others wait for d.
 func (p *native) wait(d time.Duration) error {
 	p.sock.Wait(d)
 	return nil
@@ -59,45 +70,56 @@ func (p *native) wait(d time.Duration) error {
 func (p *native) drained() bool { return p.sock.InFlight() == 0 }
 
 func (p *native) dropped() (rx, tx uint64) {
-	s := p.sock.Stats()
-	return s.RxDropped + s.RxInvalid, s.TxDropped
+	s := p.dev.Stats()
+	rx = s.RxDropped + s.RxInvalid
+	if c, err := p.dev.Counters(); err == nil {
+		rx += c.PassedNoSocket + c.PassedMalformed
+	}
+	return rx, s.TxDropped
 }
 
 func (p *native) exchange(visit visitor) error {
-	n := p.sock.RecvFrames(p.in)
+	for i := range p.queues {
+		p.serve(&p.queues[i], visit)
+	}
+	return nil
+}
+
+// serve takes what has arrived on a queue. Answers leave on the same one.
+func (p *native) serve(q *queue, visit visitor) {
+	n := q.sock.RecvFrames(p.in)
 	if n == 0 {
-		return nil
+		return
 	}
 	p.back, p.free = p.back[:0], p.free[:0]
 	for i := range p.in[:n] {
 		b := &p.in[i]
-		if p.take(b, visit) {
+		if q.take(b, visit) {
 			p.back = append(p.back, *b)
 		} else {
 			p.free = append(p.free, *b)
 		}
 	}
 	if len(p.back) > 0 {
-		p.sock.SendFrames(p.back)
+		q.sock.SendFrames(p.back)
 	}
-	p.sock.Free(p.free)
-	return nil
+	q.sock.Free(p.free)
 }
 
 // take handles one frame of a packet. The head of a packet of several is copied: its frame may be
 // gone before its last comes.
-func (p *native) take(b *link.Buf, visit visitor) (answer bool) {
+func (q *queue) take(b *link.Buf, visit visitor) (answer bool) {
 	more := b.Flags&link.More != 0
-	if p.open == 0 && !more {
+	if q.open == 0 && !more {
 		return visit(b.Data, len(b.Data))
 	}
-	if p.open == 0 {
-		copy(p.openHead[:], b.Data)
+	if q.open == 0 {
+		copy(q.openHead[:], b.Data)
 	}
-	p.open += len(b.Data)
+	q.open += len(b.Data)
 	if !more {
-		visit(p.openHead[:headLen], p.open)
-		p.open = 0
+		visit(q.openHead[:headLen], q.open)
+		q.open = 0
 	}
 	return false
 }

@@ -14,11 +14,16 @@ import (
 // pair is a server that runs and a client, in a lab.
 func pair(t *testing.T, engine string, mtu int) *Client {
 	t.Helper()
+	return pairOn(t, engine, mtu, 1)
+}
+
+func pairOn(t *testing.T, engine string, mtu, queues int) *Client {
+	t.Helper()
 	labtest.RequireXDP(t)
 	if mtu > 1500 {
 		labtest.RequireMultiBuffer(t)
 	}
-	l := labtest.New(t, lab.Options{MTU: mtu})
+	l := labtest.New(t, lab.Options{MTU: mtu, Queues: queues})
 	config := func(s lab.Side) Config {
 		return Config{Interface: lab.Interface, Engine: engine, MTU: mtu, Port: 17473,
 			Local: s.Addr4(), Peer: s.Peer().Addr4(), PeerMAC: s.Peer().MAC()}
@@ -75,6 +80,17 @@ func TestLatency(t *testing.T) {
 			}
 			t.Logf("%s: mean of %d: %s", engine, n, sum/n)
 		})
+	}
+}
+
+// TestOtherQueue: frames that arrive on another queue than the first are received and answered.
+func TestOtherQueue(t *testing.T) {
+	c := pairOn(t, Native, 1500, 2)
+	p := c.port.(*native)
+	p.sock = p.queues[1].sock // a veth delivers to the queue with the number of the sender's
+	r, err := c.Stream(t.Context(), MinFrame, 20*time.Millisecond, 50*time.Millisecond)
+	if err != nil || r.Received == 0 || r.Received+r.Lost != r.Sent {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 

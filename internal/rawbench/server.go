@@ -13,7 +13,7 @@ type Server struct {
 	// seen is our frames so far.
 	seen  uint64
 	usage usage
-	base  drops
+	base  dropCounters
 }
 
 // NewServer opens the answering end.
