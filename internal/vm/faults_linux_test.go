@@ -153,7 +153,8 @@ func (f *fault) unplug(t *testing.T, g *guest, mode string, down time.Duration) 
 		return
 	}
 	before := g.delivered(t, f.NIC)
-	end := g.begin(t, "transfer "+trial{NIC: f.NIC, Asked: mode}.adapter()+" "+verified)
+	// datbench gives a silent peer up after 3 s, unless it is told otherwise.
+	end := g.begin(t, fmt.Sprintf("transfer '%s silence=%v' %s", trial{NIC: f.NIC, Asked: mode}.adapter(), down+10*time.Second, verified))
 	for deadline := time.Now().Add(time.Minute); g.delivered(t, f.NIC) < before+middle && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	bootLimit  = 2 * time.Minute // 15 s on an idle host
+	bootLimit  = 5 * time.Minute // 15 s on an idle host
 	processors = 2
 )
 
