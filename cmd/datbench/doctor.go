@@ -27,6 +27,10 @@ but loopback, and it is enough that one can run AF_XDP. With --peer it looks for
 and sends a few packets to it: does its Ethernet address resolve, does an adapter answer, which packets
 fit. Run it on both hosts: each sees its own end only.
 
+With --metrics it looks at a program that runs, by the metrics that it serves (datbench --metrics, or
+package exporter): which queues of its adapters have transmitted and received, and whose transmit ring
+stands still.
+
 Findings are ok, info (good to know), warning (it works, but slower or not as expected) or error. The
 last line says what will happen.
 
@@ -39,9 +43,9 @@ no time to look at all of it; 2 usage.`
 
 // doctorFlags are the command line of the doctor.
 type doctorFlags struct {
-	ia, peer  string
-	port      uint16
-	json, try bool
+	ia, peer, metrics string
+	port              uint16
+	json, try         bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -51,7 +55,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Say whether DAT will work here, and what to fix; it changes nothing",
 		Long:  doctorHelp,
 		Example: "  datbench doctor\n" +
-			"  datbench doctor --ia xdp:eth0 --peer 10.0.0.2",
+			"  datbench doctor --ia xdp:eth0 --peer 10.0.0.2\n" +
+			"  datbench doctor --metrics 127.0.0.1:9464",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), f) },
 	}
@@ -60,7 +65,27 @@ func (a *app) doctorCommand() *cobra.Command {
 	c.Flags().Uint16Var(&f.port, "port", f.port, "UDP port of the traffic, the same on both hosts")
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	c.Flags().BoolVar(&f.try, "try", false, "with --ia: open the adapter for a moment, to see what is granted;\nsome drivers take their link down for a second with it")
+	c.Flags().StringVar(&f.metrics, "metrics", "", "look at the queues of the program that serves its metrics on this `address`")
+	for _, other := range []string{"ia", "peer", "port", "try"} {
+		c.MarkFlagsMutuallyExclusive("metrics", other)
+	}
 	return c
+}
+
+// report is the examination that the flags ask for.
+func (f *doctorFlags) report(ctx context.Context, t doctor.Target) (*doctor.Report, error) {
+	if f.metrics != "" {
+		r, err := doctor.Running(ctx, f.metrics)
+		if err != nil {
+			return nil, fmt.Errorf("--metrics: %w", err)
+		}
+		return r, nil
+	}
+	r, err := doctor.Examine(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("--ia: %w", err)
+	}
+	return r, nil
 }
 
 func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
@@ -78,9 +103,9 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 		}
 		t.Peer = peer
 	}
-	report, err := doctor.Examine(ctx, t)
+	report, err := f.report(ctx, t)
 	if err != nil {
-		return fmt.Errorf("--ia: %w", err)
+		return err
 	}
 	if err := a.show(report, f.json); err != nil {
 		return err

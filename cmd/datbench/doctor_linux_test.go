@@ -24,7 +24,9 @@ func TestDoctorSound(t *testing.T) {
 	p := newPatient(t)
 	p.sound(p.doctor("--ia", "xdp:veth0"), fits)
 	p.sound(p.doctor(), fits)
-	p.sound(p.doctor("--ia", "xdp:veth0", "--try"), "AF_XDP will run in copy mode on veth0.")
+	tried := p.doctor("--ia", "xdp:veth0", "--try")
+	p.sound(tried, "AF_XDP will run in copy mode on veth0.")
+	p.finds(tried, "try", doctor.OK, "a frame was transmitted on 1 queue of 1 and came back", "")
 	p.sound(p.doctor("--ia", "auto:veth0"), fits)
 	p.sound(p.doctor("--ia", "udp:10.73.0.1"), "UDP will work on 10.73.0.1.")
 	for _, ia := range []string{"xdp:veth0", "udp:10.73.0.2"} {
@@ -37,6 +39,19 @@ func TestDoctorSound(t *testing.T) {
 		p.sound(p.doctor("--peer", "10.73.0.2"), fits)
 		endServer(t, s)
 	}
+}
+
+// TestDoctorRunning: the queues of a program that runs are shown by its metrics, before and after its first packet.
+func TestDoctorRunning(t *testing.T) {
+	const metrics = "127.0.0.1:9464"
+	p := newPatient(t)
+	s := inLab(t, p.l, lab.A, "server", "--ia", "xdp:veth0", "--metrics", metrics)
+	s.awaitLine(t, `^serving on`)
+	p.finds(p.doctor("--metrics", metrics), "queues-open", doctor.Info, "no packet has arrived on queue 0 yet", "datbench doctor --metrics")
+	r := inLab(t, p.l, lab.B, "doctor", "--ia", "xdp:veth0", "--peer", "10.73.0.1") // which asks the adapter for an answer
+	r.wait(t)
+	p.finds(p.doctor("--metrics", metrics), "queues-open", doctor.OK, "1 queue: every one has transmitted and received", "")
+	endServer(t, s)
 }
 
 // TestDoctorDown: an interface that is down, and one whose other end is.

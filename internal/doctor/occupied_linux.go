@@ -61,7 +61,7 @@ func manyPrograms(ifname string) []Finding {
 func programFinding(ifname string, p program) []Finding {
 	what, fix := "a foreign XDP program", "see what it is for, then take it off, or choose another interface"
 	if p.name == ours {
-		what, fix = "the XDP program of another datxdp adapter", "stop the program that has it open, or choose another interface"
+		what, fix = "the XDP program of another datxdp adapter", "stop the program that has it open, or choose another interface; to see how its queues do: datbench doctor --metrics ADDRESS, where it serves metrics"
 	}
 	command := p.remove(ifname)
 	if command == "" {

@@ -12,7 +12,7 @@ func checkTry(_ context.Context, x *exam) []Finding {
 	if !x.Try || x.stopped != "" {
 		return nil
 	}
-	mode, err := granted(x.IA, x.Port)
+	mode, queues, err := granted(x.IA, x.Port)
 	if err != nil {
 		return x.refusal(err)
 	}
@@ -20,7 +20,7 @@ func checkTry(_ context.Context, x *exam) []Finding {
 	if mode == kindUDP && x.kind == kindAuto {
 		x.fallback = first(x.fallback, "AF_XDP was tried and refused")
 	}
-	return ok("it was opened and closed: mode %s", mode)
+	return append(ok("it was opened and closed: mode %s%s", mode, transmitting(queues)), queueFindings(queues)...)
 }
 
 // refusal is of an adapter with which no check found anything wrong.
@@ -32,17 +32,36 @@ func (x *exam) refusal(err error) []Finding {
 	return failure(found, "", fix+"; kernel UDP may work meanwhile", fmt.Sprintf("datbench doctor --ia udp:%v%s --try", x.local(), x.portFlag()))
 }
 
-func granted(name string, port uint16) (mode string, err error) {
+// transmitting says what opening has proven.
+func transmitting(queues []dat.QueueStats) string {
+	proven := 0
+	for _, q := range queues {
+		if q.TxProven {
+			proven++
+		}
+	}
+	if proven == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; a frame was transmitted on %s of %d and came back", queueCount(proven), len(queues))
+}
+
+// granted opens an adapter, and tells its mode and what is known of its queues.
+func granted(name string, port uint16) (mode string, queues []dat.QueueStats, err error) {
 	ia, err := dat.Open(name, dat.Options{Port: port})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	attr, err := ia.Query()
+	stats, statsErr := ia.Stats()
+	if err == nil {
+		err = statsErr
+	}
 	if closeErr := ia.Close(dat.CloseGraceful); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return "", fmt.Errorf("asking for the mode of %s: %w", name, err)
+		return "", nil, fmt.Errorf("asking for the mode of %s: %w", name, err)
 	}
-	return attr.Mode, nil
+	return attr.Mode, stats.Queues, nil
 }

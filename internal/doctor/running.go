@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// maxMetrics bounds what is read of a program's metrics, in bytes.
+const maxMetrics = 16 << 20
+
+// Running looks at the queues of the adapters that another program has open, by the metrics that it serves on an address,
+// host:port or a URL. The error is that they cannot be read, or have no adapter.
+//
+// System calls: those of an HTTP request.
+func Running(ctx context.Context, address string) (*Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, examineLimit)
+	defer cancel()
+	url := address
+	if !strings.Contains(url, "://") {
+		url = "http://" + url + "/metrics"
+	}
+	body, err := fetch(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	adapters, err := readQueues(io.LimitReader(body, maxMetrics))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	if len(adapters) == 0 {
+		return nil, fmt.Errorf("%s: no adapter over AF_XDP is open there", url)
+	}
+	return queueReport(adapters), nil
+}
+
+func fetch(ctx context.Context, url string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close() // nothing of it is wanted
+		return nil, fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return response.Body, nil
+}
+
+// opened is an adapter and what is known of its queues.
+type opened struct {
+	ia     string
+	queues []dat.QueueStats
+}
+
+// queueMetric is a line of package metrics about a queue: its name, adapter, queue, side and value.
+var queueMetric = regexp.MustCompile(`^datxdp_xdp_(queue_proven|transmit_stalled|transmit_stalls_total|reopens_total)` +
+	`\{ia="((?:[^"\\]|\\.)*)",queue="(\d+)"(?:,side="(rx|tx)")?\} (\S+)$`)
+
+// readQueues reads the text format of Prometheus, adapters and queues in their order there.
+func readQueues(r io.Reader) (all []opened, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxMetrics)
+	for lines.Scan() {
+		m := queueMetric.FindStringSubmatch(lines.Text())
+		if m == nil {
+			continue
+		}
+		number, err := strconv.Atoi(m[3])
+		if err != nil {
+			return nil, err
+		}
+		value, err := strconv.ParseFloat(m[5], 64)
+		if err != nil {
+			return nil, err
+		}
+		set(find(&all, m[2], number), m[1], m[4], value)
+	}
+	return all, lines.Err()
+}
+
+// find returns the queue of an adapter, which it adds where it is new.
+func find(all *[]opened, ia string, number int) *dat.QueueStats {
+	i := slices.IndexFunc(*all, func(o opened) bool { return o.ia == ia })
+	if i < 0 {
+		i, *all = len(*all), append(*all, opened{ia: ia})
+	}
+	queues := &(*all)[i].queues
+	q := slices.IndexFunc(*queues, func(q dat.QueueStats) bool { return q.Queue == number })
+	if q < 0 {
+		q, *queues = len(*queues), append(*queues, dat.QueueStats{Queue: number})
+	}
+	return &(*queues)[q]
+}
+
+func set(q *dat.QueueStats, metric, side string, value float64) {
+	switch metric {
+	case "queue_proven":
+		if side == "rx" {
+			q.RxProven = value != 0
+		} else {
+			q.TxProven = value != 0
+		}
+	case "transmit_stalled":
+		q.Stalled = value != 0
+	case "transmit_stalls_total":
+		q.Stalls = uint64(value)
+	case "reopens_total":
+		q.Reopens = uint64(value)
+	}
+}
+
+// queueReport is what there is to say of the queues of open adapters.
+func queueReport(adapters []opened) *Report {
+	r := &Report{}
+	verdict := "Every queue transmits, and receives as far as it had to."
+	for _, a := range adapters {
+		for _, f := range queueFindings(a.queues) {
+			f.Check, f.Group = "queues-open", a.ia
+			if r.Findings = append(r.Findings, f); f.Severity == Error {
+				verdict = fmt.Sprintf("%s does not transmit: %s.", a.ia, f.Found)
+			}
+		}
+	}
+	r.finish(verdict)
+	return r
+}
