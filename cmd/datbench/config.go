@@ -233,9 +233,10 @@ func oneLineOf(errs []error) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// wantMode is the mode that an adapter's name asks for, as in xdp:eth0,zero-copy; empty if none.
+// wantMode is the mode that an adapter's name asks for, as in "xdp:eth0,zero-copy silence=5s"; empty if none.
 func wantMode(ia string) string {
-	kind, what, _ := strings.Cut(ia, ":")
+	name, _, _ := strings.Cut(ia, " ")
+	kind, what, _ := strings.Cut(name, ":")
 	_, mode, _ := strings.Cut(what, ",")
 	if kind != transportXDP {
 		return ""

@@ -342,3 +342,13 @@ func TestWorkloads(t *testing.T) {
 		}
 	}
 }
+
+// TestWantMode: options behind the name of an adapter are no part of the mode.
+func TestWantMode(t *testing.T) {
+	for ia, want := range map[string]string{"xdp:eth0,copy": "copy", "xdp:eth0,zero-copy silence=5s": "zero-copy", "xdp:eth0 port=4000": "",
+		"auto:eth0": "", "udp:10.0.0.1": ""} {
+		if got := wantMode(ia); got != want {
+			t.Errorf("%s: got %q, want %q", ia, got, want)
+		}
+	}
+}

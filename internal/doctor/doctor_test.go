@@ -20,6 +20,8 @@ func TestTarget(t *testing.T) {
 		{"xdp:eth0,zero-copy", kindXDP, "eth0", "zero-copy", "invalid IP", ""},
 		{"auto:eth0", kindAuto, "eth0", "", "invalid IP", ""},
 		{"auto:eth0,copy", kindXDP, "eth0", "copy", "invalid IP", ""}, // never falls back: see dat
+		{"xdp:eth0,copy silence=5s", kindXDP, "eth0", "copy", "invalid IP", ""},
+		{"xdp:eth0 port=0", kindXDP, "", "", "invalid IP", `"port=0" is not a UDP port`},
 		{"udp:10.0.0.1", kindUDP, "", "", "10.0.0.1", ""},
 		{"udp:::1", kindUDP, "", "", "::1", ""},
 		{"eth0", "", "", "", "", `"eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/datxdp/datxdp/dat"
@@ -47,7 +48,17 @@ func (t *Target) resolve() error {
 		t.kind = kindXDP
 		return nil
 	}
-	kind, what, found := strings.Cut(t.IA, ":")
+	name, options, _ := strings.Cut(t.IA, " ")
+	for option := range strings.FieldsSeq(options) {
+		if text, is := strings.CutPrefix(option, "port="); is {
+			port, err := strconv.ParseUint(text, 10, 16)
+			if err != nil || port == 0 {
+				return fmt.Errorf("%q is not a UDP port", option)
+			}
+			t.Port = uint16(port)
+		}
+	}
+	kind, what, found := strings.Cut(name, ":")
 	if !found || what == "" {
 		return fmt.Errorf("%q is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS", t.IA)
 	}
