@@ -16,6 +16,8 @@ type pool struct {
 	size  int
 	slab  []byte
 	blank []byte // a poisoned frame to compare with; nil if unchecked
+	fresh []byte // a frame that was never taken: it is not poisoned yet
+	taken []bool // frames that were taken before
 	held  []bool
 	free  []uint32
 }
@@ -27,10 +29,7 @@ func newPool(name string, frames, size int, checked bool) pool {
 		p.free[i] = uint32(frames - 1 - i)
 	}
 	if checked {
-		p.blank = bytes.Repeat([]byte{poison}, size)
-		for i := range uint32(frames) {
-			copy(p.data(i), p.blank)
-		}
+		p.blank, p.fresh, p.taken = bytes.Repeat([]byte{poison}, size), make([]byte, size), make([]bool, frames)
 	}
 	return p
 }
@@ -45,10 +44,26 @@ func (p *pool) take() uint32 {
 	last := len(p.free) - 1
 	i := p.free[last]
 	p.free = p.free[:last]
-	if p.blank != nil && !bytes.Equal(p.data(i), p.blank) {
-		panic(fmt.Sprintf("simlink: %s frame %d was written after it was given back", p.name, i))
+	if p.blank != nil {
+		p.inspect(i)
 	}
 	return i
+}
+
+// inspect panics if a free frame was written. A frame is poisoned when it is taken for the first time: most networks
+// use few of theirs.
+func (p *pool) inspect(i uint32) {
+	want := p.blank
+	if !p.taken[i] {
+		want = p.fresh
+	}
+	if !bytes.Equal(p.data(i), want) {
+		panic(fmt.Sprintf("simlink: %s frame %d was written after it was given back", p.name, i))
+	}
+	if !p.taken[i] {
+		p.taken[i] = true
+		copy(p.data(i), p.blank)
+	}
 }
 
 // giveUp ends the owner's hold on a frame and poisons it. The frame is not free before it is put
