@@ -12,9 +12,19 @@ import (
 // skipped is one test that did not run, and why.
 type skipped struct{ Test, Reason string }
 
+// slow is a test and the seconds that it took.
+type slow struct {
+	Test    string
+	Seconds float64
+}
+
+// slowest is from how many seconds on a test is remembered.
+const slowest = 2
+
 // event is one line of go test -json.
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64
 }
 
 // filter turns the events of go test -json into what a reader wants: the closing line of every
@@ -24,6 +34,7 @@ type filter struct {
 	show  *regexp.Regexp
 	shown []string
 	skips []skipped
+	slow  []slow
 
 	said map[string]map[string][]string // package → test → lines; "" is the package itself
 }
@@ -52,6 +63,9 @@ func (f *filter) event(e event) {
 	case "output":
 		f.output(e)
 	case "pass":
+		if e.Elapsed >= slowest && e.Test != "" && !strings.Contains(e.Test, "/") {
+			f.slow = append(f.slow, slow{shorten(e.Package) + "." + e.Test, e.Elapsed})
+		}
 		delete(f.said[e.Package], e.Test)
 	case "skip":
 		if e.Test != "" {

@@ -10,7 +10,7 @@ import (
 func TestFilter(t *testing.T) {
 	const input = `{"Action":"run","Package":"p","Test":"TestOK"}
 {"Action":"output","Package":"p","Test":"TestOK","Output":"    a_test.go:1: chatter\n"}
-{"Action":"pass","Package":"p","Test":"TestOK"}
+{"Action":"pass","Package":"p","Test":"TestOK","Elapsed":2.5}
 {"Action":"output","Package":"p","Test":"TestRoot","Output":"=== RUN   TestRoot\n"}
 {"Action":"output","Package":"p","Test":"TestRoot","Output":"    a_test.go:2: needs root\n"}
 {"Action":"output","Package":"p","Test":"TestRoot","Output":"--- SKIP: TestRoot (0.00s)\n"}
@@ -36,6 +36,9 @@ not JSON
 	}
 	if want := []skipped{{"p.TestRoot", "needs root"}}; !slices.Equal(f.skips, want) {
 		t.Errorf("skips = %v, want %v", f.skips, want)
+	}
+	if want := []slow{{"p.TestOK", 2.5}}; !slices.Equal(f.slow, want) {
+		t.Errorf("slow = %v, want %v", f.slow, want)
 	}
 	if want := []string{"20 seeds, 0 failures"}; !slices.Equal(f.shown, want) {
 		t.Errorf("shown = %q, want %q", f.shown, want)

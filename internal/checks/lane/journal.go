@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,11 +16,13 @@ import (
 // journal holds one JSON line for each lane since the last reset.
 const journal = "bin/lanes.json"
 
-// entry is what is remembered of one lane.
+// entry is what is remembered of one lane. Seconds is elapsed time and CPU the processor time of all its processes.
 type entry struct {
-	Lane    string
-	Seconds float64
-	Skips   []skipped
+	Lane         string
+	Seconds, CPU float64
+	Failed       bool
+	Skips        []skipped
+	Slow         []slow
 }
 
 func resetJournal() error {
@@ -42,45 +45,80 @@ func note(e entry) error {
 	return errors.Join(err, file.Close())
 }
 
-// printSummary lists the time of every lane and what was skipped, one line a reason.
-func printSummary(w io.Writer) error {
+// entries are those of the journal, in order.
+func entries() (all []entry, err error) {
 	data, err := os.ReadFile(journal)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(data) {
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// printSummary lists the time of every lane, the slowest tests, and what was skipped, one line a reason.
+func printSummary(w io.Writer) error {
+	all, err := entries()
 	if err != nil {
 		return err
 	}
 	var times []string
 	var total float64
-	tests := map[string][]string{}
-	for line := range bytes.Lines(data) {
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			return err
-		}
+	for _, e := range all {
 		if e.Seconds > 0 {
 			times = append(times, fmt.Sprintf("%s %.0f s", e.Lane, e.Seconds))
 			total += e.Seconds
 		}
-		for _, s := range e.Skips {
-			tests[s.Reason] = append(tests[s.Reason], e.Lane+": "+s.Test)
-		}
 	}
 	fmt.Fprintf(w, "== all lanes passed in %.0f s: %s\n", total, strings.Join(times, ", "))
-	printSkips(w, tests)
+	if slow := slowTests(all, 10); len(slow) > 0 {
+		fmt.Fprintf(w, "== the slowest tests: %s\n", strings.Join(slow, ", "))
+	}
+	printSkips(w, all)
 	return nil
 }
 
-func printSkips(w io.Writer, tests map[string][]string) {
-	if len(tests) == 0 {
+// slowTests are the slowest tests of all lanes, at most n.
+func slowTests(all []entry, n int) (said []string) {
+	var tests []slow
+	for _, e := range all {
+		tests = append(tests, e.Slow...)
+	}
+	slices.SortStableFunc(tests, func(a, b slow) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	for _, t := range tests[:min(n, len(tests))] {
+		said = append(said, fmt.Sprintf("%s %.0f s", t.Test, t.Seconds))
+	}
+	return said
+}
+
+// reasons are why tests were skipped, sorted, and the tests of each.
+func reasons(all []entry) (why []string, tests map[string][]string) {
+	tests = map[string][]string{}
+	for _, e := range all {
+		for _, s := range e.Skips {
+			if tests[s.Reason] == nil {
+				why = append(why, s.Reason)
+			}
+			tests[s.Reason] = append(tests[s.Reason], e.Lane+": "+s.Test)
+		}
+	}
+	slices.Sort(why)
+	return why, tests
+}
+
+func printSkips(w io.Writer, all []entry) {
+	why, tests := reasons(all)
+	if len(why) == 0 {
 		fmt.Fprintln(w, "== nothing was skipped")
 		return
 	}
-	var reasons []string
-	for r := range tests {
-		reasons = append(reasons, r)
-	}
-	slices.Sort(reasons)
 	fmt.Fprintln(w, "== skipped, and why")
-	for _, r := range reasons {
+	for _, r := range why {
 		fmt.Fprintf(w, "   %s\n", r)
 		for _, t := range tests[r] {
 			fmt.Fprintf(w, "      %s\n", t)

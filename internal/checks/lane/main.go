@@ -1,18 +1,26 @@
 // Command lane runs one lane of make test: it says what it runs and how long that took, keeps the
-// output of tests that pass to itself, and remembers every skipped test with its reason.
+// output of tests that pass to itself, and remembers slow tests and every skipped test with its reason.
 //
 //	lane [-test] [-show REGEXP] NAME COMMAND ARG...   run a lane; -test: the command is "go test -json"
 //	lane -skip REASON NAME                            a lane this host cannot run
-//	lane -summary                                     times and skips of all lanes since -reset
+//	lane -failed NAME                                 a lane that failed, maybe before its command ran
+//	lane -summary                                     times, slow tests and skips of all lanes since -reset
+//	lane -report FILE                                 writes the same to FILE, with the revision; fails if a lane did
 //	lane -reset                                       forget them
+//
+// A command that ends with exit status 77 cannot run here; its last line on standard error says why.
 package main
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -20,6 +28,8 @@ func main() {
 	isTest := flag.Bool("test", false, "the command is go test -json")
 	show := flag.String("show", "", "repeat output lines that match at the very end")
 	skip := flag.String("skip", "", "record that the lane cannot run here, and why")
+	failed := flag.Bool("failed", false, "record that the lane failed")
+	report := flag.String("report", "", "write what the journal holds to a file")
 	summary := flag.Bool("summary", false, "print what the journal holds")
 	reset := flag.Bool("reset", false, "empty the journal")
 	flag.Parse()
@@ -30,9 +40,13 @@ func main() {
 		err = resetJournal()
 	case *summary:
 		err = printSummary(os.Stdout)
+	case *report != "":
+		err = writeReport(*report)
+	case *failed:
+		err = note(entry{Lane: flag.Arg(0), Failed: true})
 	case *skip != "":
 		fmt.Printf("== %s: skipped: %s\n", flag.Arg(0), *skip)
-		err = note(entry{Lane: flag.Arg(0), Skips: []skipped{{Test: "the whole lane", Reason: *skip}}})
+		err = note(entry{Lane: flag.Arg(0), Skips: []skipped{{Test: wholeLane, Reason: *skip}}})
 	case flag.NArg() < 2:
 		flag.Usage()
 		os.Exit(2)
@@ -50,18 +64,21 @@ func run(name string, command []string, isTest bool, show string) error {
 	fmt.Printf("== %s\n", name)
 	start := time.Now()
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stderr = os.Stderr
+	var last lastLine
+	cmd.Stderr = io.MultiWriter(os.Stderr, &last)
 	f := filter{w: os.Stdout}
 	if show != "" {
 		f.show = regexp.MustCompile(show)
 	}
 	err := execute(cmd, isTest, &f)
-	took := time.Since(start).Seconds()
-	end := fmt.Sprintf("%.1f s%s", took, skipCount(f.skips))
-	if err != nil {
-		end = fmt.Sprintf("FAILED after %.1f s", took)
+	e := entry{Lane: name, Seconds: time.Since(start).Seconds(), Skips: f.skips, Slow: f.slow}
+	if cmd.ProcessState != nil {
+		e.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+		if cmd.ProcessState.ExitCode() == cannotRun {
+			e.Skips, err = append(e.Skips, skipped{wholeLane, last.String()}), nil
+		}
 	}
-	fmt.Printf("== %s: %s\n", name, end)
+	fmt.Printf("== %s: %s\n", name, e.closing(err))
 	for _, line := range f.shown {
 		fmt.Println(line)
 	}
@@ -69,10 +86,29 @@ func run(name string, command []string, isTest bool, show string) error {
 		err = fmt.Errorf("nothing in the output matched %q", show)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		e.Failed, err = true, fmt.Errorf("%s: %w", name, err)
 	}
-	return note(entry{Lane: name, Seconds: took, Skips: f.skips})
+	return errors.Join(err, note(e))
 }
+
+// wholeLane stands for all tests of a lane.
+const wholeLane = "the whole lane"
+
+// cannotRun is the exit status of a command that this host cannot run, as automake has it.
+const cannotRun = 77
+
+// lastLine keeps the last line that was written.
+type lastLine struct{ text []byte }
+
+func (l *lastLine) Write(b []byte) (int, error) {
+	l.text = append(l.text, b...)
+	if i := bytes.LastIndexByte(bytes.TrimSuffix(l.text, []byte("\n")), '\n'); i >= 0 {
+		l.text = append(l.text[:0], l.text[i+1:]...)
+	}
+	return len(b), nil
+}
+
+func (l *lastLine) String() string { return strings.TrimSpace(string(l.text)) }
 
 func execute(cmd *exec.Cmd, isTest bool, f *filter) error {
 	if !isTest {
@@ -90,9 +126,14 @@ func execute(cmd *exec.Cmd, isTest bool, f *filter) error {
 	return cmd.Wait()
 }
 
-func skipCount(s []skipped) string {
-	if len(s) == 0 {
-		return ""
+// closing is what is said of a lane that has ended.
+func (e *entry) closing(err error) string {
+	if err != nil {
+		return fmt.Sprintf("FAILED after %.1f s", e.Seconds)
 	}
-	return fmt.Sprintf(", %d skipped", len(s))
+	s := fmt.Sprintf("%.1f s, %.0f s of CPU time", e.Seconds, e.CPU)
+	if n := len(e.Skips); n > 0 {
+		s += fmt.Sprintf(", %d skipped", n)
+	}
+	return s
 }
