@@ -1,28 +1,32 @@
 #!/usr/bin/env bash
-# fuzz.sh TIME: runs every fuzz target of the module for TIME, one after the other.
+# fuzz.sh TIME: runs every fuzz target of the module for TIME, as many at a time as there are processors.
 # A failing input stays in testdata/fuzz beside its test: commit it with the fix.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+cache=$(go env GOCACHE)/fuzz
 
 # The time was up and nothing else: before Go 1.27 that is now and then taken for a failure (go.dev/issue/75804).
 time_was_up() {
-  grep -qx ' *context deadline exceeded' "$log" && ! grep -q 'Failing input\|panic\|_test.go:\|fuzzing process' "$log"
+  grep -qx ' *context deadline exceeded' "$1" && ! grep -q 'Failing input\|panic\|_test.go:\|fuzzing process' "$1"
 }
 
-count=0
-mapfile -t dirs < <(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
+# fuzz PROGRAM DIR TARGET TIME: runs one target.
+fuzz() {
+  local log=$1.$3.log
+  (cd "$2" && "$1" -test.run '^$' -test.fuzz "^$3\$" -test.fuzzminimizetime 10x -test.fuzztime "$4" -test.parallel 1 \
+    -test.fuzzcachedir "$cache/github.com/datxdp/datxdp/$2") >"$log" 2>&1 || time_was_up "$log" || { cat "$log"; return 255; }
+  printf 'ok  \t%s\t%s: %s\n' "$2" "$3" "$(grep -o 'execs: .*' "$log" | tail -1)"
+}
+export -f fuzz time_was_up
+export cache
+
+mapfile -t dirs < <(grep -rlE '^func Fuzz' --include='*_test.go' . | grep -v '^./bench/peers/' | xargs -r -n1 dirname | sort -u)
 for dir in "${dirs[@]}"; do
-  listed=$(go test -vet=off -list '^Fuzz' "$dir") || { echo "$listed"; exit 1; }
-  mapfile -t targets < <(grep '^Fuzz' <<<"$listed")
-  for target in "${targets[@]}"; do
-    if ! go test -vet=off -run '^$' -fuzz "^$target\$" -fuzzminimizetime 10x -fuzztime "$1" "$dir" >"$log" 2>&1 && ! time_was_up; then
-      cat "$log"
-      exit 1
-    fi
-    printf '%s %s\n' "$(grep '^ok' "$log" || echo "ok  	$dir")" "$target"
-    count=$((count + 1))
-  done
+  program=$bin/${dir//\//_}.test
+  go test -vet=off -c -fuzz . -o "$program" "$dir"
+  (cd "$dir" && "$program" -test.list '^Fuzz') | sed "s|^|$program ${dir#./} |" >>"$bin/targets"
 done
-echo "$count fuzz targets, $1 each"
+xargs -a "$bin/targets" -P "$(nproc)" -L 1 bash -c 'fuzz "$@" '"$1" fuzz
+echo "$(wc -l <"$bin/targets") fuzz targets, $1 each"
