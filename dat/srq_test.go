@@ -247,37 +247,3 @@ func TestSharedQueueOfSeveralEngines(t *testing.T) {
 	still(t, c.recv)
 	c.counts(receives, receives)
 }
-
-// Posting to a shared receive queue, and receiving from it, allocates nothing.
-func TestSharedQueueNoAllocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	c, xs, _ := sharing(t, newSim(t), 2, 8)
-	iov, seg := []LMRTriplet{c.lmr.Segment(0, 64)}, xs[0].seg(0, 64)
-	var ev Event
-	round := func() {
-		for _, x := range xs {
-			if err := x.PostSend(seg, 0, CompletionSuppress); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for range xs {
-			if err := c.PostRecv(iov, 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for n := 0; n < len(xs); {
-			if c.recv.Dequeue(&ev) == nil {
-				n++
-			}
-			_ = xs[0].request.Dequeue(&ev)
-		}
-	}
-	for range 600 { // tables grow to their size
-		round()
-	}
-	if n := testing.AllocsPerRun(200, round); n >= 1 {
-		t.Errorf("%v allocations", n)
-	}
-}

@@ -101,3 +101,27 @@ func pingPong(b *testing.B, points [][2]*point, next func(*EVD, *Event) bool) {
 	over.Store(true)
 	servers.Wait()
 }
+
+// The first frame after idle: an RDMA write to a side that sleeps, from posting to the confirmation.
+func TestFirstFrameAfterIdle(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := pair(a, b, nil)
+		var took []time.Duration
+		for i := range uint64(50) {
+			asleep(t, a)
+			asleep(t, b)
+			time.Sleep(2 * time.Millisecond) // in the link by now
+			start := time.Now()
+			ok(t, x.PostRDMAWrite(x.seg(0, 64), i, y.lmr.Remote(0, 64), 0))
+			x.done(x.request, i, DTORDMAWrite, DTOSuccess, 64)
+			took = append(took, time.Since(start))
+		}
+		slices.Sort(took)
+		median := took[len(took)/2]
+		t.Logf("served and confirmed after: median %v, 90 %% %v, most %v", median, took[45], took[49])
+		if median > 50*time.Millisecond {
+			t.Errorf("median %v, want less than 50 ms", median)
+		}
+	})
+}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package wire
 
 import (
@@ -61,5 +63,70 @@ func TestDropsWithoutAllocation(t *testing.T) {
 	}
 	if b.eng.Stats().BadChecksum == 0 {
 		t.Error("nothing was dropped")
+	}
+}
+
+// Binding a window, writing through it and making it invalid allocate nothing, on either side.
+func TestWindowsWithoutAllocation(t *testing.T) {
+	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	ca, cb := w.pair(plain)
+	ma, mb := a.memory(8192), b.memory(8192)
+	seg, sink, at := ma.seg(0, 8192), Sink{Addr: mb.base, Length: 8192}, ma.at(0)
+	win := b.host.NewWindow(1, true, nil)
+	to := mb.at(0)
+	round := func() {
+		key, err := cb.PostBind(win, mb.Region, mb.base, 8192, RemoteWrite, 0, 0)
+		b.post(cb, err)
+		for n := 0; n < 1; n += w.drain(b.request) {
+			w.pollAll()
+		}
+		to.Key, sink.Key = key, key
+		b.post(cb, cb.PostReadToWindow(sink, 0, at, 8192, 0))
+		b.postRecv(cb, nil, 1)
+		a.post(ca, ca.PostWrite(seg, 2, to, 0))
+		for n := 0; n < 2; n += w.drain(a.request) + w.drain(b.request) {
+			w.pollAll()
+		}
+		a.post(ca, ca.PostSendInvalidate(nil, 3, key, 0))
+		for n := 0; n < 2; n += w.drain(a.request) + w.drain(b.recv) {
+			w.pollAll()
+		}
+	}
+	for range minFree/2 + minFree/8 { // each round takes two keys: every slot has been used
+		round()
+	}
+	if n := testing.AllocsPerRun(200, round); n != 0 {
+		t.Errorf("%v allocations in a round of bind, read, write and invalidation", n)
+	}
+}
+
+// Posting and taking allocate nothing, nor do being put off and being woken.
+func TestSharedQueueNoAllocation(t *testing.T) {
+	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
+	p, from, _ := w.sharing(plain, 4, 64, 64, nil)
+	a, b := w.nodes[0], w.nodes[1]
+	seg, in := a.memory(64).seg(0, 64), p.mem.seg(0, 64)
+	round := func() {
+		for _, c := range from {
+			a.post(c, c.PostSend(seg, 0, Suppress))
+		}
+		for range 8 {
+			w.pollAll()
+		}
+		for range from {
+			if waits, _ := p.Post(in, 0); waits != nil {
+				b.eng.Kick(waits)
+			}
+		}
+		for n := 0; n < len(from); n += w.drain(b.recv) {
+			w.pollAll()
+		}
+	}
+	for range 2 * firstHeld { // each slot of held packets gets its table
+		round()
+	}
+	if n := testing.AllocsPerRun(200, round); n != 0 {
+		t.Errorf("%v allocations in a round of %d messages", n, len(from))
 	}
 }

@@ -6,69 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
-
-// Attack 1: packets with random verification tags. Half of them have the connection's own ID and its
-// peer's address and port, which are no secrets. None is accepted, none changes anything, few are
-// answered and none with more than was asked.
-func TestAttack01GuessedTag(t *testing.T) {
-	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Unchecked: true})
-	r := randSource(1)
-	count := less(1_000_000)
-	types := []proto.Type{proto.Data, proto.Ack, proto.Probe, proto.Probed, proto.Accept, proto.Reject,
-		proto.Challenge, proto.Close, proto.Closed, proto.Reset}
-	var hello [proto.HelloSize]byte
-	(&proto.Hello{CID: 1, Tag: 1, MTU: 1472, Window: minReach}).Put(hello[:])
-	s.guise.as = func() netip.AddrPort { return s.friend.addr }
-	start, before := s.net.Now(), s.victim.eng.Stats()
-	s.unmoved("guesses", func() {
-		for i := range count {
-			typ := types[r.IntN(len(types))]
-			h := proto.Header{Type: typ, CID: r.Uint32(), Tag: r.Uint32(), PSN: seq.Num(r.Uint32()), Ack: seq.Num(r.Uint32()),
-				Credit: seq.Num(r.Uint32()), TS: r.Uint32(), Echo: r.Uint32(), Flags: proto.Flags(r.Uint32()) &^ proto.HasSACK}
-			switch {
-			case i%2 == 0:
-			case typ == proto.Reset:
-				h.CID = s.cb.peer
-			default:
-				h.CID = s.cb.cid
-			}
-			body := hello[:0]
-			switch typ {
-			case proto.Accept, proto.Reject, proto.Challenge:
-				body = hello[:]
-			case proto.Close:
-				body = hello[:proto.GoodbyeSize]
-			default:
-			}
-			s.send(&h, body)
-			if i%32 == 31 {
-				s.land()
-			}
-		}
-		s.land()
-	}, s.cb)
-	st := s.victim.eng.Stats()
-	if got := int(st.UnknownConnection - before.UnknownConnection); got != count {
-		t.Errorf("%d of %d guesses were counted as of unknown connections", got, count)
-	}
-	if st.RxMessages != before.RxMessages || st.RxBytes != before.RxBytes || st.Broken != 0 || st.ProtocolErrors != 0 {
-		t.Errorf("something was taken in: %+v", st)
-	}
-	periods := (s.net.Now()-start)/int64(resetPeriod) + 2
-	resets, closed := s.out.types[proto.Reset], s.out.types[proto.Closed]
-	if resets == 0 || closed == 0 || int64(resets+closed) > periods*resetBurst {
-		t.Errorf("%d Resets and %d Closed in %d periods, want some, %d at most", resets, closed, periods, periods*resetBurst)
-	}
-	if s.out.largest > s.in.smallest {
-		t.Errorf("an answer has %d bytes, the smallest question %d", s.out.largest, s.in.smallest)
-	}
-	s.noGain()
-	s.finish()
-}
 
 // Attack 3: Connects from addresses that are not the sender's. Nothing is kept and nobody gets more
 // than was sent in his name.

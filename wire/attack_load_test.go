@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"net/netip"
 	"testing"
 	"time"
@@ -57,101 +56,6 @@ func TestAttack19WindowBomb(t *testing.T) {
 			t.Errorf("%d frames still held", s.victim.eng.held)
 		}
 		s.finish()
-	}
-}
-
-// Attack 20: as many packets as fit, each of which asks for work. They get no more out than they put
-// in, a Poll stays bounded, and the bystander has its turn.
-func TestAttack20Storms(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		make func(h *proto.Header, mem memory) (body []byte)
-		most int // answers in a Poll
-	}{
-		{"acknowledgements", func(h *proto.Header, _ memory) []byte { h.Type = proto.Ack; return nil }, 1},
-		{"acknowledgement requests", func(h *proto.Header, _ memory) []byte {
-			h.Type, h.Flags = proto.Ack, proto.AckRequest
-			return nil
-		}, 1},
-		{"SACKs", func(h *proto.Header, _ memory) []byte {
-			h.Type, h.Flags = proto.Ack, proto.HasSACK|proto.AckRequest
-			return bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)
-		}, 1},
-		{"empty packets", func(h *proto.Header, _ memory) []byte { h.Flags = proto.AckRequest; return nil }, 1},
-		{"duplicates", func(h *proto.Header, _ memory) []byte { h.PSN -= 1000; return nil }, 1},
-		{"early packets", func(h *proto.Header, _ memory) []byte { h.PSN += 1000; return nil }, 1},
-		{"writes of a byte", func(h *proto.Header, mem memory) []byte {
-			h.Flags = proto.AckRequest
-			return writeChunk(proto.Last, 1, mem.remote, mem.base)
-		}, 1},
-		{"pieces of nothing", func(h *proto.Header, _ memory) []byte { return bytes.Repeat(writeChunk(0, 0, 0, 0), 80) }, 1},
-		{"probes", func(h *proto.Header, _ memory) []byte {
-			h.Type, h.Flags = proto.Probe, proto.AckRequest
-			return make([]byte, proto.ProbedSize)
-		}, maxReceive},
-		{"Closes of other connections", func(h *proto.Header, _ memory) []byte {
-			h.Type = proto.Close
-			var b [proto.GoodbyeSize]byte
-			(&proto.Goodbye{CID: h.CID}).Put(b[:])
-			return b[:]
-		}, maxReceive},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := newSiege(t)
-			cv, _ := s.join(plain)
-			mem := s.victim.memory(8)
-			psn, polls, e := cv.recv.next, 0, s.victim.eng
-			storm := func() {
-				for range maxReceive / 2 {
-					h := s.header(cv, proto.Data)
-					h.PSN = psn
-					body := tc.make(&h, mem)
-					s.send(&h, body)
-					if h.Type == proto.Data && h.PSN == psn {
-						psn++
-					}
-				}
-				rx, out := e.stats.RxPackets, s.out.packets
-				s.land()
-				polls++
-				if got := e.stats.RxPackets - rx; got > maxReceive {
-					t.Fatalf("%d packets taken in by one Poll", got)
-				}
-				if got := s.out.packets - out; got > tc.most {
-					t.Fatalf("%d answers in one Poll, want %d at most", got, tc.most)
-				}
-			}
-			for range less(200) {
-				storm()
-			}
-			// The bystander's work, each step of it in a storm.
-			friend := s.friend
-			s.victim.postRecv(s.cb, s.dst.seg(0, 64), 1)
-			friend.post(s.ca, s.ca.PostSend(s.src.seg(0, 64), 1, 0))
-			friend.post(s.ca, s.ca.PostWrite(s.src.seg(0, 4096), 2, s.dst.at(0), 0))
-			steps := 0
-			for ; friend.request.Len() < 2 && steps < 100; steps++ {
-				storm()
-				friend.eng.Poll(Time(s.net.Now()))
-			}
-			if friend.request.Len() != 2 || s.victim.recv.Len() != 1 || steps > 20 {
-				t.Errorf("%d requests and %d messages of the bystander's in %d steps", friend.request.Len(), s.victim.recv.Len(), steps)
-			}
-			for c := (Completion{}); friend.request.Pop(&c) || s.victim.recv.Pop(&c); {
-				if c.Status != StatusSuccess {
-					t.Errorf("bystander: %+v", c)
-				}
-			}
-			s.noGain()
-			if cv.State() != Established {
-				t.Errorf("state %d", cv.State())
-			}
-			if got := s.gauges(); got.held > s.victim.link.Caps().RxFrames/2 || got.conns != 2 || got.acks > 2 || got.ready > 2 {
-				t.Errorf("the engine has %+v", got)
-			}
-			s.drop(cv)
-			s.finish()
-		})
 	}
 }
 

@@ -347,11 +347,3 @@ func anyAddr(r *rand.Rand) netip.AddrPort {
 	binary.BigEndian.PutUint32(a[:], r.Uint32())
 	return netip.AddrPortFrom(netip.AddrFrom4(a), uint16(r.Uint32()))
 }
-
-// less is a smaller number of rounds where the race detector or -short makes them slow.
-func less(n int) int {
-	if raceEnabled || testing.Short() {
-		return n / 40
-	}
-	return n
-}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package wire
 
 import (
@@ -7,15 +9,6 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 )
-
-// slow skips a test of one goroutine and much arithmetic under the race detector, which has nothing to
-// find in it and takes twenty times as long. The lane "quiet" runs it.
-func slow(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("one goroutine and long under the race detector: make quiet runs it")
-	}
-}
 
 // stream keeps one connection busy with writes of a size and counts the bytes that are done.
 type stream struct {
@@ -90,7 +83,6 @@ func (w *world) flow(d time.Duration, streams ...*stream) []float64 {
 // A lone connection fills links of many speeds and lengths, finds their queue and does not keep it
 // full, with and without marks.
 func TestWindowFitsTheLink(t *testing.T) {
-	slow(t)
 	for _, tc := range []struct {
 		rate  int64
 		delay time.Duration
@@ -134,7 +126,6 @@ func TestWindowFitsTheLink(t *testing.T) {
 
 // Two connections on one link, of which one began earlier, get about the same.
 func TestTwoFlowsShare(t *testing.T) {
-	slow(t)
 	for _, mark := range []int{0, 20} {
 		for _, rate := range []int64{1e9, 2.5e9} {
 			w := newWorld(t, simlink.Config{Rate: rate, Delay: 10 * time.Microsecond, QueueFrames: 256, MarkFrames: mark}, 2)
@@ -158,7 +149,6 @@ func TestTwoFlowsShare(t *testing.T) {
 // Thirty-two senders that all send to one receiver through one switch port: everybody's data
 // arrives, nobody starves, and the port is used.
 func TestIncast(t *testing.T) {
-	slow(t)
 	for _, mark := range []int{0, 40} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e9, PortFrames: 100, MarkFrames: mark}, 33)
 		sink := w.nodes[32]
@@ -200,7 +190,6 @@ func jain(x []float64) float64 {
 
 // Two hosts that share the way to a third get about the same, whoever began.
 func TestTwoHostsShare(t *testing.T) {
-	slow(t)
 	for _, mark := range []int{0, 20} {
 		w := newWorld(t, simlink.Config{Rate: 1e9, Delay: 10 * time.Microsecond, PortFrames: 256, MarkFrames: mark}, 3)
 		a, b, sink := w.nodes[0], w.nodes[1], w.nodes[2]
@@ -219,7 +208,6 @@ func TestTwoHostsShare(t *testing.T) {
 // More connections than the queue has places for packets send less than one packet each in a round
 // trip, and all go on.
 func TestWindowBelowOnePacket(t *testing.T) {
-	slow(t)
 	w := newWorld(t, simlink.Config{Delay: 10 * time.Microsecond, Rate: 100e6, QueueFrames: 12}, 2)
 	var all []*stream
 	for range 40 {
@@ -248,7 +236,6 @@ func TestWindowBelowOnePacket(t *testing.T) {
 
 // Losses that have nothing to do with congestion cost little: 1 MiB writes keep most of their rate.
 func TestRandomLoss(t *testing.T) {
-	slow(t)
 	rate := func(loss float64) float64 {
 		w := newWorld(t, simlink.Config{Seed: 7, Rate: 2e9, Delay: 5 * time.Microsecond, QueueFrames: 256, Loss: loss}, 2)
 		s := w.stream(w.nodes[0], w.nodes[1], 1<<20)

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -47,77 +46,5 @@ func TestPathMTUIsFound(t *testing.T) {
 				t.Error("the connection is over")
 			}
 		})
-	}
-}
-
-// A path that stops passing large packets in the middle of a transfer costs some time and nothing
-// else: messages, writes and reads arrive once and whole, also when packets are lost, doubled and
-// overtaken. The larger size is used again when the path has recovered.
-func TestBlackHole(t *testing.T) {
-	slow(t)
-	for seed := range uint64(60) {
-		cfg := simlink.Config{Seed: seed, Delay: time.Duration(1+seed%7) * 20 * time.Microsecond, MTU: 1472}
-		if seed%4 != 0 {
-			cfg.Loss, cfg.Duplicate, cfg.Reorder = 0.03, 0.03, 0.05
-		}
-		if seed%3 == 0 {
-			cfg.MTU, cfg.FrameSize = 8972, 2048
-		}
-		w := newWorld(t, cfg, 2)
-		a, b := w.nodes[0], w.nodes[1]
-		r := randSource(seed)
-		ca, cb := w.pair(plain)
-		w.run(time.Duration(r.IntN(int(2 * time.Millisecond))))
-		const size, count = 20000, 30
-		src, remote := a.memory(count*size).fill(r), b.memory(count*size).fill(r)
-		sent, written, read := b.memory(count*size), b.memory(count*size), a.memory(count*size)
-		hole := r.IntN(count)
-		for i := range count {
-			at := i * size
-			if i == hole {
-				for _, ends := range [][2]*node{{a, b}, {b, a}}[:1+r.IntN(2)] {
-					w.net.SetMTU(ends[0].addr, ends[1].addr, 1250)
-				}
-			}
-			for !b.postRecv(cb, sent.seg(at, size), uint64(i)) {
-				w.step()
-			}
-			post := func(f func() error) {
-				for !a.post(ca, f()) {
-					w.step()
-				}
-			}
-			post(func() error { return ca.PostSend(src.seg(at, size), uint64(3*i), 0) })
-			post(func() error { return ca.PostWrite(src.seg(at, size), uint64(3*i+1), written.at(at), 0) })
-			post(func() error { return ca.PostRead(read.seg(at, size), uint64(3*i+2), remote.at(at), size, 0) })
-			for range r.IntN(50) {
-				w.step()
-			}
-		}
-		w.until("the transfer", 20*time.Second, func() bool {
-			return a.request.Len() == 3*count && b.recv.Len() == count
-		})
-		for i, p := range [][2][]byte{{sent.mem, src.mem}, {written.mem, src.mem}, {read.mem, remote.mem}} {
-			if !bytes.Equal(p[0], p[1]) {
-				t.Errorf("seed %d: bytes of kind %d differ", seed, i)
-			}
-		}
-		for _, q := range []*Queue{a.request, b.recv} {
-			var c Completion
-			for i := 0; q.Pop(&c); i++ {
-				if c.Status != StatusSuccess || c.Cookie != uint64(i) {
-					t.Fatalf("seed %d: completion %d: %+v", seed, i, c)
-				}
-			}
-		}
-		if steps := a.eng.stats.BlackHoles + b.eng.stats.BlackHoles; ca.mtu == basePacket && steps == 0 {
-			t.Errorf("seed %d: no step down, and MTU %d", seed, ca.mtu)
-		}
-		w.net.SetMTU(a.addr, b.addr, cfg.MTU)
-		w.net.SetMTU(b.addr, a.addr, cfg.MTU)
-		w.run(2 * searchEvery)
-		if got := mtus(ca, cb); got != [2]int{cfg.MTU, cfg.MTU} {
-			t.Errorf("seed %d: MTU %v after the path has recovered", seed, got)
-		}
 	}
 }

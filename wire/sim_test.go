@@ -1,3 +1,5 @@
+//go:build !race
+
 package wire
 
 import (
@@ -13,7 +15,7 @@ import (
 )
 
 // defaultSeeds is how many scenarios plain go test runs; make sim runs more.
-const defaultSeeds = 100
+const defaultSeeds = 1000
 
 // Random scenarios in virtual time: hosts, connections, work, a bad network, crashes. Whatever
 // happens, every message arrives once, in order and whole, memory is what the writes made it, every

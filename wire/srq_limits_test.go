@@ -198,36 +198,6 @@ func TestSharedQueueDepth(t *testing.T) {
 	p.counts(t, 0, 0)
 }
 
-// Posting and taking allocate nothing, nor do being put off and being woken.
-func TestSharedQueueNoAllocation(t *testing.T) {
-	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
-	p, from, _ := w.sharing(plain, 4, 64, 64, nil)
-	a, b := w.nodes[0], w.nodes[1]
-	seg, in := a.memory(64).seg(0, 64), p.mem.seg(0, 64)
-	round := func() {
-		for _, c := range from {
-			a.post(c, c.PostSend(seg, 0, Suppress))
-		}
-		for range 8 {
-			w.pollAll()
-		}
-		for range from {
-			if waits, _ := p.Post(in, 0); waits != nil {
-				b.eng.Kick(waits)
-			}
-		}
-		for n := 0; n < len(from); n += w.drain(b.recv) {
-			w.pollAll()
-		}
-	}
-	for range 2 * firstHeld { // each slot of held packets gets its table
-		round()
-	}
-	if n := testing.AllocsPerRun(200, round); n != 0 {
-		t.Errorf("%v allocations in a round of %d messages", n, len(from))
-	}
-}
-
 // One 64-byte message into a receive of a shared queue: compare BenchmarkMessages64.
 func BenchmarkMessagesShared64(b *testing.B) {
 	w := benchWorld(b, 1472)
