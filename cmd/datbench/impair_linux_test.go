@@ -34,6 +34,7 @@ func TestCaptureXDP(t *testing.T) {
 // TestImpairedServerAndRun: both ends of two programs lose packets, over AF_XDP and UDP, and the bytes
 // arrive as they were.
 func TestImpairedServerAndRun(t *testing.T) {
+	t.Parallel()
 	l := labtest.New(t, lab.Options{})
 	labtest.RequireXDP(t)
 	for _, tt := range []struct{ name, server, client string }{

@@ -24,7 +24,7 @@ import (
 
 // soon is how long nothing may be left behind. The kernel takes a namespace apart some time after its
 // last process, one namespace after the other.
-const soon = 10 * time.Second
+const soon = 30 * time.Second
 
 // killSeed is that of the moments at which jobs are killed: DATXDP_SEED, or one of the hour.
 func killSeed(t *testing.T) *rand.Rand {
@@ -195,13 +195,18 @@ func TestKilled(t *testing.T) {
 	// The whole job takes some two seconds at this length; the last moments are near its end.
 	const length = 2200 * time.Millisecond
 	made := traces{}
+	part := 1
+	if testing.Short() {
+		part = 2
+	}
 	for _, tt := range []struct {
 		signal syscall.Signal
 		times  int
 	}{{syscall.SIGKILL, 10}, {syscall.SIGINT, 4}, {syscall.SIGTERM, 4}} {
-		for i := range tt.times {
+		times := tt.times / part
+		for i := range times {
 			// Moments are spread over the job, each at random in its part.
-			moment := (time.Duration(i)*length + time.Duration(random.Int64N(int64(length)))) / time.Duration(tt.times)
+			moment := (time.Duration(i)*length + time.Duration(random.Int64N(int64(length)))) / time.Duration(times)
 			t.Run(fmt.Sprintf("%v after %s", tt.signal, moment.Round(time.Millisecond)), func(t *testing.T) {
 				job := start(t, "--transport", "xdp", "--duration", "20ms", "--warmup", "5ms")
 				ended := job.await(moment)
@@ -221,7 +226,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	// Without these the test looked at nothing.
-	if len(made.namespaces) < 10 || len(made.programs) < 10 {
+	if len(made.namespaces) < 6 || len(made.programs) < 6 {
 		t.Errorf("got %d namespaces, %d programs in all: too few to say anything", len(made.namespaces), len(made.programs))
 	}
 }
@@ -251,12 +256,15 @@ func checkInterrupted(t *testing.T, job *running, got outcome) {
 func TestAgentKilled(t *testing.T) {
 	labtest.RequireXDP(t)
 	random := killSeed(t)
-	for _, during := range []string{"round trip raw ", "message rate send", "round trip tcp", "bandwidth write 1 MiB at MTU 9000"} {
+	for i, during := range []string{"round trip raw ", "message rate send", "round trip tcp", "bandwidth write 1 MiB at MTU 9000"} {
 		for victim := range 2 {
+			if testing.Short() && victim != i%2 {
+				continue
+			}
 			t.Run(fmt.Sprintf("agent %d during %s", victim, during), func(t *testing.T) {
-				job := start(t, "--transport", "xdp", "--duration", "100ms", "--warmup", "10ms", "--json", "-")
+				job := start(t, "--transport", "xdp", "--duration", "30ms", "--warmup", "10ms", "--json", "-")
 				job.awaitLine(t, during)
-				job.await(time.Duration(random.Int64N(int64(100 * time.Millisecond))))
+				job.await(time.Duration(random.Int64N(int64(30 * time.Millisecond))))
 				tr := job.traces(t)
 				if len(tr.agents) != 2 {
 					t.Fatalf("got agents %v, want two", tr.agents)

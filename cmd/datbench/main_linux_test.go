@@ -203,6 +203,7 @@ func (r *running) awaitGone(t *testing.T) {
 
 // TestServerAndRun is two processes that a user starts, in the two ends of a lab.
 func TestServerAndRun(t *testing.T) {
+	t.Parallel()
 	l := labtest.New(t, lab.Options{})
 	labtest.RequireXDP(t)
 	server := serve(t, l, "--ia", "xdp:"+lab.Interface)
@@ -224,6 +225,7 @@ func TestServerAndRun(t *testing.T) {
 
 // TestServerErrors: what is taken is named, and refused in one line.
 func TestServerErrors(t *testing.T) {
+	t.Parallel()
 	l := labtest.New(t, lab.Options{})
 	labtest.RequireXDP(t)
 	serve(t, l, "--ia", "xdp:"+lab.Interface)

@@ -95,6 +95,7 @@ func (s *served) clientArgs(from string, args ...string) []string {
 // TestTaken: who comes to a server that is taken is told so at once, and served when the client that had it, and did
 // nothing, has lost it.
 func TestTaken(t *testing.T) {
+	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17671, fullAllowance)
 	row := Row{Op: opSend, Metric: metricBandwidth, Size: 1 << 20, Depth: 8, Duration: maxAskTime}
 	if _, err := s.stranger(t, row); err != nil {
@@ -120,6 +121,7 @@ func TestTaken(t *testing.T) {
 
 // TestHalfWay: a client that makes some of a row's connections, and no more, loses the server.
 func TestHalfWay(t *testing.T) {
+	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17673, fullAllowance)
 	row := Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Connections: 3, Duration: maxAskTime}
 	if _, err := s.stranger(t, row); err != nil {
@@ -213,10 +215,13 @@ func (s *served) holdings(t *testing.T) holdings {
 	return holdings{runtime.NumGoroutine(), len(fds), len(conns), int64(m.HeapAlloc)}
 }
 
-// TestServerLeaks: a server has after 120 clients, of which every third was killed, what it had before.
+// TestServerLeaks: a server has after many clients, of which every third was killed, what it had before.
 func TestServerLeaks(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21 silence=500ms", 17677, fullAllowance)
-	const clients = 120
+	clients := 120
+	if testing.Short() {
+		clients = 30
+	}
 	var before holdings
 	for i := range clients + 3 {
 		if i == 3 { // the first have made what stays
@@ -267,6 +272,7 @@ func (s *served) killed(t *testing.T, args []string) {
 
 // TestKilledClientXDP: over AF_XDP too a server knows of a client's death by what its host answers, and serves the next.
 func TestKilledClientXDP(t *testing.T) {
+	t.Parallel()
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{})
 	server := inLab(t, l, lab.B, "server", "--ia", "xdp:veth0")

@@ -32,6 +32,7 @@ func checkRefused(t *testing.T, l *lab.Lab, ia, want string) {
 
 // TestForeignProgram: a program of somebody else is named, and still there afterwards.
 func TestForeignProgram(t *testing.T) {
+	t.Parallel()
 	labtest.RequireXDP(t)
 	for _, generic := range []bool{false, true} {
 		t.Run(fmt.Sprintf("generic %t", generic), func(t *testing.T) {
@@ -69,6 +70,7 @@ func programAt(t *testing.T, l *lab.Lab) (id uint32) {
 
 // TestBusyQueue: an AF_XDP socket of another program has the queue.
 func TestBusyQueue(t *testing.T) {
+	t.Parallel()
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{})
 	var fd int
@@ -128,6 +130,7 @@ func takeQueue(name string) (fd int, err error) {
 // TestNobodyThere: over AF_XDP, a peer that is not there, one whose kernel answers, and one that has an
 // adapter but no datbench.
 func TestNobodyThere(t *testing.T) {
+	t.Parallel()
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{})
 	const start = `: start "datbench server" on it, with UDP port 17473 open between the hosts`
