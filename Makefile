@@ -4,7 +4,7 @@ SHELL       := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := all
 
-FUZZTIME ?= 5s
+FUZZTIME ?= 1s
 SEEDS    ?= 1000
 ARGS     ?=
 PREFIX   ?= /usr/local
@@ -13,14 +13,13 @@ DESTDIR  ?=
 # The provider library for C programs: the only thing here that needs cgo.
 PROVIDER := bin/libdatxdp.so
 
-# Packages whose tests do most of their work as root: with real namespaces, devices and sockets.
-ROOT_DIRS := bpf xdp internal/lab internal/route internal/rawbench internal/docs cmd/datbench dat examples
-ROOT_PKGS := $(foreach d,$(ROOT_DIRS),$(if $(wildcard $d/*_test.go),./$d))
-IS_ROOT   := $(filter 0,$(shell id -u))
-LANE      := bin/lane
-# Everything but, as root, the packages of the root lane: no test runs twice.
-UNIT_PKGS  = $$(go list ./... $(if $(IS_ROOT),| grep -vxF $(ROOT_DIRS:%=-e github.com/datxdp/datxdp/%)))
-BENCH_PKGS = $$(grep -rlE '^func Benchmark' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+LANE := bin/lane
+# The longest first, so that none of them is the last to end.
+TEST_PKGS = ./dat ./cmd/datbench ./wire ./xdp $$(go list ./... | grep -vE '/(dat|cmd/datbench|wire|xdp)$$')
+# Each test program has a network namespace of its own.
+ISOLATED := -exec $(CURDIR)/tools/isolate.sh
+# Without it each program with the race detector sleeps for a second when it ends.
+export GORACE := atexit_sleep_ms=0
 
 # The programs are built with cmd/datbench/default.pgo (make profile). What is built for tests is not: it would be another
 # build of every package.
@@ -41,8 +40,17 @@ build: ## compile every package, and bin/datbench
 	go build $(PROFILE) -o bin/datbench ./cmd/datbench
 
 .PHONY: test
-test: reset deps lint unit quiet sim fuzz root peers-test provider-test bench-once ## everything this host can run; what it cannot, with the reason
+test: reset deps lint race plain fuzz provider-test ## everything this host can run in minutes; what it cannot, with the reason
 	@$(LANE) -summary
+
+# What takes longer than a person waits for, and is run before a release: the whole of every test, with and without the
+# race detector.
+ALL_LANES := lint race-all plain-all sim conformance fuzz provider-test provider-memcheck provider-race documents peers-test vm nics
+
+.PHONY: test-all
+test-all: reset deps ## all lanes, in full, emulated machines too; writes docs/TESTED.md (root, an hour)
+	@for l in $(ALL_LANES); do $(MAKE) --no-print-directory $$l FUZZTIME=30s SEEDS=20000 || $(LANE) -failed $$l; done
+	@$(LANE) -report docs/TESTED.md
 
 .PHONY: reset
 reset: $(LANE)
@@ -70,18 +78,27 @@ tidy-check: $(LANE) ## go.mod and go.sum say what the code needs
 cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
 	@$(LANE) cross tools/cross.sh
 
-.PHONY: unit
-unit: $(LANE) ## tests without root, -race and shuffled
-	@$(LANE) -test "unit (-race)" go test -json -vet=off -race -shuffle=on -timeout 5m $(UNIT_PKGS)
+.PHONY: race
+race: $(LANE) ## all tests under the race detector, shuffled; as root over real AF_XDP in throw-away namespaces
+	@$(LANE) -test race go test -json -vet=off -short -race -shuffle=on -p 3 -timeout 10m $(ISOLATED) $(TEST_PKGS)
 
-.PHONY: quiet
-quiet: $(LANE) ## what the race detector spoils, without it: allocations, the cost of idling
-	@$(LANE) -test quiet go test -json -vet=off -run 'Alloc|TestIdle|Window|Share|Incast|RandomLoss|BlackHole' ./wire ./xdp ./udplink ./dat
+.PHONY: plain
+plain: $(LANE) ## what the race detector spoils or takes too long for, without it, and every benchmark once
+	@$(LANE) -test plain go test -json -vet=off -short -p 3 -timeout 10m $(ISOLATED) \
+		-run "$$(tools/plain.sh run)" -bench . -benchtime 1x $$(tools/plain.sh packages)
+
+.PHONY: race-all
+race-all: $(LANE) ## race without -short
+	@$(LANE) -test race-all go test -json -vet=off -race -shuffle=on -timeout 30m $(ISOLATED) $(TEST_PKGS)
+
+.PHONY: plain-all
+plain-all: $(LANE) ## every test and every benchmark without the race detector and without -short
+	@$(LANE) -test plain-all go test -json -vet=off -shuffle=on -timeout 30m $(ISOLATED) -bench . -benchtime 1x $(TEST_PKGS)
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
 	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ seeds, [0-9]+ failures|seed [0-9]+ failed).*' sim \
-		go test -json -vet=off -timeout 24h ./wire
+		go test -json -vet=off -run '^TestScenarios$$' -timeout 24h ./wire
 
 .PHONY: conformance
 conformance: $(LANE) ## every rule of uDAPL, on every link this host has (AF_XDP as root)
@@ -89,16 +106,12 @@ conformance: $(LANE) ## every rule of uDAPL, on every link this host has (AF_XDP
 		go test -json -vet=off -run '^TestConformance' -timeout 15m ./dat
 
 .PHONY: fuzz
-fuzz: $(LANE) ## every fuzz target for FUZZTIME=5s
+fuzz: $(LANE) ## every fuzz target for FUZZTIME=1s
 	@$(LANE) fuzz tools/fuzz.sh $(FUZZTIME)
 
-.PHONY: root
-root: $(LANE) ## tests over real AF_XDP in throw-away namespaces, -race
-ifeq ($(IS_ROOT),)
-	@$(LANE) -skip "needs root: sudo make root" root
-else
-	@$(LANE) -test "root (-race)" go test -json -vet=off -race -shuffle=on -p 1 -timeout 8m $(ROOT_PKGS)
-endif
+.PHONY: documents
+documents: $(LANE) ## the commands of every document, in a copy of the repository
+	@$(LANE) -test documents go test -json -vet=off -race -timeout 10m ./internal/docs
 
 # A module of its own: who imports this one does not get quic-go and gRPC with it.
 .PHONY: peers-test
@@ -143,7 +156,7 @@ provider-race: $(LANE) ## the test programs with a C provider that has the race 
 	CGO_ENABLED=1 go build -race -tags datprovider -buildmode=c-shared -trimpath -o bin/race.so \
 		-ldflags="-extldflags=-Wl,-Ttext-segment=0x20000000,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
 	@rm -f bin/race.h
-	@DATXDP_PROVIDER=$(CURDIR)/bin/race.so LD_USE_LOAD_BIAS=1 GORACE="halt_on_error=1 exitcode=66" $(LANE) -test provider-race \
+	@DATXDP_PROVIDER=$(CURDIR)/bin/race.so LD_USE_LOAD_BIAS=1 GORACE="halt_on_error=1 exitcode=66 atexit_sleep_ms=0" $(LANE) -test provider-race \
 		go test -tags datprovider -json -vet=off -v -count=1 -timeout 30m -run 'TestCalls|TestFunction|TestTransaction|TestDTest|TestLoss' ./cmd/libdatxdp
 
 .PHONY: install
@@ -152,10 +165,6 @@ install: provider ## the library, its manual page and a sample dat.conf under DE
 	install -D -m 644 cmd/libdatxdp/libdatxdp.7 $(DESTDIR)$(PREFIX)/share/man/man7/libdatxdp.7
 	sed 's|@LIBDIR@|$(PREFIX)/lib|' cmd/libdatxdp/dat.conf.in >bin/dat.conf
 	install -D -m 644 bin/dat.conf $(DESTDIR)$(PREFIX)/share/datxdp/dat.conf
-
-.PHONY: bench-once
-bench-once: $(LANE) ## every benchmark once, so that none rots
-	@$(LANE) -test bench-once go test -json -vet=off -run '^$$' -bench . -benchtime 1x -p 1 $(BENCH_PKGS)
 
 .PHONY: bench
 bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; ARGS= go to datbench
@@ -174,16 +183,16 @@ perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against commit
 	@./bin/datbench check bin/perf.json
 
 .PHONY: vm
-vm: ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
-	@tools/vm.sh machines
+vm: $(LANE) ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
+	@$(LANE) vm tools/vm.sh machines
 
 .PHONY: vm-fetch
 vm-fetch: ## what the machines of make vm and make nics boot, kept in ~/.cache/datxdp (root, x86_64, Debian 12)
 	@tools/vm.sh fetch
 
 .PHONY: nics
-nics: ## emulated NICs under Debian's kernels, the listed subset; writes docs/DRIVERS.md (root, x86_64, Debian 12, 25 minutes)
-	@tools/vm.sh nics
+nics: $(LANE) ## emulated NICs under Debian's kernels, the listed subset; writes docs/DRIVERS.md (root, x86_64, Debian 12, 25 minutes)
+	@$(LANE) nics tools/vm.sh nics
 
 .PHONY: nics-all
 nics-all: ## the same with every kernel, driver, mode, MTU and number of queues

@@ -11,22 +11,22 @@ gcc|gcc libc6-dev|no -race build: the race detector needs a C compiler
 clang|clang|bpf: the committed object is not rebuilt and compared
 llvm-strip|llvm|bpf: the committed object is not rebuilt and compared
 shellcheck|shellcheck|lint: shell scripts are not checked
-tshark|tshark|unit: the Wireshark dissector is not tested, nor that Wireshark reads our captures
-prometheus||unit: the metrics, the dashboard and the alerts are not checked by Prometheus
+tshark|tshark|race: the Wireshark dissector is not tested, nor that Wireshark reads our captures
+prometheus||race: the metrics, the dashboard and the alerts are not checked by Prometheus
 dapltest|dapl2-utils|provider: Debian's uDAPL test programs do not run
 udat.h|libdapl-dev libdapl2|provider: the library for C programs is not built
 valgrind|valgrind|provider-memcheck: the provider's part in C is not checked for bad accesses
-ip|iproute2|root: commands of the documents, and those that datbench doctor gives, do not run
-bpftool|bpftool|root: commands of the documents that need it do not run
-ethtool|ethtool|root: commands of the documents that need it do not run; peers: nothing is measured without offloads
-ping|iputils-ping|root: commands of the documents that need it do not run
-setcap|libcap2-bin|root: programs with capabilities and without root are not tried
+ip|iproute2|race: commands that datbench doctor gives do not run; documents: commands do not run
+bpftool|bpftool|documents: commands that need it do not run
+ethtool|ethtool|documents: commands that need it do not run; peers: nothing is measured without offloads
+ping|iputils-ping|documents: commands that need it do not run
+setcap|libcap2-bin|race: programs with capabilities and without root are not tried
 ucx_perftest|ucx-utils|peers: UCX is not measured
 fi_pingpong|libfabric-bin|peers: libfabric is not measured
 sockperf|sockperf|peers: sockperf is not measured
 iperf3|iperf3|peers: iperf3 is not measured
-chromium|chromium|unit: the page of datbench report is not opened in a browser
-vagrant|vagrant|unit: the Vagrantfile is not validated
+chromium|chromium|race: the page of datbench report is not opened in a browser
+vagrant|vagrant|race: the Vagrantfile is not validated
 END
 }
 

@@ -221,8 +221,11 @@ func TestSendWhileDown(t *testing.T) {
 // Regression (e): opening and closing a queue again and again leaves no descriptor and no mapping.
 func TestOpenCloseCycles(t *testing.T) {
 	cycles := 200
-	if os.Getenv("DATXDP_SOAK") != "" {
+	switch {
+	case os.Getenv("DATXDP_SOAK") != "":
 		cycles = 10000
+	case testing.Short():
+		cycles = 60
 	}
 	l := newLab(t, 1500, 1)
 	onSide(t, l, lab.A, func() error {

@@ -27,6 +27,9 @@ var tools = []string{"bpftool", "ethtool", "getcap", "ip", "ping", "setcap", "ss
 
 // TestCommands runs the commands of every document.
 func TestCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make documents, a part of make test-all, runs the commands of the documents")
+	}
 	w := newWorld(t)
 	skipped := 0
 	for _, b := range blocks(t, "sh") {

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# plain.sh run|packages: what make plain runs. Tests that the race detector spoils, or that are long below it and use one
+# goroutine, are in files with "//go:build !race". Benchmarks run once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mapfile -t files < <(grep -rlE '^//go:build .*!race' --include='*_test.go' .)
+case $1 in
+  run) printf '^(%s)$\n' "$(grep -hoE '^func Test[A-Za-z0-9_]+' "${files[@]}" | sed 's/^func //' | paste -sd'|')" ;;
+  packages) { printf '%s\n' "${files[@]}"; grep -rlE '^func Benchmark' --include='*_test.go' .; } | grep -v '^./bench/peers/' | xargs -n1 dirname | sort -u ;;
+esac
