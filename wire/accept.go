@@ -124,7 +124,7 @@ func (e *Engine) sendReject(r *Request) {
 		return
 	}
 	r.told = e.now
-	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.stamp(), Tag: r.hello.Tag}
+	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.Stamp(), Tag: r.hello.Tag}
 	e.sendHello(r.path, &h, &r.answer)
 }
 

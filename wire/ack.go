@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
@@ -202,7 +203,7 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	r.unacked, r.ackNow, r.ackAsked, r.ackBy = 0, false, false, never
 	c.starve()
 	h := proto.Header{Type: t, CE: r.ce, CID: c.peer, PSN: psn, Ack: r.next,
-		Credit: r.advertised, TS: now.stamp(), Tag: c.peerTag}
+		Credit: r.advertised, TS: now.Stamp(), Tag: c.peerTag}
 	h.Flags |= c.send.epoch | c.eng.portFlag
 	if r.epoch != 0 {
 		h.Flags |= proto.EpochSeen
@@ -214,7 +215,7 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 		h.Flags |= proto.NotReady
 	}
 	if r.stamp != 0 {
-		h.Echo = max(r.stamp+uint32((now-r.stampAt)>>stampShift), 1)
+		h.Echo = max(r.stamp+uint32((now-r.stampAt)>>clock.StampShift), 1)
 	}
 	return h
 }

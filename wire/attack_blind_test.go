@@ -290,7 +290,7 @@ func TestAttack04ResetFlood(t *testing.T) {
 	for i := range uint32(count) {
 		s.strike(&proto.Header{Type: proto.Reset, CID: s.cb.peer, Tag: s.cb.peerTag, PSN: s.cb.send.nxt, Echo: i}, nil)
 	}
-	most := uint64(time.Duration(s.net.Now()-start)/s.cb.answerTime()) + 1
+	most := uint64(time.Duration(s.net.Now()-start)/s.cb.rtt.PTO()) + 1
 	if got := s.victim.eng.Stats().TxPackets - sent; got > most {
 		t.Errorf("%d packets in answer to %d Resets, want %d at most", got, count, most)
 	}

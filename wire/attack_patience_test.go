@@ -110,7 +110,7 @@ func TestAttack05FalseEchoThenSilence(t *testing.T) {
 	s.victim.post(cv, cv.PostWrite(m.seg(0, 64), 1, Remote{}, 0))
 	s.victim.eng.Poll(Time(s.net.Now()))
 	h := s.header(cv, proto.Ack)
-	h.Ack, h.Echo = cv.send.nxt, Time(s.net.Now()).Add(-9900*time.Millisecond).stamp()
+	h.Ack, h.Echo = cv.send.nxt, Time(s.net.Now()).Add(-9900*time.Millisecond).Stamp()
 	s.strike(&h, nil)
 	s.victim.post(cv, cv.PostWrite(m.seg(0, 64), 2, Remote{}, 0))
 	start := s.net.Now()

@@ -11,6 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -154,7 +155,7 @@ func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
 	now := Time(s.net.Now())
 	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.next, Ack: cv.send.una,
-		Credit: cv.send.credit, TS: now.stamp(), Tag: cv.tag}
+		Credit: cv.send.credit, TS: now.Stamp(), Tag: cv.tag}
 }
 
 // send puts a packet of the foe's on the wire.
@@ -249,7 +250,7 @@ type standing struct {
 	doubt                         bool
 	mtu, nheld, requests, recv    int
 	window                        float64
-	rtt                           rttState
+	rtt                           rtt.Estimator
 	met, stepping, putOff, hungry bool
 	cookie                        uint64
 }

@@ -225,7 +225,7 @@ func (e *Engine) closedByPeer(h *proto.Header, body []byte, bufs []link.Buf) (ke
 		e.stats.BadPackets++
 		return false
 	}
-	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.stamp(), Tag: h.Tag}
+	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: h.Tag}
 	if c := e.lookup(h.CID); c != nil && c.met && c.fromPeer(h, &bufs[0]) && g.CID == c.peer {
 		if c.plausible(h) {
 			e.sendBare(c.path, &out)

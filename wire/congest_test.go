@@ -109,13 +109,13 @@ func TestWindowFitsTheLink(t *testing.T) {
 			share := w.flow(2*span, s)[0] / float64(tc.rate)
 			lost := a.eng.stats.Retransmits - before
 			base := s.c.send.base.get()
-			t.Logf("%.2f of the rate, round trip %v, in an empty network %v, %d packets sent again", share, s.c.rtt.smooth, base, lost)
+			t.Logf("%.2f of the rate, round trip %v, in an empty network %v, %d packets sent again", share, s.c.rtt.Smoothed(), base, lost)
 			if share < tc.share {
 				t.Errorf("%.2f of the rate, want %.2f", share, tc.share)
 			}
 			packet := time.Duration(1500 * 8 * 1e9 / tc.rate)
-			if limit := 2*max(delayTarget, base) + 8*packet; s.c.rtt.smooth > limit {
-				t.Errorf("round trip %v, want at most %v", s.c.rtt.smooth, limit)
+			if limit := 2*max(delayTarget, base) + 8*packet; s.c.rtt.Smoothed() > limit {
+				t.Errorf("round trip %v, want at most %v", s.c.rtt.Smoothed(), limit)
 			}
 			if tc.mark > 0 && lost > 0 {
 				t.Errorf("%d packets lost on a link that marks", lost)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -107,7 +108,7 @@ type Conn struct {
 
 	send sender
 	recv receiver
-	rtt  rttState
+	rtt  rtt.Estimator
 
 	readIn, readOut int // configured
 	readsAllowed    int // granted by the peer
@@ -270,7 +271,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.send.congestion = newCongestion(psn)
 	c.send.una, c.send.nxt, c.send.resend, c.send.highSACK = psn, psn, psn, psn
 	c.recv = receiver{rqNext: seq.Num(c.rq.done.Load()), held: c.recv.held, ackBy: never}
-	c.rtt = rttState{}
+	c.rtt = rtt.Estimator{}
 	c.readsOut = 0
 	c.resp = responder{}
 	c.doubt, c.why, c.opened = doubt{}, 0, now

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/google/go-cmp/cmp"
 )
 
 // compare holds what tshark says of every packet to what the codec says.

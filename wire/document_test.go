@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -129,7 +131,7 @@ func TestDocumentHeader(t *testing.T) {
 	if want := fmt.Sprintf("version (%d) in the upper four bits", proto.Version); !strings.Contains(rows[0][2], want) {
 		t.Errorf("%q is not %q", rows[0][2], want)
 	}
-	if want := fmt.Sprintf("units of %d ns", 1<<stampShift); !strings.Contains(rows[7][2], want) {
+	if want := fmt.Sprintf("units of %d ns", 1<<clock.StampShift); !strings.Contains(rows[7][2], want) {
 		t.Errorf("%q is not in %q", rows[7][2], want)
 	}
 }
@@ -471,7 +473,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"doubt retry":                  span(doubtRetry),
 		"doubt time":                   span(doubtTime),
 		"eager requests":               fmt.Sprint(eagerOps),
-		"first timeout":                span(firstRTO),
+		"first timeout":                span(rtt.InitialPTO),
 		"first window":                 packets(firstWindow),
 		"give-up":                      span(limits.GiveUp),
 		"half-open requests":           fmt.Sprint(maxOpening),
@@ -491,7 +493,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"longest put-off":              span(putOffMax),
 		"longest timeout":              span(maxRTO),
 		"not ready":                    span(limits.NotReady),
-		"outlier":                      fmt.Sprint(outlier),
+		"outlier":                      fmt.Sprint(rtt.Outlier),
 		"probe tries":                  fmt.Sprint(probeTries),
 		"prompt challenges":            fmt.Sprint(promptChallenges),
 		"reordering":                   packets(float64(overtaken(t))),
@@ -499,7 +501,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"resets":                       fmt.Sprint(resetBurst),
 		"room to spare":                octets(smallOp + proto.MaxChunkSize),
 		"search again":                 span(searchEvery),
-		"shortest probe":               span(minProbe),
+		"shortest probe":               span(rtt.MinPTO),
 		"shortest put-off":             span(putOffMin),
 		"shortest timeout":             span(minRTO),
 		"small operation":              octets(smallOp),

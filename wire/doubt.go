@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
@@ -46,21 +47,21 @@ func (c *Conn) doubted(psn seq.Num, ts uint32) bool {
 // sentSince reports whether a time stamp of ours is of a packet that left at a moment or later, and not before
 // doubtLimit.
 func (e *Engine) sentSince(ts uint32, since Time) bool {
-	now := e.now.stamp()
-	return ts-since.stamp() <= now-since.stamp() && now-ts <= uint32(doubtLimit>>stampShift)
+	now := e.now.Stamp()
+	return ts-since.Stamp() <= now-since.Stamp() && now-ts <= uint32(doubtLimit>>clock.StampShift)
 }
 
 // verify sends the probe of a new doubt, but none when that of the last doubt left so recently that its answer may be
 // on the way. It reports false if the link has no frame.
 func (c *Conn) verify() bool {
 	d, now := &c.doubt, c.eng.now
-	if d.open || d.since != 0 && now.Sub(d.since) < c.answerTime() {
+	if d.open || d.since != 0 && now.Sub(d.since) < c.rtt.PTO() {
 		return true
 	}
 	if !c.sendAck(proto.AckRequest) {
 		return false
 	}
-	*d = doubt{open: true, since: now, next: now.Add(max(doubtRetry, c.answerTime()))}
+	*d = doubt{open: true, since: now, next: now.Add(max(doubtRetry, c.rtt.PTO()))}
 	c.setDeadline(d.next)
 	return true
 }
@@ -78,7 +79,7 @@ func (c *Conn) tickDoubt() Time {
 		d.open = false
 		return never
 	case now >= d.next:
-		d.next = now.Add(max(doubtRetry, c.answerTime(), now.Sub(d.since)))
+		d.next = now.Add(max(doubtRetry, c.rtt.PTO(), now.Sub(d.since)))
 		c.sendAck(proto.AckRequest)
 	}
 	return d.next
@@ -88,5 +89,5 @@ func (c *Conn) tickDoubt() Time {
 // was refused, and the peer has had time to answer the probe.
 func (c *Conn) portClosed() bool {
 	since := c.doubt.since
-	return c.doubt.open && c.eng.watched(since) >= max(doubtTime, 4*c.answerTime()) && c.refusedSince(since)
+	return c.doubt.open && c.eng.watched(since) >= max(doubtTime, 4*c.rtt.PTO()) && c.refusedSince(since)
 }

@@ -55,12 +55,12 @@ func (z *fuzzed) packet() {
 	now := Time(z.w.net.Now())
 	h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: c.cid, Tag: c.tag,
 		PSN: c.recv.next + seq.Num(int8(z.next())), Ack: c.send.una + seq.Num(int8(z.next())),
-		Credit: c.send.credit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.stamp() + uint32(int8(z.next()))}
+		Credit: c.send.credit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.Stamp() + uint32(int8(z.next()))}
 	switch e := z.next(); {
 	case e > 200:
-		h.Echo = c.doubt.since.stamp()
+		h.Echo = c.doubt.since.Stamp()
 	case e > 100:
-		h.Echo = now.stamp() - uint32(e)<<(e%24)
+		h.Echo = now.Stamp() - uint32(e)<<(e%24)
 	}
 	switch h.Type {
 	case proto.Reset:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/rtt"
 )
 
 // Dial says whom to connect to.
@@ -221,7 +222,7 @@ func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why p
 
 // turn answers a Connect in the frame that it came in.
 func (e *Engine) turn(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
-	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.stamp(), Tag: hi.Tag}
+	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: hi.Tag}
 	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
 	port := e.portOf(h, hi, e.link.Source(&bufs[0]))
 	out.Put(bufs[0].Data)
@@ -322,8 +323,8 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	}
 	c.heard = e.now
 	c.recv.stamp, c.recv.stampAt = h.TS, e.now
-	if d, ok := roundTrip(e.now, h.Echo); ok {
-		c.rtt.sample(d)
+	if d, ok := rtt.Sample(e.now, h.Echo); ok {
+		c.rtt.Update(d)
 	}
 	c.meet(h, &hi)
 	private := slices.Clone(hi.Private)

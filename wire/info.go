@@ -65,7 +65,7 @@ func (c *Conn) info(now Time) ConnInfo {
 		Age: max(now.Sub(c.opened), 0), Silence: max(c.quiet(now), 0), MTU: c.mtu,
 		SendOldest: uint32(s.una), SendNext: uint32(s.nxt), Window: s.window, InFlight: s.pipe,
 		Lost: s.nlost, Timeouts: s.backoff, Retransmits: s.resends,
-		RTT: c.rtt.smooth, RTTVar: c.rtt.vary, RTO: c.rto(),
+		RTT: c.rtt.Smoothed(), RTTVar: c.rtt.Variance(), RTO: c.rto(),
 		Requests: int(c.sq.posted.Load() - c.sq.done.Load()), Unsent: s.queued,
 		Credits: max(s.credit.Sub(s.msn), 0), Starved: c.starved != 0,
 		RecvNext: uint32(r.next), Early: r.nheld, Receives: receives, Granted: max(r.advertised.Sub(r.msn), 0)}

@@ -86,22 +86,16 @@ const (
 	// reorderThreshold is how many later packets must have arrived before one is taken for lost.
 	reorderThreshold = 3
 
-	// firstRTO is the retransmission timeout before there is a round trip to go by. minProbe is the
-	// least time after which the newest packet is sent again, minRTO the least after which all are.
-	// maxRTO bounds the back-off (RFC 6298 §5.5 to §5.7). The bound has to exceed the time that a peer
+	// minRTO is the shortest timeout after which all packets are sent again, maxRTO bounds its back-off (RFC 6298 §5.5 to
+	// §5.7). The bound has to exceed the time that a peer
 	// needs to read what all connections of a host send it in one: 4000 connections at 25 ms are 160,000
 	// packets/s, and a process that was stopped for 1 s never caught up.
-	firstRTO = 2 * time.Millisecond
-	minProbe = 200 * time.Microsecond
-	minRTO   = 500 * time.Microsecond
-	maxRTO   = time.Second
+	minRTO = 500 * time.Microsecond
+	maxRTO = time.Second
 	// busyRTO is the bound while anything arrives at the engine, from this peer or another. The path works then, and
 	// a longer back-off lets connections starve where many share a queue that is too short for them: with 500 ms
 	// some of 40 that share 12 places send nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
-	// outlier bounds a round-trip sample, in answer times: the estimate follows a path that becomes slow
-	// within a few samples, and one packet that a stopped peer kept for seconds does not spoil it.
-	outlier = 4
 	// stallTime is by how much a Poll has to be late for the engine to have been stopped, and catchUp for
 	// how long at most it then reads what has arrived before it runs its timers.
 	stallTime = 100 * time.Millisecond

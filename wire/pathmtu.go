@@ -75,10 +75,10 @@ func (c *Conn) tickMTU() Time {
 		return p.at
 	case c.heard <= p.asked: // a peer that is silent gets no more Probes
 		c.sendAck(proto.AckRequest)
-		p.wait = min(max(2*p.wait, 2*c.answerTime()), maxRTO)
+		p.wait = min(max(2*p.wait, 2*c.rtt.PTO()), maxRTO)
 	default:
 		p.tries++
-		p.asked, p.wait = now, 2*c.answerTime()
+		p.asked, p.wait = now, 2*c.rtt.PTO()
 		c.sendProbe(p.size)
 	}
 	p.at = now.Add(p.wait)

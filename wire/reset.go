@@ -70,7 +70,7 @@ func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 		return false
 	}
 	e.stats.Resets++
-	out := proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: e.now.stamp(), Echo: h.TS, Tag: h.Tag}
+	out := proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: e.now.Stamp(), Echo: h.TS, Tag: h.Tag}
 	e.bare(bufs, h, &out)
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -52,8 +53,8 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	}
 	c.takeCredit(h)
 	if una := s.una; h.Ack != una {
-		if d, ok := roundTrip(c.eng.now, h.Echo); ok {
-			c.rtt.sample(d)
+		if d, ok := rtt.Sample(c.eng.now, h.Echo); ok {
+			c.rtt.Update(d)
 			c.eng.stats.RoundTrip.observe(d, 1)
 			s.sample(c.eng.now, d)
 		}
@@ -165,7 +166,7 @@ func (c *Conn) takeSACK(sack []byte) {
 			s.highSACK = psn + 1
 		}
 	}
-	if c.markLost(s.highSACK-1-reorderThreshold, c.eng.now.Add(-c.rtt.smooth), CauseLoss) {
+	if c.markLost(s.highSACK-1-reorderThreshold, c.eng.now.Add(-c.rtt.Smoothed()), CauseLoss) {
 		s.congestion.lost(s.una, s.nxt)
 	}
 }
@@ -238,7 +239,7 @@ func (c *Conn) timeout() {
 	}
 	c.eng.stats.Timeouts++
 	s.timedAt = now
-	s.silent = s.silent || c.quiet(now) > max(stallTime, 2*c.answerTime())
+	s.silent = s.silent || c.quiet(now) > max(stallTime, 2*c.rtt.PTO())
 	s.backoff++
 	switch {
 	case s.backoff == 1:
@@ -321,44 +322,11 @@ func (c *Conn) completeRequests() {
 	}
 }
 
-// rttState estimates the round trip (RFC 6298), the peer's own delay taken out.
-type rttState struct {
-	smooth time.Duration
-	vary   time.Duration
-}
-
-// roundTrip is the time since we sent the time stamp that came back, less what the peer kept it.
-func roundTrip(now Time, echo uint32) (d time.Duration, ok bool) {
-	d = time.Duration(int32(now.stamp()-echo)) << stampShift
-	return max(d, 1), echo != 0 && d >= 0 && d < 10*time.Second
-}
-
-func (r *rttState) sample(d time.Duration) {
-	if r.smooth == 0 {
-		r.smooth, r.vary = d, d/2
-		return
-	}
-	d = min(d, outlier*r.answer())
-	r.vary += ((r.smooth - d).Abs() - r.vary) / 4
-	r.smooth += (d - r.smooth) / 8
-}
-
-// answer is how long an answer may take.
-func (r *rttState) answer() time.Duration {
-	if r.smooth == 0 {
-		return firstRTO
-	}
-	return max(r.smooth+4*r.vary, minProbe)
-}
-
-// answerTime is how long an answer may take.
-func (c *Conn) answerTime() time.Duration { return c.rtt.answer() }
-
 // rto is the retransmission timeout now: the answer time, doubled with each timeout in a row (RFC 6298
 // §5.5) up to busyRTO or maxRTO, or to the answer time where the path is slower than that.
 func (c *Conn) rto() time.Duration {
 	most := c.host.limits.GiveUp / 4 // a peer is asked several times before it is given up
-	t := min(c.answerTime(), most)
+	t := min(c.rtt.PTO(), most)
 	if c.send.backoff == 0 {
 		return t
 	}

@@ -129,7 +129,7 @@ func TestServerIsStopped(t *testing.T) {
 				t.Errorf("%d resends, want %d at most", resends, most)
 			}
 			for _, conn := range slices.Concat(c.ends[0], c.ends[1]) {
-				if d := conn.answerTime(); d > 20*time.Millisecond {
+				if d := conn.rtt.PTO(); d > 20*time.Millisecond {
 					t.Fatalf("the next loss would wait %v: %+v", d, conn.rtt)
 				}
 			}

@@ -245,7 +245,7 @@ func (c *Conn) fillPacket(p *packet, f *flight, psn seq.Num, fresh bool) bool {
 	p.finish(&h)
 	f.sent, f.inPipe = e.now, true
 	c.send.pipe++
-	c.send.sent(e.now, c.rtt.smooth)
+	c.send.sent(e.now, c.rtt.Smoothed())
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
@@ -107,7 +108,7 @@ func (c *Conn) noPort(sent uint32) {
 	switch {
 	case d.refused == 0:
 		d.refused = c.eng.now.Add(grace)
-	case c.eng.now >= d.refused && c.eng.sentSince(sent, d.refused.Add(1<<stampShift-grace)):
+	case c.eng.now >= d.refused && c.eng.sentSince(sent, d.refused.Add(1<<clock.StampShift-grace)):
 		c.why = BreakPort
 		c.end(KindRefused, StatusFlushed)
 	}

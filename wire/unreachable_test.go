@@ -8,6 +8,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
@@ -114,7 +115,7 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 
 // reportOf is what the host of a connection's peer reports of an Ack that left at a moment.
 func reportOf(c *Conn, at Time) link.Report {
-	h := proto.Header{Type: proto.Ack, CID: c.peer, PSN: c.send.nxt, Ack: c.recv.next, TS: at.stamp(), Tag: c.peerTag}
+	h := proto.Header{Type: proto.Ack, CID: c.peer, PSN: c.send.nxt, Ack: c.recv.next, TS: at.Stamp(), Tag: c.peerTag}
 	return quoting(c.eng.refusals.link.Destination(c.path), &h)
 }
 
@@ -137,7 +138,9 @@ var forgeries = []struct {
 	{"PSN ahead", func(h *proto.Header, _ *link.Report, i uint32) { h.PSN += 2 + 1<<(i%31) }},
 	{"PSN behind", func(h *proto.Header, _ *link.Report, i uint32) { h.PSN -= 2*proto.MaxWindow + 1<<(i%31) }},
 	{"time ahead", func(h *proto.Header, _ *link.Report, i uint32) { h.TS += 1 << (10 + i%22) }},
-	{"time behind", func(h *proto.Header, _ *link.Report, i uint32) { h.TS -= uint32(doubtLimit>>stampShift) + 1<<(i%30) }},
+	{"time behind", func(h *proto.Header, _ *link.Report, i uint32) {
+		h.TS -= uint32(doubtLimit>>clock.StampShift) + 1<<(i%30)
+	}},
 	{"Connect", func(h *proto.Header, _ *link.Report, _ uint32) { h.Type, h.CID, h.Tag = proto.Connect, 0, 0 }},
 	{"port", func(_ *proto.Header, r *link.Report, i uint32) {
 		r.To = netip.AddrPortFrom(r.To.Addr(), r.To.Port()^1<<(i%16))
@@ -151,7 +154,7 @@ var forgeries = []struct {
 
 // forge makes the i-th forged report about a connection; kind is that of forgeries.
 func forge(c *Conn, kind int, i uint32) link.Report {
-	h := proto.Header{Type: proto.Ack, CID: c.peer, PSN: c.send.nxt, Ack: c.recv.next, TS: c.eng.now.stamp(), Tag: c.peerTag}
+	h := proto.Header{Type: proto.Ack, CID: c.peer, PSN: c.send.nxt, Ack: c.recv.next, TS: c.eng.now.Stamp(), Tag: c.peerTag}
 	at := c.eng.refusals.link.Destination(c.path)
 	r := quoting(at, &h)
 	forgeries[kind].change(&h, &r, i)
@@ -237,7 +240,7 @@ func TestReportOfProbeBreaks(t *testing.T) {
 		probe := reportOf(ca, Time(w.net.Now()))
 		w.net.Advance(w.net.Now() + spin)
 		if reset {
-			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peer, PSN: ca.send.nxt, Echo: ca.doubt.since.stamp(), Tag: ca.peerTag}, nil)
+			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peer, PSN: ca.send.nxt, Echo: ca.doubt.since.Stamp(), Tag: ca.peerTag}, nil)
 		} else {
 			a.link.Refuse(probe)
 			w.poll()
@@ -348,7 +351,7 @@ func TestConnectBeforeThePeerStarts(t *testing.T) {
 
 // tryReport is what the host of a peer reports of a Connect that left at a moment.
 func tryReport(c *Conn, at Time) link.Report {
-	h := proto.Header{Type: proto.Connect, PSN: c.send.nxt, TS: at.stamp()}
+	h := proto.Header{Type: proto.Connect, PSN: c.send.nxt, TS: at.Stamp()}
 	hi := c.hello(nil)
 	var b [proto.HeaderSize + proto.MaxHelloSize]byte
 	h.Put(b[:])

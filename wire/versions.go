@@ -17,7 +17,7 @@ func (e *Engine) foreign(bufs []link.Buf) (kept bool) {
 	if !ok || len(bufs) != 1 || e.crossing || !e.mayReset() {
 		return false
 	}
-	h.TS = e.now.stamp()
+	h.TS = e.now.Stamp()
 	h.Put(b)
 	e.reply(bufs, e.udpPort, proto.PutVersions(b, b[proto.HeaderSize:], asked))
 	return true

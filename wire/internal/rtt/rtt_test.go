@@ -1,0 +1,81 @@
+package rtt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/clock"
+)
+
+const us = time.Microsecond
+
+func TestSample(t *testing.T) {
+	now := clock.Time(time.Second)
+	for _, tt := range []struct {
+		name string
+		echo uint32
+		want time.Duration
+		ok   bool
+	}{
+		{"none", 0, 0, false},
+		{"a millisecond ago", now.Add(-time.Millisecond).Stamp(), time.Millisecond, true},
+		{"now", now.Stamp(), 1, true},
+		{"from the future", now.Add(time.Millisecond).Stamp(), 0, false},
+		{"too long ago", now.Add(-maxSample).Stamp(), 0, false},
+	} {
+		d, ok := Sample(now, tt.echo)
+		if ok != tt.ok || ok && (d < tt.want || d > tt.want+64) {
+			t.Errorf("%s: got %v, %v, want %v, %v", tt.name, d, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+// The time stamps of a clock wrap every 275 s.
+func TestSampleAcrossWrap(t *testing.T) {
+	wrap := clock.Time(1 << (32 + clock.StampShift))
+	d, ok := Sample(wrap.Add(time.Millisecond), wrap.Add(-time.Millisecond).Stamp())
+	if !ok || d != 2*time.Millisecond {
+		t.Errorf("got %v, %v, want 2ms", d, ok)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	var r Estimator
+	if r.PTO() != InitialPTO || r.Smoothed() != 0 {
+		t.Errorf("without a sample the timeout is %v, want %v", r.PTO(), InitialPTO)
+	}
+	r.Update(800 * us)
+	if r.Smoothed() != 800*us || r.Variance() != 400*us || r.PTO() != 2400*us {
+		t.Errorf("after one sample of 800 µs: %v, %v, %v", r.Smoothed(), r.Variance(), r.PTO())
+	}
+	r.Update(1600 * us)
+	if r.Smoothed() != 900*us || r.Variance() != 500*us {
+		t.Errorf("after another of 1600 µs: %v, %v", r.Smoothed(), r.Variance())
+	}
+	for range 200 {
+		r.Update(10 * us)
+	}
+	if r.PTO() != MinPTO {
+		t.Errorf("the timeout of a short path is %v, want %v", r.PTO(), MinPTO)
+	}
+}
+
+// A packet that a stopped peer held for seconds moves the estimate by as much as the bound allows; a path that stays slow
+// is followed within a few samples.
+func TestOutlier(t *testing.T) {
+	var r Estimator
+	for range 20 {
+		r.Update(100 * us)
+	}
+	before := r.PTO()
+	r.Update(9 * time.Second)
+	if most := Outlier * before; r.Smoothed() > 100*us+most/8 {
+		t.Errorf("one sample of 9 s makes the round trip %v", r.Smoothed())
+	}
+	for range 60 {
+		r.Update(50 * time.Millisecond)
+	}
+	if r.Smoothed() < 45*time.Millisecond {
+		t.Errorf("after 60 samples of 50 ms the round trip is %v", r.Smoothed())
+	}
+}
