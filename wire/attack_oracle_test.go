@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
@@ -80,8 +81,8 @@ func TestAttack06ReadForgedSource(t *testing.T) {
 	s.want(s.victim.connect, KindBroken)
 	s.drain()
 	t.Logf("%d packets, %d bytes in answer to %d packets, %d bytes", s.out.packets, s.out.bytes, s.in.packets, s.in.bytes)
-	if n := s.out.types[proto.Data]; n < firstWindow || n > 2*firstWindow {
-		t.Errorf("%d packets of data, want %d to %d", n, firstWindow, 2*firstWindow)
+	if n := s.out.types[proto.Data]; n < congestion.InitialWindow || n > 2*congestion.InitialWindow {
+		t.Errorf("%d packets of data, want %d to %d", n, congestion.InitialWindow, 2*congestion.InitialWindow)
 	}
 	s.finish()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
@@ -153,7 +154,7 @@ type sender struct {
 	una, nxt seq.Num // oldest packet not acknowledged, next packet
 	reach    int     // how far nxt may be ahead of una, in packets
 	flights  []flight
-	congestion
+	cc       congestion.Controller
 	pipe     int // packets that are in the network, as far as we know
 	unfilled int // unacknowledged packets that were not full
 	nlost    int // packets marked lost and not sent again
@@ -268,7 +269,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.send = sender{seen: done, next: position{op: done}, acked: position{op: done},
 		flights: c.send.flights}
 	psn := seq.Num(c.host.random32())
-	c.send.congestion = newCongestion(psn)
+	c.send.cc = congestion.New(psn)
 	c.send.una, c.send.nxt, c.send.resend, c.send.highSACK = psn, psn, psn, psn
 	c.recv = receiver{rqNext: seq.Num(c.rq.done.Load()), held: c.recv.held, ackBy: never}
 	c.rtt = rtt.Estimator{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/clock"
+	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
@@ -459,10 +460,10 @@ func TestDocumentNumbers(t *testing.T) {
 	want := map[string]string{
 		"acknowledge delay":            span(ackDelay),
 		"acknowledge every":            packets(ackEvery),
-		"after a loss":                 fmt.Sprint(lossFactor),
-		"after noise":                  fmt.Sprint(noiseFactor),
+		"after a loss":                 fmt.Sprint(congestion.LossFactor),
+		"after noise":                  fmt.Sprint(congestion.NoiseFactor),
 		"base packet":                  octets(basePacket),
-		"base period":                  span(basePeriod),
+		"base period":                  span(congestion.BasePeriod),
 		"black-hole timeouts":          fmt.Sprint(blackHoleTries),
 		"close retry":                  span(closeRetry),
 		"close tries":                  fmt.Sprint(closeTries),
@@ -474,7 +475,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"doubt time":                   span(doubtTime),
 		"eager requests":               fmt.Sprint(eagerOps),
 		"first timeout":                span(rtt.InitialPTO),
-		"first window":                 packets(firstWindow),
+		"first window":                 packets(congestion.InitialWindow),
 		"give-up":                      span(limits.GiveUp),
 		"half-open requests":           fmt.Sprint(maxOpening),
 		"half-open share":              fmt.Sprintf("1/%v", 1/openingShare),
@@ -486,7 +487,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"handshake retry":              span(helloRetry),
 		"keep-alive":                   span(limits.KeepAlive),
 		"largest window":               packets(maxWindow),
-		"least window":                 fmt.Sprintf("1/%v packet", 1/minWindow),
+		"least window":                 fmt.Sprintf("1/%v packet", 1/congestion.MinWindow),
 		"listen grace":                 span(limits.ListenGrace),
 		"longest busy timeout":         span(busyRTO),
 		"longest handshake retry":      span(helloRetryMax),
@@ -507,7 +508,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"small operation":              octets(smallOp),
 		"smallest window":              packets(minReach),
 		"stall":                        span(stallTime),
-		"window that delay leaves":     packets(delayFloor),
+		"window that delay leaves":     packets(congestion.DelayFloor),
 		"shared message rate":          octets(messageRate) + "/s",
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")

@@ -63,7 +63,7 @@ func (c *Conn) info(now Time) ConnInfo {
 	receives, _ := c.Receiving()
 	i := ConnInfo{Engine: c.eng.index, State: c.State(), Peer: c.there, Qual: c.dial.qual, Passive: c.req != nil,
 		Age: max(now.Sub(c.opened), 0), Silence: max(c.quiet(now), 0), MTU: c.mtu,
-		SendOldest: uint32(s.una), SendNext: uint32(s.nxt), Window: s.window, InFlight: s.pipe,
+		SendOldest: uint32(s.una), SendNext: uint32(s.nxt), Window: s.cc.Window(), InFlight: s.pipe,
 		Lost: s.nlost, Timeouts: s.backoff, Retransmits: s.resends,
 		RTT: c.rtt.Smoothed(), RTTVar: c.rtt.Variance(), RTO: c.rto(),
 		Requests: int(c.sq.posted.Load() - c.sq.done.Load()), Unsent: s.queued,

@@ -3,38 +3,15 @@ package wire
 import (
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
 // Tunables of the protocol. Times are of the sender's clock; counts are of packets unless said
 // otherwise.
 const (
-	// maxWindow bounds the packets in flight on one connection: less than the 256 packets that a veth
-	// queue holds before it drops.
-	maxWindow = 192
-	// firstWindow is the congestion window of a new connection.
-	firstWindow = 32
-	// minWindow is what marks, delay and losses leave at least: a packet in 16 round trips.
-	minWindow = 1.0 / 16
-	// maxGap bounds the time between two packets of a window below one, where a round trip is shorter.
-	maxGap = 10 * time.Millisecond
-	// lossFactor is what a loss leaves of the window when packets queue, noiseFactor when they do not:
-	// then it may be noise.
-	lossFactor  = 0.7
-	noiseFactor = 0.9
-	// delayTarget is the round trip that a connection with 16 packets in the network may have on a
-	// short way; on a longer one it is a quarter more than that of an empty network, which is the
-	// shortest in one to two basePeriods.
-	delayTarget = 100 * time.Microsecond
-	basePeriod  = 5 * time.Second
-	// delayFloor is the window in packets that delay alone does not take: so few are no queue of their own on
-	// any link that AF_XDP is for, and what delays them is a host that has no time for us. Losses and marks do.
-	delayFloor = 2
-	// drainEvery is how often a connection that fills its window lets the network become empty, with
-	// drainWindow packets for drainRounds round trips; less often where round trips are long.
-	drainEvery  = 500 * time.Millisecond
-	drainWindow = 2
-	drainRounds = 4
+	// maxWindow bounds the packets in flight on one connection.
+	maxWindow = congestion.MaxWindow
 	// firstFlights is the size in packets of a new connection's outstanding table, which doubles
 	// as needed up to maxWindow.
 	firstFlights = 16

@@ -213,7 +213,8 @@ func (c *Conn) recut() {
 		c.unsend(at)
 	}
 	s.next, c.resp.next = s.acked, c.resp.acked
-	s.nxt, s.resend, s.highSACK, s.recover, s.roundEnd = s.una, s.una, s.una, s.una, s.una
+	s.nxt, s.resend, s.highSACK = s.una, s.una, s.una
+	s.cc.Rewind(s.una)
 	s.pipe, s.nlost, s.unfilled, s.backoff, s.asked = 0, 0, 0, 0, 0
 	s.stepping, s.putOff = false, false
 	c.search(s.failed)

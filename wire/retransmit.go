@@ -56,10 +56,10 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		if d, ok := rtt.Sample(c.eng.now, h.Echo); ok {
 			c.rtt.Update(d)
 			c.eng.stats.RoundTrip.observe(d, 1)
-			s.sample(c.eng.now, d)
+			s.cc.Sample(c.eng.now, d)
 		}
 		c.advance(h.Ack)
-		s.congestion.acked(c.eng.now, s.una, s.nxt, h.Ack.Sub(una), h.CE)
+		s.cc.Acked(c.eng.now, s.una, s.nxt, h.Ack.Sub(una), h.CE)
 		s.progress = c.eng.now
 		s.putOff, s.putOffWait = false, 0
 		if s.noLimit {
@@ -111,13 +111,14 @@ func (c *Conn) advance(ack seq.Num) {
 		if f.partial {
 			s.unfilled--
 		}
-		if f.lost && s.prior != 0 {
-			s.late()
+		if f.lost {
+			s.cc.Undo()
 		}
 		c.settle(f)
 		s.acked, c.resp.acked = f.opEnd, f.respEnd
 	}
-	s.backoff, s.prior, s.asked = 0, 0, 0
+	s.backoff, s.asked = 0, 0
+	s.cc.Progress()
 	if s.resend.Less(s.una) {
 		s.resend = s.una
 	}
@@ -167,7 +168,7 @@ func (c *Conn) takeSACK(sack []byte) {
 		}
 	}
 	if c.markLost(s.highSACK-1-reorderThreshold, c.eng.now.Add(-c.rtt.Smoothed()), CauseLoss) {
-		s.congestion.lost(s.una, s.nxt)
+		s.cc.Lost(s.una, s.nxt)
 	}
 }
 
@@ -250,7 +251,7 @@ func (c *Conn) timeout() {
 	default:
 		c.sendShortProbe()
 		c.markLost(s.nxt, now, CauseTimeout)
-		s.timedOut(s.nxt)
+		s.cc.TimedOut(s.nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))
 	c.makeReady()

@@ -67,12 +67,12 @@ func (c *Conn) sendable() due {
 // time is in the way.
 func (c *Conn) windowOpen() bool {
 	s := &c.send
-	if s.open(c.eng.now, s.pipe) {
+	if s.cc.Open(c.eng.now, s.pipe) {
 		return true
 	}
-	s.limited = true
+	s.cc.Limit()
 	if s.pipe == 0 {
-		c.setDeadline(s.nextSend)
+		c.setDeadline(s.cc.NextSend())
 	}
 	return false
 }
@@ -245,7 +245,7 @@ func (c *Conn) fillPacket(p *packet, f *flight, psn seq.Num, fresh bool) bool {
 	p.finish(&h)
 	f.sent, f.inPipe = e.now, true
 	c.send.pipe++
-	c.send.sent(e.now, c.rtt.Smoothed())
+	c.send.cc.Sent(e.now, c.rtt.Smoothed())
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
 }
@@ -255,7 +255,7 @@ func (c *Conn) fillPacket(p *packet, f *flight, psn seq.Num, fresh bool) bool {
 func (c *Conn) asks(f *flight, psn seq.Num, end position) bool {
 	s := &c.send
 	return f.partial || end.op == s.seen || f.again ||
-		!s.open(c.eng.now, s.pipe+1) || int(psn)%min(int(s.window)/6+1, ackEvery) == 0
+		!s.cc.Open(c.eng.now, s.pipe+1) || int(psn)%min(int(s.cc.Window())/6+1, ackEvery) == 0
 }
 
 // cutRequests appends the requests from one position to another and returns where it stopped. It

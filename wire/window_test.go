@@ -173,7 +173,7 @@ func TestBindNeedsNoPacket(t *testing.T) {
 	ca, _ := w.pair(plain)
 	src := a.memory(64)
 	win := a.host.NewWindow(1, false, nil)
-	ca.send.window = 0 // the network has no room
+	ca.send.pipe = maxWindow // the network has no room
 	sent := a.eng.Stats().TxPackets
 	key, err := ca.PostBind(win, src.Region, src.base, 8, RemoteRead, 5, 0)
 	if err != nil {

@@ -1,0 +1,29 @@
+package congestion
+
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/clock"
+)
+
+// baseDelay is the shortest round trip of the last one to two BasePeriods: that of an empty network (RFC 6817 §2.4.2).
+type baseDelay struct {
+	now, before time.Duration // shortest of this period and of the last; 0: none
+	until       clock.Time    // end of this period
+}
+
+func (b *baseDelay) sample(now clock.Time, d time.Duration) {
+	if now >= b.until {
+		b.before, b.now, b.until = b.now, 0, now.Add(BasePeriod)
+	}
+	if b.now == 0 || d < b.now {
+		b.now = d
+	}
+}
+
+func (b *baseDelay) get() time.Duration {
+	if b.before == 0 {
+		return b.now
+	}
+	return min(b.now, b.before)
+}
