@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/reassembly"
 )
 
 // Sends, writes, reads and atomics allocate nothing, on either side.
@@ -123,7 +124,7 @@ func TestSharedQueueNoAllocation(t *testing.T) {
 			w.pollAll()
 		}
 	}
-	for range 2 * firstHeld { // each slot of held packets gets its table
+	for range 2 * reassembly.InitialSlots { // each slot of held packets gets its table
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n != 0 {

@@ -32,8 +32,8 @@ func TestAttack19WindowBomb(t *testing.T) {
 						h.PSN = cv.recv.next + maxWindow - 1
 					}
 					s.strike(&h, make([]byte, 1000))
-					if cv.recv.frames > limit/2 || s.victim.eng.held > limit {
-						t.Fatalf("%d frames held by one, %d by all, limits %d and %d", cv.recv.frames, s.victim.eng.held, limit/2, limit)
+					if cv.recv.early.Frames() > limit/2 || s.victim.eng.held > limit {
+						t.Fatalf("%d frames held by one, %d by all, limits %d and %d", cv.recv.early.Frames(), s.victim.eng.held, limit/2, limit)
 					}
 				}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/reassembly"
 )
 
 // A packet that was put off and comes again when there is a receive is taken in once: its place in
@@ -29,12 +30,12 @@ func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("the message", time.Second, func() bool { return b.recv.Len() == 1 })
-	if cb.recv.nheld != 0 || b.eng.held != 0 {
-		t.Errorf("%d packets, %d frames held of what was taken in", cb.recv.nheld, b.eng.held)
+	if cb.recv.early.Packets() != 0 || b.eng.held != 0 {
+		t.Errorf("%d packets, %d frames held of what was taken in", cb.recv.early.Packets(), b.eng.held)
 	}
 	b.postRecv(cb, dst.seg(64, 64), 2)
 	dst.mem[0] = 2
-	for i := range uint64(2 * firstHeld) {
+	for i := range uint64(2 * reassembly.InitialSlots) {
 		a.post(ca, ca.PostWrite(src.seg(0, 1), i, dst.at(32), 0))
 		w.until("the write", time.Second, func() bool { return ca.sq.empty() })
 		if cb.State() != Established || dst.mem[0] != 2 {

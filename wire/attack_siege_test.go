@@ -258,7 +258,7 @@ type standing struct {
 func standingOf(c *Conn) standing {
 	return standing{state: c.State(), una: c.send.una, nxt: c.send.nxt, credit: c.send.credit,
 		next: c.recv.next, msn: c.recv.msn, heard: c.heard, newest: c.recv.newest, doubt: c.doubt.open,
-		peer: c.peer, mtu: c.mtu, nheld: c.recv.nheld, window: c.send.cc.Window(), rtt: c.rtt, met: c.met,
+		peer: c.peer, mtu: c.mtu, nheld: c.recv.early.Packets(), window: c.send.cc.Window(), rtt: c.rtt, met: c.met,
 		stepping: c.send.stepping, putOff: c.send.putOff, hungry: c.hungry.Load(), cookie: c.dial.cookie,
 		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}
 }

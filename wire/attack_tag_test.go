@@ -383,8 +383,8 @@ func TestEarlyByTheLargestWindow(t *testing.T) {
 			t.Errorf("%d packets early: told % x", d, last)
 		}
 	}
-	if cv.recv.nheld != 3 {
-		t.Errorf("%d packets held, want 3", cv.recv.nheld)
+	if cv.recv.early.Packets() != 3 {
+		t.Errorf("%d packets held, want 3", cv.recv.early.Packets())
 	}
 	s.drop(cv)
 	s.run(20 * time.Millisecond)

@@ -104,7 +104,7 @@ func (c *Conn) end(k Kind, s Status) {
 // leave takes the connection off the engine's lists.
 func (c *Conn) leave() {
 	e := c.eng
-	c.letGoAll()
+	c.dropAllEarly()
 	e.wheel.Stop(c.slot)
 	c.armed = never
 	if c.met {

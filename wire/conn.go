@@ -8,6 +8,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/reassembly"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
@@ -180,9 +181,7 @@ type receiver struct {
 	next   seq.Num     // next packet expected
 	epoch  proto.Flags // proto.Epoch or 0
 	newest uint32      // latest time stamp of a packet of the epoch
-	held   []heldPacket
-	nheld  int
-	frames int     // of held packets
+	early  reassembly.Queue
 	msn    seq.Num // messages received
 	rqNext seq.Num // next receive to be filled
 	off    uint32  // bytes of the current message that have arrived
@@ -271,7 +270,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	psn := seq.Num(c.host.random32())
 	c.send.cc = congestion.New(psn)
 	c.send.una, c.send.nxt, c.send.resend, c.send.highSACK = psn, psn, psn, psn
-	c.recv = receiver{rqNext: seq.Num(c.rq.done.Load()), held: c.recv.held, ackBy: never}
+	c.recv = receiver{rqNext: seq.Num(c.rq.done.Load()), early: c.recv.early, ackBy: never}
 	c.rtt = rtt.Estimator{}
 	c.readsOut = 0
 	c.resp = responder{}

@@ -29,7 +29,7 @@ func (c *Conn) feed() {
 	if r.notReady && !c.mustWait() {
 		r.notReady, r.ackNow = false, true
 		c.wantAck()
-		c.consumeHeld()
+		c.takeEarly()
 		c.eng.allowFaults() // this need not be within a Poll
 		if !c.alive() {
 			return

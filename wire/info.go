@@ -68,7 +68,7 @@ func (c *Conn) info(now Time) ConnInfo {
 		RTT: c.rtt.Smoothed(), RTTVar: c.rtt.Variance(), RTO: c.rto(),
 		Requests: int(c.sq.posted.Load() - c.sq.done.Load()), Unsent: s.queued,
 		Credits: max(s.credit.Sub(s.msn), 0), Starved: c.starved != 0,
-		RecvNext: uint32(r.next), Early: r.nheld, Receives: receives, Granted: max(r.advertised.Sub(r.msn), 0)}
+		RecvNext: uint32(r.next), Early: r.early.Packets(), Receives: receives, Granted: max(r.advertised.Sub(r.msn), 0)}
 	if s.noLimit {
 		i.Credits = -1
 	}

@@ -185,7 +185,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 			return false
 		}
 		r.epoch = h.Flags & proto.Epoch
-		c.letGoAll()
+		c.dropAllEarly()
 	}
 	if newer {
 		r.newest = h.TS

@@ -166,20 +166,20 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		r.ackNow = true
 	case d == 0:
 		r.stamp, r.stampAt = h.TS, e.now
-		if r.nheld > 0 && len(r.heldAt(0).bufs) > 0 { // put off before: what was kept is taken in
+		if r.early.At(r.next, r.next) != nil { // it came before and found no receive: what was kept is taken in
 			e.stats.Duplicates++
-			c.consumeHeld()
+			c.takeEarly()
 			return false
 		}
 		switch {
 		case c.consume(bufs, total):
-			c.consumeHeld()
+			c.takeEarly()
 		case c.alive(): // put off
-			return c.hold(0, bufs, total)
+			return c.hold(h.PSN, bufs, total)
 		}
 	default:
 		r.ackNow = true
-		return c.hold(d, bufs, total)
+		return c.hold(h.PSN, bufs, total)
 	}
 	return false
 }

@@ -1,0 +1,120 @@
+package reassembly
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+func frames(n int) []link.Buf {
+	b := make([]link.Buf, n)
+	for i := range b {
+		b[i].Data = []byte{byte(i)}
+	}
+	return b
+}
+
+func TestEmpty(t *testing.T) {
+	var q Queue
+	if q.At(7, 7) != nil || q.At(7, 9) != nil || q.Last(7) != 0 || len(q.RemoveAll(nil)) != 0 {
+		t.Error("an empty queue holds something")
+	}
+	b := []byte{0xff}
+	if q.PutSACK(7, b); b[0] != 0 {
+		t.Errorf("the SACK block of an empty queue is %x", b)
+	}
+}
+
+// A table that grows keeps what it holds, also across the wrap of packet numbers.
+func TestGrow(t *testing.T) {
+	for _, next := range []seq.Num{0, 1<<32 - 3, 1<<31 - 1} {
+		var q Queue
+		for _, d := range []seq.Num{0, 1, 5, 255, 256, 1023} {
+			q.Hold(next, next+d, frames(1+int(d%3)), int(d))
+		}
+		for _, d := range []seq.Num{0, 1, 5, 255, 256, 1023} {
+			p := q.At(next, next+d)
+			if p == nil || p.Total != int(d) || len(p.Bufs) != 1+int(d%3) {
+				t.Errorf("packet %d + %d is %v", next, d, p)
+			}
+		}
+		if q.Packets() != 6 || q.Last(next) != 1023 {
+			t.Errorf("%d packets, the last is %d packets early; want 6 and 1023", q.Packets(), q.Last(next))
+		}
+	}
+}
+
+func TestSACK(t *testing.T) {
+	var q Queue
+	for _, d := range []seq.Num{0, 1, 3, 9, 40} { // 40 has no bit in three bytes, 0 has none at all
+		q.Hold(100, 100+d, frames(1), 0)
+	}
+	b := make([]byte, 3)
+	if q.PutSACK(100, b); b[0] != 0b101 || b[1] != 1 || b[2] != 0 {
+		t.Errorf("got %08b", b)
+	}
+}
+
+// The queue and a map of packets agree whatever is held and taken out, and no frame is lost or given back twice.
+func TestModel(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		m := model{t: t, seed: seed, next: seq.Num(r.Uint32()), want: map[seq.Num]int{}}
+		for range 300 {
+			switch r.IntN(4) {
+			case 0:
+				m.take(m.next)
+				m.next++
+			case 1:
+				m.take(m.next + seq.Num(m.q.Last(m.next)))
+			default:
+				m.hold(m.next+seq.Num(r.IntN(1024)), 1+r.IntN(4))
+			}
+			m.check()
+		}
+		if n := len(m.q.RemoveAll(nil)); n != m.frames || m.q.Packets() != 0 || m.q.Frames() != 0 {
+			t.Fatalf("seed %d: %d frames came back of %d", seed, n, m.frames)
+		}
+	}
+}
+
+type model struct {
+	t      *testing.T
+	seed   uint64
+	q      Queue
+	next   seq.Num
+	want   map[seq.Num]int // frames of each packet
+	frames int
+}
+
+func (m *model) hold(psn seq.Num, n int) {
+	if m.q.At(m.next, psn) != nil {
+		return
+	}
+	m.q.Hold(m.next, psn, frames(n), n)
+	m.want[psn] = n
+	m.frames += n
+}
+
+func (m *model) take(psn seq.Num) {
+	if p := m.q.At(m.next, psn); p != nil {
+		m.frames -= len(m.q.Remove(p, nil))
+		delete(m.want, psn)
+	}
+}
+
+func (m *model) check() {
+	last := 0
+	for psn, n := range m.want {
+		last = max(last, psn.Sub(m.next))
+		if p := m.q.At(m.next, psn); p == nil || p.Total != n {
+			m.t.Fatalf("seed %d: packet %d is %v, want one of %d frames", m.seed, psn, p, n)
+		}
+	}
+	if m.q.Packets() != len(m.want) || m.q.Frames() != m.frames || m.q.Last(m.next) != last {
+		m.t.Fatalf("seed %d: %d packets of %d frames, the last %d early; want %d, %d, %d",
+			m.seed, m.q.Packets(), m.q.Frames(), m.q.Last(m.next), len(m.want), m.frames, last)
+	}
+}
