@@ -46,7 +46,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 func (c *Conn) offer() {
 	c.dial.offered = c.eng.now
 	hi := c.hello(c.dial.private)
-	h := c.header(proto.Accept, c.send.nxt)
+	h := c.header(proto.Accept, c.sent.Nxt)
 	c.sendHello(&h, &hi)
 }
 

@@ -51,7 +51,7 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.MaxSACKSize+proto.TrailerSize) {
 		return false
 	}
-	h := c.header(proto.Ack, c.send.nxt)
+	h := c.header(proto.Ack, c.sent.Nxt)
 	h.Flags |= flags
 	r := &c.recv
 	if last := r.early.Last(r.next); last > 0 {
@@ -67,12 +67,12 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 // none is owed after it.
 func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	r, now := &c.recv, c.eng.now
-	r.advertised = c.credit()
+	c.flow.granted = c.credit()
 	r.unacked, r.ackNow, r.ackAsked, r.ackBy = 0, false, false, never
-	c.starve()
+	c.noteCredit()
 	h := proto.Header{Type: t, CE: r.ce, CID: c.peer, PSN: psn, Ack: r.next,
-		Credit: r.advertised, TS: now.Stamp(), Tag: c.peerTag}
-	h.Flags |= c.send.epoch | c.eng.portFlag
+		Credit: c.flow.granted, TS: now.Stamp(), Tag: c.peerTag}
+	h.Flags |= c.epoch.flag | c.eng.portFlag
 	if r.epoch != 0 {
 		h.Flags |= proto.EpochSeen
 	}

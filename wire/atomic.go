@@ -20,9 +20,9 @@ type operands struct {
 	comp  uint64 // compare and swap: what the word must be
 }
 
-// answered reports whether an operation is done when the peer has answered it: its request carries
+// hasResponse reports whether an operation is done when the peer has answered it: its request carries
 // no data, and takes one of the peer's places for RDMA reads.
-func (op Op) answered() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
+func (op Op) hasResponse() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
 
 // PostFetchAdd queues the atomic addition of add to the aligned 64-bit word at a remote address. What
 // the word was before is stored in the first 8 bytes of local, in the byte order of this host.
@@ -72,7 +72,7 @@ func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
 // it is acknowledged, however often it is sent.
 func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 	r := &c.resp
-	if ch.Len != 0 || r.tail.Sub(r.acked.op) >= r.limit {
+	if ch.Len != 0 || r.tail.Sub(r.acked.Op) >= r.limit {
 		return proto.ReasonProtocol
 	}
 	b, ok := c.target(ch.Key, ch.Addr, atomicSize, atomicRights)
@@ -96,7 +96,7 @@ func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 
 // recvAtomicResp stores the answer to an atomic.
 func (c *Conn) recvAtomicResp(ch *proto.Chunk) proto.Reason {
-	if ch.Len != 0 || ch.Num.Less(seq.Num(c.sq.done.Load())) || !ch.Num.Less(c.send.next.op) {
+	if ch.Len != 0 || ch.Num.Less(seq.Num(c.sq.done.Load())) || !ch.Num.Less(c.sq.next.Op) {
 		return proto.ReasonProtocol
 	}
 	w := c.sq.at(ch.Num)

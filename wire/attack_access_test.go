@@ -134,7 +134,7 @@ func TestAttack15UnregisterWhileRead(t *testing.T) {
 	}
 	s.victim.host.Unregister(big.Region)
 	h = s.header(cv, proto.Ack)
-	h.Ack = cv.send.nxt
+	h.Ack = cv.sent.Nxt
 	s.strike(&h, nil)
 	if got := s.out.types[proto.Data]; got != sent {
 		t.Errorf("%d more packets after the region had gone", got-sent)
@@ -153,7 +153,7 @@ func TestUnregisterWhileReadIsNoGuess(t *testing.T) {
 		s.strike(&h, readChunk(big.remote, big.base, 1<<20, 0))
 		s.victim.host.Unregister(big.Region)
 		h = s.header(cv, proto.Ack)
-		h.Ack = cv.send.nxt
+		h.Ack = cv.sent.Nxt
 		s.strike(&h, nil)
 		s.broken(cv, proto.ReasonAccess)
 		s.foe.down = false

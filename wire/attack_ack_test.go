@@ -18,19 +18,19 @@ func TestAttack05FalseAcknowledgements(t *testing.T) {
 		lie  func(h *proto.Header, c *Conn)
 		sack []byte
 	}{
-		{"of one packet not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 1 }, nil},
-		{"of many packets not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 10*maxWindow }, nil},
-		{"half the numbers ahead", func(h *proto.Header, c *Conn) { h.Ack = c.send.una + 1<<31 - 1 }, nil},
-		{"half the numbers away", func(h *proto.Header, c *Conn) { h.Ack = c.send.una + 1<<31 }, nil},
-		{"half the numbers behind", func(h *proto.Header, c *Conn) { h.Ack = c.send.una - 1<<31 + 1 }, nil},
-		{"of the past", func(h *proto.Header, c *Conn) { h.Ack = c.send.una - 1 }, nil},
-		{"SACK of packets never sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.una }, append(make([]byte, 8), ones[8:]...)},
-		{"SACK beside a false Ack", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 5 }, ones},
-		{"credit taken back", func(h *proto.Header, c *Conn) { h.Credit = c.send.credit - 3 }, nil},
-		{"credit half the numbers back", func(h *proto.Header, c *Conn) { h.Credit = c.send.credit - 1<<31 + 1 }, nil},
+		{"of one packet not sent", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Nxt + 1 }, nil},
+		{"of many packets not sent", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Nxt + 10*maxWindow }, nil},
+		{"half the numbers ahead", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Una + 1<<31 - 1 }, nil},
+		{"half the numbers away", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Una + 1<<31 }, nil},
+		{"half the numbers behind", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Una - 1<<31 + 1 }, nil},
+		{"of the past", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Una - 1 }, nil},
+		{"SACK of packets never sent", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Una }, append(make([]byte, 8), ones[8:]...)},
+		{"SACK beside a false Ack", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Nxt + 5 }, ones},
+		{"credit taken back", func(h *proto.Header, c *Conn) { h.Credit = c.flow.limit - 3 }, nil},
+		{"credit half the numbers back", func(h *proto.Header, c *Conn) { h.Credit = c.flow.limit - 1<<31 + 1 }, nil},
 		{"echo of the future", func(h *proto.Header, _ *Conn) { h.Echo = h.TS + 1<<20 }, nil},
 		{"echo of long ago", func(h *proto.Header, _ *Conn) { h.Echo = h.TS - 1<<30 }, nil},
-		{"the other epoch", func(h *proto.Header, c *Conn) { h.Flags, h.Ack = proto.EpochSeen, c.send.nxt }, nil},
+		{"the other epoch", func(h *proto.Header, c *Conn) { h.Flags, h.Ack = proto.EpochSeen, c.sent.Nxt }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSiege(t)
@@ -61,8 +61,8 @@ func TestAttack05FalseAcknowledgements(t *testing.T) {
 			if got != was {
 				t.Errorf("the connection was\n%+v, now it is\n%+v", was, got)
 			}
-			if p := cv.send.pipe; p < 0 || p > cv.send.nxt.Sub(cv.send.una) || cv.send.nlost < 0 {
-				t.Errorf("pipe %d, lost %d of %d", p, cv.send.nlost, cv.send.nxt.Sub(cv.send.una))
+			if p := cv.sent.Pipe(); p < 0 || p > cv.sent.Nxt.Sub(cv.sent.Una) || cv.sent.Lost() < 0 {
+				t.Errorf("pipe %d, lost %d of %d", p, cv.sent.Lost(), cv.sent.Nxt.Sub(cv.sent.Una))
 			}
 			s.foe.down = false // the truth
 			s.until("the writes", time.Second, func() bool { return s.victim.request.Len() == 4 })
@@ -82,7 +82,7 @@ func TestAttack05SACKThatIsTakenBack(t *testing.T) {
 		s.victim.post(cv, cv.PostWrite(mem.seg(0, 4096), uint64(i), there.at(0), 0))
 	}
 	s.victim.eng.Poll(Time(s.net.Now()))
-	out := cv.send.nxt.Sub(cv.send.una)
+	out := cv.sent.Nxt.Sub(cv.sent.Una)
 	h := s.header(cv, proto.Ack)
 	h.Flags |= proto.HasSACK
 	sent := s.victim.eng.Stats().TxPackets
@@ -95,8 +95,8 @@ func TestAttack05SACKThatIsTakenBack(t *testing.T) {
 	if got := s.victim.eng.Stats().TxPackets - sent; got > 1000+maxWindow {
 		t.Errorf("1000 SACKs of %d packets were answered by %d packets", out, got)
 	}
-	if cv.send.pipe < 0 || cv.send.nlost < 0 || cv.send.nxt.Sub(cv.send.una) > maxWindow {
-		t.Errorf("pipe %d, lost %d, outstanding %d", cv.send.pipe, cv.send.nlost, cv.send.nxt.Sub(cv.send.una))
+	if cv.sent.Pipe() < 0 || cv.sent.Lost() < 0 || cv.sent.Nxt.Sub(cv.sent.Una) > maxWindow {
+		t.Errorf("pipe %d, lost %d, outstanding %d", cv.sent.Pipe(), cv.sent.Lost(), cv.sent.Nxt.Sub(cv.sent.Una))
 	}
 	s.work()
 	s.foe.down = false

@@ -161,7 +161,7 @@ func TestAttack22SlowLoris(t *testing.T) {
 		{"never acknowledges, we disconnect", []func(*siege, *Conn){write, graceful}, nil, lim.GiveUp, StatusTransport},
 		{"never enters the epoch", []func(*siege, *Conn){write, func(s *siege, cv *Conn) {
 			s.victim.eng.Poll(Time(s.net.Now()))
-			cv.stepDown()
+			cv.changeEpoch()
 		}}, nil, lim.GiveUp, StatusTransport},
 		{"no credit, silent", []func(*siege, *Conn){message}, nil, lim.NotReady, StatusNotReady},
 		{"no credit for ever", []func(*siege, *Conn){message}, func(*proto.Header, *Conn) {}, lim.NotReady, StatusNotReady},
@@ -171,7 +171,7 @@ func TestAttack22SlowLoris(t *testing.T) {
 			h.Flags = proto.NoCredit
 			s.strike(&h, nil)
 		}, message}, func(h *proto.Header, cv *Conn) {
-			h.Ack, h.Flags = cv.send.una, proto.NoCredit|proto.NotReady
+			h.Ack, h.Flags = cv.sent.Una, proto.NoCredit|proto.NotReady
 		}, lim.NotReady, StatusNotReady},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestAttack22SlowLoris(t *testing.T) {
 			for next, steps := start, 0; cv.State() != Closed; steps++ {
 				if tc.say != nil && s.net.Now() >= next {
 					h := s.header(cv, proto.Ack)
-					h.Ack = cv.send.nxt
+					h.Ack = cv.sent.Nxt
 					tc.say(&h, cv)
 					s.send(&h, nil)
 					next = s.net.Now() + every
@@ -222,7 +222,7 @@ func TestAttack22EndlessChallenge(t *testing.T) {
 	s.foe.down = true
 	start := s.net.Now()
 	for cookie := uint64(1); c.State() == Connecting; cookie++ {
-		h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.send.una}
+		h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.sent.Una}
 		var body [proto.HelloSize]byte
 		(&proto.Hello{CID: 5, Cookie: cookie}).Put(body[:])
 		s.strike(&h, body[:])

@@ -15,13 +15,13 @@ import (
 // without the checks before it: nothing is acknowledged, and nothing goes round 2^31 times.
 func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 	s := newSiege(t)
-	if s.cb.send.una != s.cb.send.nxt {
+	if s.cb.sent.Una != s.cb.sent.Nxt {
 		t.Fatal("the bystander's connection is not idle")
 	}
 	for _, d := range []seq.Num{1, 1<<31 - 1, 1 << 31, 1<<31 + 1, ^seq.Num(0)} {
 		for _, sack := range [][]byte{nil, bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)} {
 			s.unmoved("an acknowledgement", func() {
-				h := proto.Header{Type: proto.Ack, Ack: s.cb.send.una + d, Credit: s.cb.send.credit + 1<<31}
+				h := proto.Header{Type: proto.Ack, Ack: s.cb.sent.Una + d, Credit: s.cb.flow.limit + 1<<31}
 				s.cb.takeAck(&h, sack)
 			}, s.cb)
 		}

@@ -49,7 +49,7 @@ func TestCloseGivesHeldFramesBack(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	_, cb := w.pair(plain)
-	w.inject(a, b, &proto.Header{Type: proto.Data, CID: cb.cid, Tag: cb.tag, PSN: cb.recv.next + 5, Ack: cb.send.una}, nil)
+	w.inject(a, b, &proto.Header{Type: proto.Data, CID: cb.cid, Tag: cb.tag, PSN: cb.recv.next + 5, Ack: cb.sent.Una}, nil)
 	b.eng.Close()
 	if got := b.link.Outstanding(); got != 0 {
 		t.Errorf("%d frames not returned", got)
@@ -66,7 +66,7 @@ func TestAttack22TalksForEver(t *testing.T) {
 		{"never acknowledges", func(_ *siege, cv *Conn, m memory) error { return cv.PostWrite(m.seg(0, 64), 1, Remote{}, 0) },
 			func(*proto.Header, *Conn) {}},
 		{"never answers a read", func(_ *siege, cv *Conn, m memory) error { return cv.PostRead(m.seg(0, 64), 1, Remote{}, 64, 0) },
-			func(h *proto.Header, cv *Conn) { h.Ack = cv.send.nxt }},
+			func(h *proto.Header, cv *Conn) { h.Ack = cv.sent.Nxt }},
 		{"credit goes round and is never there", func(_ *siege, cv *Conn, m memory) error { return cv.PostSend(m.seg(0, 64), 1, 0) },
 			func(h *proto.Header, _ *Conn) { h.Credit++ }},
 	} {
@@ -77,7 +77,7 @@ func TestAttack22TalksForEver(t *testing.T) {
 			if tc.name[0] == 'c' { // 3 steps of 2^30 and the count is behind again
 				for range 3 {
 					h := s.header(cv, proto.Ack)
-					h.Credit = cv.send.credit + 1<<30
+					h.Credit = cv.flow.limit + 1<<30
 					s.strike(&h, nil)
 				}
 			}
@@ -111,7 +111,7 @@ func TestAttack05FalseEchoThenSilence(t *testing.T) {
 	s.victim.post(cv, cv.PostWrite(m.seg(0, 64), 1, Remote{}, 0))
 	s.victim.eng.Poll(Time(s.net.Now()))
 	h := s.header(cv, proto.Ack)
-	h.Ack, h.Echo = cv.send.nxt, Time(s.net.Now()).Add(-9900*time.Millisecond).Stamp()
+	h.Ack, h.Echo = cv.sent.Nxt, Time(s.net.Now()).Add(-9900*time.Millisecond).Stamp()
 	s.strike(&h, nil)
 	s.victim.post(cv, cv.PostWrite(m.seg(0, 64), 2, Remote{}, 0))
 	start := s.net.Now()

@@ -130,7 +130,7 @@ func (s *siege) life() (packets [][]byte) {
 func rename(raw []byte, c *Conn) {
 	binary.BigEndian.PutUint32(raw[4:], c.cid)
 	binary.BigEndian.PutUint32(raw[8:], uint32(c.recv.next))
-	binary.BigEndian.PutUint32(raw[12:], uint32(c.send.una))
+	binary.BigEndian.PutUint32(raw[12:], uint32(c.sent.Una))
 }
 
 // Attack 8: packets of a connection that is over are refused by the next one, though they are given its ID and its

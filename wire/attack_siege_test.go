@@ -154,8 +154,8 @@ func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 // header is one that fits the victim's end of the foe's connection.
 func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
 	now := Time(s.net.Now())
-	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.next, Ack: cv.send.una,
-		Credit: cv.send.credit, TS: now.Stamp(), Tag: cv.tag}
+	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.next, Ack: cv.sent.Una,
+		Credit: cv.flow.limit, TS: now.Stamp(), Tag: cv.tag}
 }
 
 // send puts a packet of the foe's on the wire.
@@ -256,10 +256,10 @@ type standing struct {
 }
 
 func standingOf(c *Conn) standing {
-	return standing{state: c.State(), una: c.send.una, nxt: c.send.nxt, credit: c.send.credit,
+	return standing{state: c.State(), una: c.sent.Una, nxt: c.sent.Nxt, credit: c.flow.limit,
 		next: c.recv.next, msn: c.recv.msn, heard: c.heard, newest: c.recv.newest, doubt: c.doubt.open,
-		peer: c.peer, mtu: c.mtu, nheld: c.recv.early.Packets(), window: c.send.cc.Window(), rtt: c.rtt, met: c.met,
-		stepping: c.send.stepping, putOff: c.send.putOff, hungry: c.hungry.Load(), cookie: c.dial.cookie,
+		peer: c.peer, mtu: c.mtu, nheld: c.recv.early.Packets(), window: c.cc.Window(), rtt: c.rtt, met: c.met,
+		stepping: c.epoch.changing, putOff: c.flow.rnr.waits, hungry: c.lowCredit.Load(), cookie: c.dial.cookie,
 		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}
 }
 

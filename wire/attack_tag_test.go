@@ -107,9 +107,9 @@ func TestAttack05ImplausibleNumbers(t *testing.T) {
 		{"PSN beyond the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next + proto.MaxWindow + 1 }},
 		{"PSN before the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next - proto.MaxWindow - 1 }},
 		{"PSN half the numbers away", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next + 1<<31 }},
-		{"Ack of what was not sent", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt + 1 }},
-		{"Ack of long ago", func(h *proto.Header, c *Conn) { h.Ack = c.send.nxt - 2*proto.MaxWindow - 1 }},
-		{"Ack half the numbers away", func(h *proto.Header, c *Conn) { h.Ack = c.send.una + 1<<31 }},
+		{"Ack of what was not sent", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Nxt + 1 }},
+		{"Ack of long ago", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Nxt - 2*proto.MaxWindow - 1 }},
+		{"Ack half the numbers away", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Una + 1<<31 }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSiege(t)
@@ -150,12 +150,12 @@ func TestRecutAfterAnsweredRead(t *testing.T) {
 	if cv.readsOut != 0 {
 		t.Fatalf("%d reads outstanding after the answer", cv.readsOut)
 	}
-	cv.stepDown()
+	cv.changeEpoch()
 	h = s.header(cv, proto.Ack)
 	h.Flags = proto.EpochSeen
 	s.strike(&h, nil)
-	if cv.send.stepping || cv.readsOut < 0 {
-		t.Errorf("stepping %v, %d reads outstanding", cv.send.stepping, cv.readsOut)
+	if cv.epoch.changing || cv.readsOut < 0 {
+		t.Errorf("stepping %v, %d reads outstanding", cv.epoch.changing, cv.readsOut)
 	}
 	s.drop(cv)
 	s.finish()
@@ -248,7 +248,7 @@ func TestVersionsEndsTheAttempt(t *testing.T) {
 	c := s.victim.host.NewConn(plain)
 	s.dial(s.victim, s.foe, c, nil)
 	s.victim.eng.Poll(Time(s.net.Now()))
-	h := proto.Header{Type: proto.Versions, CID: c.cid, Tag: c.tag, Ack: c.send.una}
+	h := proto.Header{Type: proto.Versions, CID: c.cid, Tag: c.tag, Ack: c.sent.Una}
 	s.strike(&h, []byte{proto.Version})
 	if c.State() != Connecting {
 		t.Fatal("a list with our own version ended the attempt")
@@ -304,7 +304,7 @@ func TestUnknownOptionOfAccept(t *testing.T) {
 			copy(body[hi.Size():], []byte{tc.option, 4, 1, 2, 3, 4})
 			body[49] += 6 // length of the options
 			s.out = traffic{}
-			s.strike(&proto.Header{Type: proto.Accept, CID: c.cid, Tag: c.tag, Ack: c.send.una}, body)
+			s.strike(&proto.Header{Type: proto.Accept, CID: c.cid, Tag: c.tag, Ack: c.sent.Una}, body)
 			if !tc.ends {
 				if !c.met || s.out.types[proto.Data] != 1 {
 					t.Errorf("the Accept was not taken up: answers by type %v", s.out.types)
@@ -332,7 +332,7 @@ func TestCloseOfAcceptSaysWhy(t *testing.T) {
 	s.dial(s.foe, s.victim, cf, nil)
 	s.until("the foe's request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
 	s.accept(s.victim, cv, nil)
-	h := proto.Header{Type: proto.Close, CID: cv.cid, Tag: cv.tag, PSN: cv.recv.next, Ack: cv.send.una}
+	h := proto.Header{Type: proto.Close, CID: cv.cid, Tag: cv.tag, PSN: cv.recv.next, Ack: cv.sent.Una}
 	var body [proto.GoodbyeSize]byte
 	(&proto.Goodbye{CID: cv.peer, Reason: proto.ReasonOption}).Put(body[:])
 	s.foe.down = true
@@ -353,7 +353,7 @@ func TestAttack22ChallengeFlood(t *testing.T) {
 	s.land()
 	start, out := s.net.Now(), s.out.packets
 	for cookie := range uint64(2000) {
-		h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.send.una}
+		h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.sent.Una}
 		var body [proto.HelloSize]byte
 		(&proto.Hello{CID: 5, Cookie: cookie + 1}).Put(body[:])
 		s.strike(&h, body[:])

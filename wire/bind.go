@@ -83,11 +83,11 @@ func (r *workRing) window(n seq.Num) *Window {
 // atBind reports whether the next request to be sent is a bind that need not wait. It needs no room in
 // the network.
 func (c *Conn) atBind() bool {
-	s := &c.send
-	if !s.binds || s.next.op == s.seen || s.next.off != 0 {
+	q := &c.sq
+	if !q.binds || q.next.Op == q.counted || q.next.Off != 0 {
 		return false
 	}
-	w := c.sq.at(s.next.op)
+	w := q.at(q.next.Op)
 	return w.op == OpBind && !c.blocked(w)
 }
 
@@ -97,18 +97,18 @@ func (c *Conn) bindNext() bool {
 	if !c.atBind() {
 		return false
 	}
-	s := &c.send
-	if !c.bindWindow(s.next.op, c.sq.at(s.next.op)) {
-		c.failRequest(s.next.op, StatusBindFailed)
+	q := &c.sq
+	if !c.bindWindow(q.next.Op, q.at(q.next.Op)) {
+		c.failRequest(q.next.Op, StatusBindFailed)
 		c.fault(proto.ReasonLocal, 0, 0)
 		return true
 	}
-	s.next.op++
-	if s.una == s.nxt {
-		s.acked = s.next
+	q.next.Op++
+	if c.sent.Empty() {
+		q.acked = q.next
 		c.completeRequests()
 	} else {
-		c.flightAt(s.nxt - 1).opEnd = s.next
+		c.sent.At(c.sent.Nxt - 1).ReqEnd = q.next
 	}
 	return true
 }

@@ -86,7 +86,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	e := c.eng
 	bye.CID = c.cid
 	c.why = BreakReason(bye.Reason)
-	l := &linger{path: c.path, there: c.there, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.send.nxt)}
+	l := &linger{path: c.path, there: c.there, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
 	c.leave()
 	e.table.detach(c.slot, l)
 	e.sendClose(c.slot, l)
@@ -130,7 +130,7 @@ func (c *Conn) over(k Kind, s Status) {
 		c.eng.stats.Broken++
 	}
 	was := c.State()
-	c.hungry.Store(false)
+	c.lowCredit.Store(false)
 	c.setState(Closed)
 	c.flushWork(s)
 	if c.share != nil && (was == Established || was == Draining) {
@@ -149,10 +149,10 @@ func (c *Conn) flushWork(s Status) {
 		c.sq.done.Store(uint32(n + 1))
 		s = StatusFlushed
 	}
-	for n := c.recv.rqNext; uint32(n) != c.rq.posted.Load(); n++ {
+	for n := c.rq.next; uint32(n) != c.rq.posted.Load(); n++ {
 		w := c.rq.at(n)
 		c.sinks.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
-		c.recv.rqNext = n + 1
+		c.rq.next = n + 1
 	}
 	c.countRecv()
 	if c.share != nil {
@@ -291,7 +291,7 @@ func (c *Conn) blame(g *proto.Goodbye) {
 	default:
 		return
 	}
-	n := c.operation(c.send.acked.op, g.Num)
+	n := c.operation(c.sq.acked.Op, g.Num)
 	if g.Op == proto.OpReadResp {
 		n = seq.Num(g.Num)
 	}
@@ -304,8 +304,8 @@ func (c *Conn) blame(g *proto.Goodbye) {
 
 // succeedBefore completes the requests before n, which the peer has done.
 func (c *Conn) succeedBefore(n seq.Num) {
-	if c.send.acked.op.Less(n) {
-		c.send.acked = position{op: n}
+	if c.sq.acked.Op.Less(n) {
+		c.sq.acked = position{Op: n}
 	}
 	c.completeRequests()
 }

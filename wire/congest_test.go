@@ -109,7 +109,7 @@ func TestWindowFitsTheLink(t *testing.T) {
 			before := a.eng.stats.Retransmits
 			share := w.flow(2*span, s)[0] / float64(tc.rate)
 			lost := a.eng.stats.Retransmits - before
-			base := s.c.send.cc.BaseDelay()
+			base := s.c.cc.BaseDelay()
 			t.Logf("%.2f of the rate, round trip %v, in an empty network %v, %d packets sent again", share, s.c.rtt.Smoothed(), base, lost)
 			if share < tc.share {
 				t.Errorf("%.2f of the rate, want %.2f", share, tc.share)
@@ -136,7 +136,7 @@ func TestTwoFlowsShare(t *testing.T) {
 			second := w.stream(a, b, 1<<16)
 			w.flow(800*time.Millisecond, first, second)
 			got := w.flow(500*time.Millisecond, first, second)
-			t.Logf("rate %d mark %d: %.0f and %.0f Mb/s; base %v %v window %v %v at %v", rate, mark, got[0]/1e6, got[1]/1e6, first.c.send.cc.BaseDelay(), second.c.send.cc.BaseDelay(), first.c.send.cc.Window(), second.c.send.cc.Window(), w.net.Now())
+			t.Logf("rate %d mark %d: %.0f and %.0f Mb/s; base %v %v window %v %v at %v", rate, mark, got[0]/1e6, got[1]/1e6, first.c.cc.BaseDelay(), second.c.cc.BaseDelay(), first.c.cc.Window(), second.c.cc.Window(), w.net.Now())
 			if r := got[0] / got[1]; r < 1/1.2 || r > 1.2 {
 				t.Errorf("rate %d mark %d: %.0f and %.0f Mb/s", rate, mark, got[0]/1e6, got[1]/1e6)
 			}
@@ -199,7 +199,7 @@ func TestTwoHostsShare(t *testing.T) {
 		second := w.stream(b, sink, 1<<16)
 		w.flow(800*time.Millisecond, first, second)
 		got := w.flow(500*time.Millisecond, first, second)
-		t.Logf("mark %d: %.0f and %.0f Mb/s, %d dropped; windows %.1f %.1f, round trips %v %v, base %v %v", mark, got[0]/1e6, got[1]/1e6, w.net.PortDrops(sink.addr), first.c.send.cc.Window(), second.c.send.cc.Window(), first.c.rtt, second.c.rtt, first.c.send.cc.BaseDelay(), second.c.send.cc.BaseDelay())
+		t.Logf("mark %d: %.0f and %.0f Mb/s, %d dropped; windows %.1f %.1f, round trips %v %v, base %v %v", mark, got[0]/1e6, got[1]/1e6, w.net.PortDrops(sink.addr), first.c.cc.Window(), second.c.cc.Window(), first.c.rtt, second.c.rtt, first.c.cc.BaseDelay(), second.c.cc.BaseDelay())
 		if r := got[0] / got[1]; r < 1/1.2 || r > 1.2 || got[0]+got[1] < 0.8*1e9 {
 			t.Errorf("mark %d: %.0f and %.0f Mb/s", mark, got[0]/1e6, got[1]/1e6)
 		}
@@ -220,9 +220,9 @@ func TestWindowBelowOnePacket(t *testing.T) {
 	for i, s := range all {
 		sum += rates[i]
 		if rates[i] == 0 {
-			t.Errorf("connection %d starves, its window is %v", i, s.c.send.cc.Window())
+			t.Errorf("connection %d starves, its window is %v", i, s.c.cc.Window())
 		}
-		if s.c.send.cc.Window() < 1 {
+		if s.c.cc.Window() < 1 {
 			small++
 		}
 	}

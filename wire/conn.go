@@ -9,6 +9,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
+	"github.com/datxdp/datxdp/wire/internal/recovery"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
@@ -83,13 +84,14 @@ type Conn struct {
 	host       *Host
 	zone       atomic.Uint32
 	state      atomic.Uint32
-	hungry     atomic.Bool // the peer is short of receive credits: posting a receive is news
+	lowCredit  atomic.Bool // the peer is short of receive credits: posting a receive is news
 	rung       atomic.Bool // waits in the engine's bells
 	maxMessage atomic.Uint32
 	maxRDMA    atomic.Uint32
 	readIOV    atomic.Int32
 	writeIOV   atomic.Int32
-	sq, rq     workRing
+	sq         sendQueue
+	rq         recvQueue
 	share      *share // of a shared queue, in place of rq; nil without one
 	sinks      Sinks
 	peerData   atomic.Pointer[[]byte]
@@ -108,9 +110,13 @@ type Conn struct {
 	dial     dialState
 	req      *Request // passive: what was accepted
 
-	send sender
-	recv receiver
-	rtt  rtt.Estimator
+	recv  receiver
+	sent  recovery.Sent
+	rtt   rtt.Estimator
+	cc    congestion.Controller
+	rtx   rtxTimer
+	flow  flowControl
+	epoch epochChange
 
 	readIn, readOut int // configured
 	readsAllowed    int // granted by the peer
@@ -126,7 +132,6 @@ type Conn struct {
 	heard     Time // last packet from the peer
 	probed    Time // last liveness or credit probe
 	doubt     doubt
-	starved   Time // since when there has been no credit; 0: there is
 	noCredit  bool // configured
 	rezoned   bool // receives may be posted that are not of the zone
 	inReady   bool
@@ -137,45 +142,6 @@ type Conn struct {
 	owesReady bool // active: the packet that takes the connection into use has not left
 }
 
-// sender is the half of a connection that transmits requests.
-type sender struct {
-	seen    seq.Num // requests that are counted in queued
-	next    position
-	acked   position
-	queued  int // bytes of requests not sent yet, chunk headers included
-	msn     seq.Num
-	credit  seq.Num // messages the peer can take
-	noLimit bool
-	binds   bool // there was a bind among the requests
-
-	putOff     bool // the peer had no receive for packet una
-	putOffWait time.Duration
-	putOffTill Time
-
-	una, nxt seq.Num // oldest packet not acknowledged, next packet
-	reach    int     // how far nxt may be ahead of una, in packets
-	flights  []flight
-	cc       congestion.Controller
-	pipe     int // packets that are in the network, as far as we know
-	unfilled int // unacknowledged packets that were not full
-	nlost    int // packets marked lost and not sent again
-	resend   seq.Num
-	backoff  int
-	timedAt  Time    // last timeout
-	silent   bool    // nothing was heard for long at the last timeout
-	probing  bool    // one packet may be sent again above the window: the tail probe
-	progress Time    // when una last moved
-	highSACK seq.Num // one past the highest packet known to have arrived
-	asked    Time    // since when a short packet goes with each timeout; 0: not yet
-
-	epoch    proto.Flags // proto.Epoch or 0
-	stepping bool        // the peer is not known to have entered the epoch
-	stepAt   Time        // when it is told again
-	failed   int         // size that did not pass any more
-
-	resends uint64 // packets sent again
-}
-
 // receiver is the half that takes packets in.
 type receiver struct {
 	next   seq.Num     // next packet expected
@@ -183,35 +149,23 @@ type receiver struct {
 	newest uint32      // latest time stamp of a packet of the epoch
 	early  reassembly.Queue
 	msn    seq.Num // messages received
-	rqNext seq.Num // next receive to be filled
 	off    uint32  // bytes of the current message that have arrived
 	immOff uint32  // and of the current write with immediate data
 
 	notReady bool // packet next came and found no receive
 	skip     int  // chunks of it that were taken in
 
-	advertised seq.Num // credit in the last packet that left
-	unacked    int     // packets received since the last acknowledgement left
-	ackNow     bool
-	ackAsked   bool
-	askedPoll  uint64 // Poll in which it was asked
-	ackBy      Time
+	unacked   int // packets received since the last acknowledgement left
+	ackNow    bool
+	ackAsked  bool
+	askedPoll uint64 // Poll in which it was asked
+	ackBy     Time
 
 	stamp   uint32 // newest time stamp of the peer
 	stampAt Time
 	ce      uint16
 	region  *Region  // last one found by remote key
 	window  *binding // last slot of a window found so
-}
-
-// position is a place in the stream of operations: bytes off into operation op.
-type position struct {
-	op  seq.Num
-	off uint32
-}
-
-func (p position) before(q position) bool {
-	return p.op.Less(q.op) || p.op == q.op && p.off < q.off
 }
 
 // NewConn makes a connection that is Idle. Its receives can be posted at once.
@@ -264,19 +218,18 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.eng, c.path, c.slot, c.cid, c.sinks = e, path, slot, cid, s
 	c.tag, c.peer, c.peerTag = c.host.newTag(), 0, 0
 	c.req, c.met, c.owesReady = nil, false, false
-	done := seq.Num(c.sq.done.Load())
-	c.send = sender{seen: done, next: position{op: done}, acked: position{op: done},
-		flights: c.send.flights}
+	c.sq.restart()
+	c.rq.next = seq.Num(c.rq.done.Load())
 	psn := seq.Num(c.host.random32())
-	c.send.cc = congestion.New(psn)
-	c.send.una, c.send.nxt, c.send.resend, c.send.highSACK = psn, psn, psn, psn
-	c.recv = receiver{rqNext: seq.Num(c.rq.done.Load()), early: c.recv.early, ackBy: never}
-	c.rtt = rtt.Estimator{}
+	c.sent.Restart(psn)
+	c.cc = congestion.New(psn)
+	c.rtt, c.rtx, c.flow, c.epoch = rtt.Estimator{}, rtxTimer{}, flowControl{}, epochChange{}
+	c.recv = receiver{early: c.recv.early, ackBy: never}
 	c.readsOut = 0
 	c.resp = responder{}
 	c.doubt, c.why, c.opened = doubt{}, 0, now
 	c.denyForeign()
-	c.armed, c.heard, c.probed, c.starved = never, now, now, 0
+	c.armed, c.heard, c.probed = never, now, now
 	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}
 	c.peerData.Store(nil)
 	return nil
@@ -291,7 +244,7 @@ func (c *Conn) hello(private []byte) proto.Hello {
 // meet takes in what the peer said of itself.
 func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 	c.peer, c.peerTag, c.met = hi.CID, hi.Tag, true
-	c.send.reach = min(maxWindow, int(hi.Window))
+	c.sent.Limit = min(maxWindow, int(hi.Window))
 	c.host.peers.add(peerKey{c.there, hi.CID, hi.Tag}, peerName{c.cid, c.eng.refusals.destination(c.path)})
 	c.probeMTU.limit = min(c.probeMTU.limit, int(min(hi.MTU, 1<<16-1)))
 	c.mtu = min(c.probeMTU.limit, basePacket)
@@ -312,7 +265,7 @@ func (c *Conn) emit(k Kind) {
 
 // credit is how many messages the peer may send, counted from the first of the connection.
 func (c *Conn) credit() seq.Num {
-	return c.recv.msn + seq.Num(c.rq.posted.Load()) - c.recv.rqNext
+	return c.recv.msn + seq.Num(c.rq.posted.Load()) - c.rq.next
 }
 
 // alive reports whether packets with chunks may come and go.

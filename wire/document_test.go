@@ -435,8 +435,8 @@ func overtaken(t *testing.T) int {
 		a.eng.now = a.eng.now.Add(time.Second)
 		sack := make([]byte, proto.MaxSACKSize)
 		sack[0] = 1 << (gap - 1)
-		c.takeAck(&proto.Header{Ack: c.send.una}, sack)
-		if c.send.nlost > 0 {
+		c.takeAck(&proto.Header{Ack: c.sent.Una}, sack)
+		if c.sent.Lost() > 0 {
 			return gap
 		}
 	}
@@ -491,7 +491,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"listen grace":                 span(limits.ListenGrace),
 		"longest busy timeout":         span(busyRTO),
 		"longest handshake retry":      span(helloRetryMax),
-		"longest put-off":              span(putOffMax),
+		"longest put-off":              span(rnrDelayMax),
 		"longest timeout":              span(maxRTO),
 		"not ready":                    span(limits.NotReady),
 		"outlier":                      fmt.Sprint(rtt.Outlier),
@@ -503,7 +503,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"room to spare":                octets(smallOp + proto.MaxChunkSize),
 		"search again":                 span(searchEvery),
 		"shortest probe":               span(rtt.MinPTO),
-		"shortest put-off":             span(putOffMin),
+		"shortest put-off":             span(rnrDelayMin),
 		"shortest timeout":             span(minRTO),
 		"small operation":              octets(smallOp),
 		"smallest window":              packets(minReach),

@@ -33,7 +33,7 @@ const (
 // doubted handles a message that the peer does not have the connection, about a packet of ours with a number and a
 // time stamp. The caller has compared the tag. It reports false if the number cannot be ours.
 func (c *Conn) doubted(psn seq.Num, ts uint32) bool {
-	if !psn.Within(c.send.una-proto.MaxWindow, c.send.nxt) {
+	if !psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) {
 		return false
 	}
 	if c.doubt.open && c.eng.sentSince(ts, c.doubt.since) {

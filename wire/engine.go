@@ -221,8 +221,8 @@ func (e *Engine) Kick(c *Conn) bool {
 		if c.eng != e || !c.alive() {
 			return false
 		}
-		e.partials.posted(c.count())
-		c.feed()
+		e.partials.posted(c.sq.count())
+		c.grantCredit()
 		c.makeReady()
 		return len(e.ready) > 0 || e.partials.payable() || c.recv.ackNow
 	case Closed:

@@ -54,8 +54,8 @@ func (z *fuzzed) packet() {
 	typ, flags := z.next(), z.next()
 	now := Time(z.w.net.Now())
 	h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: c.cid, Tag: c.tag,
-		PSN: c.recv.next + seq.Num(int8(z.next())), Ack: c.send.una + seq.Num(int8(z.next())),
-		Credit: c.send.credit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.Stamp() + uint32(int8(z.next()))}
+		PSN: c.recv.next + seq.Num(int8(z.next())), Ack: c.sent.Una + seq.Num(int8(z.next())),
+		Credit: c.flow.limit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.Stamp() + uint32(int8(z.next()))}
 	switch e := z.next(); {
 	case e > 200:
 		h.Echo = c.doubt.since.Stamp()
@@ -192,8 +192,8 @@ func (z *fuzzed) step() {
 	case stepDisconnectGracefully:
 		z.end(true)
 	case stepEpoch:
-		if s := &z.c.send; z.c.alive() && s.una != s.nxt && !s.stepping {
-			z.c.stepDown()
+		if z.c.alive() && !z.c.sent.Empty() && !z.c.epoch.changing {
+			z.c.changeEpoch()
 		}
 	case stepPeer:
 		z.o.down = !z.o.down

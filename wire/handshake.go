@@ -65,7 +65,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 func (c *Conn) ask() {
 	hi := c.hello(c.dial.private)
 	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
-	h := c.header(proto.Connect, c.send.nxt)
+	h := c.header(proto.Connect, c.sent.Nxt)
 	h.CID, h.Tag = 0, 0
 	c.sendHello(&h, &hi)
 	c.again()
@@ -291,7 +291,7 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	case c == nil, !c.fromPeer(h, b):
 		e.stats.UnknownConnection++
 		return
-	case h.Ack != c.send.una:
+	case h.Ack != c.sent.Una:
 		e.stats.Forged++
 		return
 	case !c.asking():

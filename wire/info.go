@@ -59,17 +59,17 @@ func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, n
 }
 
 func (c *Conn) info(now Time) ConnInfo {
-	s, r := &c.send, &c.recv
+	s, r := &c.sent, &c.recv
 	receives, _ := c.Receiving()
 	i := ConnInfo{Engine: c.eng.index, State: c.State(), Peer: c.there, Qual: c.dial.qual, Passive: c.req != nil,
 		Age: max(now.Sub(c.opened), 0), Silence: max(c.quiet(now), 0), MTU: c.mtu,
-		SendOldest: uint32(s.una), SendNext: uint32(s.nxt), Window: s.cc.Window(), InFlight: s.pipe,
-		Lost: s.nlost, Timeouts: s.backoff, Retransmits: s.resends,
+		SendOldest: uint32(s.Una), SendNext: uint32(s.Nxt), Window: c.cc.Window(), InFlight: s.Pipe(),
+		Lost: s.Lost(), Timeouts: c.rtx.count, Retransmits: s.Retransmits,
 		RTT: c.rtt.Smoothed(), RTTVar: c.rtt.Variance(), RTO: c.rto(),
-		Requests: int(c.sq.posted.Load() - c.sq.done.Load()), Unsent: s.queued,
-		Credits: max(s.credit.Sub(s.msn), 0), Starved: c.starved != 0,
-		RecvNext: uint32(r.next), Early: r.early.Packets(), Receives: receives, Granted: max(r.advertised.Sub(r.msn), 0)}
-	if s.noLimit {
+		Requests: int(c.sq.posted.Load() - c.sq.done.Load()), Unsent: c.sq.unsent,
+		Credits: max(c.flow.limit.Sub(c.sq.msn), 0), Starved: c.flow.outSince != 0,
+		RecvNext: uint32(r.next), Early: r.early.Packets(), Receives: receives, Granted: max(c.flow.granted.Sub(r.msn), 0)}
+	if c.flow.unlimited {
 		i.Credits = -1
 	}
 	if c.noCredit {

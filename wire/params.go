@@ -12,10 +12,6 @@ import (
 const (
 	// maxWindow bounds the packets in flight on one connection.
 	maxWindow = congestion.MaxWindow
-	// firstFlights is the size in packets of a new connection's outstanding table, which doubles
-	// as needed up to maxWindow.
-	firstFlights = 16
-
 	// minPacket is the smallest largest packet that a peer may name: one with all of a handshake.
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minReach is the smallest window in packets that a peer may name.
@@ -60,9 +56,6 @@ const (
 	// ackDelay bounds how long an acknowledgement that nobody asked for is held back.
 	ackDelay = 100 * time.Microsecond
 
-	// reorderThreshold is how many later packets must have arrived before one is taken for lost.
-	reorderThreshold = 3
-
 	// minRTO is the shortest timeout after which all packets are sent again, maxRTO bounds its back-off (RFC 6298 §5.5 to
 	// §5.7). The bound has to exceed the time that a peer
 	// needs to read what all connections of a host send it in one: 4000 connections at 25 ms are 160,000
@@ -100,10 +93,10 @@ const (
 	// promptChallenges is how many Challenges of one attempt to connect are answered at once. The cookies of
 	// others wait for the next try, so that a peer cannot make us send.
 	promptChallenges = 3
-	// putOffMin is how long a message waits that found no receive at a peer that promises none; it
-	// doubles up to putOffMax while that goes on.
-	putOffMin = 200 * time.Microsecond
-	putOffMax = 50 * time.Millisecond
+	// rnrDelayMin is how long a message waits that found no receive at a peer that promises none; it
+	// doubles up to rnrDelayMax while that goes on.
+	rnrDelayMin = 200 * time.Microsecond
+	rnrDelayMax = 50 * time.Millisecond
 	// messageRate in bytes per second prolongs the time that an unfinished message may hold a shared receive, with
 	// each byte that arrives: a slow path is not an attack.
 	messageRate = 1 << 20

@@ -70,12 +70,12 @@ func (s *spread) idle() {
 func (s *spread) packets(f func()) int {
 	first := make([]seq.Num, len(s.conns))
 	for i, c := range s.conns {
-		first[i] = c.send.nxt
+		first[i] = c.sent.Nxt
 	}
 	f()
 	n := 0
 	for i, c := range s.conns {
-		n += c.send.nxt.Sub(first[i])
+		n += c.sent.Nxt.Sub(first[i])
 	}
 	return n
 }
@@ -154,11 +154,11 @@ func TestPartialsAnswer(t *testing.T) {
 			if err := c.PostSend(answer, 0, 0); err != nil {
 				t.Fatal(err)
 			}
-			first := c.send.nxt
+			first := c.sent.Nxt
 			if s.to.eng.Kick(c) {
 				s.to.eng.Poll(Time(s.net.Now()))
 			}
-			n += c.send.nxt.Sub(first)
+			n += c.sent.Nxt.Sub(first)
 		}
 		return n
 	}

@@ -30,7 +30,7 @@ func headerOf(w *work) int {
 // had better wait for the next packet.
 func pieceOf(w *work, off uint32, room int) int {
 	room -= headerOf(w)
-	if w.op.answered() {
+	if w.op.hasResponse() {
 		return min(room, 0)
 	}
 	switch rest := int(w.length - off); {
@@ -46,7 +46,7 @@ func pieceOf(w *work, off uint32, room int) int {
 // putPiece appends the chunk of n bytes of the request at position at.
 func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 	var f proto.ChunkFlags
-	if at.off+uint32(n) == w.length {
+	if at.Off+uint32(n) == w.length {
 		f = proto.Last
 	}
 	switch w.op {
@@ -56,24 +56,24 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 		}
 		switch {
 		case w.window && f&proto.Last != 0:
-			proto.PutSendInv(p.put(proto.SendInvSize), f, n, w.msn, at.off, w.key)
+			proto.PutSendInv(p.put(proto.SendInvSize), f, n, w.msn, at.Off, w.key)
 		case w.length <= smallOp:
 			proto.PutSendOnly(p.put(proto.SendOnlySize), f, n)
 		default:
-			proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.off)
+			proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.Off)
 		}
 	case OpWrite:
-		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.off))
+		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.Off))
 	case OpWriteImm:
-		c.putWriteImm(p, w, f, n, at.off)
+		c.putWriteImm(p, w, f, n, at.Off)
 	case OpFetchAdd, OpCmpSwap:
-		c.putAtomicReq(p, w, at.op)
+		c.putAtomicReq(p, w, at.Op)
 		return true
 	default:
-		proto.PutReadReq(p.put(proto.ReadReqSize), w.key, w.addr, w.length, at.op)
+		proto.PutReadReq(p.put(proto.ReadReqSize), w.key, w.addr, w.length, at.Op)
 		return true
 	}
-	return n == 0 || c.gather(p, c.sq.segments(at.op, w), at.off, n)
+	return n == 0 || c.gather(p, c.sq.segments(at.Op, w), at.Off, n)
 }
 
 // gather adds n bytes at offset off of a list of segments to a packet. It reports false if a

@@ -75,13 +75,13 @@ func (r *responder) init(limit int) {
 	*r = responder{jobs: make([]readJob, size), mask: uint32(size - 1), limit: limit}
 }
 
-func (r *responder) pending() bool { return r.next.op != r.tail }
+func (r *responder) pending() bool { return r.next.Op != r.tail }
 
 func (r *responder) at(n seq.Num) *readJob { return &r.jobs[uint32(n)&r.mask] }
 
 // recvReadReq takes an RDMA read in. The memory is looked up again for each piece sent.
 func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
-	if r := &c.resp; ch.Len != 0 || r.tail.Sub(r.acked.op) >= r.limit {
+	if r := &c.resp; ch.Len != 0 || r.tail.Sub(r.acked.Op) >= r.limit {
 		return proto.ReasonProtocol
 	}
 	if _, ok := c.target(ch.Key, ch.Addr, ch.Size, RemoteRead); !ok && ch.Size > 0 {
@@ -95,7 +95,7 @@ func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
 // recvReadResp places a piece of the answer to an RDMA read.
 func (c *Conn) recvReadResp(ch *proto.Chunk, p *cursor) proto.Reason {
 	done := seq.Num(c.sq.done.Load())
-	if ch.Num.Less(done) || !ch.Num.Less(c.send.next.op) {
+	if ch.Num.Less(done) || !ch.Num.Less(c.sq.next.Op) {
 		return proto.ReasonProtocol
 	}
 	w := c.sq.at(ch.Num)

@@ -55,7 +55,7 @@ func TestForgedReset(t *testing.T) {
 	ca, cb := w.pair(plain)
 	w.run(time.Millisecond)
 	for i := range uint32(1000) {
-		w.inject(b, a, &proto.Header{Type: proto.Reset, CID: cb.cid, Tag: ca.peerTag, PSN: ca.send.nxt, Echo: i}, nil)
+		w.inject(b, a, &proto.Header{Type: proto.Reset, CID: cb.cid, Tag: ca.peerTag, PSN: ca.sent.Nxt, Echo: i}, nil)
 	}
 	src, dst := a.memory(64), b.memory(64)
 	a.post(ca, ca.PostWrite(src.seg(0, 64), 1, dst.at(0), 0))

@@ -63,7 +63,7 @@ func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 // counts before: neither its epoch nor that the peer is alive, neither an acknowledgement nor a close.
 func (c *Conn) plausible(h *proto.Header) bool {
 	const most = proto.MaxWindow
-	ahead, behind := h.PSN.Sub(c.recv.next), c.send.nxt.Sub(h.Ack)
+	ahead, behind := h.PSN.Sub(c.recv.next), c.sent.Nxt.Sub(h.Ack)
 	if -most <= ahead && ahead <= most && 0 <= behind && behind <= 2*most {
 		return true
 	}
@@ -127,7 +127,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	if c.takeAck(h, sack); !c.alive() {
 		return false // that was the last thing to wait for
 	}
-	if c.State() == Connecting && !c.owesReady && c.send.una == c.send.nxt {
+	if c.State() == Connecting && !c.owesReady && c.sent.Empty() {
 		e.stats.Connects++
 		c.establish()
 	}
@@ -284,10 +284,10 @@ func (c *Conn) nextRecv() *work {
 	switch {
 	case c.share != nil:
 		return c.share.receive(c)
-	case uint32(c.recv.rqNext) == c.rq.posted.Load():
+	case uint32(c.rq.next) == c.rq.posted.Load():
 		return nil
 	default:
-		return c.rq.at(c.recv.rqNext)
+		return c.rq.at(c.rq.next)
 	}
 }
 
@@ -296,7 +296,7 @@ func (c *Conn) recvSegments(w *work) []Segment {
 	if c.share != nil && w.nseg > 1 {
 		return c.share.segs[:w.nseg]
 	}
-	return c.rq.segments(c.recv.rqNext, w)
+	return c.rq.segments(c.rq.next, w)
 }
 
 // recvSend puts a piece of a message into the receive it belongs to.
@@ -361,7 +361,7 @@ func (c *Conn) endRecv(done *Completion) {
 		c.share.held.Store(false)
 		return
 	}
-	c.recv.rqNext++
+	c.rq.next++
 }
 
 // countRecv makes room for as many receives as were completed. A poster that looks before the end of the
@@ -371,7 +371,7 @@ func (c *Conn) countRecv() {
 		c.share.settle(c)
 		return
 	}
-	if next := uint32(c.recv.rqNext); c.rq.done.Load() != next {
+	if next := uint32(c.rq.next); c.rq.done.Load() != next {
 		c.rq.done.Store(next)
 	}
 }

@@ -258,7 +258,7 @@ func (e *end) postRequest() bool {
 	if len(e.reqs) == e.evilAt {
 		q.evil, q.n = true, max(q.n, 1)
 	}
-	if q.op.answered() && len(e.free) == 0 {
+	if q.op.hasResponse() && len(e.free) == 0 {
 		q.op = OpWrite
 	}
 	err := e.post(&q)

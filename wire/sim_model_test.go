@@ -135,7 +135,7 @@ func (e *end) settle(i int, s Status) {
 	q := &e.reqs[i]
 	q.settled, q.status = true, s
 	e.settled = i + 1
-	if q.op.answered() {
+	if q.op.hasResponse() {
 		e.free = append(e.free, q.slot)
 		if len(e.lookups) > 0 && e.lookups[0] == i {
 			e.lookups = e.lookups[1:]

@@ -75,6 +75,12 @@ func (c Cause) String() string {
 	return "?"
 }
 
+// countRetransmits counts packets that were sent again.
+func (s *Stats) countRetransmits(n int, why Cause) {
+	s.Retransmits += uint64(n)
+	s.RetransmitsBy[why] += uint64(n)
+}
+
 // Stats is a copy of the engine's counters.
 func (e *Engine) Stats() Stats { return e.stats }
 

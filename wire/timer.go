@@ -68,7 +68,7 @@ func (c *Conn) tickHello(gaveUp Kind) {
 
 // tickTraffic looks at every reason for which an established connection may need attention.
 func (c *Conn) tickTraffic() {
-	now, s := c.eng.now, &c.send
+	now := c.eng.now
 	next := never
 	if c.recv.ackBy <= now {
 		c.recv.ackNow = true
@@ -76,19 +76,19 @@ func (c *Conn) tickTraffic() {
 	} else {
 		next = c.recv.ackBy
 	}
-	if s.stepping {
-		if s.stepAt <= now {
+	if c.epoch.changing {
+		if c.epoch.askAt <= now {
 			if c.lostTouch() {
 				c.breakDown(StatusTransport, proto.ReasonTimeout)
 				return
 			}
-			c.askStep()
+			c.askEpoch()
 		}
-		next = min(next, s.stepAt)
-	} else if s.una != s.nxt && !s.putOff {
-		at := max(c.flightAt(s.una).first, s.progress, s.timedAt).Add(c.rto())
+		next = min(next, c.epoch.askAt)
+	} else if !c.sent.Empty() && !c.flow.rnr.waits {
+		at := c.rtx.since(c.sent.Oldest().First).Add(c.rto())
 		if at <= now {
-			if c.timeout(); !c.alive() {
+			if c.rtxTimeout(); !c.alive() {
 				return
 			}
 			at = now.Add(c.rto())
@@ -123,22 +123,22 @@ func (c *Conn) tickProbe() Time {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}
-	if c.starved != 0 {
-		if c.eng.watched(c.starved) > lim.NotReady {
+	if c.flow.outSince != 0 {
+		if c.eng.watched(c.flow.outSince) > lim.NotReady {
 			c.breakDown(StatusNotReady, proto.ReasonTimeout)
 			return never
 		}
-		if c.send.putOff {
-			if c.send.putOffTill <= now {
-				c.resume()
+		if c.flow.rnr.waits {
+			if c.flow.rnr.until <= now {
+				c.retryReceiver()
 				return never // the retransmission timer watches
 			}
-			return c.send.putOffTill
+			return c.flow.rnr.until
 		}
-		every := max(probeInterval, min(now.Sub(c.starved)/creditShare, maxRTO))
-		return min(c.probe(c.probed.Add(every), every), c.starved.Add(lim.NotReady+1))
+		every := max(probeInterval, min(now.Sub(c.flow.outSince)/creditShare, maxRTO))
+		return min(c.probe(c.probed.Add(every), every), c.flow.outSince.Add(lim.NotReady+1))
 	}
-	if c.send.una != c.send.nxt {
+	if !c.sent.Empty() {
 		return never // the retransmission timer watches
 	}
 	if c.eng.watched(c.heard) > lim.KeepAlive+lim.GiveUp {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/recovery"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -31,33 +32,33 @@ func (c *Conn) makeReady() {
 
 // sendable says whether a data packet may leave now.
 func (c *Conn) sendable() due {
-	s := &c.send
+	q, s := &c.sq, &c.sent
 	switch {
-	case s.putOff || s.stepping:
+	case c.flow.rnr.waits || c.epoch.changing:
 		return dueNothing
-	case s.nlost > 0:
-		if s.probing || c.windowOpen() {
+	case s.Lost() > 0:
+		if s.TailLossProbe() || c.windowOpen() {
 			return duePacket
 		}
 		return dueNothing
 	case c.owesReady || c.atBind():
 		return duePacket
-	case s.nxt.Sub(s.una) >= s.reach || !c.windowOpen():
+	case s.Full() || !c.windowOpen():
 		return dueNothing
 	case c.resp.pending():
 		return duePacket
-	case s.next.op == s.seen:
+	case q.next.Op == q.counted:
 		return dueNothing
-	case s.next.off == 0 && c.blocked(c.sq.at(s.next.op)):
+	case q.next.Off == 0 && c.blocked(q.at(q.next.Op)):
 		return dueNothing
-	case s.queued >= c.room():
+	case q.unsent >= c.room():
 		return duePacket
-	case s.seen.Sub(seq.Num(c.sq.done.Load())) <= eagerOps:
+	case q.outstanding() <= eagerOps:
 		if c.answered != c.recv.msn { // it answers a message
 			return duePacket
 		}
 		return duePartial
-	case s.unfilled == 0:
+	case s.Partials() == 0:
 		return duePartial
 	}
 	return dueNothing
@@ -66,34 +67,18 @@ func (c *Conn) sendable() due {
 // windowOpen reports whether the network has room for a packet. It arms the timer for when only
 // time is in the way.
 func (c *Conn) windowOpen() bool {
-	s := &c.send
-	if s.cc.Open(c.eng.now, s.pipe) {
+	if c.cc.Open(c.eng.now, c.sent.Pipe()) {
 		return true
 	}
-	s.cc.Limit()
-	if s.pipe == 0 {
-		c.setDeadline(s.cc.NextSend())
+	c.cc.Limit()
+	if c.sent.Pipe() == 0 {
+		c.setDeadline(c.cc.NextSend())
 	}
 	return false
 }
 
 // room is the body of a full packet in bytes.
 func (c *Conn) room() int { return c.mtu - proto.HeaderSize - proto.TrailerSize }
-
-// count adds newly posted requests to what is queued, and returns how many there are.
-func (c *Conn) count() (n int) {
-	s := &c.send
-	for posted := seq.Num(c.sq.posted.Load()); s.seen != posted; s.seen++ {
-		w := c.sq.at(s.seen)
-		s.queued += headerOf(w)
-		if !w.op.answered() {
-			s.queued += int(w.length)
-		}
-		s.binds = s.binds || w.op == OpBind
-		n++
-	}
-	return n
-}
 
 // blocked reports whether a request that has not begun must wait: for earlier reads that it
 // fences, for a receive at the peer, for the peer to be able to serve another read. Atomics count as
@@ -102,26 +87,17 @@ func (c *Conn) blocked(w *work) bool {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return true
 	}
-	switch s := &c.send; w.op {
+	switch w.op {
 	case OpSend, OpWriteImm:
-		if s.noLimit || s.msn.Less(s.credit) {
+		if c.flow.allows(c.sq.msn) {
 			return false
 		}
-		c.starving()
+		c.outOfCredit()
 		return true
 	case OpRead, OpFetchAdd, OpCmpSwap:
 		return c.readsOut >= c.readsAllowed
 	default:
 		return false
-	}
-}
-
-// starving starts the clock of a message without a receive.
-func (c *Conn) starving() {
-	if c.starved == 0 {
-		c.eng.stats.CreditStalls++
-		c.starved, c.probed = c.eng.now, c.eng.now
-		c.setDeadline(c.eng.now.Add(probeInterval))
 	}
 }
 
@@ -157,8 +133,8 @@ func (c *Conn) sendBurst() bool {
 		case duePacket:
 		}
 		ok := false
-		if c.send.nlost > 0 {
-			ok = c.resendNext()
+		if c.sent.Lost() > 0 {
+			ok = c.retransmitNext()
 		} else {
 			ok = c.sendNext()
 		}
@@ -174,25 +150,34 @@ func (c *Conn) sendNext() bool {
 	if c.bindNext() {
 		return c.alive()
 	}
-	e, s := c.eng, &c.send
-	f := c.flightAt(s.nxt)
-	*f = flight{op: s.next, resp: c.resp.next}
-	f.opEnd, f.respEnd = position{op: s.seen}, position{op: c.resp.tail}
-	if !c.build(f, s.nxt, true) {
+	q, f := &c.sq, c.sent.Next()
+	*f = recovery.Packet{Req: q.next, ReqEnd: position{Op: q.counted}, Resp: c.resp.next, RespEnd: position{Op: c.resp.tail}}
+	if !c.build(f, c.sent.Nxt, true) {
 		return false
 	}
-	f.first = e.now
-	s.next, c.resp.next = f.opEnd, f.respEnd
-	if f.partial {
-		s.unfilled++
+	q.next, c.resp.next = f.ReqEnd, f.RespEnd
+	c.sent.Add(f)
+	return true
+}
+
+// retransmitNext sends the first lost packet again. It reports false if that could not be done.
+func (c *Conn) retransmitNext() bool {
+	psn, f := c.sent.NextLost()
+	if f == nil {
+		return false
 	}
-	s.nxt++
+	f.Again = true
+	if !c.build(f, psn, false) {
+		return false
+	}
+	c.sent.Resent(f)
+	c.eng.stats.countRetransmits(1, Cause(f.Cause))
 	return true
 }
 
 // build makes the packet that carries the range of f. A fresh packet takes as much of the range as
 // fits and shortens f to that; a repeated one is cut just as it was.
-func (c *Conn) build(f *flight, psn seq.Num, fresh bool) (built bool) {
+func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	var p packet
 	c.eng.catchFaults()
 	defer c.catchBuild(&p, &built)
@@ -202,28 +187,28 @@ func (c *Conn) build(f *flight, psn seq.Num, fresh bool) (built bool) {
 }
 
 // fillPacket is build where faults of memory are caught.
-func (c *Conn) fillPacket(p *packet, f *flight, psn seq.Num, fresh bool) bool {
+func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool) bool {
 	e := c.eng
 	if !e.begin(p, c.path, c.mtu) {
 		return false
 	}
 	room := p.left
 	if fresh {
-		f.ready = c.owesReady
+		f.Ready = c.owesReady
 	}
-	if f.ready {
+	if f.Ready {
 		proto.PutReady(p.put(proto.ReadySize))
 	}
-	resp, ok := c.cutResponses(p, f.resp, f.respEnd)
+	resp, ok := c.cutResponses(p, f.Resp, f.RespEnd)
 	if !ok {
 		p.abandon()
-		c.fault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.op).num))
+		c.fault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.Op).num))
 		return false
 	}
-	op, ok := c.cutRequests(p, f.op, f.opEnd, fresh)
+	op, ok := c.cutRequests(p, f.Req, f.ReqEnd, fresh)
 	if !ok {
 		p.abandon()
-		c.failRequest(op.op, c.localFault(op.op))
+		c.failRequest(op.Op, c.localFault(op.Op))
 		c.fault(proto.ReasonLocal, 0, 0)
 		return false
 	}
@@ -233,9 +218,9 @@ func (c *Conn) fillPacket(p *packet, f *flight, psn seq.Num, fresh bool) bool {
 	}
 	if fresh {
 		c.owesReady = false
-		f.opEnd, f.respEnd = op, resp
-		f.size = int32(c.mtu - p.left)
-		f.partial = p.left > smallOp+proto.MaxChunkSize
+		f.ReqEnd, f.RespEnd = op, resp
+		f.Size = int32(c.mtu - p.left)
+		f.Partial = p.left > smallOp+proto.MaxChunkSize
 		e.stats.TxBytes += uint64(room - p.left)
 	}
 	h := c.header(proto.Data, psn)
@@ -243,53 +228,51 @@ func (c *Conn) fillPacket(p *packet, f *flight, psn seq.Num, fresh bool) bool {
 		h.Flags |= proto.AckRequest
 	}
 	p.finish(&h)
-	f.sent, f.inPipe = e.now, true
-	c.send.pipe++
-	c.send.cc.Sent(e.now, c.rtt.Smoothed())
+	c.sent.Left(f, e.now)
+	c.cc.Sent(e.now, c.rtt.Smoothed())
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
 }
 
 // asks reports whether a packet should be acknowledged without delay: when nothing follows it, or
 // what follows may have to wait for the acknowledgement.
-func (c *Conn) asks(f *flight, psn seq.Num, end position) bool {
-	s := &c.send
-	return f.partial || end.op == s.seen || f.again ||
-		!s.cc.Open(c.eng.now, s.pipe+1) || int(psn)%min(int(s.cc.Window())/6+1, ackEvery) == 0
+func (c *Conn) asks(f *recovery.Packet, psn seq.Num, end position) bool {
+	return f.Partial || end.Op == c.sq.counted || f.Again ||
+		!c.cc.Open(c.eng.now, c.sent.Pipe()+1) || int(psn)%min(int(c.cc.Window())/6+1, ackEvery) == 0
 }
 
 // cutRequests appends the requests from one position to another and returns where it stopped. It
 // reports false if the memory of the request it stopped at is gone.
 func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, bool) {
-	for from.before(to) {
-		w := c.sq.at(from.op)
+	for from.Before(to) {
+		w := c.sq.at(from.Op)
 		if w.op == OpBind { // nothing of it leaves
 			if fresh && c.blocked(w) {
 				break
 			}
-			if fresh && !c.bindWindow(from.op, w) {
+			if fresh && !c.bindWindow(from.Op, w) {
 				return from, false
 			}
-			from = position{op: from.op + 1}
+			from = position{Op: from.Op + 1}
 			continue
 		}
-		n := pieceOf(w, from.off, p.left)
-		if n < 0 || fresh && from.off == 0 && c.blocked(w) {
+		n := pieceOf(w, from.Off, p.left)
+		if n < 0 || fresh && from.Off == 0 && c.blocked(w) {
 			break
 		}
-		if from.op == to.op {
-			n = min(n, int(to.off-from.off))
+		if from.Op == to.Op {
+			n = min(n, int(to.Off-from.Off))
 		}
 		if fresh {
-			c.begun(w, from.off, n)
+			c.begun(w, from.Off, n)
 		}
-		p.op, p.answers = from.op, false
+		p.op, p.answers = from.Op, false
 		if !c.putPiece(p, w, from, n) {
 			return from, false
 		}
-		from.off += uint32(n)
-		if from.off == w.length || w.op.answered() {
-			from = position{op: from.op + 1}
+		from.Off += uint32(n)
+		if from.Off == w.length || w.op.hasResponse() {
+			from = position{Op: from.Op + 1}
 		}
 	}
 	return from, true
@@ -297,16 +280,16 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 
 // begun accounts for a piece of a request that leaves for the first time.
 func (c *Conn) begun(w *work, off uint32, n int) {
-	s := &c.send
+	q := &c.sq
 	if off == 0 {
 		if w.began == 0 {
 			w.began = c.eng.now
 		}
-		s.queued -= headerOf(w)
+		q.unsent -= headerOf(w)
 		switch w.op {
 		case OpSend, OpWriteImm:
-			w.msn = s.msn
-			s.msn++
+			w.msn = q.msn
+			q.msn++
 			c.answered = c.recv.msn
 		case OpRead, OpFetchAdd, OpCmpSwap:
 			w.got, w.done = 0, false
@@ -316,47 +299,47 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		default:
 		}
 	}
-	if !w.op.answered() {
-		s.queued -= n
+	if !w.op.hasResponse() {
+		q.unsent -= n
 	}
 }
 
 // cutResponses appends the answers to RDMA reads and atomics from one position to another, as
 // cutRequests does.
 func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
-	for from.before(to) {
-		j := c.resp.at(from.op)
+	for from.Before(to) {
+		j := c.resp.at(from.Op)
 		if j.atomic {
 			if p.left < proto.AtomicRespSize {
 				break
 			}
 			proto.PutAtomicResp(p.put(proto.AtomicRespSize), j.num, j.old)
-			from = position{op: from.op + 1}
+			from = position{Op: from.Op + 1}
 			continue
 		}
-		room, rest := p.left-proto.ReadRespSize, int(j.size-from.off)
-		if from.op == to.op {
-			rest = int(to.off - from.off)
+		room, rest := p.left-proto.ReadRespSize, int(j.size-from.Off)
+		if from.Op == to.Op {
+			rest = int(to.Off - from.Off)
 		}
 		if room < min(rest, smallOp) {
 			break
 		}
 		n := min(rest, room, proto.MaxChunkBytes)
 		var f proto.ChunkFlags
-		if from.off+uint32(n) == j.size {
+		if from.Off+uint32(n) == j.size {
 			f = proto.Last
 		}
-		proto.PutReadResp(p.put(proto.ReadRespSize), f, n, j.num, from.off)
+		proto.PutReadResp(p.put(proto.ReadRespSize), f, n, j.num, from.Off)
 		if n > 0 {
-			src, ok := c.target(j.key, j.addr+uint64(from.off), uint32(n), RemoteRead)
+			src, ok := c.target(j.key, j.addr+uint64(from.Off), uint32(n), RemoteRead)
 			if !ok {
 				return from, false
 			}
-			p.op, p.answers = from.op, true
+			p.op, p.answers = from.Op, true
 			p.add(src)
 		}
-		if from.off += uint32(n); from.off == j.size {
-			from = position{op: from.op + 1}
+		if from.Off += uint32(n); from.Off == j.size {
+			from = position{Op: from.Op + 1}
 		}
 	}
 	return from, true

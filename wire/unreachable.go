@@ -92,7 +92,7 @@ func (e *Engine) refused(report *link.Report) bool {
 func (e *Engine) refusedTry(report *link.Report, h *proto.Header) bool {
 	cid, tag, ok := proto.Caller(report.Quoted())
 	c := e.lookup(cid)
-	if !ok || c == nil || !c.asking() || tag != c.tag || h.PSN != c.send.nxt || report.To != e.refusals.link.Destination(c.path) {
+	if !ok || c == nil || !c.asking() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.refusals.link.Destination(c.path) {
 		return false
 	}
 	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))

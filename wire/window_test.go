@@ -63,8 +63,8 @@ func TestWindowForEachMessage(t *testing.T) {
 					t.Fatalf("seed %d: round %d: bound is %v, memory %x", seed, done, bound, ma.mem[off:off+32])
 				}
 			}
-			if s := &ca.send; steps%50 == 0 && s.una != s.nxt && !s.stepping {
-				ca.stepDown()
+			if steps%50 == 0 && !ca.sent.Empty() && !ca.epoch.changing {
+				ca.changeEpoch()
 			}
 			if !w.step() && done < rounds {
 				t.Fatalf("seed %d: round %d of %d, and nothing happens any more", seed, done, rounds)
@@ -173,7 +173,7 @@ func TestBindNeedsNoPacket(t *testing.T) {
 	ca, _ := w.pair(plain)
 	src := a.memory(64)
 	win := a.host.NewWindow(1, false, nil)
-	ca.send.pipe = maxWindow // the network has no room
+	ca.sent.Limit = 0 // the peer has no room
 	sent := a.eng.Stats().TxPackets
 	key, err := ca.PostBind(win, src.Region, src.base, 8, RemoteRead, 5, 0)
 	if err != nil {

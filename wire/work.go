@@ -180,7 +180,7 @@ func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bo
 	c.rq.mu.Lock()
 	err = c.rq.post(&work{cookie: cookie, op: OpRecv, flags: flags, length: n}, segs)
 	c.rq.mu.Unlock()
-	return err == nil && (c.hungry.Load() || c.State() == Closed), err
+	return err == nil && (c.lowCredit.Load() || c.State() == Closed), err
 }
 
 // PostSend queues a message. Any goroutine may call it; the engine is to be kicked afterwards.
@@ -239,7 +239,7 @@ func (c *Conn) mayRequest(op Op) error {
 	if s != Established && s != Closed {
 		return ErrState
 	}
-	if op.answered() && s == Established && c.readsAllowed == 0 { // it does not change while established
+	if op.hasResponse() && s == Established && c.readsAllowed == 0 { // it does not change while established
 		return ErrNoReads // it would block the queue for ever
 	}
 	return nil

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/rtt"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// takeAck takes in what a packet of the peer acknowledges, its credit, and whether it is ready to receive.
+func (c *Conn) takeAck(h *proto.Header, sack []byte) {
+	s := &c.sent
+	if !c.epoch.acknowledged(h) || !h.Ack.Within(s.Una, s.Nxt) {
+		return // old, or of a packet that never was
+	}
+	c.takeCredit(h)
+	if h.Ack != s.Una {
+		c.advance(h)
+	}
+	switch notReady := h.Flags&proto.NotReady != 0; {
+	case notReady && c.flow.unlimited && !s.Empty():
+		c.receiverNotReady()
+	case !notReady && c.flow.rnr.waits:
+		c.retryReceiver()
+	}
+	if !c.alive() {
+		return
+	}
+	if c.epoch.changing {
+		c.repacketize()
+		return
+	}
+	if sack != nil {
+		s.SACK(sack)
+		if s.DetectLost(c.eng.now.Add(-c.rtt.Smoothed()), uint8(CauseLoss)) {
+			c.cc.Lost(s.Una, s.Nxt)
+		}
+	}
+	if !c.flow.rnr.waits {
+		s.DetectReneging(uint8(CauseEvicted))
+	}
+	c.endBackoff()
+}
+
+// advance takes in a cumulative acknowledgement of something new.
+func (c *Conn) advance(h *proto.Header) {
+	s, now := &c.sent, c.eng.now
+	if d, ok := rtt.Sample(now, h.Echo); ok {
+		c.rtt.Update(d)
+		c.eng.stats.RoundTrip.observe(d, 1)
+		c.cc.Sample(now, d)
+	}
+	una := s.Una
+	last, undo := s.Ack(h.Ack)
+	c.sq.acked, c.resp.acked = last.ReqEnd, last.RespEnd
+	if undo {
+		c.cc.Undo()
+	}
+	c.cc.Progress()
+	c.cc.Acked(now, s.Una, s.Nxt, h.Ack.Sub(una), h.CE)
+	c.rtx.acked(now)
+	c.flow.rnr = rnr{}
+	if c.flow.unlimited {
+		c.flow.outSince = 0
+	}
+	c.completeRequests()
+	if !s.Empty() {
+		c.setDeadline(now.Add(c.rto()))
+	}
+}
+
+// completeRequests completes, in posting order, every request that is done: sends and writes when
+// the peer has acknowledged them, reads and atomics when their answer has arrived.
+func (c *Conn) completeRequests() {
+	done := seq.Num(c.sq.done.Load())
+	start := done
+	var same run
+	for ; done != c.sq.acked.Op; done++ {
+		w := c.sq.at(done)
+		if w.op.hasResponse() && !w.done {
+			break
+		}
+		c.eng.stats.TxRequests++
+		if w.began != same.began {
+			same.count(c.eng)
+			same = run{began: w.began}
+		}
+		same.n++
+		if w.flags&Suppress == 0 {
+			c.sinks.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Length: w.length,
+				Op: w.op, Flags: w.flags, Window: c.sq.window(done)})
+		}
+	}
+	same.count(c.eng)
+	if done != start {
+		c.sq.done.Store(uint32(done))
+	}
+	if c.State() == Draining && c.sq.empty() {
+		c.finish(KindDisconnected, proto.Goodbye{Reason: proto.ReasonNone})
+	}
+}
