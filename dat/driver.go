@@ -24,10 +24,6 @@ const (
 	// a caller that spins: with 16 others for two cores a stream of 64-byte messages reaches 0.2 to 0.6 M/s
 	// instead of 0.001 (BenchmarkStreamSend64). With a core to itself it costs 0.2 µs.
 	vainPolls = 64
-	// gatherMost bounds how many posts of a consumer that takes completion after completion wait for more. 64-byte
-	// messages a second on one connection: without waiting 3.0 M, with 32 3.8 M, with 64 4.4 M, with 256 4.2 M
-	// (BenchmarkStreamSend64).
-	gatherMost = 64
 	// closeLinger bounds how long closing an adapter waits for peers to confirm.
 	closeLinger = 200 * time.Millisecond
 )
@@ -43,14 +39,13 @@ type driver struct {
 	eng  *wire.Engine
 	link link.Link
 
-	polls    uint64 // by callers that will be back; written by the engine's owner
-	vain     int    // polls by callers in a row that found nothing; written by the engine's owner
-	gathered int    // posts in a row that wait for more; written by the engine's owner
-	asleep   atomic.Bool
-	closed   atomic.Bool
-	hand     chan struct{} // a caller goes to sleep: take over
-	stop     chan struct{}
-	done     chan struct{}
+	polls  uint64 // by callers that will be back; written by the engine's owner
+	vain   int    // polls by callers in a row that found nothing; written by the engine's owner
+	asleep atomic.Bool
+	closed atomic.Bool
+	hand   chan struct{} // a caller goes to sleep: take over
+	stop   chan struct{}
+	done   chan struct{}
 }
 
 func newDriver(h *wire.Host, l link.Link) (*driver, error) {
@@ -128,26 +123,14 @@ func (d *driver) kick(c *wire.Conn) {
 		d.eng.Poll(clock())
 		d.rouse()
 	}
-	if d.eng.Kick(c) && !d.gather(c) {
+	if poll, active := d.eng.Kick(c); poll {
+		if active {
+			d.polls++ // a caller that takes no events may look for nothing but memory that a peer writes
+		}
 		d.eng.Poll(clock())
 		d.rouse()
 	}
 	d.disown()
-}
-
-// gather reports whether what was posted on c may wait for more to leave with it: its caller has completions to take, and
-// does nothing but take them and post. Who takes no events in between may look for nothing but the memory that a peer
-// writes: a post does not say that its caller drives the engine.
-func (d *driver) gather(c *wire.Conn) bool {
-	if d.gathered < gatherMost && d.eng.Hasty() && c.Reaping() {
-		d.gathered++
-		return true
-	}
-	d.gathered = 0
-	if c.MarkReaped() {
-		d.polls++
-	}
-	return false
 }
 
 // own waits for the ownership of the engine; false when it is closed.
@@ -166,8 +149,7 @@ func (d *driver) do(f func(*wire.Engine) error) error {
 	if !d.own() {
 		return ErrInvalidHandle
 	}
-	d.eng.Release() // f may end the connection of what waits
-	d.eng.Poll(clock())
+	d.eng.Poll(clock()) // f may end the connection of what was posted
 	err := f(d.eng)
 	d.eng.Poll(clock())
 	d.rouse()

@@ -238,7 +238,7 @@ func (s *siege) gauges() gauges {
 	e := s.victim.eng
 	e.recallAll()
 	return gauges{e.Connections(), len(e.requests), len(e.opening.held), e.opening.used, len(e.host.peers.cids), e.held,
-		len(e.ready), len(e.acks), s.victim.link.Paths()}
+		len(e.sched.ready), len(e.acks), s.victim.link.Paths()}
 }
 
 // standing is what a packet that is believed would change in a connection.

@@ -88,7 +88,7 @@ func (c *Conn) atBind() bool {
 		return false
 	}
 	w := q.at(q.next.Op)
-	return w.op == OpBind && !c.blocked(w)
+	return w.op == OpBind && c.waitsFor(w) == sendPacket
 }
 
 // bindNext executes a bind that is the next request to be sent. What was sent before it completes

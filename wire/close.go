@@ -35,13 +35,20 @@ func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
 			c.setState(Draining)
 			break
 		}
-		c.finish(KindDisconnected, proto.Goodbye{})
+		c.disconnect()
 	case Draining:
 		if !gracefully {
-			c.finish(KindDisconnected, proto.Goodbye{})
+			c.disconnect()
 		}
 	}
 	return nil
+}
+
+// disconnect ends a connection at once. What was posted and waits only to share a packet leaves before.
+func (c *Conn) disconnect() {
+	if c.sendWaiting() {
+		c.finish(KindDisconnected, proto.Goodbye{})
+	}
 }
 
 // Reset makes a closed connection Idle again. Posted receives of an Idle one stay posted.
@@ -65,7 +72,7 @@ func (e *Engine) Drop(c *Conn) {
 	switch c.State() {
 	case Idle, Closed:
 	default:
-		c.finish(KindDisconnected, proto.Goodbye{})
+		c.disconnect()
 	}
 }
 
@@ -118,7 +125,7 @@ func (c *Conn) leave() {
 	if c.share != nil {
 		c.share.q.leave(c)
 	}
-	e.partials.remove(c)
+	e.sched.remove(c)
 	c.inAcks = false // the lists drop it when they come to it
 	c.recv.region = nil
 }

@@ -124,8 +124,7 @@ type Conn struct {
 	readAt          Time // of the last piece of a read, or since when one is outstanding
 	resp            responder
 
-	inPartials                  bool // in the engine's line, between these
-	partialBefore, partialAfter *Conn
+	turn turn
 
 	opened    Time // when it was asked for or accepted
 	armed     Time // when the timer fires
@@ -134,8 +133,6 @@ type Conn struct {
 	doubt     doubt
 	noCredit  bool // configured
 	rezoned   bool // receives may be posted that are not of the zone
-	inReady   bool
-	answered  seq.Num // recv.msn when the last message began to leave
 	inAcks    bool
 	met       bool // the peer's Hello is known
 	why       BreakReason

@@ -473,7 +473,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"doubt limit":                  span(doubtLimit),
 		"doubt retry":                  span(doubtRetry),
 		"doubt time":                   span(doubtTime),
-		"eager requests":               fmt.Sprint(eagerOps),
+		"eager requests":               fmt.Sprint(eagerRequests),
 		"first timeout":                span(rtt.InitialPTO),
 		"first window":                 packets(congestion.InitialWindow),
 		"give-up":                      span(limits.GiveUp),

@@ -16,7 +16,7 @@ const allocBatch = 32
 
 // Engine runs the protocol over one link. It is driven: nothing happens between calls.
 //
-// One goroutine at a time owns an engine, between TryOwn or Own and Disown. Kick, Poll, Next, Release,
+// One goroutine at a time owns an engine, between TryOwn or Own and Disown. Kick, Poll, Next,
 // Connect, Disconnect, Reset, Accept, Reject, Stats, Inspect and Close need ownership; Ring, TryOwn and Own
 // may be called by any goroutine.
 type Engine struct {
@@ -33,8 +33,7 @@ type Engine struct {
 	table     connTable
 	wheel     *wheel.Wheel
 	now       Time
-	ready     []*Conn
-	partials  partials
+	sched     scheduler
 	acks      []*Conn
 	dirty     []*Queue
 	requests  map[requestKey]*Request
@@ -101,7 +100,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		e.lendMin = lendBlocks * caps.Block
 	}
 	e.refusals.link, _ = l.(link.Reporter)
-	e.partials.release()
+	e.sched.bucket = bucketSize * tokenTime
 	e.fire = func(slot int32) { e.expire(slot) }
 	return e
 }
@@ -133,7 +132,7 @@ func (e *Engine) Disown() (rung bool) {
 // sends and acknowledges. It reports whether packets arrived or left. It neither blocks nor
 // allocates, apart from connection set-up.
 func (e *Engine) Poll(now Time) bool {
-	e.partials.polled(now.Sub(e.now))
+	e.sched.polled(now.Sub(e.now))
 	e.resume(now)
 	e.now = now
 	e.stats.Polls++
@@ -162,8 +161,8 @@ func (e *Engine) Poll(now Time) bool {
 	e.acknowledge()
 	e.flush()
 	e.publish()
-	e.partials.moved = n + int(e.stats.TxPackets-sent)
-	busy := e.partials.moved > 0
+	e.sched.packets = n + int(e.stats.TxPackets-sent)
+	busy := e.sched.packets > 0
 	if !busy {
 		e.stats.EmptyPolls++
 	}
@@ -174,7 +173,7 @@ func (e *Engine) Poll(now Time) bool {
 // Next is the time by which Poll should be called again though no packet arrives. It is the time
 // of the last Poll when there is something left to do.
 func (e *Engine) Next() Time {
-	if len(e.ready) > 0 || !e.partials.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 || e.strays.waiting() > 0 {
+	if !e.sched.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 || e.strays.waiting() > 0 {
 		return e.now
 	}
 	next := e.refusals.next(e.now)
@@ -208,40 +207,39 @@ func (e *Engine) answerBells() {
 	e.nbells.Add(int32(-len(e.rung)))
 	for i, c := range e.rung {
 		c.rung.Store(false)
-		e.Kick(c)
+		e.takePosts(c)
 		e.rung[i] = nil
 	}
 	e.rung = e.rung[:0]
 }
 
-// Kick looks at what was posted on c, and reports whether there is something to do that a Poll does now.
-func (e *Engine) Kick(c *Conn) bool {
+// Kick takes in what was posted on c. poll reports that a Poll has something to do now. Otherwise what was posted leaves
+// with a later one: with others, see scheduler. active reports that a Poll should follow and the consumer of c has taken
+// completions since it was reported last, so that it is likely to drive the engine.
+func (e *Engine) Kick(c *Conn) (poll, active bool) {
+	if !e.takePosts(c) || e.sched.deferPost(c) {
+		return false, false
+	}
+	return true, c.consumed()
+}
+
+// takePosts looks at what was posted on c, and reports whether there is something to do that a Poll does now.
+func (e *Engine) takePosts(c *Conn) bool {
 	switch c.State() {
 	case Connecting, Established, Draining:
 		if c.eng != e || !c.alive() {
 			return false
 		}
-		e.partials.posted(c.sq.count())
+		e.sched.posted(c.sq.count())
 		c.grantCredit()
-		c.makeReady()
-		return len(e.ready) > 0 || e.partials.payable() || c.recv.ackNow
+		c.schedule()
+		return len(e.sched.ready) > 0 || e.sched.mayPartial() || c.recv.ackNow
 	case Closed:
 		c.flushWork(StatusFlushed)
 		return len(e.dirty) > 0
 	default:
 		return false
 	}
-}
-
-// Reaping reports whether the consumer of c has taken completions since the last MarkReaped and has more to take: it
-// will look at the engine when these are used up, and what it posts meanwhile can leave together.
-func (c *Conn) Reaping() bool { return c.sinks.Request.reaping() || c.sinks.Recv.reaping() }
-
-// MarkReaped has Reaping count what is taken from now on, and reports whether the consumer of c has taken completions
-// since the last time.
-func (c *Conn) MarkReaped() bool {
-	request, recv := c.sinks.Request.mark(), c.sinks.Recv.mark()
-	return request || recv
 }
 
 // publish makes completions visible.

@@ -91,7 +91,7 @@ func (c *Conn) repacketize() {
 	c.rtx.reset()
 	c.epoch.changing, c.flow.rnr.waits = false, false
 	c.search(c.epoch.failed)
-	c.makeReady()
+	c.schedule()
 }
 
 // unsend takes back what begun accounted for the part of a request from a position on.

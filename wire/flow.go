@@ -116,5 +116,5 @@ func (c *Conn) retryReceiver() {
 	if s := &c.sent; !s.Empty() && !s.Oldest().IsLost() {
 		s.MarkLost(s.Una, uint8(CauseNotReady))
 	}
-	c.makeReady()
+	c.schedule()
 }

@@ -330,7 +330,7 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	private := slices.Clone(hi.Private)
 	c.peerData.Store(&private)
 	c.owesReady = true
-	c.makeReady()
+	c.schedule()
 }
 
 // refused handles Reject. That nobody listens is not believed for a while.

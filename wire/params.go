@@ -26,24 +26,29 @@ const (
 	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
 	blackHoleTries = 6
 
-	// eagerOps is how many outstanding requests a connection may have and still send each one in a packet of its own.
-	// With more, a packet that is not full waits while another such packet is not acknowledged, so that small operations
+	// eagerRequests is how many requests a connection may have outstanding and still send each in a packet of its own.
+	// With more, a partial packet waits while another one is not acknowledged, so that small operations
 	// share packets: on copy-mode AF_XDP a packet costs as much as some twenty packed messages, from post to completion.
-	eagerOps = 4
-	// partialPrice is what a packet that is not full costs, postPays what a post pays for it: 32 posts are one; 16 to 128
-	// make no difference that can be told from noise, 1 is a packet for each message (decision 0005). partialBurst is how many such packets are free after a
-	// pause: idlePolls Polls in a row without a post, more than a consumer makes that looks for completions between posts
-	// until there are none. Time beyond what posts and packets may take on a slow host, postTime and packetTime, pays for
-	// itself, a share of any time too, so that packets that come in masses do not keep others from leaving.
-	postPays     = 64 * time.Nanosecond
-	partialPrice = 32 * postPays
-	partialBurst = 64
-	idlePolls    = 8
-	anyShare     = 128
-	postTime     = time.Microsecond
-	packetTime   = 8 * time.Microsecond
-	// reapable is how many completions a consumer has to have left for its posts to wait for more.
-	reapable = 8
+	eagerRequests = 4
+	// tokenTime is the idle time that a partial packet takes, bucketSize how many tokens the bucket holds. A post adds
+	// postTokens: 32 posts are a token; 16 to 128 make no difference that can be told from noise, 1 is a packet for each
+	// message (decision 0005). A busyShare-th of any time counts as idle, so that packets that come in masses do not keep
+	// others from leaving.
+	postTokens = 64 * time.Nanosecond
+	tokenTime  = 32 * postTokens
+	bucketSize = 64
+	busyShare  = 128
+	// pausePolls is how many polls in a row without a post are a pause, which fills the bucket: more than a
+	// consumer makes that takes completions between posts until there are none.
+	pausePolls = 8
+	// postTime and packetTime are what a post and a packet take on a slow host. Time beyond is idle.
+	postTime   = time.Microsecond
+	packetTime = 8 * time.Microsecond
+	// minLeft is how many completions a consumer has left to take while its posts are deferred, maxDeferred how many
+	// posts in a row are at most. 64-byte messages a second on one connection: without 3.0 M, with 32
+	// 3.8 M, with 64 4.4 M, with 256 4.2 M (dat: BenchmarkStreamSend64).
+	minLeft     = 8
+	maxDeferred = 64
 	// lendBlocks is how many blocks of the link's memory are sent without a copy at least. A packet has one or two more
 	// segments then, and on copy-mode AF_XDP a segment costs the kernel what copying some 10 KiB costs us: writes of
 	// 1 MiB at an MTU of 9000 would be 25 % slower (dat: BenchmarkWrite1M).

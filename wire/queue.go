@@ -58,7 +58,7 @@ type Queue struct {
 	notice   uint32 // one past the last notification, not yet visible
 	told     uint32 // the notice of the last publish
 	seenHead uint32 // producer's copy of head
-	reapedTo uint32 // head at the last mark
+	takenTo  uint32 // head at the last call of consumed
 	dirty    bool
 	room     *Room
 	notify   func()
@@ -139,24 +139,24 @@ func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 // a notification may have come just before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
-// reaping reports whether the consumer has taken something since the last mark, and will find more at once.
-func (q *Queue) reaping() bool {
+// consuming reports whether the consumer has taken something since the last call of consumed, and will find more at once.
+func (q *Queue) consuming() bool {
 	if q == nil {
 		return false
 	}
 	h := q.head.Load()
-	return h != q.reapedTo && uint32(q.tail.Load())-h >= reapable
+	return h != q.takenTo && uint32(q.tail.Load())-h >= minLeft
 }
 
-// mark has reaping count what is taken from now on, and reports whether something was taken since the last mark.
-func (q *Queue) mark() (moved bool) {
+// consumed reports whether something was taken since the last call.
+func (q *Queue) consumed() (some bool) {
 	if q == nil {
 		return false
 	}
 	h := q.head.Load()
-	moved = h != q.reapedTo
-	q.reapedTo = h
-	return moved
+	some = h != q.takenTo
+	q.takenTo = h
+	return some
 }
 
 // push adds c for the engine e, which makes it visible at the end of its Poll.

@@ -87,30 +87,30 @@ func TestQueueOverflowNotifies(t *testing.T) {
 	q.expect(t, 0, 3)
 }
 
-// A consumer reaps while it takes completions and has some more to take.
-func TestQueueReaping(t *testing.T) {
+// A queue is being consumed while completions are taken and enough are left.
+func TestQueueConsuming(t *testing.T) {
 	var none *Queue
-	if none.reaping() || none.mark() {
-		t.Error("no queue is reaped")
+	if none.consuming() || none.consumed() {
+		t.Error("no queue is consumed")
 	}
-	q := newTestQueue(2 * reapable)
-	q.put(0, reapable+2, Completion{})
-	want := func(what string, reaping bool) {
+	q := newTestQueue(2 * minLeft)
+	q.put(0, minLeft+2, Completion{})
+	want := func(what string, consuming bool) {
 		t.Helper()
-		if got := q.reaping(); got != reaping {
-			t.Errorf("%s: reaping is %v", what, got)
+		if got := q.consuming(); got != consuming {
+			t.Errorf("%s: consuming is %v", what, got)
 		}
 	}
 	want("nothing was taken", false)
 	q.expect(t, 0, 1)
 	want("one was taken", true)
 	want("it stays so", true)
-	if !q.mark() {
-		t.Error("nothing was taken up to the mark")
+	if !q.consumed() {
+		t.Error("nothing was taken up to the call")
 	}
-	want("nothing was taken since the mark", false)
-	if q.mark() {
-		t.Error("something was taken up to the second mark")
+	want("nothing was taken since the call", false)
+	if q.consumed() {
+		t.Error("something was taken up to the second call")
 	}
 	q.expect(t, 1, 2)
 	want("one was taken, enough are left", true)

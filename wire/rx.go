@@ -137,20 +137,20 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	}
 	switch h.Type {
 	case proto.Ack:
-		c.makeReady()
+		c.schedule()
 		return false
 	case proto.Probe:
 		c.answerProbe(total)
 		return false
 	case proto.Probed:
 		c.takeProbed(bufs, total)
-		c.makeReady()
+		c.schedule()
 		return false
 	default:
 	}
 	kept = c.arrive(h, bufs, total)
 	if c.alive() {
-		c.makeReady()
+		c.schedule()
 	}
 	return kept
 }

@@ -208,7 +208,7 @@ func (s *sim) leftovers() {
 		e.recallAll() // remembered requests are bounded
 		left := map[string]int{
 			"connections": e.Connections(), "early frames": e.held, "timers": e.wheel.Len(),
-			"requests": len(e.requests), "peers": len(e.host.peers.cids), "connections to send": len(e.ready),
+			"requests": len(e.requests), "peers": len(e.host.peers.cids), "connections to send": len(e.sched.ready),
 			"acknowledgements": len(e.acks), "paths": h.link.Paths(),
 			"overflows": int(e.stats.Overflows), "undelivered completions": h.undelivered(),
 		}

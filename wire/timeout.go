@@ -64,7 +64,7 @@ func (c *Conn) rtxTimeout() {
 		c.cc.TimedOut(c.sent.Nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))
-	c.makeReady()
+	c.schedule()
 }
 
 // askShort asks the peer with a packet of the least size, if an outstanding packet may be lost for its

@@ -109,7 +109,7 @@ func (c *Conn) tickTraffic() {
 	if c.State() != Connecting {
 		next = min(next, c.tickMTU())
 	}
-	c.makeReady() // a packet may have waited for its time
+	c.schedule() // a packet may have waited for its time
 	if next != never {
 		c.setDeadline(next)
 	}

@@ -6,144 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// due is what a connection may send now.
-type due uint8
-
-const (
-	dueNothing due = iota
-	duePartial     // less than a packet: it takes its turn among the partials
-	duePacket
-)
-
-// makeReady puts the connection where its turn to send comes, if it has something to send.
-func (c *Conn) makeReady() {
-	if c.inReady || !c.alive() {
-		return
-	}
-	switch c.sendable() {
-	case dueNothing:
-	case duePartial:
-		c.eng.partials.push(c)
-	case duePacket:
-		c.inReady = true
-		c.eng.ready = append(c.eng.ready, c)
-	}
-}
-
-// sendable says whether a data packet may leave now.
-func (c *Conn) sendable() due {
-	q, s := &c.sq, &c.sent
-	switch {
-	case c.flow.rnr.waits || c.epoch.changing:
-		return dueNothing
-	case s.Lost() > 0:
-		if s.TailLossProbe() || c.windowOpen() {
-			return duePacket
-		}
-		return dueNothing
-	case c.owesReady || c.atBind():
-		return duePacket
-	case s.Full() || !c.windowOpen():
-		return dueNothing
-	case c.resp.pending():
-		return duePacket
-	case q.next.Op == q.counted:
-		return dueNothing
-	case q.next.Off == 0 && c.blocked(q.at(q.next.Op)):
-		return dueNothing
-	case q.unsent >= c.room():
-		return duePacket
-	case q.outstanding() <= eagerOps:
-		if c.answered != c.recv.msn { // it answers a message
-			return duePacket
-		}
-		return duePartial
-	case s.Partials() == 0:
-		return duePartial
-	}
-	return dueNothing
-}
-
-// windowOpen reports whether the network has room for a packet. It arms the timer for when only
-// time is in the way.
-func (c *Conn) windowOpen() bool {
-	if c.cc.Open(c.eng.now, c.sent.Pipe()) {
-		return true
-	}
-	c.cc.Limit()
-	if c.sent.Pipe() == 0 {
-		c.setDeadline(c.cc.NextSend())
-	}
-	return false
-}
-
 // room is the body of a full packet in bytes.
 func (c *Conn) room() int { return c.mtu - proto.HeaderSize - proto.TrailerSize }
-
-// blocked reports whether a request that has not begun must wait: for earlier reads that it
-// fences, for a receive at the peer, for the peer to be able to serve another read. Atomics count as
-// reads.
-func (c *Conn) blocked(w *work) bool {
-	if w.flags&Fence != 0 && c.readsOut > 0 {
-		return true
-	}
-	switch w.op {
-	case OpSend, OpWriteImm:
-		if c.flow.allows(c.sq.msn) {
-			return false
-		}
-		c.outOfCredit()
-		return true
-	case OpRead, OpFetchAdd, OpCmpSwap:
-		return c.readsOut >= c.readsAllowed
-	default:
-		return false
-	}
-}
-
-// transmit lets the connections that can send have their turns.
-func (e *Engine) transmit() {
-	if e.partials.blocked {
-		e.transmitPartials()
-	}
-	n := len(e.ready)
-	for i := 0; i < n; i++ {
-		c := e.ready[i]
-		more := c.alive() && c.sendBurst()
-		if c.inReady = more; more {
-			e.ready = append(e.ready, c)
-		}
-	}
-	rest := copy(e.ready, e.ready[n:])
-	clear(e.ready[rest:])
-	e.ready = e.ready[:rest]
-	e.transmitPartials()
-}
-
-// sendBurst sends what it may but the last packet that is not full, which takes its turn, and reports whether there is
-// more that could be sent at once.
-func (c *Conn) sendBurst() bool {
-	for range maxBurst {
-		switch c.sendable() {
-		case dueNothing:
-			return false
-		case duePartial:
-			c.eng.partials.push(c)
-			return false
-		case duePacket:
-		}
-		ok := false
-		if c.sent.Lost() > 0 {
-			ok = c.retransmitNext()
-		} else {
-			ok = c.sendNext()
-		}
-		if !ok {
-			return c.alive() && c.sendable() != dueNothing
-		}
-	}
-	return c.sendable() != dueNothing
-}
 
 // sendNext builds the next new packet. It reports false if nothing left.
 func (c *Conn) sendNext() bool {
@@ -246,10 +110,13 @@ func (c *Conn) asks(f *recovery.Packet, psn seq.Num, end position) bool {
 func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, bool) {
 	for from.Before(to) {
 		w := c.sq.at(from.Op)
-		if w.op == OpBind { // nothing of it leaves
-			if fresh && c.blocked(w) {
+		if fresh && from.Off == 0 {
+			if m := c.waitsFor(w); m != sendPacket {
+				c.blockedBy(m)
 				break
 			}
+		}
+		if w.op == OpBind { // nothing of it leaves
 			if fresh && !c.bindWindow(from.Op, w) {
 				return from, false
 			}
@@ -257,7 +124,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 			continue
 		}
 		n := pieceOf(w, from.Off, p.left)
-		if n < 0 || fresh && from.Off == 0 && c.blocked(w) {
+		if n < 0 {
 			break
 		}
 		if from.Op == to.Op {
@@ -290,7 +157,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		case OpSend, OpWriteImm:
 			w.msn = q.msn
 			q.msn++
-			c.answered = c.recv.msn
+			c.turn.heard = c.recv.msn
 		case OpRead, OpFetchAdd, OpCmpSwap:
 			w.got, w.done = 0, false
 			if c.readsOut++; c.readsOut == 1 {

@@ -45,7 +45,7 @@ func (s *spread) post(n int) {
 		if err := c.PostSend(s.s, 0, 0); err != nil {
 			s.t.Fatal(err)
 		}
-		if s.from.eng.Kick(c) {
+		if poll, _ := s.from.eng.Kick(c); poll {
 			s.from.eng.Poll(Time(s.net.Now()))
 		}
 	}
@@ -96,52 +96,39 @@ func TestPartialsShare(t *testing.T) {
 			s.look()
 		}
 	})
-	if most := rounds*each/10 + 2*partialBurst; n > most {
+	if most := rounds*each/10 + 2*bucketSize; n > most {
 		t.Errorf("%d messages left in %d packets, want %d at most", rounds*each, n, most)
 	}
 }
 
-// What waits for more to share its packet leaves when its consumer has polled in vain for a while, or does not want it to
-// wait.
+// What waits for more to share its packet leaves when its consumer has polled in vain for a while.
 func TestPartialsLeave(t *testing.T) {
-	const conns = 2 * partialBurst
+	const conns = 2 * bucketSize
 	s := newSpread(t, conns)
 	s.post(conns)
-	if s.from.eng.partials.empty() {
+	if s.from.eng.sched.empty() {
 		t.Fatal("nothing waits")
 	}
 	if s.from.eng.Next() != s.from.eng.now {
 		t.Error("it waits for something else than a poll")
 	}
 	if n := s.packets(func() {
-		for range idlePolls - 1 {
+		for range pausePolls - 1 {
 			s.from.eng.Poll(Time(s.net.Now()))
 		}
 	}); n != 0 {
 		t.Errorf("%d packets left too soon", n)
 	}
 	s.from.eng.Poll(Time(s.net.Now()))
-	if !s.from.eng.partials.empty() {
+	if !s.from.eng.sched.empty() {
 		t.Error("packets wait though nothing was posted for some polls")
 	}
 	s.until("completions", time.Second, func() bool { return s.from.request.Len() == conns })
-
-	s.post(conns)
-	if s.from.eng.partials.empty() {
-		t.Fatal("nothing waits the second time")
-	}
-	for range conns / partialBurst {
-		s.from.eng.Release()
-		s.from.eng.Poll(Time(s.net.Now()))
-	}
-	if !s.from.eng.partials.empty() {
-		t.Error("packets wait though they were released")
-	}
 }
 
 // What answers a packet to a connection with little outstanding does not wait.
 func TestPartialsAnswer(t *testing.T) {
-	const conns = partialBurst
+	const conns = bucketSize
 	s := newSpread(t, conns)
 	mem := s.from.memory(64).seg(0, 64)
 	for _, c := range s.conns {
@@ -149,13 +136,13 @@ func TestPartialsAnswer(t *testing.T) {
 	}
 	answer := s.to.memory(64).seg(0, 64)
 	answers := func() (n int) {
-		s.to.eng.partials.budget = 0
+		s.to.eng.sched.bucket = 0
 		for _, c := range s.peers {
 			if err := c.PostSend(answer, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 			first := c.sent.Nxt
-			if s.to.eng.Kick(c) {
+			if poll, _ := s.to.eng.Kick(c); poll {
 				s.to.eng.Poll(Time(s.net.Now()))
 			}
 			n += c.sent.Nxt.Sub(first)
@@ -173,7 +160,7 @@ func TestPartialsAnswer(t *testing.T) {
 	if n := answers(); n != conns {
 		t.Errorf("%d of %d answers left at once", n, conns)
 	}
-	if n := answers(); n > 2*conns*int(postPays)/int(partialPrice) {
+	if n := answers(); n > 2*conns*int(postTokens)/int(tokenTime) {
 		t.Errorf("%d messages that answer nothing left at once", n)
 	}
 }
@@ -181,13 +168,13 @@ func TestPartialsAnswer(t *testing.T) {
 // line is the connections that wait.
 func (s *spread) line() (line []*Conn) {
 	var before *Conn
-	for c := s.from.eng.partials.head; c != nil; before, c = c, c.partialAfter {
-		if c.partialBefore != before || !c.inPartials {
+	for c := s.from.eng.sched.first; c != nil; before, c = c, c.turn.after {
+		if c.turn.before != before || !c.turn.partial {
 			s.t.Fatalf("place %d of the line: not after the one before", len(line))
 		}
 		line = append(line, c)
 	}
-	if s.from.eng.partials.tail != before {
+	if s.from.eng.sched.last != before {
 		s.t.Fatal("the line does not end with its last")
 	}
 	return line
@@ -195,7 +182,7 @@ func (s *spread) line() (line []*Conn) {
 
 // A connection that ends while it waits leaves the line, wherever it stands.
 func TestPartialGone(t *testing.T) {
-	const conns = partialBurst + 16
+	const conns = bucketSize + 16
 	for _, at := range []string{"first", "middle", "last"} {
 		s := newSpread(t, conns)
 		s.post(conns)
@@ -211,7 +198,7 @@ func TestPartialGone(t *testing.T) {
 		if left := slices.Delete(line, goes, goes+1); !slices.Equal(s.line(), left) {
 			t.Errorf("%s: it is still in the line", at)
 		}
-		if gone.makeReady(); slices.Contains(s.line(), gone) {
+		if gone.schedule(); slices.Contains(s.line(), gone) {
 			t.Errorf("%s: it is in the line again", at)
 		}
 		s.until("the others", time.Second, func() bool { return s.from.request.Len() == conns })
@@ -223,7 +210,7 @@ func TestPartialGone(t *testing.T) {
 
 // Where the link has no frame, the first in line stays that, and what it has paid is not lost.
 func TestPartialNoFrames(t *testing.T) {
-	const conns = partialBurst + 16
+	const conns = bucketSize + 16
 	s := newSpread(t, conns)
 	s.post(conns)
 	line := s.line()
@@ -246,12 +233,11 @@ func TestPartialNoFrames(t *testing.T) {
 		}
 		taken = append(taken, bufs)
 	}
-	e.Release()
-	for range idlePolls {
+	for range pausePolls {
 		e.Poll(Time(s.net.Now()))
 	}
-	if !slices.Equal(s.line(), line) || e.partials.budget != partialBurst*partialPrice {
-		t.Errorf("%d of %d wait, with %v", len(s.line()), len(line), e.partials.budget)
+	if !slices.Equal(s.line(), line) || e.sched.bucket != bucketSize*tokenTime {
+		t.Errorf("%d of %d wait, with %v", len(s.line()), len(line), e.sched.bucket)
 	}
 	for _, bufs := range taken {
 		e.link.Free(bufs)
@@ -281,44 +267,167 @@ func TestPartialsTick(t *testing.T) {
 	}
 }
 
-// What pays, and what does not.
-func TestPartialsBudget(t *testing.T) {
-	const all = partialBurst * partialPrice
-	for _, tt := range []struct {
-		name  string
-		do    func(l *partials)
-		want  time.Duration
-		hasty bool
-	}{
-		{"posts", func(l *partials) { l.posted(5); l.posted(2); l.polled(0) }, 7 * postPays, true},
-		{"more than there is room for", func(l *partials) { l.posted(2 * int(all/postPays)) }, all, false},
-		{"time that posts take", func(l *partials) { l.posted(5); l.polled(5 * postTime) }, 5*postPays + 5*postTime/anyShare, true},
-		{"time that packets take", func(l *partials) { l.moved = 10; l.polled(10 * packetTime) }, 10 * packetTime / anyShare, true},
-		{"time beyond", func(l *partials) { l.posted(5); l.moved = 1; l.polled(6*postTime + packetTime) }, 5*postPays + postTime, false},
-		{"a flood, in short polls", func(l *partials) {
-			for range 2 * anyShare {
-				l.posted(1)
-				l.moved = 1
-				l.polled(time.Microsecond)
+// What waits for a token leaves before its connection is disconnected or dropped.
+func TestPartialLeavesBeforeClose(t *testing.T) {
+	const conns = bucketSize + 16
+	for name, end := range map[string]func(e *Engine, c *Conn) error{
+		"disconnect": func(e *Engine, c *Conn) error { return e.Disconnect(c, false) },
+		"drop":       func(e *Engine, c *Conn) error { e.Drop(c); return nil },
+	} {
+		s := newSpread(t, conns)
+		s.post(conns)
+		c := s.line()[3]
+		var peer *Conn
+		for i := range s.conns {
+			if s.conns[i] == c {
+				peer = s.peers[i]
 			}
-		}, min(2*anyShare*(postPays+time.Microsecond/anyShare), all), true},
-		{"a long time", func(l *partials) { l.polled(100 * time.Hour) }, all, false},
-		{"a clock that goes back", func(l *partials) { l.polled(-time.Hour) }, 0, true},
-		{"too few polls", func(l *partials) {
-			for range idlePolls - 1 {
-				l.polled(0)
+		}
+		if err := end(s.from.eng, c); err != nil {
+			t.Fatal(err)
+		}
+		s.until("the end at the peer", time.Second, func() bool { return peer.State() == Closed })
+		if peer.recv.msn != 1 {
+			t.Errorf("%s: %d messages arrived before it, want 1", name, peer.recv.msn)
+		}
+	}
+}
+
+// To ask what may be sent changes nothing, whatever the answer is.
+func TestSendModeHasNoSideEffects(t *testing.T) {
+	s := newSpread(t, 1)
+	c, e := s.conns[0], s.from.eng
+	for _, tt := range []struct {
+		name string
+		set  func()
+		want sendMode
+	}{
+		{"nothing posted", func() {}, sendNone},
+		{"one message", func() { s.posts(1) }, sendPartial},
+		{"an answer", func() { c.recv.msn++ }, sendPacket},
+		{"no credit", func() { c.flow.limit = c.sq.msn }, sendCredit},
+		{"no room at the peer", func() { c.sent.Limit = 0 }, sendNone},
+		{"the peer is not ready", func() { c.flow.rnr.waits = true }, sendNone},
+	} {
+		tt.set()
+		stats, first, armed, queued := e.stats, e.sched.first, c.armed, c.turn
+		flow, cc := c.flow, c.cc
+		if got := c.sendMode(); got != tt.want {
+			t.Errorf("%s: mode %d, want %d", tt.name, got, tt.want)
+		}
+		if c.armed != armed || c.turn != queued || c.flow != flow || c.cc != cc || e.stats != stats || e.sched.first != first {
+			t.Errorf("%s: the decision changed something", tt.name)
+		}
+	}
+}
+
+// posts posts n messages to the first connection and has the engine count them, without a poll.
+func (s *spread) posts(n int) {
+	s.t.Helper()
+	c := s.conns[0]
+	for range n {
+		if err := c.PostSend(s.s, 0, 0); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	c.sq.count()
+}
+
+// Doorbell batching: what is posted by a caller that takes completions and has more to take waits for the poll after them,
+// but only so many posts in a row; what others post does not.
+func TestDeferPosts(t *testing.T) {
+	const events = 2 * minLeft
+	s := newSpread(t, 1)
+	c, e := s.conns[0], s.from.eng
+	fill := func() {
+		for range events {
+			s.from.post(c, c.PostSend(s.s, 0, 0))
+		}
+		for s.from.request.Len() < events { // no time passes: the caller does nothing else
+			s.from.eng.Poll(e.now)
+			s.net.Advance(s.net.Now() + int64(time.Microsecond))
+			s.to.eng.Poll(Time(s.net.Now()))
+		}
+		e.Poll(e.now)
+	}
+	fill()
+	c.consumed()
+	waits := func(what string, want bool) {
+		t.Helper()
+		if got := e.sched.deferPost(c); got != want {
+			t.Errorf("%s: it waits: %v", what, got)
+		}
+	}
+	take := func(n int) {
+		t.Helper()
+		var done Completion
+		for range n {
+			if !s.from.request.Pop(&done) {
+				t.Fatal("no completion")
+			}
+		}
+	}
+	waits("nothing was taken", false)
+	take(1)
+	for range maxDeferred {
+		waits("one was taken, enough are there", true)
+	}
+	waits("as many as may", false)
+	if !c.consumed() {
+		t.Error("a caller that takes completions does not count as active")
+	}
+	waits("nothing was taken since", false)
+	if c.consumed() {
+		t.Error("a caller that takes none counts as active")
+	}
+	take(1)
+	waits("one was taken again", true)
+	e.Poll(e.now.Add(time.Millisecond)) // in which nothing was posted
+	waits("the caller did something else", false)
+	e.Poll(e.now)
+	waits("it is busy again", true)
+	take(events - 1 - minLeft)
+	waits("too few are left", false)
+}
+
+// What adds tokens, and what does not.
+func TestTokens(t *testing.T) {
+	const all = bucketSize * tokenTime
+	for _, tt := range []struct {
+		name string
+		do   func(s *scheduler)
+		want time.Duration
+		busy bool
+	}{
+		{"posts", func(s *scheduler) { s.posted(5); s.posted(2); s.polled(0) }, 7 * postTokens, true},
+		{"more than there is room for", func(s *scheduler) { s.posted(2 * int(all/postTokens)) }, all, false},
+		{"time that posts take", func(s *scheduler) { s.posted(5); s.polled(5 * postTime) }, 5*postTokens + 5*postTime/busyShare, true},
+		{"time that packets take", func(s *scheduler) { s.packets = 10; s.polled(10 * packetTime) }, 10 * packetTime / busyShare, true},
+		{"idle time", func(s *scheduler) { s.posted(5); s.packets = 1; s.polled(6*postTime + packetTime) }, 5*postTokens + postTime, false},
+		{"a flood, in short polls", func(s *scheduler) {
+			for range 2 * busyShare {
+				s.posted(1)
+				s.packets = 1
+				s.polled(time.Microsecond)
+			}
+		}, min(2*busyShare*(postTokens+time.Microsecond/busyShare), all), true},
+		{"a long time", func(s *scheduler) { s.polled(100 * time.Hour) }, all, false},
+		{"a clock that goes back", func(s *scheduler) { s.polled(-time.Hour) }, 0, true},
+		{"too few polls", func(s *scheduler) {
+			for range pausePolls - 1 {
+				s.polled(0)
 			}
 		}, 0, true},
-		{"polls, and a kick without a post between", func(l *partials) {
-			for range idlePolls {
-				l.posted(0)
-				l.polled(0)
+		{"polls, and a kick without a post between", func(s *scheduler) {
+			for range pausePolls {
+				s.posted(0)
+				s.polled(0)
 			}
 		}, all, true},
 	} {
-		var l partials
-		if tt.do(&l); l.budget != tt.want || l.hasty != tt.hasty {
-			t.Errorf("%s: budget %v, hasty %v, want %v, %v", tt.name, l.budget, l.hasty, tt.want, tt.hasty)
+		var s scheduler
+		if tt.do(&s); s.bucket != tt.want || s.busy != tt.busy {
+			t.Errorf("%s: %v in the bucket, busy %v, want %v, %v", tt.name, s.bucket, s.busy, tt.want, tt.busy)
 		}
 	}
 }
