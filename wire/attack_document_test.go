@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
@@ -48,7 +49,7 @@ func TestSecurityNumbers(t *testing.T) {
 		"wrong remote keys of an IPv4 address or IPv6 /64 before it waits":       fmt.Sprintf("%d, one forgiven each %s", freeGuesses, span(forgiveTime)),
 		"wait for the next connection then":                                      fmt.Sprintf("%s, doubling to %s", span(guessDelay), span(maxGuessDelay)),
 		"networks with wrong keys that are remembered":                           fmt.Sprint(maxPenalties),
-		"Probes of one size of the path":                                         fmt.Sprintf("%d, none to a peer that is silent since the last", probeTries),
+		"Probes of one size of the path":                                         fmt.Sprintf("%d, none to a peer that is silent since the last", pmtu.Tries),
 		"packets outstanding on a connection":                                    fmt.Sprint(maxWindow),
 		"questions to a silent peer of an idle connection before it is given up": fmt.Sprint(keepAliveProbes),
 		"silence with data outstanding, and idle":                                fmt.Sprintf("%s, %s", span(limits.GiveUp), span(limits.KeepAlive+limits.GiveUp)),

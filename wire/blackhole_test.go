@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/pmtu"
 )
 
 // A path that stops passing large packets in the middle of a transfer costs some time and nothing
@@ -69,12 +70,12 @@ func TestBlackHole(t *testing.T) {
 				}
 			}
 		}
-		if steps := a.eng.stats.BlackHoles + b.eng.stats.BlackHoles; ca.mtu == basePacket && steps == 0 {
-			t.Errorf("seed %d: no step down, and MTU %d", seed, ca.mtu)
+		if steps := a.eng.stats.BlackHoles + b.eng.stats.BlackHoles; ca.pmtu.Size == basePacket && steps == 0 {
+			t.Errorf("seed %d: no step down, and MTU %d", seed, ca.pmtu.Size)
 		}
 		w.net.SetMTU(a.addr, b.addr, cfg.MTU)
 		w.net.SetMTU(b.addr, a.addr, cfg.MTU)
-		w.run(2 * searchEvery)
+		w.run(2 * pmtu.Again)
 		if got := mtus(ca, cb); got != [2]int{cfg.MTU, cfg.MTU} {
 			t.Errorf("seed %d: MTU %v after the path has recovered", seed, got)
 		}

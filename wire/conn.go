@@ -7,6 +7,7 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/congestion"
+	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
 	"github.com/datxdp/datxdp/wire/internal/recovery"
@@ -97,18 +98,17 @@ type Conn struct {
 	peerData   atomic.Pointer[[]byte]
 
 	// What follows is the engine owner's.
-	eng      *Engine
-	path     link.Path
-	slot     int32
-	cid      uint32     // our name for it
-	tag      uint32     // in every packet of the peer's
-	peer     uint32     // the peer's name for it
-	peerTag  uint32     // in every packet of ours
-	there    netip.Addr // where the peer is
-	mtu      int        // largest packet, header to trailer
-	probeMTU pathProbe
-	dial     dialState
-	req      *Request // passive: what was accepted
+	eng     *Engine
+	path    link.Path
+	slot    int32
+	cid     uint32     // our name for it
+	tag     uint32     // in every packet of the peer's
+	peer    uint32     // the peer's name for it
+	peerTag uint32     // in every packet of ours
+	there   netip.Addr // where the peer is
+	pmtu    pmtu.Search
+	dial    dialState
+	req     *Request // passive: what was accepted
 
 	recv  receiver
 	sent  recovery.Sent
@@ -227,7 +227,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.doubt, c.why, c.opened = doubt{}, 0, now
 	c.denyForeign()
 	c.armed, c.heard, c.probed = never, now, now
-	c.probeMTU = pathProbe{limit: min(e.link.PathMTU(path), e.maxPacket)}
+	c.pmtu = pmtu.New(min(e.link.PathMTU(path), e.maxPacket))
 	c.peerData.Store(nil)
 	return nil
 }
@@ -243,8 +243,7 @@ func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
 	c.peer, c.peerTag, c.met = hi.CID, hi.Tag, true
 	c.sent.Limit = min(maxWindow, int(hi.Window))
 	c.host.peers.add(peerKey{c.there, hi.CID, hi.Tag}, peerName{c.cid, c.eng.refusals.destination(c.path)})
-	c.probeMTU.limit = min(c.probeMTU.limit, int(min(hi.MTU, 1<<16-1)))
-	c.mtu = min(c.probeMTU.limit, basePacket)
+	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.recv.newest = h.TS
 	c.readsAllowed = min(c.readOut, int(hi.ReadIn))
 	c.resp.init(c.readIn)
@@ -286,9 +285,9 @@ func (c *Conn) establish() {
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
 	if c.req != nil { // the peer's first packet may be its last
-		c.probeMTU.asked = c.eng.now
+		c.pmtu.HoldBack(c.eng.now)
 	}
-	c.search(c.probeMTU.limit + 1)
+	c.searchMTU(c.pmtu.Unlimited())
 }
 
 // quiet is the time since the peer was last heard of.

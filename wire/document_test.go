@@ -14,6 +14,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/congestion"
+	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
 	"github.com/datxdp/datxdp/wire/internal/seq"
@@ -495,13 +496,13 @@ func TestDocumentNumbers(t *testing.T) {
 		"longest timeout":              span(maxRTO),
 		"not ready":                    span(limits.NotReady),
 		"outlier":                      fmt.Sprint(rtt.Outlier),
-		"probe tries":                  fmt.Sprint(probeTries),
+		"probe tries":                  fmt.Sprint(pmtu.Tries),
 		"prompt challenges":            fmt.Sprint(promptChallenges),
 		"reordering":                   packets(float64(overtaken(t))),
 		"reset period":                 span(resetPeriod),
 		"resets":                       fmt.Sprint(resetBurst),
 		"room to spare":                octets(smallOp + proto.MaxChunkSize),
-		"search again":                 span(searchEvery),
+		"search again":                 span(pmtu.Again),
 		"shortest probe":               span(rtt.MinPTO),
 		"shortest put-off":             span(rnrDelayMin),
 		"shortest timeout":             span(minRTO),
@@ -534,7 +535,7 @@ func TestDocumentNumbers(t *testing.T) {
 	if got := documentTable(t, "## Names and keys", "| | engine | generation | slot |"); !slices.EqualFunc(got, wantNames, slices.Equal) {
 		t.Errorf("names are %v, want %v", got, wantNames)
 	}
-	const usual = len(usualSizes) - 1
+	const usual = len(pmtu.Usual) - 1
 	for _, phrase := range []string{
 		fmt.Sprintf("is dropped if its MTU is below %d", minPacket),
 		fmt.Sprintf("SACK block, %d to %d bytes, a multiple of %d", proto.SACKSize(0), proto.MaxSACKSize, proto.SACKWord),
@@ -547,8 +548,8 @@ func TestDocumentNumbers(t *testing.T) {
 		fmt.Sprintf("Connect is type %d, Versions is type %d", proto.Connect, proto.Versions),
 		fmt.Sprintf("if the Connect has %d bytes at least", proto.HeaderSize+8+proto.TrailerSize),
 		fmt.Sprintf("size of the Probe that arrived (%d)", proto.ProbedSize),
-		fmt.Sprintf("next smaller of %s and %d bytes", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(usualSizes[:usual])), ", "), "[]"),
-			usualSizes[usual]),
+		fmt.Sprintf("next smaller of %s and %d bytes", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(pmtu.Usual[:usual])), ", "), "[]"),
+			pmtu.Usual[usual]),
 		fmt.Sprintf("Flag 0x%02x marks the last piece", uint8(proto.Last)),
 		fmt.Sprintf("0x%02x on Send, SendInv, WriteImm and SendOnly asks for a notification", uint8(proto.Solicited)),
 		fmt.Sprintf("0x%02x on AtomicReq makes it a compare and swap", uint8(proto.Compare)),

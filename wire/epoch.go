@@ -27,7 +27,7 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 // and has not got one after several tries.
 func (c *Conn) blackHole() bool {
 	t := &c.rtx
-	if c.mtu <= basePacket || t.count < blackHoleTries || c.heard <= t.asked || t.asked == 0 {
+	if c.pmtu.Size <= basePacket || t.count < blackHoleTries || c.heard <= t.asked || t.asked == 0 {
 		return false
 	}
 	return c.sent.HasLarger(basePacket)
@@ -38,8 +38,7 @@ func (c *Conn) changeEpoch() {
 	c.eng.stats.BlackHoles++
 	c.epoch.flag ^= proto.Epoch
 	c.epoch.changing = true
-	c.epoch.failed = c.mtu
-	c.mtu = basePacket
+	c.epoch.failed = c.pmtu.Fail()
 	c.rtx.count = 0
 	c.askEpoch()
 }
@@ -90,7 +89,7 @@ func (c *Conn) repacketize() {
 	c.cc.Rewind(c.sent.Una)
 	c.rtx.reset()
 	c.epoch.changing, c.flow.rnr.waits = false, false
-	c.search(c.epoch.failed)
+	c.searchMTU(c.epoch.failed)
 	c.schedule()
 }
 

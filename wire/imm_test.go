@@ -118,7 +118,7 @@ func TestExtensionsCutAnew(t *testing.T) {
 	w := newWorld(t, simlink.Config{Seed: 3, Delay: 5 * time.Microsecond, MTU: 3000, Loss: 0.05}, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	ca, cb := w.pair(plain)
-	w.until("larger packets", time.Minute, func() bool { return ca.mtu > basePacket })
+	w.until("larger packets", time.Minute, func() bool { return ca.pmtu.Size > basePacket })
 	const size, rounds = 20000, 6
 	src, dst, word, old := a.memory(size), b.memory(size), b.memory(16), a.memory(8)
 	for i := range src.mem {

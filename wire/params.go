@@ -16,13 +16,6 @@ const (
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minReach is the smallest window in packets that a peer may name.
 	minReach = 32
-	// basePacket is the size in bytes, header to trailer, of the packets that every path has to carry;
-	// larger ones are probed.
-	basePacket = 1200
-	// probeTries is how often a size is probed before a smaller one is, searchEvery the time after
-	// which the search begins anew.
-	probeTries  = 3
-	searchEvery = 30 * time.Second
 	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
 	blackHoleTries = 6
 

@@ -8,7 +8,7 @@ import (
 )
 
 // mtus are the packet sizes that both ends of a connection use.
-func mtus(a, b *Conn) [2]int { return [2]int{a.mtu, b.mtu} }
+func mtus(a, b *Conn) [2]int { return [2]int{a.pmtu.Size, b.pmtu.Size} }
 
 // Each end finds the largest size that passes in its direction, whatever the ends allow.
 func TestPathMTUIsFound(t *testing.T) {

@@ -107,7 +107,7 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 	b.postRecv(cb, dst.seg(0, 100), 18)
 	w.until("the message", time.Minute, func() bool { return b.recv.Len() == 19 })
 
-	w.until("a larger packet", time.Minute, func() bool { return ca.mtu > basePacket })
+	w.until("a larger packet", time.Minute, func() bool { return ca.pmtu.Size > basePacket })
 	w.net.SetMTU(ends[0], ends[1], basePacket)
 	a.post(ca, ca.PostWrite(src.seg(0, 1<<14), 6, dst.at(0), 0))
 	w.until("the write", time.Minute, func() bool { return a.request.Len() == 54 })

@@ -70,7 +70,7 @@ func (c *Conn) rtxTimeout() {
 // askShort asks the peer with a packet of the least size, if an outstanding packet may be lost for its
 // size. Else the packet that is sent again asks.
 func (c *Conn) askShort() {
-	if c.mtu <= basePacket || !c.sent.HasLarger(basePacket) {
+	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return
 	}
 	if c.rtx.asked == 0 {

@@ -6,8 +6,26 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// setDeadline makes the connection's timer fire at t at the latest. It may fire sooner: tick finds
-// out what is due, so that pushing a deadline out costs nothing.
+// A connection has one timer of the engine's wheel, and many reasons to be looked at: the deadlines below. The earliest of
+// them arms the timer. Deadlines are computed from the state of the parts and not stored, so that pushing one out costs
+// nothing: a timer that fires early finds nothing due and is armed anew.
+
+// deadline is a reason for which an established connection has to be looked at.
+type deadline uint8
+
+const (
+	deadlineAck       deadline = iota // delayed acknowledgement
+	deadlineRtx                       // retransmission, or telling the peer of a new epoch
+	deadlineDoubt                     // the peer may not have the connection any more
+	deadlineShare                     // a message holds a shared receive
+	deadlineReads                     // the answer to an RDMA read
+	deadlineCredit                    // a message waits for credit or a receive
+	deadlineKeepAlive                 // the peer is silent
+	deadlineMTU                       // search for the path MTU
+	numDeadlines
+)
+
+// setDeadline makes the connection's timer fire at t at the latest.
 func (c *Conn) setDeadline(t Time) {
 	if t < c.armed {
 		c.armed = t
@@ -66,48 +84,15 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	}
 }
 
-// tickTraffic looks at every reason for which an established connection may need attention.
+// tickTraffic handles the deadlines that have passed, unless one of them ends the connection, and arms the timer for the
+// earliest of the others.
 func (c *Conn) tickTraffic() {
-	now := c.eng.now
 	next := never
-	if c.recv.ackBy <= now {
-		c.recv.ackNow = true
-		c.wantAck()
-	} else {
-		next = c.recv.ackBy
-	}
-	if c.epoch.changing {
-		if c.epoch.askAt <= now {
-			if c.lostTouch() {
-				c.breakDown(StatusTransport, proto.ReasonTimeout)
-				return
-			}
-			c.askEpoch()
+	for d := range numDeadlines {
+		next = min(next, c.due(d))
+		if !c.alive() {
+			return
 		}
-		next = min(next, c.epoch.askAt)
-	} else if !c.sent.Empty() && !c.flow.rnr.waits {
-		at := c.rtx.since(c.sent.Oldest().First).Add(c.rto())
-		if at <= now {
-			if c.rtxTimeout(); !c.alive() {
-				return
-			}
-			at = now.Add(c.rto())
-		}
-		next = min(next, at)
-	}
-	next = min(next, c.tickDoubt())
-	if !c.alive() {
-		return
-	}
-	if next = min(next, c.tickShare()); !c.alive() {
-		return
-	}
-	next = min(next, c.tickProbe())
-	if !c.alive() {
-		return
-	}
-	if c.State() != Connecting {
-		next = min(next, c.tickMTU())
 	}
 	c.schedule() // a packet may have waited for its time
 	if next != never {
@@ -115,41 +100,122 @@ func (c *Conn) tickTraffic() {
 	}
 }
 
-// tickProbe probes a peer that grants no credit, or has been silent for long, and gives one up that
-// does not answer. It returns when to look again.
-func (c *Conn) tickProbe() Time {
-	now, lim := c.eng.now, &c.host.limits
-	if c.readsOut > 0 && c.eng.watched(c.readAt) > lim.NotReady {
-		c.breakDown(StatusTransport, proto.ReasonTimeout)
+// due handles a deadline if it has passed, and returns when it is next.
+func (c *Conn) due(d deadline) Time {
+	switch d {
+	case deadlineAck:
+		return c.dueAck()
+	case deadlineRtx:
+		if c.epoch.changing {
+			return c.dueEpoch()
+		}
+		return c.dueRtx()
+	case deadlineDoubt:
+		return c.tickDoubt()
+	case deadlineShare:
+		return c.tickShare()
+	case deadlineReads:
+		return c.dueReads()
+	case deadlineCredit:
+		return c.dueCredit()
+	case deadlineKeepAlive:
+		return c.dueKeepAlive()
+	case deadlineMTU:
+		return c.dueMTU()
+	default:
 		return never
 	}
-	if c.flow.outSince != 0 {
-		if c.eng.watched(c.flow.outSince) > lim.NotReady {
-			c.breakDown(StatusNotReady, proto.ReasonTimeout)
+}
+
+// dueAck has a delayed acknowledgement leave.
+func (c *Conn) dueAck() Time {
+	if c.recv.ackBy > c.eng.now {
+		return c.recv.ackBy
+	}
+	c.recv.ackNow = true
+	c.wantAck()
+	return never
+}
+
+// dueRtx handles the retransmission timeout.
+func (c *Conn) dueRtx() Time {
+	if c.sent.Empty() || c.flow.rnr.waits {
+		return never
+	}
+	now := c.eng.now
+	if at := c.rtx.since(c.sent.Oldest().First).Add(c.rto()); at > now {
+		return at
+	}
+	if c.rtxTimeout(); !c.alive() {
+		return never
+	}
+	return now.Add(c.rto())
+}
+
+// dueEpoch tells the peer of the new epoch again, or gives it up.
+func (c *Conn) dueEpoch() Time {
+	if c.epoch.askAt <= c.eng.now {
+		if c.lostTouch() {
+			c.breakDown(StatusTransport, proto.ReasonTimeout)
 			return never
 		}
-		if c.flow.rnr.waits {
-			if c.flow.rnr.until <= now {
-				c.retryReceiver()
-				return never // the retransmission timer watches
-			}
-			return c.flow.rnr.until
-		}
-		every := max(probeInterval, min(now.Sub(c.flow.outSince)/creditShare, maxRTO))
-		return min(c.probe(c.probed.Add(every), every), c.flow.outSince.Add(lim.NotReady+1))
+		c.askEpoch()
 	}
-	if !c.sent.Empty() {
+	return c.epoch.askAt
+}
+
+// dueReads gives up a peer that does not answer RDMA reads.
+func (c *Conn) dueReads() Time {
+	if c.readsOut > 0 && c.eng.watched(c.readAt) > c.host.limits.NotReady {
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
+	}
+	return never // the deadlines of what was sent come sooner
+}
+
+// dueCredit asks a peer that grants no credit, sends a message again that found no receive, and gives up.
+func (c *Conn) dueCredit() Time {
+	f, now, most := &c.flow, c.eng.now, c.host.limits.NotReady
+	switch {
+	case f.outSince == 0:
+		return never
+	case c.eng.watched(f.outSince) > most:
+		c.breakDown(StatusNotReady, proto.ReasonTimeout)
+		return never
+	case f.rnr.waits && f.rnr.until <= now:
+		c.retryReceiver()
 		return never // the retransmission timer watches
+	case f.rnr.waits:
+		return f.rnr.until
+	}
+	every := max(probeInterval, min(now.Sub(f.outSince)/creditShare, maxRTO))
+	return min(c.askPeer(c.probed.Add(every), every), f.outSince.Add(most+1))
+}
+
+// dueKeepAlive asks a silent peer of an idle connection, and gives it up.
+func (c *Conn) dueKeepAlive() Time {
+	lim := &c.host.limits
+	if c.flow.outSince != 0 || !c.sent.Empty() {
+		return never // other deadlines watch
 	}
 	if c.eng.watched(c.heard) > lim.KeepAlive+lim.GiveUp {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}
-	return c.probe(max(c.heard.Add(lim.KeepAlive), c.probed.Add(lim.GiveUp/keepAliveProbes)), lim.GiveUp/keepAliveProbes)
+	every := lim.GiveUp / keepAliveProbes
+	return c.askPeer(max(c.heard.Add(lim.KeepAlive), c.probed.Add(every)), every)
 }
 
-// probe asks the peer for a sign of life if it is time to, and returns when it is next.
-func (c *Conn) probe(at Time, every time.Duration) Time {
+// dueMTU goes on with the search for the path MTU.
+func (c *Conn) dueMTU() Time {
+	if c.State() == Connecting {
+		return never
+	}
+	c.stepMTU()
+	return c.pmtu.Deadline()
+}
+
+// askPeer asks the peer for a sign of life if it is time to, and returns when it is next.
+func (c *Conn) askPeer(at Time, every time.Duration) Time {
 	if now := c.eng.now; at <= now {
 		c.probed = now
 		c.sendAck(proto.AckRequest)

@@ -7,7 +7,7 @@ import (
 )
 
 // room is the body of a full packet in bytes.
-func (c *Conn) room() int { return c.mtu - proto.HeaderSize - proto.TrailerSize }
+func (c *Conn) room() int { return c.pmtu.Size - proto.HeaderSize - proto.TrailerSize }
 
 // sendNext builds the next new packet. It reports false if nothing left.
 func (c *Conn) sendNext() bool {
@@ -53,7 +53,7 @@ func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 // fillPacket is build where faults of memory are caught.
 func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool) bool {
 	e := c.eng
-	if !e.begin(p, c.path, c.mtu) {
+	if !e.begin(p, c.path, c.pmtu.Size) {
 		return false
 	}
 	room := p.left
@@ -83,7 +83,7 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	if fresh {
 		c.owesReady = false
 		f.ReqEnd, f.RespEnd = op, resp
-		f.Size = int32(c.mtu - p.left)
+		f.Size = int32(c.pmtu.Size - p.left)
 		f.Partial = p.left > smallOp+proto.MaxChunkSize
 		e.stats.TxBytes += uint64(room - p.left)
 	}

@@ -1,0 +1,112 @@
+package pmtu
+
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/clock"
+)
+
+const pto = time.Millisecond
+
+// path answers probes of up to some bytes; a silent one answers nothing.
+type path struct {
+	Search
+	now, heard clock.Time
+	passes     int
+	silent     bool
+	probes     []int
+	asks       int
+}
+
+func newPath(link, peer, passes int) *path {
+	p := &path{Search: New(link), now: 1, heard: 1, passes: passes}
+	p.Agree(peer)
+	p.Start(p.now, p.Unlimited())
+	return p
+}
+
+// run lets the search go on until a time.
+func (p *path) run(until time.Duration) {
+	for p.Deadline() <= clock.Time(until) {
+		p.now = max(p.now+1, p.Deadline())
+		switch p.Step(p.now, p.heard, pto) {
+		case Probe:
+			p.probes = append(p.probes, p.Probing())
+			if !p.silent && p.Probing() <= p.passes {
+				p.heard = p.now + 1
+				p.Confirm(p.now, p.Probing())
+			} else if !p.silent {
+				p.heard = p.now + 1
+			}
+		case Ask:
+			p.asks++
+		case None:
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	for _, tt := range []struct {
+		name               string
+		link, peer, passes int
+		want, probes       int
+	}{
+		{"all passes", 8972, 9000, 9000, 8972, 1},
+		{"the peer takes less", 8972, 4052, 9000, 4052, 1},
+		{"tunnel", 8972, 8972, 1452, 1452, Tries*5 + 1},
+		{"nothing larger passes", 1472, 1472, Base, Base, 3 * Tries},
+		{"nothing larger is allowed", Base, 9000, 9000, Base, 0},
+		{"the peer takes less than the base", 8972, 900, 9000, 900, 0},
+	} {
+		p := newPath(tt.link, tt.peer, tt.passes)
+		if p.run(time.Second); p.Size != tt.want || len(p.probes) != tt.probes {
+			t.Errorf("%s: %d bytes after probes of %v; want %d after %d", tt.name, p.Size, p.probes, tt.want, tt.probes)
+		}
+	}
+}
+
+// The search begins anew after a while, and finds what the path passes by then.
+func TestSearchAgain(t *testing.T) {
+	p := newPath(1472, 1472, Base)
+	p.run(time.Second)
+	p.passes = 1472
+	p.run(Again / 2)
+	if p.Size != Base {
+		t.Error("the search began anew too soon")
+	}
+	if p.run(2 * Again); p.Size != 1472 {
+		t.Errorf("%d bytes, want 1472", p.Size)
+	}
+}
+
+// A silent peer gets one probe, and questions further and further apart.
+func TestSilentPeer(t *testing.T) {
+	p := newPath(8972, 8972, 9000)
+	p.silent = true
+	p.run(20 * time.Second)
+	if len(p.probes) != 1 || p.asks < 15 || p.asks > 40 {
+		t.Errorf("%d probes and %d questions in 20 s", len(p.probes), p.asks)
+	}
+}
+
+// A probe that is confirmed late, or twice, or was never sent, changes nothing.
+func TestConfirm(t *testing.T) {
+	p := newPath(8972, 8972, 0)
+	for _, n := range []int{-1, 0, 900, Base, 4052, 9000, 1 << 30} {
+		if p.Confirm(p.now, n); p.Size != Base {
+			t.Fatalf("a probe of %d that was not sent is confirmed", n)
+		}
+	}
+	p.Confirm(p.now, 8972)
+	if p.Confirm(p.now, 4052); p.Size != 8972 {
+		t.Errorf("%d bytes, want 8972", p.Size)
+	}
+	if failed := p.Fail(); failed != 8972 || p.Size != Base {
+		t.Errorf("after a black hole: %d bytes, %d failed", p.Size, failed)
+	}
+	p.Start(p.now, 8972)
+	if p.Probing() != 8952 {
+		t.Errorf("after a black hole %d bytes are probed, want 8952", p.Probing())
+	}
+}
