@@ -175,9 +175,9 @@ func TestStrayKeepsSourceAndMark(t *testing.T) {
 		e.Poll(Time(s.net.Now()))
 	}
 	s.unmoved("a stray from elsewhere", func() { cross(netip.MustParseAddr("192.0.2.1")) }, cv, s.cb)
-	ce := cv.recv.ce
+	ce := cv.recv.echo.ce
 	cross(s.foe.addr.Addr())
-	if cv.recv.ce != ce+1 {
+	if cv.recv.echo.ce != ce+1 {
 		t.Error("the congestion mark of a stray was lost")
 	}
 	s.drop(cv)

@@ -126,8 +126,8 @@ func (c *Conn) leave() {
 		c.share.q.leave(c)
 	}
 	e.sched.remove(c)
-	c.inAcks = false // the lists drop it when they come to it
-	c.recv.region = nil
+	c.ack.listed = false // the lists drop it when they come to it
+	c.recv.target.region = nil
 }
 
 // over is the end of a connection for its consumer: state, completions, then the event. The first

@@ -78,96 +78,130 @@ type Sinks struct {
 //
 // Post methods, State, Idle and PeerPrivate may be called by any goroutine. Everything else is the
 // engine owner's.
+//
+// It is made of parts, each with a file and a comment of its own, embedded by value
+// (docs/decisions/0011-a-connection-made-of-parts.md). Of its own it has which host and engine it is on, and its state.
 type Conn struct {
 	// User is the consumer's own; the engine does not look at it.
 	User any
 
-	host       *Host
-	zone       atomic.Uint32
-	state      atomic.Uint32
-	lowCredit  atomic.Bool // the peer is short of receive credits: posting a receive is news
-	rung       atomic.Bool // waits in the engine's bells
-	maxMessage atomic.Uint32
-	maxRDMA    atomic.Uint32
-	readIOV    atomic.Int32
-	writeIOV   atomic.Int32
-	sq         sendQueue
-	rq         recvQueue
-	share      *share // of a shared queue, in place of rq; nil without one
-	sinks      Sinks
-	peerData   atomic.Pointer[[]byte]
+	host  *Host
+	state atomic.Uint32
+	attributes
+	workQueues
 
 	// What follows is the engine owner's.
-	eng     *Engine
-	path    link.Path
-	slot    int32
-	cid     uint32     // our name for it
-	tag     uint32     // in every packet of the peer's
-	peer    uint32     // the peer's name for it
-	peerTag uint32     // in every packet of ours
-	there   netip.Addr // where the peer is
-	pmtu    pmtu.Search
-	dial    dialState
-	req     *Request // passive: what was accepted
+	eng *Engine
+	identity
+	setup
+	liveness
 
-	recv  receiver
-	sent  recovery.Sent
-	rtt   rtt.Estimator
-	cc    congestion.Controller
-	rtx   rtxTimer
-	flow  flowControl
-	epoch epochChange
-
-	readIn, readOut int // configured
-	readsAllowed    int // granted by the peer
-	readsOut        int
-	readAt          Time // of the last piece of a read, or since when one is outstanding
-	resp            responder
-
-	turn turn
-
-	opened    Time // when it was asked for or accepted
-	armed     Time // when the timer fires
-	heard     Time // last packet from the peer
-	probed    Time // last liveness or credit probe
-	doubt     doubt
-	noCredit  bool // configured
-	rezoned   bool // receives may be posted that are not of the zone
-	inAcks    bool
-	met       bool // the peer's Hello is known
-	why       BreakReason
-	owesReady bool // active: the packet that takes the connection into use has not left
+	sent  recovery.Sent         // packets that are not acknowledged
+	rtt   rtt.Estimator         // round trip of the path
+	cc    congestion.Controller // congestion window and pacer
+	rtx   rtxTimer              // retransmission timer
+	pmtu  pmtu.Search           // largest packet of the path
+	epoch epochChange           // of packets, when the path takes smaller ones
+	flow  flowControl           // credit
+	turn  turn                  // place in the transmit scheduler
+	recv  receiver              // packets and messages that come in
+	ack   delayedAck            // when they are acknowledged
+	rdma
 }
 
-// receiver is the half that takes packets in.
+// attributes are what the consumer has asked for.
+type attributes struct {
+	zone                atomic.Uint32
+	maxMessage, maxRDMA atomic.Uint32 // bytes
+	readIOV, writeIOV   atomic.Int32  // segments
+	readIn, readOut     int           // RDMA reads served, and wanted
+	noCredit            bool
+	rezoned             bool // receives may be posted that are not of the zone
+}
+
+// workQueues are where requests and receives are posted, and where their completions go.
+type workQueues struct {
+	lowCredit atomic.Bool // the peer is short of receive credits: posting a receive is news
+	rung      atomic.Bool // the doorbell waits for the engine
+	sq        sendQueue
+	rq        recvQueue
+	share     *share // of a shared queue, in place of rq; nil without one
+	sinks     Sinks
+}
+
+// identity is what a connection is called, and where its peer is.
+type identity struct {
+	path     link.Path
+	slot     int32      // in the engine's table
+	cid      uint32     // our name for the connection
+	tag      uint32     // in every packet of the peer's
+	met      bool       // the peer's Hello is known
+	peer     uint32     // the peer's name for the connection
+	peerTag  uint32     // in every packet of ours
+	there    netip.Addr // where the peer is
+	peerData atomic.Pointer[[]byte]
+}
+
+// setup is the handshake, and why a connection ended.
+type setup struct {
+	dial      dialState
+	req       *Request // passive: what was accepted
+	opened    Time     // when it was asked for or accepted
+	owesReady bool     // active: the packet that takes the connection into use has not left
+	why       BreakReason
+}
+
+// liveness is when the peer was heard, whether it still has the connection, and when the timer fires.
+type liveness struct {
+	heard  Time // last packet from the peer
+	probed Time // last question to a silent peer, or for credit
+	armed  Time // when the connection's timer fires
+	doubt  doubt
+}
+
+// rdma is RDMA reads and atomics, those outstanding at the peer and those served for it.
+type rdma struct {
+	readsAllowed int // granted by the peer
+	readsOut     int
+	readAt       Time // of the last piece of a read, or since when one is outstanding
+	resp         responder
+}
+
+// receiver is the packets of the peer that are taken in, and how far its messages have arrived.
 type receiver struct {
 	next   seq.Num     // next packet expected
 	epoch  proto.Flags // proto.Epoch or 0
 	newest uint32      // latest time stamp of a packet of the epoch
 	early  reassembly.Queue
+	echo   echo
+	target targetCache
+
 	msn    seq.Num // messages received
 	off    uint32  // bytes of the current message that have arrived
 	immOff uint32  // and of the current write with immediate data
 
 	notReady bool // packet next came and found no receive
 	skip     int  // chunks of it that were taken in
+}
 
-	unacked   int // packets received since the last acknowledgement left
-	ackNow    bool
-	ackAsked  bool
-	askedPoll uint64 // Poll in which it was asked
-	ackBy     Time
+// echo is what the peer is told of its own packets: the time stamp of the newest that came in order (RFC 7323 §4.3), and how
+// many were marked by the network (RFC 3168).
+type echo struct {
+	stamp uint32
+	at    Time // when it came
+	ce    uint16
+}
 
-	stamp   uint32 // newest time stamp of the peer
-	stampAt Time
-	ce      uint16
+// targetCache is the memory that the peer named last.
+type targetCache struct {
 	region  *Region  // last one found by remote key
-	window  *binding // last slot of a window found so
+	binding *binding // last slot of a window found so
 }
 
 // NewConn makes a connection that is Idle. Its receives can be posted at once.
 func (h *Host) NewConn(cfg ConnConfig) *Conn {
-	c := &Conn{User: cfg.User, host: h, noCredit: cfg.NoCredit, slot: none}
+	c := &Conn{User: cfg.User, host: h}
+	c.noCredit, c.slot = cfg.NoCredit, none
 	if cfg.SRQ != nil {
 		c.noCredit, c.share = true, cfg.SRQ.newShare(cfg.Notice)
 		cfg.MaxRecv, cfg.MaxRecvIOV = 0, 0
@@ -221,7 +255,8 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.sent.Restart(psn)
 	c.cc = congestion.New(psn)
 	c.rtt, c.rtx, c.flow, c.epoch = rtt.Estimator{}, rtxTimer{}, flowControl{}, epochChange{}
-	c.recv = receiver{early: c.recv.early, ackBy: never}
+	c.recv = receiver{early: c.recv.early}
+	c.ack.sent()
 	c.readsOut = 0
 	c.resp = responder{}
 	c.doubt, c.why, c.opened = doubt{}, 0, now

@@ -233,7 +233,7 @@ func (e *Engine) takePosts(c *Conn) bool {
 		e.sched.posted(c.sq.count())
 		c.grantCredit()
 		c.schedule()
-		return len(e.sched.ready) > 0 || e.sched.mayPartial() || c.recv.ackNow
+		return len(e.sched.ready) > 0 || e.sched.mayPartial() || c.ack.now
 	case Closed:
 		c.flushWork(StatusFlushed)
 		return len(e.dirty) > 0

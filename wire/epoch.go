@@ -62,8 +62,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 			return false
 		}
 		if r.notReady { // what is half taken in must be finished as it was cut
-			r.ackNow = true
-			c.wantAck()
+			c.wantAckNow()
 			return false
 		}
 		r.epoch = h.Flags & proto.Epoch

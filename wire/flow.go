@@ -70,8 +70,8 @@ func (c *Conn) noteCredit() {
 func (c *Conn) grantCredit() {
 	r := &c.recv
 	if r.notReady && !c.mustWait() {
-		r.notReady, r.ackNow = false, true
-		c.wantAck()
+		r.notReady = false
+		c.wantAckNow()
 		c.takeEarly()
 		c.eng.allowFaults() // this need not be within a Poll
 		if !c.alive() {
@@ -86,8 +86,7 @@ func (c *Conn) grantCredit() {
 		return
 	}
 	if c.flow.granted.LessEq(r.msn) || news >= max(int(c.rq.depth/4), 1) && c.lowCredit.Load() {
-		r.ackNow = true
-		c.wantAck()
+		c.wantAckNow()
 	}
 }
 

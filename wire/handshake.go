@@ -322,7 +322,7 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 		return
 	}
 	c.heard = e.now
-	c.recv.stamp, c.recv.stampAt = h.TS, e.now
+	c.recv.echo.stamp, c.recv.echo.at = h.TS, e.now
 	if d, ok := rtt.Sample(e.now, h.Echo); ok {
 		c.rtt.Update(d)
 	}

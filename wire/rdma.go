@@ -7,10 +7,10 @@ import (
 
 // target is the memory of the region or window that a peer names, checked against zone, right and bounds.
 func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
-	r := c.recv.region
+	r := c.recv.target.region
 	if r == nil || r.remote != key || r.dead.Load() {
 		if r = c.findTarget(key); r == nil {
-			b, err := c.recv.window.memory(c, key, addr, uint64(n), need)
+			b, err := c.recv.target.binding.memory(c, key, addr, uint64(n), need)
 			return b, err == nil
 		}
 	}

@@ -113,7 +113,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	if bufs[0].Flags&link.CE != 0 {
-		r.ce++
+		r.echo.ce++
 	}
 	sack, ok := sackOf(h, bufs, total)
 	if !ok {
@@ -127,8 +127,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		e.stats.Connects++
 		c.establish()
 	}
-	if h.Flags&proto.AckRequest != 0 && !r.ackAsked {
-		r.ackAsked, r.askedPoll = true, e.stats.Polls
+	if h.Flags&proto.AckRequest != 0 && c.ack.ask(e.stats.Polls) {
 		c.wantAck()
 	}
 	return c.handle(h, bufs, total)
@@ -174,14 +173,14 @@ func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept boo
 // arrive is handleData without what may be sent because of it.
 func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
-	r.unacked++
+	c.ack.packets++
 	c.wantAck()
 	switch d := h.PSN.Sub(r.next); {
 	case d < 0:
 		e.stats.Duplicates++
-		r.ackNow = true
+		c.ack.now = true
 	case d == 0:
-		r.stamp, r.stampAt = h.TS, e.now
+		r.echo.stamp, r.echo.at = h.TS, e.now
 		if r.early.At(r.next, r.next) != nil { // it came before and found no receive: what was kept is taken in
 			e.stats.Duplicates++
 			c.takeEarly()
@@ -194,7 +193,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 			return c.hold(h.PSN, bufs, total)
 		}
 	default:
-		r.ackNow = true
+		c.ack.now = true
 		return c.hold(h.PSN, bufs, total)
 	}
 	return false
@@ -225,7 +224,7 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
 			case needsReceive(ch) && c.mustWait():
-				c.recv.skip, c.recv.notReady, c.recv.ackNow = n, true, true
+				c.recv.skip, c.recv.notReady, c.ack.now = n, true, true
 				c.eng.stats.NotReadySent++
 				c.countRecv()
 				return false

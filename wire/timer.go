@@ -129,11 +129,10 @@ func (c *Conn) due(d deadline) Time {
 
 // dueAck has a delayed acknowledgement leave.
 func (c *Conn) dueAck() Time {
-	if c.recv.ackBy > c.eng.now {
-		return c.recv.ackBy
+	if c.ack.by > c.eng.now {
+		return c.ack.by
 	}
-	c.recv.ackNow = true
-	c.wantAck()
+	c.wantAckNow()
 	return never
 }
 

@@ -63,17 +63,8 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	if f.Ready {
 		proto.PutReady(p.put(proto.ReadySize))
 	}
-	resp, ok := c.cutResponses(p, f.Resp, f.RespEnd)
+	req, resp, ok := c.cutChunks(p, f, fresh)
 	if !ok {
-		p.abandon()
-		c.fault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.Op).num))
-		return false
-	}
-	op, ok := c.cutRequests(p, f.Req, f.ReqEnd, fresh)
-	if !ok {
-		p.abandon()
-		c.failRequest(op.Op, c.localFault(op.Op))
-		c.fault(proto.ReasonLocal, 0, 0)
 		return false
 	}
 	if p.left == room {
@@ -82,13 +73,13 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	}
 	if fresh {
 		c.owesReady = false
-		f.ReqEnd, f.RespEnd = op, resp
+		f.ReqEnd, f.RespEnd = req, resp
 		f.Size = int32(c.pmtu.Size - p.left)
 		f.Partial = p.left > smallOp+proto.MaxChunkSize
 		e.stats.TxBytes += uint64(room - p.left)
 	}
 	h := c.header(proto.Data, psn)
-	if c.asks(f, psn, op) {
+	if c.asks(f, psn, req) {
 		h.Flags |= proto.AckRequest
 	}
 	p.finish(&h)
@@ -96,6 +87,25 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	c.cc.Sent(e.now, c.rtt.Smoothed())
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
+}
+
+// cutChunks appends the answers and requests of f and returns where it stopped. If memory of ours is gone it gives the frames
+// back, ends the connection and reports false.
+func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp position, ok bool) {
+	resp, ok = c.cutResponses(p, f.Resp, f.RespEnd)
+	if !ok {
+		p.abandon()
+		c.fault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.Op).num))
+		return req, resp, false
+	}
+	req, ok = c.cutRequests(p, f.Req, f.ReqEnd, fresh)
+	if !ok {
+		p.abandon()
+		c.failRequest(req.Op, c.localFault(req.Op))
+		c.fault(proto.ReasonLocal, 0, 0)
+		return req, resp, false
+	}
+	return req, resp, true
 }
 
 // asks reports whether a packet should be acknowledged without delay: when nothing follows it, or

@@ -283,14 +283,14 @@ func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 // findTarget is the region that a peer names, nil if the key is not one of a region. The slot where
 // it may be that of a window is recv.window then.
 func (c *Conn) findTarget(key uint32) *Region {
-	if c.recv.window.has(key) {
+	if c.recv.target.binding.has(key) {
 		return nil
 	}
 	plain := c.host.keys.Decrypt(key)
 	if r := c.host.regions.find(plain); r != nil && r.remote == key {
-		c.recv.region = r
+		c.recv.target.region = r
 		return r
 	}
-	c.recv.window = c.host.regions.binding(plain)
+	c.recv.target.binding = c.host.regions.binding(plain)
 	return nil
 }
