@@ -37,13 +37,13 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
 		until: e.now.Add(e.host.limits.GiveUp)}
 	c.setState(Accepting)
-	c.offer()
-	c.again()
+	c.sendAccept()
+	c.armRetry()
 	return nil
 }
 
-// offer sends Accept.
-func (c *Conn) offer() {
+// sendAccept sends Accept.
+func (c *Conn) sendAccept() {
 	c.dial.offered = c.eng.now
 	hi := c.hello(c.dial.private)
 	h := c.header(proto.Accept, c.sent.Nxt)
@@ -131,7 +131,7 @@ func (e *Engine) sendReject(r *Request) {
 // decline remembers a request that was rejected, in place of the oldest: a repeat that was on its way, or
 // that comes because Reject was lost, is told the same and is no new request.
 func (e *Engine) decline(r *Request) {
-	e.opened(r)
+	e.notHalfOpen(r)
 	r.gone = true
 	i := int(e.ndeclined % maxDeclined)
 	e.recall(i)

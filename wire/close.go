@@ -224,9 +224,9 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 	e.table.release(slot)
 }
 
-// closedByPeer handles Close. It is confirmed also when the connection is not known, or not known
+// handleClose ends the connection that the peer has closed. Close is confirmed also when the connection is not known, or not known
 // any more: the confirmation before may have been lost.
-func (e *Engine) closedByPeer(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
+func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var g proto.Goodbye
 	if !g.Parse(body) {
 		e.stats.BadPackets++
@@ -317,8 +317,8 @@ func (c *Conn) succeedBefore(n seq.Num) {
 	c.completeRequests()
 }
 
-// closeConfirmed handles Closed, which reflects the tag of our Close.
-func (e *Engine) closeConfirmed(h *proto.Header, b *link.Buf) {
+// handleClosed frees what is left of a connection whose Close is confirmed. Closed reflects the tag of our Close.
+func (e *Engine) handleClosed(h *proto.Header, b *link.Buf) {
 	s, slot, _ := e.table.find(h.CID)
 	switch {
 	case s == nil || s.linger == nil, h.Tag != s.linger.header.Tag, e.source(b) != s.linger.there:

@@ -315,7 +315,7 @@ func (c *Conn) alive() bool {
 func (c *Conn) establish() {
 	c.setState(Established)
 	if c.req != nil {
-		c.eng.opened(c.req)
+		c.eng.notHalfOpen(c.req)
 	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)

@@ -39,13 +39,13 @@ func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fres
 	return fresh, ok
 }
 
-// challenged handles Challenge: it asks again with the cookie.
-func (c *Conn) challenged(hi *proto.Hello) {
+// handleChallenge asks again with the cookie.
+func (c *Conn) handleChallenge(hi *proto.Hello) {
 	if hi.Cookie == c.dial.cookie {
 		return // a repeat
 	}
 	c.dial.cookie, c.dial.refused = hi.Cookie, 0
 	if c.dial.challenges++; c.dial.challenges <= promptChallenges {
-		c.ask()
+		c.sendConnect()
 	}
 }

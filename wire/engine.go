@@ -3,7 +3,6 @@ package wire
 import (
 	"math"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/datxdp/datxdp/link"
@@ -22,67 +21,64 @@ const allocBatch = 32
 type Engine struct {
 	host  *Host
 	link  link.Link
-	caps  link.Caps
-	index int
 	owner atomic.Uint32
+	linkLimits
 
+	now     Time // of this Poll
+	arrived Time // last Poll that received anything
+	table   connTable
+	timers
+	buffers
+	admission
+	resetLimit
+	sched scheduler
+	acks  []*Conn  // connections that may owe an acknowledgement
+	dirty []*Queue // completion queues with completions that are not visible yet
+	stats Stats
+	doorbells
+	stall    stall
+	refusals refusals
+	faults
+	crossings
+}
+
+// linkLimits are what the engine's link can do.
+type linkLimits struct {
+	caps      link.Caps
+	index     int // of the engine on its host
 	maxPacket int // largest packet we send or take, header to trailer
 	udpPort   uint16
 	portFlag  proto.Flags // of every packet of a connection
 	lendMin   int         // fewest bytes that are sent from the link's memory without a copy
-	table     connTable
-	wheel     *wheel.Wheel
-	now       Time
-	sched     scheduler
-	acks      []*Conn
-	dirty     []*Queue
-	requests  map[requestKey]*Request
-	opening   quota // of requests that are not decided or not established
-	conns     quota // of connections
-	penalties penalties
-	declined  [maxDeclined]*Request
-	ndeclined uint32 // counts without end
-	stats     Stats
-	held      int // frames kept because they arrived early
+}
 
-	resetsAt   Time // when resetsLeft is filled up again
-	resetsLeft int
-	fire       func(int32)
+// timers are one for each slot of the connection table.
+type timers struct {
+	wheel *wheel.Wheel
+	fire  func(slot int32)
+}
 
+// buffers are the frames that the engine has from the link.
+type buffers struct {
 	rx     []link.Buf
 	drop   []link.Buf // received frames to be freed at the end of the batch
+	held   int        // received frames of packets that came early
 	frames []link.Buf // empty transmit frames
 	tx     []link.Buf // packets built and not yet handed to the link
-
-	bellMu sync.Mutex
-	bells  []*Conn
-	rung   []*Conn // bells being answered, the owner's
-	nbells atomic.Int32
-
-	arrived  Time // last Poll that received anything
-	stall    stall
-	refusals refusals
-
-	catching    bool // faults of memory are panics
-	wasCatching bool // and were, for the goroutine that owns the engine
-
-	strays   strayRing
-	crossing bool // the packet being handled is not in a frame of the link
 }
 
 func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	caps := l.Caps()
 	segs := max(caps.Segments, 1)
-	e := &Engine{host: h, link: l, caps: caps, index: index, now: now,
-		wheel:     wheel.New(int64(now)),
-		requests:  make(map[requestKey]*Request),
-		opening:   newQuota(maxOpening, openingShare, openingPrefix),
-		conns:     newQuota(maxConns, connsShare, connsPrefix),
-		penalties: make(penalties),
-		rx:        make([]link.Buf, maxReceive+segs),
-		drop:      make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
-		frames:    make([]link.Buf, 0, 2*(allocBatch+segs)),
-		tx:        make([]link.Buf, 0, maxTransmit+segs),
+	e := &Engine{host: h, link: l, now: now}
+	e.caps, e.index = caps, index
+	e.wheel = wheel.New(int64(now))
+	e.admission = newAdmission()
+	e.buffers = buffers{
+		rx:     make([]link.Buf, maxReceive+segs),
+		drop:   make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
+		frames: make([]link.Buf, 0, 2*(allocBatch+segs)),
+		tx:     make([]link.Buf, 0, maxTransmit+segs),
 	}
 	e.table = connTable{engine: uint32(index)}
 	e.udpPort = l.Local().Port()
@@ -125,7 +121,7 @@ func (e *Engine) Own() {
 // the engine again and polls.
 func (e *Engine) Disown() (rung bool) {
 	e.owner.Store(0)
-	return e.nbells.Load() != 0
+	return e.rings.Load() != 0
 }
 
 // Poll does everything there is to do now: it receives, runs timers, looks at what was posted,
@@ -154,8 +150,8 @@ func (e *Engine) Poll(now Time) bool {
 	if e.stall.left > 0 {
 		e.announce()
 	}
-	if e.nbells.Load() != 0 {
-		e.answerBells()
+	if e.rings.Load() != 0 {
+		e.answerDoorbells()
 	}
 	e.transmit()
 	e.acknowledge()
@@ -173,7 +169,7 @@ func (e *Engine) Poll(now Time) bool {
 // Next is the time by which Poll should be called again though no packet arrives. It is the time
 // of the last Poll when there is something left to do.
 func (e *Engine) Next() Time {
-	if !e.sched.empty() || len(e.acks) > 0 || e.nbells.Load() != 0 || e.strays.waiting() > 0 {
+	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.strays.waiting() > 0 {
 		return e.now
 	}
 	next := e.refusals.next(e.now)
@@ -184,33 +180,6 @@ func (e *Engine) Next() Time {
 		next = min(next, Time(at))
 	}
 	return next
-}
-
-// Ring tells the engine, from outside, that something was posted on c. Whoever owns the engine, or
-// owns it next, sees to it.
-func (e *Engine) Ring(c *Conn) {
-	if !c.rung.CompareAndSwap(false, true) {
-		return
-	}
-	e.bellMu.Lock()
-	e.bells = append(e.bells, c)
-	e.bellMu.Unlock()
-	e.nbells.Add(1)
-}
-
-// answerBells looks at what was rung for. What rings meanwhile, as a connection that has its receive
-// may for the next that waits for one, is for the next Poll.
-func (e *Engine) answerBells() {
-	e.bellMu.Lock()
-	e.rung, e.bells = e.bells, e.rung
-	e.bellMu.Unlock()
-	e.nbells.Add(int32(-len(e.rung)))
-	for i, c := range e.rung {
-		c.rung.Store(false)
-		e.takePosts(c)
-		e.rung[i] = nil
-	}
-	e.rung = e.rung[:0]
 }
 
 // Kick takes in what was posted on c. poll reports that a Poll has something to do now. Otherwise what was posted leaves

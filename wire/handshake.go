@@ -57,25 +57,25 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		c.dial.until = e.now.Add(d.Timeout)
 	}
 	c.setState(Connecting)
-	c.ask()
+	c.sendConnect()
 	return nil
 }
 
-// ask sends Connect and arms the next try.
-func (c *Conn) ask() {
+// sendConnect sends Connect and arms the next try.
+func (c *Conn) sendConnect() {
 	hi := c.hello(c.dial.private)
 	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
 	h := c.header(proto.Connect, c.sent.Nxt)
 	h.CID, h.Tag = 0, 0
 	c.sendHello(&h, &hi)
-	c.again()
+	c.armRetry()
 }
 
 // asking reports whether the peer has not accepted yet what this side asks for.
 func (c *Conn) asking() bool { return c.State() == Connecting && !c.met }
 
-// again arms the next try of a handshake packet.
-func (c *Conn) again() {
+// armRetry arms the next try of a handshake packet.
+func (c *Conn) armRetry() {
 	d := &c.dial
 	d.nextTry = c.eng.now.Add(d.retry)
 	most := helloRetryMax
@@ -144,23 +144,23 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 	}
 	switch h.Type {
 	case proto.Connect:
-		return e.asked(h, body, bufs)
+		return e.handleConnect(h, body, bufs)
 	case proto.Accept, proto.Reject, proto.Challenge, proto.Versions:
-		e.answered(h, body, &bufs[0])
+		e.handleAnswer(h, body, &bufs[0])
 	case proto.Close:
-		return e.closedByPeer(h, body, bufs)
+		return e.handleClose(h, body, bufs)
 	case proto.Closed:
-		e.closeConfirmed(h, &bufs[0])
+		e.handleClosed(h, &bufs[0])
 	case proto.Reset:
-		e.resetByPeer(h, bufs)
+		e.handleReset(h, bufs)
 	default:
 		e.stats.BadPackets++
 	}
 	return false
 }
 
-// asked handles Connect.
-func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
+// handleConnect gives a request to the service that it is for, or answers it.
+func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
 	if h.Tag != 0 || !hi.Parse(body) || !presentable(&hi) {
 		e.stats.BadPackets++
@@ -170,14 +170,8 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 		return e.refuse(h, &hi, bufs, proto.ReasonOption)
 	}
 	key := requestKey{e.link.Source(&bufs[0]), hi.CID, hi.Tag}
-	if r := e.requests[key]; r != nil { // a repeat
-		if r.gone {
-			e.sendReject(r)
-			return false
-		}
-		if c := r.conn; c != nil && c.State() == Accepting && e.now.Sub(c.dial.offered) >= helloRetry {
-			c.offer()
-		}
+	if r := e.requests[key]; r != nil {
+		e.repeatAnswer(r)
 		return false
 	}
 	s := e.host.service(hi.Qual)
@@ -188,25 +182,41 @@ func (e *Engine) asked(h *proto.Header, body []byte, bufs []link.Buf) (kept bool
 	switch {
 	case !ok:
 		e.stats.ConnRequestsChallenged++
-		return e.turn(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
+		return e.turnRound(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
 	case e.penalties.waits(key.from.Addr(), e.now) || !e.opening.room(key.from.Addr()):
 		e.stats.ConnRequestsDropped++
 		return false
 	case !e.conns.room(key.from.Addr()):
 		return e.refuse(h, &hi, bufs, proto.ReasonResources)
 	}
-	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, &hi, key.from))
-	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
-		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
-		eng: e, service: s, header: *h, hello: hi, key: key}
-	r.hello.Private = nil
-	e.requests[key] = r
-	e.opening.take(from.Addr())
-	if !s.Arrive(r) {
+	if r := e.newRequest(s, key, h, &hi); !s.Arrive(r) {
 		e.forget(r)
 		return e.refuse(h, &hi, bufs, proto.ReasonBacklog)
 	}
 	return false
+}
+
+// repeatAnswer answers the repeat of a request as the request was answered.
+func (e *Engine) repeatAnswer(r *Request) {
+	if r.gone {
+		e.sendReject(r)
+		return
+	}
+	if c := r.conn; c != nil && c.State() == Accepting && e.now.Sub(c.dial.offered) >= helloRetry {
+		c.sendAccept()
+	}
+}
+
+// newRequest keeps a request, which counts as half-open.
+func (e *Engine) newRequest(s Service, key requestKey, h *proto.Header, hi *proto.Hello) *Request {
+	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, hi, key.from))
+	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
+		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
+		eng: e, service: s, header: *h, hello: *hi, key: key}
+	r.hello.Private = nil
+	e.requests[key] = r
+	e.opening.take(from.Addr())
+	return r
 }
 
 // presentable reports whether a Hello names what a connection needs.
@@ -217,11 +227,11 @@ func presentable(hi *proto.Hello) bool {
 // refuse turns a Connect round into a Reject, without any state.
 func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
 	e.stats.ConnRequestsRejected++
-	return e.turn(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
+	return e.turnRound(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
 }
 
-// turn answers a Connect in the frame that it came in.
-func (e *Engine) turn(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
+// turnRound answers a Connect in the frame that it came in.
+func (e *Engine) turnRound(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
 	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: hi.Tag}
 	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
 	port := e.portOf(h, hi, e.link.Source(&bufs[0]))
@@ -265,8 +275,8 @@ func (e *Engine) bare(bufs []link.Buf, asked *proto.Header, h *proto.Header) {
 	e.reply(bufs, port, 0)
 }
 
-// opened takes a request off the count of half-open ones.
-func (e *Engine) opened(r *Request) {
+// notHalfOpen takes a request off the count of half-open ones.
+func (e *Engine) notHalfOpen(r *Request) {
 	if r.open {
 		return
 	}
@@ -276,15 +286,15 @@ func (e *Engine) opened(r *Request) {
 
 // forget drops a request.
 func (e *Engine) forget(r *Request) {
-	e.opened(r)
+	e.notHalfOpen(r)
 	if e.requests[r.key] == r {
 		delete(e.requests, r.key)
 	}
 	r.gone = true
 }
 
-// answered handles what a peer answers to Connect: Accept, Reject, Challenge and Versions.
-func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
+// handleAnswer handles what a peer answers to Connect: Accept, Reject, Challenge and Versions.
+func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 	var hi proto.Hello
 	c := e.lookup(h.CID)
 	switch {
@@ -297,7 +307,7 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	case !c.asking():
 		return // a repeat
 	case h.Type == proto.Versions:
-		c.spoken(body)
+		c.handleVersions(body)
 		return
 	case !hi.Parse(body):
 		e.stats.BadPackets++
@@ -305,19 +315,23 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	}
 	switch h.Type {
 	case proto.Reject:
-		c.refused(&hi)
-		return
+		c.handleReject(&hi)
 	case proto.Challenge:
-		c.challenged(&hi)
-		return
+		c.handleChallenge(&hi)
 	default:
+		c.handleAccept(h, &hi)
 	}
+}
+
+// handleAccept takes the connection into use: Ready leaves next.
+func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
+	e := c.eng
 	switch {
-	case !presentable(&hi):
+	case !presentable(hi):
 		e.stats.BadPackets++
 		return
 	case hi.Refused != 0: // the peer would wait for us
-		c.meet(h, &hi)
+		c.meet(h, hi)
 		c.finish(KindRefused, proto.Goodbye{Reason: proto.ReasonOption})
 		return
 	}
@@ -326,15 +340,15 @@ func (e *Engine) answered(h *proto.Header, body []byte, b *link.Buf) {
 	if d, ok := rtt.Sample(e.now, h.Echo); ok {
 		c.rtt.Update(d)
 	}
-	c.meet(h, &hi)
+	c.meet(h, hi)
 	private := slices.Clone(hi.Private)
 	c.peerData.Store(&private)
 	c.owesReady = true
 	c.schedule()
 }
 
-// refused handles Reject. That nobody listens is not believed for a while.
-func (c *Conn) refused(hi *proto.Hello) {
+// handleReject ends the attempt to connect. That nobody listens is not believed for a while.
+func (c *Conn) handleReject(hi *proto.Hello) {
 	d := &c.dial
 	if hi.Reason == proto.ReasonNoListener {
 		if d.refused == 0 {

@@ -12,6 +12,12 @@ import (
 // debug.SetPanicOnFault is set for the goroutine: it is from the first packet of a Poll to its end. The panic is
 // recovered for each packet, so that what it ends is the one connection whose packet it was.
 
+// faults is the engine's part: whether faults of memory are panics now.
+type faults struct {
+	catching    bool
+	wasCatching bool // and were, for the goroutine that owns the engine
+}
+
 // catchFaults makes faults of memory panics until allowFaults.
 func (e *Engine) catchFaults() {
 	if !e.catching {

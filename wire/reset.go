@@ -75,6 +75,12 @@ func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 	return true
 }
 
+// resetLimit bounds the answers without a connection: a token bucket that is filled up every resetPeriod.
+type resetLimit struct {
+	resetsAt   Time // when it is filled up again
+	resetsLeft int
+}
+
 // mayReset takes a token of the Reset limit.
 func (e *Engine) mayReset() bool {
 	if e.now >= e.resetsAt {
@@ -87,9 +93,9 @@ func (e *Engine) mayReset() bool {
 	return true
 }
 
-// resetByPeer handles Reset: the peer may not know our connection any more. To cross to the engine
+// handleReset doubts a connection: the peer may not know our connection any more. To cross to the engine
 // of that connection the packet is given our name of it.
-func (e *Engine) resetByPeer(h *proto.Header, bufs []link.Buf) {
+func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	if !e.crossing {
 		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})
 		if !ok {

@@ -35,6 +35,13 @@ type strayRing struct {
 	from  netip.Addr // source of the stray that is being handled; the owner's
 }
 
+// crossings are the packets that cross to this engine, and whether the one being handled is one of them: it lies in no
+// frame of the link.
+type crossings struct {
+	strays   strayRing
+	crossing bool
+}
+
 // waiting is the number of strays to be handled.
 func (s *strayRing) waiting() int { return int(s.tail.Load() - s.head.Load()) }
 

@@ -77,10 +77,10 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	case now < d.nextTry:
 		c.setDeadline(min(d.nextTry, d.until))
 	case c.State() == Connecting:
-		c.ask()
+		c.sendConnect()
 	default:
-		c.offer()
-		c.again()
+		c.sendAccept()
+		c.armRetry()
 	}
 }
 

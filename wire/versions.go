@@ -23,8 +23,8 @@ func (e *Engine) foreign(bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// spoken takes in that the peer does not speak our version but the ones listed.
-func (c *Conn) spoken(versions []byte) {
+// handleVersions takes in that the peer does not speak our version but the ones listed.
+func (c *Conn) handleVersions(versions []byte) {
 	if bytes.IndexByte(versions, proto.Version) >= 0 {
 		c.eng.stats.BadPackets++
 		return
