@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Credit only grows, by no more than maxCredit, also across the wrap of message numbers.
+func TestCredit(t *testing.T) {
+	for _, msn := range []seq.Num{0, 1<<31 - 2, 1<<32 - 2} {
+		f := flowControl{limit: msn}
+		for _, step := range []struct {
+			name   string
+			credit seq.Num
+			more   bool
+			limit  seq.Num
+		}{
+			{"some", 5, true, 5},
+			{"the same again", 5, false, 5},
+			{"less", 3, false, 5},
+			{"less than was sent", ^seq.Num(0), false, 5},
+			{"half the numbers", 1<<31 + 1, false, 5},
+			{"more than anybody has", maxCredit + 1, false, 5},
+			{"as much as may be", maxCredit, true, maxCredit},
+		} {
+			if more := f.update(&proto.Header{Credit: msn + step.credit}, msn); more != step.more || f.limit != msn+step.limit {
+				t.Errorf("message %d, %s: more %v, up to %d; want %v, %d", msn, step.name, more, f.limit-msn, step.more, step.limit)
+			}
+		}
+	}
+}
+
+func TestCreditAllows(t *testing.T) {
+	f := flowControl{limit: 2}
+	if !f.allows(1) || f.allows(2) || f.allows(3) {
+		t.Error("messages beyond the credit are allowed, or those within are not")
+	}
+	if f.update(&proto.Header{Flags: proto.NoCredit}, 2); !f.allows(3) {
+		t.Error("a peer that gives no credit is not sent anything")
+	}
+	if f.update(&proto.Header{Credit: 2}, 2); f.allows(3) {
+		t.Error("a peer that gives credit again is sent what it has no receive for")
+	}
+}
