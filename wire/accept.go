@@ -32,8 +32,8 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 	}
 	c.req, r.conn = r, c
 	e.conns.take(r.From.Addr())
-	c.there = addressOf(r.From.Addr())
-	c.meet(&r.header, &r.hello)
+	c.peerAddr = addressOf(r.From.Addr())
+	c.setPeer(&r.header, &r.hello)
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
 		until: e.now.Add(e.host.limits.GiveUp)}
 	c.setState(Accepting)

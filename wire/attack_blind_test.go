@@ -168,23 +168,23 @@ func TestAttack04ForgedControl(t *testing.T) {
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
 				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: tag, Ack: c.sent.Una, PSN: c.recv.next}, answer)
 			}
-			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: tag, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peer))
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: tag, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peerCID))
 			if tag != c.peerTag {
 				s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: tag}, nil)
-				s.strike(&proto.Header{Type: proto.Reset, CID: c.peer, Tag: tag, PSN: c.sent.Nxt}, nil)
+				s.strike(&proto.Header{Type: proto.Reset, CID: c.peerCID, Tag: tag, PSN: c.sent.Nxt}, nil)
 			}
 		}
-		for _, cid := range []uint32{0, 1, c.cid ^ 1, c.cid + 1, ^c.cid, c.peer, s.ca.cid} {
+		for _, cid := range []uint32{0, 1, c.cid ^ 1, c.cid + 1, ^c.cid, c.peerCID, s.ca.cid} {
 			if cid == c.cid {
 				continue
 			}
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge} {
 				s.strike(&proto.Header{Type: typ, CID: cid, Ack: c.sent.Una, PSN: c.recv.next}, answer)
 			}
-			s.strike(&proto.Header{Type: proto.Close, CID: cid, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peer))
+			s.strike(&proto.Header{Type: proto.Close, CID: cid, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peerCID))
 			s.strike(&proto.Header{Type: proto.Closed, CID: cid}, nil)
 			s.strike(&proto.Header{Type: proto.Probed, CID: cid}, []byte{0, 0, 5, 0})
-			if cid != c.peer {
+			if cid != c.peerCID {
 				s.strike(&proto.Header{Type: proto.Reset, CID: cid, PSN: c.sent.Nxt}, nil)
 			}
 		}
@@ -193,13 +193,13 @@ func TestAttack04ForgedControl(t *testing.T) {
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
 				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: c.tag, Ack: c.sent.Una + d}, answer)
 			}
-			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peer+uint32(d)))
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peerCID+uint32(d)))
 		}
 		for _, psn := range []seq.Num{c.sent.Nxt + 1, c.sent.Nxt + 1<<30, c.sent.Una - proto.MaxWindow - 1} {
-			s.strike(&proto.Header{Type: proto.Reset, CID: c.peer, Tag: c.peerTag, PSN: psn}, nil)
+			s.strike(&proto.Header{Type: proto.Reset, CID: c.peerCID, Tag: c.peerTag, PSN: psn}, nil)
 		}
 		for _, d := range []seq.Num{1, 1 << 8, 1 << 31} {
-			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.sent.Nxt + d}, bye(c.peer))
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.sent.Nxt + d}, bye(c.peerCID))
 		}
 		s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: c.peerTag}, nil) // not asked for
 	}
@@ -261,7 +261,7 @@ func TestAttack04ForgedClosed(t *testing.T) {
 	for i := range 32 {
 		s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid ^ 1<<i, Tag: cv.peerTag}, nil)
 		s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid, Tag: cv.peerTag ^ 1<<i}, nil)
-		s.strike(&proto.Header{Type: proto.Reset, CID: cv.peer ^ 1<<i, Tag: cv.peerTag, PSN: cv.sent.Nxt}, nil)
+		s.strike(&proto.Header{Type: proto.Reset, CID: cv.peerCID ^ 1<<i, Tag: cv.peerTag, PSN: cv.sent.Nxt}, nil)
 	}
 	if got := s.gauges(); got != was || was.conns != 2 {
 		t.Errorf("had %+v, now %+v", was, got)
@@ -288,7 +288,7 @@ func TestAttack04ResetFlood(t *testing.T) {
 	const count = 1000
 	start := s.net.Now()
 	for i := range uint32(count) {
-		s.strike(&proto.Header{Type: proto.Reset, CID: s.cb.peer, Tag: s.cb.peerTag, PSN: s.cb.sent.Nxt, Echo: i}, nil)
+		s.strike(&proto.Header{Type: proto.Reset, CID: s.cb.peerCID, Tag: s.cb.peerTag, PSN: s.cb.sent.Nxt, Echo: i}, nil)
 	}
 	most := uint64(time.Duration(s.net.Now()-start)/s.cb.rtt.PTO()) + 1
 	if got := s.victim.eng.Stats().TxPackets - sent; got > most {
@@ -317,7 +317,7 @@ func TestAttack09BitFlips(t *testing.T) {
 		proto.Versions:  {proto.Version},
 	}
 	proto.PutWrite(bodies[proto.Data], proto.Last, 8, mem.remote, mem.base)
-	(&proto.Goodbye{CID: cv.peer}).Put(bodies[proto.Close])
+	(&proto.Goodbye{CID: cv.peerCID}).Put(bodies[proto.Close])
 	flips, before := uint64(0), s.victim.eng.Stats().BadChecksum
 	s.unmoved("flips", func() {
 		for typ := proto.Data; typ <= proto.Versions; typ++ {

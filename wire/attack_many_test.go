@@ -34,7 +34,7 @@ func TestAttack01GuessedTag(t *testing.T) {
 			switch {
 			case i%2 == 0:
 			case typ == proto.Reset:
-				h.CID = s.cb.peer
+				h.CID = s.cb.peerCID
 			default:
 				h.CID = s.cb.cid
 			}

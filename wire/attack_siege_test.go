@@ -257,8 +257,8 @@ type standing struct {
 
 func standingOf(c *Conn) standing {
 	return standing{state: c.State(), una: c.sent.Una, nxt: c.sent.Nxt, credit: c.flow.limit,
-		next: c.recv.next, msn: c.recv.msn, heard: c.heard, newest: c.recv.newest, doubt: c.doubt.open,
-		peer: c.peer, mtu: c.pmtu.Size, nheld: c.recv.early.Packets(), window: c.cc.Window(), rtt: c.rtt, met: c.met,
+		next: c.recv.next, msn: c.recv.msn, heard: c.lastHeard, newest: c.recv.newest, doubt: c.doubt.open,
+		peer: c.peerCID, mtu: c.pmtu.Size, nheld: c.recv.early.Packets(), window: c.cc.Window(), rtt: c.rtt, met: c.peerKnown,
 		stepping: c.epoch.changing, putOff: c.flow.rnr.waits, hungry: c.lowCredit.Load(), cookie: c.dial.cookie,
 		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}
 }

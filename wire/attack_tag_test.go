@@ -21,7 +21,7 @@ func bodyFor(c *Conn, t proto.Type, mem memory) []byte {
 		return writeChunk(proto.Last, 1, mem.remote, mem.base)
 	case proto.Close:
 		b := make([]byte, proto.GoodbyeSize)
-		(&proto.Goodbye{CID: c.peer, Reason: proto.ReasonAccess}).Put(b)
+		(&proto.Goodbye{CID: c.peerCID, Reason: proto.ReasonAccess}).Put(b)
 		return b
 	case proto.Probed:
 		return make([]byte, proto.ProbedSize)
@@ -306,7 +306,7 @@ func TestUnknownOptionOfAccept(t *testing.T) {
 			s.out = traffic{}
 			s.strike(&proto.Header{Type: proto.Accept, CID: c.cid, Tag: c.tag, Ack: c.sent.Una}, body)
 			if !tc.ends {
-				if !c.met || s.out.types[proto.Data] != 1 {
+				if !c.peerKnown || s.out.types[proto.Data] != 1 {
 					t.Errorf("the Accept was not taken up: answers by type %v", s.out.types)
 				}
 				return
@@ -334,7 +334,7 @@ func TestCloseOfAcceptSaysWhy(t *testing.T) {
 	s.accept(s.victim, cv, nil)
 	h := proto.Header{Type: proto.Close, CID: cv.cid, Tag: cv.tag, PSN: cv.recv.next, Ack: cv.sent.Una}
 	var body [proto.GoodbyeSize]byte
-	(&proto.Goodbye{CID: cv.peer, Reason: proto.ReasonOption}).Put(body[:])
+	(&proto.Goodbye{CID: cv.peerCID, Reason: proto.ReasonOption}).Put(body[:])
 	s.foe.down = true
 	s.strike(&h, body[:])
 	var got Completion

@@ -12,12 +12,12 @@ import (
 // linger is what is left of a connection that this side closed: enough to repeat Close until the
 // peer has confirmed it.
 type linger struct {
-	path   link.Path
-	there  netip.Addr
-	header proto.Header
-	bye    proto.Goodbye
-	tries  int
-	wait   time.Duration
+	path     link.Path
+	peerAddr netip.Addr
+	header   proto.Header
+	bye      proto.Goodbye
+	tries    int
+	wait     time.Duration
 }
 
 // Disconnect ends a connection. Gracefully means that requests which are outstanding may finish
@@ -86,14 +86,14 @@ func (c *Conn) drop() {
 
 // finish closes the connection from this side and tells the peer why.
 func (c *Conn) finish(k Kind, bye proto.Goodbye) {
-	if c.peer == 0 && c.State() == Connecting {
+	if c.peerCID == 0 && c.State() == Connecting {
 		c.end(k, StatusFlushed)
 		return
 	}
 	e := c.eng
 	bye.CID = c.cid
 	c.why = BreakReason(bye.Reason)
-	l := &linger{path: c.path, there: c.there, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
+	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
 	c.leave()
 	e.table.detach(c.slot, l)
 	e.sendClose(c.slot, l)
@@ -114,8 +114,8 @@ func (c *Conn) leave() {
 	c.dropAllEarly()
 	e.wheel.Stop(c.slot)
 	c.armed = never
-	if c.met {
-		c.host.peers.remove(peerKey{c.there, c.peer, c.peerTag}, c.cid)
+	if c.peerKnown {
+		c.host.peers.remove(peerKey{c.peerAddr, c.peerCID, c.peerTag}, c.cid)
 	}
 	if c.req != nil {
 		e.conns.give(c.req.From.Addr())
@@ -233,7 +233,7 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 		return false
 	}
 	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: h.Tag}
-	if c := e.lookup(h.CID); c != nil && c.met && c.fromPeer(h, &bufs[0]) && g.CID == c.peer {
+	if c := e.lookup(h.CID); c != nil && c.peerKnown && c.fromPeer(h, &bufs[0]) && g.CID == c.peerCID {
 		if c.plausible(h) {
 			e.sendBare(c.path, &out)
 			e.flush() // before the path is gone
@@ -321,7 +321,7 @@ func (c *Conn) succeedBefore(n seq.Num) {
 func (e *Engine) handleClosed(h *proto.Header, b *link.Buf) {
 	s, slot, _ := e.table.find(h.CID)
 	switch {
-	case s == nil || s.linger == nil, h.Tag != s.linger.header.Tag, e.source(b) != s.linger.there:
+	case s == nil || s.linger == nil, h.Tag != s.linger.header.Tag, e.source(b) != s.linger.peerAddr:
 		e.stats.UnknownConnection++
 	default:
 		e.endLinger(slot, s.linger)

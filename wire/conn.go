@@ -131,32 +131,32 @@ type workQueues struct {
 
 // identity is what a connection is called, and where its peer is.
 type identity struct {
-	path     link.Path
-	slot     int32      // in the engine's table
-	cid      uint32     // our name for the connection
-	tag      uint32     // in every packet of the peer's
-	met      bool       // the peer's Hello is known
-	peer     uint32     // the peer's name for the connection
-	peerTag  uint32     // in every packet of ours
-	there    netip.Addr // where the peer is
-	peerData atomic.Pointer[[]byte]
+	path      link.Path
+	slot      int32      // in the engine's table
+	cid       uint32     // our name for the connection
+	tag       uint32     // in every packet of the peer's
+	peerKnown bool       // the peer's Hello is known
+	peerCID   uint32     // the peer's name for the connection
+	peerTag   uint32     // in every packet of ours
+	peerAddr  netip.Addr // where the peer is
+	peerData  atomic.Pointer[[]byte]
 }
 
 // setup is the handshake, and why a connection ended.
 type setup struct {
-	dial      dialState
-	req       *Request // passive: what was accepted
-	opened    Time     // when it was asked for or accepted
-	owesReady bool     // active: the packet that takes the connection into use has not left
-	why       BreakReason
+	dial         dialState
+	req          *Request // passive: what was accepted
+	opened       Time     // when it was asked for or accepted
+	readyPending bool     // active: the packet that takes the connection into use has not left
+	why          BreakReason
 }
 
 // liveness is when the peer was heard, whether it still has the connection, and when the timer fires.
 type liveness struct {
-	heard  Time // last packet from the peer
-	probed Time // last question to a silent peer, or for credit
-	armed  Time // when the connection's timer fires
-	doubt  doubt
+	lastHeard Time // last packet from the peer
+	lastAsked Time // last question to a silent peer, or for credit
+	armed     Time // when the connection's timer fires
+	doubt     doubt
 }
 
 // rdma is RDMA reads and atomics, those outstanding at the peer and those served for it.
@@ -247,8 +247,8 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 		return err
 	}
 	c.eng, c.path, c.slot, c.cid, c.sinks = e, path, slot, cid, s
-	c.tag, c.peer, c.peerTag = c.host.newTag(), 0, 0
-	c.req, c.met, c.owesReady = nil, false, false
+	c.tag, c.peerCID, c.peerTag = c.host.newTag(), 0, 0
+	c.req, c.peerKnown, c.readyPending = nil, false, false
 	c.sq.restart()
 	c.rq.next = seq.Num(c.rq.done.Load())
 	psn := seq.Num(c.host.random32())
@@ -261,7 +261,7 @@ func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
 	c.resp = responder{}
 	c.doubt, c.why, c.opened = doubt{}, 0, now
 	c.denyForeign()
-	c.armed, c.heard, c.probed = never, now, now
+	c.armed, c.lastHeard, c.lastAsked = never, now, now
 	c.pmtu = pmtu.New(min(e.link.PathMTU(path), e.maxPacket))
 	c.peerData.Store(nil)
 	return nil
@@ -273,11 +273,11 @@ func (c *Conn) hello(private []byte) proto.Hello {
 		ReadIn: uint16(c.readIn), ReadOut: uint16(c.readOut), UDPPort: c.eng.udpPort, Private: private}
 }
 
-// meet takes in what the peer said of itself.
-func (c *Conn) meet(h *proto.Header, hi *proto.Hello) {
-	c.peer, c.peerTag, c.met = hi.CID, hi.Tag, true
+// setPeer takes in what the peer said of itself.
+func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
+	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
 	c.sent.Limit = min(maxWindow, int(hi.Window))
-	c.host.peers.add(peerKey{c.there, hi.CID, hi.Tag}, peerName{c.cid, c.eng.refusals.destination(c.path)})
+	c.host.peers.add(peerKey{c.peerAddr, hi.CID, hi.Tag}, peerName{c.cid, c.eng.refusals.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.recv.newest = h.TS
 	c.readsAllowed = min(c.readOut, int(hi.ReadIn))
@@ -305,7 +305,7 @@ func (c *Conn) alive() bool {
 	case Established, Draining:
 		return true
 	case Connecting:
-		return c.met
+		return c.peerKnown
 	default:
 		return false
 	}
@@ -326,4 +326,4 @@ func (c *Conn) establish() {
 }
 
 // quiet is the time since the peer was last heard of.
-func (c *Conn) quiet(now Time) time.Duration { return now.Sub(c.heard) }
+func (c *Conn) quiet(now Time) time.Duration { return now.Sub(c.lastHeard) }

@@ -98,7 +98,7 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	c.flow.granted = c.credit()
 	c.ack.sent()
 	c.noteCredit()
-	h := proto.Header{Type: t, CE: r.echo.ce, CID: c.peer, PSN: psn, Ack: r.next,
+	h := proto.Header{Type: t, CE: r.echo.ce, CID: c.peerCID, PSN: psn, Ack: r.next,
 		Credit: c.flow.granted, TS: now.Stamp(), Tag: c.peerTag}
 	h.Flags |= c.epoch.flag | c.eng.portFlag
 	if r.epoch != 0 {

@@ -27,7 +27,7 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 // and has not got one after several tries.
 func (c *Conn) blackHole() bool {
 	t := &c.rtx
-	if c.pmtu.Size <= basePacket || t.count < blackHoleTries || c.heard <= t.asked || t.asked == 0 {
+	if c.pmtu.Size <= basePacket || t.count < blackHoleTries || c.lastHeard <= t.asked || t.asked == 0 {
 		return false
 	}
 	return c.sent.HasLarger(basePacket)
@@ -78,7 +78,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 // known from a SACK too: the peer has dropped what it held.
 func (c *Conn) repacketize() {
 	q := &c.sq
-	c.owesReady = c.owesReady || c.sent.HasReady()
+	c.readyPending = c.readyPending || c.sent.HasReady()
 	n := c.sent.Rewind()
 	c.eng.stats.countRetransmits(n, CauseBlackHole)
 	for at := q.acked; at.Before(q.next); at = (position{Op: at.Op + 1}) {

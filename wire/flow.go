@@ -52,7 +52,7 @@ func (c *Conn) takeCredit(h *proto.Header) {
 func (c *Conn) outOfCredit() {
 	if c.flow.outSince == 0 {
 		c.eng.stats.CreditStalls++
-		c.flow.outSince, c.probed = c.eng.now, c.eng.now
+		c.flow.outSince, c.lastAsked = c.eng.now, c.eng.now
 		c.setDeadline(c.eng.now.Add(probeInterval))
 	}
 }

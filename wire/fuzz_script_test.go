@@ -64,7 +64,7 @@ func (z *fuzzed) packet() {
 	}
 	switch h.Type {
 	case proto.Reset:
-		h.CID, h.Tag = c.peer, c.peerTag
+		h.CID, h.Tag = c.peerCID, c.peerTag
 	case proto.Closed:
 		h.Tag = c.peerTag
 	case proto.Connect:
@@ -112,7 +112,7 @@ func (z *fuzzed) body() []byte {
 		proto.PutReady(b)
 		return b[:proto.ReadySize]
 	case bodyHello:
-		hi := proto.Hello{CID: c.peer + uint32(num), Tag: c.peerTag | 1, Window: minReach + uint16(num), UDPPort: uint16(off), MTU: minPacket + uint32(off)<<4, Qual: service,
+		hi := proto.Hello{CID: c.peerCID + uint32(num), Tag: c.peerTag | 1, Window: minReach + uint16(num), UDPPort: uint16(off), MTU: minPacket + uint32(off)<<4, Qual: service,
 			ReadIn: uint16(n), Reason: proto.Reason(last), Cookie: uint64(off), Private: b[:n]}
 		if hi.CID == 0 {
 			hi.CID = 1
@@ -121,7 +121,7 @@ func (z *fuzzed) body() []byte {
 		hi.Put(out)
 		return out
 	case bodyGoodbye:
-		g := proto.Goodbye{CID: c.peer, Reason: proto.Reason(num % 12), Op: proto.Op(off % 6), Num: uint32(n % 8)}
+		g := proto.Goodbye{CID: c.peerCID, Reason: proto.Reason(num % 12), Op: proto.Op(off % 6), Num: uint32(n % 8)}
 		g.Put(b)
 		return b[:proto.GoodbyeSize]
 	default:

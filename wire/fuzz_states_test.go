@@ -51,7 +51,7 @@ func (z *fuzzed) begin(state byte, cfg ConnConfig) {
 	w.accept(b, cb, nil)
 	switch state {
 	case fuzzAnswered:
-		w.until("answer", time.Second, func() bool { return ca.met })
+		w.until("answer", time.Second, func() bool { return ca.peerKnown })
 		return
 	case fuzzAccepting:
 		z.v, z.o, z.c = b, a, cb

@@ -50,7 +50,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return err
 	}
-	c.there = addressOf(d.Host)
+	c.peerAddr = addressOf(d.Host)
 	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
 		until: never, retry: helloRetry}
 	if d.Timeout >= 0 {
@@ -72,7 +72,7 @@ func (c *Conn) sendConnect() {
 }
 
 // asking reports whether the peer has not accepted yet what this side asks for.
-func (c *Conn) asking() bool { return c.State() == Connecting && !c.met }
+func (c *Conn) asking() bool { return c.State() == Connecting && !c.peerKnown }
 
 // armRetry arms the next try of a handshake packet.
 func (c *Conn) armRetry() {
@@ -331,19 +331,19 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 		e.stats.BadPackets++
 		return
 	case hi.Refused != 0: // the peer would wait for us
-		c.meet(h, hi)
+		c.setPeer(h, hi)
 		c.finish(KindRefused, proto.Goodbye{Reason: proto.ReasonOption})
 		return
 	}
-	c.heard = e.now
+	c.lastHeard = e.now
 	c.recv.echo.stamp, c.recv.echo.at = h.TS, e.now
 	if d, ok := rtt.Sample(e.now, h.Echo); ok {
 		c.rtt.Update(d)
 	}
-	c.meet(h, hi)
+	c.setPeer(h, hi)
 	private := slices.Clone(hi.Private)
 	c.peerData.Store(&private)
-	c.owesReady = true
+	c.readyPending = true
 	c.schedule()
 }
 

@@ -61,7 +61,7 @@ func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, n
 func (c *Conn) info(now Time) ConnInfo {
 	s, r := &c.sent, &c.recv
 	receives, _ := c.Receiving()
-	i := ConnInfo{Engine: c.eng.index, State: c.State(), Peer: c.there, Qual: c.dial.qual, Passive: c.req != nil,
+	i := ConnInfo{Engine: c.eng.index, State: c.State(), Peer: c.peerAddr, Qual: c.dial.qual, Passive: c.req != nil,
 		Age: max(now.Sub(c.opened), 0), Silence: max(c.quiet(now), 0), MTU: c.pmtu.Size,
 		SendOldest: uint32(s.Una), SendNext: uint32(s.Nxt), Window: c.cc.Window(), InFlight: s.Pipe(),
 		Lost: s.Lost(), Timeouts: c.rtx.count, Retransmits: s.Retransmits,

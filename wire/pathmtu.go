@@ -17,7 +17,7 @@ func (c *Conn) searchMTU(below int) {
 
 // stepMTU does what the search for the path MTU wants now.
 func (c *Conn) stepMTU() {
-	switch c.pmtu.Step(c.eng.now, c.heard, c.rtt.PTO()) {
+	switch c.pmtu.Step(c.eng.now, c.lastHeard, c.rtt.PTO()) {
 	case pmtu.Probe:
 		c.sendProbe(c.pmtu.Probing())
 	case pmtu.Ask:

@@ -112,7 +112,7 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	}
 	c := e.lookup(h.CID)
 	switch {
-	case c == nil || !c.alive(), h.Tag != c.peerTag, e.source(&bufs[0]) != c.there:
+	case c == nil || !c.alive(), h.Tag != c.peerTag, e.source(&bufs[0]) != c.peerAddr:
 		e.stats.UnknownConnection++
 	case !c.doubted(h.PSN, h.Echo):
 		e.stats.Forged++

@@ -55,7 +55,7 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 // fromPeer reports whether a packet has the connection's tag and comes from the peer's address. A packet for which
 // one of them is wrong is answered like one of an unknown connection, so that the answer does not tell which.
 func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
-	return h.Tag == c.tag && c.eng.source(b) == c.there
+	return h.Tag == c.tag && c.eng.source(b) == c.peerAddr
 }
 
 // plausible reports whether the numbers of a packet can be the peer's: a PSN no further from the one
@@ -107,7 +107,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	if !c.alive() {
 		return false
 	}
-	c.heard, c.doubt.open = e.now, false
+	c.lastHeard, c.doubt.open = e.now, false
 	if !c.enterEpoch(h) {
 		e.stats.Duplicates++
 		return false
@@ -123,7 +123,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	if c.takeAck(h, sack); !c.alive() {
 		return false // that was the last thing to wait for
 	}
-	if c.State() == Connecting && !c.owesReady && c.sent.Empty() {
+	if c.State() == Connecting && !c.readyPending && c.sent.Empty() {
 		e.stats.Connects++
 		c.establish()
 	}
@@ -257,7 +257,7 @@ func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 		done = noRequest
 	}
 	if why == proto.ReasonAccess {
-		c.eng.penalties.blame(c.there, c.eng.now)
+		c.eng.penalties.blame(c.peerAddr, c.eng.now)
 	}
 	c.fault(why, 0, done)
 }

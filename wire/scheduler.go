@@ -67,7 +67,7 @@ func (c *Conn) sendMode() sendMode {
 			return sendPacket
 		}
 		return sendWindow
-	case c.owesReady || c.atBind():
+	case c.readyPending || c.atBind():
 		return sendPacket
 	case s.Full():
 		return sendNone

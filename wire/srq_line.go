@@ -35,7 +35,7 @@ func accountOf(a netip.Addr) netip.Addr {
 
 // enter gives c the account of its peer. The caller holds the mutex.
 func (q *SharedQueue) enter(c *Conn) {
-	addr := accountOf(c.there)
+	addr := accountOf(c.peerAddr)
 	a := q.accounts[addr]
 	if a == nil {
 		a = &account{addr: addr}

@@ -99,5 +99,5 @@ func (c *Conn) lostTouch() bool {
 	now, lim := c.eng.now, &c.host.limits
 	first := c.sent.Oldest().First
 	return c.eng.watched(max(first, c.rtx.progress)) > lim.NotReady ||
-		now.Sub(first) > lim.GiveUp && c.eng.watched(c.heard) > lim.GiveUp
+		now.Sub(first) > lim.GiveUp && c.eng.watched(c.lastHeard) > lim.GiveUp
 }

@@ -53,7 +53,7 @@ func (e *Engine) expire(slot int32) {
 func (c *Conn) tick() {
 	switch c.State() {
 	case Connecting:
-		if !c.met || c.eng.now >= c.dial.until {
+		if !c.peerKnown || c.eng.now >= c.dial.until {
 			c.tickHello(KindTimedOut)
 			return
 		}
@@ -70,7 +70,7 @@ func (c *Conn) tick() {
 func (c *Conn) tickHello(gaveUp Kind) {
 	now, d := c.eng.now, &c.dial
 	switch {
-	case now >= d.until && c.met:
+	case now >= d.until && c.peerKnown:
 		c.finish(gaveUp, proto.Goodbye{})
 	case now >= d.until:
 		c.end(gaveUp, StatusFlushed)
@@ -187,7 +187,7 @@ func (c *Conn) dueCredit() Time {
 		return f.rnr.until
 	}
 	every := max(probeInterval, min(now.Sub(f.outSince)/creditShare, maxRTO))
-	return min(c.askPeer(c.probed.Add(every), every), f.outSince.Add(most+1))
+	return min(c.askPeer(c.lastAsked.Add(every), every), f.outSince.Add(most+1))
 }
 
 // dueKeepAlive asks a silent peer of an idle connection, and gives it up.
@@ -196,12 +196,12 @@ func (c *Conn) dueKeepAlive() Time {
 	if c.flow.outSince != 0 || !c.sent.Empty() {
 		return never // other deadlines watch
 	}
-	if c.eng.watched(c.heard) > lim.KeepAlive+lim.GiveUp {
+	if c.eng.watched(c.lastHeard) > lim.KeepAlive+lim.GiveUp {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}
 	every := lim.GiveUp / keepAliveProbes
-	return c.askPeer(max(c.heard.Add(lim.KeepAlive), c.probed.Add(every)), every)
+	return c.askPeer(max(c.lastHeard.Add(lim.KeepAlive), c.lastAsked.Add(every)), every)
 }
 
 // dueMTU goes on with the search for the path MTU.
@@ -216,7 +216,7 @@ func (c *Conn) dueMTU() Time {
 // askPeer asks the peer for a sign of life if it is time to, and returns when it is next.
 func (c *Conn) askPeer(at Time, every time.Duration) Time {
 	if now := c.eng.now; at <= now {
-		c.probed = now
+		c.lastAsked = now
 		c.sendAck(proto.AckRequest)
 		at = now.Add(every)
 	}

@@ -58,7 +58,7 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	}
 	room := p.left
 	if fresh {
-		f.Ready = c.owesReady
+		f.Ready = c.readyPending
 	}
 	if f.Ready {
 		proto.PutReady(p.put(proto.ReadySize))
@@ -72,7 +72,7 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 		return false
 	}
 	if fresh {
-		c.owesReady = false
+		c.readyPending = false
 		f.ReqEnd, f.RespEnd = req, resp
 		f.Size = int32(c.pmtu.Size - p.left)
 		f.Partial = p.left > smallOp+proto.MaxChunkSize

@@ -115,7 +115,7 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 
 // reportOf is what the host of a connection's peer reports of an Ack that left at a moment.
 func reportOf(c *Conn, at Time) link.Report {
-	h := proto.Header{Type: proto.Ack, CID: c.peer, PSN: c.sent.Nxt, Ack: c.recv.next, TS: at.Stamp(), Tag: c.peerTag}
+	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: at.Stamp(), Tag: c.peerTag}
 	return quoting(c.eng.refusals.link.Destination(c.path), &h)
 }
 
@@ -154,7 +154,7 @@ var forgeries = []struct {
 
 // forge makes the i-th forged report about a connection; kind is that of forgeries.
 func forge(c *Conn, kind int, i uint32) link.Report {
-	h := proto.Header{Type: proto.Ack, CID: c.peer, PSN: c.sent.Nxt, Ack: c.recv.next, TS: c.eng.now.Stamp(), Tag: c.peerTag}
+	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: c.eng.now.Stamp(), Tag: c.peerTag}
 	at := c.eng.refusals.link.Destination(c.path)
 	r := quoting(at, &h)
 	forgeries[kind].change(&h, &r, i)
@@ -240,7 +240,7 @@ func TestReportOfProbeBreaks(t *testing.T) {
 		probe := reportOf(ca, Time(w.net.Now()))
 		w.net.Advance(w.net.Now() + spin)
 		if reset {
-			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peer, PSN: ca.sent.Nxt, Echo: ca.doubt.since.Stamp(), Tag: ca.peerTag}, nil)
+			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peerCID, PSN: ca.sent.Nxt, Echo: ca.doubt.since.Stamp(), Tag: ca.peerTag}, nil)
 		} else {
 			a.link.Refuse(probe)
 			w.poll()
