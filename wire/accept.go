@@ -27,7 +27,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 	case len(private) > proto.MaxPrivateData:
 		return ErrPrivateData
 	}
-	if err := c.bind(e, path, s, e.now); err != nil {
+	if err := c.attach(e, path, s, e.now); err != nil {
 		return err
 	}
 	c.req, r.conn = r, c

@@ -57,8 +57,8 @@ type ConnConfig struct {
 	MaxMessage, MaxRDMA uint32
 	// ReadIn and ReadOut bound the RDMA reads served for the peer and outstanding at it.
 	ReadIn, ReadOut int
-	// NoCredit means that receives are taken from where others take them too, so that none can be
-	// promised to the peer: a message that finds none is put off there.
+	// NoCredit means that other connections take from the same receives, so that none can be promised to the
+	// peer. The peer sends a message again that finds none (receiver not ready).
 	NoCredit bool
 	// SRQ is where receives are taken from: none can be posted to the connection, and NoCredit is
 	// implied. Notice is called by the engine's owner with what becomes of them and must not block.
@@ -240,8 +240,8 @@ func (c *Conn) setState(s State) {
 	c.sq.mu.Unlock()
 }
 
-// bind gives an idle connection to an engine: a slot, a name, fresh protocol state.
-func (c *Conn) bind(e *Engine, path link.Path, s Sinks, now Time) error {
+// attach gives an idle connection to an engine: a slot, a name, fresh protocol state.
+func (c *Conn) attach(e *Engine, path link.Path, s Sinks, now Time) error {
 	slot, cid, err := e.table.take(c)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return ErrPrivateData
 	}
-	if err := c.bind(e, d.Path, d.Sinks, e.now); err != nil {
+	if err := c.attach(e, d.Path, d.Sinks, e.now); err != nil {
 		e.link.Release(d.Path)
 		return err
 	}
@@ -110,7 +110,7 @@ type Request struct {
 	From    netip.AddrPort // where the requester receives
 	Qual    uint64
 	Port    uint64 // the requester's port qualifier
-	Private []byte // belongs to who received the request
+	Private []byte // belongs to the service
 	// ReadIn and ReadOut are what the requester can serve, and wants to have outstanding, of RDMA reads.
 	ReadIn, ReadOut int
 	// User is for the service that the request was given to; the engine does not look at it.
@@ -347,7 +347,7 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	c.schedule()
 }
 
-// handleReject ends the attempt to connect. That nobody listens is not believed for a while.
+// handleReject ends the attempt to connect. "Nobody listens" does so only when it is heard ListenGrace after it was heard first.
 func (c *Conn) handleReject(hi *proto.Hello) {
 	d := &c.dial
 	if hi.Reason == proto.ReasonNoListener {

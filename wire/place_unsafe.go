@@ -33,7 +33,7 @@ func offset(mem, b []byte) (at int, ok bool) {
 }
 
 // storeWord stores the first len(dst) bytes of b, 8 or 4, as one atomic word with release order, so
-// that who loads it atomically sees everything placed before.
+// that a consumer which loads it atomically sees everything placed before.
 func storeWord(dst []byte, b *[8]byte) {
 	p := unsafe.Pointer(unsafe.SliceData(dst)) // aligned: splitLastWord chose it
 	if len(dst) == 8 {

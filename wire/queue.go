@@ -114,8 +114,8 @@ func (q *Queue) Pop(c *Completion) bool {
 	return true
 }
 
-// Move is Pop for who keeps the completion for the consumer, and calls Settled when that has it: its place
-// in the shared capacity stays taken.
+// Move pops without giving back the place in the shared capacity. The caller keeps the completion for the consumer, and calls
+// Settled when the consumer has it.
 func (q *Queue) Move(c *Completion) bool {
 	h := q.head.Load()
 	if h == uint32(q.tail.Load()) {
@@ -135,7 +135,7 @@ func (q *Queue) Len() int {
 // Notice changes with every notification that becomes visible.
 func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 
-// Listen turns the calls of notify on or off. Who turned them on looks at the queue after it, since
+// Listen turns the calls of notify on or off. After turning them on the caller looks at the queue, since
 // a notification may have come just before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
@@ -202,7 +202,7 @@ func (q *Queue) touch(e *Engine) {
 	}
 }
 
-// publish makes everything pushed visible and tells who listens of notifications.
+// publish makes everything pushed visible, and calls notify if there are notifications and Listen is on.
 func (q *Queue) publish() {
 	q.dirty = false
 	q.tail.Store(uint64(q.notice)<<32 | uint64(q.next))

@@ -2,14 +2,14 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// mustWait reports whether the next message has to be put off: there is no receive for it, and none
-// was promised.
+// mustWait reports whether the next message finds no receive, and none was promised: the peer is told that the receiver
+// is not ready.
 func (c *Conn) mustWait() bool {
 	return c.noCredit && c.nextRecv() == nil
 }
 
 // nextRecv is the receive of the message that arrives; nil when there is none. One of a shared queue
-// is taken here. Who may have to wait for it, or for its memory, asks mustWait before.
+// is taken here. A caller that can have the message sent again calls mustWait before.
 func (c *Conn) nextRecv() *work {
 	switch {
 	case c.share != nil:

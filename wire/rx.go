@@ -189,7 +189,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		switch {
 		case c.consume(bufs, total):
 			c.takeEarly()
-		case c.alive(): // put off
+		case c.alive(): // it found no receive
 			return c.hold(h.PSN, bufs, total)
 		}
 	default:
@@ -200,7 +200,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 }
 
 // consume handles the chunks of the next packet in order and reports whether the one after it may
-// be handled: not if this one ended the connection, or is to come again because a message in it found
+// be handled: not if this one ended the connection, or has to be sent again because a message in it found
 // no receive.
 func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	var in intake

@@ -26,8 +26,8 @@ type Stats struct {
 	ProtocolErrors         uint64 // packets of an established connection that made no sense
 	Backpressure           uint64 // times the transmit ring was full
 	CreditStalls           uint64 // times a message waited for a receive at the peer
-	NotReadySent           uint64 // times a message of a peer found no receive here and was put off
-	NotReadyReceived       uint64 // times the peer put a message off
+	NotReadySent           uint64 // times a message of a peer found no receive here
+	NotReadyReceived       uint64 // times a message found no receive at the peer
 	Overflows              uint64 // completions lost in a full queue
 	Connects, Accepts      uint64 // connections established, active and passive
 	ConnRequestsRejected   uint64 // connection requests refused
@@ -58,7 +58,7 @@ const (
 	CauseTailProbe              // no acknowledgement in time: the newest packet goes again
 	CauseTimeout                // none still: everything goes again
 	CauseNotReady               // the peer had no receive for it
-	CauseEvicted                // the peer held it early and had to let go of it
+	CauseEvicted                // the peer held it early and has dropped it
 	// CauseBlackHole: the path stopped passing packets of its size. All that is outstanding is cut anew and
 	// sent again, also what had arrived early, since the peer drops that. The packets of the old cut are counted.
 	CauseBlackHole

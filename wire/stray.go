@@ -28,7 +28,7 @@ const keepStray = 16 << 10
 // strayRing takes packets that arrived on a queue other than their connection's. Other engines'
 // owners put copies in, the engine's own takes them out.
 type strayRing struct {
-	mu    sync.Mutex // among those who put in
+	mu    sync.Mutex // held to put in
 	slots [maxStrays]stray
 	tail  atomic.Uint32
 	head  atomic.Uint32

@@ -75,7 +75,7 @@ func (r *Region) pin() bool {
 }
 
 // binding is the slot of a key that belongs to a window. It is written while it has no key, and its
-// key is its version: who reads it looks at the key before and after. A key comes back after so many
+// key is its version: a reader compares the key before and after. A key comes back after so many
 // binds that nobody sees it twice.
 type binding struct {
 	key    atomic.Uint32 // for peers; 0: invalid

@@ -1,7 +1,7 @@
 // Package reassembly holds packets that arrived before their turn, in their own frames, and writes the block of a
 // selective acknowledgement that names them (RFC 2018).
 //
-// Ownership: the queue refers to the frames that it holds. Who takes a packet out gets them back.
+// Ownership: the frames of a packet belong to the queue from Hold to Remove, which returns them.
 // Threading: a Queue has one owner.
 package reassembly
 
