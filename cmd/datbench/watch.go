@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/datxdp/datxdp/dat"
 )
 
-// watch is how a target finds out that its initiator is there and does nothing: no packet with a request has come on
-// any connection of the row for longer than limit. A peer that is dead is the library's to find out.
+// watch is how a target finds out that its initiator is there and does nothing: no packet with a request, and no
+// acknowledgement of what it reads, has come on any connection of the row for longer than limit. A peer that is dead is the library's to find out.
 type watch struct {
 	peer  netip.Addr
 	limit time.Duration
@@ -40,17 +42,22 @@ func (w *watch) look(c *conn, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var seen uint32
-	for i := range all {
-		if all[i].Passive && all[i].Peer == w.peer {
-			seen += all[i].RecvNext
-		}
-	}
-	if seen != w.seen {
+	if seen := w.progress(all); seen != w.seen {
 		w.seen, w.since = seen, now
 	}
 	if quiet := now.Sub(w.since); quiet > w.limit {
 		return fmt.Errorf("the client is there and has sent nothing for %s, it is dropped", quiet.Round(time.Second))
 	}
 	return nil
+}
+
+// progress changes with each packet that carries something, in either direction: an initiator that
+// reads sends nothing new until the answers are there.
+func (w *watch) progress(all []dat.ConnInfo) (seen uint32) {
+	for i := range all {
+		if all[i].Passive && all[i].Peer == w.peer {
+			seen += all[i].RecvNext + all[i].SendOldest
+		}
+	}
+	return seen
 }
