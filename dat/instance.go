@@ -1,10 +1,10 @@
 package dat
 
 import (
-	"strconv"
-	"strings"
+	"cmp"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -12,37 +12,14 @@ import (
 // whenever a host is busy.
 const minSilence = 100 * time.Millisecond
 
-// take moves the options that follow the name of a device, as in "xdp:eth0 port=4000 queues=2 silence=30s",
-// to o, and returns the name.
-func (o *Options) take(instance string) (string, error) {
-	words := strings.Fields(instance)
-	if len(words) == 0 {
-		return "", nil
+// take moves the options of a name to o, where they go before those of the program.
+func (o *Options) take(n ianame.Name) error {
+	if s := n.Silence; s != 0 && (s < minSilence || s > wire.MaxGiveUp) {
+		return fail(ErrInvalidParameter, "opening %s: silence=%v is not a time from %v to %v", n.Device, s, minSilence, wire.MaxGiveUp)
 	}
-	for _, w := range words[1:] {
-		key, value, _ := strings.Cut(w, "=")
-		if key == "silence" {
-			d, err := time.ParseDuration(value)
-			if err != nil || d < minSilence || d > wire.MaxGiveUp {
-				return "", fail(ErrInvalidParameter, "opening %s: %q is not a time from %v to %v, as in silence=30s",
-					words[0], w, minSilence, wire.MaxGiveUp)
-			}
-			o.Limits.GiveUp = d
-			continue
-		}
-		n, err := strconv.ParseUint(value, 10, 16)
-		switch {
-		case key != "port" && key != "peerport" && key != "queues":
-			return "", fail(ErrInvalidParameter, "opening %s: there is no option %q; use port=N, peerport=N, queues=N, silence=TIME", words[0], w)
-		case err != nil || n == 0:
-			return "", fail(ErrInvalidParameter, "opening %s: %q is not a number from 1 to 65535", words[0], w)
-		case key == "port":
-			o.Port = uint16(n)
-		case key == "peerport":
-			o.PeerPort = uint16(n)
-		default:
-			o.Queues = int(n)
-		}
-	}
-	return words[0], nil
+	o.Port = cmp.Or(n.Port, o.Port)
+	o.PeerPort = cmp.Or(n.PeerPort, o.PeerPort)
+	o.Queues = cmp.Or(n.Queues, o.Queues)
+	o.Limits.GiveUp = cmp.Or(n.Silence, o.Limits.GiveUp)
+	return nil
 }

@@ -4,40 +4,49 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 func TestInstanceOptions(t *testing.T) {
 	tests := []struct {
-		text, name string
-		port       uint16
-		queues     int
-		giveUp     time.Duration
-		err        error
+		text   string
+		port   uint16
+		queues int
+		giveUp time.Duration
+		err    error
 	}{
-		{"xdp:eth0", "xdp:eth0", 7, 1, 0, nil},
-		{"", "", 7, 1, 0, nil},
-		{"  udp:10.0.0.1   port=4000 ", "udp:10.0.0.1", 4000, 1, 0, nil},
-		{"xdp:eth0,copy queues=3 port=1", "xdp:eth0,copy", 1, 3, 0, nil},
-		{"udp:10.0.0.1 silence=1m", "udp:10.0.0.1", 7, 1, time.Minute, nil},
-		{"xdp:eth0 queue=3", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 port", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 port=0", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 peerport=0", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 peer=4000", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 port=65536", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 queues=-1", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 silence", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 silence=30", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 silence=99ms", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 silence=61s", "", 0, 0, 0, ErrInvalidParameter},
-		{"xdp:eth0 udp:::1", "", 0, 0, 0, ErrInvalidParameter},
+		{"xdp:eth0", 7, 1, 0, nil},
+		{"udp:10.0.0.1 port=4000", 4000, 1, 0, nil},
+		{"xdp:eth0,copy queues=3 port=1", 1, 3, 0, nil},
+		{"udp:10.0.0.1 silence=1m", 7, 1, time.Minute, nil},
+		{"xdp:eth0 silence=99ms", 0, 0, 0, ErrInvalidParameter},
+		{"xdp:eth0 silence=61s", 0, 0, 0, ErrInvalidParameter},
 	}
 	for _, tt := range tests {
+		n, err := ianame.Parse(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
 		o := Options{Port: 7, Queues: 1}
-		name, err := o.take(tt.text)
-		if !errors.Is(err, tt.err) || err == nil && (name != tt.name || o.Port != tt.port || o.Queues != tt.queues || o.Limits.GiveUp != tt.giveUp) {
-			t.Errorf("%q: got %q, port %d, %d queues, silence %v, %v; want %q, %d, %d, %v, %v",
-				tt.text, name, o.Port, o.Queues, o.Limits.GiveUp, err, tt.name, tt.port, tt.queues, tt.giveUp, tt.err)
+		err = o.take(n)
+		if !errors.Is(err, tt.err) || err == nil && (o.Port != tt.port || o.Queues != tt.queues || o.Limits.GiveUp != tt.giveUp) {
+			t.Errorf("%q: got port %d, %d queues, silence %v, %v; want %d, %d, %v, %v",
+				tt.text, o.Port, o.Queues, o.Limits.GiveUp, err, tt.port, tt.queues, tt.giveUp, tt.err)
+		}
+	}
+}
+
+// TestNamesThatCannotBeOpened: what is no adapter is looked for by name, what is wrong in one is a parameter.
+func TestNamesThatCannotBeOpened(t *testing.T) {
+	for text, want := range map[string]error{"eth0": ErrProviderNotFound, "tcp:eth0": ErrProviderNotFound, "xdp:": ErrProviderNotFound,
+		"udp:eth0": ErrInvalidParameter, "udp:0.0.0.0": ErrInvalidParameter, "xdp:eth0,fast": ErrInvalidParameter,
+		"udp:127.0.0.1 speed=1": ErrInvalidParameter, "udp:127.0.0.1 silence=1ms": ErrInvalidParameter} {
+		if ia, err := Open(text, DefaultOptions()); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", text, err, want)
+			if err == nil {
+				ia.Close(CloseAbrupt)
+			}
 		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"syscall"
 
+	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
 )
@@ -94,33 +94,21 @@ func Open(name string, o Options) (*IA, error) {
 
 // openDevice opens what a direct name or an entry of the registry says, as an IA of some name.
 func openDevice(name, what string, o Options) (*IA, error) {
-	what, err := o.take(what)
+	n, err := ianame.Parse(what)
 	if err != nil {
+		return nil, nameError(what, err)
+	}
+	if err := o.take(n); err != nil {
 		return nil, err
 	}
-	kind, rest, ok := strings.Cut(what, ":")
-	if !ok || rest == "" {
-		return nil, fail(errName, "adapter name %q is not in the registry, and not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE", what)
-	}
-	var open func() (device, error)
-	switch kind {
-	case "xdp":
-		open = func() (device, error) { return openXDP(rest, o) }
-	case "udp":
-		open = func() (device, error) { return openUDP(rest, o) }
-	case "auto":
-		open = func() (device, error) { return openAuto(rest, o) }
-	default:
-		return nil, fail(errName, "opening %s: no provider is called %q; use xdp, udp or auto", what, kind)
-	}
 	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)
-	key := func(port uint16) string { return fmt.Sprintf("%s@%s:%d", what, namespace(), port) }
+	key := func(port uint16) string { return fmt.Sprintf("%s@%s:%d", n.Device, namespace(), port) }
 	var also []string
 	if o.Port == 0 {
 		also = append(also, key(DefaultPort)) // that somebody asked for serves too
 	}
 	a, err := acquire(key(o.Port), o, func() (device, error) {
-		dev, err := open()
+		dev, err := openLinks(n, o)
 		if err == nil && dev.links[0].Local().Port() == DefaultPort {
 			dev.key = key(DefaultPort)
 		}
@@ -130,6 +118,26 @@ func openDevice(name, what string, o Options) (*IA, error) {
 		return nil, &openError{name, openStatus(err), err}
 	}
 	return newIA(a, name, o)
+}
+
+// openLinks opens the links of a device.
+func openLinks(n ianame.Name, o Options) (device, error) {
+	switch n.Kind {
+	case ianame.UDP:
+		return openUDP(n.Addr, o)
+	case ianame.Auto:
+		return openAuto(n, o)
+	default:
+		return openXDP(n, o)
+	}
+}
+
+// nameError is the DAT error for a name that is not in the registry and cannot be read.
+func nameError(name string, err error) error {
+	if errors.Is(err, ianame.ErrNotAdapter) {
+		return fail(errName, "%v; nor is it in the registry", err)
+	}
+	return fail(ErrInvalidParameter, "opening %s: %v", name, err)
 }
 
 // openError is why an adapter cannot be opened, in the words of what refused it.

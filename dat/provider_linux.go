@@ -5,28 +5,28 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
-	"strings"
 
+	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/xdp"
 )
 
-// openXDP opens an interface, given as NAME or NAME,MODE.
-func openXDP(what string, o Options) (device, error) {
-	name, mode, _ := strings.Cut(what, ",")
+// openXDP opens an interface.
+func openXDP(n ianame.Name, o Options) (device, error) {
 	xo := xdp.DefaultOptions()
 	xo.Port, xo.Queues, xo.Memory = cmp.Or(o.Port, DefaultPort), o.Queues, o.Memory
-	if mode != "" {
-		xo.Mode = xdp.Mode(mode)
+	if n.Mode != "" {
+		xo.Mode = xdp.Mode(n.Mode)
 	}
-	dev, err := xdp.Open(name, xo)
+	dev, err := xdp.Open(n.Interface, xo)
 	if err != nil {
 		return device{}, err
 	}
 	d := device{links: dev.Links(), closer: dev, report: func() deviceStats { return xdpStats(dev) },
 		watch: func(a *adapter) { dev.Watch(&keeper{a: a, log: o.warner(), name: dev.Name}) }}
 	if why := dev.Refused(); why != nil {
-		d.note = note{o.warner(), slog.LevelWarn, "dat: a better mode was refused", []any{"interface", name, "mode", dev.Mode(), "reason", why}}
+		d.note = note{o.warner(), slog.LevelWarn, "dat: a better mode was refused", []any{"interface", n.Interface, "mode", dev.Mode(), "reason", why}}
 	}
 	return d, nil
 }
@@ -61,12 +61,12 @@ func xdpCounters(dev *xdp.Device) []Counter {
 }
 
 // openAuto opens an interface over AF_XDP, and over UDP where that cannot be had; it says so.
-func openAuto(what string, o Options) (device, error) {
-	dev, err := openXDP(what, o)
+func openAuto(n ianame.Name, o Options) (device, error) {
+	dev, err := openXDP(n, o)
 	if err == nil {
 		return dev, nil
 	}
-	addr, aerr := firstAddress(what)
+	addr, aerr := firstAddress(n.Interface)
 	if aerr != nil {
 		return device{}, err
 	}
@@ -75,33 +75,33 @@ func openAuto(what string, o Options) (device, error) {
 	if uerr != nil {
 		return device{}, fmt.Errorf("%w; nor is AF_XDP to be had: %v", uerr, err)
 	}
-	dev.note = note{o.warner(), slog.LevelWarn, "dat: AF_XDP is not to be had, using UDP", []any{"interface", what, "address", addr, "reason", err}}
+	dev.note = note{o.warner(), slog.LevelWarn, "dat: AF_XDP is not to be had, using UDP", []any{"interface", n.Interface, "address", addr, "reason", err}}
 	return dev, nil
 }
 
 // firstAddress is the first usable address of an interface, IPv4 before IPv6.
-func firstAddress(name string) (string, error) {
+func firstAddress(name string) (netip.Addr, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
-		return "", err
+		return netip.Addr{}, err
 	}
 	addrs, err := ifi.Addrs()
 	if err != nil {
-		return "", err
+		return netip.Addr{}, err
 	}
-	best := ""
+	var best netip.Addr
 	for _, a := range addrs {
-		n, ok := a.(*net.IPNet)
+		p, err := netip.ParsePrefix(a.String())
 		switch {
-		case !ok || n.IP.IsLinkLocalUnicast():
-		case n.IP.To4() != nil:
-			return n.IP.String(), nil
-		case best == "":
-			best = n.IP.String()
+		case err != nil || p.Addr().IsLinkLocalUnicast():
+		case p.Addr().Is4():
+			return p.Addr(), nil
+		case !best.IsValid():
+			best = p.Addr()
 		}
 	}
-	if best == "" {
-		return "", fmt.Errorf("interface %s has no address", name)
+	if !best.IsValid() {
+		return netip.Addr{}, fmt.Errorf("interface %s has no address", name)
 	}
 	return best, nil
 }

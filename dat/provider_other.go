@@ -5,15 +5,16 @@ package dat
 import (
 	"fmt"
 
+	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/link"
 )
 
-func openXDP(what string, _ Options) (device, error) {
-	return device{}, fmt.Errorf("xdp:%s: AF_XDP is Linux only, use udp:ADDRESS: %w", what, link.ErrUnsupported)
+func openXDP(_ ianame.Name, _ Options) (device, error) {
+	return device{}, fmt.Errorf("AF_XDP is Linux only, use udp:ADDRESS: %w", link.ErrUnsupported)
 }
 
-func openAuto(what string, _ Options) (device, error) {
-	return device{}, fmt.Errorf("auto:%s: AF_XDP is Linux only, use udp:ADDRESS: %w", what, link.ErrUnsupported)
+func openAuto(_ ianame.Name, _ Options) (device, error) {
+	return device{}, fmt.Errorf("AF_XDP is Linux only, use udp:ADDRESS: %w", link.ErrUnsupported)
 }
 
 func namespace() string { return "" }

@@ -1,7 +1,6 @@
 package dat
 
 import (
-	"fmt"
 	"log/slog"
 	"net/netip"
 
@@ -9,15 +8,8 @@ import (
 	"github.com/datxdp/datxdp/udplink"
 )
 
-// openUDP opens an address of this host, given as a literal.
-func openUDP(what string, o Options) (device, error) {
-	addr, err := netip.ParseAddr(what)
-	if err != nil {
-		return device{}, fmt.Errorf("%w: %q is not an IP address of this host", ErrInvalidParameter, what)
-	}
-	if addr.IsUnspecified() || addr.IsMulticast() {
-		return device{}, fmt.Errorf("%w: a link needs one address of this host, %v is a wildcard or a group", ErrInvalidParameter, addr)
-	}
+// openUDP opens an address of this host.
+func openUDP(addr netip.Addr, o Options) (device, error) {
 	uo := udplink.DefaultOptions()
 	uo.Port = o.Port
 	l, err := udplink.Open(addr, uo)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // Every document has the same line of dat.conf for an interface, and each line that it has is one that opens.
@@ -22,8 +24,11 @@ func TestRegistryDocuments(t *testing.T) {
 		for _, e := range entries {
 			ok(t, e.refuse())
 			o := DefaultOptions()
-			what, err := o.take(e.instance)
-			if kind, _, _ := strings.Cut(what, ":"); err != nil || !slices.Contains([]string{"xdp", "udp", "auto"}, kind) {
+			n, err := ianame.Parse(e.instance)
+			if err == nil {
+				err = o.take(n)
+			}
+			if err != nil {
 				t.Errorf("%s: %q opens nothing: %v", name, e.instance, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -233,15 +234,13 @@ func oneLineOf(errs []error) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// wantMode is the mode that an adapter's name asks for, as in "xdp:eth0,zero-copy silence=5s"; empty if none.
+// wantMode is the mode that an adapter's name asks for, as in xdp:eth0,zero-copy; empty if none.
 func wantMode(ia string) string {
-	name, _, _ := strings.Cut(ia, " ")
-	kind, what, _ := strings.Cut(name, ":")
-	_, mode, _ := strings.Cut(what, ",")
-	if kind != transportXDP {
+	n, err := ianame.Parse(ia)
+	if err != nil || n.Kind != ianame.XDP {
 		return ""
 	}
-	return mode
+	return n.Mode
 }
 
 // rows is every combination of metric, operation and size.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // scope is what a check looks at; a check runs only where that is there.
@@ -77,7 +79,7 @@ func (x *exam) cutShort(ctx context.Context, c check) {
 func (x *exam) wants(c check, scopes []scope) bool {
 	for _, s := range scopes {
 		if c.scope == s {
-			return !(c.xdp && x.kind == kindUDP) && x.reaches(c)
+			return !(c.xdp && x.kind == ianame.UDP) && x.reaches(c)
 		}
 	}
 	return false
@@ -86,7 +88,7 @@ func (x *exam) wants(c check, scopes []scope) bool {
 // add takes a finding. What stops AF_XDP alone does not stop auto:, which then uses UDP.
 func (x *exam) add(c check, f Finding) {
 	f.Check, f.Group = c.name, x.group(c.scope)
-	if f.Severity == Error && c.xdp && x.kind == kindAuto {
+	if f.Severity == Error && c.xdp && x.kind == ianame.Auto {
 		f.Severity = Warning
 		x.fallback = first(x.fallback, f.Found)
 	}

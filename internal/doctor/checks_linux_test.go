@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 func severityOf(fs []Finding) Severity {
@@ -147,11 +149,11 @@ func TestProgramModes(t *testing.T) {
 
 // TestRareFixes: what cannot be brought about here says what to do as well.
 func TestRareFixes(t *testing.T) {
-	x := &exam{Target: Target{kind: kindXDP, Port: 17474, Peer: netip.MustParseAddr("192.0.2.9")}}
+	x := &exam{Target: Target{kind: ianame.XDP, Port: 17474, Peer: netip.MustParseAddr("192.0.2.9")}}
 	x.link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "nowhere0"}}
 	x.addrs = []netip.Addr{netip.MustParseAddr("192.0.2.7")}
 	odd := errors.New("odd")
-	udp := &exam{Target: Target{kind: kindUDP}}
+	udp := &exam{Target: Target{kind: ianame.UDP}}
 	for command, got := range map[string][]Finding{
 		"ip route get 192.0.2.9 oif nowhere0":                   x.routeUnread(odd),
 		"datbench doctor --ia udp:192.0.2.7 --port 17474 --try": x.refusal(odd),

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // untilAsked is a peer that says nothing, and a context that ends when it is sent something.
@@ -28,7 +30,7 @@ func untilAsked(t *testing.T) (context.Context, netip.AddrPort) {
 
 // asking is an exam that reached the checks of a peer, through some interface.
 func asking(at netip.AddrPort, out netlink.Link) *exam {
-	return &exam{Target: Target{kind: kindUDP, addr: netip.MustParseAddr("127.0.0.1"), Peer: at.Addr(), Port: at.Port()},
+	return &exam{Target: Target{kind: ianame.UDP, addr: netip.MustParseAddr("127.0.0.1"), Peer: at.Addr(), Port: at.Port()},
 		facts: facts{out: out, nextHop: at.Addr(), routed: true, linked: true}}
 }
 

@@ -12,18 +12,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 func TestTarget(t *testing.T) {
-	tests := []struct{ ia, kind, ifname, mode, addr, err string }{
-		{"xdp:eth0", kindXDP, "eth0", "", "invalid IP", ""},
-		{"xdp:eth0,zero-copy", kindXDP, "eth0", "zero-copy", "invalid IP", ""},
-		{"auto:eth0", kindAuto, "eth0", "", "invalid IP", ""},
-		{"auto:eth0,copy", kindXDP, "eth0", "copy", "invalid IP", ""}, // never falls back: see dat
-		{"xdp:eth0,copy silence=5s", kindXDP, "eth0", "copy", "invalid IP", ""},
-		{"xdp:eth0 port=0", kindXDP, "", "", "invalid IP", `"port=0" is not a UDP port`},
-		{"udp:10.0.0.1", kindUDP, "", "", "10.0.0.1", ""},
-		{"udp:::1", kindUDP, "", "", "::1", ""},
+	tests := []struct {
+		ia                      string
+		kind                    ianame.Kind
+		ifname, mode, addr, err string
+	}{
+		{"xdp:eth0", ianame.XDP, "eth0", "", "invalid IP", ""},
+		{"xdp:eth0,zero-copy", ianame.XDP, "eth0", "zero-copy", "invalid IP", ""},
+		{"auto:eth0", ianame.Auto, "eth0", "", "invalid IP", ""},
+		{"auto:eth0,copy", ianame.XDP, "eth0", "copy", "invalid IP", ""}, // never falls back: see dat
+		{"udp:10.0.0.1", ianame.UDP, "", "", "10.0.0.1", ""},
+		{"xdp:eth0,copy silence=5s", ianame.XDP, "eth0", "copy", "invalid IP", ""},
+		{"xdp:eth0 port=0", "", "", "", "", `"port=0" is not a number from 1 to 65535`},
+		{"udp:::1", ianame.UDP, "", "", "::1", ""},
 		{"eth0", "", "", "", "", `"eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
 		{"xdp:", "", "", "", "", `"xdp:" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
 		{"rdma:eth0", "", "", "", "", `no kind of adapter is called "rdma": use xdp, auto or udp`},
@@ -40,8 +45,8 @@ func TestTarget(t *testing.T) {
 				}
 				return
 			}
-			got := []string{target.kind, target.ifname, target.mode, target.addr.String()}
-			if diff := cmp.Diff([]string{tt.kind, tt.ifname, tt.mode, tt.addr}, got); diff != "" || err != nil || target.Port != dat.DefaultPort {
+			got := []string{string(target.kind), target.ifname, target.mode, target.addr.String()}
+			if diff := cmp.Diff([]string{string(tt.kind), tt.ifname, tt.mode, tt.addr}, got); diff != "" || err != nil || target.Port != dat.DefaultPort {
 				t.Errorf("port %d, %v (-want +got):\n%s", target.Port, err, diff)
 			}
 		})
@@ -52,17 +57,17 @@ func TestTarget(t *testing.T) {
 func TestAdd(t *testing.T) {
 	onlyXDP, both := check{name: "a", scope: scopeInterface, xdp: true}, check{name: "b", scope: scopeInterface}
 	tests := []struct {
-		kind     string
+		kind     ianame.Kind
 		check    check
 		want     Severity
 		stopped  string
 		fallback string
 	}{
-		{kindXDP, onlyXDP, Error, "bad", ""},
-		{kindXDP, both, Error, "bad", ""},
-		{kindAuto, onlyXDP, Warning, "", "bad"},
-		{kindAuto, both, Error, "bad", ""},
-		{kindUDP, both, Error, "bad", ""},
+		{ianame.XDP, onlyXDP, Error, "bad", ""},
+		{ianame.XDP, both, Error, "bad", ""},
+		{ianame.Auto, onlyXDP, Warning, "", "bad"},
+		{ianame.Auto, both, Error, "bad", ""},
+		{ianame.UDP, both, Error, "bad", ""},
 	}
 	for _, tt := range tests {
 		x := &exam{Target: Target{kind: tt.kind, ifname: "eth0"}}
@@ -83,13 +88,13 @@ func TestVerdict(t *testing.T) {
 		x    exam
 		want string
 	}{
-		{"granted", exam{Target: Target{kind: kindXDP, ifname: "eth0", mode: "copy"}}, "AF_XDP will run in copy mode on eth0."},
-		{"stopped", exam{Target: Target{kind: kindXDP, ifname: "eth0"}, stopped: "eth0 is down"}, "AF_XDP will not work on eth0: eth0 is down."},
-		{"fallback", exam{Target: Target{kind: kindAuto, ifname: "eth0"}, fallback: "no root"}, "Only UDP will work on eth0, because: no root."},
-		{"nothing", exam{Target: Target{kind: kindAuto, ifname: "eth0"}, stopped: "eth0 is down"}, "Nothing will work on eth0, neither AF_XDP nor UDP: eth0 is down."},
-		{"udp", exam{Target: Target{kind: kindUDP, addr: peer}}, "UDP will work on 10.0.0.2."},
-		{"no udp", exam{Target: Target{kind: kindUDP, addr: peer}, stopped: "taken"}, "UDP will not work on 10.0.0.2: taken."},
-		{"no peer", exam{Target: Target{kind: kindXDP, ifname: "eth0", mode: "copy", Peer: peer}, unreached: "silence"},
+		{"granted", exam{Target: Target{kind: ianame.XDP, ifname: "eth0", mode: "copy"}}, "AF_XDP will run in copy mode on eth0."},
+		{"stopped", exam{Target: Target{kind: ianame.XDP, ifname: "eth0"}, stopped: "eth0 is down"}, "AF_XDP will not work on eth0: eth0 is down."},
+		{"fallback", exam{Target: Target{kind: ianame.Auto, ifname: "eth0"}, fallback: "no root"}, "Only UDP will work on eth0, because: no root."},
+		{"nothing", exam{Target: Target{kind: ianame.Auto, ifname: "eth0"}, stopped: "eth0 is down"}, "Nothing will work on eth0, neither AF_XDP nor UDP: eth0 is down."},
+		{"udp", exam{Target: Target{kind: ianame.UDP, addr: peer}}, "UDP will work on 10.0.0.2."},
+		{"no udp", exam{Target: Target{kind: ianame.UDP, addr: peer}, stopped: "taken"}, "UDP will not work on 10.0.0.2: taken."},
+		{"no peer", exam{Target: Target{kind: ianame.XDP, ifname: "eth0", mode: "copy", Peer: peer}, unreached: "silence"},
 			"AF_XDP will run in copy mode on eth0, but nothing will reach 10.0.0.2: silence."},
 	}
 	for _, tt := range tests {

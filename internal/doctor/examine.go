@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 const (
@@ -84,7 +86,7 @@ func examineAll(ctx context.Context, t Target, r *Report) {
 	var rest []*exam
 	for _, name := range names {
 		x := &exam{Target: t, stopped: host.stopped}
-		x.ifname, x.IA = name, kindXDP+":"+name
+		x.ifname, x.IA = name, string(ianame.XDP)+":"+name
 		x.learn()
 		x.examine(ctx, scopeInterface, scopePeer)
 		x.brief()
@@ -145,13 +147,13 @@ func (x *exam) verdict() string {
 		return fmt.Sprintf("It is not known whether it will work %s: %s.", where, x.cut)
 	case x.HostOnly && x.stopped == "":
 		return "This host can run AF_XDP."
-	case x.stopped != "" && x.kind == kindUDP:
+	case x.stopped != "" && x.kind == ianame.UDP:
 		return fmt.Sprintf("UDP will not work %s: %s.", where, x.stopped)
-	case x.stopped != "" && x.kind == kindAuto:
+	case x.stopped != "" && x.kind == ianame.Auto:
 		return fmt.Sprintf("Nothing will work %s, neither AF_XDP nor UDP: %s.", where, x.stopped)
 	case x.stopped != "":
 		return fmt.Sprintf("AF_XDP will not work %s: %s.", where, x.stopped)
-	case x.kind == kindUDP:
+	case x.kind == ianame.UDP:
 		says = fmt.Sprintf("UDP will work %s", where)
 	case x.fallback != "":
 		says = fmt.Sprintf("Only UDP will work %s, because: %s", where, x.fallback)
@@ -168,7 +170,7 @@ func (x *exam) where() string {
 	switch {
 	case x.HostOnly:
 		return "on this host"
-	case x.kind == kindUDP:
+	case x.kind == ianame.UDP:
 		return "on " + x.addr.String()
 	}
 	return "on " + x.ifname

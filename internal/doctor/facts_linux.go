@@ -8,6 +8,8 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // facts are what the kernel told about the process and the interface.
@@ -68,7 +70,7 @@ func (x *exam) queues() int { return int(x.channels.RxCount + x.channels.Combine
 
 // find is the interface that is named, or that has the address.
 func (x *exam) find() netlink.Link {
-	if x.kind != kindUDP {
+	if x.kind != ianame.UDP {
 		if l, err := netlink.LinkByName(x.ifname); err == nil {
 			return l
 		}
@@ -107,7 +109,7 @@ func addresses(l netlink.Link) (all []netip.Addr) {
 // local is the address that the adapter is known by, of the peer's family if there is a peer: the
 // first IPv4 address, else the first IPv6 address that is not link-local.
 func (x *exam) local() (best netip.Addr) {
-	if x.kind == kindUDP {
+	if x.kind == ianame.UDP {
 		return x.addr
 	}
 	for _, a := range x.addrs {

@@ -7,11 +7,13 @@ import (
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // nic is an interface of a driver under examination.
 func nic(mode, driver string, mtu int, f xdpFeatures) *exam {
-	x := &exam{Target: Target{kind: kindXDP, ifname: "eth0", mode: mode}}
+	x := &exam{Target: Target{kind: ianame.XDP, ifname: "eth0", mode: mode}}
 	x.link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: mtu}}
 	x.driver, x.features, x.kernel = driver, f, version{7, 3}
 	return x

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/xdp"
 )
 
@@ -15,7 +16,7 @@ func checkInterface(_ context.Context, x *exam) []Finding {
 	if x.link != nil {
 		return ok("%s: %s%s", x.name(), x.driverName(), address(x.link))
 	}
-	if x.kind == kindUDP {
+	if x.kind == ianame.UDP {
 		return failure(fmt.Sprintf("%v is not an address of this host", x.addr), "",
 			"choose one of "+strings.Join(localAddresses(), ", "), "")
 	}
@@ -152,7 +153,7 @@ func checkMTU(_ context.Context, x *exam) []Finding {
 	case mtu < leastMTU:
 		return failure(fmt.Sprintf("MTU %d is too small", mtu), fmt.Sprintf("The protocol needs packets of %d bytes on every path.", leastMTU),
 			"raise it, on every host and switch of this network", x.setMTU(1500))
-	case x.kind == kindUDP:
+	case x.kind == ianame.UDP:
 		return ok("MTU %d", mtu)
 	case mtu > most && !x.manyFrames():
 		return x.tooLarge(mtu, most, exact)

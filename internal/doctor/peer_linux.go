@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // checkRoute asks as the adapter will: an AF_XDP link sends through its own interface, whatever other
@@ -45,7 +46,7 @@ func (x *exam) route() (r netlink.Route, err error) {
 		return netlink.Route{Type: syscall.RTN_LOCAL}, nil
 	}
 	o := &netlink.RouteGetOptions{}
-	if x.kind != kindUDP {
+	if x.kind != ianame.UDP {
 		o = &netlink.RouteGetOptions{OifIndex: x.link.Attrs().Index, FIBMatch: true}
 	}
 	if _, err := netlink.RouteGetWithOptions(x.Peer.AsSlice(), o); err != nil {

@@ -1,19 +1,10 @@
 package doctor
 
 import (
-	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	"github.com/datxdp/datxdp/dat"
-)
-
-// Kinds of adapter, as the first part of its name says them.
-const (
-	kindXDP  = "xdp"
-	kindUDP  = "udp"
-	kindAuto = "auto"
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // Target is what to examine. The zero value asks about every interface.
@@ -34,8 +25,9 @@ type Target struct {
 	// explaining leaves out what an explanation has no use for: see [Explain].
 	explaining bool
 
-	kind, ifname, mode string
-	addr               netip.Addr
+	kind         ianame.Kind
+	ifname, mode string
+	addr         netip.Addr
 }
 
 // resolve reads the name.
@@ -45,48 +37,18 @@ func (t *Target) resolve() error {
 	}
 	t.Peer = t.Peer.Unmap()
 	if t.IA == "" {
-		t.kind = kindXDP
+		t.kind = ianame.XDP
 		return nil
 	}
-	name, options, _ := strings.Cut(t.IA, " ")
-	for option := range strings.FieldsSeq(options) {
-		if text, is := strings.CutPrefix(option, "port="); is {
-			port, err := strconv.ParseUint(text, 10, 16)
-			if err != nil || port == 0 {
-				return fmt.Errorf("%q is not a UDP port", option)
-			}
-			t.Port = uint16(port)
-		}
+	n, err := ianame.Parse(t.IA)
+	if err != nil {
+		return err
 	}
-	kind, what, found := strings.Cut(name, ":")
-	if !found || what == "" {
-		return fmt.Errorf("%q is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS", t.IA)
+	t.kind, t.ifname, t.mode, t.addr = n.Kind, n.Interface, n.Mode, n.Addr
+	if n.Port != 0 {
+		t.Port = n.Port
 	}
-	t.kind = kind
-	switch kind {
-	case kindXDP, kindAuto:
-		t.ifname, t.mode, _ = strings.Cut(what, ",")
-		if t.mode != "" {
-			t.kind = kindXDP // a mode that is named is granted or refused: there is no falling back
-		}
-		return checkMode(t.mode)
-	case kindUDP:
-		addr, err := netip.ParseAddr(what)
-		if err != nil {
-			return fmt.Errorf("%q is not an IP address of this host, as udp: needs", what)
-		}
-		t.addr = addr.Unmap()
-		return nil
-	}
-	return fmt.Errorf("no kind of adapter is called %q: use xdp, auto or udp", kind)
-}
-
-func checkMode(mode string) error {
-	switch mode {
-	case "", "auto", "zero-copy", "copy", "generic":
-		return nil
-	}
-	return fmt.Errorf("no mode is called %q: use zero-copy, copy or generic", mode)
+	return nil
 }
 
 // native says whether the mode that was asked for needs the driver.

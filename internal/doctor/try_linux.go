@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/ianame"
 )
 
 // checkTry opens the adapter as a program would and closes it again.
@@ -17,7 +18,7 @@ func checkTry(_ context.Context, x *exam) []Finding {
 		return x.refusal(err)
 	}
 	x.granted = mode
-	if mode == kindUDP && x.kind == kindAuto {
+	if mode == string(ianame.UDP) && x.kind == ianame.Auto {
 		x.fallback = first(x.fallback, "AF_XDP was tried and refused")
 	}
 	return append(ok("it was opened and closed: mode %s%s", mode, transmitting(queues)), queueFindings(queues)...)
@@ -26,7 +27,7 @@ func checkTry(_ context.Context, x *exam) []Finding {
 // refusal is of an adapter with which no check found anything wrong.
 func (x *exam) refusal(err error) []Finding {
 	found, fix := "opening it fails: "+err.Error(), "mend what the message says, and try again"
-	if x.kind == kindUDP {
+	if x.kind == ianame.UDP {
 		return failure(found, "", fix, "")
 	}
 	return failure(found, "", fix+"; kernel UDP may work meanwhile", fmt.Sprintf("datbench doctor --ia udp:%v%s --try", x.local(), x.portFlag()))

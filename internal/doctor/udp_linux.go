@@ -9,11 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/udplink"
 )
 
 // mayUDP says whether the adapter may run over kernel UDP.
-func (x *exam) mayUDP() bool { return x.kind == kindUDP || x.kind == kindAuto }
+func (x *exam) mayUDP() bool { return x.kind == ianame.UDP || x.kind == ianame.Auto }
 
 // checkBuffers compares the limit of the kernel's queue with what the link asks for. CAP_NET_ADMIN may
 // exceed the limit.

@@ -1,0 +1,145 @@
+// Package ianame reads the names of interface adapters, such as "xdp:eth0,zero-copy port=4000".
+//
+// A name is KIND:DEVICE, and for an interface KIND:DEVICE,MODE; options follow after spaces, as KEY=VALUE.
+package ianame
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is the first part of a name.
+type Kind string
+
+// What a name may begin with.
+const (
+	XDP  Kind = "xdp"  // AF_XDP on an interface
+	UDP  Kind = "udp"  // a kernel UDP socket on an address of this host
+	Auto Kind = "auto" // AF_XDP if it can be had, else UDP; with a mode it is XDP, for what is asked for by name is never replaced
+)
+
+// Errors that Parse wraps.
+var (
+	// ErrNotAdapter says that the text is not of the form KIND:DEVICE, or has another kind.
+	ErrNotAdapter = errors.New("not an adapter")
+	// ErrInvalid says that the text names an adapter, and that its mode, address or an option is wrong.
+	ErrInvalid = errors.New("invalid")
+)
+
+// Name is what a name says. Numbers are zero where it does not say.
+type Name struct {
+	Device    string // the name without options: "xdp:eth0,copy"
+	Kind      Kind
+	Interface string     // of XDP and Auto
+	Mode      string     // of XDP and Auto: "zero-copy", "copy", "generic", or "" and "auto" for the best
+	Addr      netip.Addr // of UDP
+
+	Port     uint16        // port=N
+	PeerPort uint16        // peerport=N
+	Queues   int           // queues=N
+	Silence  time.Duration // silence=TIME
+}
+
+// Parse reads a name. Its errors wrap ErrNotAdapter or ErrInvalid and say what to write instead.
+func Parse(text string) (Name, error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return Name{}, &parseError{ErrNotAdapter, "an adapter needs a name: xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS"}
+	}
+	n := Name{Device: words[0]}
+	if err := n.parseDevice(); err != nil {
+		return Name{}, err
+	}
+	for _, w := range words[1:] {
+		if err := n.parseOption(w); err != nil {
+			return Name{}, err
+		}
+	}
+	return n, nil
+}
+
+func (n *Name) parseDevice() error {
+	kind, what, found := strings.Cut(n.Device, ":")
+	if !found || what == "" {
+		return &parseError{ErrNotAdapter, fmt.Sprintf("%q is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS", n.Device)}
+	}
+	switch n.Kind = Kind(kind); n.Kind {
+	case XDP, Auto:
+		n.Interface, n.Mode, _ = strings.Cut(what, ",")
+		if n.Mode != "" {
+			n.Kind = XDP
+		}
+		return n.checkMode()
+	case UDP:
+		return n.parseAddr(what)
+	default:
+		return &parseError{ErrNotAdapter, fmt.Sprintf("no kind of adapter is called %q: use xdp, auto or udp", kind)}
+	}
+}
+
+func (n *Name) checkMode() error {
+	switch n.Mode {
+	case "", "auto", "zero-copy", "copy", "generic":
+		return nil
+	default:
+		return invalid("no mode is called %q: use zero-copy, copy or generic", n.Mode)
+	}
+}
+
+func (n *Name) parseAddr(what string) error {
+	addr, err := netip.ParseAddr(what)
+	if err != nil {
+		return invalid("%q is not an IP address of this host, as udp: needs", what)
+	}
+	n.Addr = addr.Unmap()
+	if addr.IsUnspecified() || addr.IsMulticast() {
+		return invalid("a link needs one address of this host, %v is a wildcard or a group", addr)
+	}
+	return nil
+}
+
+func (n *Name) parseOption(word string) (err error) {
+	key, value, _ := strings.Cut(word, "=")
+	switch key {
+	case "port":
+		n.Port, err = parseNumber(word, value)
+	case "peerport":
+		n.PeerPort, err = parseNumber(word, value)
+	case "queues":
+		var queues uint16
+		queues, err = parseNumber(word, value)
+		n.Queues = int(queues)
+	case "silence":
+		if n.Silence, err = time.ParseDuration(value); err != nil || n.Silence <= 0 {
+			err = invalid("%q is not a time, as in silence=30s", word)
+		}
+	default:
+		err = invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME", word)
+	}
+	return err
+}
+
+func parseNumber(word, value string) (uint16, error) {
+	n, err := strconv.ParseUint(value, 10, 16)
+	if err != nil || n == 0 {
+		return 0, invalid("%q is not a number from 1 to 65535", word)
+	}
+	return uint16(n), nil
+}
+
+func invalid(format string, args ...any) error {
+	return &parseError{ErrInvalid, fmt.Sprintf(format, args...)}
+}
+
+// parseError says what is wrong with a name; its class is for errors.Is.
+type parseError struct {
+	class error
+	text  string
+}
+
+func (e *parseError) Error() string { return e.text }
+func (e *parseError) Unwrap() error { return e.class }
