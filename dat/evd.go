@@ -19,9 +19,11 @@ type EVD struct {
 
 	queues []*wire.Queue // one for each engine, in the order of the adapter's drivers
 	room   *wire.Room    // what bounds them and slow together; nil where one queue is all there is
-	qlen   atomic.Int32
-	refs   refs          // endpoints and service points that feed it
-	state  atomic.Uint32 // evdFreed, evdAborted
+	// backlog bounds the connection requests in slow; nil where room is.
+	backlog *wire.Room
+	qlen    atomic.Int32
+	refs    refs          // endpoints and service points that feed it
+	state   atomic.Uint32 // evdFreed, evdAborted
 
 	feeding feedings // guarded by adapter.feeding
 	config  atomic.Uint32
@@ -80,8 +82,8 @@ type EVDParam struct {
 	Flags EVDFlags
 }
 
-// CreateEVD makes an event dispatcher for qlen events of the given streams, enabled and waitable
-// (dat_evd_create). All combinations of streams are legal. The notification object, which may be nil,
+// CreateEVD makes an event dispatcher for qlen events of the given streams, and with EVDCR for qlen connection requests
+// beside them, enabled and waitable (dat_evd_create). All combinations of streams are legal. The notification object, which may be nil,
 // is triggered by what arrives.
 //
 // Errors: ErrInvalidHandle (the CNO is gone or of another IA), ErrInvalidParameter (qlen below 1, no
@@ -117,7 +119,7 @@ func newEVD(ia *IA, qlen int, flags EVDFlags) *EVD {
 	e.wake = make(chan struct{}, 1)
 	e.enabled.Store(true)
 	if len(ia.a.drivers) > 1 || flags&evdSlow != 0 {
-		e.room = wire.NewRoom(qlen)
+		e.room, e.backlog = wire.NewRoom(qlen), wire.NewRoom(qlen)
 	}
 	for range ia.a.drivers {
 		q := wire.NewQueue(qlen, e.notified, e.overflow)

@@ -147,9 +147,18 @@ func (e *EVD) popSlow(ev *Event) bool {
 	if ev.Number == EventAsyncIACatastrophic {
 		e.catastrophe = false
 	} else {
-		e.room.Give()
+		e.roomFor(ev.Number).Give()
 	}
 	return true
+}
+
+// roomFor is the capacity that an event of slow takes a place of. Requests have one of their own: a burst of them
+// costs the consumer no completion.
+func (e *EVD) roomFor(n EventNumber) *wire.Room {
+	if n == EventConnectionRequest {
+		return e.backlog
+	}
+	return e.room
 }
 
 // post adds an event that does not come from an engine's queue, a notification; false when the
@@ -159,7 +168,7 @@ func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 // postAfter is post that calls first when there is a place for the event, and before anybody can take it.
 func (e *EVD) postAfter(ev Event, first func()) bool {
 	e.slowMu.Lock()
-	took := e.room.Take()
+	took := e.roomFor(ev.Number).Take()
 	if took {
 		first()
 		e.add(ev)
@@ -240,13 +249,24 @@ func (e *EVD) Resize(qlen int) error {
 	return e.ia.a.halted(func() error { return e.resize(qlen) })
 }
 
+// occupied is how many places of a queue length are taken: by requests, or by all other events. It is called with slowMu held.
+func (e *EVD) occupied() int {
+	requests := 0
+	for i := range e.slow {
+		if e.slow[i].Number == EventConnectionRequest {
+			requests++
+		}
+	}
+	return max(requests, e.Len()-requests)
+}
+
 // resize is called with every engine owned.
 func (e *EVD) resize(qlen int) error {
 	e.take.Lock()
 	defer e.take.Unlock()
 	e.slowMu.Lock()
 	defer e.slowMu.Unlock()
-	if n := e.Len(); n > qlen {
+	if n := e.occupied(); n > qlen {
 		return fail(ErrInvalidState, "%d events are queued; a queue length of %d would lose some", n, qlen)
 	}
 	for _, q := range e.queues {
@@ -254,6 +274,7 @@ func (e *EVD) resize(qlen int) error {
 	}
 	if e.room != nil {
 		e.room.Resize(qlen)
+		e.backlog.Resize(qlen)
 	}
 	e.qlen.Store(int32(qlen))
 	return nil

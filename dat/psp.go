@@ -43,8 +43,8 @@ var (
 )
 
 // CreatePSP listens on a qualifier of the adapter (dat_psp_create). Each connection request becomes
-// an EventConnectionRequest on evd, whose free space is the backlog: a request that finds it full is
-// refused. With PSPConsumer, the consumer gives an endpoint to CR.Accept. With PSPProvider, each request
+// an EventConnectionRequest on evd, whose queue length is the backlog: a request that finds so many others waiting is
+// refused. Requests take no place of other events, so that a burst of them makes no completion overflow. With PSPConsumer, the consumer gives an endpoint to CR.Accept. With PSPProvider, each request
 // comes with one, EPTentativeConnectionPending, that CR.Query names: Modify gives it a zone and
 // dispatchers before CR.Accept with nil.
 //
