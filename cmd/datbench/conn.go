@@ -28,7 +28,7 @@ type conn struct {
 	posted, done int64
 	quiet        []int64
 	every        int64
-	// onReceive is called for each message that arrives, with its slot and length.
+	// onReceive is called for each message that arrives, with its slot and length. While it is nil, a message is a fault of the peer.
 	onReceive func(slot, n int) error
 
 	// up counts the connections that are established, gone those that have ended in order.
@@ -56,6 +56,7 @@ const receiveCookie = 1 << 63
 var (
 	errGone    = errors.New("the peer ended the connection")
 	errTimeout = errors.New("the peer fell silent")
+	errUnasked = errors.New("the peer sent a message where the row has none")
 )
 
 // newConn makes an endpoint with memory; it is not connected yet.
@@ -170,6 +171,9 @@ func (c *conn) handle() error {
 	if c.ev.Cookie&receiveCookie == 0 {
 		c.done += int64(c.ev.Cookie)
 		return nil
+	}
+	if c.onReceive == nil {
+		return errUnasked
 	}
 	return c.onReceive(int(c.ev.Cookie&^receiveCookie), int(c.ev.Length))
 }

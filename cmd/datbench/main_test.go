@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) {
 		{"size without a word", []string{"run", "127.0.0.2", "--ia", "udp:127.0.0.1", "--op", "write", "--size", "12"},
 			`datbench: --size: 12 is not a multiple of 8, which the latency of a write needs`},
 		{"bad adapter", []string{"server", "--ia", "eth0"},
-			`datbench: dat: DAT_PROVIDER_NOT_FOUND (DAT_NAME_NOT_REGISTERED): adapter name "eth0" is not in the registry, and not xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE`},
+			`datbench: dat: DAT_PROVIDER_NOT_FOUND (DAT_NAME_NOT_REGISTERED): "eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS; nor is it in the registry`},
 		{"bad engine", []string{"raw", "--engine", "dpdk"}, `datbench: --engine: "dpdk" is not one of native, asavie`},
 		{"absent peer", []string{"run", "127.0.0.3", "--ia", "udp:127.0.0.4", "--port", "17621"},
 			`datbench: 127.0.0.3 is there, but no program has the port: start "datbench server" on it, with UDP port 17621 open between the hosts`},

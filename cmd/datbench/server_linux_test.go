@@ -134,6 +134,32 @@ func TestHalfWay(t *testing.T) {
 	}
 }
 
+// TestUnaskedMessages: a client that sends messages where its row has none loses its row, and nobody else anything.
+func TestUnaskedMessages(t *testing.T) {
+	s := serveHere(t, "udp:127.0.0.21", 17679, fullAllowance)
+	row := Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Churn: serverHeap, Duration: maxAskTime}
+	c, err := s.stranger(t, row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.until(func() bool { return c.up == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 { // more than the server has noticed when its heap is filled
+		if err := c.send(c.mem.piece(0, 64)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		if _, err := c.poll(); err != nil {
+			break // the server ended it
+		}
+	}
+	s.logged(t, `^127\.0\.0\.22: message rate send 64 B, .*: `+errUnasked.Error())
+	got := datbench(t, s.clientArgs("127.0.0.23", "--duration", "20ms", "--warmup", "1ms", "--json", "-")...)
+	checkReport(t, got, []byte(got.stdout))
+}
+
 // TestStrangersAsk: the largest ask costs the server what is used of it, and what it does not give is refused by the name
 // of the bound.
 func TestStrangersAsk(t *testing.T) {

@@ -31,7 +31,7 @@ func TestTarget(t *testing.T) {
 		{"udp:::1", ianame.UDP, "", "", "::1", ""},
 		{"eth0", "", "", "", "", `"eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
 		{"xdp:", "", "", "", "", `"xdp:" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
-		{"rdma:eth0", "", "", "", "", `no kind of adapter is called "rdma": use xdp, auto or udp`},
+		{"rdma:eth0", "", "", "", "", `"rdma:eth0" is not an adapter: no kind is called "rdma", use xdp, auto or udp`},
 		{"xdp:eth0,fast", "", "", "", "", `no mode is called "fast": use zero-copy, copy or generic`},
 		{"udp:eth0", "", "", "", "", `"eth0" is not an IP address of this host, as udp: needs`},
 	}

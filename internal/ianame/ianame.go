@@ -77,7 +77,7 @@ func (n *Name) parseDevice() error {
 	case UDP:
 		return n.parseAddr(what)
 	default:
-		return &parseError{ErrNotAdapter, fmt.Sprintf("no kind of adapter is called %q: use xdp, auto or udp", kind)}
+		return &parseError{ErrNotAdapter, fmt.Sprintf("%q is not an adapter: no kind is called %q, use xdp, auto or udp", n.Device, kind)}
 	}
 }
 
