@@ -56,7 +56,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long:  doctorHelp,
 		Example: "  datbench doctor\n" +
 			"  datbench doctor --ia xdp:eth0 --peer 10.0.0.2\n" +
-			"  datbench doctor --metrics 127.0.0.1:9464",
+			"  datbench doctor --metrics 127.0.0.1:9404",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), f) },
 	}

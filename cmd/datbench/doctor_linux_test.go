@@ -43,7 +43,7 @@ func TestDoctorSound(t *testing.T) {
 
 // TestDoctorRunning: the queues of a program that runs are shown by its metrics, before and after its first packet.
 func TestDoctorRunning(t *testing.T) {
-	const metrics = "127.0.0.1:9464"
+	const metrics = "127.0.0.1:9404"
 	p := newPatient(t)
 	s := inLab(t, p.l, lab.A, "server", "--ia", "xdp:veth0", "--metrics", metrics)
 	s.awaitLine(t, `^serving on`)
