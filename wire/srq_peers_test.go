@@ -1,0 +1,110 @@
+//go:build !race
+
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// Connections of several peers share a queue that is short of receives, with messages of many packets over networks
+// that lose and reorder: each message arrives, and in the end nothing is held and nobody waits.
+func TestSharedQueueOfPeers(t *testing.T) {
+	for seed := range uint64(40) {
+		w := newWorld(t, rough(seed, 1), 4)
+		r := randSource(seed)
+		conns, receives, count, size := 1+r.IntN(4), 1+r.IntN(10), 20, 2+r.IntN(12000)
+		p, from, to := w.sharingFrom(w.nodes[1:], plain, conns, receives, size)
+		b := w.nodes[0]
+		var src []memory
+		for _, a := range w.nodes[1:] {
+			src = append(src, a.memory(size))
+		}
+		for i := range receives {
+			p.add(i)
+		}
+		sent, total := make([]int, len(from)), 0
+		for limit := w.net.Now() + int64(20*time.Second); total < len(from)*count; {
+			if w.net.Now() > limit {
+				t.Fatalf("seed %d: %d of %d messages arrived", seed, total, len(from)*count)
+			}
+			for i, c := range from {
+				a, m := w.nodes[1+i%3], src[i%3]
+				if sent[i] < count && a.post(c, c.PostSend(m.seg(0, size), 0, Suppress)) {
+					sent[i]++
+				}
+			}
+			if !w.step() {
+				w.net.Advance(w.net.Now() + int64(20*time.Microsecond))
+			}
+			p.checkLine(t, to)
+			var c Completion
+			for b.recv.Pop(&c) {
+				if c.Status != StatusSuccess {
+					t.Fatalf("seed %d: %+v", seed, c)
+				}
+				p.add(int(c.Cookie))
+				total++
+			}
+		}
+		p.counts(t, receives, receives)
+		if p.waiting != 0 || p.first != nil {
+			t.Errorf("seed %d: %d connections wait", seed, p.waiting)
+		}
+		for i, c := range to {
+			if err := b.eng.Disconnect(c, false); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		if len(p.accounts) != 0 {
+			t.Errorf("seed %d: %d accounts left", seed, len(p.accounts))
+		}
+	}
+}
+
+// A host that is stopped for 5 s in the middle of its messages, or whose packets get lost, is no attacker, though
+// others wait for receives all the time.
+func TestSharedQueueSlowSender(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		slow func(w *world, a *node)
+	}{
+		{"stopped", func(w *world, a *node) {
+			a.down = true
+			w.run(5 * time.Second)
+			a.down = false
+		}},
+		{"half of its packets lost", func(w *world, a *node) { w.net.SetLoss(a.addr, w.nodes[0].addr, 0.5) }},
+		{"a slow path", func(*world, *node) {}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := simlink.Config{Seed: 1, Delay: 5 * time.Microsecond}
+			size := 100_000
+			if tc.name == "a slow path" { // 2.5 MB/s: 20 s
+				cfg.Rate, cfg.QueueFrames, size = 20_000_000, 1000, 50_000_000
+			}
+			w := newWorld(t, cfg, 3)
+			b, slow, quick := w.nodes[0], w.nodes[1], w.nodes[2]
+			p, from, to := w.sharingFrom([]*node{slow}, plain, 1, 1, size)
+			p.add(0)
+			fast, _ := w.joinQueue(quick, b, p, plain)
+			slow.post(from[0], from[0].PostSend(slow.memory(size).seg(0, size), 0, 0))
+			w.until("the first piece", time.Second, func() bool { n, _ := to[0].Receiving(); return n == 1 })
+			quick.post(fast, fast.PostSend(quick.memory(8).seg(0, 8), 0, 0))
+			tc.slow(w, slow)
+			w.until("the message", 30*time.Second, func() bool { return slow.request.Len() == 1 })
+			if p.waiting != 1 {
+				t.Errorf("%d connections wait, want 1", p.waiting)
+			}
+			var c Completion
+			if slow.request.Pop(&c); c.Status != StatusSuccess {
+				t.Errorf("%+v", c)
+			}
+			if to[0].State() != Established || fast.State() != Established {
+				t.Errorf("states %v and %v", to[0].State(), fast.State())
+			}
+		})
+	}
+}
