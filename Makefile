@@ -5,6 +5,8 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := all
 
 FUZZTIME ?= 1s
+# What make test leaves to make test-all is left out with -short.
+SHORT    ?= -short
 SEEDS    ?= 1000
 ARGS     ?=
 PREFIX   ?= /usr/local
@@ -43,13 +45,12 @@ build: ## compile every package, and bin/datbench
 test: reset deps lint race plain fuzz provider-test ## everything this host can run in minutes; what it cannot, with the reason
 	@$(LANE) -summary
 
-# What takes longer than a person waits for, and is run before a release: the whole of every test, with and without the
-# race detector.
-ALL_LANES := lint race-all plain-all sim conformance fuzz provider-test provider-memcheck provider-race documents peers-test vm nics
+# What takes longer than a person waits for, and is run before a release: every test in full, and what needs machines.
+ALL_LANES := lint race plain sim conformance fuzz provider-test provider-memcheck provider-race documents peers-test vm nics
 
 .PHONY: test-all
 test-all: reset deps ## all lanes, in full, emulated machines too; writes docs/TESTED.md (root, an hour)
-	@for l in $(ALL_LANES); do $(MAKE) --no-print-directory $$l FUZZTIME=30s SEEDS=20000 || $(LANE) -failed $$l; done
+	@for l in $(ALL_LANES); do $(MAKE) --no-print-directory $$l SHORT= FUZZTIME=30s SEEDS=20000 || $(LANE) -failed $$l; done
 	@$(LANE) -report docs/TESTED.md
 
 .PHONY: reset
@@ -80,20 +81,12 @@ cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
 
 .PHONY: race
 race: $(LANE) ## all tests under the race detector, shuffled; as root over real AF_XDP in throw-away namespaces
-	@$(LANE) -test race go test -json -vet=off -short -race -shuffle=on -p 3 -timeout 10m $(ISOLATED) $(TEST_PKGS)
+	@$(LANE) -test race go test -json -vet=off $(SHORT) -race -shuffle=on -p 3 -timeout 20m $(ISOLATED) $(TEST_PKGS)
 
 .PHONY: plain
 plain: $(LANE) ## what the race detector spoils or takes too long for, without it, and every benchmark once
-	@$(LANE) -test plain go test -json -vet=off -short -p 3 -timeout 10m $(ISOLATED) \
+	@$(LANE) -test plain go test -json -vet=off $(SHORT) -p 3 -timeout 20m $(ISOLATED) \
 		-run "$$(tools/plain.sh run)" -bench . -benchtime 1x $$(tools/plain.sh packages)
-
-.PHONY: race-all
-race-all: $(LANE) ## race without -short
-	@$(LANE) -test race-all go test -json -vet=off -race -shuffle=on -timeout 30m $(ISOLATED) $(TEST_PKGS)
-
-.PHONY: plain-all
-plain-all: $(LANE) ## every test and every benchmark without the race detector and without -short
-	@$(LANE) -test plain-all go test -json -vet=off -shuffle=on -timeout 30m $(ISOLATED) -bench . -benchtime 1x $(TEST_PKGS)
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
@@ -131,7 +124,7 @@ provider-test: $(LANE) ## Debian's uDAPL test programs and our own in C, over AF
 		$(LANE) provider-vet go vet -tags datprovider ./cmd/libdatxdp; \
 		[ ! -x bin/golangci-lint ] || $(LANE) provider-lint bin/golangci-lint run --build-tags datprovider,memcheck ./cmd/libdatxdp/...; \
 		DATXDP_PROVIDER=$(CURDIR)/$(PROVIDER) $(LANE) -test -show '(post: .* ns|write: .* ratio .*)' provider \
-			go test -tags datprovider -json -vet=off -v -count=1 -timeout 30m ./cmd/libdatxdp; \
+			go test -tags datprovider -json -vet=off $(SHORT) -v -count=1 -timeout 30m ./cmd/libdatxdp; \
 	else \
 		$(LANE) -skip "no gcc or no libdapl-dev: make deps installs them as root" provider; \
 	fi

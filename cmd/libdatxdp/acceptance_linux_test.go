@@ -162,10 +162,19 @@ func TestDTest(t *testing.T) {
 	}
 	overEach(t, func(h *hosts) {
 		for _, r := range runs {
-			h.t.Run(r.line, func(t *testing.T) { h.in(t).pair(r.line, r.want) })
+			h.t.Run(r.line, func(t *testing.T) { h.in(t).pair(brief(r.line), r.want) })
 		}
 		h.run("dtestx -P ia -q", verdict{want: []string{"Open_Query: ia num_attrs"}, bad: dtestBad})
 	})
+}
+
+// brief is a d-test with fewer rounds, with -short, unless it has a number of its own. Where each side watches memory in
+// a loop, a round takes some turns of the scheduler.
+func brief(line string) string {
+	if testing.Short() && strings.HasPrefix(line, "dtest ") && !strings.Contains(line, "-B ") {
+		line += " -B 50"
+	}
+	return line
 }
 
 // pair runs a d-test on both sides.
@@ -197,6 +206,9 @@ func awaitServer(p *process) {
 // TestDocumented runs the commands of docs/UDAPL.md as they are there, but for the adapter's name and address: each
 // server with its client.
 func TestDocumented(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs the commands of the documents")
+	}
 	text, err := os.ReadFile("../../docs/UDAPL.md")
 	must(t, err)
 	_, run, _ := strings.Cut(string(text), "## Run")

@@ -23,6 +23,8 @@ const (
 	// latencyRounds is how often each is measured, in turns and about as long. What else the host does spoils
 	// a mean, which has no median's patience: the best of each are compared, and more rounds find better ones.
 	latencyRounds = 6
+	// briefRounds is that with -short, unless they are too slow: then there are more.
+	briefRounds = 2
 	// latencyAttempts bounds the rounds, with those in which datbench finds the host too busy.
 	latencyAttempts = 15
 )
@@ -38,10 +40,13 @@ func TestLatency(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	overEach(t, func(h *hosts) {
-		rounds, bestC, bestGo := 0, math.Inf(1), math.Inf(1)
+		rounds, least, bestC, bestGo := 0, latencyRounds, math.Inf(1), math.Inf(1)
+		if testing.Short() {
+			least = briefRounds
+		}
 		judged := !strings.HasSuffix(h.t.Name(), "/udp")
 		slow := func() bool { return judged && bestC > latencyRatio*bestGo }
-		for try := 0; try < latencyAttempts && (rounds < latencyRounds || slow()); try++ {
+		for try := 0; try < latencyAttempts && (rounds < least || slow()); try++ {
 			goMean, goMedian, err := h.datbenchLatency(datbench)
 			if err != nil {
 				h.t.Log(err)
@@ -52,7 +57,7 @@ func TestLatency(t *testing.T) {
 			rounds++
 			bestC, bestGo = min(bestC, cMean), min(bestGo, goMean)
 		}
-		if rounds < latencyRounds {
+		if rounds < least {
 			h.t.Skipf("this host is too busy to measure: %d rounds of %d", rounds, latencyAttempts)
 		}
 		h.t.Logf("write: C %.2f us, Go %.2f us, ratio %.2f", bestC, bestGo, bestC/bestGo)
