@@ -206,7 +206,7 @@ func TestAttack22SlowLoris(t *testing.T) {
 			if len(tc.begin) > 0 && (!s.victim.request.Pop(&c) || c.Status != tc.status) || s.victim.request.Len() > 0 {
 				t.Errorf("the request: %+v, want status %d", c, tc.status)
 			}
-			if n := s.out.packets; n > int(lim.NotReady/probeInterval)+200 {
+			if n := s.out.packets; n > int(lim.NotReady/creditProbeInterval)+200 {
 				t.Errorf("%d packets to a peer that gives nothing", n)
 			}
 			s.finish()

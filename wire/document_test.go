@@ -469,7 +469,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"close retry":                  span(closeRetry),
 		"close tries":                  fmt.Sprint(closeTries),
 		"cookie life":                  span(cookieLife),
-		"credit probe":                 span(probeInterval),
+		"credit probe":                 span(creditProbeInterval),
 		"credit share":                 fmt.Sprintf("1/%d", creditShare),
 		"doubt limit":                  span(doubtLimit),
 		"doubt retry":                  span(doubtRetry),

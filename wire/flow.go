@@ -53,7 +53,7 @@ func (c *Conn) outOfCredit() {
 	if c.flow.outSince == 0 {
 		c.eng.stats.CreditStalls++
 		c.flow.outSince, c.lastAsked = c.eng.now, c.eng.now
-		c.setDeadline(c.eng.now.Add(probeInterval))
+		c.setDeadline(c.eng.now.Add(creditProbeInterval))
 	}
 }
 

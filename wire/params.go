@@ -102,11 +102,11 @@ const (
 	maxCredit = 1 << 30
 	// keepAliveProbes is how often a silent peer is probed before it is given up.
 	keepAliveProbes = 8
-	// probeInterval is the least time between probes of a peer that grants no credit. It grows with the time for
+	// creditProbeInterval is the least time between probes of a peer that grants no credit. It grows with the time for
 	// which there has been none, by creditShare of it, up to maxRTO: a peer tells of new receives by itself, a
 	// probe finds out that this was lost.
-	probeInterval = 10 * time.Millisecond
-	creditShare   = 4
+	creditProbeInterval = 10 * time.Millisecond
+	creditShare         = 4
 
 	// maxConns and maxRegions are limits of the numbering (docs/WIRE.md).
 	maxConns   = 1<<slotBits - 1

@@ -39,7 +39,7 @@ type turn struct {
 	ready         bool // it is in ready
 	partial       bool // it is in the list of partial packets, between these
 	before, after *Conn
-	heard         seq.Num // messages that it had received when the last of its own began to leave
+	received      seq.Num // messages that had arrived when the last of its own began to leave
 }
 
 // sendMode is what a connection may send now.
@@ -94,7 +94,7 @@ func (c *Conn) requestMode() sendMode {
 	case q.unsent >= c.room():
 		return sendPacket
 	case q.outstanding() <= eagerRequests:
-		if c.turn.heard != c.recv.msn { // an answer
+		if c.turn.received != c.recv.msn { // an answer
 			return sendPacket
 		}
 		return sendPartial

@@ -186,7 +186,7 @@ func (c *Conn) dueCredit() Time {
 	case f.rnr.waits:
 		return f.rnr.until
 	}
-	every := max(probeInterval, min(now.Sub(f.outSince)/creditShare, maxRTO))
+	every := max(creditProbeInterval, min(now.Sub(f.outSince)/creditShare, maxRTO))
 	return min(c.askPeer(c.lastAsked.Add(every), every), f.outSince.Add(most+1))
 }
 

@@ -167,7 +167,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 		case OpSend, OpWriteImm:
 			w.msn = q.msn
 			q.msn++
-			c.turn.heard = c.recv.msn
+			c.turn.received = c.recv.msn
 		case OpRead, OpFetchAdd, OpCmpSwap:
 			w.got, w.done = 0, false
 			if c.readsOut++; c.readsOut == 1 {
