@@ -52,9 +52,10 @@ func (s *Socket) resolve(to netip.AddrPort, port uint16) (*path, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := s.local.Addr()
-	if src.Is4() != to.Addr().Is4() {
-		src = h.Source()
+	src := s.source(to.Addr(), h.Source())
+	if !src.IsValid() {
+		s.router.Release(h)
+		return nil, fmt.Errorf("xdp: %v: the interface had no address of this family when it was opened: %w", to, link.ErrUnreachable)
 	}
 	p, err := newPath(s.mac, netip.AddrPortFrom(src, port), to, h)
 	if err != nil {

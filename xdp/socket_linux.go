@@ -3,7 +3,6 @@ package xdp
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -81,26 +80,6 @@ const (
 	pending               // the kernel had enough for now: ask again
 	down                  // the interface is down or gone: packets are dropped
 )
-
-// host is who the socket speaks for.
-type host struct {
-	mac    [6]byte
-	local  netip.AddrPort
-	addrs  []netip.Addr // every address of the interface, local first
-	groups []netip.Addr // the broadcast addresses of its subnets
-	mtu    int
-	router router
-	memory memory // what packets may be sent from in place; nil without
-}
-
-func (h *host) owns(a netip.Addr) bool {
-	for _, mine := range h.addrs {
-		if a == mine {
-			return true
-		}
-	}
-	return false
-}
 
 // place says which queue a socket is for.
 type place struct {

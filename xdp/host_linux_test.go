@@ -1,0 +1,33 @@
+package xdp
+
+import (
+	"net/netip"
+	"testing"
+)
+
+// TestSourceIsServed: packets leave from an address that the socket takes packets for, whatever the kernel would take: an
+// address that a router advertisement or an administrator added later gets no answer.
+func TestSourceIsServed(t *testing.T) {
+	var addrs []netip.Addr
+	for _, a := range []string{"10.0.0.1", "192.0.2.1", "fe80::1", "fd91::2", "2001:db8::2"} {
+		addrs = append(addrs, netip.MustParseAddr(a))
+	}
+	h := &host{local: netip.MustParseAddrPort("10.0.0.1:17473"), addrs: addrs}
+	for _, tt := range []struct{ to, kernel, want string }{
+		{"10.0.0.9", "10.0.0.1", "10.0.0.1"},
+		{"192.0.2.9", "192.0.2.1", "10.0.0.1"},    // the local address, where the family fits
+		{"fd91::9", "fd91::2", "fd91::2"},         // as the kernel has it
+		{"fd91::9", "2001:db8::2", "2001:db8::2"}, // the same, served too
+		{"fd91::9", "fd91::77", "fd91::2"},        // added later
+		{"2001:db8::9", "2001:db8::77", "2001:db8::2"},
+		{"fe80::9", "fe80::77", "fe80::1"},
+	} {
+		if got := h.source(netip.MustParseAddr(tt.to), netip.MustParseAddr(tt.kernel)); got.String() != tt.want {
+			t.Errorf("to %s, the kernel takes %s: got %v, want %s", tt.to, tt.kernel, got, tt.want)
+		}
+	}
+	v4 := &host{local: h.local, addrs: addrs[:2]}
+	if got := v4.source(netip.MustParseAddr("fd91::9"), netip.MustParseAddr("fd91::77")); got.IsValid() {
+		t.Errorf("got %v without an address of the family", got)
+	}
+}
