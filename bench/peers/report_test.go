@@ -29,7 +29,7 @@ func TestMedian(t *testing.T) {
 // figures are valid runs with one figure each.
 func figures(metric string, of ...float64) (runs []result.Result) {
 	for _, v := range of {
-		r := result.Result{Metric: metric, MsgsPerSec: v, Gbps: v, Valid: true}
+		r := result.Result{Row: result.Row{Metric: metric}, MsgsPerSec: v, Gbps: v, Valid: true}
 		if metric == result.Latency {
 			tail := 10 * v
 			r.P50, r.P99 = &v, &tail

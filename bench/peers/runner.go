@@ -115,7 +115,7 @@ const maxOthers = 0.25
 
 // once runs the two sides of a test, and judges whether they had this host for themselves.
 func (r *runner) once(ctx context.Context, s *site, row *row, count int64) (result.Result, error) {
-	res := result.Result{Op: row.op, Metric: row.metric, Size: row.size, MTU: row.phase.mtu, Valid: true}
+	res := result.Result{Row: result.Row{Op: row.op, Metric: row.metric, Size: row.size, MTU: row.phase.mtu}, Valid: true}
 	job := tool.Job{Host: s.host, Interface: s.ifname, Duration: r.cfg.duration, Count: count}
 	row.server, row.client = row.test.Server(job), row.test.Client(job)
 

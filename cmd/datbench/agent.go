@@ -28,7 +28,7 @@ const (
 type command struct {
 	Do      string   `json:"do"`
 	Station *station `json:"station,omitempty"`
-	Row     *Row     `json:"row,omitempty"`
+	Spec    *Spec    `json:"row,omitempty"`
 }
 
 type reply struct {
@@ -95,8 +95,8 @@ func newAgent(h *host) *agent { return &agent{host: h, giveUp: func(string) {}} 
 
 // limit is how long a command may take.
 func (c command) limit() time.Duration {
-	if c.Do == doRun && c.Row != nil {
-		return c.Row.limit()
+	if c.Do == doRun && c.Spec != nil {
+		return c.Spec.limit()
 	}
 	return openLimit
 }
@@ -166,8 +166,8 @@ func (a *agent) do(ctx context.Context, c command) (*Result, error) {
 		return nil, a.stop()
 	case c.Do == doOpen && c.Station != nil && a.initiator == nil:
 		return nil, a.openInitiator(*c.Station)
-	case c.Do == doRun && c.Row != nil && a.initiator != nil:
-		return a.measure(ctx, *c.Row)
+	case c.Do == doRun && c.Spec != nil && a.initiator != nil:
+		return a.measure(ctx, *c.Spec)
 	case c.Do == doClose:
 		return nil, a.closeInitiator()
 	}
@@ -208,7 +208,7 @@ func (a *agent) closeInitiator() error {
 	return i.close()
 }
 
-func (a *agent) measure(ctx context.Context, row Row) (*Result, error) {
+func (a *agent) measure(ctx context.Context, row Spec) (*Result, error) {
 	r, err := a.initiator.run(ctx, row)
 	if err != nil {
 		return nil, err

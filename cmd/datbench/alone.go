@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // cell is a column of a table: its heading and what it says of a row.
@@ -18,10 +20,11 @@ type cell struct {
 // Columns of a group that is compared with nothing.
 var (
 	aloneFirst = []cell{
-		{"op", name},
-		{"size", func(r *Result) string { return formatSize(r.Size) }},
+		{"op", func(r *Result) string { return r.Name() }},
+		{"size", func(r *Result) string { return result.FormatSize(r.Size) }},
 	}
-	aloneLast = []cell{
+	aloneSpread = []cell{{"±", spread}}
+	aloneLast   = []cell{
 		{"resent", func(r *Result) string { return count(r.Retransmits) }},
 		{"drops", func(r *Result) string { return count(r.Drops) }},
 		{"mode", func(r *Result) string { return modeOf(r) }},
@@ -41,9 +44,6 @@ var (
 		{"msg/s", func(r *Result) string { return perSecond(r) }},
 		{"out", func(r *Result) string { return direction(r, true) }},
 		{"in", func(r *Result) string { return direction(r, false) }},
-		{"depth", func(r *Result) string { return count(uint64(r.Depth)) }},
-		{"signal", func(r *Result) string { return count(uint64(r.Signal)) }},
-		{"±", spread},
 	}
 	aloneRequests = []cell{
 		{"M/s", millions},
@@ -51,22 +51,20 @@ var (
 		{"p99", func(r *Result) string { return brief(r.P99) }},
 		{"p99.9", func(r *Result) string { return brief(r.P999) }},
 		{"max", func(r *Result) string { return brief(r.Max) }},
-		{"depth", func(r *Result) string { return count(uint64(r.Depth)) }},
-		{"±", spread},
 	}
 )
 
 // renderAlone prints a group that is compared with nothing: all there is to know of its rows. Columns
 // that say nothing are left out.
 func (g group) renderAlone(w io.Writer) {
-	middle := aloneStream
-	switch g.metric {
+	middle, runs := aloneStream, aloneSpread
+	switch g.Metric {
 	case metricLatency:
-		middle = aloneTimes
+		middle, runs = aloneTimes, nil
 	case metricRequests:
 		middle = aloneRequests
 	}
-	cells := slices.DeleteFunc(slices.Concat(aloneFirst, middle, aloneLast), func(c cell) bool {
+	cells := slices.DeleteFunc(slices.Concat(aloneFirst, middle, untitled(), runs, aloneLast), func(c cell) bool {
 		return !slices.ContainsFunc(g.rows, func(r Result) bool { return c.of(&r) != "" })
 	})
 	t := plainTable(w)
@@ -84,6 +82,16 @@ func (g group) renderAlone(w io.Writer) {
 		t.AppendRow(row)
 	}
 	t.Render()
+}
+
+// untitled are the conditions that no title says.
+func untitled() (cells []cell) {
+	for _, c := range result.Columns() {
+		if c.Untitled {
+			cells = append(cells, cell{c.Heading, c.Of})
+		}
+	}
+	return cells
 }
 
 func aloneColumns(cells []cell) (out []table.ColumnConfig) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // qualifier is where a datbench target listens: "datbench" in ASCII.
@@ -14,7 +15,7 @@ const qualifier dat.ConnQual = 0x64617462656e6368
 // ask is what an initiator sends with its connection request: the row, and the memory that the
 // target may write to.
 type ask struct {
-	row    Row
+	row    Spec
 	remote dat.RMRTriplet
 	// session is the same in the requests of one row's connections, and in no others; index counts them
 	// from 0.
@@ -52,7 +53,7 @@ func (a ask) encode() []byte {
 	b = binary.BigEndian.AppendUint64(b, a.session)
 	b = binary.BigEndian.AppendUint16(b, uint16(a.index))
 	b = binary.BigEndian.AppendUint16(b, uint16(a.row.connections()))
-	b = append(b, bit(a.row.Bidir))
+	b = append(b, bit(a.row.BothWays))
 	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Count))
 	b = binary.BigEndian.AppendUint64(b, uint64(a.row.Churn))
 	b = binary.BigEndian.AppendUint16(b, uint16(a.row.Signal))
@@ -81,7 +82,7 @@ func decodeAsk(b []byte) (ask, error) {
 	if len(b) < askSize || b[0] != askVersion || int(b[1]) >= len(opCodes) || int(b[2]) >= len(metricCodes) {
 		return ask{}, errAsk
 	}
-	a := ask{row: Row{Op: opCodes[b[1]], Metric: metricCodes[b[2]]}}
+	a := ask{row: Spec{Row: result.Row{Op: opCodes[b[1]], Metric: metricCodes[b[2]]}}}
 	a.row.Size = int64(binary.BigEndian.Uint64(b[3:]))
 	a.row.Depth = int(binary.BigEndian.Uint32(b[11:]))
 	a.row.Bytes = int64(binary.BigEndian.Uint64(b[15:]))
@@ -90,7 +91,7 @@ func decodeAsk(b []byte) (ask, error) {
 	a.remote = decodeRemote(b[31:])
 	b = b[31+remoteSize:]
 	a.session, a.index = binary.BigEndian.Uint64(b), int(binary.BigEndian.Uint16(b[8:]))
-	a.row.Connections, a.row.Bidir = int(binary.BigEndian.Uint16(b[10:])), b[12] != 0
+	a.row.Connections, a.row.BothWays = int(binary.BigEndian.Uint16(b[10:])), b[12] != 0
 	a.row.Count = int64(binary.BigEndian.Uint64(b[13:]))
 	a.row.Churn = int64(binary.BigEndian.Uint64(b[21:]))
 	a.row.Signal = int(binary.BigEndian.Uint16(b[29:]))

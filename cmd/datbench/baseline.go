@@ -65,7 +65,7 @@ func serveTCP(conn net.Conn, loss float64) error {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	var row Row
+	var row Spec
 	line, err := readLine(conn)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ type oneByte struct{ r io.Reader }
 
 func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
 
-func deadline(row Row) time.Time { return time.Now().Add(row.Warmup + row.Duration + patience) }
+func deadline(row Spec) time.Time { return time.Now().Add(row.Warmup + row.Duration + patience) }
 
 func echoTCP(conn net.Conn, buf []byte) error {
 	for {
@@ -161,7 +161,7 @@ const tcpParts = 5
 
 // run measures a row in parts, each on a connection of its own. Under loss there is one: each end of a connection may
 // wait for a timeout of TCP.
-func (i *tcpInitiator) run(ctx context.Context, row Row) (Result, error) {
+func (i *tcpInitiator) run(ctx context.Context, row Spec) (Result, error) {
 	part, n := row, 1
 	if row.Impair == "" {
 		n = tcpParts
@@ -182,7 +182,7 @@ func (i *tcpInitiator) run(ctx context.Context, row Row) (Result, error) {
 }
 
 // measure measures on one connection.
-func (i *tcpInitiator) measure(ctx context.Context, row Row) (r Result, elapsed time.Duration, err error) {
+func (i *tcpInitiator) measure(ctx context.Context, row Spec) (r Result, elapsed time.Duration, err error) {
 	conn, err := i.dial(ctx, row)
 	if err != nil {
 		return r, 0, err
@@ -199,7 +199,7 @@ func (i *tcpInitiator) measure(ctx context.Context, row Row) (r Result, elapsed 
 	return r, elapsed, err
 }
 
-func (i *tcpInitiator) dial(ctx context.Context, row Row) (net.Conn, error) {
+func (i *tcpInitiator) dial(ctx context.Context, row Spec) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: connectTimeout}
 	if i.s.Local.IsValid() {
 		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(i.s.Local, 0))
@@ -212,7 +212,7 @@ func (i *tcpInitiator) dial(ctx context.Context, row Row) (net.Conn, error) {
 }
 
 // pingTCP measures round trips.
-func pingTCP(conn net.Conn, row Row, r *Result) (time.Duration, error) {
+func pingTCP(conn net.Conn, row Spec, r *Result) (time.Duration, error) {
 	buf := make([]byte, row.Size)
 	lat, plan := newLatencies(), newSchedule(row)
 	for now := time.Now(); ; {
@@ -235,7 +235,7 @@ func pingTCP(conn net.Conn, row Row, r *Result) (time.Duration, error) {
 }
 
 // streamTCP sends messages as fast as the connection takes them, one call each; the far end counts.
-func streamTCP(conn net.Conn, row Row, r *Result) (time.Duration, error) {
+func streamTCP(conn net.Conn, row Spec, r *Result) (time.Duration, error) {
 	buf := make([]byte, row.Size)
 	for plan := newSchedule(row); buf[0] != phaseEnd; {
 		buf[0] = plan.phase(time.Now())

@@ -4,14 +4,14 @@ import "github.com/datxdp/datxdp/internal/result"
 
 // shapeBoth is the shapes of both sides of a stream in one: each sends and is sent to. What a side reads
 // into is not what the other reads.
-func shapeBoth(r Row) (i, t shape) {
+func shapeBoth(r Spec) (i, t shape) {
 	i, t = shapes[r.Op](r)
 	both := shape{sources: phases, rdma: i.rdma + t.rdma, messages: max(i.messages, t.messages), requests: max(i.requests, t.requests)}
 	return both, both
 }
 
 // shapes are those of one direction.
-var shapes = map[string]func(Row) (i, t shape){opSend: shapeStreamSend, opWrite: shapeStreamWrite, opRead: shapeRead}
+var shapes = map[string]func(Spec) (i, t shape){opSend: shapeStreamSend, opWrite: shapeStreamWrite, opRead: shapeRead}
 
 // streamBoth streams one way while the target streams the other; each counts its own operations that
 // have completed.
@@ -25,7 +25,7 @@ func streamBoth(c *conn, r *Result) (evidence, error) {
 	if err != nil {
 		return e, err
 	}
-	in := Result{Size: r.Size}
+	in := Result{Row: result.Row{Size: r.Size}}
 	in.Count(t.count, t.elapsed)
 	r.Bidir = &result.Bidir{OutMsgsPerSec: r.MsgsPerSec, InMsgsPerSec: in.MsgsPerSec, OutGbps: r.Gbps, InGbps: in.Gbps}
 	r.Samples, r.MsgsPerSec, r.Gbps = r.Samples+in.Samples, r.MsgsPerSec+in.MsgsPerSec, r.Gbps+in.Gbps

@@ -9,12 +9,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // slowInitiator measures until its context ends, or, deaf, for an hour.
 type slowInitiator struct{ deaf bool }
 
-func (i slowInitiator) run(ctx context.Context, _ Row) (Result, error) {
+func (i slowInitiator) run(ctx context.Context, _ Spec) (Result, error) {
 	if i.deaf {
 		time.Sleep(time.Hour)
 	}
@@ -54,8 +56,8 @@ func TestAgentGivesUp(t *testing.T) {
 				in, commands := io.Pipe()
 				served := make(chan error)
 				go func() { served <- a.serve(t.Context(), in, io.Discard) }()
-				row := Row{Duration: time.Second}
-				if err := json.NewEncoder(commands).Encode(command{Do: doRun, Row: &row}); err != nil {
+				row := Spec{Duration: time.Second}
+				if err := json.NewEncoder(commands).Encode(command{Do: doRun, Spec: &row}); err != nil {
 					t.Fatal(err)
 				}
 				want, within := "stuck at run for 23s", row.limit()+watchdogAfter
@@ -109,7 +111,7 @@ func startAgents(t *testing.T) *pair {
 
 // TestCallEnds: a call ends with its context, with the death of the agent and with that of the other.
 func TestCallEnds(t *testing.T) {
-	row := Row{Op: opTCP, Metric: metricRate, Size: 64, Duration: time.Hour}
+	row := Spec{Row: result.Row{Op: opTCP, Metric: metricRate, Size: 64}, Duration: time.Hour}
 	tests := []struct {
 		name string
 		end  func(*pair, context.CancelFunc)
@@ -132,7 +134,7 @@ func TestCallEnds(t *testing.T) {
 			defer cancel()
 			time.AfterFunc(100*time.Millisecond, func() { tt.end(p, cancel) })
 			start := time.Now()
-			_, err := p.initiator.call(ctx, command{Do: doRun, Row: &row})
+			_, err := p.initiator.call(ctx, command{Do: doRun, Spec: &row})
 			if took := time.Since(start); err == nil || !strings.HasPrefix(err.Error(), tt.want) || took > patience {
 				t.Errorf("got %v after %s, want %s", err, took, tt.want)
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Limits on what one request may ask of a server, whoever sends it.
@@ -44,12 +45,12 @@ func (a ask) check() error {
 		return fmt.Errorf("%d connections are not from 1 to %d", r.Connections, maxConnections)
 	case a.index >= r.Connections || r.Count < 0 || r.Bytes < 0:
 		return fmt.Errorf("connection %d of %d: %w", a.index+1, r.Connections, errAsk)
-	case (r.Connections > 1 || r.Bidir) && !streams(r.Metric):
+	case (r.Connections > 1 || r.BothWays) && !streams(r.Metric):
 		return fmt.Errorf("%s over %d connections: %w", r.Metric, r.Connections, errAsk)
 	case r.Signal < 0 || r.Signal > maxSignal || r.Signal > 0 && r.Metric != metricRate:
 		return fmt.Errorf("%s with an event for one of %d: %w", r.Metric, r.Signal, errAsk)
 	case r.Churn < 0 || r.Churn > churnSize:
-		return fmt.Errorf("%s of churned heap is more than %s", formatSize(r.Churn), formatSize(churnSize))
+		return fmt.Errorf("%s of churned heap is more than %s", result.FormatSize(r.Churn), result.FormatSize(churnSize))
 	case r.Warmup+r.Duration > maxAskTime:
 		return fmt.Errorf("a row of %s is longer than %s", r.Warmup+r.Duration, maxAskTime)
 	}
@@ -57,7 +58,7 @@ func (a ask) check() error {
 }
 
 // fits is whether a row keeps the bounds that hold for it as a whole.
-func (r Row) fits() error {
+func (r Spec) fits() error {
 	if r.Signal > r.depth() {
 		return fmt.Errorf("--signal %d is more than the depth of %d: no request that is outstanding would tell of its completion", r.Signal, r.depth())
 	}
@@ -65,30 +66,30 @@ func (r Row) fits() error {
 		return fmt.Errorf("depth %d × connections %d is %d outstanding, more than %d: ask for less of one of them",
 			r.depth(), r.connections(), n, maxWindow)
 	}
-	w, err := workloadFor(r.Op, r.Metric, r.Bidir)
+	w, err := workloadFor(r.Op, r.Metric, r.BothWays)
 	if err != nil {
 		return nil // and nothing to bound
 	}
 	i, t := w.shape(r)
 	if n := max(r.bytes(i), r.bytes(t)); n > maxAskBytes {
 		return fmt.Errorf("%s × depth %d × connections %d needs %s of buffers, more than %s: ask for less of one of them",
-			formatSize(r.Size), r.depth(), r.connections(), roughSize(n), formatSize(maxAskBytes))
+			result.FormatSize(r.Size), r.depth(), r.connections(), roughSize(n), result.FormatSize(maxAskBytes))
 	}
 	return nil
 }
 
 // bytes is what the buffers of a side of that shape are.
-func (r Row) bytes(sh shape) int64 { return sh.bytes(int(r.Size), r.connections()) }
+func (r Spec) bytes(sh shape) int64 { return sh.bytes(int(r.Size), r.connections()) }
 
 // permits says what a row asks for beyond the allowance, and how to get it.
-func (a allowance) permits(r Row, target shape) error {
+func (a allowance) permits(r Spec, target shape) error {
 	if n := r.bytes(target); n > int64(a.buffers) {
 		return fmt.Errorf("%s of buffers is more than the %s of this server: ask for less of --size, --depth or --connections, or start it with --memory",
-			roughSize(n), formatSize(int64(a.buffers)))
+			roughSize(n), result.FormatSize(int64(a.buffers)))
 	}
 	if r.Churn > int64(a.heap) {
 		return fmt.Errorf("--churn %s is more than the %s of this server: ask for less, or start it with --churn",
-			formatSize(r.Churn), formatSize(int64(a.heap)))
+			result.FormatSize(r.Churn), result.FormatSize(int64(a.heap)))
 	}
 	return nil
 }

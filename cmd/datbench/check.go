@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -122,8 +123,7 @@ func renderUnknown(w io.Writer, all []compare.Judgement) {
 	for i := range all {
 		if j := &all[i]; !j.Known() {
 			missing = missing || j.Missing != ""
-			fmt.Fprintln(w, hanging(fmt.Sprintf("%s %s %s %s at MTU %d, %s: %s", verdict(j), metricTitle(j.Metric), boundName(j),
-				formatSize(j.Size), j.MTU, quantity(j), j.Missing+j.Invalid)))
+			fmt.Fprintln(w, hanging(fmt.Sprintf("%s %s, %s: %s", verdict(j), j.Title(), quantity(j), j.Missing+j.Invalid)))
 		}
 	}
 	if missing {
@@ -142,7 +142,7 @@ func renderJudgements(w io.Writer, all []compare.Judgement) {
 			}
 		}
 		if t.Length() > 0 {
-			fmt.Fprintln(w, metricTitle(metric))
+			fmt.Fprintln(w, result.MetricTitle(metric))
 			t.Render()
 			fmt.Fprintln(w)
 		}
@@ -173,7 +173,7 @@ func judgementRow(j *compare.Judgement) table.Row {
 	if j.Judged() {
 		limit = sign(j) + inUnit(j, j.Limit)
 	}
-	return table.Row{boundName(j), formatSize(j.Size), j.MTU, quantity(j), median, runs, sign(j) + inUnit(j, j.Target), met, limit, verdict(j)}
+	return table.Row{boundName(j), result.FormatSize(j.Size), j.MTU, quantity(j), median, runs, sign(j) + inUnit(j, j.Target), met, limit, verdict(j)}
 }
 
 func verdict(j *compare.Judgement) string {
@@ -190,13 +190,11 @@ func verdict(j *compare.Judgement) string {
 	return "FAILS"
 }
 
-// boundName is the row's operation, with what tells it from the plain row.
+// boundName is the row's operation and the first condition that tells it from the plain row: the column has no room
+// for more.
 func boundName(j *compare.Judgement) string {
-	s := name(&Result{Op: j.Op, Connections: j.Connections})
-	if j.Churn > 0 {
-		s += " churn"
-	}
-	return s
+	name, _, _ := strings.Cut(j.Label(), ",")
+	return name
 }
 
 // quantity says what is judged of a row, and beside what.

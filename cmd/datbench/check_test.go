@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/datxdp/datxdp/internal/compare"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // written is the name of a file with this text.
@@ -32,7 +33,7 @@ func reportFile(t *testing.T, r Report) string {
 
 // streamRow is a bandwidth row.
 func streamRow(op string, gbps float64) Result {
-	return Result{Op: op, Metric: metricBandwidth, Size: 64, MTU: 1500, Transport: transportXDP, Samples: 1, Gbps: gbps, Valid: true}
+	return Result{Row: result.Row{Op: op, Metric: metricBandwidth, Size: 64, MTU: 1500, Transport: transportXDP}, Samples: 1, Gbps: gbps, Valid: true}
 }
 
 const someBounds = `{"bounds": [
@@ -119,7 +120,7 @@ func TestBounds(t *testing.T) {
 
 // TestCheckWidth: the widest figures fit a terminal of 80 columns.
 func TestCheckWidth(t *testing.T) {
-	us := compare.Bound{Op: opSend, Metric: metricLatency, Size: 1 << 20, MTU: 65000, Churn: 1, Of: "p999_us", Target: 99999}
+	us := compare.Bound{Row: result.Row{Op: opSend, Metric: metricLatency, Size: 1 << 20, MTU: 65000, Churn: 1}, Of: "p999_us", Target: 99999}
 	ratio := us
 	ratio.Over, ratio.Limit, ratio.Churn = opRaw, 99.99, 0
 	all := []compare.Judgement{{Bound: us, Values: []float64{11111, 99999}, Median: 55555}, {Bound: ratio, Values: []float64{10.11, 99.99}, Median: 50},

@@ -30,8 +30,8 @@ func newDATInitiator(h *host, s station) (initiator, error) {
 
 func (i *datInitiator) close() error { return i.a.close() }
 
-func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
-	w, err := workloadFor(row.Op, row.Metric, row.Bidir)
+func (i *datInitiator) run(ctx context.Context, row Spec) (r Result, err error) {
+	w, err := workloadFor(row.Op, row.Metric, row.BothWays)
 	if err != nil {
 		return r, err
 	}
@@ -62,7 +62,7 @@ func (i *datInitiator) run(ctx context.Context, row Row) (r Result, err error) {
 }
 
 // connect makes the row's connections.
-func (i *datInitiator) connect(ctx context.Context, w workload, row Row) (*conn, error) {
+func (i *datInitiator) connect(ctx context.Context, w workload, row Spec) (*conn, error) {
 	sh, _ := w.shape(row)
 	c, err := newConn(ctx, i.a, row, sh)
 	if err != nil {
@@ -75,7 +75,7 @@ func (i *datInitiator) connect(ctx context.Context, w workload, row Row) (*conn,
 }
 
 // complete fills in what the adapter decides.
-func (i *datInitiator) complete(row Row) Row {
+func (i *datInitiator) complete(row Spec) Spec {
 	row.Depth = row.depth()
 	if row.Op == opRead {
 		row.Depth = min(row.Depth, i.a.attr.MaxRDMAReadPerEPOut)

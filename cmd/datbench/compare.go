@@ -36,9 +36,9 @@ func (a *app) compareCommand() *cobra.Command {
 	return c
 }
 
-const compareHelp = `compare matches rows by operation, metric, size, transport, MTU, depth, connections, heap and directions, and
-prints the medians of their runs, old and new, the change, and the probability p that runs differ so
-much by chance (Mann-Whitney U test, as benchstat does). A change counts if p is below 0.05.
+const compareHelp = `compare matches rows by operation, metric, size, transport, MTU and all other conditions, and prints the
+medians of their runs, old and new, the change, and the probability p that runs differ so much by chance
+(Mann-Whitney U test, as benchstat does). A change counts if p is below 0.05.
 
 Runs come from --repeat N. Several files of a side, with commas between, are pooled. A row whose result
 is not valid adds its valid runs only.
@@ -99,7 +99,7 @@ func renderComparison(w io.Writer, rows []compare.Row) {
 			}
 		}
 		if t.Length() > 0 {
-			fmt.Fprintln(w, metricTitle(metric))
+			fmt.Fprintln(w, result.MetricTitle(metric))
 			t.Render()
 			fmt.Fprintln(w)
 		}
@@ -121,23 +121,7 @@ func comparisonColumns() (out []table.ColumnConfig) {
 }
 
 func comparisonRow(r compare.Row) table.Row {
-	op := name(&Result{Op: r.Op, Connections: r.Connections})
-	if r.Signal > 0 {
-		op += fmt.Sprintf(", signal %d", r.Signal)
-	}
-	if r.Bidir {
-		op += " both ways"
-	}
-	if r.Churn > 0 {
-		op += ", churn"
-	}
-	if r.Realtime {
-		op += ", realtime"
-	}
-	if r.Impair != "" {
-		op += ", impaired"
-	}
-	return table.Row{op, formatSize(r.Size), r.Transport, r.MTU, comparisonFigure(r, r.Old), comparisonFigure(r, r.New),
+	return table.Row{r.Label(), result.FormatSize(r.Size), r.Transport, r.MTU, comparisonFigure(r, r.Old), comparisonFigure(r, r.New),
 		number("%+.1f%%", r.Delta), number("%.3f", r.P), fmt.Sprintf("%d+%d", r.OldRuns, r.NewRuns), r.Verdict}
 }
 

@@ -146,7 +146,7 @@ func (c *config) validateWorkload() error {
 func (c *config) validateSizes() error {
 	for _, size := range c.sizes {
 		if size > maxAskSize {
-			return fmt.Errorf("--size: %s is more than %s", formatSize(size), formatSize(maxAskSize))
+			return fmt.Errorf("--size: %s is more than %s", result.FormatSize(size), result.FormatSize(maxAskSize))
 		}
 		if size%8 != 0 && slices.Contains(c.ops, opWrite) && slices.Contains(c.metric, metricLatency) {
 			return fmt.Errorf("--size: %d is not a multiple of 8, which the latency of a write needs", size)
@@ -170,7 +170,7 @@ func (c *config) validateRequests() error {
 
 func (c *config) validateChurn() error {
 	if c.churn > churnSize {
-		return fmt.Errorf("--churn: %s is more than %s", formatSize(int64(c.churn)), formatSize(churnSize))
+		return fmt.Errorf("--churn: %s is more than %s", result.FormatSize(int64(c.churn)), result.FormatSize(churnSize))
 	}
 	return nil
 }
@@ -244,8 +244,8 @@ func wantMode(ia string) string {
 }
 
 // rows is every combination of metric, operation and size.
-func (c *config) rows(transport string) []Row {
-	var out []Row
+func (c *config) rows(transport string) []Spec {
+	var out []Spec
 	for _, metric := range c.metric {
 		for _, op := range c.ops {
 			for _, size := range c.sizesFor(metric) {
@@ -268,13 +268,13 @@ func (c *config) sizesFor(metric string) []int64 {
 	return []int64{defaultSize}
 }
 
-func (c *config) row(op, metric, transport string, size int64) Row {
-	r := Row{Op: op, Metric: metric, Transport: transport, Size: size, Depth: c.depth,
+func (c *config) row(op, metric, transport string, size int64) Spec {
+	r := Spec{Row: result.Row{Op: op, Metric: metric, Transport: transport, Size: size, Depth: c.depth},
 		Duration: c.duration, Warmup: c.warmup, WantMode: wantMode(c.ia)}
 	if streams(metric) && c.connections > 1 {
 		r.Connections = c.connections
 	}
-	r.Bidir = streams(metric) && c.bidir
+	r.BothWays = streams(metric) && c.bidir
 	if metric == metricRate {
 		r.Signal = c.signal
 	}
@@ -288,7 +288,7 @@ func (c *config) row(op, metric, transport string, size int64) Row {
 }
 
 // intervalOf is how often a row tells how far it is: as asked, or every second of a long one.
-func (c *config) intervalOf(r Row) time.Duration {
+func (c *config) intervalOf(r Spec) time.Duration {
 	switch {
 	case r.Metric == metricSHA256:
 		return 0

@@ -13,7 +13,7 @@ import (
 // dispatcher. One goroutine uses it, and drives the adapter by polling.
 type conn struct {
 	*adapter
-	row Row
+	row Spec
 	evd *dat.EVD
 	eps []*dat.EP
 	// ep, the one of them in lane, is posted to.
@@ -60,7 +60,7 @@ var (
 )
 
 // newConn makes an endpoint with memory; it is not connected yet.
-func newConn(ctx context.Context, a *adapter, row Row, sh shape) (c *conn, err error) {
+func newConn(ctx context.Context, a *adapter, row Spec, sh shape) (c *conn, err error) {
 	c = &conn{adapter: a, row: row, ctx: ctx, quiet: make([]int64, row.connections()), every: 1}
 	c.extend()
 	defer func() {

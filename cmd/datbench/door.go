@@ -153,7 +153,7 @@ func (h *holder) taken() error {
 		return fmt.Errorf("%sother requests", takenPrefix)
 	}
 	return fmt.Errorf("%s%v since %s (%s): %s", takenPrefix, h.from, h.since.Format(time.TimeOnly),
-		time.Since(h.since).Round(time.Second), h.ask.row.title())
+		time.Since(h.since).Round(time.Second), h.ask.row.Title())
 }
 
 // isTaken is whether a refusal is that of a target that is taken.

@@ -129,7 +129,7 @@ func TestHelpWidth(t *testing.T) {
 
 // TestPhaseOf: a count ends the measured part at exactly its operation.
 func TestPhaseOf(t *testing.T) {
-	s := newSchedule(Row{Duration: time.Hour, Count: 3})
+	s := newSchedule(Spec{Duration: time.Hour, Count: 3})
 	var got []string
 	for i := int64(0); i < 6; i++ {
 		now := s.measure.Add(time.Duration(i-1) * time.Second)

@@ -65,11 +65,11 @@ func impairedLabs(cfg *config, l link) [][]phase {
 	if l.transport == transportXDP {
 		mtu = 1500
 	}
-	dat := func() []Row {
-		return []Row{cfg.row(opWrite, metricBandwidth, l.transport, streamSize), cfg.row(opSend, metricLatency, l.transport, impairedSize)}
+	dat := func() []Spec {
+		return []Spec{cfg.row(opWrite, metricBandwidth, l.transport, streamSize), cfg.row(opSend, metricLatency, l.transport, impairedSize)}
 	}
-	tcp := func() []Row {
-		return []Row{cfg.row(opTCP, metricBandwidth, transportTCP, streamSize), cfg.row(opTCP, metricLatency, transportTCP, impairedSize)}
+	tcp := func() []Spec {
+		return []Spec{cfg.row(opTCP, metricBandwidth, transportTCP, streamSize), cfg.row(opTCP, metricLatency, transportTCP, impairedSize)}
 	}
 	var phases []phase
 	for _, text := range cfg.impair.passes() {
@@ -98,12 +98,13 @@ func compareImpaired(results []Result) {
 }
 
 func unimpaired(results []Result, r *Result) *Result {
-	if r.Impair == "" {
+	plain := r.Row
+	if plain.Impair = ""; plain == r.Row {
 		return nil
 	}
 	for i := range results {
 		b := &results[i]
-		if b.Impair == "" && b.Op == r.Op && b.Metric == r.Metric && b.Size == r.Size && b.MTU == r.MTU {
+		if b.Row == plain {
 			return b
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/datxdp/datxdp/internal/result"
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
@@ -72,8 +73,8 @@ func TestImpairedRows(t *testing.T) {
 // impairedResults are a run at 1 % loss, as widely printed as can be.
 func impairedResults() []Result {
 	const impair = "loss=0.01,dup=0.001,seed=999999"
-	lat := Result{Metric: metricLatency, Size: 1024, MTU: 1500, P50: ptr(9), P99: ptr(30), P999: ptr(99999), Samples: 9, Mode: "zero-copy", Valid: true}
-	bw := Result{Metric: metricBandwidth, Size: 1 << 20, MTU: 1500, Gbps: 4, Samples: 9, Mode: "zero-copy", Valid: true}
+	lat := Result{Row: result.Row{Metric: metricLatency, Size: 1024, MTU: 1500}, P50: ptr(9), P99: ptr(30), P999: ptr(99999), Samples: 9, Mode: "zero-copy", Valid: true}
+	bw := Result{Row: result.Row{Metric: metricBandwidth, Size: 1 << 20, MTU: 1500}, Gbps: 4, Samples: 9, Mode: "zero-copy", Valid: true}
 	of := func(r Result, op, impair string, figure float64) Result {
 		r.Op, r.Impair = op, impair
 		if r.Metric == metricLatency {
@@ -136,11 +137,11 @@ func TestFew(t *testing.T) {
 		r     Result
 		valid bool
 	}{
-		{Result{Op: opTCP, Impair: "loss=0.01", Samples: 200}, true},
-		{Result{Op: opTCP, Impair: "loss=0.01", Samples: 99}, true},
-		{Result{Op: opTCP, Impair: "loss=0.01", Samples: 9}, false},
-		{Result{Op: opTCP, Samples: 200}, false},
-		{Result{Op: opSend, Impair: "loss=0.01", Samples: 200}, false},
+		{Result{Row: result.Row{Op: opTCP, Impair: "loss=0.01"}, Samples: 200}, true},
+		{Result{Row: result.Row{Op: opTCP, Impair: "loss=0.01"}, Samples: 99}, true},
+		{Result{Row: result.Row{Op: opTCP, Impair: "loss=0.01"}, Samples: 9}, false},
+		{Result{Row: result.Row{Op: opTCP}, Samples: 200}, false},
+		{Result{Row: result.Row{Op: opSend, Impair: "loss=0.01"}, Samples: 200}, false},
 	} {
 		r := tt.r
 		r.Metric, r.Valid, r.P99, r.P999 = metricLatency, true, ptr(1), ptr(1)

@@ -211,7 +211,7 @@ func selftestLabs(cfg *config, l link) [][]phase {
 		mtus = []int{0}
 	}
 	for _, mtu := range mtus {
-		var rows []Row
+		var rows []Spec
 		for _, op := range []string{opSend, opWrite, opRead} {
 			rows = append(rows, cfg.row(op, metricSHA256, l.transport, streamSize))
 		}

@@ -196,7 +196,7 @@ func rowNames(r Report, withMTU bool) (names []string) {
 }
 
 func rowName(r Result, withMTU bool) string {
-	s := r.Metric + " " + name(&r)
+	s := r.Metric + " " + r.Name()
 	if r.Churn > 0 {
 		s += " churn"
 	}

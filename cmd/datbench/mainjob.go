@@ -50,7 +50,7 @@ func (l link) station(kind string, local, peer end, cfg *config) station {
 }
 
 // phase opens both ends for one kind of traffic at one MTU; rows get the MTU.
-func (l link) phase(cfg *config, kind, engine string, mtu int, rows ...Row) phase {
+func (l link) phase(cfg *config, kind, engine string, mtu int, rows ...Spec) phase {
 	ph := phase{mtu: mtu, rows: rows}
 	ph.target = l.station(kind, l.target, l.initiator, cfg)
 	ph.initiator = l.station(kind, l.initiator, l.target, cfg)

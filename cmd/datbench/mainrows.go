@@ -49,8 +49,8 @@ func mainPhasesUDP(cfg *config, l link) [][]phase {
 	return filter(cfg, phases)
 }
 
-func rawRows(cfg *config, op string) []Row {
-	return []Row{
+func rawRows(cfg *config, op string) []Spec {
+	return []Spec{
 		cfg.row(op, metricLatency, transportXDP, rawFrame),
 		cfg.row(op, metricRate, transportXDP, rawFrame),
 		cfg.row(op, metricBandwidth, transportXDP, frameSize(1500)),
@@ -63,7 +63,7 @@ func frameSize(mtu int) int64 { return int64(mtu) + 14 }
 // datOps are our operations.
 var datOps = []string{opSend, opWrite, opRead}
 
-func datRows(cfg *config, transport string) (rows []Row) {
+func datRows(cfg *config, transport string) (rows []Spec) {
 	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
 		rows = append(rows, rowsOf(cfg, metric, transport, datOps)...)
 	}
@@ -73,7 +73,7 @@ func datRows(cfg *config, transport string) (rows []Row) {
 	return rows
 }
 
-func rowsOf(cfg *config, metric, transport string, ops []string) (rows []Row) {
+func rowsOf(cfg *config, metric, transport string, ops []string) (rows []Spec) {
 	for _, op := range ops {
 		rows = append(rows, cfg.row(op, metric, transport, sizeFor(metric)))
 	}
@@ -84,21 +84,21 @@ func rowsOf(cfg *config, metric, transport string, ops []string) (rows []Row) {
 const fullConnections = 64
 
 // fullRows are the rows that --full adds to those of one link.
-func fullRows(cfg *config, transport string) []Row {
+func fullRows(cfg *config, transport string) []Spec {
 	spread := cfg.row(opSend, metricRate, transport, defaultSize)
 	spread.Connections = fullConnections
-	return []Row{spread, cfg.row(opSend, metricRequests, transport, defaultSize)}
+	return []Spec{spread, cfg.row(opSend, metricRequests, transport, defaultSize)}
 }
 
 // churnRow is one more, with ends of its own.
-func churnRow(cfg *config, transport string) Row {
+func churnRow(cfg *config, transport string) Spec {
 	churned := cfg.row(opSend, metricLatency, transport, defaultSize)
 	churned.Churn = int64(cmp.Or(cfg.churn, churnSize))
 	churned.Duration *= churnTimes
 	return churned
 }
 
-func tcpRows(cfg *config) (rows []Row) {
+func tcpRows(cfg *config) (rows []Spec) {
 	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
 		rows = append(rows, cfg.row(opTCP, metric, transportTCP, sizeFor(metric)))
 	}
@@ -117,7 +117,7 @@ func filter(cfg *config, labs ...[]phase) (kept [][]phase) {
 	for _, phases := range labs {
 		var some []phase
 		for _, ph := range phases {
-			ph.rows = slices.DeleteFunc(ph.rows, func(r Row) bool {
+			ph.rows = slices.DeleteFunc(ph.rows, func(r Spec) bool {
 				return !asked(cfg.ops, r.Op) || !asked(cfg.metric, r.Metric) || !askedMTU(cfg.mtus, r.MTU)
 			})
 			if len(ph.rows) > 0 {

@@ -24,7 +24,7 @@ type meter struct {
 }
 
 // newMeter is nil for a row that has no interval.
-func newMeter(row Row, tell func(Row, result.Interval)) *meter {
+func newMeter(row Spec, tell func(Spec, result.Interval)) *meter {
 	if row.Interval <= 0 || tell == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ type phase struct {
 	// mtu is set before the phase; 0 leaves the link alone.
 	mtu               int
 	target, initiator station
-	rows              []Row
+	rows              []Spec
 	// plain is without offloads: no frame is larger than the MTU.
 	plain bool
 }
@@ -84,7 +84,7 @@ func (p *pair) runPhase(ctx context.Context, ph phase, in round, tell *teller) [
 		return nil
 	}
 	err := p.openPhase(ctx, ph)
-	results := ph.measure(in, tell, func(row Row) (Result, bool) {
+	results := ph.measure(in, tell, func(row Spec) (Result, bool) {
 		if err != nil {
 			return failed(row, err), ctx.Err() == nil
 		}
@@ -98,9 +98,9 @@ func (p *pair) runPhase(ctx context.Context, ph phase, in round, tell *teller) [
 }
 
 // measure measures each row. When one says that it has no result, the rest is left out.
-func (ph phase) measure(in round, tell *teller, one func(Row) (Result, bool)) (results []Result) {
+func (ph phase) measure(in round, tell *teller, one func(Spec) (Result, bool)) (results []Result) {
 	for _, row := range ph.rows {
-		tell.begin(row.title() + in.note())
+		tell.begin(row.Title() + in.note())
 		r, ok := one(row)
 		if !ok {
 			return results
@@ -150,8 +150,8 @@ func (p *pair) offloads(ph phase, on bool) error {
 	return within(openLimit, "switching the offloads of the link", func() error { return p.setOffloads(on) })
 }
 
-func (p *pair) runRow(ctx context.Context, row Row) Result {
-	r, err := p.initiator.call(ctx, command{Do: doRun, Row: &row})
+func (p *pair) runRow(ctx context.Context, row Spec) Result {
+	r, err := p.initiator.call(ctx, command{Do: doRun, Spec: &row})
 	if err != nil {
 		return failed(row, err)
 	}

@@ -21,14 +21,14 @@ func rawPhases(engine string, cfg *config, l link) (phases []phase) {
 	return phases
 }
 
-func rawRowsAt(cfg *config, engine string, mtu int) []Row {
+func rawRowsAt(cfg *config, engine string, mtu int) []Spec {
 	op := opRaw
 	if engine == engineAsavie {
 		op = opRawAsavie
 	}
 	rows := rawRows(cfg, op)
 	if mtu != 1500 {
-		rows = []Row{cfg.row(op, metricBandwidth, transportXDP, frameSize(mtu))}
+		rows = []Spec{cfg.row(op, metricBandwidth, transportXDP, frameSize(mtu))}
 	}
-	return slices.DeleteFunc(rows, func(r Row) bool { return !asked(cfg.metric, r.Metric) })
+	return slices.DeleteFunc(rows, func(r Spec) bool { return !asked(cfg.metric, r.Metric) })
 }

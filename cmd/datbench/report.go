@@ -29,7 +29,8 @@ func (a *app) reportCommand() *cobra.Command {
 	return c
 }
 
-const reportHelp = `report makes one HTML page of files that --json wrote: how round trips are distributed, bandwidth and
+// The conditions of a row are listed where they are declared.
+var reportHelp = `report makes one HTML page of files that --json wrote: how round trips are distributed, bandwidth and
 message rate against size or MTU, our operations beside raw AF_XDP and kernel TCP, all rows and the
 environment. Of a row that was repeated the valid runs are drawn; which are left out, and why, stands
 below. Several files stand side by side, on the same axes. The page holds all it shows.
@@ -47,12 +48,11 @@ and where it applies
                                   first of all rows were made one after the other, then the second
   raw_ratio raw_p99_ratio         the figure, and the p99, over that of raw at the same MTU; with
                                   --repeat the median of the ratios of the rounds
-  depth connections               operations outstanding on each connection, if not the default, and
-                                  connections, if several
-  churn_bytes                     heap that was churned at both ends
   bidir                           with --bidir, each direction; the row itself is the sum
   intervals                       with --interval, the parts of the row's time as the client saw them
-  impair kept_percent p99_ratio   with --impair, by what, and what is left of the unimpaired row`
+  kept_percent p99_ratio          with --impair, what is left of the unimpaired row
+and the conditions that are not the default
+` + strings.TrimSuffix(result.Help(34), "\n")
 
 const reportExamples = `  datbench --json new.json && datbench report new.json -o new.html
   datbench report old.json new.json -o both.html`

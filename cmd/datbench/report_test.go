@@ -13,7 +13,7 @@ import (
 // resultFile writes a file of one row with these runs.
 func resultFile(t *testing.T, name string, runs ...float64) string {
 	t.Helper()
-	r := Report{Results: []Result{{Op: opSend, Metric: metricBandwidth, Size: 64, MTU: 1500, Transport: transportXDP,
+	r := Report{Results: []Result{{Row: result.Row{Op: opSend, Metric: metricBandwidth, Size: 64, MTU: 1500, Transport: transportXDP},
 		Samples: 1, Gbps: runs[0], Valid: true, Runs: runs}}}
 	text, err := r.JSON()
 	if err != nil {
@@ -99,7 +99,7 @@ func TestPartial(t *testing.T) {
 	if r := partial(&Report{}, nil); r != nil {
 		t.Errorf("of nothing: %+v", r)
 	}
-	r := partial(&Report{}, runs{{{Op: opSend, Metric: metricRate, Valid: true}}})
+	r := partial(&Report{}, runs{{{Row: result.Row{Op: opSend, Metric: metricRate}, Valid: true}}})
 	var b bytes.Buffer
 	out := &output{table: &b, json: &b}
 	if err := out.finish(r, errInterrupted); err != errInterrupted || !strings.Contains(b.String(), "Ended early: ") || !strings.Contains(b.String(), `"interrupted": true`) {

@@ -3,7 +3,7 @@ package main
 import "time"
 
 // shapeRequests: a receive for each message that may come, and as many while they are posted anew.
-func shapeRequests(r Row) (i, t shape) {
+func shapeRequests(r Spec) (i, t shape) {
 	both := shape{sources: 1, messages: 2 * r.depth(), requests: r.depth() + spare}
 	return both, both
 }

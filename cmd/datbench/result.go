@@ -15,24 +15,12 @@ type (
 )
 
 // newResult is the row with nothing measured yet.
-func newResult(row Row) Result {
-	r := Result{Op: row.Op, Metric: row.Metric, Size: row.Size,
-		Transport: row.Transport, MTU: row.MTU, Valid: true, Impair: row.Impair, Churn: row.Churn, Realtime: row.Realtime}
-	usual := Row{Op: row.Op, Metric: row.Metric}
-	if deep(row.Metric) && row.depth() != usual.depth() {
-		r.Depth = row.depth()
-	}
-	if usual = (Row{Op: row.Op, Metric: row.Metric, Depth: row.Depth, Count: row.Count}); row.signal() != usual.signal() {
-		r.Signal = row.signal()
-	}
-	if row.Connections > 1 {
-		r.Connections = row.Connections
-	}
-	return r
+func newResult(s Spec) Result {
+	return Result{Row: s.identity(), Valid: true}
 }
 
 // failed is the row that could not be measured.
-func failed(row Row, err error) Result {
+func failed(row Spec, err error) Result {
 	r := newResult(row)
 	r.Invalidate("%s", oneLine(err.Error()))
 	return r
@@ -40,7 +28,7 @@ func failed(row Row, err error) Result {
 
 // evidence is what shows that a row is a measurement and not an accident.
 type evidence struct {
-	row     Row
+	row     Spec
 	elapsed time.Duration
 	// coreShare is the part of a core that each spinning side got; negative if it does not spin.
 	coreShare []float64

@@ -154,10 +154,10 @@ func measurePass(ctx context.Context, h *host, ph phase, repeat int, tell *telle
 	}
 	defer func() { err = errors.Join(err, i.close()) }()
 	for _, in := range rounds(repeat) {
-		all.add(ph.measure(in, tell, func(row Row) (r Result, ok bool) {
+		all.add(ph.measure(in, tell, func(row Spec) (r Result, ok bool) {
 			*left--
 			row.More = *left > 0
-			err = within(row.limit()+h.wait, row.title(), func() (err error) {
+			err = within(row.limit()+h.wait, row.Title(), func() (err error) {
 				r, err = i.run(ctx, row)
 				return err
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // datTarget serves initiators one after another. One goroutine answers their requests, asleep until one comes, another
@@ -119,7 +120,7 @@ func (t *datTarget) admit(cr *dat.CR) {
 
 // permits is whether a request stays within what the target gives.
 func (t *datTarget) permits(a ask) error {
-	w, err := workloadFor(a.row.Op, a.row.Metric, a.row.Bidir)
+	w, err := workloadFor(a.row.Op, a.row.Metric, a.row.BothWays)
 	if err != nil {
 		return err
 	}
@@ -166,11 +167,11 @@ func (t *datTarget) serveOne(ctx context.Context, r request) bool {
 	start := time.Now()
 	tally, err := t.serveRow(ctx, r)
 	if err != nil {
-		t.fail("%v: %s: %w", r.from, row.title(), err)
+		t.fail("%v: %s: %w", r.from, row.Title(), err)
 		return false
 	}
 	if t.log != nil {
-		t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", r.from, row.title(), row.depth(),
+		t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", r.from, row.Title(), row.depth(),
 			time.Since(start).Seconds(), tally.retransmits, tally.drops)
 	}
 	return true
@@ -179,7 +180,7 @@ func (t *datTarget) serveOne(ctx context.Context, r request) bool {
 // serveRow accepts, plays the passive side and sends the tally.
 func (t *datTarget) serveRow(ctx context.Context, r request) (sum tally, err error) {
 	asked := r.ask
-	w, err := workloadFor(asked.row.Op, asked.row.Metric, asked.row.Bidir)
+	w, err := workloadFor(asked.row.Op, asked.row.Metric, asked.row.BothWays)
 	if err != nil {
 		return sum, errors.Join(err, refuse(r.cr, err.Error()))
 	}
@@ -316,7 +317,7 @@ func (a *app) runServer(ctx context.Context, cfg *config, most allowance) error 
 		return err
 	}
 	attr := t.a.attr
-	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s%s\n", attr.Address, attr.Port, cfg.ia, attr.Mode, impairedNote(cfg.impair.text()))
+	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s%s\n", attr.Address, attr.Port, cfg.ia, attr.Mode, result.Row{Impair: cfg.impair.text()}.Conditions())
 	<-t.served.Done()
 	return t.close()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // served is a server in this process, with the lines that it logs.
@@ -64,7 +65,7 @@ func (s *served) logged(t *testing.T, pattern string) {
 }
 
 // stranger is a client that asks for a row, says so much of it and then no more. It is alive until the test ends.
-func (s *served) stranger(t *testing.T, row Row) (*conn, error) {
+func (s *served) stranger(t *testing.T, row Spec) (*conn, error) {
 	t.Helper()
 	a, err := openAdapter(&host{}, s.station)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *served) clientArgs(from string, args ...string) []string {
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17671, fullAllowance)
-	row := Row{Op: opSend, Metric: metricBandwidth, Size: 1 << 20, Depth: 8, Duration: maxAskTime}
+	row := Spec{Row: result.Row{Op: opSend, Metric: metricBandwidth, Size: 1 << 20, Depth: 8}, Duration: maxAskTime}
 	if _, err := s.stranger(t, row); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestTaken(t *testing.T) {
 func TestHalfWay(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17673, fullAllowance)
-	row := Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Connections: 3, Duration: maxAskTime}
+	row := Spec{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Connections: 3}, Duration: maxAskTime}
 	if _, err := s.stranger(t, row); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestHalfWay(t *testing.T) {
 // TestUnaskedMessages: a client that sends messages where its row has none loses its row, and nobody else anything.
 func TestUnaskedMessages(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17679, fullAllowance)
-	row := Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Churn: serverHeap, Duration: maxAskTime}
+	row := Spec{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Churn: serverHeap}, Duration: maxAskTime}
 	c, err := s.stranger(t, row)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +166,7 @@ func TestUnaskedMessages(t *testing.T) {
 func TestStrangersAsk(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17675, allowance{maxAskBytes, serverHeap})
 	before := resident(t)
-	large := Row{Op: opWrite, Metric: metricBandwidth, Size: maxAskSize, Depth: 13, Duration: maxAskTime}
+	large := Spec{Row: result.Row{Op: opWrite, Metric: metricBandwidth, Size: maxAskSize, Depth: 13}, Duration: maxAskTime}
 	if _, err := s.stranger(t, large); err != nil {
 		t.Fatal(err)
 	}

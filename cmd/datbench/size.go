@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // byteSize is a flag value: one size.
@@ -16,7 +18,7 @@ func (b *byteSize) String() string {
 	if *b == 0 {
 		return ""
 	}
-	return formatSize(int64(*b))
+	return result.FormatSize(int64(*b))
 }
 func (*byteSize) Type() string { return "size" }
 
@@ -35,7 +37,7 @@ type sizeList []int64
 func (l *sizeList) String() string {
 	var parts []string
 	for _, n := range *l {
-		parts = append(parts, formatSize(n))
+		parts = append(parts, result.FormatSize(n))
 	}
 	return strings.Join(parts, ",")
 }
@@ -121,16 +123,6 @@ func parseSize(s string) (int64, error) {
 		return n << u.shift, nil
 	}
 	return 0, fmt.Errorf("%q is not a size; write it as 64, 4KiB or 1MiB", s)
-}
-
-// formatSize is the shortest exact form: 1 MiB, 64 B, 1514 B.
-func formatSize(n int64) string {
-	for _, u := range sizeUnits[:3] {
-		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
-			return fmt.Sprintf("%d %s", n>>u.shift, u.name)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
 }
 
 var errEmptyList = errors.New("empty list")

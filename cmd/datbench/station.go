@@ -46,7 +46,7 @@ type target interface{ close() error }
 
 // initiator measures one row at a time. One goroutine uses it.
 type initiator interface {
-	run(ctx context.Context, row Row) (Result, error)
+	run(ctx context.Context, row Spec) (Result, error)
 	close() error
 }
 
@@ -57,7 +57,7 @@ type host struct {
 	// capture is what adapters write their packets to; nil if nobody asked.
 	capture *capture
 	// tell is called with each interval of a row, by the goroutine that measures; nil if nobody asked.
-	tell func(Row, result.Interval)
+	tell func(Spec, result.Interval)
 	// job tells the rows of this process from others. wait is how long a server that is taken is waited for, which
 	// waiting tells of.
 	job     uint64

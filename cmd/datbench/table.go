@@ -32,11 +32,8 @@ func vethNote(r *Report) string {
 
 // group is the rows that may be compared with one another.
 type group struct {
-	metric string
-	mtu    int
-	impair string
-	beside string // what ran beside the rows, and how they were polled
-	rows   []Result
+	result.Row // what all of them have in common
+	rows       []Result
 	// all are those of the report: a row may be compared with one of another group.
 	all []Result
 }
@@ -50,11 +47,9 @@ func groups(results []Result) []group {
 			if r.Metric != metric {
 				continue
 			}
-			i := slices.IndexFunc(out[first:], func(g group) bool {
-				return g.mtu == r.MTU && g.impair == r.Impair && g.beside == besideNote(r.Churn, r.Realtime)
-			})
+			i := slices.IndexFunc(out[first:], func(g group) bool { return g.Row == r.Place() })
 			if i < 0 {
-				out = append(out, group{metric: metric, mtu: r.MTU, impair: r.Impair, beside: besideNote(r.Churn, r.Realtime), all: results})
+				out = append(out, group{Row: r.Place(), all: results})
 				i = len(out) - 1 - first
 			}
 			out[first+i].rows = append(out[first+i].rows, r)
@@ -131,7 +126,7 @@ func (g group) tcpSpread() string {
 	for i := range g.rows {
 		r := &g.rows[i]
 		if s, ok := result.RatioSpread(g.all, r, opTCP); ok {
-			ratios = append(ratios, fmt.Sprintf("%s %s to %s", name(r), factor(s.Low), factor(s.High)))
+			ratios = append(ratios, fmt.Sprintf("%s %s to %s", r.Name(), factor(s.Low), factor(s.High)))
 		}
 	}
 	i := slices.IndexFunc(g.rows, func(r Result) bool { return r.Op == opTCP })
@@ -143,8 +138,8 @@ func (g group) tcpSpread() string {
 	if !ok {
 		return ""
 	}
-	span := fmt.Sprintf("%s to %s %s", g.figure(s.Low), g.figure(s.High), unit(g.metric))
-	if g.metric == metricLatency {
+	span := fmt.Sprintf("%s to %s %s", g.figure(s.Low), g.figure(s.High), unit(g.Metric))
+	if g.Metric == metricLatency {
 		span = fmt.Sprintf("p50 %s to %s µs", g.figure(s.Low), g.figure(s.High))
 	}
 	return fmt.Sprintf("tcp: %s in %s; × tcp: %s", span, partsOf(tcp), strings.Join(ratios, ", "))
@@ -184,39 +179,25 @@ func columns() (out []table.ColumnConfig) {
 }
 
 // title says what the group measures.
-func (g group) title() string {
-	title := metricTitle(g.metric)
-	if g.mtu != 0 {
-		title += fmt.Sprintf(" at MTU %d", g.mtu)
-	}
-	return title + g.beside + impairedNote(g.impair)
-}
-
-// impairedNote ends a title; it is empty where nothing is impaired.
-func impairedNote(impair string) string {
-	if impair == "" {
-		return ""
-	}
-	return ", impaired by " + impair
-}
+func (g group) title() string { return result.MetricTitle(g.Metric) + g.Conditions() }
 
 func (g group) header() table.Row {
 	times, p99 := [2]string{}, ""
-	switch g.metric {
+	switch g.Metric {
 	case metricLatency:
 		times = [2]string{"p99", "p99.9"}
-		if g.impair == "" {
+		if g.Impair == "" {
 			p99 = "(p99)"
 		}
 	case metricRequests:
 		times = [2]string{"p50µs", "p99"}
 	}
-	return table.Row{"op", "size", unit(g.metric), times[0], times[1], g.besides(), p99, "× tcp", "resent", "drops", "mode"}
+	return table.Row{"op", "size", unit(g.Metric), times[0], times[1], g.besides(), p99, "× tcp", "resent", "drops", "mode"}
 }
 
 // times are the percentiles beside a row's figure.
 func (g group) times(r *Result) (a, b string) {
-	if g.metric == metricRequests {
+	if g.Metric == metricRequests {
 		return brief(r.P50), brief(r.P99)
 	}
 	return brief(r.P99), brief(r.P999)
@@ -225,9 +206,9 @@ func (g group) times(r *Result) (a, b string) {
 // besides is what a group is compared with, raw frames or itself with nothing impaired.
 func (g group) besides() string {
 	switch {
-	case g.impair == "":
+	case g.Impair == "":
 		return "× raw"
-	case g.metric == metricLatency:
+	case g.Metric == metricLatency:
 		return "× p99"
 	}
 	return "kept"
@@ -236,7 +217,7 @@ func (g group) besides() string {
 // comparison is the figure below that.
 func (g group) comparison(r *Result) string {
 	switch {
-	case g.impair == "":
+	case g.Impair == "":
 		return g.ratio(r, opRaw)
 	case r.P99Ratio != nil:
 		return factor(*r.P99Ratio)
@@ -263,7 +244,7 @@ func (g group) row(r *Result) table.Row {
 		mode = "INVALID"
 	}
 	a, b := g.times(r)
-	return table.Row{name(r), formatSize(r.Size), g.result(r), a, b, g.comparison(r), factorOf(r.RawP99Ratio),
+	return table.Row{r.Name(), result.FormatSize(r.Size), g.result(r), a, b, g.comparison(r), factorOf(r.RawP99Ratio),
 		g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
 }
 
@@ -272,7 +253,7 @@ func (g group) result(r *Result) string {
 	if r.Samples == 0 {
 		return ""
 	}
-	if g.metric == metricLatency {
+	if g.Metric == metricLatency {
 		return micros(r.P50)
 	}
 	return g.figure(r.Figure())
@@ -280,7 +261,7 @@ func (g group) result(r *Result) string {
 
 // figure is what a row of the group may be measured for, in the group's unit.
 func (g group) figure(v float64) string {
-	switch g.metric {
+	switch g.Metric {
 	case metricLatency:
 		return micros(&v)
 	case metricRate, metricRequests:
@@ -332,8 +313,7 @@ func renderReasons(w io.Writer, results []Result) {
 	for _, o := range result.Omissions(results) {
 		var rows []string
 		for _, of := range o.Rows {
-			res := &results[of.Row]
-			row := fmt.Sprintf("%s %s %s at MTU %d%s", metricTitle(res.Metric), name(res), formatSize(res.Size), res.MTU, besideNote(res.Churn, res.Realtime))
+			row := results[of.Row].Title()
 			if runs := of.String(); runs != "" {
 				row += " (" + runs + ")"
 			}

@@ -13,18 +13,18 @@ import (
 
 func TestGroups(t *testing.T) {
 	results := []Result{
-		{Op: opTCP, Metric: metricBandwidth, MTU: 1500, Gbps: 20, Valid: true},
-		{Op: opRaw, Metric: metricLatency, MTU: 1500, P50: ptr(4), Valid: true},
-		{Op: opWrite, Metric: metricBandwidth, MTU: 9000, Gbps: 9, Valid: true},
-		{Op: opSend, Metric: metricLatency, MTU: 1500, P50: ptr(6), Valid: true},
-		{Op: opRaw, Metric: metricBandwidth, MTU: 9000, Gbps: 10, Valid: true},
-		{Op: opSend, Metric: metricBandwidth, MTU: 1500, Gbps: 5, Valid: false},
+		{Row: result.Row{Op: opTCP, Metric: metricBandwidth, MTU: 1500}, Gbps: 20, Valid: true},
+		{Row: result.Row{Op: opRaw, Metric: metricLatency, MTU: 1500}, P50: ptr(4), Valid: true},
+		{Row: result.Row{Op: opWrite, Metric: metricBandwidth, MTU: 9000}, Gbps: 9, Valid: true},
+		{Row: result.Row{Op: opSend, Metric: metricLatency, MTU: 1500}, P50: ptr(6), Valid: true},
+		{Row: result.Row{Op: opRaw, Metric: metricBandwidth, MTU: 9000}, Gbps: 10, Valid: true},
+		{Row: result.Row{Op: opSend, Metric: metricBandwidth, MTU: 1500}, Gbps: 5, Valid: false},
 	}
 	var got []string
 	for _, g := range groups(results) {
 		for i := range g.rows {
 			r := &g.rows[i]
-			got = append(got, strings.TrimSpace(strings.Join([]string{g.metric, itoa(g.mtu), r.Op, g.ratio(r, opRaw), g.ratio(r, opTCP)}, " ")))
+			got = append(got, strings.TrimSpace(strings.Join([]string{g.Metric, itoa(g.MTU), r.Op, g.ratio(r, opRaw), g.ratio(r, opTCP)}, " ")))
 		}
 	}
 	want := []string{"lat 1500 raw", "lat 1500 send 1.50", "bw 1500 send", "bw 1500 tcp", "bw 9000 raw", "bw 9000 write 0.90"}
@@ -36,9 +36,9 @@ func TestGroups(t *testing.T) {
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{
-		{Op: opRaw, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Samples: 9, Mode: "copy", Valid: true},
-		{Op: opTCP, Metric: metricBandwidth, Size: 1 << 20, MTU: 1500, Gbps: 20.123, Samples: 9, Mode: "kernel", Valid: true},
-		{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
+		{Row: result.Row{Op: opRaw, Metric: metricLatency, Size: 64, MTU: 1500}, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Samples: 9, Mode: "copy", Valid: true},
+		{Row: result.Row{Op: opTCP, Metric: metricBandwidth, Size: 1 << 20, MTU: 1500}, Gbps: 20.123, Samples: 9, Mode: "kernel", Valid: true},
+		{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500}, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
 	}})
 	for _, want := range []string{"3.9", "20.12", "5.500", "INVALID", "TCP on veth moves 64 KiB super-frames",
 		"INVALID message rate send 64 B at MTU 1500: a reason"} {
@@ -50,13 +50,13 @@ func TestTable(t *testing.T) {
 
 // TestTableWidth: the widest figures fit a terminal of 80 columns.
 func TestTableWidth(t *testing.T) {
-	wide := Result{Op: opRawAsavie, Metric: metricLatency, Size: 65014, Transport: transportXDP, Mode: "zero-copy", MTU: 65000,
+	wide := Result{Row: result.Row{Op: opRawAsavie, Metric: metricLatency, Size: 65014, Transport: transportXDP, MTU: 65000}, Mode: "zero-copy",
 		P50: ptr(99999), P99: ptr(999999), P999: ptr(9999999), Samples: 9, Retransmits: 99999, Drops: 999999, Valid: true}
 	base := wide
 	base.Op, base.P50 = opRaw, ptr(1000)
 	asked := wide
 	asked.Op, asked.Metric, asked.MsgsPerSec = opSend, metricRequests, 99.999e6
-	full := &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, asked, {Op: opTCP, Metric: metricRate, Valid: true}}}
+	full := &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, asked, {Row: result.Row{Op: opTCP, Metric: metricRate}, Valid: true}}}
 	full.SetRawRatios()
 	full.Results[1].RawP99Ratio = ptr(999.9)
 	var b bytes.Buffer
@@ -84,11 +84,11 @@ func TestTableWidth(t *testing.T) {
 
 // TestFullTable: a row beside a churned heap, and one over many connections, say so in the table.
 func TestFullTable(t *testing.T) {
-	plain := Result{Op: opSend, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
+	plain := Result{Row: result.Row{Op: opSend, Metric: metricLatency, Size: 64, MTU: 1500}, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
 	raw, churned, requests := plain, plain, plain
 	raw.Op, raw.P50, raw.P99 = opRaw, ptr(4), ptr(6)
 	churned.Churn, churned.Realtime, churned.P50 = 1<<30, true, ptr(12)
-	spread := Result{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, MsgsPerSec: 2e6, Connections: 64, Samples: 9, Valid: true}
+	spread := Result{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, Connections: 64}, MsgsPerSec: 2e6, Samples: 9, Valid: true}
 	requests.Metric, requests.MsgsPerSec = metricRequests, 1e6
 	r := &Report{Results: []Result{raw, plain, churned, spread, requests}}
 	r.SetRawRatios()
@@ -111,7 +111,7 @@ func TestFullTable(t *testing.T) {
 // TestReasonsOnce: an equal reason stands below the table once, with all rows that it applies to.
 func TestReasonsOnce(t *testing.T) {
 	row := func(op string, share int) Result {
-		r := Result{Op: op, Metric: metricRate, Size: 64, MTU: 1500, Samples: 9, Valid: true}
+		r := Result{Row: result.Row{Op: op, Metric: metricRate, Size: 64, MTU: 1500}, Samples: 9, Valid: true}
 		if share > 0 {
 			r.Invalidate("not saturated: a side had %d %% of a core, the host is busy with something else", share)
 		}
@@ -134,7 +134,7 @@ func TestReasonsOnce(t *testing.T) {
 // TestTCPSpread: below a table with ratios to kernel TCP stands how far that lies apart.
 func TestTCPSpread(t *testing.T) {
 	row := func(op string, p50 float64) Result {
-		return Result{Op: op, Metric: metricLatency, Size: 64, MTU: 1500, P50: ptr(p50), Samples: 9, Valid: true}
+		return Result{Row: result.Row{Op: op, Metric: metricLatency, Size: 64, MTU: 1500}, P50: ptr(p50), Samples: 9, Valid: true}
 	}
 	tcp := row(opTCP, 70)
 	tcp.Parts = []float64{18, 82, 70, 71, 72}

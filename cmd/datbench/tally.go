@@ -84,7 +84,7 @@ type schedule struct {
 	count, until int64
 }
 
-func newSchedule(row Row) schedule {
+func newSchedule(row Spec) schedule {
 	measure := time.Now().Add(row.Warmup)
 	return schedule{measure: measure, end: measure.Add(row.Duration), count: row.Count}
 }

@@ -46,13 +46,13 @@ func (t *teller) end() {
 }
 
 // measured tells of a row of which a round is over.
-func (t *teller) measured(row Row, in round, r *Result) {
+func (t *teller) measured(row Spec, in round, r *Result) {
 	if t.single {
 		return
 	}
 	t.told = true
 	row.MTU = r.MTU // which the adapter may have decided
-	t.pr.Around(func() { fmt.Fprintf(t.rows, "%s%s: %s\n", row.title(), in.note(), brieflyOf(r)) })
+	t.pr.Around(func() { fmt.Fprintf(t.rows, "%s%s: %s\n", row.Title(), in.note(), brieflyOf(r)) })
 }
 
 // brieflyOf is a result in a few words.
@@ -83,13 +83,13 @@ func brieflyOf(r *Result) string {
 	return strings.Join(parts, ", ")
 }
 
-func (t *teller) tell(row Row, i result.Interval) {
+func (t *teller) tell(row Spec, i result.Interval) {
 	if t.silent {
 		return
 	}
 	t.pr.Around(func() {
-		if i.Start == 0 || t.row != row.title() {
-			t.row = row.title()
+		if i.Start == 0 || t.row != row.Title() {
+			t.row = row.Title()
 			fmt.Fprintf(t.w, "%s\n%s\n", t.row, heading(row))
 		}
 		fmt.Fprintln(t.w, line(row, i))
@@ -97,7 +97,7 @@ func (t *teller) tell(row Row, i result.Interval) {
 }
 
 // heading names the columns of line.
-func heading(row Row) string {
+func heading(row Spec) string {
 	if result.Timed(row.Metric) {
 		return "   interval s     round trips    p50 µs    max µs  resent"
 	}
@@ -105,7 +105,7 @@ func heading(row Row) string {
 }
 
 // line is one interval. It fits a terminal of 80 columns.
-func line(row Row, i result.Interval) string {
+func line(row Spec, i result.Interval) string {
 	span := fmt.Sprintf("%6.2f-%-6.2f", i.Start, i.End)
 	if result.Timed(row.Metric) {
 		return fmt.Sprintf("%s %14d %9s %9s %7d", span, i.Msgs, micros(i.P50), micros(i.Max), i.Retransmits)

@@ -11,7 +11,7 @@ import (
 )
 
 // shapeTransfer: the sources and slots of a window, and a receive for every word about them.
-func shapeTransfer(r Row) (i, t shape) {
+func shapeTransfer(r Spec) (i, t shape) {
 	both := shape{sources: r.depth(), rdma: r.depth(), messages: 2 * r.depth(), requests: 2*r.depth() + spare}
 	return both, both
 }

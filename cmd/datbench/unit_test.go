@@ -38,8 +38,8 @@ func TestParseSize(t *testing.T) {
 			if got != tt.want || (err != nil) != (tt.want == 0) {
 				t.Errorf("got %d, %v, want %d", got, err, tt.want)
 			}
-			if err == nil && formatSize(got) != tt.out {
-				t.Errorf("printed: got %q, want %q", formatSize(got), tt.out)
+			if err == nil && result.FormatSize(got) != tt.out {
+				t.Errorf("printed: got %q, want %q", result.FormatSize(got), tt.out)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func keys(m map[string]any) func(func(string) bool) {
 }
 
 func TestCount(t *testing.T) {
-	r := Result{Size: 1000}
+	r := Result{Row: result.Row{Size: 1000}}
 	r.Count(500, 250*time.Millisecond)
 	if r.MsgsPerSec != 2000 || r.Gbps != 0.016 || r.Samples != 500 {
 		t.Errorf("got %+v", r)
@@ -100,7 +100,7 @@ func TestLatencies(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	rate := Row{Metric: metricRate, Duration: time.Second}
+	rate := Spec{Row: result.Row{Metric: metricRate}, Duration: time.Second}
 	fine := evidence{row: rate, elapsed: time.Second, coreShare: []float64{0.99, -1}}
 	tests := []struct {
 		name   string
@@ -118,8 +118,8 @@ func TestJudge(t *testing.T) {
 			"not saturated: a side had 25 % of a core, the host is busy with something else"},
 		{"short", Result{Samples: 1}, func(e *evidence) { e.elapsed = time.Second / 2 }, "measured for 500ms of 1s"},
 		{"mode", Result{Samples: 1, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "zero-copy" }, "asked for mode zero-copy, got copy"},
-		{"few", Result{Samples: 999, Metric: metricLatency}, func(*evidence) {}, "999 samples are too few for a p99.9"},
-		{"two reasons", Result{Samples: 9, Metric: metricLatency, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "generic" },
+		{"few", Result{Samples: 999, Row: result.Row{Metric: metricLatency}}, func(*evidence) {}, "999 samples are too few for a p99.9"},
+		{"two reasons", Result{Samples: 9, Row: result.Row{Metric: metricLatency}, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "generic" },
 			"asked for mode generic, got copy; 9 samples are too few for a p99.9"},
 	}
 	for _, tt := range tests {
@@ -156,7 +156,7 @@ func TestOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.write(&Report{Results: []Result{{Op: opRaw, Valid: true}}}); err != nil {
+	if err := out.write(&Report{Results: []Result{{Row: result.Row{Op: opRaw}, Valid: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	var r Report
@@ -170,7 +170,7 @@ func TestRows(t *testing.T) {
 	c.ia, c.ops, c.metric = "xdp:eth0,zero-copy", []string{opSend, opRead}, []string{metricLatency, metricBandwidth}
 	var got []string
 	for _, r := range c.rows("xdp") {
-		got = append(got, r.title()+" "+r.WantMode+" "+itoa(r.depth()))
+		got = append(got, r.Title()+" "+r.WantMode+" "+itoa(r.depth()))
 	}
 	want := []string{"round trip send 64 B zero-copy 1", "round trip read 64 B zero-copy 1",
 		"bandwidth send 1 MiB zero-copy " + itoa(bandwidthDepth), "bandwidth read 1 MiB zero-copy " + itoa(bandwidthDepth)}
@@ -201,8 +201,7 @@ func TestMainRows(t *testing.T) {
 
 func TestAskRoundTrip(t *testing.T) {
 	want := ask{
-		row: Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second,
-			Connections: 3, Bidir: true, Count: 1 << 33, Churn: 1 << 30, Signal: 1 << 9},
+		row:    Spec{Row: result.Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Connections: 3, Churn: 1 << 30, Signal: 1 << 9, BothWays: true}, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second, Count: 1 << 33},
 		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2, job: 1 << 61, more: true,
 	}
 	got, err := decodeAsk(want.encode())
@@ -215,9 +214,9 @@ func TestAskRoundTrip(t *testing.T) {
 }
 
 func FuzzDecodeAsk(f *testing.F) {
-	f.Add(ask{row: Row{Op: opSend, Metric: metricLatency, Size: 64, Depth: 1}}.encode())
-	f.Add(ask{row: Row{Op: opRead, Metric: metricRate, Size: 64, Depth: 1, Connections: 4, Bidir: true}, index: 3}.encode())
-	f.Add(ask{row: Row{Op: opSend, Metric: metricRequests, Size: 64, Depth: 32, Churn: 1 << 20}}.encode())
+	f.Add(ask{row: Spec{Row: result.Row{Op: opSend, Metric: metricLatency, Size: 64, Depth: 1}}}.encode())
+	f.Add(ask{row: Spec{Row: result.Row{Op: opRead, Metric: metricRate, Size: 64, Depth: 1, Connections: 4, BothWays: true}}, index: 3}.encode())
+	f.Add(ask{row: Spec{Row: result.Row{Op: opSend, Metric: metricRequests, Size: 64, Depth: 32, Churn: 1 << 20}}}.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAsk(b)
@@ -227,7 +226,7 @@ func FuzzDecodeAsk(f *testing.F) {
 		if again, err := decodeAsk(a.encode()); err != nil || !reflect.DeepEqual(a, again) {
 			t.Errorf("got %+v, %v, want %+v", again, err, a)
 		}
-		w, err := workloadFor(a.row.Op, a.row.Metric, a.row.Bidir)
+		w, err := workloadFor(a.row.Op, a.row.Metric, a.row.BothWays)
 		if err != nil {
 			return
 		}
@@ -246,7 +245,7 @@ func TestTallyRoundTrip(t *testing.T) {
 }
 
 func TestSchedule(t *testing.T) {
-	s := newSchedule(Row{Warmup: time.Second, Duration: time.Second})
+	s := newSchedule(Spec{Warmup: time.Second, Duration: time.Second})
 	for _, tt := range []struct {
 		after time.Duration
 		want  byte
@@ -336,7 +335,7 @@ func TestWorkloads(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			i, p := w.shape(Row{Op: op, Metric: metric, Size: 64})
+			i, p := w.shape(Spec{Row: result.Row{Op: op, Metric: metric, Size: 64}})
 			if i.messages == 0 || p.messages == 0 || i.sources == 0 || p.sources == 0 {
 				t.Errorf("%s %s: shapes %+v, %+v lack room for the end of a row", metric, op, i, p)
 			}
@@ -373,5 +372,17 @@ func TestProgress(t *testing.T) {
 	other.Peer = netip.MustParseAddr("10.0.0.3")
 	if w.progress([]dat.ConnInfo{row, other}) != before {
 		t.Error("another client's packets count")
+	}
+}
+
+// TestIdentity: a result names the conditions that are not the default, measured or not.
+func TestIdentity(t *testing.T) {
+	spelt := Spec{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, Depth: rateDepth, Signal: rateSignal, Connections: 1}}
+	if want := (result.Row{Op: opSend, Metric: metricRate, Size: 64}); newResult(spelt).Row != want {
+		t.Errorf("defaults: got %+v", newResult(spelt).Row)
+	}
+	odd := result.Row{Op: opSend, Metric: metricBandwidth, Size: 64, Depth: 3, Connections: 2, BothWays: true, Churn: 1, Realtime: true, Impair: "dup=1"}
+	if got := failed(Spec{Row: odd}, io.EOF).Row; got != odd {
+		t.Errorf("failed: got %+v, want %+v", got, odd)
 	}
 }

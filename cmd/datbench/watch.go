@@ -24,7 +24,7 @@ type watch struct {
 const watchEvery = 250 * time.Millisecond
 
 // newWatch is that of a row. Filling a heap takes an initiator a while in which it sends nothing.
-func newWatch(peer netip.Addr, r Row) *watch {
+func newWatch(peer netip.Addr, r Spec) *watch {
 	w := &watch{peer: peer, limit: stopped, since: time.Now()}
 	if r.Churn > 0 {
 		w.limit += churnLimit

@@ -10,7 +10,7 @@ import (
 // workload is how one operation is measured by one metric: what each side needs, and what it does.
 // Both sides run theirs on a connection that is established.
 type workload struct {
-	shape  func(Row) (initiator, target shape)
+	shape  func(Spec) (initiator, target shape)
 	active func(*conn, *Result) (evidence, error)
 	// passive returns when the initiator has said that the row is over.
 	passive func(*conn) (tally, error)
@@ -59,24 +59,24 @@ const (
 	phases = 4
 )
 
-func shapePing(Row) (i, t shape) {
+func shapePing(Spec) (i, t shape) {
 	both := shape{sources: 1, messages: pongs, requests: words + spare}
 	return both, both
 }
 
-func shapeWord(Row) (i, t shape) {
+func shapeWord(Spec) (i, t shape) {
 	both := shape{sources: words, rdma: 1, messages: 2, requests: words + spare}
 	return both, both
 }
 
-func shapeRead(r Row) (i, t shape) {
+func shapeRead(r Spec) (i, t shape) {
 	return shape{sources: 1, rdma: r.depth(), messages: 1, requests: r.depth() + spare},
 		shape{sources: 1, rdma: r.depth(), messages: 1, requests: r.depth() + spare}
 }
 
 // shapeStreamSend: twice the receives for small messages, so that credit never runs out while the
 // target reposts.
-func shapeStreamSend(r Row) (i, t shape) {
+func shapeStreamSend(r Spec) (i, t shape) {
 	receives := r.depth()
 	if r.Metric == metricRate {
 		receives *= 2
@@ -85,7 +85,7 @@ func shapeStreamSend(r Row) (i, t shape) {
 		shape{sources: 1, messages: receives + 1, requests: spare}
 }
 
-func shapeStreamWrite(r Row) (i, t shape) {
+func shapeStreamWrite(r Spec) (i, t shape) {
 	return shape{sources: 1, messages: 1, requests: r.depth() + spare},
 		shape{sources: 1, rdma: r.depth(), messages: 1, requests: spare}
 }

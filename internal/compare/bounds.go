@@ -14,14 +14,8 @@ import (
 // Bound is what a quantity of a row, over that of another operation in the same place and run, is meant to
 // be and has to be: times at most, rates at least.
 type Bound struct {
-	// Op, Metric, Size, MTU, Connections, Churn and Realtime are the row's.
-	Op          string `json:"op"`
-	Metric      string `json:"metric"`
-	Size        int64  `json:"size"`
-	MTU         int    `json:"mtu"`
-	Connections int    `json:"connections,omitempty"`
-	Churn       int64  `json:"churn_bytes,omitempty"`
-	Realtime    bool   `json:"realtime,omitempty"`
+	// Row is the row that is judged. Without a transport it is that of any.
+	result.Row
 	// Of is the quantity. Over is the other operation; without one the quantity itself is shown beside its
 	// target and never judged: it is the host's as much as ours.
 	Of   result.Quantity `json:"of"`

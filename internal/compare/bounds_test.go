@@ -15,7 +15,7 @@ const send = `"op": "send", "metric": "lat", "size": 64, "mtu": 1500, "of": "p50
 // TestParseBounds: a fault is named, with where it is.
 func TestParseBounds(t *testing.T) {
 	good, err := ParseBounds([]byte(`{"bounds": [{` + send + `}]}`))
-	want := []Bound{{Op: "send", Metric: "lat", Size: 64, MTU: 1500, Of: result.P50, Over: "raw", Target: 1.4, Limit: 1.8}}
+	want := []Bound{{Row: result.Row{Op: "send", Metric: "lat", Size: 64, MTU: 1500}, Of: result.P50, Over: "raw", Target: 1.4, Limit: 1.8}}
 	if diff := cmp.Diff(want, good); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -64,7 +64,7 @@ func FuzzParseBounds(f *testing.F) {
 func row(op, metric string, runs ...float64) result.Result {
 	var all []result.Result
 	for _, v := range runs {
-		r := result.Result{Op: op, Metric: metric, Size: 64, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: v, Gbps: v, P50: &v}
+		r := result.Result{Row: result.Row{Op: op, Metric: metric, Size: 64, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: v, Gbps: v, P50: &v}
 		if v == 0 {
 			r.Invalidate("starved")
 		}
@@ -74,8 +74,8 @@ func row(op, metric string, runs ...float64) result.Result {
 }
 
 func TestJudge(t *testing.T) {
-	us := Bound{Op: "send", Metric: "lat", Size: 64, MTU: 1500, Of: result.P50, Over: "raw", Target: 1.4, Limit: 1.8}
-	rate := Bound{Op: "send", Metric: "rate", Size: 64, MTU: 1500, Of: result.MsgsPerSec, Over: "raw", Target: 3, Limit: 2}
+	us := Bound{Row: result.Row{Op: "send", Metric: "lat", Size: 64, MTU: 1500}, Of: result.P50, Over: "raw", Target: 1.4, Limit: 1.8}
+	rate := Bound{Row: result.Row{Op: "send", Metric: "rate", Size: 64, MTU: 1500}, Of: result.MsgsPerSec, Over: "raw", Target: 3, Limit: 2}
 	shown := rate
 	shown.Over, shown.Limit = "", 0
 	other := us

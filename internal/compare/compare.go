@@ -21,24 +21,9 @@ const (
 	Invalid = "not valid"
 )
 
-// Key is what makes two rows the same measurement.
-type Key struct {
-	Op, Metric, Transport, Impair string
-	Size                          int64
-	MTU, Depth, Signal            int
-	Connections                   int
-	Bidir                         bool
-	Churn                         int64
-	Realtime                      bool
-}
-
-func keyOf(r *result.Result) Key {
-	return Key{r.Op, r.Metric, r.Transport, r.Impair, r.Size, r.MTU, r.Depth, r.Signal, r.Connections, r.Bidir != nil, r.Churn, r.Realtime}
-}
-
 // Row is one measurement, old and new.
 type Row struct {
-	Key
+	result.Row
 	// Old and New are the medians of the runs: µs, messages a second or Gb/s.
 	Old, New float64
 	// OldRuns and NewRuns are how many valid runs there are.
@@ -58,7 +43,7 @@ func Files(before, after []*result.Report) []Row {
 	old, recent := gather(before), gather(after)
 	var rows []Row
 	for _, k := range slices.Concat(old.keys, recent.keys) {
-		if !slices.ContainsFunc(rows, func(r Row) bool { return r.Key == k }) {
+		if !slices.ContainsFunc(rows, func(r Row) bool { return r.Row == k }) {
 			rows = append(rows, compare(k, old, recent))
 		}
 	}
@@ -67,16 +52,16 @@ func Files(before, after []*result.Report) []Row {
 
 // runs are the figures of every row of some files, by measurement.
 type runs struct {
-	keys []Key
-	of   map[Key][]float64
+	keys []result.Row
+	of   map[result.Row][]float64
 }
 
 func gather(reports []*result.Report) runs {
-	all := runs{of: map[Key][]float64{}}
+	all := runs{of: map[result.Row][]float64{}}
 	for _, rep := range reports {
 		for i := range rep.Results {
 			r := &rep.Results[i]
-			k := keyOf(r)
+			k := r.Row
 			if _, known := all.of[k]; !known {
 				all.keys = append(all.keys, k)
 			}
@@ -97,10 +82,10 @@ func figures(r *result.Result) []float64 {
 	return nil
 }
 
-func compare(k Key, old, recent runs) Row {
+func compare(k result.Row, old, recent runs) Row {
 	a, inOld := old.of[k]
 	b, inNew := recent.of[k]
-	r := Row{Key: k, OldRuns: len(a), NewRuns: len(b), Delta: math.NaN(), P: math.NaN()}
+	r := Row{Row: k, OldRuns: len(a), NewRuns: len(b), Delta: math.NaN(), P: math.NaN()}
 	r.Old, r.New = center(a), center(b)
 	switch {
 	case !inNew:

@@ -10,7 +10,7 @@ import (
 )
 
 func rate(op string, runs ...float64) result.Result {
-	r := result.Result{Op: op, Metric: result.Rate, Size: 64, Valid: true, MsgsPerSec: 1}
+	r := result.Result{Row: result.Row{Op: op, Metric: result.Rate, Size: 64}, Valid: true, MsgsPerSec: 1}
 	if len(runs) == 1 {
 		r.MsgsPerSec = runs[0]
 	} else {
@@ -26,7 +26,7 @@ func rr(runs ...float64) result.Result {
 }
 
 func lat(us ...float64) result.Result {
-	return result.Result{Op: result.Send, Metric: result.Latency, Size: 64, Valid: true, P50: &us[0], Runs: us}
+	return result.Result{Row: result.Row{Op: result.Send, Metric: result.Latency, Size: 64}, Valid: true, P50: &us[0], Runs: us}
 }
 
 func file(rows ...result.Result) *result.Report { return &result.Report{Results: rows} }

@@ -52,10 +52,12 @@ func (b *Bound) judge(rows []result.Result) Judgement {
 // find is the row of a bound, nil if there is none.
 func (b *Bound) find(rows []result.Result) *result.Result {
 	for i := range rows {
-		r := &rows[i]
-		if r.Op == b.Op && r.Metric == b.Metric && r.Size == b.Size && r.MTU == b.MTU && max(r.Connections, 1) == max(b.Connections, 1) &&
-			r.Churn == b.Churn && r.Realtime == b.Realtime && r.Impair == "" && r.Depth == 0 && r.Signal == 0 && r.Bidir == nil {
-			return r
+		want := b.Row
+		if want.Transport == "" {
+			want.Transport = rows[i].Transport
+		}
+		if rows[i].Row == want {
+			return &rows[i]
 		}
 	}
 	return nil

@@ -82,34 +82,29 @@ func everything(files []File, pick func(result.Result) bool) (out []result.Resul
 	return out
 }
 
-// place is where rows were measured that may stand in one chart.
-type place struct {
-	mtu         int
-	connections int
-	churn       int64
-	impair      string
+// place is the conditions of rows that may stand in one chart: a row without operation, metric, size and transport.
+type place result.Row
+
+func placeOf(r result.Result) place {
+	p := r.Row
+	p.Op, p.Metric, p.Size, p.Transport = "", "", 0, ""
+	return place(p)
 }
 
-func placeOf(r result.Result) place { return place{r.MTU, max(r.Connections, 1), r.Churn, r.Impair} }
-
 // plain is whether nothing but the link makes the place.
-func (p place) plain() bool { return p.connections == 1 && p.churn == 0 }
+func (p place) plain() bool { return result.Row(p) == result.Row(p).Plain() }
 
+// String lists the conditions, as in "MTU 1500, 8 connections".
 func (p place) String() string {
 	s := ""
-	if p.mtu > 0 {
-		s = fmt.Sprintf("MTU %d", p.mtu)
+	if p.MTU > 0 {
+		s = fmt.Sprintf("MTU %d", p.MTU)
 	}
-	if p.connections > 1 {
-		s += fmt.Sprintf(", %d connections", p.connections)
+	if p.Connections > 1 {
+		s += fmt.Sprintf(", %d connections", p.Connections)
 	}
-	if p.churn > 0 {
-		s += fmt.Sprintf(", %s of churned heap", sizeText(p.churn))
-	}
-	if p.impair != "" {
-		s += ", impaired by " + p.impair
-	}
-	return s
+	p.MTU, p.Connections = 0, 0
+	return s + result.Row(p).Conditions()
 }
 
 // distinct is the values of rows, each once, in the order of the rows.

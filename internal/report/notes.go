@@ -61,7 +61,7 @@ func runsOf(o result.Omission, rows []result.Result) string {
 		}
 		name := seriesOf(rows[r.Row].Op).Title
 		if sized(rows) {
-			name += " " + sizeText(rows[r.Row].Size)
+			name += " " + result.FormatSize(rows[r.Row].Size)
 		}
 		if mtus := distinct(rows, func(r result.Result) int { return r.MTU }); len(mtus) > 1 {
 			name += fmt.Sprintf(" at MTU %d", rows[r.Row].MTU)

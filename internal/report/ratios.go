@@ -78,7 +78,7 @@ func groupName(metric string, at place) string {
 	case result.Rate:
 		return "rate"
 	}
-	return fmt.Sprintf("Gb/s at\n%d", at.mtu)
+	return fmt.Sprintf("Gb/s at\n%d", at.MTU)
 }
 
 // times is how many times as fast a row is as that of another operation in the same place; of a latency,

@@ -85,8 +85,8 @@ func TestSideBySide(t *testing.T) {
 
 // TestInvalidOnly: a run with no valid row has its reasons, and what a file says is text.
 func TestInvalidOnly(t *testing.T) {
-	r := result.Result{Op: "<script>", Metric: result.Latency, Reason: "<b>starved</b>"}
-	html := pageOf(t, []File{{"<i>", &result.Report{Results: []result.Result{r, {Op: result.Send, Metric: result.Rate}}}}})
+	r := result.Result{Row: result.Row{Op: "<script>", Metric: result.Latency}, Reason: "<b>starved</b>"}
+	html := pageOf(t, []File{{"<i>", &result.Report{Results: []result.Result{r, {Row: result.Row{Op: result.Send, Metric: result.Rate}}}}}})
 	if charts(html) != 0 || strings.Contains(html, "<script>") || strings.Contains(html, "<b>") || strings.Contains(html, "<i>") ||
 		!strings.Contains(html, "not valid: &lt;b&gt;starved") {
 		t.Errorf("got\n%s", html)
@@ -99,7 +99,7 @@ func TestInvalidOnly(t *testing.T) {
 // TestOdd: figures that no run has are drawn or left out, and nothing panics.
 func TestOdd(t *testing.T) {
 	row := func(op, metric string, figure float64) result.Result {
-		r := result.Result{Op: op, Metric: metric, Size: 64, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: figure, Gbps: figure}
+		r := result.Result{Row: result.Row{Op: op, Metric: metric, Size: 64, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: figure, Gbps: figure}
 		if metric == result.Latency {
 			r.SetTimes(result.Histogram{{Upper: figure, Count: 1}})
 		}
@@ -119,7 +119,7 @@ func TestOdd(t *testing.T) {
 // TestFull: what was measured otherwise than the plain rows has charts of its own, and columns.
 func TestFull(t *testing.T) {
 	row := func(op, metric string, change func(*result.Result)) result.Result {
-		r := result.Result{Op: op, Metric: metric, Size: 64, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: 2e6, Gbps: 1}
+		r := result.Result{Row: result.Row{Op: op, Metric: metric, Size: 64, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: 2e6, Gbps: 1}
 		if result.Timed(metric) {
 			r.SetTimes(result.Histogram{{Upper: 6, Count: 20000}})
 		}
@@ -137,7 +137,7 @@ func TestFull(t *testing.T) {
 	if got, want := charts(html), 4+1+3; got != want {
 		t.Errorf("got %d charts, want %d", got, want)
 	}
-	for _, want := range []string{"Distribution, 64 B, MTU 1500, 1 GiB of churned heap", "MTU 1500, 64 connections</text>", "million requests a second",
+	for _, want := range []string{"Distribution, 64 B, MTU 1500, beside 1 GiB of churned heap", "MTU 1500, 64 connections</text>", "million requests a second",
 		"<th>p99 × raw</th>", "<th>churned heap</th>", "<td>1 GiB</td>", "<th>M requests/s</th>"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q", want)
@@ -201,7 +201,7 @@ func TestTicks(t *testing.T) {
 // out and why, equal reasons once.
 func TestRepeated(t *testing.T) {
 	run := func(op string, gbps float64, share int) result.Result {
-		r := result.Result{Op: op, Metric: result.Bandwidth, Size: 1 << 20, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: 1, Gbps: gbps}
+		r := result.Result{Row: result.Row{Op: op, Metric: result.Bandwidth, Size: 1 << 20, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: 1, Gbps: gbps}
 		if share > 0 {
 			r.Invalidate("not saturated: a side had %d %% of a core", share)
 		}
@@ -240,7 +240,7 @@ func TestRepeated(t *testing.T) {
 // TestTCPSpread: each ratio to kernel TCP has its range beside it.
 func TestTCPSpread(t *testing.T) {
 	rate := func(op string, v float64, parts ...float64) result.Result {
-		return result.Result{Op: op, Metric: result.Rate, Size: 64, MTU: 1500, Valid: true, Samples: 1, MsgsPerSec: v, Parts: parts}
+		return result.Result{Row: result.Row{Op: op, Metric: result.Rate, Size: 64, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: v, Parts: parts}
 	}
 	html := pageOf(t, []File{{"tcp", &result.Report{Results: []result.Result{rate(result.Send, 4e6), rate(result.TCP, 2e6, 1e6, 4e6)}}}})
 	for _, want := range []string{"<td>2.00 (1.00\u20134.00)</td>", "<th>spread of TCP</th>", "<td>1.00\u20134.00</td>",

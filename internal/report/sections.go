@@ -83,7 +83,7 @@ func latencyAt(files []File, here func(result.Result) bool, at place) (charts, f
 	some := everything(files, here)
 	values := around(some, median, tail, extreme)
 	for _, size := range distinct(some, func(r result.Result) int64 { return r.Size }) {
-		c, err := distributionOf(files, func(r result.Result) bool { return here(r) && r.Size == size }, fmt.Sprintf("%s, %s", sizeText(size), at))
+		c, err := distributionOf(files, func(r result.Result) bool { return here(r) && r.Size == size }, fmt.Sprintf("%s, %s", result.FormatSize(size), at))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -96,7 +96,7 @@ func latencyAt(files []File, here func(result.Result) bool, at place) (charts, f
 		})
 		return []chart{c}, folded, err
 	}
-	c, err := drawEach(files, "Median, p99 and p99.9, "+sizeText(some[0].Size)+", "+at.String(), here, func(rows []result.Result) (*plot.Plot, error) {
+	c, err := drawEach(files, "Median, p99 and p99.9, "+result.FormatSize(some[0].Size)+", "+at.String(), here, func(rows []result.Result) (*plot.Plot, error) {
 		return percentiles(rows, values)
 	})
 	return append(folded, c), nil, err
@@ -157,7 +157,7 @@ func barTitle(rows []result.Result) string {
 	if len(ours) == 0 {
 		return "Whole frames"
 	}
-	return sizeText(ours[0].Size)
+	return result.FormatSize(ours[0].Size)
 }
 
 func byPlace(rows []result.Result, figure func(*result.Result) float64) (out []barGroup) {

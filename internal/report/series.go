@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"image/color"
 	"slices"
 	"strings"
@@ -80,21 +79,8 @@ func legend(rows []result.Result) (out []series) {
 	return out
 }
 
-// sizeText is the shortest exact form of a size: 64 B, 4 KiB, 1 MiB.
-func sizeText(n int64) string {
-	for _, u := range []struct {
-		shift uint
-		name  string
-	}{{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
-		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
-			return fmt.Sprintf("%d %s", n>>u.shift, u.name)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
-}
-
 // shortSize is a size for the mark of an axis: 64, 4K, 1M.
 func shortSize(n int64) string {
-	text, unit, _ := strings.Cut(sizeText(n), " ")
+	text, unit, _ := strings.Cut(result.FormatSize(n), " ")
 	return text + strings.TrimSuffix(strings.TrimSuffix(unit, "iB"), "B")
 }

@@ -44,7 +44,7 @@ func plain(head string, of func(*result.Result) string) column {
 
 var (
 	firstColumns = []column{
-		plain("size", func(r *result.Result) string { return sizeText(r.Size) }),
+		plain("size", func(r *result.Result) string { return result.FormatSize(r.Size) }),
 		plain("MTU", func(r *result.Result) string { return strconv.Itoa(r.MTU) }),
 	}
 	timeColumns = []column{
@@ -59,8 +59,6 @@ var (
 	streamColumns = []column{
 		plain("M messages/s", func(r *result.Result) string { return figure(r, r.MsgsPerSec/1e6, 3, r.Metric == result.Rate) }),
 		plain("Gb/s", func(r *result.Result) string { return figure(r, r.Gbps, 2, true) }),
-		plain("depth", func(r *result.Result) string { return whole(int64(r.Depth)) }),
-		plain("connections", func(r *result.Result) string { return whole(int64(r.Connections)) }),
 	}
 	requestColumns = []column{
 		plain("M requests/s", func(r *result.Result) string { return figure(r, r.MsgsPerSec/1e6, 3, true) }),
@@ -68,7 +66,6 @@ var (
 		plain("p99", func(r *result.Result) string { return micros(r.P99) }),
 		plain("p99.9", func(r *result.Result) string { return micros(r.P999) }),
 		plain("max", func(r *result.Result) string { return micros(r.Max) }),
-		plain("in flight", func(r *result.Result) string { return whole(int64(r.Depth)) }),
 	}
 	lastColumns = []column{
 		{"× raw", ratioTo(result.Raw)},
@@ -88,8 +85,6 @@ var (
 		plain("resent", func(r *result.Result) string { return whole(int64(r.Retransmits)) }),
 		plain("drops", func(r *result.Result) string { return whole(int64(r.Drops)) }),
 		plain("mode", func(r *result.Result) string { return r.Mode }),
-		plain("churned heap", func(r *result.Result) string { return map[bool]string{true: sizeText(r.Churn)}[r.Churn > 0] }),
-		plain("impaired by", func(r *result.Result) string { return r.Impair }),
 	}
 )
 
@@ -118,7 +113,7 @@ func tableOf(title string, rows []result.Result) table {
 	case result.Requests:
 		middle = requestColumns
 	}
-	columns := slices.DeleteFunc(slices.Concat(firstColumns, middle, lastColumns), func(c column) bool {
+	columns := slices.DeleteFunc(slices.Concat(firstColumns, middle, conditionColumns(), lastColumns), func(c column) bool {
 		return !slices.ContainsFunc(rows, func(r result.Result) bool { return c.of(&r, rows) != "" })
 	})
 	t := table{Title: title, Notes: notesOf(rows)}
@@ -133,6 +128,14 @@ func tableOf(title string, rows []result.Result) table {
 		t.Rows = append(t.Rows, line)
 	}
 	return t
+}
+
+// conditionColumns are those of the conditions that make rows different measurements.
+func conditionColumns() (out []column) {
+	for _, c := range result.Columns() {
+		out = append(out, plain(c.Heading, c.Of))
+	}
+	return out
 }
 
 func ratioTo(op string) func(*result.Result, []result.Result) string {

@@ -102,7 +102,7 @@ func Base(rows []Result, r *Result, op string) *Result {
 	for i := range rows {
 		b := &rows[i]
 		frames := b.Metric == Bandwidth && (b.Op == Raw || b.Op == RawAsavie)
-		if b.Op == op && r.Op != op && b.Metric == r.Metric && b.MTU == r.MTU && b.Impair == r.Impair && b.plain() && (b.Size == r.Size || frames) {
+		if b.Op == op && r.Op != op && b.Metric == r.Metric && b.MTU == r.MTU && b.Impair == r.Impair && b.Row == b.Plain() && (b.Size == r.Size || frames) {
 			return b
 		}
 	}
@@ -142,11 +142,6 @@ func (r *Result) ValidRuns() (n int) {
 		}
 	}
 	return n
-}
-
-// plain is whether a row was measured as its metric is by default.
-func (r *Result) plain() bool {
-	return r.Connections <= 1 && r.Depth == 0 && r.Signal == 0 && r.Churn == 0 && r.Bidir == nil
 }
 
 // SetRawRatios fills in what each row is beside raw frames.

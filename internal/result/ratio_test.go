@@ -11,7 +11,7 @@ import (
 
 // times is a run of round trips whose median and p99 these are.
 func times(op string, p50, p99 float64) Result {
-	r := Result{Op: op, Metric: Latency, Size: 64, MTU: 1500, Valid: true}
+	r := Result{Row: Row{Op: op, Metric: Latency, Size: 64, MTU: 1500}, Valid: true}
 	r.Count(1000, time.Second)
 	r.P50, r.P99 = &p50, &p99
 	return r
@@ -65,7 +65,7 @@ func TestMedian(t *testing.T) {
 // TestRawRatios: a row is beside the plain row of its own place, whose frames are as large as its MTU.
 func TestRawRatios(t *testing.T) {
 	bw := func(op string, mtu int, size int64, gbps float64) Result {
-		return Result{Op: op, Metric: Bandwidth, Size: size, MTU: mtu, Gbps: gbps, Valid: true}
+		return Result{Row: Row{Op: op, Metric: Bandwidth, Size: size, MTU: mtu}, Gbps: gbps, Valid: true}
 	}
 	churned, other := times(Send, 9, 18), times(Send, 5, 5)
 	churned.Churn, other.Size = 1, 128

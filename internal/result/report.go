@@ -89,5 +89,14 @@ func ReadFile(name string) (*Report, error) {
 	if len(r.Results) == 0 {
 		return nil, fmt.Errorf("%s has no results in it: make it with datbench --json", name)
 	}
+	for i := range r.Results {
+		r.Results[i].upgrade()
+	}
 	return r, nil
+}
+
+// upgrade fills in what the file of an older version says in another way.
+func (r *Result) upgrade() {
+	r.Row = r.normal()
+	r.BothWays = r.BothWays || r.Bidir != nil
 }

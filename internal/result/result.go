@@ -5,38 +5,14 @@ import (
 	"time"
 )
 
-// Operations, as they stand in the JSON.
-const (
-	Send      = "send"
-	Write     = "write"
-	Read      = "read"
-	Raw       = "raw"
-	RawAsavie = "raw_asavie"
-	TCP       = "tcp"
-)
-
-// Metrics, as they stand in the JSON.
-const (
-	Latency   = "lat"
-	Rate      = "rate"
-	Requests  = "rr" // requests that are answered, several outstanding
-	Bandwidth = "bw"
-	SHA256    = "sha256"
-)
-
-// Result is one row. The first sixteen fields are the contract: they are always there and keep their
-// names. Times and rates are those of the measured part; a percentile is nil where a row has none.
+// Result is a row with what was measured. The fields that are not omitted when they are empty are the contract: they
+// are always there and keep their names. Times and rates are those of the measured part; a percentile is nil where a
+// row has none.
 type Result struct {
-	// Op is what was done, Metric what was measured of it.
-	Op     string `json:"op"`
-	Metric string `json:"metric"`
-	// Size is bytes of payload; of the whole frame for raw.
-	Size int64 `json:"size"`
-	// Transport is xdp, udp or tcp; Mode is how packets moved, as granted.
-	Transport string `json:"transport"`
-	Mode      string `json:"mode"`
-	// MTU is the link's, in bytes.
-	MTU int `json:"mtu"`
+	// Row is what was measured. A depth or a number of connections that is the default is 0.
+	Row
+	// Mode is how packets moved, as granted.
+	Mode string `json:"mode"`
 	// Percentiles of the full round trip, in µs.
 	P50  *float64 `json:"p50_us"`
 	P99  *float64 `json:"p99_us"`
@@ -69,16 +45,6 @@ type Result struct {
 	// Rounds are all runs of a row that was repeated, in the order in which they were made: the runs of one
 	// round, in all rows of a report, follow one another.
 	Rounds []Round `json:"rounds,omitempty"`
-	// Depth is operations outstanding on each connection, where it is not what the metric has by default.
-	Depth int `json:"depth,omitempty"`
-	// Signal is of how many requests of a rate row one completed with an event, where that is not the default.
-	Signal int `json:"signal,omitempty"`
-	// Connections is how many carried the row, if more than one.
-	Connections int `json:"connections,omitempty"`
-	// Churn is the bytes of heap whose objects were replaced all the time, in the process of each end.
-	Churn int64 `json:"churn_bytes,omitempty"`
-	// Realtime is whether the thread that measured had real-time priority: it went before all others.
-	Realtime bool `json:"realtime,omitempty"`
 	// Bidir is each direction of a row that went both ways at once; the row's own figures are the sums.
 	Bidir *Bidir `json:"bidir,omitempty"`
 	// Intervals are the parts of the row's time that were asked for.
@@ -87,10 +53,8 @@ type Result struct {
 	// theirs; of a row that was repeated, the median over the rounds.
 	RawRatio    *float64 `json:"raw_ratio,omitempty"`
 	RawP99Ratio *float64 `json:"raw_p99_ratio,omitempty"`
-	// Impair is what was done to the packets of the row; empty if nothing was. Beside a row of the
-	// same run without it, Kept is the part of the throughput that is left, in percent, and P99Ratio
-	// what the p99 of a latency has become, times what it was.
-	Impair   string   `json:"impair,omitempty"`
+	// Kept and P99Ratio compare an impaired row with the same row of the same run without impairment: Kept is
+	// the part of the throughput that is left, in percent, P99Ratio the p99 over that of the other row.
 	Kept     *float64 `json:"kept_percent,omitempty"`
 	P99Ratio *float64 `json:"p99_ratio,omitempty"`
 }
@@ -118,9 +82,6 @@ type Interval struct {
 	P50 *float64 `json:"p50_us,omitempty"`
 	Max *float64 `json:"max_us,omitempty"`
 }
-
-// Timed is whether a metric is of round trips, one by one.
-func Timed(metric string) bool { return metric == Latency || metric == Requests }
 
 // Figure is what a row is measured for, and compared by: the median in µs, operations a second, or Gb/s.
 func (r *Result) Figure() float64 {

@@ -30,7 +30,7 @@ func TestHistogram(t *testing.T) {
 
 // TestJSON: what is written is read again, and a long list is one line.
 func TestJSON(t *testing.T) {
-	want := &Report{Env: Env{Link: `"histogram_us": [`}, Results: []Result{{Op: Send, Metric: Latency, Valid: true, Runs: []float64{1.5, 2}, Histogram: Histogram{{1.25, 3}, {1e7, 1}}}}}
+	want := &Report{Env: Env{Link: `"histogram_us": [`}, Results: []Result{{Row: Row{Op: Send, Metric: Latency}, Valid: true, Runs: []float64{1.5, 2}, Histogram: Histogram{{1.25, 3}, {1e7, 1}}}}}
 	text, err := want.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func FuzzRead(f *testing.F) {
 
 // rateRun is a run of n operations in seconds.
 func rateRun(n int64, seconds float64) Result {
-	r := Result{Op: Send, Metric: Rate, Size: 100, Mode: "copy", Valid: true, Retransmits: 1}
+	r := Result{Row: Row{Op: Send, Metric: Rate, Size: 100}, Mode: "copy", Valid: true, Retransmits: 1}
 	r.Count(n, time.Duration(seconds*float64(time.Second)))
 	return r
 }
@@ -85,7 +85,7 @@ func TestPool(t *testing.T) {
 	bad := rateRun(10, 1)
 	bad.Invalidate("starved")
 	got := Pool([]Result{rateRun(1000, 1), bad, rateRun(3000, 2)})
-	want := Result{Op: Send, Metric: Rate, Size: 100, Mode: "copy", Samples: 4000, Retransmits: 2, Runs: []float64{1000, 1500},
+	want := Result{Row: Row{Op: Send, Metric: Rate, Size: 100}, Mode: "copy", Samples: 4000, Retransmits: 2, Runs: []float64{1000, 1500},
 		Rounds:     []Round{{Valid: true, MsgsPerSec: 1000, Gbps: 0.0008}, {Reason: "starved", MsgsPerSec: 10, Gbps: 8e-6}, {Valid: true, MsgsPerSec: 1500, Gbps: 0.0012}},
 		MsgsPerSec: 4000.0 / 3, Gbps: 4000.0 / 3 * 800 / 1e9, Reason: "run 2 of 3: starved"}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })); diff != "" {
@@ -103,7 +103,7 @@ func TestPool(t *testing.T) {
 
 func TestPoolTimes(t *testing.T) {
 	run := func(h Histogram) Result {
-		r := Result{Op: Send, Metric: Latency, Size: 64, Valid: true}
+		r := Result{Row: Row{Op: Send, Metric: Latency, Size: 64}, Valid: true}
 		r.Count(h.Total(), time.Second)
 		r.SetTimes(h)
 		return r
@@ -127,8 +127,8 @@ func TestFigure(t *testing.T) {
 		r    Result
 		want float64
 	}{
-		{Result{Metric: Latency, P50: ptr(3)}, 3}, {Result{Metric: Latency}, 0},
-		{Result{Metric: Rate, MsgsPerSec: 5, Gbps: 1}, 5}, {Result{Metric: Bandwidth, MsgsPerSec: 5, Gbps: 1}, 1},
+		{Result{Row: Row{Metric: Latency}, P50: ptr(3)}, 3}, {Result{Row: Row{Metric: Latency}}, 0},
+		{Result{Row: Row{Metric: Rate}, MsgsPerSec: 5, Gbps: 1}, 5}, {Result{Row: Row{Metric: Bandwidth}, MsgsPerSec: 5, Gbps: 1}, 1},
 	} {
 		if got := tt.r.Figure(); got != tt.want {
 			t.Errorf("%+v: got %g, want %g", tt.r, got, tt.want)

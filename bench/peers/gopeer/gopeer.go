@@ -89,7 +89,7 @@ func Serve(ctx context.Context, name, addr string, ready func()) error {
 
 // Run measures against a server.
 func Run(ctx context.Context, name, addr string, a Ask) (result.Result, error) {
-	r := result.Result{Op: name, Metric: a.Metric, Size: int64(a.Size), Mode: "kernel"}
+	r := result.Result{Row: result.Row{Op: name, Metric: a.Metric, Size: int64(a.Size)}, Mode: "kernel"}
 	l, err := find(name)
 	if err != nil {
 		return r, err

@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 		{"go.json", result.Latency, parseGo, result.Result{P50: micros(65.5), P99: micros(120), MsgsPerSec: 14000, Gbps: 0.007, Samples: 1400}},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
-			got := result.Result{Metric: tt.metric}
+			got := result.Result{Row: result.Row{Metric: tt.metric}}
 			if err := tt.parse(read(t, tt.file), &got); err != nil {
 				t.Fatal(err)
 			}

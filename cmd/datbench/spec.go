@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/datxdp/datxdp/internal/result"
@@ -26,29 +25,10 @@ const (
 	metricSHA256    = result.SHA256
 )
 
-// Row asks for one measurement.
-type Row struct {
-	Op     string `json:"op"`
-	Metric string `json:"metric"`
-	// Transport is xdp, udp or tcp.
-	Transport string `json:"transport"`
-	// Size is the bytes of one operation; 0 for raw bandwidth: the largest frame.
-	Size int64 `json:"size"`
-	// MTU is the link's, as the plan set it; 0 where the plan leaves it alone.
-	MTU int `json:"mtu"`
-	// Depth is how many operations are outstanding; 0 takes the default for the metric.
-	Depth int `json:"depth"`
-	// Signal is of how many requests of a rate row one completes with an event; 0 takes the default.
-	Signal int `json:"signal,omitempty"`
-	// Connections is how many carry a rate or bw row, posted to in turn by one thread; 0 is one.
-	Connections int `json:"connections,omitempty"`
-	// Churn is bytes of heap whose objects are replaced all the time while the row runs, in the process of
-	// each end; 0 for none.
-	Churn int64 `json:"churn,omitempty"`
-	// Realtime is whether the initiator's measuring thread goes before others.
-	Realtime bool `json:"realtime,omitempty"`
-	// Bidir is both directions at once, of rate and bw.
-	Bidir bool `json:"bidir,omitempty"`
+// Spec asks for one measurement: a row, and for how long and how closely it is measured. Of the row, 0 for Depth and
+// Signal takes the default of the metric, and the MTU is 0 where the plan leaves the link alone.
+type Spec struct {
+	result.Row
 	// Count ends the measured part after so many operations; 0 leaves it to Duration, which bounds it
 	// either way.
 	Count int64 `json:"count,omitempty"`
@@ -63,12 +43,10 @@ type Row struct {
 	More bool `json:"more,omitempty"`
 	// WantMode is the mode that was asked for by name; empty if any will do.
 	WantMode string `json:"want_mode"`
-	// Impair is what is done to the packets, as package tap writes it; empty if nothing is.
-	Impair string `json:"impair,omitempty"`
 }
 
 // time is how long the row runs at most, with a peer that answers at once.
-func (r Row) time() time.Duration {
+func (r Spec) time() time.Duration {
 	d := r.Warmup + r.Duration
 	if r.Metric == metricSHA256 {
 		d += sha256Limit
@@ -81,69 +59,12 @@ func (r Row) time() time.Duration {
 
 // limit is how long the row may take in all, with waiting for an absent peer, before it counts as
 // stuck.
-func (r Row) limit() time.Duration {
+func (r Spec) limit() time.Duration {
 	return r.time() + 4*patience
 }
 
-// title names the row for a progress line.
-func (r Row) title() string {
-	s := fmt.Sprintf("%s %s", metricTitle(r.Metric), r.Op)
-	if r.Size > 0 {
-		s += " " + formatSize(r.Size)
-	}
-	if r.Connections > 1 {
-		s += fmt.Sprintf(" × %d", r.Connections)
-	}
-	if r.Bidir {
-		s += " both ways"
-	}
-	if r.MTU > 0 {
-		s += fmt.Sprintf(" at MTU %d", r.MTU)
-	}
-	s += besideNote(r.Churn, r.Realtime)
-	if r.Impair != "" {
-		s += ", impaired"
-	}
-	return s
-}
-
-// name is a row's operation, and over how many connections. It is no longer than raw_asavie.
-func name(r *Result) string {
-	if r.Connections > 1 {
-		return fmt.Sprintf("%s × %d", r.Op, r.Connections)
-	}
-	return r.Op
-}
-
-// besideNote ends a title: beside what, and how, a row is measured. It is empty where that is as usual.
-func besideNote(churn int64, realtime bool) (s string) {
-	if churn > 0 {
-		s = fmt.Sprintf(", beside %s of churned heap", formatSize(churn))
-	}
-	if realtime {
-		s += ", at real-time priority"
-	}
-	return s
-}
-
-func metricTitle(metric string) string {
-	switch metric {
-	case metricLatency:
-		return "round trip"
-	case metricRate:
-		return "message rate"
-	case metricRequests:
-		return "requests"
-	case metricBandwidth:
-		return "bandwidth"
-	case metricSHA256:
-		return "SHA-256"
-	}
-	return metric
-}
-
 // depth is how many operations the row keeps outstanding.
-func (r Row) depth() int {
+func (r Spec) depth() int {
 	switch {
 	case r.Depth > 0:
 		return r.Depth
@@ -160,7 +81,7 @@ func (r Row) depth() int {
 }
 
 // signal is of how many requests one completes with an event, which tells of those before it too.
-func (r Row) signal() int {
+func (r Spec) signal() int {
 	switch {
 	case r.Metric != metricRate || r.Count > 0: // a count is exact
 		return 1
@@ -171,14 +92,14 @@ func (r Row) signal() int {
 }
 
 // connections is how many the row has.
-func (r Row) connections() int { return max(r.Connections, 1) }
+func (r Spec) connections() int { return max(r.Connections, 1) }
 
 // window is how many operations are outstanding on all connections.
-func (r Row) window() int { return r.depth() * r.connections() }
+func (r Spec) window() int { return r.depth() * r.connections() }
 
 // total is how many operations a row is asked to measure; 0 for any number.
-func (r Row) total() int64 {
-	if r.Bidir {
+func (r Spec) total() int64 {
+	if r.BothWays {
 		return 2 * r.Count
 	}
 	return r.Count
@@ -190,3 +111,20 @@ func streams(metric string) bool { return metric == metricRate || metric == metr
 
 // deep is whether several operations may be outstanding.
 func deep(metric string) bool { return streams(metric) || metric == metricRequests }
+
+// identity is the row that the spec measures: what it spells out of the defaults is left out.
+func (r Spec) identity() result.Row {
+	id := r.Row
+	usual := Spec{Row: result.Row{Op: r.Op, Metric: r.Metric}}
+	if !deep(r.Metric) || r.depth() == usual.depth() {
+		id.Depth = 0
+	}
+	usual.Depth, usual.Count = r.Depth, r.Count
+	if id.Signal = r.signal(); id.Signal == usual.signal() {
+		id.Signal = 0
+	}
+	if id.Connections <= 1 {
+		id.Connections = 0
+	}
+	return id
+}

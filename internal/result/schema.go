@@ -1,0 +1,181 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// field is what the tags of one field of Row say.
+type field struct {
+	key, help, column string
+	// title and short are texts with %v for the value; empty for no text.
+	title, short string
+	bytes        bool
+	// optional is whether the file leaves it out where it is the default.
+	optional bool
+	index    int
+}
+
+// conditions are the fields of Row after Transport, in their order.
+var conditions = conditionsOf(reflect.TypeFor[Row]())
+
+func conditionsOf(t reflect.Type) (out []field) {
+	for i := range t.NumField() {
+		out = append(out, fieldOf(t.Field(i), i))
+	}
+	return out[1+slices.IndexFunc(out, func(f field) bool { return f.key == "transport" }):]
+}
+
+func fieldOf(sf reflect.StructField, index int) field {
+	f := field{index: index, help: sf.Tag.Get("help"), bytes: sf.Tag.Get("unit") == "bytes"}
+	f.key, _, f.optional = strings.Cut(sf.Tag.Get("json"), ",")
+	or := func(tag, otherwise string) string {
+		switch text, ok := sf.Tag.Lookup(tag); {
+		case !ok:
+			return otherwise
+		case text == "-":
+			return ""
+		default:
+			return text
+		}
+	}
+	plain := ", " + f.key
+	if sf.Type.Kind() != reflect.Bool {
+		plain += " %v"
+	}
+	f.column = or("column", f.key)
+	f.title = or("title", plain)
+	f.short = or("short", f.title)
+	return f
+}
+
+// value is that of a field as text, empty for the zero value.
+func (f field) value(r *Row) string {
+	v := reflect.ValueOf(r).Elem().Field(f.index)
+	switch {
+	case v.IsZero():
+		return ""
+	case f.bytes:
+		return FormatSize(v.Int())
+	case v.Kind() == reflect.Bool:
+		return "yes"
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// texts joins the texts of the conditions that are set.
+func (r Row) texts(of func(field) string) string {
+	var b strings.Builder
+	r = r.normal()
+	for _, f := range conditions {
+		if value := f.value(&r); value != "" {
+			b.WriteString(strings.ReplaceAll(of(f), "%v", value))
+		}
+	}
+	return b.String()
+}
+
+// cleared returns the row without some of its conditions.
+func (r Row) cleared(drop func(field) bool) Row {
+	v := reflect.ValueOf(&r).Elem()
+	for _, f := range conditions {
+		if drop(f) {
+			v.Field(f.index).SetZero()
+		}
+	}
+	return r
+}
+
+// Conditions says under which conditions the row runs, as in " × 8 at MTU 1500".
+func (r Row) Conditions() string {
+	return r.texts(func(f field) string { return cmp.Or(f.title, f.short) })
+}
+
+// Title names the row in a sentence: metric, operation, size and conditions, without those that tables show in a
+// column. It does not say by what the row is impaired.
+func (r Row) Title() string {
+	s := MetricTitle(r.Metric) + " " + r.Op
+	if r.Size > 0 {
+		s += " " + FormatSize(r.Size)
+	}
+	impaired := r.Impair != ""
+	r.Impair = ""
+	if s += r.texts(func(f field) string { return f.title }); impaired {
+		s += ", impaired"
+	}
+	return s
+}
+
+// Name is the operation and the number of connections, if it has several. Only raw_asavie is as long.
+func (r Row) Name() string {
+	if r.Connections > 1 {
+		return fmt.Sprintf("%s × %d", r.Op, r.Connections)
+	}
+	return r.Op
+}
+
+// Label is the operation with all conditions but the MTU, in as few words as tell rows apart.
+func (r Row) Label() string { return r.Op + r.texts(func(f field) string { return f.short }) }
+
+// MetricTitle is a metric in words.
+func MetricTitle(metric string) string {
+	switch metric {
+	case Latency:
+		return "round trip"
+	case Rate:
+		return "message rate"
+	case Requests:
+		return "requests"
+	case Bandwidth:
+		return "bandwidth"
+	case SHA256:
+		return "SHA-256"
+	}
+	return metric
+}
+
+// Column is a condition in a table of rows.
+type Column struct {
+	Heading string
+	// Of is the value as text, empty for the default.
+	Of func(*Result) string
+	// Untitled is whether no title says it, so that every table needs the column.
+	Untitled bool
+}
+
+// Columns returns the columns of the conditions that a row may lack, in their order.
+func Columns() (out []Column) {
+	for _, f := range conditions {
+		if f.optional {
+			out = append(out, Column{f.column, func(r *Result) string { return f.value(&r.Row) }, f.title == ""})
+		}
+	}
+	return out
+}
+
+// Help returns a line for each condition: its key, filled to width columns, and what it says.
+func Help(width int) string {
+	var b strings.Builder
+	for _, f := range conditions {
+		if f.optional {
+			fmt.Fprintf(&b, "  %-*s%s\n", width-2, f.key, f.help)
+		}
+	}
+	return b.String()
+}
+
+// FormatSize is the shortest exact form of a number of bytes: 1 MiB, 64 B, 1514 B.
+func FormatSize(n int64) string {
+	for _, u := range []struct {
+		name  string
+		shift uint
+	}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}} {
+		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
+			return fmt.Sprintf("%d %s", n>>u.shift, u.name)
+		}
+	}
+	return fmt.Sprintf("%d B", n)
+}
