@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // What the main job asks of an agent. A side holds at most one target and one initiator.
@@ -32,8 +34,8 @@ type command struct {
 }
 
 type reply struct {
-	Error  string  `json:"error,omitempty"`
-	Result *Result `json:"result,omitempty"`
+	Error  string         `json:"error,omitempty"`
+	Result *result.Result `json:"result,omitempty"`
 }
 
 // agentCommand is the hidden subcommand that the main job runs in each of its namespaces.
@@ -151,14 +153,14 @@ func (a *agent) timed(ctx context.Context, c command) reply {
 }
 
 func (a *agent) answer(ctx context.Context, c command) reply {
-	result, err := a.do(ctx, c)
+	r, err := a.do(ctx, c)
 	if err != nil {
 		return reply{Error: oneLine(err.Error())}
 	}
-	return reply{Result: result}
+	return reply{Result: r}
 }
 
-func (a *agent) do(ctx context.Context, c command) (*Result, error) {
+func (a *agent) do(ctx context.Context, c command) (*result.Result, error) {
 	switch {
 	case c.Do == doServe && c.Station != nil && a.target == nil:
 		return nil, a.start(*c.Station)
@@ -208,7 +210,7 @@ func (a *agent) closeInitiator() error {
 	return i.close()
 }
 
-func (a *agent) measure(ctx context.Context, row Spec) (*Result, error) {
+func (a *agent) measure(ctx context.Context, row Spec) (*result.Result, error) {
 	r, err := a.initiator.run(ctx, row)
 	if err != nil {
 		return nil, err

@@ -14,43 +14,43 @@ import (
 // cell is a column of a table: its heading and what it says of a row.
 type cell struct {
 	heading string
-	of      func(*Result) string
+	of      func(*result.Result) string
 }
 
 // Columns of a group that is compared with nothing.
 var (
 	aloneFirst = []cell{
-		{"op", func(r *Result) string { return r.Name() }},
-		{"size", func(r *Result) string { return result.FormatSize(r.Size) }},
+		{"op", func(r *result.Result) string { return r.Name() }},
+		{"size", func(r *result.Result) string { return result.FormatSize(r.Size) }},
 	}
 	aloneSpread = []cell{{"±", spread}}
 	aloneLast   = []cell{
-		{"resent", func(r *Result) string { return count(r.Retransmits) }},
-		{"drops", func(r *Result) string { return count(r.Drops) }},
-		{"mode", func(r *Result) string { return modeOf(r) }},
+		{"resent", func(r *result.Result) string { return count(r.Retransmits) }},
+		{"drops", func(r *result.Result) string { return count(r.Drops) }},
+		{"mode", func(r *result.Result) string { return modeOf(r) }},
 	}
 	aloneTimes = []cell{
-		{"min µs", func(r *Result) string { return brief(r.Min) }},
-		{"p50", func(r *Result) string { return brief(r.P50) }},
-		{"p90", func(r *Result) string { return brief(r.P90) }},
-		{"p99", func(r *Result) string { return brief(r.P99) }},
-		{"p99.9", func(r *Result) string { return brief(r.P999) }},
-		{"p99.99", func(r *Result) string { return brief(r.P9999) }},
-		{"max", func(r *Result) string { return brief(r.Max) }},
+		{"min µs", func(r *result.Result) string { return brief(r.Min) }},
+		{"p50", func(r *result.Result) string { return brief(r.P50) }},
+		{"p90", func(r *result.Result) string { return brief(r.P90) }},
+		{"p99", func(r *result.Result) string { return brief(r.P99) }},
+		{"p99.9", func(r *result.Result) string { return brief(r.P999) }},
+		{"p99.99", func(r *result.Result) string { return brief(r.P9999) }},
+		{"max", func(r *result.Result) string { return brief(r.Max) }},
 	}
 	aloneStream = []cell{
-		{"M/s", func(r *Result) string { return millions(r) }},
-		{"Gb/s", func(r *Result) string { return decimal(r.Gbps, 3, r.Samples) }},
-		{"msg/s", func(r *Result) string { return perSecond(r) }},
-		{"out", func(r *Result) string { return direction(r, true) }},
-		{"in", func(r *Result) string { return direction(r, false) }},
+		{"M/s", func(r *result.Result) string { return millions(r) }},
+		{"Gb/s", func(r *result.Result) string { return decimal(r.Gbps, 3, r.Samples) }},
+		{"msg/s", func(r *result.Result) string { return perSecond(r) }},
+		{"out", func(r *result.Result) string { return direction(r, true) }},
+		{"in", func(r *result.Result) string { return direction(r, false) }},
 	}
 	aloneRequests = []cell{
 		{"M/s", millions},
-		{"p50 µs", func(r *Result) string { return brief(r.P50) }},
-		{"p99", func(r *Result) string { return brief(r.P99) }},
-		{"p99.9", func(r *Result) string { return brief(r.P999) }},
-		{"max", func(r *Result) string { return brief(r.Max) }},
+		{"p50 µs", func(r *result.Result) string { return brief(r.P50) }},
+		{"p99", func(r *result.Result) string { return brief(r.P99) }},
+		{"p99.9", func(r *result.Result) string { return brief(r.P999) }},
+		{"max", func(r *result.Result) string { return brief(r.Max) }},
 	}
 )
 
@@ -59,13 +59,13 @@ var (
 func (g group) renderAlone(w io.Writer) {
 	middle, runs := aloneStream, aloneSpread
 	switch g.Metric {
-	case metricLatency:
+	case result.Latency:
 		middle, runs = aloneTimes, nil
-	case metricRequests:
+	case result.Requests:
 		middle = aloneRequests
 	}
 	cells := slices.DeleteFunc(slices.Concat(aloneFirst, middle, untitled(), runs, aloneLast), func(c cell) bool {
-		return !slices.ContainsFunc(g.rows, func(r Result) bool { return c.of(&r) != "" })
+		return !slices.ContainsFunc(g.rows, func(r result.Result) bool { return c.of(&r) != "" })
 	})
 	t := plainTable(w)
 	t.SetColumnConfigs(aloneColumns(cells))
@@ -105,7 +105,7 @@ func aloneColumns(cells []cell) (out []table.ColumnConfig) {
 	return out
 }
 
-func modeOf(r *Result) string {
+func modeOf(r *result.Result) string {
 	if !r.Valid {
 		return "INVALID"
 	}
@@ -135,22 +135,22 @@ func decimal(v float64, digits int, samples int64) string {
 }
 
 // millions is the rate of small messages, perSecond that of large ones.
-func millions(r *Result) string {
-	if r.Metric != metricRate && r.Metric != metricRequests {
+func millions(r *result.Result) string {
+	if r.Metric != result.Rate && r.Metric != result.Requests {
 		return ""
 	}
 	return decimal(r.MsgsPerSec/1e6, 3, r.Samples)
 }
 
-func perSecond(r *Result) string {
-	if r.Metric == metricRate || r.Metric == metricRequests {
+func perSecond(r *result.Result) string {
+	if r.Metric == result.Rate || r.Metric == result.Requests {
 		return ""
 	}
 	return decimal(r.MsgsPerSec, 0, r.Samples)
 }
 
 // direction is Gb/s of one direction of a row that went both ways.
-func direction(r *Result, out bool) string {
+func direction(r *result.Result, out bool) string {
 	switch {
 	case r.Bidir == nil:
 		return ""
@@ -161,7 +161,7 @@ func direction(r *Result, out bool) string {
 }
 
 // spread is how far the runs of a row lie from its figure at most, in percent.
-func spread(r *Result) string {
+func spread(r *result.Result) string {
 	if len(r.Runs) < 2 || r.Figure() == 0 {
 		return ""
 	}

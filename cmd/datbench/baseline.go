@@ -77,7 +77,7 @@ func serveTCP(conn net.Conn, loss float64) error {
 		return err
 	}
 	buf := make([]byte, row.Size)
-	if row.Metric == metricLatency {
+	if row.Metric == result.Latency {
 		return echoTCP(conn, buf)
 	}
 	return sinkTCP(conn, buf)
@@ -161,18 +161,18 @@ const tcpParts = 5
 
 // run measures a row in parts, each on a connection of its own. Under loss there is one: each end of a connection may
 // wait for a timeout of TCP.
-func (i *tcpInitiator) run(ctx context.Context, row Spec) (Result, error) {
+func (i *tcpInitiator) run(ctx context.Context, row Spec) (result.Result, error) {
 	part, n := row, 1
 	if row.Impair == "" {
 		n = tcpParts
 		part.Warmup, part.Duration = row.Warmup/tcpParts, row.Duration/tcpParts
 	}
-	var parts []Result
+	var parts []result.Result
 	var elapsed time.Duration
 	for range n {
 		r, took, err := i.measure(ctx, part)
 		if err != nil {
-			return Result{}, fmt.Errorf("tcp baseline: %w", err)
+			return result.Result{}, fmt.Errorf("tcp baseline: %w", err)
 		}
 		parts, elapsed = append(parts, r), elapsed+took
 	}
@@ -182,7 +182,7 @@ func (i *tcpInitiator) run(ctx context.Context, row Spec) (Result, error) {
 }
 
 // measure measures on one connection.
-func (i *tcpInitiator) measure(ctx context.Context, row Spec) (r Result, elapsed time.Duration, err error) {
+func (i *tcpInitiator) measure(ctx context.Context, row Spec) (r result.Result, elapsed time.Duration, err error) {
 	conn, err := i.dial(ctx, row)
 	if err != nil {
 		return r, 0, err
@@ -192,7 +192,7 @@ func (i *tcpInitiator) measure(ctx context.Context, row Spec) (r Result, elapsed
 	r = newResult(row)
 	r.Mode = "kernel"
 	measure := streamTCP
-	if row.Metric == metricLatency {
+	if row.Metric == result.Latency {
 		measure = pingTCP
 	}
 	elapsed, err = measure(conn, row, &r)
@@ -212,7 +212,7 @@ func (i *tcpInitiator) dial(ctx context.Context, row Spec) (net.Conn, error) {
 }
 
 // pingTCP measures round trips.
-func pingTCP(conn net.Conn, row Spec, r *Result) (time.Duration, error) {
+func pingTCP(conn net.Conn, row Spec, r *result.Result) (time.Duration, error) {
 	buf := make([]byte, row.Size)
 	lat, plan := newLatencies(), newSchedule(row)
 	for now := time.Now(); ; {
@@ -235,7 +235,7 @@ func pingTCP(conn net.Conn, row Spec, r *Result) (time.Duration, error) {
 }
 
 // streamTCP sends messages as fast as the connection takes them, one call each; the far end counts.
-func streamTCP(conn net.Conn, row Spec, r *Result) (time.Duration, error) {
+func streamTCP(conn net.Conn, row Spec, r *result.Result) (time.Duration, error) {
 	buf := make([]byte, row.Size)
 	for plan := newSchedule(row); buf[0] != phaseEnd; {
 		buf[0] = plan.phase(time.Now())

@@ -11,11 +11,11 @@ func shapeBoth(r Spec) (i, t shape) {
 }
 
 // shapes are those of one direction.
-var shapes = map[string]func(Spec) (i, t shape){opSend: shapeStreamSend, opWrite: shapeStreamWrite, opRead: shapeRead}
+var shapes = map[string]func(Spec) (i, t shape){result.Send: shapeStreamSend, result.Write: shapeStreamWrite, result.Read: shapeRead}
 
 // streamBoth streams one way while the target streams the other; each counts its own operations that
 // have completed.
-func streamBoth(c *conn, r *Result) (evidence, error) {
+func streamBoth(c *conn, r *result.Result) (evidence, error) {
 	c.onReceive = func(slot, _ int) error { return c.receive(slot) }
 	e, err := c.countDone(r)
 	if err != nil {
@@ -25,7 +25,7 @@ func streamBoth(c *conn, r *Result) (evidence, error) {
 	if err != nil {
 		return e, err
 	}
-	in := Result{Row: result.Row{Size: r.Size}}
+	in := result.Result{Row: result.Row{Size: r.Size}}
 	in.Count(t.count, t.elapsed)
 	r.Bidir = &result.Bidir{OutMsgsPerSec: r.MsgsPerSec, InMsgsPerSec: in.MsgsPerSec, OutGbps: r.Gbps, InGbps: in.Gbps}
 	r.Samples, r.MsgsPerSec, r.Gbps = r.Samples+in.Samples, r.MsgsPerSec+in.MsgsPerSec, r.Gbps+in.Gbps
@@ -43,7 +43,7 @@ func answerBoth(c *conn) (tally, error) {
 		}
 		return c.receive(slot)
 	}
-	var r Result
+	var r result.Result
 	e, err := c.countDone(&r)
 	if err != nil {
 		return tally{}, err

@@ -16,12 +16,12 @@ import (
 // slowInitiator measures until its context ends, or, deaf, for an hour.
 type slowInitiator struct{ deaf bool }
 
-func (i slowInitiator) run(ctx context.Context, _ Spec) (Result, error) {
+func (i slowInitiator) run(ctx context.Context, _ Spec) (result.Result, error) {
 	if i.deaf {
 		time.Sleep(time.Hour)
 	}
 	<-ctx.Done()
-	return Result{}, ctx.Err()
+	return result.Result{}, ctx.Err()
 }
 
 func (slowInitiator) close() error { return nil }
@@ -111,7 +111,7 @@ func startAgents(t *testing.T) *pair {
 
 // TestCallEnds: a call ends with its context, with the death of the agent and with that of the other.
 func TestCallEnds(t *testing.T) {
-	row := Spec{Row: result.Row{Op: opTCP, Metric: metricRate, Size: 64}, Duration: time.Hour}
+	row := Spec{Row: result.Row{Op: result.TCP, Metric: result.Rate, Size: 64}, Duration: time.Hour}
 	tests := []struct {
 		name string
 		end  func(*pair, context.CancelFunc)

@@ -10,7 +10,7 @@ import (
 
 // TestAskBounds: what a request may ask for is bounded, and the refusal names the bound.
 func TestAskBounds(t *testing.T) {
-	plain := Spec{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 512, Connections: 1}, Duration: time.Second}
+	plain := Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 512, Connections: 1}, Duration: time.Second}
 	for _, tt := range []struct {
 		name   string
 		change func(*Spec)
@@ -18,15 +18,15 @@ func TestAskBounds(t *testing.T) {
 	}{
 		{"plain", func(*Spec) {}, ""},
 		{"widest", func(r *Spec) { r.Connections = maxConnections }, ""},
-		{"largest", func(r *Spec) { r.Metric, r.Size, r.Depth = metricBandwidth, maxAskSize, 8 }, ""},
+		{"largest", func(r *Spec) { r.Metric, r.Size, r.Depth = result.Bandwidth, maxAskSize, 8 }, ""},
 		{"size", func(r *Spec) { r.Size = maxAskSize + 1 }, "size 67108865 is not from 1 to 67108864 bytes"},
 		{"no size", func(r *Spec) { r.Size = 0 }, "size 0 is not from 1"},
 		{"depth", func(r *Spec) { r.Depth = maxAskDepth + 1 }, "depth 16385 is not from 1 to 16384"},
 		{"connections", func(r *Spec) { r.Connections = maxConnections + 1 }, "129 connections are not from 1 to 128"},
 		{"window", func(r *Spec) { r.Depth, r.Connections = maxAskDepth, maxConnections },
 			"depth 16384 × connections 128 is 2097152 outstanding, more than 65536"},
-		{"memory", func(r *Spec) { r.Metric, r.Size, r.Depth = metricBandwidth, maxAskSize, 16 }, "needs 1.13 GiB of buffers, more than 1 GiB"},
-		{"memory of four buffers for each piece", func(r *Spec) { r.Metric, r.Size, r.Depth = metricSHA256, maxAskSize, 8 }, "needs 2.00 GiB of buffers, more than 1 GiB"},
+		{"memory", func(r *Spec) { r.Metric, r.Size, r.Depth = result.Bandwidth, maxAskSize, 16 }, "needs 1.13 GiB of buffers, more than 1 GiB"},
+		{"memory of four buffers for each piece", func(r *Spec) { r.Metric, r.Size, r.Depth = result.SHA256, maxAskSize, 8 }, "needs 2.00 GiB of buffers, more than 1 GiB"},
 		{"heap", func(r *Spec) { r.Churn = churnSize + 1 }, "of churned heap is more than 1 GiB"},
 		{"time", func(r *Spec) { r.Warmup = maxAskTime }, "a row of 24h0m1s is longer than 24h0m0s"},
 	} {
@@ -46,7 +46,7 @@ func TestAskBounds(t *testing.T) {
 
 // TestAllowance: what a server gives to one row is less if its user says so.
 func TestAllowance(t *testing.T) {
-	row := Spec{Row: result.Row{Op: opSend, Metric: metricBandwidth, Size: 1 << 20, Depth: 8, Churn: 1 << 30}}
+	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Depth: 8, Churn: 1 << 30}}
 	_, sh := shapeStreamSend(row)
 	for want, a := range map[string]allowance{
 		"10.0 MiB of buffers is more than the 1 MiB of this server: ask for less of --size, --depth or --connections, or start it with --memory": {1 << 20, churnSize},

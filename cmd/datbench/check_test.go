@@ -22,7 +22,7 @@ func written(t *testing.T, name, text string) string {
 	return file
 }
 
-func reportFile(t *testing.T, r Report) string {
+func reportFile(t *testing.T, r result.Report) string {
 	t.Helper()
 	text, err := r.JSON()
 	if err != nil {
@@ -32,8 +32,8 @@ func reportFile(t *testing.T, r Report) string {
 }
 
 // streamRow is a bandwidth row.
-func streamRow(op string, gbps float64) Result {
-	return Result{Row: result.Row{Op: op, Metric: metricBandwidth, Size: 64, MTU: 1500, Transport: transportXDP}, Samples: 1, Gbps: gbps, Valid: true}
+func streamRow(op string, gbps float64) result.Result {
+	return result.Result{Row: result.Row{Op: op, Metric: result.Bandwidth, Size: 64, MTU: 1500, Transport: transportXDP}, Samples: 1, Gbps: gbps, Valid: true}
 }
 
 const someBounds = `{"bounds": [
@@ -45,21 +45,21 @@ func TestCheckCommand(t *testing.T) {
 	bounds := written(t, "bounds.json", someBounds)
 	for _, tt := range []struct {
 		name   string
-		rows   []Result
+		rows   []result.Result
 		code   int
 		stdout []string
 		stderr string
 	}{
-		{"holds", []Result{streamRow(opRaw, 10), streamRow(opSend, 7)}, exitValid,
+		{"holds", []result.Result{streamRow(result.Raw, 10), streamRow(result.Send, 7)}, exitValid,
 			[]string{"send         64 B  1500 Gb/s÷raw     0.70              ≥0.80 no  ≥0.50 holds\n", " ≥40.00 no        shown\n", "PASS: 1 of 1 bounds hold; 0 of 2 targets are met.\n"}, ""},
-		{"fails", []Result{streamRow(opRaw, 10), streamRow(opSend, 4)}, exitInvalid,
+		{"fails", []result.Result{streamRow(result.Raw, 10), streamRow(result.Send, 4)}, exitInvalid,
 			[]string{"≥0.50 FAILS\n", "FAIL: 1 of 1 bounds do not hold; 0 of 2 targets are met.\n"}, "datbench: 1 of 1 bounds do not hold\n"},
-		{"missing", []Result{streamRow(opSend, 44)}, exitInvalid,
+		{"missing", []result.Result{streamRow(result.Send, 44)}, exitInvalid,
 			[]string{"MISSING bandwidth send 64 B at MTU 1500, Gb/s÷raw: no row of raw beside it\nAll rows are there after datbench --full", "1 of 2 targets are met"},
 			"datbench: 1 of 1 bounds do not hold\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := inProcess(t, "check", reportFile(t, Report{Results: tt.rows}), "--bounds", bounds)
+			got := inProcess(t, "check", reportFile(t, result.Report{Results: tt.rows}), "--bounds", bounds)
 			if got.code != tt.code || got.stderr != tt.stderr {
 				t.Errorf("exit %d, %q, want %d, %q", got.code, got.stderr, tt.code, tt.stderr)
 			}
@@ -74,8 +74,8 @@ func TestCheckCommand(t *testing.T) {
 
 func TestCheckErrors(t *testing.T) {
 	bounds, bad := written(t, "bounds.json", someBounds), written(t, "bad.json", `{"bounds": [{"opp": 1}]}`)
-	good := reportFile(t, Report{Results: []Result{streamRow(opSend, 1)}})
-	early := reportFile(t, Report{Env: Env{Interrupted: true}, Results: []Result{streamRow(opSend, 1)}})
+	good := reportFile(t, result.Report{Results: []result.Result{streamRow(result.Send, 1)}})
+	early := reportFile(t, result.Report{Env: result.Env{Interrupted: true}, Results: []result.Result{streamRow(result.Send, 1)}})
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -101,7 +101,7 @@ func TestBounds(t *testing.T) {
 	}
 	cfg := defaultConfig()
 	cfg.full, cfg.realtime = true, true
-	var rows []Result
+	var rows []result.Result
 	for _, phases := range mainPhasesXDP(&cfg, link{transport: transportXDP, mtu: 1500}) {
 		for _, ph := range phases {
 			for _, row := range ph.rows {
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	}
-	for _, j := range compare.Judge(&Report{Results: rows}, bounds) {
+	for _, j := range compare.Judge(&result.Report{Results: rows}, bounds) {
 		if j.Missing != "" || j.Invalid != "" {
 			t.Errorf("%s %s at MTU %d, %s: %s%s", j.Metric, boundName(&j), j.MTU, quantity(&j), j.Missing, j.Invalid)
 		}
@@ -120,9 +120,9 @@ func TestBounds(t *testing.T) {
 
 // TestCheckWidth: the widest figures fit a terminal of 80 columns.
 func TestCheckWidth(t *testing.T) {
-	us := compare.Bound{Row: result.Row{Op: opSend, Metric: metricLatency, Size: 1 << 20, MTU: 65000, Churn: 1}, Of: "p999_us", Target: 99999}
+	us := compare.Bound{Row: result.Row{Op: result.Send, Metric: result.Latency, Size: 1 << 20, MTU: 65000, Churn: 1}, Of: "p999_us", Target: 99999}
 	ratio := us
-	ratio.Over, ratio.Limit, ratio.Churn = opRaw, 99.99, 0
+	ratio.Over, ratio.Limit, ratio.Churn = result.Raw, 99.99, 0
 	all := []compare.Judgement{{Bound: us, Values: []float64{11111, 99999}, Median: 55555}, {Bound: ratio, Values: []float64{10.11, 99.99}, Median: 50},
 		{Bound: ratio, Invalid: strings.Repeat("a reason, ", 20)}}
 	var b strings.Builder

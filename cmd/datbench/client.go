@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // datInitiator measures rows of DAT operations. Every row has a connection of its own.
@@ -30,14 +31,14 @@ func newDATInitiator(h *host, s station) (initiator, error) {
 
 func (i *datInitiator) close() error { return i.a.close() }
 
-func (i *datInitiator) run(ctx context.Context, row Spec) (r Result, err error) {
+func (i *datInitiator) run(ctx context.Context, row Spec) (r result.Result, err error) {
 	w, err := workloadFor(row.Op, row.Metric, row.BothWays)
 	if err != nil {
 		return r, err
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	release, err := i.s.CPUs.pin()
+	release, err := pin(i.s.CPUs)
 	if err != nil {
 		return r, err
 	}
@@ -77,7 +78,7 @@ func (i *datInitiator) connect(ctx context.Context, w workload, row Spec) (*conn
 // complete fills in what the adapter decides.
 func (i *datInitiator) complete(row Spec) Spec {
 	row.Depth = row.depth()
-	if row.Op == opRead {
+	if row.Op == result.Read {
 		row.Depth = min(row.Depth, i.a.attr.MaxRDMAReadPerEPOut)
 	}
 	if row.MTU == 0 {
@@ -109,7 +110,7 @@ func mtuOf(addr netip.Addr) int {
 }
 
 // measure runs the row's workload and ends the connection in order.
-func (c *conn) measure(w workload, r *Result) error {
+func (c *conn) measure(w workload, r *result.Result) error {
 	if err := c.churn(); err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (c *conn) connect(s station, job uint64) error {
 	if err := c.receiveAll(); err != nil {
 		return err
 	}
-	asked := ask{row: c.row, remote: c.mem.remote(), session: rand.Uint64(), job: job, more: c.row.More}
+	asked := ask{row: c.row, remote: c.mem.remote(), session: rand.Uint64(), job: job}
 	for i := range c.eps {
 		c.use(i)
 		asked.index = i
@@ -183,7 +184,7 @@ func (c *conn) connected(s station) error {
 	switch c.ev.Number {
 	case dat.EventEstablished:
 		if len(c.ev.PrivateData) < remoteSize {
-			return errAsk
+			return errSpec
 		}
 		c.up++
 		c.remote = decodeRemote(c.ev.PrivateData)

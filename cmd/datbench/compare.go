@@ -110,7 +110,7 @@ func renderComparison(w io.Writer, rows []compare.Row) {
 }
 
 func comparisonColumns() (out []table.ColumnConfig) {
-	for i, width := range []int{len(opRawAsavie), 7, 3, 5, 9, 7, 8, 6, 5, 14} {
+	for i, width := range []int{len(result.RawAsavie), 7, 3, 5, 9, 7, 8, 6, 5, 14} {
 		c := table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignRight, AlignHeader: text.AlignRight}
 		if i == 0 || i == 2 || i == 9 {
 			c.Align, c.AlignHeader = text.AlignLeft, text.AlignLeft
@@ -137,9 +137,9 @@ func comparisonFigure(r compare.Row, v float64) string {
 	switch {
 	case v == 0:
 		return ""
-	case r.Metric == metricLatency:
+	case r.Metric == result.Latency:
 		return micros(&v)
-	case r.Metric == metricRate, r.Metric == metricRequests:
+	case r.Metric == result.Rate, r.Metric == result.Requests:
 		return fmt.Sprintf("%.3f", v/1e6)
 	}
 	return fmt.Sprintf("%.2f", v)

@@ -132,7 +132,7 @@ func (c *config) validateAdapter() error {
 func (c *config) validateWorkload() error {
 	return oneLineOf([]error{
 		c.validate(),
-		oneOf("op", c.ops, []string{opSend, opWrite, opRead}),
+		oneOf("op", c.ops, []string{result.Send, result.Write, result.Read}),
 		oneOf("metric", c.metric, runMetrics),
 		c.validateRequests(),
 		c.validateChurn(),
@@ -148,7 +148,7 @@ func (c *config) validateSizes() error {
 		if size > maxAskSize {
 			return fmt.Errorf("--size: %s is more than %s", result.FormatSize(size), result.FormatSize(maxAskSize))
 		}
-		if size%8 != 0 && slices.Contains(c.ops, opWrite) && slices.Contains(c.metric, metricLatency) {
+		if size%8 != 0 && slices.Contains(c.ops, result.Write) && slices.Contains(c.metric, result.Latency) {
 			return fmt.Errorf("--size: %d is not a multiple of 8, which the latency of a write needs", size)
 		}
 	}
@@ -157,11 +157,11 @@ func (c *config) validateSizes() error {
 
 // validateRequests: a message is all that the peer's program is asked to answer.
 func (c *config) validateRequests() error {
-	if !slices.Contains(c.metric, metricRequests) {
+	if !slices.Contains(c.metric, result.Requests) {
 		return nil
 	}
 	for _, op := range c.ops {
-		if op != opSend {
+		if op != result.Send {
 			return fmt.Errorf("--metric rr is of --op send, each answered by one: %s has no answer", op)
 		}
 	}
@@ -186,11 +186,11 @@ func (c *config) validateStreams() error {
 		return fmt.Errorf("--connections is for --metric rate or bw: %s has one", metrics)
 	case c.bidir && !stream:
 		return fmt.Errorf("--bidir is for --metric rate or bw: %s goes one way", metrics)
-	case c.signal != 0 && !slices.Contains(c.metric, metricRate):
+	case c.signal != 0 && !slices.Contains(c.metric, result.Rate):
 		return fmt.Errorf("--signal is for --metric rate: of %s, each operation tells of its completion", metrics)
 	case c.signal != 0 && c.count > 0:
 		return errors.New("--signal and --count: what is counted tells of its completion one by one; give one of them")
-	case c.depth > 0 && !slices.ContainsFunc(c.metric, deep) && !slices.Contains(c.metric, metricSHA256):
+	case c.depth > 0 && !slices.ContainsFunc(c.metric, deep) && !slices.Contains(c.metric, result.SHA256):
 		return fmt.Errorf("--depth is for --metric rate, rr or bw: %s has one operation at a time", metrics)
 	}
 	return c.validateMemory()
@@ -199,7 +199,7 @@ func (c *config) validateStreams() error {
 // validateMemory: what is outstanding has to be held.
 func (c *config) validateMemory() error {
 	for _, r := range c.rows("") {
-		if err := r.fits(); err != nil {
+		if err := withinBounds(r); err != nil {
 			return err
 		}
 	}
@@ -262,7 +262,7 @@ func (c *config) sizesFor(metric string) []int64 {
 	switch {
 	case len(c.sizes) > 0:
 		return c.sizes
-	case metric == metricBandwidth || metric == metricSHA256:
+	case metric == result.Bandwidth || metric == result.SHA256:
 		return []int64{streamSize}
 	}
 	return []int64{defaultSize}
@@ -275,13 +275,13 @@ func (c *config) row(op, metric, transport string, size int64) Spec {
 		r.Connections = c.connections
 	}
 	r.BothWays = streams(metric) && c.bidir
-	if metric == metricRate {
+	if metric == result.Rate {
 		r.Signal = c.signal
 	}
-	if c.count > 0 && metric != metricSHA256 {
+	if c.count > 0 && metric != result.SHA256 {
 		r.Count, r.Duration = c.count, countLimit
 	}
-	if metric == metricSHA256 {
+	if metric == result.SHA256 {
 		r.Bytes = int64(c.bytes)
 	}
 	return r
@@ -290,7 +290,7 @@ func (c *config) row(op, metric, transport string, size int64) Spec {
 // intervalOf is how often a row tells how far it is: as asked, or every second of a long one.
 func (c *config) intervalOf(r Spec) time.Duration {
 	switch {
-	case r.Metric == metricSHA256:
+	case r.Metric == result.SHA256:
 		return 0
 	case c.interval != autoInterval:
 		return c.interval

@@ -43,7 +43,7 @@ func goRealtime() (release func(), err error) {
 // released; an empty list leaves it where it is.
 //
 // System calls: sched_getaffinity, sched_setaffinity.
-func (l cpuList) pin() (release func(), err error) {
+func pin(l cpuList) (release func(), err error) {
 	if len(l) == 0 {
 		return func() {}, nil
 	}

@@ -10,4 +10,4 @@ func goRealtime() (release func(), err error) {
 	return nil, errors.New("--realtime: threads have real-time priority on Linux only")
 }
 
-func (cpuList) pin() (release func(), err error) { return func() {}, nil }
+func pin(cpuList) (release func(), err error) { return func() {}, nil }

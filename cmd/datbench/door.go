@@ -55,7 +55,7 @@ func (d *door) enter(r request) (refusal error) {
 	switch {
 	case r.ask.index > 0:
 		return d.join(r)
-	case h != nil && !h.same(r) && !(h.over && !h.ask.more), len(d.first) >= maxFirst:
+	case h != nil && !h.same(r) && !(h.over && !h.ask.row.More), len(d.first) >= maxFirst:
 		return h.taken()
 	}
 	d.first = append(d.first, r)

@@ -14,7 +14,7 @@ import (
 // at is a request from 10.0.0.n for a row of a job.
 func at(n byte, job uint64, more bool) request {
 	return request{from: netip.AddrFrom4([4]byte{10, 0, 0, n}),
-		ask: ask{row: Spec{Row: result.Row{Op: opSend, Metric: metricBandwidth, Size: 1 << 20, Connections: 2}}, job: job, more: more, session: job}}
+		ask: ask{row: Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Connections: 2}, More: more}, job: job, session: job}}
 }
 
 // TestDoor: who comes to a target that is taken is told who has it and since when; rows of a job follow one another; a

@@ -6,11 +6,13 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // newEnv is that of this host and this command.
-func newEnv(link string) Env {
-	return Env{
+func newEnv(link string) result.Env {
+	return result.Env{
 		Time:       time.Now().UTC().Format(time.RFC3339),
 		Command:    strings.Join(append([]string{"datbench"}, os.Args[1:]...), " "),
 		Version:    buildVersion(),

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 func (c *config) jsonFlag(cmd *cobra.Command) {
@@ -61,8 +63,8 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 
 func (c *config) workloadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&c.ops, "op", []string{opSend}, "`operations`: send, write, read")
-	f.StringSliceVar(&c.metric, "metric", []string{metricLatency}, "`metrics`: lat, the round trip; rate, messages a second; rr, requests\n"+
+	f.StringSliceVar(&c.ops, "op", []string{result.Send}, "`operations`: send, write, read")
+	f.StringSliceVar(&c.metric, "metric", []string{result.Latency}, "`metrics`: lat, the round trip; rate, messages a second; rr, requests\n"+
 		"answered a second and their round trips, as netperf's TCP_RR; bw,\nbytes a second; sha256, moves --bytes and compares them")
 	f.Var(&c.sizes, "size", "bytes of an operation: 64, 4K, 1M, lists of them, and ranges:\n"+
 		"64-1M doubles, 64-1M*4 quadruples, 64-512+64 steps\n(default 64, for bw and sha256 1M)")
@@ -74,7 +76,7 @@ func (c *config) workloadFlags(cmd *cobra.Command) {
 	f.Var(&c.churn, "churn", "keep so many bytes of heap at both ends in small objects that are\nreplaced all the time, so that the garbage collector always runs")
 	f.Var(&c.bytes, "bytes", "bytes that a sha256 row moves")
 	f.Var((*interval)(&c.interval), "interval", "print a line each `time` while a row runs; 0 for none (default 1s in rows\nof 5s and more)")
-	complete(cmd, map[string][]string{"op": {opSend, opWrite, opRead}, "metric": runMetrics,
+	complete(cmd, map[string][]string{"op": {result.Send, result.Write, result.Read}, "metric": runMetrics,
 		"size": {"64", "4K", "64K", "1M", "64-1M"}, "churn": churnSizes})
 }
 

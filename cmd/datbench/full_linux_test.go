@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // fullRowsXDP are the rows of the main job with --full.
@@ -30,8 +31,8 @@ func TestFullXDP(t *testing.T) {
 		if res.Realtime != (res.Churn > 0) {
 			t.Errorf("%s: real-time priority %t", rowName(res, true), res.Realtime)
 		}
-		timed := res.Metric == metricLatency && res.P99 != nil
-		if res.Op != opRaw && res.Metric != metricRequests && res.Valid && r.Results[0].Valid && timed && (res.RawRatio == nil || res.RawP99Ratio == nil) {
+		timed := res.Metric == result.Latency && res.P99 != nil
+		if res.Op != result.Raw && res.Metric != result.Requests && res.Valid && r.Results[0].Valid && timed && (res.RawRatio == nil || res.RawP99Ratio == nil) {
 			t.Errorf("%s: no ratio to raw frames", rowName(res, true))
 		}
 	}
@@ -57,7 +58,7 @@ func TestRequests(t *testing.T) {
 	got := runUDP(t, "17673", "--metric", "rr,rate", "--depth", "4", "--churn", "4M", "--count", "2000", "--warmup", "5ms", "--json", "-")
 	for _, res := range checkReport(t, got, []byte(got.stdout)).Results {
 		timed := res.Histogram.Total()
-		if res.Samples != 2000 || res.Depth != 4 || res.Churn != 4<<20 || res.Metric == metricRequests && timed != 2000 {
+		if res.Samples != 2000 || res.Depth != 4 || res.Churn != 4<<20 || res.Metric == result.Requests && timed != 2000 {
 			t.Errorf("%s: got %d samples, %d timed, depth %d, %d bytes of heap", res.Metric, res.Samples, timed, res.Depth, res.Churn)
 		}
 	}

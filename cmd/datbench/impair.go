@@ -3,6 +3,7 @@ package main
 import (
 	"math/rand/v2"
 
+	"github.com/datxdp/datxdp/internal/result"
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
@@ -66,10 +67,10 @@ func impairedLabs(cfg *config, l link) [][]phase {
 		mtu = 1500
 	}
 	dat := func() []Spec {
-		return []Spec{cfg.row(opWrite, metricBandwidth, l.transport, streamSize), cfg.row(opSend, metricLatency, l.transport, impairedSize)}
+		return []Spec{cfg.row(result.Write, result.Bandwidth, l.transport, streamSize), cfg.row(result.Send, result.Latency, l.transport, impairedSize)}
 	}
 	tcp := func() []Spec {
-		return []Spec{cfg.row(opTCP, metricBandwidth, transportTCP, streamSize), cfg.row(opTCP, metricLatency, transportTCP, impairedSize)}
+		return []Spec{cfg.row(result.TCP, result.Bandwidth, transportTCP, streamSize), cfg.row(result.TCP, result.Latency, transportTCP, impairedSize)}
 	}
 	var phases []phase
 	for _, text := range cfg.impair.passes() {
@@ -88,7 +89,7 @@ func impairedLabs(cfg *config, l link) [][]phase {
 }
 
 // compareImpaired notes in each impaired row what it kept of the same row of this run as the network is.
-func compareImpaired(results []Result) {
+func compareImpaired(results []result.Result) {
 	for i := range results {
 		r := &results[i]
 		if base := unimpaired(results, r); base != nil && r.Valid && base.Valid {
@@ -97,7 +98,7 @@ func compareImpaired(results []Result) {
 	}
 }
 
-func unimpaired(results []Result, r *Result) *Result {
+func unimpaired(results []result.Result, r *result.Result) *result.Result {
 	plain := r.Row
 	if plain.Impair = ""; plain == r.Row {
 		return nil
@@ -111,11 +112,11 @@ func unimpaired(results []Result, r *Result) *Result {
 	return nil
 }
 
-func compareWith(r, base *Result) {
+func compareWith(r, base *result.Result) {
 	switch {
-	case r.Metric == metricLatency && r.P99 != nil && base.P99 != nil && *base.P99 > 0:
+	case r.Metric == result.Latency && r.P99 != nil && base.P99 != nil && *base.P99 > 0:
 		r.P99Ratio = ptr(*r.P99 / *base.P99)
-	case r.Metric != metricLatency && base.Gbps > 0:
+	case r.Metric != result.Latency && base.Gbps > 0:
 		r.Kept = ptr(100 * r.Gbps / base.Gbps)
 	}
 }

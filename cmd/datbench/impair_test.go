@@ -71,24 +71,24 @@ func TestImpairedRows(t *testing.T) {
 }
 
 // impairedResults are a run at 1 % loss, as widely printed as can be.
-func impairedResults() []Result {
+func impairedResults() []result.Result {
 	const impair = "loss=0.01,dup=0.001,seed=999999"
-	lat := Result{Row: result.Row{Metric: metricLatency, Size: 1024, MTU: 1500}, P50: ptr(9), P99: ptr(30), P999: ptr(99999), Samples: 9, Mode: "zero-copy", Valid: true}
-	bw := Result{Row: result.Row{Metric: metricBandwidth, Size: 1 << 20, MTU: 1500}, Gbps: 4, Samples: 9, Mode: "zero-copy", Valid: true}
-	of := func(r Result, op, impair string, figure float64) Result {
+	lat := result.Result{Row: result.Row{Metric: result.Latency, Size: 1024, MTU: 1500}, P50: ptr(9), P99: ptr(30), P999: ptr(99999), Samples: 9, Mode: "zero-copy", Valid: true}
+	bw := result.Result{Row: result.Row{Metric: result.Bandwidth, Size: 1 << 20, MTU: 1500}, Gbps: 4, Samples: 9, Mode: "zero-copy", Valid: true}
+	of := func(r result.Result, op, impair string, figure float64) result.Result {
 		r.Op, r.Impair = op, impair
-		if r.Metric == metricLatency {
+		if r.Metric == result.Latency {
 			r.P99 = ptr(figure)
 		} else {
 			r.Gbps = figure
 		}
 		return r
 	}
-	broken := of(bw, opRead, impair, 1)
+	broken := of(bw, result.Read, impair, 1)
 	broken.Invalidate("starved")
-	return []Result{
-		of(lat, opSend, "", 30), of(lat, opSend, impair, 45), of(lat, opTCP, "", 40), of(lat, opTCP, impair, 240000),
-		of(bw, opWrite, "", 4), of(bw, opWrite, impair, 3.2), of(bw, opRead, "", 3), broken, of(bw, opTCP, impair, 1),
+	return []result.Result{
+		of(lat, result.Send, "", 30), of(lat, result.Send, impair, 45), of(lat, result.TCP, "", 40), of(lat, result.TCP, impair, 240000),
+		of(bw, result.Write, "", 4), of(bw, result.Write, impair, 3.2), of(bw, result.Read, "", 3), broken, of(bw, result.TCP, impair, 1),
 	}
 }
 
@@ -117,7 +117,7 @@ func TestImpairedTable(t *testing.T) {
 	results := impairedResults()
 	compareImpaired(results)
 	var b bytes.Buffer
-	renderTable(&b, &Report{Env: Env{Link: "veth", Pcap: "x.pcapng"}, Results: results})
+	renderTable(&b, &result.Report{Env: result.Env{Link: "veth", Pcap: "x.pcapng"}, Results: results})
 	for _, want := range []string{"round trip at MTU 1500\n", "round trip at MTU 1500, impaired by loss=0.01,dup=0.001,seed=999999\n",
 		"kept", "80.0%", "× p99", "6000", "1.50", "TCP runs without TSO", "Captured to x.pcapng"} {
 		if !strings.Contains(b.String(), want) {
@@ -134,17 +134,17 @@ func TestImpairedTable(t *testing.T) {
 // TestFew: kernel TCP may have few samples where packets are lost, and says nothing of its p99.9 then.
 func TestFew(t *testing.T) {
 	for _, tt := range []struct {
-		r     Result
+		r     result.Result
 		valid bool
 	}{
-		{Result{Row: result.Row{Op: opTCP, Impair: "loss=0.01"}, Samples: 200}, true},
-		{Result{Row: result.Row{Op: opTCP, Impair: "loss=0.01"}, Samples: 99}, true},
-		{Result{Row: result.Row{Op: opTCP, Impair: "loss=0.01"}, Samples: 9}, false},
-		{Result{Row: result.Row{Op: opTCP}, Samples: 200}, false},
-		{Result{Row: result.Row{Op: opSend, Impair: "loss=0.01"}, Samples: 200}, false},
+		{result.Result{Row: result.Row{Op: result.TCP, Impair: "loss=0.01"}, Samples: 200}, true},
+		{result.Result{Row: result.Row{Op: result.TCP, Impair: "loss=0.01"}, Samples: 99}, true},
+		{result.Result{Row: result.Row{Op: result.TCP, Impair: "loss=0.01"}, Samples: 9}, false},
+		{result.Result{Row: result.Row{Op: result.TCP}, Samples: 200}, false},
+		{result.Result{Row: result.Row{Op: result.Send, Impair: "loss=0.01"}, Samples: 200}, false},
 	} {
 		r := tt.r
-		r.Metric, r.Valid, r.P99, r.P999 = metricLatency, true, ptr(1), ptr(1)
+		r.Metric, r.Valid, r.P99, r.P999 = result.Latency, true, ptr(1), ptr(1)
 		judge(&r, evidence{})
 		if r.Valid != tt.valid || tt.valid && (r.P999 != nil || (r.P99 != nil) != (r.Samples >= 100)) {
 			t.Errorf("%+v: got valid %t (%s)", tt.r, r.Valid, r.Reason)
@@ -171,7 +171,7 @@ func TestCaptureUDP(t *testing.T) {
 }
 
 // checkImpaired: half of the rows are impaired, lose packets, and are compared with the others where both have the figure.
-func checkImpaired(t *testing.T, r Report, impair string) {
+func checkImpaired(t *testing.T, r result.Report, impair string) {
 	t.Helper()
 	impaired := 0
 	for _, res := range r.Results {
@@ -183,7 +183,7 @@ func checkImpaired(t *testing.T, r Report, impair string) {
 		if res.Impair != impair {
 			t.Errorf("%s: impaired by %q, want %q", name, res.Impair, impair)
 		}
-		if res.Op != opTCP && res.Valid && (res.Drops == 0 || res.Retransmits == 0) {
+		if res.Op != result.TCP && res.Valid && (res.Drops == 0 || res.Retransmits == 0) {
 			t.Errorf("%s: %d dropped, %d resent", name, res.Drops, res.Retransmits)
 		}
 		base := unimpaired(r.Results, &res)
@@ -191,7 +191,7 @@ func checkImpaired(t *testing.T, r Report, impair string) {
 			t.Errorf("%s: no row to compare it with", name)
 			continue
 		}
-		comparable := res.Metric != metricLatency || res.P99 != nil && base.P99 != nil // kernel TCP may have too few samples for a p99
+		comparable := res.Metric != result.Latency || res.P99 != nil && base.P99 != nil // kernel TCP may have too few samples for a p99
 		if comparable && res.Valid && base.Valid && res.Kept == nil && res.P99Ratio == nil {
 			t.Errorf("%s: not compared", name)
 		}

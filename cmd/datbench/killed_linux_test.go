@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // soon is how long nothing may be left behind. The kernel takes a namespace apart some time after its
@@ -292,7 +293,7 @@ func TestAgentKilled(t *testing.T) {
 // checkDeathTold: rows are there, those after the death say who died and how.
 func checkDeathTold(t *testing.T, got outcome) {
 	t.Helper()
-	var r Report
+	var r result.Report
 	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil || got.code != exitInvalid {
 		t.Fatalf("exit %d, %v\n%s", got.code, err, got.stderr)
 	}

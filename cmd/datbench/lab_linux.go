@@ -9,10 +9,11 @@ import (
 	"syscall"
 
 	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // overXDP runs the job in network namespaces that die with its agents.
-func (j *job) overXDP(ctx context.Context, files handed) (*Report, error) {
+func (j *job) overXDP(ctx context.Context, files handed) (*result.Report, error) {
 	l := labLink()
 	if _, err := j.plan(l); err != nil {
 		return nil, err

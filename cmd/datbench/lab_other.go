@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"runtime"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
-func (j *job) overXDP(context.Context, handed) (*Report, error) {
+func (j *job) overXDP(context.Context, handed) (*result.Report, error) {
 	return nil, &cannotError{"no AF_XDP on " + runtime.GOOS, "use Linux"}
 }

@@ -22,7 +22,7 @@ func (l latencies) record(d time.Duration) {
 }
 
 // fill puts the distribution, its percentiles and the rate into a row.
-func (l latencies) fill(r *Result, elapsed time.Duration) {
+func (l latencies) fill(r *result.Result, elapsed time.Duration) {
 	r.Count(l.h.TotalCount(), elapsed)
 	r.SetTimes(l.histogram())
 }
@@ -59,7 +59,7 @@ func (s *stopwatch) lap(i int64, start, now time.Time) (over bool) {
 }
 
 // fill puts the round trips and their rate into a row that is over.
-func (s *stopwatch) fill(r *Result) evidence {
+func (s *stopwatch) fill(r *result.Result) evidence {
 	elapsed := s.ended.Sub(s.plan.measure)
 	s.lat.fill(r, elapsed)
 	return evidence{elapsed: elapsed}

@@ -7,10 +7,12 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // overUDP runs the job between two addresses of the loopback interface.
-func (j *job) overUDP(ctx context.Context, files handed, fallback string) (*Report, error) {
+func (j *job) overUDP(ctx context.Context, files handed, fallback string) (*result.Report, error) {
 	report, err := j.execute(ctx, loopback(), func() (*pair, error) { return startPair(startHere, files) })
 	if report != nil {
 		report.Env.Fallback = fallback

@@ -147,17 +147,6 @@ const examples = `  datbench                                 # everything, in ab
   datbench --impair loss=1%                # what loss costs
   datbench doctor                          # what this host supports, and what to fix`
 
-// mainLabs are the rows of the main job, by what lies between the agents.
-func mainLabs(cfg *config, l link) [][]phase {
-	if !cfg.impair.Zero() {
-		return impairedLabs(cfg, l)
-	}
-	if l.transport == transportXDP {
-		return mainPhasesXDP(cfg, l)
-	}
-	return mainPhasesUDP(cfg, l)
-}
-
 func (a *app) rawCommand() *cobra.Command {
 	cfg := defaultConfig()
 	cfg.transport = transportXDP
@@ -201,21 +190,4 @@ func (a *app) selftestCommand() *cobra.Command {
 	c.Flags().Uint16Var(&cfg.port, "port", cfg.port, "UDP port of the traffic")
 	complete(c, map[string][]string{"transport": transports, "mtu": {"1500", "9000", "65000"}})
 	return c
-}
-
-// selftestLabs move and compare, once per MTU asked for.
-func selftestLabs(cfg *config, l link) [][]phase {
-	var phases []phase
-	mtus := cfg.mtus
-	if l.transport == transportUDP {
-		mtus = []int{0}
-	}
-	for _, mtu := range mtus {
-		var rows []Spec
-		for _, op := range []string{opSend, opWrite, opRead} {
-			rows = append(rows, cfg.row(op, metricSHA256, l.transport, streamSize))
-		}
-		phases = append(phases, l.phase(cfg, kindDAT, "", mtu, rows...).impaired(cfg.impair.text()))
-	}
-	return [][]phase{phases}
 }

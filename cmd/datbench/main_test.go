@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // asProgram makes the test binary be datbench, also where datbench starts itself again.
@@ -150,9 +152,9 @@ var environmental = regexp.MustCompile(`^((run|runs|each) [0-9, and]*of \d+( run
 	`\d+( to \d+)? samples are too few for a p99.9|measured for .*)(; |$)`)
 
 // checkReport checks a report against the contract and returns it.
-func checkReport(t *testing.T, got outcome, data []byte) Report {
+func checkReport(t *testing.T, got outcome, data []byte) result.Report {
 	t.Helper()
-	var r Report
+	var r result.Report
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil {
@@ -169,7 +171,7 @@ func checkReport(t *testing.T, got outcome, data []byte) Report {
 	return r
 }
 
-func checkResult(t *testing.T, r Result) {
+func checkResult(t *testing.T, r result.Result) {
 	t.Helper()
 	name := r.Metric + " " + r.Op
 	switch {
@@ -181,13 +183,13 @@ func checkResult(t *testing.T, r Result) {
 		t.Logf("%s: %s", name, r.Reason)
 	case r.Samples == 0 || r.MsgsPerSec == 0 || r.Gbps == 0 || r.Mode == "" || r.Transport == "" || r.MTU == 0:
 		t.Errorf("%s: something is not filled in: %+v", name, r)
-	case r.Metric == metricLatency && (r.P50 == nil || *r.P50 <= 0 || r.P99 == nil && r.Samples >= minTailSamples || r.P99 != nil && *r.P50 > *r.P99 ||
+	case r.Metric == result.Latency && (r.P50 == nil || *r.P50 <= 0 || r.P99 == nil && r.Samples >= minTailSamples || r.P99 != nil && *r.P50 > *r.P99 ||
 		r.P999 == nil && r.Samples >= minLatencySamples || r.P999 != nil && *r.P99 > *r.P999):
 		t.Errorf("%s: percentiles: %+v", name, r)
 	}
 }
 
-func rowNames(r Report, withMTU bool) (names []string) {
+func rowNames(r result.Report, withMTU bool) (names []string) {
 	for _, res := range r.Results {
 		names = append(names, rowName(res, withMTU))
 	}
@@ -195,7 +197,7 @@ func rowNames(r Report, withMTU bool) (names []string) {
 	return names
 }
 
-func rowName(r Result, withMTU bool) string {
+func rowName(r result.Result, withMTU bool) string {
 	s := r.Metric + " " + r.Name()
 	if r.Churn > 0 {
 		s += " churn"

@@ -5,17 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
-)
 
-// Transports that the main job may be told to use.
-const (
-	transportAuto = "auto"
-	transportXDP  = "xdp"
-	transportUDP  = "udp"
-	transportTCP  = "tcp"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // job is one run over agents of its own. Each element of labs has a pair of them for itself.
@@ -23,46 +16,6 @@ type job struct {
 	*app
 	cfg  *config
 	labs func(*config, link) [][]phase
-}
-
-// link is what the main job put between its agents.
-type link struct {
-	// name says it to a reader; transport says how DAT crosses it.
-	name, transport string
-	target          end
-	initiator       end
-	// mtu of the link as it was found, 0 where each phase sets it.
-	mtu int
-}
-
-// end is one side of a link.
-type end struct {
-	ia, ifname, mac string
-	addr            netip.Addr
-}
-
-// station is where an end stands, seen from the other.
-func (l link) station(kind string, local, peer end, cfg *config) station {
-	return station{
-		Kind: kind, IA: local.ia, Interface: local.ifname, PeerMAC: peer.mac,
-		Local: local.addr, Peer: peer.addr, Port: cfg.port, MTU: l.mtu,
-	}
-}
-
-// phase opens both ends for one kind of traffic at one MTU; rows get the MTU.
-func (l link) phase(cfg *config, kind, engine string, mtu int, rows ...Spec) phase {
-	ph := phase{mtu: mtu, rows: rows}
-	ph.target = l.station(kind, l.target, l.initiator, cfg)
-	ph.initiator = l.station(kind, l.initiator, l.target, cfg)
-	if mtu == 0 {
-		mtu = l.mtu
-	}
-	ph.target.Engine, ph.target.MTU = engine, mtu
-	ph.initiator.Engine, ph.initiator.MTU = engine, mtu
-	for i := range ph.rows {
-		ph.rows[i].MTU = mtu
-	}
-	return ph
 }
 
 // run is the main job: over XDP where this host can, else over UDP, saying why.
@@ -85,7 +38,7 @@ func (j *job) run(ctx context.Context) error {
 	return out.finish(report, err)
 }
 
-func (j *job) measure(ctx context.Context) (*Report, error) {
+func (j *job) measure(ctx context.Context) (*result.Report, error) {
 	files, err := j.openFiles()
 	if err != nil {
 		return nil, err
@@ -146,14 +99,14 @@ func (j *job) plan(l link) ([][]phase, error) {
 
 // execute runs each lab's phases over a pair of its own and reports. Rounds go through all of them, so that
 // what is compared is measured at one time. Ended early, it returns what it has with the error.
-func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) (*Report, error) {
+func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) (*result.Report, error) {
 	labs, err := j.plan(l)
 	if err != nil {
 		return nil, err
 	}
 	tell := j.newTeller(countRows(slices.Concat(labs...))*j.cfg.repeat, j.cfg.json == "-")
 	defer tell.end()
-	report, all := &Report{Env: newEnv(l.name)}, runs{}
+	report, all := &result.Report{Env: newEnv(l.name)}, runs{}
 	report.Env.Pcap = j.cfg.pcap
 	for _, in := range rounds(j.cfg.repeat) {
 		results, err := runLabs(ctx, labs, in, tell, start)
@@ -166,7 +119,7 @@ func (j *job) execute(ctx context.Context, l link, start func() (*pair, error)) 
 }
 
 // runLabs is one round through the labs.
-func runLabs(ctx context.Context, labs [][]phase, in round, tell *teller, start func() (*pair, error)) (results []Result, err error) {
+func runLabs(ctx context.Context, labs [][]phase, in round, tell *teller, start func() (*pair, error)) (results []result.Result, err error) {
 	for _, phases := range labs {
 		p, err := start()
 		if err != nil {
@@ -181,7 +134,7 @@ func runLabs(ctx context.Context, labs [][]phase, in round, tell *teller, start 
 }
 
 // finished is the report of a job that has made its runs: each row of all of them, beside others.
-func finished(report *Report, all runs) *Report {
+func finished(report *result.Report, all runs) *result.Report {
 	report.Results = append(report.Results, all.pooled()...)
 	report.SetRawRatios()
 	compareImpaired(report.Results)
@@ -189,7 +142,7 @@ func finished(report *Report, all runs) *Report {
 }
 
 // partial is what a job that was ended has so far, nil if that is nothing.
-func partial(report *Report, all runs) *Report {
+func partial(report *result.Report, all runs) *result.Report {
 	if finished(report, all); len(report.Results) == 0 {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // pageMTU is the most that a driver without multi-buffer XDP carries: a page less headroom, headers and
@@ -13,12 +15,12 @@ const pageMTU = 3498
 // mainPhasesXDP are the rows of the main job: everything at MTU 1500, streams again at jumbo. asavie's
 // engine has a lab for itself: it cannot give a queue back.
 func mainPhasesXDP(cfg *config, l link) [][]phase {
-	jumbo, ops := []int{9000, 65000}, []string{opWrite}
+	jumbo, ops := []int{9000, 65000}, []string{result.Write}
 	if cfg.full {
 		jumbo, ops = []int{pageMTU, 9000, 65000}, datOps
 	}
 	phases := []phase{
-		l.phase(cfg, kindRaw, engineNative, 1500, rawRows(cfg, opRaw)...),
+		l.phase(cfg, kindRaw, engineNative, 1500, rawRows(cfg, result.Raw)...),
 		l.phase(cfg, kindDAT, "", 1500, datRows(cfg, transportXDP)...),
 		l.phase(cfg, kindTCP, "", 1500, tcpRows(cfg)...),
 	}
@@ -29,11 +31,11 @@ func mainPhasesXDP(cfg *config, l link) [][]phase {
 	}
 	for _, mtu := range jumbo {
 		phases = append(phases,
-			l.phase(cfg, kindRaw, engineNative, mtu, cfg.row(opRaw, metricBandwidth, transportXDP, frameSize(mtu))),
-			l.phase(cfg, kindDAT, "", mtu, rowsOf(cfg, metricBandwidth, transportXDP, ops)...),
-			l.phase(cfg, kindTCP, "", mtu, cfg.row(opTCP, metricBandwidth, transportTCP, streamSize)))
+			l.phase(cfg, kindRaw, engineNative, mtu, cfg.row(result.Raw, result.Bandwidth, transportXDP, frameSize(mtu))),
+			l.phase(cfg, kindDAT, "", mtu, rowsOf(cfg, result.Bandwidth, transportXDP, ops)...),
+			l.phase(cfg, kindTCP, "", mtu, cfg.row(result.TCP, result.Bandwidth, transportTCP, streamSize)))
 	}
-	asavie := l.phase(cfg, kindRaw, engineAsavie, 1500, rawRows(cfg, opRawAsavie)...)
+	asavie := l.phase(cfg, kindRaw, engineAsavie, 1500, rawRows(cfg, result.RawAsavie)...)
 	return filter(cfg, phases, []phase{asavie})
 }
 
@@ -51,9 +53,9 @@ func mainPhasesUDP(cfg *config, l link) [][]phase {
 
 func rawRows(cfg *config, op string) []Spec {
 	return []Spec{
-		cfg.row(op, metricLatency, transportXDP, rawFrame),
-		cfg.row(op, metricRate, transportXDP, rawFrame),
-		cfg.row(op, metricBandwidth, transportXDP, frameSize(1500)),
+		cfg.row(op, result.Latency, transportXDP, rawFrame),
+		cfg.row(op, result.Rate, transportXDP, rawFrame),
+		cfg.row(op, result.Bandwidth, transportXDP, frameSize(1500)),
 	}
 }
 
@@ -61,10 +63,10 @@ func rawRows(cfg *config, op string) []Spec {
 func frameSize(mtu int) int64 { return int64(mtu) + 14 }
 
 // datOps are our operations.
-var datOps = []string{opSend, opWrite, opRead}
+var datOps = []string{result.Send, result.Write, result.Read}
 
 func datRows(cfg *config, transport string) (rows []Spec) {
-	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
+	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
 		rows = append(rows, rowsOf(cfg, metric, transport, datOps)...)
 	}
 	if cfg.full {
@@ -85,28 +87,28 @@ const fullConnections = 64
 
 // fullRows are the rows that --full adds to those of one link.
 func fullRows(cfg *config, transport string) []Spec {
-	spread := cfg.row(opSend, metricRate, transport, defaultSize)
+	spread := cfg.row(result.Send, result.Rate, transport, defaultSize)
 	spread.Connections = fullConnections
-	return []Spec{spread, cfg.row(opSend, metricRequests, transport, defaultSize)}
+	return []Spec{spread, cfg.row(result.Send, result.Requests, transport, defaultSize)}
 }
 
 // churnRow is one more, with ends of its own.
 func churnRow(cfg *config, transport string) Spec {
-	churned := cfg.row(opSend, metricLatency, transport, defaultSize)
+	churned := cfg.row(result.Send, result.Latency, transport, defaultSize)
 	churned.Churn = int64(cmp.Or(cfg.churn, churnSize))
 	churned.Duration *= churnTimes
 	return churned
 }
 
 func tcpRows(cfg *config) (rows []Spec) {
-	for _, metric := range []string{metricLatency, metricRate, metricBandwidth} {
-		rows = append(rows, cfg.row(opTCP, metric, transportTCP, sizeFor(metric)))
+	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
+		rows = append(rows, cfg.row(result.TCP, metric, transportTCP, sizeFor(metric)))
 	}
 	return rows
 }
 
 func sizeFor(metric string) int64 {
-	if metric == metricBandwidth || metric == metricSHA256 {
+	if metric == result.Bandwidth || metric == result.SHA256 {
 		return streamSize
 	}
 	return defaultSize
@@ -137,4 +139,32 @@ func asked(list []string, word string) bool {
 
 func askedMTU(list []int, mtu int) bool {
 	return len(list) == 0 || slices.Contains(list, mtu)
+}
+
+// mainLabs are the rows of the main job, by what lies between the agents.
+func mainLabs(cfg *config, l link) [][]phase {
+	if !cfg.impair.Zero() {
+		return impairedLabs(cfg, l)
+	}
+	if l.transport == transportXDP {
+		return mainPhasesXDP(cfg, l)
+	}
+	return mainPhasesUDP(cfg, l)
+}
+
+// selftestLabs move and compare, once per MTU asked for.
+func selftestLabs(cfg *config, l link) [][]phase {
+	var phases []phase
+	mtus := cfg.mtus
+	if l.transport == transportUDP {
+		mtus = []int{0}
+	}
+	for _, mtu := range mtus {
+		var rows []Spec
+		for _, op := range []string{result.Send, result.Write, result.Read} {
+			rows = append(rows, cfg.row(op, result.SHA256, l.transport, streamSize))
+		}
+		phases = append(phases, l.phase(cfg, kindDAT, "", mtu, rows...).impaired(cfg.impair.text()))
+	}
+	return [][]phase{phases}
 }

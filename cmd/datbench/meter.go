@@ -89,7 +89,7 @@ func (m *meter) report(c *conn, now time.Time) {
 func (m *meter) timesOf(i *result.Interval) {
 	i.Msgs = m.times.h.TotalCount()
 	if i.Msgs > 0 {
-		var r Result
+		var r result.Result
 		r.SetTimes(m.times.histogram())
 		i.P50, i.Max = r.P50, r.Max
 	}
@@ -97,7 +97,7 @@ func (m *meter) timesOf(i *result.Interval) {
 }
 
 // fill leaves the intervals in the row.
-func (m *meter) fill(r *Result) {
+func (m *meter) fill(r *result.Result) {
 	if m != nil {
 		r.Intervals = m.told
 	}

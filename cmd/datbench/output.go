@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // output is where a report goes: a table, a JSON file, or only JSON on standard output.
@@ -47,7 +49,7 @@ func (o *output) close() {
 
 // finish writes the report of a run, or what an interrupted one has of it, and returns why the run
 // ended.
-func (o *output) finish(r *Report, err error) error {
+func (o *output) finish(r *result.Report, err error) error {
 	if r == nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (o *output) finish(r *Report, err error) error {
 }
 
 // write prints the report everywhere it goes and says whether it is valid.
-func (o *output) write(r *Report) error {
+func (o *output) write(r *result.Report) error {
 	if o.table != nil {
 		renderTable(o.table, r)
 	}
@@ -66,7 +68,7 @@ func (o *output) write(r *Report) error {
 	return r.Verdict()
 }
 
-func (o *output) writeJSON(r *Report) error {
+func (o *output) writeJSON(r *result.Report) error {
 	if o.json == nil {
 		return nil
 	}

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // pinger measures one round trip at a time through the phases of a row.
-func (c *conn) pinger(r *Result, roundTrip func() error) (evidence, error) {
+func (c *conn) pinger(r *result.Result, roundTrip func() error) (evidence, error) {
 	watch := newStopwatch(c)
 	for i := int64(0); ; i++ {
 		start := time.Now()
@@ -21,7 +23,7 @@ func (c *conn) pinger(r *Result, roundTrip func() error) (evidence, error) {
 }
 
 // pingSend: a message there, a message back.
-func pingSend(c *conn, r *Result) (evidence, error) {
+func pingSend(c *conn, r *result.Result) (evidence, error) {
 	back := false
 	c.onReceive = func(slot, _ int) error {
 		back = true
@@ -90,7 +92,7 @@ func (b *bell) ring() error {
 }
 
 // pingWrite: a write there, seen in memory, a write back, seen in memory.
-func pingWrite(c *conn, r *Result) (evidence, error) {
+func pingWrite(c *conn, r *result.Result) (evidence, error) {
 	b := newBell(c)
 	return c.pinger(r, func() error {
 		if err := b.ring(); err != nil {
@@ -127,7 +129,7 @@ func echoWrite(c *conn) (tally, error) {
 }
 
 // pingRead: a read of the peer's memory, completed.
-func pingRead(c *conn, r *Result) (evidence, error) {
+func pingRead(c *conn, r *result.Result) (evidence, error) {
 	piece, from := c.mem.slotPiece(0, c.mem.size), c.remoteSlot(0, c.mem.size)
 	return c.pinger(r, func() error {
 		if err := c.read(piece, from); err != nil {

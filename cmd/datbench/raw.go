@@ -1,6 +1,10 @@
 package main
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
 
 // rawLabs has a lab for each engine: asavie's cannot give a queue back.
 func rawLabs(cfg *config, l link) (labs [][]phase) {
@@ -22,13 +26,13 @@ func rawPhases(engine string, cfg *config, l link) (phases []phase) {
 }
 
 func rawRowsAt(cfg *config, engine string, mtu int) []Spec {
-	op := opRaw
+	op := result.Raw
 	if engine == engineAsavie {
-		op = opRawAsavie
+		op = result.RawAsavie
 	}
 	rows := rawRows(cfg, op)
 	if mtu != 1500 {
-		rows = []Spec{cfg.row(op, metricBandwidth, transportXDP, frameSize(mtu))}
+		rows = []Spec{cfg.row(op, result.Bandwidth, transportXDP, frameSize(mtu))}
 	}
 	return slices.DeleteFunc(rows, func(r Spec) bool { return !asked(cfg.metric, r.Metric) })
 }

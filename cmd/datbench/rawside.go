@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/datxdp/datxdp/internal/rawbench"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // rawConfig is a station as package rawbench wants it.
@@ -68,11 +69,11 @@ func newRawInitiator(s station) (initiator, error) {
 
 func (i *rawInitiator) close() error { return i.client.Close() }
 
-func (i *rawInitiator) run(ctx context.Context, row Spec) (Result, error) {
+func (i *rawInitiator) run(ctx context.Context, row Spec) (result.Result, error) {
 	r := newResult(row)
 	r.Mode = i.client.Mode()
 	measure := i.stream
-	if row.Metric == metricLatency {
+	if row.Metric == result.Latency {
 		measure = i.latency
 	}
 	got, err := measure(ctx, row, &r)
@@ -84,14 +85,14 @@ func (i *rawInitiator) run(ctx context.Context, row Spec) (Result, error) {
 	return r, nil
 }
 
-func (i *rawInitiator) latency(ctx context.Context, row Spec, r *Result) (rawbench.Result, error) {
+func (i *rawInitiator) latency(ctx context.Context, row Spec, r *result.Result) (rawbench.Result, error) {
 	lat := newLatencies()
 	got, err := i.client.Latency(ctx, int(row.Size), row.Warmup, row.Duration, lat.record)
 	lat.fill(r, got.Elapsed)
 	return got, err
 }
 
-func (i *rawInitiator) stream(ctx context.Context, row Spec, r *Result) (rawbench.Result, error) {
+func (i *rawInitiator) stream(ctx context.Context, row Spec, r *result.Result) (rawbench.Result, error) {
 	got, err := i.client.Stream(ctx, int(row.Size), row.Warmup, row.Duration)
 	r.Count(int64(got.Received), got.Elapsed)
 	return got, err

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // process is a child that is killed by the kernel when this process dies.
@@ -96,7 +98,7 @@ func (r *remote) abandon() {
 
 // call sends one command and waits for its answer, no longer than its limit and no longer than both
 // agents live.
-func (r *remote) call(ctx context.Context, c command) (*Result, error) {
+func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit(), fmt.Errorf("%s did not %s within %s", r.name, c.Do, c.limit()))
 	defer cancel()
 	ctx, abort := context.WithCancelCause(ctx)

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
 
 // shapeRequests: a receive for each message that may come, and as many while they are posted anew.
 func shapeRequests(r Spec) (i, t shape) {
@@ -10,7 +14,7 @@ func shapeRequests(r Spec) (i, t shape) {
 
 // requestSend keeps the row's requests in flight: messages that the target answers with messages, in
 // order.
-func requestSend(c *conn, r *Result) (evidence, error) {
+func requestSend(c *conn, r *result.Result) (evidence, error) {
 	var asked, answered, seen int64
 	c.onReceive = func(slot, _ int) error {
 		answered++

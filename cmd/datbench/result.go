@@ -7,20 +7,13 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Result is one row of the report, Report all of them with their environment.
-type (
-	Result = result.Result
-	Report = result.Report
-	Env    = result.Env
-)
-
 // newResult is the row with nothing measured yet.
-func newResult(s Spec) Result {
-	return Result{Row: s.identity(), Valid: true}
+func newResult(s Spec) result.Result {
+	return result.Result{Row: s.identity(), Valid: true}
 }
 
 // failed is the row that could not be measured.
-func failed(row Spec, err error) Result {
+func failed(row Spec, err error) result.Result {
 	r := newResult(row)
 	r.Invalidate("%s", oneLine(err.Error()))
 	return r
@@ -40,7 +33,7 @@ type evidence struct {
 }
 
 // judge marks the row invalid for every rule that the evidence breaks.
-func judge(r *Result, e evidence) {
+func judge(r *result.Result, e evidence) {
 	if e.row.WantMode != "" && r.Mode != e.row.WantMode {
 		r.Invalidate("asked for mode %s, got %s", e.row.WantMode, r.Mode)
 	}
@@ -52,7 +45,7 @@ func judge(r *Result, e evidence) {
 	if n := e.row.total(); n > 0 && r.Samples < n {
 		r.Invalidate("measured %d of %d operations", r.Samples, n)
 	}
-	if asked := e.row.Duration; e.row.Count == 0 && r.Samples > 0 && r.Metric != metricSHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
+	if asked := e.row.Duration; e.row.Count == 0 && r.Samples > 0 && r.Metric != result.SHA256 && e.elapsed < time.Duration(minElapsedShare*float64(asked)) {
 		r.Invalidate("measured for %s of %s", e.elapsed.Round(time.Millisecond), asked)
 	}
 	if least, ok := leastShare(e.coreShare); ok && least < minCoreShare && spins(r) {
@@ -65,12 +58,12 @@ func judge(r *Result, e evidence) {
 
 // spins is whether a row's sides are to have a core each. Bytes that are compared may come slowly, and
 // beside a churned heap a side shares its core with its own collector.
-func spins(r *Result) bool { return r.Metric != metricSHA256 && r.Churn == 0 }
+func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 }
 
 // few is for a latency of few samples. Kernel TCP waits 0.2 s for a lone packet that was lost, and has
 // no more of them in a row that loses packets: what they cannot tell is left out.
-func few(r *Result) {
-	if r.Op != opTCP || r.Impair == "" || r.Samples < minMedianSamples {
+func few(r *result.Result) {
+	if r.Op != result.TCP || r.Impair == "" || r.Samples < minMedianSamples {
 		r.Invalidate("%d samples are too few for a p99.9", r.Samples)
 		return
 	}

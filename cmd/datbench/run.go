@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 func (a *app) clientCommand() *cobra.Command {
@@ -68,7 +70,7 @@ func contradictions(cmd *cobra.Command, cfg *config) error {
 	switch {
 	case given("count") && given("duration"):
 		return errors.New("--count and --duration: each says when a row ends; give one of them")
-	case given("bytes") && !slices.Contains(cfg.metric, metricSHA256):
+	case given("bytes") && !slices.Contains(cfg.metric, result.SHA256):
 		return errors.New("--bytes is for --metric sha256; --size is what other rows are made of")
 	}
 	return nil
@@ -85,7 +87,7 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 	if err := oneLineOf([]error{cfg.validateAdapter(), cfg.validateWorkload()}); err != nil {
 		return err
 	}
-	if err := cfg.cpus.validate(); err != nil {
+	if err := mayUse(cfg.cpus); err != nil {
 		return err
 	}
 	peer, err := lookup(ctx, name)
@@ -122,8 +124,8 @@ func lookup(ctx context.Context, name string) (netip.Addr, error) {
 
 // measureAgainst measures every row, and again impaired if that is asked for. Ended early, it returns
 // what it has with the error.
-func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer netip.Addr) (*Report, error) {
-	report := &Report{Env: newEnv(fmt.Sprintf("%s to %v", cfg.ia, peer))}
+func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer netip.Addr) (*result.Report, error) {
+	report := &result.Report{Env: newEnv(fmt.Sprintf("%s to %v", cfg.ia, peer))}
 	report.Env.Pcap = cfg.pcap
 	rows, passes := cfg.rows(""), cfg.impair.passes()
 	for i := range rows {
@@ -154,7 +156,7 @@ func measurePass(ctx context.Context, h *host, ph phase, repeat int, tell *telle
 	}
 	defer func() { err = errors.Join(err, i.close()) }()
 	for _, in := range rounds(repeat) {
-		all.add(ph.measure(in, tell, func(row Spec) (r Result, ok bool) {
+		all.add(measurePhase(ph, in, tell, func(row Spec) (r result.Result, ok bool) {
 			*left--
 			row.More = *left > 0
 			err = within(row.limit()+h.wait, row.Title(), func() (err error) {

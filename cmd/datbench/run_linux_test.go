@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // runUDP measures against a server, between two addresses of loopback.
@@ -145,7 +146,7 @@ func TestRowsAsTheyFinish(t *testing.T) {
 func TestCountOps(t *testing.T) {
 	got := runUDP(t, "17663", "--op", "send", "--metric", "lat,rate", "--count", "1000", "--warmup", "5ms", "--json", "-")
 	for _, res := range checkReport(t, got, []byte(got.stdout)).Results {
-		if res.Samples != 1000 || res.Metric == metricLatency && res.Histogram.Total() != 1000 {
+		if res.Samples != 1000 || res.Metric == result.Latency && res.Histogram.Total() != 1000 {
 			t.Errorf("%s %s: got %d samples, %d in the histogram, want 1000", res.Metric, res.Op, res.Samples, res.Histogram.Total())
 		}
 	}
@@ -160,7 +161,7 @@ func TestIntervals(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := regexp.MustCompile(`(?m)^ +\d+\.\d\d-\d+\.\d\d .* \d+$`)
-	var r Report
+	var r result.Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestPin(t *testing.T) {
 	go func() { // its thread ends with it
 		defer close(done)
 		runtime.LockOSThread()
-		release, err := cpuList{(*before)[0]}.pin()
+		release, err := pin(cpuList{(*before)[0]})
 		if err != nil {
 			t.Error(err)
 			return

@@ -132,7 +132,7 @@ func (t *datTarget) permits(a ask) error {
 func (t *datTarget) serve(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	release, err := t.cpus.pin()
+	release, err := pin(t.cpus)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (t *datTarget) serve(ctx context.Context) error {
 		for _, other := range refused {
 			_ = refuse(other.cr, t.door.refusal().Error()) // it has given up meanwhile
 		}
-		t.door.leave(t.serveOne(ctx, r) && r.ask.more)
+		t.door.leave(t.serveOne(ctx, r) && r.ask.row.More)
 	}
 }
 
@@ -253,7 +253,7 @@ func (t *datTarget) gather(c *conn, first ask, index int) (*dat.CR, error) {
 			if r.ask.session == first.session && r.ask.index == index {
 				return r.cr, nil
 			}
-			_ = refuse(r.cr, errAsk.Error()) // it has given up meanwhile
+			_ = refuse(r.cr, errSpec.Error()) // it has given up meanwhile
 		case <-soon.C:
 			return nil, fmt.Errorf("connection %d of %d did not come", index+1, first.row.Connections)
 		case <-c.ctx.Done():
@@ -304,7 +304,7 @@ func (a *app) runServer(ctx context.Context, cfg *config, most allowance) error 
 	if err := cfg.validateAdapter(); err != nil {
 		return err
 	}
-	if err := cfg.cpus.validate(); err != nil {
+	if err := mayUse(cfg.cpus); err != nil {
 		return err
 	}
 	h, err := a.newHost(ctx, cfg.metrics)

@@ -98,7 +98,7 @@ func (s *served) clientArgs(from string, args ...string) []string {
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17671, fullAllowance)
-	row := Spec{Row: result.Row{Op: opSend, Metric: metricBandwidth, Size: 1 << 20, Depth: 8}, Duration: maxAskTime}
+	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Depth: 8}, Duration: maxAskTime}
 	if _, err := s.stranger(t, row); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestTaken(t *testing.T) {
 func TestHalfWay(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17673, fullAllowance)
-	row := Spec{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Connections: 3}, Duration: maxAskTime}
+	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Connections: 3}, Duration: maxAskTime}
 	if _, err := s.stranger(t, row); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestUnaskedMessages(t *testing.T) {
 func TestStrangersAsk(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17675, allowance{maxAskBytes, serverHeap})
 	before := resident(t)
-	large := Spec{Row: result.Row{Op: opWrite, Metric: metricBandwidth, Size: maxAskSize, Depth: 13}, Duration: maxAskTime}
+	large := Spec{Row: result.Row{Op: result.Write, Metric: result.Bandwidth, Size: maxAskSize, Depth: 13}, Duration: maxAskTime}
 	if _, err := s.stranger(t, large); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestServerLeaks(t *testing.T) {
 		if i == 3 { // the first have made what stays
 			before = s.holdings(t)
 		}
-		args := []string{"--op", []string{opSend, opWrite, opRead}[i/3%3], "--metric", "bw", "--size", "64K", "--warmup", "1ms", "--wait", "1m"}
+		args := []string{"--op", []string{result.Send, result.Write, result.Read}[i/3%3], "--metric", "bw", "--size", "64K", "--warmup", "1ms", "--wait", "1m"}
 		if i%3 == 2 {
 			s.killed(t, append(args, "--duration", "10m", "--interval", "10ms"))
 			continue

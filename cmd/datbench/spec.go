@@ -6,25 +6,6 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Operations, as they stand in the JSON.
-const (
-	opSend      = result.Send
-	opWrite     = result.Write
-	opRead      = result.Read
-	opRaw       = result.Raw
-	opRawAsavie = result.RawAsavie
-	opTCP       = result.TCP
-)
-
-// Metrics, as they stand in the JSON.
-const (
-	metricLatency   = result.Latency
-	metricRate      = result.Rate
-	metricRequests  = result.Requests
-	metricBandwidth = result.Bandwidth
-	metricSHA256    = result.SHA256
-)
-
 // Spec asks for one measurement: a row, and for how long and how closely it is measured. Of the row, 0 for Depth and
 // Signal takes the default of the metric, and the MTU is 0 where the plan leaves the link alone.
 type Spec struct {
@@ -33,7 +14,7 @@ type Spec struct {
 	// either way.
 	Count int64 `json:"count,omitempty"`
 	// Interval is how often the row tells how far it is; 0 for never.
-	Interval time.Duration `json:"interval,omitempty"`
+	Interval time.Duration `json:"interval,omitempty" peer:"-"`
 	// Bytes is how much a sha256 row moves.
 	Bytes int64 `json:"bytes"`
 	// Duration is measured; Warmup comes before it and is left out.
@@ -42,13 +23,13 @@ type Spec struct {
 	// More is whether another row of the same job follows: a server stays the job's.
 	More bool `json:"more,omitempty"`
 	// WantMode is the mode that was asked for by name; empty if any will do.
-	WantMode string `json:"want_mode"`
+	WantMode string `json:"want_mode" peer:"-"`
 }
 
 // time is how long the row runs at most, with a peer that answers at once.
 func (r Spec) time() time.Duration {
 	d := r.Warmup + r.Duration
-	if r.Metric == metricSHA256 {
+	if r.Metric == result.SHA256 {
 		d += sha256Limit
 	}
 	if r.Churn > 0 {
@@ -68,13 +49,13 @@ func (r Spec) depth() int {
 	switch {
 	case r.Depth > 0:
 		return r.Depth
-	case r.Metric == metricLatency:
+	case r.Metric == result.Latency:
 		return 1
-	case r.Metric == metricRate && r.Op == opRead:
+	case r.Metric == result.Rate && r.Op == result.Read:
 		return rateDepthRead
-	case r.Metric == metricRate:
+	case r.Metric == result.Rate:
 		return rateDepth
-	case r.Metric == metricRequests:
+	case r.Metric == result.Requests:
 		return requestDepth
 	}
 	return bandwidthDepth
@@ -83,7 +64,7 @@ func (r Spec) depth() int {
 // signal is of how many requests one completes with an event, which tells of those before it too.
 func (r Spec) signal() int {
 	switch {
-	case r.Metric != metricRate || r.Count > 0: // a count is exact
+	case r.Metric != result.Rate || r.Count > 0: // a count is exact
 		return 1
 	case r.Signal > 0:
 		return min(r.Signal, r.depth()) // or nothing would tell of what is outstanding
@@ -107,10 +88,10 @@ func (r Spec) total() int64 {
 
 // streams is whether operations follow one another without waiting: what has a depth, connections and
 // directions to choose.
-func streams(metric string) bool { return metric == metricRate || metric == metricBandwidth }
+func streams(metric string) bool { return metric == result.Rate || metric == result.Bandwidth }
 
 // deep is whether several operations may be outstanding.
-func deep(metric string) bool { return streams(metric) || metric == metricRequests }
+func deep(metric string) bool { return streams(metric) || metric == result.Requests }
 
 // identity is the row that the spec measures: what it spells out of the defaults is left out.
 func (r Spec) identity() result.Row {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // clockEvery is small operations per reading of the clock, which costs as much as one of them.
@@ -67,7 +68,7 @@ func (c *conn) tellAll(post func(i int64, phase byte) error) error {
 }
 
 // streamSend sends messages; the target counts those of the measured phase.
-func streamSend(c *conn, r *Result) (evidence, error) {
+func streamSend(c *conn, r *result.Result) (evidence, error) {
 	err := c.pump(c.poster(), func(phase byte, now time.Time) error {
 		c.meter.turn(c, phase, now)
 		return nil
@@ -83,12 +84,12 @@ func streamSend(c *conn, r *Result) (evidence, error) {
 // poster posts the row's operation, each from or to a slot of its own.
 func (c *conn) poster() func(i int64, phase byte) error {
 	switch c.row.Op {
-	case opSend:
+	case result.Send:
 		for phase := phaseWarm; phase <= phaseEnd; phase++ {
 			c.mem.source(int(phase))[0] = phase
 		}
 		return func(_ int64, phase byte) error { return c.send(c.mem.sources[phase]) }
-	case opWrite:
+	case result.Write:
 		window, slots := int64(c.row.window()), c.remoteSlots()
 		return func(i int64, _ byte) error { return c.write(c.mem.sources[0], slots[i%window]) }
 	default:
@@ -129,7 +130,7 @@ func sinkSend(c *conn) (tally, error) {
 
 // streamRDMA writes to the target's slots in turn, or reads them; what counts has completed: it is
 // placed.
-func streamRDMA(c *conn, r *Result) (evidence, error) { return c.countDone(r) }
+func streamRDMA(c *conn, r *result.Result) (evidence, error) { return c.countDone(r) }
 
 func (c *conn) remoteSlots() []dat.RMRTriplet {
 	slots := make([]dat.RMRTriplet, c.row.window())
@@ -141,7 +142,7 @@ func (c *conn) remoteSlots() []dat.RMRTriplet {
 
 // countDone counts the operations that complete in the measured phase. Of a row that says how many,
 // they are exactly those: the others complete before and after.
-func (c *conn) countDone(r *Result) (evidence, error) {
+func (c *conn) countDone(r *result.Result) (evidence, error) {
 	var base, last int64
 	var span timing
 	err := c.pump(c.poster(), func(phase byte, now time.Time) error {

@@ -23,8 +23,8 @@ bandwidth compares fairly with the rows at MTU 65000 only.`
 impaired its sockets lose as many of their packets.`
 )
 
-func vethNote(r *Report) string {
-	if slices.ContainsFunc(r.Results, func(res Result) bool { return res.Impair != "" }) {
+func vethNote(r *result.Report) string {
+	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Impair != "" }) {
 		return tcpPlainNote
 	}
 	return tcpVethNote
@@ -33,13 +33,13 @@ func vethNote(r *Report) string {
 // group is the rows that may be compared with one another.
 type group struct {
 	result.Row // what all of them have in common
-	rows       []Result
+	rows       []result.Result
 	// all are those of the report: a row may be compared with one of another group.
-	all []Result
+	all []result.Result
 }
 
 // groups sorts results by metric and MTU, in the order in which a reader asks for them.
-func groups(results []Result) []group {
+func groups(results []result.Result) []group {
 	var out []group
 	for _, metric := range runMetrics {
 		first := len(out)
@@ -56,18 +56,18 @@ func groups(results []Result) []group {
 		}
 	}
 	for _, g := range out {
-		slices.SortStableFunc(g.rows, func(a, b Result) int { return rank(a.Op) - rank(b.Op) })
+		slices.SortStableFunc(g.rows, func(a, b result.Result) int { return rank(a.Op) - rank(b.Op) })
 	}
 	return out
 }
 
 // rank is where an operation stands in its group.
 func rank(op string) int {
-	return slices.Index([]string{opRaw, opRawAsavie, opSend, opWrite, opRead, opTCP}, op)
+	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.TCP}, op)
 }
 
 // ratio is a row's figure over that of another operation in the same place, as "1.42".
-func (g group) ratio(r *Result, op string) string {
+func (g group) ratio(r *result.Result, op string) string {
 	return factorOf(result.FigureRatio(g.all, r, op))
 }
 
@@ -87,7 +87,7 @@ func factor(v float64) string {
 }
 
 // renderTable prints a block for each group. It fits a terminal of 80 columns.
-func renderTable(w io.Writer, r *Report) {
+func renderTable(w io.Writer, r *result.Report) {
 	alone := !slices.ContainsFunc(r.Results, compared)
 	for _, g := range groups(r.Results) {
 		fmt.Fprintln(w, g.title())
@@ -102,8 +102,8 @@ func renderTable(w io.Writer, r *Report) {
 }
 
 // compared is whether a row is there to be compared with, or is compared.
-func compared(r Result) bool {
-	return r.Op == opRaw || r.Op == opRawAsavie || r.Op == opTCP || r.Impair != ""
+func compared(r result.Result) bool {
+	return r.Op == result.Raw || r.Op == result.RawAsavie || r.Op == result.TCP || r.Impair != ""
 }
 
 func (g group) renderCompared(w io.Writer) {
@@ -125,11 +125,11 @@ func (g group) tcpSpread() string {
 	var ratios []string
 	for i := range g.rows {
 		r := &g.rows[i]
-		if s, ok := result.RatioSpread(g.all, r, opTCP); ok {
+		if s, ok := result.RatioSpread(g.all, r, result.TCP); ok {
 			ratios = append(ratios, fmt.Sprintf("%s %s to %s", r.Name(), factor(s.Low), factor(s.High)))
 		}
 	}
-	i := slices.IndexFunc(g.rows, func(r Result) bool { return r.Op == opTCP })
+	i := slices.IndexFunc(g.rows, func(r result.Result) bool { return r.Op == result.TCP })
 	if len(ratios) == 0 || i < 0 {
 		return ""
 	}
@@ -139,14 +139,14 @@ func (g group) tcpSpread() string {
 		return ""
 	}
 	span := fmt.Sprintf("%s to %s %s", g.figure(s.Low), g.figure(s.High), unit(g.Metric))
-	if g.Metric == metricLatency {
+	if g.Metric == result.Latency {
 		span = fmt.Sprintf("p50 %s to %s µs", g.figure(s.Low), g.figure(s.High))
 	}
 	return fmt.Sprintf("tcp: %s in %s; × tcp: %s", span, partsOf(tcp), strings.Join(ratios, ", "))
 }
 
 // partsOf says what a row's spread is of.
-func partsOf(r *Result) string {
+func partsOf(r *result.Result) string {
 	if len(r.Runs) > 0 {
 		return fmt.Sprintf("%d runs", len(r.Runs))
 	}
@@ -168,7 +168,7 @@ func plainTable(w io.Writer) table.Writer {
 
 // columns are as wide in each group, so that the groups line up.
 func columns() (out []table.ColumnConfig) {
-	for i, width := range []int{len(opRawAsavie), len("65014 B"), 6, 5, 5, 5, 5, 5, 6, 6, len("zero-copy")} {
+	for i, width := range []int{len(result.RawAsavie), len("65014 B"), 6, 5, 5, 5, 5, 5, 6, 6, len("zero-copy")} {
 		c := table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignRight, AlignHeader: text.AlignRight}
 		if i == 0 || width == len("zero-copy") {
 			c.Align, c.AlignHeader = text.AlignLeft, text.AlignLeft
@@ -184,20 +184,20 @@ func (g group) title() string { return result.MetricTitle(g.Metric) + g.Conditio
 func (g group) header() table.Row {
 	times, p99 := [2]string{}, ""
 	switch g.Metric {
-	case metricLatency:
+	case result.Latency:
 		times = [2]string{"p99", "p99.9"}
 		if g.Impair == "" {
 			p99 = "(p99)"
 		}
-	case metricRequests:
+	case result.Requests:
 		times = [2]string{"p50µs", "p99"}
 	}
 	return table.Row{"op", "size", unit(g.Metric), times[0], times[1], g.besides(), p99, "× tcp", "resent", "drops", "mode"}
 }
 
 // times are the percentiles beside a row's figure.
-func (g group) times(r *Result) (a, b string) {
-	if g.Metric == metricRequests {
+func (g group) times(r *result.Result) (a, b string) {
+	if g.Metric == result.Requests {
 		return brief(r.P50), brief(r.P99)
 	}
 	return brief(r.P99), brief(r.P999)
@@ -208,17 +208,17 @@ func (g group) besides() string {
 	switch {
 	case g.Impair == "":
 		return "× raw"
-	case g.Metric == metricLatency:
+	case g.Metric == result.Latency:
 		return "× p99"
 	}
 	return "kept"
 }
 
 // comparison is the figure below that.
-func (g group) comparison(r *Result) string {
+func (g group) comparison(r *result.Result) string {
 	switch {
 	case g.Impair == "":
-		return g.ratio(r, opRaw)
+		return g.ratio(r, result.Raw)
 	case r.P99Ratio != nil:
 		return factor(*r.P99Ratio)
 	case r.Kept != nil:
@@ -230,30 +230,30 @@ func (g group) comparison(r *Result) string {
 // unit is that of a group's results.
 func unit(metric string) string {
 	switch metric {
-	case metricLatency:
+	case result.Latency:
 		return "p50 µs"
-	case metricRate, metricRequests:
+	case result.Rate, result.Requests:
 		return "M/s"
 	}
 	return "Gb/s"
 }
 
-func (g group) row(r *Result) table.Row {
+func (g group) row(r *result.Result) table.Row {
 	mode := r.Mode
 	if !r.Valid {
 		mode = "INVALID"
 	}
 	a, b := g.times(r)
 	return table.Row{r.Name(), result.FormatSize(r.Size), g.result(r), a, b, g.comparison(r), factorOf(r.RawP99Ratio),
-		g.ratio(r, opTCP), count(r.Retransmits), count(r.Drops), mode}
+		g.ratio(r, result.TCP), count(r.Retransmits), count(r.Drops), mode}
 }
 
 // result is the figure that a row is measured for.
-func (g group) result(r *Result) string {
+func (g group) result(r *result.Result) string {
 	if r.Samples == 0 {
 		return ""
 	}
-	if g.Metric == metricLatency {
+	if g.Metric == result.Latency {
 		return micros(r.P50)
 	}
 	return g.figure(r.Figure())
@@ -262,9 +262,9 @@ func (g group) result(r *Result) string {
 // figure is what a row of the group may be measured for, in the group's unit.
 func (g group) figure(v float64) string {
 	switch g.Metric {
-	case metricLatency:
+	case result.Latency:
 		return micros(&v)
-	case metricRate, metricRequests:
+	case result.Rate, result.Requests:
 		return strconv.FormatFloat(v/1e6, 'f', 3, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
@@ -288,9 +288,9 @@ func count(n uint64) string {
 }
 
 // renderNotes says below the table what the table cannot say.
-func renderNotes(w io.Writer, r *Report) {
+func renderNotes(w io.Writer, r *result.Report) {
 	fmt.Fprintf(w, "%s\n%d × %s, kernel %s, %s\n", r.Env.Link, r.Env.CPUs, r.Env.CPU, r.Env.Kernel, r.Env.Go)
-	if slices.ContainsFunc(r.Results, func(res Result) bool { return res.Op == opTCP }) {
+	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == result.TCP }) {
 		fmt.Fprintln(w, tcpNote)
 		if strings.HasPrefix(r.Env.Link, "veth") {
 			fmt.Fprintln(w, vethNote(r))
@@ -309,7 +309,7 @@ func renderNotes(w io.Writer, r *Report) {
 }
 
 // renderReasons says why rows, or runs of them, are not valid; equal reasons are one.
-func renderReasons(w io.Writer, results []Result) {
+func renderReasons(w io.Writer, results []result.Result) {
 	for _, o := range result.Omissions(results) {
 		var rows []string
 		for _, of := range o.Rows {
@@ -324,7 +324,7 @@ func renderReasons(w io.Writer, results []Result) {
 }
 
 // repeats is how often rows were repeated.
-func repeats(results []Result) (n int) {
+func repeats(results []result.Result) (n int) {
 	for _, r := range results {
 		n = max(n, len(r.Runs))
 	}

@@ -12,19 +12,19 @@ import (
 )
 
 func TestGroups(t *testing.T) {
-	results := []Result{
-		{Row: result.Row{Op: opTCP, Metric: metricBandwidth, MTU: 1500}, Gbps: 20, Valid: true},
-		{Row: result.Row{Op: opRaw, Metric: metricLatency, MTU: 1500}, P50: ptr(4), Valid: true},
-		{Row: result.Row{Op: opWrite, Metric: metricBandwidth, MTU: 9000}, Gbps: 9, Valid: true},
-		{Row: result.Row{Op: opSend, Metric: metricLatency, MTU: 1500}, P50: ptr(6), Valid: true},
-		{Row: result.Row{Op: opRaw, Metric: metricBandwidth, MTU: 9000}, Gbps: 10, Valid: true},
-		{Row: result.Row{Op: opSend, Metric: metricBandwidth, MTU: 1500}, Gbps: 5, Valid: false},
+	results := []result.Result{
+		{Row: result.Row{Op: result.TCP, Metric: result.Bandwidth, MTU: 1500}, Gbps: 20, Valid: true},
+		{Row: result.Row{Op: result.Raw, Metric: result.Latency, MTU: 1500}, P50: ptr(4), Valid: true},
+		{Row: result.Row{Op: result.Write, Metric: result.Bandwidth, MTU: 9000}, Gbps: 9, Valid: true},
+		{Row: result.Row{Op: result.Send, Metric: result.Latency, MTU: 1500}, P50: ptr(6), Valid: true},
+		{Row: result.Row{Op: result.Raw, Metric: result.Bandwidth, MTU: 9000}, Gbps: 10, Valid: true},
+		{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, MTU: 1500}, Gbps: 5, Valid: false},
 	}
 	var got []string
 	for _, g := range groups(results) {
 		for i := range g.rows {
 			r := &g.rows[i]
-			got = append(got, strings.TrimSpace(strings.Join([]string{g.Metric, itoa(g.MTU), r.Op, g.ratio(r, opRaw), g.ratio(r, opTCP)}, " ")))
+			got = append(got, strings.TrimSpace(strings.Join([]string{g.Metric, itoa(g.MTU), r.Op, g.ratio(r, result.Raw), g.ratio(r, result.TCP)}, " ")))
 		}
 	}
 	want := []string{"lat 1500 raw", "lat 1500 send 1.50", "bw 1500 send", "bw 1500 tcp", "bw 9000 raw", "bw 9000 write 0.90"}
@@ -35,10 +35,10 @@ func TestGroups(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
-	renderTable(&b, &Report{Env: Env{Link: "veth"}, Results: []Result{
-		{Row: result.Row{Op: opRaw, Metric: metricLatency, Size: 64, MTU: 1500}, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Samples: 9, Mode: "copy", Valid: true},
-		{Row: result.Row{Op: opTCP, Metric: metricBandwidth, Size: 1 << 20, MTU: 1500}, Gbps: 20.123, Samples: 9, Mode: "kernel", Valid: true},
-		{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500}, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
+	renderTable(&b, &result.Report{Env: result.Env{Link: "veth"}, Results: []result.Result{
+		{Row: result.Row{Op: result.Raw, Metric: result.Latency, Size: 64, MTU: 1500}, P50: ptr(3.94), P99: ptr(5), P999: ptr(6), Samples: 9, Mode: "copy", Valid: true},
+		{Row: result.Row{Op: result.TCP, Metric: result.Bandwidth, Size: 1 << 20, MTU: 1500}, Gbps: 20.123, Samples: 9, Mode: "kernel", Valid: true},
+		{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, MTU: 1500}, MsgsPerSec: 5.5e6, Samples: 9, Retransmits: 3, Reason: "a reason"},
 	}})
 	for _, want := range []string{"3.9", "20.12", "5.500", "INVALID", "TCP on veth moves 64 KiB super-frames",
 		"INVALID message rate send 64 B at MTU 1500: a reason"} {
@@ -50,28 +50,28 @@ func TestTable(t *testing.T) {
 
 // TestTableWidth: the widest figures fit a terminal of 80 columns.
 func TestTableWidth(t *testing.T) {
-	wide := Result{Row: result.Row{Op: opRawAsavie, Metric: metricLatency, Size: 65014, Transport: transportXDP, MTU: 65000}, Mode: "zero-copy",
+	wide := result.Result{Row: result.Row{Op: result.RawAsavie, Metric: result.Latency, Size: 65014, Transport: transportXDP, MTU: 65000}, Mode: "zero-copy",
 		P50: ptr(99999), P99: ptr(999999), P999: ptr(9999999), Samples: 9, Retransmits: 99999, Drops: 999999, Valid: true}
 	base := wide
-	base.Op, base.P50 = opRaw, ptr(1000)
+	base.Op, base.P50 = result.Raw, ptr(1000)
 	asked := wide
-	asked.Op, asked.Metric, asked.MsgsPerSec = opSend, metricRequests, 99.999e6
-	full := &Report{Env: Env{Link: "veth"}, Results: []Result{base, wide, asked, {Row: result.Row{Op: opTCP, Metric: metricRate}, Valid: true}}}
+	asked.Op, asked.Metric, asked.MsgsPerSec = result.Send, result.Requests, 99.999e6
+	full := &result.Report{Env: result.Env{Link: "veth"}, Results: []result.Result{base, wide, asked, {Row: result.Row{Op: result.TCP, Metric: result.Rate}, Valid: true}}}
 	full.SetRawRatios()
 	full.Results[1].RawP99Ratio = ptr(999.9)
 	var b bytes.Buffer
 	renderTable(&b, full)
 	alone := wide
-	alone.Op, alone.Runs = opSend, []float64{1, 2}
+	alone.Op, alone.Runs = result.Send, []float64{1, 2}
 	alone.Min, alone.P90, alone.P9999, alone.Max = wide.P50, wide.P50, wide.P999, wide.P999
 	alone.Invalidate("run 1 of 10: not saturated: a side had 12 %% of a core, the host is busy with something else; 5 samples are too few for a p99.9")
 	stream := alone
-	stream.Metric, stream.Size, stream.Gbps, stream.MsgsPerSec, stream.Depth = metricBandwidth, 64<<20, 99.5, 99999, 16384
+	stream.Metric, stream.Size, stream.Gbps, stream.MsgsPerSec, stream.Depth = result.Bandwidth, 64<<20, 99.5, 99999, 16384
 	stream.Connections = 128
 	requests := alone
-	requests.Metric, requests.MsgsPerSec, requests.Depth = metricRequests, 99.999e6, 16384
+	requests.Metric, requests.MsgsPerSec, requests.Depth = result.Requests, 99.999e6, 16384
 	stream.Bidir = &result.Bidir{OutGbps: 49.5, InGbps: 50}
-	renderTable(&b, &Report{Results: []Result{alone, stream, requests}})
+	renderTable(&b, &result.Report{Results: []result.Result{alone, stream, requests}})
 	for line := range strings.Lines(b.String()) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
@@ -84,13 +84,13 @@ func TestTableWidth(t *testing.T) {
 
 // TestFullTable: a row beside a churned heap, and one over many connections, say so in the table.
 func TestFullTable(t *testing.T) {
-	plain := Result{Row: result.Row{Op: opSend, Metric: metricLatency, Size: 64, MTU: 1500}, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
+	plain := result.Result{Row: result.Row{Op: result.Send, Metric: result.Latency, Size: 64, MTU: 1500}, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
 	raw, churned, requests := plain, plain, plain
-	raw.Op, raw.P50, raw.P99 = opRaw, ptr(4), ptr(6)
+	raw.Op, raw.P50, raw.P99 = result.Raw, ptr(4), ptr(6)
 	churned.Churn, churned.Realtime, churned.P50 = 1<<30, true, ptr(12)
-	spread := Result{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, MTU: 1500, Connections: 64}, MsgsPerSec: 2e6, Samples: 9, Valid: true}
-	requests.Metric, requests.MsgsPerSec = metricRequests, 1e6
-	r := &Report{Results: []Result{raw, plain, churned, spread, requests}}
+	spread := result.Result{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, MTU: 1500, Connections: 64}, MsgsPerSec: 2e6, Samples: 9, Valid: true}
+	requests.Metric, requests.MsgsPerSec = result.Requests, 1e6
+	r := &result.Report{Results: []result.Result{raw, plain, churned, spread, requests}}
 	r.SetRawRatios()
 	var b bytes.Buffer
 	renderTable(&b, r)
@@ -110,18 +110,18 @@ func TestFullTable(t *testing.T) {
 
 // TestReasonsOnce: an equal reason stands below the table once, with all rows that it applies to.
 func TestReasonsOnce(t *testing.T) {
-	row := func(op string, share int) Result {
-		r := Result{Row: result.Row{Op: op, Metric: metricRate, Size: 64, MTU: 1500}, Samples: 9, Valid: true}
+	row := func(op string, share int) result.Result {
+		r := result.Result{Row: result.Row{Op: op, Metric: result.Rate, Size: 64, MTU: 1500}, Samples: 9, Valid: true}
 		if share > 0 {
 			r.Invalidate("not saturated: a side had %d %% of a core, the host is busy with something else", share)
 		}
 		return r
 	}
-	dead := row(opTCP, 0)
+	dead := row(result.TCP, 0)
 	dead.Invalidate("the target died: signal: killed")
 	var b bytes.Buffer
-	renderTable(&b, &Report{Results: []Result{row(opRaw, 0), row(opSend, 42), dead,
-		result.Pool([]Result{row(opRead, 0), row(opRead, 17), row(opRead, 31)}), row(opWrite, 20)}})
+	renderTable(&b, &result.Report{Results: []result.Result{row(result.Raw, 0), row(result.Send, 42), dead,
+		result.Pool([]result.Result{row(result.Read, 0), row(result.Read, 17), row(result.Read, 31)}), row(result.Write, 20)}})
 	got := strings.Join(strings.Fields(b.String()[strings.Index(b.String(), "INVALID message"):]), " ")
 	want := "INVALID message rate send 64 B at MTU 1500; message rate read 64 B at MTU 1500 (runs 2 and 3 of 3); message rate write 64 B at MTU 1500: " +
 		"not saturated: a side had 17 to 42 % of a core, the host is busy with something else " +
@@ -133,19 +133,19 @@ func TestReasonsOnce(t *testing.T) {
 
 // TestTCPSpread: below a table with ratios to kernel TCP stands how far that lies apart.
 func TestTCPSpread(t *testing.T) {
-	row := func(op string, p50 float64) Result {
-		return Result{Row: result.Row{Op: op, Metric: metricLatency, Size: 64, MTU: 1500}, P50: ptr(p50), Samples: 9, Valid: true}
+	row := func(op string, p50 float64) result.Result {
+		return result.Result{Row: result.Row{Op: op, Metric: result.Latency, Size: 64, MTU: 1500}, P50: ptr(p50), Samples: 9, Valid: true}
 	}
-	tcp := row(opTCP, 70)
+	tcp := row(result.TCP, 70)
 	tcp.Parts = []float64{18, 82, 70, 71, 72}
 	var b bytes.Buffer
-	renderTable(&b, &Report{Results: []Result{row(opSend, 6), row(opWrite, 9), tcp}})
+	renderTable(&b, &result.Report{Results: []result.Result{row(result.Send, 6), row(result.Write, 9), tcp}})
 	const want = "\ntcp: p50 18.0 to 82.0 µs in 5 connections; × tcp: send 0.07 to 0.33, write\n  0.11 to 0.50\n"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, b.String())
 	}
 	b.Reset()
-	renderTable(&b, &Report{Results: []Result{tcp}})
+	renderTable(&b, &result.Report{Results: []result.Result{tcp}})
 	if strings.Contains(b.String(), "tcp: ") {
 		t.Errorf("no ratio, and a spread in\n%s", b.String())
 	}

@@ -46,7 +46,7 @@ func (t *teller) end() {
 }
 
 // measured tells of a row of which a round is over.
-func (t *teller) measured(row Spec, in round, r *Result) {
+func (t *teller) measured(row Spec, in round, r *result.Result) {
 	if t.single {
 		return
 	}
@@ -56,12 +56,12 @@ func (t *teller) measured(row Spec, in round, r *Result) {
 }
 
 // brieflyOf is a result in a few words.
-func brieflyOf(r *Result) string {
+func brieflyOf(r *result.Result) string {
 	var parts []string
 	switch {
 	case r.Samples == 0:
-	case r.Metric == metricLatency:
-	case r.Metric == metricRate, r.Metric == metricRequests:
+	case r.Metric == result.Latency:
+	case r.Metric == result.Rate, r.Metric == result.Requests:
 		parts = append(parts, fmt.Sprintf("%.3f M/s", r.MsgsPerSec/1e6))
 	default:
 		parts = append(parts, bitsText(r.Gbps*1e9))

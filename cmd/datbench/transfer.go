@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // shapeTransfer: the sources and slots of a window, and a receive for every word about them.
@@ -48,7 +49,7 @@ func (g *generator) fill(b []byte) {
 }
 
 // compare ends a transfer: both digests must agree.
-func (c *conn) compare(r *Result, sum hash.Hash, start time.Time) (evidence, error) {
+func (c *conn) compare(r *result.Result, sum hash.Hash, start time.Time) (evidence, error) {
 	elapsed := time.Since(start)
 	t, err := c.finish()
 	if err != nil {
@@ -66,7 +67,7 @@ func (c *conn) compare(r *Result, sum hash.Hash, start time.Time) (evidence, err
 func digest(sum hash.Hash) tally { return tally{digest: [32]byte(sum.Sum(nil))} }
 
 // transferSend sends the pieces as messages.
-func transferSend(c *conn, r *Result) (evidence, error) {
+func transferSend(c *conn, r *result.Result) (evidence, error) {
 	g, p, start := newGenerator(), c.pieces(), time.Now()
 	for i := range p.count() {
 		// A source is filled anew only when its message has completed.
@@ -117,7 +118,7 @@ func (c *conn) note() error {
 }
 
 // transferWrite writes the pieces; the target notes what it has hashed.
-func transferWrite(c *conn, r *Result) (evidence, error) {
+func transferWrite(c *conn, r *result.Result) (evidence, error) {
 	g, p, start, over := newGenerator(), c.pieces(), time.Now(), false
 	hashed := c.notes(&over)
 	for i := range p.count() {
@@ -157,7 +158,7 @@ func hashWrite(c *conn) (tally, error) {
 }
 
 // transferRead reads the pieces that the target notes, hashes them and notes that.
-func transferRead(c *conn, r *Result) (evidence, error) {
+func transferRead(c *conn, r *result.Result) (evidence, error) {
 	sum, p, start, over := sha256.New(), c.pieces(), time.Now(), false
 	ready := c.notes(&over)
 	for i := range p.count() {

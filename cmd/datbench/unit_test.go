@@ -49,7 +49,7 @@ func TestParseSize(t *testing.T) {
 func TestJSONKeys(t *testing.T) {
 	want := []string{"op", "metric", "size", "transport", "mode", "mtu", "p50_us", "p99_us", "p999_us", "msgs_per_s",
 		"gbps", "samples", "retransmits", "drops", "valid", "reason"}
-	b, err := json.Marshal(Result{})
+	b, err := json.Marshal(result.Result{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func keys(m map[string]any) func(func(string) bool) {
 }
 
 func TestCount(t *testing.T) {
-	r := Result{Row: result.Row{Size: 1000}}
+	r := result.Result{Row: result.Row{Size: 1000}}
 	r.Count(500, 250*time.Millisecond)
 	if r.MsgsPerSec != 2000 || r.Gbps != 0.016 || r.Samples != 500 {
 		t.Errorf("got %+v", r)
@@ -91,7 +91,7 @@ func TestLatencies(t *testing.T) {
 	}
 	l.record(-time.Second)
 	l.record(time.Hour)
-	var r Result
+	var r result.Result
 	l.fill(&r, time.Second)
 	near := func(got *float64, want float64) bool { return got != nil && *got > want*0.998 && *got < want*1.002 }
 	if !near(r.P50, 500) || !near(r.P99, 991) || r.Samples != 1002 || r.MsgsPerSec != 1002 {
@@ -100,26 +100,26 @@ func TestLatencies(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	rate := Spec{Row: result.Row{Metric: metricRate}, Duration: time.Second}
+	rate := Spec{Row: result.Row{Metric: result.Rate}, Duration: time.Second}
 	fine := evidence{row: rate, elapsed: time.Second, coreShare: []float64{0.99, -1}}
 	tests := []struct {
 		name   string
-		result Result
+		result result.Result
 		change func(*evidence)
 		want   string
 	}{
-		{"fine", Result{Samples: 1}, func(*evidence) {}, ""},
-		{"counted loss is fine", Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 5 }, ""},
-		{"uncounted loss", Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 3 }, "2 frames were lost and no counter tells where"},
-		{"nothing", Result{}, func(*evidence) {}, "nothing arrived"},
-		{"nothing, starved", Result{}, func(e *evidence) { e.coreShare = []float64{0.1} },
+		{"fine", result.Result{Samples: 1}, func(*evidence) {}, ""},
+		{"counted loss is fine", result.Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 5 }, ""},
+		{"uncounted loss", result.Result{Samples: 1}, func(e *evidence) { e.lost, e.counted = 5, 3 }, "2 frames were lost and no counter tells where"},
+		{"nothing", result.Result{}, func(*evidence) {}, "nothing arrived"},
+		{"nothing, starved", result.Result{}, func(e *evidence) { e.coreShare = []float64{0.1} },
 			"nothing arrived; not saturated: a side had 10 % of a core, the host is busy with something else"},
-		{"starved", Result{Samples: 1}, func(e *evidence) { e.coreShare = []float64{0.9, 0.25} },
+		{"starved", result.Result{Samples: 1}, func(e *evidence) { e.coreShare = []float64{0.9, 0.25} },
 			"not saturated: a side had 25 % of a core, the host is busy with something else"},
-		{"short", Result{Samples: 1}, func(e *evidence) { e.elapsed = time.Second / 2 }, "measured for 500ms of 1s"},
-		{"mode", Result{Samples: 1, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "zero-copy" }, "asked for mode zero-copy, got copy"},
-		{"few", Result{Samples: 999, Row: result.Row{Metric: metricLatency}}, func(*evidence) {}, "999 samples are too few for a p99.9"},
-		{"two reasons", Result{Samples: 9, Row: result.Row{Metric: metricLatency}, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "generic" },
+		{"short", result.Result{Samples: 1}, func(e *evidence) { e.elapsed = time.Second / 2 }, "measured for 500ms of 1s"},
+		{"mode", result.Result{Samples: 1, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "zero-copy" }, "asked for mode zero-copy, got copy"},
+		{"few", result.Result{Samples: 999, Row: result.Row{Metric: result.Latency}}, func(*evidence) {}, "999 samples are too few for a p99.9"},
+		{"two reasons", result.Result{Samples: 9, Row: result.Row{Metric: result.Latency}, Mode: "copy"}, func(e *evidence) { e.row.WantMode = "generic" },
 			"asked for mode generic, got copy; 9 samples are too few for a p99.9"},
 	}
 	for _, tt := range tests {
@@ -136,7 +136,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	r := Report{Results: []Result{{Valid: true}, {Valid: true}}}
+	r := result.Report{Results: []result.Result{{Valid: true}, {Valid: true}}}
 	if err := r.Verdict(); err != nil {
 		t.Errorf("all valid: %v", err)
 	}
@@ -156,10 +156,10 @@ func TestOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.write(&Report{Results: []Result{{Row: result.Row{Op: opRaw}, Valid: true}}}); err != nil {
+	if err := out.write(&result.Report{Results: []result.Result{{Row: result.Row{Op: result.Raw}, Valid: true}}}); err != nil {
 		t.Fatal(err)
 	}
-	var r Report
+	var r result.Report
 	if err := json.Unmarshal(b.Bytes(), &r); err != nil || len(r.Results) != 1 {
 		t.Errorf("standard output is not the report alone: %v\n%s", err, b.String())
 	}
@@ -167,7 +167,7 @@ func TestOutput(t *testing.T) {
 
 func TestRows(t *testing.T) {
 	c := defaultConfig()
-	c.ia, c.ops, c.metric = "xdp:eth0,zero-copy", []string{opSend, opRead}, []string{metricLatency, metricBandwidth}
+	c.ia, c.ops, c.metric = "xdp:eth0,zero-copy", []string{result.Send, result.Read}, []string{result.Latency, result.Bandwidth}
 	var got []string
 	for _, r := range c.rows("xdp") {
 		got = append(got, r.Title()+" "+r.WantMode+" "+itoa(r.depth()))
@@ -193,7 +193,7 @@ func TestMainRows(t *testing.T) {
 	if diff := cmp.Diff(sorted(xdpRows), sorted(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	cfg.ops, cfg.mtus = []string{opWrite}, []int{9000}
+	cfg.ops, cfg.mtus = []string{result.Write}, []int{9000}
 	if labs := mainPhasesXDP(&cfg, link{}); len(labs) != 1 || countRows(labs[0]) != 1 {
 		t.Errorf("filtered: got %+v, want one row", labs)
 	}
@@ -201,22 +201,19 @@ func TestMainRows(t *testing.T) {
 
 func TestAskRoundTrip(t *testing.T) {
 	want := ask{
-		row:    Spec{Row: result.Row{Op: opWrite, Metric: metricRate, Size: 64, Depth: 512, Connections: 3, Churn: 1 << 30, Signal: 1 << 9, BothWays: true}, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second, Count: 1 << 33},
-		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2, job: 1 << 61, more: true,
+		row:    Spec{Row: result.Row{Op: result.Write, Metric: result.Rate, Size: 64, Depth: 512, Connections: 3, Churn: 1 << 30, Signal: 1 << 9, BothWays: true}, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second, Count: 1 << 33, More: true},
+		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, session: 1 << 60, index: 2, job: 1 << 61,
 	}
 	got, err := decodeAsk(want.encode())
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if n := len(want.encode()); n != askSize {
-		t.Errorf("got %d bytes, want %d", n, askSize)
-	}
 }
 
 func FuzzDecodeAsk(f *testing.F) {
-	f.Add(ask{row: Spec{Row: result.Row{Op: opSend, Metric: metricLatency, Size: 64, Depth: 1}}}.encode())
-	f.Add(ask{row: Spec{Row: result.Row{Op: opRead, Metric: metricRate, Size: 64, Depth: 1, Connections: 4, BothWays: true}}, index: 3}.encode())
-	f.Add(ask{row: Spec{Row: result.Row{Op: opSend, Metric: metricRequests, Size: 64, Depth: 32, Churn: 1 << 20}}}.encode())
+	f.Add(ask{row: Spec{Row: result.Row{Op: result.Send, Metric: result.Latency, Size: 64, Depth: 1}}}.encode())
+	f.Add(ask{row: Spec{Row: result.Row{Op: result.Read, Metric: result.Rate, Size: 64, Depth: 1, Connections: 4, BothWays: true}}, index: 3}.encode())
+	f.Add(ask{row: Spec{Row: result.Row{Op: result.Send, Metric: result.Requests, Size: 64, Depth: 32, Churn: 1 << 20}}}.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAsk(b)
@@ -230,7 +227,7 @@ func FuzzDecodeAsk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, sh := w.shape(a.row); a.row.bytes(sh) > maxAskBytes || a.row.window() > maxWindow {
+		if _, sh := w.shape(a.row); buffers(a.row, sh) > maxAskBytes || a.row.window() > maxWindow {
 			t.Errorf("%+v asks for too much memory", a.row)
 		}
 	})
@@ -322,10 +319,10 @@ func TestLastWord(t *testing.T) {
 }
 
 func TestWorkloads(t *testing.T) {
-	for _, metric := range metricCodes[1:] {
-		for _, op := range opCodes[1:] {
+	for _, metric := range runMetrics {
+		for _, op := range datOps {
 			w, err := workloadFor(op, metric, false)
-			if metric == metricRequests && op != opSend {
+			if metric == result.Requests && op != result.Send {
 				if err == nil {
 					t.Errorf("%s of %s: no error", metric, op)
 				}
@@ -377,11 +374,11 @@ func TestProgress(t *testing.T) {
 
 // TestIdentity: a result names the conditions that are not the default, measured or not.
 func TestIdentity(t *testing.T) {
-	spelt := Spec{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, Depth: rateDepth, Signal: rateSignal, Connections: 1}}
-	if want := (result.Row{Op: opSend, Metric: metricRate, Size: 64}); newResult(spelt).Row != want {
+	spelt := Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: rateDepth, Signal: rateSignal, Connections: 1}}
+	if want := (result.Row{Op: result.Send, Metric: result.Rate, Size: 64}); newResult(spelt).Row != want {
 		t.Errorf("defaults: got %+v", newResult(spelt).Row)
 	}
-	odd := result.Row{Op: opSend, Metric: metricBandwidth, Size: 64, Depth: 3, Connections: 2, BothWays: true, Churn: 1, Realtime: true, Impair: "dup=1"}
+	odd := result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 64, Depth: 3, Connections: 2, BothWays: true, Churn: 1, Realtime: true, Impair: "dup=1"}
 	if got := failed(Spec{Row: odd}, io.EOF).Row; got != odd {
 		t.Errorf("failed: got %+v, want %+v", got, odd)
 	}

@@ -5,20 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // workload is how one operation is measured by one metric: what each side needs, and what it does.
 // Both sides run theirs on a connection that is established.
 type workload struct {
 	shape  func(Spec) (initiator, target shape)
-	active func(*conn, *Result) (evidence, error)
+	active func(*conn, *result.Result) (evidence, error)
 	// passive returns when the initiator has said that the row is over.
 	passive func(*conn) (tally, error)
 }
 
 // workloadFor is the table: operation × metric, and one for both directions at once.
 func workloadFor(op, metric string, bidir bool) (workload, error) {
-	if bidir && streams(metric) && slices.Contains(opCodes[1:], op) {
+	if bidir && streams(metric) && slices.Contains(datOps, op) {
 		return workload{shapeBoth, streamBoth, answerBoth}, nil
 	}
 	switch op + " " + metric {
@@ -78,7 +80,7 @@ func shapeRead(r Spec) (i, t shape) {
 // target reposts.
 func shapeStreamSend(r Spec) (i, t shape) {
 	receives := r.depth()
-	if r.Metric == metricRate {
+	if r.Metric == result.Rate {
 		receives *= 2
 	}
 	return shape{sources: phases, messages: 1, requests: r.depth() + spare},

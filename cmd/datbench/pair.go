@@ -9,16 +9,6 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// phase is the rows that one pair of ends measures: both ends open once for all of them.
-type phase struct {
-	// mtu is set before the phase; 0 leaves the link alone.
-	mtu               int
-	target, initiator station
-	rows              []Spec
-	// plain is without offloads: no frame is larger than the MTU.
-	plain bool
-}
-
 // pair is two agents and what lies between them.
 type pair struct {
 	target, initiator *remote
@@ -29,62 +19,22 @@ type pair struct {
 	close func() error
 }
 
-// round is which of the repeated runs of a job this is.
-type round struct{ n, of int }
-
-// rounds are those of a job, first to last.
-func rounds(repeat int) (all []round) {
-	for n := range repeat {
-		all = append(all, round{n, repeat})
-	}
-	return all
-}
-
-// note follows the title of what is measured in a round.
-func (r round) note() string {
-	if r.of <= 1 {
-		return ""
-	}
-	return fmt.Sprintf(", run %d of %d", r.n+1, r.of)
-}
-
-// runs are the results of each row of a plan, one of each round so far. The last round may be short.
-type runs [][]Result
-
-// add notes what a round has measured, from its first row on.
-func (all *runs) add(results []Result) {
-	for i, r := range results {
-		if i == len(*all) {
-			*all = append(*all, nil)
-		}
-		(*all)[i] = append((*all)[i], r)
-	}
-}
-
-// pooled is one result of each row.
-func (all runs) pooled() (results []Result) {
-	for _, of := range all {
-		results = append(results, result.Pool(of))
-	}
-	return results
-}
-
 // runPhases measures every row of every phase. A row that cannot be measured is a result too: it
 // says why.
-func (p *pair) runPhases(ctx context.Context, phases []phase, in round, tell *teller) []Result {
-	var results []Result
+func (p *pair) runPhases(ctx context.Context, phases []phase, in round, tell *teller) []result.Result {
+	var results []result.Result
 	for _, ph := range phases {
 		results = append(results, p.runPhase(ctx, ph, in, tell)...)
 	}
 	return results
 }
 
-func (p *pair) runPhase(ctx context.Context, ph phase, in round, tell *teller) []Result {
+func (p *pair) runPhase(ctx context.Context, ph phase, in round, tell *teller) []result.Result {
 	if ctx.Err() != nil {
 		return nil
 	}
 	err := p.openPhase(ctx, ph)
-	results := ph.measure(in, tell, func(row Spec) (Result, bool) {
+	results := measurePhase(ph, in, tell, func(row Spec) (result.Result, bool) {
 		if err != nil {
 			return failed(row, err), ctx.Err() == nil
 		}
@@ -97,8 +47,8 @@ func (p *pair) runPhase(ctx context.Context, ph phase, in round, tell *teller) [
 	return results
 }
 
-// measure measures each row. When one says that it has no result, the rest is left out.
-func (ph phase) measure(in round, tell *teller, one func(Spec) (Result, bool)) (results []Result) {
+// measurePhase measures each row. When one says that it has no result, the rest is left out.
+func measurePhase(ph phase, in round, tell *teller, one func(Spec) (result.Result, bool)) (results []result.Result) {
 	for _, row := range ph.rows {
 		tell.begin(row.Title() + in.note())
 		r, ok := one(row)
@@ -113,7 +63,7 @@ func (ph phase) measure(in round, tell *teller, one func(Spec) (Result, bool)) (
 
 // explain adds what the ends said when they were closed to the rows that have no measurement. If
 // all have one, they all ended badly.
-func explain(results []Result, err error) {
+func explain(results []result.Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {
 		if all || unmeasured(results[i]) {
@@ -122,7 +72,7 @@ func explain(results []Result, err error) {
 	}
 }
 
-func unmeasured(r Result) bool { return r.Samples == 0 }
+func unmeasured(r result.Result) bool { return r.Samples == 0 }
 
 func (p *pair) openPhase(ctx context.Context, ph phase) error {
 	if ph.mtu != 0 && p.setMTU != nil {
@@ -150,7 +100,7 @@ func (p *pair) offloads(ph phase, on bool) error {
 	return within(openLimit, "switching the offloads of the link", func() error { return p.setOffloads(on) })
 }
 
-func (p *pair) runRow(ctx context.Context, row Spec) Result {
+func (p *pair) runRow(ctx context.Context, row Spec) result.Result {
 	r, err := p.initiator.call(ctx, command{Do: doRun, Spec: &row})
 	if err != nil {
 		return failed(row, err)
@@ -165,12 +115,4 @@ func (p *pair) closePhase(ctx context.Context) error {
 		err = stopErr
 	}
 	return err
-}
-
-// countRows is how many the phases have.
-func countRows(phases []phase) (n int) {
-	for _, ph := range phases {
-		n += len(ph.rows)
-	}
-	return n
 }
