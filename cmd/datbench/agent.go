@@ -7,12 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
-	"os/signal"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/datxdp/datxdp/internal/result"
 )
@@ -36,51 +31,6 @@ type command struct {
 type reply struct {
 	Error  string         `json:"error,omitempty"`
 	Result *result.Result `json:"result,omitempty"`
-}
-
-// agentCommand is the hidden subcommand that the main job runs in each of its namespaces.
-func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
-	var metricsFD, pcapFD uint
-	c := &cobra.Command{
-		Use:    "agent",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A terminal's interrupt reaches every process; the main job decides what it means.
-			signal.Ignore(os.Interrupt)
-			h := &host{}
-			if pcapFD != 0 {
-				h.capture = &capture{file: os.NewFile(uintptr(pcapFD), "capture")}
-			}
-			if metricsFD != 0 {
-				if err := h.serveMetricsOn(cmd.Context(), uintptr(metricsFD)); err != nil {
-					return err
-				}
-			}
-			a := newAgent(h)
-			a.giveUp = func(why string) {
-				fmt.Fprintf(os.Stderr, "datbench agent: %s\n", why)
-				os.Exit(exitUsage)
-			}
-			return a.serve(cmd.Context(), stdin, stdout)
-		},
-	}
-	c.Flags().UintVar(&metricsFD, "metrics-fd", 0, "listening socket to serve metrics on")
-	c.Flags().UintVar(&pcapFD, "pcap-fd", 0, "file to write a capture to")
-	return c
-}
-
-// serveMetricsOn serves on a listening socket that the main job made in its own namespace.
-func (h *host) serveMetricsOn(ctx context.Context, fd uintptr) error {
-	f := os.NewFile(fd, "metrics listener")
-	defer f.Close() // the listener below holds a descriptor of its own
-	l, err := net.FileListener(f)
-	if err != nil {
-		return fmt.Errorf("--metrics: %w", err)
-	}
-	h.metrics = newShown()
-	go h.metrics.exporter.Serve(ctx, l) //nolint:errcheck // it ends with the process
-	return nil
 }
 
 // agent is one side of the main job.
@@ -155,7 +105,7 @@ func (a *agent) timed(ctx context.Context, c command) reply {
 func (a *agent) answer(ctx context.Context, c command) reply {
 	r, err := a.do(ctx, c)
 	if err != nil {
-		return reply{Error: oneLine(err.Error())}
+		return reply{Error: result.OneLine(err.Error())}
 	}
 	return reply{Result: r}
 }
@@ -177,7 +127,7 @@ func (a *agent) do(ctx context.Context, c command) (*result.Result, error) {
 }
 
 func (a *agent) start(s station) error {
-	t, err := a.host.newTarget(s)
+	t, err := newTarget(a.host, s)
 	if err != nil {
 		return err
 	}
@@ -194,7 +144,7 @@ func (a *agent) stop() error {
 }
 
 func (a *agent) openInitiator(s station) error {
-	i, err := a.host.newInitiator(s)
+	i, err := newInitiator(a.host, s)
 	if err != nil {
 		return err
 	}
@@ -217,3 +167,13 @@ func (a *agent) measure(ctx context.Context, row Spec) (*result.Result, error) {
 	}
 	return &r, nil
 }
+
+// interrupted tells an interrupt from a failure.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+var errInterrupted = errors.New("interrupted; nothing is left behind")

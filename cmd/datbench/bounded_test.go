@@ -126,7 +126,7 @@ func TestCallEnds(t *testing.T) {
 			p := startAgents(t)
 			cfg := defaultConfig()
 			cfg.port = uint16(17651 + 2*i)
-			ph := loopback().phase(&cfg, kindTCP, "", 0, row)
+			ph := loopback().phase(&cfg.options, kindTCP, "", 0, row)
 			if err := p.openPhase(t.Context(), ph); err != nil {
 				t.Fatal(err)
 			}

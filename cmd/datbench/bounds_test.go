@@ -47,13 +47,12 @@ func TestAskBounds(t *testing.T) {
 // TestAllowance: what a server gives to one row is less if its user says so.
 func TestAllowance(t *testing.T) {
 	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Depth: 8, Churn: 1 << 30}}
-	_, sh := shapeStreamSend(row)
 	for want, a := range map[string]allowance{
 		"10.0 MiB of buffers is more than the 1 MiB of this server: ask for less of --size, --depth or --connections, or start it with --memory": {1 << 20, churnSize},
 		"--churn 1 GiB is more than the 64 MiB of this server: ask for less, or start it with --churn":                                           {maxAskBytes, serverHeap},
 		"": fullAllowance,
 	} {
-		if err := a.permits(row, sh); (err == nil) != (want == "") || err != nil && err.Error() != want {
+		if err := a.permits(row); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%+v: got %v, want %q", a, err, want)
 		}
 	}

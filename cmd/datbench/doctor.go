@@ -92,7 +92,7 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 	t := doctor.Target{IA: f.ia, Port: f.port, Try: f.try}
 	switch {
 	case f.port == 0:
-		return (&config{ia: "any"}).validateAdapter()
+		return (&options{ia: "any"}).validateAdapter()
 	case f.try && f.ia == "":
 		return errors.New("--try needs --ia: the adapter to open")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -137,9 +136,6 @@ func (d *door) leave(more bool) {
 	}
 }
 
-// takenPrefix begins the refusal of a target that is taken, which is worth waiting for.
-const takenPrefix = "taken by "
-
 // refusal says who has the target.
 func (d *door) refusal() error {
 	d.mu.Lock()
@@ -156,5 +152,21 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.row.Title())
 }
 
-// isTaken is whether a refusal is that of a target that is taken.
-func isTaken(refusal []byte) bool { return strings.HasPrefix(string(refusal), takenPrefix) }
+// next waits for the request of that index of the row that first begins, until the deadline. Others are refused.
+func (d *door) next(ctx context.Context, first ask, index int, deadline time.Time) (*dat.CR, error) {
+	soon := time.NewTimer(time.Until(deadline))
+	defer soon.Stop()
+	for {
+		select {
+		case r := <-d.joins:
+			if r.ask.session == first.session && r.ask.index == index {
+				return r.cr, nil
+			}
+			_ = refuse(r.cr, errSpec.Error()) // it has given up meanwhile
+		case <-soon.C:
+			return nil, fmt.Errorf("connection %d of %d did not come", index+1, first.row.Connections)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -22,10 +22,20 @@ func withinBounds(r Spec) error {
 	i, t := w.shape(r)
 	if n := max(buffers(r, i), buffers(r, t)); n > maxAskBytes {
 		return fmt.Errorf("%s × depth %d × connections %d needs %s of buffers, more than %s: ask for less of one of them",
-			result.FormatSize(r.Size), r.depth(), r.connections(), roughSize(n), result.FormatSize(maxAskBytes))
+			result.FormatSize(r.Size), r.depth(), r.connections(), result.RoughSize(float64(n)), result.FormatSize(maxAskBytes))
 	}
 	return nil
 }
 
 // buffers is the bytes that the buffers of a side of that shape are.
 func buffers(r Spec, sh shape) int64 { return sh.bytes(int(r.Size), r.connections()) }
+
+// targetBuffers is the bytes of the buffers that a row takes at its target.
+func targetBuffers(r Spec) (int64, error) {
+	w, err := workloadFor(r.Op, r.Metric, r.BothWays)
+	if err != nil {
+		return 0, err
+	}
+	_, sh := w.shape(r)
+	return buffers(r, sh), nil
+}

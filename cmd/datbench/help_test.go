@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // TestHelp: the help of every command names defaults that there are.
@@ -27,7 +29,7 @@ func TestHelp(t *testing.T) {
 // TestVersion: what is asked first of a program that misbehaves.
 func TestVersion(t *testing.T) {
 	got := inProcess(t, "--version")
-	want := "datbench " + buildVersion() + ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
+	want := "datbench " + result.BuildVersion() + ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
 	if got.stdout != want || got.code != exitValid || got.stderr != "" {
 		t.Errorf("exit %d, %q, %q, want %q", got.code, got.stdout, got.stderr, want)
 	}

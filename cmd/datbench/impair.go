@@ -61,7 +61,7 @@ func (ph phase) plainly() phase {
 
 // impairedLabs are the rows of the main job that an impairment is judged by: each as the network is
 // and impaired, and kernel TCP beside them where packets are lost.
-func impairedLabs(cfg *config, l link) [][]phase {
+func impairedLabs(cfg *options, l link) [][]phase {
 	mtu := 0
 	if l.transport == transportXDP {
 		mtu = 1500
@@ -86,37 +86,4 @@ func impairedLabs(cfg *config, l link) [][]phase {
 		}
 	}
 	return filter(cfg, phases)
-}
-
-// compareImpaired notes in each impaired row what it kept of the same row of this run as the network is.
-func compareImpaired(results []result.Result) {
-	for i := range results {
-		r := &results[i]
-		if base := unimpaired(results, r); base != nil && r.Valid && base.Valid {
-			compareWith(r, base)
-		}
-	}
-}
-
-func unimpaired(results []result.Result, r *result.Result) *result.Result {
-	plain := r.Row
-	if plain.Impair = ""; plain == r.Row {
-		return nil
-	}
-	for i := range results {
-		b := &results[i]
-		if b.Row == plain {
-			return b
-		}
-	}
-	return nil
-}
-
-func compareWith(r, base *result.Result) {
-	switch {
-	case r.Metric == result.Latency && r.P99 != nil && base.P99 != nil && *base.P99 > 0:
-		r.P99Ratio = ptr(*r.P99 / *base.P99)
-	case r.Metric != result.Latency && base.Gbps > 0:
-		r.Kept = ptr(100 * r.Gbps / base.Gbps)
-	}
 }

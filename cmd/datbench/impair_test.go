@@ -49,7 +49,7 @@ func TestImpairedRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, ph := range mainLabs(&cfg, link{transport: transportXDP, mtu: 1500})[0] {
+		for _, ph := range mainLabs(&cfg.options, link{transport: transportXDP, mtu: 1500})[0] {
 			for _, r := range ph.rows {
 				name := r.Metric + " " + r.Op + " " + itoa(r.MTU)
 				if r.Impair != "" {
@@ -94,7 +94,7 @@ func impairedResults() []result.Result {
 
 func TestCompare(t *testing.T) {
 	results := impairedResults()
-	compareImpaired(results)
+	result.CompareImpaired(results)
 	var got []string
 	for _, r := range results {
 		s := r.Metric + " " + r.Op
@@ -115,7 +115,7 @@ func TestCompare(t *testing.T) {
 
 func TestImpairedTable(t *testing.T) {
 	results := impairedResults()
-	compareImpaired(results)
+	result.CompareImpaired(results)
 	var b bytes.Buffer
 	renderTable(&b, &result.Report{Env: result.Env{Link: "veth", Pcap: "x.pcapng"}, Results: results})
 	for _, want := range []string{"round trip at MTU 1500\n", "round trip at MTU 1500, impaired by loss=0.01,dup=0.001,seed=999999\n",
@@ -186,7 +186,7 @@ func checkImpaired(t *testing.T, r result.Report, impair string) {
 		if res.Op != result.TCP && res.Valid && (res.Drops == 0 || res.Retransmits == 0) {
 			t.Errorf("%s: %d dropped, %d resent", name, res.Drops, res.Retransmits)
 		}
-		base := unimpaired(r.Results, &res)
+		base := result.Unimpaired(r.Results, &res)
 		if base == nil {
 			t.Errorf("%s: no row to compare it with", name)
 			continue

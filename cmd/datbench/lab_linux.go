@@ -13,16 +13,16 @@ import (
 )
 
 // overXDP runs the job in network namespaces that die with its agents.
-func (j *job) overXDP(ctx context.Context, files handed) (*result.Report, error) {
+func (j *job) overXDP(ctx context.Context) (*result.Report, error) {
 	l := labLink()
 	if _, err := j.plan(l); err != nil {
 		return nil, err
 	}
-	p, err := startLab(files)
+	p, err := startLab(j.files)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.probe(ctx, l, j.cfg); err != nil {
+	if err := probe(ctx, p, l, j.options); err != nil {
 		return nil, errors.Join(interrupted(ctx, err), p.close())
 	}
 	return j.execute(ctx, l, func() (*pair, error) {
@@ -30,7 +30,7 @@ func (j *job) overXDP(ctx context.Context, files handed) (*result.Report, error)
 			p = nil
 			return first, nil
 		}
-		return startLab(files)
+		return startLab(j.files)
 	})
 }
 
@@ -83,14 +83,14 @@ func mayMakeNamespaces() error {
 
 func cannotNamespace(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return &cannotError{"no network namespaces here (" + oneLine(err.Error()) + ")",
+		return &cannotError{"no network namespaces here (" + result.OneLine(err.Error()) + ")",
 			"run as root with CAP_SYS_ADMIN and CAP_NET_ADMIN"}
 	}
 	return err
 }
 
 // probe opens AF_XDP once at either end, so that a host without it is known before the first row.
-func (p *pair) probe(ctx context.Context, l link, cfg *config) error {
+func probe(ctx context.Context, p *pair, l link, cfg *options) error {
 	ph := l.phase(cfg, kindRaw, engineNative, 0)
 	err := p.openPhase(ctx, ph)
 	if closeErr := p.closePhase(ctx); err == nil {

@@ -9,6 +9,6 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-func (j *job) overXDP(context.Context, handed) (*result.Report, error) {
+func (j *job) overXDP(context.Context) (*result.Report, error) {
 	return nil, &cannotError{"no AF_XDP on " + runtime.GOOS, "use Linux"}
 }

@@ -53,3 +53,15 @@ func (r Spec) check() error {
 	}
 	return nil
 }
+
+// within runs fn, and no longer waits for it after limit.
+func within(limit time.Duration, what string, fn func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("%s takes longer than %s", what, limit)
+	}
+}

@@ -27,7 +27,7 @@ type end struct {
 }
 
 // station is where an end stands, seen from the other.
-func (l link) station(kind string, local, peer end, cfg *config) station {
+func (l link) station(kind string, local, peer end, cfg *options) station {
 	return station{
 		Kind: kind, IA: local.ia, Interface: local.ifname, PeerMAC: peer.mac,
 		Local: local.addr, Peer: peer.addr, Port: cfg.port, MTU: l.mtu,
@@ -35,7 +35,7 @@ func (l link) station(kind string, local, peer end, cfg *config) station {
 }
 
 // phase opens both ends for one kind of traffic at one MTU; rows get the MTU.
-func (l link) phase(cfg *config, kind, engine string, mtu int, rows ...Spec) phase {
+func (l link) phase(cfg *options, kind, engine string, mtu int, rows ...Spec) phase {
 	ph := phase{mtu: mtu, rows: rows}
 	ph.target = l.station(kind, l.target, l.initiator, cfg)
 	ph.initiator = l.station(kind, l.initiator, l.target, cfg)

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
-		fmt.Fprintf(stderr, "datbench: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(stderr, "datbench: %s\n", result.OneLine(err.Error()))
 		a.explain(ctx, cmd, err)
 	}
 	return exitCode(err)
@@ -82,10 +82,10 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return (&job{app: a, cfg: &cfg, labs: mainLabs}).run(cmd.Context())
+			return (&mainJob{app: a, cfg: &cfg, labs: mainLabs}).run(cmd.Context())
 		},
 	}
-	c.Version = fmt.Sprintf("%s, %s, %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	c.Version = fmt.Sprintf("%s, %s, %s/%s", result.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	c.SetVersionTemplate("datbench {{.Version}}\n")
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
@@ -158,7 +158,7 @@ func (a *app) rawCommand() *cobra.Command {
 			if err := oneOf("engine", cfg.engines, engines); err != nil {
 				return err
 			}
-			return (&job{app: a, cfg: &cfg, labs: rawLabs}).run(cmd.Context())
+			return (&mainJob{app: a, cfg: &cfg, labs: rawLabs}).run(cmd.Context())
 		},
 	}
 	cfg.jsonFlag(c)
@@ -177,7 +177,7 @@ func (a *app) selftestCommand() *cobra.Command {
 		Short: "Move bytes by send, write and read in a throw-away lab and compare their SHA-256",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return (&job{app: a, cfg: &cfg, labs: selftestLabs}).run(cmd.Context())
+			return (&mainJob{app: a, cfg: &cfg, labs: selftestLabs}).run(cmd.Context())
 		},
 	}
 	cfg.jsonFlag(c)

@@ -14,7 +14,7 @@ const pageMTU = 3498
 
 // mainPhasesXDP are the rows of the main job: everything at MTU 1500, streams again at jumbo. asavie's
 // engine has a lab for itself: it cannot give a queue back.
-func mainPhasesXDP(cfg *config, l link) [][]phase {
+func mainPhasesXDP(cfg *options, l link) [][]phase {
 	jumbo, ops := []int{9000, 65000}, []string{result.Write}
 	if cfg.full {
 		jumbo, ops = []int{pageMTU, 9000, 65000}, datOps
@@ -40,7 +40,7 @@ func mainPhasesXDP(cfg *config, l link) [][]phase {
 }
 
 // mainPhasesUDP are the rows that need no XDP.
-func mainPhasesUDP(cfg *config, l link) [][]phase {
+func mainPhasesUDP(cfg *options, l link) [][]phase {
 	phases := []phase{
 		l.phase(cfg, kindDAT, "", 0, datRows(cfg, transportUDP)...),
 		l.phase(cfg, kindTCP, "", 0, tcpRows(cfg)...),
@@ -51,7 +51,7 @@ func mainPhasesUDP(cfg *config, l link) [][]phase {
 	return filter(cfg, phases)
 }
 
-func rawRows(cfg *config, op string) []Spec {
+func rawRows(cfg *options, op string) []Spec {
 	return []Spec{
 		cfg.row(op, result.Latency, transportXDP, rawFrame),
 		cfg.row(op, result.Rate, transportXDP, rawFrame),
@@ -65,7 +65,7 @@ func frameSize(mtu int) int64 { return int64(mtu) + 14 }
 // datOps are our operations.
 var datOps = []string{result.Send, result.Write, result.Read}
 
-func datRows(cfg *config, transport string) (rows []Spec) {
+func datRows(cfg *options, transport string) (rows []Spec) {
 	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
 		rows = append(rows, rowsOf(cfg, metric, transport, datOps)...)
 	}
@@ -75,7 +75,7 @@ func datRows(cfg *config, transport string) (rows []Spec) {
 	return rows
 }
 
-func rowsOf(cfg *config, metric, transport string, ops []string) (rows []Spec) {
+func rowsOf(cfg *options, metric, transport string, ops []string) (rows []Spec) {
 	for _, op := range ops {
 		rows = append(rows, cfg.row(op, metric, transport, sizeFor(metric)))
 	}
@@ -86,21 +86,21 @@ func rowsOf(cfg *config, metric, transport string, ops []string) (rows []Spec) {
 const fullConnections = 64
 
 // fullRows are the rows that --full adds to those of one link.
-func fullRows(cfg *config, transport string) []Spec {
+func fullRows(cfg *options, transport string) []Spec {
 	spread := cfg.row(result.Send, result.Rate, transport, defaultSize)
 	spread.Connections = fullConnections
 	return []Spec{spread, cfg.row(result.Send, result.Requests, transport, defaultSize)}
 }
 
 // churnRow is one more, with ends of its own.
-func churnRow(cfg *config, transport string) Spec {
+func churnRow(cfg *options, transport string) Spec {
 	churned := cfg.row(result.Send, result.Latency, transport, defaultSize)
 	churned.Churn = int64(cmp.Or(cfg.churn, churnSize))
 	churned.Duration *= churnTimes
 	return churned
 }
 
-func tcpRows(cfg *config) (rows []Spec) {
+func tcpRows(cfg *options) (rows []Spec) {
 	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
 		rows = append(rows, cfg.row(result.TCP, metric, transportTCP, sizeFor(metric)))
 	}
@@ -115,7 +115,7 @@ func sizeFor(metric string) int64 {
 }
 
 // filter keeps the rows whose operation, metric and MTU are asked for; an empty list asks for all.
-func filter(cfg *config, labs ...[]phase) (kept [][]phase) {
+func filter(cfg *options, labs ...[]phase) (kept [][]phase) {
 	for _, phases := range labs {
 		var some []phase
 		for _, ph := range phases {
@@ -142,7 +142,7 @@ func askedMTU(list []int, mtu int) bool {
 }
 
 // mainLabs are the rows of the main job, by what lies between the agents.
-func mainLabs(cfg *config, l link) [][]phase {
+func mainLabs(cfg *options, l link) [][]phase {
 	if !cfg.impair.Zero() {
 		return impairedLabs(cfg, l)
 	}
@@ -153,7 +153,7 @@ func mainLabs(cfg *config, l link) [][]phase {
 }
 
 // selftestLabs move and compare, once per MTU asked for.
-func selftestLabs(cfg *config, l link) [][]phase {
+func selftestLabs(cfg *options, l link) [][]phase {
 	var phases []phase
 	mtus := cfg.mtus
 	if l.transport == transportUDP {

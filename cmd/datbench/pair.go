@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"os"
+	"strconv"
 
 	"github.com/datxdp/datxdp/internal/result"
 )
@@ -18,61 +19,6 @@ type pair struct {
 	// close ends both agents and takes the link away.
 	close func() error
 }
-
-// runPhases measures every row of every phase. A row that cannot be measured is a result too: it
-// says why.
-func (p *pair) runPhases(ctx context.Context, phases []phase, in round, tell *teller) []result.Result {
-	var results []result.Result
-	for _, ph := range phases {
-		results = append(results, p.runPhase(ctx, ph, in, tell)...)
-	}
-	return results
-}
-
-func (p *pair) runPhase(ctx context.Context, ph phase, in round, tell *teller) []result.Result {
-	if ctx.Err() != nil {
-		return nil
-	}
-	err := p.openPhase(ctx, ph)
-	results := measurePhase(ph, in, tell, func(row Spec) (result.Result, bool) {
-		if err != nil {
-			return failed(row, err), ctx.Err() == nil
-		}
-		r := p.runRow(ctx, row)
-		return r, ctx.Err() == nil
-	})
-	if closeErr := errors.Join(p.closePhase(ctx), p.offloads(ph, true)); closeErr != nil && err == nil && ctx.Err() == nil {
-		explain(results, closeErr)
-	}
-	return results
-}
-
-// measurePhase measures each row. When one says that it has no result, the rest is left out.
-func measurePhase(ph phase, in round, tell *teller, one func(Spec) (result.Result, bool)) (results []result.Result) {
-	for _, row := range ph.rows {
-		tell.begin(row.Title() + in.note())
-		r, ok := one(row)
-		if !ok {
-			return results
-		}
-		tell.measured(row, in, &r)
-		results = append(results, r)
-	}
-	return results
-}
-
-// explain adds what the ends said when they were closed to the rows that have no measurement. If
-// all have one, they all ended badly.
-func explain(results []result.Result, err error) {
-	all := !slices.ContainsFunc(results, unmeasured)
-	for i := range results {
-		if all || unmeasured(results[i]) {
-			results[i].Invalidate("at its end: %s", oneLine(err.Error()))
-		}
-	}
-}
-
-func unmeasured(r result.Result) bool { return r.Samples == 0 }
 
 func (p *pair) openPhase(ctx context.Context, ph phase) error {
 	if ph.mtu != 0 && p.setMTU != nil {
@@ -115,4 +61,64 @@ func (p *pair) closePhase(ctx context.Context) error {
 		err = stopErr
 	}
 	return err
+}
+
+// handed are files that the initiator gets: a socket to serve metrics on, a file for a capture. Either
+// may be nil.
+type handed struct{ metrics, pcap *os.File }
+
+// args name the files by the descriptors that a child sees them at.
+func (h handed) args() (args []string, extra []*os.File) {
+	const firstExtra = 3
+	for _, f := range []struct {
+		flag string
+		file *os.File
+	}{{"--metrics-fd", h.metrics}, {"--pcap-fd", h.pcap}} {
+		if f.file != nil {
+			args = append(args, f.flag, strconv.Itoa(firstExtra+len(extra)))
+			extra = append(extra, f.file)
+		}
+	}
+	return args, extra
+}
+
+func (h handed) close() error {
+	var errs []error
+	for _, f := range []*os.File{h.metrics, h.pcap} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// startPair starts both agents.
+func startPair(start startFunc, files handed) (_ *pair, err error) {
+	p := &pair{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.kill())
+		}
+	}()
+	if p.target, err = startRemote("the target", start, nil); err != nil {
+		return nil, err
+	}
+	args, extra := files.args()
+	if p.initiator, err = startRemote("the initiator", start, args, extra...); err != nil {
+		return nil, err
+	}
+	p.target.peer, p.initiator.peer = p.initiator, p.target
+	p.close = p.kill
+	return p, nil
+}
+
+// kill ends both agents. The kernel takes their sockets, programs and namespaces with them.
+func (p *pair) kill() error {
+	var errs []error
+	for _, r := range []*remote{p.initiator, p.target} {
+		if r != nil {
+			errs = append(errs, r.kill())
+		}
+	}
+	return errors.Join(errs...)
 }

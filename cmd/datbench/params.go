@@ -4,110 +4,11 @@ import "time"
 
 // Tunables, with unit and reason.
 const (
-	// rateDepth is operations. Measured on veth at 64 B: below 256 the sender runs dry between two
-	// acknowledgements, above 1024 the buffers leave the cache.
-	rateDepth = 512
-	// rateDepthRead is operations; every read is answered by the peer's engine, one request each.
-	rateDepthRead = 128
-	// rateSignal is of how many requests one completes with an event. perftest has one of 100; on veth 4 to 32 make no
-	// difference that can be told from noise, and 1 is 12 % slower at 64 B.
-	rateSignal = 16
-	// requestDepth is requests in flight: what a busy client of one server has.
-	requestDepth = 32
-	// bandwidthDepth is operations of 1 MiB; two fill the pipe, the rest hides the refill.
-	bandwidthDepth = 8
-
-	// defaultSize is bytes of a latency or rate operation: one cache line.
-	defaultSize = 64
-	// streamSize is bytes of a bandwidth operation.
-	streamSize = 1 << 20
-	// rawFrame is bytes of a small raw frame, headers included: the smallest Ethernet frame.
-	rawFrame = 64
-
-	// defaultDuration and defaultWarmup are per row: 24 rows of them take about 20 s.
-	defaultDuration = 550 * time.Millisecond
-	defaultWarmup   = 100 * time.Millisecond
-
-	// churnSize is bytes of heap that the row of --full churns, and the most that a peer may ask for.
-	churnSize = 1 << 30
-	// churnPercent is the garbage, in percent of the heap, that makes the collector begin again. Of 1 GiB a
-	// cycle takes about a second here, and the garbage for the next a tenth of it; at Go's own 100 the
-	// collector would rest most of the time.
-	churnPercent = 2
-	// churnBatch is lists of objects that are replaced between two pauses of churnPause, which leave the
-	// cores to the collector and to what is measured.
-	churnBatch = 256
-	churnPause = time.Millisecond
-	// churnTimes is how many times longer the row of --full is measured than others: while both collectors
-	// have the two cores there are some hundred round trips a second.
-	churnTimes = 5
-	// churnLimit is how long the heap of a row may take to be there at both ends.
-	churnLimit = 30 * time.Second
-
-	// countLimit bounds a row that ends after a number of operations.
-	countLimit = 10 * time.Minute
-	// autoInterval stands for intervals of a second in rows that are as long as longRow.
-	autoInterval = -1
-	longRow      = 5 * time.Second
-	// minInterval keeps the telling out of what is told.
-	minInterval = 10 * time.Millisecond
-	// maxRepeat bounds a job to what somebody may wait for.
-	maxRepeat = 1000
-
-	// patience is how long a side waits beyond a row's own time for its peer.
-	patience = 5 * time.Second
-	// joinTime is what each connection of a row adds to the time in which all have to be there.
-	joinTime = 100 * time.Millisecond
-	// jobGap is how long a target stays a job's between two of its rows: closing one and opening the next.
-	jobGap = time.Second
-	// keepAlive is after what silence a peer is probed: one that is dead is known soon after. A peer that measures is
-	// never silent for so long. silence is after which more it is given up, if nothing tells of its death.
-	keepAlive = 500 * time.Millisecond
-	silence   = 3 * time.Second
-	// stopped is after what time a client is dropped that is alive and sends nothing in the middle of a row.
-	stopped = 5 * time.Second
-	// defaultWait is how long run waits for a server that is taken, waitEvery how often it asks.
+	// defaultWait is how long run waits for a server that is taken.
 	defaultWait = 10 * time.Second
-	waitEvery   = 200 * time.Millisecond
 	// serverHeap is what a server churns for any client by default: it is committed at once.
 	serverHeap = 64 << 20
-	// refusalEvery is the least time between two lines of log about requests that are refused.
-	refusalEvery = time.Second
-	// connectTimeout is how long an absent peer is waited for.
-	connectTimeout = 3 * time.Second
-	// openLimit bounds the opening and the closing of an end, and every change of a link: a queue may
-	// be busy for a second after its last user.
-	openLimit = 10 * time.Second
-	// killLimit bounds the death of a process that was killed.
-	killLimit = 5 * time.Second
-	// newsLimit is how long the death of a process may take to be known.
-	newsLimit = 100 * time.Millisecond
-	// watchdogAfter is how long an agent waits beyond a command's limit before it ends itself: whoever
-	// set the limit has had its chance.
-	watchdogAfter = 2 * time.Second
 	// exitLimit is how long an interrupted program may take to clean up. What is left then goes with
 	// the process.
 	exitLimit = 15 * time.Second
-	// sha256Limit is how long a transfer of any size may take before it counts as stuck.
-	sha256Limit = 10 * time.Minute
-	// sha256Bytes is what a sha256 row moves by default.
-	sha256Bytes = 1 << 30
-
-	// impairedSize is bytes of the latency rows beside those of an impairment: small, and one packet.
-	impairedSize = 1 << 10
-	// maxSeed bounds the seeds that are drawn: they are typed again by hand.
-	maxSeed = 999_999
-	// patientRows is how many times longer kernel TCP is measured under loss: it waits 0.2 s for each
-	// lone packet that is lost, and moves few megabytes in the time of a row.
-	patientRows = 5
-	// minTailSamples is the least that gives a p99 a meaning, minMedianSamples a median.
-	minTailSamples   = 100
-	minMedianSamples = 10
-
-	// minLatencySamples is the least that gives a p99.9 a meaning.
-	minLatencySamples = 1000
-	// minCoreShare is the part of a core below which a spinning side was not measured but starved.
-	minCoreShare = 0.5
-	// minElapsedShare is the part of the asked-for duration below which a row does not count.
-	minElapsedShare = 0.8
 )

@@ -7,7 +7,7 @@ import (
 )
 
 // rawLabs has a lab for each engine: asavie's cannot give a queue back.
-func rawLabs(cfg *config, l link) (labs [][]phase) {
+func rawLabs(cfg *options, l link) (labs [][]phase) {
 	for _, engine := range cfg.engines {
 		labs = append(labs, rawPhases(engine, cfg, l))
 	}
@@ -15,7 +15,7 @@ func rawLabs(cfg *config, l link) (labs [][]phase) {
 }
 
 // rawPhases are one engine's rows: latency and rate at MTU 1500, full frames at each MTU.
-func rawPhases(engine string, cfg *config, l link) (phases []phase) {
+func rawPhases(engine string, cfg *options, l link) (phases []phase) {
 	for _, mtu := range cfg.mtus {
 		if engine == engineAsavie && mtu != 1500 {
 			continue
@@ -25,7 +25,7 @@ func rawPhases(engine string, cfg *config, l link) (phases []phase) {
 	return phases
 }
 
-func rawRowsAt(cfg *config, engine string, mtu int) []Spec {
+func rawRowsAt(cfg *options, engine string, mtu int) []Spec {
 	op := result.Raw
 	if engine == engineAsavie {
 		op = result.RawAsavie

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"github.com/datxdp/datxdp/internal/result"
@@ -15,7 +14,7 @@ func newResult(s Spec) result.Result {
 // failed is the row that could not be measured.
 func failed(row Spec, err error) result.Result {
 	r := newResult(row)
-	r.Invalidate("%s", oneLine(err.Error()))
+	r.Invalidate("%s", result.OneLine(err.Error()))
 	return r
 }
 
@@ -82,8 +81,3 @@ func leastShare(shares []float64) (least float64, ok bool) {
 	}
 	return least, ok
 }
-
-// oneLine makes any error fit for one line.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func ptr(v float64) *float64 { return &v }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -76,6 +75,13 @@ func contradictions(cmd *cobra.Command, cfg *config) error {
 	return nil
 }
 
+func (c *config) validateWait() error {
+	if c.wait < 0 {
+		return fmt.Errorf("--wait: %s is negative; 0 does not wait", c.wait)
+	}
+	return nil
+}
+
 func oneHost(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
@@ -84,7 +90,7 @@ func oneHost(_ *cobra.Command, args []string) error {
 }
 
 func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
-	if err := oneLineOf([]error{cfg.validateAdapter(), cfg.validateWorkload()}); err != nil {
+	if err := oneLineOf([]error{cfg.validateAdapter(), cfg.validateWorkload(withinBounds), cfg.validateWait()}); err != nil {
 		return err
 	}
 	if err := mayUse(cfg.cpus); err != nil {
@@ -106,7 +112,15 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 	if h.capture, err = newCapture(cfg.pcap); err != nil {
 		return err
 	}
-	report, err := a.measureAgainst(ctx, h, cfg, peer)
+	h.wait = cfg.wait
+	report, err := measureAgainst(ctx, h, &cfg.options, peer, func(steps int) observer {
+		t := newTeller(a.stdout, a.stderr, steps, cfg.json == "-")
+		h.tell, h.waiting = t.tell, t.wait
+		return t
+	})
+	if report != nil {
+		report.Env.Pcap = cfg.pcap
+	}
 	return out.finish(report, interrupted(ctx, errors.Join(err, h.capture.close())))
 }
 
@@ -120,54 +134,4 @@ func lookup(ctx context.Context, name string) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("host %q: %w", name, err)
 	}
 	return addrs[0].Unmap(), nil
-}
-
-// measureAgainst measures every row, and again impaired if that is asked for. Ended early, it returns
-// what it has with the error.
-func (a *app) measureAgainst(ctx context.Context, h *host, cfg *config, peer netip.Addr) (*result.Report, error) {
-	report := &result.Report{Env: newEnv(fmt.Sprintf("%s to %v", cfg.ia, peer))}
-	report.Env.Pcap = cfg.pcap
-	rows, passes := cfg.rows(""), cfg.impair.passes()
-	for i := range rows {
-		rows[i].Interval = cfg.intervalOf(rows[i])
-	}
-	left := len(rows) * len(passes) * cfg.repeat
-	t := a.newTeller(left, cfg.json == "-")
-	defer t.end()
-	h.tell, h.job, h.wait, h.waiting = t.tell, rand.Uint64(), cfg.wait, t.pr.Note
-	for _, impair := range passes {
-		ph := phase{rows: slices.Clone(rows),
-			initiator: station{Kind: kindDAT, IA: cfg.ia, Peer: peer, Port: cfg.port, CPUs: cfg.cpus}}
-		all, err := measurePass(ctx, h, ph.impaired(impair), cfg.repeat, t, &left)
-		if err != nil {
-			return partial(report, all), err
-		}
-		report.Results = append(report.Results, all.pooled()...)
-	}
-	return finished(report, nil), nil
-}
-
-// measurePass measures the rows of a phase, in rounds, and counts down how many are left. The first that cannot be measured ends it: the
-// rest would wait for the same absent peer.
-func measurePass(ctx context.Context, h *host, ph phase, repeat int, tell *teller, left *int) (all runs, err error) {
-	i, err := h.newInitiator(ph.initiator)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, i.close()) }()
-	for _, in := range rounds(repeat) {
-		all.add(measurePhase(ph, in, tell, func(row Spec) (r result.Result, ok bool) {
-			*left--
-			row.More = *left > 0
-			err = within(row.limit()+h.wait, row.Title(), func() (err error) {
-				r, err = i.run(ctx, row)
-				return err
-			})
-			return r, err == nil
-		}))
-		if err != nil {
-			return all, err
-		}
-	}
-	return all, nil
 }

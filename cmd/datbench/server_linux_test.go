@@ -138,7 +138,7 @@ func TestHalfWay(t *testing.T) {
 // TestUnaskedMessages: a client that sends messages where its row has none loses its row, and nobody else anything.
 func TestUnaskedMessages(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17679, fullAllowance)
-	row := Spec{Row: result.Row{Op: opSend, Metric: metricRate, Size: 64, Depth: 8, Churn: serverHeap}, Duration: maxAskTime}
+	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Churn: serverHeap}, Duration: maxAskTime}
 	c, err := s.stranger(t, row)
 	if err != nil {
 		t.Fatal(err)

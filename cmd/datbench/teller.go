@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -27,15 +26,18 @@ type teller struct {
 }
 
 // newTeller is for a job of so many rows, each round counted.
-func (a *app) newTeller(steps int, silent bool) *teller {
-	t := &teller{pr: progress.New(a.stderr, steps), rows: a.stdout, w: a.stdout, silent: silent, single: steps == 1}
+func newTeller(stdout, stderr io.Writer, steps int, silent bool) *teller {
+	t := &teller{pr: progress.New(stderr, steps), rows: stdout, w: stdout, silent: silent, single: steps == 1}
 	if silent {
-		t.rows = a.stderr
+		t.rows = stderr
 	}
 	return t
 }
 
 func (t *teller) begin(title string) { t.pr.Begin(title) }
+
+// wait shows what the row waits for.
+func (t *teller) wait(text string) { t.pr.Note(text) }
 
 // end takes the display away. The table stands apart from the rows that were told of.
 func (t *teller) end() {
@@ -64,7 +66,7 @@ func brieflyOf(r *result.Result) string {
 	case r.Metric == result.Rate, r.Metric == result.Requests:
 		parts = append(parts, fmt.Sprintf("%.3f M/s", r.MsgsPerSec/1e6))
 	default:
-		parts = append(parts, bitsText(r.Gbps*1e9))
+		parts = append(parts, result.BitRate(r.Gbps*1e9))
 	}
 	for _, q := range []struct {
 		name string
@@ -111,24 +113,7 @@ func line(row Spec, i result.Interval) string {
 		return fmt.Sprintf("%s %14d %9s %9s %7d", span, i.Msgs, micros(i.P50), micros(i.Max), i.Retransmits)
 	}
 	perSecond := float64(i.Msgs) / (i.End - i.Start)
-	return fmt.Sprintf("%s %15s %11s %16s %7d", span, bytesText(float64(i.Bytes)), bitsText(i.Gbps*1e9), grouped(perSecond), i.Retransmits)
-}
-
-// bytesText is an amount in binary units with three digits, as 1.23 GiB.
-func bytesText(n float64) string { return scaled(n, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB") }
-
-// bitsText is a rate in decimal units with three digits, as 9.41 Gb/s.
-func bitsText(n float64) string { return scaled(n, 1000, "b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s") }
-
-func scaled(n, base float64, units ...string) string {
-	i := 0
-	for ; n >= base && i < len(units)-1; i++ {
-		n /= base
-	}
-	if i == 0 {
-		return fmt.Sprintf("%.0f %s", n, units[0])
-	}
-	return fmt.Sprintf("%.*f %s", max(0, 2-int(math.Log10(max(n, 1)))), n, units[i])
+	return fmt.Sprintf("%s %15s %11s %16s %7d", span, result.RoughSize(float64(i.Bytes)), result.BitRate(i.Gbps*1e9), grouped(perSecond), i.Retransmits)
 }
 
 // grouped is a whole number with its thousands apart, as 1 234 567.

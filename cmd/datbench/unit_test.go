@@ -183,7 +183,7 @@ func TestRows(t *testing.T) {
 func TestMainRows(t *testing.T) {
 	cfg := defaultConfig()
 	var got []string
-	for _, phases := range mainPhasesXDP(&cfg, link{mtu: 1500}) {
+	for _, phases := range mainPhasesXDP(&cfg.options, link{mtu: 1500}) {
 		for _, ph := range phases {
 			for _, r := range ph.rows {
 				got = append(got, r.Metric+" "+r.Op+" "+itoa(r.MTU))
@@ -194,7 +194,7 @@ func TestMainRows(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	cfg.ops, cfg.mtus = []string{result.Write}, []int{9000}
-	if labs := mainPhasesXDP(&cfg, link{}); len(labs) != 1 || countRows(labs[0]) != 1 {
+	if labs := mainPhasesXDP(&cfg.options, link{}); len(labs) != 1 || countRows(labs[0]) != 1 {
 		t.Errorf("filtered: got %+v, want one row", labs)
 	}
 }

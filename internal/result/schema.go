@@ -166,16 +166,3 @@ func Help(width int) string {
 	}
 	return b.String()
 }
-
-// FormatSize is the shortest exact form of a number of bytes: 1 MiB, 64 B, 1514 B.
-func FormatSize(n int64) string {
-	for _, u := range []struct {
-		name  string
-		shift uint
-	}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}} {
-		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
-			return fmt.Sprintf("%d %s", n>>u.shift, u.name)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
-}

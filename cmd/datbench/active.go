@@ -5,108 +5,46 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/netip"
-	"runtime"
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// datInitiator measures rows of DAT operations. Every row has a connection of its own.
-type datInitiator struct {
-	a *adapter
-	s station
-	h *host
-}
-
-func newDATInitiator(h *host, s station) (initiator, error) {
-	a, err := openAdapter(h, s)
-	if err != nil {
-		return nil, err
-	}
-	return &datInitiator{a, s, h}, nil
-}
-
-func (i *datInitiator) close() error { return i.a.close() }
-
-func (i *datInitiator) run(ctx context.Context, row Spec) (r result.Result, err error) {
-	w, err := workloadFor(row.Op, row.Metric, row.BothWays)
-	if err != nil {
-		return r, err
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	release, err := pin(i.s.CPUs)
-	if err != nil {
-		return r, err
-	}
-	defer release()
-	row = i.complete(row)
-	var c *conn
-	err = await(ctx, i.h.wait, i.h.waiting, func() (err error) {
-		c, err = i.connect(ctx, w, row)
-		return err
-	})
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, c.free()) }()
-	c.realtime = row.Realtime
-	r = newResult(row)
-	r.Mode, r.Transport = i.a.attr.Mode, i.a.transport()
-	c.meter = newMeter(row, i.h.tell)
-	err = c.measure(w, &r)
-	c.meter.fill(&r)
-	return r, err
+// active is the initiator's part in one row.
+type active struct {
+	adapter *adapter
+	station station
+	host    *host
+	row     Spec
+	work    workload
 }
 
 // connect makes the row's connections.
-func (i *datInitiator) connect(ctx context.Context, w workload, row Spec) (*conn, error) {
-	sh, _ := w.shape(row)
-	c, err := newConn(ctx, i.a, row, sh)
-	if err != nil {
+func (a *active) connect(ctx context.Context) (c *conn, err error) {
+	if a.work, err = workloadFor(a.row.Op, a.row.Metric, a.row.BothWays); err != nil {
 		return nil, err
 	}
-	if err := c.connect(i.s, i.h.job); err != nil {
+	sh, _ := a.work.shape(a.row)
+	if c, err = newConn(ctx, a.adapter, a.row, sh); err != nil {
+		return nil, err
+	}
+	if err := c.connect(a.station, a.host.job); err != nil {
 		return nil, errors.Join(err, c.free())
 	}
 	return c, nil
 }
 
-// complete fills in what the adapter decides.
-func (i *datInitiator) complete(row Spec) Spec {
-	row.Depth = row.depth()
-	if row.Op == result.Read {
-		row.Depth = min(row.Depth, i.a.attr.MaxRDMAReadPerEPOut)
-	}
-	if row.MTU == 0 {
-		row.MTU = mtuOf(i.a.attr.Address)
-	}
-	return row
-}
-
-// mtuOf is the MTU of the interface that has an address, 0 if none has.
-func mtuOf(addr netip.Addr) int {
-	ifis, err := net.Interfaces()
-	if err != nil {
-		return 0
-	}
-	for _, ifi := range ifis {
-		addrs, err := ifi.Addrs()
-		for _, a := range addrs {
-			prefix, parseErr := netip.ParsePrefix(a.String())
-			if err != nil || parseErr != nil {
-				continue
-			}
-			// Every address of 127.0.0.0/8 is there without being listed.
-			if prefix.Addr() == addr || addr.IsLoopback() && prefix.Contains(addr) {
-				return ifi.MTU
-			}
-		}
-	}
-	return 0
+// measure runs the row over its connections, and frees them. The goroutine is locked to its thread.
+func (a *active) measure(c *conn) (r result.Result, err error) {
+	defer func() { err = errors.Join(err, c.free()) }()
+	c.realtime = a.row.Realtime
+	r = newResult(a.row)
+	r.Mode, r.Transport = a.adapter.attr.Mode, a.adapter.transport()
+	c.meter = newMeter(a.row, a.host.tell)
+	err = c.measure(a.work, &r)
+	c.meter.fill(&r)
+	return r, err
 }
 
 // measure runs the row's workload and ends the connection in order.

@@ -1,4 +1,4 @@
-package main
+package result
 
 import (
 	"os"
@@ -6,16 +6,14 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-
-	"github.com/datxdp/datxdp/internal/result"
 )
 
-// newEnv is that of this host and this command.
-func newEnv(link string) result.Env {
-	return result.Env{
+// NewEnv is that of this host and this command.
+func NewEnv(link string) Env {
+	return Env{
 		Time:       time.Now().UTC().Format(time.RFC3339),
 		Command:    strings.Join(append([]string{"datbench"}, os.Args[1:]...), " "),
-		Version:    buildVersion(),
+		Version:    BuildVersion(),
 		Go:         runtime.Version(),
 		OS:         runtime.GOOS,
 		Arch:       runtime.GOARCH,
@@ -27,8 +25,8 @@ func newEnv(link string) result.Env {
 	}
 }
 
-// buildVersion is the module's version, and the commit where the build recorded one.
-func buildVersion() string {
+// BuildVersion is the module's version, and the commit where the build recorded one.
+func BuildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -15,26 +14,18 @@ type allowance struct{ buffers, heap byteSize }
 var fullAllowance = allowance{maxAskBytes, churnSize}
 
 // permits says what a row asks for beyond the allowance, and how to get it.
-func (a allowance) permits(r Spec, target shape) error {
-	if n := buffers(r, target); n > int64(a.buffers) {
+func (a allowance) permits(r Spec) error {
+	n, err := targetBuffers(r)
+	if err != nil {
+		return err
+	}
+	if n > int64(a.buffers) {
 		return fmt.Errorf("%s of buffers is more than the %s of this server: ask for less of --size, --depth or --connections, or start it with --memory",
-			roughSize(n), result.FormatSize(int64(a.buffers)))
+			result.RoughSize(float64(n)), result.FormatSize(int64(a.buffers)))
 	}
 	if r.Churn > int64(a.heap) {
 		return fmt.Errorf("--churn %s is more than the %s of this server: ask for less, or start it with --churn",
 			result.FormatSize(r.Churn), result.FormatSize(int64(a.heap)))
 	}
 	return nil
-}
-
-// roughSize is a size with three digits.
-func roughSize(n int64) string { return bytesText(float64(n)) }
-
-// maxRefusal is the private data in bytes that a rejection carries.
-const maxRefusal = 256
-
-// refuse rejects a request with a reason of one line. A requester that has given up hears nothing.
-func refuse(cr *dat.CR, reason string) error {
-	text := oneLine(reason)
-	return cr.Reject([]byte(text[:min(len(text), maxRefusal)]))
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+)
+
+// agentCommand is the hidden subcommand that the main job runs in each of its namespaces.
+func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
+	var metricsFD, pcapFD uint
+	c := &cobra.Command{
+		Use:    "agent",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// A terminal's interrupt reaches every process; the main job decides what it means.
+			signal.Ignore(os.Interrupt)
+			h := &host{}
+			if pcapFD != 0 {
+				h.capture = &capture{file: os.NewFile(uintptr(pcapFD), "capture")}
+			}
+			if metricsFD != 0 {
+				if err := h.serveMetricsOn(cmd.Context(), uintptr(metricsFD)); err != nil {
+					return err
+				}
+			}
+			a := newAgent(h)
+			a.giveUp = func(why string) {
+				fmt.Fprintf(os.Stderr, "datbench agent: %s\n", why)
+				os.Exit(exitUsage)
+			}
+			return a.serve(cmd.Context(), stdin, stdout)
+		},
+	}
+	c.Flags().UintVar(&metricsFD, "metrics-fd", 0, "listening socket to serve metrics on")
+	c.Flags().UintVar(&pcapFD, "pcap-fd", 0, "file to write a capture to")
+	return c
+}

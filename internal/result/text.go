@@ -1,0 +1,40 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// FormatSize is the shortest exact form of a number of bytes: 1 MiB, 64 B, 1514 B.
+func FormatSize(n int64) string {
+	for _, u := range []struct {
+		name  string
+		shift uint
+	}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}} {
+		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
+			return fmt.Sprintf("%d %s", n>>u.shift, u.name)
+		}
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// RoughSize is a number of bytes in binary units with three digits, as 1.23 GiB.
+func RoughSize(n float64) string { return scaled(n, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB") }
+
+// BitRate is a rate in decimal units with three digits, as 9.41 Gb/s.
+func BitRate(n float64) string { return scaled(n, 1000, "b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s") }
+
+func scaled(n, base float64, units ...string) string {
+	i := 0
+	for ; n >= base && i < len(units)-1; i++ {
+		n /= base
+	}
+	if i == 0 {
+		return fmt.Sprintf("%.0f %s", n, units[0])
+	}
+	return fmt.Sprintf("%.*f %s", max(0, 2-int(math.Log10(max(n, 1)))), n, units[i])
+}
+
+// OneLine makes any error fit for one line.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
