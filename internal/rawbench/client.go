@@ -7,6 +7,8 @@ import (
 	"net"
 	"runtime"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/usage"
 )
 
 // How long a client waits.
@@ -65,7 +67,7 @@ func (c *Client) Latency(ctx context.Context, size int, warmup, d time.Duration,
 	if err := c.begin(ctx, size); err != nil {
 		return Result{}, err
 	}
-	use, base := startUsage(), c.drops()
+	use, base := usage.Start(), c.drops()
 	measure := time.Now().Add(warmup)
 	var r Result
 	for now := time.Now(); now.Before(measure.Add(d)); now = time.Now() {
@@ -87,7 +89,7 @@ func (c *Client) Latency(ctx context.Context, size int, warmup, d time.Duration,
 	}
 	r.Elapsed, r.Lost = time.Since(measure), r.Sent-r.Received
 	lost := c.drops().since(base)
-	r.Counted, r.CoreShare = lost.rx+lost.tx, []float64{use.share()}
+	r.Counted, r.CoreShare = lost.rx+lost.tx, []float64{use.Share()}
 	return r, nil
 }
 
@@ -210,12 +212,12 @@ func (c *Client) Stream(ctx context.Context, size int, warmup, d time.Duration) 
 	if err := c.drain(ctx); err != nil {
 		return Result{}, err
 	}
-	use, base := startUsage(), c.drops()
+	use, base := usage.Start(), c.drops()
 	sent, err := c.blast(ctx, data, size, d)
 	if err != nil {
 		return Result{}, err
 	}
-	share := use.share()
+	share := use.Share()
 	if err := c.drain(ctx); err != nil {
 		return Result{}, err
 	}

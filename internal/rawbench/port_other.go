@@ -10,9 +10,3 @@ import (
 func openPort(Config) (port, error) {
 	return nil, fmt.Errorf("rawbench: AF_XDP on %s: %w", runtime.GOOS, ErrEngine)
 }
-
-type usage struct{}
-
-func startUsage() usage { return usage{} }
-
-func (usage) share() float64 { return 1 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"time"
+
+	"github.com/datxdp/datxdp/internal/usage"
 )
 
 // Server answers pings, counts data and reports its count.
@@ -12,8 +14,8 @@ type Server struct {
 	count count
 	// seen is our frames so far.
 	seen  uint64
-	usage usage
 	base  dropCounters
+	usage usage.Usage
 }
 
 // NewServer opens the answering end.
@@ -89,7 +91,7 @@ func (s *Server) begin(run uint32) {
 		return
 	}
 	s.count = count{run: run}
-	s.usage = startUsage()
+	s.usage = usage.Start()
 	s.base = s.drops()
 }
 
@@ -111,7 +113,7 @@ func (s *Server) report(h []byte) bool {
 		return false
 	}
 	s.count.dropped = s.drops().since(s.base).rx
-	s.count.coreShare = s.usage.share()
+	s.count.coreShare = s.usage.Share()
 	s.count.encode(h[headLen:])
 	setKind(h, result)
 	turn(h)

@@ -1,21 +1,21 @@
-package rawbench
+package usage
 
 import (
 	"syscall"
 	"time"
 )
 
-// usage is the processor time of a thread since some moment.
-type usage struct {
+// Usage is the processor time of a thread since Start. The zero value has had a whole core.
+type Usage struct {
 	start time.Time
 	cpu   time.Duration
 }
 
-// startUsage begins to measure the calling thread, to which the goroutine must be locked.
-func startUsage() usage { return usage{time.Now(), threadTime()} }
+// Start begins to measure the calling thread, to which the goroutine must be locked.
+func Start() Usage { return Usage{time.Now(), threadTime()} }
 
-// share is the part of a core that the thread has had since.
-func (u usage) share() float64 {
+// Share is the part of a core that the thread has had since Start; negative where that is not known.
+func (u Usage) Share() float64 {
 	wall := time.Since(u.start)
 	if u.start.IsZero() || wall <= 0 {
 		return 1
