@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/render"
 	"github.com/datxdp/datxdp/internal/compare"
 	"github.com/datxdp/datxdp/internal/result"
 )
@@ -72,7 +73,7 @@ func (a *app) check(name, boundsName string) error {
 	if r.Env.Interrupted {
 		return fmt.Errorf("%s is of a run that was ended early: measure again", name)
 	}
-	if judged, broken := renderCheck(a.stdout, compare.Judge(r, bounds)); broken > 0 {
+	if judged, broken := render.Judgements(a.stdout, compare.Judge(r, bounds)); broken > 0 {
 		return fmt.Errorf("%d of %d bounds %w", broken, judged, errBroken)
 	}
 	return nil

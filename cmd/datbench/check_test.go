@@ -3,11 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/internal/compare"
 	"github.com/datxdp/datxdp/internal/result"
 )
@@ -33,7 +33,7 @@ func reportFile(t *testing.T, r result.Report) string {
 
 // streamRow is a bandwidth row.
 func streamRow(op string, gbps float64) result.Result {
-	return result.Result{Row: result.Row{Op: op, Metric: result.Bandwidth, Size: 64, MTU: 1500, Transport: transportXDP}, Samples: 1, Gbps: gbps, Valid: true}
+	return result.Result{Row: result.Row{Op: op, Metric: result.Bandwidth, Size: 64, MTU: 1500, Transport: plan.TransportXDP}, Samples: 1, Gbps: gbps, Valid: true}
 }
 
 const someBounds = `{"bounds": [
@@ -100,42 +100,21 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := defaultConfig()
-	cfg.full, cfg.realtime = true, true
+	cfg.Full, cfg.Realtime = true, true
 	var rows []result.Result
-	for _, phases := range mainPhasesXDP(&cfg.options, link{transport: transportXDP, mtu: 1500}) {
+	one := 1.0
+	for _, phases := range plan.MainJob(&cfg.Options, plan.Link{Transport: plan.TransportXDP, MTU: 1500}) {
 		for _, ph := range phases {
-			for _, row := range ph.rows {
-				r := newResult(row)
-				r.P50, r.P99, r.P999, r.MsgsPerSec, r.Gbps = ptr(1), ptr(1), ptr(1), 1, 1
+			for _, row := range ph.Rows {
+				r := measure.NewResult(row)
+				r.P50, r.P99, r.P999, r.MsgsPerSec, r.Gbps = &one, &one, &one, 1, 1
 				rows = append(rows, r)
 			}
 		}
 	}
 	for _, j := range compare.Judge(&result.Report{Results: rows}, bounds) {
 		if j.Missing != "" || j.Invalid != "" {
-			t.Errorf("%s %s at MTU %d, %s: %s%s", j.Metric, boundName(&j), j.MTU, quantity(&j), j.Missing, j.Invalid)
+			t.Errorf("%s, %s: %s%s", j.Title(), j.Of, j.Missing, j.Invalid)
 		}
-	}
-}
-
-// TestCheckWidth: the widest figures fit a terminal of 80 columns.
-func TestCheckWidth(t *testing.T) {
-	us := compare.Bound{Row: result.Row{Op: result.Send, Metric: result.Latency, Size: 1 << 20, MTU: 65000, Churn: 1}, Of: "p999_us", Target: 99999}
-	ratio := us
-	ratio.Over, ratio.Limit, ratio.Churn = result.Raw, 99.99, 0
-	all := []compare.Judgement{{Bound: us, Values: []float64{11111, 99999}, Median: 55555}, {Bound: ratio, Values: []float64{10.11, 99.99}, Median: 50},
-		{Bound: ratio, Invalid: strings.Repeat("a reason, ", 20)}}
-	var b strings.Builder
-	if judged, broken := renderCheck(&b, all); judged != 2 || broken == 0 {
-		t.Errorf("%d of %d bounds do not hold", broken, judged)
-	}
-	lines := slices.Collect(strings.Lines(b.String()))
-	for _, line := range lines {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
-	if len(lines) < 8 {
-		t.Errorf("got\n%s", b.String())
 	}
 }

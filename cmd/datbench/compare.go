@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/render"
 	"github.com/datxdp/datxdp/internal/compare"
 	"github.com/datxdp/datxdp/internal/result"
 )
@@ -65,7 +66,7 @@ func (a *app) compare(before, after string, percent float64) error {
 		return err
 	}
 	rows := compare.Files(old, recent)
-	renderComparison(a.stdout, rows)
+	render.Comparison(a.stdout, rows)
 	if bad := compare.Worsened(rows, percent); percent >= 0 && len(bad) > 0 {
 		return fmt.Errorf("%d of %d rows are %w: more than %g %%", len(bad), len(rows), errWorse, percent)
 	}

@@ -5,19 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/datxdp/datxdp/internal/result"
-)
-
-// Words that flags know.
-var (
-	rowOps     = []string{result.Raw, result.Send, result.Write, result.Read, result.TCP, result.RawAsavie}
-	rawMetrics = []string{result.Latency, result.Rate, result.Bandwidth}
-	jobMetrics = []string{result.Latency, result.Rate, result.Requests, result.Bandwidth}
-	runMetrics = append(jobMetrics[:len(jobMetrics):len(jobMetrics)], result.SHA256)
-	churnSizes = []string{"64M", "1G"}
-	transports = []string{transportAuto, transportXDP, transportUDP}
-	engines    = []string{engineNative, engineAsavie}
 )
 
 // complete lets a shell complete flags by the words they know, each of a comma list.

@@ -3,19 +3,20 @@ package main
 import (
 	"time"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/dat"
 )
 
 // config is what the flags of every measuring command say: what is measured, and where its output goes.
 type config struct {
-	options
+	plan.Options
 	json, metrics, pcap string
 	wait                time.Duration
 }
 
 func defaultConfig() config {
-	c := config{options: defaultOptions()}
-	c.port = defaultPort
+	c := config{Options: plan.DefaultOptions()}
+	c.Port = defaultPort
 	return c
 }
 

@@ -9,6 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/job"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/doctor"
 	"github.com/datxdp/datxdp/internal/progress"
@@ -92,7 +96,7 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 	t := doctor.Target{IA: f.ia, Port: f.port, Try: f.try}
 	switch {
 	case f.port == 0:
-		return (&options{ia: "any"}).validateAdapter()
+		return (&plan.Options{IA: "any"}).ValidateAdapter()
 	case f.try && f.ia == "":
 		return errors.New("--try needs --ia: the adapter to open")
 	}
@@ -112,7 +116,7 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return agent.ErrInterrupted
 	case report.Severity == doctor.Error:
 		return errNotFit
 	}
@@ -143,10 +147,10 @@ func (a *app) explain(ctx context.Context, cmd *cobra.Command, err error) {
 func explicable(err error) bool {
 	var (
 		refused dat.Return
-		absent  *absentError
-		cannot  *cannotError
+		absent  *workload.AbsentError
+		cannot  *job.UnavailableError
 	)
-	return errors.As(err, &refused) || errors.As(err, &absent) || errors.As(err, &cannot) || errors.Is(err, errTimeout)
+	return errors.As(err, &refused) || errors.As(err, &absent) || errors.As(err, &cannot) || errors.Is(err, workload.ErrSilent)
 }
 
 // lookupLimit bounds the second look for the address of a name.

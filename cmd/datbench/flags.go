@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -20,7 +21,7 @@ func (c *config) metricsFlag(cmd *cobra.Command) {
 }
 
 func (c *config) impairFlag(cmd *cobra.Command, where string) {
-	cmd.Flags().Var(&c.impair, "impair", "lose, repeat, reorder or damage received packets, "+where+
+	cmd.Flags().Var(&c.Impair, "impair", "lose, repeat, reorder or damage received packets, "+where+
 		",\nas in loss=1%,dup=0.1%,reorder=2%,corrupt=0.01%,seed=7")
 }
 
@@ -31,60 +32,60 @@ func (c *config) pcapFlag(cmd *cobra.Command) {
 
 func (c *config) timeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.DurationVar(&c.duration, "duration", c.duration, "measured `time` of each row")
-	f.DurationVar(&c.warmup, "warmup", c.warmup, "`time` before it that is left out")
-	f.IntVar(&c.repeat, "repeat", c.repeat, "measure each row `N` times, in turns; compare wants five or more")
+	f.DurationVar(&c.Duration, "duration", c.Duration, "measured `time` of each row")
+	f.DurationVar(&c.Warmup, "warmup", c.Warmup, "`time` before it that is left out")
+	f.IntVar(&c.Repeat, "repeat", c.Repeat, "measure each row `N` times, in turns; compare wants five or more")
 }
 
 // jobFlags shape the main job. The filters are for a second look at some rows.
 func (c *config) jobFlags(cmd *cobra.Command) {
 	c.timeFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&c.full, "full", false, "measure more, in about 35 seconds: see above")
-	f.Var(&c.churn, "churn", "bytes of heap in the churn row of --full (default 1 GiB)")
-	f.BoolVar(&c.realtime, "realtime", true, "in that row, over XDP, both measuring threads go before all others\n(SCHED_FIFO)")
-	f.StringVar(&c.transport, "transport", c.transport, "`kind` of link: xdp, udp, or auto: xdp where this host can")
-	f.StringSliceVar(&c.ops, "op", nil, "only these `rows`: "+strings.Join(rowOps, ", "))
-	f.StringSliceVar(&c.metric, "metric", nil, "only these `metrics`: "+strings.Join(jobMetrics, ", "))
-	f.IntSliceVar(&c.mtus, "mtu", nil, "only these `MTUs`: 1500, 9000, 65000; with --full 3498")
-	f.Uint16Var(&c.port, "port", c.port, "UDP `port` of the traffic; kernel TCP has the next")
-	complete(cmd, map[string][]string{"op": rowOps, "metric": jobMetrics, "transport": transports, "mtu": {"1500", "3498", "9000", "65000"},
-		"churn": churnSizes})
+	f.BoolVar(&c.Full, "full", false, "measure more, in about 35 seconds: see above")
+	f.Var(&c.Churn, "churn", "bytes of heap in the churn row of --full (default 1 GiB)")
+	f.BoolVar(&c.Realtime, "realtime", true, "in that row, over XDP, both measuring threads go before all others\n(SCHED_FIFO)")
+	f.StringVar(&c.Transport, "transport", c.Transport, "`kind` of link: xdp, udp, or auto: xdp where this host can")
+	f.StringSliceVar(&c.Ops, "op", nil, "only these `rows`: "+strings.Join(plan.RowOps, ", "))
+	f.StringSliceVar(&c.Metrics, "metric", nil, "only these `metrics`: "+strings.Join(plan.JobMetrics, ", "))
+	f.IntSliceVar(&c.MTUs, "mtu", nil, "only these `MTUs`: 1500, 9000, 65000; with --full 3498")
+	f.Uint16Var(&c.Port, "port", c.Port, "UDP `port` of the traffic; kernel TCP has the next")
+	complete(cmd, map[string][]string{"op": plan.RowOps, "metric": plan.JobMetrics, "transport": plan.Transports, "mtu": {"1500", "3498", "9000", "65000"},
+		"churn": plan.ChurnSizes})
 }
 
 func (c *config) adapterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.ia, "ia", c.ia, "`adapter`: auto:eth0, xdp:eth0, xdp:eth0,zero-copy or udp:10.0.0.1")
-	f.Uint16Var(&c.port, "port", c.port, "UDP `port` of the traffic, the same on both hosts")
-	f.Var(&c.cpus, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")
-	f.BoolVar(&c.realtime, "realtime", false, "while it measures, this side's thread goes before all others on its CPU\n(SCHED_FIFO); leave a CPU to the others")
+	f.StringVar(&c.IA, "ia", c.IA, "`adapter`: auto:eth0, xdp:eth0, xdp:eth0,zero-copy or udp:10.0.0.1")
+	f.Uint16Var(&c.Port, "port", c.Port, "UDP `port` of the traffic, the same on both hosts")
+	f.Var(&c.CPUs, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")
+	f.BoolVar(&c.Realtime, "realtime", false, "while it measures, this side's thread goes before all others on its CPU\n(SCHED_FIFO); leave a CPU to the others")
 	completeFunc(cmd, "ia", adapterNames)
 }
 
 func (c *config) workloadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&c.ops, "op", []string{result.Send}, "`operations`: send, write, read")
-	f.StringSliceVar(&c.metric, "metric", []string{result.Latency}, "`metrics`: lat, the round trip; rate, messages a second; rr, requests\n"+
+	f.StringSliceVar(&c.Ops, "op", []string{result.Send}, "`operations`: send, write, read")
+	f.StringSliceVar(&c.Metrics, "metric", []string{result.Latency}, "`metrics`: lat, the round trip; rate, messages a second; rr, requests\n"+
 		"answered a second and their round trips, as netperf's TCP_RR; bw,\nbytes a second; sha256, moves --bytes and compares them")
-	f.Var(&c.sizes, "size", "bytes of an operation: 64, 4K, 1M, lists of them, and ranges:\n"+
+	f.Var(&c.Sizes, "size", "bytes of an operation: 64, 4K, 1M, lists of them, and ranges:\n"+
 		"64-1M doubles, 64-1M*4 quadruples, 64-512+64 steps\n(default 64, for bw and sha256 1M)")
-	f.Int64Var(&c.count, "count", 0, "end each row after `N` operations and not by --duration")
-	f.IntVar(&c.depth, "depth", 0, "`N` operations outstanding on each connection (default rate 512, of\nreads 128, rr 32, bw 8)")
-	f.IntVar(&c.signal, "signal", 0, "one of `N` requests of a rate row completes with an event, which tells of\nthose before it too (default 16, with --count 1)")
-	f.IntVar(&c.connections, "connections", c.connections, "`N` connections carry each rate and bw row, posted to in turn")
-	f.BoolVar(&c.bidir, "bidir", false, "rate and bw in both directions at once; figures are the sums")
-	f.Var(&c.churn, "churn", "keep so many bytes of heap at both ends in small objects that are\nreplaced all the time, so that the garbage collector always runs")
-	f.Var(&c.bytes, "bytes", "bytes that a sha256 row moves")
-	f.Var((*interval)(&c.interval), "interval", "print a line each `time` while a row runs; 0 for none (default 1s in rows\nof 5s and more)")
-	complete(cmd, map[string][]string{"op": {result.Send, result.Write, result.Read}, "metric": runMetrics,
-		"size": {"64", "4K", "64K", "1M", "64-1M"}, "churn": churnSizes})
+	f.Int64Var(&c.Count, "count", 0, "end each row after `N` operations and not by --duration")
+	f.IntVar(&c.Depth, "depth", 0, "`N` operations outstanding on each connection (default rate 512, of\nreads 128, rr 32, bw 8)")
+	f.IntVar(&c.Signal, "signal", 0, "one of `N` requests of a rate row completes with an event, which tells of\nthose before it too (default 16, with --count 1)")
+	f.IntVar(&c.Connections, "connections", c.Connections, "`N` connections carry each rate and bw row, posted to in turn")
+	f.BoolVar(&c.BothWays, "bidir", false, "rate and bw in both directions at once; figures are the sums")
+	f.Var(&c.Churn, "churn", "keep so many bytes of heap at both ends in small objects that are\nreplaced all the time, so that the garbage collector always runs")
+	f.Var(&c.Bytes, "bytes", "bytes that a sha256 row moves")
+	f.Var((*interval)(&c.Interval), "interval", "print a line each `time` while a row runs; 0 for none (default 1s in rows\nof 5s and more)")
+	complete(cmd, map[string][]string{"op": {result.Send, result.Write, result.Read}, "metric": plan.RunMetrics,
+		"size": {"64", "4K", "64K", "1M", "64-1M"}, "churn": plan.ChurnSizes})
 }
 
 // interval is a flag value: a time whose default is not one.
 type interval time.Duration
 
 func (i *interval) String() string {
-	if *i == autoInterval {
+	if *i == plan.AutoInterval {
 		return ""
 	}
 	return time.Duration(*i).String()

@@ -2,48 +2,10 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/datxdp/datxdp/internal/result"
 )
-
-func TestSizeList(t *testing.T) {
-	tests := []struct {
-		in   string
-		want string
-	}{
-		{"64,1K,64K", "64 B,1 KiB,64 KiB"},
-		{"64-512", "64 B,128 B,256 B,512 B"},
-		{"64..1K*4", "64 B,256 B,1 KiB"},
-		{"64-1000", "64 B,128 B,256 B,512 B,1000 B"},
-		{"100-160+30,1M", "100 B,130 B,160 B,1 MiB"},
-		{"64-64", "64 B"},
-		{"64-", ""}, {"-64", ""}, {"1M-64", ""}, {"64-1M*1", ""}, {"64-1M*x", ""}, {"64-128+0", ""}, {"1-1G+1", ""}, {"", ""}, {"64,", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.in, func(t *testing.T) {
-			var l sizeList
-			if err := l.Set(tt.in); (err != nil) != (tt.want == "") || err == nil && l.String() != tt.want {
-				t.Errorf("got %s, %v, want %s", l.String(), err, tt.want)
-			}
-		})
-	}
-}
-
-func TestCPUList(t *testing.T) {
-	for in, want := range map[string]string{"0": "0", "2,4-7": "2,4,5,6,7", "x": "", "3-1": "", "-1": "", "5000": "", "": "", "1-": ""} {
-		var l cpuList
-		if err := l.Set(in); (err != nil) != (want == "") || err == nil && l.String() != want {
-			t.Errorf("%q: got %s, %v, want %s", in, l.String(), err, want)
-		}
-	}
-}
 
 // TestContradictions: what says nothing, or nothing together, is refused in words.
 func TestContradictions(t *testing.T) {
@@ -125,31 +87,6 @@ func TestHelpWidth(t *testing.T) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
 				t.Errorf("%v: %d columns: %s", args, n, line)
 			}
-		}
-	}
-}
-
-// TestPhaseOf: a count ends the measured part at exactly its operation.
-func TestPhaseOf(t *testing.T) {
-	s := newSchedule(Spec{Duration: time.Hour, Count: 3})
-	var got []string
-	for i := int64(0); i < 6; i++ {
-		now := s.measure.Add(time.Duration(i-1) * time.Second)
-		got = append(got, fmt.Sprint(s.phaseOf(i, now)))
-	}
-	if diff := cmp.Diff([]string{"1", "2", "2", "2", "3", "3"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestUnits(t *testing.T) {
-	for _, tt := range []struct{ got, want string }{
-		{result.RoughSize(0), "0 B"}, {result.RoughSize(1023), "1023 B"}, {result.RoughSize(1536), "1.50 KiB"}, {result.RoughSize(3 << 30), "3.00 GiB"},
-		{result.BitRate(9.414e9), "9.41 Gb/s"}, {result.BitRate(94.14e9), "94.1 Gb/s"}, {result.BitRate(941.4e6), "941 Mb/s"},
-		{grouped(1234567), "1 234 567"}, {grouped(999), "999"}, {grouped(0), "0"},
-	} {
-		if tt.got != tt.want {
-			t.Errorf("got %q, want %q", tt.got, tt.want)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,33 +59,5 @@ func TestRequests(t *testing.T) {
 		if res.Samples != 2000 || res.Depth != 4 || res.Churn != 4<<20 || res.Metric == result.Requests && timed != 2000 {
 			t.Errorf("%s: got %d samples, %d timed, depth %d, %d bytes of heap", res.Metric, res.Samples, timed, res.Depth, res.Churn)
 		}
-	}
-}
-
-// TestHeap: it is as large as it was asked to be, the collector runs all the time, and nothing is left.
-func TestHeap(t *testing.T) {
-	const size = 16 << 20
-	live := func() (m runtime.MemStats) {
-		runtime.ReadMemStats(&m)
-		return m
-	}
-	runtime.GC()
-	before := live()
-	h := newHeap(size)
-	for !h.filled.Load() {
-		runtime.Gosched()
-	}
-	filled := live()
-	if got := filled.HeapAlloc - before.HeapAlloc; got < size {
-		t.Errorf("%d bytes are live, want %d", got, size)
-	}
-	for begin := time.Now(); live().NumGC < filled.NumGC+3; runtime.Gosched() {
-		if time.Since(begin) > limit {
-			t.Fatal("the collector rests")
-		}
-	}
-	h.free()
-	if got := live().HeapAlloc; got > before.HeapAlloc+size/2 {
-		t.Errorf("%d bytes are live afterwards", got-before.HeapAlloc)
 	}
 }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -65,7 +67,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitValid
-	case errors.Is(err, result.ErrInvalid), errors.Is(err, errInterrupted), errors.Is(err, errNotFit), errors.Is(err, errWorse), errors.Is(err, errBroken):
+	case errors.Is(err, result.ErrInvalid), errors.Is(err, agent.ErrInterrupted), errors.Is(err, errNotFit), errors.Is(err, errWorse), errors.Is(err, errBroken):
 		return exitInvalid
 	}
 	return exitUsage
@@ -82,7 +84,7 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return (&mainJob{app: a, cfg: &cfg, labs: mainLabs}).run(cmd.Context())
+			return (&mainJob{app: a, cfg: &cfg, labs: plan.MainJob}).run(cmd.Context())
 		},
 	}
 	c.Version = fmt.Sprintf("%s, %s, %s/%s", result.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -149,24 +151,24 @@ const examples = `  datbench                                 # everything, in ab
 
 func (a *app) rawCommand() *cobra.Command {
 	cfg := defaultConfig()
-	cfg.transport = transportXDP
+	cfg.Transport = plan.TransportXDP
 	c := &cobra.Command{
 		Use:   "raw",
 		Short: "Measure raw AF_XDP frames in a throw-away lab, with our engine or asavie/xdp",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("engine", cfg.engines, engines); err != nil {
+			if err := plan.OneOf("engine", cfg.Engines, plan.Engines); err != nil {
 				return err
 			}
-			return (&mainJob{app: a, cfg: &cfg, labs: rawLabs}).run(cmd.Context())
+			return (&mainJob{app: a, cfg: &cfg, labs: plan.RawJob}).run(cmd.Context())
 		},
 	}
 	cfg.jsonFlag(c)
 	cfg.timeFlags(c)
-	c.Flags().StringSliceVar(&cfg.engines, "engine", cfg.engines, "engines: native, asavie")
-	c.Flags().StringSliceVar(&cfg.metric, "metric", nil, "only these metrics: lat, rate, bw")
-	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500, 9000, 65000}, "MTUs of the bw rows; asavie knows 1500 only")
-	complete(c, map[string][]string{"engine": engines, "metric": rawMetrics, "mtu": {"1500", "9000", "65000"}})
+	c.Flags().StringSliceVar(&cfg.Engines, "engine", cfg.Engines, "engines: native, asavie")
+	c.Flags().StringSliceVar(&cfg.Metrics, "metric", nil, "only these metrics: lat, rate, bw")
+	c.Flags().IntSliceVar(&cfg.MTUs, "mtu", []int{1500, 9000, 65000}, "MTUs of the bw rows; asavie knows 1500 only")
+	complete(c, map[string][]string{"engine": plan.Engines, "metric": plan.RawMetrics, "mtu": {"1500", "9000", "65000"}})
 	return c
 }
 
@@ -177,17 +179,17 @@ func (a *app) selftestCommand() *cobra.Command {
 		Short: "Move bytes by send, write and read in a throw-away lab and compare their SHA-256",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return (&mainJob{app: a, cfg: &cfg, labs: selftestLabs}).run(cmd.Context())
+			return (&mainJob{app: a, cfg: &cfg, labs: plan.SelftestJob}).run(cmd.Context())
 		},
 	}
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
 	cfg.impairFlag(c, "at both ends")
 	cfg.pcapFlag(c)
-	c.Flags().Var(&cfg.bytes, "bytes", "bytes that each operation moves")
-	c.Flags().StringVar(&cfg.transport, "transport", cfg.transport, "xdp, udp, or auto")
-	c.Flags().IntSliceVar(&cfg.mtus, "mtu", []int{1500}, "MTUs of the lab")
-	c.Flags().Uint16Var(&cfg.port, "port", cfg.port, "UDP port of the traffic")
-	complete(c, map[string][]string{"transport": transports, "mtu": {"1500", "9000", "65000"}})
+	c.Flags().Var(&cfg.Bytes, "bytes", "bytes that each operation moves")
+	c.Flags().StringVar(&cfg.Transport, "transport", cfg.Transport, "xdp, udp, or auto")
+	c.Flags().IntSliceVar(&cfg.MTUs, "mtu", []int{1500}, "MTUs of the lab")
+	c.Flags().Uint16Var(&cfg.Port, "port", cfg.Port, "UDP port of the traffic")
+	complete(c, map[string][]string{"transport": plan.Transports, "mtu": {"1500", "9000", "65000"}})
 	return c
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -183,8 +185,8 @@ func checkResult(t *testing.T, r result.Result) {
 		t.Logf("%s: %s", name, r.Reason)
 	case r.Samples == 0 || r.MsgsPerSec == 0 || r.Gbps == 0 || r.Mode == "" || r.Transport == "" || r.MTU == 0:
 		t.Errorf("%s: something is not filled in: %+v", name, r)
-	case r.Metric == result.Latency && (r.P50 == nil || *r.P50 <= 0 || r.P99 == nil && r.Samples >= minTailSamples || r.P99 != nil && *r.P50 > *r.P99 ||
-		r.P999 == nil && r.Samples >= minLatencySamples || r.P999 != nil && *r.P99 > *r.P999):
+	case r.Metric == result.Latency && (r.P50 == nil || *r.P50 <= 0 || r.P99 == nil && r.Samples >= measure.MinTailSamples || r.P99 != nil && *r.P50 > *r.P99 ||
+		r.P999 == nil && r.Samples >= plan.MinLatencySamples || r.P999 != nil && *r.P99 > *r.P999):
 		t.Errorf("%s: percentiles: %+v", name, r)
 	}
 }

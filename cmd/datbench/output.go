@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/render"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -60,7 +61,7 @@ func (o *output) finish(r *result.Report, err error) error {
 // write prints the report everywhere it goes and says whether it is valid.
 func (o *output) write(r *result.Report) error {
 	if o.table != nil {
-		renderTable(o.table, r)
+		render.Report(o.table, r)
 	}
 	if err := o.writeJSON(r); err != nil {
 		return err

@@ -6,8 +6,6 @@ import "time"
 const (
 	// defaultWait is how long run waits for a server that is taken.
 	defaultWait = 10 * time.Second
-	// serverHeap is what a server churns for any client by default: it is committed at once.
-	serverHeap = 64 << 20
 	// exitLimit is how long an interrupted program may take to clean up. What is left then goes with
 	// the process.
 	exitLimit = 15 * time.Second

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
 // resultFile writes a file of one row with these runs.
 func resultFile(t *testing.T, name string, runs ...float64) string {
 	t.Helper()
-	r := result.Report{Results: []result.Result{{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 64, MTU: 1500, Transport: transportXDP},
+	r := result.Report{Results: []result.Result{{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 64, MTU: 1500, Transport: plan.TransportXDP},
 		Samples: 1, Gbps: runs[0], Valid: true, Runs: runs}}}
 	text, err := r.JSON()
 	if err != nil {
@@ -96,13 +98,10 @@ func TestFileErrors(t *testing.T) {
 
 // TestPartial: what a run that was ended has is shown, with that it is not all.
 func TestPartial(t *testing.T) {
-	if r := partial(&result.Report{}, nil); r != nil {
-		t.Errorf("of nothing: %+v", r)
-	}
-	r := partial(&result.Report{}, runs{{{Row: result.Row{Op: result.Send, Metric: result.Rate}, Valid: true}}})
+	r := &result.Report{Env: result.Env{Interrupted: true}, Results: []result.Result{{Row: result.Row{Op: result.Send, Metric: result.Rate}, Valid: true}}}
 	var b bytes.Buffer
 	out := &output{table: &b, json: &b}
-	if err := out.finish(r, errInterrupted); err != errInterrupted || !strings.Contains(b.String(), "Ended early: ") || !strings.Contains(b.String(), `"interrupted": true`) {
+	if err := out.finish(r, agent.ErrInterrupted); err != agent.ErrInterrupted || !strings.Contains(b.String(), "Ended early: ") || !strings.Contains(b.String(), `"interrupted": true`) {
 		t.Errorf("got %v\n%s", err, b.String())
 	}
 	if err := out.finish(nil, result.ErrInvalid); err != result.ErrInvalid {

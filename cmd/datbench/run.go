@@ -11,12 +11,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/job"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/render"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
 func (a *app) clientCommand() *cobra.Command {
 	cfg := defaultConfig()
-	cfg.duration = time.Second
+	cfg.Duration = time.Second
 	c := &cobra.Command{
 		Use:     "run HOST",
 		Short:   "Measure against a datbench server on another host",
@@ -69,7 +75,7 @@ func contradictions(cmd *cobra.Command, cfg *config) error {
 	switch {
 	case given("count") && given("duration"):
 		return errors.New("--count and --duration: each says when a row ends; give one of them")
-	case given("bytes") && !slices.Contains(cfg.metric, result.SHA256):
+	case given("bytes") && !slices.Contains(cfg.Metrics, result.SHA256):
 		return errors.New("--bytes is for --metric sha256; --size is what other rows are made of")
 	}
 	return nil
@@ -90,10 +96,10 @@ func oneHost(_ *cobra.Command, args []string) error {
 }
 
 func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
-	if err := oneLineOf([]error{cfg.validateAdapter(), cfg.validateWorkload(withinBounds), cfg.validateWait()}); err != nil {
+	if err := plan.OneLineOf([]error{cfg.ValidateAdapter(), cfg.ValidateWorkload(workload.CheckBounds), cfg.validateWait()}); err != nil {
 		return err
 	}
-	if err := mayUse(cfg.cpus); err != nil {
+	if err := measure.MayUse(cfg.CPUs); err != nil {
 		return err
 	}
 	peer, err := lookup(ctx, name)
@@ -109,19 +115,19 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 	if err != nil {
 		return err
 	}
-	if h.capture, err = newCapture(cfg.pcap); err != nil {
+	if h.Capture, err = workload.NewCapture(cfg.pcap); err != nil {
 		return err
 	}
-	h.wait = cfg.wait
-	report, err := measureAgainst(ctx, h, &cfg.options, peer, func(steps int) observer {
-		t := newTeller(a.stdout, a.stderr, steps, cfg.json == "-")
-		h.tell, h.waiting = t.tell, t.wait
+	h.Wait = cfg.wait
+	report, err := job.Against(ctx, h, &cfg.Options, peer, func(steps int) job.Observer {
+		t := render.NewTeller(a.stdout, a.stderr, steps, cfg.json == "-")
+		h.Tell, h.Waiting = t.Tell, t.Wait
 		return t
 	})
 	if report != nil {
 		report.Env.Pcap = cfg.pcap
 	}
-	return out.finish(report, interrupted(ctx, errors.Join(err, h.capture.close())))
+	return out.finish(report, agent.Interrupted(ctx, errors.Join(err, h.Capture.Close())))
 }
 
 // lookup is the first address of a host.

@@ -4,15 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/ends"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -34,7 +33,7 @@ func runUDP(t *testing.T, port string, args ...string) outcome {
 // ownList is the CPUs that this process may use.
 func ownList(t *testing.T) string {
 	t.Helper()
-	mine, err := ownCPUs()
+	mine, err := measure.OwnCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +109,7 @@ func TestServerOutlivesClient(t *testing.T) {
 		}
 		signalled := time.Now()
 		server.awaitLine(t, `^127\.0\.0\.12: bandwidth send 1 MiB: `+end.told+`$`)
-		if took := time.Since(signalled); took > keepAlive+silence {
+		if took := time.Since(signalled); took > workload.KeepAlive+workload.Silence {
 			t.Errorf("the server was told after %s, as if nobody had answered for the dead", took)
 		}
 		if got := client.wait(t); got.code != end.code {
@@ -125,7 +124,7 @@ func TestServerOutlivesClient(t *testing.T) {
 // TestRowsAsTheyFinish: a row is told of before the next but one begins, and where nobody looks at a terminal there are no
 // control characters.
 func TestRowsAsTheyFinish(t *testing.T) {
-	s := serveHere(t, "udp:127.0.0.21", 17681, fullAllowance)
+	s := serveHere(t, "udp:127.0.0.21", 17681, ends.FullAllowance)
 	args := []string{"--size", "64,128,192", "--duration", "300ms", "--warmup", "1ms"}
 	job := start(t, s.clientArgs("127.0.0.23", args...)...)
 	job.awaitLine(t, `^round trip send 64 B at MTU \d+: p50 .* µs`)
@@ -185,59 +184,4 @@ func TestIntervals(t *testing.T) {
 	if !strings.Contains(got.stdout, "round trip send 4 KiB") || !strings.Contains(got.stdout, "transferred") {
 		t.Errorf("no headings in\n%s", got.stdout)
 	}
-}
-
-// TestPin: a thread is where it was put, and afterwards where it was.
-func TestPin(t *testing.T) {
-	before, err := ownCPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() { // its thread ends with it
-		defer close(done)
-		runtime.LockOSThread()
-		release, err := pin(cpuList{(*before)[0]})
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if now, err := ownCPUs(); err != nil || now.String() != itoa((*before)[0]) {
-			t.Errorf("pinned to %v, %v", now, err)
-		}
-		release()
-		if now, err := ownCPUs(); err != nil || now.String() != before.String() {
-			t.Errorf("released to %v, %v, want %v", now, err, before)
-		}
-	}()
-	<-done
-}
-
-// TestRealtime: the thread goes before others until it is released, and who may not is told what to do.
-func TestRealtime(t *testing.T) {
-	labtest.RequireRoot(t)
-	policy := func() uint32 {
-		attr, err := unix.SchedGetAttr(0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return attr.Policy
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before := policy()
-	release, err := goRealtime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	during := policy()
-	release()
-	if after := policy(); during != unix.SCHED_FIFO || after != before {
-		t.Errorf("policies %d, %d, %d", before, during, after)
-	}
-	labtest.WithCaps(t, nil, func() {
-		if _, err := goRealtime(); err == nil || !strings.Contains(err.Error(), "CAP_SYS_NICE") {
-			t.Errorf("without privilege: %v", err)
-		}
-	})
 }

@@ -15,6 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/ends"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
+	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 	"github.com/datxdp/datxdp/internal/result"
@@ -22,26 +26,26 @@ import (
 
 // served is a server in this process, with the lines that it logs.
 type served struct {
-	*datTarget
-	station station
+	*ends.DATTarget
+	station plan.Station
 	lines   chan string
 }
 
 // serveHere serves on an address of loopback until the test ends.
-func serveHere(t *testing.T, ia string, port uint16, most allowance) *served {
+func serveHere(t *testing.T, ia string, port uint16, most ends.Allowance) *served {
 	t.Helper()
 	addr, _, _ := strings.Cut(strings.TrimPrefix(ia, "udp:"), " ")
 	s := &served{lines: make(chan string, 1000),
-		station: station{Kind: kindDAT, IA: "udp:127.0.0.22", Peer: netip.MustParseAddr(addr), Port: port}}
+		station: plan.Station{Kind: plan.KindDAT, IA: "udp:127.0.0.22", Peer: netip.MustParseAddr(addr), Port: port}}
 	var err error
-	s.datTarget, err = openTarget(t.Context(), &host{}, station{Kind: kindDAT, IA: ia, Port: port}, most, func(format string, args ...any) {
+	s.DATTarget, err = ends.OpenDAT(t.Context(), &workload.Host{}, plan.Station{Kind: plan.KindDAT, IA: ia, Port: port}, most, func(format string, args ...any) {
 		s.lines <- fmt.Sprintf(format, args...)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -64,28 +68,44 @@ func (s *served) logged(t *testing.T, pattern string) {
 	}
 }
 
-// stranger is a client that asks for a row, says so much of it and then no more. It is alive until the test ends.
-func (s *served) stranger(t *testing.T, row Spec) (*conn, error) {
+// stranger is a client that is not datbench: its connection, and something to send.
+type stranger struct {
+	evd *dat.EVD
+	ep  *dat.EP
+	lmr *dat.LMR
+}
+
+// stranger is a client that asks for a row, makes its first connection and then does nothing. It is alive until the test
+// ends. The error is the server's refusal.
+func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal error) {
 	t.Helper()
-	a, err := openAdapter(&host{}, s.station)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := a.close(); err != nil {
-			t.Error(err)
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	c, err := newConn(t.Context(), a, row, shape{sources: 1, rdma: 1, messages: 1, requests: spare})
-	if err != nil {
-		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.free(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c, c.connectOne(s.station, ask{row: row, remote: c.mem.remote(), session: rand.Uint64(), job: rand.Uint64()})
+	o := dat.DefaultOptions()
+	o.Port = s.station.Port
+	ia, err := dat.Open(s.station.IA, o)
+	check(err)
+	t.Cleanup(func() { _ = ia.Close(dat.CloseAbrupt) }) // with all that is in it
+	pz, err := ia.CreatePZ()
+	check(err)
+	evd, err := ia.CreateEVD(16, nil, dat.EVDDTO|dat.EVDConnection)
+	check(err)
+	ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+	check(err)
+	check(ep.Connect(s.station.Peer, workload.Qualifier, workload.ConnectTimeout, workload.Ask{Spec: row, Session: rand.Uint64(), Job: rand.Uint64()}.Encode()))
+	var ev dat.Event
+	_, err = evd.Wait(workload.ConnectTimeout, 1, &ev)
+	check(err)
+	if ev.Number != dat.EventEstablished {
+		return nil, errors.New(string(ev.PrivateData))
+	}
+	lmr, err := ia.CreateLMR(make([]byte, 64), pz, dat.MemAll)
+	check(err)
+	return &stranger{evd, ep, lmr}, nil
 }
 
 // clientArgs run against the server from an address of their own.
@@ -97,8 +117,8 @@ func (s *served) clientArgs(from string, args ...string) []string {
 // nothing, has lost it.
 func TestTaken(t *testing.T) {
 	t.Parallel()
-	s := serveHere(t, "udp:127.0.0.21", 17671, fullAllowance)
-	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Depth: 8}, Duration: maxAskTime}
+	s := serveHere(t, "udp:127.0.0.21", 17671, ends.FullAllowance)
+	row := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Depth: 8}, Duration: plan.MaxDuration}
 	if _, err := s.stranger(t, row); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +129,7 @@ func TestTaken(t *testing.T) {
 	if got.code != exitUsage || !want.MatchString(got.lastLine()) || got.stdout != "" {
 		t.Errorf("exit %d, %q\n%s", got.code, got.stdout, got.stderr)
 	}
-	if took := time.Since(began); took > connectTimeout {
+	if took := time.Since(began); took > workload.ConnectTimeout {
 		t.Errorf("it was told after %s", took)
 	}
 	got = datbench(t, s.clientArgs("127.0.0.23", "--duration", "20ms", "--warmup", "1ms", "--wait", "1m", "--json", "-")...)
@@ -123,40 +143,37 @@ func TestTaken(t *testing.T) {
 // TestHalfWay: a client that makes some of a row's connections, and no more, loses the server.
 func TestHalfWay(t *testing.T) {
 	t.Parallel()
-	s := serveHere(t, "udp:127.0.0.21", 17673, fullAllowance)
-	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Connections: 3}, Duration: maxAskTime}
+	s := serveHere(t, "udp:127.0.0.21", 17673, ends.FullAllowance)
+	row := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Connections: 3}, Duration: plan.MaxDuration}
 	if _, err := s.stranger(t, row); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	s.logged(t, `^127\.0\.0\.22: message rate send 64 B × 3: connection 2 of 3 did not come$`)
-	if took := time.Since(began); took > 2*patience {
+	if took := time.Since(began); took > 2*plan.Patience {
 		t.Errorf("it had the server for %s", took)
 	}
 }
 
 // TestUnaskedMessages: a client that sends messages where its row has none loses its row, and nobody else anything.
 func TestUnaskedMessages(t *testing.T) {
-	s := serveHere(t, "udp:127.0.0.21", 17679, fullAllowance)
-	row := Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Churn: serverHeap}, Duration: maxAskTime}
+	s := serveHere(t, "udp:127.0.0.21", 17679, ends.FullAllowance)
+	row := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Churn: int64(ends.DefaultAllowance.Heap)}, Duration: plan.MaxDuration}
 	c, err := s.stranger(t, row)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.until(func() bool { return c.up == 1 }); err != nil {
-		t.Fatal(err)
-	}
 	for range 8 { // more than the server has noticed when its heap is filled
-		if err := c.send(c.mem.piece(0, 64)); err != nil {
+		if err := c.ep.PostSend([]dat.LMRTriplet{c.lmr.Segment(0, 64)}, 0, dat.CompletionDefault); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for {
-		if _, err := c.poll(); err != nil {
-			break // the server ended it
+	for ev := (dat.Event{}); ev.Number == 0 || ev.Number == dat.EventDTOCompletion; { // until the server ends it
+		if _, err := c.evd.Wait(limit, 1, &ev); err != nil {
+			t.Fatal(err)
 		}
 	}
-	s.logged(t, `^127\.0\.0\.22: message rate send 64 B, .*: `+errUnasked.Error())
+	s.logged(t, `^127\.0\.0\.22: message rate send 64 B, .*: `+workload.ErrUnasked.Error())
 	got := datbench(t, s.clientArgs("127.0.0.23", "--duration", "20ms", "--warmup", "1ms", "--json", "-")...)
 	checkReport(t, got, []byte(got.stdout))
 }
@@ -164,43 +181,19 @@ func TestUnaskedMessages(t *testing.T) {
 // TestStrangersAsk: the largest ask costs the server what is used of it, and what it does not give is refused by the name
 // of the bound.
 func TestStrangersAsk(t *testing.T) {
-	s := serveHere(t, "udp:127.0.0.21", 17675, allowance{maxAskBytes, serverHeap})
+	s := serveHere(t, "udp:127.0.0.21", 17675, ends.DefaultAllowance)
 	before := resident(t)
-	large := Spec{Row: result.Row{Op: result.Write, Metric: result.Bandwidth, Size: maxAskSize, Depth: 13}, Duration: maxAskTime}
+	large := plan.Spec{Row: result.Row{Op: result.Write, Metric: result.Bandwidth, Size: plan.MaxSize, Depth: 13}, Duration: plan.MaxDuration}
 	if _, err := s.stranger(t, large); err != nil {
 		t.Fatal(err)
 	}
-	if grown := resident(t) - before; grown > 200<<20 { // the stranger has a buffer of 64 MiB
+	if grown := resident(t) - before; grown > 200<<20 {
 		t.Errorf("an ask of 832 MiB takes %d MiB", grown>>20)
 	}
-	large.Churn = churnSize
-	const want = "127.0.0.21 refused: --churn 1 GiB is more than the 64 MiB of this server: ask for less, or start it with --churn"
+	large.Churn = plan.ChurnSize
+	const want = "--churn 1 GiB is more than the 64 MiB of this server: ask for less, or start it with --churn"
 	if _, err := s.stranger(t, large); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
-	}
-}
-
-// TestMemoryGoesBack: buffers that were used are the kernel's again when their row is over.
-func TestMemoryGoesBack(t *testing.T) {
-	a, err := openAdapter(&host{}, station{IA: "udp:127.0.0.25", Port: 17679})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := resident(t)
-	m, err := newMemory(a, maxAskSize, 1, shape{sources: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unused := resident(t)
-	for i := 0; i < len(m.bytes); i += cacheLine {
-		m.bytes[i] = 1
-	}
-	used := resident(t)
-	if err := errors.Join(m.free(), a.close()); err != nil {
-		t.Fatal(err)
-	}
-	if after := resident(t); unused-before > 32<<20 || used-before < 240<<20 || after-before > 32<<20 {
-		t.Errorf("MiB resident beyond those before: unused %d, used %d, afterwards %d", (unused-before)>>20, (used-before)>>20, (after-before)>>20)
 	}
 }
 
@@ -231,7 +224,7 @@ func (s *served) holdings(t *testing.T) holdings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conns, err := s.a.ia.Connections()
+	conns, err := s.Adapter.IA.Connections()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +237,7 @@ func (s *served) holdings(t *testing.T) holdings {
 
 // TestServerLeaks: a server has after many clients, of which every third was killed, what it had before.
 func TestServerLeaks(t *testing.T) {
-	s := serveHere(t, "udp:127.0.0.21 silence=500ms", 17677, fullAllowance)
+	s := serveHere(t, "udp:127.0.0.21 silence=500ms", 17677, ends.FullAllowance)
 	clients := 120
 	if testing.Short() {
 		clients = 30
@@ -314,7 +307,7 @@ func TestKilledClientXDP(t *testing.T) {
 	client.wait(t)
 	next := inLab(t, l, lab.A, append(run, "--duration", "20ms")...)
 	server.awaitLine(t, ": bandwidth write 1 MiB: the connection broke: ")
-	if took := time.Since(killed); took > keepAlive+silence {
+	if took := time.Since(killed); took > workload.KeepAlive+workload.Silence {
 		t.Errorf("the server was told after %s, as if nobody had answered for the dead", took)
 	}
 	if got := next.wait(t); got.code == exitUsage {

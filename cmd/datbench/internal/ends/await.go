@@ -1,0 +1,31 @@
+package ends
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
+)
+
+// await calls try until the server is not taken, no longer than wait. It tells of each wait by note.
+func await(ctx context.Context, wait time.Duration, note func(string), try func() error) error {
+	for end := time.Now().Add(wait); ; {
+		err := try()
+		var taken *workload.TakenError
+		if !errors.As(err, &taken) {
+			return err
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return taken.Waited(wait)
+		}
+		note(fmt.Sprintf("waiting %s more: %v", left.Round(time.Second), taken))
+		select {
+		case <-time.After(min(waitEvery, left)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package ends
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// at is a request from 10.0.0.n for a row of a job.
+func at(n byte, job uint64, more bool) request {
+	return request{from: netip.AddrFrom4([4]byte{10, 0, 0, n}),
+		ask: workload.Ask{Spec: plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Connections: 2}, More: more}, Job: job, Session: job}}
+}
+
+// TestDoor: who comes to a target that is taken is told who has it and since when; rows of a job follow one another; a
+// job that does not come back loses the target after jobGap.
+func TestDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor()
+		take := func(want byte) []request {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r, refused, ok := d.take(ctx)
+			if !ok || r.from.As4()[3] != want {
+				t.Fatalf("took %v, %t, want that of 10.0.0.%d", r.from, ok, want)
+			}
+			return refused
+		}
+		enter := func(r request, want string) {
+			t.Helper()
+			err := d.enter(r)
+			if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || want == "taken" && !workload.IsTaken([]byte(err.Error()))) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+		enter(at(1, 1, true), "")
+		enter(at(2, 2, false), "")
+		if refused := take(1); len(refused) != 1 || refused[0].from != at(2, 2, false).from {
+			t.Errorf("refused %v, want the second", refused)
+		}
+		time.Sleep(12 * time.Second)
+		if got, want := d.refusal().Error(), "taken by 10.0.0.1 since "; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, " (12s): bandwidth send 1 MiB × 2") {
+			t.Errorf("got %q", got)
+		}
+		enter(at(2, 2, false), "taken")
+		second := at(1, 1, true)
+		second.ask.Index = 1
+		enter(second, "")
+		other := at(1, 3, true)
+		other.ask.Index = 1
+		enter(other, "connection 2 is of a row that is not being measured")
+		d.over()
+		enter(at(2, 2, false), "taken") // another row of the job is to follow
+		d.leave(true)
+		enter(at(2, 2, false), "taken")
+		enter(at(1, 1, true), "")
+		take(1)
+		if len(d.joins) != 0 {
+			t.Error("a connection of the row before is left")
+		}
+		d.leave(true)
+		began := time.Now()
+		time.AfterFunc(jobGap+time.Millisecond, func() { enter(at(2, 2, false), "") })
+		take(2)
+		if took := time.Since(began); took > 2*jobGap {
+			t.Errorf("the target was free after %s, want %s", took, jobGap)
+		}
+		d.over()
+		enter(at(3, 3, false), "") // it is free in a moment
+		d.leave(false)
+		take(3)
+		d.leave(false)
+	})
+}
+
+// TestDoorFull: requests that wait are bounded.
+func TestDoorFull(t *testing.T) {
+	d := newDoor()
+	for i := range maxFirst + 3 {
+		if err := d.enter(at(byte(i), uint64(i), false)); (err != nil) != (i >= maxFirst) {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+}
+
+// TestAwait: a target that is taken is asked again until it is free, or for as long as was said.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, notes := time.Now(), 0
+		try := func() error {
+			if time.Since(began) < 3*time.Second {
+				return &workload.TakenError{Station: plan.Station{Peer: netip.MustParseAddr("10.0.0.1")}, By: "taken by 10.0.0.2 since 11:12:13 (4s): bandwidth send 1 MiB"}
+			}
+			return nil
+		}
+		note := func(string) { notes++ }
+		if err := await(t.Context(), 10*time.Second, note, try); err != nil || time.Since(began) > 3*time.Second+waitEvery || notes < 10 {
+			t.Errorf("%v after %s with %d notes", err, time.Since(began), notes)
+		}
+		began = time.Now()
+		const want = "10.0.0.1 is taken by 10.0.0.2 since 11:12:13 (4s): bandwidth send 1 MiB, after waiting for 2s: " +
+			"try again later, or wait longer as with --wait 1m"
+		if err := await(t.Context(), 2*time.Second, note, try); err == nil || err.Error() != want || time.Since(began) > 3*time.Second {
+			t.Errorf("after %s\n%v\nwant\n%s", time.Since(began), err, want)
+		}
+	})
+}
+
+// TestSampler: lines about requests that are refused are bounded, and none is forgotten.
+func TestSampler(t *testing.T) {
+	var s sampler
+	now, lines := time.Unix(1, 0), 0
+	for range 1000 {
+		if s.allow(now) {
+			lines++
+		}
+		now = now.Add(refusalEvery / 100)
+	}
+	if lines != 10 || s.note() != " (and 99 refused before)" {
+		t.Errorf("%d lines of 1000, the last with%s", lines, s.note())
+	}
+}

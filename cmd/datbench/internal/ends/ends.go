@@ -1,0 +1,46 @@
+package ends
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Target answers an initiator, on goroutines of its own, until it is closed. close reports what
+// went wrong while it served.
+type Target interface{ Close() error }
+
+// Initiator measures one row at a time. One goroutine uses it.
+type Initiator interface {
+	Run(ctx context.Context, row plan.Spec) (result.Result, error)
+	Close() error
+}
+
+// NewTarget opens the end that answers at a station.
+func NewTarget(h *workload.Host, s plan.Station) (Target, error) {
+	switch s.Kind {
+	case plan.KindDAT:
+		return newDATTarget(h, s)
+	case plan.KindRaw:
+		return newRawTarget(s)
+	case plan.KindTCP:
+		return newTCPTarget(s)
+	}
+	return nil, fmt.Errorf("no traffic of kind %q", s.Kind)
+}
+
+// NewInitiator opens the end that measures from a station.
+func NewInitiator(h *workload.Host, s plan.Station) (Initiator, error) {
+	switch s.Kind {
+	case plan.KindDAT:
+		return newDATInitiator(h, s)
+	case plan.KindRaw:
+		return newRawInitiator(s)
+	case plan.KindTCP:
+		return newTCPInitiator(s)
+	}
+	return nil, fmt.Errorf("no traffic of kind %q", s.Kind)
+}

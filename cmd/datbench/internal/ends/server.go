@@ -1,0 +1,189 @@
+package ends
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// DATTarget serves initiators one after another. One goroutine answers their requests, asleep until one comes, another
+// measures.
+type DATTarget struct {
+	Adapter *workload.Adapter
+	crs     *dat.EVD
+	psp     *dat.PSP
+	cpus    plan.CPUList
+	// realtime is whether serve measures at real-time priority.
+	realtime bool
+
+	// stop has serve end, which ends served; then err may be read.
+	stop   context.CancelFunc
+	Served context.Context
+	wg     sync.WaitGroup
+	door   *door
+	// most is what one row may take.
+	most Allowance
+	// refusals keeps those who are refused from filling the log.
+	refusals sampler
+	// log, if not nil, says what it does, and which rows failed.
+	log func(format string, args ...any)
+	// mu guards err, which is what ended serve, and rowErr, the first row that failed and was not logged.
+	mu          sync.Mutex
+	err, rowErr error
+}
+
+func newDATTarget(h *workload.Host, s plan.Station) (Target, error) {
+	return OpenDAT(context.Background(), h, s, FullAllowance, nil)
+}
+
+func OpenDAT(ctx context.Context, h *workload.Host, s plan.Station, most Allowance, log func(string, ...any)) (t *DATTarget, err error) {
+	t = &DATTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, most: most, door: newDoor()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+			t = nil
+		}
+	}()
+	if t.Adapter, err = workload.OpenAdapter(h, s); err != nil {
+		return t, err
+	}
+	if t.crs, err = t.Adapter.IA.CreateEVD(backlog, nil, dat.EVDCR); err != nil {
+		return t, err
+	}
+	if t.psp, err = t.Adapter.IA.CreatePSP(workload.Qualifier, t.crs, dat.PSPConsumer); err != nil {
+		return t, err
+	}
+	t.Served, t.stop = context.WithCancel(ctx)
+	for _, part := range []func(context.Context) error{t.answer, t.serve} {
+		t.wg.Go(func() { t.end(part(t.Served)) })
+	}
+	return t, nil
+}
+
+// end ends both parts with one of them.
+func (t *DATTarget) end(err error) {
+	t.mu.Lock()
+	t.err = errors.Join(t.err, err)
+	t.mu.Unlock()
+	t.stop()
+}
+
+// backlog is connection requests that wait for an answer, which they get at once.
+const backlog = 64
+
+// answer tells everybody who asks at once whether the target takes the request.
+func (t *DATTarget) answer(ctx context.Context) error {
+	var ev dat.Event
+	for {
+		_, err := t.crs.WaitContext(ctx, 1, &ev)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("waiting for requests: %w", err)
+		case ev.Number == dat.EventConnectionRequest:
+			t.admit(ev.CR)
+		}
+	}
+}
+
+// admit has a request wait for its turn, or refuses it.
+func (t *DATTarget) admit(cr *dat.CR) {
+	peer, err := cr.Query()
+	if err != nil {
+		return // it was withdrawn
+	}
+	r := request{cr: cr, from: peer.RemoteAddress}
+	if r.ask, err = workload.DecodeAsk(peer.PrivateData); err == nil {
+		err = t.most.permits(r.ask.Spec)
+	}
+	if err != nil {
+		if t.refusals.allow(time.Now()) {
+			t.fail("%v: refused: %w%s", r.from, err, t.refusals.note())
+		}
+	} else {
+		err = t.door.enter(r)
+	}
+	if err != nil {
+		_ = workload.Refuse(cr, err.Error()) // it has given up meanwhile
+	}
+}
+
+// serve serves each request that is taken to its end.
+func (t *DATTarget) serve(ctx context.Context) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	release, err := measure.Pin(t.cpus)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for {
+		r, refused, ok := t.door.take(ctx)
+		if !ok {
+			return nil
+		}
+		for _, other := range refused {
+			_ = workload.Refuse(other.cr, t.door.refusal().Error()) // it has given up meanwhile
+		}
+		t.door.leave(t.serveOne(ctx, r) && r.ask.Spec.More)
+	}
+}
+
+// fail logs or notes a row that failed; those that follow follow from the first.
+func (t *DATTarget) fail(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch err := fmt.Errorf(format, args...); {
+	case t.log != nil:
+		t.log("%s", result.OneLine(err.Error()))
+	case t.rowErr == nil:
+		t.rowErr = err
+	}
+}
+
+// serveOne is whether the row was served to its end.
+func (t *DATTarget) serveOne(ctx context.Context, r request) bool {
+	row := r.ask.Spec
+	start := time.Now()
+	p := &workload.Passive{Adapter: t.Adapter, CR: r.cr, Ask: r.ask, From: r.from, Realtime: t.realtime, Over: t.door.over,
+		Next: func(ctx context.Context, index int, deadline time.Time) (*dat.CR, error) {
+			return t.door.next(ctx, r.ask, index, deadline)
+		}}
+	tally, err := p.Serve(ctx)
+	if err != nil {
+		t.fail("%v: %s: %w", r.from, row.Title(), err)
+		return false
+	}
+	if t.log != nil {
+		t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", r.from, row.Title(), row.QueueDepth(),
+			time.Since(start).Seconds(), tally.Retransmits, tally.Drops)
+	}
+	return true
+}
+
+// Close ends what serves and says what went wrong and was not logged.
+func (t *DATTarget) Close() error {
+	t.stop()
+	t.wg.Wait()
+	errs := []error{t.err, t.rowErr}
+	if t.psp != nil {
+		errs = append(errs, t.psp.Free())
+	}
+	if t.crs != nil {
+		errs = append(errs, t.crs.Free())
+	}
+	if t.Adapter != nil {
+		errs = append(errs, t.Adapter.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,107 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Job is one run over agents of its own. Each element of Labs gets a new pair of agents.
+type Job struct {
+	Options *plan.Options
+	Labs    func(*plan.Options, plan.Link) [][]plan.Phase
+	// Files are passed to the agents. Pcap is the name of the capture file among them.
+	Files agent.Handed
+	Pcap  string
+	// Tell makes the observer for a number of rows, each round counted. Warn reports a fallback.
+	Tell func(steps int) Observer
+	Warn func(text string)
+}
+
+// Measure runs the job over XDP, or over UDP where XDP is unavailable, and reports the reason.
+func (j *Job) Measure(ctx context.Context) (*result.Report, error) {
+	if j.Options.Transport == plan.TransportUDP {
+		return j.overUDP(ctx, "")
+	}
+	report, err := j.overXDP(ctx)
+	var cannot *UnavailableError
+	if errors.As(err, &cannot) && j.Options.Transport == plan.TransportAuto && ctx.Err() == nil {
+		j.Warn(fmt.Sprintf("%s: measuring over UDP between 127.0.0.1 and 127.0.0.2 instead", cannot.why))
+		return j.overUDP(ctx, cannot.why)
+	}
+	return report, err
+}
+
+// UnavailableError is the error of a host on which the job cannot run over XDP: the reason, and what would help.
+type UnavailableError struct{ why, help string }
+
+func (e *UnavailableError) Error() string { return e.why + ": " + e.help }
+
+var errNoRows = errors.New("nothing to measure: no row has that --op, --metric and --mtu")
+
+// plan is what to measure over a link.
+func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
+	labs := j.Labs(j.Options, l)
+	if len(labs) == 0 {
+		return nil, errNoRows
+	}
+	return labs, nil
+}
+
+// execute runs each lab's phases over a pair of its own and reports. Rounds go through all of them, so that
+// what is compared is measured at one time. Ended early, it returns what it has with the error.
+func (j *Job) execute(ctx context.Context, l plan.Link, start func() (*agent.Pair, error)) (*result.Report, error) {
+	labs, err := j.plan(l)
+	if err != nil {
+		return nil, err
+	}
+	tell := j.Tell(plan.CountRows(slices.Concat(labs...)) * j.Options.Repeat)
+	defer tell.End()
+	report, all := &result.Report{Env: result.NewEnv(l.Name)}, plan.Runs{}
+	report.Env.Pcap = j.Pcap
+	for _, in := range plan.Rounds(j.Options.Repeat) {
+		results, err := runLabs(ctx, labs, in, tell, start)
+		all.Add(results)
+		if err != nil {
+			return partial(report, all), agent.Interrupted(ctx, err)
+		}
+	}
+	return finished(report, all), nil
+}
+
+// runLabs is one round through the labs.
+func runLabs(ctx context.Context, labs [][]plan.Phase, in plan.Round, tell Observer, start func() (*agent.Pair, error)) (results []result.Result, err error) {
+	for _, phases := range labs {
+		p, err := start()
+		if err != nil {
+			return results, err
+		}
+		results = append(results, runPhases(ctx, p, phases, in, tell)...)
+		if err := errors.Join(ctx.Err(), p.Close()); err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// finished is the report of a job that has made its runs: each row of all of them, beside others.
+func finished(report *result.Report, all plan.Runs) *result.Report {
+	report.Results = append(report.Results, all.Pooled()...)
+	report.SetRawRatios()
+	result.CompareImpaired(report.Results)
+	return report
+}
+
+// partial is what a job that was ended has so far, nil if that is nothing.
+func partial(report *result.Report, all plan.Runs) *result.Report {
+	if finished(report, all); len(report.Results) == 0 {
+		return nil
+	}
+	report.Env.Interrupted = true
+	return report
+}

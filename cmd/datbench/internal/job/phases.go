@@ -1,0 +1,76 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Observer follows the progress of a job. One goroutine uses it.
+type Observer interface {
+	// Begin announces a row. Measured reports the result of one round of it.
+	Begin(title string)
+	Measured(row plan.Spec, in plan.Round, r *result.Result)
+	// End comes last.
+	End()
+}
+
+// runPhases measures every row of every phase. A row that cannot be measured is a result too: it
+// says why.
+func runPhases(ctx context.Context, p *agent.Pair, phases []plan.Phase, in plan.Round, tell Observer) []result.Result {
+	var results []result.Result
+	for _, ph := range phases {
+		results = append(results, runPhase(ctx, p, ph, in, tell)...)
+	}
+	return results
+}
+
+func runPhase(ctx context.Context, p *agent.Pair, ph plan.Phase, in plan.Round, tell Observer) []result.Result {
+	if ctx.Err() != nil {
+		return nil
+	}
+	err := p.OpenPhase(ctx, ph)
+	results := measurePhase(ph, in, tell, func(row plan.Spec) (result.Result, bool) {
+		if err != nil {
+			return measure.Failed(row, err), ctx.Err() == nil
+		}
+		r := p.RunRow(ctx, row)
+		return r, ctx.Err() == nil
+	})
+	if closeErr := errors.Join(p.ClosePhase(ctx), p.Offloads(ph, true)); closeErr != nil && err == nil && ctx.Err() == nil {
+		explain(results, closeErr)
+	}
+	return results
+}
+
+// measurePhase measures each row. When one says that it has no result, the rest is left out.
+func measurePhase(ph plan.Phase, in plan.Round, tell Observer, one func(plan.Spec) (result.Result, bool)) (results []result.Result) {
+	for _, row := range ph.Rows {
+		tell.Begin(row.Title() + in.Note())
+		r, ok := one(row)
+		if !ok {
+			return results
+		}
+		tell.Measured(row, in, &r)
+		results = append(results, r)
+	}
+	return results
+}
+
+// explain adds what the ends said when they were closed to the rows that have no measurement. If
+// all have one, they all ended badly.
+func explain(results []result.Result, err error) {
+	all := !slices.ContainsFunc(results, unmeasured)
+	for i := range results {
+		if all || unmeasured(results[i]) {
+			results[i].Invalidate("at its end: %s", result.OneLine(err.Error()))
+		}
+	}
+}
+
+func unmeasured(r result.Result) bool { return r.Samples == 0 }

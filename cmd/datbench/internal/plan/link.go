@@ -1,0 +1,51 @@
+package plan
+
+import "net/netip"
+
+// Transports.
+const (
+	TransportAuto = "auto"
+	TransportXDP  = "xdp"
+	TransportUDP  = "udp"
+	transportTCP  = "tcp"
+)
+
+// Link is the network between the two ends of a job.
+type Link struct {
+	// Name says it to a reader; transport says how DAT crosses it.
+	Name, Transport string
+	Target          End
+	Initiator       End
+	// MTU of the link as it was found, 0 where each phase sets it.
+	MTU int
+}
+
+// End is one side of a link.
+type End struct {
+	IA, Interface, MAC string
+	Addr               netip.Addr
+}
+
+// station is where an end stands, seen from the other.
+func (l Link) station(kind string, local, peer End, cfg *Options) Station {
+	return Station{
+		Kind: kind, IA: local.IA, Interface: local.Interface, PeerMAC: peer.MAC,
+		Local: local.Addr, Peer: peer.Addr, Port: cfg.Port, MTU: l.MTU,
+	}
+}
+
+// Phase returns a phase of one kind of traffic at one MTU, which its rows get.
+func (l Link) Phase(cfg *Options, kind, engine string, mtu int, rows ...Spec) Phase {
+	ph := Phase{MTU: mtu, Rows: rows}
+	ph.Target = l.station(kind, l.Target, l.Initiator, cfg)
+	ph.Initiator = l.station(kind, l.Initiator, l.Target, cfg)
+	if mtu == 0 {
+		mtu = l.MTU
+	}
+	ph.Target.Engine, ph.Target.MTU = engine, mtu
+	ph.Initiator.Engine, ph.Initiator.MTU = engine, mtu
+	for i := range ph.Rows {
+		ph.Rows[i].MTU = mtu
+	}
+	return ph
+}

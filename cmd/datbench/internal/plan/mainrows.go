@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// pageMTU is the most that a driver without multi-buffer XDP carries: a page less headroom, headers and
+// what the kernel notes in it.
+const pageMTU = 3498
+
+// mainPhasesXDP are the rows of the main job: everything at MTU 1500, streams again at jumbo. asavie's
+// engine has a lab for itself: it cannot give a queue back.
+func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
+	jumbo, ops := []int{9000, 65000}, []string{result.Write}
+	if cfg.Full {
+		jumbo, ops = []int{pageMTU, 9000, 65000}, Ops
+	}
+	phases := []Phase{
+		l.Phase(cfg, KindRaw, EngineNative, 1500, rawRows(cfg, result.Raw)...),
+		l.Phase(cfg, KindDAT, "", 1500, datRows(cfg, TransportXDP)...),
+		l.Phase(cfg, KindTCP, "", 1500, tcpRows(cfg)...),
+	}
+	if cfg.Full {
+		churned := l.Phase(cfg, KindDAT, "", 1500, churnRow(cfg, TransportXDP))
+		churned.Target.Realtime, churned.Rows[0].Realtime = cfg.Realtime, cfg.Realtime
+		phases = append(phases, churned)
+	}
+	for _, mtu := range jumbo {
+		phases = append(phases,
+			l.Phase(cfg, KindRaw, EngineNative, mtu, cfg.row(result.Raw, result.Bandwidth, TransportXDP, frameSize(mtu))),
+			l.Phase(cfg, KindDAT, "", mtu, rowsOf(cfg, result.Bandwidth, TransportXDP, ops)...),
+			l.Phase(cfg, KindTCP, "", mtu, cfg.row(result.TCP, result.Bandwidth, transportTCP, streamSize)))
+	}
+	asavie := l.Phase(cfg, KindRaw, engineAsavie, 1500, rawRows(cfg, result.RawAsavie)...)
+	return filter(cfg, phases, []Phase{asavie})
+}
+
+// mainPhasesUDP are the rows that need no XDP.
+func mainPhasesUDP(cfg *Options, l Link) [][]Phase {
+	phases := []Phase{
+		l.Phase(cfg, KindDAT, "", 0, datRows(cfg, TransportUDP)...),
+		l.Phase(cfg, KindTCP, "", 0, tcpRows(cfg)...),
+	}
+	if cfg.Full {
+		phases = append(phases, l.Phase(cfg, KindDAT, "", 0, churnRow(cfg, TransportUDP)))
+	}
+	return filter(cfg, phases)
+}
+
+func rawRows(cfg *Options, op string) []Spec {
+	return []Spec{
+		cfg.row(op, result.Latency, TransportXDP, rawFrame),
+		cfg.row(op, result.Rate, TransportXDP, rawFrame),
+		cfg.row(op, result.Bandwidth, TransportXDP, frameSize(1500)),
+	}
+}
+
+// frameSize is the bytes of a full Ethernet frame.
+func frameSize(mtu int) int64 { return int64(mtu) + 14 }
+
+// Ops are the DAT operations.
+var Ops = []string{result.Send, result.Write, result.Read}
+
+func datRows(cfg *Options, transport string) (rows []Spec) {
+	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
+		rows = append(rows, rowsOf(cfg, metric, transport, Ops)...)
+	}
+	if cfg.Full {
+		rows = append(rows, fullRows(cfg, transport)...)
+	}
+	return rows
+}
+
+func rowsOf(cfg *Options, metric, transport string, ops []string) (rows []Spec) {
+	for _, op := range ops {
+		rows = append(rows, cfg.row(op, metric, transport, sizeFor(metric)))
+	}
+	return rows
+}
+
+// fullConnections is how many a row of --full has: each its own windows and timers, in one thread.
+const fullConnections = 64
+
+// fullRows are the rows that --full adds to those of one link.
+func fullRows(cfg *Options, transport string) []Spec {
+	spread := cfg.row(result.Send, result.Rate, transport, defaultSize)
+	spread.Connections = fullConnections
+	return []Spec{spread, cfg.row(result.Send, result.Requests, transport, defaultSize)}
+}
+
+// churnRow is one more, with ends of its own.
+func churnRow(cfg *Options, transport string) Spec {
+	churned := cfg.row(result.Send, result.Latency, transport, defaultSize)
+	churned.Churn = int64(cmp.Or(cfg.Churn, ChurnSize))
+	churned.Duration *= churnTimes
+	return churned
+}
+
+func tcpRows(cfg *Options) (rows []Spec) {
+	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
+		rows = append(rows, cfg.row(result.TCP, metric, transportTCP, sizeFor(metric)))
+	}
+	return rows
+}
+
+func sizeFor(metric string) int64 {
+	if metric == result.Bandwidth || metric == result.SHA256 {
+		return streamSize
+	}
+	return defaultSize
+}
+
+// filter keeps the rows whose operation, metric and MTU are asked for; an empty list asks for all.
+func filter(cfg *Options, labs ...[]Phase) (kept [][]Phase) {
+	for _, phases := range labs {
+		var some []Phase
+		for _, ph := range phases {
+			ph.Rows = slices.DeleteFunc(ph.Rows, func(r Spec) bool {
+				return !asked(cfg.Ops, r.Op) || !asked(cfg.Metrics, r.Metric) || !askedMTU(cfg.MTUs, r.MTU)
+			})
+			if len(ph.Rows) > 0 {
+				some = append(some, ph)
+			}
+		}
+		if len(some) > 0 {
+			kept = append(kept, some)
+		}
+	}
+	return kept
+}
+
+func asked(list []string, word string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, word) })
+}
+
+func askedMTU(list []int, mtu int) bool {
+	return len(list) == 0 || slices.Contains(list, mtu)
+}
+
+// MainJob returns the phases of the main job over a link.
+func MainJob(cfg *Options, l Link) [][]Phase {
+	if !cfg.Impair.Zero() {
+		return impairedLabs(cfg, l)
+	}
+	if l.Transport == TransportXDP {
+		return mainPhasesXDP(cfg, l)
+	}
+	return mainPhasesUDP(cfg, l)
+}
+
+// SelftestJob returns phases that move bytes and compare them, one for each MTU.
+func SelftestJob(cfg *Options, l Link) [][]Phase {
+	var phases []Phase
+	mtus := cfg.MTUs
+	if l.Transport == TransportUDP {
+		mtus = []int{0}
+	}
+	for _, mtu := range mtus {
+		var rows []Spec
+		for _, op := range []string{result.Send, result.Write, result.Read} {
+			rows = append(rows, cfg.row(op, result.SHA256, l.Transport, streamSize))
+		}
+		phases = append(phases, l.Phase(cfg, KindDAT, "", mtu, rows...).Impaired(cfg.Impair.Text()))
+	}
+	return [][]Phase{phases}
+}

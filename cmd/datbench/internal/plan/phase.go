@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Phase is rows that one pair of ends measures. Both ends are opened once for all of them.
+type Phase struct {
+	// MTU is set before the phase; 0 leaves the link alone.
+	MTU               int
+	Target, Initiator Station
+	Rows              []Spec
+	// Plain is without offloads: no frame is larger than the MTU.
+	Plain bool
+}
+
+// Round is the number of one of the repeated runs of a job.
+type Round struct{ n, of int }
+
+// Rounds returns the rounds of a job, first to last.
+func Rounds(repeat int) (all []Round) {
+	for n := range repeat {
+		all = append(all, Round{n, repeat})
+	}
+	return all
+}
+
+// Note is the text behind a row's title: ", run 2 of 5"; empty if there is one round.
+func (r Round) Note() string {
+	if r.of <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", run %d of %d", r.n+1, r.of)
+}
+
+// Runs holds the results of each row of a plan, one for each round so far. The last round may be incomplete.
+type Runs [][]result.Result
+
+// Add adds the results of one round, from the first row on.
+func (all *Runs) Add(results []result.Result) {
+	for i, r := range results {
+		if i == len(*all) {
+			*all = append(*all, nil)
+		}
+		(*all)[i] = append((*all)[i], r)
+	}
+}
+
+// Pooled returns one result for each row.
+func (all Runs) Pooled() (results []result.Result) {
+	for _, of := range all {
+		results = append(results, result.Pool(of))
+	}
+	return results
+}
+
+// CountRows returns the number of rows of the phases.
+func CountRows(phases []Phase) (n int) {
+	for _, ph := range phases {
+		n += len(ph.Rows)
+	}
+	return n
+}

@@ -1,0 +1,342 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// Notes on kernel TCP: on any link, and on veth.
+const (
+	tcpNote = `Latency and rate of tcp are those of Go's net package, blocking, one call per
+message. They depend on where the scheduler puts its threads.`
+	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its
+bandwidth compares fairly with the rows at MTU 65000 only.`
+	tcpPlainNote = `TCP runs without TSO, GSO, GRO and checksum offload here; where the rows are
+impaired its sockets lose as many of their packets.`
+)
+
+func vethNote(r *result.Report) string {
+	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Impair != "" }) {
+		return tcpPlainNote
+	}
+	return tcpVethNote
+}
+
+// group is the rows that may be compared with one another.
+type group struct {
+	result.Row // what all of them have in common
+	rows       []result.Result
+	// all are those of the report: a row may be compared with one of another group.
+	all []result.Result
+}
+
+// groups sorts results by metric and MTU, in the order in which a reader asks for them.
+func groups(results []result.Result) []group {
+	var out []group
+	for _, metric := range plan.RunMetrics {
+		first := len(out)
+		for _, r := range results {
+			if r.Metric != metric {
+				continue
+			}
+			i := slices.IndexFunc(out[first:], func(g group) bool { return g.Row == r.Place() })
+			if i < 0 {
+				out = append(out, group{Row: r.Place(), all: results})
+				i = len(out) - 1 - first
+			}
+			out[first+i].rows = append(out[first+i].rows, r)
+		}
+	}
+	for _, g := range out {
+		slices.SortStableFunc(g.rows, func(a, b result.Result) int { return rank(a.Op) - rank(b.Op) })
+	}
+	return out
+}
+
+// rank is where an operation stands in its group.
+func rank(op string) int {
+	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.TCP}, op)
+}
+
+// ratio is a row's figure over that of another operation in the same place, as "1.42".
+func (g group) ratio(r *result.Result, op string) string {
+	return factorOf(result.FigureRatio(g.all, r, op))
+}
+
+func factorOf(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return factor(*v)
+}
+
+// factor is a ratio in no more than five columns, unless it is absurd.
+func factor(v float64) string {
+	if v >= 99.995 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// Report prints a block for each group. It fits a terminal of 80 columns.
+func Report(w io.Writer, r *result.Report) {
+	alone := !slices.ContainsFunc(r.Results, compared)
+	for _, g := range groups(r.Results) {
+		fmt.Fprintln(w, g.title())
+		if alone {
+			g.renderAlone(w)
+		} else {
+			g.renderCompared(w)
+		}
+		fmt.Fprintln(w)
+	}
+	renderNotes(w, r)
+}
+
+// compared is whether a row is there to be compared with, or is compared.
+func compared(r result.Result) bool {
+	return r.Op == result.Raw || r.Op == result.RawAsavie || r.Op == result.TCP || r.Impair != ""
+}
+
+func (g group) renderCompared(w io.Writer) {
+	t := plainTable(w)
+	t.SetColumnConfigs(columns())
+	t.AppendHeader(g.header())
+	for i := range g.rows {
+		t.AppendRow(g.row(&g.rows[i]))
+	}
+	t.Render()
+	if line := g.tcpSpread(); line != "" {
+		fmt.Fprintln(w, hanging(line))
+	}
+}
+
+// tcpSpread says how far kernel TCP itself lies apart, and with it the ratios to it; it is empty where no ratio to it
+// is shown, or nothing is known.
+func (g group) tcpSpread() string {
+	var ratios []string
+	for i := range g.rows {
+		r := &g.rows[i]
+		if s, ok := result.RatioSpread(g.all, r, result.TCP); ok {
+			ratios = append(ratios, fmt.Sprintf("%s %s to %s", r.Name(), factor(s.Low), factor(s.High)))
+		}
+	}
+	i := slices.IndexFunc(g.rows, func(r result.Result) bool { return r.Op == result.TCP })
+	if len(ratios) == 0 || i < 0 {
+		return ""
+	}
+	tcp := &g.rows[i]
+	s, ok := tcp.Spread()
+	if !ok {
+		return ""
+	}
+	span := fmt.Sprintf("%s to %s %s", g.figure(s.Low), g.figure(s.High), unit(g.Metric))
+	if g.Metric == result.Latency {
+		span = fmt.Sprintf("p50 %s to %s µs", g.figure(s.Low), g.figure(s.High))
+	}
+	return fmt.Sprintf("tcp: %s in %s; × tcp: %s", span, partsOf(tcp), strings.Join(ratios, ", "))
+}
+
+// partsOf says what a row's spread is of.
+func partsOf(r *result.Result) string {
+	if len(r.Runs) > 0 {
+		return fmt.Sprintf("%d runs", len(r.Runs))
+	}
+	return fmt.Sprintf("%d connections", len(r.Parts))
+}
+
+// plainTable has a line below its header and no others.
+func plainTable(w io.Writer) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetStyle(table.StyleLight)
+	s := t.Style()
+	s.Format.Header = text.FormatDefault
+	s.Box.PaddingLeft, s.Box.PaddingRight = "", " "
+	s.Options = table.Options{SeparateHeader: true}
+	t.SuppressTrailingSpaces()
+	return t
+}
+
+// columns are as wide in each group, so that the groups line up.
+func columns() (out []table.ColumnConfig) {
+	for i, width := range []int{len(result.RawAsavie), len("65014 B"), 6, 5, 5, 5, 5, 5, 6, 6, len("zero-copy")} {
+		c := table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignRight, AlignHeader: text.AlignRight}
+		if i == 0 || width == len("zero-copy") {
+			c.Align, c.AlignHeader = text.AlignLeft, text.AlignLeft
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// title says what the group measures.
+func (g group) title() string { return result.MetricTitle(g.Metric) + g.Conditions() }
+
+func (g group) header() table.Row {
+	times, p99 := [2]string{}, ""
+	switch g.Metric {
+	case result.Latency:
+		times = [2]string{"p99", "p99.9"}
+		if g.Impair == "" {
+			p99 = "(p99)"
+		}
+	case result.Requests:
+		times = [2]string{"p50µs", "p99"}
+	}
+	return table.Row{"op", "size", unit(g.Metric), times[0], times[1], g.besides(), p99, "× tcp", "resent", "drops", "mode"}
+}
+
+// times are the percentiles beside a row's figure.
+func (g group) times(r *result.Result) (a, b string) {
+	if g.Metric == result.Requests {
+		return brief(r.P50), brief(r.P99)
+	}
+	return brief(r.P99), brief(r.P999)
+}
+
+// besides is what a group is compared with, raw frames or itself with nothing impaired.
+func (g group) besides() string {
+	switch {
+	case g.Impair == "":
+		return "× raw"
+	case g.Metric == result.Latency:
+		return "× p99"
+	}
+	return "kept"
+}
+
+// comparison is the figure below that.
+func (g group) comparison(r *result.Result) string {
+	switch {
+	case g.Impair == "":
+		return g.ratio(r, result.Raw)
+	case r.P99Ratio != nil:
+		return factor(*r.P99Ratio)
+	case r.Kept != nil:
+		return fmt.Sprintf("%.1f%%", *r.Kept)
+	}
+	return ""
+}
+
+// unit is that of a group's results.
+func unit(metric string) string {
+	switch metric {
+	case result.Latency:
+		return "p50 µs"
+	case result.Rate, result.Requests:
+		return "M/s"
+	}
+	return "Gb/s"
+}
+
+func (g group) row(r *result.Result) table.Row {
+	mode := r.Mode
+	if !r.Valid {
+		mode = "INVALID"
+	}
+	a, b := g.times(r)
+	return table.Row{r.Name(), result.FormatSize(r.Size), g.result(r), a, b, g.comparison(r), factorOf(r.RawP99Ratio),
+		g.ratio(r, result.TCP), count(r.Retransmits), count(r.Drops), mode}
+}
+
+// result is the figure that a row is measured for.
+func (g group) result(r *result.Result) string {
+	if r.Samples == 0 {
+		return ""
+	}
+	if g.Metric == result.Latency {
+		return micros(r.P50)
+	}
+	return g.figure(r.Figure())
+}
+
+// figure is what a row of the group may be measured for, in the group's unit.
+func (g group) figure(v float64) string {
+	switch g.Metric {
+	case result.Latency:
+		return micros(&v)
+	case result.Rate, result.Requests:
+		return strconv.FormatFloat(v/1e6, 'f', 3, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+func micros(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	if *v >= 1000 {
+		return strconv.FormatFloat(*v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(*v, 'f', 1, 64)
+}
+
+func count(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+// renderNotes says below the table what the table cannot say.
+func renderNotes(w io.Writer, r *result.Report) {
+	fmt.Fprintf(w, "%s\n%d × %s, kernel %s, %s\n", r.Env.Link, r.Env.CPUs, r.Env.CPU, r.Env.Kernel, r.Env.Go)
+	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == result.TCP }) {
+		fmt.Fprintln(w, tcpNote)
+		if strings.HasPrefix(r.Env.Link, "veth") {
+			fmt.Fprintln(w, vethNote(r))
+		}
+	}
+	if r.Env.Interrupted {
+		fmt.Fprintln(w, "Ended early: rows that were asked for are missing.")
+	}
+	if n := repeats(r.Results); n > 1 {
+		fmt.Fprintf(w, "Rows are %d runs taken together, ratios the medians of each round's.\n", n)
+	}
+	if r.Env.Pcap != "" {
+		fmt.Fprintf(w, "Captured to %s, which slows the rows.\n", r.Env.Pcap)
+	}
+	renderReasons(w, r.Results)
+}
+
+// renderReasons says why rows, or runs of them, are not valid; equal reasons are one.
+func renderReasons(w io.Writer, results []result.Result) {
+	for _, o := range result.Omissions(results) {
+		var rows []string
+		for _, of := range o.Rows {
+			row := results[of.Row].Title()
+			if runs := of.String(); runs != "" {
+				row += " (" + runs + ")"
+			}
+			rows = append(rows, row)
+		}
+		fmt.Fprintln(w, hanging(fmt.Sprintf("INVALID %s: %s", strings.Join(rows, "; "), o.Reason)))
+	}
+}
+
+// repeats is how often rows were repeated.
+func repeats(results []result.Result) (n int) {
+	for _, r := range results {
+		n = max(n, len(r.Runs))
+	}
+	return n
+}
+
+// hanging breaks a line for a terminal of 80 columns; what follows the first is indented.
+func hanging(line string) string {
+	var out []string
+	for part := range strings.SplitSeq(text.WrapSoft(line, 78), "\n") {
+		out = append(out, strings.TrimSpace(part))
+	}
+	return strings.Join(out, "\n  ")
+}

@@ -1,0 +1,181 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
+	"github.com/datxdp/datxdp/internal/usage"
+)
+
+// Active is the initiator's part in one row.
+type Active struct {
+	Adapter *Adapter
+	Station plan.Station
+	Host    *Host
+	Spec    plan.Spec
+	work    workload
+}
+
+// Connect makes the row's connections.
+func (a *Active) Connect(ctx context.Context) (c *Conn, err error) {
+	if a.work, err = workloadFor(a.Spec.Op, a.Spec.Metric, a.Spec.BothWays); err != nil {
+		return nil, err
+	}
+	sh, _ := a.work.shape(a.Spec)
+	if c, err = newConn(ctx, a.Adapter, a.Spec, sh); err != nil {
+		return nil, err
+	}
+	if err := c.connect(a.Station, a.Host.Job); err != nil {
+		return nil, errors.Join(err, c.free())
+	}
+	return c, nil
+}
+
+// Measure runs the row over its connections, and frees them. The goroutine is locked to its thread.
+func (a *Active) Measure(c *Conn) (r result.Result, err error) {
+	defer func() { err = errors.Join(err, c.free()) }()
+	c.realtime = a.Spec.Realtime
+	r = measure.NewResult(a.Spec)
+	r.Mode, r.Transport = a.Adapter.Attr.Mode, a.Adapter.transport()
+	c.meter = newMeter(a.Spec, a.Host.Tell)
+	err = c.measure(a.work, &r)
+	c.meter.fill(&r)
+	return r, err
+}
+
+// measure runs the row's workload and ends the connection in order.
+func (c *Conn) measure(w workload, r *result.Result) error {
+	if err := c.churn(); err != nil {
+		return err
+	}
+	release, err := c.hurry()
+	if err != nil {
+		return err
+	}
+	defer release()
+	use, base := usage.Start(), c.losses()
+	e, err := w.active(c, r)
+	if err != nil {
+		return err
+	}
+	share := use.Share()
+	if e.Tally == nil {
+		t, err := c.finish()
+		if err != nil {
+			return err
+		}
+		e.Tally = &t
+	}
+	lost := c.losses().since(base)
+	r.Retransmits, r.Drops = lost.retransmits+e.Tally.Retransmits, lost.drops+e.Tally.Drops
+	e.Spec, e.CoreShare = c.row, []float64{share, e.Tally.CoreShare}
+	measure.Judge(r, e)
+	return c.disconnect()
+}
+
+// connect posts the receives, makes the row's connections and learns the target's memory.
+func (c *Conn) connect(s plan.Station, job uint64) error {
+	if err := c.receiveAll(); err != nil {
+		return err
+	}
+	asked := Ask{Spec: c.row, remote: c.mem.remote(), Session: rand.Uint64(), Job: job}
+	for i := range c.eps {
+		c.use(i)
+		asked.Index = i
+		if err := c.connectOne(s, asked); err != nil {
+			return err
+		}
+	}
+	c.use(0)
+	c.extend()
+	return nil
+}
+
+func (c *Conn) connectOne(s plan.Station, asked Ask) error {
+	if err := c.ep.Connect(s.Peer, Qualifier, ConnectTimeout, asked.Encode()); err != nil {
+		return fmt.Errorf("%v cannot be reached from %s, check the address and its route: %w", s.Peer, s.IA, err)
+	}
+	for deadline := time.Now().Add(ConnectTimeout + plan.Patience); time.Now().Before(deadline) && c.ctx.Err() == nil; {
+		_, err := c.evd.Wait(waitSlice, 1, &c.ev)
+		if errors.Is(err, dat.ErrTimeoutExpired) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if c.ev.Number != dat.EventDTOCompletion { // a receive that is flushed: the reason follows
+			return c.connected(s)
+		}
+	}
+	return errors.Join(c.ctx.Err(), &AbsentError{s, "did not answer"})
+}
+
+// waitSlice is how often a waiter looks up.
+const waitSlice = 50 * time.Millisecond
+
+// connected is what became of the request.
+func (c *Conn) connected(s plan.Station) error {
+	switch c.ev.Number {
+	case dat.EventEstablished:
+		if len(c.ev.PrivateData) < remoteSize {
+			return plan.ErrSpec
+		}
+		c.up++
+		c.remote = decodeRemote(c.ev.PrivateData)
+		return nil
+	case dat.EventPeerRejected:
+		if IsTaken(c.ev.PrivateData) {
+			return &TakenError{s, string(c.ev.PrivateData)}
+		}
+		return fmt.Errorf("%v refused: %s", s.Peer, c.ev.PrivateData)
+	case dat.EventNonPeerRejected:
+		if c.ev.BreakReason == dat.BreakPort {
+			return &AbsentError{s, "is there, but no program has the port"}
+		}
+		return &AbsentError{s, "answers, but no datbench listens there"}
+	case dat.EventTimedOut:
+		return &AbsentError{s, "did not answer"}
+	case dat.EventUnreachable:
+		return &AbsentError{s, "cannot be reached"}
+	default:
+		return fmt.Errorf("%v: %v", s.Peer, c.ev.Number)
+	}
+}
+
+// AbsentError is the error of a peer that does not answer, or on which no datbench serves.
+type AbsentError struct {
+	s   plan.Station
+	why string
+}
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("%v %s: start \"datbench server\" on it, with UDP port %d open between the hosts", e.s.Peer, e.why, e.s.Port)
+}
+
+// disconnect ends the connection and waits until it has ended.
+func (c *Conn) disconnect() error {
+	for _, ep := range c.eps {
+		if err := ep.Disconnect(dat.CloseGraceful); err != nil {
+			return err
+		}
+	}
+	return c.farewell()
+}
+
+// farewell waits for the end of the connections.
+func (c *Conn) farewell() error {
+	c.onReceive = func(int, int) error { return nil }
+	for c.deadline = time.Now().Add(plan.Patience); c.gone < len(c.eps); {
+		if _, err := c.poll(); err != nil && !errors.Is(err, errGone) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package workload
+
+import (
+	"errors"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/tap"
+)
+
+// Adapter is an open IA with a protection zone for all objects of datbench.
+type Adapter struct {
+	IA *dat.IA
+	pz *dat.PZ
+	// Attr is what was granted.
+	Attr dat.IAParam
+	// hide takes it out of the metrics; nil if it is not there.
+	hide func()
+	// impaired are the layers that damage what it receives; flush completes the capture of it.
+	impaired []*tap.Impaired
+	flush    func() error
+}
+
+func OpenAdapter(h *Host, s plan.Station) (a *Adapter, err error) {
+	a = &Adapter{flush: h.Capture.flush}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+			a = nil
+		}
+	}()
+	o, err := a.options(h, s)
+	if err != nil {
+		return a, err
+	}
+	if a.IA, err = dat.Open(s.IA, o); err != nil {
+		return a, err
+	}
+	if a.Attr, err = a.IA.Query(); err != nil {
+		return a, err
+	}
+	if a.pz, err = a.IA.CreatePZ(); err != nil {
+		return a, err
+	}
+	if h.metrics != nil {
+		if a.hide, err = h.metrics.add(s.IA, a.IA); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// options has the layers that go over the links: a capture sees what the protocol sees.
+func (a *Adapter) options(h *Host, s plan.Station) (dat.Options, error) {
+	o := dat.DefaultOptions()
+	o.Port = s.Port
+	o.Limits.KeepAlive, o.Limits.GiveUp = KeepAlive, Silence
+	rates, err := tap.Parse(s.Impair)
+	if err != nil {
+		return o, err
+	}
+	if !rates.Zero() {
+		o.Wrap = impairing(tap.Impair, rates, func(t *tap.Impaired) { a.impaired = append(a.impaired, t) })
+	}
+	if h.Capture != nil {
+		pcap, err := h.Capture.begin()
+		if err != nil {
+			return o, err
+		}
+		o.Wrap = then(o.Wrap, over(pcap.Tap))
+	}
+	return o, nil
+}
+
+func (a *Adapter) Close() error {
+	if a.hide != nil {
+		a.hide()
+	}
+	var errs []error
+	if a.pz != nil {
+		errs = append(errs, a.pz.Free())
+	}
+	if a.IA != nil {
+		errs = append(errs, plan.Within(plan.OpenLimit, "closing the adapter", func() error { return a.IA.Close(dat.CloseGraceful) }))
+	}
+	return errors.Join(append(errs, a.flush())...)
+}
+
+// transport is what DAT crosses.
+func (a *Adapter) transport() string {
+	if a.Attr.Mode == plan.TransportUDP {
+		return plan.TransportUDP
+	}
+	return plan.TransportXDP
+}
+
+// losses are the adapter's counters that a row reports. Packets that an impairment dropped count.
+type losses struct{ retransmits, drops uint64 }
+
+func (a *Adapter) losses() losses {
+	s, err := a.IA.Stats()
+	if err != nil {
+		return losses{} // it is closed
+	}
+	l := losses{s.Retransmits, s.Link.RxDropped + s.Link.TxDropped}
+	for _, t := range a.impaired {
+		l.drops += t.Counts().Dropped
+	}
+	return l
+}
+
+func (l losses) since(base losses) losses {
+	return losses{l.retransmits - base.retransmits, l.drops - base.drops}
+}

@@ -1,0 +1,76 @@
+package workload
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/dat"
+)
+
+// Qualifier is where a datbench target listens: "datbench" in ASCII.
+const Qualifier dat.ConnQual = 0x64617462656e6368
+
+// Ask is what an initiator sends with its connection request: the row, and the memory that the
+// target may write to.
+type Ask struct {
+	Spec   plan.Spec
+	remote dat.RMRTriplet
+	// Session is the same in the requests of one row's connections, and in no others; index counts them
+	// from 0.
+	Session uint64
+	Index   int
+	// Job is the same in all requests of one datbench run, and in no others.
+	Job uint64
+}
+
+// askVersion is the first byte of an ask: which version of what follows the row.
+const askVersion = 6
+
+// Sizes in bytes: of the memory that is named, and of what follows the row.
+const (
+	remoteSize = 4 + 8 + 8
+	askTail    = remoteSize + 8 + 2 + 8
+)
+
+func (a Ask) Encode() []byte {
+	b := a.Spec.AppendTo([]byte{askVersion})
+	b = appendRemote(b, a.remote)
+	b = binary.BigEndian.AppendUint64(b, a.Session)
+	b = binary.BigEndian.AppendUint16(b, uint16(a.Index))
+	return binary.BigEndian.AppendUint64(b, a.Job)
+}
+
+// DecodeAsk reads a request. It may come from anybody: one that exceeds a limit is an error.
+func DecodeAsk(b []byte) (a Ask, err error) {
+	if len(b) == 0 || b[0] != askVersion {
+		return Ask{}, plan.ErrSpec
+	}
+	if a.Spec, b, err = plan.ParseSpec(b[1:]); err != nil {
+		return Ask{}, err
+	}
+	if len(b) < askTail {
+		return Ask{}, plan.ErrSpec
+	}
+	a.remote = decodeRemote(b)
+	b = b[remoteSize:]
+	a.Session, a.Index, a.Job = binary.BigEndian.Uint64(b), int(binary.BigEndian.Uint16(b[8:])), binary.BigEndian.Uint64(b[10:])
+	if a.Index >= a.Spec.ConnectionCount() {
+		return Ask{}, fmt.Errorf("connection %d of %d: %w", a.Index+1, a.Spec.ConnectionCount(), plan.ErrSpec)
+	}
+	return a, CheckBounds(a.Spec)
+}
+
+func appendRemote(b []byte, r dat.RMRTriplet) []byte {
+	b = binary.BigEndian.AppendUint32(b, r.Context)
+	b = binary.BigEndian.AppendUint64(b, r.Address)
+	return binary.BigEndian.AppendUint64(b, r.Length)
+}
+
+// decodeRemote reads remoteSize bytes.
+func decodeRemote(b []byte) (r dat.RMRTriplet) {
+	r.Context = binary.BigEndian.Uint32(b)
+	r.Address = binary.BigEndian.Uint64(b[4:])
+	r.Length = binary.BigEndian.Uint64(b[12:])
+	return r
+}

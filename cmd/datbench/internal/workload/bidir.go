@@ -1,0 +1,56 @@
+package workload
+
+import (
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// shapeBoth is the shapes of both sides of a stream in one: each sends and is sent to. What a side reads
+// into is not what the other reads.
+func shapeBoth(r plan.Spec) (i, t shape) {
+	i, t = shapes[r.Op](r)
+	both := shape{sources: phases, rdma: i.rdma + t.rdma, messages: max(i.messages, t.messages), requests: max(i.requests, t.requests)}
+	return both, both
+}
+
+// shapes are those of one direction.
+var shapes = map[string]func(plan.Spec) (i, t shape){result.Send: shapeStreamSend, result.Write: shapeStreamWrite, result.Read: shapeRead}
+
+// streamBoth streams one way while the target streams the other; each counts its own operations that
+// have completed.
+func streamBoth(c *Conn, r *result.Result) (measure.Evidence, error) {
+	c.onReceive = func(slot, _ int) error { return c.receive(slot) }
+	e, err := c.countDone(r)
+	if err != nil {
+		return e, err
+	}
+	t, err := c.finish()
+	if err != nil {
+		return e, err
+	}
+	in := result.Result{Row: result.Row{Size: r.Size}}
+	in.Count(t.Count, t.Elapsed)
+	r.Bidir = &result.Bidir{OutMsgsPerSec: r.MsgsPerSec, InMsgsPerSec: in.MsgsPerSec, OutGbps: r.Gbps, InGbps: in.Gbps}
+	r.Samples, r.MsgsPerSec, r.Gbps = r.Samples+in.Samples, r.MsgsPerSec+in.MsgsPerSec, r.Gbps+in.Gbps
+	e.Elapsed, e.Tally = min(e.Elapsed, t.Elapsed), &t
+	return e, nil
+}
+
+// answerBoth is the target of it.
+func answerBoth(c *Conn) (measure.Tally, error) {
+	over := false
+	c.onReceive = func(slot, _ int) error {
+		if c.mem.slot(slot)[0] == measure.StageEnd {
+			over = true
+			return nil
+		}
+		return c.receive(slot)
+	}
+	var r result.Result
+	e, err := c.countDone(&r)
+	if err != nil {
+		return measure.Tally{}, err
+	}
+	return measure.Tally{Count: r.Samples, Elapsed: e.Elapsed}, c.until(func() bool { return over })
+}

@@ -1,0 +1,108 @@
+package workload
+
+import (
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// heap is live memory of small objects that a goroutine replaces all the time, so that the collector
+// never rests.
+type heap struct {
+	lists      []*object
+	filled     atomic.Bool
+	stop, done chan struct{}
+}
+
+// object is a cache line with a pointer to follow.
+type object struct {
+	next *object
+	_    [cacheLine - 8]byte
+}
+
+// listLength is objects that are replaced together.
+const listLength = 16
+
+func newHeap(bytes int64) *heap {
+	h := &heap{lists: make([]*object, max(bytes/(listLength*cacheLine), 1)), stop: make(chan struct{}), done: make(chan struct{})}
+	go h.churn()
+	return h
+}
+
+// churn fills the heap, then replaces what is in it, here and there.
+func (h *heap) churn() {
+	defer close(h.done)
+	for i := range h.lists {
+		if h.stopped() {
+			return
+		}
+		h.lists[i] = newList()
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(churnPercent))
+	h.filled.Store(true)
+	for !h.stopped() {
+		for range churnBatch {
+			h.lists[rand.IntN(len(h.lists))] = newList()
+		}
+		time.Sleep(churnPause)
+	}
+}
+
+func (h *heap) stopped() bool {
+	select {
+	case <-h.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func newList() (first *object) {
+	for range listLength {
+		first = &object{next: first}
+	}
+	return first
+}
+
+// free ends it, and gives its memory back before the next row is measured.
+func (h *heap) free() {
+	if h == nil {
+		return
+	}
+	close(h.stop)
+	<-h.done
+	h.lists = nil
+	debug.FreeOSMemory()
+}
+
+// churn makes the heap of a row, and waits for that of the target, which says so.
+func (c *Conn) churn() error {
+	if c.row.Churn == 0 {
+		return nil
+	}
+	there := false
+	c.onReceive = func(slot, _ int) error {
+		there = true
+		return c.receive(slot)
+	}
+	c.heap = newHeap(c.row.Churn)
+	err := c.until(func() bool { return there && c.heap.filled.Load() })
+	c.onReceive = nil
+	return err
+}
+
+// churnToo is the target's side of it.
+func (c *Conn) churnToo() error {
+	if c.row.Churn == 0 {
+		return nil
+	}
+	c.heap = newHeap(c.row.Churn)
+	if err := c.until(c.heap.filled.Load); err != nil {
+		return err
+	}
+	if err := c.note(); err != nil {
+		return err
+	}
+	return c.until(func() bool { return c.done == c.posted })
+}

@@ -1,0 +1,94 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/datxdp/datxdp/internal/tap"
+)
+
+// over makes a function of package tap what dat.Options.Wrap wants. L is the type of a link, which
+// this package takes and gives without knowing it.
+func over[L, T any](layer func(L) T) func(L) L {
+	return func(below L) L { return any(layer(below)).(L) }
+}
+
+// then puts a second layer over the first; either may be nil.
+func then[L any](first, second func(L) L) func(L) L {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(below L) L { return second(first(below)) }
+}
+
+// impairing impairs each link with a seed of its own and notes it.
+func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, note func(*tap.Impaired)) func(L) L {
+	return over(func(below L) *tap.Impaired {
+		t := layer(below, rates)
+		note(t)
+		rates.Seed++
+		return t
+	})
+}
+
+// Capture is the file that --pcap names. It begins with the first adapter that is opened, and is
+// complete after each flush.
+type Capture struct {
+	File *os.File
+	pcap *tap.Pcap
+}
+
+func (c *Capture) begin() (_ *tap.Pcap, err error) {
+	if c.pcap == nil {
+		c.pcap, err = tap.NewPcap(c.File)
+	}
+	return c.pcap, err
+}
+
+func (c *Capture) flush() error {
+	if c == nil || c.pcap == nil {
+		return nil
+	}
+	if err := c.pcap.Flush(); err != nil {
+		return fmt.Errorf("--pcap: %w", err)
+	}
+	return nil
+}
+
+// Close completes the file, which has its header even if nothing was captured.
+func (c *Capture) Close() error {
+	if c == nil {
+		return nil
+	}
+	_, err := c.begin()
+	if err == nil {
+		err = c.flush()
+	}
+	return errors.Join(err, c.File.Close())
+}
+
+// NewCapture opens a capture file; it returns nil without a name.
+func NewCapture(name string) (*Capture, error) {
+	f, err := CreatePcap(name)
+	if f == nil {
+		return nil, err
+	}
+	return &Capture{File: f}, nil
+}
+
+// CreatePcap creates the file before anything is measured, so that a wrong name is known at once. It returns nil without a
+// name.
+func CreatePcap(name string) (*os.File, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("--pcap: %w", err)
+	}
+	return f, nil
+}

@@ -1,0 +1,25 @@
+package workload
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// mapMemory is n bytes of zeros that the kernel commits page by page, when they are touched first.
+//
+// System calls: mmap.
+func mapMemory(n int) ([]byte, error) {
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("mmap of %s of buffers: %w: ask for less of --size, --depth or --connections", result.RoughSize(float64(n)), err)
+	}
+	return b, nil
+}
+
+// unmapMemory gives it back at once.
+//
+// System calls: munmap.
+func unmapMemory(b []byte) error { return unix.Munmap(b) }

@@ -1,0 +1,100 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/usage"
+)
+
+// Passive is the target's part in one row.
+type Passive struct {
+	Adapter *Adapter
+	// CR is the request for the first connection, asked what it asks for, and from is who sent it.
+	CR   *dat.CR
+	Ask  Ask
+	From netip.Addr
+	// Realtime is whether it measures at real-time priority.
+	Realtime bool
+	// Next waits for the request of that index of the same row, until the deadline.
+	Next func(ctx context.Context, index int, deadline time.Time) (*dat.CR, error)
+	// Over is called when the row is measured, before the connections have ended.
+	Over func()
+}
+
+// Serve accepts the connections, plays the passive side of the row and sends the tally. The goroutine is locked to its
+// thread.
+func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
+	w, err := workloadFor(p.Ask.Spec.Op, p.Ask.Spec.Metric, p.Ask.Spec.BothWays)
+	if err != nil {
+		return sum, errors.Join(err, Refuse(p.CR, err.Error()))
+	}
+	_, sh := w.shape(p.Ask.Spec)
+	c, err := newConn(ctx, p.Adapter, p.Ask.Spec, sh)
+	if err != nil {
+		return sum, errors.Join(err, Refuse(p.CR, err.Error()))
+	}
+	defer func() { err = errors.Join(err, c.free()) }()
+	if err := p.accept(c); err != nil {
+		return sum, err
+	}
+	c.extend()
+	c.watch = newWatch(p.From, p.Ask.Spec)
+	if err := c.churnToo(); err != nil {
+		return sum, err
+	}
+	c.realtime = p.Realtime
+	release, err := c.hurry()
+	if err != nil {
+		return sum, err
+	}
+	defer release()
+	if sum, err = c.serve(w); err != nil {
+		return sum, err
+	}
+	p.Over()
+	return sum, c.farewell()
+}
+
+// serve runs the passive side of the workload and sends its tally.
+func (c *Conn) serve(w workload) (sum measure.Tally, err error) {
+	use, base := usage.Start(), c.losses()
+	if sum, err = w.passive(c); err != nil {
+		return sum, err
+	}
+	lost := c.losses().since(base)
+	sum.Retransmits, sum.Drops, sum.CoreShare = lost.retransmits, lost.drops, use.Share()
+	return sum, c.answer(sum)
+}
+
+// accept makes the row's connections: that of the first request, and of those that follow it. All of them have to be
+// there soon.
+func (p *Passive) accept(c *Conn) error {
+	c.remote = p.Ask.remote
+	cr := p.CR
+	if err := c.receiveAll(); err != nil {
+		return errors.Join(err, Refuse(cr, err.Error()))
+	}
+	c.deadline = time.Now().Add(plan.Patience + time.Duration(len(c.eps))*joinTime)
+	for i := range c.eps {
+		if i > 0 {
+			var err error
+			if cr, err = p.Next(c.ctx, i, c.deadline); err != nil {
+				return err
+			}
+		}
+		if err := cr.Accept(c.eps[i], appendRemote(nil, c.mem.remote())); err != nil {
+			return err
+		}
+		// Messages may be there as soon as it is established: they wait until their receiver is set.
+		if err := c.until(func() bool { return c.up > i }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package workload
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// pinger measures one round trip at a time through the phases of a row.
+func (c *Conn) pinger(r *result.Result, roundTrip func() error) (measure.Evidence, error) {
+	watch := newStopwatch(c)
+	for i := int64(0); ; i++ {
+		start := time.Now()
+		if err := roundTrip(); err != nil {
+			return measure.Evidence{}, err
+		}
+		if watch.lap(i, start, time.Now()) {
+			return watch.fill(r), nil
+		}
+	}
+}
+
+// pingSend: a message there, a message back.
+func pingSend(c *Conn, r *result.Result) (measure.Evidence, error) {
+	back := false
+	c.onReceive = func(slot, _ int) error {
+		back = true
+		return c.receive(slot)
+	}
+	ping := c.mem.sources[0]
+	return c.pinger(r, func() error {
+		back = false
+		if err := c.send(ping); err != nil {
+			return err
+		}
+		for !back {
+			if _, err := c.poll(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// echoSend answers every message, until the last.
+func echoSend(c *Conn) (measure.Tally, error) {
+	over := false
+	pong := c.mem.sources[0]
+	c.onReceive = func(slot, _ int) error {
+		if over = c.mem.slot(slot)[0] == measure.StageEnd; over {
+			return nil
+		}
+		if err := c.send(pong); err != nil {
+			return err
+		}
+		return c.receive(slot)
+	}
+	return measure.Tally{}, c.until(func() bool { return over })
+}
+
+// bell is one direction of a ping-pong of RDMA writes: numbers in the last word of a slot.
+type bell struct {
+	c *Conn
+	// heard is the word that the peer writes; sent the number of the latest of ours.
+	heard *atomic.Uint64
+	sent  uint64
+	ours  [words][]byte
+}
+
+func newBell(c *Conn) *bell {
+	b := &bell{c: c, heard: lastWord(c.mem.slot(0)[:c.mem.size])}
+	for i := range b.ours {
+		b.ours[i] = c.mem.source(i)
+	}
+	return b
+}
+
+// ring writes the next number to the peer. Its source is free: the write of it that came words
+// before has completed, or is waited for.
+func (b *bell) ring() error {
+	for b.c.posted-b.c.done >= words {
+		if _, err := b.c.poll(); err != nil {
+			return err
+		}
+	}
+	b.sent++
+	i := b.sent % words
+	binary.NativeEndian.PutUint64(b.ours[i][b.c.mem.size-8:], b.sent)
+	return b.c.write(b.c.mem.sources[i], b.c.remoteSlot(0, b.c.mem.size))
+}
+
+// pingWrite: a write there, seen in memory, a write back, seen in memory.
+func pingWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
+	b := newBell(c)
+	return c.pinger(r, func() error {
+		if err := b.ring(); err != nil {
+			return err
+		}
+		for b.heard.Load() != b.sent {
+			if _, err := c.poll(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// echoWrite writes back every number that it sees, until the last message.
+func echoWrite(c *Conn) (measure.Tally, error) {
+	over := false
+	c.onReceive = func(slot, _ int) error {
+		over = c.mem.slot(slot)[0] == measure.StageEnd
+		return nil
+	}
+	b := newBell(c)
+	for !over {
+		if b.heard.Load() != b.sent {
+			if err := b.ring(); err != nil {
+				return measure.Tally{}, err
+			}
+		}
+		if _, err := c.poll(); err != nil {
+			return measure.Tally{}, err
+		}
+	}
+	return measure.Tally{}, nil
+}
+
+// pingRead: a read of the peer's memory, completed.
+func pingRead(c *Conn, r *result.Result) (measure.Evidence, error) {
+	piece, from := c.mem.slotPiece(0, c.mem.size), c.remoteSlot(0, c.mem.size)
+	return c.pinger(r, func() error {
+		if err := c.read(piece, from); err != nil {
+			return err
+		}
+		for c.done != c.posted {
+			if _, err := c.poll(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,44 @@
+package workload
+
+import (
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// shapeRequests: a receive for each message that may come, and as many while they are posted anew.
+func shapeRequests(r plan.Spec) (i, t shape) {
+	both := shape{sources: 1, messages: 2 * r.QueueDepth(), requests: r.QueueDepth() + spare}
+	return both, both
+}
+
+// requestSend keeps the row's requests in flight: messages that the target answers with messages, in
+// order.
+func requestSend(c *Conn, r *result.Result) (measure.Evidence, error) {
+	var asked, answered, seen int64
+	c.onReceive = func(slot, _ int) error {
+		answered++
+		return c.receive(slot)
+	}
+	request, depth := c.mem.sources[0], int64(c.row.QueueDepth())
+	watch, now := newStopwatch(c), time.Now()
+	began := make([]time.Time, depth)
+	for over := false; !over; {
+		for ; asked-seen < depth; asked++ {
+			began[asked%depth] = now
+			if err := c.send(request); err != nil {
+				return measure.Evidence{}, err
+			}
+		}
+		if _, err := c.poll(); err != nil {
+			return measure.Evidence{}, err
+		}
+		for ; seen < answered && !over; seen++ {
+			now = time.Now()
+			over = watch.lap(seen, began[seen%depth], now)
+		}
+	}
+	return watch.fill(r), c.until(func() bool { return answered == asked })
+}

@@ -1,0 +1,200 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"math/rand/v2"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// shapeTransfer: the sources and slots of a window, and a receive for every word about them.
+func shapeTransfer(r plan.Spec) (i, t shape) {
+	both := shape{sources: r.QueueDepth(), rdma: r.QueueDepth(), messages: 2 * r.QueueDepth(), requests: 2*r.QueueDepth() + spare}
+	return both, both
+}
+
+// pieces cuts the bytes of a transfer into operations of the row's size.
+type pieces struct {
+	total, size int64
+	window      int64
+}
+
+func (c *Conn) pieces() pieces { return pieces{c.row.Bytes, c.row.Size, int64(c.row.QueueDepth())} }
+
+func (p pieces) count() int64 { return (p.total + p.size - 1) / p.size }
+
+// length of piece i, and its place in the window.
+func (p pieces) length(i int64) int { return int(min(p.size, p.total-i*p.size)) }
+func (p pieces) place(i int64) int  { return int(i % p.window) }
+
+// generator makes the bytes of a transfer, and the digest that the other side must come to.
+type generator struct {
+	random *rand.ChaCha8
+	sum    hash.Hash
+}
+
+func newGenerator() *generator {
+	var seed [32]byte
+	binary.NativeEndian.PutUint64(seed[:], rand.Uint64())
+	return &generator{rand.NewChaCha8(seed), sha256.New()}
+}
+
+func (g *generator) fill(b []byte) {
+	_, _ = g.random.Read(b) // it never fails
+	_, _ = g.sum.Write(b)   // nor does a hash
+}
+
+// compare ends a transfer: both digests must agree.
+func (c *Conn) compare(r *result.Result, sum hash.Hash, start time.Time) (measure.Evidence, error) {
+	elapsed := time.Since(start)
+	t, err := c.finish()
+	if err != nil {
+		return measure.Evidence{}, err
+	}
+	p := c.pieces()
+	r.Count(p.count(), elapsed)
+	r.Gbps = float64(p.total) * 8 / elapsed.Seconds() / 1e9
+	if got := [32]byte(sum.Sum(nil)); got != t.Digest {
+		r.Invalidate("SHA-256 differs: %x here, %x there", got[:8], t.Digest[:8])
+	}
+	return measure.Evidence{Elapsed: elapsed, Tally: &t}, nil
+}
+
+func digest(sum hash.Hash) measure.Tally { return measure.Tally{Digest: [32]byte(sum.Sum(nil))} }
+
+// transferSend sends the pieces as messages.
+func transferSend(c *Conn, r *result.Result) (measure.Evidence, error) {
+	g, p, start := newGenerator(), c.pieces(), time.Now()
+	for i := range p.count() {
+		// A source is filled anew only when its message has completed.
+		if err := c.until(func() bool { return c.posted-c.done < p.window }); err != nil {
+			return measure.Evidence{}, err
+		}
+		n := p.length(i)
+		g.fill(c.mem.source(p.place(i))[:n])
+		if err := c.send(c.mem.piece(p.place(i), n)); err != nil {
+			return measure.Evidence{}, err
+		}
+	}
+	return c.compare(r, g.sum, start)
+}
+
+// hashSend hashes messages in the order in which they arrive, until it has all and the last word.
+func hashSend(c *Conn) (measure.Tally, error) {
+	sum, left, over := sha256.New(), c.row.Bytes, false
+	c.onReceive = func(slot, n int) error {
+		if over = left == 0; over {
+			return nil
+		}
+		_, _ = sum.Write(c.mem.slot(slot)[:n]) // a hash never fails
+		left -= int64(n)
+		return c.receive(slot)
+	}
+	err := c.until(func() bool { return over })
+	return digest(sum), err
+}
+
+// notes counts the short messages by which the sides tell each other that a piece is there, or its
+// place is free; all but the last of a row.
+func (c *Conn) notes(over *bool) *int64 {
+	n := new(int64)
+	c.onReceive = func(slot, _ int) error {
+		if *over = c.mem.slot(slot)[0] == measure.StageEnd; *over {
+			return nil
+		}
+		*n++
+		return c.receive(slot)
+	}
+	return n
+}
+
+// note sends a short message.
+func (c *Conn) note() error {
+	return c.send([]dat.LMRTriplet{c.mem.lmr.Segment(c.mem.noteOffset(), 1)})
+}
+
+// transferWrite writes the pieces; the target notes what it has hashed.
+func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
+	g, p, start, over := newGenerator(), c.pieces(), time.Now(), false
+	hashed := c.notes(&over)
+	for i := range p.count() {
+		if err := c.until(func() bool { return i-*hashed < p.window }); err != nil {
+			return measure.Evidence{}, err
+		}
+		n := p.length(i)
+		g.fill(c.mem.source(p.place(i))[:n])
+		if err := c.write(c.mem.piece(p.place(i), n), c.remoteSlot(p.place(i), n)); err != nil {
+			return measure.Evidence{}, err
+		}
+		if err := c.note(); err != nil {
+			return measure.Evidence{}, err
+		}
+	}
+	if err := c.until(func() bool { return *hashed == p.count() }); err != nil {
+		return measure.Evidence{}, err
+	}
+	return c.compare(r, g.sum, start)
+}
+
+// hashWrite hashes each piece that is noted: a message arrives after the writes posted before it.
+func hashWrite(c *Conn) (measure.Tally, error) {
+	sum, p, over := sha256.New(), c.pieces(), false
+	written := c.notes(&over)
+	for i := range p.count() {
+		if err := c.until(func() bool { return *written > i }); err != nil {
+			return measure.Tally{}, err
+		}
+		_, _ = sum.Write(c.mem.slot(p.place(i))[:p.length(i)]) // a hash never fails
+		if err := c.note(); err != nil {
+			return measure.Tally{}, err
+		}
+	}
+	err := c.until(func() bool { return over })
+	return digest(sum), err
+}
+
+// transferRead reads the pieces that the target notes, hashes them and notes that.
+func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
+	sum, p, start, over := sha256.New(), c.pieces(), time.Now(), false
+	ready := c.notes(&over)
+	for i := range p.count() {
+		if err := c.until(func() bool { return *ready > i }); err != nil {
+			return measure.Evidence{}, err
+		}
+		n := p.length(i)
+		if err := c.read(c.mem.slotPiece(p.place(i), n), c.remoteSlot(p.place(i), n)); err != nil {
+			return measure.Evidence{}, err
+		}
+		if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+			return measure.Evidence{}, err
+		}
+		_, _ = sum.Write(c.mem.slot(p.place(i))[:n]) // a hash never fails
+		if err := c.note(); err != nil {
+			return measure.Evidence{}, err
+		}
+	}
+	return c.compare(r, sum, start)
+}
+
+// hashRead fills the window, and each place again when its piece has been read.
+func hashRead(c *Conn) (measure.Tally, error) {
+	g, p, over := newGenerator(), c.pieces(), false
+	read := c.notes(&over)
+	for i := range p.count() {
+		if err := c.until(func() bool { return i-*read < p.window }); err != nil {
+			return measure.Tally{}, err
+		}
+		g.fill(c.mem.slot(p.place(i))[:p.length(i)])
+		if err := c.note(); err != nil {
+			return measure.Tally{}, err
+		}
+	}
+	err := c.until(func() bool { return over })
+	return digest(g.sum), err
+}

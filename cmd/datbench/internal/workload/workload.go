@@ -1,0 +1,150 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/internal/result"
+)
+
+// workload is how one operation is measured by one metric: what each side needs, and what it does.
+// Both sides run theirs on a connection that is established.
+type workload struct {
+	shape  func(plan.Spec) (initiator, target shape)
+	active func(*Conn, *result.Result) (measure.Evidence, error)
+	// passive returns when the initiator has said that the row is over.
+	passive func(*Conn) (measure.Tally, error)
+}
+
+// workloadFor is the table: operation × metric, and one for both directions at once.
+func workloadFor(op, metric string, bidir bool) (workload, error) {
+	if bidir && plan.Streams(metric) && slices.Contains(plan.Ops, op) {
+		return workload{shapeBoth, streamBoth, answerBoth}, nil
+	}
+	switch op + " " + metric {
+	case "send lat":
+		return workload{shapePing, pingSend, echoSend}, nil
+	case "write lat":
+		return workload{shapeWord, pingWrite, echoWrite}, nil
+	case "read lat":
+		return workload{shapeRead, pingRead, idle}, nil
+	case "send rate", "send bw":
+		return workload{shapeStreamSend, streamSend, sinkSend}, nil
+	case "send rr":
+		return workload{shapeRequests, requestSend, echoSend}, nil
+	case "write rate", "write bw":
+		return workload{shapeStreamWrite, streamRDMA, idle}, nil
+	case "read rate", "read bw":
+		return workload{shapeRead, streamRDMA, idle}, nil
+	case "send sha256":
+		return workload{shapeTransfer, transferSend, hashSend}, nil
+	case "write sha256":
+		return workload{shapeTransfer, transferWrite, hashWrite}, nil
+	case "read sha256":
+		return workload{shapeTransfer, transferRead, hashRead}, nil
+	}
+	return workload{}, fmt.Errorf("no workload for %s of %s", metric, op)
+}
+
+// Buffers beside those of the data.
+const (
+	// spare requests: the end of a row, and its tally.
+	spare = 4
+	// pongs is receives ahead of the ping they answer: reposting is off the path that is timed.
+	pongs = 8
+	// words is sources of a write that is polled for: a source is not touched before its write has
+	// completed.
+	words = 16
+	// phases is sources of a stream, one for each phase byte.
+	phases = 4
+)
+
+func shapePing(plan.Spec) (i, t shape) {
+	both := shape{sources: 1, messages: pongs, requests: words + spare}
+	return both, both
+}
+
+func shapeWord(plan.Spec) (i, t shape) {
+	both := shape{sources: words, rdma: 1, messages: 2, requests: words + spare}
+	return both, both
+}
+
+func shapeRead(r plan.Spec) (i, t shape) {
+	return shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: r.QueueDepth() + spare},
+		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: r.QueueDepth() + spare}
+}
+
+// shapeStreamSend: twice the receives for small messages, so that credit never runs out while the
+// target reposts.
+func shapeStreamSend(r plan.Spec) (i, t shape) {
+	receives := r.QueueDepth()
+	if r.Metric == result.Rate {
+		receives *= 2
+	}
+	return shape{sources: phases, messages: 1, requests: r.QueueDepth() + spare},
+		shape{sources: 1, messages: receives + 1, requests: spare}
+}
+
+func shapeStreamWrite(r plan.Spec) (i, t shape) {
+	return shape{sources: 1, messages: 1, requests: r.QueueDepth() + spare},
+		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: spare}
+}
+
+// idle is the passive side of what needs no program there: it drives its adapter until the end.
+func idle(c *Conn) (measure.Tally, error) {
+	over := false
+	c.onReceive = func(slot, n int) error {
+		over = n > 0 && c.mem.slot(slot)[0] == measure.StageEnd
+		return nil
+	}
+	return measure.Tally{}, c.until(func() bool { return over })
+}
+
+// finish tells the target that the row is over and returns its tally.
+func (c *Conn) finish() (t measure.Tally, err error) {
+	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+		return t, err
+	}
+	over, data := false, c.onReceive
+	c.onReceive = func(slot, n int) error {
+		// A tally begins with 0, and a message of a stream with its phase.
+		if b := c.mem.slot(slot); n == measure.TallySize && b[0] == 0 {
+			t, over = measure.DecodeTally(b), true
+			return nil
+		}
+		if data == nil {
+			return nil
+		}
+		return data(slot, n)
+	}
+	c.mem.bytes[0] = measure.StageEnd
+	if err := c.send(c.mem.piece(0, 1)); err != nil {
+		return t, err
+	}
+	return t, c.until(func() bool { return over })
+}
+
+// answer sends the tally, and returns when it has arrived.
+func (c *Conn) answer(t measure.Tally) error {
+	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+		return err
+	}
+	t.Encode(c.mem.bytes[:0])
+	if err := c.send(c.mem.piece(0, measure.TallySize)); err != nil {
+		return err
+	}
+	err := c.until(func() bool { return c.done == c.posted })
+	if errors.Is(err, errGone) { // it has what it asked for
+		return nil
+	}
+	return err
+}
+
+// timing is the measured part of a row, as it was.
+type timing struct{ from, to time.Time }
+
+func (t timing) elapsed() time.Duration { return t.to.Sub(t.from) }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package main
-
-// mapMemory is n bytes of zeros.
-func mapMemory(n int) ([]byte, error) { return make([]byte, n), nil }
-
-func unmapMemory([]byte) error { return nil }
