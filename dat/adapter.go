@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/datxdp/datxdp/dat/internal/progress"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
 )
@@ -20,7 +21,8 @@ type adapter struct {
 	key     string
 	port    uint16
 	host    *wire.Host
-	drivers []*driver
+	drivers []*driver      // one for each link
+	engines progress.Group // their progress
 	arena   arena
 	device  io.Closer // what the links come from; nil if nothing
 	report  func() deviceStats
@@ -147,12 +149,11 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 			return nil, fmt.Errorf("dat: %w", err)
 		}
 		a.drivers = append(a.drivers, d)
+		a.engines.Add(d.Driver)
 	}
 	a.arena = newArena(dev.links[0].Caps().Memory, o.Memory)
 	a.attr = a.adapterAttr()
-	for _, d := range a.drivers {
-		go d.run()
-	}
+	a.engines.Start()
 	if dev.watch != nil {
 		dev.watch(a)
 	}
@@ -167,9 +168,7 @@ func (a *adapter) release() error {
 		return nil
 	}
 	delete(adapters, a.key)
-	for _, d := range a.drivers {
-		d.close()
-	}
+	a.engines.Close()
 	a.maps.close()
 	if a.device != nil {
 		return a.device.Close()
@@ -187,10 +186,6 @@ func (a *adapter) pick() *driver {
 }
 
 // barrier returns when no engine can be inside memory that was unregistered before the call.
-func (a *adapter) barrier() {
-	for _, d := range a.drivers {
-		d.barrier()
-	}
-}
+func (a *adapter) barrier() { a.engines.Barrier() }
 
 func (a *adapter) address() netip.Addr { return a.drivers[0].link.Local().Addr() }

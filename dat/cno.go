@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/datxdp/datxdp/dat/internal/progress"
 )
 
 // CNO is a consumer notification object (DAT_CNO_HANDLE): it gathers the notifications of many EVDs.
@@ -36,10 +38,10 @@ type CNOParam struct {
 type cnoWaiter struct {
 	evd      *EVD // that triggered; nil when the CNO has no EVD any more
 	released atomic.Bool
-	wake     chan struct{}
+	wake     progress.Signal
 }
 
-var cnoWaiters = sync.Pool{New: func() any { return &cnoWaiter{wake: make(chan struct{}, 1)} }}
+var cnoWaiters = sync.Pool{New: func() any { return &cnoWaiter{wake: progress.NewSignal()} }}
 
 // CreateCNO makes a notification object without EVDs (dat_cno_create): name it in CreateEVD or
 // EVD.ModifyCNO. The agent, which may be nil, is called with the EVD at the first trigger, once, in a
@@ -141,7 +143,7 @@ func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	w := cnoWaiters.Get().(*cnoWaiter)
 	c.waiters = append(c.waiters, w)
 	c.mu.Unlock()
-	err := c.ia.a.park(w, until(timeout), done)
+	err := c.ia.a.park(w, progress.Until(timeout), done)
 	return c.dismiss(w, err)
 }
 
@@ -155,7 +157,7 @@ func (c *CNO) dismiss(w *cnoWaiter, err error) (*EVD, error) {
 	evd := w.evd
 	if w.released.Load() {
 		err = nil
-		over(w.wake) // the token, if nobody has taken it
+		w.wake.Clear()
 	}
 	w.evd = nil
 	w.released.Store(false)
@@ -260,7 +262,7 @@ func (c *CNO) release(e *EVD) {
 	c.ia.a.tallies.wakeups.Add(1)
 	w.evd = e
 	w.released.Store(true)
-	w.wake <- struct{}{} // it has room for one
+	w.wake.Raise()
 }
 
 // releaseAll lets everybody go because there is nothing to wait for.
@@ -300,13 +302,13 @@ func (c *CNO) abort() {
 	c.dead = true
 }
 
-// ready implements parker.
-func (w *cnoWaiter) ready() bool { return w.released.Load() }
+// Ready implements progress.Waiting.
+func (w *cnoWaiter) Ready() bool { return w.released.Load() }
 
-// arm implements parker: a release always leaves a token.
-func (w *cnoWaiter) arm(bool) {}
+// Arm implements progress.Waiting: a release always raises the signal.
+func (w *cnoWaiter) Arm(bool) {}
 
-// token implements parker.
-func (w *cnoWaiter) token() <-chan struct{} { return w.wake }
+// Signal implements progress.Waiting.
+func (w *cnoWaiter) Signal() progress.Signal { return w.wake }
 
-var _, _ parker = (*EVD)(nil), (*cnoWaiter)(nil)
+var _, _ progress.Waiting = (*waiting)(nil), (*cnoWaiter)(nil)

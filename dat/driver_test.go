@@ -7,17 +7,18 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/datxdp/datxdp/dat/internal/progress"
 	"github.com/datxdp/datxdp/link"
 )
 
 // polls is what the driver of the point's connection has counted.
 func (p *point) polls() uint64 {
 	d := p.drv.Load()
-	if !d.own() {
+	if !d.Own() {
 		p.host.t.Fatal("no engine")
 	}
-	defer d.disown()
-	return d.polls
+	defer d.Disown()
+	return d.Polls()
 }
 
 // Who posts and takes no events may wait for memory: it does not count as driving, so that the background owner stays
@@ -86,13 +87,13 @@ func TestRungPostRouses(t *testing.T) {
 	x, y := pair(a, b, nil)
 	asleep(t, a)
 	d := x.drv.Load()
-	d.eng.Own()
+	d.Own()
 	was := n.Load()
 	ok(t, x.PostRDMAWrite(x.seg(0, 8), 1, y.lmr.Remote(0, 8), 0))
 	if n.Load() != was {
 		t.Fatal("the post had the engine")
 	}
-	if d.disown(); n.Load() == was && d.asleep.Load() {
+	if d.Disown(); n.Load() == was && d.Phase() == progress.Sleeping {
 		t.Error("the background owner sleeps on")
 	}
 	x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 8)

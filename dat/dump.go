@@ -5,6 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/datxdp/datxdp/dat/internal/progress"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -32,11 +33,11 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 func (d *driver) inspect(f func(*ConnInfo)) error {
 	rows := make([]ConnInfo, 0, 32)
 	for slot := 0; slot >= 0; {
-		if !d.own() {
+		if !d.Own() {
 			return ErrInvalidHandle
 		}
-		rows, slot = d.eng.Inspect(clock(), slot, rows[:0])
-		d.disown()
+		rows, slot = d.eng.Inspect(progress.Now(), slot, rows[:0])
+		d.Disown()
 		for i := range rows {
 			f(&rows[i])
 		}

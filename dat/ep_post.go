@@ -117,7 +117,7 @@ func (ep *EP) posted(err error) error {
 // kick has the engine look at what was posted.
 func (ep *EP) kick() {
 	if d := ep.drv.Load(); d != nil {
-		d.kick(ep.conn)
+		d.Post(ep.conn)
 	}
 }
 

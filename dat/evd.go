@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/datxdp/datxdp/dat/internal/progress"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -116,7 +117,7 @@ func newEVD(ia *IA, qlen int, flags EVDFlags) *EVD {
 	e := &EVD{ia: ia, flags: flags}
 	e.qlen.Store(int32(qlen))
 	e.config.Store(uint32(EVDStateConfigThreshold))
-	e.wake = make(chan struct{}, 1)
+	e.wake = progress.NewSignal()
 	e.enabled.Store(true)
 	if len(ia.a.drivers) > 1 || flags&evdSlow != 0 {
 		e.room, e.backlog = wire.NewRoom(qlen), wire.NewRoom(qlen)
@@ -173,7 +174,7 @@ func (e *EVD) lock() error {
 // abort ends the dispatcher; a waiter returns ErrAbort.
 func (e *EVD) abort() {
 	e.state.CompareAndSwap(0, evdAborted)
-	e.rouse()
+	e.wake.Raise()
 }
 
 // Free ends a dispatcher (dat_evd_free); events in it are lost. ErrInvalidState while an endpoint or

@@ -19,7 +19,7 @@ func (e *EVD) notified() {
 	if e.held.Load() != heldByWaiter {
 		e.trigger()
 	} else if e.armed.Load() && e.met() {
-		e.rouse()
+		e.wake.Raise()
 	}
 }
 

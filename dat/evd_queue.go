@@ -31,7 +31,7 @@ func (e *EVD) Dequeue(ev *Event) error {
 	if e.pop(ev) {
 		return nil
 	}
-	e.ia.a.drive(clock())
+	e.ia.a.engines.Poll()
 	if e.pop(ev) {
 		return nil
 	}

@@ -4,114 +4,13 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
 
+	"github.com/datxdp/datxdp/dat/internal/progress"
 	"github.com/datxdp/datxdp/wire"
 )
-
-// waitSpin is how long a waiter drives the engines without anything happening before it sleeps: about
-// what a sleep and a wake-up cost.
-const waitSpin = 50 * time.Microsecond
-
-// forever is the limit of who waits for ever.
-const forever wire.Time = math.MaxInt64
-
-// until is when a timeout that starts now ends; a negative one never does.
-func until(timeout time.Duration) wire.Time {
-	if timeout < 0 {
-		return forever
-	}
-	return clock().Add(timeout)
-}
-
-// parker waits for something that an engine or another goroutine brings.
-type parker interface {
-	// ready reports that there is nothing to wait for any more.
-	ready() bool
-	// arm asks for a token in token when ready turns true, or says that none is wanted any more.
-	arm(on bool)
-	token() <-chan struct{}
-}
-
-// park drives the engines until p is ready; after some tens of microseconds in which nothing happened it
-// sleeps. After each poll that found nothing it lets runnable goroutines go first: the consumer's own, as
-// one to which it handed the last message, would wait for a scheduling quantum otherwise. It returns
-// ErrTimeoutExpired at the limit and ErrInterruptedCall when done is closed.
-func (a *adapter) park(p parker, limit wire.Time, done <-chan struct{}) error {
-	now := clock()
-	quiet := now // since when nothing has happened
-	for {
-		if p.ready() {
-			return nil
-		}
-		busy := a.drive(now)
-		if busy {
-			quiet = now
-		}
-		if p.ready() {
-			return nil
-		}
-		if over(done) {
-			return ErrInterruptedCall
-		}
-		if !busy {
-			runtime.Gosched()
-		}
-		switch now = clock(); {
-		case now >= limit:
-			return ErrTimeoutExpired
-		case now.Sub(quiet) > waitSpin:
-			a.sleep(p, limit, done)
-			now = clock()
-			quiet = now
-		}
-	}
-}
-
-func over(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
-}
-
-// drive polls every engine and reports whether anything happened.
-func (a *adapter) drive(now wire.Time) (busy bool) {
-	for _, d := range a.drivers {
-		_, b := d.poll(now)
-		busy = busy || b
-	}
-	return busy
-}
-
-// sleep parks until p is ready, the limit, or done. The background owners drive the engines meanwhile.
-func (a *adapter) sleep(p parker, limit wire.Time, done <-chan struct{}) {
-	p.arm(true)
-	defer p.arm(false)
-	if p.ready() {
-		return
-	}
-	for _, d := range a.drivers {
-		d.handOver()
-	}
-	d := limit.Sub(clock())
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	a.tallies.sleeps.Add(1)
-	select {
-	case <-p.token():
-	case <-timer.C:
-	case <-done:
-	}
-}
 
 // waiter is the part of an EVD that belongs to the goroutine inside Wait.
 type waiter struct {
@@ -119,7 +18,7 @@ type waiter struct {
 	armed atomic.Bool   // the waiter is asleep, or about to be
 	goal  atomic.Int32  // events that it waits for
 	mark  atomic.Uint32 // EVD.noticed when it came
-	wake  chan struct{}
+	wake  progress.Signal
 
 	unwaitable atomic.Bool
 	ousted     atomic.Uint32 // counts the calls that sent a waiter away
@@ -150,7 +49,7 @@ func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, e
 	if err := e.usable(); err != nil {
 		return 0, err
 	}
-	return e.wait(until(timeout), nil, threshold, ev)
+	return e.wait(progress.Until(timeout), nil, threshold, ev)
 }
 
 // WaitContext is Wait until a context is done. It returns the context's error then, wrapped with
@@ -162,7 +61,7 @@ func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more i
 	if ctx == nil {
 		return 0, fail(ErrInvalidParameter, "no context; use context.Background to wait for ever")
 	}
-	more, err = e.wait(forever, ctx.Done(), threshold, ev)
+	more, err = e.wait(progress.Forever, ctx.Done(), threshold, ev)
 	return more, interrupted(ctx, err)
 }
 
@@ -262,7 +161,7 @@ func (e *EVD) next(limit wire.Time, done <-chan struct{}, threshold int, ev *Eve
 		e.goal.Store(int32(threshold))
 		e.mark.Store(e.noticed())
 		if e.Len() < threshold {
-			if err := e.ia.a.park(e, limit, done); err != nil {
+			if err := e.ia.a.park((*waiting)(e), limit, done); err != nil {
 				return err
 			}
 		}
@@ -277,10 +176,24 @@ func (e *EVD) next(limit wire.Time, done <-chan struct{}, threshold int, ev *Eve
 	}
 }
 
-// ready implements parker.
-func (e *EVD) ready() bool {
+// waiting is an EVD as the progress engine sees it.
+type waiting EVD
+
+// Ready implements progress.Waiting.
+func (w *waiting) Ready() bool {
+	e := (*EVD)(w)
 	return e.met() || e.state.Load() != 0 || e.ousted.Load() != e.came
 }
+
+// Arm implements progress.Waiting.
+func (w *waiting) Arm(on bool) {
+	e := (*EVD)(w)
+	e.armed.Store(on)
+	e.listen()
+}
+
+// Signal implements progress.Waiting.
+func (w *waiting) Signal() progress.Signal { return w.wake }
 
 // met reports that the waiter has what it waits for: enough events, and one of those that came
 // meanwhile is a notification.
@@ -297,23 +210,6 @@ func (e *EVD) noticed() uint32 {
 	return n
 }
 
-// arm implements parker.
-func (e *EVD) arm(on bool) {
-	e.armed.Store(on)
-	e.listen()
-}
-
-// token implements parker.
-func (e *EVD) token() <-chan struct{} { return e.wake }
-
-// rouse has a waiter look again.
-func (e *EVD) rouse() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
-}
-
 // SetUnwaitable sends a waiter away with ErrInvalidState and refuses others (dat_evd_set_unwaitable).
 // Events go on arriving and triggering the CNO, and Dequeue takes them.
 func (e *EVD) SetUnwaitable() error {
@@ -322,7 +218,7 @@ func (e *EVD) SetUnwaitable() error {
 	}
 	if !e.unwaitable.Swap(true) {
 		e.ousted.Add(1)
-		e.rouse()
+		e.wake.Raise()
 	}
 	return nil
 }

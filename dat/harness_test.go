@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/datxdp/datxdp/dat/internal/progress"
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/link"
 )
@@ -374,7 +375,7 @@ func asleep(t testing.TB, h *host) {
 	t.Helper()
 	eventually(t, "sleep of the background owner", func() bool {
 		for _, d := range h.ia.a.drivers {
-			if !d.asleep.Load() {
+			if d.Phase() != progress.Sleeping {
 				return false
 			}
 		}

@@ -19,9 +19,9 @@ type keeper struct {
 
 // Exclude runs f while nobody drives the engine of a queue.
 func (k *keeper) Exclude(queue int, f func()) {
-	if d := k.a.drivers[queue]; d.own() {
+	if d := k.a.drivers[queue]; d.Own() {
 		f()
-		d.disown()
+		d.Disown()
 	}
 }
 

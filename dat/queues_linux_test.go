@@ -39,9 +39,9 @@ func BenchmarkQueues(b *testing.B) {
 func (f *fleet) sentBy(side int) []uint64 {
 	var sent []uint64
 	for _, d := range f.hosts[side].ia.a.drivers {
-		d.eng.Own()
+		d.Own()
 		sent = append(sent, d.eng.Stats().TxPackets)
-		d.disown()
+		d.Disown()
 	}
 	return sent
 }

@@ -70,7 +70,7 @@ type EVDStats struct {
 }
 
 // tallies count what happens outside the engines. They belong to an adapter.
-type tallies struct{ triggers, wakeups, sleeps atomic.Uint64 }
+type tallies struct{ triggers, wakeups atomic.Uint64 }
 
 // deviceStats is what a provider knows of its device.
 type deviceStats struct {
@@ -86,14 +86,14 @@ func (ia *IA) Stats() (Stats, error) {
 		return Stats{}, err
 	}
 	a := ia.a
-	s := Stats{Dispatchers: dispatchers, Mode: a.mode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.tallies.sleeps.Load()}
+	s := Stats{Dispatchers: dispatchers, Mode: a.mode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.engines.Parked()}
 	for _, d := range a.drivers {
-		if !d.own() {
+		if !d.Own() {
 			return Stats{}, ErrInvalidHandle
 		}
 		s.Stats.Add(d.eng.Stats())
 		s.Connections += d.eng.Connections()
-		d.disown()
+		d.Disown()
 		s.Link.Add(d.link.Stats())
 		if err := d.inspect(s.ConnStats.add); err != nil {
 			return Stats{}, err

@@ -210,7 +210,7 @@ func TestLogHandlerMayCall(t *testing.T) {
 func TestStatsHoldNoLock(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
 	d := h.ia.a.drivers[0]
-	if !d.own() {
+	if !d.Own() {
 		t.Fatal("no engine")
 	}
 	done := make(chan error, 2)
@@ -221,7 +221,7 @@ func TestStatsHoldNoLock(t *testing.T) {
 		ok(t, err)
 		runtime.Gosched()
 	}
-	d.disown()
+	d.Disown()
 	ok(t, <-done)
 	ok(t, <-done)
 }

@@ -11,6 +11,7 @@ import (
 // KindAcceptFailed follows. On an error everything is as before and the request may be answered
 // again; path is released.
 func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s Sinks) error {
+	e.mustOwn()
 	err := e.accept(r, c, path, private, s)
 	if err != nil {
 		e.link.Release(path)
@@ -52,6 +53,7 @@ func (c *Conn) sendAccept() {
 
 // Undecided are the requests to some services that nobody has answered.
 func (e *Engine) Undecided(of func(Service) bool) []*Request {
+	e.mustOwn()
 	var all []*Request
 	for _, r := range e.requests {
 		if r.conn == nil && !r.gone && of(r.service) {
@@ -63,6 +65,7 @@ func (e *Engine) Undecided(of func(Service) bool) []*Request {
 
 // Forget ends a request without an answer, for one that no path leads back to. The requester's next try is a new request.
 func (e *Engine) Forget(r *Request) error {
+	e.mustOwn()
 	if r.gone || r.conn != nil {
 		return ErrGone
 	}
@@ -73,6 +76,7 @@ func (e *Engine) Forget(r *Request) error {
 // Handoff gives a request that is not answered to the service of another qualifier, as a new Request.
 // Where nobody listens, or the backlog is full, the requester sees KindRefused. It takes path over.
 func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
+	e.mustOwn()
 	if r.gone || r.conn != nil {
 		e.link.Release(path)
 		return ErrGone
@@ -90,11 +94,13 @@ func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 
 // Reject refuses a request for the consumer: the requester sees KindPeerRejected. It takes path over.
 func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
+	e.mustOwn()
 	return e.reject(r, path, proto.ReasonPeer, private)
 }
 
 // Refuse answers a request that no consumer will: the requester sees KindRefused. It takes path over.
 func (e *Engine) Refuse(r *Request, path link.Path) error {
+	e.mustOwn()
 	return e.reject(r, path, proto.ReasonBacklog, nil)
 }
 

@@ -23,6 +23,7 @@ type linger struct {
 // Disconnect ends a connection. Gracefully means that requests which are outstanding may finish
 // first. One completion of a connection kind follows unless the connection was over already.
 func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
+	e.mustOwn()
 	switch c.State() {
 	case Idle:
 		return ErrState
@@ -53,6 +54,7 @@ func (c *Conn) disconnect() {
 
 // Reset makes a closed connection Idle again. Posted receives of an Idle one stay posted.
 func (e *Engine) Reset(c *Conn) error {
+	e.mustOwn()
 	switch c.State() {
 	case Idle:
 		return nil
@@ -68,6 +70,7 @@ func (e *Engine) Reset(c *Conn) error {
 
 // Drop ends a connection without a completion: its consumer frees it. What is posted is forgotten.
 func (e *Engine) Drop(c *Conn) {
+	e.mustOwn()
 	c.sinks = Sinks{}
 	switch c.State() {
 	case Idle, Closed:

@@ -15,7 +15,7 @@
 // within the Poll that saw them, unless they came early.
 //
 // Threading. A Host and its regions and services may be used by any goroutine. An Engine has one
-// owner at a time, taken with TryOwn or Own and given up with Disown. Posting on a Conn may be done by
+// owner at a time, taken with TryOwn and given up with Disown. Posting on a Conn may be done by
 // any goroutine; the engine is then kicked by its owner or rung by others. A Queue has one consumer at
 // a time.
 package wire

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
 // doorbells are the connections on which something was posted while somebody else owned the engine. Posters ring under the
 // mutex; the owner answers.
@@ -11,7 +8,6 @@ type doorbells struct {
 	bellMu  sync.Mutex
 	ringing []*Conn
 	taking  []*Conn // whose posts are being taken in, the owner's
-	rings   atomic.Int32
 }
 
 // Ring tells the engine, from outside, that something was posted on c. The owner of the engine, or the next one, takes it

@@ -18,7 +18,7 @@ func TestDoorbells(t *testing.T) {
 	}
 	mem, to := a.memory(8), w.nodes[1].memory(8).at(0)
 	e := a.eng
-	if !e.TryOwn() || e.TryOwn() {
+	if !e.TryOwn(1) || e.TryOwn(1) {
 		t.Fatal("the engine has no owner, or two")
 	}
 	var posters sync.WaitGroup

@@ -2,8 +2,6 @@ package wire
 
 import (
 	"math"
-	"runtime"
-	"sync/atomic"
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
@@ -15,13 +13,12 @@ const allocBatch = 32
 
 // Engine runs the protocol over one link. It is driven: nothing happens between calls.
 //
-// One goroutine at a time owns an engine, between TryOwn or Own and Disown. Kick, Poll, Next,
-// Connect, Disconnect, Reset, Accept, Reject, Stats, Inspect and Close need ownership; Ring, TryOwn and Own
-// may be called by any goroutine.
+// One goroutine at a time owns an engine, between TryOwn and Disown. Ring, Index, Link and the methods of Token may be
+// called by any goroutine, all others by the owner only.
 type Engine struct {
-	host  *Host
-	link  link.Link
-	owner atomic.Uint32
+	host *Host
+	link link.Link
+	Token
 	linkLimits
 
 	now     Time // of this Poll
@@ -107,27 +104,11 @@ func (e *Engine) Index() int { return e.index }
 // Link is the engine's link.
 func (e *Engine) Link() link.Link { return e.link }
 
-// TryOwn takes the ownership if nobody has it.
-func (e *Engine) TryOwn() bool { return e.owner.CompareAndSwap(0, 1) }
-
-// Own waits for the ownership. Owners hold it for one Poll, so the wait is short.
-func (e *Engine) Own() {
-	for !e.TryOwn() {
-		runtime.Gosched()
-	}
-}
-
-// Disown gives the ownership up. It reports that somebody rang meanwhile: the caller tries to own
-// the engine again and polls.
-func (e *Engine) Disown() (rung bool) {
-	e.owner.Store(0)
-	return e.rings.Load() != 0
-}
-
 // Poll does everything there is to do now: it receives, runs timers, looks at what was posted,
 // sends and acknowledges. It reports whether packets arrived or left. It neither blocks nor
 // allocates, apart from connection set-up.
 func (e *Engine) Poll(now Time) bool {
+	e.mustOwn()
 	e.sched.polled(now.Sub(e.now))
 	e.resume(now)
 	e.now = now
@@ -169,6 +150,7 @@ func (e *Engine) Poll(now Time) bool {
 // Next is the time by which Poll should be called again though no packet arrives. It is the time
 // of the last Poll when there is something left to do.
 func (e *Engine) Next() Time {
+	e.mustOwn()
 	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.strays.waiting() > 0 {
 		return e.now
 	}
@@ -186,6 +168,7 @@ func (e *Engine) Next() Time {
 // with a later one: with others, see scheduler. active reports that a Poll should follow and the consumer of c has taken
 // completions since it was reported last, so that it is likely to drive the engine.
 func (e *Engine) Kick(c *Conn) (poll, active bool) {
+	e.mustOwn()
 	if !e.takePosts(c) || e.sched.deferPost(c) {
 		return false, false
 	}
@@ -221,10 +204,14 @@ func (e *Engine) publish() {
 }
 
 // Connections is the number of connections and lingering ones.
-func (e *Engine) Connections() int { return e.table.live }
+func (e *Engine) Connections() int {
+	e.mustOwn()
+	return e.table.live
+}
 
 // Close gives every frame back. Connections are to be closed by their users before.
 func (e *Engine) Close() {
+	e.mustOwn()
 	e.flush()
 	for i := range e.table.slots {
 		if c := e.table.slots[i].conn; c != nil {

@@ -38,6 +38,7 @@ type dialState struct {
 // Connect begins the active side of a connection, which must be Idle. Exactly one completion of a
 // connection kind follows.
 func (e *Engine) Connect(c *Conn, d Dial) error {
+	e.mustOwn()
 	if c.State() != Idle {
 		e.link.Release(d.Path)
 		return ErrState

@@ -46,6 +46,7 @@ const inspectSlots = 32
 // the call before until that is negative. A connection that begins or ends between two calls may be
 // missed. It needs ownership.
 func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
+	e.mustOwn()
 	end := min(slot+inspectSlots, len(e.table.slots))
 	for ; slot < end; slot++ {
 		if c := e.table.slots[slot].conn; c != nil {

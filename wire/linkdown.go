@@ -5,6 +5,7 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 // LinkDown ends every connection: the link moves packets no more. Established connections break, those that are being
 // made do not come about. The caller owns the engine.
 func (e *Engine) LinkDown() {
+	e.mustOwn()
 	for i := range e.table.slots {
 		c := e.table.slots[i].conn
 		if c == nil {

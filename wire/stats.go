@@ -82,7 +82,10 @@ func (s *Stats) countRetransmits(n int, why Cause) {
 }
 
 // Stats is a copy of the engine's counters.
-func (e *Engine) Stats() Stats { return e.stats }
+func (e *Engine) Stats() Stats {
+	e.mustOwn()
+	return e.stats
+}
 
 // Add adds the counters of another engine.
 func (s *Stats) Add(o Stats) { addCounters(reflect.ValueOf(s).Elem(), reflect.ValueOf(&o).Elem()) }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package dat
+package progress
 
 import "runtime"
 

@@ -1,4 +1,4 @@
-package dat
+package progress
 
 import "syscall"
 

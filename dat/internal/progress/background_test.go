@@ -1,0 +1,168 @@
+package progress
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+func TestPhaseAfterTurn(t *testing.T) {
+	const now = wire.Time(1000)
+	for name, c := range map[string]struct {
+		turn  turn
+		quiet time.Duration
+		want  Phase
+	}{
+		"callers drive":             {turn{driven: true}, time.Hour, Watching},
+		"packets":                   {turn{busy: true, next: Forever}, time.Hour, Polling},
+		"a deadline that is over":   {turn{next: now}, time.Hour, Polling},
+		"nothing for a short time":  {turn{next: Forever}, idleSpin - 1, Polling},
+		"nothing for a longer time": {turn{next: now + 1}, idleSpin, Sleeping},
+	} {
+		if got := c.turn.phase(now, c.quiet); got != c.want {
+			t.Errorf("%s: phase %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// The background owner serves a packet at once, goes on polling for idleSpin, and sleeps. It is there at each deadline.
+func TestBackgroundServes(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		began, was := Now(), x.polls(Background)
+		x.arrive()
+		x.settle()
+		if x.packets.Load() != 0 {
+			t.Error("the packet was not polled")
+		}
+		spun := Now().Sub(began)
+		if spun < idleSpin || spun > idleSpin+10*pollTime {
+			t.Errorf("it polls for %v after a packet, want %v", spun, idleSpin)
+		}
+		if n := x.polls(Background) - was; n < int(idleSpin/pollTime) {
+			t.Errorf("%d polls in %v", n, spun)
+		}
+		at := Now().Add(5 * time.Millisecond)
+		x.next.Store(int64(at))
+		x.Wake()
+		x.settle()
+		time.Sleep(6 * time.Millisecond)
+		x.settle()
+		if x.Next() != Forever {
+			t.Error("nobody polled at the deadline")
+		}
+		if idle := Now().Sub(at); idle < time.Millisecond || x.last[Background].Load() > int64(at.Add(2*idleSpin)) {
+			t.Errorf("it polls on %v after the deadline", wire.Time(x.last[Background].Load()).Sub(at))
+		}
+	})
+}
+
+// While callers poll, the background owner does not. It takes over within two looks when they stop without parking.
+func TestBackgroundWatches(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		x.group.Poll()
+		x.Wake() // it sees the poll, and begins to watch
+		synctest.Wait()
+		was := x.polls(Background)
+		for range 10_000 {
+			x.group.Poll()
+			time.Sleep(10 * time.Microsecond)
+		}
+		if x.Phase() != Watching || x.polls(Background) != was {
+			t.Errorf("phase %d, %d polls in the background", x.Phase(), x.polls(Background)-was)
+		}
+		began := Now()
+		for x.polls(Background) == was {
+			time.Sleep(100 * time.Microsecond)
+		}
+		if took := Now().Sub(began); took < lookMost/2 || took > 2*lookMost+time.Millisecond {
+			t.Errorf("it takes over after %v, want up to two looks of %v", took, lookMost)
+		}
+	})
+}
+
+// A waiter that parks hands over: the background owner does not wait for its next look.
+func TestParkHandsOver(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		x.group.Poll()
+		x.Wake()
+		synctest.Wait() // it watches now
+		was, began := x.polls(Background), Now()
+		if x.group.Wait(newEvent(), began.Add(waitSpin+waitSpin/2), nil) != TimedOut {
+			t.Error("the wait did not time out")
+		}
+		if x.polls(Background) == was {
+			t.Error("the background owner did not poll while the waiter was parked")
+		}
+	})
+}
+
+// A call that brings a deadline nearer after the background owner decided to sleep, and before it does, is not missed.
+func TestWakeBeforeSleep(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		x.due = true
+		x.before = func() {
+			x.before = func() {}
+			x.next.Store(int64(Now().Add(time.Millisecond)))
+			x.Post(nil)
+		}
+		x.arrive() // it polls, and is about to sleep again
+		time.Sleep(2 * time.Millisecond)
+		x.settle()
+		if x.Next() != Forever {
+			t.Error("nobody polled at the deadline")
+		}
+	})
+}
+
+// Close stops the background owner, gives peers time to confirm, and keeps the ownership.
+func TestClose(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		x := newFake()
+		x.group.Start()
+		x.settle()
+		x.conns.Store(1)
+		time.AfterFunc(3*time.Millisecond, func() {
+			x.conns.Store(0)
+			x.arrive()
+		})
+		began := Now()
+		x.group.Close()
+		if took := Now().Sub(began); took < 3*time.Millisecond || took > 4*time.Millisecond {
+			t.Errorf("closing took %v, the peer 3 ms", took)
+		}
+		if !x.closed || x.Phase() != Stopped || x.token.Role() != Closed {
+			t.Errorf("closed %v, phase %d, role %d", x.closed, x.Phase(), x.token.Role())
+		}
+		if x.Own() || x.Do(func() { t.Error("Do calls") }) || x.group.Halt(func() { t.Error("Halt calls") }) {
+			t.Error("a closed driver was owned")
+		}
+		polls := x.polls(Poller)
+		x.Post(nil)
+		x.group.Poll()
+		x.group.Barrier()
+		if x.polls(Poller) != polls || x.polls(Poster) != 0 {
+			t.Error("a closed engine was polled")
+		}
+	})
+}
+
+// A peer that does not confirm keeps Close for closeLinger.
+func TestCloseLingers(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		x := newFake()
+		x.group.Start()
+		x.settle()
+		x.conns.Store(1)
+		began := Now()
+		x.group.Close()
+		if took := Now().Sub(began); took < closeLinger || took > closeLinger+time.Millisecond {
+			t.Errorf("closing took %v, want %v", took, closeLinger)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package progress
+
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// Each call polls in its own role, and the engine has no owner afterwards.
+func TestRoles(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.due = true
+		ready := newEvent()
+		for name, c := range map[string]struct {
+			role  wire.Role
+			polls int // at least
+			call  func()
+		}{
+			"Post": {Poster, 1, func() { x.Post(nil) }},
+			"Poll": {Poller, 1, func() { x.group.Poll() }},
+			"Wait": {Waiter, 1, func() { x.group.Wait(ready, Now().Add(time.Microsecond), nil) }},
+			"Do":   {Control, 2, func() { x.Do(func() {}) }},
+		} {
+			x.settle()
+			was := x.polls(c.role)
+			c.call()
+			if n := x.polls(c.role) - was; n < c.polls {
+				t.Errorf("%s: %d polls in role %d, want %d", name, n, c.role, c.polls)
+			}
+			if x.token.Role() != Nobody {
+				t.Errorf("%s: the engine stays owned in role %d", name, x.token.Role())
+			}
+		}
+		x.settle()
+		if x.polls(Background) == 0 {
+			t.Error("no poll in the background")
+		}
+	})
+}
+
+// A post polls once, and before that once more if the background owner sleeps, since the time of the engine is old; it
+// does not poll for what is not due.
+func TestPost(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		post := func(what string, polls, wakes int) {
+			t.Helper()
+			p, w := x.polls(Poster), int(x.wakes.Load())
+			x.Post(nil)
+			if p, w = x.polls(Poster)-p, int(x.wakes.Load())-w; p != polls || w != wakes {
+				t.Errorf("%s: %d polls, %d wake-ups; want %d, %d", what, p, w, polls, wakes)
+			}
+		}
+		x.settle()
+		x.due = true
+		post("the background owner sleeps", 2, 1)
+		post("it does not", 1, 0)
+		x.due = false
+		post("nothing is due", 0, 0)
+	})
+}
+
+// A post counts as a poll of a caller that drives only if the caller takes completions.
+func TestPostOfActiveCaller(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		x.due = true
+		was := x.Polls()
+		x.Post(nil)
+		if x.Polls() != was {
+			t.Error("a post of a caller that takes no completions counts")
+		}
+		x.active = true
+		x.Post(nil)
+		if x.Polls() != was+1 {
+			t.Error("a post of a caller that takes completions does not count")
+		}
+	})
+}
+
+// A post that finds the engine owned rings, and leaves the rest to the owner.
+func TestPostWhileOwned(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		if !x.Own() {
+			t.Fatal("no engine")
+		}
+		x.Post(nil)
+		if x.rings.Load() != 1 || x.polls(Poster) != 0 || x.wakes.Load() != 0 {
+			t.Errorf("%d rings, %d polls, %d wake-ups", x.rings.Load(), x.polls(Poster), x.wakes.Load())
+		}
+		x.Disown()
+	})
+}
+
+// Halt owns every engine, or none.
+func TestHalt(t *testing.T) {
+	x, y := newFake(), newFake()
+	var g Group
+	g.Add(x.Driver)
+	g.Add(y.Driver)
+	if !g.Halt(func() {
+		if x.token.Role() != Control || y.token.Role() != Control {
+			t.Error("an engine is not owned")
+		}
+	}) {
+		t.Error("Halt fails")
+	}
+	y.Own()
+	y.token.Become(Closed)
+	if g.Halt(func() { t.Error("Halt calls") }) {
+		t.Error("Halt succeeds on a closed engine")
+	}
+	if x.token.Role() != Nobody {
+		t.Error("an engine stays owned")
+	}
+}

@@ -1,0 +1,62 @@
+package progress
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+)
+
+// counting is a Waiting that becomes ready after some looks, and calls start at each of them.
+type counting struct {
+	looks atomic.Int32
+	last  int32
+	start func(look int32)
+}
+
+func (c *counting) Ready() bool {
+	look := c.looks.Add(1)
+	c.start(look)
+	return look >= c.last
+}
+func (c *counting) Arm(bool) {}
+
+// Signal is always raised: parking ends at once.
+func (c *counting) Signal() Signal {
+	s := NewSignal()
+	s.Raise()
+	return s
+}
+
+// A goroutine that becomes runnable while another one waits and finds nothing runs before the waiter's next
+// poll, on one processor too.
+func TestWaiterYields(t *testing.T) {
+	x := newFake()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const begin = 10
+	var ran atomic.Int32
+	c := &counting{last: 100}
+	c.start = func(look int32) {
+		if look == begin {
+			go func() { ran.Store(c.looks.Load()) }()
+		}
+	}
+	x.group.Wait(c, Forever, nil)
+	if at := ran.Load(); at == 0 || at > begin+2 { // two looks at each poll
+		t.Errorf("the goroutine ran at look %d, want %d at the latest", at, begin+2)
+	}
+}
+
+// A caller's thread yields after each 64th empty poll in a row.
+func TestThreadYields(t *testing.T) {
+	x := newFake()
+	for range 3 {
+		if x.fruitless(true) {
+			t.Error("the thread yields after a poll that moved packets")
+		}
+		for i := 1; i <= 2*emptyPolls; i++ {
+			if yields := x.fruitless(false); yields != (i%emptyPolls == 0) {
+				t.Errorf("empty poll %d: the thread yields: %v", i, yields)
+			}
+		}
+	}
+}
