@@ -46,7 +46,7 @@ test: reset deps lint race plain fuzz provider-test ## everything this host can 
 	@$(LANE) -summary
 
 # What takes longer than a person waits for, and is run before a release: every test in full, and what needs machines.
-ALL_LANES := lint race plain sim conformance fuzz provider-test provider-memcheck provider-race documents peers-test vm nics
+ALL_LANES := lint race plain debug sim conformance fuzz provider-test provider-memcheck provider-race documents peers-test vm nics
 
 .PHONY: test-all
 test-all: reset deps ## all lanes, in full, emulated machines too; writes docs/TESTED.md (root, an hour)
@@ -87,6 +87,12 @@ race: $(LANE) ## all tests under the race detector, shuffled; as root over real 
 plain: $(LANE) ## what the race detector spoils or takes too long for, without it, and every benchmark once
 	@$(LANE) -test plain go test -json -vet=off $(SHORT) -p 3 -timeout 20m $(ISOLATED) \
 		-run "$$(tools/plain.sh run)" -bench . -benchtime 1x $$(tools/plain.sh packages)
+
+.PHONY: debug
+debug: $(LANE) ## a build that panics where an engine is called by a goroutine that does not own it
+	@$(LANE) debug-vet go vet -tags datxdpdebug ./wire ./dat/...
+	@$(LANE) -test debug go test -tags datxdpdebug -json -vet=off -short -run 'Ownership|Doorbell|Engines|Stress|Close|Wait|TestConformance/sim' \
+		./wire ./dat ./dat/internal/progress
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
