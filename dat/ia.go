@@ -188,7 +188,7 @@ func (ia *IA) destroy() {
 // refuse answers the connection requests that the consumer will not answer any more. One whose
 // sender cannot be reached is dropped.
 func (ia *IA) refuse() {
-	ours := func(s wire.Service) bool { return s.(servicePoint).adapter() == ia }
+	ours := func(s wire.Service) bool { return s.(service).adapter() == ia }
 	for _, d := range ia.a.drivers {
 		var left []*wire.Request
 		_ = d.do(func(e *wire.Engine) error {

@@ -33,9 +33,15 @@ const (
 
 // servicePoint is what listens on a qualifier.
 type servicePoint interface {
-	wire.Service
+	arrive(*wire.Request) bool
 	adapter() *IA
 }
+
+// service is a service point as the protocol sees it.
+type service struct{ servicePoint }
+
+// Arrive implements wire.Service.
+func (s service) Arrive(r *wire.Request) bool { return s.arrive(r) }
 
 var (
 	_ servicePoint = (*PSP)(nil)
@@ -53,7 +59,7 @@ var (
 func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		p.qual = qual
-		return status(ia.a.host.Listen(uint64(qual), p))
+		return status(ia.a.host.Listen(uint64(qual), service{p}))
 	})
 }
 
@@ -63,7 +69,7 @@ func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		for range numAnyQuals {
 			p.qual = firstAnyQual + ConnQual(ia.a.quals.Add(1)%numAnyQuals)
-			if ia.a.host.Listen(uint64(p.qual), p) == nil {
+			if ia.a.host.Listen(uint64(p.qual), service{p}) == nil {
 				return nil
 			}
 		}
@@ -121,8 +127,8 @@ func (p *PSP) lock() error {
 	return nil
 }
 
-// Arrive implements wire.Service; it is not for consumers.
-func (p *PSP) Arrive(r *wire.Request) bool {
+// arrive takes a connection request; false refuses it. The owner of the engine calls it.
+func (p *PSP) arrive(r *wire.Request) bool {
 	if p.over.Load() {
 		return false
 	}

@@ -72,7 +72,7 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	if err := evd.serve(); err != nil {
 		return nil, err
 	}
-	if err := ia.a.host.Listen(uint64(qual), r); err != nil {
+	if err := ia.a.host.Listen(uint64(qual), service{r}); err != nil {
 		evd.refs.drop()
 		return nil, status(err)
 	}
@@ -125,8 +125,8 @@ func (r *RSP) unlock() {
 	r.ia.mu.Unlock()
 }
 
-// Arrive implements wire.Service; it is not for consumers.
-func (r *RSP) Arrive(req *wire.Request) bool {
+// arrive takes a connection request; false refuses it. The owner of the engine calls it.
+func (r *RSP) arrive(req *wire.Request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != rspListening {
