@@ -105,7 +105,7 @@ var epStateNames = map[EPState]string{
 }
 
 // String is the DAT name without its prefix.
-func (s EPState) String() string { return epStateNames[s] }
+func (s EPState) String() string { return enumName(epStateNames[s], "DAT_EP_STATE", s) }
 
 // LMRTriplet is a piece of registered local memory: Context of its LMR, Address and Length in bytes
 // (DAT_LMR_TRIPLET). A triplet of length 0 is ignored.

@@ -60,7 +60,7 @@ var eventNames = map[EventNumber]string{
 }
 
 // String is the DAT name.
-func (n EventNumber) String() string { return eventNames[n] }
+func (n EventNumber) String() string { return enumName(eventNames[n], "DAT_EVENT_NUMBER", n) }
 
 // DTOStatus is how a data transfer ended (DAT_DTO_COMPLETION_STATUS).
 type DTOStatus uint8
@@ -87,10 +87,11 @@ var dtoNames = [numDTOStatus]string{"DAT_DTO_SUCCESS", "DAT_DTO_ERR_FLUSHED", "D
 
 // String is the DAT name.
 func (s DTOStatus) String() string {
+	name := ""
 	if s < numDTOStatus {
-		return dtoNames[s]
+		name = dtoNames[s]
 	}
-	return "DAT_DTO_COMPLETION_STATUS(?)"
+	return enumName(name, "DAT_DTO_COMPLETION_STATUS", s)
 }
 
 // DTO is a kind of data transfer (DAT_DTOS).

@@ -24,10 +24,11 @@ var handleNames = [...]string{"CR", "EP", "EVD", "IA", "LMR", "PSP", "PZ", "RMR"
 
 // String is the DAT name without its prefix.
 func (t HandleType) String() string {
+	name := ""
 	if int(t) < len(handleNames) {
-		return handleNames[t]
+		name = handleNames[t]
 	}
-	return "DAT_HANDLE_TYPE(?)"
+	return enumName(name, "DAT_HANDLE_TYPE", t)
 }
 
 // Handle is what every object has in common (DAT_HANDLE). On one that was freed, whose adapter was

@@ -142,10 +142,10 @@ func (r Return) Subtype() Subtype { return Subtype(r & subtypeMask) }
 // ErrInvalidParameter if either number has no name.
 func (r Return) Strings() (major, minor string, err error) {
 	major, known := returnNames[r.Type()]
-	if minor = r.Subtype().String(); !known || minor == "" && r.Subtype() != NoSubtype {
+	if !known || int(r.Subtype()) >= len(subtypeNames) {
 		return "", "", fail(ErrInvalidParameter, "%#08x is no return of DAT", uint32(r))
 	}
-	return major, minor, nil
+	return major, r.Subtype().String(), nil
 }
 
 // Error is the DAT name of the type, and in parentheses that of the subtype.

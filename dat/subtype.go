@@ -218,10 +218,14 @@ var subtypeNames = [...]string{
 	SubThreadSafetyNotFound:           "DAT_THREAD_SAFETY_NOT_FOUND",
 }
 
-// String is the DAT name, "" for NoSubtype and for a number that is none.
+// String is the DAT name, "" for NoSubtype.
 func (s Subtype) String() string {
+	name := ""
 	if int(s) < len(subtypeNames) {
-		return subtypeNames[s]
+		name = subtypeNames[s]
 	}
-	return ""
+	if s == NoSubtype {
+		return ""
+	}
+	return enumName(name, "DAT_RETURN_SUBTYPE", s)
 }
