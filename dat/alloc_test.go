@@ -97,7 +97,7 @@ func TestNoAllocations(t *testing.T) {
 			post(y.PostRDMAReadToRMR(RMRTriplet{Context: c, Address: part[0].Address, Length: 64}, 3, x.lmr.Remote(0, 64), 0))
 			next(y.request)
 			post(y.PostRecv(room, 1, 0))
-			post(x.PostSendWithInvalidate(small, 2, 0, true, c))
+			post(x.PostSendWithInvalidate(small, 2, 0, c))
 			d.drain(t, 1, 1)
 		}},
 		{"refused posts", func() {

@@ -173,7 +173,7 @@ var calls = []func(c *caller) error{
 	func(c *caller) error { _, _, err := pick(c, c.eps).RecvQuery(); return err },
 	func(c *caller) error { return pick(c, c.eps).SetWatermark(c.next()%8-2, c.next()%8-2) },
 	func(c *caller) error {
-		return pick(c, c.eps).PostSendWithInvalidate(c.iov(), uint64(c.next()), c.flags(), c.next()%2 == 0, c.remote().Context)
+		return pick(c, c.eps).PostSendWithInvalidate(c.iov(), uint64(c.next()), c.flags(), c.remote().Context)
 	},
 	func(c *caller) error {
 		return pick(c, c.eps).PostRDMAReadToRMR(c.remote(), uint64(c.next()), c.remote(), c.flags())

@@ -98,7 +98,7 @@ var misuses = map[string]func(o *objects, ev *Event) error{
 	"EP.Free":                   func(o *objects, _ *Event) error { return o.ep.Free() },
 	"EP.PostRecv":               func(o *objects, _ *Event) error { return o.ep.PostRecv(nil, 0, 0) },
 	"EP.PostSend":               func(o *objects, _ *Event) error { return o.ep.PostSend(nil, 0, 0) },
-	"EP.PostSendWithInvalidate": func(o *objects, _ *Event) error { return o.ep.PostSendWithInvalidate(nil, 0, 0, true, 1) },
+	"EP.PostSendWithInvalidate": func(o *objects, _ *Event) error { return o.ep.PostSendWithInvalidate(nil, 0, 0, 1) },
 	"EP.PostRDMAWrite":          func(o *objects, _ *Event) error { return o.ep.PostRDMAWrite(nil, 0, RMRTriplet{}, 0) },
 	"EP.PostRDMAWriteImm":       func(o *objects, _ *Event) error { return o.ep.PostRDMAWriteImm(nil, 0, RMRTriplet{}, 0, 0) },
 	"EP.PostRDMARead":           func(o *objects, _ *Event) error { return o.ep.PostRDMARead(nil, 0, RMRTriplet{}, 0) },

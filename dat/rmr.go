@@ -155,14 +155,11 @@ func (r *RMR) Free() error {
 	return nil
 }
 
-// PostSendWithInvalidate is PostSend; if invalidate is set, the message also makes the peer's RMR of
-// a context invalid before its receive completes, which it does as DTOReceiveWithInvalidate
-// (dat_ep_post_send_with_invalidate). If that is not a context of a bound RMR that this connection
-// may use, the send completes with DTORemoteAccess and the connection breaks.
-func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags CompletionFlags, invalidate bool, rmrContext uint32) error {
-	if !invalidate {
-		return ep.PostSend(iov, cookie, flags)
-	}
+// PostSendWithInvalidate is PostSend of a message that also makes the peer's RMR of a context invalid before its receive
+// completes, which it does as DTOReceiveWithInvalidate (dat_ep_post_send_with_invalidate with its invalidate flag set;
+// without the flag the call is PostSend). If that is not a context of a bound RMR that this connection may use, the send
+// completes with DTORemoteAccess and the connection breaks.
+func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags CompletionFlags, rmrContext uint32) error {
 	if err := ep.usable(); err != nil {
 		return err
 	}

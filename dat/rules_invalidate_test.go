@@ -7,10 +7,10 @@ import (
 
 var epPostSendWithInvalidateRules = []rule{
 	{"without the flag it is a plain send", together(func(t *testing.T, x, y *point) {
-		r, to := y.window(0, 8)
+		r, _ := y.window(0, 8)
 		copy(x.mem, "plain")
 		ok(t, y.PostRecv(y.seg(64, 64), 1, 0))
-		ok(t, x.PostSendWithInvalidate(x.seg(0, 5), 2, 0, false, to.Context))
+		ok(t, x.PostSend(x.seg(0, 5), 2, 0))
 		x.done(x.request, 2, DTOSend, DTOSuccess, 5)
 		y.done(y.recv, 1, DTOReceive, DTOSuccess, 5)
 		same(t, y.mem[64:69], []byte("plain"))
@@ -23,7 +23,7 @@ var epPostSendWithInvalidateRules = []rule{
 			_, to := y.window(0, 8)
 			fillRandom(x.mem[:n], uint64(n))
 			ok(t, y.PostRecv(y.seg(64, 61000), 1, 0))
-			ok(t, x.PostSendWithInvalidate(x.seg(0, n), 2, 0, true, to.Context))
+			ok(t, x.PostSendWithInvalidate(x.seg(0, n), 2, 0, to.Context))
 			ev := await(t, y.recv, EventDTOCompletion)
 			if ev.Op != DTOReceiveWithInvalidate || ev.RMRContext != to.Context || ev.Cookie != 1 || ev.Length != uint64(n) || ev.Status != DTOSuccess {
 				t.Errorf("%d bytes: receive completes as %+v", n, ev)
@@ -36,7 +36,7 @@ var epPostSendWithInvalidateRules = []rule{
 		_, to := y.window(0, 8)
 		ok(t, y.PostRecv(nil, 1, 0))
 		ok(t, y.PostRecv(nil, 2, 0))
-		ok(t, x.PostSendWithInvalidate(nil, 3, 0, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(nil, 3, 0, to.Context))
 		ok(t, x.PostSend(nil, 4, 0))
 		y.done(y.recv, 1, DTOReceiveWithInvalidate, DTOSuccess, 0)
 		if ev := await(t, y.recv, EventDTOCompletion); ev.Op != DTOReceive || ev.RMRContext != 0 || ev.Cookie != 2 {
@@ -48,7 +48,7 @@ var epPostSendWithInvalidateRules = []rule{
 		r := must(y.host.pz.CreateRMR())(t)
 		to := y.bind(r, l, 0, 64, remoteRights)
 		ok(t, y.PostRecv(nil, 1, 0))
-		ok(t, x.PostSendWithInvalidate(nil, 2, 0, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(nil, 2, 0, to.Context))
 		y.done(y.recv, 1, DTOReceiveWithInvalidate, DTOSuccess, 0)
 		unbound(t, r)
 		ok(t, l.Free())
@@ -60,7 +60,7 @@ var epPostSendWithInvalidateRules = []rule{
 		fillRandom(x.mem[:64], 6)
 		ok(t, y.PostRecv(nil, 1, 0))
 		ok(t, x.PostRDMAWrite(x.seg(0, 64), 2, to, 0))
-		ok(t, x.PostSendWithInvalidate(nil, 3, 0, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(nil, 3, 0, to.Context))
 		y.done(y.recv, 1, DTOReceiveWithInvalidate, DTOSuccess, 0)
 		same(t, y.mem[100:164], x.mem[:64])
 		x.done(x.request, 2, DTORDMAWrite, DTOSuccess, 64)
@@ -70,7 +70,7 @@ var epPostSendWithInvalidateRules = []rule{
 		r, to := y.window(0, 8)
 		for range 5 {
 			ok(t, y.PostRecv(nil, 1, 0))
-			ok(t, x.PostSendWithInvalidate(nil, 2, 0, true, to.Context))
+			ok(t, x.PostSendWithInvalidate(nil, 2, 0, to.Context))
 			y.done(y.recv, 1, DTOReceiveWithInvalidate, DTOSuccess, 0)
 			x.done(x.request, 2, DTOSend, DTOSuccess, 0)
 			to = y.bind(r, y.lmr, 0, 8, remoteRights)
@@ -81,7 +81,7 @@ var epPostSendWithInvalidateRules = []rule{
 		r := must(y.host.pz.CreateRMRForEP())(t)
 		to := y.bind(r, y.lmr, 0, 8, remoteRights)
 		ok(t, y.PostRecv(nil, 1, 0))
-		ok(t, x.PostSendWithInvalidate(nil, 2, 0, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(nil, 2, 0, to.Context))
 		y.done(y.recv, 1, DTOReceiveWithInvalidate, DTOSuccess, 0)
 		unbound(t, r)
 	})},
@@ -108,27 +108,24 @@ var epPostSendWithInvalidateRules = []rule{
 	}, func(t *testing.T, x, y *point, what string, context func(x, y *point) uint32) {
 		c := context(x, y)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
-		x.cannot(what, DTOSend, x.PostSendWithInvalidate(x.seg(0, 8), 2, 0, true, c))
+		x.cannot(what, DTOSend, x.PostSendWithInvalidate(x.seg(0, 8), 2, 0, c))
 		y.done(y.recv, 1, DTOReceive, DTOFlushed, 0)
 	})},
 	{"flags are those of a send", together(func(t *testing.T, x, y *point) {
 		for _, f := range []CompletionFlags{0x10, 0x20, 0x40, 0x80} {
-			wants(t, fmt.Sprintf("flags %#x", f), x.PostSendWithInvalidate(nil, 1, f, true, 0), ErrInvalidParameter)
-			wants(t, fmt.Sprintf("flags %#x, plain", f), x.PostSendWithInvalidate(nil, 1, f, false, 0), ErrInvalidParameter)
+			wants(t, fmt.Sprintf("flags %#x", f), x.PostSendWithInvalidate(nil, 1, f, 0), ErrInvalidParameter)
 		}
 		_, to := y.window(0, 8)
 		ok(t, y.PostRecv(nil, 1, 0))
-		ok(t, x.PostSendWithInvalidate(nil, 2, CompletionSuppress|CompletionSolicitedWait|CompletionBarrierFence, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(nil, 2, CompletionSuppress|CompletionSolicitedWait|CompletionBarrierFence, to.Context))
 		y.done(y.recv, 1, DTOReceiveWithInvalidate, DTOSuccess, 0)
 		x.still()
 	})},
 	{"the endpoint must be valid", together(func(t *testing.T, x, _ *point) {
 		ok(t, x.Free())
-		wants(t, "freed", x.PostSendWithInvalidate(nil, 1, 0, true, 1), ErrInvalidHandle)
+		wants(t, "freed", x.PostSendWithInvalidate(nil, 1, 0, 1), ErrInvalidHandle)
 		var none *EP
-		for _, invalidate := range []bool{false, true} {
-			wants(t, "nil", none.PostSendWithInvalidate(nil, 1, 0, invalidate, 1), ErrInvalidHandle)
-		}
+		wants(t, "nil", none.PostSendWithInvalidate(nil, 1, 0, 1), ErrInvalidHandle)
 	})},
 	{"segments are checked as those of a send", together(func(t *testing.T, x, _ *point) {
 		other := must(x.host.ia.CreatePZ())(t)
@@ -144,26 +141,26 @@ var epPostSendWithInvalidateRules = []rule{
 			"no right":     {[]LMRTriplet{bare.Segment(0, 8)}, ErrPrivilegesViolation},
 			"no context":   {[]LMRTriplet{{Length: 8}}, ErrPrivilegesViolation},
 		} {
-			wants(t, what, x.PostSendWithInvalidate(c.iov, 1, 0, true, 1), c.want)
+			wants(t, what, x.PostSendWithInvalidate(c.iov, 1, 0, 1), c.want)
 		}
 		x.still()
 	})},
 	{"a message longer than the endpoint allows is refused", limited(&EPAttr{MaxRequestDTOs: 1, MaxMessageSize: 100}, func(t *testing.T, x, y *point) {
-		wants(t, "101 bytes", x.PostSendWithInvalidate(x.seg(0, 101), 1, 0, true, 1), ErrInvalidParameter)
+		wants(t, "101 bytes", x.PostSendWithInvalidate(x.seg(0, 101), 1, 0, 1), ErrInvalidParameter)
 	})},
 	{"it is refused before the connection and flushed after", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
-		wants(t, "unconnected", x.PostSendWithInvalidate(nil, 1, 0, true, 1), ErrInvalidState)
+		wants(t, "unconnected", x.PostSendWithInvalidate(nil, 1, 0, 1), ErrInvalidState)
 		join(x, y)
 		ok(t, x.Disconnect(CloseAbrupt))
 		x.expect(EventDisconnected)
-		ok(t, x.PostSendWithInvalidate(nil, 1, CompletionSuppress, true, 1))
+		ok(t, x.PostSendWithInvalidate(nil, 1, CompletionSuppress, 1))
 		x.done(x.request, 1, DTOSend, DTOFlushed, 0)
 	}},
 	{"it waits for a receive as a send does", together(func(t *testing.T, x, y *point) {
 		r, to := y.window(0, 8)
-		ok(t, x.PostSendWithInvalidate(x.seg(0, 8), 1, 0, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(x.seg(0, 8), 1, 0, to.Context))
 		x.still()
 		if q := must(r.Query())(t); !q.Bound {
 			t.Error("the region was invalidated without a receive")
@@ -175,7 +172,7 @@ var epPostSendWithInvalidateRules = []rule{
 	{"a message longer than its receive invalidates nothing", together(func(t *testing.T, x, y *point) {
 		r, to := y.window(0, 8)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
-		ok(t, x.PostSendWithInvalidate(x.seg(0, 9), 2, 0, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(x.seg(0, 9), 2, 0, to.Context))
 		x.done(x.request, 2, DTOSend, DTORemoteResponder, 0)
 		y.done(y.recv, 1, DTOReceive, DTOLocalLength, 0)
 		if q := must(r.Query())(t); !q.Bound {
@@ -188,8 +185,8 @@ var epPostSendWithInvalidateRules = []rule{
 		attr.MaxRequestDTOs = 2
 		x, _ := pair(a, b, &attr)
 		x.holdUp()
-		ok(t, x.PostSendWithInvalidate(nil, 1, 0, true, 1))
-		wants(t, "a third", x.PostSendWithInvalidate(nil, 2, 0, true, 1), ErrInsufficientResources)
+		ok(t, x.PostSendWithInvalidate(nil, 1, 0, 1))
+		wants(t, "a third", x.PostSendWithInvalidate(nil, 2, 0, 1), ErrInsufficientResources)
 	}},
 }
 

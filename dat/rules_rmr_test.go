@@ -299,7 +299,7 @@ var rmrQueryRules = []rule{
 	{"a region that a peer has invalidated is not bound", together(func(t *testing.T, x, y *point) {
 		r, to := y.window(0, 8)
 		ok(t, y.PostRecv(nil, 1, 0))
-		ok(t, x.PostSendWithInvalidate(nil, 2, 0, true, to.Context))
+		ok(t, x.PostSendWithInvalidate(nil, 2, 0, to.Context))
 		y.done(y.recv, 1, DTOReceiveWithInvalidate, DTOSuccess, 0)
 		unbound(t, r)
 	})},

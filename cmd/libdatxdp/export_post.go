@@ -65,7 +65,7 @@ func dxPostWrite(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie, address uin
 //export dxPostSendInvalidate
 func dxPostSendInvalidate(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags, context uint32) (r uint32) {
 	defer caught(&r)
-	return code(get[*dat.EP](ep).PostSendWithInvalidate(triplets(iov, n), cookie, completion(flags), true, context))
+	return code(get[*dat.EP](ep).PostSendWithInvalidate(triplets(iov, n), cookie, completion(flags), context))
 }
 
 //export dxPostReadToRMR
