@@ -71,7 +71,7 @@ func TestAllocShared(t *testing.T) {
 	n := newUDP(t)
 	first, err := n.open(0, Options{Memory: arenaUnit})
 	ok(t, err)
-	defer first.Close(CloseAbrupt)
+	defer first.Close()
 	second, err := n.open(0, Options{})
 	ok(t, err)
 	mem, err := second.Alloc(arenaUnit)
@@ -82,7 +82,7 @@ func TestAllocShared(t *testing.T) {
 	if err := first.Dealloc(mem); !errors.Is(err, ErrInvalidParameter) {
 		t.Errorf("giving back what another has: %v", err)
 	}
-	ok(t, second.Close(CloseGraceful))
+	ok(t, second.CloseWith(CloseGraceful))
 	_, err = first.Alloc(1)
 	ok(t, err)
 	if _, err := second.Alloc(1); !errors.Is(err, ErrInvalidHandle) {

@@ -13,7 +13,7 @@ import (
 func TestCloseGraceful(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		ia := must(n.open(0, Options{}))(t)
-		wants(t, "flags", ia.Close(2), ErrInvalidParameter)
+		wants(t, "flags", ia.CloseWith(2), ErrInvalidParameter)
 		pz := must(ia.CreatePZ())(t)
 		evd := must(ia.CreateEVD(8, nil, EVDDTO|EVDConnection|EVDCR))(t)
 		lmr := must(ia.CreateLMR(make([]byte, 8), pz, MemAll))(t)
@@ -21,7 +21,7 @@ func TestCloseGraceful(t *testing.T) {
 		psp := must(ia.CreatePSP(1, evd, PSPConsumer))(t)
 		refused := func(left string) {
 			t.Helper()
-			wants(t, "close with "+left, ia.Close(CloseGraceful), ErrInvalidState)
+			wants(t, "close with "+left, ia.CloseWith(CloseGraceful), ErrInvalidState)
 		}
 		refused("everything")
 		wants(t, "free of a dispatcher in use", evd.Free(), ErrInvalidState)
@@ -35,9 +35,9 @@ func TestCloseGraceful(t *testing.T) {
 		ok(t, pz.Free())
 		refused("a dispatcher")
 		ok(t, evd.Free())
-		ok(t, ia.Close(CloseGraceful))
-		wants(t, "close again", ia.Close(CloseGraceful), ErrInvalidHandle)
-		wants(t, "abrupt close again", ia.Close(CloseAbrupt), ErrInvalidHandle)
+		ok(t, ia.CloseWith(CloseGraceful))
+		wants(t, "close again", ia.CloseWith(CloseGraceful), ErrInvalidHandle)
+		wants(t, "abrupt close again", ia.Close(), ErrInvalidHandle)
 	})
 }
 
@@ -68,7 +68,7 @@ func TestCloseAbrupt(t *testing.T) {
 			for _, e := range evds {
 				parked(t, e)
 			}
-			ok(t, a.ia.Close(CloseAbrupt))
+			ok(t, a.ia.Close())
 			for range evds {
 				wants(t, "waiter", <-errs, ErrAbort)
 			}
@@ -86,9 +86,9 @@ func TestCloseAbrupt(t *testing.T) {
 			a = newHost(t, n, 0, Options{})
 			u, v := pair(a, b, nil)
 			proves(u, v)
-			ok(t, a.ia.Close(CloseAbrupt))
+			ok(t, a.ia.Close())
 			v.expect(EventDisconnected)
-			ok(t, b.ia.Close(CloseAbrupt))
+			ok(t, b.ia.Close())
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestCloseWithUndecidedRequest(t *testing.T) {
 		x := a.point(nil)
 		x.dial(b, nil)
 		cr := b.request(t)
-		ok(t, b.ia.Close(CloseAbrupt))
+		ok(t, b.ia.Close())
 		wants(t, "accept after close", cr.Reject(nil), ErrInvalidHandle)
 		x.expect(EventNonPeerRejected)
 	})
@@ -143,13 +143,13 @@ func TestCloseUnderLoad(t *testing.T) {
 			eventually(t, "load", func() bool { return calls.Load() > 2000 })
 			loop(func() { _ = x.Disconnect(CloseGraceful) })
 			loop(func() { _ = x.Reset() })
-			ok(t, a.ia.Close(CloseAbrupt))
+			ok(t, a.ia.Close())
 			done := calls.Load()
 			eventually(t, "calls after the close", func() bool { return calls.Load() > done+500 })
 			stop.Store(true)
 			wg.Wait()
 			y.expect(EventDisconnected)
-			ok(t, b.ia.Close(CloseAbrupt))
+			ok(t, b.ia.Close())
 		}
 	})
 }
@@ -178,7 +178,7 @@ func TestOpenTwice(t *testing.T) {
 		w.expect(EventEstablished)
 		z.expect(EventEstablished)
 		proves(x, y)
-		ok(t, c.ia.Close(CloseAbrupt))
+		ok(t, c.ia.Close())
 		w.expect(EventDisconnected)
 		proves(x, y)
 	})
@@ -199,7 +199,7 @@ func TestManyOpens(t *testing.T) {
 			t.Errorf("%d files are open, %d before", got, files)
 		}
 		for _, ia := range ias {
-			ok(t, ia.Close(CloseGraceful))
+			ok(t, ia.CloseWith(CloseGraceful))
 		}
 	})
 }

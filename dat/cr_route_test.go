@@ -125,7 +125,7 @@ func TestCloseFreesRequestsWithoutRoute(t *testing.T) {
 	x.dial(b, nil)
 	b.request(t)
 	cut.Store(true)
-	ok(t, b.ia.Close(CloseAbrupt))
+	ok(t, b.ia.Close())
 	if got := undecided(t, other.ia.a); got != 0 {
 		t.Errorf("%d requests are kept", got)
 	}

@@ -15,7 +15,7 @@ func TestDeviceEnds(t *testing.T) {
 	n := xdpNet{labtest.New(t, lab.Options{})}
 	a, b := newHosts(t, n, Options{})
 	second := must(n.open(0, Options{}))(t)
-	t.Cleanup(func() { _ = second.Close(CloseAbrupt) })
+	t.Cleanup(func() { _ = second.Close() })
 	x, y := pair(a, b, nil)
 	proves(x, y)
 	if err := a.ia.Err(); err != nil {
@@ -34,11 +34,11 @@ func TestDeviceEnds(t *testing.T) {
 	if _, err := n.open(0, Options{}); err == nil || !strings.Contains(err.Error(), "program was detached") {
 		t.Errorf("another open: %v", err)
 	}
-	ok(t, second.Close(CloseAbrupt))
-	ok(t, a.ia.Close(CloseAbrupt))
+	ok(t, second.Close())
+	ok(t, a.ia.Close())
 	again := must(n.open(0, Options{}))(t)
 	if err := again.Err(); err != nil {
 		t.Error(err)
 	}
-	ok(t, again.Close(CloseAbrupt))
+	ok(t, again.Close())
 }

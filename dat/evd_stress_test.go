@@ -196,7 +196,7 @@ func (c *crowd) close() {
 	must(c.cnos[0].Trigger())(t)
 	must(c.cnos[1].Trigger())(t)
 	some, others := cnoWaits(t, c.cnos[0], 4), cnoWaits(t, c.cnos[1], 4)
-	ok(t, c.x.host.ia.Close(CloseAbrupt))
+	ok(t, c.x.host.ia.Close())
 	wants(t, "waiter", result(t, got).err, ErrAbort)
 	for range 4 {
 		for _, ch := range []<-chan cnoWaited{some, others} {

@@ -395,7 +395,7 @@ func newManyQueued(t *testing.T) (a, b *host) {
 			links = append(links, net.Link(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(q), byte(side + 1)}), DefaultPort)))
 		}
 		ia := must(OpenLink(Options{}, links...))(t)
-		t.Cleanup(func() { ok(t, ia.Close(CloseAbrupt)) })
+		t.Cleanup(func() { ok(t, ia.Close()) })
 		hosts[side] = &host{t: t, ia: ia, addr: links[0].Local().Addr(), pz: must(ia.CreatePZ())(t)}
 	}
 	hosts[1].listen(testQual, 8)

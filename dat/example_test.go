@@ -24,8 +24,8 @@ func Example() {
 	}
 	serverIA, serverEVD, serverEP, serverMem := open("127.0.0.1")
 	clientIA, clientEVD, clientEP, clientMem := open("127.0.0.2")
-	defer serverIA.Close(dat.CloseAbrupt)
-	defer clientIA.Close(dat.CloseAbrupt)
+	defer serverIA.Close()
+	defer clientIA.Close()
 
 	_, err := serverIA.CreatePSP(7, serverEVD, dat.PSPConsumer)
 	check(err)

@@ -90,7 +90,7 @@ var calls = []func(c *caller) error{
 		if ia == c.hosts[0].ia || ia == c.hosts[1].ia {
 			return nil // the adapters stay
 		}
-		return ia.Close(CloseFlags(c.next() % 3))
+		return ia.CloseWith(CloseFlags(c.next() % 3))
 	},
 
 	// Notification.

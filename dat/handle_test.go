@@ -27,7 +27,7 @@ func TestHandles(t *testing.T) {
 		"ia stats":        func(o *objects) error { _, err := o.ia.Stats(); return err },
 		"ia conns":        func(o *objects) error { _, err := o.ia.Connections(); return err },
 		"ia dump":         func(o *objects) error { return o.ia.Dump(io.Discard) },
-		"ia close":        func(o *objects) error { return o.ia.Close(CloseAbrupt) },
+		"ia close":        func(o *objects) error { return o.ia.Close() },
 		"pz create":       func(o *objects) error { _, err := o.ia.CreatePZ(); return err },
 		"evd create":      func(o *objects) error { _, err := o.ia.CreateEVD(1, nil, EVDDTO); return err },
 		"lmr create":      func(o *objects) error { _, err := o.ia.CreateLMR(make([]byte, 1), o.pz, MemAll); return err },
@@ -76,7 +76,7 @@ func TestHandles(t *testing.T) {
 	ok(t, freed.evd.Free())
 	other := newHost(t, n, 1, Options{})
 	closed := make1(other)
-	ok(t, other.ia.Close(CloseAbrupt))
+	ok(t, other.ia.Close())
 	for name, call := range calls {
 		wants(t, name+", nothing", call(&objects{}), ErrInvalidHandle)
 		wants(t, name+", closed", call(closed), ErrInvalidHandle)

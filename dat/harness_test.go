@@ -110,7 +110,7 @@ func (u udp) free() bool {
 			return false
 		}
 		if err == nil {
-			ia.Close(CloseAbrupt)
+			ia.Close()
 		}
 	}
 	return true
@@ -143,7 +143,7 @@ func newHost(t testing.TB, n network, side int, o Options) *host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := ia.Close(CloseAbrupt); err != nil && !errors.Is(err, ErrInvalidHandle) {
+		if err := ia.Close(); err != nil && !errors.Is(err, ErrInvalidHandle) {
 			t.Errorf("closing: %v", err)
 		}
 	})

@@ -98,11 +98,14 @@ func (ia *IA) Query() (IAParam, error) {
 	return p, nil
 }
 
-// Close ends the use of the adapter (dat_ia_close). Gracefully it fails with ErrInvalidState while
-// anything created through this IA is left; abruptly it destroys everything: peers see their
+// Close ends the use of the adapter, with CloseAbrupt. It implements io.Closer.
+func (ia *IA) Close() error { return ia.CloseWith(CloseAbrupt) }
+
+// CloseWith ends the use of the adapter (dat_ia_close). With CloseGraceful it fails with ErrInvalidState while
+// anything created through this IA is left; with CloseAbrupt it destroys everything: peers see their
 // connections disconnected, waiters of EVDs return ErrAbort, those of CNOs no EVD. The asynchronous
 // EVD goes with the IA that made it, even if another shares it.
-func (ia *IA) Close(flags CloseFlags) error {
+func (ia *IA) CloseWith(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}

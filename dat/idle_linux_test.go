@@ -69,7 +69,7 @@ func stayIdle() error {
 	before := cpuTime()
 	time.Sleep(idleFor)
 	fmt.Println((cpuTime() - before).Microseconds())
-	return ia.Close(CloseAbrupt)
+	return ia.Close()
 }
 
 func TestIdle(t *testing.T) {

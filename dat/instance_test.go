@@ -45,7 +45,7 @@ func TestNamesThatCannotBeOpened(t *testing.T) {
 		if ia, err := Open(text, DefaultOptions()); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", text, err, want)
 			if err == nil {
-				ia.Close(CloseAbrupt)
+				ia.Close()
 			}
 		}
 	}

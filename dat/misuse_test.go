@@ -33,7 +33,7 @@ var misuses = map[string]func(o *objects, ev *Event) error{
 	"IA.Stats":         func(o *objects, _ *Event) error { return second(o.ia.Stats()) },
 	"IA.Connections":   func(o *objects, _ *Event) error { return second(o.ia.Connections()) },
 	"IA.Dump":          func(o *objects, _ *Event) error { return o.ia.Dump(io.Discard) },
-	"IA.Close":         func(o *objects, _ *Event) error { return o.ia.Close(CloseAbrupt) },
+	"IA.Close":         func(o *objects, _ *Event) error { return o.ia.Close() },
 	"IA.CreatePZ":      func(o *objects, _ *Event) error { return second(o.ia.CreatePZ()) },
 	"IA.CreateCNO":     func(o *objects, _ *Event) error { return second(o.ia.CreateCNO(nil)) },
 	"IA.CreateEVD":     func(o *objects, _ *Event) error { return second(o.ia.CreateEVD(1, nil, EVDDTO)) },
@@ -206,7 +206,7 @@ var misuseRules = []rule{
 	{"every call on an adapter that was closed, and on its objects, is refused", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		o := one(a, b)
-		ok(t, b.ia.Close(CloseAbrupt))
+		ok(t, b.ia.Close())
 		misused(t, o, false)
 	}},
 	{"an object that was freed is refused wherever one is named", func(t *testing.T, n network) {
@@ -271,7 +271,7 @@ var misuseRules = []rule{
 		racing(t, "EVD", o.evd.Free)
 		racing(t, "CNO", o.cno.Free)
 		racing(t, "PZ", o.pz.Free)
-		racing(t, "IA", func() error { return o.ia.Close(CloseAbrupt) })
+		racing(t, "IA", func() error { return o.ia.Close() })
 	}},
 }
 

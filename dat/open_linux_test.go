@@ -99,7 +99,7 @@ func openAndHold() error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	return ia.Close(CloseGraceful)
+	return ia.CloseWith(CloseGraceful)
 }
 
 func TestOpenUnknownInterface(t *testing.T) {
@@ -169,7 +169,7 @@ func TestOpenBusy(t *testing.T) {
 		ia, err = x.open(0, Options{})
 		return err == nil
 	})
-	ok(t, ia.Close(CloseGraceful))
+	ok(t, ia.CloseWith(CloseGraceful))
 }
 
 // A second adapter on the interface of an open one is refused, and the open one works on.

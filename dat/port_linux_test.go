@@ -16,7 +16,7 @@ func TestPortsOfAFXDPAndUDP(t *testing.T) {
 		ia, err = Open("udp:"+lab.B.Addr4().String(), Options{Port: 17600, PeerPort: DefaultPort})
 		return err
 	}))
-	t.Cleanup(func() { _ = ia.Close(CloseAbrupt) })
+	t.Cleanup(func() { _ = ia.Close() })
 	b := &host{t: t, ia: ia, addr: lab.B.Addr4(), pz: must(ia.CreatePZ())(t)}
 	proves(pair(b, a, nil))
 	b.listen(testQual, 8)

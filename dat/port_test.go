@@ -27,7 +27,7 @@ func taken(t *testing.T, addr netip.Addr) {
 // hostOn opens an adapter by name.
 func hostOn(t *testing.T, addr netip.Addr, options string, o Options) *host {
 	ia := must(Open("udp:"+addr.String()+options, o))(t)
-	t.Cleanup(func() { _ = ia.Close(CloseAbrupt) })
+	t.Cleanup(func() { _ = ia.Close() })
 	return &host{t: t, ia: ia, addr: addr, pz: must(ia.CreatePZ())(t)}
 }
 

@@ -66,7 +66,7 @@ func freedCNO(call func(c *CNO) error) rule {
 		ok(t, freed.Free())
 		wants(t, "freed", call(freed), ErrInvalidHandle)
 		wants(t, "nil", call(nil), ErrInvalidHandle)
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		wants(t, "closed", call(closed), ErrInvalidHandle)
 	})
 }
@@ -98,7 +98,7 @@ var cnoRules = []topic{
 			done := make(chan error, 1)
 			var c *CNO
 			c = must(h.ia.CreateCNO(func(e *EVD) {
-				done <- errors.Join(e.Dequeue(new(Event)), e.Resize(3), e.ModifyCNO(nil), e.Free(), c.Free(), h.ia.Close(CloseAbrupt))
+				done <- errors.Join(e.Dequeue(new(Event)), e.Resize(3), e.ModifyCNO(nil), e.Free(), c.Free(), h.ia.Close())
 			}))(t)
 			says(t, h.soft(8, c), 1)
 			ok(t, result(t, done))
@@ -141,7 +141,7 @@ var cnoRules = []topic{
 		onHost("the agent gets no EVD when the adapter is closed", func(t *testing.T, h *host) {
 			f, called := agent()
 			h.soft(8, must(h.ia.CreateCNO(f))(t))
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			if got := result(t, called); got != nil {
 				t.Errorf("called with %p", got)
 			}
@@ -149,12 +149,12 @@ var cnoRules = []topic{
 		onHost("a graceful close of the adapter is an invalid state while it is there", func(t *testing.T, h *host) {
 			c := must(h.ia.CreateCNO(nil))(t)
 			ok(t, h.pz.Free())
-			wants(t, "close", h.ia.Close(CloseGraceful), ErrInvalidState)
+			wants(t, "close", h.ia.CloseWith(CloseGraceful), ErrInvalidState)
 			ok(t, c.Free())
-			ok(t, h.ia.Close(CloseGraceful))
+			ok(t, h.ia.CloseWith(CloseGraceful))
 		}),
 		onHost("a closed adapter is an invalid handle", func(t *testing.T, h *host) {
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			_, err := h.ia.CreateCNO(nil)
 			wants(t, "create", err, ErrInvalidHandle)
 			_, err = (*IA)(nil).CreateCNO(nil)
@@ -291,7 +291,7 @@ var cnoRules = []topic{
 			f, called := agent()
 			c := must(h.ia.CreateCNO(f))(t)
 			ok(t, c.Free())
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			if len(called) > 0 {
 				t.Error("it was called")
 			}

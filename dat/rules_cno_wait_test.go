@@ -153,7 +153,7 @@ var cnoWaitRules = []rule{
 		c, empty := must(h.ia.CreateCNO(nil))(t), must(h.ia.CreateCNO(nil))(t)
 		h.soft(8, c)
 		got, others := cnoWaits(t, c, 3), cnoWaits(t, empty, 2)
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		for range 3 {
 			if w := result(t, got); w.evd != nil || w.err != nil {
 				t.Errorf("got %p, %v", w.evd, w.err)

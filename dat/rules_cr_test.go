@@ -42,7 +42,7 @@ var crQueryRules = []rule{
 			_, err := cr.Query()
 			wants(t, name, err, ErrInvalidHandle)
 		}
-		ok(t, b.ia.Close(CloseAbrupt))
+		ok(t, b.ia.Close())
 		_, err := open.Query()
 		wants(t, "closed", err, ErrInvalidHandle)
 	}},
@@ -350,7 +350,7 @@ var crHandoffRules = []rule{
 		x := asks(a, b, testQual)
 		ok(t, b.request(t).Handoff(9))
 		b.request(t)
-		ok(t, b.ia.Close(CloseAbrupt))
+		ok(t, b.ia.Close())
 		x.expect(EventNonPeerRejected)
 	}},
 }

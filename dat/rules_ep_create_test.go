@@ -152,7 +152,7 @@ var epCreateRules = append(limitRules(), []rule{
 		y.EP, y.connect = must(b.ia.CreateEP(b.pz, y.recv, y.request, foreign, nil))(t), foreign
 		join(x, y)
 		wants(t, "free of the dispatcher", foreign.Free(), ErrInvalidState)
-		ok(t, b.ia.Close(CloseAbrupt)) // lets go of what is not its own
+		ok(t, b.ia.Close()) // lets go of what is not its own
 		ok(t, foreign.Free())
 	}},
 	{"a depth does not ask for a dispatcher, nor a dispatcher for a depth", func(t *testing.T, n network) {
@@ -195,15 +195,15 @@ var epCreateRules = append(limitRules(), []rule{
 		ep := must(ia.CreateEP(pz, evd, evd, evd, nil))(t)
 		wants(t, "zone", pz.Free(), ErrInvalidState)
 		wants(t, "dispatcher", evd.Free(), ErrInvalidState)
-		wants(t, "close", ia.Close(CloseGraceful), ErrInvalidState)
+		wants(t, "close", ia.CloseWith(CloseGraceful), ErrInvalidState)
 		ok(t, ep.Free())
 		ok(t, pz.Free())
 		ok(t, evd.Free())
-		ok(t, ia.Close(CloseGraceful))
+		ok(t, ia.CloseWith(CloseGraceful))
 	}},
 	{"a closed adapter, and nil, is no handle", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		for name, ia := range map[string]*IA{"closed": h.ia, "nil": nil} {
 			_, err := ia.CreateEP(nil, nil, nil, nil, &EPAttr{MaxRecvDTOs: -1}) // the handle is checked first
 			wants(t, name, err, ErrInvalidHandle)

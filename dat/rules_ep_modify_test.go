@@ -271,7 +271,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		ok(t, freed.Free())
 		wants(t, "freed", freed.Modify(1<<63, nil), ErrInvalidHandle)
 		wants(t, "nil", (*EP)(nil).Modify(1<<63, nil), ErrInvalidHandle)
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		wants(t, "closed", open.Modify(EPFieldPZ, &EPParam{}), ErrInvalidHandle)
 	}},
 }...)

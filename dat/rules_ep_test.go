@@ -50,8 +50,8 @@ var epQueryRules = []rule{
 			if p.RemoteAddress != want || (p.RemotePort != 0) != want.IsValid() {
 				t.Errorf("%v: %v, port %d", state, p.RemoteAddress, p.RemotePort)
 			}
-			ok(t, s.a.ia.Close(CloseAbrupt))
-			ok(t, s.b.ia.Close(CloseAbrupt))
+			ok(t, s.a.ia.Close())
+			ok(t, s.b.ia.Close())
 		}
 	}},
 	{"the remote port is the qualifier that was dialled, or the port of who asked", func(t *testing.T, n network) {
@@ -70,7 +70,7 @@ var epQueryRules = []rule{
 			_, err := ep.Query()
 			wants(t, name, err, ErrInvalidHandle)
 		}
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		_, err := open.Query()
 		wants(t, "closed", err, ErrInvalidHandle)
 	}},
@@ -130,7 +130,7 @@ var epGetStatusRules = []rule{
 		h := newHost(t, n, 0, Options{})
 		freed, open := h.point(nil), h.point(nil)
 		ok(t, freed.Free())
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		for name, ep := range map[string]*EP{"nil": nil, "freed": freed.EP, "closed": open.EP} {
 			_, _, _, err := ep.Status()
 			wants(t, name, err, ErrInvalidHandle)
@@ -199,7 +199,7 @@ var epDisconnectRules = []rule{
 		h := newHost(t, n, 0, Options{})
 		freed, open := h.point(nil), h.point(nil)
 		ok(t, freed.Free())
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		for name, ep := range map[string]*EP{"nil": nil, "freed": freed.EP, "closed": open.EP} {
 			wants(t, name, ep.Disconnect(2), ErrInvalidHandle)
 		}
@@ -254,7 +254,7 @@ var epResetRules = []rule{
 		h := newHost(t, n, 0, Options{})
 		freed, open := h.point(nil), h.point(nil)
 		ok(t, freed.Free())
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		for name, ep := range map[string]*EP{"nil": nil, "freed": freed.EP, "closed": open.EP} {
 			wants(t, name, ep.Reset(), ErrInvalidHandle)
 		}
@@ -282,7 +282,7 @@ var epFreeRules = []rule{
 			ok(t, e.Free())
 		}
 		ok(t, h.pz.Free())
-		ok(t, h.ia.Close(CloseGraceful))
+		ok(t, h.ia.CloseWith(CloseGraceful))
 	}},
 	{"while reserved it is refused, and works once the service point is freed", func(t *testing.T, n network) {
 		s := newStage(t, n, EPReserved, Options{})

@@ -77,7 +77,7 @@ func freedEVD(call func(e *EVD) error) rule {
 		ok(t, freed.Free())
 		wants(t, "freed", call(freed), ErrInvalidHandle)
 		wants(t, "nil", call(nil), ErrInvalidHandle)
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		wants(t, "closed", call(closed), ErrInvalidHandle)
 	})
 }
@@ -182,7 +182,7 @@ var evdCreateRules = []rule{
 		wants(t, "create", err, ErrInvalidHandle)
 	}),
 	onHost("a closed adapter is an invalid handle", func(t *testing.T, h *host) {
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		_, err := h.ia.CreateEVD(0, nil, 0)
 		wants(t, "create", err, ErrInvalidHandle)
 	}),

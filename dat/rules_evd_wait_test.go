@@ -305,7 +305,7 @@ var waitRules = []rule{
 	onHost("an abrupt close aborts the waiter", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		got := waits(t, e, 1)
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		wants(t, "waiter", result(t, got).err, ErrAbort)
 	}),
 	onHost("the end of a context interrupts it, takes nothing and tells how many events are there", func(t *testing.T, h *host) {

@@ -123,6 +123,6 @@ func deadObjects(t *testing.T, n network) []Handle {
 	dead := []Handle{cr, b.psp, pz, lmr, ep, evd, rmr, srq, cno, rsp, crs, a.ia, x.EP, x.recv, a.ia.AsyncEVD(), a.pz, x.lmr,
 		(*IA)(nil), (*EP)(nil), (*EVD)(nil), (*CR)(nil), (*PSP)(nil), (*PZ)(nil), (*LMR)(nil),
 		(*RMR)(nil), (*SRQ)(nil), (*CNO)(nil), (*RSP)(nil)}
-	ok(t, a.ia.Close(CloseAbrupt))
+	ok(t, a.ia.Close())
 	return dead
 }

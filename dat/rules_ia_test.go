@@ -13,7 +13,7 @@ var iaRules = []topic{
 			a, b := newHosts(t, n, Options{})
 			again := b.reopen(Options{})
 			x, y := pair(a, b, nil)
-			ok(t, again.Close(CloseAbrupt))
+			ok(t, again.Close())
 			proves(x, y)
 		}},
 		{"hundreds of opens at one time", func(t *testing.T, n network) {
@@ -24,7 +24,7 @@ var iaRules = []topic{
 				must(ias[i].CreatePZ())(t)
 			}
 			for _, ia := range ias {
-				ok(t, ia.Close(CloseAbrupt))
+				ok(t, ia.Close())
 			}
 			must(h.ia.Query())(t)
 		}},
@@ -34,7 +34,7 @@ var iaRules = []topic{
 				if got := h.ia.AsyncEVD().QLen(); got < least {
 					t.Errorf("asked for %d, got %d", asked, got)
 				}
-				ok(t, h.ia.Close(CloseAbrupt))
+				ok(t, h.ia.Close())
 			}
 		}},
 		{"a queue length that is none is refused, and nothing stays open", func(t *testing.T, n network) {
@@ -69,21 +69,21 @@ var iaRules = []topic{
 			for _, flags := range []CloseFlags{CloseAbrupt, CloseGraceful} {
 				h := newHost(t, n, 0, Options{})
 				again := h.reopen(Options{AsyncEVD: h.ia.AsyncEVD()})
-				ok(t, again.Close(flags))
+				ok(t, again.CloseWith(flags))
 				h.overflow(h.ia)
 				await(t, h.ia.AsyncEVD(), EventAsyncEVDOverflow)
-				ok(t, h.ia.Close(CloseAbrupt))
+				ok(t, h.ia.Close())
 			}
 		}},
 		{"a shared asynchronous EVD goes with who made it", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			again := h.reopen(Options{AsyncEVD: h.ia.AsyncEVD()})
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			if p := must(again.Query())(t); p.AsyncEVD != nil {
 				t.Error("it is still there")
 			}
 			h.overflow(again)
-			ok(t, again.Close(CloseAbrupt))
+			ok(t, again.Close())
 		}},
 		{"an EVD that is not an asynchronous one of the adapter is refused", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
@@ -227,7 +227,7 @@ var iaRules = []topic{
 				}
 				_ = first
 			}
-			ok(t, again.Close(CloseAbrupt))
+			ok(t, again.Close())
 			for range 2 {
 				_, err := h.ia.CreateLMR(make([]byte, 1), h.pz, 0)
 				ok(t, err)
@@ -253,7 +253,7 @@ var iaRules = []topic{
 		}},
 		{"a closed adapter answers nothing", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			_, err := h.ia.Query()
 			wants(t, "query", err, with(ErrInvalidHandle, SubInvalidHandleIA))
 		}},
@@ -283,36 +283,36 @@ var iaRules = []topic{
 			} {
 				ia := b.reopen(Options{})
 				free := make1(ia)
-				wants(t, "close with "+what, ia.Close(CloseGraceful), with(ErrInvalidState, SubInvalidStateIAInUse))
+				wants(t, "close with "+what, ia.CloseWith(CloseGraceful), with(ErrInvalidState, SubInvalidStateIAInUse))
 				ok(t, free())
-				ok(t, ia.Close(CloseGraceful))
+				ok(t, ia.CloseWith(CloseGraceful))
 			}
 			proves(x, y)
 		}},
 		{"gracefully the asynchronous EVD is in nobody's way, freed or not", func(t *testing.T, n network) {
-			ok(t, must(n.open(0, Options{}))(t).Close(CloseGraceful))
+			ok(t, must(n.open(0, Options{}))(t).CloseWith(CloseGraceful))
 			ia := must(n.open(0, Options{}))(t)
 			ok(t, ia.AsyncEVD().Free())
-			ok(t, ia.Close(CloseGraceful))
+			ok(t, ia.CloseWith(CloseGraceful))
 		}},
 		{"flags that are none are refused, after the handle was looked at", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
-			wants(t, "close", h.ia.Close(2), ErrInvalidParameter)
+			wants(t, "close", h.ia.CloseWith(2), ErrInvalidParameter)
 			must(h.ia.CreatePZ())(t)
-			ok(t, h.ia.Close(CloseAbrupt))
-			wants(t, "close again", h.ia.Close(2), ErrInvalidHandle)
-			wants(t, "close of nothing", (*IA)(nil).Close(2), ErrInvalidHandle)
+			ok(t, h.ia.Close())
+			wants(t, "close again", h.ia.CloseWith(2), ErrInvalidHandle)
+			wants(t, "close of nothing", (*IA)(nil).CloseWith(2), ErrInvalidHandle)
 		}},
 		{"a second close finds no adapter", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
-			ok(t, h.ia.Close(CloseAbrupt))
-			wants(t, "abruptly", h.ia.Close(CloseAbrupt), ErrInvalidHandle)
-			wants(t, "gracefully", h.ia.Close(CloseGraceful), ErrInvalidHandle)
+			ok(t, h.ia.Close())
+			wants(t, "abruptly", h.ia.Close(), ErrInvalidHandle)
+			wants(t, "gracefully", h.ia.CloseWith(CloseGraceful), ErrInvalidHandle)
 		}},
 		{"abruptly every object is gone", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, _ := pair(a, b, nil)
-			ok(t, a.ia.Close(CloseAbrupt))
+			ok(t, a.ia.Close())
 			for _, o := range []Handle{a.ia, a.ia.AsyncEVD(), a.pz, x.EP, x.lmr, x.recv, x.request, x.connect} {
 				_, err := o.HandleType()
 				wants(t, "handle", err, ErrInvalidHandle)
@@ -323,7 +323,7 @@ var iaRules = []topic{
 			x, y := pair(a, b, nil)
 			ok(t, y.PostRecv(y.seg(0, 8), 5, 0))
 			ok(t, x.PostRecv(x.seg(0, 8), 6, 0))
-			ok(t, a.ia.Close(CloseAbrupt))
+			ok(t, a.ia.Close())
 			y.expect(EventDisconnected)
 			y.done(y.recv, 5, DTOReceive, DTOFlushed, 0)
 		}},
@@ -338,7 +338,7 @@ var iaRules = []topic{
 				}()
 				parked(t, e)
 			}
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			for range evds {
 				wants(t, "waiter", <-errs, ErrAbort)
 			}
@@ -354,17 +354,17 @@ var iaRules = []topic{
 					ok(t, b.cr.Free())
 					ok(t, b.pz.Free())
 				}
-				ok(t, b.ia.Close(flags))
+				ok(t, b.ia.CloseWith(flags))
 				x.expect(EventNonPeerRejected)
-				ok(t, a.ia.Close(CloseAbrupt))
+				ok(t, a.ia.Close())
 			}
 		}},
 		{"its qualifiers can be listened on again, by others and by who opens next", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			other := b.reopen(Options{})
-			ok(t, b.ia.Close(CloseAbrupt))
+			ok(t, b.ia.Close())
 			must(other.CreatePSP(testQual, must(other.CreateEVD(1, nil, EVDCR))(t), PSPConsumer))(t)
-			ok(t, other.Close(CloseAbrupt))
+			ok(t, other.Close())
 			b = newHost(t, n, 1, Options{})
 			b.listen(testQual, 1)
 			pair(a, b, nil)
@@ -373,7 +373,7 @@ var iaRules = []topic{
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			ok(t, x.PostRDMAWrite(x.seg(0, pointMem), 1, y.lmr.Remote(0, pointMem), 0))
-			ok(t, b.ia.Close(CloseAbrupt))
+			ok(t, b.ia.Close())
 			clear(y.mem) // the race detector sees whoever touches it still
 			ev := await(t, x.request, EventDTOCompletion)
 			if ev.Status != DTOSuccess && ev.Status != DTOFlushed {
@@ -399,7 +399,7 @@ func (h *host) tryReopen(o Options) (*IA, error) {
 	}
 	ia, err := newIA(a, h.ia.name, o)
 	if err == nil {
-		h.t.Cleanup(func() { _ = ia.Close(CloseAbrupt) }) // the test may have closed it
+		h.t.Cleanup(func() { _ = ia.Close() }) // the test may have closed it
 	}
 	return ia, err
 }

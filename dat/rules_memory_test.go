@@ -16,7 +16,7 @@ var memoryRules = []topic{
 		}},
 		{"on an adapter that is closed or none is refused", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			for _, ia := range []*IA{h.ia, nil} {
 				_, err := ia.CreatePZ()
 				wants(t, "create", err, ErrInvalidHandle)
@@ -41,7 +41,7 @@ var memoryRules = []topic{
 			h := newHost(t, n, 0, Options{})
 			pz := must(h.ia.CreatePZ())(t)
 			ok(t, pz.Free())
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			for _, p := range []*PZ{pz, h.pz, nil} {
 				_, err := p.Query()
 				wants(t, "query", err, with(ErrInvalidHandle, SubInvalidHandlePZ).(Return).Type())
@@ -213,7 +213,7 @@ var memoryRules = []topic{
 			wants(t, "another length, one has it", err, ErrInvalidParameter)
 			ok(t, second.Free())
 			must(share(65, LMRCookie{1}))(t)
-			ok(t, again.Close(CloseAbrupt))
+			ok(t, again.Close())
 			must(h.ia.CreateLMRShared(make([]byte, 66), LMRCookie{1}, h.pz, MemAll))(t)
 		}},
 		{"a failure uses no zone and no context", func(t *testing.T, n network) {
@@ -263,7 +263,7 @@ var memoryRules = []topic{
 			ok(t, l[0].Free())
 			_, err := l[0].Query()
 			wants(t, "freed", err, with(ErrInvalidHandle, SubInvalidHandleLMR))
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			_, err = l[1].Query()
 			wants(t, "closed", err, ErrInvalidHandle)
 			_, err = (*LMR)(nil).Query()
@@ -378,7 +378,7 @@ func syncRules(sync func(*IA, []LMRTriplet) error) []rule {
 		}},
 		{"on an adapter that is closed or none is refused", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			for _, ia := range []*IA{h.ia, nil} {
 				wants(t, "sync", sync(ia, []LMRTriplet{{Length: 1}}), with(ErrInvalidHandle, SubInvalidHandleIA))
 			}

@@ -71,8 +71,8 @@ var registryRules = []topic{
 			if p := must(again.Query())(t); p.Name != d.device(0) || again.a != ia.a {
 				t.Errorf("the device by itself is %s, and another adapter", p.Name)
 			}
-			ok(t, again.Close(CloseGraceful))
-			ok(t, ia.Close(CloseGraceful))
+			ok(t, again.CloseWith(CloseGraceful))
+			ok(t, ia.CloseWith(CloseGraceful))
 		}},
 		{"an entry of another library is not found", func(t *testing.T, _ network) {
 			setRegistry(t, "wire u2.0 threadsafe default libdaplofa.so.2 dapl.2.0 \"udp:127.0.0.1\" \"\"")
@@ -90,12 +90,12 @@ var registryRules = []topic{
 				return fmt.Sprintf("wire %s threadsafe default libdatxdp.so v \"%s\" \"\"\n", v, d.device(0))
 			}
 			setRegistry(t, line("u1.2")+line("u2.3")+line("u3.0"))
-			ok(t, must(d.openAs(0, "wire", Options{}))(t).Close(CloseGraceful))
+			ok(t, must(d.openAs(0, "wire", Options{}))(t).CloseWith(CloseGraceful))
 		}},
 		{"a registry that is wrong is in nobody's way who names a device", func(t *testing.T, n network) {
 			d := deviceOf(t, n)
 			setRegistry(t, "wrong\n")
-			ok(t, must(d.openAs(0, d.device(0), Options{}))(t).Close(CloseGraceful))
+			ok(t, must(d.openAs(0, d.device(0), Options{}))(t).CloseWith(CloseGraceful))
 			_, err := Open("wire", Options{})
 			wants(t, "open", err, ErrProviderNotFound)
 			if err == nil || !strings.Contains(err.Error(), "line 1") {
@@ -112,13 +112,13 @@ var registryRules = []topic{
 				return n.open(0, o)
 			})
 			ia := must(Open("mine", Options{AsyncQLen: 100}))(t)
-			ok(t, ia.Close(CloseGraceful))
+			ok(t, ia.CloseWith(CloseGraceful))
 		}},
 		{"it goes before an entry of the registry, and before a device", func(t *testing.T, n network) {
 			setRegistry(t, goodLine)
 			for _, name := range []string{"eth0", "udp:192.0.2.1"} {
 				add(t, ProviderInfo{name, 2, 0, true}, func(_ string, o Options) (*IA, error) { return n.open(0, o) })
-				ok(t, must(Open(name, Options{}))(t).Close(CloseGraceful))
+				ok(t, must(Open(name, Options{}))(t).CloseWith(CloseGraceful))
 			}
 		}},
 		{"a name can be added once", func(t *testing.T, _ network) {
@@ -144,7 +144,7 @@ var registryRules = []topic{
 		{"an open that gives nothing, or an adapter that is closed, is an error", func(t *testing.T, n network) {
 			info := ProviderInfo{"mine", 2, 0, true}
 			closed := must(n.open(0, Options{}))(t)
-			ok(t, closed.Close(CloseGraceful))
+			ok(t, closed.CloseWith(CloseGraceful))
 			for _, tc := range []struct {
 				ia   *IA
 				want error
@@ -173,7 +173,7 @@ var registryRules = []topic{
 			for _, flags := range []CloseFlags{CloseGraceful, CloseAbrupt} {
 				ia := must(Open("mine", Options{}))(t)
 				wants(t, "with an open adapter", RemoveProvider(info), ErrProviderInUse)
-				ok(t, ia.Close(flags))
+				ok(t, ia.CloseWith(flags))
 			}
 			ok(t, RemoveProvider(info))
 		}},

@@ -149,7 +149,7 @@ var rmrCreateRules = []rule{
 			_, err := pz.CreateRMR()
 			wants(t, "create", err, ErrInvalidHandle)
 		}
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		_, err := h.pz.CreateRMR()
 		wants(t, "create on a closed adapter", err, ErrInvalidHandle)
 	}},
@@ -163,15 +163,15 @@ var rmrCreateRules = []rule{
 	{"an adapter with a region does not close gracefully", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		r := must(h.pz.CreateRMR())(t)
-		wants(t, "graceful close", h.ia.Close(CloseGraceful), ErrInvalidState)
+		wants(t, "graceful close", h.ia.CloseWith(CloseGraceful), ErrInvalidState)
 		ok(t, r.Free())
 		ok(t, h.pz.Free())
-		ok(t, h.ia.Close(CloseGraceful))
+		ok(t, h.ia.CloseWith(CloseGraceful))
 	}},
 	{"an abrupt close ends regions, bound or not", together(func(t *testing.T, x, y *point) {
 		r, _ := y.window(0, 64)
 		other := must(y.host.pz.CreateRMR())(t)
-		ok(t, y.host.ia.Close(CloseAbrupt))
+		ok(t, y.host.ia.Close())
 		for _, r := range []*RMR{r, other} {
 			_, err := r.Query()
 			wants(t, "query", err, ErrInvalidHandle)

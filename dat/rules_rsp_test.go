@@ -119,7 +119,7 @@ var rspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		ok(t, psp.Free())
 		ok(t, evd.Free())
 		ok(t, cr.Reject(nil))
-		ok(t, ia.Close(CloseGraceful))
+		ok(t, ia.CloseWith(CloseGraceful))
 		x.expect(EventPeerRejected)
 	}},
 }...)
@@ -153,7 +153,7 @@ var rspQueryRules = []rule{
 			_, err := r.Query()
 			wants(t, name, err, ErrInvalidHandle)
 		}
-		ok(t, b.ia.Close(CloseAbrupt))
+		ok(t, b.ia.Close())
 		_, err := open.Query()
 		wants(t, "closed", err, ErrInvalidHandle)
 	}},

@@ -14,7 +14,7 @@ func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 		{"a closed adapter is no handle", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			evd := must(h.ia.CreateEVD(8, nil, EVDCR))(t)
-			ok(t, h.ia.Close(CloseAbrupt))
+			ok(t, h.ia.Close())
 			wants(t, "closed", create(h.ia, evd), ErrInvalidHandle)
 			wants(t, "nil", create(nil, evd), ErrInvalidHandle)
 		}},
@@ -36,8 +36,8 @@ func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 			evd := must(ia.CreateEVD(8, nil, EVDCR))(t)
 			ok(t, create(ia, evd))
 			wants(t, "free of the dispatcher", evd.Free(), ErrInvalidState)
-			wants(t, "graceful close", ia.Close(CloseGraceful), ErrInvalidState)
-			ok(t, ia.Close(CloseAbrupt))
+			wants(t, "graceful close", ia.CloseWith(CloseGraceful), ErrInvalidState)
+			ok(t, ia.Close())
 		}},
 	}
 }
@@ -185,7 +185,7 @@ var pspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		y.configure(must(cr.Query())(t).LocalEP)
 		ok(t, cr.Accept(nil, nil))
 		x.expect(EventEstablished)
-		ok(t, b.ia.Close(CloseAbrupt))
+		ok(t, b.ia.Close())
 		x.expect(EventDisconnected)
 		wants(t, "endpoint after the close", y.PostRecv(nil, 1, 0), ErrInvalidHandle)
 	}},
@@ -213,7 +213,7 @@ var pspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		ep := must(await(t, evd, EventConnectionRequest).CR.Query())(t).LocalEP
 		ok(t, psp.Free())
 		ok(t, evd.Free())
-		ok(t, ia.Close(CloseGraceful))
+		ok(t, ia.CloseWith(CloseGraceful))
 		wants(t, "endpoint after the close", ep.PostRecv(nil, 1, 0), ErrInvalidHandle)
 		x.expect(EventNonPeerRejected)
 	}},
@@ -303,7 +303,7 @@ var pspQueryRules = []rule{
 			_, err := p.Query()
 			wants(t, name, err, ErrInvalidHandle)
 		}
-		ok(t, h.ia.Close(CloseAbrupt))
+		ok(t, h.ia.Close())
 		_, err := open.Query()
 		wants(t, "closed", err, ErrInvalidHandle)
 	}},

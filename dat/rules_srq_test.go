@@ -60,7 +60,7 @@ var srqCreateRules = []rule{
 			wants(t, "creation", err, tc.want)
 		}
 		ok(t, h.pz.Free())
-		ok(t, h.ia.Close(CloseGraceful))
+		ok(t, h.ia.CloseWith(CloseGraceful))
 	}},
 	{"the low watermark has to be the default", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
@@ -94,16 +94,16 @@ var srqCreateRules = []rule{
 	{"a queue keeps its adapter from a graceful close", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		s := must(h.ia.CreateSRQ(h.pz, SRQAttr{MaxRecvDTOs: 1}))(t)
-		wants(t, "close", h.ia.Close(CloseGraceful), ErrInvalidState)
+		wants(t, "close", h.ia.CloseWith(CloseGraceful), ErrInvalidState)
 		ok(t, s.Free())
 		ok(t, h.pz.Free())
-		ok(t, h.ia.Close(CloseGraceful))
+		ok(t, h.ia.CloseWith(CloseGraceful))
 	}},
 	{"an abrupt close ends a queue in use", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 2, 4)
 		c.post(0, 4)
 		xs[0].message(64)
-		ok(t, c.host.ia.Close(CloseAbrupt))
+		ok(t, c.host.ia.Close())
 		for _, x := range xs {
 			x.expect(EventDisconnected)
 		}

@@ -56,7 +56,7 @@ func (s *stage) enter(state EPState) {
 		s.ask(testQual)
 		s.giveUp()
 		ok(s.t, s.cr.Accept(s.p.EP, nil))
-		s.t.Cleanup(func() { _ = s.a.ia.Close(CloseAbrupt) }) // first, while somebody confirms it
+		s.t.Cleanup(func() { _ = s.a.ia.Close() }) // first, while somebody confirms it
 	case EPConnected:
 		join(s.p, s.peer)
 	case EPDisconnectPending:
@@ -220,12 +220,12 @@ var stateEvents = []struct {
 	{EPActiveConnectionPending, "the peer accepts", func(s *stage) { ok(s.t, s.cr.Accept(s.peer.EP, nil)) }, EPConnected, EventEstablished},
 	{EPActiveConnectionPending, "the peer rejects", func(s *stage) { ok(s.t, s.cr.Reject(nil)) }, EPDisconnected, EventPeerRejected},
 	{EPActiveConnectionPending, "the peer hands off to nobody", func(s *stage) { ok(s.t, s.cr.Handoff(0x99)) }, EPDisconnected, EventNonPeerRejected},
-	{EPActiveConnectionPending, "the peer's adapter closes", func(s *stage) { ok(s.t, s.b.ia.Close(CloseAbrupt)) }, EPDisconnected, EventNonPeerRejected},
+	{EPActiveConnectionPending, "the peer's adapter closes", func(s *stage) { ok(s.t, s.b.ia.Close()) }, EPDisconnected, EventNonPeerRejected},
 	{EPCompletionPending, "the requester does not take it up", func(*stage) {}, EPDisconnected, EventAcceptCompletionError},
 	{EPConnected, "the peer disconnects", func(s *stage) { ok(s.t, s.peer.Disconnect(CloseAbrupt)) }, EPDisconnected, EventDisconnected},
 	{EPConnected, "the peer disconnects gracefully", func(s *stage) { ok(s.t, s.peer.Disconnect(CloseGraceful)) }, EPDisconnected, EventDisconnected},
 	{EPConnected, "the peer frees its endpoint", func(s *stage) { ok(s.t, s.peer.Free()) }, EPDisconnected, EventDisconnected},
-	{EPConnected, "the peer's adapter closes", func(s *stage) { ok(s.t, s.b.ia.Close(CloseAbrupt)) }, EPDisconnected, EventDisconnected},
+	{EPConnected, "the peer's adapter closes", func(s *stage) { ok(s.t, s.b.ia.Close()) }, EPDisconnected, EventDisconnected},
 	{EPConnected, "a request fails", func(s *stage) {
 		ok(s.t, s.p.PostRDMAWrite(s.p.seg(0, 8), 1, RMRTriplet{Length: 8}, 0))
 		s.p.done(s.p.request, 1, DTORDMAWrite, DTORemoteAccess, 0)

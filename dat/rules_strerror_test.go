@@ -100,7 +100,7 @@ var strerrorRules = []topic{
 				with(ErrInvalidHandle, SubInvalidHandleCR):          none.cr.Reject(nil),
 				with(ErrInvalidState, SubInvalidStateEPUnconnected): idle.PostSend(nil, 1, 0),
 				with(ErrInvalidState, SubInvalidStatePZInUse):       a.pz.Free(),
-				with(ErrInvalidState, SubInvalidStateIAInUse):       a.ia.Close(CloseGraceful),
+				with(ErrInvalidState, SubInvalidStateIAInUse):       a.ia.CloseWith(CloseGraceful),
 				with(ErrInvalidParameter, SubInvalidArg2):           x.PostSend(make([]LMRTriplet, 17), 1, 0),
 				with(ErrInvalidParameter, SubInvalidArg3):           x.PostSend(outside, 1, 0),
 				with(ErrInvalidParameter, SubInvalidArg5):           x.PostSend(nil, 1, 0x80),
@@ -108,7 +108,7 @@ var strerrorRules = []topic{
 				with(ErrInsufficientResources, SubResourceMemory):   x.PostRecv(nil, 1, 0),
 				with(ErrInvalidParameter, SubInvalidArg1):           openError1(strings.Repeat("n", MaxName)),
 				with(ErrProviderNotFound, SubNameNotRegistered):     openError1("n"),
-				with(ErrInvalidHandle, SubInvalidHandleIA):          (*IA)(nil).Close(0),
+				with(ErrInvalidHandle, SubInvalidHandleIA):          (*IA)(nil).CloseWith(0),
 			} {
 				wants(t, want.Error(), err, want)
 			}

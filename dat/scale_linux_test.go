@@ -36,7 +36,7 @@ func newFleetOn(b *testing.B, n network, depth int) *fleet {
 // end closes both adapters, for the next fleet.
 func (f *fleet) end() {
 	for _, h := range f.hosts {
-		ok(f.b, h.ia.Close(CloseAbrupt))
+		ok(f.b, h.ia.Close())
 	}
 }
 

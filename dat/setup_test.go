@@ -164,8 +164,8 @@ func TestCloseDuringSetUp(t *testing.T) {
 				_ = ev.CR.Reject(nil)
 			})
 			eventually(t, "load", func() bool { return calls.Load() > 200 })
-			ok(t, b.ia.Close(CloseAbrupt))
-			ok(t, a.ia.Close(CloseAbrupt))
+			ok(t, b.ia.Close())
+			ok(t, a.ia.Close())
 			close(stop)
 			wg.Wait()
 		}

@@ -131,7 +131,7 @@ func TestLog(t *testing.T) {
 	ok(t, v.Connect(b.addr, testQual, patience, nil))
 	ok(t, b.request(t).Reject(nil))
 	v.expect(EventPeerRejected)
-	ok(t, a.ia.Close(CloseAbrupt))
+	ok(t, a.ia.Close())
 	const to = ` ia=link peer=10.0.0.2 qualifier=3495 queue=0`
 	want := fmt.Sprintf(`level=INFO msg="dat: opened" ia=link mode=sim address=10.0.0.1 queues=1
 level=DEBUG msg="dat: connecting"%[1]s

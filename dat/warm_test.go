@@ -64,7 +64,7 @@ func (w *warmer) ready(side int, o Options, open func() (*IA, error)) {
 func (w *warmer) cool(side int) {
 	w.cold[side] = true
 	if ia := w.held[side]; ia != nil {
-		_ = ia.Close(CloseAbrupt) // the rule will see why, when it opens the device
+		_ = ia.Close() // the rule will see why, when it opens the device
 		w.held[side] = nil
 	}
 }

@@ -41,7 +41,7 @@ func TestWrap(t *testing.T) {
 		b.listen(testQual, 8)
 		x, y := pair(a, b, nil)
 		proves(x, y)
-		if err := a.ia.Close(CloseAbrupt); !errors.Is(err, errLayer) {
+		if err := a.ia.Close(); !errors.Is(err, errLayer) {
 			t.Errorf("closing: got %v, want %v", err, errLayer)
 		}
 		for _, l := range layers {
@@ -53,6 +53,6 @@ func TestWrap(t *testing.T) {
 			t.Error("no layer")
 		}
 		again := must(n.open(0, Options{}))(t) // the device is free again
-		ok(t, again.Close(CloseAbrupt))
+		ok(t, again.Close())
 	})
 }

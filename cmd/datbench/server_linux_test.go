@@ -89,7 +89,7 @@ func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal err
 	o.Port = s.station.Port
 	ia, err := dat.Open(s.station.IA, o)
 	check(err)
-	t.Cleanup(func() { _ = ia.Close(dat.CloseAbrupt) }) // with all that is in it
+	t.Cleanup(func() { _ = ia.Close() }) // with all that is in it
 	pz, err := ia.CreatePZ()
 	check(err)
 	evd, err := ia.CreateEVD(16, nil, dat.EVDDTO|dat.EVDConnection)

@@ -44,7 +44,7 @@ const (
 // goCost is what testdata/cost.c does, in Go.
 func goCost(t *testing.T, name string) (post, dequeue time.Duration) {
 	a := newGoHost(t, name)
-	defer func() { must(t, a.ia.Close(dat.CloseAbrupt)) }()
+	defer func() { must(t, a.ia.Close()) }()
 	post, dequeue = time.Hour, time.Hour
 	for range costRounds {
 		p, d := a.round(t)

@@ -36,7 +36,7 @@ func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 	}
 	r = created(evd, a.AsyncEVD(), nil)
 	if r != 0 {
-		_ = a.Close(dat.CloseAbrupt) // nobody has its handle yet
+		_ = a.Close() // nobody has its handle yet
 	}
 	return r
 }
@@ -44,7 +44,7 @@ func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 //export dxCloseIA
 func dxCloseIA(ia uint64, flags uint32) (r uint32) {
 	defer caught(&r)
-	return code(get[*dat.IA](ia).Close(dat.CloseFlags(min(flags, 1<<8-1))))
+	return code(get[*dat.IA](ia).CloseWith(dat.CloseFlags(min(flags, 1<<8-1))))
 }
 
 //export dxQueryIA

@@ -64,7 +64,7 @@ func TestHandleOutlivesObject(t *testing.T) {
 	if err != nil {
 		t.Skipf("no UDP on loopback: %v", err)
 	}
-	defer func() { _ = ia.Close(dat.CloseAbrupt) }()
+	defer func() { _ = ia.Close() }()
 	evd, err := ia.CreateEVD(1, nil, dat.EVDSoftware)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestIntroduceWhatIsGone(t *testing.T) {
 	if err != nil {
 		t.Skipf("no UDP on loopback: %v", err)
 	}
-	defer func() { _ = ia.Close(dat.CloseAbrupt) }()
+	defer func() { _ = ia.Close() }()
 	pz, err := ia.CreatePZ()
 	if err != nil {
 		t.Fatal(err)

@@ -50,5 +50,5 @@ datxdp_xdp_queue_proven{ia="xdp",queue="0",side="tx"} 1
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v %v", problems, err)
 	}
-	ok(t, ia.Close(dat.CloseAbrupt))
+	ok(t, ia.Close())
 }

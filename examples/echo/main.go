@@ -47,7 +47,7 @@ func run(ctx context.Context, name, to string) error {
 		return err
 	}
 	// Abruptly: all that was made through the adapter goes with it, in any state.
-	defer ia.Close(dat.CloseAbrupt)
+	defer ia.Close()
 	if to == "" {
 		return serve(ctx, ia)
 	}

@@ -49,7 +49,7 @@ func run(ctx context.Context, name, to string, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer ia.Close(dat.CloseAbrupt) // abruptly: all that was made through the adapter goes with it
+	defer ia.Close() // abruptly: all that was made through the adapter goes with it
 	if to == "" {
 		return serve(ctx, ia)
 	}

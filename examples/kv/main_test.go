@@ -20,7 +20,7 @@ func open(t *testing.T, i int) *dat.IA {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { ia.Close(dat.CloseAbrupt) })
+	t.Cleanup(func() { ia.Close() })
 	return ia
 }
 

@@ -50,7 +50,7 @@ func run(ctx context.Context, name, file, dir string, hosts []string) error {
 	if err != nil {
 		return err
 	}
-	defer ia.Close(dat.CloseAbrupt) // abruptly: all that was made through the adapter goes with it
+	defer ia.Close() // abruptly: all that was made through the adapter goes with it
 	if file != "" {
 		return send(ctx, ia, file, hosts)
 	}

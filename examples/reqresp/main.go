@@ -66,7 +66,7 @@ func run(ctx context.Context, name string, l load) error {
 	if err != nil {
 		return err
 	}
-	defer ia.Close(dat.CloseAbrupt) // abruptly: all that was made through the adapter goes with it
+	defer ia.Close() // abruptly: all that was made through the adapter goes with it
 	if l.server.IsValid() {
 		return l.run(ctx, ia)
 	}

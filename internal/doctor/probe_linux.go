@@ -113,7 +113,7 @@ func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered
 	if err != nil {
 		return false, false
 	}
-	defer ia.Close(dat.CloseAbrupt)
+	defer ia.Close()
 	evd, err := connect(ia, at.Addr())
 	if err != nil {
 		return false, false

@@ -58,7 +58,7 @@ func granted(name string, port uint16) (mode string, queues []dat.QueueStats, er
 	if err == nil {
 		err = statsErr
 	}
-	if closeErr := ia.Close(dat.CloseGraceful); err == nil {
+	if closeErr := ia.CloseWith(dat.CloseGraceful); err == nil {
 		err = closeErr
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 func closing(t *testing.T, ias ...*dat.IA) {
 	t.Cleanup(func() {
 		for _, ia := range ias {
-			if err := ia.Close(dat.CloseAbrupt); err != nil {
+			if err := ia.Close(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -99,7 +99,7 @@ datxdp_requests_completed_total{ia="a"} 2
 			t.Errorf("latency of two requests: %v", h)
 		}
 	}
-	ok(t, a.ia.Close(dat.CloseAbrupt))
+	ok(t, a.ia.Close())
 	if n := testutil.CollectAndCount(c); n != 0 {
 		t.Errorf("%d metrics of an adapter that is closed", n)
 	}
@@ -229,10 +229,10 @@ func TestScrapeUnderLoad(t *testing.T) {
 		for n := scrapes.Load(); scrapes.Load() < n+int64(3*len(pages)); {
 			exchange(t, a, b)
 		}
-		ok(t, a.ia.Close(dat.CloseAbrupt)) // while it is shown
+		ok(t, a.ia.Close()) // while it is shown
 		removeA()
 		removeB()
-		ok(t, b.ia.Close(dat.CloseAbrupt))
+		ok(t, b.ia.Close())
 	}
 	close(stop)
 	scrapers.Wait()

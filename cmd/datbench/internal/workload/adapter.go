@@ -81,7 +81,7 @@ func (a *Adapter) Close() error {
 		errs = append(errs, a.pz.Free())
 	}
 	if a.IA != nil {
-		errs = append(errs, plan.Within(plan.OpenLimit, "closing the adapter", func() error { return a.IA.Close(dat.CloseGraceful) }))
+		errs = append(errs, plan.Within(plan.OpenLimit, "closing the adapter", func() error { return a.IA.CloseWith(dat.CloseGraceful) }))
 	}
 	return errors.Join(append(errs, a.flush())...)
 }

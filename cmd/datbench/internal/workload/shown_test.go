@@ -24,7 +24,7 @@ func TestShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ia.Close(dat.CloseAbrupt) // the last of the test
+		defer ia.Close() // the last of the test
 		if hide[i], err = s.add("udp:127.0.0.1", ia); err != nil {
 			t.Fatal(err)
 		}
