@@ -45,9 +45,10 @@ type SRQParam struct {
 // endpoint takes the oldest when a message begins to arrive. There is no order between endpoints;
 // those that found no receive are served first, by turns of their peers' addresses.
 //
-// Messages of several packets from one address hold half of the receives at most. One that holds a receive for
-// half of Limits.NotReady, 15 s, while other endpoints wait ends its connection with BreakUnfinished, and the
-// receive completes as DTOFlushed; each MiB that has arrived prolongs that by a second.
+// Messages of several packets from one address hold half of the receives at most. While there are none left and other
+// endpoints wait, such a message has to move: one that stands still for 900 ms, or is slower than 1 MiB/s for long, ends its
+// connection with BreakUnfinished, and the receive completes as DTOFlushed. The sender sees EventBroken, and DTOTransport
+// of the send; it may connect again. A peer whose message stood still for 100 ms waits behind others for 10 s.
 //
 // All methods may be called by any goroutine.
 type SRQ struct {

@@ -511,6 +511,9 @@ func TestDocumentNumbers(t *testing.T) {
 		"stall":                        span(stallTime),
 		"window that delay leaves":     packets(congestion.DelayFloor),
 		"shared message rate":          octets(messageRate) + "/s",
+		"shared patience":              span(sharedPatience),
+		"slow message":                 span(slowMessage),
+		"slow time":                    span(slowTime),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")
 	if err != nil {

@@ -73,6 +73,7 @@ func (c *Conn) grantCredit() {
 		r.notReady = false
 		c.wantAckNow()
 		c.takeEarly()
+		c.countRecv()       // the receive that was taken, if the packet is not here any more
 		c.eng.allowFaults() // this need not be within a Poll
 		if !c.alive() {
 			return

@@ -89,6 +89,7 @@ func (c *Conn) endRecv(done *Completion) {
 	c.sinks.Recv.push(c.eng, done)
 	if c.share != nil {
 		c.share.held.Store(false)
+		c.share.bytes += uint64(done.Length)
 		return
 	}
 	c.rq.next++

@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/netip"
 	"sync/atomic"
-	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/seq"
@@ -45,15 +44,15 @@ type SharedQueue struct {
 
 	// ring holds what was posted and not taken. Its done counts the receives that the consumer has
 	// back, which are ahead of those taken by what it has not: its mutex guards all that follows.
-	ring        workRing
-	taken       seq.Num
-	lowMark     uint32
-	lowArmed    bool
-	accounts    map[netip.Addr]*account
-	first, last *account // the line of peers that wait
-	waiting     uint32   // connections
-	since       Time
-	starving    time.Duration // how long there was a line, until since
+	ring     workRing
+	taken    seq.Num
+	lowMark  uint32
+	lowArmed bool
+	accounts map[netip.Addr]*account
+	lines    [ranks]line // of peers that wait
+	waiting  uint32      // connections
+	waits    stopwatch   // time in which connections wait and there are no receives
+	slow     slowPeers
 }
 
 // share is a connection's part in a shared queue.
@@ -67,13 +66,14 @@ type share struct {
 
 	taken      uint32        // receives; the engine owner's
 	begun      uint32        // taken when the message was counted; the engine owner's
+	bytes      uint64        // of messages that are complete; the engine owner's
 	back       atomic.Uint32 // those of which the consumer has the completion
 	soft, hard atomic.Int64  // marks; the soft one is NoMark once it was crossed
 
 	// What follows is guarded by the queue's mutex.
-	account       *account      // of the peer; nil before the first message
-	counted       bool          // a message goes on in another packet; also read by the engine's owner, who writes it
-	starvedBefore time.Duration // how long connections had waited when it began
+	account  *account // of the peer; nil before the first message
+	counted  bool     // a message goes on in another packet; also read by the engine's owner, who writes it
+	patience patience // with that message
 
 	waits      bool
 	eng        *Engine // while it waits
@@ -82,7 +82,7 @@ type share struct {
 
 // NewSharedQueue makes a queue without receives.
 func (h *Host) NewSharedQueue(cfg SharedConfig) *SharedQueue {
-	q := &SharedQueue{host: h, zone: cfg.Zone, low: cfg.Low, accounts: make(map[netip.Addr]*account)}
+	q := &SharedQueue{host: h, zone: cfg.Zone, low: cfg.Low, accounts: make(map[netip.Addr]*account), slow: make(slowPeers)}
 	iov := max(cfg.MaxRecvIOV, 1)
 	q.ring.init(cfg.MaxRecv, iov, iov)
 	return q
@@ -176,17 +176,20 @@ func (q *SharedQueue) below() bool {
 	return true
 }
 
-// take moves the oldest receive to c, or puts c into the line.
+// take moves the oldest receive to c, or puts c into the line. Where there is a line, its first goes first.
 func (q *SharedQueue) take(c *Conn) bool {
 	s, r := c.share, &q.ring
 	r.mu.Lock()
 	if s.account == nil {
 		q.enter(c)
 	}
-	if n := q.available(); n == 0 || !q.mayTake(s, n) {
+	if s.waits || q.waiting > 0 || q.available() <= s.account.held {
 		q.join(c)
-		r.mu.Unlock()
-		return false
+		if first, at := q.whoIsNext(); first != c {
+			r.mu.Unlock()
+			c.eng.tell(first, at)
+			return false
+		}
 	}
 	w := r.at(q.taken)
 	s.work = *w

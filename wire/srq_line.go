@@ -1,11 +1,6 @@
 package wire
 
-import (
-	"net/netip"
-	"time"
-
-	"github.com/datxdp/datxdp/wire/internal/proto"
-)
+import "net/netip"
 
 // account is what one peer, which is a source address, has of a shared queue: receives that its unfinished
 // messages hold, and connections that wait for one.
@@ -19,8 +14,10 @@ type account struct {
 	held    uint32 // receives of unfinished messages
 	waiting uint32 // connections in its line
 
-	first, last *Conn    // its line
-	prev, next  *account // in the queue's line
+	first, last *Conn     // its line
+	waits       stopwatch // time in which there was one
+	rank        rank
+	prev, next  *account // in a line of the queue
 }
 
 // accountOf is the address whose account a connection has: all of an IPv6 /64 belongs to one host or site.
@@ -53,51 +50,45 @@ func (q *SharedQueue) exit(c *Conn) {
 		return
 	}
 	q.quit(c)
-	if s.account = nil; s.counted {
-		s.counted = false
-		a.held--
+	if s.counted {
+		q.uncount(c)
 	}
+	s.account = nil
 	if a.conns--; a.conns == 0 {
 		delete(q.accounts, a.addr)
 	}
 }
 
-// mayTake reports whether a connection may take one of n receives: its peer holds fewer than n, and those that
-// wait are not overtaken. The caller holds the mutex.
-func (q *SharedQueue) mayTake(s *share, n uint32) bool {
-	return s.account.held < n && (s.waits || n > q.claims(n))
-}
-
-// claims is how many of n receives, all of them at most, the line may take. The caller holds the mutex.
-func (q *SharedQueue) claims(n uint32) (sum uint32) {
-	for a := q.first; a != nil && sum < n; a = a.next {
-		if a.held < n {
-			sum += min(a.waiting, n-a.held)
-		}
-	}
-	return sum
-}
-
 // whoIsNext is the connection that is to be told of receives, with its engine: the first one of the first peer
-// in the line that may take one. The caller holds the mutex.
+// in the lines that may take one. The caller holds the mutex.
 func (q *SharedQueue) whoIsNext() (*Conn, *Engine) {
 	n := q.available()
-	for a := q.first; a != nil; a = a.next {
-		if a.held < n {
-			return a.first, a.first.share.eng
+	if n == 0 {
+		return nil, nil
+	}
+	for i := range q.lines {
+		for a := q.lines[i].first; a != nil; {
+			next := a.next
+			if a.held < n && !q.demote(a) {
+				return a.first, a.first.share.eng
+			}
+			a = next
 		}
 	}
 	return nil, nil
 }
 
-// join adds c to the end of its peer's line, and its peer to the end of the queue's if it is not there: peers
-// take turns. The caller holds the mutex.
+// join adds c to the end of its peer's line, and its peer to the end of the queue's line of its rank if it is not
+// there: peers take turns. The caller holds the mutex.
 func (q *SharedQueue) join(c *Conn) {
-	s := c.share
+	s, now := c.share, c.eng.now
+	q.countWaits(now)
 	if s.waits {
+		q.file(s.account)
 		return
 	}
 	a := s.account
+	a.countWaits(now)
 	s.waits, s.eng, s.prev = true, c.eng, a.last
 	if a.last == nil {
 		a.first = c
@@ -106,8 +97,8 @@ func (q *SharedQueue) join(c *Conn) {
 	}
 	a.last = c
 	if a.waiting++; a.waiting == 1 {
-		q.countStarving(c.eng.now)
-		q.push(a)
+		a.rank = q.slow.rank(a.addr, now)
+		q.lines[a.rank].push(a)
 	}
 	q.waiting++
 }
@@ -118,7 +109,9 @@ func (q *SharedQueue) quit(c *Conn) {
 	if !s.waits {
 		return
 	}
-	a := s.account
+	a, now := s.account, c.eng.now
+	q.countWaits(now)
+	a.countWaits(now)
 	if s.prev == nil {
 		a.first = s.next
 	} else {
@@ -131,99 +124,35 @@ func (q *SharedQueue) quit(c *Conn) {
 	}
 	s.waits, s.eng, s.prev, s.next = false, nil, nil, nil
 	q.waiting--
-	a.waiting--
-	q.countStarving(c.eng.now)
-	q.remove(a)
-	if a.waiting > 0 {
-		q.push(a)
+	q.lines[a.rank].remove(a)
+	if a.waiting--; a.waiting > 0 {
+		a.rank = q.slow.rank(a.addr, now)
+		q.lines[a.rank].push(a)
 	}
 }
 
-func (q *SharedQueue) push(a *account) {
-	if a.prev = q.last; a.prev == nil {
-		q.first = a
+// line is a line of peers.
+type line struct{ first, last *account }
+
+func (l *line) push(a *account) {
+	if a.prev = l.last; a.prev == nil {
+		l.first = a
 	} else {
 		a.prev.next = a
 	}
-	q.last = a
+	l.last = a
 }
 
-func (q *SharedQueue) remove(a *account) {
+func (l *line) remove(a *account) {
 	if a.prev == nil {
-		q.first = a.next
+		l.first = a.next
 	} else {
 		a.prev.next = a.next
 	}
 	if a.next == nil {
-		q.last = a.prev
+		l.last = a.prev
 	} else {
 		a.next.prev = a.prev
 	}
 	a.prev, a.next = nil, nil
-}
-
-// countStarving brings the time during which connections wait up to date. It is called before the line changes.
-// Engines are not at the same time exactly. The caller holds the mutex.
-func (q *SharedQueue) countStarving(now Time) {
-	if d := now.Sub(q.since); d > 0 {
-		if q.first != nil {
-			q.starving += d
-		}
-		q.since = now
-	}
-}
-
-// starved is how long connections have waited, those of the same peer too: behind one address there may be many
-// hosts. The caller holds the mutex.
-func (q *SharedQueue) starved(now Time) time.Duration {
-	q.countStarving(now)
-	return q.starving
-}
-
-// settle counts the message of c that goes on in another packet, and forgets the one before. It is called after
-// each packet.
-func (s *share) settle(c *Conn) {
-	held := s.held.Load()
-	if held == s.counted && (!held || s.taken == s.begun) || s.account == nil {
-		return
-	}
-	q, a, now := s.q, s.account, c.eng.now
-	q.ring.mu.Lock()
-	if s.counted {
-		a.held--
-	}
-	if s.counted = held; held {
-		a.held++
-		s.begun, s.starvedBefore = s.taken, q.starved(now)
-	}
-	next, at := q.whoIsNext()
-	q.ring.mu.Unlock()
-	if held {
-		c.setDeadline(now.Add(c.messageTime()))
-	}
-	c.eng.tell(next, at)
-}
-
-// messageTime is how long an unfinished message may hold a receive while connections wait for one, as far as it
-// has come: less than they wait, and more than a host is stopped for or packets are lost.
-func (c *Conn) messageTime() time.Duration {
-	return c.host.limits.NotReady/2 + time.Duration(c.recv.off)*(time.Second/messageRate)
-}
-
-// tickShare ends a connection whose message has held a receive for too long. It returns when to look again.
-func (c *Conn) tickShare() Time {
-	s := c.share
-	if s == nil || !s.counted {
-		return never
-	}
-	q, now := s.q, c.eng.now
-	q.ring.mu.Lock()
-	starved := q.starved(now) - s.starvedBefore
-	q.ring.mu.Unlock()
-	left := c.messageTime() - starved
-	if left > 0 {
-		return now.Add(left)
-	}
-	c.fault(proto.ReasonUnfinished, proto.OpSend, 0)
-	return never
 }

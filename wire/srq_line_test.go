@@ -28,10 +28,12 @@ func (p *depot) checkLine(t *testing.T, conns []*Conn) {
 		}
 	}
 	sum := uint32(0)
-	for a := p.first; a != nil; a = a.next {
-		sum += a.waiting
-		if a.next == nil && p.last != a || a.waiting == 0 {
-			t.Fatalf("the line is broken at %v", a.addr)
+	for i := range p.lines {
+		for a := p.lines[i].first; a != nil; a = a.next {
+			sum += a.waiting
+			if a.next == nil && p.lines[i].last != a || a.waiting == 0 || int(a.rank) != i {
+				t.Fatalf("the line is broken at %v", a.addr)
+			}
 		}
 	}
 	if sum != p.waiting {

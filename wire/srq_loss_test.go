@@ -151,7 +151,7 @@ func TestSharedQueueConservation(t *testing.T) {
 			}
 		}
 		p.counts(t, left, left)
-		if p.waiting != 0 || p.first != nil || p.last != nil {
+		if p.waiting != 0 || p.lines != [ranks]line{} {
 			t.Errorf("seed %d: %d connections wait", seed, p.waiting)
 		}
 		if completed == 0 || ends == 0 {
