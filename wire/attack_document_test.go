@@ -39,7 +39,7 @@ func TestSecurityNumbers(t *testing.T) {
 		"connections":                                                                      fmt.Sprint(maxConns),
 		"connections of an address":                                                        fmt.Sprintf("as many as are free, %d if it is alone", alone(connsShare, maxConns)),
 		"connections of a network":                                                         fmt.Sprintf("%d times as many as are free, %d if it is alone", connsPrefix, alone(connsPrefix, maxConns)),
-		"Reset, Closed and Versions":                                                       fmt.Sprintf("%d in %s", resetBurst, span(resetPeriod)),
+		"Reset, Closed and Versions":                                                       fmt.Sprintf("%d in %s; %d to one address if it is alone, %d to a network", answerBurst, span(answerPeriod), alone(answerShare, answerBurst), alone(answerPrefix, answerBurst)),
 		"Challenges of one attempt that are answered at once":                              fmt.Sprint(promptChallenges),
 		"time between two tries of Connect":                                                fmt.Sprintf("%s, doubling to %s", span(helloRetry), span(helloRetryMax)),
 		"time between two tries of Accept":                                                 fmt.Sprintf("%s, doubling to %s", span(helloRetry), span(maxRTO)),
@@ -72,7 +72,7 @@ func TestSecurityNumbers(t *testing.T) {
 		t.Errorf("a network has %d places, its prefixes are of %d and %d bits", got, prefix4, prefix6)
 	}
 	const psns, acks = 2*proto.MaxWindow + 1, 2*proto.MaxWindow + 1
-	rate := resetBurst * int(time.Second/resetPeriod)
+	rate := answerBurst * int(time.Second/answerPeriod)
 	plausible := math.Log2(float64(psns)) + math.Log2(float64(acks))
 	for _, phrase := range []string{
 		fmt.Sprintf("one of %d numbers and its acknowledgement one of %d", psns, acks),

@@ -245,7 +245,7 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 		return false
 	}
 	e.stats.UnknownConnection++
-	if e.crossing || !e.mayReset() {
+	if !e.mayAnswer(bufs) {
 		return false
 	}
 	e.bare(bufs, h, &out)

@@ -66,7 +66,7 @@ func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil {
 		return false // Close is on its way
 	}
-	if e.crossing || len(bufs) != 1 || !e.mayReset() {
+	if !e.mayAnswer(bufs) {
 		return false
 	}
 	e.stats.Resets++
@@ -75,22 +75,9 @@ func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// resetLimit bounds the answers without a connection: a token bucket that is filled up every resetPeriod.
-type resetLimit struct {
-	resetsAt   Time // when it is filled up again
-	resetsLeft int
-}
-
-// mayReset takes a token of the Reset limit.
-func (e *Engine) mayReset() bool {
-	if e.now >= e.resetsAt {
-		e.resetsAt, e.resetsLeft = e.now.Add(resetPeriod), resetBurst
-	}
-	if e.resetsLeft == 0 {
-		return false
-	}
-	e.resetsLeft--
-	return true
+// mayAnswer reports whether a packet may be answered without a connection, in its own frame.
+func (e *Engine) mayAnswer(bufs []link.Buf) bool {
+	return !e.crossing && len(bufs) == 1 && e.answers.may(e.source(&bufs[0]), e.now)
 }
 
 // handleReset doubts a connection: the peer may not know our connection any more. To cross to the engine

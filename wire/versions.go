@@ -14,7 +14,7 @@ func (e *Engine) foreign(bufs []link.Buf) (kept bool) {
 	var h proto.Header
 	b := bufs[0].Data
 	asked, ok := proto.Foreign(b, &h)
-	if !ok || len(bufs) != 1 || e.crossing || !e.mayReset() {
+	if !ok || !e.mayAnswer(bufs) {
 		return false
 	}
 	h.TS = e.now.Stamp()
