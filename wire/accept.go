@@ -38,6 +38,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s S
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
 		until: e.now.Add(e.host.limits.GiveUp)}
 	c.setState(Accepting)
+	e.unconfirmed.add(r)
 	c.sendAccept()
 	c.armRetry()
 	return nil

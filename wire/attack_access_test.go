@@ -162,8 +162,8 @@ func TestUnregisterWhileReadIsNoGuess(t *testing.T) {
 			s.foe.connect.Pop(new(Completion))
 		}
 	}
-	if n := len(s.victim.eng.penalties); n != 0 {
-		t.Errorf("%d networks are taken for guessers", n)
+	if n := len(s.victim.eng.penalties.addrs); n != 0 {
+		t.Errorf("%d addresses are taken for guessers", n)
 	}
 	s.finish()
 }

@@ -148,6 +148,73 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 	}
 }
 
+// Attack 3: one host with many addresses of a network, or one, asks for connections, which are accepted at once, and
+// confirms none. An honest host of the same network, or behind the same address, connects within a second, again and again.
+func TestAttack03HalfOpenNeighbour(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		honest string
+		from   func(i int) netip.AddrPort
+	}{
+		{"an IPv4 network", "10.0.0.9:17473", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(100 + i%100)}), uint16(i))
+		}},
+		{"one address", "10.0.0.9:17473", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 9}), uint16(i))
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			s.foe.down = true
+			honest := s.addNode(netip.MustParseAddrPort(tc.honest))
+			c := honest.host.NewConn(plain)
+			asked, longest, made := s.net.Now(), time.Duration(0), 0
+			s.dial(honest, s.victim, c, nil)
+			for i := range 6000 {
+				s.connect(tc.from(i), uint32(i)+1)
+				s.acceptAll()
+				s.exactly(500 * time.Microsecond)
+				for honest.connect.Pop(new(Completion)) {
+				}
+				if c.State() == Established {
+					longest = max(longest, time.Duration(s.net.Now()-asked))
+					made++
+					honest.eng.Drop(c)
+					c, asked = honest.host.NewConn(plain), s.net.Now()
+					s.dial(honest, s.victim, c, nil)
+				}
+			}
+			t.Logf("%d connections, the slowest after %v", made, longest)
+			if longest = max(longest, time.Duration(s.net.Now()-asked)); longest > time.Second {
+				t.Errorf("a connection took %v", longest)
+			}
+			for end := s.net.Now() + int64(s.victim.host.limits.GiveUp+time.Second); s.net.Now() < end; {
+				s.run(5 * time.Millisecond)
+				s.acceptAll()
+			}
+			if got := len(s.victim.eng.unconfirmed); got != 0 {
+				t.Errorf("%d holders of unconfirmed requests are left", got)
+			}
+		})
+	}
+}
+
+// acceptAll accepts all requests, and takes all events of the victim.
+func (s *siege) acceptAll() {
+	for _, r := range s.victim.arrived {
+		path, err := s.victim.link.Resolve(r.From, 0)
+		if err == nil {
+			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks())
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.victim.arrived = s.victim.arrived[:0]
+	for s.victim.connect.Pop(new(Completion)) {
+	}
+}
+
 // Attack 4: control packets of one who does not know a connection's names and numbers are ignored in
 // every state of it. The foe uses the address of the peer.
 func TestAttack04ForgedControl(t *testing.T) {

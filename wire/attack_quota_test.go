@@ -75,30 +75,64 @@ func TestAttack15KeyGuesses(t *testing.T) {
 	}
 	p := s.victim.eng.penalties
 	now := Time(s.net.Now())
-	if p.waits(s.friend.addr.Addr(), now) {
+	if p.wait(s.friend.addr.Addr(), now) {
 		t.Error("the bystander's address has to wait")
 	}
-	if p.forgive(now.Add(guesses * forgiveTime)); len(p) != 0 {
-		t.Errorf("%d networks are not forgiven", len(p))
+	if p.addrs.forgive(now.Add(guesses * forgiveTime)); len(p.addrs) != 0 {
+		t.Errorf("%d addresses are not forgiven", len(p.addrs))
 	}
 	s.finish()
 }
 
-// However many networks guess, what is remembered of them is bounded; a guesser of IPv6 is its /64.
+// However many guess, what is remembered of them is bounded.
 func TestPenaltiesAreBounded(t *testing.T) {
-	p := make(penalties)
+	p := newSuspicion()
 	for i := range 3 * maxPenalties {
 		p.blame(netip.AddrFrom16([16]byte{0x20, 1, 2: byte(i), 3: byte(i >> 8), 15: 1}), 0)
 	}
-	if len(p) > maxPenalties {
-		t.Errorf("%d networks remembered, want %d at most", len(p), maxPenalties)
+	if len(p.addrs) > maxPenalties || len(p.networks) > maxPenalties {
+		t.Errorf("%d addresses and %d networks remembered, want %d at most", len(p.addrs), len(p.networks), maxPenalties)
 	}
-	q := make(penalties)
-	for i := range 2 * freeGuesses {
-		q.blame(netip.AddrFrom16([16]byte{0x20, 1, 14: byte(i >> 8), 15: byte(i)}), 0)
+}
+
+// Attack 15: a host with every address of an IPv6 /64 guesses without end, by connections that it has, and waits for new
+// ones; an address waits for its own guesses, and one of the same network that never guessed for less than a second.
+func TestAttack15NeighbourOfAGuesser(t *testing.T) {
+	p := newSuspicion()
+	guesser := func(i int) netip.Addr {
+		return netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)})
 	}
-	if len(q) != 1 || !q.waits(netip.MustParseAddr("2001::ffff"), 1) || q.waits(netip.MustParseAddr("2001:0:0:1::1"), 1) {
-		t.Errorf("%d networks; one /64 is to wait", len(q))
+	now := Time(0)
+	for range freeGuesses + 10 {
+		p.blame(guesser(0), now)
+	}
+	honest := netip.MustParseAddr("2001::ffff:ffff")
+	if !p.wait(guesser(0), now) || p.wait(honest, now) || p.wait(guesser(1), now) {
+		t.Error("want the guesser to wait, and none beside it")
+	}
+	closed := 0
+	for i := range 5000 {
+		for range 3 {
+			p.blame(guesser(i), now)
+		}
+		now = now.Add(time.Millisecond)
+		if i%100 == 0 { // newcomers begin at any time
+			asked, tries := now, now
+			for at := now; p.wait(honest, at); at = at.Add(time.Millisecond) {
+				p.blame(guesser(i+int(at)), at)
+				closed++
+				tries = at
+			}
+			if d := tries.Sub(asked); d > time.Second-2*helloRetryMax {
+				t.Fatalf("a newcomer waits for %v", d)
+			}
+		}
+	}
+	if closed == 0 {
+		t.Error("the network never waits: the test tests nothing")
+	}
+	if p.wait(netip.MustParseAddr("2001:0:0:1::1"), now) {
+		t.Error("another network waits")
 	}
 }
 

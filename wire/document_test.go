@@ -459,6 +459,10 @@ func TestDocumentNumbers(t *testing.T) {
 		return s
 	}
 	want := map[string]string{
+		"accept tries":                 fmt.Sprint(acceptTries),
+		"confirm time":                 span(confirmTime),
+		"free guesses of a network":    fmt.Sprint(prefixGuesses),
+		"network pause":                span(guessPause),
 		"acknowledge delay":            span(ackDelay),
 		"acknowledge every":            packets(ackEvery),
 		"after a loss":                 fmt.Sprint(congestion.LossFactor),

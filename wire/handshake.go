@@ -33,6 +33,7 @@ type dialState struct {
 	retry      time.Duration
 	nextTry    Time
 	offered    Time // when Accept last left
+	tries      int  // repeats of Accept that nobody asked for
 }
 
 // Connect begins the active side of a connection, which must be Idle. Exactly one completion of a
@@ -79,11 +80,7 @@ func (c *Conn) asking() bool { return c.State() == Connecting && !c.peerKnown }
 func (c *Conn) armRetry() {
 	d := &c.dial
 	d.nextTry = c.eng.now.Add(d.retry)
-	most := helloRetryMax
-	if c.State() == Accepting { // a requester that lives repeats Connect, which is answered at once
-		most = maxRTO
-	}
-	d.retry = min(2*d.retry, most)
+	d.retry = min(2*d.retry, helloRetryMax)
 	c.setDeadline(min(d.nextTry, d.until))
 }
 
@@ -122,8 +119,9 @@ type Request struct {
 	header  proto.Header
 	hello   proto.Hello
 	key     requestKey
-	conn    *Conn // accepted
-	open    bool  // not half-open any more
+	conn    *Conn     // accepted
+	open    bool      // not half-open any more
+	places  [2]listed // while it is accepted and not confirmed
 	gone    bool
 	path    link.Path   // of a request that was rejected
 	answer  proto.Hello // and what it was told
@@ -184,7 +182,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	case !ok:
 		e.stats.ConnRequestsChallenged++
 		return e.turnRound(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
-	case e.penalties.waits(key.from.Addr(), e.now) || !e.opening.room(key.from.Addr()):
+	case e.penalties.wait(key.from.Addr(), e.now) || !e.admit(key.from.Addr()):
 		e.stats.ConnRequestsDropped++
 		return false
 	case !e.conns.room(key.from.Addr()):
@@ -283,6 +281,7 @@ func (e *Engine) notHalfOpen(r *Request) {
 	}
 	r.open = true
 	e.opening.give(r.From.Addr())
+	e.unconfirmed.remove(r)
 }
 
 // forget drops a request.

@@ -81,10 +81,11 @@ const (
 	// maxBurst is how many packets one connection may send before the others have their turn.
 	maxBurst = 32
 
-	// helloRetry is the time between two Connect or Accept packets; it doubles, up to helloRetryMax for Connect
-	// and maxRTO for Accept.
+	// helloRetry is the time between two Connect or Accept packets; it doubles, up to helloRetryMax. acceptTries is how
+	// often Accept is repeated other than for a repeated Connect.
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
+	acceptTries   = 3
 	// closeTries is how often Close is sent before a silent peer is given up.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond
@@ -125,6 +126,9 @@ const (
 	maxOpening    = 4096
 	openingShare  = 1.0 / 8
 	openingPrefix = 1.0 / 2
+	// confirmTime is for how long an accepted request keeps its place though others of its address or network want it: more
+	// than the round trip of a network that this is for, less than the time in which a flood of 20,000/s fills a share.
+	confirmTime = 50 * time.Millisecond
 	// An address may have as many connections of an engine as there are free, which is half of them if it is
 	// alone; a network connsPrefix times as many.
 	connsShare  = 1
@@ -141,6 +145,10 @@ const (
 	maxGuessDelay = time.Second
 	forgiveTime   = time.Second
 	maxPenalties  = 1024
+	// An IPv6 /64 as a whole has prefixGuesses, and then its newcomers wait for guessPause at a time, between which there is
+	// at least as much: tries of Connect are helloRetryMax apart.
+	prefixGuesses = 16 * freeGuesses
+	guessPause    = 4 * helloRetryMax
 
 	// maxDeclined is how many requests that were rejected an engine remembers, to answer their repeats.
 	maxDeclined = 256

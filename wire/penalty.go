@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// Each wrong remote key costs its peer the connection. A network that goes on guessing has to wait longer and
+// Each wrong remote key costs its peer the connection. An address that goes on guessing has to wait longer and
 // longer before its next connection: its Connects are dropped meanwhile. Time forgives.
 
-// penalty is what a network has coming to it.
+// penalty is what an address or a network has coming to it.
 type penalty struct {
 	guesses int
 	since   Time // when guesses was last brought up to date
 	until   Time // its Connects are dropped before
 }
 
-// penalties are those of the networks whose guesses are not forgiven yet.
+// penalties are those of the holders whose guesses are not forgiven yet.
 type penalties map[netip.Prefix]*penalty
 
-// blame notes a wrong key of an address.
-func (p penalties) blame(a netip.Addr, now Time) {
-	network := suspects(a)
-	x := p[network]
+// blame notes a wrong key, and has its holder wait once there were more than are free. What the wait is for is renewed
+// with each further one if renew is set; else there is a pause as long between two waits.
+func (p penalties) blame(holder netip.Prefix, now Time, free int, most time.Duration, renew bool) {
+	x := p[holder]
 	if x == nil {
 		if len(p) >= maxPenalties {
 			p.forgive(now)
 		}
 		x = &penalty{since: now}
-		p[network] = x
+		p[holder] = x
 	}
 	x.decay(now)
 	x.guesses++
-	if over := x.guesses - freeGuesses; over > 0 {
-		x.until = now.Add(min(guessDelay<<min(over-1, 30), maxGuessDelay))
+	if over := x.guesses - free; over > 0 && (renew || now >= x.until.Add(most)) {
+		x.until = now.Add(min(guessDelay<<min(over-1, 30), most))
 	}
 }
 
-// waits reports whether an address has to wait before it may connect.
-func (p penalties) waits(a netip.Addr, now Time) bool {
+// waits reports whether a holder has to wait before it may connect.
+func (p penalties) waits(holder netip.Prefix, now Time) bool {
 	if len(p) == 0 {
 		return false
 	}
-	x := p[suspects(a)]
+	x := p[holder]
 	return x != nil && now < x.until
 }
 
-// forgive makes room: it drops the networks that have nothing coming, or one of the others.
+// forgive makes room: it drops the holders that have nothing coming, or one of the others.
 func (p penalties) forgive(now Time) {
 	for network, x := range p {
 		if x.decay(now); x.guesses == 0 {
@@ -67,12 +67,23 @@ func (x *penalty) decay(now Time) {
 	x.since = x.since.Add(time.Duration(n) * forgiveTime)
 }
 
-// suspects is the network that guesses of an address are counted for: the address itself of IPv4, where
-// strangers share networks.
-func suspects(a netip.Addr) netip.Prefix {
+// suspicion is who has penalties: addresses, and networks of IPv6, one host of which may have every address. Strangers
+// share networks too, so that a network has many more guesses, and a newcomer of it never waits for long.
+type suspicion struct{ addrs, networks penalties }
+
+func newSuspicion() suspicion { return suspicion{make(penalties), make(penalties)} }
+
+// blame notes a wrong key of an address.
+func (s *suspicion) blame(a netip.Addr, now Time) {
 	addr, network := holders(addressOf(a))
-	if addr.Addr().Is4() {
-		return addr
+	s.addrs.blame(addr, now, freeGuesses, maxGuessDelay, true)
+	if addr.Addr().Is6() {
+		s.networks.blame(network, now, prefixGuesses, guessPause, false)
 	}
-	return network
+}
+
+// wait reports whether an address has to wait before it may connect.
+func (s *suspicion) wait(a netip.Addr, now Time) bool {
+	addr, network := holders(addressOf(a))
+	return s.addrs.waits(addr, now) || s.networks.waits(network, now)
 }

@@ -30,9 +30,21 @@ func holders(a netip.Addr) (addr, network netip.Prefix) {
 
 // room reports whether an address may have one more place: neither it nor its network has its share.
 func (q *quota) room(a netip.Addr) bool {
+	_, full := q.full(a)
+	return !full
+}
+
+// full is what keeps an address from one more place, itself or its network; ok is false if nothing does.
+func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
-	free := float64(q.places - q.used)
-	return float64(q.held[addr]) < q.addr*free && float64(q.held[network]) < q.prefix*free
+	switch free := float64(q.places - q.used); {
+	case float64(q.held[addr]) >= q.addr*free:
+		return addr, true
+	case float64(q.held[network]) >= q.prefix*free:
+		return network, true
+	default:
+		return netip.Prefix{}, false
+	}
 }
 
 // take gives a place to an address.

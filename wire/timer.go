@@ -78,7 +78,10 @@ func (c *Conn) tickHello(gaveUp Kind) {
 		c.setDeadline(min(d.nextTry, d.until))
 	case c.State() == Connecting:
 		c.sendConnect()
+	case d.tries >= acceptTries: // a requester that lives repeats Connect, which is answered
+		c.setDeadline(d.until)
 	default:
+		d.tries++
 		c.sendAccept()
 		c.armRetry()
 	}
