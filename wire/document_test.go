@@ -459,6 +459,7 @@ func TestDocumentNumbers(t *testing.T) {
 		return s
 	}
 	want := map[string]string{
+		"stall pause":                  span(announcePause),
 		"accept tries":                 fmt.Sprint(acceptTries),
 		"confirm time":                 span(confirmTime),
 		"free guesses of a network":    fmt.Sprint(prefixGuesses),

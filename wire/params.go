@@ -71,6 +71,8 @@ const (
 	// announceBatch is how many connections are told every announceEvery that the engine goes on after a stall.
 	announceBatch = 32
 	announceEvery = time.Millisecond
+	// announcePause is how seldom that is because of packets alone, without a timer that was due.
+	announcePause = time.Second
 
 	// maxReceive and maxTransmit bound the frames that one Poll handles in each direction.
 	maxReceive  = 64

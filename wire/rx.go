@@ -108,6 +108,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	c.lastHeard, c.doubt.open = e.now, false
+	e.stall.heard++
 	if !c.enterEpoch(h) {
 		e.stats.Duplicates++
 		return false

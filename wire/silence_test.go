@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
 // crowd is many connections of one client to one server that carry few messages in all, on a link whose
@@ -180,5 +181,65 @@ func TestSilentPeerIsAskedLessOften(t *testing.T) {
 	}
 	if n > 24 {
 		t.Errorf("%d packets to a silent peer", n)
+	}
+}
+
+// Attack 22: bursts of packets of no connection do not prolong the silence of a dead peer, and no peer is told of them.
+func TestAttack22BurstsAreNoStall(t *testing.T) {
+	s := newSiege(t)
+	s.foe.down = true
+	s.net.Partition(s.friend.addr, s.victim.addr, true)
+	s.victim.post(s.cb, s.cb.PostWrite(s.dst.seg(0, 64), 1, s.src.at(0), 0))
+	limit, start := s.victim.host.limits.GiveUp, s.net.Now()
+	for s.cb.State() == Established {
+		for range maxReceive {
+			s.send(&proto.Header{Type: proto.Data, CID: 77, Tag: 77}, nil)
+		}
+		s.run(stallTime + 10*time.Millisecond)
+		if took := time.Duration(s.net.Now() - start); took > limit+time.Second {
+			t.Fatalf("a dead peer is not given up after %v", took)
+		}
+	}
+	if s.victim.eng.stall.over != 0 {
+		t.Error("the engine was taken for stopped")
+	}
+}
+
+// A stop of the engine forgives its own length and no more: a peer that is silent is given up though the process is
+// stopped again and again.
+func TestStopsForgiveTheirLength(t *testing.T) {
+	w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond}, Limits{GiveUp: 2 * time.Second}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	ca, _ := w.pair(plain)
+	src, dst := a.memory(64), b.memory(64)
+	w.net.Partition(a.addr, b.addr, true)
+	a.post(ca, ca.PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
+	stopped, start := time.Duration(0), w.net.Now()
+	for ca.State() == Established {
+		w.exactly(400 * time.Millisecond)
+		w.net.Advance(w.net.Now() + int64(800*time.Millisecond)) // its timers are at most 500 ms apart
+		stopped += 800 * time.Millisecond
+		if took := time.Duration(w.net.Now() - start); took > 3*time.Second+stopped { // a timeout is at most 500 ms late
+			t.Fatalf("not given up after %v, of which it was stopped for %v", took, stopped)
+		}
+	}
+	if took := time.Duration(w.net.Now() - start); took < 3*time.Second {
+		t.Errorf("given up after %v, of which it was stopped for %v", took, stopped)
+	}
+}
+
+// What is remembered of stops is bounded, and exact for the last ones.
+func TestStops(t *testing.T) {
+	var s stops
+	for i := range 200 {
+		s.add(Time(10*i+5), 3)
+	}
+	for _, tc := range []struct {
+		since Time
+		want  time.Duration
+	}{{1995, 0}, {1994, 3}, {1985, 3}, {1984, 6}, {1400, 60 * 3}, {0, 64 * 3}} {
+		if got := s.after(tc.since); got != tc.want {
+			t.Errorf("after %d: %d, want %d", tc.since, got, tc.want)
+		}
 	}
 }
