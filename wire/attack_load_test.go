@@ -59,6 +59,47 @@ func TestAttack19WindowBomb(t *testing.T) {
 	}
 }
 
+// Attack 19: connections that hold all early packets there is room for, behind holes that are never filled, keep no
+// other from holding its own on a path that loses packets.
+func TestAttack19HolesThatStayOpen(t *testing.T) {
+	resends := func(foes int) uint64 {
+		s := newSiegeOn(t, simlink.Config{Frames: 4 * siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000})
+		var conns []*Conn
+		for range foes {
+			s.foe.down = false
+			cv, _ := s.join(plain)
+			conns = append(conns, cv)
+		}
+		limit := s.victim.link.Caps().RxFrames
+		for i := range limit {
+			for _, cv := range conns {
+				h := s.header(cv, proto.Data)
+				h.PSN += seq.Num(1 + i)
+				s.strike(&h, make([]byte, 100))
+			}
+		}
+		if foes > 0 && s.victim.eng.held != limit {
+			t.Fatalf("%d frames held, want %d: the test tests nothing", s.victim.eng.held, limit)
+		}
+		s.net.SetLoss(s.friend.addr, s.victim.addr, 0.02)
+		before, dropped := s.friend.eng.stats.Retransmits, s.victim.eng.stats.EarlyDropped
+		src, dst := s.friend.memory(1<<20), s.victim.memory(1<<20)
+		for range 4 {
+			s.friend.post(s.ca, s.ca.PostWrite(src.seg(0, 1<<20), 1, dst.at(0), 0))
+			s.until("a write", 5*time.Second, func() bool { return s.friend.request.Len() == 1 })
+			s.friend.request.Pop(new(Completion))
+		}
+		t.Logf("%d foes: %d resends, %d early packets dropped", foes, s.friend.eng.stats.Retransmits-before, s.victim.eng.stats.EarlyDropped-dropped)
+		return s.friend.eng.stats.Retransmits - before
+	}
+	alone := resends(0)
+	for _, foes := range []int{2, 6} {
+		if n := resends(foes); n > alone*3/2 {
+			t.Errorf("%d resends beside %d foes, %d without", n, foes, alone)
+		}
+	}
+}
+
 // Attack 21: a client with good cookies that asks for more connections than there is room for. Who
 // is connected stays connected; the request is refused like any other.
 func TestAttack21TableFull(t *testing.T) {

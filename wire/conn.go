@@ -169,6 +169,7 @@ type rdma struct {
 
 // receiver is the packets of the peer that are taken in, and how far its messages have arrived.
 type receiver struct {
+	hole   hole        // place among the connections that hold early packets
 	next   seq.Num     // next packet expected
 	epoch  proto.Flags // proto.Epoch or 0
 	newest uint32      // latest time stamp of a packet of the epoch

@@ -9,7 +9,8 @@ import (
 
 // hold keeps a packet that arrived before its turn, in place of the frames of the batch, and reports whether it did. All
 // connections of an engine share the frames that the link can spare, and one of them has half at most. A connection
-// that has used this up drops the packet that is furthest ahead for one that is less so.
+// that has used this up drops the packet that is furthest ahead for one that is less so. When all frames are used up,
+// the connection with the oldest hole does.
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.next) >= proto.MaxWindow || e.crossing {
@@ -20,17 +21,33 @@ func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 		e.stats.Duplicates++
 		return false
 	}
-	for e.held+len(bufs) > e.caps.RxFrames || r.early.Frames()+len(bufs) > max(e.caps.RxFrames/2, len(bufs)) {
+	for most := max(e.caps.RxFrames/2, len(bufs)); ; {
+		own := r.early.Frames()+len(bufs) > most
+		if !own && e.held+len(bufs) <= e.caps.RxFrames {
+			break
+		}
 		e.stats.EarlyDropped++
-		last := r.next + seq.Num(r.early.Last(r.next))
-		if last.LessEq(psn) {
+		if (own || !e.holes.evictOldest(c)) && !c.dropLast(psn) {
 			return false
 		}
-		c.dropEarly(r.early.At(r.next, last))
+	}
+	if r.early.Packets() == 0 {
+		e.holes.renew(c)
 	}
 	r.early.Hold(r.next, psn, bufs, total)
 	e.held += len(bufs)
 	e.stats.Early++
+	return true
+}
+
+// dropLast drops the early packet that is furthest ahead, if that is after psn.
+func (c *Conn) dropLast(psn seq.Num) bool {
+	r := &c.recv
+	last := r.next + seq.Num(r.early.Last(r.next))
+	if last.LessEq(psn) {
+		return false
+	}
+	c.dropEarly(r.early.At(r.next, last))
 	return true
 }
 
@@ -56,6 +73,9 @@ func (c *Conn) dropEarly(p *reassembly.Packet) {
 	e := c.eng
 	e.held -= len(p.Bufs)
 	e.drop = c.recv.early.Remove(p, e.drop)
+	if c.recv.early.Packets() == 0 {
+		e.holes.close(c)
+	}
 }
 
 // dropAllEarly frees the frames of every early packet, at the end of the batch or of the next one.
@@ -63,4 +83,5 @@ func (c *Conn) dropAllEarly() {
 	e := c.eng
 	e.held -= c.recv.early.Frames()
 	e.drop = c.recv.early.RemoveAll(e.drop)
+	e.holes.close(c)
 }

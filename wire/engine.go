@@ -60,6 +60,7 @@ type buffers struct {
 	rx     []link.Buf
 	drop   []link.Buf // received frames to be freed at the end of the batch
 	held   int        // received frames of packets that came early
+	holes  holes
 	frames []link.Buf // empty transmit frames
 	tx     []link.Buf // packets built and not yet handed to the link
 }

@@ -74,6 +74,9 @@ const (
 	// announcePause is how seldom that is because of packets alone, without a timer that was due.
 	announcePause = time.Second
 
+	// evictTries is how many connections are looked at for an early packet to let go of.
+	evictTries = 8
+
 	// maxReceive and maxTransmit bound the frames that one Poll handles in each direction.
 	maxReceive  = 64
 	maxTransmit = 64

@@ -245,7 +245,9 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 		}
 	}
 	c.countRecv()
-	c.recv.next++
+	if c.recv.next++; c.recv.early.Packets() > 0 {
+		c.eng.holes.renew(c)
+	}
 	c.recv.skip, c.recv.notReady = 0, false
 	return true
 }
