@@ -149,7 +149,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 			return nil, fmt.Errorf("dat: %w", err)
 		}
 		a.drivers = append(a.drivers, d)
-		a.engines.Add(d.Driver)
+		a.engines.Add(&d.Driver)
 	}
 	a.arena = newArena(dev.links[0].Caps().Memory, o.Memory)
 	a.attr = a.adapterAttr()

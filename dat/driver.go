@@ -8,7 +8,7 @@ import (
 
 // driver is an engine of an adapter with its link, and what drives it.
 type driver struct {
-	*progress.Driver
+	progress.Driver
 	eng  *wire.Engine
 	link link.Link
 }
@@ -18,7 +18,9 @@ func newDriver(h *wire.Host, l link.Link) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &driver{Driver: progress.New(eng, &eng.Token, l), eng: eng, link: l}, nil
+	d := &driver{eng: eng, link: l}
+	d.Init(eng, &eng.Token, l)
+	return d, nil
 }
 
 // do calls f with the engine owned, and polls it after. ErrInvalidHandle when the adapter is closed.

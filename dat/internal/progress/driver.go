@@ -24,7 +24,8 @@ type Link interface {
 	Wake()
 }
 
-// Driver runs one engine: in the calls of whoever posts or waits, and in a goroutine of its own when nobody does.
+// Driver runs one engine: in the calls of whoever posts or waits, and in a goroutine of its own when nobody does. It is
+// embedded by value and not copied.
 type Driver struct {
 	engine Engine
 	token  *wire.Token
@@ -39,10 +40,10 @@ type Driver struct {
 	done     chan struct{}
 }
 
-// New makes the driver of an engine with a token and a link. The background owner begins with Group.Start.
-func New(e Engine, token *wire.Token, l Link) *Driver {
-	return &Driver{engine: e, token: token, link: l, handover: make(chan struct{}, 1),
-		stop: make(chan struct{}), done: make(chan struct{})}
+// Init makes d the driver of an engine with a token and a link. The background owner begins with Group.Start.
+func (d *Driver) Init(e Engine, token *wire.Token, l Link) {
+	d.engine, d.token, d.link = e, token, l
+	d.handover, d.stop, d.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 }
 
 // Phase is what the background owner does at the moment of the call.

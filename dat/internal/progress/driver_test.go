@@ -97,8 +97,8 @@ func TestPostWhileOwned(t *testing.T) {
 func TestHalt(t *testing.T) {
 	x, y := newFake(), newFake()
 	var g Group
-	g.Add(x.Driver)
-	g.Add(y.Driver)
+	g.Add(&x.Driver)
+	g.Add(&y.Driver)
 	if !g.Halt(func() {
 		if x.token.Role() != Control || y.token.Role() != Control {
 			t.Error("an engine is not owned")

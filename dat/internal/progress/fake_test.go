@@ -14,7 +14,7 @@ const pollTime = 100 * time.Nanosecond
 
 // fake is an engine and its link in virtual time. Packets and deadlines are what a test says.
 type fake struct {
-	*Driver
+	Driver
 	group Group
 	token wire.Token
 
@@ -56,8 +56,8 @@ func virtual(t *testing.T, f func(t *testing.T, x *fake)) {
 func newFake() *fake {
 	x := &fake{woken: make(chan struct{}, 1), before: func() {}}
 	x.next.Store(int64(Forever))
-	x.Driver = New(x, &x.token, x)
-	x.group.Add(x.Driver)
+	x.Init(x, &x.token, x)
+	x.group.Add(&x.Driver)
 	return x
 }
 
