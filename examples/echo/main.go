@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -64,6 +65,7 @@ type server struct {
 	pz      *dat.PZ
 	evd     *dat.EVD
 	clients map[*dat.EP]*dat.LMR // their connections, and the memory of each
+	asking  []*dat.EP            // those of them that are accepted and not established, the oldest first
 }
 
 func serve(ctx context.Context, ia *dat.IA) error {
@@ -107,12 +109,24 @@ func (s *server) handle(ev *dat.Event) error {
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 		return s.drop(ev.EP)
 	default: // a connection is established: the receives are there
+		s.settle(ev.EP)
 		return nil
 	}
 }
 
-// accept gives a client an endpoint and memory, and posts the receives before it can send.
+// settle takes an endpoint off those that are asking.
+func (s *server) settle(ep *dat.EP) {
+	s.asking = slices.DeleteFunc(s.asking, func(other *dat.EP) bool { return other == ep })
+}
+
+// accept gives a client an endpoint and memory, and posts the receives before it can send. Who asks and does not take the
+// connection up gives way to who asks later: else a few of them keep everybody out.
 func (s *server) accept(cr *dat.CR) (err error) {
+	if len(s.clients) == maxClients && len(s.asking) > 0 {
+		if err := s.drop(s.asking[0]); err != nil {
+			return errors.Join(err, cr.Reject(nil))
+		}
+	}
 	if len(s.clients) == maxClients {
 		return cr.Reject([]byte("the server has as many clients as it takes"))
 	}
@@ -127,7 +141,7 @@ func (s *server) accept(cr *dat.CR) (err error) {
 	}()
 	mem, err := s.ia.CreateLMR(make([]byte, window*lineSize), s.pz, dat.MemLocalRead|dat.MemLocalWrite)
 	if err != nil {
-		return err
+		return errors.Join(err, ep.Free())
 	}
 	s.clients[ep] = mem
 	for slot := range window {
@@ -135,6 +149,7 @@ func (s *server) accept(cr *dat.CR) (err error) {
 			return err
 		}
 	}
+	s.asking = append(s.asking, ep)
 	return cr.Accept(ep, nil)
 }
 
@@ -148,7 +163,7 @@ func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
 func (s *server) turn(ev *dat.Event) error {
 	mem, slot := s.clients[ev.EP], int(ev.Cookie)
 	switch {
-	case ev.Status != dat.DTOSuccess: // the connection has ended, of which an event of its own tells
+	case ev.Status != dat.DTOSuccess || mem == nil: // the connection has ended, of which an event of its own tells
 		return nil
 	case ev.Op == dat.DTOReceive:
 		return ev.EP.PostSend(buffer(mem, slot, int(ev.Length)), ev.Cookie, dat.CompletionDefault)
@@ -157,13 +172,15 @@ func (s *server) turn(ev *dat.Event) error {
 	}
 }
 
+// drop frees what a client has here, once.
 func (s *server) drop(ep *dat.EP) error {
-	mem := s.clients[ep]
-	delete(s.clients, ep)
-	if err := ep.Free(); err != nil || mem == nil {
-		return err
+	mem, ok := s.clients[ep]
+	if !ok {
+		return nil
 	}
-	return mem.Free()
+	delete(s.clients, ep)
+	s.settle(ep)
+	return errors.Join(ep.Free(), mem.Free())
 }
 
 // client is one connection, with a buffer to send from and one to receive into.
@@ -218,7 +235,7 @@ func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
 		return nil, err
 	}
 	if ev.Number != dat.EventEstablished {
-		return nil, fmt.Errorf("no connection to %v: %v %s: is the server running there, and reachable?", server, ev.Number, ev.PrivateData)
+		return nil, fmt.Errorf("no connection to %v: %v %q: is the server running there, and reachable?", server, ev.Number, ev.PrivateData)
 	}
 	return c, nil
 }

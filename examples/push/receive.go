@@ -139,7 +139,10 @@ func (in *incoming) take(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case ev.Number == dat.EventEstablished || ev.Op == dat.DTOSend && ev.Status == dat.DTOSuccess:
+		case ev.Number == dat.EventEstablished:
+		case ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO:
+			return fmt.Errorf("the sender has ended the connection: %v", ev.Number)
+		case ev.Op == dat.DTOSend && ev.Status == dat.DTOSuccess:
 		case ev.Status == dat.DTOFlushed: // of a connection that has ended, as the event that follows says
 		case ev.Number == dat.EventIBDTO && ev.Status == dat.DTOSuccess:
 			if err := in.chunk(int(ev.Imm)); err != nil {
