@@ -244,7 +244,7 @@ func testPushRefused(t *testing.T, n network, push, file string) {
 	if have := len(receivers) - 1; have > 0 {
 		match(t, string(p.rest), fmt.Sprintf(`.*: %d of %d receivers have it, .*\n`, have, len(receivers)))
 	}
-	match(t, p.stderr.String(), `(?s).*push: `+n.hosts[1].addr+` does not have the file: it refuses: open .*no such file or directory.*`)
+	match(t, p.stderr.String(), `(?s).*push: `+n.hosts[1].addr+` does not have the file: it refuses: "open .*no such file or directory".*`)
 	for i, r := range receivers {
 		if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Error(err)

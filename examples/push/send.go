@@ -231,7 +231,7 @@ func (s *sender) handle(r *receiver, ev *dat.Event) error {
 			return errors.New("it does not speak this protocol")
 		}
 	case ev.Number == dat.EventPeerRejected:
-		return fmt.Errorf("it refuses: %s", ev.PrivateData)
+		return fmt.Errorf("it refuses: %q", ev.PrivateData)
 	case ev.Number == dat.EventTimedOut, ev.Number == dat.EventNonPeerRejected, ev.Number == dat.EventUnreachable:
 		return fmt.Errorf("%v: is it receiving there, and nothing else just now?", ev.Number)
 	case ev.Status == dat.DTOFlushed: // of a connection that has ended, as the event that follows says

@@ -78,7 +78,7 @@ func (l *load) dial(ctx context.Context, ia *dat.IA) ([]*dat.EP, error) {
 			return nil, err
 		}
 		if ev.Number != dat.EventEstablished || len(ev.PrivateData) != 1 {
-			return nil, fmt.Errorf("no connection to %v: %v %s: is the server running there, and reachable?", l.server, ev.Number, ev.PrivateData)
+			return nil, fmt.Errorf("no connection to %v: %v %q: is the server running there, and reachable?", l.server, ev.Number, ev.PrivateData)
 		}
 		l.depth = min(l.depth, int(ev.PrivateData[0]))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/dat"
@@ -37,4 +38,14 @@ func (e *TakenError) Error() string { return fmt.Sprintf("%v is %s", e.Station.P
 // Waited returns the error of a server that another client had for all of the time.
 func (e *TakenError) Waited(d time.Duration) error {
 	return fmt.Errorf("%w, after waiting for %s: try again later, or wait longer as with --wait 1m", e, d)
+}
+
+// printable is the text that a peer sent, with a question mark for each character that a terminal would obey.
+func printable(text []byte) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, string(text))
 }
