@@ -47,7 +47,7 @@ func (s *stranger) send(frame []byte) {
 	}
 }
 
-// arrived takes the frames that have arrived for a MAC address, and their number.
+// arrived takes the UDP packets that have arrived for a MAC address, and returns their number.
 func (s *stranger) arrived(mac []byte) (n int) {
 	b := make([]byte, 2048)
 	for {
@@ -55,10 +55,15 @@ func (s *stranger) arrived(mac []byte) (n int) {
 		if err != nil {
 			return n
 		}
-		if ll := from.(*unix.SockaddrLinklayer); ll.Pkttype != unix.PACKET_OUTGOING && size >= 6 && bytes.Equal(b[:6], mac) {
+		if ll := from.(*unix.SockaddrLinklayer); ll.Pkttype != unix.PACKET_OUTGOING && size >= ethSize+v6Size && bytes.Equal(b[:6], mac) && isUDP(b[ethSize:]) {
 			n++
 		}
 	}
+}
+
+// isUDP reports whether an IP packet, or what is none, is UDP.
+func isUDP(ip []byte) bool {
+	return ip[0]>>4 == 4 && ip[v4Protocol] == protocolUDP || ip[0]>>4 == 6 && ip[v6Next] == protocolUDP
 }
 
 // claim is a frame from a MAC address that claims to be from an IP address.
@@ -143,6 +148,51 @@ func TestAnswersOfInventedAddresses(t *testing.T) {
 				}
 				return err
 			})
+		})
+	}
+}
+
+// A newcomer whom the kernel does not know is answered within a second beside 5000 packets a second from addresses of the
+// subnet that nobody has, each from an Ethernet address of its own, though it tries as seldom as a requester does.
+func TestNewcomerBesideInventedSources(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		addr     func(lab.Side) netip.Addr
+		invented func(i int) netip.Addr
+	}{
+		{"v4", lab.Side.Addr4, func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 73, 0, byte(3 + i%250)}) }},
+		{"v6", lab.Side.Addr6, func(i int) netip.Addr {
+			a := lab.B.Addr6().As16()
+			a[12], a[13], a[14], a[15] = 1, byte(i>>16), byte(i>>8), byte(i)
+			return netip.AddrFrom16(a)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := newLab(t, 1500, 1)
+			o := DefaultOptions()
+			o.Addr = tc.addr(lab.A)
+			answering(t, openDevice(t, l, lab.A, o))
+			s := newStranger(t, l, lab.B)
+			newcomer := newcomerOn(t, l, tc.addr(lab.B), netip.AddrPortFrom(tc.addr(lab.A), o.Port))
+			start, sent := time.Now(), 0
+			flood := func(until time.Time) {
+				for ; time.Now().Before(until); time.Sleep(time.Millisecond) {
+					for ; sent < int(time.Since(start).Seconds()*5000); sent++ {
+						mac := []byte{2, 0x66, byte(sent), byte(sent >> 8), byte(sent >> 16), 1}
+						s.send(claim(t, mac, tc.invented(sent), tc.addr(lab.A)))
+					}
+				}
+			}
+			flood(start.Add(2 * time.Second))
+			pause := 5 * time.Millisecond
+			took := newcomer.ask(func(int) {
+				flood(time.Now().Add(pause))
+				pause = min(2*pause, 100*time.Millisecond)
+			})
+			t.Logf("answered after %v beside %d claims", took, sent)
+			if took > time.Second {
+				t.Errorf("the newcomer was answered after %v", took)
+			}
 		})
 	}
 }

@@ -134,6 +134,7 @@ var boundsOf = map[string]string{
 	"RxFrames: o.Frames / 2":                "half of the frames",
 	"resolvePause = 100 * time.Millisecond": "10 a second",
 	"resolveBurst = 32":                     "32",
+	"probeBatch = 8":                        "8 in 1 ms",
 	"sampleBurst = 100":                     "100 a second",
 	"maxScrapes = 8":                        "8",
 }

@@ -2,6 +2,7 @@ package route
 
 import (
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -9,7 +10,8 @@ import (
 
 // Answer is the Ethernet address of the next hop to dst, for an answer to a packet that claims to be from there and
 // came from an Ethernet address. ok is false while the neighbour is unknown: then it is resolved in the background, at a
-// bounded rate, and a later call finds it; and where no route through the interface leads to dst.
+// bounded rate and first if the Ethernet address confirms the claim, and a later call finds it; and where no route through
+// the interface leads to dst.
 //
 // It makes no system call, takes no lock and allocates nothing. It may be called by any goroutine.
 func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
@@ -19,11 +21,15 @@ func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
 	}
 	e := t.macs.find(via)
 	if e == nil {
-		t.asks.put(via, from)
+		if via == dst {
+			t.claims.put(via, from)
+		} else {
+			t.confirmed.put(via, from) // a gateway, which nobody has invented
+		}
 		return mac, false
 	}
 	if e.stale && !e.asked.Load() && !e.asked.Swap(true) {
-		t.asks.put(via, from)
+		t.confirmed.put(via, from) // it has been confirmed once
 	}
 	return e.mac, true
 }
@@ -32,16 +38,51 @@ func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
 // address is an entry in the kernel's table for some time.
 func (t *Table) resolve() {
 	bucket := bucket{tokens: resolveBurst, at: time.Now()}
-	for t.pause(bucket.wait(time.Now())) && t.awaitClaim() {
-		addr, ok := t.asks.take()
+	for t.pause(bucket.wait(time.Now())) && t.await(t.confirmed) {
+		addr, _, ok := t.confirmed.take()
+		if !ok && bucket.tokens > resolveBurst/2 {
+			addr, _, ok = t.doubtful.take()
+			t.doubtful.epoch.Add(1)
+		}
 		if ok && t.wanting(addr) {
 			t.kick(addr)
 			bucket.tokens--
-			t.asks.epoch.Add(1)
+			t.confirmed.epoch.Add(1)
 		}
 		if ok { // there may be more
-			t.asks.wakeUp()
+			t.confirmed.wakeUp()
 		}
+	}
+}
+
+// probe has claims confirmed. What cannot be probed counts as confirmed. What is not confirmed has half of the rate: a
+// host may be unable to answer a probe.
+func (t *Table) probe() {
+	for t.pause(lookPause) && t.await(t.claims) {
+		for range probeBatch {
+			addr, from, ok := t.claims.take()
+			if !ok {
+				break
+			}
+			switch {
+			case !t.wanting(addr):
+			case t.prober.serves(addr):
+				t.prober.send(t.iface.Load(), addr, from, time.Now())
+				t.doubtful.put(addr, from)
+				t.confirmed.wakeUp() // for both
+			default:
+				t.confirmed.put(addr, from)
+			}
+			t.claims.wakeUp() // there may be more
+		}
+		t.claims.epoch.Add(1)
+	}
+}
+
+// listen takes in the answers to probes that come to one of the prober's sockets.
+func (t *Table) listen(f *os.File, parse func([]byte) (netip.Addr, bool)) {
+	if f != nil {
+		t.all.Go(func() { t.prober.listen(f, parse, t.confirmed.put) })
 	}
 }
 
@@ -57,12 +98,12 @@ func (t *Table) pause(d time.Duration) bool {
 	}
 }
 
-// awaitClaim waits until there may be a claim, and reports whether the table is open.
-func (t *Table) awaitClaim() bool {
+// await waits until there may be a claim, and reports whether the table is open.
+func (t *Table) await(a *asks) bool {
 	select {
 	case <-t.done:
 		return false
-	case <-t.asks.wake:
+	case <-a.wake:
 		return true
 	}
 }

@@ -97,6 +97,58 @@ func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
 	t.Logf("%d entries after %v", len(list), time.Since(start))
 }
 
+// A newcomer that the kernel does not know is known within a second beside 5000 claims a second of addresses that nobody
+// has, each from another Ethernet address, though it tries as seldom as a requester does.
+func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
+	for _, tc := range []struct {
+		newcomer netip.Addr
+		invented func(i int) netip.Addr
+	}{
+		{lab.B.Addr4(), func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 73, 0, byte(3 + i%250)}) }},
+		{lab.B.Addr6(), func(i int) netip.Addr {
+			a := lab.B.Addr6().As16()
+			a[12], a[13], a[14], a[15] = 1, byte(i>>16), byte(i>>8), byte(i)
+			return netip.AddrFrom16(a)
+		}},
+	} {
+		t.Run(tc.newcomer.String(), func(t *testing.T) {
+			w := newWorld(t)
+			n := 0
+			start := time.Now()
+			flood := func() { // as many as are due
+				for ; n < int(time.Since(start).Seconds()*5000); n++ {
+					w.table.Answer(tc.invented(n), [6]byte{2, 0x66, byte(n), byte(n >> 8), byte(n >> 16)})
+				}
+				time.Sleep(time.Millisecond)
+			}
+			for time.Since(start) < 2*time.Second {
+				flood()
+			}
+			asked, next, pause := time.Now(), time.Now(), 5*time.Millisecond
+			for known := false; !known; flood() {
+				if time.Now().After(next) {
+					_, known = w.table.Answer(tc.newcomer, [6]byte(lab.B.MAC()))
+					next, pause = next.Add(pause), min(2*pause, 100*time.Millisecond)
+				}
+				if time.Since(asked) > 10*time.Second {
+					t.Fatal("the newcomer is not known after 10 s")
+				}
+			}
+			took := time.Since(asked)
+			list, err := w.nl[lab.A].NeighList(w.table.index, 0)
+			w.must(err)
+			list = slices.DeleteFunc(list, func(n netlink.Neigh) bool { return n.IP.IsMulticast() })
+			t.Logf("known after %v beside %d claims; %d entries in the neighbour table", took, n, len(list))
+			if took > time.Second {
+				t.Errorf("the newcomer was known after %v", took)
+			}
+			if most := resolveBurst + int(time.Since(start)/resolvePause) + 8; len(list) > most {
+				t.Errorf("%d entries in the neighbour table, want %d at most", len(list), most)
+			}
+		})
+	}
+}
+
 // Neither answer costs memory.
 func TestAnswerDoesNotAllocate(t *testing.T) {
 	w := newWorld(t)
@@ -122,7 +174,7 @@ func TestClaimsTakeTurns(t *testing.T) {
 		honest := netip.AddrFrom4([4]byte{192, 0, 2, byte(round)})
 		a.put(honest, [6]byte{2, 0x73})
 		var got []netip.Addr
-		for at, ok := a.take(); ok; at, ok = a.take() {
+		for at, _, ok := a.take(); ok; at, _, ok = a.take() {
 			got = append(got, at)
 		}
 		if len(got) == 2 && slices.Contains(got, honest) {
@@ -170,7 +222,7 @@ func TestMACTable(t *testing.T) {
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	t := &Table{macs: newMACTable(), asks: newAsks()}
+	t := &Table{macs: newMACTable(), claims: newAsks(), confirmed: newAsks(), doubtful: newAsks()}
 	p := &prefixes{gateways: make(map[netip.Prefix]gateway)}
 	for _, s := range []string{"0.0.0.0/0", "10.0.0.0/24", "172.16.0.0/12"} {
 		p.add(netip.MustParsePrefix(s), gateway{})

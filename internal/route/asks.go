@@ -15,8 +15,8 @@ const askCells = 64
 // Ethernet address that claims any number of IP addresses delays that of another by one turn. Two that share a cell
 // share it until the next turn of the epoch, which is part of the hash.
 //
-// Whoever forges Ethernet addresses too can fill every cell. A newcomer that he keeps out is known as soon as it asks
-// for our Ethernet address, as every host does that has not heard from us for some seconds.
+// Whoever forges Ethernet addresses too can fill every cell. So the claims are probed first, as many as come, and only those
+// that are confirmed take turns for what the kernel resolves.
 type asks struct {
 	seed  maphash.Seed
 	epoch atomic.Uint32
@@ -30,7 +30,8 @@ type askCell struct {
 	busy   atomic.Bool
 	claims uint32 // since the last take
 	addr   netip.Addr
-	_      [24]byte // a cache line each
+	from   [6]byte
+	_      [16]byte // a cache line each
 }
 
 // claimant is what the cell of a claim depends on.
@@ -52,7 +53,7 @@ func (a *asks) put(addr netip.Addr, from [6]byte) {
 		c.claims++
 	}
 	if rand.Uint32N(c.claims) == 0 {
-		c.addr = addr
+		c.addr, c.from = addr, from
 	}
 	c.busy.Store(false)
 	a.wakeUp()
@@ -66,19 +67,19 @@ func (a *asks) wakeUp() {
 }
 
 // take removes the claim of the next cell that has one. It belongs to one goroutine.
-func (a *asks) take() (addr netip.Addr, ok bool) {
+func (a *asks) take() (addr netip.Addr, from [6]byte, ok bool) {
 	for range a.cells {
 		c := &a.cells[a.next]
 		a.next = (a.next + 1) % askCells
 		if c.busy.Swap(true) {
 			continue // its next claim wakes the reader again
 		}
-		addr, ok = c.addr, c.claims > 0
+		addr, from, ok = c.addr, c.from, c.claims > 0
 		c.claims = 0
 		c.busy.Store(false)
 		if ok {
-			return addr, true
+			return addr, from, true
 		}
 	}
-	return netip.Addr{}, false
+	return netip.Addr{}, from, false
 }

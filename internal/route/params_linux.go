@@ -14,6 +14,11 @@ const (
 	// is in the kernel's table for 3 s at least and, below gc_thresh1 entries, until others need the place.
 	resolvePause = 100 * time.Millisecond
 	resolveBurst = 32
+	// probeBatch bounds the claims that are probed in a lookPause. maxProbes is how many are remembered, probeTime for how
+	// long: a host answers at once.
+	probeBatch = 8
+	maxProbes  = 4096
+	probeTime  = time.Second
 	// lookPause is the time between two claims that are looked at, so that a flood of claims takes no processor.
 	lookPause = time.Millisecond
 	// settle is how long routes are left to change before they are looked up again.

@@ -14,7 +14,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// Table is the kernel's view of one interface, kept current by three goroutines until Close.
+// Table is the kernel's view of one interface, kept current by goroutines until Close.
 type Table struct {
 	index  int
 	handle *netlink.Handle
@@ -30,9 +30,12 @@ type Table struct {
 	life   sync.RWMutex // held while a caller uses handle, which Close takes away
 
 	// What Answer reads.
-	prefixes atomic.Pointer[prefixes]
-	macs     *macTable
-	asks     *asks
+	prefixes  atomic.Pointer[prefixes]
+	macs      *macTable
+	claims    *asks   // of unknown neighbours
+	doubtful  *asks   // those that it has not confirmed
+	confirmed *asks   // those of them that the Ethernet address has confirmed
+	prober    *prober // nil without the privilege
 
 	mu         sync.Mutex // guards the rest
 	hops       map[netip.Addr]*Hop
@@ -57,7 +60,9 @@ func Open(ifindex int) (_ *Table, err error) {
 		seen:       make(map[netip.Addr]sighting),
 		routesAt:   time.Now().Add(recheck),
 		macs:       newMACTable(),
-		asks:       newAsks(),
+		claims:     newAsks(),
+		confirmed:  newAsks(),
+		doubtful:   newAsks(),
 	}
 	opened := false
 	defer func() {
@@ -85,6 +90,11 @@ func Open(ifindex int) (_ *Table, err error) {
 	t.all.Go(t.watch)
 	t.all.Go(t.keep)
 	t.all.Go(t.resolve)
+	if t.prober = openProber(t.index); t.prober != nil {
+		t.listen(t.prober.v4, parseARP)
+		t.listen(t.prober.v6, parseAdvertisement)
+	}
+	t.all.Go(t.probe)
 	return t, nil
 }
 
@@ -120,6 +130,7 @@ func (t *Table) Close() error {
 	t.closed.Do(func() {
 		close(t.done)
 		t.events.Close() // ends watch
+		t.prober.close()
 		t.all.Wait()
 		t.life.Lock()
 		defer t.life.Unlock()
