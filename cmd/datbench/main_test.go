@@ -162,10 +162,17 @@ func checkReport(t *testing.T, got outcome, data []byte) result.Report {
 	if err := dec.Decode(&r); err != nil {
 		t.Fatalf("%v in\n%s\n%s", err, data, got.stderr)
 	}
-	valid := true
+	valid, starved := true, 0
 	for _, res := range r.Results {
-		checkResult(t, res)
 		valid = valid && res.Valid
+		if res.Reason == "nothing arrived" {
+			starved++
+			continue
+		}
+		checkResult(t, res)
+	}
+	if starved > 1 { // one short row may be without a processor beside other tests
+		t.Errorf("nothing arrived in %d of %d rows", starved, len(r.Results))
 	}
 	if want := map[bool]int{true: exitValid, false: exitInvalid}[valid]; got.code != want {
 		t.Errorf("exit status: got %d, want %d; %s", got.code, want, got.stderr)
