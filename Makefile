@@ -81,7 +81,7 @@ cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
 
 .PHONY: race
 race: $(LANE) ## all tests under the race detector, shuffled; as root over real AF_XDP in throw-away namespaces
-	@$(LANE) -test race go test -json -vet=off $(SHORT) -race -shuffle=on -p 3 -timeout 20m $(ISOLATED) $(TEST_PKGS)
+	@$(LANE) -test race go test -json -vet=off $(SHORT) -race -shuffle=on -p 2 -timeout 20m $(ISOLATED) $(TEST_PKGS)
 
 .PHONY: plain
 plain: $(LANE) ## what the race detector spoils or takes too long for, without it, and every benchmark once

@@ -46,11 +46,43 @@ type traces struct {
 	namespaces []string
 	// programs are the IDs of the BPF programs that they hold.
 	programs []uint32
+	// at is when they were looked at, in ticks since boot. A process that began later may be in a namespace that has the
+	// number of one that is gone.
+	at uint64
+}
+
+// began is when a process began, in ticks since boot; 0 if it has ended.
+func began(pid string) uint64 {
+	b, _ := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, _ := bytes.Cut(b, []byte(") "))
+	f := bytes.Fields(rest)
+	const starttime = 22 - 3 // proc_pid_stat(5); rest begins with the third field
+	if len(f) <= starttime {
+		return 0
+	}
+	n, _ := strconv.ParseUint(string(f[starttime]), 10, 64)
+	return n
+}
+
+// ticks is the time since boot in ticks of 10 ms.
+func ticks(t *testing.T) uint64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, _, _ := strings.Cut(string(b), " ")
+	n, err := strconv.ParseUint(strings.Replace(up, ".", "", 1), 10, 64) // seconds with two places
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // traces looks at the children of a datbench. What has ended meanwhile is left out.
 func (r *running) traces(t *testing.T) (found traces) {
 	t.Helper()
+	found.at = ticks(t)
 	home := namespaceOf("self")
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", r.cmd.Process.Pid))
 	if err != nil {
@@ -112,7 +144,7 @@ func (tr traces) left(t *testing.T) (still []string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			if ns, err := os.Readlink(file); err == nil && slices.Contains(tr.namespaces, ns) {
+			if ns, err := os.Readlink(file); err == nil && slices.Contains(tr.namespaces, ns) && began(strings.Split(file, "/")[2]) <= tr.at {
 				still = append(still, file+" is "+ns)
 			}
 		}
