@@ -6,7 +6,7 @@ import "testing"
 // other way round.
 func TestBacklogBesideCompletions(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
-		const qlen = 8
+		const qlen = 7 // the longest backlog that one address may fill
 		a, b := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
 		all := must(b.ia.CreateEVD(qlen, nil, EVDCR|EVDDTO|EVDConnection))(t)
 		psp := must(b.ia.CreatePSP(testQual, all, PSPConsumer))(t)
@@ -60,4 +60,73 @@ func TestBacklogBesideCompletions(t *testing.T) {
 		}
 		ok(t, psp.Free())
 	})
+}
+
+// TestBacklogIsShared: one address that asks for more connections than a backlog holds, while the consumer is busy, leaves places
+// for others. Their requests are delivered, and its own are answered when the consumer gets to them.
+func TestBacklogIsShared(t *testing.T) {
+	for _, tr := range []transport{{"sim", newSim}, {"udp", newUDP}} {
+		t.Run(tr.name, func(t *testing.T) {
+			const qlen, asked, share = 16, 64, 14
+			n := tr.make(t)
+			server, foe, friend := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{}), newHost(t, n, 2, Options{})
+			server.listen(testQual, qlen)
+			refusals := must(foe.ia.CreateEVD(asked, nil, EVDConnection))(t)
+			for range asked {
+				ep := must(foe.ia.CreateEP(foe.pz, nil, nil, refusals, nil))(t)
+				ok(t, ep.Connect(server.addr, testQual, patience, nil))
+			}
+			for range asked - share {
+				if ev := await(t, refusals, EventNonPeerRejected); ev.BreakReason != BreakBacklog {
+					t.Fatalf("refused because of %v", ev.BreakReason)
+				}
+			}
+			still(t, refusals)
+
+			x, y := friend.point(nil), server.point(nil)
+			x.dial(server, nil)
+			eventually(t, "a request beside those that fill the backlog", func() bool { return server.cr.Len() == share+1 })
+			for range share {
+				ok(t, server.request(t).Reject(nil))
+				await(t, refusals, EventPeerRejected)
+			}
+			cr := server.request(t)
+			if from := must(cr.Query())(t).RemoteAddress; from != friend.addr {
+				t.Errorf("request of %v, want %v", from, friend.addr)
+			}
+			ok(t, cr.Accept(y.EP, nil))
+			x.expect(EventEstablished)
+			y.expect(EventEstablished)
+			proves(x, y)
+
+			for range share { // the places are free again
+				ep := must(foe.ia.CreateEP(foe.pz, nil, nil, refusals, nil))(t)
+				ok(t, ep.Connect(server.addr, testQual, patience, nil))
+			}
+			eventually(t, "as many requests again", func() bool { return server.cr.Len() == share })
+		})
+	}
+}
+
+// TestShortBacklog: a backlog of up to 7 is all of one address, with reserved service points too.
+func TestShortBacklog(t *testing.T) {
+	for _, qlen := range []int{1, 2, 7} {
+		a, b := listener(t, newSim(t), qlen)
+		for i := range qlen {
+			if i%2 == 0 {
+				must(b.ia.CreateRSP(ConnQual(i), b.point(nil).EP, b.cr))(t)
+			} else {
+				must(b.ia.CreatePSP(ConnQual(i), b.cr, PSPConsumer))(t)
+			}
+			asks(a, b, ConnQual(i))
+			eventually(t, "request", func() bool { return b.cr.Len() == i+1 })
+		}
+		must(b.ia.CreateRSP(9, b.point(nil).EP, b.cr))(t)
+		x := asks(a, b, 9)
+		x.expect(EventNonPeerRejected)
+		ok(t, b.request(t).Reject(nil))
+		ok(t, x.Reset())
+		ok(t, x.Connect(b.addr, 9, patience, nil))
+		eventually(t, "a request in the place that became free", func() bool { return b.cr.Len() == qlen })
+	}
 }

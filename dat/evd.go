@@ -20,8 +20,8 @@ type EVD struct {
 
 	queues []*wire.Queue // one for each engine, in the order of the adapter's drivers
 	room   *wire.Room    // what bounds them and slow together; nil where one queue is all there is
-	// backlog bounds the connection requests in slow; nil where room is.
-	backlog *wire.Room
+	// backlog bounds the connection requests in slow, and is guarded by slowMu; nil where room is.
+	backlog *wire.Backlog
 	qlen    atomic.Int32
 	refs    refs          // endpoints and service points that feed it
 	state   atomic.Uint32 // evdFreed, evdAborted
@@ -84,8 +84,8 @@ type EVDParam struct {
 }
 
 // CreateEVD makes an event dispatcher for qlen events of the given streams, and with EVDCR for qlen connection requests
-// beside them, enabled and waitable (dat_evd_create). All combinations of streams are legal. The notification object, which may be nil,
-// is triggered by what arrives.
+// beside them, which CreatePSP divides among the peers that ask. It is enabled and waitable (dat_evd_create). All combinations of
+// streams are legal. The notification object, which may be nil, is triggered by what arrives.
 //
 // Errors: ErrInvalidHandle (the CNO is gone or of another IA), ErrInvalidParameter (qlen below 1, no
 // stream or an unknown one), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen).
@@ -120,7 +120,7 @@ func newEVD(ia *IA, qlen int, flags EVDFlags) *EVD {
 	e.wake = progress.NewSignal()
 	e.enabled.Store(true)
 	if len(ia.a.drivers) > 1 || flags&evdSlow != 0 {
-		e.room, e.backlog = wire.NewRoom(qlen), wire.NewRoom(qlen)
+		e.room, e.backlog = wire.NewRoom(qlen), wire.NewBacklog(qlen)
 	}
 	for range ia.a.drivers {
 		q := wire.NewQueue(qlen, e.notified, e.overflow)

@@ -147,28 +147,37 @@ func (e *EVD) popSlow(ev *Event) bool {
 	if ev.Number == EventAsyncIACatastrophic {
 		e.catastrophe = false
 	} else {
-		e.roomFor(ev.Number).Give()
+		e.givePlace(ev)
 	}
 	return true
 }
 
-// roomFor is the capacity that an event of slow takes a place of. Requests have one of their own: a burst of them
-// costs the consumer no completion.
-func (e *EVD) roomFor(n EventNumber) *wire.Room {
-	if n == EventConnectionRequest {
-		return e.backlog
+// takePlace takes a place for an event of slow; false when there is none for it. Requests have places of their own: a burst of
+// them costs the consumer no completion. It is called with slowMu held.
+func (e *EVD) takePlace(ev *Event) bool {
+	if ev.Number == EventConnectionRequest {
+		return e.backlog.Take(ev.CR.req.From.Addr())
 	}
-	return e.room
+	return e.room.Take()
+}
+
+// givePlace gives back what takePlace took. It is called with slowMu held.
+func (e *EVD) givePlace(ev *Event) {
+	if ev.Number == EventConnectionRequest {
+		e.backlog.Give(ev.CR.req.From.Addr())
+	} else {
+		e.room.Give()
+	}
 }
 
 // post adds an event that does not come from an engine's queue, a notification; false when the
-// dispatcher is full.
+// dispatcher is full, or its backlog for the address of a request.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
 // postAfter is post that calls first when there is a place for the event, and before anybody can take it.
 func (e *EVD) postAfter(ev Event, first func()) bool {
 	e.slowMu.Lock()
-	took := e.roomFor(ev.Number).Take()
+	took := e.takePlace(&ev)
 	if took {
 		first()
 		e.add(ev)

@@ -50,7 +50,11 @@ var (
 
 // CreatePSP listens on a qualifier of the adapter (dat_psp_create). Each connection request becomes
 // an EventConnectionRequest on evd, whose queue length is the backlog: a request that finds so many others waiting is
-// refused. Requests take no place of other events, so that a burst of them makes no completion overflow. With PSPConsumer, the consumer gives an endpoint to CR.Accept. With PSPProvider, each request
+// refused. So is one from an address that has 7 times as many requests waiting as there are places free, or whose network
+// (IPv4 /24, IPv6 /64) has 15 times as many: an address that is alone gets all of a backlog up to 7 and 7/8 of a longer one, and
+// cannot keep others out. Requests take no place of other events, so that a burst of them makes no completion overflow.
+//
+// With PSPConsumer, the consumer gives an endpoint to CR.Accept. With PSPProvider, each request
 // comes with one, EPTentativeConnectionPending, that CR.Query names: Modify gives it a zone and
 // dispatchers before CR.Accept with nil.
 //

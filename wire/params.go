@@ -138,6 +138,10 @@ const (
 	// alone; a network connsPrefix times as many.
 	connsShare  = 1
 	connsPrefix = 4
+	// backlogShare of the places of a backlog that are free is what an address may have, backlogPrefix its network: alone 14 and
+	// 15 of 16. Clients that start together on one host get nearly the backlog that the consumer asked for.
+	backlogShare  = 7
+	backlogPrefix = 15
 	// prefix4 and prefix6 are the bits of an address that name the network of one host or customer.
 	prefix4 = 24
 	prefix6 = 64

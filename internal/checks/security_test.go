@@ -135,6 +135,8 @@ var boundsOf = map[string]string{
 	"resolvePause = 100 * time.Millisecond": "10 a second",
 	"resolveBurst = 32":                     "32",
 	"probeBatch = 8":                        "8 in 1 ms",
+	"backlogShare = 7":                      "7 times as many as are free, 14 of 16 if it is alone",
+	"backlogPrefix = 15":                    "15 times as many as are free, 15 of 16 if it is alone",
 	"sampleBurst = 100":                     "100 a second",
 	"maxScrapes = 8":                        "8",
 }
