@@ -2,11 +2,12 @@ package xdp
 
 import "net/netip"
 
-// admission says by its IP addresses whether a packet is for us and from a host that can be answered.
+// admission filters received packets by their IP addresses. It admits a packet that is addressed to us and whose source
+// address can be answered.
 type admission struct {
-	own4    []uint32
-	own6    [][16]byte
-	absurd4 []uint32 // sources that no host but us can have: own4 and the broadcast addresses of our subnets
+	own4     []uint32
+	own6     [][16]byte
+	martian4 []uint32 // martian source addresses: own4, which no other host can have, and the broadcast addresses of our subnets
 }
 
 func newAdmission(own, broadcasts []netip.Addr) (f admission) {
@@ -17,9 +18,9 @@ func newAdmission(own, broadcasts []netip.Addr) (f admission) {
 			f.own6 = append(f.own6, a.As16())
 		}
 	}
-	f.absurd4 = append(f.absurd4, f.own4...)
+	f.martian4 = append(f.martian4, f.own4...)
 	for _, a := range broadcasts {
-		f.absurd4 = append(f.absurd4, word4(a))
+		f.martian4 = append(f.martian4, word4(a))
 	}
 	return f
 }
@@ -29,14 +30,15 @@ func word4(a netip.Addr) uint32 {
 	return be.Uint32(b[:])
 }
 
-// admits reports whether the packet with the IP header at the head of h goes to one of our addresses and comes from
-// another host's: not from ours, a group, the loopback or no address.
+// admits reports whether the destination of the packet is one of our addresses and its source is the unicast address of
+// another host. h begins with the IP header. Sources that RFC 1812 §5.3.7 calls martian are not admitted: our own
+// addresses, multicast, broadcast, loopback and 0.0.0.0.
 func (f *admission) admits(h []byte, v6 bool) bool {
 	if v6 {
 		return f.admits6(h)
 	}
 	src, dst := be.Uint32(h[v4Src:]), be.Uint32(h[v4Dst:])
-	return has4(f.own4, dst) && !has4(f.absurd4, src) &&
+	return has4(f.own4, dst) && !has4(f.martian4, src) &&
 		src != 0 && src != 0xffffffff && src>>24 != 127 && src>>28 != 0xe
 }
 
@@ -67,7 +69,8 @@ func has6(set [][16]byte, a *[16]byte) bool {
 	return false
 }
 
-// broadcasts are the broadcast addresses of IPv4 subnets (RFC 919); those of one or two hosts have none (RFC 3021).
+// broadcasts returns the broadcast addresses of the IPv4 subnets (RFC 919). Subnets of one or two hosts have none (RFC
+// 3021).
 func broadcasts(subnets []netip.Prefix) (all []netip.Addr) {
 	for _, p := range subnets {
 		if !p.Addr().Is4() || p.Bits() >= 31 {

@@ -17,39 +17,38 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Device is an interface whose UDP port is steered to a Socket on each receive queue. Every method
-// may be called by any goroutine; Close comes last, when each socket's owner has let go of it.
+// Device is an open interface: an XDP program redirects its UDP port to a Socket on each receive queue. Any goroutine
+// may call every method. Close must come after the owner of each socket has made its last call.
 type Device struct {
-	name    string
-	ifindex int
-	ns      namespace // where the interface is
-	nic     nic
-	added   int // receive queues that the driver made when the program was attached
-	routes  *route.Table
-	guard   *net.UDPConn // keeps the port from other programs
-	steer   *bpf.Steer
-	refused error // why a better mode was not taken
-	asked   Mode
-	all     bool       // every queue was asked for
-	local   netip.Addr // the device is known by
-	mtu     int        // when it was opened
+	name        string
+	ifindex     int
+	ns          namespace // network namespace of the interface
+	nic         nic
+	addedQueues int // receive queues that the driver created when the program was attached
+	routes      *route.Table
+	guard       *net.UDPConn // keeps the port from other programs
+	steer       *bpf.Steer
+	refused     error // why Auto did not get a faster mode
+	asked       Mode
+	all         bool       // Options.Queues was 0: all queues
+	local       netip.Addr // the device's own address
+	mtu         int        // as of Open
 
-	renamed  atomic.Pointer[string] // what the interface is called now, nil as long as it is name
-	watcher  sync.WaitGroup
-	closing  sync.Once
-	quit     chan struct{} // ends watcher
-	patience atomic.Int32  // ticks that the address may be missing
-	sockets  []*Socket
-	icmp     *icmpWatch
-	memory   memory
+	renamed      atomic.Pointer[string] // the interface's new name; nil while it is still name
+	watcher      sync.WaitGroup
+	closing      sync.Once
+	quit         chan struct{} // closed to stop watcher
+	addressGrace atomic.Int32  // ticks that the address may be missing
+	sockets      []*Socket
+	icmp         *icmpWatch
+	memory       memory
 }
 
-// Open takes a UDP port of an interface, in the network namespace of the calling thread. Its errors
-// wrap those of package link, fs.ErrPermission, fs.ErrInvalid for options and, for an XDP program of
-// somebody else's, bpf.ErrForeign.
+// Open takes over a UDP port of an interface in the network namespace of the calling thread. Its errors wrap those of
+// package link, fs.ErrPermission, fs.ErrInvalid (bad options) and bpf.ErrForeign (the interface has an XDP program of
+// another owner).
 //
-// The order of the steps: what can be refused without a trace comes first, and packets are steered
-// last, to sockets that are ready.
+// Open first does the steps that can fail without side effects. It redirects packets last, when the sockets are ready.
 func Open(ifname string, o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, &openError{err.Error(), []error{fs.ErrInvalid}}
@@ -57,8 +56,9 @@ func Open(ifname string, o Options) (*Device, error) {
 	return open(ifname, nil, o)
 }
 
-// open opens an interface. n knows its queues; nil for what the kernel says. Queues that turn out not to transmit in zero-copy mode are opened in
-// copy mode where the caller leaves the choice; generic mode transmits as copy mode does.
+// open opens an interface. n reports its queues; nil asks the kernel. In Auto mode, open falls back to copy mode if a
+// queue does not transmit in zero-copy mode. It does not fall back from copy mode, since generic mode transmits in the
+// same way.
 func open(ifname string, n nic, o Options) (*Device, error) {
 	d, err := openMode(ifname, n, o)
 	if dead := (*silentError)(nil); o.Mode == Auto && errors.As(err, &dead) && dead.mode == ZeroCopy {
@@ -70,7 +70,7 @@ func open(ifname string, n nic, o Options) (*Device, error) {
 	return d, err
 }
 
-// openMode opens an interface in one mode, or the best that is granted for Auto.
+// openMode opens an interface in one mode; for Auto, in the fastest mode that the driver grants.
 func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	ifi, err := findInterface(ifname)
 	if err != nil {
@@ -78,7 +78,7 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	}
 	d = &Device{name: ifname, ifindex: ifi.Index, nic: n, asked: o.Mode, all: o.Queues == 0,
 		quit: make(chan struct{})}
-	d.patience.Store(addressTicks)
+	d.addressGrace.Store(addressTicks)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -112,7 +112,7 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if err = d.openQueues(queues, &h, &o); err != nil {
 		return d, err
 	}
-	d.awaitCarrier(carried, carrierPatience)
+	d.awaitCarrier(carried, carrierTimeout)
 	if err = d.prove(); err != nil {
 		return d, err
 	}
@@ -123,10 +123,10 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	return d, nil
 }
 
-// awaitCarrier waits for the carrier of an interface that had one before: drivers exist that reset their link when a
-// program is attached, and again for zero-copy.
-func (d *Device) awaitCarrier(had bool, patience time.Duration) {
-	limit := time.NewTimer(patience)
+// awaitCarrier waits for the carrier to return if the interface had one before. Some drivers reset their link when a
+// program is attached, and again when zero-copy is enabled.
+func (d *Device) awaitCarrier(had bool, timeout time.Duration) {
+	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	for had && !d.routes.Refresh().Carrier {
 		select {
@@ -137,7 +137,7 @@ func (d *Device) awaitCarrier(had bool, patience time.Duration) {
 	}
 }
 
-// identify opens the routes and learns who we are.
+// identify opens the routing tables and fills in the identity of the interface.
 func (d *Device) identify(o *Options) (h host, err error) {
 	if d.routes, err = route.Open(d.ifindex); err != nil {
 		return h, fmt.Errorf("xdp: %s: routes: %w", d.name, err)
@@ -157,7 +157,7 @@ func (d *Device) identify(o *Options) (h host, err error) {
 	return h, nil
 }
 
-// chooseAddr picks the address to be known by.
+// chooseAddr picks the device's own address.
 func chooseAddr(name string, have []netip.Prefix, want netip.Addr) (netip.Addr, error) {
 	var best netip.Addr
 	for _, p := range have {
@@ -182,8 +182,8 @@ func chooseAddr(name string, have []netip.Prefix, want netip.Addr) (netip.Addr, 
 	return best, nil
 }
 
-// steered lists the addresses whose packets are ours, local first, as many as the program can
-// compare with.
+// steered lists the addresses whose packets the program redirects: local first, then as many others as the program can
+// compare.
 func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
 	all := []netip.Addr{local}
 	var n4, n6 int
@@ -205,8 +205,8 @@ func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
 	return all
 }
 
-// takePort binds the port in the kernel for as long as the device is open: no other program is
-// given it, and packets that are not steered meet a port that is there.
+// takePort binds the port in the kernel while the device is open. No other program can bind it, and the kernel does not
+// answer a packet that passes the XDP program with port unreachable.
 func (d *Device) takePort(local netip.AddrPort) (err error) {
 	d.guard, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if errors.Is(err, unix.EADDRINUSE) {
@@ -218,15 +218,15 @@ func (d *Device) takePort(local netip.AddrPort) (err error) {
 	if err != nil {
 		return fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
-	_ = d.guard.SetReadBuffer(0) // nobody reads it: the least the kernel allows
-	return d.distrustICMP(local.Addr())
+	_ = d.guard.SetReadBuffer(0) // nothing reads this socket: use the smallest buffer
+	return d.ignoreICMPMTU(local.Addr())
 }
 
-// distrustICMP has the kernel ignore what ICMP tells of the path MTU of packets from the port: nothing leaves from its
-// socket, so that such a message is forged, and the routes to our peers would have the MTU that it names for ten minutes.
+// ignoreICMPMTU makes the kernel ignore ICMP messages that report a path MTU for the port. The guard socket sends
+// nothing, so such a message is forged. It would limit the routes to our peers to a false MTU for ten minutes.
 //
 // System calls: setsockopt.
-func (d *Device) distrustICMP(local netip.Addr) error {
+func (d *Device) ignoreICMPMTU(local netip.Addr) error {
 	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_INTERFACE
 	if local.Is6() {
 		level, option, value = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_INTERFACE
@@ -238,13 +238,13 @@ func (d *Device) distrustICMP(local netip.Addr) error {
 		err = errors.Join(err, refused)
 	}
 	if err != nil {
-		return fmt.Errorf("xdp: %s: have ICMP ignored on the port: %w", d.name, err)
+		return fmt.Errorf("xdp: %s: ignore ICMP path MTU messages: %w", d.name, err)
 	}
 	return nil
 }
 
-// attach puts the program on the interface and returns the number of queues to open. Drivers exist that make more
-// queues for a program, and spread packets to them: they are counted when it is there.
+// attach puts the program on the interface and returns the number of queues to open. It counts the queues again after
+// attaching, because some drivers create extra queues for a program and spread packets to them.
 func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 	before, err := d.nic.channels(d.name)
 	if err != nil {
@@ -263,18 +263,18 @@ func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	d.added = max(0, now.receive()-before.receive())
+	d.addedQueues = max(0, now.receive()-before.receive())
 	return now.toOpen(d.name, o.Queues)
 }
 
-// attachMode is where the program has to run for a mode.
+// attachMode returns where the XDP program must run for a mode.
 func attachMode(m Mode) bpf.Mode {
 	switch m {
 	case Auto:
 		return bpf.Auto
 	case Generic:
 		return bpf.Generic
-	case ZeroCopy, Copy: // need the driver
+	case ZeroCopy, Copy: // need native XDP
 	}
 	return bpf.Native
 }
@@ -295,7 +295,7 @@ func (d *Device) openQueues(queues int, h *host, o *Options) error {
 	return nil
 }
 
-// register lets packets come.
+// register enables the redirect to each socket. Packets may arrive from now on.
 func (d *Device) register() error {
 	for q, s := range d.sockets {
 		if err := d.steer.Register(q, s.fd); err != nil {
@@ -315,15 +315,14 @@ func (d *Device) Name() string {
 
 func (d *Device) rename(name string) { d.renamed.Store(&name) }
 
-// end has sockets refuse new paths, with the reason.
+// end makes the sockets refuse new paths, with why as the reason.
 func (d *Device) end(why error) {
 	for _, s := range d.sockets {
 		s.ended.Store(&why)
 	}
 }
 
-// Links returns the sockets, one per receive queue in the order of the queues. The concrete type is
-// *Socket.
+// Links returns the sockets, one per receive queue, in the order of the queues. Their concrete type is *Socket.
 func (d *Device) Links() []link.Link {
 	links := make([]link.Link, len(d.sockets))
 	for q, s := range d.sockets {
@@ -332,10 +331,10 @@ func (d *Device) Links() []link.Link {
 	return links
 }
 
-// Sockets returns the sockets, one per receive queue in the order of the queues.
+// Sockets returns the sockets, in the order of the queues.
 func (d *Device) Sockets() []*Socket { return append([]*Socket(nil), d.sockets...) }
 
-// Mode is how packets move, as granted: the least of any queue.
+// Mode returns the mode that was granted. If the queues differ, it returns the slowest.
 func (d *Device) Mode() Mode {
 	mode := ZeroCopy
 	for _, s := range d.sockets {
@@ -346,7 +345,7 @@ func (d *Device) Mode() Mode {
 	return mode
 }
 
-// Refused is why a better mode was not granted to Auto, nil where none was refused with a reason.
+// Refused returns why Auto did not get a faster mode; nil if no mode was refused with a reason.
 func (d *Device) Refused() error {
 	if d.refused != nil {
 		return d.refused
@@ -354,7 +353,7 @@ func (d *Device) Refused() error {
 	return d.steer.NativeRefusal()
 }
 
-// Counters says what the program on the interface did with the packets it saw.
+// Counters returns what the program on the interface did with the packets it saw.
 func (d *Device) Counters() (bpf.Counters, error) { return d.steer.Counters() }
 
 // Stats sums the statistics of the sockets.
@@ -366,8 +365,8 @@ func (d *Device) Stats() link.Stats {
 	return sum
 }
 
-// Close lets packets pass to the kernel again, then closes the sockets, then detaches the program,
-// then gives the port back. It waits for the Keeper's call that is under way. Closing again does nothing.
+// Close disables the redirect, closes the sockets, detaches the program and releases the port, in this order. It waits
+// until a running call of a Keeper method returns. A second Close does nothing.
 func (d *Device) Close() error {
 	d.closing.Do(func() { close(d.quit) })
 	d.watcher.Wait()
@@ -407,7 +406,7 @@ func (d *Device) Close() error {
 
 var _ hop = (*route.Hop)(nil)
 
-// routes is a route.Table as a router.
+// routes adapts a route.Table to the router interface.
 type routes struct{ table *route.Table }
 
 func (r routes) Resolve(to netip.Addr) (hop, error) {

@@ -1,28 +1,30 @@
-// Package xdp is a link over AF_XDP: it steers one UDP port of an interface past the kernel's
-// network stack into memory shared with the program, and leaves everything else to the kernel.
+// Package xdp is a link over AF_XDP. An XDP program on an interface redirects the packets of one UDP port into memory
+// that this process shares with the kernel. All other packets go to the kernel's network stack.
 //
-// Open makes a Device of an interface: an eBPF program on it, and a Socket on each of its receive
-// queues. A Socket is a link.Link; the protocol above sees UDP payload only.
+// Open makes a Device: the XDP program, and one Socket per receive queue. A Socket is a link.Link; the protocol above
+// it sees UDP payload only.
 //
-// Ordering. A socket keeps the order of packets in each direction, and of the frames of a packet.
-// It loses packets as a network does when a ring is full, a neighbour is unknown or the interface
-// is down, and counts them.
+// Ordering. A socket keeps the order of packets in each direction, and the order of the frames of a packet. It drops
+// and counts packets when a ring is full, a neighbour is unresolved or the interface is down.
 //
-// Ownership. A frame is in one place: the pool, the kernel to be received into, the owner (from
-// Recv or Alloc), or the kernel to be transmitted. Recv and Alloc hand frames to the owner, Send and
-// Free take them back. At most Caps().TxFrames frames are allocated or in transmission, so Send always
-// finds room for a frame from Alloc; a received frame that is sent on may find none, and is dropped.
-// Frames that the kernel refuses while the interface is down return to the pool; those that it had
-// taken come back when it is up again.
+// Ownership. A frame is in one of four places: the pool, the kernel for reception, the owner (from Recv or Alloc), or
+// the kernel for transmission. Recv and Alloc hand frames to the owner; Send and Free take them back. At most
+// Caps().TxFrames frames are allocated or in transmission, so Send always has room for a frame from Alloc. A received
+// frame that the owner sends may find no room; the socket then drops it. While the interface is down, frames that the
+// kernel refuses return to the pool. Frames that the kernel had already accepted return when the interface is up again.
 //
-// Threading. Each socket has one owner at a time, who alone calls Recv, Alloc, Send, Free, Source
-// and the raw verbs; nothing there locks, allocates, blocks or reads a clock. Everything else may
-// be called by any goroutine. Close is the owner's last call; it releases and awaits every Wait
-// before the memory goes.
+// Threading. Each socket has one owner at a time. Only the owner calls Recv, Alloc, Send, Free, Source and the raw
+// calls (RecvFrames, SendFrames, InFlight). These calls do not lock, allocate, block or read a clock. Any goroutine may
+// call all other methods. Close is the owner's last call; it releases every Wait and awaits its return before it unmaps
+// the memory.
 //
-// Memory. Each socket has a UMEM of its own, outside the Go heap: queues share nothing.
+// Memory. Each socket has its own UMEM outside the Go heap. Queues share no frames.
 //
-// Memory order. The words of a ring that the kernel and we share are loaded and stored with
-// sync/atomic only: a slot is written before the store that publishes it, and read after the load
-// that found it. Each word has one writer.
+// Memory order. The kernel and this process share the index words of each ring. Both access them atomically: the writer
+// fills a slot before the store that publishes it, and the reader reads a slot after the load that found it. Each word
+// has one writer.
+//
+// Reading order: options.go and params.go; umem.go, pool.go and ring.go for the data structures; device_linux.go and
+// socket_linux.go for the set-up; recv_linux.go, send_linux.go and wait_linux.go for the data path; watch_linux.go for
+// the supervision of an open device.
 package xdp

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// openError is one sentence for the user, and what it is for errors.Is.
+// openError is an error with one sentence for the user, and the errors that errors.Is matches.
 type openError struct {
 	text string
 	is   []error
@@ -23,7 +23,7 @@ func (e *openError) Unwrap() []error { return e.is }
 
 const needPrivilege = "needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF"
 
-// explainAttach says what to do about an error of bpf.Attach at an MTU.
+// explainAttach turns an error of bpf.Attach into a sentence that says what to do about it.
 func explainAttach(name string, mtu int, err error) error {
 	why := strings.TrimPrefix(err.Error(), "bpf: ")
 	switch {
@@ -39,12 +39,12 @@ func explainAttach(name string, mtu int, err error) error {
 		return &openError{fmt.Sprintf("xdp: %s at MTU %d: lower the MTU (ip link set dev %s mtu %d), or choose generic mode", why, mtu, name, plainMTU),
 			[]error{link.ErrUnsupported, err}}
 	case errors.Is(err, bpf.ErrRefused):
-		return &openError{fmt.Sprintf("xdp: %s: change what it complains of, or choose generic mode", why), []error{link.ErrUnsupported, err}}
+		return &openError{fmt.Sprintf("xdp: %s: remove the cause, or choose generic mode", why), []error{link.ErrUnsupported, err}}
 	}
 	return fmt.Errorf("xdp: %w", err)
 }
 
-// explainSocket says what to do about an error of socket(AF_XDP).
+// explainSocket turns an error of socket(AF_XDP) into a sentence that says what to do about it.
 func explainSocket(err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
@@ -55,10 +55,10 @@ func explainSocket(err error) error {
 	return fmt.Errorf("socket(AF_XDP): %w", err)
 }
 
-// plainMTU is the MTU up to which no driver needs more than one frame a packet: lowering it further gains nothing.
+// plainMTU is an MTU at which every driver keeps a packet in one frame. A lower MTU does not help.
 const plainMTU = 1500
 
-// explainBind says what to do about an error of bind at an MTU.
+// explainBind turns an error of bind into a sentence that says what to do about it.
 func explainBind(m Mode, mtu int, err error) error {
 	switch {
 	case errors.Is(err, unix.EBUSY):

@@ -18,12 +18,12 @@ type fakeKernel struct {
 	fill consumer[uint64]
 	comp producer[uint64]
 
-	batch   uint32          // slots that one kick moves
-	answers []syscall.Errno // what the next kicks return, moving nothing but for EBUSY
-	sent    [][]byte        // packets as transmitted
-	partial []byte
-	kicks   int
-	nudges  int
+	batch     uint32          // slots that one kick moves
+	answers   []syscall.Errno // what the next kicks return, moving nothing but for EBUSY
+	sent      [][]byte        // packets as transmitted
+	partial   []byte
+	kicks     int
+	rxWakeups int
 }
 
 // newFake makes a socket whose kernel is played by the test. local is 10.0.0.1, the peer 10.0.0.2.
@@ -47,7 +47,7 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 			mac: [6]byte{2, 0, 0, 0, 0, 1}, local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu,
 			addrs: []netip.Addr{local, netip.MustParseAddr("fd00::1")}, router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
 		},
-		fd: -1, event: -1, pace: newPacer(uint32(o.filled()), uint32(nic)), txMax: uint32(o.TxRing), sg: true, zc: nic > 0, idleTx: 2,
+		fd: -1, event: -1, level: newFillLevel(uint32(o.filled()), uint32(nic)), txMax: uint32(o.TxRing), sg: true, zc: nic > 0, idleTx: 2,
 		umem: newUmem(make([]byte, (o.Frames+nic)*o.FrameSize), nil, uint32(o.FrameSize)), pool: newPool(uint32(o.Frames + nic)),
 		loop: make([]link.Buf, 0, 64),
 	}
@@ -57,15 +57,15 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 	s.tx, k.tx = newRings[desc](uint32(o.TxRing))
 	s.fill, k.fill = newRings[uint64](uint32(o.FillRing))
 	k.comp, s.comp = newRings[uint64](uint32(o.CompletionRing))
-	s.kick, s.nudge = k.kick, k.nudge
+	s.kick, s.wakeRx = k.kick, k.wakeRx
 	s.refill()
 	s.caps = s.describe(&o, Copy)
 	return k
 }
 
-// nudge counts the calls for the fill ring.
-func (k *fakeKernel) nudge() syscall.Errno {
-	k.nudges++
+// wakeRx counts the calls for the fill ring.
+func (k *fakeKernel) wakeRx() syscall.Errno {
+	k.rxWakeups++
 	return 0
 }
 

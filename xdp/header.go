@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Offsets and sizes of what lies in front of UDP payload, in bytes.
+// Offsets and sizes in bytes of the headers before the UDP payload.
 const (
 	ethDst, ethSrc, ethType = 0, 6, 12
 	ethSize, vlanSize       = 14, 4
@@ -26,34 +26,34 @@ const (
 	headers6 = ethSize + v6Size + udpSize
 )
 
-var _ [headRoom - headers6]struct{} // the largest header that we write fits in front of a frame
+var _ [headRoom - headers6]struct{} // compile-time check: the largest header that we write fits into the headroom
 
 const (
 	typeIPv4, typeIPv6, typeVLAN, typeQinQ = 0x0800, 0x86dd, 0x8100, 0x88a8
-	vlanID                                 = 0x0fff // of a tag; 0 is no VLAN, only a priority
+	vlanID                                 = 0x0fff // VLAN ID in the tag; ID 0 carries a priority only
 
 	protocolUDP  = 17
 	hops         = 64
 	ecnMask      = 3
 	ecnCE        = 3
-	ecnCapable   = 2 // ECT(0): routers mark instead of dropping
+	ecnCapable   = 2 // ECT(0): switches mark instead of dropping
 	dontFragment = 0x40
 )
 
 var be = binary.BigEndian
 
-// layout says where the parts of a received packet lie.
+// layout holds the offsets of the parts of a received packet.
 type layout struct {
-	ip      int // where the IP header begins
-	payload int // where UDP payload begins
-	size    int // bytes of UDP payload, all fragments together
+	ip      int // offset of the IP header
+	payload int // offset of the UDP payload
+	size    int // bytes of UDP payload, over all frames of the packet
 	v6, ce  bool
 }
 
-// parse reads the headers of a packet that begins with b and is total bytes long. It trusts no
-// length: ok is false for a packet that is not whole, unfragmented UDP inside b's packet, is in a VLAN with a number,
-// has no hop left or a wrong IPv4 header checksum. UDP checksums are not verified: those of packets that never left a
-// host are partial.
+// parse reads the headers at the beginning of a packet. b is the packet's first frame, total the size of the whole
+// packet in bytes. parse checks every length against total. ok is false unless the packet is unfragmented UDP, without
+// a VLAN ID, with a non-zero TTL and, for IPv4, a correct header checksum. parse does not verify the UDP checksum,
+// because packets between interfaces of one host carry only a partial one.
 func parse(b []byte, total int) (l layout, ok bool) {
 	if len(b) < headers4 {
 		return l, false
@@ -93,8 +93,8 @@ func parse4(b []byte, total int, l layout) (layout, bool) {
 	return parseUDP(h[size:], length-size, l, l.ip+size)
 }
 
-// sound4 reports whether the checksum of an IPv4 header, options included, is right. The sum does not depend on the
-// order of bytes (RFC 1071); one without options takes four additions.
+// sound4 reports whether the checksum of an IPv4 header is correct. A header without options takes four additions: the
+// ones' complement sum does not depend on the byte order (RFC 1071 §2), so native words can be added.
 func sound4(h []byte) bool {
 	if len(h) != v4Size {
 		return fold(sum(h, 0)) == 0xffff
@@ -121,7 +121,7 @@ func parse6(b []byte, total int, l layout) (layout, bool) {
 	return parseUDP(h[v6Size:], length, l, l.ip+v6Size)
 }
 
-// parseUDP reads the UDP header at the head of u, in room bytes that IP says are there.
+// parseUDP reads the UDP header at the beginning of u. room is the number of bytes that the IP header leaves for UDP.
 func parseUDP(u []byte, room int, l layout, at int) (layout, bool) {
 	length := int(be.Uint16(u[udpLength:]))
 	if length < udpSize || length > room {
@@ -131,7 +131,7 @@ func parseUDP(u []byte, room int, l layout, at int) (layout, bool) {
 	return l, true
 }
 
-// sourceOf is the source address in the IP header at the head of h.
+// sourceOf returns the source address of the IP header at the beginning of h.
 func sourceOf(h []byte) netip.Addr {
 	if h[0]>>4 == 6 {
 		return netip.AddrFrom16([16]byte(h[v6Src : v6Src+16]))
@@ -139,8 +139,8 @@ func sourceOf(h []byte) netip.Addr {
 	return netip.AddrFrom4([4]byte(h[v4Src : v4Src+4]))
 }
 
-// fill4 completes the lengths and the checksum of an IPv4 and a UDP header, in h, for size bytes
-// of payload. The UDP checksum is 0, "none": the protocol carries a stronger one.
+// fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the payload in bytes. It
+// sets the UDP checksum to 0, which means none; the protocol above has a stronger one.
 func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[v4Length:], uint16(ihl+udpSize+size))
 	be.PutUint16(h[v4Sum:], 0)
@@ -149,35 +149,35 @@ func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[ihl+udpSum:], 0)
 }
 
-// fill6 completes the lengths of an IPv6 and a UDP header. The UDP checksum, which IPv6 demands,
-// is put in by seal6 when the payload is known.
+// fill6 writes the lengths of the IPv6 and UDP headers in h and clears the UDP checksum. IPv6 requires that checksum;
+// seal6 writes it when the payload is known.
 func fill6(h []byte, size int) {
 	be.PutUint16(h[v6Length:], uint16(udpSize+size))
 	be.PutUint16(h[v6Size+udpLength:], uint16(udpSize+size))
 	be.PutUint16(h[v6Size+udpSum:], 0)
 }
 
-// pseudo6 is the sum over the UDP header and IPv6 pseudo header at h.
+// pseudo6 returns the sum over the UDP header and the IPv6 pseudo-header (RFC 8200 §8.1) at h.
 func pseudo6(h []byte) uint64 {
 	s := sum(h[v6Src:v6Size+udpSize], 0)
 	return s + uint64(be.Uint16(h[v6Length:])) + protocolUDP
 }
 
-// seal6 puts a UDP checksum into the header at h; s is the sum over all that it covers.
+// seal6 writes the UDP checksum into the header at h. s is the sum over all bytes that the checksum covers.
 func seal6(h []byte, s uint64) {
 	c := ^fold(s)
 	if c == 0 {
-		c = 0xffff // 0 means none
+		c = 0xffff // 0 would mean no checksum
 	}
 	be.PutUint16(h[v6Size+udpSum:], c)
 }
 
-// seal puts the UDP checksum of a packet into the IPv6 and UDP headers at h.
+// seal computes the UDP checksum of a packet and writes it into the IPv6 and UDP headers at h.
 func seal(h []byte, packet []link.Buf) {
 	total, odd := pseudo6(h), false
 	for i := range packet {
 		part := uint64(fold(sum(packet[i].Data, 0)))
-		if odd { // what begins on an odd byte counts with its bytes swapped
+		if odd { // a part that begins at an odd offset adds with its bytes swapped
 			part = part<<8&0xff00 | part>>8
 		}
 		total += part
@@ -186,8 +186,7 @@ func seal(h []byte, packet []link.Buf) {
 	seal6(h, total)
 }
 
-// sum adds the big-endian 16-bit words of b to s, without folding; an odd last byte counts as the
-// high half of a word.
+// sum adds the big-endian 16-bit words of b to s, without folding. An odd last byte is the high half of a word.
 func sum(b []byte, s uint64) uint64 {
 	for len(b) >= 8 {
 		v := be.Uint64(b)
@@ -204,7 +203,7 @@ func sum(b []byte, s uint64) uint64 {
 	return s
 }
 
-// fold makes the 16-bit ones' complement sum of a sum of 16- and 32-bit words.
+// fold reduces a sum of 16- and 32-bit words to the 16-bit ones' complement sum.
 func fold(s uint64) uint16 {
 	for s > 0xffff {
 		s = s>>16 + s&0xffff

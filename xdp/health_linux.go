@@ -2,22 +2,22 @@ package xdp
 
 import "sync/atomic"
 
-// Health says whether a socket's two sides work.
+// Health reports whether the two directions of a socket work.
 type Health struct {
-	TxProven bool   // a frame was transmitted and came back
-	RxProven bool   // a packet arrived
-	Stalled  bool   // packets wait and the transmit ring stands still
-	Stalls   uint64 // times that it stood still for too long
-	Reopens  uint64 // times that the socket was made anew for it
+	TxProven bool   // the kernel has returned a transmitted frame
+	RxProven bool   // a packet has arrived
+	Stalled  bool   // packets wait and the transmit ring does not move
+	Stalls   uint64 // how often the transmit ring has stalled
+	Reopens  uint64 // how often the socket was reopened because of a stall
 }
 
-// health is what the watch of the device found out; any goroutine may read it.
+// health holds the findings of the device's watch. Any goroutine may read it.
 type health struct {
 	stalled         atomic.Bool
 	stalls, reopens atomic.Uint64
 }
 
-// Health says whether the socket works. Nothing is proven on a closed one. Any goroutine may call it.
+// Health returns the state of the socket. On a closed socket nothing is proven. Any goroutine may call it.
 func (s *Socket) Health() Health {
 	h := Health{Stalled: s.health.stalled.Load(), Stalls: s.health.stalls.Load(), Reopens: s.health.reopens.Load()}
 	s.mu.RLock()
@@ -29,14 +29,15 @@ func (s *Socket) Health() Health {
 	return h
 }
 
-// txState is where the transmit side stands.
+// txState is a snapshot of the transmit side.
 type txState struct {
-	taken, done uint32 // the kernel's indices of the tx ring and the completion ring
-	waits       bool   // there is something to transmit
+	taken, done uint32 // the kernel's indices in the tx ring and the completion ring
+	waits       bool   // packets wait to be transmitted
 }
 
-// transmitting reads the words that the rings share with the kernel. Packets wait when the kernel has not taken them, and
-// when it has taken as many as the ring has slots and gave none back. Any goroutine may call it.
+// transmitting reads the ring words that are shared with the kernel. Packets wait in two cases: the kernel has not
+// taken them from the tx ring, or it has taken as many as the tx ring has slots and completed none of them. Any
+// goroutine may call it.
 func (s *Socket) transmitting() txState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -46,7 +47,8 @@ func (s *Socket) transmitting() txState {
 	return t
 }
 
-// poke asks the kernel to transmit. Any goroutine may call it; the owner sees what moved. System calls: sendto.
+// poke makes the kernel transmit. Any goroutine may call it; the owner finds the completed frames later. System calls:
+// sendto.
 func (s *Socket) poke() {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

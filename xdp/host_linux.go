@@ -5,15 +5,15 @@ import (
 	"net/netip"
 )
 
-// host is the identity of the interface: the addresses that its sockets serve, and how they reach others.
+// host is the identity of the interface: its addresses, and how packets reach other hosts.
 type host struct {
 	mac    [6]byte
 	local  netip.AddrPort
-	addrs  []netip.Addr // every address of the interface, local first
-	groups []netip.Addr // the broadcast addresses of its subnets
+	addrs  []netip.Addr // every address of the interface; local comes first
+	groups []netip.Addr // broadcast addresses of the interface's subnets
 	mtu    int
 	router router
-	memory memory // what packets may be sent from in place; nil without
+	memory memory // consumers' memory that packets are sent from in place; nil without
 }
 
 func (h *host) owns(a netip.Addr) bool {
@@ -25,10 +25,10 @@ func (h *host) owns(a netip.Addr) bool {
 	return false
 }
 
-// source is the address that packets to an address leave from: our own where the family fits, else the one that the
-// kernel would take, if it is served, else the served address that shares the longest prefix (RFC 6724, rule 8). An
-// address that the interface was given after the adapter was opened is not served. The zero Addr says that
-// no address fits.
+// source chooses the source address for packets to an address. Our own address has priority if the family matches.
+// Second is the source address that the kernel prefers, if the device serves it. Last is the served address with the
+// longest common prefix (RFC 6724 §5, rule 8). The device does not serve addresses that were added after Open. source
+// returns the zero Addr if no address fits.
 func (h *host) source(to, kernel netip.Addr) (best netip.Addr) {
 	if h.local.Addr().Is4() == to.Is4() {
 		return h.local.Addr()
@@ -44,7 +44,7 @@ func (h *host) source(to, kernel netip.Addr) (best netip.Addr) {
 	return best
 }
 
-// commonBits is how many bits two addresses of one family begin with that are the same.
+// commonBits returns the length in bits of the common prefix of two addresses of one family.
 func commonBits(a, b netip.Addr) int {
 	x, y := a.As16(), b.As16()
 	for i := range x {

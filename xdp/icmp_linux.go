@@ -13,34 +13,36 @@ import (
 )
 
 const (
-	// icmpBatch is how many ICMP messages are read in icmpPeriod at most; the kernel drops what is beyond. Forged
-	// ones cost no more than that.
+	// icmpBatch is the largest number of ICMP messages that are read in icmpPeriod. The kernel drops the rest, which
+	// bounds the cost of a flood of forged messages.
 	icmpBatch  = 64
 	icmpPeriod = 10 * time.Millisecond
-	// icmpQueue in bytes is the receive queue of the raw sockets.
+	// icmpQueue is the size in bytes of the receive buffer of a raw socket.
 	icmpQueue = 64 << 10
-	// maxRefused is how many reports wait for the owner of a socket; a power of two.
+	// maxRefused is the capacity of the report queue of a socket; a power of two.
 	maxRefused = 16
-	// entropyPorts is the first source port of paths.
+	// entropyPorts is the first port of the range that source ports of paths are taken from.
 	entropyPorts = 0xc000
 )
 
-// Port unreachable as type and code, and where the packet that was refused begins behind it.
+// The type and code of port unreachable in one 16-bit word, and the size in bytes of the ICMP header, which the refused
+// packet follows.
 const (
 	refused4   = 3<<8 | 3
 	refused6   = 1<<8 | 4
 	icmpHeader = 8
 )
 
-// icmpWatch hears from the kernel that ports of peers have no owner. Packets that leave over AF_XDP belong to no
-// socket of the kernel, so that only raw sockets get the answers; the program on the interface passes them on.
+// icmpWatch reads ICMP port unreachable messages: no program listens on the port of a peer. Packets that leave over
+// AF_XDP belong to no kernel socket, so only a raw socket receives the ICMP messages about them. The XDP program passes
+// these messages to the kernel.
 type icmpWatch struct {
 	files []*os.File
 	done  sync.WaitGroup
 }
 
-// watchICMP starts the watch. A family that cannot be had is left out: without the reports, peers are given up
-// later.
+// watchICMP starts one reader per address family. It skips a family whose raw socket cannot be opened; without reports,
+// the failure of a peer is only found by a timeout.
 //
 // System calls: socket, setsockopt.
 func watchICMP(ifname string, h *host, sockets []*Socket) *icmpWatch {
@@ -60,18 +62,18 @@ func watchICMP(ifname string, h *host, sockets []*Socket) *icmpWatch {
 	return w
 }
 
-// close ends the watch and waits for it.
+// close stops the readers and waits until they have ended.
 func (w *icmpWatch) close() {
 	if w == nil {
 		return
 	}
 	for _, f := range w.files {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // a raw socket has nothing to flush
 	}
 	w.done.Wait()
 }
 
-// openICMP opens a raw socket that gets port unreachable about our packets from one interface.
+// openICMP opens a raw socket that receives port unreachable messages about our packets, from one interface.
 func openICMP(family int, ifname string, port uint16) (*os.File, error) {
 	protocol, filter := unix.IPPROTO_ICMP, filter4(port)
 	if family == unix.AF_INET6 {
@@ -90,15 +92,15 @@ func openICMP(family int, ifname string, port uint16) (*os.File, error) {
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, icmpQueue)
 	}
 	if err != nil {
-		_ = unix.Close(fd) // the first error is the one to tell
+		_ = unix.Close(fd) // report the first error
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "ICMP"), nil
 }
 
-// readICMP tells the sockets what arrives until the file is closed.
+// readICMP passes reports to the sockets until the file is closed.
 func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort, ok bool), ours func(netip.Addr) bool, sockets []*Socket) {
-	var b [256]byte // headers with options, and what a report quotes
+	var b [256]byte // headers with options, and the bytes that a report quotes
 	var report link.Report
 	read, since := 0, time.Now()
 	for {
@@ -107,7 +109,7 @@ func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort,
 			return
 		}
 		if from, ok := parse(b[:n], &report); ok && ours(from.Addr()) {
-			for _, s := range sockets { // any may have sent the packet
+			for _, s := range sockets { // any of them may have sent the packet
 				s.report(&report)
 			}
 		}
@@ -118,8 +120,8 @@ func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort,
 	}
 }
 
-// filter4 is a program that passes port unreachable about UDP packets from our port, or from those that paths
-// have. A raw socket of IPv4 gets packets with their IP header.
+// filter4 is a classic BPF program that passes port unreachable about UDP packets whose source port is our port or the
+// port of a path. A raw IPv4 socket delivers packets with their IP header.
 func filter4(port uint16) []unix.SockFilter {
 	return filter(port, []unix.SockFilter{
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // X: size of the IP header
@@ -136,7 +138,7 @@ func filter4(port uint16) []unix.SockFilter {
 	})
 }
 
-// filter6 is the same for a raw socket of IPv6, which gets packets without their IP header.
+// filter6 is filter4 for a raw IPv6 socket, which delivers packets without their IP header.
 func filter6(port uint16) []unix.SockFilter {
 	return filter(port, []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 0},
@@ -147,10 +149,10 @@ func filter6(port uint16) []unix.SockFilter {
 	})
 }
 
-// reject in a jump stands for the end of the program.
+// reject is a placeholder for a jump to the end of the program.
 const reject = 0xff
 
-// filter ends a program that has loaded the source port and sets its jumps.
+// filter appends the check of the source port, which head has loaded, and resolves the jumps to reject.
 func filter(port uint16, head []unix.SockFilter) []unix.SockFilter {
 	all := append(head,
 		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port), Jt: 1},
@@ -165,8 +167,7 @@ func filter(port uint16, head []unix.SockFilter) []unix.SockFilter {
 	return all
 }
 
-// parseRefused4 reads an IPv4 packet with port unreachable: where the packet that was refused came from, and the
-// report.
+// parseRefused4 parses an IPv4 packet with port unreachable. from is the source of the refused packet.
 func parseRefused4(b []byte, report *link.Report) (from netip.AddrPort, ok bool) {
 	b, ok = behind4(b, unix.IPPROTO_ICMP)
 	if !ok || len(b) < icmpHeader || be.Uint16(b) != refused4 {
@@ -182,7 +183,7 @@ func parseRefused4(b []byte, report *link.Report) (from netip.AddrPort, ok bool)
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(inner[v4Src:])), be.Uint16(udp[udpSrc:])), true
 }
 
-// behind4 is what follows an IPv4 header of a protocol.
+// behind4 returns the bytes after the IPv4 header, if the header is valid and carries the protocol.
 func behind4(b []byte, protocol byte) ([]byte, bool) {
 	if len(b) < v4Size || b[0]>>4 != 4 || b[v4Protocol] != protocol {
 		return nil, false
@@ -194,7 +195,7 @@ func behind4(b []byte, protocol byte) ([]byte, bool) {
 	return b[size:], true
 }
 
-// parseRefused6 is the same for the ICMPv6 part of an IPv6 packet.
+// parseRefused6 is parseRefused4 for IPv6. b begins with the ICMPv6 header.
 func parseRefused6(b []byte, report *link.Report) (from netip.AddrPort, ok bool) {
 	if len(b) < icmpHeader+v6Size+udpSize || be.Uint16(b) != refused6 {
 		return from, false
@@ -209,15 +210,15 @@ func parseRefused6(b []byte, report *link.Report) (from netip.AddrPort, ok bool)
 	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Src:])), be.Uint16(udp[udpSrc:])), true
 }
 
-// refusals hands reports to the owner. The readers of both families put them in, the owner takes them out.
+// refusals is a queue of reports from the two ICMP readers (one per family) to the owner.
 type refusals struct {
-	mu   sync.Mutex // of the readers
+	mu   sync.Mutex // serialises the readers
 	ring [maxRefused]link.Report
-	head atomic.Uint32 // next to take, the owner's
-	tail atomic.Uint32 // next to put in, the readers'
+	head atomic.Uint32 // next to take; the owner writes it
+	tail atomic.Uint32 // next to fill; the readers write it
 }
 
-// put reports whether there was room.
+// put appends a report; it returns false if the queue is full.
 func (r *refusals) put(report *link.Report) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +231,7 @@ func (r *refusals) put(report *link.Report) bool {
 	return true
 }
 
-// report hands a report to the owner, and wakes it.
+// report queues a report for the owner and wakes it.
 func (s *Socket) report(report *link.Report) {
 	if s.refusals.put(report) {
 		s.Wake()

@@ -6,11 +6,11 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Alloc implements link.Link. System calls: sendto, when frames are short and some wait to leave.
+// Alloc implements link.Link. System calls: sendto, when frames are short and packets wait to be transmitted.
 func (s *Socket) Alloc(bufs []link.Buf) int {
 	s.reap()
 	n := s.allocatable(len(bufs))
-	if n < len(bufs) && s.hurry() {
+	if n < len(bufs) && s.driveTx() {
 		s.reap()
 		n = s.allocatable(len(bufs))
 	}
@@ -21,13 +21,13 @@ func (s *Socket) Alloc(bufs []link.Buf) int {
 	return n
 }
 
-// hurry drives the kernel for frames that wait to leave, and reports whether it did.
-func (s *Socket) hurry() bool {
+// driveTx makes the kernel transmit if packets wait. It reports whether it did.
+func (s *Socket) driveTx() bool {
 	if s.stall.Load() != flowing {
 		s.drain()
 		return true
 	}
-	return s.stuck.due() && s.revive()
+	return s.txStall.due() && s.revive()
 }
 
 func (s *Socket) allocatable(want int) int {
@@ -35,7 +35,7 @@ func (s *Socket) allocatable(want int) int {
 	return int(min(uint32(want), room, s.pool.count[isFree]))
 }
 
-// reap takes back frames that the kernel has transmitted.
+// reap returns transmitted frames to the pool.
 func (s *Socket) reap() {
 	n := s.comp.peek()
 	if n == 0 {
@@ -43,9 +43,9 @@ func (s *Socket) reap() {
 	}
 	for i := range n {
 		addr := s.comp.at(i)
-		if f, _, ok := s.given(addr, isSent); ok {
+		if f, _, ok := s.kernelFrame(addr, isSent); ok {
 			s.pool.give(f, isSent)
-		} else if last := len(s.lent) - 1; last >= 0 && s.umem.isUser(addr) { // any of them: what stood for it is empty
+		} else if last := len(s.lent) - 1; last >= 0 && s.umem.isUser(addr) { // any lent frame will do: it carries no data
 			s.pool.give(s.lent[last], isSent)
 			s.lent = s.lent[:last]
 		}
@@ -75,8 +75,8 @@ func (s *Socket) Source(b *link.Buf) netip.AddrPort {
 	return netip.AddrPortFrom(sourceOf(s.umem.mem[payload-int(n.headers)+int(n.ip):]), port)
 }
 
-// fresh is the note of a packet whose first frame came from Recv and whose Data begins where Recv put it; nil
-// for any other.
+// fresh returns the note of a packet's first frame if the frame came from Recv and Data still begins where Recv put it;
+// otherwise nil.
 func (s *Socket) fresh(b *link.Buf) *note {
 	if int(b.Frame) >= len(s.pool.notes) { // closed
 		return nil
@@ -88,7 +88,7 @@ func (s *Socket) fresh(b *link.Buf) *note {
 	return n
 }
 
-// received returns the headers of a fresh packet, and where in the frame they begin.
+// received returns the headers of a fresh packet and their offset in the frame.
 func (s *Socket) received(b *link.Buf) (headers []byte, off uint32, ok bool) {
 	n := s.fresh(b)
 	if n == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// LayerFault says why a device on an interface would open and then not receive, and what to use instead; both are empty
-// if there is no such reason. local is the address that the device would be known by. Errors are those of netlink.
+// LayerFault explains why a device on this interface would open but receive no packets, and what to use instead. Both
+// texts are empty if there is no such problem. local is the device's own address. Errors come from netlink.
 func LayerFault(ifindex int, local netip.Addr) (fault, remedy string, err error) {
 	t, err := route.Open(ifindex)
 	if err != nil {
@@ -30,8 +30,8 @@ func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
 		return fmt.Sprintf("a packet of a %s interface has no Ethernet header", now.Kind),
 			fmt.Sprintf("use the interface below it, or kernel UDP (udp:%v)", local)
 	case now.Kind == "bond", now.Kind == "team":
-		// The program runs on the members, and xsk_rcv_check drops what arrived on another interface than the socket's. In
-		// generic mode packets keep the queue number of their member, which the bond does not tell.
+		// The program runs on the members, and xsk_rcv_check drops packets that arrived on an interface other than the
+		// socket's. In generic mode a packet keeps the queue number of its member, which is no queue of the bond.
 		return "AF_XDP does not receive the packets of a " + now.Kind,
 			fmt.Sprintf("use kernel UDP (udp:%v), or take a member out of it, give that an address and open it", local)
 	case now.Kind == "macvlan" && local.Is4():
@@ -43,7 +43,7 @@ func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
 	return "", ""
 }
 
-// refuseLayer is layerFault as an error.
+// refuseLayer returns the result of layerFault as an error.
 func refuseLayer(now *route.Interface, local netip.Addr) error {
 	fault, remedy := layerFault(now, local)
 	if fault == "" {
@@ -52,8 +52,8 @@ func refuseLayer(now *route.Interface, local netip.Addr) error {
 	return &openError{fmt.Sprintf("xdp: %s: %s: %s", now.Name, fault, remedy), []error{link.ErrUnsupported}}
 }
 
-// alsoAnswers returns the name of an interface if the kernel answers ARP requests that arrive there for addresses of other
-// interfaces of the namespace; else it returns "".
+// alsoAnswers returns the name of the interface index if the kernel answers ARP requests there for addresses of other
+// interfaces of the namespace. Otherwise it returns "".
 //
 // System calls: netlink RTM_GETLINK; files of /proc/sys/net.
 func alsoAnswers(index int) string {
@@ -67,7 +67,7 @@ func alsoAnswers(index int) string {
 	return ifi.Name
 }
 
-// ignoresARP reports whether a setting of arp_ignore is one that limits answers to an interface's own addresses.
+// ignoresARP reports whether arp_ignore is set: an interface then answers ARP only for its own addresses.
 func ignoresARP(conf string) bool {
 	value, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + conf + "/arp_ignore")
 	return err == nil && strings.TrimSpace(string(value)) != "0"

@@ -21,8 +21,8 @@ func (s *Socket) Caps() link.Caps {
 	return c
 }
 
-// Resolve implements link.Link. The path's source port is made of entropy, in the range that the
-// IANA leaves for such use.
+// Resolve implements link.Link. It derives the path's source port from entropy, within the dynamic port range of IANA
+// (RFC 6335 §6).
 func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
 	p, err := s.resolve(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), entropyPort(entropy))
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Socket) resolve(to netip.AddrPort, port uint16) (*path, error) {
 		return nil, *why
 	}
 	if !to.Addr().IsValid() || to.Port() == 0 {
-		return nil, fmt.Errorf("xdp: %v: no address of a peer: %w", to, link.ErrUnreachable)
+		return nil, fmt.Errorf("xdp: %v: not a valid peer address: %w", to, link.ErrUnreachable)
 	}
 	if s.owns(to.Addr()) {
 		return newPath(s.mac, netip.AddrPortFrom(to.Addr(), port), to, nil)
@@ -108,8 +108,8 @@ func (s *Socket) Stats() link.Stats {
 	}
 }
 
-// kernelStats reads the kernel's counts. They stay as they were on a socket that is closed, and if the kernel
-// gives none.
+// kernelStats reads the kernel's counters. It returns the last known values if the socket is closed or getsockopt
+// fails.
 func (s *Socket) kernelStats() unix.XDPStatistics {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -122,7 +122,7 @@ func (s *Socket) kernelStats() unix.XDPStatistics {
 	return s.kernel
 }
 
-// plus adds the kernel's counts of two sockets.
+// plus adds the kernel's counters of two sockets.
 func plus(a, b unix.XDPStatistics) unix.XDPStatistics {
 	return unix.XDPStatistics{
 		Rx_dropped: a.Rx_dropped + b.Rx_dropped, Rx_ring_full: a.Rx_ring_full + b.Rx_ring_full,

@@ -2,9 +2,9 @@ package xdp
 
 import "github.com/datxdp/datxdp/link"
 
-// sendLoop passes a packet to ourselves: its frames move to the next Recv, nothing is copied but what lies in the
-// consumers' memory, since who receives it may keep it for longer. The
-// headers are complete, so that Source and PathReply work as on any packet.
+// sendLoop delivers a packet to this socket itself: its frames move to the next Recv. It copies only data that lies in
+// the consumers' memory, because the receiver may keep a frame longer than the sender's memory stays unchanged. It
+// keeps the headers complete, so that Source and PathReply work as for any received packet.
 func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int, sent *tally) {
 	if len(s.loop)+len(packet) > cap(s.loop) || !s.fits(packet) {
 		s.drop(packet)
@@ -25,10 +25,10 @@ func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int
 	note.headers, note.ip, note.start, note.loop = uint8(len(headers)), ethSize, uint16(at), true
 	one := tally{packets: 1, bytes: uint64(size)}
 	s.counters.sent(&one)
-	s.signal() // a Wait that began before has to see it
+	s.signal() // wakes a Wait that is already asleep
 }
 
-// recvLoop hands over whole packets that were sent to ourselves.
+// recvLoop returns whole packets that were sent to this socket itself.
 func (s *Socket) recvLoop(bufs []link.Buf) int {
 	n := 0
 	var got tally

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory is what a device's consumers keep their data in. It is mapped once for them and once more behind the frames
-// of every queue, so that a packet can name it.
+// memory holds the data of a device's consumers. It is mapped once for them and once behind the frames of every queue,
+// so that a descriptor can name it.
 type memory []byte
 
-// spares are mappings whose device is closed, by the bits of their size. None is ever taken away, so that a consumer
-// which still looks into one reads something and does not fault; their pages are given back. Sizes are powers of two,
-// so that devices with ever other sizes find one: there are no more than were in use at once.
+// spares keeps the mappings of closed devices, indexed by the number of bits of their size. A mapping is never
+// unmapped: a consumer that still reads from it gets zeros, not a fault. Its pages are released. Rounding sizes up to
+// powers of two lets another device reuse the mapping, so their number stays at the most that were ever in use at once.
 var spares struct {
 	sync.Mutex
 	of [bits.UintSize][]memory
 }
 
-// newMemory maps at least n bytes, whole pages; nil for none.
+// newMemory maps at least n bytes, in whole pages. It returns nil for n = 0.
 func newMemory(n int) (memory, error) {
 	if n == 0 {
 		return nil, nil
@@ -42,7 +42,7 @@ func newMemory(n int) (memory, error) {
 	return m[:n], nil
 }
 
-// release keeps the mapping for another device, without its pages.
+// release frees the pages and keeps the mapping for another device.
 func (m memory) release() error {
 	if m == nil {
 		return nil
@@ -55,13 +55,13 @@ func (m memory) release() error {
 	return err
 }
 
-// mapUmem maps n bytes of frames with the memory behind them.
+// mapUmem maps n bytes of frames, followed by the consumers' memory.
 func mapUmem(n int, m memory) ([]byte, error) {
 	mem, err := unix.Mmap(-1, 0, n+len(m), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("mmap of %d bytes for frames: %w", n+len(m), err)
 	}
-	_ = unix.Madvise(mem[:n], unix.MADV_HUGEPAGE) // fewer TLB misses where the kernel can
+	_ = unix.Madvise(mem[:n], unix.MADV_HUGEPAGE) // huge pages cause fewer TLB misses, where available
 	if m != nil {
 		if err := mapAgain(m, mem[n:]); err != nil {
 			return nil, errors.Join(fmt.Errorf("mremap of %d bytes of memory: %w", len(m), err), unix.Munmap(mem))

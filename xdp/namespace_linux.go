@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network namespace that is held open: what makes a socket later, on whatever thread, has to make it
-// there, since the index of an interface means another one elsewhere.
+// namespace is an open network namespace. A socket that is created later, on any thread, must be created in it, because
+// an interface index means another interface in another namespace.
 type namespace struct{ file *os.File }
 
 const threadNamespace = "/proc/thread-self/ns/net"
 
-// currentNamespace is that of the calling thread.
+// currentNamespace opens the namespace of the calling thread.
 func currentNamespace() (namespace, error) {
 	f, err := os.Open(threadNamespace)
 	if err != nil {
@@ -31,9 +31,9 @@ func (n namespace) close() error {
 	return n.file.Close()
 }
 
-// do runs f in the namespace. Entering another one than the thread is in needs CAP_SYS_ADMIN.
+// do runs f in the namespace. Switching to another namespace needs CAP_SYS_ADMIN.
 //
-// System calls: openat, fstat; setns twice where the thread is elsewhere.
+// System calls: openat, fstat; setns twice if the thread is in another namespace.
 func (n namespace) do(f func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -54,7 +54,7 @@ func (n namespace) do(f func() error) (err error) {
 	}
 	defer func() {
 		if back := unix.Setns(int(here.file.Fd()), unix.CLONE_NEWNET); back != nil {
-			runtime.LockOSThread() // no other goroutine gets this thread
+			runtime.LockOSThread() // this thread stays in the wrong namespace: no other goroutine may use it
 			err = errors.Join(err, fmt.Errorf("xdp: leave the interface's network namespace: %w", back))
 		}
 	}()

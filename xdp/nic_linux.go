@@ -27,18 +27,18 @@ func findInterface(name string) (*net.Interface, error) {
 	return nil, fmt.Errorf("xdp: no interface %q: choose one of %s: %w", name, strings.Join(names, ", "), link.ErrUnsupported)
 }
 
-// nic is what an interface says of its queues.
+// nic reports the queues and rings of an interface. Tests replace it.
 type nic interface {
 	channels(name string) (channels, error)
 	ring(name string) int
 	Close() error
 }
 
-// ethtool is the nic of the kernel: a socket for ioctls, which belongs to the network namespace of the thread that made
-// it.
+// ethtool implements nic with the kernel's ethtool ioctls. Its socket belongs to the network namespace of the thread
+// that opened it.
 type ethtool struct{ fd int }
 
-// openEthtool makes the socket. System calls: socket.
+// openEthtool opens the socket. System calls: socket.
 func openEthtool() (*ethtool, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -47,7 +47,8 @@ func openEthtool() (*ethtool, error) {
 	return &ethtool{fd}, nil
 }
 
-// ring returns the number of slots of the receive ring, 0 where there is none. System calls: ioctl(SIOCETHTOOL).
+// ring returns the number of slots of the receive ring; 0 if the driver does not tell. System calls:
+// ioctl(SIOCETHTOOL).
 func (e *ethtool) ring(name string) int {
 	r := ringSizes{cmd: unix.ETHTOOL_GRINGPARAM}
 	if ethtoolDo(e.fd, name, &r) != nil {
@@ -61,7 +62,7 @@ func (e *ethtool) channels(name string) (channels, error) {
 	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
 	err := ethtoolDo(e.fd, name, &c)
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		return channels{combined: 1, maxCombined: 1}, nil // a device of one queue
+		return channels{combined: 1, maxCombined: 1}, nil // the driver has one queue
 	}
 	if err != nil {
 		return c, fmt.Errorf("xdp: %s: number of queues: %w", name, err)
@@ -69,7 +70,7 @@ func (e *ethtool) channels(name string) (channels, error) {
 	return c, nil
 }
 
-// Close closes the socket. Closing again does nothing.
+// Close closes the socket. A second Close does nothing.
 func (e *ethtool) Close() error {
 	if e.fd < 0 {
 		return nil
@@ -79,11 +80,11 @@ func (e *ethtool) Close() error {
 	return unix.Close(fd)
 }
 
-// receive is the number of receive queues, most how many there can be.
+// receive returns the number of receive queues; most returns the largest number that can be set.
 func (c *channels) receive() int { return int(c.rx + c.combined) }
 func (c *channels) most() int    { return max(c.receive(), int(c.maxRx+c.maxCombined)) }
 
-// toOpen returns the number of queues to open: asked for, or all that receive.
+// toOpen returns the number of queues to open: the requested number, or all receive queues if that is 0.
 func (c *channels) toOpen(name string, asked int) (int, error) {
 	rx, tx := c.receive(), int(c.tx+c.combined)
 	n := rx

@@ -10,48 +10,48 @@ import (
 type Mode string
 
 const (
-	// Auto takes the best that the interface grants: ZeroCopy, then Copy, then Generic.
+	// Auto takes the fastest mode that the driver grants: ZeroCopy, then Copy, then Generic.
 	Auto Mode = "auto"
-	// ZeroCopy lets the device read and write the frames itself.
+	// ZeroCopy lets the device read and write the frames by DMA.
 	ZeroCopy Mode = "zero-copy"
-	// Copy runs the program in the driver and copies packets to and from frames.
+	// Copy runs the XDP program in the driver. The kernel copies packets to and from frames.
 	Copy Mode = "copy"
-	// Generic runs the program on socket buffers, after the driver. Any interface can.
+	// Generic runs the XDP program on socket buffers, after the driver. Every interface supports it.
 	Generic Mode = "generic"
 )
 
-// DefaultPort is 0x4441, "DA", outside the range from which kernels take ephemeral ports.
+// DefaultPort is 0x4441, "DA". It is outside the range from which kernels take ephemeral ports.
 const DefaultPort = 17473
 
-// Options shape a Device. Begin with DefaultOptions.
+// Options configure a Device. Begin with DefaultOptions.
 type Options struct {
-	// Port is the UDP port that is taken from the kernel, here and at every peer.
+	// Port is the UDP port that is redirected from the kernel, here and at every peer.
 	Port uint16
-	// Addr is the address to be known by. The zero Addr is the interface's first IPv4 address, or
-	// its first global IPv6 address if it has no IPv4.
+	// Addr is the device's own address. The zero Addr selects the interface's first IPv4 address, or its first global
+	// IPv6 address if it has no IPv4.
 	Addr netip.Addr
-	// Mode asks for a way to move packets. A mode asked for by name that is not granted is an error.
+	// Mode is the requested mode. Open fails if it is not Auto and is not granted.
 	Mode Mode
-	// Queues is the number of queues to open, from queue 0 on; 0 is all of them. A queue that is
-	// left out keeps the packets which the device spreads to it.
+	// Queues is the number of queues to open, from queue 0 on; 0 opens all. The device still spreads packets to the
+	// queues that stay closed, and those packets are not received here.
 	Queues int
 
-	// Frames is the number of frames of a queue's UMEM, a power of two.
+	// Frames is the number of frames in a queue's UMEM, a power of two.
 	Frames int
 	// FrameSize is the size of a frame in bytes, 2048 or 4096.
 	FrameSize int
 	// Memory is the size in bytes of the memory that packets of several frames can be sent from in place
-	// (link.Caps.Memory); 0 is none. The kernel locks it once for each queue.
+	// (link.Caps.Memory); 0 is none. The kernel locks these pages once per queue.
 	Memory int
-	// RxRing, TxRing, FillRing and CompletionRing are sizes of rings in slots, powers of two.
-	// TxRing is also the number of frames that can be allocated or in transmission.
+	// RxRing, TxRing, FillRing and CompletionRing are ring sizes in slots, powers of two. TxRing also bounds the frames
+	// that are allocated or in transmission.
 	RxRing, TxRing, FillRing, CompletionRing int
-	// SendBuffer bounds the bytes of packets in copy mode that the kernel holds between us and the
-	// device, with its own overhead counted (SO_SNDBUF); 0 leaves the kernel's default.
+	// SendBuffer is the socket's send buffer in bytes (SO_SNDBUF). In copy mode it bounds the packets, with kernel
+	// overhead, that wait between the socket and the device. 0 keeps the kernel's default.
 	SendBuffer int
 }
 
-// DefaultOptions are the options that suit an adapter of one or a few queues.
+// DefaultOptions returns options that suit a device of one or a few queues.
 func DefaultOptions() Options {
 	return Options{
 		Port:           DefaultPort,
@@ -66,7 +66,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// validate reports every fault, in the order of the fields.
+// validate reports every invalid field, in the order of the fields.
 func (o *Options) validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -116,11 +116,11 @@ func (o *Options) validate() error {
 	return fmt.Errorf("xdp: options: %w", errors.Join(faults...))
 }
 
-// held is the number of received frames that the owner may keep back.
+// held returns the number of received frames that the owner may keep.
 func (o *Options) held() int { return o.Frames / 4 }
 
-// filled is the number of frames that the kernel has to receive into: what is left when the owner
-// holds all it may and transmits all it can.
+// filled returns the number of frames that the kernel has for reception in the worst case: the owner keeps all it may,
+// and the tx ring is full.
 func (o *Options) filled() int {
 	return min(o.Frames-o.TxRing-o.held(), o.FillRing, o.RxRing)
 }

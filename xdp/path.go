@@ -7,24 +7,24 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Hop is the way to an address: where packets leave and to which neighbour. MAC is called for
-// each packet and does not lock.
+// hop is the route to an address: the outgoing interface and the neighbour. MAC is called for each packet and does not
+// lock.
 type hop interface {
 	MAC() (mac [6]byte, ok bool)
 	Source() netip.Addr
 	MTU() int
 }
 
-// router finds hops.
+// router resolves hops.
 type router interface {
 	Resolve(to netip.Addr) (hop, error)
 	Release(hop)
-	// Answer is the MAC address that an answer to a packet goes to, which claims to be from an IP address and came from
-	// a MAC address. It is called for each answer and does not lock.
+	// Answer returns the MAC address for an answer to a packet whose claimed source is the IP address to and whose
+	// Ethernet source is from. It is called for each answer and does not lock.
 	Answer(to netip.Addr, from [6]byte) (mac [6]byte, ok bool)
 }
 
-// path is one resolved destination. It does not change once it is in the table.
+// path is one resolved destination. It is immutable once it is in the table.
 type path struct {
 	hop      hop // nil when the destination is this host
 	template [headers6]byte
@@ -66,8 +66,8 @@ func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {
 	return p, nil
 }
 
-// write lays the headers for size bytes of payload into h, p.size bytes long, all but the UDP
-// checksum of IPv6. ok is false while the neighbour is unknown.
+// write writes the headers for size bytes of payload into h, which is p.size bytes long. It leaves out the UDP checksum
+// of IPv6. ok is false while the neighbour is unresolved.
 func (p *path) write(h []byte, size int) (ok bool) {
 	copy(h, p.template[:p.size])
 	if p.hop != nil {

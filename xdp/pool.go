@@ -2,16 +2,16 @@ package xdp
 
 import "fmt"
 
-// state says who has a frame.
+// state says who owns a frame.
 type state uint8
 
 const (
 	isFree  state = iota // the pool
-	isFill               // the kernel, to receive into: fill ring, rx ring and between
+	isFill               // the kernel, for reception: from the fill ring to the rx ring
 	isHeld               // the owner, from Recv
 	isAlloc              // the owner, from Alloc
-	isSent               // the kernel, to transmit: tx ring, completion ring and between
-	isLoop               // the socket, on its way back to its own Recv
+	isSent               // the kernel, for transmission: from the tx ring to the completion ring
+	isLoop               // the socket, queued for its own Recv
 	states
 )
 
@@ -19,18 +19,19 @@ var stateNames = [states]string{"free", "fill", "held", "alloc", "sent", "loop"}
 
 func (s state) String() string { return stateNames[s] }
 
-// note is what the socket remembers of a frame.
+// note is what the socket records about a frame.
 type note struct {
 	state   state
-	headers uint8  // bytes of header in front of Data, for a packet's first frame from Recv
-	loop    bool   // the packet never left this host
-	ip      uint8  // bytes of header in front of the IP header
-	start   uint16 // where Data began
+	headers uint8  // bytes of headers before Data; set for the first frame of a received packet
+	loop    bool   // the packet was sent by this socket to itself
+	ip      uint8  // offset of the IP header in headers
+	start   uint16 // offset of Data in the frame
 }
 
-// pool is the single-owner free list of a umem, last in first out so that the frame taken next is
-// the one most likely in cache, and the record of who has every other frame. One pool serves both
-// directions: a frame is in one state only, so it is never filled and transmitted at once.
+// pool is the free list of a umem and the record of who owns every other frame. The list is last
+// in, first out, because the frame freed last is the most likely to be in a CPU cache. One pool
+// serves both directions: a frame has one state, so it cannot be in reception and in transmission
+// at once. Only the socket's owner uses it.
 type pool struct {
 	free  []uint32
 	notes []note
@@ -46,7 +47,7 @@ func newPool(frames uint32) pool {
 	return p
 }
 
-// take removes a frame from the free list. The caller has seen count[isFree] > 0.
+// take removes a frame from the free list. The caller must have checked count[isFree] > 0.
 func (p *pool) take(to state) uint32 {
 	last := len(p.free) - 1
 	f := p.free[last]
@@ -55,14 +56,14 @@ func (p *pool) take(to state) uint32 {
 	return f
 }
 
-// give puts a frame back on the free list.
+// give returns a frame to the free list.
 func (p *pool) give(f uint32, from state) {
 	p.move(f, from, isFree)
 	p.free = append(p.free, f)
 }
 
-// move records that a frame changes hands. A frame that is not where its holder says is a bug of
-// the program, never of a peer, and continuing would corrupt packets: it panics.
+// move changes the owner of a frame. It panics if the frame is not owned by from: this is a bug of
+// the program, never caused by a peer, and continuing would corrupt packets.
 func (p *pool) move(f uint32, from, to state) {
 	n := &p.notes[f]
 	if n.state != from {
@@ -73,8 +74,8 @@ func (p *pool) move(f uint32, from, to state) {
 	p.count[to]++
 }
 
-// owned returns the state of a frame that the owner hands back, held or alloc, and panics on any
-// other.
+// owned returns the state of a frame that the owner hands back: isHeld or isAlloc. It panics on any
+// other state.
 func (p *pool) owned(f uint32) state {
 	s := p.notes[f].state
 	if s != isHeld && s != isAlloc {
@@ -88,5 +89,5 @@ func misuse(f uint32, is, want state) {
 	panic(fmt.Sprintf("xdp: frame %d is %v and not %v: freed or sent twice", f, is, want))
 }
 
-// sending is the number of frames that count against the tx ring.
+// sending returns the number of frames that count against the tx ring.
 func (p *pool) sending() uint32 { return p.count[isAlloc] + p.count[isSent] }

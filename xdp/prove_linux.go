@@ -8,16 +8,17 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// proof is the payload type of the frame that proves a transmit side: local experiments (IEEE 802, 88-B5). The frame goes
-// from our own MAC address to our own MAC address. A switch never sends a frame back to the port where it came from, and
-// learns nothing new from it; a host that sees it all the same drops it, since the address is not its own.
+// proofType is the EtherType of the frame that proves the transmit side: local experiments (IEEE 802, 88-B5). Source
+// and destination of the frame are our own MAC address. A switch never sends a frame back to the port where it arrived,
+// and learns no new address from it. A host that receives it drops it, because the destination is not its own address.
 const (
 	proofType = 0x88b5
-	proofSize = 60 // the least that Ethernet sends, without its checksum
+	proofSize = 60 // the minimum Ethernet frame without its checksum, in bytes
 )
 
-// offer puts the frame that proves the transmit side into the tx ring. The caller is the socket's owner.
-func (s *Socket) offer() bool {
+// queueProof puts the proof frame into the tx ring. It returns false if there is no room. The caller is the socket's
+// owner.
+func (s *Socket) queueProof() bool {
 	s.reap()
 	if s.pool.count[isFree] == 0 || s.tx.reserve(1) == 0 {
 		return false
@@ -35,37 +36,38 @@ func (s *Socket) offer() bool {
 	return true
 }
 
-// returned reports whether every frame that was given to transmit came back.
-func (s *Socket) returned() bool {
+// allReturned reports whether the kernel has completed every transmitted frame.
+func (s *Socket) allReturned() bool {
 	s.drain()
 	s.reap()
 	return s.pool.count[isSent] == 0
 }
 
-// silent lists the sockets, of those without traffic, that do not transmit: the frame that was offered does not come back
-// through the completion ring. A socket whose interface is down proves nothing. The caller is the owner of all.
-func silent(sockets []*Socket, patience time.Duration) (dead []int) {
+// silent sends a proof frame on each socket and returns the indices of the sockets whose frame is not completed within
+// the timeout. A socket whose interface is down is not included. The caller owns all the sockets, and they carry no
+// traffic.
+func silent(sockets []*Socket, timeout time.Duration) (dead []int) {
 	var waiting []int
 	for q, s := range sockets {
-		if s.offer() {
+		if s.queueProof() {
 			waiting = append(waiting, q)
 		}
 	}
 	for start := time.Now(); len(waiting) > 0; time.Sleep(proofPause) {
 		dead = waiting[:0]
 		for _, q := range waiting {
-			if !sockets[q].returned() && sockets[q].stall.Load() != down {
+			if !sockets[q].allReturned() && sockets[q].stall.Load() != down {
 				dead = append(dead, q)
 			}
 		}
-		if waiting = dead; time.Since(start) > patience {
+		if waiting = dead; time.Since(start) > timeout {
 			break
 		}
 	}
 	return waiting
 }
 
-// silentError says that queues do not transmit.
+// silentError reports queues that do not transmit.
 type silentError struct {
 	name   string
 	mode   Mode
@@ -74,12 +76,12 @@ type silentError struct {
 
 func (e *silentError) Error() string {
 	return fmt.Sprintf("xdp: %s: %s in %s mode: a frame for each was given to the driver and did not come back in %v; choose another mode",
-		e.name, list(e.queues)+" not transmit", e.mode, proofPatience)
+		e.name, list(e.queues)+" not transmit", e.mode, proofTimeout)
 }
 
 func (e *silentError) Unwrap() error { return link.ErrUnsupported }
 
-// list names queues with a verb.
+// list names the queues and adds the verb.
 func list(queues []int) string {
 	if len(queues) == 1 {
 		return fmt.Sprintf("queue %d does", queues[0])
@@ -87,20 +89,21 @@ func list(queues []int) string {
 	return "queues " + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(queues)), ", "), "[]") + " do"
 }
 
-// prove checks that every queue transmits, before its mode is called granted. Without carrier there is nothing to learn.
+// prove checks that every queue transmits, before Open reports the mode as granted. Without carrier the check has no
+// result and passes.
 func (d *Device) prove() error {
-	dead := silent(d.sockets, proofPatience)
+	dead := silent(d.sockets, proofTimeout)
 	if len(dead) == 0 || !d.routes.Refresh().Carrier {
 		return nil
 	}
-	if d.added > 0 {
+	if d.addedQueues > 0 {
 		return d.refuseAdded(dead)
 	}
 	return &silentError{name: d.name, mode: d.Mode(), queues: dead}
 }
 
-// refuseAdded explains queues that the driver made for the program and that do not transmit: with so many queues that it
-// cannot make more it makes none.
+// refuseAdded explains that the driver created queues for the program and that these do not transmit. The remedy is to
+// configure so many queues that the driver cannot create more.
 func (d *Device) refuseAdded(dead []int) error {
 	now, err := d.nic.channels(d.name)
 	if err != nil {
@@ -109,7 +112,7 @@ func (d *Device) refuseAdded(dead []int) error {
 	return &openError{
 		text: fmt.Sprintf("xdp: %s: the driver adds %d receive queues when an XDP program is attached, and %s not transmit: "+
 			"choose so many queues that it cannot add any (ethtool -L %s combined %d)",
-			d.name, d.added, list(dead), d.name, now.most()-d.added+1),
+			d.name, d.addedQueues, list(dead), d.name, now.most()-d.addedQueues+1),
 		is: []error{link.ErrUnsupported},
 	}
 }

@@ -61,8 +61,8 @@ func openWith(t *testing.T, l *lab.Lab, n nic) *Device {
 func TestQueuesAddedAtAttach(t *testing.T) {
 	l := newLab(t, 1500, 4)
 	d := openWith(t, l, &fakeNIC{first: channels{combined: 2, maxCombined: 4}})
-	if len(d.sockets) != 4 || d.added != 2 {
-		t.Errorf("%d sockets, %d queues were added; want 4 and 2", len(d.sockets), d.added)
+	if len(d.sockets) != 4 || d.addedQueues != 2 {
+		t.Errorf("%d sockets, %d queues were added; want 4 and 2", len(d.sockets), d.addedQueues)
 	}
 	exchange(t, d, openDevice(t, l, lab.B, small()))
 }
@@ -73,7 +73,7 @@ func TestAddedQueuesThatDoNotTransmit(t *testing.T) {
 		before, after, most uint32
 		want                string
 	}{{1, 3, 4, "combined 3"}, {2, 4, 4, "combined 3"}, {1, 9, 16, "combined 9"}, {8, 16, 16, "combined 9"}} {
-		d := &Device{name: "eth7", added: int(tc.after - tc.before), nic: &fakeNIC{first: channels{combined: tc.after, maxCombined: tc.most}}}
+		d := &Device{name: "eth7", addedQueues: int(tc.after - tc.before), nic: &fakeNIC{first: channels{combined: tc.after, maxCombined: tc.most}}}
 		err := d.refuseAdded([]int{int(tc.before), int(tc.after) - 1})
 		if !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), "ethtool -L eth7 "+tc.want+")") {
 			t.Errorf("%+v: %v", tc, err)

@@ -2,15 +2,15 @@ package xdp
 
 import "github.com/datxdp/datxdp/link"
 
-// The raw verbs move whole Ethernet frames, for measuring what the engine can do by itself: no
-// header is read or written, no path is involved. Frames are those of the link.Link verbs: Alloc
-// hands them out and Free takes them back, and Caps().FrameSize bytes fit. They belong to the owner,
-// and may be mixed with the other verbs. What arrives is still only what the program steers: UDP to
+// The raw calls move whole Ethernet frames, to measure the socket without header processing and
+// paths. They use the same frames as the link.Link methods: Alloc provides them, Free takes them
+// back, and Caps().FrameSize bytes fit. Only the owner may call them, and may mix them with the
+// link.Link methods. The socket still receives only the packets that the program redirects: UDP to
 // the device's port at one of its addresses.
 
-// RecvFrames is Recv for whole frames: Data begins with the Ethernet header, and a packet of several
-// frames has More on all Bufs but the last. A packet may span two calls. The frames belong to the
-// caller until Free or SendFrames.
+// RecvFrames is Recv for whole frames. Data of a packet's first Buf begins with the Ethernet
+// header. A packet of several frames has More on all Bufs but the last, and may be split over two
+// calls. The frames belong to the caller until Free or SendFrames.
 func (s *Socket) RecvFrames(bufs []link.Buf) int {
 	avail := s.rx.peek()
 	n := min(avail, uint32(len(bufs)))
@@ -18,7 +18,7 @@ func (s *Socket) RecvFrames(bufs []link.Buf) int {
 		s.idle()
 		return 0
 	}
-	s.pace.note(avail)
+	s.level.note(avail)
 	var got tally
 	filled := 0
 	for i := range n {
@@ -46,8 +46,8 @@ func (s *Socket) RecvFrames(bufs []link.Buf) int {
 	return filled
 }
 
-// SendFrames is Send for whole frames: Data of a packet's first Buf begins with the Ethernet header,
-// complete. Path is ignored.
+// SendFrames is Send for whole frames. Data of a packet's first Buf begins with a complete Ethernet
+// header. Path is ignored.
 func (s *Socket) SendFrames(bufs []link.Buf) {
 	if !s.open() {
 		s.refuse(bufs)
@@ -68,8 +68,8 @@ func (s *Socket) SendFrames(bufs []link.Buf) {
 	s.flush(queued, &sent)
 }
 
-// InFlight is the number of frames that the kernel has, to transmit. It takes back first what has
-// left.
+// InFlight returns the number of frames that the kernel has not yet transmitted. It first reclaims
+// the completed ones.
 func (s *Socket) InFlight() int {
 	s.reap()
 	return int(s.pool.count[isSent])

@@ -2,8 +2,8 @@ package xdp
 
 import "github.com/datxdp/datxdp/link"
 
-// Recv implements link.Link. System calls: none while packets arrive; with nothing to receive,
-// sendto while packets are left to transmit, recvfrom when a driver asks for it.
+// Recv implements link.Link. System calls: none while packets arrive. With nothing to receive: sendto while packets
+// wait to be transmitted, recvfrom when the driver needs a wakeup.
 func (s *Socket) Recv(bufs []link.Buf) int {
 	n := 0
 	if len(s.loop) > 0 {
@@ -14,7 +14,7 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 		s.idle()
 		return n
 	}
-	s.pace.note(avail)
+	s.level.note(avail)
 	var used uint32
 	var got tally
 	for used < avail && n < len(bufs) {
@@ -26,7 +26,7 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 		}
 		k, frames := s.recvMany(used, avail, bufs[n:], &got)
 		if k == 0 {
-			if now := s.rx.refresh(); now > avail { // the rest of a packet may have come
+			if now := s.rx.refresh(); now > avail { // the rest of a packet may have arrived
 				avail = now
 				continue
 			}
@@ -43,9 +43,9 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 	return n
 }
 
-// recvOne takes in a packet of one frame and returns how many Bufs it filled.
+// recvOne receives a packet of one frame and returns the number of Bufs it filled.
 func (s *Socket) recvOne(d desc, b *link.Buf, got *tally) int {
-	frame, off, ok := s.given(d.addr, isFill)
+	frame, off, ok := s.kernelFrame(d.addr, isFill)
 	if !ok {
 		got.invalid++
 		return 0
@@ -64,7 +64,7 @@ func (s *Socket) recvOne(d desc, b *link.Buf, got *tally) int {
 	return 1
 }
 
-// hold records that the owner has the first frame of a packet.
+// hold moves the first frame of a packet to the owner and notes its headers.
 func (s *Socket) hold(frame, off uint32, l *layout) {
 	s.pool.move(frame, isFill, isHeld)
 	note := &s.pool.notes[frame]
@@ -78,14 +78,14 @@ func mark(l *layout) link.Flags {
 	return 0
 }
 
-// recvMany takes in a packet of several frames that begins at slot from. It returns how many slots
-// it used, 0 if the packet is not complete or does not fit in bufs, and how many Bufs it filled.
+// recvMany receives a packet of several frames, from slot from on. used is the number of slots it consumed; 0 if the
+// packet is incomplete or does not fit into bufs. filled is the number of Bufs it filled.
 func (s *Socket) recvMany(from, avail uint32, bufs []link.Buf, got *tally) (used uint32, filled int) {
 	var total int
 	for used = 0; ; used++ {
 		if from+used == avail {
 			if used <= maxSegments && !s.skip {
-				return 0, 0 // the tail has not come
+				return 0, 0 // the last frame has not arrived
 			}
 			s.discardRx(from, used)
 			if !s.skip {
@@ -113,20 +113,20 @@ func (s *Socket) recvMany(from, avail uint32, bufs []link.Buf, got *tally) (used
 	case int(used) > len(bufs):
 		return 0, 0
 	}
-	return used, s.gather(from, used, total, bufs, got)
+	return used, s.recvChain(from, used, total, bufs, got)
 }
 
-// gather hands over the frames of a packet that is there as a whole: slots from to from+k.
-func (s *Socket) gather(from, k uint32, total int, bufs []link.Buf, got *tally) int {
+// recvChain hands over the frames of a complete packet: slots from to from+k.
+func (s *Socket) recvChain(from, k uint32, total int, bufs []link.Buf, got *tally) int {
 	d := s.rx.at(from)
-	frame, off, ok := s.given(d.addr, isFill)
+	frame, off, ok := s.kernelFrame(d.addr, isFill)
 	var l layout
 	var raw []byte
 	if ok {
 		raw = s.umem.bytes(frame, off, d.len)
 		l, ok = parse(raw, total)
 	}
-	if !ok || l.payload > len(raw) || !s.allGiven(from+1, k-1) || !s.admission.admits(raw[l.ip:], l.v6) {
+	if !ok || l.payload > len(raw) || !s.validChain(from+1, k-1) || !s.admission.admits(raw[l.ip:], l.v6) {
 		s.discardRx(from, k)
 		got.invalid++
 		return 0
@@ -141,7 +141,7 @@ func (s *Socket) gather(from, k uint32, total int, bufs []link.Buf, got *tally) 
 		bufs[n] = link.Buf{Data: data, Frame: frame, Flags: mark(&l) | link.More}
 		n++
 		if i++; i == k || rest == 0 {
-			s.discardRx(from+i, k-i) // padding
+			s.discardRx(from+i, k-i) // frames of padding only
 			break
 		}
 		d = s.rx.at(from + i)
@@ -156,19 +156,19 @@ func (s *Socket) gather(from, k uint32, total int, bufs []link.Buf, got *tally) 
 	return n
 }
 
-// given is the frame that the kernel hands back; ok is false for one that it does not have, or that
-// does not exist.
-func (s *Socket) given(addr uint64, by state) (frame, off uint32, ok bool) {
+// kernelFrame returns the frame at an address that the kernel returned. ok is false if the frame does not exist or is
+// not in the state by.
+func (s *Socket) kernelFrame(addr uint64, by state) (frame, off uint32, ok bool) {
 	frame, off, ok = s.umem.frame(addr)
 	return frame, off, ok && s.pool.notes[frame].state == by
 }
 
-// allGiven reports whether the frames of k slots from slot from on are the kernel's to hand over, and
-// their data lies inside them.
-func (s *Socket) allGiven(from, k uint32) bool {
+// validChain reports whether the frames of k slots, from slot from on, are in the kernel's hands for reception and hold
+// their data completely.
+func (s *Socket) validChain(from, k uint32) bool {
 	for i := range k {
 		d := s.rx.at(from + i)
-		frame, off, ok := s.given(d.addr, isFill)
+		frame, off, ok := s.kernelFrame(d.addr, isFill)
 		if !ok || s.umem.bytes(frame, off, d.len) == nil {
 			return false
 		}
@@ -176,42 +176,43 @@ func (s *Socket) allGiven(from, k uint32) bool {
 	return true
 }
 
-// discardRx returns the frames of k slots from slot from on to the pool.
+// discardRx returns the frames of k slots, from slot from on, to the pool.
 func (s *Socket) discardRx(from, k uint32) {
 	for i := range k {
-		if frame, _, ok := s.given(s.rx.at(from+i).addr, isFill); ok {
+		if frame, _, ok := s.kernelFrame(s.rx.at(from+i).addr, isFill); ok {
 			s.pool.give(frame, isFill)
 		}
 	}
 }
 
-// refill tops up the fill ring when it lacks a batch, and leaves in the pool what Alloc may ask for.
+// refill fills the fill ring when at least refillBatch frames are missing. It leaves those frames in the pool that
+// Alloc may take.
 func (s *Socket) refill() {
 	have := s.pool.count[isFill]
-	if have+refillBatch > s.pace.target {
+	if have+refillBatch > s.level.target {
 		return
 	}
-	s.reap() // an owner that only answers never calls Alloc
+	s.reap() // an owner that only sends replies never calls Alloc, which reaps too
 	free, kept := s.pool.count[isFree], s.txMax-min(s.txMax, s.pool.sending())
 	if free <= kept {
 		return
 	}
-	n := s.fill.reserve(min(s.pace.target-have, free-kept))
+	n := s.fill.reserve(min(s.level.target-have, free-kept))
 	for i := range n {
 		s.fill.put(i, s.umem.addr(s.pool.take(isFill), 0))
 	}
 	s.fill.submit(n)
 }
 
-// idle is what Recv does with nothing to receive.
+// idle is the work of Recv when nothing has arrived.
 func (s *Socket) idle() {
 	s.refill()
 	if s.stall.Load() == pending {
 		s.drain()
-	} else if s.stuck.due() {
+	} else if s.txStall.due() {
 		s.revive()
 	}
-	if s.fill.needWakeup() && s.nudges.due(s.fill.prod, s.fill.backlog()) {
-		_ = s.nudge() // a later idle turn asks again
+	if s.fill.needWakeup() && s.rxWakeups.due(s.fill.prod, s.fill.backlog()) {
+		_ = s.wakeRx() // on failure, a later idle poll tries again
 	}
 }

@@ -10,39 +10,40 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// reopen gives the queue up and takes it again in a mode, over the same frames. What the owner holds stays valid. Packets
-// that the kernel had to transmit are lost and counted, those it had received are lost. The caller is the owner, in the
-// network namespace of the interface. After an error every verb finds nothing, until another reopen.
+// reopen closes the kernel socket and opens another on the same queue, with the same frames, in mode. Frames that the
+// owner holds stay valid. Packets that the kernel was to transmit are lost and counted. Packets that it had received
+// are lost and not counted. The caller is the owner and runs in the interface's network namespace. After an error the
+// rings are empty until another reopen succeeds.
 func (s *Socket) reopen(mode Mode) error {
-	s.leave.Store(true) // no Wait begins
+	s.leave.Store(true) // no new Wait begins
 	defer s.leave.Store(false)
-	_, _ = unix.Write(s.event, one[:]) // and none lasts
+	_, _ = unix.Write(s.event, one[:]) // and the current ones return
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Load() {
 		return fmt.Errorf("xdp: %v: %w", s.place, net.ErrClosed)
 	}
-	s.calm()
+	s.drainEvent()
 	s.keepStats()
-	err := s.giveUp()
-	s.recall()
+	err := s.destroySocket()
+	s.reclaimFrames()
 	if mode != ZeroCopy {
 		s.place.ring = 0
 	}
 	s.place.mode = mode
 	sg := s.sg
-	if err = errors.Join(err, s.take(s.place)); err == nil && s.sg != sg {
+	if err = errors.Join(err, s.createSocket(s.place)); err == nil && s.sg != sg {
 		err = fmt.Errorf("packets of several frames are not granted in %s mode: %w", mode, link.ErrUnsupported)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("xdp: %v: %w", s.place, err), s.giveUp())
+		return errors.Join(fmt.Errorf("xdp: %v: %w", s.place, err), s.destroySocket())
 	}
 	s.lowered.Store(s.caps.Mode == string(ZeroCopy) && !s.zc)
 	s.stall.Store(flowing)
 	return nil
 }
 
-// keepStats remembers what the kernel counted for a socket that is given up.
+// keepStats saves the kernel's counters before the socket is closed.
 func (s *Socket) keepStats() {
 	s.kernelMu.Lock()
 	defer s.kernelMu.Unlock()
@@ -53,9 +54,9 @@ func (s *Socket) keepStats() {
 	}
 }
 
-// recall takes the frames of a socket that was given up back from the kernel. A device that still has some reads and
-// writes them until the queue is free, and before that nothing is bound to it.
-func (s *Socket) recall() {
+// reclaimFrames returns the frames of a closed socket from the kernel to the pool. The device may still access some of
+// them until the queue is free. The next bind waits for that, so no frame is used before.
+func (s *Socket) reclaimFrames() {
 	s.counters.kernelDropped.Add(uint64(s.pool.count[isSent]))
 	for f := range s.pool.notes {
 		if was := s.pool.notes[f].state; was == isFill || was == isSent {
@@ -63,5 +64,5 @@ func (s *Socket) recall() {
 		}
 	}
 	s.lent, s.skip = s.lent[:0], false
-	s.nudges, s.stuck = nudges{}, unstick{}
+	s.rxWakeups, s.txStall = rxWakeups{}, txStall{}
 }

@@ -2,25 +2,27 @@ package xdp
 
 import "sync/atomic"
 
-// desc is the kernel's struct xdp_desc: one frame, or one piece of a packet, in the rx and tx rings.
+// desc is the kernel's struct xdp_desc: one packet, or one fragment of it, in the rx and tx rings.
 type desc struct {
 	addr    uint64
 	len     uint32
 	options uint32
 }
 
-// ring is what the four rings have in common: two words shared with the kernel, and our copies of
-// them, so that the shared line is read only when the copy says that there is nothing left.
+// ring is the common part of the four rings: index words that are shared with the kernel, and local
+// copies of them. The local copy avoids reading the shared cache line until the copy says that
+// nothing is left.
 //
-// All shared words are loaded and stored with sync/atomic: a load is the acquire and a store the
-// release that the kernel's side pairs with. Each word has one writer.
+// All shared words are accessed with sync/atomic. The load has acquire and the store has release
+// semantics, which pair with the kernel's. Each word has one writer.
 type ring struct {
 	producer, consumer, flags *uint32
-	prod, cons                uint32 // our own word is exact; the kernel's is as last seen
+	prod, cons                uint32 // local copies: exact for the word that we write, possibly old for the kernel's
 	size, mask                uint32
 }
 
-// needWakeup says that the kernel asks for a system call before it looks at the ring.
+// needWakeup reports whether the kernel needs a system call before it looks at the ring
+// (XDP_USE_NEED_WAKEUP).
 func (r *ring) needWakeup() bool { return atomic.LoadUint32(r.flags)&ringNeedWakeup != 0 }
 
 // producer is a ring that we write: fill and tx.
@@ -29,7 +31,7 @@ type producer[T uint64 | desc] struct {
 	slots []T
 }
 
-// reserve returns how many slots, at most n, may be written with put. It moves nothing.
+// reserve returns how many slots, at most n, may be written with put. It publishes nothing.
 func (p *producer[T]) reserve(n uint32) uint32 {
 	if p.size-(p.prod-p.cons) < n {
 		p.cons = atomic.LoadUint32(p.consumer)
@@ -40,13 +42,13 @@ func (p *producer[T]) reserve(n uint32) uint32 {
 // put writes the i-th reserved slot.
 func (p *producer[T]) put(i uint32, v T) { p.slots[(p.prod+i)&p.mask] = v }
 
-// submit hands exactly the first n reserved slots, all written, to the kernel.
+// submit publishes the first n reserved slots to the kernel. All of them must have been written.
 func (p *producer[T]) submit(n uint32) {
 	p.prod += n
 	atomic.StoreUint32(p.producer, p.prod)
 }
 
-// backlog returns how many submitted slots the kernel has not taken, as the shared word says now.
+// backlog reads the shared word and returns how many submitted slots the kernel has not taken.
 func (p *producer[T]) backlog() uint32 {
 	p.cons = atomic.LoadUint32(p.consumer)
 	return p.prod - p.cons
@@ -58,7 +60,7 @@ type consumer[T uint64 | desc] struct {
 	slots []T
 }
 
-// peek returns how many slots can be read with at. It moves nothing.
+// peek returns how many slots can be read with at. It releases nothing.
 func (c *consumer[T]) peek() uint32 {
 	if c.prod == c.cons {
 		c.prod = atomic.LoadUint32(c.producer)
@@ -66,22 +68,22 @@ func (c *consumer[T]) peek() uint32 {
 	return c.prod - c.cons
 }
 
-// refresh is peek with the kernel's word read anew.
+// refresh is peek, but always reads the shared word.
 func (c *consumer[T]) refresh() uint32 {
 	c.prod = atomic.LoadUint32(c.producer)
 	return c.prod - c.cons
 }
 
-// at reads the i-th slot that peek promised.
+// at returns slot i of those that peek counted.
 func (c *consumer[T]) at(i uint32) T { return c.slots[(c.cons+i)&c.mask] }
 
-// release gives exactly the first n slots back to the kernel.
+// release returns the first n slots to the kernel.
 func (c *consumer[T]) release(n uint32) {
 	c.cons += n
 	atomic.StoreUint32(c.consumer, c.cons)
 }
 
-// idle words stand in for a closed ring's: every verb then finds nothing.
+// idleWord replaces the shared words of a closed ring, which then always looks empty.
 var idleWord uint32
 
 func idleRing() ring { return ring{producer: &idleWord, consumer: &idleWord, flags: &idleWord} }

@@ -2,25 +2,25 @@ package xdp
 
 import "sync/atomic"
 
-// Ring says how full a ring of a socket is.
+// Ring is the fill level of one ring of a socket.
 type Ring struct {
 	Name       string // fill, rx, tx, completion
 	Used, Size int    // slots
 }
 
-// KernelStats are the kernel's counts of one socket since it was opened (XDP_STATISTICS).
+// KernelStats are the kernel's counters of one socket since it was opened (XDP_STATISTICS).
 type KernelStats struct {
-	RxDropped        uint64 // packets lost for other reasons than a full rx ring: no frame to receive into, or too long
+	RxDropped        uint64 // packets lost for other reasons than a full rx ring: no frame for reception, or too long
 	RxRingFull       uint64 // packets lost because the rx ring was full
-	RxInvalidDescs   uint64 // slots of the fill ring that made no sense
-	FillRingEmpty    uint64 // times the kernel looked for a frame and the fill ring had none: no loss in itself
-	TxInvalidDescs   uint64 // slots of the tx ring that made no sense
-	TxRingEmptyDescs uint64 // times the kernel looked for a packet and the tx ring had none: no loss
+	RxInvalidDescs   uint64 // invalid slots of the fill ring
+	FillRingEmpty    uint64 // how often the kernel found the fill ring empty; no loss in itself
+	TxInvalidDescs   uint64 // invalid slots of the tx ring
+	TxRingEmptyDescs uint64 // how often the kernel found the tx ring empty; no loss
 }
 
-// Rings says how full the rings are now: frames that the kernel may receive into (fill), packets it has
-// received (rx), packets it has not sent (tx), frames it has done with (completion). None on a closed
-// socket. It reads what the rings share with the kernel and may be called by any goroutine.
+// Rings returns the current level of each ring, in slots. The fill ring holds frames for the kernel to receive into, rx
+// holds received packets, tx holds packets to transmit, and completion holds transmitted frames. Rings returns nil on a
+// closed socket. Any goroutine may call it, because it reads only words that are shared with the kernel.
 func (s *Socket) Rings() []Ring {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -30,14 +30,14 @@ func (s *Socket) Rings() []Ring {
 	return []Ring{s.fill.state("fill"), s.rx.state("rx"), s.tx.state("tx"), s.comp.state("completion")}
 }
 
-// state reads the shared words alone: the copies are the owner's.
+// state reads only the shared words, because the local copies belong to the owner.
 func (r *ring) state(name string) Ring {
-	consumed := atomic.LoadUint32(r.consumer) // first: it never passes the producer
+	consumed := atomic.LoadUint32(r.consumer) // read first, so that it cannot pass the producer
 	used := atomic.LoadUint32(r.producer) - consumed
 	return Ring{Name: name, Used: int(min(used, r.size)), Size: int(r.size)}
 }
 
-// KernelStats reads the kernel's counts; on a closed socket they are the last. Any goroutine may call it.
+// KernelStats reads the kernel's counters. On a closed socket it returns the last values. Any goroutine may call it.
 //
 // System calls: getsockopt.
 func (s *Socket) KernelStats() KernelStats {

@@ -6,8 +6,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Send implements link.Link. System calls: sendto, until the kernel has taken every packet or will
-// take no more for now.
+// Send implements link.Link. System calls: sendto, until the kernel has taken every packet or accepts no more for now.
 func (s *Socket) Send(bufs []link.Buf) {
 	if !s.open() {
 		s.refuse(bufs)
@@ -23,7 +22,7 @@ func (s *Socket) Send(bufs []link.Buf) {
 	s.flush(queued, &sent)
 }
 
-// span is the number of Bufs that the first packet of bufs has.
+// span returns the number of Bufs of the first packet in bufs.
 func span(bufs []link.Buf) int {
 	for i := range bufs {
 		if bufs[i].Flags&link.More == 0 {
@@ -33,7 +32,7 @@ func span(bufs []link.Buf) int {
 	return len(bufs)
 }
 
-// open says that the interface takes packets. One that was down is asked again.
+// open reports whether the interface takes packets. If it was down, open tries again.
 func (s *Socket) open() bool {
 	if s.umem.mem == nil {
 		return false
@@ -44,7 +43,7 @@ func (s *Socket) open() bool {
 	return s.stall.Load() != down
 }
 
-// refuse takes packets back unsent, and counts them.
+// refuse drops and counts all packets in bufs.
 func (s *Socket) refuse(bufs []link.Buf) {
 	for len(bufs) > 0 {
 		n := span(bufs)
@@ -53,14 +52,13 @@ func (s *Socket) refuse(bufs []link.Buf) {
 	}
 }
 
-// drop takes one packet back unsent, and counts it.
+// drop frees one packet and counts it as dropped.
 func (s *Socket) drop(packet []link.Buf) {
 	s.Free(packet)
 	s.counters.txDropped.Add(1)
 }
 
-// sendPacket puts one packet into the tx ring behind the queued slots there, and returns how many
-// are queued then.
+// sendPacket puts one packet into the tx ring after the queued slots. It returns the new number of queued slots.
 func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint32 {
 	size := 0
 	for i := range packet {
@@ -94,8 +92,9 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 	return s.queue(packet, at, p.size, size, queued, sent)
 }
 
-// sendReply turns a received packet's headers round and sends it. It leaves to the next hop of the address that the
-// packet claims to be from, whatever MAC address it came from: nobody gets answers for the address of another.
+// sendReply reverses the headers of a received packet and sends it back. The packet goes to the next hop of the claimed
+// source IP address, not to the MAC address it came from. A host therefore cannot get answers for another host's
+// address.
 func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tally) uint32 {
 	headers, off, ok := s.received(&packet[0])
 	if !ok || len(headers)+size-ethSize > s.mtu {
@@ -109,7 +108,7 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 	}
 	var l layout
 	if ok {
-		l, ok = s.turn(headers, mac, size, packet[0].Port)
+		l, ok = s.reverseHeaders(headers, mac, size, packet[0].Port)
 	}
 	if !ok {
 		s.drop(packet)
@@ -126,9 +125,9 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 	return s.queue(packet, at, len(headers), size, queued, sent)
 }
 
-// turn makes the headers of a received packet those of an answer with size bytes of payload: to a MAC address, the IP
-// address that it came from and a port there; port 0 is the one that we listen on.
-func (s *Socket) turn(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
+// reverseHeaders turns the headers of a received packet into those of an answer with size bytes of payload. The answer
+// goes to mac, to the IP address that the packet came from, and to port; port 0 means our own port.
+func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
 	if port == 0 {
 		port = s.local.Port()
 	}
@@ -160,7 +159,8 @@ func (s *Socket) turn(headers []byte, mac [6]byte, size int, port uint16) (layou
 	return l, true
 }
 
-// queue writes the slots of a packet whose first Data begins at at, with headers bytes in front.
+// queue writes the tx slots of a packet. at is the offset of the first Data in its frame, headers the number of header
+// bytes before it.
 func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
 	k := uint32(len(packet))
 	if !s.fits(packet) {
@@ -168,7 +168,7 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 		return queued
 	}
 	if s.tx.reserve(queued+k) < queued+k {
-		// A kernel before 6.17 tells late which slots it has taken, after their frames came back.
+		// A kernel before 6.17 updates the tx consumer index late, after it has completed the frames.
 		s.tx.submit(queued)
 		s.drain()
 		queued = 0
@@ -185,7 +185,7 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 			d.len += uint32(headers)
 		} else {
 			var lent bool
-			if d.addr, lent, _ = s.umem.place(b.Frame, b.Data); lent {
+			if d.addr, lent, _ = s.umem.descAddr(b.Frame, b.Data); lent {
 				s.lent = append(s.lent, b.Frame)
 			}
 		}
@@ -200,8 +200,9 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 	return queued + k
 }
 
-// fits says that the kernel can take the packet: room that Alloc did not promise to others, no
-// more frames than it chains, no empty frame behind the first, all Data inside its frame or a block of Memory.
+// fits reports whether the kernel can take the packet. The tx ring must have room that is not promised to frames from
+// Alloc. The packet must not have more frames than the kernel chains, no frame after the first may be empty, and all
+// Data must lie inside its frame or inside one block of Memory.
 func (s *Socket) fits(packet []link.Buf) bool {
 	if s.pool.notes[packet[0].Frame].state == isHeld && !s.room(uint32(len(packet))) {
 		return false
@@ -214,14 +215,14 @@ func (s *Socket) fits(packet []link.Buf) bool {
 	}
 	for i := range packet[1:] {
 		b := &packet[1+i]
-		if _, _, ok := s.umem.place(b.Frame, b.Data); !ok || len(b.Data) == 0 {
+		if _, _, ok := s.umem.descAddr(b.Frame, b.Data); !ok || len(b.Data) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// room says that k frames from Recv may be sent on without taking what Alloc promised to others.
+// room reports whether k frames from Recv may be sent without using tx slots that belong to frames from Alloc.
 func (s *Socket) room(k uint32) bool {
 	if s.pool.sending()+k > s.txMax {
 		s.reap()
@@ -229,7 +230,7 @@ func (s *Socket) room(k uint32) bool {
 	return s.pool.sending()+k <= s.txMax
 }
 
-// flush publishes the queued slots and drives the kernel.
+// flush publishes the queued slots and makes the kernel transmit.
 func (s *Socket) flush(queued uint32, sent *tally) {
 	if sent.packets > 0 {
 		s.counters.sent(sent)
@@ -240,10 +241,9 @@ func (s *Socket) flush(queued uint32, sent *tally) {
 	}
 }
 
-// drain asks the kernel to transmit until the tx ring is empty. In copy mode a call moves a bounded
-// number of slots, and none once the socket's send buffer is full: then the rest stays, and the
-// owner's next call, or Wait, asks again. It never blocks, and ends after idleTx calls that moved
-// nothing.
+// drain makes the kernel transmit until the tx ring is empty. In copy mode one call transmits a bounded number of
+// slots, and none if the socket's send buffer is full. drain therefore stops after idleTx calls without progress. The
+// rest stays in the ring until the next call of the owner, or Wait. drain never blocks.
 func (s *Socket) drain() {
 	if s.zc {
 		var errno unix.Errno
@@ -251,7 +251,7 @@ func (s *Socket) drain() {
 			s.counters.txKicks.Add(1)
 			errno = s.kick(true)
 		}
-		s.settle(errno) // a driver that needs no call is at work
+		s.settle(errno) // a driver that needs no wakeup is already transmitting
 		return
 	}
 	left := s.tx.backlog()
@@ -265,7 +265,7 @@ func (s *Socket) drain() {
 		was := left
 		left = s.tx.backlog()
 		switch errno {
-		case unix.EBUSY: // completed but not sent: the device dropped one packet
+		case unix.EBUSY: // the device dropped one packet; its frame is completed
 			s.counters.kernelDropped.Add(1)
 			continue
 		case 0, unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ENOMEM:
@@ -280,18 +280,18 @@ func (s *Socket) drain() {
 	s.set(flowing)
 }
 
-// revive drives the kernel when packets wait and none has left since the last call, and reports whether it did. In
-// zero-copy mode a kick without carrier succeeds and is forgotten: nothing else would ask again.
+// revive makes the kernel transmit if packets wait and none has left since the last call. It reports whether it did.
+// This is needed in zero-copy mode: without carrier a kick succeeds but the driver forgets it.
 func (s *Socket) revive() bool {
 	left := s.tx.backlog()
-	if !s.stuck.still(s.tx.cons, left) {
+	if !s.txStall.still(s.tx.cons, left) {
 		return false
 	}
 	s.drain()
 	return true
 }
 
-// settle notes whether the interface takes packets.
+// settle records whether the interface takes packets, from the errno of a kick.
 func (s *Socket) settle(errno unix.Errno) {
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR, unix.EBUSY, unix.ENOBUFS, unix.ENOMEM:
@@ -301,7 +301,7 @@ func (s *Socket) settle(errno unix.Errno) {
 	}
 }
 
-// set changes stall; the common case writes nothing.
+// set changes stall. It avoids the store if the value is unchanged, so that the cache line stays shared.
 func (s *Socket) set(v uint32) {
 	if s.stall.Load() != v {
 		s.stall.Store(v)

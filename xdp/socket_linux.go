@@ -14,40 +14,40 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Socket is one AF_XDP socket on one receive queue: a link.Link. See the package comment for who
-// may call what.
+// Socket is one AF_XDP socket on one receive queue. It implements link.Link. The package comment says which goroutine
+// may call which method.
 type Socket struct {
-	// The owner's.
-	umem   umem
-	pool   pool
-	rx     consumer[desc]
-	tx     producer[desc]
-	fill   producer[uint64]
-	comp   consumer[uint64]
-	pace   pacer    // how many frames the kernel should have to receive into
-	txMax  uint32   // frames that may be allocated or in transmission
-	skip   bool     // the rest of a packet with too many fragments is being thrown away
-	lent   []uint32 // frames in transmission that stand for a piece of the consumers' memory
-	loop   []link.Buf
-	kick   func(raw bool) syscall.Errno
-	nudge  func() syscall.Errno
-	nudges nudges
-	stuck  unstick
-	idleTx int // kicks without progress before the kernel is left alone
+	// Used by the owner only.
+	umem      umem
+	pool      pool
+	rx        consumer[desc]
+	tx        producer[desc]
+	fill      producer[uint64]
+	comp      consumer[uint64]
+	level     fillLevel // decides how many frames the kernel has for reception
+	txMax     uint32    // largest number of frames allocated or in transmission
+	skip      bool      // the rest of a packet with too many fragments is being discarded
+	lent      []uint32  // frames in transmission that stand for a piece of the consumers' memory
+	loop      []link.Buf
+	kick      func(raw bool) syscall.Errno
+	wakeRx    func() syscall.Errno
+	rxWakeups rxWakeups
+	txStall   txStall
+	idleTx    int // kicks without progress after which drain stops
 
-	// Fixed at open.
+	// Set at open.
 	host
 	admission admission
 	caps      link.Caps
-	sg        bool // packets of several frames
-	zc        bool // the device moves frames by itself
+	sg        bool // packets of several frames are granted
+	zc        bool // zero-copy mode is granted
 	paths     pathtable.Table[path]
 
 	counters counters
 	refusals refusals
-	stall    atomic.Uint32 // see the stall constants
+	stall    atomic.Uint32 // one of the stall constants
 
-	// Wait, Wake and Stats hold mu shared, Close holds it alone: nothing is unmapped under them.
+	// Wait, Wake and Stats hold mu shared; Close holds it exclusively, so that nothing is unmapped while they run.
 	mu       sync.RWMutex
 	closed   atomic.Bool
 	woken    atomic.Bool
@@ -56,17 +56,17 @@ type Socket struct {
 	event    int
 	maps     [][]byte
 
-	kernelMu sync.Mutex         // taken after mu
-	kernel   unix.XDPStatistics // as last read, past included
-	past     unix.XDPStatistics // of the sockets that this one replaced
+	kernelMu sync.Mutex         // locked after mu
+	kernel   unix.XDPStatistics // last values read, including past
+	past     unix.XDPStatistics // counters of earlier kernel sockets, see reopen
 
-	// The socket can be made again, see reopen.
+	// Used by reopen, which replaces the kernel socket.
 	place   place
 	options Options
-	leave   atomic.Bool // Wait has to return: mu is wanted
-	lowered atomic.Bool // copy mode is what is left of zero-copy
+	leave   atomic.Bool // reopen needs mu: Wait must return
+	lowered atomic.Bool // reopen went from zero-copy to copy mode
 	health  health
-	ended   atomic.Pointer[error] // why the device moves packets no more
+	ended   atomic.Pointer[error] // why the device no longer works; nil while it does
 }
 
 var (
@@ -74,25 +74,25 @@ var (
 	_ link.Reporter = (*Socket)(nil)
 )
 
-// Why slots of the tx ring that only a system call moves are still there.
+// Values of stall: why the tx ring still holds slots that only a system call transmits.
 const (
-	flowing uint32 = iota // there are none
-	pending               // the kernel had enough for now: ask again
+	flowing uint32 = iota // it holds none
+	pending               // the kernel accepts no more for now: try again
 	down                  // the interface is down or gone: packets are dropped
 )
 
-// place says which queue a socket is for.
+// place identifies the queue of a socket.
 type place struct {
 	ifindex, queue int
 	name           string
-	mode           Mode // the most to ask for
-	ring           int  // slots of the NIC's receive ring, which hold frames in zero-copy mode
+	mode           Mode // fastest mode to request
+	ring           int  // slots of the NIC's receive ring; they hold frames in zero-copy mode
 }
 
 func (p place) String() string { return fmt.Sprintf("%s queue %d", p.name, p.queue) }
 
-// openQueue makes a socket in the best mode that is granted. A NIC's receive ring holds frames in zero-copy mode only:
-// a socket that gets another mode does not lock memory for it.
+// openQueue opens a socket in the fastest mode that is granted. It tries zero-copy alone first, because only zero-copy
+// needs memory for the slots of the NIC's receive ring. In other modes that memory is not allocated.
 func openQueue(p place, h host, o *Options) (*Socket, error) {
 	if p.mode == Auto && p.ring > 0 {
 		p.mode = ZeroCopy
@@ -108,14 +108,13 @@ func openQueue(p place, h host, o *Options) (*Socket, error) {
 	return openSocket(p, h, o)
 }
 
-// openSocket makes a socket: sizes, then the offsets that follow from them, then the mappings,
-// then frames to receive into, then the bind. The fill ring comes before the bind because drivers
-// exist that never look again at one that was empty.
+// openSocket opens a socket. The fill ring must be filled before the bind, because some drivers never look again at a
+// ring that was empty then.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1, event: -1, txMax: uint32(o.TxRing), place: p, options: *o}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.unmake())
+			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.undo())
 			s = nil
 		}
 	}()
@@ -125,15 +124,16 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 	if err = s.mapFrames(o, o.Frames+p.ring); err != nil {
 		return s, err
 	}
-	if err = s.take(p); err != nil {
+	if err = s.createSocket(p); err != nil {
 		return s, err
 	}
 	s.caps = s.describe(o, p.mode)
 	return s, nil
 }
 
-// take makes a kernel socket over the frames, and binds it to the queue.
-func (s *Socket) take(p place) (err error) {
+// createSocket creates the kernel socket over the frames and binds it to the queue. The order is that of the kernel
+// interface: register the UMEM, set the ring sizes, map the rings, fill the fill ring, bind.
+func (s *Socket) createSocket(p place) (err error) {
 	o := &s.options
 	if s.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
 		return explainSocket(err)
@@ -147,7 +147,7 @@ func (s *Socket) take(p place) (err error) {
 	if err = s.mapRings(o); err != nil {
 		return err
 	}
-	s.pace = newPacer(uint32(o.filled()), uint32(p.ring))
+	s.level = newFillLevel(uint32(o.filled()), uint32(p.ring))
 	s.refill()
 	if err = s.bind(p); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Socket) take(p place) (err error) {
 	return nil
 }
 
-// mapFrames maps the frames, which stay for as long as the socket is open.
+// mapFrames maps the frames. They stay mapped until Close.
 func (s *Socket) mapFrames(o *Options, frames int) error {
 	size := frames * o.FrameSize
 	mem, err := mapUmem(size, s.memory)
@@ -172,7 +172,7 @@ func (s *Socket) mapFrames(o *Options, frames int) error {
 	return nil
 }
 
-// register gives the frames to the kernel.
+// register registers the frames as the socket's UMEM.
 func (s *Socket) register() error {
 	mem := s.maps[0]
 	reg := unix.XDPUmemReg{Addr: umemAddr(mem), Len: uint64(len(mem)), Size: s.umem.size}
@@ -185,7 +185,7 @@ func (s *Socket) register() error {
 	return nil
 }
 
-// size tells the kernel how large the rings are.
+// size sets the ring sizes.
 func (s *Socket) size(o *Options) error {
 	for _, r := range []struct {
 		name string
@@ -205,7 +205,7 @@ func (s *Socket) size(o *Options) error {
 	return nil
 }
 
-// mapRings maps the four rings at the offsets that the kernel names.
+// mapRings maps the four rings at the offsets that the kernel reports.
 func (s *Socket) mapRings(o *Options) error {
 	var off unix.XDPMmapOffsets
 	if err := getOption(s.fd, unix.SOL_XDP, unix.XDP_MMAP_OFFSETS, &off); err != nil {
@@ -240,8 +240,8 @@ func mapRing[T uint64 | desc](s *Socket, page int64, off unix.XDPRingOffset, n, 
 	return r, array[T](mem, off.Desc, uint32(n)), nil
 }
 
-// bindFlags are the flags to bind with, in order: the fastest that the mode allows first. A packet
-// that may need several frames needs XDP_USE_SG.
+// bindFlags returns the flag sets to try, fastest first. With jumbo, a packet may need several frames, so every set has
+// XDP_USE_SG.
 func bindFlags(m Mode, jumbo bool) (flags []uint16) {
 	var kinds []uint16
 	if m == Auto || m == ZeroCopy {
@@ -260,12 +260,12 @@ func bindFlags(m Mode, jumbo bool) (flags []uint16) {
 	return flags
 }
 
-// bind takes the queue, with the first flags that the kernel accepts.
+// bind binds the socket to the queue with the first flag set that the kernel accepts.
 func (s *Socket) bind(p place) error {
 	jumbo := s.mtu+ethSize+vlanSize > int(s.umem.size)-rxHeadRoom
 	var err error
 	for _, flags := range bindFlags(p.mode, jumbo) {
-		if err = bindPatiently(s.fd, p, flags); err == nil {
+		if err = bindRetry(s.fd, p, flags); err == nil {
 			s.sg = flags&unix.XDP_USE_SG != 0
 			return nil
 		}
@@ -276,18 +276,20 @@ func (s *Socket) bind(p place) error {
 	return explainBind(p.mode, s.mtu, err)
 }
 
-// bindPatiently binds, and waits for a queue whose last socket was closed a moment ago.
-func bindPatiently(fd int, p place, flags uint16) error {
+// bindRetry retries the bind while the queue is busy, for at most bindTimeout. The kernel frees a queue some time after
+// its last socket was closed.
+func bindRetry(fd int, p place, flags uint16) error {
 	sa := &unix.SockaddrXDP{Flags: flags, Ifindex: uint32(p.ifindex), QueueID: uint32(p.queue)}
 	for start := time.Now(); ; time.Sleep(bindPause) {
 		err := unix.Bind(fd, sa)
-		if !errors.Is(err, unix.EBUSY) || time.Since(start) > bindPatience {
+		if !errors.Is(err, unix.EBUSY) || time.Since(start) > bindTimeout {
 			return err
 		}
 	}
 }
 
-// tune sets what makes transmission cheaper where the kernel has it, and learns what was granted.
+// tune sets options that make transmission cheaper, where the kernel has them. It also reads whether zero-copy was
+// granted.
 func (s *Socket) tune(o *Options) {
 	var granted uint32
 	if getOption(s.fd, unix.SOL_XDP, unix.XDP_OPTIONS, &granted) == nil {
@@ -296,7 +298,7 @@ func (s *Socket) tune(o *Options) {
 	s.idleTx = 2
 	budget := uint32(o.TxRing)
 	if setOption(s.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, &budget) != nil {
-		// Such a kernel also tells late what it has taken.
+		// Such a kernel also updates the tx consumer index late.
 		s.idleTx = o.TxRing/kernelTxBatch + 2
 	}
 	if o.SendBuffer > 0 {
@@ -304,10 +306,10 @@ func (s *Socket) tune(o *Options) {
 	}
 	fd := s.fd
 	s.kick = func(raw bool) syscall.Errno { return sendto(fd, raw) }
-	s.nudge = func() syscall.Errno { return recvfrom(fd) }
+	s.wakeRx = func() syscall.Errno { return recvfrom(fd) }
 }
 
-// describe makes the Caps.
+// describe returns the Caps of the socket.
 func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	c := link.Caps{
 		FrameSize: o.FrameSize - headRoom,
@@ -334,31 +336,31 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	return c
 }
 
-// fit is the UDP payload that a packet of at most mtu bytes of IP carries in segments frames, on
-// both ends.
+// fit returns the largest UDP payload of a packet with at most mtu bytes of IP in segments frames. It counts the
+// headroom of a received frame, so that the peer can receive the packet too.
 func (s *Socket) fit(mtu, headers, segments int) int {
 	frames := segments * (int(s.umem.size) - rxHeadRoom)
 	return max(0, min(mtu+ethSize, frames)-headers)
 }
 
-// Close gives the queue back. It releases Wait, and waits for it.
+// Close releases the queue. It ends every Wait and waits for their return.
 func (s *Socket) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
 	s.signal()
-	s.kernelStats() // the last
+	s.kernelStats() // saves the final values
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paths.Drain(s.release)
-	return s.unmake()
+	return s.undo()
 }
 
-// unmake undoes openSocket from wherever it came to, in reverse. Every verb of the owner finds
-// nothing afterwards.
-func (s *Socket) unmake() error {
-	err := s.giveUp()
-	s.umem, s.pool, s.pace, s.txMax, s.loop, s.lent = umem{}, pool{}, pacer{}, 0, nil, nil
+// undo releases everything that openSocket acquired so far, in reverse order. The owner's calls find empty rings
+// afterwards.
+func (s *Socket) undo() error {
+	err := s.destroySocket()
+	s.umem, s.pool, s.level, s.txMax, s.loop, s.lent = umem{}, pool{}, fillLevel{}, 0, nil, nil
 	for _, m := range s.maps {
 		err = errors.Join(err, unix.Munmap(m))
 	}
@@ -370,8 +372,8 @@ func (s *Socket) unmake() error {
 	return err
 }
 
-// giveUp undoes take: the rings are empty afterwards, and the frames stay.
-func (s *Socket) giveUp() error {
+// destroySocket undoes createSocket. The rings look empty afterwards; the frames stay mapped.
+func (s *Socket) destroySocket() error {
 	s.rx, s.tx = consumer[desc]{ring: idleRing()}, producer[desc]{ring: idleRing()}
 	s.comp, s.fill = consumer[uint64]{ring: idleRing()}, producer[uint64]{ring: idleRing()}
 	var errs []error

@@ -2,17 +2,17 @@ package xdp
 
 import "sync/atomic"
 
-// tally is what one call of the owner adds up before it touches the shared counters.
+// tally accumulates the counts of one call, so that the shared counters are updated once per call.
 type tally struct {
 	packets, bytes, invalid uint64
 }
 
-// counters are written by the owner, once per batch, and read by anyone.
+// counters are written by the owner, once per batch. Any goroutine may read them.
 type counters struct {
 	rxPackets, rxBytes, rxInvalid atomic.Uint64
 	txPackets, txBytes            atomic.Uint64
-	txDropped                     atomic.Uint64 // by us
-	kernelDropped                 atomic.Uint64 // by the device, after it took them
+	txDropped                     atomic.Uint64 // dropped by this package
+	kernelDropped                 atomic.Uint64 // dropped by the device, after it had taken the packet
 	txKicks, wakeups              atomic.Uint64
 }
 

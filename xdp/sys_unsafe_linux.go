@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// option is a fixed-size structure of the AF_XDP socket options. None holds a pointer.
+// option is a fixed-size structure of an AF_XDP socket option. None of them contains a pointer.
 type option interface {
 	uint32 | unix.XDPUmemReg | unix.XDPMmapOffsets | unix.XDPStatistics
 }
 
-// setOption enters setsockopt. The kernel copies *v before the call returns.
+// setOption calls setsockopt. It is sound because the kernel copies *v before the call returns.
 func setOption[T option](fd, level, name int, v *T) error {
 	_, _, e := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
 		uintptr(unsafe.Pointer(v)), unsafe.Sizeof(*v), 0)
 	return errnoErr(e)
 }
 
-// getOption enters getsockopt. The kernel fills *v, or less of it on an older kernel.
+// getOption calls getsockopt. The kernel writes at most the size of *v; an older kernel writes less.
 func getOption[T option](fd, level, name int, v *T) error {
 	n := uint32(unsafe.Sizeof(*v))
 	_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
@@ -34,19 +34,19 @@ func errnoErr(e syscall.Errno) error {
 	return e
 }
 
-// umemAddr is the address the kernel registers; the mapping does not move.
+// umemAddr returns the address that the kernel registers. It is sound because the mapping does not move.
 func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
-// mapAgain maps the pages of a shared mapping a second time, in place of another mapping of the same size: mremap(2)
-// with an old size of 0.
+// mapAgain maps the pages of the shared mapping mem a second time, over the mapping at: mremap(2) with an old size of
+// 0.
 func mapAgain(mem, at []byte) error {
 	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(mem))), 0, uintptr(len(mem)),
 		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(at))), 0)
 	return errnoErr(e)
 }
 
-// sendto enters sendto with no data, which is how AF_XDP is told to look at its tx ring. raw spares
-// the hand-off to the scheduler and must be bounded by the caller.
+// sendto calls sendto without data, which makes AF_XDP look at its tx ring. raw skips the notification of the Go
+// scheduler; the caller must then bound the duration of the call (see rawKick).
 func sendto(fd int, raw bool) syscall.Errno {
 	if raw {
 		_, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
@@ -56,7 +56,7 @@ func sendto(fd int, raw bool) syscall.Errno {
 	return e
 }
 
-// recvfrom enters recvfrom with no data, which tells a driver to look at the fill ring.
+// recvfrom calls recvfrom without data, which makes the driver look at the fill ring.
 func recvfrom(fd int) syscall.Errno {
 	_, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	return e
@@ -66,7 +66,7 @@ func recvfrom(fd int) syscall.Errno {
 type channels struct {
 	cmd         uint32
 	maxRx       uint32
-	_           [2]uint32 // the most of tx and other
+	_           [2]uint32 // maxima of tx and other
 	maxCombined uint32
 	rx, tx      uint32
 	_           uint32 // other
@@ -76,16 +76,16 @@ type channels struct {
 // ringSizes is the kernel's struct ethtool_ringparam.
 type ringSizes struct {
 	cmd uint32
-	_   [4]uint32 // the most of rx, rx-mini, rx-jumbo and tx
+	_   [4]uint32 // maxima of rx, rx-mini, rx-jumbo and tx
 	rx  uint32
 	_   [3]uint32 // rx-mini, rx-jumbo, tx
 }
 
-// ethtoolDo enters ioctl(SIOCETHTOOL) with a command, the first field of *v, which the kernel reads or fills.
+// ethtoolDo calls ioctl(SIOCETHTOOL). The first field of *v is the command; the kernel reads or fills the rest.
 func ethtoolDo[T channels | ringSizes](fd int, ifname string, v *T) error {
 	var req struct { // struct ifreq with ifr_data
 		name [unix.IFNAMSIZ]byte
-		data unsafe.Pointer // keeps v alive, and at its place, until the call returns
+		data unsafe.Pointer // keeps v alive and in place until the call returns
 		_    [24 - unsafe.Sizeof(uintptr(0))]byte
 	}
 	copy(req.name[:unix.IFNAMSIZ-1], ifname)

@@ -2,11 +2,11 @@ package xdp
 
 import "math/bits"
 
-// umem is the memory that the kernel and we exchange packets in: frames of one size, a power of
-// two, named by their index, and behind them the memory of the consumers. It lies outside the Go heap.
+// umem is the memory in which the kernel and this process exchange packets. It consists of frames of one size, a power
+// of two, which are named by their index, followed by the consumers' memory. It lies outside the Go heap.
 type umem struct {
 	mem   []byte // the frames
-	user  []byte // the consumers' memory, where they have it
+	user  []byte // the consumers' memory; nil without
 	size  uint32 // bytes in a frame
 	shift uint8
 }
@@ -17,17 +17,17 @@ func newUmem(mem, user []byte, frameSize uint32) umem {
 
 func (u *umem) frames() uint32 { return uint32(len(u.mem) >> u.shift) }
 
-// addr is the kernel's name of a byte in a frame.
+// addr returns the kernel's address of a byte in a frame.
 func (u *umem) addr(frame, off uint32) uint64 { return uint64(frame)<<u.shift | uint64(off) }
 
-// frame is the frame that holds a kernel address; ok is false for an address outside.
+// frame returns the frame and the offset in it of a kernel address; ok is false for an address outside the frames.
 func (u *umem) frame(addr uint64) (frame, off uint32, ok bool) {
 	return uint32(addr >> u.shift), uint32(addr) & (u.size - 1), addr < uint64(len(u.mem))
 }
 
-// place is the kernel's name of where b begins: in a frame, or in the consumers' memory, of which one descriptor
-// names no more than a block of the size of a frame holds. ok is false when b lies in neither.
-func (u *umem) place(frame uint32, b []byte) (addr uint64, lent, ok bool) {
+// descAddr returns the kernel's address of b. b lies in the frame, or (lent is true) in the consumers' memory, inside
+// one block of the size of a frame, because a descriptor cannot cross a block. ok is false if b lies in neither.
+func (u *umem) descAddr(frame uint32, b []byte) (addr uint64, lent, ok bool) {
 	if off, ok := u.locate(frame, b); ok {
 		return u.addr(frame, off), false, true
 	}

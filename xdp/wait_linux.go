@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wait implements link.Link. System calls: ppoll, which in copy mode also transmits; read on a
+// Wait implements link.Link. System calls: ppoll, which in copy mode also transmits; read after a
 // Wake.
 func (s *Socket) Wait(d time.Duration) {
 	s.mu.RLock()
@@ -26,10 +26,10 @@ func (s *Socket) Wait(d time.Duration) {
 	s.sleep(d)
 }
 
-// leaving says that Wait has to return since its memory is wanted.
+// leaving reports whether Wait must return because Close or reopen needs mu.
 func (s *Socket) leaving() bool { return s.closed.Load() || s.leave.Load() }
 
-// arrived says that the rx ring holds something. Any goroutine may ask.
+// arrived reports whether the rx ring holds a packet. Any goroutine may call it.
 func (s *Socket) arrived() bool {
 	return atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
 }
@@ -50,20 +50,21 @@ func (s *Socket) sleep(d time.Duration) {
 		return
 	}
 	if fds[0].Revents != 0 {
-		s.calm()
+		s.drainEvent()
 		s.woken.Store(false)
-		if s.leaving() { // that was for every Wait
+		if s.leaving() { // Close and reopen wake every Wait, so pass the event on
 			_, _ = unix.Write(s.event, one[:])
 		}
 	}
 	if fds[1].Revents&unix.POLLERR != 0 {
-		// The interface is gone: taking the error off the socket makes it quiet.
+		// The interface is gone. Reading the error clears it, so that the next poll does not return
+		// at once.
 		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
 }
 
-// calm makes the eventfd unreadable.
-func (s *Socket) calm() {
+// drainEvent makes the eventfd unreadable.
+func (s *Socket) drainEvent() {
 	var b [8]byte
 	_, _ = unix.Read(s.event, b[:])
 }
@@ -77,7 +78,7 @@ func (s *Socket) Wake() {
 	}
 }
 
-// signal makes the sleeping Wait, or the next, return.
+// signal makes a sleeping Wait return, or else the next one.
 func (s *Socket) signal() {
 	if s.woken.Swap(true) && !s.closed.Load() {
 		return
@@ -87,4 +88,4 @@ func (s *Socket) signal() {
 	}
 }
 
-var one = [8]byte{1, 1, 1, 1, 1, 1, 1, 1} // what Wake adds to the eventfd: anything but 0
+var one = [8]byte{1, 1, 1, 1, 1, 1, 1, 1} // Wake adds this to the eventfd: any value but 0

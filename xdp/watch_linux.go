@@ -10,19 +10,19 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Keeper is told what becomes of an open device. Its methods are called by one goroutine, which Device.Close awaits.
+// Keeper receives the events of an open device. One goroutine calls its methods, and Device.Close waits for that
+// goroutine.
 type Keeper interface {
-	// Exclude runs f while nobody calls the owner's methods of a queue's socket. It may return without having done so
-	// when the device is about to be closed.
+	// Exclude runs f while no goroutine calls the owner's methods of the queue's socket. It may return without running
+	// f if the device is about to be closed.
 	Exclude(queue int, f func())
-	// Changed hears of what was followed: text says what, queue is -1 for the whole device. bad is a fault that packets
-	// suffer from.
+	// Changed reports a change in text. queue is -1 if it concerns the whole device. bad means that packets suffer.
 	Changed(queue int, bad bool, text string)
-	// Ended hears that the device moves packets no more, and why. Nothing follows.
+	// Ended reports that the device no longer works, and why. It is the last call.
 	Ended(err error)
 }
 
-// Watch follows changes of the interface and revives transmit rings that stand still, until Close. It is called once.
+// Watch follows changes of the interface and revives stalled transmit rings, until Close. Call it once.
 func (d *Device) Watch(k Keeper) {
 	w := &watch{d: d, keeper: k, last: d.routes.Interface(), rings: make([]ringWatch, len(d.sockets))}
 	for _, p := range w.last.Addrs {
@@ -32,23 +32,23 @@ func (d *Device) Watch(k Keeper) {
 	d.watcher.Go(w.run)
 }
 
-// watch is the goroutine that looks after a device. It reads words that rings share with the kernel, ten times a
-// second, and is woken by netlink messages: the path of packets knows nothing of it.
+// watch is the goroutine that supervises a device. It reads ring words that are shared with the kernel ten times a
+// second, and netlink messages wake it. The data path is not involved.
 type watch struct {
 	d      *Device
 	keeper Keeper
 	last   route.Interface
 	addrs  []netip.Addr
-	slots  int // of the NIC's receive ring
+	slots  int // slots of the NIC's receive ring
 	rings  []ringWatch
 	ticks  int
-	gone   int // ticks since the device's address was seen
+	gone   int // ticks since the device's address was last seen
 }
 
-// ringWatch is what is known of the transmit ring of a queue.
+// ringWatch is the state of the transmit ring of one queue.
 type ringWatch struct {
 	was   txState
-	still int // ticks for which packets have waited and none moved
+	still int // ticks for which packets have waited without movement
 }
 
 func (w *watch) run() {
@@ -62,7 +62,7 @@ func (w *watch) run() {
 		case <-w.d.routes.Changes():
 			err = w.interfaceChanged(w.d.routes.Interface())
 		case <-tick.C:
-			err = w.turn()
+			err = w.tick()
 		}
 		if err != nil {
 			w.d.end(err)
@@ -72,29 +72,29 @@ func (w *watch) run() {
 	}
 }
 
-// turn is one tick.
-func (w *watch) turn() error {
+// tick does the periodic checks.
+func (w *watch) tick() error {
 	if w.ticks++; w.ticks%watchSlow == 0 {
-		if err := w.look(); err != nil {
+		if err := w.checkSlow(); err != nil {
 			return err
 		}
 	}
 	if !w.owned() {
-		if w.gone++; w.gone > int(w.d.patience.Load()) {
+		if w.gone++; w.gone > int(w.d.addressGrace.Load()) {
 			return w.fault("its address %v was removed", w.d.local)
 		}
 	} else {
 		w.gone = 0
 	}
 	for q := range w.rings {
-		if err := w.ring(q); err != nil {
+		if err := w.checkRing(q); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fault is what a device ends with.
+// fault returns the error that a device ends with.
 func (w *watch) fault(format string, args ...any) error {
 	text := fmt.Sprintf("xdp: %s: %s: close the adapter and open it again", w.d.Name(), fmt.Sprintf(format, args...))
 	return &openError{text, []error{link.ErrUnreachable}}
@@ -104,12 +104,12 @@ func (w *watch) changed(bad bool, format string, args ...any) {
 	w.keeper.Changed(-1, bad, fmt.Sprintf(format, args...))
 }
 
-// owned reports whether the interface has the address that the device is known by.
+// owned reports whether the interface still has the device's own address.
 func (w *watch) owned() bool {
 	return slices.ContainsFunc(w.last.Addrs, func(p netip.Prefix) bool { return p.Addr() == w.d.local })
 }
 
-// interfaceChanged compares the interface with what it was.
+// interfaceChanged compares the interface with its last state.
 func (w *watch) interfaceChanged(now route.Interface) error {
 	was := w.last
 	w.last = now
@@ -133,7 +133,7 @@ func (w *watch) interfaceChanged(now route.Interface) error {
 	return nil
 }
 
-// stateChanged tells of the carrier, and has what waited for it transmitted.
+// stateChanged reports changes of the carrier. When the carrier returns, it kicks the packets that waited for it.
 func (w *watch) stateChanged(was, now route.Interface) {
 	switch {
 	case was.Up && !now.Up:
@@ -148,8 +148,9 @@ func (w *watch) stateChanged(was, now route.Interface) {
 	}
 }
 
-// addressesChanged tells of addresses. The device serves those that it found when it was opened; without its own it ends
-// after a while (turn): an interface that is taken down loses its IPv6 addresses until somebody gives them back.
+// addressesChanged reports new and removed addresses. The device serves only the addresses it found at Open. If its own
+// address is missing for too long, tick ends the device. The delay is needed because an interface that goes down loses
+// its IPv6 addresses until somebody configures them again.
 func (w *watch) addressesChanged(now route.Interface) {
 	var addrs []netip.Addr
 	for _, p := range now.Addrs {
@@ -166,8 +167,8 @@ func (w *watch) addressesChanged(now route.Interface) {
 	w.addrs = addrs
 }
 
-// look asks for what no message tells.
-func (w *watch) look() error {
+// checkSlow checks what netlink does not report: the program, the ring size and the number of queues.
+func (w *watch) checkSlow() error {
 	d := w.d
 	if on, err := d.steer.Attached(); err == nil && !on {
 		return w.fault("its XDP program was detached by another program")
@@ -184,8 +185,8 @@ func (w *watch) look() error {
 	return nil
 }
 
-// ring looks at the transmit ring of a queue. Without carrier it stands still for a known reason.
-func (w *watch) ring(q int) error {
+// checkRing checks the transmit ring of a queue. Without carrier the ring does not move, and that is no stall.
+func (w *watch) checkRing(q int) error {
 	r, s := &w.rings[q], w.d.sockets[q]
 	now := s.transmitting()
 	stands := now.waits && now.taken == r.was.taken && now.done == r.was.done && w.last.Carrier
@@ -211,8 +212,8 @@ func (w *watch) ring(q int) error {
 	return nil
 }
 
-// revive makes the socket of a queue anew, in its mode, then in copy mode where the choice is ours and the packets that it
-// carries stay the same.
+// revive reopens the socket of a queue in its mode. If that fails and the mode was Auto, it tries copy mode, provided
+// that packets of several frames are granted as before.
 func (w *watch) revive(q int) error {
 	d := w.d
 	mode := Mode(d.sockets[q].Caps().Mode)
@@ -230,7 +231,7 @@ func (w *watch) revive(q int) error {
 	return w.fault("queue %d does not transmit, and opening it again did not help: %v", q, err)
 }
 
-// reopen makes the socket of a queue anew and proves that it transmits. It returns nil when the device is about to be
+// reopen reopens the socket of a queue and proves that it transmits. It returns nil if the device is about to be
 // closed.
 func (w *watch) reopen(q int, mode Mode) (err error) {
 	d, s := w.d, w.d.sockets[q]
@@ -242,7 +243,7 @@ func (w *watch) reopen(q int, mode Mode) (err error) {
 		if err = d.steer.Register(q, s.fd); err != nil {
 			return
 		}
-		if dead := silent([]*Socket{s}, proofPatience); len(dead) > 0 && d.routes.Refresh().Carrier {
+		if dead := silent([]*Socket{s}, proofTimeout); len(dead) > 0 && d.routes.Refresh().Carrier {
 			err = &silentError{name: d.Name(), mode: mode, queues: []int{q}}
 		}
 	})

@@ -149,7 +149,7 @@ func TestWatchEnds(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l, a, _, w := watched(t, 1)
-			a.patience.Store(5)
+			a.addressGrace.Store(5)
 			onSide(t, l, lab.A, func() error { return tc.change(l) })
 			w.ends(t, append(tc.words, "xdp: veth0: ", "open it again")...)
 			if _, err := a.sockets[0].Resolve(netip.MustParseAddrPort("10.73.0.2:17473"), 1); err == nil || !strings.Contains(err.Error(), tc.words[0]) {
@@ -343,7 +343,7 @@ func TestNoStallWithoutCarrier(t *testing.T) {
 	s.kick = func(bool) unix.Errno { deaf <- struct{}{}; return 0 }
 	s.mu.Unlock()
 	w.own.Lock()
-	s.offer()
+	s.queueProof()
 	w.own.Unlock()
 	time.Sleep((reviveTicks + 2) * watchTick) // that nothing happens has no event
 	if h := s.Health(); h.Stalls != 0 || h.Reopens != 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Device is an interface steered to sockets. There are none on this operating system.
+// Device is the stub of an open interface: AF_XDP needs Linux.
 type Device struct{}
 
-// Open reports that AF_XDP needs Linux.
+// Open always fails with link.ErrUnsupported, after it has validated the options.
 func Open(ifname string, o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import "testing"
 
 func TestPacer(t *testing.T) {
 	const most = 4 * hotFrames
-	p := newPacer(most, 0)
+	p := newFillLevel(most, 0)
 	after := func(waiting, want uint32) {
 		t.Helper()
 		if p.note(waiting); p.target != want {
@@ -13,17 +13,17 @@ func TestPacer(t *testing.T) {
 	}
 	after(hotFrames/2, hotFrames)
 	after(hotFrames/2+1, most) // late
-	for range calmFrames/64 - 1 {
+	for range onTimeFrames/64 - 1 {
 		after(64, most)
 	}
 	after(hotFrames, most) // late again: the count begins anew
-	for range calmFrames/64 - 1 {
+	for range onTimeFrames/64 - 1 {
 		after(64, most)
 	}
 	after(64, hotFrames)
 	after(0, hotFrames)
 
-	if p = newPacer(16, 0); p.target != 16 || p.most != 16 {
+	if p = newFillLevel(16, 0); p.target != 16 || p.most != 16 {
 		t.Errorf("of 16 frames: %+v", p)
 	}
 }

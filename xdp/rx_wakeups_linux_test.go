@@ -32,17 +32,17 @@ func TestNudgesAreBounded(t *testing.T) {
 	const idle = 1 << 16
 	bufs := make([]link.Buf, maxSegments)
 	spin := func(k *fakeKernel) int {
-		k.nudges = 0
+		k.rxWakeups = 0
 		for range idle {
 			k.s.Recv(bufs)
 		}
-		return k.nudges
+		return k.rxWakeups
 	}
 	for _, tc := range []struct {
 		name  string
 		empty bool
 		most  int
-	}{{"frames that the driver does not take", false, 20}, {"empty fill ring", true, idle/nudgePause + 1}} {
+	}{{"frames that the driver does not take", false, 20}, {"empty fill ring", true, idle/rxWakeupPause + 1}} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := newFake(t, 1500)
 			*k.s.fill.flags = ringNeedWakeup
@@ -50,7 +50,7 @@ func TestNudgesAreBounded(t *testing.T) {
 				k.fill.release(k.fill.refresh())
 			}
 			if n := spin(k); n == 0 || n > tc.most {
-				t.Errorf("%d system calls in %d idle turns, want 1 to %d", n, idle, tc.most)
+				t.Errorf("%d system calls in %d idle polls, want 1 to %d", n, idle, tc.most)
 			}
 			fresh(t, k, bufs)
 		})
@@ -61,10 +61,10 @@ func TestNudgesAreBounded(t *testing.T) {
 func fresh(t *testing.T, k *fakeKernel, bufs []link.Buf) {
 	t.Helper()
 	k.fill.release(min(k.fill.refresh(), 2*refillBatch)) // room
-	k.s.pace.target += 2 * refillBatch
-	k.nudges = 0
+	k.s.level.target += 2 * refillBatch
+	k.rxWakeups = 0
 	k.s.Recv(bufs)
-	if k.nudges != 1 {
-		t.Errorf("%d system calls after a refill, want 1", k.nudges)
+	if k.rxWakeups != 1 {
+		t.Errorf("%d system calls after a refill, want 1", k.rxWakeups)
 	}
 }

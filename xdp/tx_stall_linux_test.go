@@ -41,16 +41,16 @@ func TestStalledRingIsKicked(t *testing.T) {
 	}{{"Recv", func(s *Socket) { s.Recv(bufs) }}, {"Alloc", func(s *Socket) { s.Free(bufs[:s.Alloc(bufs)]) }}} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := fillTx(t)
-			const turns = 32 * stuckTurns
+			const turns = 32 * stuckPolls
 			k.answers, k.kicks = make([]unix.Errno, turns), 0 // no carrier
 			for range turns {
 				tc.turn(k.s)
 			}
-			if k.kicks == 0 || k.kicks > turns/stuckTurns {
-				t.Errorf("%d kicks in %d turns, want 1 to %d", k.kicks, turns, turns/stuckTurns)
+			if k.kicks == 0 || k.kicks > turns/stuckPolls {
+				t.Errorf("%d kicks in %d turns, want 1 to %d", k.kicks, turns, turns/stuckPolls)
 			}
 			k.answers, k.batch = nil, 1<<10 // the carrier is back
-			for range 2 * stuckTurns {
+			for range 2 * stuckPolls {
 				tc.turn(k.s)
 			}
 			if got, want := len(k.sent), k.s.caps.TxFrames; got != want {
@@ -67,8 +67,8 @@ func TestMovingRingIsNotKicked(t *testing.T) {
 	k := fillTx(t)
 	bufs := make([]link.Buf, maxSegments)
 	k.kicks = 0
-	for i := range 100 * stuckTurns {
-		if i%stuckTurns == 0 {
+	for i := range 100 * stuckPolls {
+		if i%stuckPolls == 0 {
 			k.transmit(1)
 		}
 		k.s.Recv(bufs)
