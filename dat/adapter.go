@@ -134,11 +134,14 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	if o.Memory < 0 {
 		return nil, fail(ErrInvalidParameter, "Options.Memory is %d bytes; 0 is none", o.Memory)
 	}
+	if l := o.Limits; min(l.GiveUp, l.NotReady, l.KeepAlive, l.ListenGrace) < 0 {
+		return nil, fail(ErrInvalidParameter, "Options.Limits has a negative time")
+	}
 	random := o.Rand
 	if random == nil {
 		random = rand.Reader
 	}
-	host, err := wire.NewHost(random, o.Limits)
+	host, err := wire.NewHost(random, wire.Limits(o.Limits))
 	if err != nil {
 		return nil, fmt.Errorf("dat: %w", err)
 	}

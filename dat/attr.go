@@ -1,7 +1,5 @@
 package dat
 
-import "github.com/datxdp/datxdp/wire"
-
 // ConnQual names a service of an adapter (DAT_CONN_QUAL).
 type ConnQual uint64
 
@@ -33,10 +31,10 @@ type CompletionFlags uint8
 // Completion flags.
 const (
 	CompletionDefault       CompletionFlags = 0
-	CompletionSuppress                      = CompletionFlags(wire.Suppress)
-	CompletionSolicitedWait                 = CompletionFlags(wire.Solicited)
-	CompletionUnsignalled                   = CompletionFlags(wire.Unsignalled)
-	CompletionBarrierFence                  = CompletionFlags(wire.Fence)
+	CompletionSuppress      CompletionFlags = 0x01 // no completion if it succeeds
+	CompletionSolicitedWait CompletionFlags = 0x02 // send, write with immediate data: the peer's receive notifies
+	CompletionUnsignalled   CompletionFlags = 0x04 // the completion does not notify
+	CompletionBarrierFence  CompletionFlags = 0x08 // it waits for all earlier RDMA reads and atomics
 
 	// CompletionEVDThreshold is an attribute of endpoints only: every completion counts for the
 	// threshold of EVD.Wait.
@@ -73,11 +71,11 @@ type MemPriv uint8
 // Memory rights.
 const (
 	MemNone        MemPriv = 0
-	MemLocalRead           = MemPriv(wire.LocalRead)
-	MemRemoteRead          = MemPriv(wire.RemoteRead)
-	MemLocalWrite          = MemPriv(wire.LocalWrite)
-	MemRemoteWrite         = MemPriv(wire.RemoteWrite)
-	MemAll                 = MemLocalRead | MemRemoteRead | MemLocalWrite | MemRemoteWrite
+	MemLocalRead   MemPriv = 0x01
+	MemRemoteRead  MemPriv = 0x02
+	MemLocalWrite  MemPriv = 0x10
+	MemRemoteWrite MemPriv = 0x20
+	MemAll         MemPriv = MemLocalRead | MemRemoteRead | MemLocalWrite | MemRemoteWrite
 )
 
 // EPState is where an endpoint stands (DAT_EP_STATE).
@@ -107,9 +105,13 @@ var epStateNames = map[EPState]string{
 // String is the DAT name without its prefix.
 func (s EPState) String() string { return enumName(epStateNames[s], "DAT_EP_STATE", s) }
 
-// LMRTriplet is a piece of registered local memory: Context of its LMR, Address and Length in bytes
-// (DAT_LMR_TRIPLET). A triplet of length 0 is ignored.
-type LMRTriplet = wire.Segment
+// LMRTriplet is a piece of registered local memory (DAT_LMR_TRIPLET, which it is in memory, too). LMR.Segment makes one.
+// Posts do not keep the slice of triplets that they are given.
+type LMRTriplet struct {
+	Address uint64
+	Length  uint32 // bytes; a triplet of length 0 is ignored
+	Context uint32 // LMR.Context
+}
 
 // RMRTriplet is a range of memory at the peer (DAT_RMR_TRIPLET): the context and address it told us.
 type RMRTriplet struct {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/datxdp/datxdp/wire"
 )
 
 func TestConnect(t *testing.T) {
@@ -143,7 +141,7 @@ func TestRefused(t *testing.T) {
 
 func TestConnectTimesOut(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{Limits: wire.Limits{GiveUp: 200 * time.Millisecond}})
+		a, b := newHosts(t, n, Options{Limits: Limits{GiveUp: 200 * time.Millisecond}})
 		for _, to := range []netip.Addr{n.absent(), b.addr} { // nobody there, nobody answers
 			x := a.point(nil)
 			start := time.Now()

@@ -9,9 +9,6 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// ConnInfo is where a connection stands: one row of IA.Connections.
-type ConnInfo = wire.ConnInfo
-
 // Connections tells of every connection of the adapter, those of its other opens included. Each row is
 // consistent in itself. An engine is stopped for some microseconds for every 32 of its connections. Errors:
 // ErrInvalidHandle, also when the adapter closes meanwhile.
@@ -22,7 +19,7 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 	ia.mu.Unlock() // an engine that closes meanwhile says so
 	var all []ConnInfo
 	for _, d := range ia.a.drivers {
-		if err := d.inspect(func(c *ConnInfo) { all = append(all, *c) }); err != nil {
+		if err := d.inspect(func(c *wire.ConnInfo) { all = append(all, connInfo(c)) }); err != nil {
 			return nil, err
 		}
 	}
@@ -30,8 +27,8 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 }
 
 // inspect calls f for each connection of the engine, which is not owned meanwhile.
-func (d *driver) inspect(f func(*ConnInfo)) error {
-	rows := make([]ConnInfo, 0, 32)
+func (d *driver) inspect(f func(*wire.ConnInfo)) error {
+	rows := make([]wire.ConnInfo, 0, 32)
 	for slot := 0; slot >= 0; {
 		if !d.Own() {
 			return ErrInvalidHandle

@@ -13,6 +13,8 @@ func TestUnknownValuesShowTheirNumber(t *testing.T) {
 		"DAT_DTO_COMPLETION_STATUS(0xc8)": DTOStatus(200),
 		"DAT_HANDLE_TYPE(0x2a)":           HandleType(42),
 		"DAT_RETURN_SUBTYPE(0x7d0)":       Subtype(2000),
+		"ConnState(0x6)":                  ConnState(6),
+		"Cause(0x6)":                      Cause(6),
 		"":                                NoSubtype,
 	} {
 		if got := v.String(); got != want {

@@ -44,7 +44,7 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	if !ep.recvAllowed(flags) {
 		return errFlags5
 	}
-	kick, err := ep.conn.PostRecv(iov, cookie, wire.WorkFlags(flags))
+	kick, err := ep.conn.PostRecv(segments(iov), cookie, wire.WorkFlags(flags))
 	if err != nil {
 		return ep.refused(err)
 	}
@@ -66,7 +66,7 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return errFlags5
 	}
-	return ep.posted(ep.conn.PostSend(iov, cookie, wire.WorkFlags(flags)))
+	return ep.posted(ep.conn.PostSend(segments(iov), cookie, wire.WorkFlags(flags)))
 }
 
 // PostRDMAWrite stores iov's bytes at the start of a range of the peer's memory
@@ -83,7 +83,7 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 	if total(iov) > to.Length {
 		return errShort
 	}
-	return ep.posted(ep.conn.PostWrite(iov, cookie, to.remote(), wire.WorkFlags(flags)))
+	return ep.posted(ep.conn.PostWrite(segments(iov), cookie, to.remote(), wire.WorkFlags(flags)))
 }
 
 // PostRDMARead fetches a range of the peer's memory into iov (dat_ep_post_rdma_read). ErrLengthError
@@ -102,7 +102,7 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 	if from.Length > maxSize {
 		return ErrInvalidParameter
 	}
-	return ep.posted(ep.conn.PostRead(iov, cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags)))
+	return ep.posted(ep.conn.PostRead(segments(iov), cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags)))
 }
 
 // posted ends the post of a request: the engine looks at it, unless the protocol refused it.

@@ -65,19 +65,19 @@ func (n EventNumber) String() string { return enumName(eventNames[n], "DAT_EVENT
 // DTOStatus is how a data transfer ended (DAT_DTO_COMPLETION_STATUS).
 type DTOStatus uint8
 
-// Completion statuses.
+// Completion statuses; the values are those of uDAPL 2.0.
 const (
-	DTOSuccess          = DTOStatus(wire.StatusSuccess)
-	DTOFlushed          = DTOStatus(wire.StatusFlushed)
-	DTOLocalLength      = DTOStatus(wire.StatusLocalLength)
-	DTOLocalProtection  = DTOStatus(wire.StatusLocalProtection)
-	DTOBadResponse      = DTOStatus(wire.StatusBadResponse)
-	DTORemoteAccess     = DTOStatus(wire.StatusRemoteAccess)
-	DTORemoteResponder  = DTOStatus(wire.StatusRemoteResponder)
-	DTOTransport        = DTOStatus(wire.StatusTransport)
-	DTOReceiverNotReady = DTOStatus(wire.StatusNotReady)
-	DTORMRFailed        = DTOStatus(wire.StatusBindFailed)
-	numDTOStatus        = DTORMRFailed + 1
+	DTOSuccess          DTOStatus = 0
+	DTOFlushed          DTOStatus = 1
+	DTOLocalLength      DTOStatus = 2
+	DTOLocalProtection  DTOStatus = 4
+	DTOBadResponse      DTOStatus = 5
+	DTORemoteAccess     DTOStatus = 6
+	DTORemoteResponder  DTOStatus = 7
+	DTOTransport        DTOStatus = 8
+	DTOReceiverNotReady DTOStatus = 9
+	DTORMRFailed        DTOStatus = 11
+	numDTOStatus                  = DTORMRFailed + 1
 )
 
 var dtoNames = [numDTOStatus]string{"DAT_DTO_SUCCESS", "DAT_DTO_ERR_FLUSHED", "DAT_DTO_ERR_LOCAL_LENGTH",
@@ -97,15 +97,15 @@ func (s DTOStatus) String() string {
 // DTO is a kind of data transfer (DAT_DTOS).
 type DTO uint8
 
-// Data transfers.
+// Data transfers; the values are those of uDAPL 2.0.
 const (
-	DTOSend      = DTO(wire.OpSend)
-	DTORDMAWrite = DTO(wire.OpWrite)
-	DTORDMARead  = DTO(wire.OpRead)
-	DTOReceive   = DTO(wire.OpRecv)
+	DTOSend      DTO = 0
+	DTORDMAWrite DTO = 1
+	DTORDMARead  DTO = 2
+	DTOReceive   DTO = 3
 	// DTOReceiveWithInvalidate is a receive whose message has made an RMR of this side invalid.
-	DTOReceiveWithInvalidate = DTO(wire.OpRecvInvalidate)
-	DTOBind                  = DTO(wire.OpBind)
+	DTOReceiveWithInvalidate DTO = 4
+	DTOBind                  DTO = 5
 )
 
 // Event is what an EVD delivers (DAT_EVENT). Dequeue and Wait fill one that the caller owns; which
@@ -144,31 +144,34 @@ type Event struct {
 	Software any
 }
 
-// BreakReason says why a connection broke or was refused, in words by its String. BreakByPeer is set if the peer closed it;
+// BreakReason says why a connection broke or was refused; 0 is no reason. BreakByPeer is set if the peer closed it:
 // r &^ BreakByPeer is the reason alone.
-type BreakReason = wire.BreakReason
+type BreakReason uint8
 
 // Reasons for which connections break.
 const (
-	BreakNoListener = wire.BreakNoListener // refused: no service point has the qualifier
-	BreakBacklog    = wire.BreakBacklog    // refused: the backlog of the service point is full
-	BreakResources  = wire.BreakResources  // refused: the peer has no room for another connection
-	BreakVersion    = wire.BreakVersion    // refused: the peer speaks other versions of the wire protocol only
-	BreakOption     = wire.BreakOption     // refused: one end does not know an option that it has to understand
-	BreakPort       = wire.BreakPort       // refused: the peer's host says that its UDP port has no owner
+	BreakNoListener BreakReason = 2  // refused: no service point has the qualifier
+	BreakBacklog    BreakReason = 3  // refused: the backlog of the service point is full
+	BreakResources  BreakReason = 4  // refused: the peer has no room for another connection
+	BreakVersion    BreakReason = 13 // refused: the peer speaks other versions of the wire protocol only
+	BreakOption     BreakReason = 14 // refused: one end does not know an option that it has to understand
+	BreakPort       BreakReason = 15 // refused: the peer's host says that its UDP port has no owner
 
-	BreakAccess   = wire.BreakAccess   // remote access refused: context, range, right or zone was wrong
-	BreakLength   = wire.BreakLength   // a message was longer than its receive
-	BreakNotReady = wire.BreakNotReady // a message came without a receive
-	BreakProtocol = wire.BreakProtocol // a packet made no sense
-	BreakTimeout  = wire.BreakTimeout  // the other side was silent too long
-	BreakLocal    = wire.BreakLocal    // an operation failed on the closing side
-	BreakMemory   = wire.BreakMemory   // registered memory of the closing side cannot be accessed
-	// BreakUnfinished: a message held a receive of an SRQ for too long while others waited for one.
-	BreakUnfinished = wire.BreakUnfinished
-	BreakUnknown    = wire.BreakUnknown // the peer gave a reason that is none of these
-	BreakByPeer     = wire.BreakByPeer  // flag
+	BreakAccess     BreakReason = 5    // remote access refused: context, range, right or zone was wrong
+	BreakLength     BreakReason = 6    // a message was longer than its receive
+	BreakNotReady   BreakReason = 7    // a message came without a receive
+	BreakProtocol   BreakReason = 8    // a packet made no sense
+	BreakTimeout    BreakReason = 9    // the other side was silent too long
+	BreakLocal      BreakReason = 10   // an operation failed on the closing side
+	BreakMemory     BreakReason = 11   // registered memory of the closing side cannot be accessed
+	BreakUnfinished BreakReason = 12   // a message held a receive of an SRQ for too long while others waited for one
+	BreakUnknown    BreakReason = 0x7f // the peer gave a reason that is none of these
+
+	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection
 )
+
+// String is a sentence; "" for no reason.
+func (r BreakReason) String() string { return wire.BreakReason(r).String() }
 
 var connectionEvents = [...]EventNumber{
 	wire.KindEstablished:  EventEstablished,

@@ -11,14 +11,14 @@ const EventIBDTO EventNumber = 0x40000
 
 // MemRemoteAtomic allows peers atomics (DAT_IB_MEM_PRIV_REMOTE_ATOMIC), where MemRemoteRead and
 // MemRemoteWrite are given too. It is not in MemAll.
-const MemRemoteAtomic = MemPriv(wire.RemoteAtomic)
+const MemRemoteAtomic MemPriv = 0x40
 
 // Extended data transfers (DAT_IB_DTOS).
 const (
-	DTORDMAWriteImm = DTO(wire.OpWriteImm)
-	DTOReceiveImm   = DTO(wire.OpRecvImm) // a receive that the peer's PostRDMAWriteImm has consumed
-	DTOFetchAdd     = DTO(wire.OpFetchAdd)
-	DTOCmpSwap      = DTO(wire.OpCmpSwap)
+	DTORDMAWriteImm DTO = 8
+	DTOReceiveImm   DTO = 9 // a receive that the peer's PostRDMAWriteImm has consumed
+	DTOFetchAdd     DTO = 10
+	DTOCmpSwap      DTO = 11
 )
 
 // ExtType is the kind of an extended completion (DAT_IB_EXT_TYPE).
@@ -52,7 +52,7 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, i
 	if total(iov) > to.Length {
 		return errShort
 	}
-	return ep.posted(ep.conn.PostWriteImm(iov, cookie, to.remote(), imm, wire.WorkFlags(flags)))
+	return ep.posted(ep.conn.PostWriteImm(segments(iov), cookie, to.remote(), imm, wire.WorkFlags(flags)))
 }
 
 // PostFetchAdd adds to the 64-bit word at the start of a range of the peer's memory, modulo 2^64, and
@@ -73,7 +73,7 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, at RMRTr
 	if !ep.requestAllowed(flags, requestFlags) {
 		return errFlags6
 	}
-	return ep.posted(ep.conn.PostFetchAdd(add, local, cookie, at.remote(), wire.WorkFlags(flags)))
+	return ep.posted(ep.conn.PostFetchAdd(add, wire.Segment(local), cookie, at.remote(), wire.WorkFlags(flags)))
 }
 
 // PostCmpSwap replaces the 64-bit word at the start of a range of the peer's memory by swap if it equals
@@ -86,7 +86,7 @@ func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64,
 	if !ep.requestAllowed(flags, requestFlags) {
 		return errFlags7
 	}
-	return ep.posted(ep.conn.PostCmpSwap(compare, swap, local, cookie, at.remote(), wire.WorkFlags(flags)))
+	return ep.posted(ep.conn.PostCmpSwap(compare, swap, wire.Segment(local), cookie, at.remote(), wire.WorkFlags(flags)))
 }
 
 // atomic checks what the posts of atomics have in common.

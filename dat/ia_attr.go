@@ -60,7 +60,7 @@ type IAAttr struct {
 
 	Address   netip.Addr // what peers connect to
 	Port      uint16     // UDP port that it receives on
-	Mode      string     // how packets move, as granted: link.Caps.Mode
+	Mode      string     // how packets move, as granted: zero-copy, copy, generic, udp, or the word of a link of OpenLink
 	Queues    int
 	MaxPacket int // bytes of UDP payload
 

@@ -213,7 +213,7 @@ func (ia *IA) sync(segments []LMRTriplet) error {
 		return err
 	}
 	for i, s := range segments {
-		if !ia.a.host.Registered(s) {
+		if !ia.a.host.Registered(wire.Segment(s)) {
 			return fail(errArg2, "segment %d is not inside a memory region", i)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/link"
-	"github.com/datxdp/datxdp/wire"
 )
 
 // DefaultPort is the UDP port that adapters use, and ask peers at, unless told otherwise: 0x4441, "DA".
@@ -39,7 +39,7 @@ type Options struct {
 	// NoAsyncEVD opens without: asynchronous errors are dropped.
 	NoAsyncEVD bool
 	// Limits are the times after which a peer is given up. "silence=30s" in the name sets GiveUp.
-	Limits wire.Limits
+	Limits Limits
 	// Rand is the source of names that nobody can guess; nil means crypto/rand. For tests.
 	Rand io.Reader
 	// Wrap puts a layer of the caller over each link of the device, such as one that writes down what
@@ -48,6 +48,24 @@ type Options struct {
 	// Logger hears when the adapter is opened and closed, and what becomes of the connections of this
 	// open. Nil means nobody does, but for a fallback from AF_XDP to UDP, of which slog.Default hears.
 	Logger *slog.Logger
+}
+
+// Limits are the times after which a peer is given up; 0 means the default. One below 0 is ErrInvalidParameter, one that is
+// too long the most that there is.
+type Limits struct {
+	// GiveUp is how long a peer may be silent while data is unacknowledged before the connection breaks. Default 10 s, at
+	// most a minute: a host may be stopped for some seconds, by a debugger, a snapshot or a migration, and a network needs
+	// as long to find another way. A process that has ended is told sooner, by its host.
+	GiveUp time.Duration
+	// NotReady is how long a message may wait for a receive to be posted at the peer before the connection breaks.
+	// Default 30 s.
+	NotReady time.Duration
+	// KeepAlive is how long a peer may be silent on an idle connection before it is probed; it is given up after GiveUp
+	// more. Default 10 s, at most a minute.
+	KeepAlive time.Duration
+	// ListenGrace is how long an active side goes on asking after "no listener" before it reports it: uDAPL programs
+	// announce themselves before they listen. Default 1 s.
+	ListenGrace time.Duration
 }
 
 // DefaultOptions are what Open uses for zero fields.

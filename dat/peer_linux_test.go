@@ -9,7 +9,6 @@ import (
 
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
-	"github.com/datxdp/datxdp/wire"
 )
 
 func init() { roles["peer"] = bePeer }
@@ -204,7 +203,7 @@ func (c *traffic) broken(t *testing.T) (after time.Duration) {
 func TestPeerKilled(t *testing.T) {
 	x := newXDP(t).(xdpNet)
 	const giveUp = 800 * time.Millisecond
-	h := newHost(t, x, 0, Options{Limits: wire.Limits{GiveUp: giveUp}})
+	h := newHost(t, x, 0, Options{Limits: Limits{GiveUp: giveUp}})
 	peer := x.startPeer(t)
 	c := x.newTraffic(t, h)
 	c.run(t, 100)
@@ -222,7 +221,7 @@ func TestPeerKilled(t *testing.T) {
 func TestPeerRestarted(t *testing.T) {
 	x := newXDP(t).(xdpNet)
 	const giveUp = patience
-	h := newHost(t, x, 0, Options{Limits: wire.Limits{GiveUp: giveUp}})
+	h := newHost(t, x, 0, Options{Limits: Limits{GiveUp: giveUp}})
 	peer := x.startPeer(t)
 	c := x.newTraffic(t, h)
 	c.run(t, 100)
@@ -243,7 +242,7 @@ func TestPeerLosesItsInterface(t *testing.T) {
 		t.Run(side.String(), func(t *testing.T) {
 			labtest.RequireXDP(t)
 			x := xdpNet{labtest.New(t, lab.Options{})}
-			a, b := newHosts(t, x, Options{Limits: wire.Limits{GiveUp: 10 * time.Second}})
+			a, b := newHosts(t, x, Options{Limits: Limits{GiveUp: 10 * time.Second}})
 			const block, blocks = 256 << 10, 128
 			from, to := a.pointWith(nil, block*blocks, blocks), b.pointWith(nil, block*blocks, blocks)
 			join(from, to)

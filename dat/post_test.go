@@ -3,8 +3,6 @@ package dat
 import (
 	"testing"
 	"time"
-
-	"github.com/datxdp/datxdp/wire"
 )
 
 // A post that cannot be served is refused with the error that the specification names, and nothing
@@ -163,7 +161,7 @@ func TestReadsNotAllowed(t *testing.T) {
 // connection after the limit.
 func TestReceiverNotReady(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{Limits: wire.Limits{NotReady: 300 * time.Millisecond}})
+		a, b := newHosts(t, n, Options{Limits: Limits{NotReady: 300 * time.Millisecond}})
 		u, v := pair(a, b, nil)
 		x, y := pair(a, b, nil)
 		ok(t, x.PostSend(x.seg(0, 8), 1, 0))

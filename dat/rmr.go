@@ -166,7 +166,7 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return errFlags5
 	}
-	return ep.posted(ep.conn.PostSendInvalidate(iov, cookie, rmrContext, wire.WorkFlags(flags)))
+	return ep.posted(ep.conn.PostSendInvalidate(segments(iov), cookie, rmrContext, wire.WorkFlags(flags)))
 }
 
 // PostRDMAReadToRMR is PostRDMARead into a range of a bound RMR of this side that gives

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"testing"
 	"time"
-
-	"github.com/datxdp/datxdp/wire"
 )
 
 var crQueryRules = []rule{
@@ -157,7 +155,7 @@ var crAcceptRules = []rule{
 		wants(t, "nil", (*CR)(nil).Accept(b.point(nil).EP, nil), ErrInvalidHandle)
 	}},
 	{"when the requester has given up it ends in an accept completion error, and receives are flushed", func(t *testing.T, n network) {
-		a, b := newHosts(t, n, Options{Limits: wire.Limits{GiveUp: 50 * time.Millisecond}})
+		a, b := newHosts(t, n, Options{Limits: Limits{GiveUp: 50 * time.Millisecond}})
 		x, y := asks(a, b, testQual), b.point(nil)
 		cr := b.request(t)
 		ok(t, x.Disconnect(CloseAbrupt))

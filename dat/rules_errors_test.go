@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/link"
-	"github.com/datxdp/datxdp/wire"
 )
 
 var errorRules = []rule{
@@ -55,7 +54,7 @@ var errorRules = []rule{
 		}
 	})},
 	{"a message that finds no receive waits, and in the end breaks the connection", joinedWith(
-		Options{Limits: wire.Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, y *point) {
+		Options{Limits: Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, y *point) {
 			ok(t, x.PostSend(x.seg(0, 8), 1, 0))
 			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
 			x.expect(EventBroken)
@@ -65,7 +64,7 @@ var errorRules = []rule{
 			}
 		})},
 	{"an empty message for which nobody receives breaks the connection too", joinedWith(
-		Options{Limits: wire.Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, _ *point) {
+		Options{Limits: Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, _ *point) {
 			ok(t, x.PostSend(nil, 1, 0))
 			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
 			x.expect(EventBroken)
@@ -87,7 +86,7 @@ var errorRules = []rule{
 	{"a local context is none for peers", denied(postWrite, func(y *point, r *RMRTriplet) { r.Context = y.lmr.Context() })},
 	{"a peer that falls silent breaks the connection", func(t *testing.T, n network) {
 		silent := new(atomic.Bool)
-		a, b := newHosts(t, n, Options{Limits: wire.Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond},
+		a, b := newHosts(t, n, Options{Limits: Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond},
 			Wrap: func(l link.Link) link.Link { return &silence{l, silent} }})
 		x, y := pair(a, b, nil)
 		ok(t, x.PostRecv(x.seg(0, 8), 7, 0))

@@ -3,8 +3,6 @@ package dat
 import (
 	"testing"
 	"time"
-
-	"github.com/datxdp/datxdp/wire"
 )
 
 // serviceArguments are what CreatePSP, CreatePSPAny and CreateRSP refuse alike. create listens with a
@@ -43,7 +41,7 @@ func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 }
 
 // hasty believes soon that nobody listens.
-var hasty = Options{Limits: wire.Limits{ListenGrace: 20 * time.Millisecond}}
+var hasty = Options{Limits: Limits{ListenGrace: 20 * time.Millisecond}}
 
 // listener is host b with a dispatcher for requests, and a, which has none.
 func listener(t *testing.T, n network, backlog int) (a, b *host) {

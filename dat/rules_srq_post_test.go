@@ -4,8 +4,6 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/datxdp/datxdp/wire"
 )
 
 var srqPostRecvRules = []rule{
@@ -142,7 +140,7 @@ var srqPostRecvRules = []rule{
 		c.counts(0, 0)
 	}},
 	{"a message that finds no receive for long enough fails, and breaks its connection alone", func(t *testing.T, n network) {
-		c, xs, ys := sharingWith(t, n, 2, 3, Options{Limits: wire.Limits{NotReady: 50 * time.Millisecond}})
+		c, xs, ys := sharingWith(t, n, 2, 3, Options{Limits: Limits{NotReady: 50 * time.Millisecond}})
 		xs[0].send(64)
 		xs[0].done(xs[0].request, 9, DTOSend, DTOReceiverNotReady, 0)
 		xs[0].expect(EventBroken)

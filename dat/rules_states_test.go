@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/datxdp/datxdp/wire"
 )
 
 // Qualifiers of host a in the rules of states.
@@ -290,7 +288,7 @@ func stateRules() (all []rule) {
 		all = append(all, rule{fmt.Sprintf("%v: %s, and it is %v", e.from, e.what, stateName(e.next)), func(t *testing.T, n network) {
 			var o Options
 			if e.from == EPCompletionPending {
-				o.Limits = wire.Limits{GiveUp: 100 * time.Millisecond}
+				o.Limits = Limits{GiveUp: 100 * time.Millisecond}
 			}
 			s := newStage(t, n, e.from, o)
 			e.do(s)

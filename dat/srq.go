@@ -193,7 +193,7 @@ func (s *SRQ) PostRecv(iov []LMRTriplet, cookie uint64) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	waits, err := s.q.Post(iov, cookie)
+	waits, err := s.q.Post(segments(iov), cookie)
 	if err != nil {
 		return status(err)
 	}

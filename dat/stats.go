@@ -16,8 +16,16 @@ type Counter struct {
 // Stats are the counters of an adapter, summed over its queues, and where it stands now. They are of all
 // opens of the adapter together, apart from Dispatchers.
 type Stats struct {
-	wire.Stats
-	Link link.Stats
+	ProtocolStats
+	// RoundTrip is the time from sending a packet to its acknowledgement, less what the peer kept it:
+	// one sample for each packet that acknowledges something new.
+	RoundTrip Histogram
+	// Latency is the time from when the first packet of a request left to when the request completed
+	// successfully: a round trip, the peer's work, and every repeat. What a request waits before for credit or
+	// for the window is not in it. Binds, of which nothing leaves, are not counted.
+	Latency Histogram
+
+	Link LinkStats
 	// Steering are the verdicts of the XDP program, Queues the AF_XDP sockets; empty without them.
 	Steering []Counter
 	Queues   []QueueStats
@@ -29,7 +37,7 @@ type Stats struct {
 	Triggers uint64 // of notification objects
 	Wakeups  uint64 // goroutines that notification objects released
 	Sleeps   uint64 // times a goroutine that waited for an event went to sleep
-	Mode     string
+	Mode     string // how packets move: IAAttr.Mode
 }
 
 // QueueStats are the rings of one AF_XDP socket, and the kernel's counts of it (XDP_STATISTICS).
@@ -87,18 +95,22 @@ func (ia *IA) Stats() (Stats, error) {
 	}
 	a := ia.a
 	s := Stats{Dispatchers: dispatchers, Mode: a.mode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.engines.Parked()}
+	var protocol wire.Stats
+	var links link.Stats
 	for _, d := range a.drivers {
 		if !d.Own() {
 			return Stats{}, ErrInvalidHandle
 		}
-		s.Stats.Add(d.eng.Stats())
+		protocol.Add(d.eng.Stats())
 		s.Connections += d.eng.Connections()
 		d.Disown()
-		s.Link.Add(d.link.Stats())
+		links.Add(d.link.Stats())
 		if err := d.inspect(s.ConnStats.add); err != nil {
 			return Stats{}, err
 		}
 	}
+	s.ProtocolStats, s.Link = ProtocolStats(protocol.Counters), LinkStats(links)
+	s.RoundTrip, s.Latency = Histogram(protocol.RoundTrip), Histogram(protocol.Latency)
 	if a.report != nil {
 		r := a.report()
 		s.Steering, s.Queues = r.steering, r.queues
@@ -107,7 +119,7 @@ func (ia *IA) Stats() (Stats, error) {
 }
 
 // add counts one connection.
-func (s *ConnStats) add(c *ConnInfo) {
+func (s *ConnStats) add(c *wire.ConnInfo) {
 	switch c.State {
 	case wire.Connecting:
 		s.Connecting++
@@ -150,19 +162,3 @@ func (s *EVDStats) add(e *EVD) {
 	s.Longest = max(s.Longest, n)
 	s.Fullest = max(s.Fullest, float64(n)/float64(e.QLen()))
 }
-
-// Histogram counts durations in buckets, two an octave.
-type Histogram = wire.Histogram
-
-// Cause says why a packet was sent again; Stats.RetransmitsBy is indexed by it.
-type Cause = wire.Cause
-
-// Causes of retransmissions.
-const (
-	CauseLoss      = wire.CauseLoss      // packets sent later arrived
-	CauseTailProbe = wire.CauseTailProbe // no acknowledgement in time: the newest packet goes again
-	CauseTimeout   = wire.CauseTimeout   // none still: everything goes again
-	CauseNotReady  = wire.CauseNotReady  // the peer had no receive for it
-	CauseEvicted   = wire.CauseEvicted   // the peer held it early and had to let go of it
-	CauseBlackHole = wire.CauseBlackHole // the path stopped passing packets of its size
-)

@@ -66,7 +66,7 @@ func TestConnections(t *testing.T) {
 			t.Fatalf("%d connections", len(all))
 		}
 		c := all[0]
-		if c.Peer != b.addr || c.Qual != uint64(testQual) || c.Passive || c.Requests != 2 || c.Credits != 0 || c.RTT <= 0 || c.Window <= 0 {
+		if c.Peer != b.addr || c.Qual != testQual || c.Passive || c.Requests != 2 || c.Credits != 0 || c.RTT <= 0 || c.Window <= 0 {
 			t.Errorf("got %+v", c)
 		}
 		var text bytes.Buffer

@@ -2,8 +2,6 @@ package dat
 
 import (
 	"sync"
-
-	"github.com/datxdp/datxdp/wire"
 )
 
 // warm keeps devices open from one rule to the next: the kernel takes some time to open one, and more to
@@ -49,7 +47,7 @@ func (w *warmer) leave() {
 func (w *warmer) ready(side int, o Options, open func() (*IA, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch plain := o.Limits == (wire.Limits{}) && o.Wrap == nil && o.Rand == nil && o.Queues == 0; {
+	switch plain := o.Limits == (Limits{}) && o.Wrap == nil && o.Rand == nil && o.Queues == 0; {
 	case !w.on:
 	case !plain:
 		w.cool(side)

@@ -2,8 +2,8 @@ package wire
 
 import "reflect"
 
-// Stats counts what an engine did. All fields only grow.
-type Stats struct {
+// Counters count what an engine did. All only grow.
+type Counters struct {
 	RxPackets, TxPackets   uint64
 	RxMessages             uint64 // messages received whole
 	TxRequests             uint64 // sends, writes, reads and atomics completed successfully
@@ -39,7 +39,11 @@ type Stats struct {
 	UnreachableIgnored     uint64 // and those that quote no packet of a connection
 	ConnRequestsDropped    uint64 // connection requests ignored because too many were half-open
 	Polls, EmptyPolls      uint64 // all, and those in which no packet came or left
+}
 
+// Stats are the counters and the latencies of an engine.
+type Stats struct {
+	Counters
 	// RoundTrip is the time from sending a packet to its acknowledgement, less what the peer kept it:
 	// one sample for each packet that acknowledges something new.
 	RoundTrip Histogram

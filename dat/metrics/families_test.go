@@ -62,9 +62,9 @@ func TestEveryCounter(t *testing.T) {
 		f.show(&s, func(v float64, _ ...string) { shown[v] = true })
 	}
 	elsewhere := map[string]string{
-		"Stats.Stats.Retransmits": "the sum of what is shown by cause",
-		"Stats.Connections":       "the sum of what is shown by state",
-		"Stats.Queues[0].Queue":   "a label",
+		"Stats.ProtocolStats.Retransmits": "the sum of what is shown by cause",
+		"Stats.Connections":               "the sum of what is shown by state",
+		"Stats.Queues[0].Queue":           "a label",
 	}
 	for v, path := range where {
 		if !shown[v] && elsewhere[path] == "" {

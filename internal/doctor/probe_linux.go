@@ -13,7 +13,6 @@ import (
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/udplink"
-	"github.com/datxdp/datxdp/wire"
 )
 
 const (
@@ -109,7 +108,7 @@ func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered
 		return false, errors.Is(err, link.ErrBusy)
 	}
 	// An answer is believed at once.
-	ia, err := dat.OpenLink(dat.Options{Limits: wire.Limits{ListenGrace: time.Nanosecond}}, l)
+	ia, err := dat.OpenLink(dat.Options{Limits: dat.Limits{ListenGrace: time.Nanosecond}}, l)
 	if err != nil {
 		return false, false
 	}

@@ -1,0 +1,84 @@
+package dat
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"testing"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// TestNumbersOfWire: what crosses between this package and wire by number means the same on both sides.
+func TestNumbersOfWire(t *testing.T) {
+	type pair struct{ dat, wire any }
+	for _, p := range []pair{
+		{DTOSuccess, wire.StatusSuccess}, {DTOFlushed, wire.StatusFlushed}, {DTOLocalLength, wire.StatusLocalLength},
+		{DTOLocalProtection, wire.StatusLocalProtection}, {DTOBadResponse, wire.StatusBadResponse},
+		{DTORemoteAccess, wire.StatusRemoteAccess}, {DTORemoteResponder, wire.StatusRemoteResponder},
+		{DTOTransport, wire.StatusTransport}, {DTOReceiverNotReady, wire.StatusNotReady}, {DTORMRFailed, wire.StatusBindFailed},
+
+		{DTOSend, wire.OpSend}, {DTORDMAWrite, wire.OpWrite}, {DTORDMARead, wire.OpRead}, {DTOReceive, wire.OpRecv},
+		{DTOReceiveWithInvalidate, wire.OpRecvInvalidate}, {DTOBind, wire.OpBind}, {DTORDMAWriteImm, wire.OpWriteImm},
+		{DTOReceiveImm, wire.OpRecvImm}, {DTOFetchAdd, wire.OpFetchAdd}, {DTOCmpSwap, wire.OpCmpSwap},
+
+		{CompletionSuppress, wire.Suppress}, {CompletionSolicitedWait, wire.Solicited},
+		{CompletionUnsignalled, wire.Unsignalled}, {CompletionBarrierFence, wire.Fence},
+
+		{MemLocalRead, wire.LocalRead}, {MemRemoteRead, wire.RemoteRead}, {MemLocalWrite, wire.LocalWrite},
+		{MemRemoteWrite, wire.RemoteWrite}, {MemRemoteAtomic, wire.RemoteAtomic},
+
+		{BreakNoListener, wire.BreakNoListener}, {BreakBacklog, wire.BreakBacklog}, {BreakResources, wire.BreakResources},
+		{BreakVersion, wire.BreakVersion}, {BreakOption, wire.BreakOption}, {BreakPort, wire.BreakPort},
+		{BreakAccess, wire.BreakAccess}, {BreakLength, wire.BreakLength}, {BreakNotReady, wire.BreakNotReady},
+		{BreakProtocol, wire.BreakProtocol}, {BreakTimeout, wire.BreakTimeout}, {BreakLocal, wire.BreakLocal},
+		{BreakMemory, wire.BreakMemory}, {BreakUnfinished, wire.BreakUnfinished}, {BreakUnknown, wire.BreakUnknown},
+		{BreakByPeer, wire.BreakByPeer},
+
+		{CauseLoss, wire.CauseLoss}, {CauseTailProbe, wire.CauseTailProbe}, {CauseTimeout, wire.CauseTimeout},
+		{CauseNotReady, wire.CauseNotReady}, {CauseEvicted, wire.CauseEvicted}, {CauseBlackHole, wire.CauseBlackHole},
+
+		{ConnIdle, wire.Idle}, {ConnConnecting, wire.Connecting}, {ConnAccepting, wire.Accepting},
+		{ConnEstablished, wire.Established}, {ConnDraining, wire.Draining}, {ConnClosed, wire.Closed},
+	} {
+		x, y := reflect.ValueOf(p.dat), reflect.ValueOf(p.wire)
+		if x.Uint() != y.Uint() {
+			t.Errorf("%T %#x is %T %#x in package wire", p.dat, x.Uint(), p.wire, y.Uint())
+		}
+		if named, is := p.wire.(fmt.Stringer); is && p.dat.(fmt.Stringer).String() != named.String() {
+			t.Errorf("%T %#x is %v, %v in package wire", p.dat, x.Uint(), p.dat, p.wire)
+		}
+	}
+	if uint64(NumCauses) != uint64(wire.NumCauses) {
+		t.Errorf("%d causes, %d in package wire", NumCauses, wire.NumCauses)
+	}
+}
+
+// TestConnInfoIsComplete: every field of a row of package wire is handed on.
+func TestConnInfoIsComplete(t *testing.T) {
+	var from wire.ConnInfo
+	v := reflect.ValueOf(&from).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case f.CanInt():
+			f.SetInt(int64(i) + 1)
+		case f.CanUint():
+			f.SetUint(uint64(i)%5 + 1) // a state is small
+		case f.CanFloat():
+			f.SetFloat(float64(i) + 1)
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+		}
+	}
+	from.Peer = netip.AddrFrom4([4]byte{10, 0, 0, 1})
+	to := reflect.ValueOf(connInfo(&from))
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		if got := to.FieldByName(name); !got.IsValid() || fmt.Sprint(got) != fmt.Sprint(v.Field(i)) {
+			t.Errorf("%s is %v, want %v", name, got, v.Field(i))
+		}
+	}
+	if to.NumField() != v.NumField() {
+		t.Errorf("%d fields, %d in package wire", to.NumField(), v.NumField())
+	}
+}
