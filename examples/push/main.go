@@ -1,5 +1,6 @@
 // Command push copies a file to many hosts at once: it reads the file once, writes every chunk into the
-// memory of all receivers by RDMA, and compares SHA-256 at the end.
+// memory of all receivers by RDMA, and compares SHA-256 at the end. A receiver that stands still is left out, so that the
+// others get the file.
 //
 //	push --ia udp:127.0.0.2 --dir in                               receives, until ^C
 //	push --ia udp:127.0.0.1 --file big.iso 127.0.0.2 127.0.0.3     sends
@@ -32,19 +33,23 @@ func main() {
 	name := flag.String("ia", "udp:127.0.0.1", "adapter: udp:ADDRESS, xdp:INTERFACE or auto:INTERFACE")
 	file := flag.String("file", "", "file to send to the hosts named; without it, receive")
 	dir := flag.String("dir", ".", "directory to receive into")
+	patience := flag.Duration("patience", 30*time.Second, "how long a receiver may take for a chunk; a receiver gives a silent sender up after twice that")
 	flag.Parse()
 	// ^C ends a wait, the wait ends run, and run closes the adapter: peers are told.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *name, *file, *dir, flag.Args()); err != nil && (ctx.Err() == nil || *file != "") {
+	if err := run(ctx, *name, *file, *dir, flag.Args(), *patience); err != nil && (ctx.Err() == nil || *file != "") {
 		fmt.Fprintln(os.Stderr, "push:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, name, file, dir string, hosts []string) error {
+func run(ctx context.Context, name, file, dir string, hosts []string, patience time.Duration) error {
 	if file != "" && len(hosts) == 0 {
 		return errors.New("say to whom, by their IP addresses behind the flags")
+	}
+	if patience <= 0 {
+		return errors.New("--patience is a time, such as 30s")
 	}
 	ia, err := dat.Open(name, dat.DefaultOptions())
 	if err != nil {
@@ -52,7 +57,8 @@ func run(ctx context.Context, name, file, dir string, hosts []string) error {
 	}
 	defer ia.Close() // abruptly: all that was made through the adapter goes with it
 	if file != "" {
-		return send(ctx, ia, file, hosts)
+		return send(ctx, ia, file, hosts, patience)
 	}
-	return receive(ctx, ia, dir)
+	// A sender that is honest sends a chunk at least as often as the patience is over for another receiver.
+	return receive(ctx, ia, dir, 2*patience)
 }

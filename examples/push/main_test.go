@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -44,38 +46,117 @@ func TestOffer(t *testing.T) {
 
 // TestSenderLeaves: a sender that leaves in the middle of its file, or before it, keeps no other from sending.
 func TestSenderLeaves(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	open := func(name string) *dat.IA {
-		ia, err := dat.Open(name, dat.DefaultOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ia.Close() })
-		return ia
-	}
+	t.Parallel()
 	dir, at := t.TempDir(), netip.MustParseAddr("127.81.0.1")
-	receiver, done := open("udp:"+at.String()), make(chan error)
-	go func() { done <- receive(ctx, receiver, dir) }()
-	sender := open("udp:127.81.0.2")
-	offerAndLeave(t, sender, at)
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("content"), 0o600); err != nil {
+	receives(t, at, dir, time.Minute)
+	sender := open(t, "127.81.0.2")
+	ep, evd := offerTo(t, sender, at)
+	if err := ep.Disconnect(dat.CloseAbrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := send(ctx, sender, file, []string{at.String()}); err != nil {
-		t.Error(err)
-	}
-	if got, err := os.ReadFile(filepath.Join(dir, "file")); string(got) != "content" {
-		t.Errorf("received %q, %v", got, err)
-	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	await(t, evd, dat.EventDisconnected)
+	sends(t, sender, dir, []byte("content"), at)
+}
+
+// TestSenderStandsStill: a sender that connects and sends nothing is given up, and the next one's file comes.
+func TestSenderStandsStill(t *testing.T) {
+	t.Parallel()
+	dir, at := t.TempDir(), netip.MustParseAddr("127.81.1.1")
+	receives(t, at, dir, 2*time.Second)
+	sender := open(t, "127.81.1.2")
+	_, evd := offerTo(t, sender, at)
+	await(t, evd, dat.EventDisconnected)
+	sends(t, sender, dir, []byte("content"), at)
+}
+
+// TestReceiverStandsStill: a receiver that accepts and takes nothing is left out and named, and the other one gets the file,
+// whether the sender waits for a place in the window or for the end.
+func TestReceiverStandsStill(t *testing.T) {
+	for i, size := range []int{0, 1, window * chunkSize, (window + 2) * chunkSize} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			t.Parallel()
+			addr := func(host int) netip.Addr { return netip.AddrFrom4([4]byte{127, 81, byte(2 + i), byte(host)}) }
+			dir, good, still := t.TempDir(), addr(1), addr(2)
+			receives(t, good, dir, time.Minute)
+			accepts(t, still)
+			file, content := filepath.Join(t.TempDir(), "file"), bytes.Repeat([]byte{7}, size)
+			if err := os.WriteFile(file, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := send(t.Context(), open(t, addr(3).String()), file, []string{still.String(), good.String()}, 3*time.Second)
+			if want := still.String() + " does not have the file: it has done nothing for 3s"; err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, "file")); !bytes.Equal(got, content) {
+				t.Errorf("received %d bytes of %d, %v", len(got), size, err)
+			}
+		})
 	}
 }
 
-// offerAndLeave connects as a sender and disconnects when it is accepted.
-func offerAndLeave(t *testing.T, ia *dat.IA, to netip.Addr) {
+func open(t *testing.T, addr string) *dat.IA {
+	t.Helper()
+	ia, err := dat.Open("udp:"+addr, dat.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ia.Close() })
+	return ia
+}
+
+// receives runs a receiver until the end of the test.
+func receives(t *testing.T, at netip.Addr, dir string, patience time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ia, done := open(t, at.String()), make(chan error)
+	go func() { done <- receive(ctx, ia, dir, patience) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// accepts runs a receiver that accepts one sender and does no more.
+func accepts(t *testing.T, at netip.Addr) {
+	t.Helper()
+	ia, dir := open(t, at.String()), t.TempDir()
+	pz, err1 := ia.CreatePZ()
+	requests, err2 := ia.CreateEVD(8, nil, dat.EVDCR)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ia.CreatePSP(service, requests, dat.PSPConsumer); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		var ev dat.Event
+		if _, err := requests.WaitContext(t.Context(), 1, &ev); err != nil {
+			t.Error(err)
+		} else if _, err := accept(ia, pz, dir, ev.CR); err != nil {
+			t.Error(err)
+		}
+	}()
+}
+
+// sends sends a file to one receiver, which has to have it then.
+func sends(t *testing.T, ia *dat.IA, dir string, content []byte, to netip.Addr) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(t.Context(), ia, file, []string{to.String()}, time.Minute); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "file")); !bytes.Equal(got, content) {
+		t.Errorf("received %q, %v", got, err)
+	}
+}
+
+// offerTo connects as a sender does, and is accepted.
+func offerTo(t *testing.T, ia *dat.IA, to netip.Addr) (*dat.EP, *dat.EVD) {
 	t.Helper()
 	pz, err1 := ia.CreatePZ()
 	evd, err2 := ia.CreateEVD(8, nil, dat.EVDConnection|dat.EVDDTO)
@@ -89,15 +170,14 @@ func offerAndLeave(t *testing.T, ia *dat.IA, to netip.Addr) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []dat.EventNumber{dat.EventEstablished, dat.EventDisconnected} {
-		var ev dat.Event
-		if _, err := evd.WaitContext(t.Context(), 1, &ev); err != nil || ev.Number != want {
-			t.Fatalf("event %v, %v, want %v", ev.Number, err, want)
-		}
-		if want == dat.EventEstablished {
-			if err := ep.Disconnect(dat.CloseAbrupt); err != nil {
-				t.Fatal(err)
-			}
-		}
+	await(t, evd, dat.EventEstablished)
+	return ep, evd
+}
+
+func await(t *testing.T, evd *dat.EVD, want dat.EventNumber) {
+	t.Helper()
+	var ev dat.Event
+	if _, err := evd.WaitContext(t.Context(), 1, &ev); err != nil || ev.Number != want {
+		t.Fatalf("event %v, %v, want %v", ev.Number, err, want)
 	}
 }

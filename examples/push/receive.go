@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -18,6 +19,7 @@ import (
 // many bytes it has, then the sender's SHA-256 as a message.
 type incoming struct {
 	ep     *dat.EP
+	evd    *dat.EVD
 	data   []byte // window chunks, and one for the message at the end
 	mem    *dat.LMR
 	name   string
@@ -25,10 +27,15 @@ type incoming struct {
 	chunks int // that have come
 	file   *os.File
 	hash   hash.Hash
+
+	patience time.Duration // for the sender's next message
 }
 
-// receive takes one file after the other.
-func receive(ctx context.Context, ia *dat.IA, dir string) error {
+// cookieOfSum is that of the last message to the sender; all others have 0.
+const cookieOfSum = 1
+
+// receive takes one file after the other. A sender that sends nothing for the patience is given up: the next one waits.
+func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration) error {
 	pz, err := ia.CreatePZ()
 	if err != nil {
 		return err
@@ -54,6 +61,7 @@ func receive(ctx context.Context, ia *dat.IA, dir string) error {
 			fmt.Fprintln(os.Stderr, "push:", err)
 			continue
 		}
+		in.patience = patience
 		if err := in.take(ctx); err != nil {
 			fmt.Fprintf(os.Stderr, "push: %s: %v; it is not kept\n", in.name, err)
 		} else {
@@ -88,11 +96,10 @@ func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err er
 	if in.mem, err = ia.CreateLMR(in.data, pz, dat.MemAll); err != nil {
 		return nil, err
 	}
-	evd, err := ia.CreateEVD(4*window, nil, dat.EVDConnection|dat.EVDDTO)
-	if err != nil {
+	if in.evd, err = ia.CreateEVD(4*window, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
 		return nil, err
 	}
-	if in.ep, err = ia.CreateEP(pz, evd, evd, evd, nil); err != nil {
+	if in.ep, err = ia.CreateEP(pz, in.evd, in.evd, in.evd, nil); err != nil {
 		return nil, err
 	}
 	// A write with immediate data takes a receive, whose memory it leaves alone; the last message does not.
@@ -131,11 +138,9 @@ func parseOffer(b []byte) (name string, size int64, err error) {
 
 // take writes what comes to the file, until the sender's sum is here and its own is there.
 func (in *incoming) take(ctx context.Context) error {
-	param, err := in.ep.Query()
-	if err != nil {
-		return err
-	}
-	for ev, err := range param.RecvEVD.Events(ctx) {
+	for {
+		var ev dat.Event
+		err := in.next(ctx, &ev)
 		switch {
 		case err != nil:
 			return err
@@ -149,17 +154,27 @@ func (in *incoming) take(ctx context.Context) error {
 				return err
 			}
 		case ev.Number == dat.EventDTOCompletion && ev.Status == dat.DTOSuccess:
-			return in.compare(ctx, param.RequestEVD, in.data[window*chunkSize:][:ev.Length])
+			return in.compare(ctx, in.data[window*chunkSize:][:ev.Length])
 		default:
 			return fmt.Errorf("the sender has ended the connection: %v %v", ev.Number, ev.Status)
 		}
 	}
-	return nil
+}
+
+// next waits for what happens next on the connection, as long as the patience lasts.
+func (in *incoming) next(ctx context.Context, ev *dat.Event) error {
+	limit, cancel := context.WithTimeout(ctx, in.patience)
+	defer cancel()
+	_, err := in.evd.WaitContext(limit, 1, ev)
+	if err != nil && limit.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("the sender has sent nothing for %v", in.patience)
+	}
+	return err
 }
 
 // chunk writes one chunk to the file and gives its memory back to the sender.
 func (in *incoming) chunk(n int) error {
-	if n > chunkSize || int64(n) > in.left {
+	if n == 0 || int64(n) != min(chunkSize, in.left) { // only the last may be short
 		return fmt.Errorf("a chunk of %d bytes where %d are left", n, in.left)
 	}
 	data := in.data[in.chunks%window*chunkSize:][:n]
@@ -174,8 +189,8 @@ func (in *incoming) chunk(n int) error {
 	return in.ep.PostSend(nil, 0, dat.CompletionDefault)
 }
 
-// compare keeps the file if the sums are one, and tells the sender ours.
-func (in *incoming) compare(ctx context.Context, evd *dat.EVD, theirs []byte) error {
+// compare keeps the file if the two sums are equal, and tells the sender ours.
+func (in *incoming) compare(ctx context.Context, theirs []byte) error {
 	ours := in.hash.Sum(nil)
 	if in.left != 0 || string(ours) != string(theirs) {
 		return fmt.Errorf("SHA-256 is %x here and %x there, %d bytes are missing", ours, theirs, in.left)
@@ -185,26 +200,25 @@ func (in *incoming) compare(ctx context.Context, evd *dat.EVD, theirs []byte) er
 	}
 	in.file = nil
 	copy(in.data, ours)
-	if err := in.ep.PostSend([]dat.LMRTriplet{in.mem.Segment(0, len(ours))}, 0, dat.CompletionDefault); err != nil {
-		return err
+	if err := in.ep.PostSend([]dat.LMRTriplet{in.mem.Segment(0, len(ours))}, cookieOfSum, dat.CompletionDefault); err != nil {
+		return nil // the sender is gone, and the file is here
 	}
-	// The sender hangs up when it has the answer.
-	var ev dat.Event
-	for ev.Number != dat.EventDisconnected && ev.Number != dat.EventBroken {
-		if _, err := evd.WaitContext(ctx, 1, &ev); err != nil {
-			return err
+	// The completion says that the sender has the answer. If it never takes it, the file is here all the same.
+	for {
+		var ev dat.Event
+		if err := in.next(ctx, &ev); err != nil || ev.Cookie == cookieOfSum || ev.Number == dat.EventDisconnected || ev.Number == dat.EventBroken {
+			return nil
 		}
 	}
-	return nil
 }
 
 // close lets go of what the file has held. What came only in part is not kept.
 func (in *incoming) close() {
 	if in.ep != nil {
-		param, err := in.ep.Query()
-		if errors.Join(err, in.ep.Free()) == nil {
-			_ = param.RecvEVD.Free() // nothing feeds it any more
-		}
+		_ = in.ep.Free() // also connected
+	}
+	if in.evd != nil {
+		_ = in.evd.Free() // nothing feeds it any more
 	}
 	if in.mem != nil {
 		_ = in.mem.Free() // nothing is bound to it

@@ -33,9 +33,11 @@ type sender struct {
 	data []byte // window chunks, a sum, and an answer of each receiver
 	mem  *dat.LMR
 	all  []*receiver
+
+	patience time.Duration // for a receiver that others wait for
 }
 
-func send(ctx context.Context, ia *dat.IA, name string, hosts []string) error {
+func send(ctx context.Context, ia *dat.IA, name string, hosts []string, patience time.Duration) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -48,14 +50,16 @@ func send(ctx context.Context, ia *dat.IA, name string, hosts []string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file", name)
 	}
-	s := &sender{data: make([]byte, window*chunkSize+(1+len(hosts))*sha256.Size)}
+	s := &sender{data: make([]byte, window*chunkSize+(1+len(hosts))*sha256.Size), patience: patience}
 	if err := s.dial(ctx, ia, hosts, offer(filepath.Base(name), info.Size())); err != nil {
 		return err
 	}
-	sum, err := s.copy(ctx, io.LimitReader(file, info.Size()), newProgress(os.Stderr, info.Size()))
+	p := newProgress(os.Stderr, info.Size())
+	chunks, sum, err := s.copy(ctx, io.LimitReader(file, info.Size()), p)
 	if err == nil {
-		err = s.compare(ctx, sum)
+		err = s.compare(ctx, chunks, sum, p)
 	}
+	p.finish(int64(s.slowest()) * chunkSize)
 	if err != nil && err != errNobody {
 		return err
 	}
@@ -108,22 +112,20 @@ func (s *sender) expect(r *receiver) error {
 }
 
 // copy sends the file, each chunk when all receivers have room for it and nobody reads its memory here.
-func (s *sender) copy(ctx context.Context, file io.Reader, p *progress) (sum []byte, err error) {
+func (s *sender) copy(ctx context.Context, file io.Reader, p *progress) (chunks int, sum []byte, err error) {
 	hash := sha256.New()
 	for chunk := 0; ; chunk++ {
 		if err := s.until(ctx, func(r *receiver) bool { return r.done() > chunk-window }); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		p.show(int64(s.slowest()) * chunkSize)
 		at := chunk % window * chunkSize
 		n, err := io.ReadFull(file, s.data[at:][:chunkSize])
 		if err == io.EOF {
-			err = s.until(ctx, func(r *receiver) bool { return r.done() == chunk })
-			p.finish(int64(s.slowest()) * chunkSize)
-			return hash.Sum(nil), err
+			return chunk, hash.Sum(nil), nil
 		}
 		if err != nil && err != io.ErrUnexpectedEOF {
-			return nil, err
+			return 0, nil, err
 		}
 		hash.Write(s.data[at:][:n])
 		s.each(func(r *receiver) error { return s.write(r, at, n) })
@@ -136,13 +138,19 @@ func (s *sender) write(r *receiver, at, n int) error {
 	return r.ep.PostRDMAWriteImm([]dat.LMRTriplet{s.mem.Segment(at, n)}, 0, to, uint32(n), dat.CompletionDefault)
 }
 
-// compare sends the sum to all, who keep the file if it is theirs too, and waits for theirs.
-func (s *sender) compare(ctx context.Context, sum []byte) error {
+// compare sends the sum behind the last chunks to all, who keep the file if it is theirs too, and waits for theirs.
+func (s *sender) compare(ctx context.Context, chunks int, sum []byte, p *progress) error {
 	const at = window * chunkSize
 	copy(s.data[at:], sum)
 	s.each(func(r *receiver) error {
 		return r.ep.PostSend([]dat.LMRTriplet{s.mem.Segment(at, len(sum))}, 0, dat.CompletionDefault)
 	})
+	for chunk := max(chunks-window, 0); chunk < chunks; chunk++ { // the patience is for one at a time
+		if err := s.until(ctx, func(r *receiver) bool { return r.done() > chunk }); err != nil {
+			return err
+		}
+		p.show(int64(s.slowest()) * chunkSize)
+	}
 	return s.until(ctx, func(r *receiver) bool { return r.sum != nil })
 }
 
@@ -195,8 +203,11 @@ func (r *receiver) leave(why error) {
 
 var errNobody = errors.New("no receiver is left")
 
-// until takes events until something is so for every receiver that is not left out.
+// until takes events until something is so for every receiver that is not left out. A receiver for which it is not so when the
+// patience is over is left out: its disk or its program stands still, and the others wait for it.
 func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
+	limit, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	for {
 		left, waits := 0, false
 		s.each(func(r *receiver) error {
@@ -210,17 +221,33 @@ func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
 		if !waits {
 			return nil
 		}
-		var ev dat.Event
-		if _, err := s.evd.WaitContext(ctx, 1, &ev); err != nil {
+		err := s.next(limit)
+		if err != nil && limit.Err() != nil && ctx.Err() == nil {
+			s.each(func(r *receiver) error {
+				if so(r) {
+					return nil
+				}
+				return fmt.Errorf("it has done nothing for %v", s.patience)
+			})
+		} else if err != nil {
 			return err
 		}
-		of, err := ev.EP.ConsumerContext()
-		if err != nil {
-			return err
-		}
-		r := of.(*receiver)
-		r.leave(s.handle(r, &ev))
 	}
+}
+
+// next takes one event.
+func (s *sender) next(ctx context.Context) error {
+	var ev dat.Event
+	if _, err := s.evd.WaitContext(ctx, 1, &ev); err != nil {
+		return err
+	}
+	of, err := ev.EP.ConsumerContext()
+	if err != nil {
+		return err
+	}
+	r := of.(*receiver)
+	r.leave(s.handle(r, &ev))
+	return nil
 }
 
 func (s *sender) handle(r *receiver, ev *dat.Event) error {
@@ -235,6 +262,7 @@ func (s *sender) handle(r *receiver, ev *dat.Event) error {
 	case ev.Number == dat.EventTimedOut, ev.Number == dat.EventNonPeerRejected, ev.Number == dat.EventUnreachable:
 		return fmt.Errorf("%v: is it receiving there, and nothing else just now?", ev.Number)
 	case ev.Status == dat.DTOFlushed: // of a connection that has ended, as the event that follows says
+	case r.sum != nil && (ev.Number == dat.EventDisconnected || ev.Number == dat.EventBroken): // it has answered, and left
 	case ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO || ev.Status != dat.DTOSuccess:
 		return fmt.Errorf("it has ended the connection: %v %v", ev.Number, ev.Status)
 	case ev.Op == dat.DTORDMAWriteImm:
