@@ -64,12 +64,18 @@ type server struct {
 	ia      *dat.IA
 	pz      *dat.PZ
 	evd     *dat.EVD
-	clients map[*dat.EP]*dat.LMR // their connections, and the memory of each
-	asking  []*dat.EP            // those of them that are accepted and not established, the oldest first
+	clients map[*dat.EP]place // their connections
+	asking  []*dat.EP         // those of them that are accepted and not established, the oldest first
+}
+
+// place is what the server has for one client.
+type place struct {
+	host netip.Addr
+	mem  *dat.LMR
 }
 
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := server{ia: ia, clients: map[*dat.EP]*dat.LMR{}}
+	s := server{ia: ia, clients: map[*dat.EP]place{}}
 	var err error
 	if s.pz, err = ia.CreatePZ(); err != nil {
 		return err
@@ -119,15 +125,30 @@ func (s *server) settle(ep *dat.EP) {
 	s.asking = slices.DeleteFunc(s.asking, func(other *dat.EP) bool { return other == ep })
 }
 
-// accept gives a client an endpoint and memory, and posts the receives before it can send. Who asks and does not take the
-// connection up gives way to who asks later: else a few of them keep everybody out.
+// hosted counts the clients of a host.
+func (s *server) hosted(host netip.Addr) (n int) {
+	for _, p := range s.clients {
+		if p.host == host {
+			n++
+		}
+	}
+	return n
+}
+
+// accept gives a client an endpoint and memory, and posts the receives before it can send. If all places are taken, a client
+// that was accepted and has not taken its connection up makes room. One host has half of the places at most, so that clients
+// that connect and do nothing keep no other host out.
 func (s *server) accept(cr *dat.CR) (err error) {
 	if len(s.clients) == maxClients && len(s.asking) > 0 {
 		if err := s.drop(s.asking[0]); err != nil {
 			return errors.Join(err, cr.Reject(nil))
 		}
 	}
-	if len(s.clients) == maxClients {
+	about, err := cr.Query()
+	if err != nil {
+		return errors.Join(err, cr.Reject(nil))
+	}
+	if len(s.clients) == maxClients || s.hosted(about.RemoteAddress) >= maxClients/2 {
 		return cr.Reject([]byte("the server has as many clients as it takes"))
 	}
 	ep, err := s.ia.CreateEP(s.pz, s.evd, s.evd, s.evd, nil)
@@ -143,7 +164,7 @@ func (s *server) accept(cr *dat.CR) (err error) {
 	if err != nil {
 		return errors.Join(err, ep.Free())
 	}
-	s.clients[ep] = mem
+	s.clients[ep] = place{about.RemoteAddress, mem}
 	for slot := range window {
 		if err := ep.PostRecv(buffer(mem, slot, lineSize), uint64(slot), dat.CompletionDefault); err != nil {
 			return err
@@ -161,7 +182,7 @@ func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
 // turn sends what was received, and receives again where what was sent has arrived: until then the
 // memory belongs to the provider.
 func (s *server) turn(ev *dat.Event) error {
-	mem, slot := s.clients[ev.EP], int(ev.Cookie)
+	mem, slot := s.clients[ev.EP].mem, int(ev.Cookie)
 	switch {
 	case ev.Status != dat.DTOSuccess || mem == nil: // the connection has ended, of which an event of its own tells
 		return nil
@@ -174,13 +195,13 @@ func (s *server) turn(ev *dat.Event) error {
 
 // drop frees what a client has here, once.
 func (s *server) drop(ep *dat.EP) error {
-	mem, ok := s.clients[ep]
+	p, ok := s.clients[ep]
 	if !ok {
 		return nil
 	}
 	delete(s.clients, ep)
 	s.settle(ep)
-	return errors.Join(ep.Free(), mem.Free())
+	return errors.Join(ep.Free(), p.mem.Free())
 }
 
 // client is one connection, with a buffer to send from and one to receive into.

@@ -21,7 +21,7 @@ func TestClientsThatDoNotConfirm(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ia.Close()
-	s := server{ia: ia, clients: map[*dat.EP]*dat.LMR{}}
+	s := server{ia: ia, clients: map[*dat.EP]place{}}
 	pz, err1 := ia.CreatePZ()
 	evd, err2 := ia.CreateEVD(maxClients*(2*window+3), nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO)
 	if err := errors.Join(err1, err2); err != nil {
@@ -34,7 +34,7 @@ func TestClientsThatDoNotConfirm(t *testing.T) {
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
 		}
-		s.clients[ep], s.asking = mem, append(s.asking, ep)
+		s.clients[ep], s.asking = place{mem: mem}, append(s.asking, ep)
 	}
 	if _, err := ia.CreatePSP(service, evd, dat.PSPConsumer); err != nil {
 		t.Fatal(err)
@@ -69,5 +69,37 @@ func TestClientsThatDoNotConfirm(t *testing.T) {
 	}
 	if len(s.asking) >= maxClients {
 		t.Errorf("%d clients are asking still", len(s.asking))
+	}
+}
+
+// TestClientsThatDoNothing: a host whose clients connect and do nothing gets half of the places, and another host a connection.
+func TestClientsThatDoNothing(t *testing.T) {
+	open := func(addr string) *dat.IA {
+		ia, err := dat.Open("udp:"+addr, dat.DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ia.Close() })
+		return ia
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ia, done, at := open("127.82.1.1"), make(chan error), netip.MustParseAddr("127.82.1.1")
+	go func() { done <- serve(ctx, ia) }()
+	idle := open("127.82.1.2")
+	for range maxClients / 2 {
+		if _, err := dial(ctx, idle, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dial(ctx, idle, at); err == nil || !strings.Contains(err.Error(), "as many clients as it takes") {
+		t.Errorf("one more than half of the places: %v", err)
+	}
+	var out bytes.Buffer
+	if err := talk(ctx, open("127.82.1.3"), at, strings.NewReader("hello\n"), &out); err != nil || !strings.HasPrefix(out.String(), "hello\t") {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -74,23 +74,31 @@ func run(ctx context.Context, name, to string, args []string) error {
 	return errors.New("say what to do: get KEY, or put KEY VALUE")
 }
 
+// server is one adapter, one protection zone and one table for all clients.
+type server struct {
+	ia      *dat.IA
+	pz      *dat.PZ
+	evd     *dat.EVD
+	table   *dat.LMR
+	clients map[*dat.EP]netip.Addr // their connections, and the host of each
+}
+
 // serve registers the table and accepts connections. It never looks at the table: the adapter serves reads,
 // writes and atomics, the part of a NIC with RDMA.
 func serve(ctx context.Context, ia *dat.IA) error {
-	pz, err := ia.CreatePZ()
-	if err != nil {
+	s := &server{ia: ia, clients: map[*dat.EP]netip.Addr{}}
+	var err error
+	if s.pz, err = ia.CreatePZ(); err != nil {
 		return err
 	}
-	table, err := ia.CreateLMR(make([]byte, tableSize), pz, dat.MemAll|dat.MemRemoteAtomic)
-	if err != nil {
+	if s.table, err = ia.CreateLMR(make([]byte, tableSize), s.pz, dat.MemAll|dat.MemRemoteAtomic); err != nil {
 		return err
 	}
 	// A request, an establishment and an end for each client, and some requests to refuse.
-	evd, err := ia.CreateEVD(4*maxClients, nil, dat.EVDCR|dat.EVDConnection)
-	if err != nil {
+	if s.evd, err = ia.CreateEVD(4*maxClients, nil, dat.EVDCR|dat.EVDConnection); err != nil {
 		return err
 	}
-	if _, err := ia.CreatePSP(service, evd, dat.PSPConsumer); err != nil {
+	if _, err := ia.CreatePSP(service, s.evd, dat.PSPConsumer); err != nil {
 		return err
 	}
 	about, err := ia.Query()
@@ -98,20 +106,19 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		return err
 	}
 	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
-	clients := 0
-	for ev, err := range evd.Events(ctx) {
+	for ev, err := range s.evd.Events(ctx) {
 		if err != nil {
 			return err
 		}
 		switch ev.Number {
 		case dat.EventConnectionRequest:
-			if clients == maxClients {
+			if host, ok := s.admit(ev.CR); ok {
+				err = s.accept(ev.CR, host)
+			} else {
 				err = ev.CR.Reject([]byte("the server has as many clients as it takes"))
-			} else if err = accept(ia, pz, evd, table, ev.CR); err == nil {
-				clients++
 			}
 		case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
-			clients--
+			delete(s.clients, ev.EP)
 			err = ev.EP.Free()
 		default: // a connection is established
 		}
@@ -122,19 +129,33 @@ func serve(ctx context.Context, ia *dat.IA) error {
 	return nil
 }
 
+// admit reports whether there is a place for one more client of the host that asks. One host has half of them at most, so
+// that clients that connect and do nothing keep no other host out.
+func (s *server) admit(cr *dat.CR) (host netip.Addr, ok bool) {
+	about, err := cr.Query()
+	n := 0
+	for _, host := range s.clients {
+		if host == about.RemoteAddress {
+			n++
+		}
+	}
+	return about.RemoteAddress, err == nil && len(s.clients) < maxClients && n < maxClients/2
+}
+
 // accept tells the client where the table is. The endpoint needs no dispatchers for transfers: it makes none.
-func accept(ia *dat.IA, pz *dat.PZ, evd *dat.EVD, table *dat.LMR, cr *dat.CR) error {
-	private, err := binary.Append(nil, binary.BigEndian, table.Remote(0, tableSize))
+func (s *server) accept(cr *dat.CR, host netip.Addr) error {
+	private, err := binary.Append(nil, binary.BigEndian, s.table.Remote(0, tableSize))
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
 	}
-	ep, err := ia.CreateEP(pz, nil, nil, evd, nil)
+	ep, err := s.ia.CreateEP(s.pz, nil, nil, s.evd, nil)
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
 	}
 	if err := cr.Accept(ep, private); err != nil {
 		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
+	s.clients[ep] = host
 	return nil
 }
 

@@ -48,6 +48,30 @@ func cluster(t *testing.T, n int) []*client {
 	return clients
 }
 
+// TestClientsThatDoNothing: a host whose clients connect and do nothing gets half of the places, and another host a connection.
+func TestClientsThatDoNothing(t *testing.T) {
+	clients, at := cluster(t, 1), netip.MustParseAddr("127.79.0.1")
+	idle := open(t, 3)
+	for range maxClients / 2 {
+		if _, err := dial(t.Context(), idle, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dial(t.Context(), idle, at); err == nil || !strings.Contains(err.Error(), "as many clients as it takes") {
+		t.Errorf("one more than half of the places: %v", err)
+	}
+	if err := clients[0].put(t.Context(), "colour", "blue"); err != nil {
+		t.Error(err)
+	}
+	late, err := dial(t.Context(), open(t, 4), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := late.get(t.Context(), "colour"); got != "blue" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 // TestAcceptFails: a request that cannot be accepted leaves no endpoint behind.
 func TestAcceptFails(t *testing.T) {
 	ia := open(t, 0)
@@ -70,7 +94,8 @@ func TestAcceptFails(t *testing.T) {
 	if err := ev.CR.Reject(nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := accept(ia, pz, evd, table, ev.CR); !errors.Is(err, dat.ErrInvalidHandle) {
+	s := server{ia: ia, pz: pz, evd: evd, table: table}
+	if err := s.accept(ev.CR, netip.Addr{}); !errors.Is(err, dat.ErrInvalidHandle) {
 		t.Errorf("accept after the request is over: %v", err)
 	}
 	if err := <-refused; err == nil || !strings.Contains(err.Error(), "no connection") {

@@ -26,7 +26,7 @@ const (
 	service     = 8
 	requestSize = 1024 // bytes of the largest request: an identifier of 8 bytes and the payload
 	answerSize  = 12   // an identifier and a CRC of 4 bytes
-	maxClients  = 32
+	maxClients  = 64
 	// credits is how many requests a client may have outstanding; the server tells it at the accept.
 	// All of them together are the receives of the shared queue, so no request ever finds it empty.
 	credits = 64
@@ -82,11 +82,11 @@ type server struct {
 	srq     *dat.SRQ
 	data    []byte
 	mem     *dat.LMR
-	clients int
+	clients map[*dat.EP]netip.Addr // their connections, and the host of each
 }
 
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := &server{ia: ia, data: make([]byte, slots*slotSize)}
+	s := &server{ia: ia, data: make([]byte, slots*slotSize), clients: map[*dat.EP]netip.Addr{}}
 	if err := s.setUp(); err != nil {
 		return err
 	}
@@ -147,15 +147,29 @@ func (s *server) handle(ev *dat.Event) error {
 		return s.receive(int(ev.Cookie))
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 		// All completions of the endpoint came before, those of its slots included.
-		s.clients--
+		delete(s.clients, ev.EP)
 		return ev.EP.Free()
 	default: // a connection is established: its requests will come
 		return nil
 	}
 }
 
+// admit reports whether there is a place for one more client of the host that asks. One host has half of them at most, so
+// that clients that connect and do nothing keep no other host out.
+func (s *server) admit(cr *dat.CR) (host netip.Addr, ok bool) {
+	about, err := cr.Query()
+	n := 0
+	for _, host := range s.clients {
+		if host == about.RemoteAddress {
+			n++
+		}
+	}
+	return about.RemoteAddress, err == nil && len(s.clients) < maxClients && n < maxClients/2
+}
+
 func (s *server) accept(cr *dat.CR) error {
-	if s.clients == maxClients {
+	host, ok := s.admit(cr)
+	if !ok {
 		return cr.Reject([]byte("the server has as many clients as it takes"))
 	}
 	attr := dat.DefaultEPAttr()
@@ -167,7 +181,7 @@ func (s *server) accept(cr *dat.CR) error {
 	if err := cr.Accept(ep, []byte{credits}); err != nil {
 		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
-	s.clients++
+	s.clients[ep] = host
 	return nil
 }
 
