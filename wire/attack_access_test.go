@@ -54,6 +54,7 @@ func TestAttack15And16RemoteAccess(t *testing.T) {
 		{"sum wraps 32 bits", 1, 0, func(_ *siege, r *Region) target { return target{r.remote, base + 8, ^uint32(0) - 3} }, true},
 		{"the longest read", 1, 0, func(_ *siege, r *Region) target { return target{r.remote, base, ^uint32(0)} }, true},
 		{"a read of the sign bit", 1, 0, func(_ *siege, r *Region) target { return target{r.remote, base, 1 << 31} }, true},
+		{"the longest read that may be", 1, 0, func(_ *siege, r *Region) target { return target{r.remote, base, maxOperation} }, true},
 	} {
 		for _, read := range []bool{false, true} {
 			if tc.read && !read {
@@ -82,16 +83,20 @@ func TestAttack15And16RemoteAccess(t *testing.T) {
 				if !read {
 					body = writeChunk(proto.Last, int(to.n), to.key, to.addr)
 				}
+				why, blamed := proto.ReasonAccess, uint64(1)
+				if to.n > maxOperation {
+					why, blamed = proto.ReasonProtocol, 0
+				}
 				before := s.victim.eng.Stats().ProtectionErrors
 				h := s.header(cv, proto.Data)
 				s.strike(&h, body)
 				if !bytes.Equal(arena, bytes.Repeat([]byte{0xaa}, 3*size)) {
 					t.Error("memory was written")
 				}
-				if got := s.victim.eng.Stats().ProtectionErrors - before; got != 1 {
-					t.Errorf("%d protection errors, want 1", got)
+				if got := s.victim.eng.Stats().ProtectionErrors - before; got != blamed {
+					t.Errorf("%d protection errors, want %d", got, blamed)
 				}
-				s.broken(cv, proto.ReasonAccess)
+				s.broken(cv, why)
 				if s.out.types[proto.Data] != 0 {
 					t.Error("data left for the foe")
 				}

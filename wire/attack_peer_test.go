@@ -67,6 +67,8 @@ func TestAttack17BeyondWhatWasGranted(t *testing.T) {
 		{"immediate data without credit", [][]byte{append(sendChunk(proto.Last, 8, 0, 0), writeImmChunk(proto.Last, 0, 0, 0, 1, 0)...)}, proto.ReasonNotReady, StatusSuccess},
 		{"a packet full of reads", [][]byte{flood(50)}, proto.ReasonProtocol, StatusFlushed},
 		{"read with a payload", [][]byte{append([]byte{byte(proto.OpReadReq), 1, 0, 4}, make([]byte, proto.ReadReqSize)...)}, proto.ReasonProtocol, StatusFlushed},
+		{"read of 2^31 bytes", [][]byte{readChunk(0, 0, maxOperation+1, 0)}, proto.ReasonProtocol, StatusFlushed},
+		{"read of 2^31 - 1 bytes, with a wrong key", [][]byte{readChunk(0, 0, maxOperation, 0)}, proto.ReasonAccess, StatusFlushed},
 		{"answer to no read", [][]byte{answerChunk(proto.Last, 8, 0, 0)}, proto.ReasonProtocol, StatusFlushed},
 		{"message without credit", [][]byte{append(sendChunk(proto.Last, 8, 0, 0), sendChunk(proto.Last, 8, 1, 0)...)}, proto.ReasonNotReady, StatusSuccess},
 		{"message without credit, later", [][]byte{sendChunk(proto.Last, 0, 0, 0), sendChunk(proto.Last, 0, 1, 0)}, proto.ReasonNotReady, StatusSuccess},

@@ -81,7 +81,7 @@ func (r *responder) at(n seq.Num) *readJob { return &r.jobs[uint32(n)&r.mask] }
 
 // recvReadReq takes an RDMA read in. The memory is looked up again for each piece sent.
 func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
-	if r := &c.resp; ch.Len != 0 || r.tail.Sub(r.acked.Op) >= r.limit {
+	if r := &c.resp; ch.Len != 0 || ch.Size > maxOperation || r.tail.Sub(r.acked.Op) >= r.limit {
 		return proto.ReasonProtocol
 	}
 	if _, ok := c.target(ch.Key, ch.Addr, ch.Size, RemoteRead); !ok && ch.Size > 0 {
