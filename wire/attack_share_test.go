@@ -23,8 +23,12 @@ const (
 	hoardSize     = 10_000
 )
 
-func newHoard(t *testing.T) *hoard {
-	h := &hoard{siege: newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000})}
+func newHoard(t *testing.T) *hoard { return newHoardIn(t, netip.AddrFrom4([4]byte{10})) }
+
+// newHoardIn makes a hoard in the network of an address.
+func newHoardIn(t *testing.T, network netip.Addr) *hoard {
+	cfg := simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000}
+	h := &hoard{siege: newSiegeIn(t, cfg, network)}
 	h.p = newDepot(h.victim, hoardReceives, hoardSize)
 	h.src = h.friend.memory(hoardSize)
 	for i := range hoardReceives {
@@ -219,7 +223,7 @@ func TestAttack21SharedQueueCrowd(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHoard(t)
-			mob := newMob(h, tc.foes)
+			mob := newMob(h, tc.foes, func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, byte(i % 16), byte(i / 16)}) })
 			mob.finish = tc.finish
 			if tc.lossy {
 				h.net.SetLoss(h.friend.addr, h.victim.addr, 0.01)
@@ -240,6 +244,34 @@ func TestAttack21SharedQueueCrowd(t *testing.T) {
 	}
 }
 
+// Attack 21: one host with 64 addresses of the honest peer's own network does the same.
+func TestAttack21SharedQueueNeighbours(t *testing.T) {
+	for _, tc := range []struct {
+		name, network string
+		foe           func(i int) netip.Addr
+	}{
+		{"IPv4", "10.0.0.0", func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(100 + i)}) }},
+		{"IPv6", "2001:db8::", func(i int) netip.Addr {
+			return netip.AddrFrom16([16]byte{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8, 8: byte(i), 15: 9})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := newHoardIn(t, netip.MustParseAddr(tc.network))
+			h.messages(1, 64) // the neighbour is known
+			mob := newMob(h, 64, tc.foe)
+			var longest time.Duration
+			for range 20 {
+				longest = max(longest, mob.message(false))
+			}
+			t.Logf("longest wait %v; %d connections of foes ended", longest, mob.ended)
+			if longest > time.Second || h.fa.State() != Established || h.fb.State() != Established {
+				t.Errorf("the friend waited for %v, its connection is %v and %v", longest, h.fa.State(), h.fb.State())
+			}
+			h.p.checkLine(t, mob.conns())
+		})
+	}
+}
+
 // mob is many foes of a hoard, each with a connection.
 type mob struct {
 	*hoard
@@ -251,11 +283,10 @@ type mob struct {
 	mine   int // messages of the friend that arrived
 }
 
-func newMob(h *hoard, n int) *mob {
+func newMob(h *hoard, n int, addr func(i int) netip.Addr) *mob {
 	c := &mob{hoard: h, held: map[netip.AddrPort]*Conn{}, since: map[*Conn]Time{}}
 	for i := range n {
-		addr := netip.AddrFrom4([4]byte{10, 1, byte(i % 16), byte(i / 16)})
-		c.foes = append(c.foes, h.addNode(netip.AddrPortFrom(addr, 17473)))
+		c.foes = append(c.foes, h.addNode(netip.AddrPortFrom(addr(i), 17473)))
 		c.step()
 	}
 	return c

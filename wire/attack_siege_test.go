@@ -103,10 +103,21 @@ func newSiege(t testing.TB) *siege {
 var siegeLimits = Limits{GiveUp: 2 * time.Second}
 
 func newSiegeOn(t testing.TB, cfg simlink.Config) *siege {
+	return newSiegeIn(t, cfg, netip.AddrFrom4([4]byte{10}))
+}
+
+// newSiegeIn makes a siege in the network of an address.
+func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	t.Helper()
-	w := newWorldOf(t, cfg, siegeLimits, 1)
-	s := &siege{world: w, friend: w.nodes[0]}
-	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 2}), 17473)
+	host := func(i byte) netip.AddrPort {
+		b := network.AsSlice()
+		b[len(b)-1] = i
+		a, _ := netip.AddrFromSlice(b)
+		return netip.AddrPortFrom(a, 17473)
+	}
+	w := newWorldOf(t, cfg, siegeLimits, 0)
+	s := &siege{world: w, friend: w.addNode(host(1))}
+	at := host(2)
 	s.victim = w.boot(at)
 	s.guise = &guise{Link: s.victim.link}
 	w.nodes = append(w.nodes, s.victim)
@@ -118,7 +129,7 @@ func newSiegeOn(t testing.TB, cfg simlink.Config) *siege {
 	if s.victim.eng, err = h.NewEngine(s.guise, Time(w.net.Now())); err != nil {
 		t.Fatal(err)
 	}
-	s.foe = w.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 3}), 17473))
+	s.foe = w.addNode(host(3))
 	s.guise.foe = s.foe.addr
 	if s.path, err = s.foe.link.Resolve(at, 0); err != nil {
 		t.Fatal(err)

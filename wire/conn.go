@@ -138,7 +138,7 @@ type identity struct {
 	peerKnown bool       // the peer's Hello is known
 	peerCID   uint32     // the peer's name for the connection
 	peerTag   uint32     // in every packet of ours
-	peerAddr  netip.Addr // where the peer is
+	peerAddr  netip.Addr // where the peer is, of addressOf
 	peerData  atomic.Pointer[[]byte]
 }
 

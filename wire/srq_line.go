@@ -8,6 +8,11 @@ import "net/netip"
 // A peer may hold as many receives as it leaves to others: the dynamic threshold of Choudhury and Hahne with
 // α = 1. A single peer can so hold half of a queue, two of them a third each. Messages of one packet hold
 // nothing.
+//
+// The account belongs to the address and not to its network: all neighbours of a LAN are in one IPv6 /64, and what one of
+// them holds may not count against the others. A host with very many addresses has as many accounts; patience bounds how
+// long each holds a receive, and the lines for peers of a slow network keep others, and known neighbours, from waiting
+// behind them.
 type account struct {
 	addr    netip.Addr
 	conns   int    // that refer to it
@@ -16,27 +21,18 @@ type account struct {
 
 	first, last *Conn     // its line
 	waits       stopwatch // time in which there was one
+	known       bool      // a message of it is complete
+	slowed      bool      // a message of it has used up patience
 	rank        rank
 	prev, next  *account // in a line of the queue
 }
 
-// accountOf is the address whose account a connection has: all of an IPv6 /64 belongs to one host or site.
-func accountOf(a netip.Addr) netip.Addr {
-	if a = a.Unmap().WithZone(""); a.Is6() {
-		if p, err := a.Prefix(64); err == nil {
-			return p.Addr()
-		}
-	}
-	return a
-}
-
 // enter gives c the account of its peer. The caller holds the mutex.
 func (q *SharedQueue) enter(c *Conn) {
-	addr := accountOf(c.peerAddr)
-	a := q.accounts[addr]
+	a := q.accounts[c.peerAddr]
 	if a == nil {
-		a = &account{addr: addr}
-		q.accounts[addr] = a
+		a = &account{addr: c.peerAddr}
+		q.accounts[c.peerAddr] = a
 	}
 	a.conns++
 	c.share.account = a
@@ -88,6 +84,7 @@ func (q *SharedQueue) join(c *Conn) {
 		return
 	}
 	a := s.account
+	a.known = a.known || s.bytes > 0
 	a.countWaits(now)
 	s.waits, s.eng, s.prev = true, c.eng, a.last
 	if a.last == nil {
@@ -97,7 +94,7 @@ func (q *SharedQueue) join(c *Conn) {
 	}
 	a.last = c
 	if a.waiting++; a.waiting == 1 {
-		a.rank = q.slow.rank(a.addr, now)
+		a.rank = q.rank(a, now)
 		q.lines[a.rank].push(a)
 	}
 	q.waiting++
@@ -126,7 +123,7 @@ func (q *SharedQueue) quit(c *Conn) {
 	q.waiting--
 	q.lines[a.rank].remove(a)
 	if a.waiting--; a.waiting > 0 {
-		a.rank = q.slow.rank(a.addr, now)
+		a.rank = q.rank(a, now)
 		q.lines[a.rank].push(a)
 	}
 }

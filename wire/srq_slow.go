@@ -11,7 +11,9 @@ import (
 // the receive from others. While others wait, patience with a message runs down, and the bytes that arrive of it restore
 // it: a message has to move at a least rate, and may stand still for a bounded time. The connection whose message has
 // used its patience up ends. A peer that has used up some of it is slow for a while: others go before it in the line,
-// also before the peers of its network, so that who holds receives again and again waits longest.
+// also before the peers of its network, so that who holds receives again and again waits longest. Of the peers of its
+// network those that have sent whole messages, and were not slow while they were connected, go before the others: a host
+// with ever new addresses does not keep them waiting for longer than one turn.
 
 // patience is what is left for an unfinished message.
 type patience struct {
@@ -87,6 +89,7 @@ func (q *SharedQueue) uncount(c *Conn) {
 	s.counted = false
 	s.account.held--
 	if q.mostPatience()-s.patience.lowest >= slowMessage {
+		s.account.slowed = true
 		q.slow.note(s.account.addr, c.eng.now)
 	}
 }
@@ -137,6 +140,7 @@ type rank uint8
 
 const (
 	prompt      rank = iota
+	knownPeer        // another peer of its network was slow; this one has sent whole messages and never was
 	slowNetwork      // another peer of its network was slow
 	slowPeer
 	ranks
@@ -187,9 +191,18 @@ func (p slowPeers) rank(addr netip.Addr, now Time) rank {
 	}
 }
 
+// rank is that of a peer.
+func (q *SharedQueue) rank(a *account, now Time) rank {
+	r := q.slow.rank(a.addr, now)
+	if r == slowNetwork && a.known && !a.slowed {
+		return knownPeer
+	}
+	return r
+}
+
 // file moves a peer that waits to the end of the line of its rank, if that is another. The caller holds the mutex.
 func (q *SharedQueue) file(a *account) (moved bool) {
-	now := q.slow.rank(a.addr, q.waits.at)
+	now := q.rank(a, q.waits.at)
 	if now == a.rank {
 		return false
 	}
@@ -202,5 +215,5 @@ func (q *SharedQueue) file(a *account) (moved bool) {
 // demote moves a peer that waits to a later line if it or its network was slow since it joined. The caller holds the
 // mutex.
 func (q *SharedQueue) demote(a *account) bool {
-	return q.slow.rank(a.addr, q.waits.at) > a.rank && q.file(a)
+	return q.rank(a, q.waits.at) > a.rank && q.file(a)
 }
