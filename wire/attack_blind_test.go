@@ -101,7 +101,7 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 		}, 3000, alone(openingPrefix)},
 		{"an IPv6 network", func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 8: byte(i), 14: byte(i >> 8), 15: byte(i)}), 1)
-		}, 3000, alone(openingPrefix)},
+		}, 3000, alone(newcomers * openingPrefix)},
 		{"64 addresses", func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, byte(i % 64), 1}), uint16(i))
 		}, 6000, alone(64 * openingShare)},

@@ -52,6 +52,85 @@ func TestAttack21OneAddress(t *testing.T) {
 	}
 }
 
+// Attack 21: a few addresses take all places that their network gets. A neighbour without a place gets its first one, and
+// no second. Also a host with every address of a network leaves places for other networks.
+func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
+	addr := func(network, host int) netip.Addr {
+		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 7: byte(network), 13: byte(host >> 16), 14: byte(host >> 8), 15: byte(host)})
+	}
+	for _, tc := range []struct {
+		name   string
+		quota  quota
+		prefix float64
+	}{
+		{"half-open requests", newAdmission().opening, openingPrefix},
+		{"connections", newAdmission().conns, connsPrefix},
+		{"answers", newAnswers([32]byte{}).quota, answerPrefix},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			q, few := tc.quota, 8
+			for i, refused := 0, 0; refused < few; i++ {
+				if a := addr(0, i%few); q.room(a) {
+					q.take(a)
+					refused = 0
+				} else {
+					refused++
+				}
+			}
+			if want := alone(tc.prefix, q.places); q.used < want-few || q.used > want+few {
+				t.Errorf("a few addresses have %d places, want %d", q.used, want)
+			}
+			if honest := addr(0, 1<<20); !q.room(honest) {
+				t.Error("a neighbour gets no place")
+			} else if q.take(honest); q.room(honest) {
+				t.Error("a neighbour gets a second place")
+			}
+			for i := few; i < few+q.places; i++ {
+				if a := addr(0, i); q.room(a) {
+					q.take(a)
+				}
+			}
+			if want := alone(newcomers*tc.prefix, q.places); q.used > want {
+				t.Errorf("a network has %d places, want %d at most", q.used, want)
+			}
+			if !q.room(addr(1, 0)) {
+				t.Error("another network gets no place")
+			}
+		})
+	}
+}
+
+// Attack 21: a few addresses have all the connections that their network gets. A neighbour without a connection connects.
+func TestAttack21NeighbourConnects(t *testing.T) {
+	s := newSiege(t)
+	e := s.victim.eng
+	e.conns.places = 30
+	foe := func(i uint32) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(50 + i%8)}) }
+	for cid := uint32(1); cid < 100; cid++ {
+		s.connect(netip.AddrPortFrom(foe(cid), 17473), cid)
+		s.acceptAll()
+	}
+	if e.conns.room(foe(0)) || e.conns.room(s.friend.addr.Addr()) {
+		t.Error("there is room for the foes or the friend: the test tests nothing")
+	}
+	honest := s.addNode(netip.MustParseAddrPort("10.0.0.9:17473"))
+	c := honest.host.NewConn(plain)
+	s.guise.as = nil
+	s.dial(honest, s.victim, c, nil)
+	s.until("the request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
+	s.acceptAll()
+	s.until("the connection", time.Second, func() bool { return c.State() == Established })
+	honest.eng.Drop(c)
+	for range 10 { // until the foes are given up
+		s.run(e.host.limits.GiveUp / 5)
+		s.acceptAll()
+	}
+	s.finish()
+	if e.conns.used != 0 || len(e.conns.held) != 0 {
+		t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
+	}
+}
+
 // Attack 15: whoever goes on guessing remote keys, at the price of a connection each, waits longer and longer
 // for the next connection. Others do not wait, and time forgives.
 func TestAttack15KeyGuesses(t *testing.T) {

@@ -464,6 +464,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"confirm time":                 span(confirmTime),
 		"free guesses of a network":    fmt.Sprint(prefixGuesses),
 		"network pause":                span(guessPause),
+		"newcomers":                    fmt.Sprint(newcomers),
 		"acknowledge delay":            span(ackDelay),
 		"acknowledge every":            packets(ackEvery),
 		"after a loss":                 fmt.Sprint(congestion.LossFactor),

@@ -142,7 +142,10 @@ const (
 	// 15 of 16. Clients that start together on one host get nearly the backlog that the consumer asked for.
 	backlogShare  = 7
 	backlogPrefix = 15
-	// prefix4 and prefix6 are the bits of an address that name the network of one host or customer.
+	// newcomers is how many times its share a network may have of connections, half-open requests and answers when an
+	// address of it that has none asks for its first.
+	newcomers = 4
+	// prefix4 and prefix6 are the bits of an address that name its network: that of one customer, or a LAN.
 	prefix4 = 24
 	prefix6 = 64
 

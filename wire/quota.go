@@ -5,8 +5,10 @@ import "net/netip"
 // quota divides places among the addresses that ask for them, by dynamic thresholds (Choudhury and Hahne,
 // "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998): a holder may have as many as a
 // fixed multiple of those that are free. One that is alone gets many, a crowd gets few each, and some are
-// always free for an address that has none. The prefix of an address is a holder too, with a larger multiple, since
-// one host may have every address of an IPv6 /64.
+// always free for an address that has none. The network of an address is a holder too, with a larger multiple, since
+// one host may have every address of an IPv6 /64. An address that has no place is given its first one until its network
+// has newcomers times its share, but not the last place: a host with few addresses does not keep its neighbours out, and
+// one with all addresses of a network leaves places for other networks.
 type quota struct {
 	places       int
 	used         int
@@ -28,7 +30,7 @@ func holders(a netip.Addr) (addr, network netip.Prefix) {
 	return netip.PrefixFrom(a, a.BitLen()), network
 }
 
-// room reports whether an address may have one more place: neither it nor its network has its share.
+// room reports whether an address may have one more place.
 func (q *quota) room(a netip.Addr) bool {
 	_, full := q.full(a)
 	return !full
@@ -37,10 +39,15 @@ func (q *quota) room(a netip.Addr) bool {
 // full is what keeps an address from one more place, itself or its network; ok is false if nothing does.
 func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
-	switch free := float64(q.places - q.used); {
+	free := float64(q.places - q.used)
+	share := q.prefix * free
+	if q.held[addr] == 0 && free > 1 {
+		share *= newcomers
+	}
+	switch {
 	case float64(q.held[addr]) >= q.addr*free:
 		return addr, true
-	case float64(q.held[network]) >= q.prefix*free:
+	case float64(q.held[network]) >= share:
 		return network, true
 	default:
 		return netip.Prefix{}, false
