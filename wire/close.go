@@ -10,15 +10,19 @@ import (
 )
 
 // linger is what is left of a connection that this side closed: enough to repeat Close until the
-// peer has confirmed it.
+// peer has confirmed it, or its host has reported that nobody has the port any more.
 type linger struct {
 	path     link.Path
 	peerAddr netip.Addr
 	header   proto.Header
 	bye      proto.Goodbye
+	heard    Time // last packet from the peer
 	tries    int
 	wait     time.Duration
 }
+
+// key is what a report that quotes Close names.
+func (l *linger) key() peerKey { return peerKey{l.peerAddr, l.header.CID, l.header.Tag} }
 
 // Disconnect ends a connection. Gracefully means that requests which are outstanding may finish
 // first. One completion of a connection kind follows unless the connection was over already.
@@ -96,9 +100,14 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	e := c.eng
 	bye.CID = c.cid
 	c.why = BreakReason(bye.Reason)
-	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
+	if c.peerGone() {
+		c.end(k, StatusFlushed)
+		return
+	}
+	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, heard: c.lastHeard, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
 	c.leave()
 	e.table.detach(c.slot, l)
+	c.host.peers.add(l.key(), peerName{c.cid, e.refusals.destination(c.path)})
 	e.sendClose(c.slot, l)
 	c.over(k, StatusFlushed)
 }
@@ -202,15 +211,21 @@ func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 
 // breakDown ends the connection because the peer is silent; the oldest request gets the blame.
 func (c *Conn) breakDown(s Status, why proto.Reason) {
+	c.failOldest(s)
+	c.finish(KindBroken, proto.Goodbye{Reason: why})
+}
+
+// failOldest completes the oldest request with a status that is not success. The caller closes the connection.
+func (c *Conn) failOldest(s Status) {
 	if !c.sq.empty() {
 		c.failRequest(seq.Num(c.sq.done.Load()), s)
 	}
-	c.finish(KindBroken, proto.Goodbye{Reason: why})
 }
 
 // sendClose sends Close and arms its repeat.
 func (e *Engine) sendClose(slot int32, l *linger) {
 	var p packet
+	l.header.TS = e.now.Stamp()
 	if e.begin(&p, l.path, proto.HeaderSize+proto.GoodbyeSize+proto.TrailerSize) {
 		l.bye.Put(p.put(proto.GoodbyeSize))
 		p.finish(&l.header)
@@ -223,6 +238,7 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 // endLinger frees what was left of a connection.
 func (e *Engine) endLinger(slot int32, l *linger) {
 	e.wheel.Stop(slot)
+	e.host.peers.remove(l.key(), l.bye.CID)
 	e.link.Release(l.path)
 	e.table.release(slot)
 }

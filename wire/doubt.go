@@ -30,18 +30,17 @@ const (
 	doubtLimit = 3 * time.Second
 )
 
-// doubted handles a message that the peer does not have the connection, about a packet of ours with a number and a
-// time stamp. The caller has compared the tag. It reports false if the number cannot be ours.
-func (c *Conn) doubted(psn seq.Num, ts uint32) bool {
-	if !psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) {
-		return false
-	}
+// hasSent reports whether a number can be that of a packet of ours that a message repeats.
+func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) }
+
+// doubted handles a message that the peer does not have the connection, about a packet of ours with a time stamp. The
+// caller has compared the tag and the number. It reports whether that confirms the doubt: the caller ends the connection.
+func (c *Conn) doubted(ts uint32) (confirmed bool) {
 	if c.doubt.open && c.eng.sentSince(ts, c.doubt.since) {
-		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return true
 	}
 	c.verify()
-	return true
+	return false
 }
 
 // sentSince reports whether a time stamp of ours is of a packet that left at a moment or later, and not before
@@ -73,7 +72,7 @@ func (c *Conn) tickDoubt() Time {
 	case !d.open:
 		return never
 	case c.portClosed():
-		c.breakDown(StatusTransport, proto.ReasonTimeout)
+		c.peerEnded()
 		return never
 	case now.Sub(d.since) > doubtLimit:
 		d.open = false

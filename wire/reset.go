@@ -101,7 +101,9 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	switch {
 	case c == nil || !c.alive(), h.Tag != c.peerTag, e.source(&bufs[0]) != c.peerAddr:
 		e.stats.UnknownConnection++
-	case !c.doubted(h.PSN, h.Echo):
+	case !c.hasSent(h.PSN):
 		e.stats.Forged++
+	case c.doubted(h.Echo):
+		c.breakDown(StatusTransport, proto.ReasonTimeout)
 	}
 }

@@ -41,8 +41,8 @@ func (e *Engine) expire(slot int32) {
 		s.conn.armed = never
 		s.conn.tick()
 	case s.linger != nil:
-		if s.linger.tries >= closeTries {
-			e.endLinger(slot, s.linger)
+		if l := s.linger; l.tries >= closeTries || e.closedSince(l.path, l.heard) != nil {
+			e.endLinger(slot, l)
 			return
 		}
 		e.sendClose(slot, s.linger)

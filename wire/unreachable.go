@@ -12,7 +12,8 @@ import (
 // report counts only if it quotes the verification tag of a connection to that address and port. Kernels limit the
 // rate of these messages, so that a report counts for all connections to the port: each asks its peer, and breaks
 // if that does not answer while a later packet to the port is refused too. One that is being asked for ends when a later
-// Connect is refused too.
+// Connect is refused too. Nothing is sent to a peer that is known to have ended: thousands of connections to it that send
+// Close, each answered by ICMP and repeated, keep the other connections of the engine waiting.
 
 // closedPort is an address and port that was reported.
 type closedPort struct {
@@ -20,6 +21,7 @@ type closedPort struct {
 	sent uint32 // time stamp of the newest packet that was refused
 	told Time   // newest report
 	left int    // slots of the connection table still to be searched
+	gone bool   // a connection broke for it
 }
 
 // refusals is the engine's part.
@@ -81,10 +83,15 @@ func (e *Engine) refused(report *link.Report) bool {
 	if !ok || report.To != name.at {
 		return false
 	}
-	if c := e.lookup(name.cid); c != nil && c.alive() && !c.doubted(h.PSN, h.TS) {
+	c := e.lookup(name.cid) // nil if it is another engine's, or over and its Close was refused
+	asks := c != nil && c.alive()
+	if asks && !c.hasSent(h.PSN) {
 		return false
 	}
 	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))
+	if asks && c.doubted(h.TS) {
+		c.peerEnded()
+	}
 	return true
 }
 
@@ -144,7 +151,7 @@ func (e *Engine) search(k *closedPort) {
 		case c.asking():
 			c.noPort(k.sent)
 		case c.portClosed():
-			c.breakDown(StatusTransport, proto.ReasonTimeout)
+			c.peerEnded()
 		case !c.verify():
 			return // no frame: later
 		}
@@ -163,15 +170,36 @@ func (r *refusals) forget(now Time) {
 	}
 }
 
-// refusedSince reports whether a packet that left at a moment or later was refused where a connection's packets go.
-func (c *Conn) refusedSince(t Time) bool {
-	r := &c.eng.refusals
+// closedSince is the port to which packets on a path go if a packet to it that left at a moment or later was refused;
+// nil if none was.
+func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
+	r := &e.refusals
 	for i := range r.known[:r.n] {
-		if k := &r.known[i]; k.at == r.link.Destination(c.path) && c.eng.sentSince(k.sent, t) {
-			return true
+		if k := &r.known[i]; k.at == r.link.Destination(p) && e.sentSince(k.sent, t) {
+			return k
 		}
 	}
-	return false
+	return nil
+}
+
+// refusedSince reports whether a packet that left at a moment or later was refused where a connection's packets go.
+func (c *Conn) refusedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
+
+// peerEnded breaks a connection whose peer's process has ended: it is told of nothing, and nor is it by the other
+// connections to its port that have not heard it since.
+func (c *Conn) peerEnded() {
+	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
+		k.gone = true
+	}
+	c.failOldest(StatusTransport)
+	c.why = BreakReason(proto.ReasonTimeout)
+	c.end(KindBroken, StatusFlushed)
+}
+
+// peerGone reports whether the process at a connection's port is known to have ended since the peer was heard.
+func (c *Conn) peerGone() bool {
+	k := c.eng.closedSince(c.path, c.lastHeard)
+	return k != nil && k.gone
 }
 
 // next is when takeRefusals has something to do though nothing is reported.

@@ -251,6 +251,84 @@ func TestReportOfProbeBreaks(t *testing.T) {
 	}
 }
 
+// When a peer's process has ended and its host said so, nothing more is sent to it: by connections that break for it, by
+// those that were closed before, and by those that are closed after.
+func TestNothingIsSentToAnEndedPeer(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	all := w.pairs(100)
+	src, dst := a.memory(64), b.memory(64)
+	w.run(time.Second)
+	w.crash(b)
+	w.poll()
+	if err := a.eng.Disconnect(all[0], false); err != nil { // before anybody knows
+		t.Fatal(err)
+	}
+	a.post(all[1], all[1].PostWrite(src.seg(0, 64), 7, dst.at(0), 0))
+	w.until("the first end", time.Second, func() bool { return a.eng.stats.Broken > 0 && all[2].State() == Established })
+	sent := a.eng.stats.TxPackets
+	if err := a.eng.Disconnect(all[2], false); err != nil {
+		t.Fatal(err)
+	}
+	if a.eng.flush(); a.eng.stats.TxPackets != sent {
+		t.Error("a connection that was closed after the first end sent Close")
+	}
+	w.until("the end of all", 3*time.Second, func() bool { return allClosed(all) })
+	sent = a.eng.stats.TxPackets
+	w.run(5 * time.Second)
+	if n := a.eng.stats.TxPackets - sent; n != 0 {
+		t.Errorf("%d packets were sent after the last end", n)
+	}
+	var c Completion
+	if !a.request.Pop(&c) || c.Status != StatusTransport || c.Cookie != 7 {
+		t.Errorf("the write: %+v", c)
+	}
+	broken := 0
+	for a.connect.Pop(&c) {
+		if c.Kind == KindBroken && BreakReason(c.Data) == BreakTimeout {
+			broken++
+		}
+	}
+	if broken != len(all)-2 || len(a.host.peers.cids) != 0 || a.eng.Connections() != 0 {
+		t.Errorf("%d connections broke, want %d; %d can be found, %d are left", broken, len(all)-2, len(a.host.peers.cids), a.eng.Connections())
+	}
+}
+
+// Close is not repeated to a host that reports that nobody has the port: one report counts for all connections to it.
+func TestCloseIsNotRepeatedToAnEndedPeer(t *testing.T) {
+	for _, refuse := range []bool{true, false} {
+		w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: refuse, RefuseSlowly: true}, 2)
+		a := w.nodes[0]
+		all := w.pairs(100)
+		w.run(time.Second)
+		w.crash(w.nodes[1])
+		w.poll()
+		sent := a.eng.stats.TxPackets
+		for _, c := range all {
+			if err := a.eng.Disconnect(c, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.run(5 * time.Second)
+		want := uint64(len(all))
+		if !refuse {
+			want *= closeTries
+		}
+		if n := a.eng.stats.TxPackets - sent; n != want || a.eng.Connections() != 0 || len(a.host.peers.cids) != 0 {
+			t.Errorf("reports %v: %d packets, want %d; %d connections are left, %d can be found", refuse, n, want, a.eng.Connections(), len(a.host.peers.cids))
+		}
+	}
+}
+
+// pairs connects n connections between nodes 0 and 1, and returns those of node 0.
+func (w *world) pairs(n int) (all []*Conn) {
+	for range n {
+		ca, _ := w.pair(plain)
+		all = append(all, ca)
+	}
+	return all
+}
+
 // Reports of addresses without a connection cost no memory and hide none of a peer's.
 func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true}, 2)
