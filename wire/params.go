@@ -142,8 +142,8 @@ const (
 	// 15 of 16. Clients that start together on one host get nearly the backlog that the consumer asked for.
 	backlogShare  = 7
 	backlogPrefix = 15
-	// newcomers is how many times its share a network may have of connections, half-open requests and answers when an
-	// address of it that has none asks for its first.
+	// newcomers is how many times its share of the places of a quota a network may have when an address of it that has none
+	// asks for its first.
 	newcomers = 4
 	// prefix4 and prefix6 are the bits of an address that name its network: that of one customer, or a LAN.
 	prefix4 = 24
