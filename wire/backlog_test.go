@@ -41,6 +41,7 @@ func TestBacklogNewcomer(t *testing.T) {
 		{"other network", netip.MustParseAddr("198.51.100.1"), 1},
 		{"IPv6", netip.MustParseAddr("2001:db8::1"), 1},
 		{"many addresses", netip.MustParseAddr("198.51.100.1"), 2},
+		{"a crowd", netip.MustParseAddr("198.51.100.1"), 100},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := NewBacklog(places)

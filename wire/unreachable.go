@@ -35,10 +35,11 @@ type refusals struct {
 const (
 	// maxClosedPorts is how many ports are searched for at one time; a connection to another one breaks when
 	// its own packets are reported twice. refusalBatch is how many reports a Poll takes in, searchBatch
-	// how many slots of the connection table it searches.
+	// how many slots of the connection table it searches: each may send a probe, and the kernel answers it by ICMP.
+	// With 64 and 10000 connections a ping-pong beside them over loopback stands still for 120 to 830 ms, with 8 for 20 ms.
 	maxClosedPorts = 8
 	refusalBatch   = 16
-	searchBatch    = 64
+	searchBatch    = 8
 )
 
 // destination is where packets on a path go; zero if the link does not tell.

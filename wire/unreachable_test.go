@@ -294,6 +294,36 @@ func TestNothingIsSentToAnEndedPeer(t *testing.T) {
 	}
 }
 
+// A report about one of many connections to a port has few probes leave in one Poll: the packets of others do not wait.
+func TestProbesOfManyLeaveInParts(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	all := w.pairs(200)
+	w.run(time.Second)
+	w.poll()
+	b.down = true
+	a.link.Refuse(reportOf(all[0], Time(w.net.Now())))
+	probed := func() (n int) {
+		for _, c := range all {
+			if c.doubt.open {
+				n++
+			}
+		}
+		return n
+	}
+	for n := 0; n < len(all); {
+		sent := a.eng.stats.TxPackets
+		a.eng.Poll(Time(w.net.Now()))
+		if d := a.eng.stats.TxPackets - sent; d > 16 {
+			t.Fatalf("%d probes left in one Poll", d)
+		}
+		w.net.Advance(w.net.Now() + spin)
+		if n = probed(); a.eng.stats.TxPackets > 1<<20 || w.net.Now() > int64(time.Minute) {
+			t.Fatalf("%d of %d connections were probed", n, len(all))
+		}
+	}
+}
+
 // Close is not repeated to a host that reports that nobody has the port: one report counts for all connections to it.
 func TestCloseIsNotRepeatedToAnEndedPeer(t *testing.T) {
 	for _, refuse := range []bool{true, false} {
