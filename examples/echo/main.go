@@ -120,7 +120,7 @@ func (s *server) handle(ev *dat.Event) error {
 	}
 }
 
-// settle takes an endpoint off those that are asking.
+// settle removes an endpoint from those that are asking.
 func (s *server) settle(ep *dat.EP) {
 	s.asking = slices.DeleteFunc(s.asking, func(other *dat.EP) bool { return other == ep })
 }
@@ -179,8 +179,8 @@ func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
 	return []dat.LMRTriplet{mem.Segment(slot*lineSize, n)}
 }
 
-// turn sends what was received, and receives again where what was sent has arrived: until then the
-// memory belongs to the provider.
+// turn sends a message back from the buffer that it was received into, and posts the buffer as a receive again when the send
+// has completed: until then the memory belongs to the provider.
 func (s *server) turn(ev *dat.Event) error {
 	mem, slot := s.clients[ev.EP].mem, int(ev.Cookie)
 	switch {

@@ -110,23 +110,27 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		if err != nil {
 			return err
 		}
-		switch ev.Number {
-		case dat.EventConnectionRequest:
-			if host, ok := s.admit(ev.CR); ok {
-				err = s.accept(ev.CR, host)
-			} else {
-				err = ev.CR.Reject([]byte("the server has as many clients as it takes"))
-			}
-		case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
-			delete(s.clients, ev.EP)
-			err = ev.EP.Free()
-		default: // a connection is established
-		}
-		if err != nil { // with one client, which is no reason to leave the others
+		// What goes wrong with one client is no reason to leave the others.
+		if err := s.handle(ev); err != nil {
 			fmt.Fprintln(os.Stderr, "kv:", err)
 		}
 	}
 	return nil
+}
+
+func (s *server) handle(ev *dat.Event) error {
+	switch ev.Number {
+	case dat.EventConnectionRequest:
+		if host, ok := s.admit(ev.CR); ok {
+			return s.accept(ev.CR, host)
+		}
+		return ev.CR.Reject([]byte("the server has as many clients as it takes"))
+	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
+		delete(s.clients, ev.EP)
+		return ev.EP.Free()
+	default: // a connection is established
+		return nil
+	}
 }
 
 // admit reports whether there is a place for one more client of the host that asks. One host has half of them at most, so

@@ -53,7 +53,7 @@ func (e entry) version() uint64     { return binary.NativeEndian.Uint64(e[versio
 func (e entry) setVersion(v uint64) { binary.NativeEndian.PutUint64(e[versionAt:], v) }
 func (e entry) locked() bool        { return e.version()&1 != 0 }
 
-// vacant says that no put of this entry has completed: it is empty, or locked for the first time.
+// vacant reports whether no put of this entry has completed: it is empty, or locked for the first time.
 func (e entry) vacant() bool { return e.version() <= 1 }
 
 var ecma = crc64.MakeTable(crc64.ECMA)
@@ -64,7 +64,7 @@ func (e entry) checksum(version uint64) uint64 {
 	return crc64.Update(seed, ecma, e[lengthsAt:versionAt])
 }
 
-// whole says that the entry is what one put has written. A lock alone does not change that.
+// whole reports whether the entry is what one put has written. A lock alone does not change that.
 func (e entry) whole() bool {
 	return binary.NativeEndian.Uint64(e) == e.checksum(e.version()&^1) && int(e[lengthsAt])+int(e[lengthsAt+1]) <= maxBytes
 }
@@ -90,8 +90,8 @@ func home(key string) int {
 	return int(h.Sum64() % entries)
 }
 
-// find reads the entries of a key and returns its own, or the first vacant one, or a negative index if all
-// are others'. ok is false where an entry on the way was torn.
+// find reads the entries that a key may have. It returns the one that the key has, else the first vacant one, and a negative index
+// if other keys have all of them. ok is false where an entry before it was torn.
 func (c *client) find(ctx context.Context, key string) (i int, e entry, ok bool, err error) {
 	first := home(key)
 	if err := c.read(ctx, first); err != nil {
@@ -135,11 +135,14 @@ func (c *client) put(ctx context.Context, key, value string) error {
 	}
 	return c.retry(func() (bool, error) {
 		i, e, ok, err := c.find(ctx, key)
+		if err != nil || !ok {
+			return false, err
+		}
 		if i < 0 {
 			return false, fmt.Errorf("no room for %q: all %d entries that it may have are taken", key, probes)
 		}
-		if err != nil || !ok || e.locked() {
-			return false, err
+		if e.locked() {
+			return false, nil
 		}
 		v := e.version()
 		if mine, err := c.swap(ctx, i, v, v+1); err != nil || !mine {

@@ -25,7 +25,7 @@ const (
 	// its file it gives a credit back: an empty message.
 	chunkSize = 256 << 10 // bytes
 	window    = 8
-	// pause is how often progress is shown.
+	// pause is the time between two updates of the progress bar.
 	pause = 200 * time.Millisecond
 )
 

@@ -15,16 +15,16 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// incoming is one file that comes: in chunks, each by an RDMA write that says with its immediate data how
-// many bytes it has, then the sender's SHA-256 as a message.
+// incoming is one file that is being received. Each chunk is an RDMA write whose immediate data is its length; the sender's
+// SHA-256 follows as a message.
 type incoming struct {
 	ep     *dat.EP
 	evd    *dat.EVD
 	data   []byte // window chunks, and one for the message at the end
 	mem    *dat.LMR
 	name   string
-	left   int64
-	chunks int // that have come
+	left   int64 // bytes that have not come
+	chunks int   // that have come
 	file   *os.File
 	hash   hash.Hash
 
@@ -72,7 +72,8 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 	return nil
 }
 
-// accept begins a file. The request's private data is its size and name; the answer's where the window is.
+// accept prepares for one file. The private data of the request has its size and name; that of the answer tells the sender
+// where the window is.
 func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err error) {
 	in := &incoming{data: make([]byte, (window+1)*chunkSize), hash: sha256.New()}
 	defer func() {
@@ -88,7 +89,7 @@ func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err er
 	if in.name, in.left, err = parseOffer(about.PrivateData); err != nil {
 		return nil, err
 	}
-	// Beside the file that may be there, which is replaced when all has come.
+	// A temporary file in the same directory: it is renamed when all has come, and replaces an older file at once.
 	if in.file, err = os.CreateTemp(dir, "."+in.name+".*"); err != nil {
 		return nil, err
 	}
@@ -96,17 +97,8 @@ func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err er
 	if in.mem, err = ia.CreateLMR(in.data, pz, dat.MemAll); err != nil {
 		return nil, err
 	}
-	if in.evd, err = ia.CreateEVD(4*window, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
+	if err := in.setUp(ia, pz); err != nil {
 		return nil, err
-	}
-	if in.ep, err = ia.CreateEP(pz, in.evd, in.evd, in.evd, nil); err != nil {
-		return nil, err
-	}
-	// A write with immediate data takes a receive, whose memory it leaves alone; the last message does not.
-	for range window + 1 {
-		if err := in.expect(); err != nil {
-			return nil, err
-		}
 	}
 	where, err := binary.Append(nil, binary.BigEndian, in.mem.Remote(0, window*chunkSize))
 	if err != nil {
@@ -115,6 +107,24 @@ func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err er
 	return in, cr.Accept(in.ep, where)
 }
 
+// setUp makes the endpoint, with receives for all that the sender may send before it has a credit.
+func (in *incoming) setUp(ia *dat.IA, pz *dat.PZ) (err error) {
+	if in.evd, err = ia.CreateEVD(4*window, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
+		return err
+	}
+	if in.ep, err = ia.CreateEP(pz, in.evd, in.evd, in.evd, nil); err != nil {
+		return err
+	}
+	for range window + 1 {
+		if err := in.expect(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expect posts a receive. A write with immediate data consumes one and does not touch its memory. The message with the sum,
+// which is the last, is stored there.
 func (in *incoming) expect() error {
 	return in.ep.PostRecv([]dat.LMRTriplet{in.mem.Segment(window*chunkSize, sha256.Size)}, 0, dat.CompletionDefault)
 }
@@ -124,7 +134,7 @@ func offer(name string, size int64) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(size)), name...)
 }
 
-// parseOffer believes no name that leads out of the directory.
+// parseOffer refuses a name that leads out of the directory.
 func parseOffer(b []byte) (name string, size int64, err error) {
 	if len(b) < 9 || int64(binary.BigEndian.Uint64(b)) < 0 {
 		return "", 0, errors.New("a request that is no offer of a file")
@@ -136,7 +146,7 @@ func parseOffer(b []byte) (name string, size int64, err error) {
 	return name, int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// take writes what comes to the file, until the sender's sum is here and its own is there.
+// take writes the chunks to the file, until both sides have exchanged their sums.
 func (in *incoming) take(ctx context.Context) error {
 	for {
 		var ev dat.Event

@@ -111,7 +111,8 @@ func (s *sender) expect(r *receiver) error {
 	return r.ep.PostRecv([]dat.LMRTriplet{s.mem.Segment(r.answer, sha256.Size)}, 0, dat.CompletionDefault)
 }
 
-// copy sends the file, each chunk when all receivers have room for it and nobody reads its memory here.
+// copy sends the file. It reads the next chunk when all receivers have room for it, and every write from its memory here has
+// completed.
 func (s *sender) copy(ctx context.Context, file io.Reader, p *progress) (chunks int, sum []byte, err error) {
 	hash := sha256.New()
 	for chunk := 0; ; chunk++ {
@@ -170,10 +171,10 @@ func (s *sender) report(name string, sum []byte) error {
 	return errors.Join(errs...)
 }
 
-// done is how many chunks the receiver has, and ours are free of.
+// done is the number of chunks that are in the receiver's file, and whose memory here is free again.
 func (r *receiver) done() int { return min(r.written, r.credited) }
 
-// slowest is the least that any receiver has, 0 if none is left.
+// slowest is done of the receiver that has the fewest chunks, 0 if no receiver is left.
 func (s *sender) slowest() int {
 	least := -1
 	for _, r := range s.all {
@@ -184,7 +185,7 @@ func (s *sender) slowest() int {
 	return max(least, 0)
 }
 
-// each does something for every receiver that is not left out; one for which it fails is from now on.
+// each calls do for every receiver that is not left out, and leaves out those for which it fails.
 func (s *sender) each(do func(*receiver) error) {
 	for _, r := range s.all {
 		if r.err == nil {
@@ -203,8 +204,8 @@ func (r *receiver) leave(why error) {
 
 var errNobody = errors.New("no receiver is left")
 
-// until takes events until something is so for every receiver that is not left out. A receiver for which it is not so when the
-// patience is over is left out: its disk or its program stands still, and the others wait for it.
+// until handles events until so(r) holds for every receiver r that is not left out. Those for which it does not when the patience
+// is over are left out: the disk or the program of such a receiver stands still, and the others wait for it.
 func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
 	limit, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -235,7 +236,7 @@ func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
 	}
 }
 
-// next takes one event.
+// next waits for one event and handles it.
 func (s *sender) next(ctx context.Context) error {
 	var ev dat.Event
 	if _, err := s.evd.WaitContext(ctx, 1, &ev); err != nil {

@@ -185,7 +185,7 @@ func (s *server) accept(cr *dat.CR) error {
 	return nil
 }
 
-// answer works a request out and sends the answer from the same slot.
+// answer computes the answer to a request and sends it from the same slot.
 func (s *server) answer(ev *dat.Event) error {
 	if ev.Length < 8 {
 		return errors.Join(errors.New("a request without an identifier"), ev.EP.Disconnect(dat.CloseAbrupt))
