@@ -137,11 +137,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	if l := o.Limits; min(l.GiveUp, l.NotReady, l.KeepAlive, l.ListenGrace) < 0 {
 		return nil, fail(ErrInvalidParameter, "Options.Limits has a negative time")
 	}
-	random := o.Rand
-	if random == nil {
-		random = rand.Reader
-	}
-	host, err := wire.NewHost(random, wire.Limits(o.Limits))
+	host, err := wire.NewHost(rand.Reader, wire.Limits(o.Limits))
 	if err != nil {
 		return nil, fmt.Errorf("dat: %w", err)
 	}

@@ -86,12 +86,12 @@ func TestNoAllocations(t *testing.T) {
 			d.drain(t, 100, 100)
 		}},
 		{"bind", func() {
-			_, err := rmr.Bind(x.lmr, small[0], MemRemoteWrite, x.EP, 2, 0)
+			_, err := rmr.Bind(x.EP, Binding{LMR: x.lmr, Segment: small[0], Priv: MemRemoteWrite}, 2, 0)
 			post(err)
 			d.drain(t, 1, 0)
 		}},
 		{"read to an RMR, send with invalidate", func() {
-			c, err := theirs.Bind(y.lmr, part[0], MemRemoteWrite, y.EP, 2, 0)
+			c, err := theirs.Bind(y.EP, Binding{LMR: y.lmr, Segment: part[0], Priv: MemRemoteWrite}, 2, 0)
 			post(err)
 			next(y.request)
 			post(y.PostRDMAReadToRMR(RMRTriplet{Context: c, Address: part[0].Address, Length: 64}, 3, x.lmr.Remote(0, 64), 0))

@@ -73,7 +73,7 @@ func TestBacklogIsShared(t *testing.T) {
 			server.listen(testQual, qlen)
 			refusals := must(foe.ia.CreateEVD(asked, nil, EVDConnection))(t)
 			for range asked {
-				ep := must(foe.ia.CreateEP(foe.pz, nil, nil, refusals, nil))(t)
+				ep := must(foe.ia.CreateEP(foe.pz, EPConfig{ConnectEVD: refusals}))(t)
 				ok(t, ep.Connect(server.addr, testQual, patience, nil))
 			}
 			for range asked - share {
@@ -100,7 +100,7 @@ func TestBacklogIsShared(t *testing.T) {
 			proves(x, y)
 
 			for range share { // the places are free again
-				ep := must(foe.ia.CreateEP(foe.pz, nil, nil, refusals, nil))(t)
+				ep := must(foe.ia.CreateEP(foe.pz, EPConfig{ConnectEVD: refusals}))(t)
 				ok(t, ep.Connect(server.addr, testQual, patience, nil))
 			}
 			eventually(t, "as many requests again", func() bool { return server.cr.Len() == share })

@@ -15,13 +15,13 @@ func BenchmarkPostRecv(b *testing.B) {
 	attr := DefaultEPAttr()
 	attr.MaxRecvDTOs = maxDTOs
 	evd := must(h.ia.CreateEVD(1, nil, EVDDTO))(b)
-	ep := must(h.ia.CreateEP(h.pz, evd, evd, nil, &attr))(b)
+	ep := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd, RequestEVD: evd, Attr: &attr}))(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if ep.PostRecv(iov, 1, 0) != nil { // full: once in 16384
 			b.StopTimer()
 			ok(b, ep.Free())
-			ep = must(h.ia.CreateEP(h.pz, evd, evd, nil, &attr))(b)
+			ep = must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd, RequestEVD: evd, Attr: &attr}))(b)
 			b.StartTimer()
 		}
 	}

@@ -181,7 +181,7 @@ func TestConnectArguments(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x := a.point(nil)
-		none := must(a.ia.CreateEP(a.pz, nil, nil, nil, nil))(t)
+		none := must(a.ia.CreateEP(a.pz, EPConfig{}))(t)
 		long := make([]byte, maxPrivateData+1)
 		for _, tc := range []struct {
 			name    string

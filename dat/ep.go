@@ -41,18 +41,45 @@ type remote struct {
 
 var portQuals atomic.Uint64
 
-// CreateEP makes an unconnected endpoint (dat_ep_create). A nil EVD means that those events are not
-// wanted; a dispatcher may come from any open of the same adapter. A nil zone is set with Modify
-// later: without one, nothing can be connected and no memory posted. Nil attributes are DefaultEPAttr.
-//
-// Errors: ErrInvalidHandle (zone or dispatcher freed, of another adapter, or without the stream),
-// ErrInvalidParameter (attributes beyond the limits of IA.Query), ErrModelNotSupported (service type or
-// quality of service).
-func (ia *IA) CreateEP(pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, error) {
-	return ia.createEP(&EPParam{PZ: pz, RecvEVD: recv, RequestEVD: request, ConnectEVD: connect, Attr: DefaultEPAttr()}, attr)
+// EPConfig is what an endpoint is made of beside its zone.
+type EPConfig struct {
+	// Where its events go; one dispatcher may take them all. Nil means that those events are not wanted. A dispatcher may
+	// come from any open of the same adapter.
+	RecvEVD, RequestEVD, ConnectEVD *EVD
+
+	// SRQ is the shared receive queue that its receives are taken from; nil means receives of its own. They are in memory
+	// of the queue's zone, all else is in that of the endpoint's, which may be another.
+	SRQ *SRQ
+
+	// Attr are its attributes; nil means DefaultEPAttr. With an SRQ they have to be there, and MaxRecvIOV is ignored.
+	Attr *EPAttr
 }
 
-func (ia *IA) createEP(p *EPParam, attr *EPAttr) (*EP, error) {
+// CreateEP makes an unconnected endpoint (dat_ep_create; with an SRQ dat_ep_create_with_srq). A nil zone is set with Modify
+// later: without one, nothing can be connected and no memory posted.
+//
+// With a shared receive queue, PostRecv is refused in every state; Reset keeps the queue, Free alone lets go of it. When a
+// connection of it has ended, and its receives that were not complete are flushed, the asynchronous EVD gets
+// EventAsyncEPBroken with the endpoint as Source and ReasonEPTransferToError: no more receives are taken.
+//
+// Errors: ErrInvalidHandle (zone, dispatcher or queue freed, of another adapter, or without the stream),
+// ErrInvalidParameter (attributes beyond the limits of IA.Query, or none with an SRQ), ErrModelNotSupported (service type
+// or quality of service), ErrInsufficientResources.
+func (ia *IA) CreateEP(pz *PZ, c EPConfig) (*EP, error) {
+	p := &EPParam{PZ: pz, RecvEVD: c.RecvEVD, RequestEVD: c.RequestEVD, ConnectEVD: c.ConnectEVD, SRQ: c.SRQ, Attr: DefaultEPAttr()}
+	if c.Attr != nil {
+		p.Attr = *c.Attr
+	}
+	if c.SRQ != nil {
+		if c.Attr == nil {
+			return nil, fail(ErrInvalidParameter, "an endpoint with a shared receive queue needs attributes")
+		}
+		p.Attr.MaxRecvIOV = 0
+	}
+	return ia.createEP(p)
+}
+
+func (ia *IA) createEP(p *EPParam) (*EP, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
 	}
@@ -60,12 +87,9 @@ func (ia *IA) createEP(p *EPParam, attr *EPAttr) (*EP, error) {
 	if err := p.handles(ia, epHandles); err != nil {
 		return nil, err
 	}
-	if attr != nil {
-		p.Attr = *attr
-		p.Attr.setDefaults()
-		if err := p.Attr.validate(); err != nil {
-			return nil, err
-		}
+	p.Attr.setDefaults()
+	if err := p.Attr.validate(); err != nil {
+		return nil, err
 	}
 	p.grant()
 	if err := ia.a.admit(HandleEP); err != nil {

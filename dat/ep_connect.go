@@ -24,56 +24,66 @@ func (ep *EP) sinks(d *driver) wire.Sinks {
 // Errors: ErrInvalidParameter (no address, timeout 0, too much private data), ErrInvalidAddress (no
 // route), ErrInvalidState, ErrInsufficientResources.
 func (ep *EP) Connect(to netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
-	return ep.ConnectQoS(to, qual, timeout, private, QoSBestEffort, ConnectDefault)
+	return ep.ConnectWith(to, qual, ConnectConfig{Timeout: timeout, PrivateData: private})
 }
 
-// ConnectQoS is Connect with a quality of service and flags (dat_ep_connect). ErrModelNotSupported for
-// what the provider does not have.
-func (ep *EP) ConnectQoS(to netip.Addr, qual ConnQual, timeout time.Duration, private []byte, qos QoS, flags ConnectFlags) error {
+// ConnectConfig is how to connect.
+type ConnectConfig struct {
+	Timeout     time.Duration // how long to ask; negative: for ever; 0 is ErrInvalidParameter
+	PrivateData []byte        // for the peer's CR.Query; it is copied
+	QoS         QoS           // ErrModelNotSupported for others than QoSBestEffort
+	Flags       ConnectFlags  // ErrModelNotSupported for ConnectMultipathRequired
+}
+
+// ConnectWith is Connect with a quality of service and flags (dat_ep_connect).
+func (ep *EP) ConnectWith(to netip.Addr, qual ConnQual, c ConnectConfig) error {
 	if err := ep.usable(); err != nil {
 		return err
 	}
 	if !to.IsValid() {
 		return fail(ErrInvalidParameter, "no address to connect to")
 	}
-	if err := checkConnect(timeout, private, qos, flags); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
-	return ep.dial(remote{addr: to.Unmap(), port: uint64(qual), flags: flags}, timeout, private)
+	return ep.dial(remote{addr: to.Unmap(), port: uint64(qual), flags: c.Flags}, c.Timeout, c.PrivateData)
 }
 
 // DupConnect connects to the same address, qualifier and with the same flags as another endpoint, which
-// must be connected (dat_ep_dup_connect). Otherwise it is ConnectQoS.
-func (ep *EP) DupConnect(dup *EP, timeout time.Duration, private []byte, qos QoS) error {
+// must be connected (dat_ep_dup_connect). Otherwise it is ConnectWith. ErrInvalidParameter for flags of its own.
+func (ep *EP) DupConnect(dup *EP, c ConnectConfig) error {
 	if err := ep.usable(); err != nil {
 		return err
 	}
 	if err := dup.usable(); err != nil {
 		return err
 	}
-	if err := checkConnect(timeout, private, qos, ConnectDefault); err != nil {
+	if c.Flags != ConnectDefault {
+		return fail(ErrInvalidParameter, "connect flags %#x: they are those of the endpoint that is duplicated", uint8(c.Flags))
+	}
+	if err := c.check(); err != nil {
 		return err
 	}
 	to, err := dup.dialled()
 	if err != nil {
 		return err
 	}
-	return ep.dial(to, timeout, private)
+	return ep.dial(to, c.Timeout, c.PrivateData)
 }
 
-// checkConnect checks the parameters that all ways to connect have.
-func checkConnect(timeout time.Duration, private []byte, qos QoS, flags ConnectFlags) error {
+// check checks what all ways to connect have.
+func (c *ConnectConfig) check() error {
 	switch {
-	case timeout == 0:
+	case c.Timeout == 0:
 		return fail(ErrInvalidParameter, "timeout 0: wait for some time, or for ever with a negative one")
-	case flags&^connectAll != 0:
-		return fail(ErrInvalidParameter, "connect flags %#x", uint8(flags))
-	case qos != QoSBestEffort:
-		return fail(ErrModelNotSupported, "quality of service %#x: use QoSBestEffort", uint8(qos))
-	case flags&ConnectMultipathRequired != 0:
+	case c.Flags&^connectAll != 0:
+		return fail(ErrInvalidParameter, "connect flags %#x", uint8(c.Flags))
+	case c.QoS != QoSBestEffort:
+		return fail(ErrModelNotSupported, "quality of service %#x: use QoSBestEffort", uint8(c.QoS))
+	case c.Flags&ConnectMultipathRequired != 0:
 		return fail(ErrModelNotSupported, "there is one path: do not require more")
 	}
-	return checkPrivate(private)
+	return checkPrivate(c.PrivateData)
 }
 
 // dialled is whom a connected endpoint is connected with.

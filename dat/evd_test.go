@@ -325,7 +325,7 @@ func TestSeveralEngines(t *testing.T) {
 		x, y := a.point(nil), b.point(nil)
 		ok(t, x.Free())
 		x.request = shared
-		x.EP = must(a.ia.CreateEP(a.pz, x.recv, shared, x.connect, nil))(t)
+		x.EP = must(a.ia.CreateEP(a.pz, EPConfig{RecvEVD: x.recv, RequestEVD: shared, ConnectEVD: x.connect}))(t)
 		join(x, y)
 		xs[i], ys[i] = x, y
 		engines[x.drv.Load()] = true

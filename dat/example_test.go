@@ -16,7 +16,7 @@ func Example() {
 		check(err)
 		pz, _ := ia.CreatePZ()
 		evd, _ := ia.CreateEVD(64, nil, any)
-		ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+		ep, err := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
 		check(err)
 		lmr, err := ia.CreateLMR(make([]byte, 4096), pz, dat.MemAll)
 		check(err)

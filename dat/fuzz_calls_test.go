@@ -45,7 +45,7 @@ var calls = []func(c *caller) error{
 		if c.next()%2 == 0 {
 			attr = nil
 		}
-		ep, err := pick(c, c.ias).CreateEP(pick(c, c.pzs), pick(c, c.evds), pick(c, c.evds), pick(c, c.evds), attr)
+		ep, err := pick(c, c.ias).CreateEP(pick(c, c.pzs), EPConfig{RecvEVD: pick(c, c.evds), RequestEVD: pick(c, c.evds), ConnectEVD: pick(c, c.evds), Attr: attr})
 		return made(c, &c.eps, ep, err)
 	},
 	func(c *caller) error { return pick(c, c.eps).Free() },
@@ -82,7 +82,7 @@ var calls = []func(c *caller) error{
 		return errors.Join(second(pick(c, c.ias).Stats()), pick(c, c.ias).Dump(io.Discard))
 	},
 	func(c *caller) error {
-		ia, err := c.hosts[c.next()%2].tryReopen(Options{AsyncEVD: pick(c, c.evds), AsyncQLen: c.next() - 1, NoAsyncEVD: c.next()%2 == 0})
+		ia, err := c.hosts[c.next()%2].tryReopen(Options{AsyncEVD: pick(c, c.evds), AsyncQLen: c.next() - 2})
 		return made(c, &c.ias, ia, err)
 	},
 	func(c *caller) error {
@@ -165,10 +165,10 @@ var calls = []func(c *caller) error{
 		return pick(c, c.eps).Modify(EPMask(1)<<(c.next()%64), &EPParam{Attr: c.attr()})
 	},
 	func(c *caller) error {
-		return pick(c, c.eps).ConnectQoS(c.address(), ConnQual(c.next()%3), c.moment()*100-time.Nanosecond, nil, QoS(c.next()%2), ConnectFlags(c.next()%5))
+		return pick(c, c.eps).ConnectWith(c.address(), ConnQual(c.next()%3), ConnectConfig{Timeout: c.moment()*100 - time.Nanosecond, QoS: QoS(c.next() % 2), Flags: ConnectFlags(c.next() % 5)})
 	},
 	func(c *caller) error {
-		return pick(c, c.eps).DupConnect(pick(c, c.eps), c.moment()*100-time.Nanosecond, make([]byte, c.next()), QoS(c.next()%3*16))
+		return pick(c, c.eps).DupConnect(pick(c, c.eps), ConnectConfig{Timeout: c.moment()*100 - time.Nanosecond, PrivateData: make([]byte, c.next()), QoS: QoS(c.next() % 3 * 16)})
 	},
 	func(c *caller) error { _, _, err := pick(c, c.eps).RecvQuery(); return err },
 	func(c *caller) error { return pick(c, c.eps).SetWatermark(c.next()%8-2, c.next()%8-2) },
@@ -200,7 +200,7 @@ var calls = []func(c *caller) error{
 	func(c *caller) error { return pick(c, c.srqs).PostRecv(c.iov(), uint64(c.next())) },
 	func(c *caller) error {
 		a := c.attr()
-		ep, err := pick(c, c.ias).CreateEPWithSRQ(pick(c, c.pzs), pick(c, c.evds), pick(c, c.evds), pick(c, c.evds), pick(c, c.srqs), &a)
+		ep, err := pick(c, c.ias).CreateEP(pick(c, c.pzs), EPConfig{RecvEVD: pick(c, c.evds), RequestEVD: pick(c, c.evds), ConnectEVD: pick(c, c.evds), SRQ: pick(c, c.srqs), Attr: &a})
 		return made(c, &c.eps, ep, err)
 	},
 	func(c *caller) error { r, err := pick(c, c.pzs).CreateRMR(); return made(c, &c.rmrs, r, err) },
@@ -208,13 +208,13 @@ var calls = []func(c *caller) error{
 	func(c *caller) error { return pick(c, c.rmrs).Free() },
 	func(c *caller) error { return second(pick(c, c.rmrs).Query()) },
 	func(c *caller) error {
-		return second(pick(c, c.rmrs).Bind(pick(c, c.lmrs), c.segment(), MemPriv(c.next()), pick(c, c.eps), uint64(c.next()), c.flags()))
+		return second(pick(c, c.rmrs).Bind(pick(c, c.eps), Binding{LMR: pick(c, c.lmrs), Segment: c.segment(), Priv: MemPriv(c.next())}, uint64(c.next()), c.flags()))
 	},
 	func(c *caller) error { // all of it right but for the objects
 		l, seg := pick(c, c.lmrs), LMRTriplet{}
 		if l != nil {
 			seg = l.Segment(0, 1)
 		}
-		return second(pick(c, c.rmrs).Bind(l, seg, MemRemoteRead|MemRemoteWrite, pick(c, c.eps), 0, 0))
+		return second(pick(c, c.rmrs).Bind(pick(c, c.eps), Binding{LMR: l, Segment: seg, Priv: MemRemoteRead | MemRemoteWrite}, 0, 0))
 	},
 }

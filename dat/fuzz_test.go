@@ -219,7 +219,7 @@ func newCaller(t *testing.T, in []byte) *caller {
 	attr := DefaultEPAttr()
 	c.rmrs = append(c.rmrs, must(b.pz.CreateRMR())(t))
 	c.srqs = []*SRQ{nil, must(b.ia.CreateSRQ(b.pz, SRQAttr{MaxRecvDTOs: 8}))(t)}
-	c.eps = append(c.eps, must(b.ia.CreateEPWithSRQ(b.pz, evd, evd, evd, c.srqs[1], &attr))(t))
+	c.eps = append(c.eps, must(b.ia.CreateEP(b.pz, EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd, SRQ: c.srqs[1], Attr: &attr}))(t))
 	c.psps = []*PSP{nil, b.psp, must(b.ia.CreatePSP(0, evd, PSPConsumer))(t), must(b.ia.CreatePSP(1, evd, PSPProvider))(t)}
 	c.rsps = append(c.rsps, must(b.ia.CreateRSP(2, nil, evd))(t))
 	for qual := range ConnQual(3) {

@@ -23,16 +23,22 @@ func TestHandles(t *testing.T) {
 	}
 	var ev Event
 	calls := map[string]func(o *objects) error{
-		"ia query":        func(o *objects) error { _, err := o.ia.Query(); return err },
-		"ia stats":        func(o *objects) error { _, err := o.ia.Stats(); return err },
-		"ia conns":        func(o *objects) error { _, err := o.ia.Connections(); return err },
-		"ia dump":         func(o *objects) error { return o.ia.Dump(io.Discard) },
-		"ia close":        func(o *objects) error { return o.ia.Close() },
-		"pz create":       func(o *objects) error { _, err := o.ia.CreatePZ(); return err },
-		"evd create":      func(o *objects) error { _, err := o.ia.CreateEVD(1, nil, EVDDTO); return err },
-		"lmr create":      func(o *objects) error { _, err := o.ia.CreateLMR(make([]byte, 1), o.pz, MemAll); return err },
-		"ep create":       func(o *objects) error { _, err := o.ia.CreateEP(o.pz, nil, nil, nil, nil); return err },
-		"ep create, evd":  func(o *objects) error { _, err := o.ia.CreateEP(h.pz, o.evd, nil, nil, nil); return err },
+		"ia query":   func(o *objects) error { _, err := o.ia.Query(); return err },
+		"ia stats":   func(o *objects) error { _, err := o.ia.Stats(); return err },
+		"ia conns":   func(o *objects) error { _, err := o.ia.Connections(); return err },
+		"ia dump":    func(o *objects) error { return o.ia.Dump(io.Discard) },
+		"ia close":   func(o *objects) error { return o.ia.Close() },
+		"pz create":  func(o *objects) error { _, err := o.ia.CreatePZ(); return err },
+		"evd create": func(o *objects) error { _, err := o.ia.CreateEVD(1, nil, EVDDTO); return err },
+		"lmr create": func(o *objects) error { _, err := o.ia.CreateLMR(make([]byte, 1), o.pz, MemAll); return err },
+		"ep create": func(o *objects) error {
+			_, err := o.ia.CreateEP(o.pz, EPConfig{})
+			return err
+		},
+		"ep create, evd": func(o *objects) error {
+			_, err := o.ia.CreateEP(h.pz, EPConfig{RecvEVD: o.evd})
+			return err
+		},
 		"psp create":      func(o *objects) error { _, err := o.ia.CreatePSP(1, o.evd, PSPConsumer); return err },
 		"pz free":         func(o *objects) error { return o.pz.Free() },
 		"evd free":        func(o *objects) error { return o.evd.Free() },
@@ -59,7 +65,7 @@ func TestHandles(t *testing.T) {
 		o.pz = must(h.ia.CreatePZ())(t)
 		o.evd = must(h.ia.CreateEVD(8, nil, EVDDTO|EVDConnection|EVDCR))(t)
 		o.lmr = must(h.ia.CreateLMR(make([]byte, 8), o.pz, MemAll))(t)
-		o.ep = must(h.ia.CreateEP(o.pz, o.evd, o.evd, o.evd, nil))(t)
+		o.ep = must(h.ia.CreateEP(o.pz, EPConfig{RecvEVD: o.evd, RequestEVD: o.evd, ConnectEVD: o.evd}))(t)
 		o.psp = must(h.ia.CreatePSP(2, o.evd, PSPConsumer))(t)
 		asking := h.point(nil)
 		ok(t, asking.Connect(h.addr, 2, patience, nil))
@@ -87,11 +93,11 @@ func TestHandles(t *testing.T) {
 	// Of another adapter.
 	third := newHost(t, n, 2, Options{})
 	evd := must(third.ia.CreateEVD(1, nil, EVDDTO|EVDCR))(t)
-	_, err := h.ia.CreateEP(h.pz, evd, nil, nil, nil)
+	_, err := h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd})
 	wants(t, "endpoint with a foreign dispatcher", err, ErrInvalidHandle)
 	_, err = h.ia.CreatePSP(3, evd, PSPConsumer)
 	wants(t, "service point with a foreign dispatcher", err, ErrInvalidHandle)
-	_, err = h.ia.CreateEP(h.pz, nil, must(h.ia.CreateEVD(1, nil, EVDCR))(t), nil, nil)
+	_, err = h.ia.CreateEP(h.pz, EPConfig{RequestEVD: must(h.ia.CreateEVD(1, nil, EVDCR))(t)})
 	wants(t, "endpoint with a dispatcher of another stream", err, ErrInvalidHandle)
 }
 
@@ -124,11 +130,11 @@ func TestCreateArguments(t *testing.T) {
 	} {
 		attr := DefaultEPAttr()
 		bad(&attr)
-		_, err := h.ia.CreateEP(h.pz, nil, nil, nil, &attr)
+		_, err := h.ia.CreateEP(h.pz, EPConfig{Attr: &attr})
 		wants(t, "attributes "+string(rune('0'+i)), err, ErrInvalidParameter)
 	}
 	// A limit of segments that is left out is the default.
 	evd := must(h.ia.CreateEVD(1, nil, EVDDTO))(t)
-	e := must(h.ia.CreateEP(h.pz, evd, nil, nil, &EPAttr{MaxRecvDTOs: 1}))(t)
+	e := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd, Attr: &EPAttr{MaxRecvDTOs: 1}}))(t)
 	ok(t, e.PostRecv(make([]LMRTriplet, DefaultEPAttr().MaxRecvIOV), 1, 0))
 }

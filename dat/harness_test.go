@@ -202,7 +202,7 @@ func (h *host) pointWith(attr *EPAttr, mem, qlen int) *point {
 	p.request = must(h.ia.CreateEVD(qlen, nil, EVDDTO|EVDRMRBind))(t)
 	p.connect = must(h.ia.CreateEVD(8, nil, EVDConnection))(t)
 	p.lmr = must(h.ia.CreateLMR(p.mem, h.pz, MemAll))(t)
-	p.EP = must(h.ia.CreateEP(h.pz, p.recv, p.request, p.connect, attr))(t)
+	p.EP = must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: p.recv, RequestEVD: p.request, ConnectEVD: p.connect, Attr: attr}))(t)
 	return p
 }
 

@@ -55,7 +55,7 @@ func (ia *IA) asyncEVD(o Options) (*EVD, error) {
 		return nil, fail(with(ErrInvalidHandle, SubInvalidHandleEVDAsync), "Options.AsyncEVD is no asynchronous EVD of this adapter")
 	case evd != nil:
 		return evd, nil
-	case o.NoAsyncEVD:
+	case o.AsyncQLen == NoAsyncEVD:
 		return nil, nil
 	}
 	evd, err := ia.CreateEVD(o.AsyncQLen, nil, EVDAsync)

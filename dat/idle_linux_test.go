@@ -38,14 +38,14 @@ func stayIdle() error {
 	if err != nil {
 		return err
 	}
-	ask, err := ia.CreateEP(pz, nil, nil, evd, nil)
+	ask, err := ia.CreateEP(pz, EPConfig{ConnectEVD: evd})
 	if err != nil {
 		return err
 	}
 	if err := ask.Connect(attr.Address, 1, time.Second, nil); err != nil {
 		return err
 	}
-	answer, err := ia.CreateEP(pz, nil, nil, evd, nil)
+	answer, err := ia.CreateEP(pz, EPConfig{ConnectEVD: evd})
 	if err != nil {
 		return err
 	}

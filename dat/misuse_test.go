@@ -43,10 +43,12 @@ var misuses = map[string]func(o *objects, ev *Event) error{
 	"PZ.CreateLMRShared": func(o *objects, _ *Event) error {
 		return second(o.ia.CreateLMRShared(make([]byte, 1), LMRCookie{}, o.pz, 0))
 	},
-	"PZ.CreateRMR":        func(o *objects, _ *Event) error { return second(o.pz.CreateRMR()) },
-	"PZ.CreateRMRForEP":   func(o *objects, _ *Event) error { return second(o.pz.CreateRMRForEP()) },
-	"PZ.CreateSRQ":        func(o *objects, _ *Event) error { return second(o.ia.CreateSRQ(o.pz, SRQAttr{MaxRecvDTOs: 1})) },
-	"PZ.CreateEP":         func(o *objects, _ *Event) error { return second(o.ia.CreateEP(o.pz, nil, nil, nil, nil)) },
+	"PZ.CreateRMR":      func(o *objects, _ *Event) error { return second(o.pz.CreateRMR()) },
+	"PZ.CreateRMRForEP": func(o *objects, _ *Event) error { return second(o.pz.CreateRMRForEP()) },
+	"PZ.CreateSRQ":      func(o *objects, _ *Event) error { return second(o.ia.CreateSRQ(o.pz, SRQAttr{MaxRecvDTOs: 1})) },
+	"PZ.CreateEP": func(o *objects, _ *Event) error {
+		return second(o.ia.CreateEP(o.pz, EPConfig{}))
+	},
 	"PZ.Query":            func(o *objects, _ *Event) error { return second(o.pz.Query()) },
 	"PZ.Free":             func(o *objects, _ *Event) error { return o.pz.Free() },
 	"CNO.CreateEVD":       func(o *objects, _ *Event) error { return second(o.ia.CreateEVD(1, o.cno, EVDDTO)) },
@@ -75,24 +77,28 @@ var misuses = map[string]func(o *objects, ev *Event) error{
 	"LMR.Free":            func(o *objects, _ *Event) error { return o.lmr.Free() },
 	"LMR.CreateLMR":       func(o *objects, _ *Event) error { return second(o.ia.CreateLMRFromLMR(o.lmr, o.pz, 0)) },
 	"RMR.Query":           func(o *objects, _ *Event) error { return second(o.rmr.Query()) },
-	"RMR.Bind":            func(o *objects, _ *Event) error { return second(o.rmr.Bind(nil, LMRTriplet{}, 0, o.ep, 0, 0)) },
-	"RMR.Free":            func(o *objects, _ *Event) error { return o.rmr.Free() },
-	"SRQ.CreateEP": func(o *objects, _ *Event) error {
-		return second(o.ia.CreateEPWithSRQ(o.pz, nil, nil, nil, o.srq, &EPAttr{}))
+	"RMR.Bind": func(o *objects, _ *Event) error {
+		return second(o.rmr.Bind(o.ep, Binding{}, 0, 0))
 	},
-	"SRQ.Query":                 func(o *objects, _ *Event) error { return second(o.srq.Query()) },
-	"SRQ.Resize":                func(o *objects, _ *Event) error { return o.srq.Resize(2) },
-	"SRQ.SetLW":                 func(o *objects, _ *Event) error { return o.srq.SetLW(1) },
-	"SRQ.PostRecv":              func(o *objects, _ *Event) error { return o.srq.PostRecv(nil, 0) },
-	"SRQ.Free":                  func(o *objects, _ *Event) error { return o.srq.Free() },
-	"EP.CreateRSP":              func(o *objects, _ *Event) error { return second(o.ia.CreateRSP(1, o.ep, o.evd)) },
-	"EP.Query":                  func(o *objects, _ *Event) error { return second(o.ep.Query()) },
-	"EP.Status":                 func(o *objects, _ *Event) error { _, _, _, err := o.ep.Status(); return err },
-	"EP.RecvQuery":              func(o *objects, _ *Event) error { _, _, err := o.ep.RecvQuery(); return err },
-	"EP.SetWatermark":           func(o *objects, _ *Event) error { return o.ep.SetWatermark(1, 1) },
-	"EP.Modify":                 func(o *objects, _ *Event) error { return o.ep.Modify(EPFieldPZ, &EPParam{}) },
-	"EP.Connect":                func(o *objects, _ *Event) error { return o.ep.Connect(netip.IPv6Loopback(), 1, time.Second, nil) },
-	"EP.DupConnect":             func(o *objects, _ *Event) error { return o.ep.DupConnect(o.ep, time.Second, nil, QoSBestEffort) },
+	"RMR.Free": func(o *objects, _ *Event) error { return o.rmr.Free() },
+	"SRQ.CreateEP": func(o *objects, _ *Event) error {
+		return second(o.ia.CreateEP(o.pz, EPConfig{SRQ: o.srq, Attr: &EPAttr{}}))
+	},
+	"SRQ.Query":       func(o *objects, _ *Event) error { return second(o.srq.Query()) },
+	"SRQ.Resize":      func(o *objects, _ *Event) error { return o.srq.Resize(2) },
+	"SRQ.SetLW":       func(o *objects, _ *Event) error { return o.srq.SetLW(1) },
+	"SRQ.PostRecv":    func(o *objects, _ *Event) error { return o.srq.PostRecv(nil, 0) },
+	"SRQ.Free":        func(o *objects, _ *Event) error { return o.srq.Free() },
+	"EP.CreateRSP":    func(o *objects, _ *Event) error { return second(o.ia.CreateRSP(1, o.ep, o.evd)) },
+	"EP.Query":        func(o *objects, _ *Event) error { return second(o.ep.Query()) },
+	"EP.Status":       func(o *objects, _ *Event) error { _, _, _, err := o.ep.Status(); return err },
+	"EP.RecvQuery":    func(o *objects, _ *Event) error { _, _, err := o.ep.RecvQuery(); return err },
+	"EP.SetWatermark": func(o *objects, _ *Event) error { return o.ep.SetWatermark(1, 1) },
+	"EP.Modify":       func(o *objects, _ *Event) error { return o.ep.Modify(EPFieldPZ, &EPParam{}) },
+	"EP.Connect":      func(o *objects, _ *Event) error { return o.ep.Connect(netip.IPv6Loopback(), 1, time.Second, nil) },
+	"EP.DupConnect": func(o *objects, _ *Event) error {
+		return o.ep.DupConnect(o.ep, ConnectConfig{Timeout: time.Second})
+	},
 	"EP.Disconnect":             func(o *objects, _ *Event) error { return o.ep.Disconnect(CloseAbrupt) },
 	"EP.Reset":                  func(o *objects, _ *Event) error { return o.ep.Reset() },
 	"EP.Free":                   func(o *objects, _ *Event) error { return o.ep.Free() },
@@ -131,7 +137,7 @@ func one(a, b *host) *objects {
 	o.lmr = must(b.ia.CreateLMR(make([]byte, 8), o.pz, MemAll))(t)
 	o.rmr = must(o.pz.CreateRMR())(t)
 	o.srq = must(b.ia.CreateSRQ(o.pz, SRQAttr{MaxRecvDTOs: 1}))(t)
-	o.ep = must(b.ia.CreateEP(o.pz, o.evd, o.evd, o.evd, nil))(t)
+	o.ep = must(b.ia.CreateEP(o.pz, EPConfig{RecvEVD: o.evd, RequestEVD: o.evd, ConnectEVD: o.evd}))(t)
 	o.rsp = must(b.ia.CreateRSP(testQual+1, nil, o.evd))(t)
 	a.point(nil).dial(b, nil)
 	o.cr = b.request(t)
@@ -177,11 +183,11 @@ func naming(o, x *objects) map[string]error {
 		"SRQ, zone":          second(o.ia.CreateSRQ(x.pz, SRQAttr{MaxRecvDTOs: 1})),
 		"EVD, CNO":           second(o.ia.CreateEVD(1, x.cno, EVDDTO)),
 		"EVD.ModifyCNO":      o.evd.ModifyCNO(x.cno),
-		"EP, zone":           second(o.ia.CreateEP(x.pz, nil, nil, nil, nil)),
-		"EP, receive EVD":    second(o.ia.CreateEP(o.pz, x.evd, nil, nil, nil)),
-		"EP, request EVD":    second(o.ia.CreateEP(o.pz, nil, x.evd, nil, nil)),
-		"EP, connect EVD":    second(o.ia.CreateEP(o.pz, nil, nil, x.evd, nil)),
-		"EP, SRQ":            second(o.ia.CreateEPWithSRQ(o.pz, nil, nil, nil, x.srq, &attr)),
+		"EP, zone":           second(o.ia.CreateEP(x.pz, EPConfig{})),
+		"EP, receive EVD":    second(o.ia.CreateEP(o.pz, EPConfig{RecvEVD: x.evd})),
+		"EP, request EVD":    second(o.ia.CreateEP(o.pz, EPConfig{RequestEVD: x.evd})),
+		"EP, connect EVD":    second(o.ia.CreateEP(o.pz, EPConfig{ConnectEVD: x.evd})),
+		"EP, SRQ":            second(o.ia.CreateEP(o.pz, EPConfig{SRQ: x.srq, Attr: &attr})),
 		"PSP, EVD":           second(o.ia.CreatePSP(7, x.evd, PSPConsumer)),
 		"any PSP, EVD":       second(o.ia.CreatePSPAny(x.evd, PSPProvider)),
 		"RSP, EVD":           second(o.ia.CreateRSP(7, nil, x.evd)),
@@ -219,9 +225,9 @@ var misuseRules = []rule{
 			wants(t, name, err, ErrInvalidHandle)
 		}
 		word := o.lmr.Segment(0, 8)
-		wants(t, "bind, LMR", second(o.rmr.Bind(x.lmr, word, MemAll, o.ep, 0, 0)), ErrInvalidHandle)
-		wants(t, "bind, EP", second(o.rmr.Bind(o.lmr, word, MemAll, x.ep, 0, 0)), ErrInvalidHandle)
-		wants(t, "dup", o.ep.DupConnect(x.ep, time.Second, nil, QoSBestEffort), ErrInvalidHandle)
+		wants(t, "bind, LMR", second(o.rmr.Bind(o.ep, Binding{LMR: x.lmr, Segment: word, Priv: MemAll}, 0, 0)), ErrInvalidHandle)
+		wants(t, "bind, EP", second(o.rmr.Bind(x.ep, Binding{LMR: o.lmr, Segment: word, Priv: MemAll}, 0, 0)), ErrInvalidHandle)
+		wants(t, "dup", o.ep.DupConnect(x.ep, ConnectConfig{Timeout: time.Second}), ErrInvalidHandle)
 		wants(t, "adapter, async EVD", second(b.tryReopen(Options{AsyncEVD: x.evd})), ErrInvalidHandle)
 		o.free(t) // as it was: nothing refers to anything
 	}},
@@ -233,8 +239,8 @@ var misuseRules = []rule{
 			wants(t, name, err, ErrInvalidHandle)
 		}
 		word := o.lmr.Segment(0, 8)
-		wants(t, "bind, LMR", second(o.rmr.Bind(x.lmr, word, MemAll, o.ep, 0, 0)), ErrProtectionViolation)
-		wants(t, "bind, EP", second(o.rmr.Bind(o.lmr, word, MemAll, x.ep, 0, 0)), ErrProtectionViolation)
+		wants(t, "bind, LMR", second(o.rmr.Bind(o.ep, Binding{LMR: x.lmr, Segment: word, Priv: MemAll}, 0, 0)), ErrProtectionViolation)
+		wants(t, "bind, EP", second(o.rmr.Bind(x.ep, Binding{LMR: o.lmr, Segment: word, Priv: MemAll}, 0, 0)), ErrProtectionViolation)
 		wants(t, "adapter, async EVD", second(b.tryReopen(Options{AsyncEVD: a.ia.AsyncEVD()})), ErrInvalidHandle)
 		o.free(t) // as it was: nothing refers to anything
 		x.free(t)
@@ -247,9 +253,9 @@ var misuseRules = []rule{
 				needs EVDFlags
 				err   error
 			}{
-				"receive": {EVDDTO, second(h.ia.CreateEP(h.pz, evd, nil, nil, nil))},
-				"request": {EVDDTO, second(h.ia.CreateEP(h.pz, nil, evd, nil, nil))},
-				"connect": {EVDConnection, second(h.ia.CreateEP(h.pz, nil, nil, evd, nil))},
+				"receive": {EVDDTO, second(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd}))},
+				"request": {EVDDTO, second(h.ia.CreateEP(h.pz, EPConfig{RequestEVD: evd}))},
+				"connect": {EVDConnection, second(h.ia.CreateEP(h.pz, EPConfig{ConnectEVD: evd}))},
 				"PSP":     {EVDCR, second(h.ia.CreatePSP(7, evd, PSPConsumer))},
 				"async":   {EVDAsync, second(h.tryReopen(Options{AsyncEVD: evd}))},
 			} {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
@@ -18,7 +17,10 @@ import (
 // DefaultPort is the UDP port that adapters use, and ask peers at, unless told otherwise: 0x4441, "DA".
 const DefaultPort = 17473
 
-// Options shape an adapter. Queues, Memory, Limits, Rand and Wrap count for the first open of a device on a port in a
+// NoAsyncEVD as Options.AsyncQLen opens an adapter without an EVD of asynchronous errors: they are dropped.
+const NoAsyncEVD = -1
+
+// Options shape an adapter. Queues, Memory, Limits and Wrap count for the first open of a device on a port in a
 // process, the others for each.
 type Options struct {
 	// Port is the UDP port to receive on. 0 means DefaultPort or, over UDP where another process has that, one that the
@@ -31,19 +33,15 @@ type Options struct {
 	Queues int
 	// Memory is how many bytes IA.Alloc can hand out; 0 means none. Over AF_XDP the kernel locks them, once for each queue.
 	Memory int
-	// AsyncQLen is the capacity of the asynchronous error EVD; 0 means 64.
+	// AsyncQLen is how many events the EVD of asynchronous errors holds; 0 means 64. With NoAsyncEVD there is none.
 	AsyncQLen int
 	// AsyncEVD is an EVD of another open of the same device, made with EVDAsync, that asynchronous
 	// errors go to; it is not closed with the IA. Nil means one of its own.
 	AsyncEVD *EVD
-	// NoAsyncEVD opens without: asynchronous errors are dropped.
-	NoAsyncEVD bool
 	// Limits are the times after which a peer is given up. "silence=30s" in the name sets GiveUp.
 	Limits Limits
-	// Rand is the source of names that nobody can guess; nil means crypto/rand. For tests.
-	Rand io.Reader
-	// Wrap puts a layer of the caller over each link of the device, such as one that writes down what
-	// passes. The layer is closed first, then the device; nil means no layer.
+	// Wrap puts a layer of the caller over each link of the device, such as one that writes down or drops what passes; it
+	// is called once for each link, before any packet. The layer is closed first, then the device; nil means no layer.
 	Wrap func(link.Link) link.Link
 	// Logger hears when the adapter is opened and closed, and what becomes of the connections of this
 	// open. Nil means nobody does, but for a fallback from AF_XDP to UDP, of which slog.Default hears.
@@ -189,7 +187,9 @@ func openStatus(err error) error {
 
 var anonymous atomic.Uint64
 
-// OpenLink opens an adapter over links of the caller, one for each queue. The adapter closes them.
+// OpenLink opens an adapter over links of the caller, one for each queue: links that packages xdp and udplink have opened
+// with options that a name has no words for, or links of the caller's own kind (link.Link). The adapter closes them, also
+// when it fails. Errors: ErrInvalidParameter (no link, Options), ErrInvalidHandle (AsyncEVD).
 func OpenLink(o Options, links ...link.Link) (*IA, error) {
 	o.setDefaults()
 	key := fmt.Sprintf("link#%d", anonymous.Add(1))

@@ -49,7 +49,7 @@ func bePeer() error {
 	if _, err := evd.Wait(patience, 1, &ev); err != nil {
 		return err
 	}
-	ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+	ep, err := ia.CreateEP(pz, EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
 	if err != nil {
 		return err
 	}

@@ -85,10 +85,16 @@ func (r *RMR) Query() (RMRParam, error) {
 	return p, nil
 }
 
+// Binding is what a region is to stand for: bytes of an LMR, with rights for peers. The zero value unbinds.
+type Binding struct {
+	LMR     *LMR
+	Segment LMRTriplet // of LMR; one of length 0 unbinds, and LMR is ignored
+	Priv    MemPriv    // MemRemoteRead, MemRemoteWrite; local ones are ignored
+}
+
 // Bind makes the region stand for a range of an LMR with remote rights (dat_rmr_bind), and returns
 // the context that peers name it by. That is good from the completion of the bind on; the one before
-// is invalid then. Each bind has another context. A segment of length 0 unbinds: lmr and the rest of
-// the segment are ignored, and the context is 0.
+// is invalid then. Each bind has another context, an unbinding 0.
 //
 // Bind is a request of the endpoint: it counts in MaxRequestDTOs, completes in posting order as
 // EventRMRBindCompletion, and every request posted after it waits for it, so that a send can carry
@@ -97,20 +103,20 @@ func (r *RMR) Query() (RMRParam, error) {
 // Like all posts it does not block or allocate.
 //
 // Errors: ErrInvalidHandle (a handle, or a request EVD without EVDRMRBind), ErrInvalidParameter
-// (flags, privileges, a segment that is not inside lmr or not of it), ErrProtectionViolation (region,
+// (flags, privileges, a segment that is not inside the LMR or not of it), ErrProtectionViolation (region,
 // LMR and endpoint are not of one zone), ErrPrivilegesViolation (reading remotely needs an LMR that
 // can be read locally, writing remotely one with MemLocalWrite; the LMR needs no remote right),
 // ErrInvalidState, ErrInsufficientResources.
 //
 // A bind that fails later, as its region was freed, completes with DTORMRFailed and breaks the connection.
-func (r *RMR) Bind(lmr *LMR, segment LMRTriplet, priv MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (context uint32, err error) {
-	if r.usable() != nil || ep.usable() != nil || segment.Length > 0 && (lmr == nil || !lmr.region.Live()) {
+func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (context uint32, err error) {
+	if r.usable() != nil || ep.usable() != nil || b.Segment.Length > 0 && (b.LMR == nil || !b.LMR.region.Live()) {
 		return 0, ErrInvalidHandle
 	}
 	if !ep.binds.Load() {
 		return 0, ErrInvalidHandle
 	}
-	if priv&^MemAll != 0 {
+	if b.Priv&^MemAll != 0 {
 		return 0, errArg4
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
@@ -120,17 +126,17 @@ func (r *RMR) Bind(lmr *LMR, segment LMRTriplet, priv MemPriv, ep *EP, cookie ui
 		return 0, ErrProtectionViolation
 	}
 	var region *wire.Region
-	if segment.Length > 0 {
+	if b.Segment.Length > 0 {
 		switch {
-		case lmr.ia.a != ep.ia.a:
+		case b.LMR.ia.a != ep.ia.a:
 			return 0, ErrProtectionViolation
-		case segment.Context != lmr.region.LocalKey():
+		case b.Segment.Context != b.LMR.region.LocalKey():
 			return 0, ErrInvalidParameter
 		}
-		region = lmr.region
+		region = b.LMR.region
 	}
-	context, err = ep.conn.PostBind(r.win, region, segment.Address, segment.Length,
-		wire.Rights(priv)&(wire.RemoteRead|wire.RemoteWrite), cookie, wire.WorkFlags(flags))
+	context, err = ep.conn.PostBind(r.win, region, b.Segment.Address, b.Segment.Length,
+		wire.Rights(b.Priv)&(wire.RemoteRead|wire.RemoteWrite), cookie, wire.WorkFlags(flags))
 	return context, ep.posted(err)
 }
 

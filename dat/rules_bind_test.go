@@ -24,7 +24,7 @@ var bindRequestRules = []rule{
 			"nil RMR": {nil, x.lmr, x.EP}, "freed RMR": {freed, x.lmr, x.EP}, "nil LMR": {r, nil, x.EP},
 			"freed LMR": {r, l, x.EP}, "nil EP": {r, x.lmr, nil}, "freed EP": {r, x.lmr, gone.EP},
 		} {
-			_, err := c.r.Bind(c.l, x.lmr.Segment(0, 8), remoteRights, c.ep, 1, 0)
+			_, err := c.r.Bind(c.ep, Binding{LMR: c.l, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0)
 			wants(t, what, err, ErrInvalidHandle)
 		}
 		x.still()
@@ -35,29 +35,29 @@ var bindRequestRules = []rule{
 		p := h.point(nil)
 		for _, flags := range []EVDFlags{EVDDTO, EVDDTO | EVDRMRBind} {
 			e := must(h.ia.CreateEVD(8, nil, flags))(t)
-			ep := must(h.ia.CreateEP(h.pz, p.recv, e, p.connect, nil))(t)
+			ep := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: p.recv, RequestEVD: e, ConnectEVD: p.connect}))(t)
 			r := must(h.pz.CreateRMR())(t)
 			want := ErrInvalidHandle
 			if flags&EVDRMRBind != 0 {
 				want = ErrInvalidState // it is not connected
 			}
-			_, err := r.Bind(p.lmr, p.lmr.Segment(0, 8), remoteRights, ep, 1, 0)
+			_, err := r.Bind(ep, Binding{LMR: p.lmr, Segment: p.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0)
 			wants(t, fmt.Sprintf("EVD flags %#x", flags), err, want)
 		}
 	}},
 	{"only the flags for suppressing, unsignalled completion and the fence are legal", together(func(t *testing.T, x, _ *point) {
 		r := must(x.host.pz.CreateRMR())(t)
 		for _, f := range []CompletionFlags{CompletionSolicitedWait, 0x10, 0x20, 0x40, 0x80, 0xff} {
-			_, err := r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, f)
+			_, err := r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, f)
 			wants(t, fmt.Sprintf("flags %#x", f), err, ErrInvalidParameter)
 		}
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, CompletionBarrierFence))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, CompletionBarrierFence))(t)
 		x.bound(r, 1, DTOSuccess)
 	})},
 	{"privileges that are not defined are refused", together(func(t *testing.T, x, _ *point) {
 		r := must(x.host.pz.CreateRMR())(t)
 		for _, p := range []MemPriv{0x04, 0x08, 0x80, 0xff} {
-			_, err := r.Bind(x.lmr, x.lmr.Segment(0, 8), p, x.EP, 1, 0)
+			_, err := r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: p}, 1, 0)
 			wants(t, fmt.Sprintf("privileges %#x", p), err, ErrInvalidParameter)
 		}
 	})},
@@ -72,7 +72,7 @@ var bindRequestRules = []rule{
 			"too long": {base, pointMem + 1}, "wrap": {1<<64 - 8, 16}, "4 GiB": {base, 1<<32 - 1},
 		} {
 			s := LMRTriplet{Context: x.lmr.Context(), Address: c.addr, Length: c.n}
-			_, err := r.Bind(x.lmr, s, remoteRights, x.EP, 1, 0)
+			_, err := r.Bind(x.EP, Binding{LMR: x.lmr, Segment: s, Priv: remoteRights}, 1, 0)
 			wants(t, what, err, ErrInvalidParameter)
 		}
 	})},
@@ -82,7 +82,7 @@ var bindRequestRules = []rule{
 		for what, c := range map[string]uint32{"another": other.Context(), "remote": x.lmr.RMRContext(), "none": 0} {
 			s := x.lmr.Segment(0, 8)
 			s.Context = c
-			_, err := r.Bind(x.lmr, s, remoteRights, x.EP, 1, 0)
+			_, err := r.Bind(x.EP, Binding{LMR: x.lmr, Segment: s, Priv: remoteRights}, 1, 0)
 			wants(t, what, err, ErrInvalidParameter)
 		}
 	})},
@@ -94,12 +94,12 @@ var bindRequestRules = []rule{
 			r *RMR
 			l *LMR
 		}{"RMR": {theirs, x.lmr}, "LMR": {ours, l}, "endpoint": {theirs, l}} {
-			_, err := c.r.Bind(c.l, c.l.Segment(0, 8), remoteRights, x.EP, 1, 0)
+			_, err := c.r.Bind(x.EP, Binding{LMR: c.l, Segment: c.l.Segment(0, 8), Priv: remoteRights}, 1, 0)
 			wants(t, "another zone of "+what, err, ErrProtectionViolation)
 		}
-		_, err := ours.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, y.EP, 1, 0)
+		_, err := ours.Bind(y.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0)
 		wants(t, "endpoint of another adapter", err, ErrProtectionViolation)
-		_, err = ours.Bind(y.lmr, y.lmr.Segment(0, 8), remoteRights, x.EP, 1, 0)
+		_, err = ours.Bind(x.EP, Binding{LMR: y.lmr, Segment: y.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0)
 		wants(t, "LMR of another adapter", err, ErrProtectionViolation)
 	})},
 	{"remote rights need the local right to the same", together(func(t *testing.T, x, _ *point) {
@@ -114,7 +114,7 @@ var bindRequestRules = []rule{
 			{MemLocalRead, MemRemoteRead, nil}, {MemLocalWrite, MemRemoteWrite, nil}, {MemNone, MemNone, nil},
 		} {
 			_, l := x.private(64, c.lmr)
-			_, err := r.Bind(l, l.Segment(0, 8), c.rmr, x.EP, 1, 0)
+			_, err := r.Bind(x.EP, Binding{LMR: l, Segment: l.Segment(0, 8), Priv: c.rmr}, 1, 0)
 			if !errors.Is(err, c.want) {
 				t.Errorf("LMR %#x, RMR %#x: got %v, want %v", c.lmr, c.rmr, err, c.want)
 			}
@@ -173,7 +173,7 @@ var bindRequestRules = []rule{
 			if s := x.State(); s != want {
 				t.Errorf("state %v, want %v", s, want)
 			}
-			_, err := r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, 0)
+			_, err := r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0)
 			wants(t, want.String(), err, ErrInvalidState)
 		}
 		refused(EPUnconnected)
@@ -197,10 +197,10 @@ var bindRequestRules = []rule{
 		ok(t, x.Disconnect(CloseAbrupt))
 		x.expect(EventDisconnected)
 		for i := range uint64(3) {
-			must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, i, CompletionSuppress))(t)
+			must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, i, CompletionSuppress))(t)
 			x.bound(r, i, DTOFlushed)
 		}
-		must(r.Bind(nil, LMRTriplet{}, 0, x.EP, 9, 0))(t)
+		must(r.Bind(x.EP, Binding{}, 9, 0))(t)
 		x.bound(r, 9, DTOFlushed)
 		unbound(t, r)
 		ok(t, x.lmr.Free())
@@ -214,7 +214,7 @@ var bindRequestRules = []rule{
 		y2.expect(EventDisconnected)
 		x2.expect(EventDisconnected)
 		to2 := to
-		to2.Context = must(r.Bind(y.lmr, y.lmr.Segment(0, 8), remoteRights, y2.EP, 1, 0))(t)
+		to2.Context = must(r.Bind(y2.EP, Binding{LMR: y.lmr, Segment: y.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0))(t)
 		y2.bound(r, 1, DTOFlushed)
 		x.writes(to)
 		x.cannotWrite("the context of the flushed bind", to2)
@@ -227,9 +227,9 @@ var bindRequestRules = []rule{
 		r := must(a.pz.CreateRMR())(t)
 		x.holdUp()
 		for i := range uint64(3) {
-			must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, i, 0))(t)
+			must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, i, 0))(t)
 		}
-		_, err := r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 9, 0)
+		_, err := r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 9, 0)
 		wants(t, "one more", err, ErrInsufficientResources)
 		wants(t, "a send", x.PostSend(nil, 9, 0), ErrInsufficientResources)
 		x.letOn()
@@ -241,7 +241,7 @@ var bindRequestRules = []rule{
 	{"a bind that is refused changes nothing", together(func(t *testing.T, x, y *point) {
 		r, to := y.window(0, 8)
 		_, l := y.private(64, MemLocalRead)
-		_, err := r.Bind(l, l.Segment(0, 8), MemRemoteWrite, y.EP, 1, 0)
+		_, err := r.Bind(y.EP, Binding{LMR: l, Segment: l.Segment(0, 8), Priv: MemRemoteWrite}, 1, 0)
 		wants(t, "bind", err, ErrPrivilegesViolation)
 		ok(t, l.Free())
 		y.still()

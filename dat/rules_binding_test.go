@@ -32,7 +32,7 @@ var bindLifeRules = []rule{
 	{"the context is not valid before the bind is done", together(func(t *testing.T, x, y *point) {
 		r := must(y.host.pz.CreateRMR())(t)
 		y.holdUp()
-		c := must(r.Bind(y.lmr, y.lmr.Segment(64, 8), remoteRights, y.EP, 1, 0))(t)
+		c := must(r.Bind(y.EP, Binding{LMR: y.lmr, Segment: y.lmr.Segment(64, 8), Priv: remoteRights}, 1, 0))(t)
 		to := y.lmr.Remote(64, 8)
 		to.Context = c
 		ok(t, x.PostRDMAWrite(x.seg(0, 8), 2, to, 0))
@@ -69,7 +69,7 @@ var bindLifeRules = []rule{
 	{"unbinding ignores the LMR and the rest of the segment", together(func(t *testing.T, _, y *point) {
 		r, _ := y.window(0, 8)
 		for i, s := range []LMRTriplet{{}, {Context: 1, Address: 1}, {Address: 1<<64 - 1}} {
-			c := must(r.Bind(nil, s, remoteRights, y.EP, uint64(i), 0))(t)
+			c := must(r.Bind(y.EP, Binding{Segment: s, Priv: remoteRights}, uint64(i), 0))(t)
 			y.bound(r, uint64(i), DTOSuccess)
 			if c != 0 {
 				t.Errorf("context %#x", c)
@@ -96,22 +96,22 @@ var bindLifeRules = []rule{
 	{"the event carries region, endpoint and cookie", together(func(t *testing.T, x, _ *point) {
 		for _, cookie := range []uint64{0, 1, 1 << 63, 1<<64 - 1} {
 			r := must(x.host.pz.CreateRMR())(t)
-			must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, cookie, 0))(t)
+			must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, cookie, 0))(t)
 			x.bound(r, cookie, DTOSuccess)
 		}
 		x.still()
 	})},
 	{"suppressing hides success", together(func(t *testing.T, x, _ *point) {
 		r := must(x.host.pz.CreateRMR())(t)
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, CompletionSuppress))(t)
-		must(r.Bind(x.lmr, x.lmr.Segment(8, 8), remoteRights, x.EP, 2, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, CompletionSuppress))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(8, 8), Priv: remoteRights}, 2, 0))(t)
 		x.bound(r, 2, DTOSuccess)
 		x.still()
 	})},
 	{"suppressing does not hide a flush", together(func(t *testing.T, x, _ *point) {
 		r := must(x.host.pz.CreateRMR())(t)
 		x.holdUp()
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, CompletionSuppress))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, CompletionSuppress))(t)
 		ok(t, x.Disconnect(CloseAbrupt))
 		x.done(x.request, 73, DTOSend, DTOFlushed, 0)
 		x.bound(r, 1, DTOFlushed)
@@ -119,10 +119,10 @@ var bindLifeRules = []rule{
 	{"without a request EVD nobody is told", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
-		x.EP = must(a.ia.CreateEP(a.pz, x.recv, nil, x.connect, nil))(t)
+		x.EP = must(a.ia.CreateEP(a.pz, EPConfig{RecvEVD: x.recv, ConnectEVD: x.connect}))(t)
 		join(x, y)
 		r := must(a.pz.CreateRMR())(t)
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0))(t)
 		eventually(t, "the bind", func() bool { q, _ := r.Query(); return q.Bound })
 	}},
 	{"binds complete in posting order with all other requests", together(func(t *testing.T, x, y *point) {
@@ -132,9 +132,9 @@ var bindLifeRules = []rule{
 		}
 		for i := range uint64(8) {
 			ok(t, x.PostSend(x.seg(0, 64), 5*i, 0))
-			must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 5*i+1, 0))(t)
+			must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 5*i+1, 0))(t)
 			ok(t, x.PostRDMARead(x.seg(4096, 4096), 5*i+2, y.lmr.Remote(4096, 4096), 0))
-			must(r.Bind(x.lmr, x.lmr.Segment(8, 8), remoteRights, x.EP, 5*i+3, 0))(t)
+			must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(8, 8), Priv: remoteRights}, 5*i+3, 0))(t)
 			ok(t, x.PostRDMAWrite(x.seg(0, 64), 5*i+4, y.lmr.Remote(64, 64), 0))
 		}
 		var ev Event
@@ -149,7 +149,7 @@ var bindLifeRules = []rule{
 		r := must(y.host.pz.CreateRMR())(t)
 		for i := range 20 {
 			ok(t, x.PostRecv(x.seg(0, 8), 1, 0))
-			c := must(r.Bind(y.lmr, y.lmr.Segment(64, 8), remoteRights, y.EP, 2, CompletionSuppress))(t)
+			c := must(r.Bind(y.EP, Binding{LMR: y.lmr, Segment: y.lmr.Segment(64, 8), Priv: remoteRights}, 2, CompletionSuppress))(t)
 			ok(t, y.PostSend(nil, 3, 0))
 			x.done(x.recv, 1, DTOReceive, DTOSuccess, 0)
 			to := y.lmr.Remote(64, 8)
@@ -166,7 +166,7 @@ var bindLifeRules = []rule{
 			r := must(x.host.pz.CreateRMR())(t)
 			to := x.bind(r, x.lmr, 0, 30000, remoteRights)
 			ok(t, x.PostRDMAReadToRMR(to, i, y.lmr.Remote(0, 30000), 0))
-			must(r.Bind(nil, LMRTriplet{}, 0, x.EP, i, CompletionBarrierFence))(t)
+			must(r.Bind(x.EP, Binding{}, i, CompletionBarrierFence))(t)
 			x.done(x.request, i, DTORDMARead, DTOSuccess, 30000)
 			x.bound(r, i, DTOSuccess)
 			same(t, x.mem[:30000], y.mem[:30000])
@@ -175,7 +175,7 @@ var bindLifeRules = []rule{
 	{"a graceful disconnect waits for binds", together(func(t *testing.T, x, y *point) {
 		r := must(x.host.pz.CreateRMR())(t)
 		x.holdUp()
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0))(t)
 		ok(t, x.Disconnect(CloseGraceful))
 		x.letOn()
 		x.bound(r, 1, DTOSuccess)
@@ -185,8 +185,8 @@ var bindLifeRules = []rule{
 	{"an abrupt disconnect flushes binds", together(func(t *testing.T, x, y *point) {
 		r := must(x.host.pz.CreateRMR())(t)
 		x.holdUp()
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, 0))(t)
-		must(r.Bind(nil, LMRTriplet{}, 0, x.EP, 2, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0))(t)
+		must(r.Bind(x.EP, Binding{}, 2, 0))(t)
 		ok(t, x.Disconnect(CloseAbrupt))
 		x.done(x.request, 73, DTOSend, DTOFlushed, 0)
 		x.bound(r, 1, DTOFlushed)
@@ -197,7 +197,7 @@ var bindLifeRules = []rule{
 	{"a bind that fails later breaks the connection", together(func(t *testing.T, x, y *point) {
 		r := must(x.host.pz.CreateRMR())(t)
 		x.holdUp()
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, CompletionSuppress))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, CompletionSuppress))(t)
 		ok(t, x.PostSend(nil, 2, 0))
 		ok(t, r.Free())
 		ok(t, y.PostRecv(y.seg(0, 8), 3, 0))
@@ -218,8 +218,8 @@ var bindLifeRules = []rule{
 		_, l := x.private(64, localRights)
 		r := must(x.host.pz.CreateRMR())(t)
 		x.holdUp()
-		must(r.Bind(l, l.Segment(0, 8), remoteRights, x.EP, 1, 0))(t)
-		must(r.Bind(nil, LMRTriplet{}, 0, x.EP, 2, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: l, Segment: l.Segment(0, 8), Priv: remoteRights}, 1, 0))(t)
+		must(r.Bind(x.EP, Binding{}, 2, 0))(t)
 		wants(t, "free", l.Free(), ErrInvalidState)
 		x.letOn()
 		x.bound(r, 1, DTOSuccess)
@@ -230,7 +230,7 @@ var bindLifeRules = []rule{
 		_, l := x.private(64, localRights)
 		r := must(x.host.pz.CreateRMR())(t)
 		x.holdUp()
-		must(r.Bind(l, l.Segment(0, 8), remoteRights, x.EP, 1, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: l, Segment: l.Segment(0, 8), Priv: remoteRights}, 1, 0))(t)
 		ok(t, x.Free())
 		unbound(t, r)
 		ok(t, l.Free())

@@ -88,8 +88,8 @@ var crAcceptRules = []rule{
 		asks(a, b, testQual)
 		cr := b.request(t)
 		evd := must(b.ia.CreateEVD(8, nil, EVDConnection))(t)
-		wants(t, "no zone", cr.Accept(must(b.ia.CreateEP(nil, nil, nil, evd, nil))(t), nil), ErrInvalidHandle)
-		wants(t, "no dispatcher", cr.Accept(must(b.ia.CreateEP(b.pz, nil, nil, nil, nil))(t), nil), ErrInvalidHandle)
+		wants(t, "no zone", cr.Accept(must(b.ia.CreateEP(nil, EPConfig{ConnectEVD: evd}))(t), nil), ErrInvalidHandle)
+		wants(t, "no dispatcher", cr.Accept(must(b.ia.CreateEP(b.pz, EPConfig{}))(t), nil), ErrInvalidHandle)
 	}},
 	{"a tentative endpoint without zone or connect dispatcher is no handle", func(t *testing.T, n network) {
 		a, b := listener(t, n, 8)
@@ -120,7 +120,7 @@ var crAcceptRules = []rule{
 		ok(t, cr.Accept(nil, nil))
 		x.expect(EventEstablished)
 		y.expect(EventEstablished)
-		_, err := b.ia.CreateEP(b.pz, nil, nil, nil, nil)
+		_, err := b.ia.CreateEP(b.pz, EPConfig{})
 		wants(t, "another", err, ErrInsufficientResources)
 	}},
 	{"private data has a limit", func(t *testing.T, n network) {

@@ -83,7 +83,7 @@ func connectRules(connect func(x *point, b *host, timeout time.Duration, private
 }
 
 var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Duration, private []byte, qos QoS) error {
-	return x.ConnectQoS(b.addr, testQual, timeout, private, qos, ConnectDefault)
+	return x.ConnectWith(b.addr, testQual, ConnectConfig{Timeout: timeout, PrivateData: private, QoS: qos})
 }), []rule{
 	{"an address is needed", func(t *testing.T, n network) {
 		x := newHost(t, n, 0, Options{}).point(nil)
@@ -102,10 +102,10 @@ var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Du
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		for _, f := range []ConnectFlags{ConnectMultipathRequired, ConnectMultipathRequired | ConnectMultipathRequested} {
-			wants(t, "required", x.ConnectQoS(b.addr, testQual, patience, nil, QoSBestEffort, f), ErrModelNotSupported)
+			wants(t, "required", x.ConnectWith(b.addr, testQual, ConnectConfig{Timeout: patience, Flags: f}), ErrModelNotSupported)
 		}
-		wants(t, "unknown flag", x.ConnectQoS(b.addr, testQual, patience, nil, QoSBestEffort, 4), ErrInvalidParameter)
-		ok(t, x.ConnectQoS(b.addr, testQual, patience, nil, QoSBestEffort, ConnectMultipathRequested))
+		wants(t, "unknown flag", x.ConnectWith(b.addr, testQual, ConnectConfig{Timeout: patience, Flags: 4}), ErrInvalidParameter)
+		ok(t, x.ConnectWith(b.addr, testQual, ConnectConfig{Timeout: patience, Flags: ConnectMultipathRequested}))
 		ok(t, b.request(t).Accept(y.EP, nil))
 		x.expect(EventEstablished)
 	}},
@@ -184,13 +184,13 @@ var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Du
 
 var epDupConnectRules = append(connectRules(func(x *point, b *host, timeout time.Duration, private []byte, qos QoS) error {
 	dup, _ := pair(x.host, b, nil)
-	return x.DupConnect(dup.EP, timeout, private, qos)
+	return x.DupConnect(dup.EP, ConnectConfig{Timeout: timeout, PrivateData: private, QoS: qos})
 }), []rule{
 	{"it goes to the same address and qualifier", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		u, v := pair(a, b, nil)
 		x, y := a.point(nil), b.point(nil)
-		ok(t, x.DupConnect(u.EP, patience, nil, QoSBestEffort))
+		ok(t, x.DupConnect(u.EP, ConnectConfig{Timeout: patience}))
 		ev := await(t, b.cr, EventConnectionRequest)
 		if ev.ConnQual != testQual {
 			t.Errorf("request: %+v", ev)
@@ -206,15 +206,15 @@ var epDupConnectRules = append(connectRules(func(x *point, b *host, timeout time
 		u, _ := pair(a, b, nil)
 		ok(t, u.Free())
 		x := a.point(nil)
-		wants(t, "freed", x.DupConnect(u.EP, 0, nil, QoSBestEffort), ErrInvalidHandle)
-		wants(t, "nil", x.DupConnect(nil, 0, nil, QoSBestEffort), ErrInvalidHandle)
+		wants(t, "freed", x.DupConnect(u.EP, ConnectConfig{Timeout: 0}), ErrInvalidHandle)
+		wants(t, "nil", x.DupConnect(nil, ConnectConfig{Timeout: 0}), ErrInvalidHandle)
 	}},
 	{"an endpoint is no duplicate of itself", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := pair(a, b, nil)
-		wants(t, "connected", x.DupConnect(x.EP, patience, nil, QoSBestEffort), ErrInvalidState)
+		wants(t, "connected", x.DupConnect(x.EP, ConnectConfig{Timeout: patience}), ErrInvalidState)
 		z := a.point(nil)
-		wants(t, "unconnected", z.DupConnect(z.EP, patience, nil, QoSBestEffort), ErrInvalidState)
+		wants(t, "unconnected", z.DupConnect(z.EP, ConnectConfig{Timeout: patience}), ErrInvalidState)
 		proves(x, y)
 	}},
 }...)

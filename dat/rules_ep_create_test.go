@@ -10,7 +10,7 @@ func refuses(t *testing.T, h *host, name string, change func(*EPAttr), want erro
 	attr := DefaultEPAttr()
 	change(&attr)
 	p := h.point(nil)
-	_, err := h.ia.CreateEP(h.pz, p.recv, p.request, p.connect, &attr)
+	_, err := h.ia.CreateEP(h.pz, EPConfig{RecvEVD: p.recv, RequestEVD: p.request, ConnectEVD: p.connect, Attr: &attr})
 	wants(t, "CreateEP: "+name, err, want)
 	was := must(p.Query())(t)
 	wants(t, "Modify: "+name, p.Modify(epSetUp, &EPParam{RecvEVD: p.recv, RequestEVD: p.request, ConnectEVD: p.connect, Attr: attr}), want)
@@ -109,7 +109,7 @@ var epCreateRules = append(limitRules(), []rule{
 		freed := must(h.ia.CreatePZ())(t)
 		ok(t, freed.Free())
 		for name, pz := range map[string]*PZ{"freed": freed, "of another adapter": other.pz} {
-			_, err := h.ia.CreateEP(pz, nil, nil, nil, nil)
+			_, err := h.ia.CreateEP(pz, EPConfig{})
 			wants(t, name, err, ErrInvalidHandle)
 		}
 	}},
@@ -125,7 +125,7 @@ var epCreateRules = append(limitRules(), []rule{
 			"request, freed": {dto, freed, connection}, "request, foreign": {dto, foreign, connection}, "request, stream": {dto, connection, connection},
 			"connect, freed": {dto, dto, freed}, "connect, foreign": {dto, dto, foreign}, "connect, stream": {dto, dto, dto},
 		} {
-			_, err := h.ia.CreateEP(h.pz, evds[0], evds[1], evds[2], nil)
+			_, err := h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evds[0], RequestEVD: evds[1], ConnectEVD: evds[2]})
 			wants(t, name, err, ErrInvalidHandle)
 		}
 	}},
@@ -133,8 +133,8 @@ var epCreateRules = append(limitRules(), []rule{
 		a, b := newHosts(t, n, Options{})
 		all := must(b.ia.CreateEVD(64, nil, EVDDTO|EVDConnection|EVDRMRBind))(t)
 		x, y := a.point(nil), b.point(nil)
-		must(b.ia.CreateEP(b.pz, all, all, all, nil))(t)
-		y.EP = must(b.ia.CreateEP(b.pz, all, all, all, nil))(t)
+		must(b.ia.CreateEP(b.pz, EPConfig{RecvEVD: all, RequestEVD: all, ConnectEVD: all}))(t)
+		y.EP = must(b.ia.CreateEP(b.pz, EPConfig{RecvEVD: all, RequestEVD: all, ConnectEVD: all}))(t)
 		y.recv, y.request, y.connect = all, all, all
 		join(x, y)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
@@ -149,7 +149,7 @@ var epCreateRules = append(limitRules(), []rule{
 		second := newHost(t, n, 1, Options{})
 		x, y := a.point(nil), b.point(nil)
 		foreign := must(second.ia.CreateEVD(8, nil, EVDConnection))(t)
-		y.EP, y.connect = must(b.ia.CreateEP(b.pz, y.recv, y.request, foreign, nil))(t), foreign
+		y.EP, y.connect = must(b.ia.CreateEP(b.pz, EPConfig{RecvEVD: y.recv, RequestEVD: y.request, ConnectEVD: foreign}))(t), foreign
 		join(x, y)
 		wants(t, "free of the dispatcher", foreign.Free(), ErrInvalidState)
 		ok(t, b.ia.Close()) // lets go of what is not its own
@@ -160,7 +160,7 @@ var epCreateRules = append(limitRules(), []rule{
 		evd := must(h.ia.CreateEVD(8, nil, EVDDTO))(t)
 		for _, recv := range []*EVD{nil, evd} {
 			for _, depth := range []int{0, 1} {
-				ep := must(h.ia.CreateEP(h.pz, recv, nil, nil, &EPAttr{MaxRecvDTOs: depth, MaxRequestDTOs: 1 - depth}))(t)
+				ep := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: recv, Attr: &EPAttr{MaxRecvDTOs: depth, MaxRequestDTOs: 1 - depth}}))(t)
 				if a := must(ep.Query())(t).Attr; a.MaxRecvDTOs != depth || a.MaxRequestDTOs != 1-depth {
 					t.Errorf("depths %d and %d, want %d and %d", a.MaxRecvDTOs, a.MaxRequestDTOs, depth, 1-depth)
 				}
@@ -171,7 +171,7 @@ var epCreateRules = append(limitRules(), []rule{
 	{"without dispatchers nothing is told and everything works", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
-		x.EP = must(a.ia.CreateEP(a.pz, nil, nil, x.connect, nil))(t)
+		x.EP = must(a.ia.CreateEP(a.pz, EPConfig{ConnectEVD: x.connect}))(t)
 		join(x, y)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 		ok(t, x.PostRecv(x.seg(0, 8), 1, 0))
@@ -184,7 +184,7 @@ var epCreateRules = append(limitRules(), []rule{
 	{"without a zone no memory can be posted and nothing connected", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x := a.point(nil)
-		ep := must(a.ia.CreateEP(nil, x.recv, x.request, x.connect, nil))(t)
+		ep := must(a.ia.CreateEP(nil, EPConfig{RecvEVD: x.recv, RequestEVD: x.request, ConnectEVD: x.connect}))(t)
 		wants(t, "receive", ep.PostRecv(x.seg(0, 8), 1, 0), ErrProtectionViolation)
 		wants(t, "connect", ep.Connect(b.addr, testQual, patience, nil), ErrInvalidState)
 		ok(t, ep.PostRecv(nil, 1, 0))
@@ -192,7 +192,7 @@ var epCreateRules = append(limitRules(), []rule{
 	{"it keeps zone and dispatchers from being freed, and a graceful close from succeeding", func(t *testing.T, n network) {
 		ia := must(n.open(0, Options{}))(t)
 		pz, evd := must(ia.CreatePZ())(t), must(ia.CreateEVD(8, nil, EVDDTO|EVDConnection))(t)
-		ep := must(ia.CreateEP(pz, evd, evd, evd, nil))(t)
+		ep := must(ia.CreateEP(pz, EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd}))(t)
 		wants(t, "zone", pz.Free(), ErrInvalidState)
 		wants(t, "dispatcher", evd.Free(), ErrInvalidState)
 		wants(t, "close", ia.CloseWith(CloseGraceful), ErrInvalidState)
@@ -205,7 +205,7 @@ var epCreateRules = append(limitRules(), []rule{
 		h := newHost(t, n, 0, Options{})
 		ok(t, h.ia.Close())
 		for name, ia := range map[string]*IA{"closed": h.ia, "nil": nil} {
-			_, err := ia.CreateEP(nil, nil, nil, nil, &EPAttr{MaxRecvDTOs: -1}) // the handle is checked first
+			_, err := ia.CreateEP(nil, EPConfig{Attr: &EPAttr{MaxRecvDTOs: -1}}) // the handle is checked first
 			wants(t, name, err, ErrInvalidHandle)
 		}
 	}},

@@ -150,7 +150,7 @@ var errorRules = []rule{
 		proves(u, v)
 		for _, p := range []*point{x, y} {
 			p.request, p.recv = must(p.host.ia.CreateEVD(64, nil, EVDDTO))(t), must(p.host.ia.CreateEVD(64, nil, EVDDTO))(t)
-			p.EP = must(p.host.ia.CreateEP(p.host.pz, p.recv, p.request, p.connect, nil))(t)
+			p.EP = must(p.host.ia.CreateEP(p.host.pz, EPConfig{RecvEVD: p.recv, RequestEVD: p.request, ConnectEVD: p.connect}))(t)
 		}
 		join(x, y)
 		proves(x, y)
@@ -213,6 +213,6 @@ func freedMemory(y *point, r *RMRTriplet) {
 func (p *point) again() *point {
 	p.host.t.Helper()
 	next := *p
-	next.EP = must(p.host.ia.CreateEP(p.host.pz, p.recv, p.request, p.connect, nil))(p.host.t)
+	next.EP = must(p.host.ia.CreateEP(p.host.pz, EPConfig{RecvEVD: p.recv, RequestEVD: p.request, ConnectEVD: p.connect}))(p.host.t)
 	return &next
 }

@@ -19,7 +19,7 @@ var evdFreeRules = []rule{
 	onHost("it is an invalid state while a stream feeds it", func(t *testing.T, h *host) {
 		e := must(h.ia.CreateEVD(4, nil, EVDDTO|EVDConnection|EVDCR))(t)
 		for _, of := range [][3]*EVD{{e, nil, nil}, {nil, e, nil}, {nil, nil, e}, {e, e, e}} {
-			ep := must(h.ia.CreateEP(h.pz, of[0], of[1], of[2], nil))(t)
+			ep := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: of[0], RequestEVD: of[1], ConnectEVD: of[2]}))(t)
 			wants(t, "free", e.Free(), ErrInvalidState)
 			ok(t, ep.Free())
 		}

@@ -362,7 +362,7 @@ func (e extension) postRules() []rule {
 			a, b := newHosts(t, n, Options{})
 			x, y := a.point(nil), b.point(nil)
 			ok(t, x.EP.Free())
-			x.EP = must(a.ia.CreateEP(a.pz, x.recv, nil, x.connect, nil))(t)
+			x.EP = must(a.ia.CreateEP(a.pz, EPConfig{RecvEVD: x.recv, ConnectEVD: x.connect}))(t)
 			join(x, y)
 			w := b.word(allOfMemory)
 			ok(t, y.PostRecv(nil, 1, 0))

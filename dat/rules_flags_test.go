@@ -21,7 +21,7 @@ func (h *host) feeder(recv, request, connect *EVD, recvFlags, requestFlags Compl
 	if request == nil {
 		a.MaxRequestDTOs = 0
 	}
-	return h.ia.CreateEP(h.pz, recv, request, connect, a)
+	return h.ia.CreateEP(h.pz, EPConfig{RecvEVD: recv, RequestEVD: request, ConnectEVD: connect, Attr: a})
 }
 
 // rebuild makes the endpoint of a point anew, with other dispatchers and attributes.
@@ -30,7 +30,7 @@ func (p *point) rebuild(recv, request *EVD, a *EPAttr) {
 	t.Helper()
 	ok(t, p.Free())
 	p.recv, p.request = recv, request
-	p.EP = must(p.host.ia.CreateEP(p.host.pz, recv, request, p.connect, a))(t)
+	p.EP = must(p.host.ia.CreateEP(p.host.pz, EPConfig{RecvEVD: recv, RequestEVD: request, ConnectEVD: p.connect, Attr: a}))(t)
 }
 
 // posts are the ways to post, with flags.

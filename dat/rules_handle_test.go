@@ -95,7 +95,7 @@ func everyObject(t *testing.T, n network) []Handle {
 	a, b := newHosts(t, n, Options{})
 	x := a.point(nil)
 	x.dial(b, nil)
-	rsp := must(a.ia.CreateRSP(testQual, must(a.ia.CreateEP(a.pz, nil, nil, nil, nil))(t), must(a.ia.CreateEVD(1, nil, EVDCR))(t)))(t)
+	rsp := must(a.ia.CreateRSP(testQual, must(a.ia.CreateEP(a.pz, EPConfig{}))(t), must(a.ia.CreateEVD(1, nil, EVDCR))(t)))(t)
 	return []Handle{a.ia, x.EP, x.recv, a.ia.AsyncEVD(), b.request(t), b.psp, a.pz, x.lmr, rsp,
 		must(a.pz.CreateRMR())(t), must(a.ia.CreateCNO(nil))(t), must(a.ia.CreateSRQ(a.pz, SRQAttr{MaxRecvDTOs: 1}))(t)}
 }
@@ -110,7 +110,7 @@ func deadObjects(t *testing.T, n network) []Handle {
 	ok(t, b.psp.Free())
 	pz := must(b.ia.CreatePZ())(t)
 	lmr := must(b.ia.CreateLMR(make([]byte, 1), pz, 0))(t)
-	ep := must(b.ia.CreateEP(pz, nil, nil, nil, nil))(t)
+	ep := must(b.ia.CreateEP(pz, EPConfig{}))(t)
 	evd := must(b.ia.CreateEVD(1, nil, EVDDTO))(t)
 	rmr := must(pz.CreateRMR())(t)
 	srq := must(b.ia.CreateSRQ(pz, SRQAttr{MaxRecvDTOs: 1}))(t)

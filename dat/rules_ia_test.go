@@ -38,7 +38,7 @@ var iaRules = []topic{
 			}
 		}},
 		{"a queue length that is none is refused, and nothing stays open", func(t *testing.T, n network) {
-			for asked, want := range map[int]error{-1: ErrInvalidParameter, maxEVDQLen + 1: ErrInsufficientResources} {
+			for asked, want := range map[int]error{-2: ErrInvalidParameter, maxEVDQLen + 1: ErrInsufficientResources} {
 				ia, err := n.open(0, Options{AsyncQLen: asked})
 				wants(t, "open", err, want)
 				if ia != nil {
@@ -48,7 +48,7 @@ var iaRules = []topic{
 			newHost(t, n, 0, Options{})
 		}},
 		{"without an asynchronous EVD errors are dropped", func(t *testing.T, n network) {
-			h := newHost(t, n, 0, Options{NoAsyncEVD: true})
+			h := newHost(t, n, 0, Options{AsyncQLen: NoAsyncEVD})
 			if h.ia.AsyncEVD() != nil {
 				t.Error("there is one")
 			}
@@ -133,7 +133,7 @@ var iaRules = []topic{
 			if must(h.ia.Query())(t).AsyncEVD != nil {
 				t.Error("a freed one is named")
 			}
-			if must(h.reopen(Options{NoAsyncEVD: true}).Query())(t).AsyncEVD != nil {
+			if must(h.reopen(Options{AsyncQLen: NoAsyncEVD}).Query())(t).AsyncEVD != nil {
 				t.Error("one is named where there is none")
 			}
 		}},
@@ -211,7 +211,7 @@ var iaRules = []topic{
 				"LMR": func(ia *IA, pz *PZ) (interface{ Free() error }, error) { return ia.CreateLMR(make([]byte, 1), pz, 0) },
 				"EVD": func(ia *IA, _ *PZ) (interface{ Free() error }, error) { return ia.CreateEVD(1, nil, EVDDTO) },
 				"EP": func(ia *IA, pz *PZ) (interface{ Free() error }, error) {
-					return ia.CreateEP(pz, nil, nil, nil, nil)
+					return ia.CreateEP(pz, EPConfig{})
 				},
 			} {
 				first, err := make1(h.ia, h.pz)
@@ -233,7 +233,7 @@ var iaRules = []topic{
 				ok(t, err)
 				_, err = h.ia.CreateEVD(1, nil, EVDDTO)
 				ok(t, err)
-				_, err = h.ia.CreateEP(h.pz, nil, nil, nil, nil)
+				_, err = h.ia.CreateEP(h.pz, EPConfig{})
 				ok(t, err)
 			}
 		}},
@@ -242,12 +242,12 @@ var iaRules = []topic{
 			p := must(h.ia.Query())(t)
 			most := EPAttr{MaxRecvDTOs: p.MaxDTOPerEP, MaxRequestDTOs: p.MaxDTOPerEP, MaxRecvIOV: p.MaxIOVPerDTO,
 				MaxRequestIOV: p.MaxIOVPerDTO, MaxRDMAReadIn: p.MaxRDMAReadPerEPIn, MaxRDMAReadOut: p.MaxRDMAReadPerEPOut}
-			must(h.ia.CreateEP(h.pz, nil, nil, nil, &most))(t)
+			must(h.ia.CreateEP(h.pz, EPConfig{Attr: &most}))(t)
 			for i := range 6 {
 				attr := most
 				*[]*int{&attr.MaxRecvDTOs, &attr.MaxRequestDTOs, &attr.MaxRecvIOV, &attr.MaxRequestIOV, &attr.MaxRDMAReadIn,
 					&attr.MaxRDMAReadOut}[i]++
-				_, err := h.ia.CreateEP(h.pz, nil, nil, nil, &attr)
+				_, err := h.ia.CreateEP(h.pz, EPConfig{Attr: &attr})
 				wants(t, "one more", err, ErrInvalidParameter)
 			}
 		}},
@@ -272,7 +272,7 @@ var iaRules = []topic{
 				},
 				"an EP": func(ia *IA) func() error {
 					pz := must(ia.CreatePZ())(t)
-					ep := must(ia.CreateEP(pz, nil, nil, nil, nil))(t)
+					ep := must(ia.CreateEP(pz, EPConfig{}))(t)
 					return func() error { return errors.Join(ep.Free(), pz.Free()) }
 				},
 				"a PSP": func(ia *IA) func() error {
@@ -409,7 +409,7 @@ func (h *host) overflow(ia *IA) *EVD {
 	h.t.Helper()
 	evd := must(ia.CreateEVD(1, nil, EVDDTO))(h.t)
 	pz := must(ia.CreatePZ())(h.t)
-	ep := must(ia.CreateEP(pz, evd, nil, must(ia.CreateEVD(8, nil, EVDConnection))(h.t), nil))(h.t)
+	ep := must(ia.CreateEP(pz, EPConfig{RecvEVD: evd, ConnectEVD: must(ia.CreateEVD(8, nil, EVDConnection))(h.t)}))(h.t)
 	for i := range uint64(evd.QLen() + 1) {
 		ok(h.t, ep.PostRecv(nil, i, 0))
 	}

@@ -51,7 +51,7 @@ var memoryRules = []topic{
 	{"dat_pz_free", []rule{
 		{"is refused while an endpoint uses it", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
-			ep := must(h.ia.CreateEP(h.pz, nil, nil, nil, nil))(t)
+			ep := must(h.ia.CreateEP(h.pz, EPConfig{}))(t)
 			wants(t, "free", h.pz.Free(), with(ErrInvalidState, SubInvalidStatePZInUse))
 			must(h.pz.Query())(t)
 			ok(t, ep.Free())
@@ -70,7 +70,7 @@ var memoryRules = []topic{
 			ok(t, h.pz.Free())
 			_, err := h.ia.CreateLMR(make([]byte, 8), h.pz, MemAll)
 			wants(t, "region", err, ErrInvalidHandle)
-			_, err = h.ia.CreateEP(h.pz, nil, nil, nil, nil)
+			_, err = h.ia.CreateEP(h.pz, EPConfig{})
 			wants(t, "endpoint", err, ErrInvalidHandle)
 		}},
 	}},

@@ -80,7 +80,7 @@ var orderingRules = []rule{
 		all := must(b.ia.CreateEVD(64, nil, EVDDTO|EVDConnection))(t)
 		ok(t, y.Free())
 		y.recv, y.request, y.connect = all, all, all
-		y.EP = must(b.ia.CreateEP(b.pz, all, all, all, nil))(t)
+		y.EP = must(b.ia.CreateEP(b.pz, EPConfig{RecvEVD: all, RequestEVD: all, ConnectEVD: all}))(t)
 		join(x, y)
 		for i := range uint64(4) {
 			ok(t, y.PostRecv(y.seg(0, 8), i, 0))
@@ -266,7 +266,7 @@ var flushRules = []rule{
 		pz := must(x.host.ia.CreatePZ())(t)
 		l := must(x.host.ia.CreateLMR(make([]byte, 8), pz, MemAll))(t)
 		evd := must(x.host.ia.CreateEVD(8, nil, EVDDTO))(t)
-		ep := must(x.host.ia.CreateEP(pz, evd, nil, nil, nil))(t)
+		ep := must(x.host.ia.CreateEP(pz, EPConfig{RecvEVD: evd}))(t)
 		ok(t, ep.PostRecv([]LMRTriplet{l.Segment(0, 8)}, 1, 0))
 		ok(t, l.Free())
 		ok(t, ep.Free())

@@ -23,7 +23,7 @@ func (p *point) bound(r *RMR, cookie uint64, want DTOStatus) {
 // bind binds a region to n bytes of an LMR from an offset on, and awaits that.
 func (p *point) bind(r *RMR, l *LMR, off, n int, priv MemPriv) RMRTriplet {
 	p.host.t.Helper()
-	context := must(r.Bind(l, l.Segment(off, n), priv, p.EP, 70, 0))(p.host.t)
+	context := must(r.Bind(p.EP, Binding{LMR: l, Segment: l.Segment(off, n), Priv: priv}, 70, 0))(p.host.t)
 	p.bound(r, 70, DTOSuccess)
 	return RMRTriplet{Context: context, Address: l.Address() + uint64(off), Length: uint64(n)}
 }
@@ -270,7 +270,7 @@ var rmrQueryRules = []rule{
 	{"a bind that is not done does not show", together(func(t *testing.T, x, y *point) {
 		r, to := x.window(0, 8)
 		x.holdUp()
-		must(r.Bind(x.lmr, x.lmr.Segment(8, 8), remoteRights, x.EP, 1, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(8, 8), Priv: remoteRights}, 1, 0))(t)
 		if q := must(r.Query())(t); q.Context != to.Context || q.Triplet != x.lmr.Segment(0, 8) {
 			t.Errorf("got %+v", q)
 		}
@@ -289,7 +289,7 @@ var rmrQueryRules = []rule{
 		r, to := y.window(0, 8)
 		ok(t, y.Disconnect(CloseAbrupt))
 		y.expect(EventDisconnected)
-		must(r.Bind(y.lmr, y.lmr.Segment(8, 8), remoteRights, y.EP, 1, 0))(t)
+		must(r.Bind(y.EP, Binding{LMR: y.lmr, Segment: y.lmr.Segment(8, 8), Priv: remoteRights}, 1, 0))(t)
 		y.bound(r, 1, DTOFlushed)
 		if q := must(r.Query())(t); q.Context != to.Context {
 			t.Errorf("got %+v", q)
@@ -356,7 +356,7 @@ var rmrFreeRules = []rule{
 	})},
 	{"an event of a freed region still names it", together(func(t *testing.T, x, _ *point) {
 		r := must(x.host.pz.CreateRMR())(t)
-		must(r.Bind(x.lmr, x.lmr.Segment(0, 8), remoteRights, x.EP, 1, 0))(t)
+		must(r.Bind(x.EP, Binding{LMR: x.lmr, Segment: x.lmr.Segment(0, 8), Priv: remoteRights}, 1, 0))(t)
 		eventually(t, "the bind", func() bool { return x.request.Len() == 1 })
 		ok(t, r.Free())
 		x.bound(r, 1, DTOSuccess)

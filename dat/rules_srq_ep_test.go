@@ -8,14 +8,14 @@ var epCreateWithSRQRules = []rule{
 	{"attributes are required", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		c := h.common(1, 8)
-		_, err := h.ia.CreateEPWithSRQ(h.pz, nil, nil, nil, c.SRQ, nil)
+		_, err := h.ia.CreateEP(h.pz, EPConfig{SRQ: c.SRQ})
 		wants(t, "none", err, ErrInvalidParameter)
 	}},
 	{"attributes have to be in range", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		c := h.common(1, 8)
 		for _, a := range []EPAttr{{MaxRequestDTOs: -1}, {MaxRequestIOV: maxIOV + 1}, {MaxRecvDTOs: maxDTOs + 1}, {SRQSoftHW: -2}} {
-			_, err := h.ia.CreateEPWithSRQ(h.pz, nil, nil, nil, c.SRQ, &a)
+			_, err := h.ia.CreateEP(h.pz, EPConfig{SRQ: c.SRQ, Attr: &a})
 			wants(t, "creation", err, ErrInvalidParameter)
 		}
 		ok(t, c.Free())
@@ -34,7 +34,6 @@ var epCreateWithSRQRules = []rule{
 			evds [3]*EVD
 			srq  *SRQ
 		}{
-			"no queue":                   {a.pz, [3]*EVD{}, nil},
 			"freed queue":                {a.pz, [3]*EVD{}, gone.SRQ},
 			"queue of another adapter":   {a.pz, [3]*EVD{}, other.SRQ},
 			"freed zone":                 {freed, [3]*EVD{}, c.SRQ},
@@ -45,7 +44,7 @@ var epCreateWithSRQRules = []rule{
 			"connect dispatcher's kind":  {a.pz, [3]*EVD{2: c.recv}, c.SRQ},
 			"dispatcher of another host": {a.pz, [3]*EVD{0: other.recv}, c.SRQ},
 		} {
-			_, err := a.ia.CreateEPWithSRQ(tc.pz, tc.evds[0], tc.evds[1], tc.evds[2], tc.srq, &EPAttr{})
+			_, err := a.ia.CreateEP(tc.pz, EPConfig{RecvEVD: tc.evds[0], RequestEVD: tc.evds[1], ConnectEVD: tc.evds[2], SRQ: tc.srq, Attr: &EPAttr{}})
 			wants(t, what, err, ErrInvalidHandle)
 		}
 		ok(t, c.SRQ.Free())
@@ -83,7 +82,7 @@ var epCreateWithSRQRules = []rule{
 		pz := must(b.ia.CreatePZ())(t)
 		mem := make([]byte, 64)
 		own := must(b.ia.CreateLMR(mem, pz, MemAll))(t)
-		y.EP = must(b.ia.CreateEPWithSRQ(pz, c.recv, y.request, y.connect, c.SRQ, &EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 4}))(t)
+		y.EP = must(b.ia.CreateEP(pz, EPConfig{RecvEVD: c.recv, RequestEVD: y.request, ConnectEVD: y.connect, SRQ: c.SRQ, Attr: &EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 4}}))(t)
 		join(x, y)
 		c.post(0, 1)
 		x.message(64)
@@ -158,7 +157,7 @@ var epCreateWithSRQRules = []rule{
 		u, v := xs[0].host.point(nil), c.host.point(nil)
 		ok(t, v.Free())
 		v.recv = c.recv
-		v.EP = must(c.host.ia.CreateEP(c.host.pz, c.recv, v.request, v.connect, nil))(t)
+		v.EP = must(c.host.ia.CreateEP(c.host.pz, EPConfig{RecvEVD: c.recv, RequestEVD: v.request, ConnectEVD: v.connect}))(t)
 		join(u, v)
 		c.post(0, 1)
 		ok(t, v.PostRecv(v.seg(0, 64), 8, 0))

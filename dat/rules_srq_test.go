@@ -169,7 +169,7 @@ var srqQueryRules = []rule{
 		c := b.common(2, 64)
 		x, y := a.point(nil), c.point(nil)
 		ok(t, y.Free())
-		y.EP = must(b.ia.CreateEPWithSRQ(b.pz, nil, y.request, y.connect, c.SRQ, &EPAttr{MaxRequestDTOs: 4}))(t)
+		y.EP = must(b.ia.CreateEP(b.pz, EPConfig{RequestEVD: y.request, ConnectEVD: y.connect, SRQ: c.SRQ, Attr: &EPAttr{MaxRequestDTOs: 4}}))(t)
 		join(x, y)
 		c.post(0, 2)
 		x.message(64)

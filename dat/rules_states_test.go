@@ -148,10 +148,10 @@ var stateCalls = []struct {
 		to{EPUnconnected: EPActiveConnectionPending}, 0, nil},
 	{"DupConnect", func(s *stage) error {
 		x, _ := s.another()
-		return s.p.DupConnect(x.EP, patience, nil, QoSBestEffort)
+		return s.p.DupConnect(x.EP, ConnectConfig{Timeout: patience})
 	}, to{EPUnconnected: EPActiveConnectionPending}, 0, nil},
 	{"DupConnect of another endpoint like this", func(s *stage) error {
-		return s.a.point(nil).DupConnect(s.p.EP, patience, nil, QoSBestEffort)
+		return s.a.point(nil).DupConnect(s.p.EP, ConnectConfig{Timeout: patience})
 	}, stay(EPConnected), 0, nil},
 	{"CreateRSP", func(s *stage) error {
 		_, err := s.a.ia.CreateRSP(0x77, s.p.EP, s.a.cr)

@@ -45,7 +45,7 @@ func (f *fleet) endpoint(side int) *EP {
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs, attr.MaxRecvIOV, attr.MaxRequestIOV = f.depth, f.depth, 1, 1
 	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut, attr.MaxRDMAReadIOV, attr.MaxRDMAWriteIOV = 1, 1, 1, 1
 	h, evd := f.hosts[side], f.events[side]
-	ep := must(h.ia.CreateEP(h.pz, evd, evd, evd, &attr))(f.b)
+	ep := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd, Attr: &attr}))(f.b)
 	f.eps[side] = append(f.eps[side], ep)
 	return ep
 }

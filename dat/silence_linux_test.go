@@ -63,7 +63,7 @@ func beCrowd() error {
 		}
 		switch {
 		case ev.Number == EventConnectionRequest:
-			ep, err := ia.CreateEP(pz, evd, evd, evd, crowdAttr())
+			ep, err := ia.CreateEP(pz, EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd, Attr: crowdAttr()})
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func newCallers(t *testing.T, h *host, to network) *callers {
 	established := 0
 	for size := crowdSize(); established < size; {
 		for len(c.eps) < size && len(c.eps)-established < 128 {
-			ep := must(h.ia.CreateEP(h.pz, c.events, c.events, c.events, crowdAttr()))(t)
+			ep := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: c.events, RequestEVD: c.events, ConnectEVD: c.events, Attr: crowdAttr()}))(t)
 			c.eps = append(c.eps, ep)
 			ok(t, ep.Connect(to.addr(1), testQual, time.Minute, nil))
 		}

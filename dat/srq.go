@@ -220,26 +220,6 @@ func (s *SRQ) Free() error {
 	return nil
 }
 
-// CreateEPWithSRQ makes an unconnected endpoint that takes its receives from a shared receive queue
-// (dat_ep_create_with_srq). The receives are in memory of the queue's zone, all else in that of the
-// endpoint's, which may be another. MaxRecvIOV is ignored; attr must not be nil. PostRecv is refused
-// in every state. Reset keeps the queue, Free alone lets go of it.
-//
-// When a connection of it has ended, and its receives that were not complete are flushed, the
-// asynchronous EVD gets EventAsyncEPBroken with the endpoint as Source and ReasonEPTransferToError: no
-// more receives are taken.
-func (ia *IA) CreateEPWithSRQ(pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
-	if srq == nil {
-		return nil, ErrInvalidHandle
-	}
-	if attr == nil {
-		return nil, fail(ErrInvalidParameter, "an endpoint with a shared receive queue needs attributes")
-	}
-	a := *attr
-	a.MaxRecvIOV = 0
-	return ia.createEP(&EPParam{PZ: pz, RecvEVD: recv, RequestEVD: request, ConnectEVD: connect, SRQ: srq}, &a)
-}
-
 // RecvQuery tells how many receives are the endpoint's and not complete, and how many messages there
 // are from the first to the last of them (dat_ep_recv_query). Messages of this provider arrive one
 // after the other, so that with a shared receive queue both are 0 or 1. Without one, all that was

@@ -54,7 +54,7 @@ func (c *common) point(attr *EPAttr) *point {
 	p := c.host.point(nil)
 	ok(t, p.EP.Free())
 	p.recv = c.recv
-	p.EP = must(c.host.ia.CreateEPWithSRQ(c.host.pz, c.recv, p.request, p.connect, c.SRQ, attr))(t)
+	p.EP = must(c.host.ia.CreateEP(c.host.pz, EPConfig{RecvEVD: c.recv, RequestEVD: p.request, ConnectEVD: p.connect, SRQ: c.SRQ, Attr: attr}))(t)
 	return p
 }
 

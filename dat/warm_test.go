@@ -47,7 +47,7 @@ func (w *warmer) leave() {
 func (w *warmer) ready(side int, o Options, open func() (*IA, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch plain := o.Limits == (Limits{}) && o.Wrap == nil && o.Rand == nil && o.Queues == 0; {
+	switch plain := o.Limits == (Limits{}) && o.Wrap == nil && o.Queues == 0; {
 	case !w.on:
 	case !plain:
 		w.cool(side)

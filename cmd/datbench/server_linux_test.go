@@ -94,7 +94,7 @@ func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal err
 	check(err)
 	evd, err := ia.CreateEVD(16, nil, dat.EVDDTO|dat.EVDConnection)
 	check(err)
-	ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+	ep, err := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
 	check(err)
 	check(ep.Connect(s.station.Peer, workload.Qualifier, workload.ConnectTimeout, workload.Ask{Spec: row, Session: rand.Uint64(), Job: rand.Uint64()}.Encode()))
 	var ev dat.Event

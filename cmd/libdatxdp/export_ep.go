@@ -18,7 +18,8 @@ func dxCreateEP(ia, pz, recv, request, connect uint64, attr *C.DAT_EP_ATTR, hand
 	if a == nil {
 		a = defaultAttr(get[*dat.IA](ia))
 	}
-	ep, err := get[*dat.IA](ia).CreateEP(get[*dat.PZ](pz), get[*dat.EVD](recv), get[*dat.EVD](request), get[*dat.EVD](connect), a)
+	ep, err := get[*dat.IA](ia).CreateEP(get[*dat.PZ](pz), dat.EPConfig{RecvEVD: get[*dat.EVD](recv),
+		RequestEVD: get[*dat.EVD](request), ConnectEVD: get[*dat.EVD](connect), Attr: a})
 	return created(handle, ep, err)
 }
 
@@ -100,14 +101,15 @@ func dxModifyEP(ep, mask uint64, p *C.DAT_EP_PARAM, pz, recv, request, connect u
 //export dxConnect
 func dxConnect(ep uint64, to *C.DAT_SOCK_ADDR, qual uint64, timeout uint32, data unsafe.Pointer, size int32, qos, flags uint32) (r uint32) {
 	defer caught(&r)
-	return code(get[*dat.EP](ep).ConnectQoS(address(to), dat.ConnQual(qual), duration(timeout), bytes(data, size),
-		dat.QoS(min(qos, 1<<8-1)), dat.ConnectFlags(min(flags, 1<<8-1))))
+	return code(get[*dat.EP](ep).ConnectWith(address(to), dat.ConnQual(qual), dat.ConnectConfig{Timeout: duration(timeout),
+		PrivateData: bytes(data, size), QoS: dat.QoS(min(qos, 1<<8-1)), Flags: dat.ConnectFlags(min(flags, 1<<8-1))}))
 }
 
 //export dxDupConnect
 func dxDupConnect(ep, dup uint64, timeout uint32, data unsafe.Pointer, size int32, qos uint32) (r uint32) {
 	defer caught(&r)
-	return code(get[*dat.EP](ep).DupConnect(get[*dat.EP](dup), duration(timeout), bytes(data, size), dat.QoS(min(qos, 1<<8-1))))
+	return code(get[*dat.EP](ep).DupConnect(get[*dat.EP](dup), dat.ConnectConfig{Timeout: duration(timeout),
+		PrivateData: bytes(data, size), QoS: dat.QoS(min(qos, 1<<8-1))}))
 }
 
 //export dxDisconnect

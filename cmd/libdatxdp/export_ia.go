@@ -18,7 +18,7 @@ import (
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 	defer caught(&r)
-	o := dat.Options{NoAsyncEVD: async == 0 && evd == 0, Logger: slog.Default()}
+	o := dat.Options{AsyncQLen: dat.NoAsyncEVD, Logger: slog.Default()}
 	if evd != 0 {
 		if qlen < 1 {
 			return code(dat.ErrInvalidParameter)

@@ -42,7 +42,8 @@ func dxBind(rmr, lmr uint64, t *C.DAT_LMR_TRIPLET, priv, va uint32, ep, cookie u
 	if va != C.DAT_VA_TYPE_VA {
 		return code(dat.ErrModelNotSupported)
 	}
-	c, err := get[*dat.RMR](rmr).Bind(get[*dat.LMR](lmr), triplets(t, 1)[0], privileges(priv), get[*dat.EP](ep), cookie, completion(flags))
+	c, err := get[*dat.RMR](rmr).Bind(get[*dat.EP](ep), dat.Binding{LMR: get[*dat.LMR](lmr), Segment: triplets(t, 1)[0],
+		Priv: privileges(priv)}, cookie, completion(flags))
 	*context = C.DAT_RMR_CONTEXT(c)
 	return code(err)
 }

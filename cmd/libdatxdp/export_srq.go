@@ -56,8 +56,13 @@ func dxFreeSRQ(srq uint64) (r uint32) {
 //export dxCreateEPWithSRQ
 func dxCreateEPWithSRQ(ia, pz, recv, request, connect, srq uint64, attr *C.DAT_EP_ATTR, handle uint64) (r uint32) {
 	defer caught(&r)
-	ep, err := get[*dat.IA](ia).CreateEPWithSRQ(get[*dat.PZ](pz), get[*dat.EVD](recv), get[*dat.EVD](request),
-		get[*dat.EVD](connect), get[*dat.SRQ](srq), epAttr(attr))
+	queue := get[*dat.SRQ](srq)
+	if queue == nil {
+		return code(dat.ErrInvalidHandle)
+	}
+	ep, err := get[*dat.IA](ia).CreateEP(get[*dat.PZ](pz), dat.EPConfig{RecvEVD: get[*dat.EVD](recv),
+		RequestEVD: get[*dat.EVD](request), ConnectEVD: get[*dat.EVD](connect), SRQ: queue, Attr: epAttr(attr)})
+
 	return created(handle, ep, err)
 }
 

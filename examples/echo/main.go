@@ -151,7 +151,7 @@ func (s *server) accept(cr *dat.CR) (err error) {
 	if len(s.clients) == maxClients || s.hosted(about.RemoteAddress) >= maxClients/2 {
 		return cr.Reject([]byte("the server has as many clients as it takes"))
 	}
-	ep, err := s.ia.CreateEP(s.pz, s.evd, s.evd, s.evd, nil)
+	ep, err := s.ia.CreateEP(s.pz, dat.EPConfig{RecvEVD: s.evd, RequestEVD: s.evd, ConnectEVD: s.evd})
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
 	}
@@ -245,7 +245,7 @@ func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
 	if c.evd, err = ia.CreateEVD(8, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
 		return nil, err
 	}
-	if c.ep, err = ia.CreateEP(pz, c.evd, c.evd, c.evd, nil); err != nil {
+	if c.ep, err = ia.CreateEP(pz, dat.EPConfig{RecvEVD: c.evd, RequestEVD: c.evd, ConnectEVD: c.evd}); err != nil {
 		return nil, err
 	}
 	if err := c.ep.Connect(server, service, 5*time.Second, nil); err != nil {

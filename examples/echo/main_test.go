@@ -29,7 +29,7 @@ func TestClientsThatDoNotConfirm(t *testing.T) {
 	}
 	s.pz, s.evd = pz, evd
 	for range maxClients { // as if they had been accepted and had not confirmed
-		ep, err1 := ia.CreateEP(pz, evd, evd, evd, nil)
+		ep, err1 := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
 		mem, err2 := ia.CreateLMR(make([]byte, window*lineSize), pz, dat.MemLocalRead|dat.MemLocalWrite)
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)

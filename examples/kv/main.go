@@ -152,7 +152,7 @@ func (s *server) accept(cr *dat.CR, host netip.Addr) error {
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
 	}
-	ep, err := s.ia.CreateEP(s.pz, nil, nil, s.evd, nil)
+	ep, err := s.ia.CreateEP(s.pz, dat.EPConfig{ConnectEVD: s.evd})
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
 	}
@@ -193,7 +193,7 @@ func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
 	if c.evd, err = ia.CreateEVD(8, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
 		return nil, err
 	}
-	if c.ep, err = ia.CreateEP(pz, nil, c.evd, c.evd, nil); err != nil {
+	if c.ep, err = ia.CreateEP(pz, dat.EPConfig{RequestEVD: c.evd, ConnectEVD: c.evd}); err != nil {
 		return nil, err
 	}
 	if err := c.ep.Connect(server, service, 5*time.Second, nil); err != nil {

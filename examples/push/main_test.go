@@ -163,7 +163,7 @@ func offerTo(t *testing.T, ia *dat.IA, to netip.Addr) (*dat.EP, *dat.EVD) {
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+	ep, err := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
 	if err == nil {
 		err = ep.Connect(to, service, 10*time.Second, offer("other", 1<<20))
 	}

@@ -112,7 +112,7 @@ func (in *incoming) setUp(ia *dat.IA, pz *dat.PZ) (err error) {
 	if in.evd, err = ia.CreateEVD(4*window, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
 		return err
 	}
-	if in.ep, err = ia.CreateEP(pz, in.evd, in.evd, in.evd, nil); err != nil {
+	if in.ep, err = ia.CreateEP(pz, dat.EPConfig{RecvEVD: in.evd, RequestEVD: in.evd, ConnectEVD: in.evd}); err != nil {
 		return err
 	}
 	for range window + 1 {

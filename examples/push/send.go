@@ -85,7 +85,7 @@ func (s *sender) dial(ctx context.Context, ia *dat.IA, hosts []string, offer []b
 			return fmt.Errorf("receiver %s: give the IP address that it prints", host)
 		}
 		r := &receiver{host: host, answer: window*chunkSize + (1+i)*sha256.Size}
-		if r.ep, err = ia.CreateEP(pz, s.evd, s.evd, s.evd, nil); err != nil {
+		if r.ep, err = ia.CreateEP(pz, dat.EPConfig{RecvEVD: s.evd, RequestEVD: s.evd, ConnectEVD: s.evd}); err != nil {
 			return err
 		}
 		_ = r.ep.SetConsumerContext(r) // so that an event leads to the receiver; the endpoint is there

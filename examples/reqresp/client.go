@@ -65,7 +65,7 @@ func (l *load) dial(ctx context.Context, ia *dat.IA) ([]*dat.EP, error) {
 	}
 	eps := make([]*dat.EP, l.clients)
 	for i := range eps {
-		if eps[i], err = ia.CreateEP(pz, l.evd, l.evd, l.evd, nil); err != nil {
+		if eps[i], err = ia.CreateEP(pz, dat.EPConfig{RecvEVD: l.evd, RequestEVD: l.evd, ConnectEVD: l.evd}); err != nil {
 			return nil, err
 		}
 		if err := eps[i].Connect(l.server, service, 5*time.Second, nil); err != nil {

@@ -61,7 +61,7 @@ func run(ctx context.Context, name string, l load) error {
 	o := dat.DefaultOptions()
 	// The end of each connection that uses a shared queue is also an asynchronous event. This program
 	// has it from its own dispatcher, which cannot overflow, and would let the asynchronous one fill up.
-	o.NoAsyncEVD = true
+	o.AsyncQLen = dat.NoAsyncEVD
 	ia, err := dat.Open(name, o)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (s *server) accept(cr *dat.CR) error {
 	}
 	attr := dat.DefaultEPAttr()
 	attr.MaxRequestDTOs = credits // answers outstanding
-	ep, err := s.ia.CreateEPWithSRQ(s.pz, s.evd, s.evd, s.evd, s.srq, &attr)
+	ep, err := s.ia.CreateEP(s.pz, dat.EPConfig{RecvEVD: s.evd, RequestEVD: s.evd, ConnectEVD: s.evd, SRQ: s.srq, Attr: &attr})
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
 	}

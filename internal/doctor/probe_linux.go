@@ -136,7 +136,7 @@ func connect(ia *dat.IA, to netip.Addr) (*dat.EVD, error) {
 	if err != nil {
 		return nil, err
 	}
-	ep, err := ia.CreateEP(pz, evd, evd, evd, nil)
+	ep, err := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
 	if err != nil {
 		return nil, err
 	}

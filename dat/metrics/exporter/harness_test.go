@@ -73,7 +73,7 @@ func newEnd(t testing.TB, host int, port uint16) *end {
 	ok(t, err)
 	e.evd, err = e.ia.CreateEVD(256, nil, dat.EVDDTO|dat.EVDConnection|dat.EVDCR)
 	ok(t, err)
-	e.ep, err = e.ia.CreateEP(e.pz, e.evd, e.evd, e.evd, nil)
+	e.ep, err = e.ia.CreateEP(e.pz, dat.EPConfig{RecvEVD: e.evd, RequestEVD: e.evd, ConnectEVD: e.evd})
 	ok(t, err)
 	e.lmr, err = e.ia.CreateLMR(e.mem, e.pz, dat.MemAll)
 	ok(t, err)
@@ -116,7 +116,7 @@ func connectAgain(t testing.TB, a, b *end) (c, d *end) {
 		e := ends[i]
 		e.evd, err = e.ia.CreateEVD(16, nil, dat.EVDDTO|dat.EVDConnection)
 		ok(t, err)
-		e.ep, err = e.ia.CreateEP(like.pz, e.evd, e.evd, e.evd, nil)
+		e.ep, err = e.ia.CreateEP(like.pz, dat.EPConfig{RecvEVD: e.evd, RequestEVD: e.evd, ConnectEVD: e.evd})
 		ok(t, err)
 	}
 	ok(t, ends[0].ep.Connect(hosts[1], qual, patience, nil))

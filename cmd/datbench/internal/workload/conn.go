@@ -101,7 +101,7 @@ func (c *Conn) addEP(sh shape) error {
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = sh.messages, sh.requests
 	reads := min(sh.requests, c.Attr.MaxRDMAReadPerEPOut)
 	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = reads, reads
-	ep, err := c.IA.CreateEP(c.pz, c.evd, c.evd, c.evd, &attr)
+	ep, err := c.IA.CreateEP(c.pz, dat.EPConfig{RecvEVD: c.evd, RequestEVD: c.evd, ConnectEVD: c.evd, Attr: &attr})
 	if err == nil {
 		c.eps = append(c.eps, ep)
 	}
