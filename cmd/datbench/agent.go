@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// agentCommand is the hidden subcommand that the main job runs in each of its namespaces.
+// agentCommand is the hidden subcommand that the main job starts in each of its namespaces.
 func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
 	var metricsFD, pcapFD uint
 	c := &cobra.Command{
@@ -20,7 +20,7 @@ func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A terminal's interrupt reaches every process; the main job decides what it means.
+			// A terminal sends its interrupt to every process. The main job alone handles it.
 			signal.Ignore(os.Interrupt)
 			h := &workload.Host{}
 			if pcapFD != 0 {

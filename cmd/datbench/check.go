@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// boundsText is what datbench --full is judged by, unless a file says otherwise.
+// boundsText holds the default bounds of the check command.
 //
 //go:embed bounds.json
 var boundsText []byte
@@ -22,7 +22,7 @@ func (a *app) checkCommand() *cobra.Command {
 	var bounds string
 	c := &cobra.Command{
 		Use:               "check RESULT.json",
-		Short:             "Say whether results keep their bounds beside raw AF_XDP and kernel TCP of the same run",
+		Short:             "Check ratios to raw AF_XDP and kernel TCP of the same run against bounds",
 		Long:              checkHelp,
 		Example:           checkExamples,
 		Args:              oneFile,
@@ -34,19 +34,19 @@ func (a *app) checkCommand() *cobra.Command {
 	return c
 }
 
-const checkHelp = `check judges what datbench --full has measured by ratios, so that hosts of any speed can be told the
-same: each quantity of a row over that of raw AF_XDP frames or kernel TCP at the same MTU in the same
-run. Of --repeat N it takes the median of the ratios of the rounds, in each of which both rows were
-measured seconds apart: what slows the host down for a while slows both. More than half of the rounds
-must be valid in both rows.
+const checkHelp = `check judges the results of datbench --full by ratios, so that the same bounds fit hosts of any speed.
+It divides a quantity of a row by that of raw AF_XDP frames or kernel TCP at the same MTU in the same
+run. With --repeat N it takes the median of the ratios of the rounds. A round measures both rows
+seconds apart, so that a temporary slowdown of the host affects both. More than half of the rounds must
+be valid in both rows.
 
-Bounds are {"bounds": [...]}, each with op, metric, size and mtu of the row, connections and churn_bytes
-where it has them, of (p50_us, p99_us, p999_us, msgs_per_s or gbps), over (raw, tcp, ...), target and
-bound. Times may be at most, rates must be at least as much. The target is what is aimed at; only the
-bound fails a run. Without over the quantity itself is shown beside its target, and never judged.
+Bounds are {"bounds": [...]}. Each has op, metric, size and mtu of the row, connections and churn_bytes
+if the row has them, of (p50_us, p99_us, p999_us, msgs_per_s or gbps), over (raw, tcp, ...), target and
+bound. A time must not exceed the bound, a rate must reach it. The target is the aim; only the bound
+fails a run. Without over the quantity itself is shown beside its target and not judged.
 
-Exit status: 0 all bounds hold, 1 one does not, or its rows are missing or not valid, 2 the files cannot
-be used.`
+Exit status: 0 all bounds hold, 1 a bound does not hold, or its rows are missing or invalid, 2 the files
+cannot be used.`
 
 const checkExamples = `  datbench --full --repeat 5 --json new.json; datbench check new.json    # make perf
   datbench check new.json --bounds my.json`
@@ -58,7 +58,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return errors.New("check needs one file of datbench --full --json: datbench check RESULT.json")
 }
 
-// errBroken ends a check that found a bound that does not hold: exit status 1.
+// errBroken reports that a bound does not hold: exit status 1.
 var errBroken = errors.New("do not hold")
 
 func (a *app) check(name, boundsName string) error {
@@ -71,7 +71,7 @@ func (a *app) check(name, boundsName string) error {
 		return err
 	}
 	if r.Env.Interrupted {
-		return fmt.Errorf("%s is of a run that was ended early: measure again", name)
+		return fmt.Errorf("%s is the result of an interrupted run: measure again", name)
 	}
 	if judged, broken := render.Judgements(a.stdout, compare.Judge(r, bounds)); broken > 0 {
 		return fmt.Errorf("%d of %d bounds %w", broken, judged, errBroken)
@@ -79,7 +79,7 @@ func (a *app) check(name, boundsName string) error {
 	return nil
 }
 
-// readBounds reads those of a file, or of the program if it has no name.
+// readBounds reads the bounds from a file, or the built-in ones if name is empty.
 func readBounds(name string) ([]compare.Bound, error) {
 	if name == "" {
 		return compare.ParseBounds(boundsText)

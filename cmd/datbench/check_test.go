@@ -82,7 +82,7 @@ func TestCheckErrors(t *testing.T) {
 	}{
 		{[]string{"check"}, "check needs one file of datbench --full --json: datbench check RESULT.json"},
 		{[]string{"check", "/nonexistent.json"}, "open /nonexistent.json: no such file or directory"},
-		{[]string{"check", early}, early + " is of a run that was ended early: measure again"},
+		{[]string{"check", early}, early + " is the result of an interrupted run: measure again"},
 		{[]string{"check", good, "--bounds", "/nonexistent.json"}, "--bounds: open /nonexistent.json: no such file or directory"},
 		{[]string{"check", good, "--bounds", bad}, "--bounds: " + bad + `: bound 1: json: unknown field "opp"`},
 		{[]string{"check", bounds}, bounds + " has no results in it: make it with datbench --json"},

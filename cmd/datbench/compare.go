@@ -29,16 +29,16 @@ func (a *app) compareCommand() *cobra.Command {
 		},
 	}
 	c.Flags().Float64Var(&percent, "fail-on-regression", percent, "exit with status 1 if a row is worse by more than `PERCENT`, and not by chance")
-	c.Flags().Lookup("fail-on-regression").DefValue = "0" // which the help leaves out
+	c.Flags().Lookup("fail-on-regression").DefValue = "0" // the help does not show this default
 	return c
 }
 
-const compareHelp = `compare matches rows by operation, metric, size, transport, MTU and all other conditions, and prints the
-medians of their runs, old and new, the change, and the probability p that runs differ so much by chance
-(Mann-Whitney U test, as benchstat does). A change counts if p is below 0.05.
+const compareHelp = `compare matches rows by operation, metric, size, transport, MTU and all other conditions. It prints the
+old and new medians of their runs, the change, and the probability p that such a difference is chance
+(Mann-Whitney U test, as in benchstat). A change counts if p is below 0.05.
 
-Runs come from --repeat N. Several files of a side, with commas between, are pooled. A row whose result
-is not valid adds its valid runs only.
+Runs come from --repeat N. Several files of one side, separated by commas, are pooled. An invalid row
+contributes its valid runs only.
 
 Exit status: 0 compared, 1 worse than --fail-on-regression allows, 2 it could not be compared.`
 
@@ -53,7 +53,7 @@ func twoSets(_ *cobra.Command, args []string) error {
 	return errors.New("compare needs two sets of files: datbench compare OLD.json NEW.json, each a file or several with commas between")
 }
 
-// errWorse ends a comparison that found what it was told to fail on: exit status 1.
+// errWorse reports a row that is worse than --fail-on-regression allows: exit status 1.
 var errWorse = errors.New("worse than --fail-on-regression allows")
 
 func (a *app) compare(before, after string, percent float64) error {

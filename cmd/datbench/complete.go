@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// complete lets a shell complete flags by the words they know, each of a comma list.
+// complete registers the values that shell completion offers for flags. In a comma list it
+// completes the last element.
 func complete(cmd *cobra.Command, words map[string][]string) {
 	for flag, known := range words {
 		completeFunc(cmd, flag, func() []string { return known })
@@ -24,24 +25,24 @@ func completeFunc(cmd *cobra.Command, flag string, known func() []string) {
 		return out, cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // no such flag, or twice: every test of the command line would see it
+		panic(err) // the flag does not exist or is registered twice: a bug that every test of the command line finds
 	}
 }
 
-// completeFiles lets a shell complete a flag by the names of JSON files.
+// completeFiles registers the completion of a flag by names of JSON files.
 func completeFiles(cmd *cobra.Command, flag string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, jsonFiles); err != nil {
-		panic(err) // as above
+		panic(err) // see completeFunc
 	}
 }
 
-// splitLast cuts a comma list before its last word.
+// splitLast splits a comma list before its last element.
 func splitLast(list string) (before, last string) {
 	i := strings.LastIndexByte(list, ',') + 1
 	return list[:i], list[i:]
 }
 
-// adapterNames are the adapters that the interfaces of this host may make.
+// adapterNames returns adapter names for the interfaces of this host.
 func adapterNames() (out []string) {
 	ifis, err := net.Interfaces()
 	if err != nil {
@@ -51,7 +52,7 @@ func adapterNames() (out []string) {
 		if ifi.Flags&net.FlagLoopback == 0 {
 			out = append(out, "auto:"+ifi.Name, "xdp:"+ifi.Name)
 		}
-		addrs, _ := ifi.Addrs() // without them there is less to choose from
+		addrs, _ := ifi.Addrs() // on an error, only the addresses are missing
 		for _, a := range addrs {
 			if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLinkLocalUnicast() {
 				out = append(out, "udp:"+ip.IP.String())

@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// config is what the flags of every measuring command say: what is measured, and where its output goes.
+// config holds the flags of every measuring command: what to measure, and where to write the output.
 type config struct {
 	plan.Options
 	json, metrics, pcap string

@@ -18,34 +18,33 @@ import (
 	"github.com/datxdp/datxdp/internal/progress"
 )
 
-// errNotFit ends an examination that found an error: exit status 1.
-var errNotFit = errors.New("what was asked will not work, or is not known to; the errors above say why, and what to do")
+// errNotFit reports that the doctor found an error: exit status 1.
+var errNotFit = errors.New("this will not work, or was not checked completely; the errors above say why, and what to do")
 
-const doctorHelp = `doctor says whether DAT will work here, and what to do where it will not. It changes nothing, but for
-what --try does. Where other AF_XDP sockets are open and the kernel does not list which queues they have,
-it takes each queue for a moment to see whether it is free.
+const doctorHelp = `doctor checks whether DAT will work on this host, and says what to do if it will not. It changes nothing
+unless --try is given. If other AF_XDP sockets are open and the kernel does not list their queues, it
+binds each queue for a moment to see whether it is free.
 
-With --ia it checks what that adapter needs: xdp: everything for AF_XDP, udp: what a kernel UDP socket
-needs, auto: both; there only what stops UDP too is an error. Without --ia it looks at every interface
-but loopback, and it is enough that one can run AF_XDP. With --peer it looks for the route to that host
-and sends a few packets to it: does its Ethernet address resolve, does an adapter answer, which packets
-fit. Run it on both hosts: each sees its own end only.
+With --ia it checks the needs of that adapter: all of AF_XDP for xdp:, a kernel UDP socket for udp:, and
+both for auto:, where a fault is an error only if it stops UDP too. Without --ia it checks every
+interface but loopback; one that can run AF_XDP is enough. With --peer it looks up the route to that
+host and sends it a few packets, to check whether its Ethernet address resolves, whether an adapter
+answers, and which packet sizes pass. Run it on both hosts: each sees only its own end.
 
-With --metrics it looks at a program that runs, by the metrics that it serves (datbench --metrics, or
-package exporter): which queues of its adapters have transmitted and received, and whose transmit ring
-stands still.
+With --metrics it checks a running program by its metrics (datbench --metrics, or package exporter):
+which queues of its adapters have transmitted and received, and which transmit rings are stalled.
 
 Findings are ok, info (good to know), warning (it works, but slower or not as expected) or error. The
 last line says what will happen.
 
 --json prints one object: ia, port, peer, severity (of the worst finding), verdict (the last line), and
-findings, each with check (the name of the check), group (what was looked at), severity, found, and
-where there is something to do: means, fix, command.
+findings. Each finding has check (its name), group (the object that was checked), severity, found, and if
+there is something to do: means, fix, command.
 
-Exit status: 0 it will work, whatever there is of warnings; 1 an error stops what was asked, or there was
-no time to look at all of it; 2 usage.`
+Exit status: 0 it will work, perhaps with warnings; 1 it will not work, or there was no time to check
+everything; 2 usage.`
 
-// doctorFlags are the command line of the doctor.
+// doctorFlags holds the flags of the doctor.
 type doctorFlags struct {
 	ia, peer, metrics string
 	port              uint16
@@ -65,18 +64,18 @@ func (a *app) doctorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), f) },
 	}
 	c.Flags().StringVar(&f.ia, "ia", "", "`adapter` to check: xdp:eth0, xdp:eth0,zero-copy, udp:10.0.0.1 or auto:eth0;\nevery interface without")
-	c.Flags().StringVar(&f.peer, "peer", "", "also check the way to this `host`")
+	c.Flags().StringVar(&f.peer, "peer", "", "also check the route to this `host`")
 	c.Flags().Uint16Var(&f.port, "port", f.port, "UDP port of the traffic, the same on both hosts")
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	c.Flags().BoolVar(&f.try, "try", false, "with --ia: open the adapter for a moment, to see what is granted;\nsome drivers take their link down for a second with it")
-	c.Flags().StringVar(&f.metrics, "metrics", "", "look at the queues of the program that serves its metrics on this `address`")
+	c.Flags().BoolVar(&f.try, "try", false, "with --ia: open the adapter for a moment, to see which mode is granted;\nsome drivers then take their link down for a second")
+	c.Flags().StringVar(&f.metrics, "metrics", "", "check the queues of the program that serves metrics on this `address`")
 	for _, other := range []string{"ia", "peer", "port", "try"} {
 		c.MarkFlagsMutuallyExclusive("metrics", other)
 	}
 	return c
 }
 
-// report is the examination that the flags ask for.
+// report runs the examination that the flags request.
 func (f *doctorFlags) report(ctx context.Context, t doctor.Target) (*doctor.Report, error) {
 	if f.metrics != "" {
 		r, err := doctor.Running(ctx, f.metrics)
@@ -133,18 +132,18 @@ func (a *app) show(r *doctor.Report, asJSON bool) error {
 	return e.Encode(r)
 }
 
-// explain prints what explains a failure of an adapter, below the line that says it.
+// explain prints possible causes of a failed adapter below the error message.
 func (a *app) explain(ctx context.Context, cmd *cobra.Command, err error) {
-	if !explicable(err) {
+	if !diagnosable(err) {
 		return
 	}
 	for _, f := range doctor.Explain(ctx, targetOf(ctx, cmd)) {
-		_ = f.Print(a.stderr, progress.IsTerminal(a.stderr)) // nobody could be told
+		_ = f.Print(a.stderr, progress.IsTerminal(a.stderr)) // there is no other place to report it
 	}
 }
 
-// explicable is whether the doctor may know why: an adapter could not be opened, or a peer not reached.
-func explicable(err error) bool {
+// diagnosable reports whether the doctor can know the cause: an adapter could not be opened, or a peer was not reached.
+func diagnosable(err error) bool {
 	var (
 		refused dat.Return
 		absent  *workload.AbsentError
@@ -153,10 +152,10 @@ func explicable(err error) bool {
 	return errors.As(err, &refused) || errors.As(err, &absent) || errors.As(err, &cannot) || errors.Is(err, workload.ErrSilent)
 }
 
-// lookupLimit bounds the second look for the address of a name.
+// lookupLimit bounds the second name lookup of a peer, for the explanation.
 const lookupLimit = 500 * time.Millisecond
 
-// targetOf is what a command was about: its adapter and its host, or the host alone.
+// targetOf returns the adapter and the host that a command used, or only the host.
 func targetOf(ctx context.Context, cmd *cobra.Command) (t doctor.Target) {
 	if ia := cmd.Flags().Lookup("ia"); ia != nil {
 		t.IA = ia.Value.String()
@@ -168,7 +167,7 @@ func targetOf(ctx context.Context, cmd *cobra.Command) (t doctor.Target) {
 	if args := cmd.Flags().Args(); len(args) == 1 {
 		ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 		defer cancel()
-		t.Peer, _ = lookup(ctx, args[0]) // none, if it cannot be found
+		t.Peer, _ = lookup(ctx, args[0]) // left empty if the lookup fails
 	}
 	return t
 }

@@ -33,17 +33,18 @@ func (c *config) pcapFlag(cmd *cobra.Command) {
 func (c *config) timeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.DurationVar(&c.Duration, "duration", c.Duration, "measured `time` of each row")
-	f.DurationVar(&c.Warmup, "warmup", c.Warmup, "`time` before it that is left out")
-	f.IntVar(&c.Repeat, "repeat", c.Repeat, "measure each row `N` times, in turns; compare wants five or more")
+	f.DurationVar(&c.Warmup, "warmup", c.Warmup, "unmeasured `time` before each row")
+	f.IntVar(&c.Repeat, "repeat", c.Repeat, "measure each row `N` times, in turns; compare needs five or more")
 }
 
-// jobFlags shape the main job. The filters are for a second look at some rows.
+// jobFlags registers the flags of the main job. The filters select some of its rows for another
+// look.
 func (c *config) jobFlags(cmd *cobra.Command) {
 	c.timeFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&c.Full, "full", false, "measure more, in about 35 seconds: see above")
 	f.Var(&c.Churn, "churn", "bytes of heap in the churn row of --full (default 1 GiB)")
-	f.BoolVar(&c.Realtime, "realtime", true, "in that row, over XDP, both measuring threads go before all others\n(SCHED_FIFO)")
+	f.BoolVar(&c.Realtime, "realtime", true, "in that row, over XDP, both measuring threads run at real-time\npriority (SCHED_FIFO)")
 	f.StringVar(&c.Transport, "transport", c.Transport, "`kind` of link: xdp, udp, or auto: xdp where this host can")
 	f.StringSliceVar(&c.Ops, "op", nil, "only these `rows`: "+strings.Join(plan.RowOps, ", "))
 	f.StringSliceVar(&c.Metrics, "metric", nil, "only these `metrics`: "+strings.Join(plan.JobMetrics, ", "))
@@ -58,7 +59,7 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 	f.StringVar(&c.IA, "ia", c.IA, "`adapter`: auto:eth0, xdp:eth0, xdp:eth0,zero-copy or udp:10.0.0.1")
 	f.Uint16Var(&c.Port, "port", c.Port, "UDP `port` of the traffic, the same on both hosts")
 	f.Var(&c.CPUs, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")
-	f.BoolVar(&c.Realtime, "realtime", false, "while it measures, this side's thread goes before all others on its CPU\n(SCHED_FIFO); leave a CPU to the others")
+	f.BoolVar(&c.Realtime, "realtime", false, "measure at real-time priority (SCHED_FIFO) on this side; leave another CPU\nfor the other threads")
 	completeFunc(cmd, "ia", adapterNames)
 }
 
@@ -71,17 +72,17 @@ func (c *config) workloadFlags(cmd *cobra.Command) {
 		"64-1M doubles, 64-1M*4 quadruples, 64-512+64 steps\n(default 64, for bw and sha256 1M)")
 	f.Int64Var(&c.Count, "count", 0, "end each row after `N` operations and not by --duration")
 	f.IntVar(&c.Depth, "depth", 0, "`N` operations outstanding on each connection (default rate 512, of\nreads 128, rr 32, bw 8)")
-	f.IntVar(&c.Signal, "signal", 0, "one of `N` requests of a rate row completes with an event, which tells of\nthose before it too (default 16, with --count 1)")
+	f.IntVar(&c.Signal, "signal", 0, "one of `N` requests of a rate row completes with an event, which reports\nthe requests before it too (default 16, with --count 1)")
 	f.IntVar(&c.Connections, "connections", c.Connections, "`N` connections carry each rate and bw row, posted to in turn")
 	f.BoolVar(&c.BothWays, "bidir", false, "rate and bw in both directions at once; figures are the sums")
-	f.Var(&c.Churn, "churn", "keep so many bytes of heap at both ends in small objects that are\nreplaced all the time, so that the garbage collector always runs")
+	f.Var(&c.Churn, "churn", "at both ends, keep this many bytes of heap in small objects and replace\nthem continuously, so that the garbage collector always runs")
 	f.Var(&c.Bytes, "bytes", "bytes that a sha256 row moves")
 	f.Var((*interval)(&c.Interval), "interval", "print a line each `time` while a row runs; 0 for none (default 1s in rows\nof 5s and more)")
 	complete(cmd, map[string][]string{"op": {result.Send, result.Write, result.Read}, "metric": plan.RunMetrics,
 		"size": {"64", "4K", "64K", "1M", "64-1M"}, "churn": plan.ChurnSizes})
 }
 
-// interval is a flag value: a time whose default is not one.
+// interval is a flag value: a duration whose default (AutoInterval) is printed as empty.
 type interval time.Duration
 
 func (i *interval) String() string {

@@ -1,8 +1,12 @@
-// Command datbench measures what DAT over AF_XDP reaches on this host: round trips, messages per
-// second and bandwidth of sends, RDMA writes and RDMA reads, beside the raw link and kernel TCP.
+// Command datbench measures DAT over AF_XDP: round trips, messages per second and bandwidth of
+// sends, RDMA writes and RDMA reads. It measures raw AF_XDP frames and kernel TCP beside them, for
+// comparison.
 //
-// With no arguments it needs no peer and no set-up: it makes two network namespaces that vanish
-// with it, or, without root, uses two loopback addresses.
+// Without arguments it needs no peer and no set-up. As root it creates two network namespaces that
+// disappear with it; otherwise it uses two loopback addresses.
+//
+// This package has the commands, their flags and the output. The packages below internal do the
+// work; docs/ARCHITECTURE.md, "The rooms of datbench", lists them.
 package main
 
 import (
@@ -24,7 +28,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Exit codes that scripts depend on.
+// Exit codes, which scripts depend on.
 const (
 	exitValid   = 0
 	exitInvalid = 1
@@ -35,7 +39,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, func() {
-		stop() // a second signal ends it at once
+		stop() // a second signal ends the process at once
 		time.AfterFunc(exitLimit, func() {
 			fmt.Fprintf(os.Stderr, "datbench: interrupted, and not done with cleaning up after %s: the kernel does the rest\n", exitLimit)
 			os.Exit(exitInvalid)
@@ -44,13 +48,14 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// app is where the commands read and write.
+// app holds the standard streams of the commands.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// run is the program: one line on stderr for whatever went wrong.
+// run executes the command line and returns the exit code. It prints one line on stderr for an
+// error.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin, stdout, stderr}
 	root := a.rootCommand()
@@ -91,7 +96,7 @@ func (a *app) rootCommand() *cobra.Command {
 	c.SetVersionTemplate("datbench {{.Version}}\n")
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
-	c.SuggestionsMinimumDistance = 2 // letters
+	c.SuggestionsMinimumDistance = 2 // in letters
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
 	cfg.jobFlags(c)
@@ -105,7 +110,7 @@ func (a *app) rootCommand() *cobra.Command {
 	return c
 }
 
-// noArguments refuses arguments: to the program itself, a command that it does not have.
+// noArguments rejects arguments. An argument of the program itself is an unknown command.
 func noArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -122,25 +127,26 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 const longHelp = `datbench measures sends, RDMA writes and RDMA reads beside raw AF_XDP frames and kernel TCP.
 
-With no arguments it makes two throw-away network namespaces joined by a veth pair (as root), runs
-itself in both, prints each row as it is measured, then a table, in about 20 seconds. Without root
-or XDP it measures over kernel UDP between 127.0.0.1 and 127.0.0.2, and says so. Below "× raw"
-stands a row's figure over that of raw frames, below "(p99)" its p99 over theirs, below "× tcp" its
-figure over that of kernel TCP. What TCP reaches differs from connection to connection: a line below
-the table says how far, and what that makes of the ratios.
+Without arguments, as root, it creates two temporary network namespaces joined by a veth pair and
+runs itself in both. It prints each row when it is measured, then a table, in about 20 seconds.
+Without root or XDP it measures over kernel UDP between 127.0.0.1 and 127.0.0.2, and says so.
+
+Column "× raw" is a row's figure divided by that of raw frames, "(p99)" its p99 divided by theirs,
+and "× tcp" its figure divided by that of kernel TCP. TCP results differ between connections: a line
+below the table shows the range, and the resulting range of the ratios.
 
 With --full it measures more, in about 35 seconds: the bandwidth of each operation at MTU 1500, 3498
 (the most that XDP carries in one page), 9000 and 65000; 64 B sends spread over 64 connections;
 requests of 64 B answered by 64 B, 32 in flight on one connection (rr); round trips of 64 B sends
-beside a goroutine at both ends that replaces 1 GiB of small objects all the time, so that the
-garbage collector never rests (2.5 GiB of memory in all).
+while a goroutine at both ends continuously replaces 1 GiB of small objects, so that the garbage
+collector always runs (2.5 GiB of memory in all).
 
-With --impair it measures 1 MiB writes and 1 KiB round trips at MTU 1500 twice, as the link is and
-impaired, with kernel TCP beside them under the same loss and without offloads, and prints what is
-kept; TCP under loss is measured five times as long. Raw frames are never impaired. Dropped packets
-count as drops.
+With --impair it measures 1 MiB writes and 1 KiB round trips at MTU 1500 twice: without and with the
+impairment. Kernel TCP is measured under the same loss and without offloads; under loss it runs five
+times as long. The table shows which part of the performance is kept. Raw frames are never impaired.
+Dropped packets count as drops.
 
-Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
+Exit status: 0 all results are valid, 1 a result is invalid, 2 nothing could be measured.`
 
 const examples = `  datbench                                 # everything, in about 20 seconds
   datbench --op write,tcp --metric bw --mtu 9000 --duration 5s
@@ -167,7 +173,7 @@ func (a *app) rawCommand() *cobra.Command {
 	cfg.timeFlags(c)
 	c.Flags().StringSliceVar(&cfg.Engines, "engine", cfg.Engines, "engines: native, asavie")
 	c.Flags().StringSliceVar(&cfg.Metrics, "metric", nil, "only these metrics: lat, rate, bw")
-	c.Flags().IntSliceVar(&cfg.MTUs, "mtu", []int{1500, 9000, 65000}, "MTUs of the bw rows; asavie knows 1500 only")
+	c.Flags().IntSliceVar(&cfg.MTUs, "mtu", []int{1500, 9000, 65000}, "MTUs of the bw rows; asavie supports 1500 only")
 	complete(c, map[string][]string{"engine": plan.Engines, "metric": plan.RawMetrics, "mtu": {"1500", "9000", "65000"}})
 	return c
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// mainJob is a job of the command line: what it measures is shown and written.
+// mainJob is a job that the command line started. It prints and writes the results.
 type mainJob struct {
 	*app
 	cfg  *config
 	labs func(*plan.Options, plan.Link) [][]plan.Phase
 }
 
-// run is the main job: over XDP where this host can, else over UDP, saying why.
+// run runs the job over XDP if this host supports it, else over UDP with the reason.
 func (j *mainJob) run(ctx context.Context) error {
 	if err := j.cfg.Validate(); err != nil {
 		return err
@@ -47,17 +47,19 @@ func (j *mainJob) measure(ctx context.Context) (*result.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer files.Close() // the agent holds what it was handed
+	defer files.Close() // the agent has its own descriptors
 	work := &job.Job{
 		Options: &j.cfg.Options, Labs: j.labs, Files: files, Pcap: j.cfg.pcap,
-		Tell: func(steps int) job.Observer { return render.NewTeller(j.stdout, j.stderr, steps, j.cfg.json == "-") },
+		NewObserver: func(steps int) job.Observer {
+			return render.NewProgressPrinter(j.stdout, j.stderr, steps, j.cfg.json == "-")
+		},
 		Warn: func(text string) { fmt.Fprintf(j.stderr, "datbench: %s\n", text) },
 	}
 	return work.Measure(ctx)
 }
 
-// openFiles makes what an agent is handed.
-func (j *mainJob) openFiles() (files agent.Handed, err error) {
+// openFiles opens the files that an agent inherits.
+func (j *mainJob) openFiles() (files agent.InheritedFiles, err error) {
 	if files.Pcap, err = workload.CreatePcap(j.cfg.pcap); err != nil {
 		return files, err
 	}
@@ -67,7 +69,8 @@ func (j *mainJob) openFiles() (files agent.Handed, err error) {
 	return files, nil
 }
 
-// listenMetrics makes the socket that an agent serves metrics on: it stays in this namespace.
+// listenMetrics opens the socket on which an agent serves metrics. It stays in this process's
+// network namespace.
 func (j *mainJob) listenMetrics() (*os.File, error) {
 	if j.cfg.metrics == "" {
 		return nil, nil

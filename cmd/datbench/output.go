@@ -12,15 +12,15 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// output is where a report goes: a table, a JSON file, or only JSON on standard output.
+// output is the destination of a report: a table, a JSON file, or only JSON on standard output.
 type output struct {
 	table io.Writer
 	json  io.Writer
-	file  *os.File // behind json, if it is a file; what it holds is kept until there is a report
-	made  bool     // the file was not there before
+	file  *os.File // the file behind json, if it is one; its old content stays until there is a report
+	made  bool     // the file did not exist before
 }
 
-// openOutput opens the JSON file at once, so that a wrong name costs no measurement.
+// openOutput opens the JSON file before the measurement, so that a wrong name fails at once.
 func openOutput(path string, stdout io.Writer) (*output, error) {
 	switch path {
 	case "":
@@ -37,7 +37,7 @@ func openOutput(path string, stdout io.Writer) (*output, error) {
 	return &output{table: stdout, json: f, file: f, made: made}, nil
 }
 
-// close leaves no empty file behind where no report was written.
+// close removes a new file if no report was written.
 func (o *output) close() {
 	if o.file == nil {
 		return
@@ -48,8 +48,8 @@ func (o *output) close() {
 	}
 }
 
-// finish writes the report of a run, or what an interrupted one has of it, and returns why the run
-// ended.
+// finish writes the report of a run, or the results so far of an interrupted one. It returns why
+// the run ended.
 func (o *output) finish(r *result.Report, err error) error {
 	if r == nil {
 		return err
@@ -58,7 +58,7 @@ func (o *output) finish(r *result.Report, err error) error {
 	return cmp.Or(err, written)
 }
 
-// write prints the report everywhere it goes and says whether it is valid.
+// write prints the report to all destinations and returns whether it is valid.
 func (o *output) write(r *result.Report) error {
 	if o.table != nil {
 		render.Report(o.table, r)
@@ -78,7 +78,7 @@ func (o *output) writeJSON(r *result.Report) error {
 		return fmt.Errorf("--json: %w", err)
 	}
 	if o.file != nil {
-		_ = o.file.Truncate(0) // a device has no length
+		_ = o.file.Truncate(0) // fails for a device, which has no length
 	}
 	_, err = o.json.Write(text)
 	if o.file != nil {

@@ -4,9 +4,9 @@ import "time"
 
 // Tunables, with unit and reason.
 const (
-	// defaultWait is how long run waits for a server that is taken.
+	// defaultWait is how long run waits for a server that another client has.
 	defaultWait = 10 * time.Second
-	// exitLimit is how long an interrupted program may take to clean up. What is left then goes with
-	// the process.
+	// exitLimit bounds the clean-up of an interrupted program. The kernel releases the rest when
+	// the process ends.
 	exitLimit = 15 * time.Second
 )

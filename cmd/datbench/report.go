@@ -29,35 +29,35 @@ func (a *app) reportCommand() *cobra.Command {
 	return c
 }
 
-// The conditions of a row are listed where they are declared.
-var reportHelp = `report makes one HTML page of files that --json wrote: how round trips are distributed, bandwidth and
-message rate against size or MTU, our operations beside raw AF_XDP and kernel TCP, all rows and the
-environment. Of a row that was repeated the valid runs are drawn; which are left out, and why, stands
-below. Several files stand side by side, on the same axes. The page holds all it shows.
+// The conditions in this help come from their declarations.
+var reportHelp = `report makes one HTML page from files that --json wrote. The page shows the distribution of round trips,
+bandwidth and message rate by size or MTU, our operations beside raw AF_XDP and kernel TCP, all rows and
+the environment. It draws the valid runs of a repeated row, and lists the others with the reason. It
+shows several files side by side, on the same axes. It needs no other files.
 
 The JSON is {"env": {...}, "results": [...]}. Each result always has
   op metric size transport mode mtu p50_us p99_us p999_us msgs_per_s gbps samples retransmits drops
   valid reason
-and where it applies
-  min_us p90_us p9999_us max_us   more of the round trips; p99.99 of ten thousand and more
-  histogram_us                    all of them: [upper_us, count] of each bucket that is not empty
+and where they apply
+  min_us p90_us p9999_us max_us   more of the round trips; p99.99 from 10 000 samples on
+  histogram_us                    [upper_us, count] of each non-empty bucket of the round trips
   runs                            with --repeat, the figure of each valid run: p50_us, msgs_per_s or
                                   gbps; the row itself is all runs taken together
-  parts                           of tcp, the figure of each of the connections that share the row's time
-  rounds                          each run with its figures, valid or not, and the reason why not: the
-                                  first of all rows were made one after the other, then the second
-  raw_ratio raw_p99_ratio         the figure, and the p99, over that of raw at the same MTU; with
+  parts                           for tcp, the figure of each connection that shares the row's time
+  rounds                          each run with its figures, whether it is valid, and why not; round 1 of
+                                  all rows was measured first, then round 2
+  raw_ratio raw_p99_ratio         the figure, and the p99, divided by that of raw at the same MTU; with
                                   --repeat the median of the ratios of the rounds
   bidir                           with --bidir, each direction; the row itself is the sum
   intervals                       with --interval, the parts of the row's time as the client saw them
-  kept_percent p99_ratio          with --impair, what is left of the unimpaired row
-and the conditions that are not the default
+  kept_percent p99_ratio          with --impair, the ratio to the unimpaired row
+and the conditions that differ from the default
 ` + strings.TrimSuffix(result.Help(34), "\n")
 
 const reportExamples = `  datbench --json new.json && datbench report new.json -o new.html
   datbench report old.json new.json -o both.html`
 
-// someFiles asks for at least one file.
+// someFiles requires at least one file argument.
 func someFiles(command string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -67,7 +67,7 @@ func someFiles(command string) cobra.PositionalArgs {
 	}
 }
 
-// jsonFiles completes the names of results.
+// jsonFiles completes names of result files.
 func jsonFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
 }

@@ -49,17 +49,21 @@ func (a *app) clientCommand() *cobra.Command {
 
 const runHelp = `run measures against "datbench server" on another host, one row for each metric, operation and size.
 
-Latency is a full round trip of one operation at a time. Of rr, --depth requests are in flight, each
-a send that the server answers with one of the same size. Of rate and bw, --depth operations are
-outstanding on each of --connections connections; one thread posts to them in turn. Of rate, one of
---signal requests completes with an event, and tells of those before it too. A row whose two
-sides were not busy all the time, whose frames were lost uncounted or which ran in another mode than
-the adapter's name asks for is not valid, and says why.
+lat    full round trip, one operation at a time
+rr     --depth requests in flight; the server answers each send with one of the same size
+rate   --depth operations outstanding on each of --connections connections; one thread posts to
+       them in turn; one of --signal requests completes with an event, which reports the requests
+       before it too
+bw     as rate, with an event for each operation
+sha256 moves --bytes and compares both ends
 
-A server measures with one client at a time. While another has it, run waits for up to --wait, and
-says who has it and since when.
+A row is invalid if one of its two sides lacked processor time, if frames were lost that no counter
+explains, or if it ran in another mode than the adapter's name requests. The report says why.
 
-Exit status: 0 every result is valid, 1 some result is not, 2 it could not be measured at all.`
+A server measures with one client at a time. While another client has the server, run waits for up
+to --wait and says which client has it and since when.
+
+Exit status: 0 all results are valid, 1 a result is invalid, 2 nothing could be measured.`
 
 const runExamples = `  datbench run 10.0.0.1 --ia xdp:eth0                        # round trips of 64 B sends
   datbench run 10.0.0.1 --ia xdp:eth0 --op write --metric bw --duration 10s   # a line a second
@@ -69,7 +73,7 @@ const runExamples = `  datbench run 10.0.0.1 --ia xdp:eth0                      
   datbench run 10.0.0.1 --ia xdp:eth0 --op send,write,read --metric lat,bw --size 64-1M
   datbench run 10.0.0.1 --ia xdp:eth0 --repeat 10 --json new.json   # for datbench compare`
 
-// contradictions are flags that say nothing together.
+// contradictions returns an error for flags that exclude each other.
 func contradictions(cmd *cobra.Command, cfg *config) error {
 	given := cmd.Flags().Changed
 	switch {
@@ -120,7 +124,7 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 	}
 	h.Wait = cfg.wait
 	report, err := job.Against(ctx, h, &cfg.Options, peer, func(steps int) job.Observer {
-		t := render.NewTeller(a.stdout, a.stderr, steps, cfg.json == "-")
+		t := render.NewProgressPrinter(a.stdout, a.stderr, steps, cfg.json == "-")
 		h.Tell, h.Waiting = t.Tell, t.Wait
 		return t
 	})
@@ -130,7 +134,7 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 	return out.finish(report, agent.Interrupted(ctx, errors.Join(err, h.Capture.Close())))
 }
 
-// lookup is the first address of a host.
+// lookup returns the first address of a host.
 func lookup(ctx context.Context, name string) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.Unmap(), nil

@@ -29,8 +29,8 @@ func (a *app) serverCommand() *cobra.Command {
 	cfg.metricsFlag(c)
 	cfg.adapterFlags(c)
 	cfg.impairFlag(c, "at this end")
-	c.Flags().Var(&most.Buffers, "memory", "most bytes of buffers for a client, committed\nas they are used")
-	c.Flags().Var(&most.Heap, "churn", "most bytes of heap that a client may have churned here")
+	c.Flags().Var(&most.Buffers, "memory", "largest buffers of a client in bytes; the kernel commits them\nas they are used")
+	c.Flags().Var(&most.Heap, "churn", "largest heap in bytes that a client may have churned here")
 	complete(c, map[string][]string{"churn": plan.ChurnSizes})
 	return c
 }
@@ -57,7 +57,7 @@ func (a *app) runServer(ctx context.Context, cfg *config, most ends.Allowance) e
 	return t.Close()
 }
 
-// newHost is the host of a process that opens its own ends.
+// newHost returns the host of a process that opens its own ends.
 func (a *app) newHost(ctx context.Context, address string) (*workload.Host, error) {
 	if address == "" {
 		return &workload.Host{}, nil

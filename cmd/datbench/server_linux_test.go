@@ -137,7 +137,7 @@ func TestTaken(t *testing.T) {
 		t.Errorf("no progress of waiting in %s", got.stderr)
 	}
 	checkReport(t, got, []byte(got.stdout))
-	s.logged(t, `^127\.0\.0\.22: bandwidth send 1 MiB: the client is there and has sent nothing for 5s, it is dropped$`)
+	s.logged(t, `^127\.0\.0\.22: bandwidth send 1 MiB: the client is alive but has sent nothing for 5s: dropped$`)
 }
 
 // TestHalfWay: a client that makes some of a row's connections, and no more, loses the server.
@@ -150,7 +150,7 @@ func TestHalfWay(t *testing.T) {
 	}
 	began := time.Now()
 	s.logged(t, `^127\.0\.0\.22: message rate send 64 B × 3: connection 2 of 3 did not come$`)
-	if took := time.Since(began); took > 2*plan.Patience {
+	if took := time.Since(began); took > 2*plan.PeerTimeout {
 		t.Errorf("it had the server for %s", took)
 	}
 }
@@ -173,7 +173,7 @@ func TestUnaskedMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.logged(t, `^127\.0\.0\.22: message rate send 64 B, .*: `+workload.ErrUnasked.Error())
+	s.logged(t, `^127\.0\.0\.22: message rate send 64 B, .*: `+workload.ErrUnexpectedMessage.Error())
 	got := datbench(t, s.clientArgs("127.0.0.23", "--duration", "20ms", "--warmup", "1ms", "--json", "-")...)
 	checkReport(t, got, []byte(got.stdout))
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// What the main job asks of an agent. A side holds at most one target and one initiator.
+// Commands of the main job to an agent. An agent holds at most one target and one initiator.
 const (
 	doServe = "serve" // open a target
-	doStop  = "stop"  // close it
+	doStop  = "stop"  // close the target
 	doOpen  = "open"  // open an initiator
-	doRun   = "run"   // measure one row with it
-	doClose = "close" // close it
+	doRun   = "run"   // measure one row with the initiator
+	doClose = "close" // close the initiator
 )
 
-// command is one line of JSON to an agent; reply is the one line it answers.
+// command is one line of JSON to an agent. The agent answers with one line, a reply.
 type command struct {
 	Do      string        `json:"do"`
 	Station *plan.Station `json:"station,omitempty"`
@@ -36,19 +36,19 @@ type reply struct {
 	Result *result.Result `json:"result,omitempty"`
 }
 
-// agent is one side of the main job.
+// agent is one end of the main job.
 type agent struct {
 	host      *workload.Host
 	target    ends.Target
 	initiator ends.Initiator
-	// GiveUp ends the process when something has taken longer than it may. The kernel then takes
-	// back what it holds.
+	// GiveUp ends the process when a command takes too long. The kernel then releases the resources
+	// of the process.
 	GiveUp func(why string)
 }
 
 func New(h *workload.Host) *agent { return &agent{host: h, GiveUp: func(string) {}} }
 
-// limit is how long a command may take.
+// limit returns how long a command may take.
 func (c command) limit() time.Duration {
 	if c.Do == doRun && c.Spec != nil {
 		return c.Spec.Limit()
@@ -56,8 +56,8 @@ func (c command) limit() time.Duration {
 	return plan.OpenLimit
 }
 
-// Serve answers commands until there are no more. The end of its input is the end of the main job:
-// it stops a row that runs, and ends an agent that does not stop.
+// Serve executes commands until r ends. The end of r means that the main job has ended. Serve then
+// stops a running row, and a watchdog ends the process if that hangs.
 func (a *agent) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	interrupt := ctx.Done()
 	ctx, cancel := context.WithCancel(ctx)
@@ -85,7 +85,7 @@ func (a *agent) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	}
 }
 
-// receiveCommands passes on what comes until the input ends.
+// receiveCommands decodes commands and passes them on until the input ends.
 func receiveCommands(ctx context.Context, r io.Reader, to chan<- command) error {
 	for in := json.NewDecoder(bufio.NewReader(r)); ; {
 		var c command
@@ -100,7 +100,8 @@ func receiveCommands(ctx context.Context, r io.Reader, to chan<- command) error 
 	}
 }
 
-// timed answers a command, and gives up if that takes far longer than it may.
+// timed executes a command. A watchdog ends the process if the command takes far longer than its
+// limit.
 func (a *agent) timed(ctx context.Context, c command) reply {
 	limit := c.limit() + watchdogAfter
 	watchdog := time.AfterFunc(limit, func() { a.GiveUp(fmt.Sprintf("stuck at %s for %s", c.Do, limit)) })
@@ -174,7 +175,7 @@ func (a *agent) measure(ctx context.Context, row plan.Spec) (*result.Result, err
 	return &r, nil
 }
 
-// Interrupted returns ErrInterrupted in place of an error that follows from the end of the context.
+// Interrupted replaces an error that is a consequence of the cancelled context with ErrInterrupted.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ErrInterrupted

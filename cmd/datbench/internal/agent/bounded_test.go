@@ -85,7 +85,7 @@ func TestAgentGivesUp(t *testing.T) {
 func startAgents(t *testing.T) *Pair {
 	t.Helper()
 	t.Setenv("DATBENCH_TEST_AGENT", "1")
-	p, err := Start(Here, Handed{})
+	p, err := Start(StartLocal, InheritedFiles{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestCallEnds(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { tt.end(p, cancel) })
 			start := time.Now()
 			_, err := p.initiator.call(ctx, command{Do: doRun, Spec: &row})
-			if took := time.Since(start); err == nil || !strings.HasPrefix(err.Error(), tt.want) || took > plan.Patience {
+			if took := time.Since(start); err == nil || !strings.HasPrefix(err.Error(), tt.want) || took > plan.PeerTimeout {
 				t.Errorf("got %v after %s, want %s", err, took, tt.want)
 			}
 		})

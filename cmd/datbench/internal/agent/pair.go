@@ -12,13 +12,13 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Pair is two agents and what lies between them.
+// Pair is two agents and the link between them.
 type Pair struct {
 	target, initiator *remote
-	// SetMTU is nil where there is nothing to set.
+	// SetMTU and SetOffloads are nil if the link has no such setting.
 	SetMTU      func(mtu int) error
 	SetOffloads func(on bool) error
-	// Close ends both agents and takes the link away.
+	// Close ends both agents and removes the link.
 	Close func() error
 }
 
@@ -40,9 +40,9 @@ func (p *Pair) OpenPhase(ctx context.Context, ph plan.Phase) error {
 	return nil
 }
 
-// Offloads switches the offloads of the link for a plain phase, if the link has any.
+// Offloads switches the offloads of the link, if the phase measures without offloads and the link has any.
 func (p *Pair) Offloads(ph plan.Phase, on bool) error {
-	if !ph.Plain || p.SetOffloads == nil {
+	if !ph.NoOffloads || p.SetOffloads == nil {
 		return nil
 	}
 	return plan.Within(plan.OpenLimit, "switching the offloads of the link", func() error { return p.SetOffloads(on) })
@@ -56,7 +56,7 @@ func (p *Pair) RunRow(ctx context.Context, row plan.Spec) result.Result {
 	return *r
 }
 
-// ClosePhase closes both ends, also those of a phase that failed to open.
+// ClosePhase closes both ends, even if OpenPhase failed.
 func (p *Pair) ClosePhase(ctx context.Context) error {
 	_, err := p.initiator.call(ctx, command{Do: doClose})
 	if _, stopErr := p.target.call(ctx, command{Do: doStop}); err == nil {
@@ -65,12 +65,12 @@ func (p *Pair) ClosePhase(ctx context.Context) error {
 	return err
 }
 
-// Handed are files that the initiator gets: a socket to serve metrics on, a file for a capture. Either
+// InheritedFiles are files that the initiator inherits: a listening socket for metrics, and a file for a capture. Each
 // may be nil.
-type Handed struct{ Metrics, Pcap *os.File }
+type InheritedFiles struct{ Metrics, Pcap *os.File }
 
-// args name the files by the descriptors that a child sees them at.
-func (h Handed) args() (args []string, extra []*os.File) {
+// args returns the agent's flags for the files, with the descriptor numbers that the child process sees.
+func (h InheritedFiles) args() (args []string, extra []*os.File) {
 	const firstExtra = 3
 	for _, f := range []struct {
 		flag string
@@ -84,7 +84,7 @@ func (h Handed) args() (args []string, extra []*os.File) {
 	return args, extra
 }
 
-func (h Handed) Close() error {
+func (h InheritedFiles) Close() error {
 	var errs []error
 	for _, f := range []*os.File{h.Metrics, h.Pcap} {
 		if f != nil {
@@ -94,8 +94,8 @@ func (h Handed) Close() error {
 	return errors.Join(errs...)
 }
 
-// Start starts both agents and passes the files to the initiator.
-func Start(start startFunc, files Handed) (_ *Pair, err error) {
+// Start starts both agents. The initiator inherits the files.
+func Start(start startFunc, files InheritedFiles) (_ *Pair, err error) {
 	p := &Pair{}
 	defer func() {
 		if err != nil {

@@ -4,11 +4,11 @@ import "time"
 
 // Tunables, with unit and reason.
 const (
-	// killLimit bounds the death of a process that was killed.
+	// killLimit bounds the wait for the end of a killed process.
 	killLimit = 5 * time.Second
-	// newsLimit is how long the death of a process may take to be known.
-	newsLimit = 100 * time.Millisecond
-	// watchdogAfter is how long an agent waits beyond a command's limit before it ends itself: whoever
-	// set the limit has had its chance.
+	// deathDelay is how long the notice of a process's end may be delayed.
+	deathDelay = 100 * time.Millisecond
+	// watchdogAfter is how long an agent waits beyond a command's limit before it ends itself. The delay leaves the
+	// main job time to enforce the limit first.
 	watchdogAfter = 2 * time.Second
 )

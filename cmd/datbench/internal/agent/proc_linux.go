@@ -6,20 +6,20 @@ import (
 	"syscall"
 )
 
-// executable is this program, also when its file has been replaced or deleted meanwhile.
+// executable returns a path that opens this program even if its file was replaced or deleted.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// child is a process in the namespace of this one.
+// child is a process in the namespaces of this one.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
 }
 
-// Here starts a command in the namespaces of this process. The kernel kills it when this process dies.
+// StartLocal starts a command in the namespaces of this process. The kernel kills it when this process dies.
 //
 // System calls: clone, prctl(PR_SET_PDEATHSIG) in the child, wait4.
-func Here(cmd *exec.Cmd) (Process, error) {
+func StartLocal(cmd *exec.Cmd) (Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
@@ -30,7 +30,8 @@ func Here(cmd *exec.Cmd) (Process, error) {
 	return c, nil
 }
 
-// hold keeps the thread that forked: the parent-death signal follows it, not the process.
+// hold keeps the forking thread alive until the child ends. The kernel sends the parent-death signal when that thread
+// ends, not when the process ends.
 func (c *child) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -50,6 +51,6 @@ func (c *child) Wait() error {
 }
 
 func (c *child) Kill() {
-	_ = c.cmd.Process.Kill() // it has ended already, or ends now
+	_ = c.cmd.Process.Kill() // the process ends now or has ended already
 	<-c.done
 }

@@ -9,14 +9,14 @@ import (
 
 func executable() (string, error) { return os.Executable() }
 
-// child is a process of this host. It ends by itself when its standard input does.
+// child is a process on this host. It ends when its standard input is closed.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
 }
 
-func Here(cmd *exec.Cmd) (Process, error) {
+func StartLocal(cmd *exec.Cmd) (Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -36,6 +36,6 @@ func (c *child) Wait() error {
 }
 
 func (c *child) Kill() {
-	_ = c.cmd.Process.Kill() // it has ended already, or ends now
+	_ = c.cmd.Process.Kill() // the process ends now or has ended already
 	<-c.done
 }

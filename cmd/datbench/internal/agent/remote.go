@@ -16,15 +16,16 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Process is a child that is killed by the kernel when this process dies.
+// Process is a child that the kernel kills when this process dies.
 type Process interface {
-	// Kill returns when it has ended; Wait too, and says how.
+	// Kill kills the process and returns when it has ended. Wait waits for its end and returns its
+	// exit error.
 	Kill()
 	Wait() error
 	Pid() int
 }
 
-// remote is the main job's hold on one agent. One goroutine uses it.
+// remote controls one agent on behalf of the main job. One goroutine uses it.
 type remote struct {
 	name string
 	proc Process
@@ -32,16 +33,16 @@ type remote struct {
 	out  io.ReadCloser
 	dec  *json.Decoder
 	log  *tail
-	// dead ends when the process does; its cause says how.
+	// dead is done when the process has ended; its cause says how.
 	dead context.Context
-	// peer is the other agent: without it nothing is worth waiting for.
+	// peer is the other agent. A call ends when either agent dies.
 	peer *remote
 }
 
-// startFunc starts a command so that it dies with this process.
+// startFunc starts a command as a process that dies with this one.
 type startFunc func(*exec.Cmd) (Process, error)
 
-// startRemote runs this program again as an agent. Extra files become descriptors 3 and up.
+// startRemote starts this program again as an agent. Extra files become descriptors 3 and up.
 func startRemote(name string, start startFunc, args []string, extra ...*os.File) (*remote, error) {
 	exe, err := executable()
 	if err != nil {
@@ -68,7 +69,7 @@ func startRemote(name string, start startFunc, args []string, extra ...*os.File)
 	return r, nil
 }
 
-// watch notes the death of the agent.
+// watch records the end of the agent's process.
 func (r *remote) watch() {
 	var died context.CancelCauseFunc
 	r.dead, died = context.WithCancelCause(context.Background())
@@ -83,7 +84,7 @@ func (r *remote) watch() {
 
 var errEnded = errors.New("it ended by itself")
 
-// kill ends the agent and waits until it has ended.
+// kill kills the agent and waits until it has ended.
 func (r *remote) kill() error {
 	return plan.Within(killLimit, fmt.Sprintf("the death of %s, process %d,", r.name, r.proc.Pid()), func() error {
 		r.proc.Kill()
@@ -91,14 +92,14 @@ func (r *remote) kill() error {
 	})
 }
 
-// abandon kills the agent, and ends a call that waits for it even if it does not die.
+// abandon kills the agent. It also ends a pending call if the agent does not die.
 func (r *remote) abandon() {
-	_ = r.kill() // whoever closes the pair is told
+	_ = r.kill() // closing the pair reports it
 	_, _ = r.in.Close(), r.out.Close()
 }
 
-// call sends one command and waits for its answer, no longer than its limit and no longer than both
-// agents live.
+// call sends one command and waits for the reply. It fails when the command's limit is reached or
+// either agent dies.
 func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit(), fmt.Errorf("%s did not %s within %s", r.name, c.Do, c.limit()))
 	defer cancel()
@@ -116,35 +117,36 @@ func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", c.Do, r.epitaph(err))
+		return nil, fmt.Errorf("%s: %w", c.Do, r.lostContact(err))
 	case answer.Error != "":
-		return nil, r.blame(answer.Error)
+		return nil, r.orPeerDeath(answer.Error)
 	}
 	return answer.Result, nil
 }
 
-// blame is what went wrong, or that the other agent has died of which it may be a consequence. The
-// news of a death may come a moment later.
-func (r *remote) blame(what string) error {
+// orPeerDeath returns the error text of an agent, preceded by the death of the other agent if that
+// has died, since the error may be a consequence. It waits deathDelay, because the notice of a
+// death may arrive later than the error.
+func (r *remote) orPeerDeath(what string) error {
 	select {
 	case <-r.peer.dead.Done():
 		return fmt.Errorf("%w; %s", context.Cause(r.peer.dead), what)
-	case <-time.After(newsLimit):
+	case <-time.After(deathDelay):
 		return errors.New(what)
 	}
 }
 
-// epitaph is how the agent died, or why it cannot be heard any more.
-func (r *remote) epitaph(err error) error {
+// lostContact returns how the agent died, or err if it is alive but unreachable.
+func (r *remote) lostContact(err error) error {
 	select {
 	case <-r.dead.Done():
 		return context.Cause(r.dead)
 	case <-time.After(killLimit):
-		return fmt.Errorf("%s cannot be heard: %w", r.name, err)
+		return fmt.Errorf("lost contact with %s: %w", r.name, err)
 	}
 }
 
-// tail keeps the end of what an agent wrote to standard error.
+// tail keeps the end of an agent's standard error output.
 type tail struct {
 	lock sync.Mutex
 	buf  []byte
@@ -162,7 +164,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLine is the line that explains a death best: that of a panic, else the last, else err.
+// lastLine returns the line that best explains the end of the agent: the line of a panic, else the
+// last line, else err.
 func (t *tail) lastLine(err error) string {
 	t.lock.Lock()
 	defer t.lock.Unlock()

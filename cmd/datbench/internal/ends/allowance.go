@@ -8,17 +8,17 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Allowance is what a target gives to one row: bytes of buffers, and of heap to churn. Buffers are committed as they are
-// used, the heap at once.
+// Allowance bounds the memory that a target provides for one row: bytes of buffers, and bytes of heap to churn. The
+// kernel commits buffers as they are used, but a churned heap at once.
 type Allowance struct{ Buffers, Heap plan.ByteSize }
 
 // FullAllowance is the allowance of the main job's own targets.
 var FullAllowance = Allowance{plan.MaxBuffers, plan.ChurnSize}
 
-// DefaultAllowance is the allowance of a server, whoever its clients are.
+// DefaultAllowance is the allowance of a server, whose clients are not trusted.
 var DefaultAllowance = Allowance{plan.MaxBuffers, serverHeap}
 
-// permits says what a row asks for beyond the allowance, and how to get it.
+// permits returns an error if a row needs more than the allowance. The error says how to reduce the need.
 func (a Allowance) permits(r plan.Spec) error {
 	n, err := workload.TargetBuffers(r)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await calls try until the server is not taken, no longer than wait. It tells of each wait by note.
+// await repeats try while another client has the server, for at most wait. It reports each wait to
+// note.
 func await(ctx context.Context, wait time.Duration, note func(string), try func() error) error {
 	for end := time.Now().Add(wait); ; {
 		err := try()

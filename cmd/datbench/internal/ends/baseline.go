@@ -19,10 +19,10 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// tcpAddr is where the baseline listens: the port after that of the traffic.
+// tcpAddr is the address of the kernel TCP listener. Its port is the one after the port of the DAT traffic.
 func tcpAddr(a netip.Addr, s plan.Station) string { return netip.AddrPortFrom(a, s.Port+1).String() }
 
-// tcpTarget is the far end of the kernel TCP rows.
+// tcpTarget is the target of the kernel TCP rows.
 type tcpTarget struct {
 	l    net.Listener
 	loss float64
@@ -59,13 +59,13 @@ func (t *tcpTarget) serve() {
 	}
 }
 
-// serveTCP serves one row: its description as a line of JSON, then messages of its size.
+// serveTCP serves one row. The initiator first sends the Spec as a line of JSON, then messages of the row's size.
 func serveTCP(conn net.Conn, loss float64) error {
-	defer conn.Close() // everything that mattered was answered
+	defer conn.Close() // every relevant error was returned before
 	if err := impairTCP(conn, loss); err != nil {
 		return err
 	}
-	if err := conn.SetDeadline(time.Now().Add(plan.Patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(plan.PeerTimeout)); err != nil {
 		return err
 	}
 	var row plan.Spec
@@ -86,8 +86,8 @@ func serveTCP(conn net.Conn, loss float64) error {
 	return sinkTCP(conn, buf)
 }
 
-// impairTCP makes a connection lose a part of the packets that come. It is set up: how long a lost
-// handshake takes is not asked.
+// impairTCP makes an established connection drop a fraction of the arriving packets. The handshake is not impaired,
+// because the rows do not measure it.
 func impairTCP(conn net.Conn, loss float64) error {
 	if loss == 0 {
 		return nil
@@ -95,18 +95,18 @@ func impairTCP(conn net.Conn, loss float64) error {
 	return loseOn(conn.(*net.TCPConn), loss)
 }
 
-// readLine reads up to a line feed and not one byte further.
+// readLine reads up to a line feed and consumes no byte after it.
 func readLine(r io.Reader) ([]byte, error) {
 	return bufio.NewReaderSize(oneByte{r}, 16).ReadBytes('\n')
 }
 
-// oneByte keeps a buffered reader from reading ahead.
+// oneByte prevents a buffered reader from reading ahead.
 type oneByte struct{ r io.Reader }
 
 func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
 
 func deadline(row plan.Spec) time.Time {
-	return time.Now().Add(row.Warmup + row.Duration + plan.Patience)
+	return time.Now().Add(row.Warmup + row.Duration + plan.PeerTimeout)
 }
 
 func echoTCP(conn net.Conn, buf []byte) error {
@@ -147,7 +147,7 @@ func (t *tcpTarget) Close() error {
 	return errors.Join(append(t.errs, err)...)
 }
 
-// tcpInitiator is the near end. Every row has a connection of its own.
+// tcpInitiator is the initiator of the kernel TCP rows. It opens connections for each row.
 type tcpInitiator struct {
 	s    plan.Station
 	loss float64
@@ -160,12 +160,12 @@ func newTCPInitiator(s plan.Station) (Initiator, error) {
 
 func (*tcpInitiator) Close() error { return nil }
 
-// tcpParts is how many connections one after the other share the time of a row. A connection's figures depend on where
-// the scheduler puts its threads: on veth the p50 of one was 18 µs and of the next 82 µs.
+// tcpParts is the number of successive connections that share the time of a row. The results of a connection depend on
+// the CPUs that the scheduler chose for its threads: on veth the p50 of two connections was 18 µs and 82 µs.
 const tcpParts = 5
 
-// Run measures a row in parts, each on a connection of its own. Under loss there is one: each end of a connection may
-// wait for a timeout of TCP.
+// Run measures a row in parts, each on its own connection. A row with packet loss has one part, because each end of a
+// connection may wait for a TCP timeout.
 func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, error) {
 	part, n := row, 1
 	if row.Impair == "" {
@@ -192,7 +192,7 @@ func (i *tcpInitiator) measure(ctx context.Context, row plan.Spec) (r result.Res
 	if err != nil {
 		return r, 0, err
 	}
-	defer conn.Close() // everything that mattered was answered
+	defer conn.Close() // every relevant error was returned before
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	r = measure.NewResult(row)
 	r.Mode = "kernel"
@@ -239,7 +239,7 @@ func pingTCP(conn net.Conn, row plan.Spec, r *result.Result) (time.Duration, err
 	}
 }
 
-// streamTCP sends messages as fast as the connection takes them, one call each; the far end counts.
+// streamTCP sends messages as fast as the connection takes them, one call per message. The target counts them.
 func streamTCP(conn net.Conn, row plan.Spec, r *result.Result) (time.Duration, error) {
 	buf := make([]byte, row.Size)
 	for plan := measure.NewSchedule(row); buf[0] != measure.StageEnd; {

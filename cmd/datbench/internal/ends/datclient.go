@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// datInitiator measures rows of DAT operations. Every row has a connection of its own.
+// datInitiator measures rows of DAT operations. It opens connections for each row.
 type datInitiator struct {
 	a *workload.Adapter
 	s plan.Station
@@ -49,7 +49,7 @@ func (i *datInitiator) Run(ctx context.Context, row plan.Spec) (r result.Result,
 	return act.Measure(c)
 }
 
-// complete fills in what the adapter decides.
+// complete fills in the values that depend on the adapter.
 func (i *datInitiator) complete(row plan.Spec) plan.Spec {
 	row.Depth = row.QueueDepth()
 	if row.Op == result.Read {
@@ -61,7 +61,7 @@ func (i *datInitiator) complete(row plan.Spec) plan.Spec {
 	return row
 }
 
-// mtuOf is the MTU of the interface that has an address, 0 if none has.
+// mtuOf returns the MTU of the interface that has the address; 0 if there is none.
 func mtuOf(addr netip.Addr) int {
 	ifis, err := net.Interfaces()
 	if err != nil {
@@ -74,7 +74,7 @@ func mtuOf(addr netip.Addr) int {
 			if err != nil || parseErr != nil {
 				continue
 			}
-			// Every address of 127.0.0.0/8 is there without being listed.
+			// The loopback interface serves all of 127.0.0.0/8, but lists one address.
 			if prefix.Addr() == addr || addr.IsLoopback() && prefix.Contains(addr) {
 				return ifi.MTU
 			}

@@ -1,6 +1,9 @@
-// Package ends opens the two ends of a link for each kind of traffic: DAT, raw frames and kernel TCP. A target serves until
-// it is closed, an initiator measures one row after the other.
+// Package ends opens the two ends of a measurement for each kind of traffic: DAT, raw frames and kernel TCP. A target
+// serves rows until it is closed. An initiator measures one row after the other.
 //
-// Ordering: a target is open before an initiator measures against it. Ownership: who opens an end closes it. Threading: a
-// target has goroutines of its own; one goroutine uses an initiator.
+// Ordering: the target must be open before an initiator measures against it. Ownership: the opener of an end closes it.
+// Threading: a target has its own goroutines; one goroutine uses an initiator.
+//
+// ends.go has the two interfaces. server.go and datclient.go implement DAT, rawside.go raw frames, baseline.go kernel
+// TCP. arbiter.go decides which client may use a DAT target.
 package ends

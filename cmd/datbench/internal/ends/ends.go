@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Target answers an initiator, on goroutines of its own, until it is closed. close reports what
-// went wrong while it served.
+// Target serves an initiator on its own goroutines until it is closed. Close reports errors that
+// occurred while it served.
 type Target interface{ Close() error }
 
 // Initiator measures one row at a time. One goroutine uses it.
@@ -19,7 +19,7 @@ type Initiator interface {
 	Close() error
 }
 
-// NewTarget opens the end that answers at a station.
+// NewTarget opens the target at a station.
 func NewTarget(h *workload.Host, s plan.Station) (Target, error) {
 	switch s.Kind {
 	case plan.KindDAT:
@@ -32,7 +32,7 @@ func NewTarget(h *workload.Host, s plan.Station) (Target, error) {
 	return nil, fmt.Errorf("no traffic of kind %q", s.Kind)
 }
 
-// NewInitiator opens the end that measures from a station.
+// NewInitiator opens the initiator at a station.
 func NewInitiator(h *workload.Host, s plan.Station) (Initiator, error) {
 	switch s.Kind {
 	case plan.KindDAT:

@@ -6,5 +6,5 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// loseOn makes a socket of the kernel lose a part of what arrives for it.
+// loseOn makes a kernel socket drop a fraction of the arriving packets.
 func loseOn(c syscall.Conn, part float64) error { return lab.SetLoss(c, part) }

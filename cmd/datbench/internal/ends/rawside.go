@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// rawConfig is a station as package rawbench wants it.
+// rawConfig converts a station to a configuration of package rawbench.
 func rawConfig(s plan.Station) (rawbench.Config, error) {
 	mac, err := net.ParseMAC(s.PeerMAC)
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// sampler lets one event in refusalEvery through and counts the others.
+// sampler limits log lines: it lets one event per refusalEvery through and counts the others.
 type sampler struct {
 	last    time.Time
 	skipped int
-	// noted is how many were skipped before the one that was let through.
+	// noted is the number of events skipped before the last one that was let through.
 	noted int
 }
 
-// allow is whether the event is let through.
+// allow reports whether the event may be logged.
 func (s *sampler) allow(now time.Time) bool {
 	if !s.last.IsZero() && now.Sub(s.last) < refusalEvery {
 		s.skipped++
@@ -23,7 +23,7 @@ func (s *sampler) allow(now time.Time) bool {
 	return true
 }
 
-// note says how many were not let through before this one; it is empty for none.
+// note returns a text with the number of skipped events; empty for none.
 func (s *sampler) note() string {
 	if s.noted == 0 {
 		return ""

@@ -15,28 +15,28 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// DATTarget serves initiators one after another. One goroutine answers their requests, asleep until one comes, another
-// measures.
+// DATTarget serves the rows of DAT initiators, one after the other. One goroutine sleeps until a connection request
+// arrives and answers it. Another goroutine measures.
 type DATTarget struct {
 	Adapter *workload.Adapter
 	crs     *dat.EVD
 	psp     *dat.PSP
 	cpus    plan.CPUList
-	// realtime is whether serve measures at real-time priority.
+	// realtime makes serve run at real-time priority while it measures.
 	realtime bool
 
-	// stop has serve end, which ends served; then err may be read.
-	stop   context.CancelFunc
-	Served context.Context
-	wg     sync.WaitGroup
-	door   *door
-	// most is what one row may take.
+	// stop ends serve. Served is done afterwards, and err may be read.
+	stop    context.CancelFunc
+	Served  context.Context
+	wg      sync.WaitGroup
+	arbiter *arbiter
+	// most is the largest memory for one row.
 	most Allowance
-	// refusals keeps those who are refused from filling the log.
+	// refusals keeps refused clients from flooding the log.
 	refusals sampler
-	// log, if not nil, says what it does, and which rows failed.
+	// log, if not nil, reports the rows served and the rows that failed.
 	log func(format string, args ...any)
-	// mu guards err, which is what ended serve, and rowErr, the first row that failed and was not logged.
+	// mu guards err and rowErr. err is the error that ended serve. rowErr is the first failed row that was not logged.
 	mu          sync.Mutex
 	err, rowErr error
 }
@@ -46,7 +46,7 @@ func newDATTarget(h *workload.Host, s plan.Station) (Target, error) {
 }
 
 func OpenDAT(ctx context.Context, h *workload.Host, s plan.Station, most Allowance, log func(string, ...any)) (t *DATTarget, err error) {
-	t = &DATTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, most: most, door: newDoor()}
+	t = &DATTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, most: most, arbiter: newArbiter()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -69,7 +69,7 @@ func OpenDAT(ctx context.Context, h *workload.Host, s plan.Station, most Allowan
 	return t, nil
 }
 
-// end ends both parts with one of them.
+// end stops both goroutines because of an error in one of them.
 func (t *DATTarget) end(err error) {
 	t.mu.Lock()
 	t.err = errors.Join(t.err, err)
@@ -77,10 +77,11 @@ func (t *DATTarget) end(err error) {
 	t.stop()
 }
 
-// backlog is connection requests that wait for an answer, which they get at once.
+// backlog is the number of connection requests that may wait for answer. It is small because answer handles each at
+// once.
 const backlog = 64
 
-// answer tells everybody who asks at once whether the target takes the request.
+// answer handles each connection request at once: it queues or refuses it.
 func (t *DATTarget) answer(ctx context.Context) error {
 	var ev dat.Event
 	for {
@@ -96,11 +97,11 @@ func (t *DATTarget) answer(ctx context.Context) error {
 	}
 }
 
-// admit has a request wait for its turn, or refuses it.
+// admit queues a request, or refuses it with a reason.
 func (t *DATTarget) admit(cr *dat.CR) {
 	peer, err := cr.Query()
 	if err != nil {
-		return // it was withdrawn
+		return // the requester has withdrawn it
 	}
 	r := request{cr: cr, from: peer.RemoteAddress}
 	if r.ask, err = workload.DecodeAsk(peer.PrivateData); err == nil {
@@ -111,14 +112,14 @@ func (t *DATTarget) admit(cr *dat.CR) {
 			t.fail("%v: refused: %w%s", r.from, err, t.refusals.note())
 		}
 	} else {
-		err = t.door.enter(r)
+		err = t.arbiter.enter(r)
 	}
 	if err != nil {
-		_ = workload.Refuse(cr, err.Error()) // it has given up meanwhile
+		_ = workload.Refuse(cr, err.Error()) // fails if the requester has given up
 	}
 }
 
-// serve serves each request that is taken to its end.
+// serve serves the queued requests one after the other.
 func (t *DATTarget) serve(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -128,18 +129,18 @@ func (t *DATTarget) serve(ctx context.Context) error {
 	}
 	defer release()
 	for {
-		r, refused, ok := t.door.take(ctx)
+		r, refused, ok := t.arbiter.take(ctx)
 		if !ok {
 			return nil
 		}
 		for _, other := range refused {
-			_ = workload.Refuse(other.cr, t.door.refusal().Error()) // it has given up meanwhile
+			_ = workload.Refuse(other.cr, t.arbiter.refusal().Error()) // fails if the requester has given up
 		}
-		t.door.leave(t.serveOne(ctx, r) && r.ask.Spec.More)
+		t.arbiter.leave(t.serveOne(ctx, r) && r.ask.Spec.More)
 	}
 }
 
-// fail logs or notes a row that failed; those that follow follow from the first.
+// fail logs a failed row, or without a log keeps the first failure, since later ones are often a consequence.
 func (t *DATTarget) fail(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,13 +152,13 @@ func (t *DATTarget) fail(format string, args ...any) {
 	}
 }
 
-// serveOne is whether the row was served to its end.
+// serveOne reports whether the row was served to its end.
 func (t *DATTarget) serveOne(ctx context.Context, r request) bool {
 	row := r.ask.Spec
 	start := time.Now()
-	p := &workload.Passive{Adapter: t.Adapter, CR: r.cr, Ask: r.ask, From: r.from, Realtime: t.realtime, Over: t.door.over,
+	p := &workload.Passive{Adapter: t.Adapter, CR: r.cr, Ask: r.ask, From: r.from, Realtime: t.realtime, Over: t.arbiter.over,
 		Next: func(ctx context.Context, index int, deadline time.Time) (*dat.CR, error) {
-			return t.door.next(ctx, r.ask, index, deadline)
+			return t.arbiter.next(ctx, r.ask, index, deadline)
 		}}
 	tally, err := p.Serve(ctx)
 	if err != nil {
@@ -171,7 +172,7 @@ func (t *DATTarget) serveOne(ctx context.Context, r request) bool {
 	return true
 }
 
-// Close ends what serves and says what went wrong and was not logged.
+// Close stops the target. It returns the errors that were not logged.
 func (t *DATTarget) Close() error {
 	t.stop()
 	t.wg.Wait()

@@ -14,22 +14,22 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Against measures every row against a server, and again impaired if that is asked for. Ended early, it returns
-// what it has with the error.
-func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer netip.Addr, newTell func(steps int) Observer) (*result.Report, error) {
+// Against measures every row against a server, and again with impairment if that is configured. If it ends early, it
+// returns the results so far with the error.
+func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer netip.Addr, newObserver func(steps int) Observer) (*result.Report, error) {
 	report := &result.Report{Env: result.NewEnv(fmt.Sprintf("%s to %v", cfg.IA, peer))}
 	rows, passes := cfg.Rows(""), cfg.Impair.Passes()
 	for i := range rows {
 		rows[i].Interval = cfg.IntervalOf(rows[i])
 	}
 	left := len(rows) * len(passes) * cfg.Repeat
-	t := newTell(left)
-	defer t.End()
+	obs := newObserver(left)
+	defer obs.End()
 	h.Job = rand.Uint64()
 	for _, impair := range passes {
 		ph := plan.Phase{Rows: slices.Clone(rows),
 			Initiator: plan.Station{Kind: plan.KindDAT, IA: cfg.IA, Peer: peer, Port: cfg.Port, CPUs: cfg.CPUs}}
-		all, err := measurePass(ctx, h, ph.Impaired(impair), cfg.Repeat, t, &left)
+		all, err := measurePass(ctx, h, ph.Impaired(impair), cfg.Repeat, obs, &left)
 		if err != nil {
 			return partial(report, all), err
 		}
@@ -38,16 +38,16 @@ func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer neti
 	return finished(report, nil), nil
 }
 
-// measurePass measures the rows of a phase, in rounds, and counts down how many are left. The first that cannot be measured ends it: the
-// rest would wait for the same absent peer.
-func measurePass(ctx context.Context, h *workload.Host, ph plan.Phase, repeat int, tell Observer, left *int) (all plan.Runs, err error) {
+// measurePass measures the rows of a phase, in rounds, and counts down left. It ends at the first row that cannot be
+// measured, because the other rows would wait for the same absent peer.
+func measurePass(ctx context.Context, h *workload.Host, ph plan.Phase, repeat int, obs Observer, left *int) (all plan.Runs, err error) {
 	i, err := ends.NewInitiator(h, ph.Initiator)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
 	for _, in := range plan.Rounds(repeat) {
-		all.Add(measurePhase(ph, in, tell, func(row plan.Spec) (r result.Result, ok bool) {
+		all.Add(measurePhase(ph, in, obs, func(row plan.Spec) (r result.Result, ok bool) {
 			*left--
 			row.More = *left > 0
 			err = plan.Within(row.Limit()+h.Wait, row.Title(), func() (err error) {

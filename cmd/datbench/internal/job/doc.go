@@ -1,6 +1,8 @@
-// Package job measures the rows of a plan in rounds: over a pair of agents in network namespaces or on loopback, or against
-// a server on another host.
+// Package job measures the rows of a plan in rounds. A job runs over a pair of agents, in network namespaces or on
+// loopback, or against a server on another host.
 //
-// Ordering: rounds go through all rows in turn, so that what is compared is measured at one time. Ownership: a job ends what
-// it starts. Threading: one goroutine runs a job.
+// Ordering: each round measures all rows once, so that rows to be compared are measured close in time. Ownership: a job
+// ends every process that it starts. Threading: one goroutine runs a job.
+//
+// job.go has the job over agents, against.go the job against a server; both use phases.go.
 package job

@@ -11,19 +11,20 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Job is one run over agents of its own. Each element of Labs gets a new pair of agents.
+// Job is one run over its own agents. Each element of Labs gets a new pair of agents.
 type Job struct {
 	Options *plan.Options
 	Labs    func(*plan.Options, plan.Link) [][]plan.Phase
 	// Files are passed to the agents. Pcap is the name of the capture file among them.
-	Files agent.Handed
+	Files agent.InheritedFiles
 	Pcap  string
-	// Tell makes the observer for a number of rows, each round counted. Warn reports a fallback.
-	Tell func(steps int) Observer
-	Warn func(text string)
+	// NewObserver returns the observer for a number of rows, with every round counted. Warn reports a fallback.
+	NewObserver func(steps int) Observer
+	Warn        func(text string)
 }
 
-// Measure runs the job over XDP, or over UDP where XDP is unavailable, and reports the reason.
+// Measure runs the job over XDP. If XDP is unavailable and the transport is auto, it runs over UDP and reports the
+// reason.
 func (j *Job) Measure(ctx context.Context) (*result.Report, error) {
 	if j.Options.Transport == plan.TransportUDP {
 		return j.overUDP(ctx, "")
@@ -37,14 +38,14 @@ func (j *Job) Measure(ctx context.Context) (*result.Report, error) {
 	return report, err
 }
 
-// UnavailableError is the error of a host on which the job cannot run over XDP: the reason, and what would help.
+// UnavailableError reports that the job cannot run over XDP on this host: why, and what would help.
 type UnavailableError struct{ why, help string }
 
 func (e *UnavailableError) Error() string { return e.why + ": " + e.help }
 
 var errNoRows = errors.New("nothing to measure: no row has that --op, --metric and --mtu")
 
-// plan is what to measure over a link.
+// plan returns the phases to measure over a link.
 func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
 	labs := j.Labs(j.Options, l)
 	if len(labs) == 0 {
@@ -53,19 +54,19 @@ func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
 	return labs, nil
 }
 
-// execute runs each lab's phases over a pair of its own and reports. Rounds go through all of them, so that
-// what is compared is measured at one time. Ended early, it returns what it has with the error.
+// execute runs the phases of each lab over a pair of agents of its own. Each round runs all labs, so that rows to be
+// compared are measured close in time. If it ends early, it returns the results so far with the error.
 func (j *Job) execute(ctx context.Context, l plan.Link, start func() (*agent.Pair, error)) (*result.Report, error) {
 	labs, err := j.plan(l)
 	if err != nil {
 		return nil, err
 	}
-	tell := j.Tell(plan.CountRows(slices.Concat(labs...)) * j.Options.Repeat)
-	defer tell.End()
+	obs := j.NewObserver(plan.CountRows(slices.Concat(labs...)) * j.Options.Repeat)
+	defer obs.End()
 	report, all := &result.Report{Env: result.NewEnv(l.Name)}, plan.Runs{}
 	report.Env.Pcap = j.Pcap
 	for _, in := range plan.Rounds(j.Options.Repeat) {
-		results, err := runLabs(ctx, labs, in, tell, start)
+		results, err := runLabs(ctx, labs, in, obs, start)
 		all.Add(results)
 		if err != nil {
 			return partial(report, all), agent.Interrupted(ctx, err)
@@ -74,14 +75,14 @@ func (j *Job) execute(ctx context.Context, l plan.Link, start func() (*agent.Pai
 	return finished(report, all), nil
 }
 
-// runLabs is one round through the labs.
-func runLabs(ctx context.Context, labs [][]plan.Phase, in plan.Round, tell Observer, start func() (*agent.Pair, error)) (results []result.Result, err error) {
+// runLabs runs one round of all labs.
+func runLabs(ctx context.Context, labs [][]plan.Phase, in plan.Round, obs Observer, start func() (*agent.Pair, error)) (results []result.Result, err error) {
 	for _, phases := range labs {
 		p, err := start()
 		if err != nil {
 			return results, err
 		}
-		results = append(results, runPhases(ctx, p, phases, in, tell)...)
+		results = append(results, runPhases(ctx, p, phases, in, obs)...)
 		if err := errors.Join(ctx.Err(), p.Close()); err != nil {
 			return results, err
 		}
@@ -89,7 +90,7 @@ func runLabs(ctx context.Context, labs [][]plan.Phase, in plan.Round, tell Obser
 	return results, nil
 }
 
-// finished is the report of a job that has made its runs: each row of all of them, beside others.
+// finished fills in the report: the pooled runs of each row, and the ratios to other rows.
 func finished(report *result.Report, all plan.Runs) *result.Report {
 	report.Results = append(report.Results, all.Pooled()...)
 	report.SetRawRatios()
@@ -97,7 +98,7 @@ func finished(report *result.Report, all plan.Runs) *result.Report {
 	return report
 }
 
-// partial is what a job that was ended has so far, nil if that is nothing.
+// partial fills in the report of an interrupted job. It returns nil if there are no results.
 func partial(report *result.Report, all plan.Runs) *result.Report {
 	if finished(report, all); len(report.Results) == 0 {
 		return nil

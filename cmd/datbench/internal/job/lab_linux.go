@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// overXDP runs the job in network namespaces that die with its agents.
+// overXDP runs the job in network namespaces that disappear with its agents.
 func (j *Job) overXDP(ctx context.Context) (*result.Report, error) {
 	l := labLink()
 	if _, err := j.plan(l); err != nil {
@@ -46,8 +46,8 @@ func labLink() plan.Link {
 	}
 }
 
-// startLab starts both agents in namespaces of their own and joins them.
-func startLab(files agent.Handed) (*agent.Pair, error) {
+// startLab starts both agents in new namespaces and connects these with a veth pair.
+func startLab(files agent.InheritedFiles) (*agent.Pair, error) {
 	if err := mayMakeNamespaces(); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,8 @@ func startLab(files agent.Handed) (*agent.Pair, error) {
 		return nil, errors.Join(cannotNamespace(err), p.Kill())
 	}
 	p.SetMTU, p.SetOffloads = l.SetMTU, l.SetOffloads
-	// The link goes first: a namespace takes its interfaces down at leisure.
+	// The link is deleted first, because the kernel deletes the interfaces of a namespace some time
+	// after its last process has ended.
 	inner := p.Close
 	p.Close = func() error { return errors.Join(plan.Within(plan.OpenLimit, "deleting the link", l.Close), inner()) }
 	return p, nil
@@ -76,7 +77,8 @@ func startInNamespace(cmd *exec.Cmd) (agent.Process, error) {
 	return lab.Start(cmd)
 }
 
-// mayMakeNamespaces asks for root before anything is tried: the reason is then a plain one.
+// mayMakeNamespaces checks for root first, because the errors of later steps would not name this
+// simple cause.
 func mayMakeNamespaces() error {
 	if os.Geteuid() != 0 {
 		return &UnavailableError{"not root, so no AF_XDP", "run as root"}
@@ -92,7 +94,8 @@ func cannotNamespace(err error) error {
 	return err
 }
 
-// probe opens AF_XDP once at either end, so that a host without it is known before the first row.
+// probe opens AF_XDP once at each end, so that a host without AF_XDP is detected before the first
+// row.
 func probe(ctx context.Context, p *agent.Pair, l plan.Link, cfg *plan.Options) error {
 	ph := l.Phase(cfg, plan.KindRaw, plan.EngineNative, 0)
 	err := p.OpenPhase(ctx, ph)

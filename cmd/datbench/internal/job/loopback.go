@@ -12,7 +12,7 @@ import (
 
 // overUDP runs the job between two addresses of the loopback interface.
 func (j *Job) overUDP(ctx context.Context, fallback string) (*result.Report, error) {
-	report, err := j.execute(ctx, loopback(), func() (*agent.Pair, error) { return agent.Start(agent.Here, j.Files) })
+	report, err := j.execute(ctx, loopback(), func() (*agent.Pair, error) { return agent.Start(agent.StartLocal, j.Files) })
 	if report != nil {
 		report.Env.Fallback = fallback
 	}

@@ -16,26 +16,26 @@ type Observer interface {
 	// Begin announces a row. Measured reports the result of one round of it.
 	Begin(title string)
 	Measured(row plan.Spec, in plan.Round, r *result.Result)
-	// End comes last.
+	// End is the last call.
 	End()
 }
 
-// runPhases measures every row of every phase. A row that cannot be measured is a result too: it
-// says why.
-func runPhases(ctx context.Context, p *agent.Pair, phases []plan.Phase, in plan.Round, tell Observer) []result.Result {
+// runPhases measures every row of every phase. A row that cannot be measured has a result too, with
+// the reason.
+func runPhases(ctx context.Context, p *agent.Pair, phases []plan.Phase, in plan.Round, obs Observer) []result.Result {
 	var results []result.Result
 	for _, ph := range phases {
-		results = append(results, runPhase(ctx, p, ph, in, tell)...)
+		results = append(results, runPhase(ctx, p, ph, in, obs)...)
 	}
 	return results
 }
 
-func runPhase(ctx context.Context, p *agent.Pair, ph plan.Phase, in plan.Round, tell Observer) []result.Result {
+func runPhase(ctx context.Context, p *agent.Pair, ph plan.Phase, in plan.Round, obs Observer) []result.Result {
 	if ctx.Err() != nil {
 		return nil
 	}
 	err := p.OpenPhase(ctx, ph)
-	results := measurePhase(ph, in, tell, func(row plan.Spec) (result.Result, bool) {
+	results := measurePhase(ph, in, obs, func(row plan.Spec) (result.Result, bool) {
 		if err != nil {
 			return measure.Failed(row, err), ctx.Err() == nil
 		}
@@ -48,22 +48,22 @@ func runPhase(ctx context.Context, p *agent.Pair, ph plan.Phase, in plan.Round, 
 	return results
 }
 
-// measurePhase measures each row. When one says that it has no result, the rest is left out.
-func measurePhase(ph plan.Phase, in plan.Round, tell Observer, one func(plan.Spec) (result.Result, bool)) (results []result.Result) {
+// measurePhase measures each row. It stops at the first row without a result.
+func measurePhase(ph plan.Phase, in plan.Round, obs Observer, one func(plan.Spec) (result.Result, bool)) (results []result.Result) {
 	for _, row := range ph.Rows {
-		tell.Begin(row.Title() + in.Note())
+		obs.Begin(row.Title() + in.Note())
 		r, ok := one(row)
 		if !ok {
 			return results
 		}
-		tell.Measured(row, in, &r)
+		obs.Measured(row, in, &r)
 		results = append(results, r)
 	}
 	return results
 }
 
-// explain adds what the ends said when they were closed to the rows that have no measurement. If
-// all have one, they all ended badly.
+// explain adds an error from closing the ends to the rows without a measurement. If all rows have
+// one, the error applies to all.
 func explain(results []result.Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {

@@ -25,8 +25,8 @@ func OwnCPUs() (*plan.CPUList, error) {
 	return l, nil
 }
 
-// GoRealtime puts the calling thread, to which the goroutine must be locked, before every thread that is not of a
-// real-time class (sched(7), SCHED_FIFO), until it is released.
+// GoRealtime gives the calling thread real-time priority (sched(7), SCHED_FIFO) until release is called. The goroutine
+// must be locked to its thread.
 //
 // System calls: sched_getattr, sched_setattr.
 func GoRealtime() (release func(), err error) {
@@ -38,11 +38,11 @@ func GoRealtime() (release func(), err error) {
 	if err := unix.SchedSetAttr(0, first, 0); err != nil {
 		return nil, fmt.Errorf("--realtime: sched_setattr to SCHED_FIFO: %w; run as root or with CAP_SYS_NICE, or give --realtime=false", err)
 	}
-	return func() { _ = unix.SchedSetAttr(0, before, 0) }, nil // it was so before
+	return func() { _ = unix.SchedSetAttr(0, before, 0) }, nil // restores a value that the kernel had accepted
 }
 
-// Pin keeps the calling thread, to which the goroutine must be locked, on these CPUs until it is
-// released; an empty list leaves it where it is.
+// Pin restricts the calling thread to these CPUs until release is called. The goroutine must be locked to its thread.
+// An empty list changes nothing.
 //
 // System calls: sched_getaffinity, sched_setaffinity.
 func Pin(l plan.CPUList) (release func(), err error) {
@@ -59,5 +59,5 @@ func Pin(l plan.CPUList) (release func(), err error) {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return nil, fmt.Errorf("--cpu: sched_setaffinity to %s: %w", l.String(), err)
 	}
-	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil // it was so before
+	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil // restores a value that the kernel had accepted
 }

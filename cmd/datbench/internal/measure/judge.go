@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// NewResult returns the result of a row before it is measured.
+// NewResult returns the empty result of a row.
 func NewResult(s plan.Spec) result.Result {
 	return result.Result{Row: s.Identity(), Valid: true}
 }
@@ -23,12 +23,12 @@ func Failed(row plan.Spec, err error) result.Result {
 type Evidence struct {
 	Spec    plan.Spec
 	Elapsed time.Duration
-	// CoreShare is the part of a core that each spinning side got; negative if it does not spin.
+	// CoreShare is the fraction of a core that each spinning side had; negative if the side does not spin.
 	CoreShare []float64
-	// Lost is frames that were sent and did not arrive, counted those of them that a counter of
-	// the link or of the kernel accounts for.
+	// Lost is the number of frames that were sent and did not arrive. Counted is the part of them that a counter of the
+	// link or of the kernel explains.
 	Lost, Counted uint64
-	// Tally is the target's, if the workload has asked for it already.
+	// Tally is the target's tally, if the workload has already received it.
 	Tally *Tally
 }
 
@@ -40,7 +40,7 @@ func Judge(r *result.Result, e Evidence) {
 	if r.Samples == 0 {
 		r.Invalidate("nothing arrived")
 	} else if result.Timed(r.Metric) && r.Samples < plan.MinLatencySamples {
-		few(r)
+		checkSamples(r)
 	}
 	if n := e.Spec.Total(); n > 0 && r.Samples < n {
 		r.Invalidate("measured %d of %d operations", r.Samples, n)
@@ -56,13 +56,14 @@ func Judge(r *result.Result, e Evidence) {
 	}
 }
 
-// spins is whether a row's sides are to have a core each. Bytes that are compared may come slowly, and
-// beside a churned heap a side shares its core with its own collector.
+// spins reports whether each side of the row needs a core of its own. A sha256 row may be slow, and with a churned heap
+// a side shares its core with its garbage collector.
 func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 }
 
-// few is for a latency of few samples. Kernel TCP waits 0.2 s for a lone packet that was lost, and has
-// no more of them in a row that loses packets: what they cannot tell is left out.
-func few(r *result.Result) {
+// checkSamples invalidates a latency row with too few samples. Kernel TCP rows with packet loss are an exception: TCP
+// waits 0.2 s for a lost packet, so they never have more samples. Such a row keeps the percentiles that its samples
+// support.
+func checkSamples(r *result.Result) {
 	if r.Op != result.TCP || r.Impair == "" || r.Samples < minMedianSamples {
 		r.Invalidate("%d samples are too few for a p99.9", r.Samples)
 		return
@@ -73,7 +74,7 @@ func few(r *result.Result) {
 	}
 }
 
-// leastShare is the smallest share of the sides that spin, if any does.
+// leastShare returns the smallest core share of the sides that spin; ok is false if none spins.
 func leastShare(shares []float64) (least float64, ok bool) {
 	for _, share := range shares {
 		if share >= 0 && (!ok || share < least) {

@@ -8,16 +8,16 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Latencies collects round trips between 1 ns and 10 s to three digits.
+// Latencies records round trips between 1 ns and 10 s with three significant digits.
 type Latencies struct{ h *hdr.Histogram }
 
 func NewLatencies() *Latencies {
 	return &Latencies{hdr.New(1, int64(10*time.Second), 3)}
 }
 
-// Record adds one round trip. A value outside the range counts as the nearest inside it.
+// Record adds one round trip. A value outside the range counts as the nearest value inside.
 func (l *Latencies) Record(d time.Duration) {
-	// The only error is a value out of range, and the range is enforced here.
+	// RecordValue only fails for a value out of range.
 	_ = l.h.RecordValue(min(max(int64(d), 1), int64(10*time.Second)))
 }
 
@@ -25,13 +25,13 @@ func (l *Latencies) Record(d time.Duration) {
 func (l *Latencies) Count() int64 { return l.h.TotalCount() }
 func (l *Latencies) Reset()       { l.h.Reset() }
 
-// Fill puts the distribution, its percentiles and the rate into a row.
+// Fill writes the distribution, its percentiles and the rate into a result.
 func (l *Latencies) Fill(r *result.Result, elapsed time.Duration) {
 	r.Count(l.Count(), elapsed)
 	r.SetTimes(l.Histogram())
 }
 
-// Histogram is the buckets that are not empty, in µs.
+// Histogram returns the non-empty buckets, in µs.
 func (l *Latencies) Histogram() (out result.Histogram) {
 	for _, bar := range l.h.Distribution() {
 		if bar.Count > 0 {

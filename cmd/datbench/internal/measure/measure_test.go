@@ -78,16 +78,16 @@ func TestSchedule(t *testing.T) {
 		want  byte
 	}{{-time.Millisecond, StageWarmUp}, {0, StageMeasure}, {999 * time.Millisecond, StageMeasure}, {time.Second, StageEnd}} {
 		if got := s.Stage(s.Measure.Add(tt.after)); got != tt.want {
-			t.Errorf("%s after the warm-up: got phase %d, want %d", tt.after, got, tt.want)
+			t.Errorf("%s after the warm-up: got stage %d, want %d", tt.after, got, tt.want)
 		}
 	}
 }
 
 func TestCounter(t *testing.T) {
 	var c Counter
-	for _, phase := range []byte{StageWarmUp, StageWarmUp, StageMeasure, StageMeasure} {
-		if c.Add(phase) {
-			t.Errorf("phase %d is the last", phase)
+	for _, stage := range []byte{StageWarmUp, StageWarmUp, StageMeasure, StageMeasure} {
+		if c.Add(stage) {
+			t.Errorf("stage %d is the last", stage)
 		}
 	}
 	if !c.Add(StageEnd) || c.Count != 2 {

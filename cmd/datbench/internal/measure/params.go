@@ -2,11 +2,12 @@ package measure
 
 // Tunables, with unit and reason.
 const (
-	// MinTailSamples is the least that gives a p99 a meaning, minMedianSamples a median.
+	// MinTailSamples is the minimum number of samples for a p99, minMedianSamples for a median.
 	MinTailSamples   = 100
 	minMedianSamples = 10
-	// minCoreShare is the part of a core below which a spinning side was not measured but starved.
+	// minCoreShare is the fraction of a core that a spinning side must have had. Below it the row
+	// shows CPU starvation.
 	minCoreShare = 0.5
-	// minElapsedShare is the part of the asked-for duration below which a row does not count.
+	// minElapsedShare is the fraction of the requested duration that a row must have lasted.
 	minElapsedShare = 0.8
 )

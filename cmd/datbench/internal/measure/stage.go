@@ -8,24 +8,23 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 )
 
-// Stages of a row, in the first byte of every message that a target counts.
+// Stages of a row. The first byte of every message that a target counts holds the stage.
 const (
 	StageWarmUp byte = 1 + iota
 	StageMeasure
 	StageEnd
 )
 
-// Tally is the target's result, which it sends to its initiator at the end of a row.
+// Tally is the target's result. The target sends it to the initiator at the end of a row.
 type Tally struct {
-	// Count is the messages of the measured stage, and Elapsed the time from the first of them
-	// to the end.
+	// Count is the number of messages in the measured stage. Elapsed is the time from the first of them to the end.
 	Count   int64
 	Elapsed time.Duration
-	// Retransmits and Drops are the target's own.
+	// Retransmits and Drops are the target's own counters.
 	Retransmits, Drops uint64
-	// CoreShare is the part of a core its spinning goroutine had; negative if it does not spin.
+	// CoreShare is the fraction of a core that the spinning goroutine had; negative if it does not spin.
 	CoreShare float64
-	// Digest is the SHA-256 of what arrived, for the rows that ask for it.
+	// Digest is the SHA-256 of the received data, in rows that request it.
 	Digest [32]byte
 }
 
@@ -40,7 +39,7 @@ func (t Tally) Encode(b []byte) []byte {
 	return append(b, t.Digest[:]...)
 }
 
-// DecodeTally reads what Encode wrote; b holds at least TallySize bytes.
+// DecodeTally decodes the result of Encode. b must hold at least TallySize bytes.
 func DecodeTally(b []byte) Tally {
 	t := Tally{
 		Count:       int64(binary.BigEndian.Uint64(b)),
@@ -60,17 +59,17 @@ type Counter struct {
 }
 
 // Add counts one message of a stage and reports whether it is the last.
-func (c *Counter) Add(phase byte) (last bool) {
-	if phase == StageMeasure {
+func (c *Counter) Add(stage byte) (last bool) {
+	if stage == StageMeasure {
 		if c.Count == 0 {
 			c.first = time.Now()
 		}
 		c.Count++
 	}
-	return phase == StageEnd
+	return stage == StageEnd
 }
 
-// Elapsed is the time since the first message that counted.
+// Elapsed returns the time since the first counted message.
 func (c *Counter) Elapsed() time.Duration {
 	if c.Count == 0 {
 		return 0
@@ -78,11 +77,11 @@ func (c *Counter) Elapsed() time.Duration {
 	return time.Since(c.first)
 }
 
-// Schedule tells a sender in which stage it is.
+// Schedule tells a sender the stage of each operation.
 type Schedule struct {
 	Measure, end time.Time
-	// count is operations of the measured part, 0 for any number of them; until is the first operation
-	// after them, once it is known.
+	// count is the number of operations to measure; 0 sets no number. Until is the first operation after them, once it
+	// is known.
 	count, Until int64
 }
 
@@ -101,11 +100,11 @@ func (s *Schedule) Stage(now time.Time) byte {
 	return StageEnd
 }
 
-// StageOf returns the stage of operation i. Operations are asked for in order.
+// StageOf returns the stage of operation i. Calls must have ascending i.
 func (s *Schedule) StageOf(i int64, now time.Time) byte {
-	phase := s.Stage(now)
-	if phase != StageMeasure || s.count == 0 {
-		return phase
+	stage := s.Stage(now)
+	if stage != StageMeasure || s.count == 0 {
+		return stage
 	}
 	if s.Until == 0 {
 		s.Until = i + s.count

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CPUList is a flag value: CPUs by their numbers, such as 0,4-7.
+// CPUList is a flag value: a list of CPU numbers, such as 0,4-7.
 type CPUList []int
 
 func (l *CPUList) String() string {
@@ -19,7 +19,7 @@ func (l *CPUList) String() string {
 
 func (*CPUList) Type() string { return "CPUs" }
 
-// MaxCPU is the highest number of a CPU that the kernel's mask holds.
+// MaxCPU is the highest CPU number that the kernel's CPU mask holds.
 const MaxCPU = 1023
 
 func (l *CPUList) Set(s string) error {

@@ -1,6 +1,9 @@
-// Package plan says what datbench measures and where: the rows of a job, the phases and rounds in which they run, and
-// the stations of both ends. It opens nothing, so that plans are tested as values.
+// Package plan defines what datbench measures and where: the rows of a job, the phases and rounds in which they run,
+// and the stations of both ends. It opens nothing, so tests compare plans as values.
 //
-// Ordering: options are validated before rows are made of them. Ownership: values are plain and belong to whoever has
-// them. Threading: a value is used by one goroutine at a time; functions may be called by any.
+// Ordering: options are validated before rows are made from them. Ownership: values are plain and belong to their
+// holder. Threading: one goroutine at a time uses a value; any goroutine may call the functions.
+//
+// Reading order: spec.go (one row), phase.go and station.go (where rows run), options.go (the user's choices),
+// mainrows.go and raw.go (the rows of each job).
 package plan

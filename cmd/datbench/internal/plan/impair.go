@@ -7,10 +7,12 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// Impairment is a flag value: what an adapter does to the packets that it receives.
+// Impairment is a flag value: rates at which an adapter drops, repeats, reorders or damages
+// received packets.
 type Impairment struct{ tap.Rates }
 
-// Set draws a seed where none is given. The report names it, so that a run can be made again.
+// Set parses the rates. If they have no seed, Set draws one. The report contains the seed, so that
+// the run can be repeated.
 func (i *Impairment) Set(s string) error {
 	rates, err := tap.Parse(s)
 	if err != nil {
@@ -25,7 +27,7 @@ func (i *Impairment) Set(s string) error {
 
 func (*Impairment) Type() string { return "rates" }
 
-// Text is the impairment as rows and stations carry it; empty for none.
+// Text returns the impairment in the form that rows and stations use; empty for none.
 func (i *Impairment) Text() string {
 	if i.Zero() {
 		return ""
@@ -33,7 +35,7 @@ func (i *Impairment) Text() string {
 	return i.String()
 }
 
-// Passes are the impairments under which each row is measured: none, and this one if it is set.
+// Passes returns the impairments under which each row is measured: none, and this one if it is set.
 func (i *Impairment) Passes() []string {
 	if i.Zero() {
 		return []string{""}
@@ -41,10 +43,11 @@ func (i *Impairment) Passes() []string {
 	return []string{"", i.Text()}
 }
 
-// LossRate is the part of the packets that are lost: dropped, or damaged so that a checksum fails.
+// LossRate returns the fraction of packets that are lost: dropped, or damaged so that a checksum
+// fails.
 func LossRate(r tap.Rates) float64 { return 1 - (1-r.Loss)*(1-r.Corrupt) }
 
-// Impaired returns the phase with an impairment at both ends and in its rows.
+// Impaired returns the phase with the impairment at both ends and in its rows.
 func (ph Phase) Impaired(text string) Phase {
 	ph.Target.Impair, ph.Initiator.Impair = text, text
 	for i := range ph.Rows {
@@ -53,14 +56,15 @@ func (ph Phase) Impaired(text string) Phase {
 	return ph
 }
 
-// plainly is the phase with packets no larger than the MTU: kernel TCP without super-frames.
-func (ph Phase) plainly() Phase {
-	ph.Plain = true
+// withoutOffloads returns the phase with offloads switched off, so that kernel TCP sends no packet
+// larger than the MTU (no TSO or GRO).
+func (ph Phase) withoutOffloads() Phase {
+	ph.NoOffloads = true
 	return ph
 }
 
-// impairedLabs are the rows of the main job that an impairment is judged by: each as the network is
-// and impaired, and kernel TCP beside them where packets are lost.
+// impairedLabs returns the rows of the main job with an impairment. Each row runs with and without
+// it. Kernel TCP runs beside them if packets are lost.
 func impairedLabs(cfg *Options, l Link) [][]Phase {
 	mtu := 0
 	if l.Transport == TransportXDP {
@@ -78,11 +82,11 @@ func impairedLabs(cfg *Options, l Link) [][]Phase {
 	}
 	if LossRate(cfg.Impair.Rates) > 0 {
 		for _, text := range cfg.Impair.Passes() {
-			phases = append(phases, l.Phase(cfg, KindTCP, "", mtu, tcp()...).Impaired(text).plainly())
+			phases = append(phases, l.Phase(cfg, KindTCP, "", mtu, tcp()...).Impaired(text).withoutOffloads())
 		}
 		slow := phases[len(phases)-1].Rows
 		for i := range slow {
-			slow[i].Duration *= patientRows
+			slow[i].Duration *= tcpLossTimes
 		}
 	}
 	return filter(cfg, phases)

@@ -9,27 +9,27 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Limits of one request to a server. A request may come from anybody.
+// Limits of a request to a server, because any host may send one.
 const (
 	MaxSize  = 64 << 20
 	MaxDepth = 1 << 14
-	// MaxBuffers is the registered buffers of one side of a row.
+	// MaxBuffers bounds the registered buffers of one side of a row, in bytes.
 	MaxBuffers = 1 << 30
-	// MaxWindow is operations outstanding on all connections of a row: each has some 200 bytes of queues.
+	// MaxWindow bounds the outstanding operations on all connections of a row. Each needs about 200 bytes of queues.
 	MaxWindow = 1 << 16
-	// maxSignal is requests of which one completes with an event.
+	// maxSignal bounds the number of requests per completion event.
 	maxSignal = 1 << 10
-	// MaxConnections of one row.
+	// MaxConnections bounds the connections of one row.
 	MaxConnections = 128
-	// MaxDuration is the warm-up and the measured part of a row.
+	// MaxDuration bounds the warm-up and the measured time of a row together.
 	MaxDuration = 24 * time.Hour
 )
 
-// ErrSpec is the error of a spec that no client of this version sends.
-var ErrSpec = errors.New("this is no request of this version of datbench: use the same at both ends")
+// ErrSpec reports a spec that no client of this version sends.
+var ErrSpec = errors.New("the request is from another version of datbench: use the same version at both ends")
 
-// check returns an error for a spec that exceeds a limit, as one from anybody may. It looks at the numbers alone and
-// allocates nothing for the row.
+// check returns an error for a spec that exceeds a limit. It only reads the numbers and allocates nothing for the row,
+// because the spec may come from any host.
 func (r Spec) check() error {
 	switch {
 	case !slices.Contains(Ops, r.Op) || !slices.Contains(RunMetrics, r.Metric):
@@ -54,7 +54,7 @@ func (r Spec) check() error {
 	return nil
 }
 
-// Within runs fn and stops waiting for it after limit.
+// Within runs fn and returns an error if it takes longer than limit. fn then continues in the background.
 func Within(limit time.Duration, what string, fn func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- fn() }()

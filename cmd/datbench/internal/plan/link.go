@@ -12,11 +12,11 @@ const (
 
 // Link is the network between the two ends of a job.
 type Link struct {
-	// Name says it to a reader; transport says how DAT crosses it.
+	// Name describes the link to a reader. Transport is the transport of DAT over it.
 	Name, Transport string
 	Target          End
 	Initiator       End
-	// MTU of the link as it was found, 0 where each phase sets it.
+	// MTU of the link if it is fixed; 0 if each phase sets it.
 	MTU int
 }
 
@@ -26,7 +26,7 @@ type End struct {
 	Addr               netip.Addr
 }
 
-// station is where an end stands, seen from the other.
+// station returns the station of one end.
 func (l Link) station(kind string, local, peer End, cfg *Options) Station {
 	return Station{
 		Kind: kind, IA: local.IA, Interface: local.Interface, PeerMAC: peer.MAC,
@@ -34,7 +34,7 @@ func (l Link) station(kind string, local, peer End, cfg *Options) Station {
 	}
 }
 
-// Phase returns a phase of one kind of traffic at one MTU, which its rows get.
+// Phase returns a phase of one kind of traffic. Its rows get the MTU.
 func (l Link) Phase(cfg *Options, kind, engine string, mtu int, rows ...Spec) Phase {
 	ph := Phase{MTU: mtu, Rows: rows}
 	ph.Target = l.station(kind, l.Target, l.Initiator, cfg)

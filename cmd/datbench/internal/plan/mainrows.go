@@ -8,12 +8,12 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// pageMTU is the most that a driver without multi-buffer XDP carries: a page less headroom, headers and
-// what the kernel notes in it.
+// pageMTU is the largest MTU in bytes of a driver without multi-buffer XDP: a page less headroom, headers and the
+// kernel's skb_shared_info.
 const pageMTU = 3498
 
-// mainPhasesXDP are the rows of the main job: everything at MTU 1500, streams again at jumbo. asavie's
-// engine has a lab for itself: it cannot give a queue back.
+// mainPhasesXDP returns the phases of the main job over XDP: all rows at MTU 1500, and the bandwidth rows at jumbo MTUs
+// too. asavie's engine has a lab of its own, because it cannot release a queue.
 func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 	jumbo, ops := []int{9000, 65000}, []string{result.Write}
 	if cfg.Full {
@@ -39,7 +39,7 @@ func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 	return filter(cfg, phases, []Phase{asavie})
 }
 
-// mainPhasesUDP are the rows that need no XDP.
+// mainPhasesUDP returns the phases that need no XDP.
 func mainPhasesUDP(cfg *Options, l Link) [][]Phase {
 	phases := []Phase{
 		l.Phase(cfg, KindDAT, "", 0, datRows(cfg, TransportUDP)...),
@@ -59,7 +59,7 @@ func rawRows(cfg *Options, op string) []Spec {
 	}
 }
 
-// frameSize is the bytes of a full Ethernet frame.
+// frameSize returns the bytes of a full Ethernet frame.
 func frameSize(mtu int) int64 { return int64(mtu) + 14 }
 
 // Ops are the DAT operations.
@@ -82,17 +82,18 @@ func rowsOf(cfg *Options, metric, transport string, ops []string) (rows []Spec) 
 	return rows
 }
 
-// fullConnections is how many a row of --full has: each its own windows and timers, in one thread.
+// fullConnections is the number of connections of a --full row. Each has its own windows and timers; one thread serves
+// all.
 const fullConnections = 64
 
-// fullRows are the rows that --full adds to those of one link.
+// fullRows returns the rows that --full adds to those of one link.
 func fullRows(cfg *Options, transport string) []Spec {
 	spread := cfg.row(result.Send, result.Rate, transport, defaultSize)
 	spread.Connections = fullConnections
 	return []Spec{spread, cfg.row(result.Send, result.Requests, transport, defaultSize)}
 }
 
-// churnRow is one more, with ends of its own.
+// churnRow returns the row with a churned heap. It has ends of its own, because the heap would disturb other rows.
 func churnRow(cfg *Options, transport string) Spec {
 	churned := cfg.row(result.Send, result.Latency, transport, defaultSize)
 	churned.Churn = int64(cmp.Or(cfg.Churn, ChurnSize))
@@ -114,7 +115,7 @@ func sizeFor(metric string) int64 {
 	return defaultSize
 }
 
-// filter keeps the rows whose operation, metric and MTU are asked for; an empty list asks for all.
+// filter keeps the rows with a requested operation, metric and MTU. An empty list requests all.
 func filter(cfg *Options, labs ...[]Phase) (kept [][]Phase) {
 	for _, phases := range labs {
 		var some []Phase
@@ -152,7 +153,7 @@ func MainJob(cfg *Options, l Link) [][]Phase {
 	return mainPhasesUDP(cfg, l)
 }
 
-// SelftestJob returns phases that move bytes and compare them, one for each MTU.
+// SelftestJob returns phases that transfer bytes and compare them, one phase for each MTU.
 func SelftestJob(cfg *Options, l Link) [][]Phase {
 	var phases []Phase
 	mtus := cfg.MTUs

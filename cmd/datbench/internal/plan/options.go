@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Options are the user's choices: which rows are measured, how, and over which adapter.
+// Options are the user's choices: which rows to measure, how, and over which adapter.
 type Options struct {
 	Duration time.Duration
 	Warmup   time.Duration
@@ -60,7 +60,7 @@ const (
 	engineAsavie = "asavie"
 )
 
-// Validate returns every fault of the options that all commands have, in the order of the fields.
+// Validate checks the options that all commands have. It returns every invalid one, in the order of the fields.
 func (c *Options) Validate() error {
 	var errs []error
 	if c.Duration <= 0 {
@@ -84,10 +84,11 @@ func (c *Options) Validate() error {
 	return OneLineOf(errs)
 }
 
-// Limits of the MTU of a lab, in bytes: what every IPv4 host takes (RFC 791), and what a veth can have.
+// Limits of the MTU of a lab, in bytes: the packet size that every IPv4 host accepts (RFC 791), and the largest of a
+// veth.
 const minMTU, maxMTU = 576, 65535
 
-// ValidateFilters checks the lists that select rows of a job; an empty list selects all.
+// ValidateFilters checks the lists that select rows of a job. An empty list selects all.
 func (c *Options) ValidateFilters() error {
 	errs := []error{
 		someOf("op", c.Ops, RowOps),
@@ -95,9 +96,9 @@ func (c *Options) ValidateFilters() error {
 	}
 	switch {
 	case c.Full && !c.Impair.Zero():
-		errs = append(errs, errors.New("--full and --impair: each chooses rows of its own; give one of them"))
+		errs = append(errs, errors.New("--full and --impair select different rows; give one of them"))
 	case !c.Full && c.Churn != 0:
-		errs = append(errs, errors.New("--churn is of a row of --full"))
+		errs = append(errs, errors.New("--churn needs --full: it applies to one of its rows"))
 	}
 	errs = append(errs, c.validateChurn())
 	for _, mtu := range c.MTUs {
@@ -119,7 +120,7 @@ func (c *Options) ValidateAdapter() error {
 	return nil
 }
 
-// ValidateWorkload checks what the user's own rows are made of. Each row has to pass fits.
+// ValidateWorkload checks the options that the user's own rows are made from. Each row must pass fits.
 func (c *Options) ValidateWorkload(fits func(Spec) error) error {
 	return OneLineOf([]error{
 		c.Validate(),
@@ -134,7 +135,8 @@ func (c *Options) ValidateWorkload(fits func(Spec) error) error {
 	})
 }
 
-// validateSizes: a write is polled for in its last aligned word, so it must have one.
+// validateSizes checks the sizes. A latency row of writes needs a multiple of 8, because the target polls the last
+// aligned word of the buffer.
 func (c *Options) validateSizes() error {
 	for _, size := range c.Sizes {
 		if size > MaxSize {
@@ -147,7 +149,7 @@ func (c *Options) validateSizes() error {
 	return nil
 }
 
-// validateRequests: a message is all that the peer's program is asked to answer.
+// validateRequests checks that rr rows use sends, because only a message makes the target answer.
 func (c *Options) validateRequests() error {
 	if !slices.Contains(c.Metrics, result.Requests) {
 		return nil
@@ -167,7 +169,7 @@ func (c *Options) validateChurn() error {
 	return nil
 }
 
-// validateStreams: what shapes a stream says nothing of one operation after the other.
+// validateStreams checks the options of stream rows. They have no meaning for rows with one operation at a time.
 func (c *Options) validateStreams() error {
 	if c.Connections < 1 || c.Connections > MaxConnections {
 		return fmt.Errorf("--connections: %d is not from 1 to %d", c.Connections, MaxConnections)
@@ -179,16 +181,16 @@ func (c *Options) validateStreams() error {
 	case c.BothWays && !stream:
 		return fmt.Errorf("--bidir is for --metric rate or bw: %s goes one way", metrics)
 	case c.Signal != 0 && !slices.Contains(c.Metrics, result.Rate):
-		return fmt.Errorf("--signal is for --metric rate: of %s, each operation tells of its completion", metrics)
+		return fmt.Errorf("--signal is for --metric rate: in %s rows every operation has a completion event", metrics)
 	case c.Signal != 0 && c.Count > 0:
-		return errors.New("--signal and --count: what is counted tells of its completion one by one; give one of them")
+		return errors.New("--signal and --count: counted operations complete one by one; give one of them")
 	case c.Depth > 0 && !slices.ContainsFunc(c.Metrics, deep) && !slices.Contains(c.Metrics, result.SHA256):
 		return fmt.Errorf("--depth is for --metric rate, rr or bw: %s has one operation at a time", metrics)
 	}
 	return nil
 }
 
-// validateEach returns the first error of a row.
+// validateEach returns the error of the first invalid row.
 func (c *Options) validateEach(fits func(Spec) error) error {
 	for _, r := range c.Rows("") {
 		if err := fits(r); err != nil {
@@ -224,7 +226,7 @@ func OneLineOf(errs []error) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// wantMode is the mode that an adapter's name asks for, as in xdp:eth0,zero-copy; empty if none.
+// wantMode returns the mode in an adapter's name, as in xdp:eth0,zero-copy; empty if there is none.
 func wantMode(ia string) string {
 	n, err := ianame.Parse(ia)
 	if err != nil || n.Kind != ianame.XDP {
@@ -233,7 +235,7 @@ func wantMode(ia string) string {
 	return n.Mode
 }
 
-// Rows returns a row for each combination of metric, operation and size.
+// Rows returns one row for each combination of metric, operation and size.
 func (c *Options) Rows(transport string) []Spec {
 	var out []Spec
 	for _, metric := range c.Metrics {
@@ -277,7 +279,8 @@ func (c *Options) row(op, metric, transport string, size int64) Spec {
 	return r
 }
 
-// IntervalOf is the time between progress lines of a row: as chosen, or one second if the row is long; 0 for none.
+// IntervalOf returns the time between progress lines of a row: the user's choice, or one second for long rows; 0 for
+// none.
 func (c *Options) IntervalOf(r Spec) time.Duration {
 	switch {
 	case r.Metric == result.SHA256:

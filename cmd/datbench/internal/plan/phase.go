@@ -6,20 +6,20 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Phase is rows that one pair of ends measures. Both ends are opened once for all of them.
+// Phase is a set of rows that one pair of ends measures. Both ends are opened once for all of them.
 type Phase struct {
-	// MTU is set before the phase; 0 leaves the link alone.
+	// MTU is set on the link before the phase; 0 leaves the link unchanged.
 	MTU               int
 	Target, Initiator Station
 	Rows              []Spec
-	// Plain is without offloads: no frame is larger than the MTU.
-	Plain bool
+	// NoOffloads switches the link's offloads off: no frame is larger than the MTU.
+	NoOffloads bool
 }
 
-// Round is the number of one of the repeated runs of a job.
+// Round identifies one of the repeated runs of a job.
 type Round struct{ n, of int }
 
-// Rounds returns the rounds of a job, first to last.
+// Rounds returns the rounds of a job in order.
 func Rounds(repeat int) (all []Round) {
 	for n := range repeat {
 		all = append(all, Round{n, repeat})
@@ -27,7 +27,7 @@ func Rounds(repeat int) (all []Round) {
 	return all
 }
 
-// Note is the text behind a row's title: ", run 2 of 5"; empty if there is one round.
+// Note returns the text after a row's title: ", run 2 of 5"; empty if there is one round.
 func (r Round) Note() string {
 	if r.of <= 1 {
 		return ""
@@ -35,10 +35,10 @@ func (r Round) Note() string {
 	return fmt.Sprintf(", run %d of %d", r.n+1, r.of)
 }
 
-// Runs holds the results of each row of a plan, one for each round so far. The last round may be incomplete.
+// Runs holds the results of each row of a plan, one per round. The last round may be incomplete.
 type Runs [][]result.Result
 
-// Add adds the results of one round, from the first row on.
+// Add appends the results of one round, beginning with the first row.
 func (all *Runs) Add(results []result.Result) {
 	for i, r := range results {
 		if i == len(*all) {
@@ -48,7 +48,7 @@ func (all *Runs) Add(results []result.Result) {
 	}
 }
 
-// Pooled returns one result for each row.
+// Pooled returns one result per row.
 func (all Runs) Pooled() (results []result.Result) {
 	for _, of := range all {
 		results = append(results, result.Pool(of))
@@ -56,7 +56,7 @@ func (all Runs) Pooled() (results []result.Result) {
 	return results
 }
 
-// CountRows returns the number of rows of the phases.
+// CountRows returns the number of rows in the phases.
 func CountRows(phases []Phase) (n int) {
 	for _, ph := range phases {
 		n += len(ph.Rows)

@@ -6,7 +6,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// RawJob returns the phases of each engine as a lab of its own: asavie's engine cannot release a queue.
+// RawJob returns the phases of the raw job. Each engine has a lab of its own, because asavie's engine cannot release a
+// queue.
 func RawJob(cfg *Options, l Link) (labs [][]Phase) {
 	for _, engine := range cfg.Engines {
 		labs = append(labs, rawPhases(engine, cfg, l))
@@ -14,7 +15,7 @@ func RawJob(cfg *Options, l Link) (labs [][]Phase) {
 	return slices.DeleteFunc(labs, func(phases []Phase) bool { return CountRows(phases) == 0 })
 }
 
-// rawPhases are one engine's rows: latency and rate at MTU 1500, full frames at each MTU.
+// rawPhases returns the phases of one engine: latency and rate at MTU 1500, full frames at each MTU.
 func rawPhases(engine string, cfg *Options, l Link) (phases []Phase) {
 	for _, mtu := range cfg.MTUs {
 		if engine == engineAsavie && mtu != 1500 {

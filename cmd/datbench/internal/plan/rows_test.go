@@ -95,7 +95,7 @@ func TestImpairedRows(t *testing.T) {
 				if r.Impair != "" {
 					name += " impaired"
 				}
-				if ph.Plain {
+				if ph.NoOffloads {
 					name += " plain"
 				}
 				if r.Impair != ph.Target.Impair || r.Impair != ph.Initiator.Impair {

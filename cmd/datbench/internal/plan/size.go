@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// ByteSize is a flag value: one size.
+// ByteSize is a flag value: one size in bytes.
 type ByteSize int64
 
 func (b *ByteSize) String() string {
@@ -30,8 +30,8 @@ func (b *ByteSize) Set(s string) error {
 	return err
 }
 
-// SizeList is a flag value: a comma list of sizes and ranges of them, such as 64,4K-1M,1000-2000+250.
-// A range doubles from its first size, or goes on by *FACTOR or +STEP, and ends with its last.
+// SizeList is a flag value: a comma list of sizes and ranges, such as 64,4K-1M,1000-2000+250. The steps of a range
+// double the size, or follow *FACTOR or +STEP. Its last size is always included.
 type SizeList []int64
 
 func (l *SizeList) String() string {
@@ -59,10 +59,10 @@ func (l *SizeList) Set(s string) error {
 	return nil
 }
 
-// maxSizes bounds a list, which a small step makes long.
+// maxSizes bounds a list, because a range with a small step is long.
 const maxSizes = 1000
 
-// parseSizes reads one size or one range.
+// parseSizes parses one size or one range.
 func parseSizes(s string) ([]int64, error) {
 	first, rest, isRange := strings.Cut(s, "-")
 	if !isRange {
@@ -93,7 +93,7 @@ func parseSizes(s string) ([]int64, error) {
 	return upTo(from, to, next), err
 }
 
-// upTo is from, all that follows below to, and to.
+// upTo returns from, the following sizes below to, and to.
 func upTo(from, to int64, next func(int64) int64) (out []int64) {
 	for n := from; n < to && n > 0 && len(out) <= maxSizes; n = next(n) {
 		out = append(out, n)
@@ -108,7 +108,7 @@ var sizeUnits = []struct {
 	{"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"G", 30}, {"M", 20}, {"K", 10}, {"B", 0}, {"", 0},
 }
 
-// parseSize reads a positive number of bytes with an optional binary unit.
+// parseSize parses a positive number of bytes with an optional binary unit.
 func parseSize(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	for _, u := range sizeUnits {
@@ -127,7 +127,7 @@ func parseSize(s string) (int64, error) {
 
 var errEmptyList = errors.New("empty list")
 
-// someOf is oneOf for a list that may be empty.
+// someOf is OneOf for a list that may be empty.
 func someOf(flag string, list, allowed []string) error {
 	if len(list) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func someOf(flag string, list, allowed []string) error {
 	return OneOf(flag, list, allowed)
 }
 
-// OneOf checks every element of a comma list against the words allowed.
+// OneOf checks that every element of a comma list is an allowed word.
 func OneOf(flag string, list, allowed []string) error {
 	if len(list) == 0 {
 		return fmt.Errorf("--%s: %w", flag, errEmptyList)

@@ -6,27 +6,27 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Spec asks for one measurement: a row, and for how long and how closely it is measured. Of the row, 0 for Depth and
-// Signal takes the default of the metric, and the MTU is 0 where the plan leaves the link alone.
+// Spec requests one measurement: a row, its duration and its progress reports. In the row, 0 for Depth and Signal means
+// the default of the metric, and 0 for MTU means that the link stays unchanged.
 type Spec struct {
 	result.Row
-	// Count ends the measured part after so many operations; 0 leaves it to Duration, which bounds it
-	// either way.
+	// Count ends the measured stage after this number of operations; 0 leaves it to Duration. Duration bounds it in
+	// both cases.
 	Count int64 `json:"count,omitempty"`
-	// Interval is how often the row tells how far it is; 0 for never.
+	// Interval is the time between progress reports; 0 for none.
 	Interval time.Duration `json:"interval,omitempty" peer:"-"`
-	// Bytes is how much a sha256 row moves.
+	// Bytes is the number of bytes that a sha256 row transfers.
 	Bytes int64 `json:"bytes"`
-	// Duration is measured; Warmup comes before it and is left out.
+	// Duration is the measured time. Warmup precedes it and is not measured.
 	Duration time.Duration `json:"duration"`
 	Warmup   time.Duration `json:"warmup"`
-	// More is whether another row of the same job follows: a server stays the job's.
+	// More means that another row of the same job follows: a server stays reserved for the job.
 	More bool `json:"more,omitempty"`
-	// WantMode is the mode that was asked for by name; empty if any will do.
+	// WantMode is the requested mode; empty if any mode will do.
 	WantMode string `json:"want_mode" peer:"-"`
 }
 
-// MaxTime is the longest time that the row runs with a peer that answers at once.
+// MaxTime returns the longest time that the row takes if the peer responds at once.
 func (r Spec) MaxTime() time.Duration {
 	d := r.Warmup + r.Duration
 	if r.Metric == result.SHA256 {
@@ -38,13 +38,12 @@ func (r Spec) MaxTime() time.Duration {
 	return d
 }
 
-// Limit is how long the row may take in all, with waiting for an absent peer, before it counts as
-// stuck.
+// Limit returns the longest time that the row may take in all, including waits for an absent peer.
 func (r Spec) Limit() time.Duration {
-	return r.MaxTime() + 4*Patience
+	return r.MaxTime() + 4*PeerTimeout
 }
 
-// QueueDepth is the number of operations outstanding on each connection.
+// QueueDepth returns the number of outstanding operations on each connection.
 func (r Spec) QueueDepth() int {
 	switch {
 	case r.Depth > 0:
@@ -61,24 +60,25 @@ func (r Spec) QueueDepth() int {
 	return bandwidthDepth
 }
 
-// SignalEvery is the number of requests for one completion event, which reports those before it too.
+// SignalEvery returns the number of requests per completion event. An event completes the requests before it too
+// (selective signaling).
 func (r Spec) SignalEvery() int {
 	switch {
-	case r.Metric != result.Rate || r.Count > 0: // a count is exact
+	case r.Metric != result.Rate || r.Count > 0: // every operation must be counted
 		return 1
 	case r.Signal > 0:
-		return min(r.Signal, r.QueueDepth()) // or nothing would tell of what is outstanding
+		return min(r.Signal, r.QueueDepth()) // otherwise no outstanding request would signal its completion
 	}
 	return max(min(RateSignal, r.QueueDepth()/4), 1)
 }
 
-// ConnectionCount is the number of connections, at least one.
+// ConnectionCount returns the number of connections, at least one.
 func (r Spec) ConnectionCount() int { return max(r.Connections, 1) }
 
-// Window is the number of operations outstanding on all connections.
+// Window returns the number of outstanding operations on all connections.
 func (r Spec) Window() int { return r.QueueDepth() * r.ConnectionCount() }
 
-// Total is the number of operations that the row has to measure; 0 for any.
+// Total returns the number of operations that the row must measure; 0 for no number.
 func (r Spec) Total() int64 {
 	if r.BothWays {
 		return 2 * r.Count
@@ -86,14 +86,14 @@ func (r Spec) Total() int64 {
 	return r.Count
 }
 
-// Streams is whether operations follow one another without waiting: what has a depth, connections and
-// directions to choose.
+// Streams reports whether the operations of a metric do not wait for one another. Only such rows can choose a depth,
+// connections and directions.
 func Streams(metric string) bool { return metric == result.Rate || metric == result.Bandwidth }
 
-// deep is whether several operations may be outstanding.
+// deep reports whether several operations may be outstanding.
 func deep(metric string) bool { return Streams(metric) || metric == result.Requests }
 
-// Identity is the row that the spec measures, without values that are the default.
+// Identity returns the row that the spec measures, with default values set to zero.
 func (r Spec) Identity() result.Row {
 	id := r.Row
 	usual := Spec{Row: result.Row{Op: r.Op, Metric: r.Metric}}

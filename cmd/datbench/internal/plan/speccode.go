@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// peerFields are the fields of a spec that the other end needs: all but those tagged peer:"-".
+// peerFields are the fields of a spec that are sent to the other end: all but those tagged peer:"-".
 var peerFields = fieldsFor(reflect.TypeFor[Spec]())
 
 func fieldsFor(t reflect.Type) (out []reflect.StructField) {
@@ -18,7 +18,7 @@ func fieldsFor(t reflect.Type) (out []reflect.StructField) {
 	return out
 }
 
-// fingerprint differs between versions of datbench whose specs have different fields.
+// fingerprint is a checksum over the fields of a spec. It differs between versions of datbench with different fields.
 var fingerprint = fingerprintOf(peerFields)
 
 func fingerprintOf(fields []reflect.StructField) uint32 {
@@ -29,8 +29,8 @@ func fingerprintOf(fields []reflect.StructField) uint32 {
 	return crc32.ChecksumIEEE([]byte(text))
 }
 
-// AppendTo adds the spec as the other end needs it: the fingerprint, then the fields in their order. A string has its
-// length in a byte before it, a number takes eight bytes, a boolean one.
+// AppendTo appends the encoded spec: the fingerprint, then the fields in order. A string has a length byte before it, a
+// number takes eight bytes, a boolean one.
 func (r Spec) AppendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, fingerprint)
 	v := reflect.ValueOf(r)
@@ -48,8 +48,8 @@ func (r Spec) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseSpec reads what AppendTo wrote, and returns what follows it. The bytes may come from anybody: a spec that
-// exceeds a limit is an error.
+// ParseSpec decodes the result of AppendTo and returns the remaining bytes. It returns an error for a spec that exceeds
+// a limit, because the bytes may come from any host.
 func ParseSpec(b []byte) (r Spec, rest []byte, err error) {
 	in := reader{b: b}
 	if in.uint(4) != uint64(fingerprint) {
@@ -72,7 +72,8 @@ func ParseSpec(b []byte) (r Spec, rest []byte, err error) {
 	return r, in.b, r.check()
 }
 
-// reader takes pieces of a buffer. After one that is not there in full, short is set and all others are empty.
+// reader takes fields from a buffer. When a field is incomplete, short is set, and that field and all later ones are
+// empty.
 type reader struct {
 	b     []byte
 	short bool
@@ -88,7 +89,7 @@ func (in *reader) take(n int) []byte {
 	return piece
 }
 
-// uint is the next n bytes as a number, the first byte the highest.
+// uint decodes the next n bytes as a big-endian number.
 func (in *reader) uint(n int) (v uint64) {
 	for _, c := range in.take(n) {
 		v = v<<8 | uint64(c)

@@ -9,26 +9,27 @@ const (
 	KindTCP = "tcp"
 )
 
-// Station is the configuration of one end: all that is needed to open it.
+// Station is the configuration of one end: all values that are needed to open it.
 type Station struct {
 	Kind string `json:"kind"`
-	// IA is the provider's name, such as "xdp:eth0"; for kindDAT.
+	// IA is the provider's name, such as "xdp:eth0"; for KindDAT.
 	IA string `json:"ia,omitempty"`
-	// Engine and Interface are for kindRaw.
+	// Engine and Interface are for KindRaw.
 	Engine    string `json:"engine,omitempty"`
 	Interface string `json:"interface,omitempty"`
-	// PeerMAC is the Ethernet address of the peer, for kindRaw.
+	// PeerMAC is the Ethernet address of the peer, for KindRaw.
 	PeerMAC string `json:"peer_mac,omitempty"`
-	// Local and Peer are the two addresses. Port is the UDP port of kindDAT and kindRaw.
+	// Local and Peer are the two addresses. Port is the UDP port of KindDAT and KindRaw.
 	Local netip.Addr `json:"local"`
 	Peer  netip.Addr `json:"peer"`
 	Port  uint16     `json:"port"`
-	// MTU of the link, for the rows that must know it.
+	// MTU of the link, for rows that depend on it.
 	MTU int `json:"mtu"`
-	// CPUs are those that the measuring thread of kindDAT may run on; any if empty.
+	// CPUs are the CPUs that the measuring thread of KindDAT may run on; empty for any.
 	CPUs CPUList `json:"cpus,omitempty"`
-	// Realtime is whether the target's measuring thread of kindDAT goes before others; the initiator's is the row's.
+	// Realtime gives the target's measuring thread of KindDAT real-time priority. The initiator's priority is part of
+	// the row.
 	Realtime bool `json:"realtime,omitempty"`
-	// Impair is done to what is received, by kindDAT and kindTCP; empty for nothing.
+	// Impair is the impairment of received packets, for KindDAT and KindTCP; empty for none.
 	Impair string `json:"impair,omitempty"`
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// cell is a column of a table: its heading and what it says of a row.
+// cell is a column of a table: its heading, and a function that returns its text for a row.
 type cell struct {
 	heading string
 	of      func(*result.Result) string
 }
 
-// Columns of a group that is compared with nothing.
+// Columns of a group without a comparison.
 var (
 	aloneFirst = []cell{
 		{"op", func(r *result.Result) string { return r.Name() }},
@@ -54,8 +54,7 @@ var (
 	}
 )
 
-// renderAlone prints a group that is compared with nothing: all there is to know of its rows. Columns
-// that say nothing are left out.
+// renderAlone prints a group without a comparison, with all columns that have a value.
 func (g group) renderAlone(w io.Writer) {
 	middle, runs := aloneStream, aloneSpread
 	switch g.Metric {
@@ -84,7 +83,7 @@ func (g group) renderAlone(w io.Writer) {
 	t.Render()
 }
 
-// untitled are the conditions that no title says.
+// untitled returns the columns of the conditions that no title shows.
 func untitled() (cells []cell) {
 	for _, c := range result.Columns() {
 		if c.Untitled {
@@ -112,7 +111,7 @@ func modeOf(r *result.Result) string {
 	return r.Mode
 }
 
-// brief is a time in µs in no more than five columns; what takes longer says its unit.
+// brief formats a time in µs in at most five columns. Longer times get a larger unit.
 func brief(v *float64) string {
 	switch {
 	case v == nil || *v < 99_999.5:
@@ -123,7 +122,7 @@ func brief(v *float64) string {
 	return strconv.FormatFloat(*v/1e6, 'f', 1, 64) + "s"
 }
 
-// decimal is empty where nothing was measured.
+// decimal formats a number; it returns "" if nothing was measured.
 func decimal(v float64, digits int, samples int64) string {
 	if samples == 0 {
 		return ""
@@ -134,7 +133,7 @@ func decimal(v float64, digits int, samples int64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// millions is the rate of small messages, perSecond that of large ones.
+// millions formats the rate of small messages in millions, perSecond that of large ones.
 func millions(r *result.Result) string {
 	if r.Metric != result.Rate && r.Metric != result.Requests {
 		return ""
@@ -149,7 +148,7 @@ func perSecond(r *result.Result) string {
 	return decimal(r.MsgsPerSec, 0, r.Samples)
 }
 
-// direction is Gb/s of one direction of a row that went both ways.
+// direction formats one direction of a bidirectional row, in Gb/s.
 func direction(r *result.Result, out bool) string {
 	switch {
 	case r.Bidir == nil:
@@ -160,7 +159,7 @@ func direction(r *result.Result, out bool) string {
 	return decimal(r.Bidir.InGbps, 3, r.Samples)
 }
 
-// spread is how far the runs of a row lie from its figure at most, in percent.
+// spread returns the largest deviation of a run from the row's figure, in percent.
 func spread(r *result.Result) string {
 	if len(r.Runs) < 2 || r.Figure() == 0 {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Comparison prints a block for each metric. It fits a terminal of 100 columns.
+// Comparison prints a block for each metric, at most 100 columns wide.
 func Comparison(w io.Writer, rows []compare.Row) {
 	for _, metric := range plan.RunMetrics {
 		t := plainTable(w)
@@ -51,7 +51,7 @@ func comparisonRow(r compare.Row) table.Row {
 		number("%+.1f%%", r.Delta), number("%.3f", r.P), fmt.Sprintf("%d+%d", r.OldRuns, r.NewRuns), r.Verdict}
 }
 
-// number is empty for one that is none.
+// number formats a number; it returns "" for NaN.
 func number(format string, v float64) string {
 	if math.IsNaN(v) {
 		return ""

@@ -1,6 +1,6 @@
-// Package render writes what datbench has measured for a reader: tables of a report, of a comparison and of bounds, and the
-// progress of a job. It computes nothing that another package needs.
+// Package render prints results for a reader: tables of a report, of a comparison and of bounds, and the progress of a
+// job. No other package needs what it computes.
 //
-// Ordering: as given. Ownership: reports are read, never changed; writers stay their owner's. Threading: one goroutine uses
-// a Teller; functions may be called by any.
+// Ordering: as given. Ownership: reports are only read; writers belong to their opener. Threading: one goroutine uses a
+// ProgressPrinter; any goroutine may call the functions.
 package render

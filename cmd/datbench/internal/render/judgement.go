@@ -14,15 +14,15 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Judgements prints the judgements and the verdict, and returns how many bounds were judged and how many of them do
-// not hold. It fits a terminal of 80 columns.
+// Judgements prints the judgements and the verdict, at most 80 columns wide. It returns the number of bounds that were
+// judged, and the number of those that do not hold.
 func Judgements(w io.Writer, all []compare.Judgement) (judged, broken int) {
 	renderJudgements(w, all)
 	met := 0
 	for i := range all {
-		judged += one(all[i].Judged())
-		broken += one(all[i].Judged() && !all[i].Holds())
-		met += one(all[i].Met())
+		judged += boolToInt(all[i].Judged())
+		broken += boolToInt(all[i].Judged() && !all[i].Holds())
+		met += boolToInt(all[i].Met())
 	}
 	renderUnknown(w, all)
 	targets := fmt.Sprintf("%d of %d targets are met", met, len(all))
@@ -34,14 +34,14 @@ func Judgements(w io.Writer, all []compare.Judgement) (judged, broken int) {
 	return judged, broken
 }
 
-func one(is bool) int {
+func boolToInt(is bool) int {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-// renderUnknown says why there is no figure for some bounds.
+// renderUnknown prints why some bounds have no figure.
 func renderUnknown(w io.Writer, all []compare.Judgement) {
 	missing := false
 	for i := range all {
@@ -114,14 +114,14 @@ func verdict(j *compare.Judgement) string {
 	return "FAILS"
 }
 
-// boundName is the row's operation and the first condition that tells it from the plain row: the column has no room
-// for more.
+// boundName returns the row's operation and the first condition that differs from the default row. The column has no
+// room for more.
 func boundName(j *compare.Judgement) string {
 	name, _, _ := strings.Cut(j.Label(), ",")
 	return name
 }
 
-// quantity says what is judged of a row, and beside what.
+// quantity returns which quantity of a row is judged, and what it is divided by.
 func quantity(j *compare.Judgement) string {
 	s := map[result.Quantity]string{result.P50: "p50", result.P99: "p99", result.P999: "p99.9", result.MsgsPerSec: "M/s", result.Gbps: "Gb/s"}[j.Of]
 	switch {
@@ -133,7 +133,7 @@ func quantity(j *compare.Judgement) string {
 	return s
 }
 
-// inUnit is a ratio, or a figure in the unit of its quantity.
+// inUnit formats a ratio, or a figure in the unit of its quantity.
 func inUnit(j *compare.Judgement, v float64) string {
 	switch {
 	case j.Over != "":

@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Notes on kernel TCP: on any link, and on veth.
+// Notes below the table on kernel TCP: on any link, on veth, and without offloads.
 const (
 	tcpNote = `Latency and rate of tcp are those of Go's net package, blocking, one call per
 message. They depend on where the scheduler puts its threads.`
@@ -31,15 +31,15 @@ func vethNote(r *result.Report) string {
 	return tcpVethNote
 }
 
-// group is the rows that may be compared with one another.
+// group is the set of rows that may be compared with one another.
 type group struct {
-	result.Row // what all of them have in common
+	result.Row // conditions that all its rows have in common
 	rows       []result.Result
-	// all are those of the report: a row may be compared with one of another group.
+	// all holds all rows of the report, because a row may be compared with one of another group.
 	all []result.Result
 }
 
-// groups sorts results by metric and MTU, in the order in which a reader asks for them.
+// groups sorts results by metric and MTU.
 func groups(results []result.Result) []group {
 	var out []group
 	for _, metric := range plan.RunMetrics {
@@ -62,12 +62,12 @@ func groups(results []result.Result) []group {
 	return out
 }
 
-// rank is where an operation stands in its group.
+// rank is the position of an operation in its group.
 func rank(op string) int {
 	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.TCP}, op)
 }
 
-// ratio is a row's figure over that of another operation in the same place, as "1.42".
+// ratio returns a row's figure over that of another operation under the same conditions, as "1.42".
 func (g group) ratio(r *result.Result, op string) string {
 	return factorOf(result.FigureRatio(g.all, r, op))
 }
@@ -79,7 +79,7 @@ func factorOf(v *float64) string {
 	return factor(*v)
 }
 
-// factor is a ratio in no more than five columns, unless it is absurd.
+// factor formats a ratio, in at most five columns if it is below 100 000.
 func factor(v float64) string {
 	if v >= 99.995 {
 		return fmt.Sprintf("%.0f", v)
@@ -87,7 +87,7 @@ func factor(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// Report prints a block for each group. It fits a terminal of 80 columns.
+// Report prints a block for each group, at most 80 columns wide.
 func Report(w io.Writer, r *result.Report) {
 	alone := !slices.ContainsFunc(r.Results, compared)
 	for _, g := range groups(r.Results) {
@@ -102,7 +102,7 @@ func Report(w io.Writer, r *result.Report) {
 	renderNotes(w, r)
 }
 
-// compared is whether a row is there to be compared with, or is compared.
+// compared reports whether a row is a baseline or is compared with one.
 func compared(r result.Result) bool {
 	return r.Op == result.Raw || r.Op == result.RawAsavie || r.Op == result.TCP || r.Impair != ""
 }
@@ -120,8 +120,8 @@ func (g group) renderCompared(w io.Writer) {
 	}
 }
 
-// tcpSpread says how far kernel TCP itself lies apart, and with it the ratios to it; it is empty where no ratio to it
-// is shown, or nothing is known.
+// tcpSpread returns a line with the spread of the kernel TCP figures and of the ratios to them. It is empty if no such
+// ratio is shown or the spread is unknown.
 func (g group) tcpSpread() string {
 	var ratios []string
 	for i := range g.rows {
@@ -146,7 +146,7 @@ func (g group) tcpSpread() string {
 	return fmt.Sprintf("tcp: %s in %s; × tcp: %s", span, partsOf(tcp), strings.Join(ratios, ", "))
 }
 
-// partsOf says what a row's spread is of.
+// partsOf names what a row's spread is taken over: runs or connections.
 func partsOf(r *result.Result) string {
 	if len(r.Runs) > 0 {
 		return fmt.Sprintf("%d runs", len(r.Runs))
@@ -154,7 +154,7 @@ func partsOf(r *result.Result) string {
 	return fmt.Sprintf("%d connections", len(r.Parts))
 }
 
-// plainTable has a line below its header and no others.
+// plainTable returns a table with a line below its header and no others.
 func plainTable(w io.Writer) table.Writer {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
@@ -167,7 +167,7 @@ func plainTable(w io.Writer) table.Writer {
 	return t
 }
 
-// columns are as wide in each group, so that the groups line up.
+// columns returns column widths that are equal in all groups, so that the groups line up.
 func columns() (out []table.ColumnConfig) {
 	for i, width := range []int{len(result.RawAsavie), len("65014 B"), 6, 5, 5, 5, 5, 5, 6, 6, len("zero-copy")} {
 		c := table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignRight, AlignHeader: text.AlignRight}
@@ -179,7 +179,7 @@ func columns() (out []table.ColumnConfig) {
 	return out
 }
 
-// title says what the group measures.
+// title returns the heading of the group: metric and conditions.
 func (g group) title() string { return result.MetricTitle(g.Metric) + g.Conditions() }
 
 func (g group) header() table.Row {
@@ -196,7 +196,7 @@ func (g group) header() table.Row {
 	return table.Row{"op", "size", unit(g.Metric), times[0], times[1], g.besides(), p99, "× tcp", "resent", "drops", "mode"}
 }
 
-// times are the percentiles beside a row's figure.
+// times returns the percentiles beside a row's figure.
 func (g group) times(r *result.Result) (a, b string) {
 	if g.Metric == result.Requests {
 		return brief(r.P50), brief(r.P99)
@@ -204,7 +204,8 @@ func (g group) times(r *result.Result) (a, b string) {
 	return brief(r.P99), brief(r.P999)
 }
 
-// besides is what a group is compared with, raw frames or itself with nothing impaired.
+// besides returns the heading of the comparison column. An impaired group is compared with the same rows unimpaired,
+// others with raw frames.
 func (g group) besides() string {
 	switch {
 	case g.Impair == "":
@@ -215,7 +216,7 @@ func (g group) besides() string {
 	return "kept"
 }
 
-// comparison is the figure below that.
+// comparison returns the text of the comparison column.
 func (g group) comparison(r *result.Result) string {
 	switch {
 	case g.Impair == "":
@@ -228,7 +229,7 @@ func (g group) comparison(r *result.Result) string {
 	return ""
 }
 
-// unit is that of a group's results.
+// unit returns the unit of a metric.
 func unit(metric string) string {
 	switch metric {
 	case result.Latency:
@@ -249,7 +250,7 @@ func (g group) row(r *result.Result) table.Row {
 		g.ratio(r, result.TCP), count(r.Retransmits), count(r.Drops), mode}
 }
 
-// result is the figure that a row is measured for.
+// result formats the figure that a row is measured for.
 func (g group) result(r *result.Result) string {
 	if r.Samples == 0 {
 		return ""
@@ -260,7 +261,7 @@ func (g group) result(r *result.Result) string {
 	return g.figure(r.Figure())
 }
 
-// figure is what a row of the group may be measured for, in the group's unit.
+// figure formats a value of the row's metric, in the group's unit.
 func (g group) figure(v float64) string {
 	switch g.Metric {
 	case result.Latency:
@@ -288,7 +289,7 @@ func count(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// renderNotes says below the table what the table cannot say.
+// renderNotes prints notes below the table.
 func renderNotes(w io.Writer, r *result.Report) {
 	fmt.Fprintf(w, "%s\n%d × %s, kernel %s, %s\n", r.Env.Link, r.Env.CPUs, r.Env.CPU, r.Env.Kernel, r.Env.Go)
 	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == result.TCP }) {
@@ -309,7 +310,7 @@ func renderNotes(w io.Writer, r *result.Report) {
 	renderReasons(w, r.Results)
 }
 
-// renderReasons says why rows, or runs of them, are not valid; equal reasons are one.
+// renderReasons prints why rows, or some of their runs, are invalid. It merges equal reasons.
 func renderReasons(w io.Writer, results []result.Result) {
 	for _, o := range result.Omissions(results) {
 		var rows []string
@@ -324,7 +325,7 @@ func renderReasons(w io.Writer, results []result.Result) {
 	}
 }
 
-// repeats is how often rows were repeated.
+// repeats returns the largest number of runs of a row.
 func repeats(results []result.Result) (n int) {
 	for _, r := range results {
 		n = max(n, len(r.Runs))
@@ -332,7 +333,7 @@ func repeats(results []result.Result) (n int) {
 	return n
 }
 
-// hanging breaks a line for a terminal of 80 columns; what follows the first is indented.
+// hanging wraps a line for a terminal of 80 columns, with a hanging indent.
 func hanging(line string) string {
 	var out []string
 	for part := range strings.SplitSeq(text.WrapSoft(line, 78), "\n") {

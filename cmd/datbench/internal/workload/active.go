@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/internal/usage"
 )
 
-// Active is the initiator's part in one row.
+// Active is the initiator's side of one row.
 type Active struct {
 	Adapter *Adapter
 	Station plan.Station
@@ -38,7 +38,8 @@ func (a *Active) Connect(ctx context.Context) (c *Conn, err error) {
 	return c, nil
 }
 
-// Measure runs the row over its connections, and frees them. The goroutine is locked to its thread.
+// Measure runs the row over its connections and frees them. The goroutine must be locked to its
+// thread.
 func (a *Active) Measure(c *Conn) (r result.Result, err error) {
 	defer func() { err = errors.Join(err, c.free()) }()
 	c.realtime = a.Spec.Realtime
@@ -50,12 +51,12 @@ func (a *Active) Measure(c *Conn) (r result.Result, err error) {
 	return r, err
 }
 
-// measure runs the row's workload and ends the connection in order.
+// measure runs the row's workload and ends the connections gracefully.
 func (c *Conn) measure(w workload, r *result.Result) error {
 	if err := c.churn(); err != nil {
 		return err
 	}
-	release, err := c.hurry()
+	release, err := c.raisePriority()
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,8 @@ func (c *Conn) measure(w workload, r *result.Result) error {
 	return c.disconnect()
 }
 
-// connect posts the receives, makes the row's connections and learns the target's memory.
+// connect posts the receives, makes the row's connections and receives the address of the target's
+// memory.
 func (c *Conn) connect(s plan.Station, job uint64) error {
 	if err := c.receiveAll(); err != nil {
 		return err
@@ -102,7 +104,7 @@ func (c *Conn) connectOne(s plan.Station, asked Ask) error {
 	if err := c.ep.Connect(s.Peer, Qualifier, ConnectTimeout, asked.Encode()); err != nil {
 		return fmt.Errorf("%v cannot be reached from %s, check the address and its route: %w", s.Peer, s.IA, err)
 	}
-	for deadline := time.Now().Add(ConnectTimeout + plan.Patience); time.Now().Before(deadline) && c.ctx.Err() == nil; {
+	for deadline := time.Now().Add(ConnectTimeout + plan.PeerTimeout); time.Now().Before(deadline) && c.ctx.Err() == nil; {
 		_, err := c.evd.Wait(waitSlice, 1, &c.ev)
 		if errors.Is(err, dat.ErrTimeoutExpired) {
 			continue
@@ -110,17 +112,17 @@ func (c *Conn) connectOne(s plan.Station, asked Ask) error {
 		if err != nil {
 			return err
 		}
-		if c.ev.Number != dat.EventDTOCompletion { // a receive that is flushed: the reason follows
+		if c.ev.Number != dat.EventDTOCompletion { // a flushed receive; the event with the reason follows
 			return c.connected(s)
 		}
 	}
 	return errors.Join(c.ctx.Err(), &AbsentError{s, "did not answer"})
 }
 
-// waitSlice is how often a waiter looks up.
+// waitSlice is the time between two checks for cancellation during a wait.
 const waitSlice = 50 * time.Millisecond
 
-// connected is what became of the request.
+// connected handles the result of the connection request.
 func (c *Conn) connected(s plan.Station) error {
 	switch c.ev.Number {
 	case dat.EventEstablished:
@@ -149,7 +151,7 @@ func (c *Conn) connected(s plan.Station) error {
 	}
 }
 
-// AbsentError is the error of a peer that does not answer, or on which no datbench serves.
+// AbsentError reports a peer that does not answer, or that runs no datbench server.
 type AbsentError struct {
 	s   plan.Station
 	why string
@@ -159,20 +161,20 @@ func (e *AbsentError) Error() string {
 	return fmt.Sprintf("%v %s: start \"datbench server\" on it, with UDP port %d open between the hosts", e.s.Peer, e.why, e.s.Port)
 }
 
-// disconnect ends the connection and waits until it has ended.
+// disconnect ends the connections and waits until they have ended.
 func (c *Conn) disconnect() error {
 	for _, ep := range c.eps {
 		if err := ep.Disconnect(dat.CloseGraceful); err != nil {
 			return err
 		}
 	}
-	return c.farewell()
+	return c.awaitDisconnect()
 }
 
-// farewell waits for the end of the connections.
-func (c *Conn) farewell() error {
+// awaitDisconnect waits for the end of the connections.
+func (c *Conn) awaitDisconnect() error {
 	c.onReceive = func(int, int) error { return nil }
-	for c.deadline = time.Now().Add(plan.Patience); c.gone < len(c.eps); {
+	for c.deadline = time.Now().Add(plan.PeerTimeout); c.gone < len(c.eps); {
 		if _, err := c.poll(); err != nil && !errors.Is(err, errGone) {
 			return err
 		}

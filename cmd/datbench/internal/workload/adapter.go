@@ -8,15 +8,15 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// Adapter is an open IA with a protection zone for all objects of datbench.
+// Adapter is an open IA with one protection zone for all objects of datbench.
 type Adapter struct {
 	IA *dat.IA
 	pz *dat.PZ
-	// Attr is what was granted.
+	// Attr holds the attributes that were granted.
 	Attr dat.IAParam
-	// hide takes it out of the metrics; nil if it is not there.
+	// hide removes the adapter from the metrics; nil if it is not in them.
 	hide func()
-	// impaired are the layers that damage what it receives; flush completes the capture of it.
+	// impaired are the link layers that impair received packets. flush completes the capture.
 	impaired []*tap.Impaired
 	flush    func() error
 }
@@ -50,7 +50,8 @@ func OpenAdapter(h *Host, s plan.Station) (a *Adapter, err error) {
 	return a, nil
 }
 
-// options has the layers that go over the links: a capture sees what the protocol sees.
+// options returns the adapter's options. They include the layers over its links, for impairment and
+// capture. A capture shows what the protocol receives, after impairment.
 func (a *Adapter) options(h *Host, s plan.Station) (dat.Options, error) {
 	o := dat.DefaultOptions()
 	o.Port = s.Port
@@ -86,7 +87,7 @@ func (a *Adapter) Close() error {
 	return errors.Join(append(errs, a.flush())...)
 }
 
-// transport is what DAT crosses.
+// transport returns the transport of DAT: xdp or udp.
 func (a *Adapter) transport() string {
 	if a.Attr.Mode == plan.TransportUDP {
 		return plan.TransportUDP
@@ -94,13 +95,14 @@ func (a *Adapter) transport() string {
 	return plan.TransportXDP
 }
 
-// losses are the adapter's counters that a row reports. Packets that an impairment dropped count.
+// losses are the adapter's counters that a row reports. Packets that an impairment dropped are
+// included.
 type losses struct{ retransmits, drops uint64 }
 
 func (a *Adapter) losses() losses {
 	s, err := a.IA.Stats()
 	if err != nil {
-		return losses{} // it is closed
+		return losses{} // the adapter is closed
 	}
 	l := losses{s.Retransmits, s.Link.RxDropped + s.Link.TxDropped}
 	for _, t := range a.impaired {

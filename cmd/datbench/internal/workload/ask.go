@@ -8,26 +8,24 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Qualifier is where a datbench target listens: "datbench" in ASCII.
+// Qualifier is the connection qualifier of a datbench target: "datbench" in ASCII.
 const Qualifier dat.ConnQual = 0x64617462656e6368
 
-// Ask is what an initiator sends with its connection request: the row, and the memory that the
-// target may write to.
+// Ask is the private data of an initiator's connection request: the row, and the memory that the target may write to.
 type Ask struct {
 	Spec   plan.Spec
 	remote dat.RMRTriplet
-	// Session is the same in the requests of one row's connections, and in no others; index counts them
-	// from 0.
+	// Session identifies a row: it is equal in the requests of all its connections. Index numbers these from 0.
 	Session uint64
 	Index   int
-	// Job is the same in all requests of one datbench run, and in no others.
+	// Job identifies a run of datbench: it is equal in all requests of the run.
 	Job uint64
 }
 
-// askVersion is the first byte of an ask: which version of what follows the row.
+// askVersion is the first byte of an encoded Ask: the version of the fields after the row.
 const askVersion = 6
 
-// Sizes in bytes: of the memory that is named, and of what follows the row.
+// Sizes in bytes: of an encoded RMR triplet, and of the fields after the row.
 const (
 	remoteSize = 4 + 8 + 8
 	askTail    = remoteSize + 8 + 2 + 8
@@ -41,7 +39,7 @@ func (a Ask) Encode() []byte {
 	return binary.BigEndian.AppendUint64(b, a.Job)
 }
 
-// DecodeAsk reads a request. It may come from anybody: one that exceeds a limit is an error.
+// DecodeAsk decodes a request. It returns an error if the request exceeds a limit, because any host may send one.
 func DecodeAsk(b []byte) (a Ask, err error) {
 	if len(b) == 0 || b[0] != askVersion {
 		return Ask{}, plan.ErrSpec
@@ -67,7 +65,7 @@ func appendRemote(b []byte, r dat.RMRTriplet) []byte {
 	return binary.BigEndian.AppendUint64(b, r.Length)
 }
 
-// decodeRemote reads remoteSize bytes.
+// decodeRemote decodes remoteSize bytes.
 func decodeRemote(b []byte) (r dat.RMRTriplet) {
 	r.Context = binary.BigEndian.Uint32(b)
 	r.Address = binary.BigEndian.Uint64(b[4:])

@@ -6,19 +6,19 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeBoth is the shapes of both sides of a stream in one: each sends and is sent to. What a side reads
-// into is not what the other reads.
+// shapeBoth returns the shape of a bidirectional stream: each side sends and receives. The slots that a side reads into
+// are separate from those that the peer reads.
 func shapeBoth(r plan.Spec) (i, t shape) {
 	i, t = shapes[r.Op](r)
-	both := shape{sources: phases, rdma: i.rdma + t.rdma, messages: max(i.messages, t.messages), requests: max(i.requests, t.requests)}
+	both := shape{sources: stages, rdma: i.rdma + t.rdma, messages: max(i.messages, t.messages), requests: max(i.requests, t.requests)}
 	return both, both
 }
 
-// shapes are those of one direction.
+// shapes returns the shapes of one direction.
 var shapes = map[string]func(plan.Spec) (i, t shape){result.Send: shapeStreamSend, result.Write: shapeStreamWrite, result.Read: shapeRead}
 
-// streamBoth streams one way while the target streams the other; each counts its own operations that
-// have completed.
+// streamBoth streams in one direction while the target streams in the other. Each side counts its own completed
+// operations.
 func streamBoth(c *Conn, r *result.Result) (measure.Evidence, error) {
 	c.onReceive = func(slot, _ int) error { return c.receive(slot) }
 	e, err := c.countDone(r)
@@ -37,7 +37,7 @@ func streamBoth(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return e, nil
 }
 
-// answerBoth is the target of it.
+// answerBoth is the target's side of streamBoth.
 func answerBoth(c *Conn) (measure.Tally, error) {
 	over := false
 	c.onReceive = func(slot, _ int) error {

@@ -10,7 +10,7 @@ import (
 // CheckBounds returns an error for a row whose queues or buffers exceed a bound.
 func CheckBounds(r plan.Spec) error {
 	if r.Signal > r.QueueDepth() {
-		return fmt.Errorf("--signal %d is more than the depth of %d: no request that is outstanding would tell of its completion", r.Signal, r.QueueDepth())
+		return fmt.Errorf("--signal %d is more than the depth of %d: no outstanding request would signal its completion", r.Signal, r.QueueDepth())
 	}
 	if n := r.Window(); n > plan.MaxWindow {
 		return fmt.Errorf("depth %d × connections %d is %d outstanding, more than %d: ask for less of one of them",
@@ -18,7 +18,7 @@ func CheckBounds(r plan.Spec) error {
 	}
 	w, err := workloadFor(r.Op, r.Metric, r.BothWays)
 	if err != nil {
-		return nil // and nothing to bound
+		return nil // there is no such workload, hence nothing to bound
 	}
 	i, t := w.shape(r)
 	if n := max(buffers(r, i), buffers(r, t)); n > plan.MaxBuffers {
@@ -28,10 +28,10 @@ func CheckBounds(r plan.Spec) error {
 	return nil
 }
 
-// buffers is the bytes that the buffers of a side of that shape are.
+// buffers returns the bytes of buffers that a side with this shape needs.
 func buffers(r plan.Spec, sh shape) int64 { return sh.bytes(int(r.Size), r.ConnectionCount()) }
 
-// TargetBuffers is the bytes of the buffers that a row takes at its target.
+// TargetBuffers returns the bytes of buffers that a row needs at its target.
 func TargetBuffers(r plan.Spec) (int64, error) {
 	w, err := workloadFor(r.Op, r.Metric, r.BothWays)
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// heap is live memory of small objects that a goroutine replaces all the time, so that the collector
-// never rests.
+// heap is live memory of small objects. A goroutine replaces them continuously, so that the garbage
+// collector always runs.
 type heap struct {
 	lists      []*object
 	filled     atomic.Bool
 	stop, done chan struct{}
 }
 
-// object is a cache line with a pointer to follow.
+// object is one cache line with a pointer that the collector must follow.
 type object struct {
 	next *object
 	_    [cacheLine - 8]byte
 }
 
-// listLength is objects that are replaced together.
+// listLength is the number of objects that are replaced together.
 const listLength = 16
 
 func newHeap(bytes int64) *heap {
@@ -30,7 +30,7 @@ func newHeap(bytes int64) *heap {
 	return h
 }
 
-// churn fills the heap, then replaces what is in it, here and there.
+// churn fills the heap, then replaces lists of objects in it.
 func (h *heap) churn() {
 	defer close(h.done)
 	for i := range h.lists {
@@ -65,7 +65,7 @@ func newList() (first *object) {
 	return first
 }
 
-// free ends it, and gives its memory back before the next row is measured.
+// free stops the goroutine and returns the memory to the kernel before the next row is measured.
 func (h *heap) free() {
 	if h == nil {
 		return
@@ -76,7 +76,7 @@ func (h *heap) free() {
 	debug.FreeOSMemory()
 }
 
-// churn makes the heap of a row, and waits for that of the target, which says so.
+// churn fills the heap of a row, and waits for the target's message that its heap is filled too.
 func (c *Conn) churn() error {
 	if c.row.Churn == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (c *Conn) churn() error {
 	return err
 }
 
-// churnToo is the target's side of it.
+// churnToo is the target's side of churn.
 func (c *Conn) churnToo() error {
 	if c.row.Churn == 0 {
 		return nil

@@ -11,59 +11,60 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Conn is the connections of a row with all that it needs of them: they share memory and one event
-// dispatcher. One goroutine uses it, and drives the adapter by polling.
+// Conn is the set of connections of a row. They share memory and one EVD. One goroutine uses a Conn and drives the
+// adapter by polling.
 type Conn struct {
 	*Adapter
 	row plan.Spec
 	evd *dat.EVD
 	eps []*dat.EP
-	// ep, the one of them in lane, is posted to.
+	// ep is the connection that is posted to; lane is its index in eps.
 	ep     *dat.EP
 	lane   int
 	mem    *memory
 	remote dat.RMRTriplet
 
 	ev dat.Event
-	// posted and done count requests, quiet those of each connection since the last whose completion tells of them all:
-	// one of every does.
+	// posted and done count requests. One request of signalEvery is signaled: its completion reports the requests
+	// before it too. unsignaled counts, per connection, the requests since the last signaled one.
 	posted, done int64
-	quiet        []int64
-	every        int64
-	// onReceive is called for each message that arrives, with its slot and length. While it is nil, a message is a fault of the peer.
+	unsignaled   []int64
+	signalEvery  int64
+	// onReceive handles each message, with its slot and length. If it is nil, a message is a protocol error of the
+	// peer.
 	onReceive func(slot, n int) error
 
-	// up counts the connections that are established, gone those that have ended in order.
+	// up is the number of established connections, gone of those that ended gracefully.
 	up, gone int
 	// heap is churned while the row runs; nil for none.
 	heap *heap
-	// meter tells of the row while it runs; nil if nobody asked.
+	// meter reports intervals while the row runs; nil for none.
 	meter *meter
 
-	// realtime is whether the thread goes before others while it measures.
+	// realtime gives the thread real-time priority while it measures.
 	realtime bool
 
 	ctx      context.Context
 	deadline time.Time
 	idle     uint
-	// watch ends the row of an initiator that stops half way; nil at an initiator.
+	// watch detects an initiator that has stopped half way; nil at an initiator.
 	watch *watch
 }
 
-// receiveCookie marks receives; the rest of their cookie is the slot. The cookie of a request is
-// how many it tells of.
+// receiveCookie marks the cookie of a receive; the other bits are its slot. The cookie of a request is the number of
+// requests that its completion reports.
 const receiveCookie = 1 << 63
 
 // Errors of a connection.
 var (
-	errGone    = errors.New("the peer ended the connection")
-	ErrSilent  = errors.New("the peer fell silent")
-	ErrUnasked = errors.New("the peer sent a message where the row has none")
+	errGone              = errors.New("the peer ended the connection")
+	ErrSilent            = errors.New("the peer stopped responding")
+	ErrUnexpectedMessage = errors.New("the peer sent an unexpected message")
 )
 
-// newConn makes an endpoint with memory; it is not connected yet.
+// newConn makes endpoints with memory. They are not connected yet.
 func newConn(ctx context.Context, a *Adapter, row plan.Spec, sh shape) (c *Conn, err error) {
-	c = &Conn{Adapter: a, row: row, ctx: ctx, quiet: make([]int64, row.ConnectionCount()), every: 1}
+	c = &Conn{Adapter: a, row: row, ctx: ctx, unsignaled: make([]int64, row.ConnectionCount()), signalEvery: 1}
 	c.extend()
 	defer func() {
 		if err != nil {
@@ -87,15 +88,15 @@ func newConn(ctx context.Context, a *Adapter, row plan.Spec, sh shape) (c *Conn,
 	return c, nil
 }
 
-// hurry puts the calling thread before others, if that was asked for, until it is released.
-func (c *Conn) hurry() (release func(), err error) {
+// raisePriority gives the calling thread real-time priority until release is called, if the row requests it.
+func (c *Conn) raisePriority() (release func(), err error) {
 	if !c.realtime {
 		return func() {}, nil
 	}
 	return measure.GoRealtime()
 }
 
-// addEP makes one more endpoint.
+// addEP creates one more endpoint.
 func (c *Conn) addEP(sh shape) error {
 	attr := dat.DefaultEPAttr()
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = sh.messages, sh.requests
@@ -108,12 +109,12 @@ func (c *Conn) addEP(sh shape) error {
 	return err
 }
 
-// use makes one of the connections that which is posted to.
+// use selects the connection to post to.
 func (c *Conn) use(i int) { c.ep, c.lane = c.eps[i], i }
 
-// extend gives the row its time from now on.
+// extend restarts the row's deadline.
 func (c *Conn) extend() {
-	c.deadline = time.Now().Add(c.row.MaxTime() + plan.Patience)
+	c.deadline = time.Now().Add(c.row.MaxTime() + plan.PeerTimeout)
 }
 
 func (c *Conn) free() error {
@@ -131,20 +132,20 @@ func (c *Conn) free() error {
 	return errors.Join(errs...)
 }
 
-// poll handles one event, if there is one, and drives the adapter if there is none.
+// poll handles one event. If there is none, it drives the adapter and checks the deadline.
 func (c *Conn) poll() (some bool, err error) {
 	switch err := c.evd.Dequeue(&c.ev); {
 	case err == nil:
 		return true, c.handle()
 	case err == dat.ErrQueueEmpty || errors.Is(err, dat.ErrQueueEmpty):
-		return false, c.patient()
+		return false, c.checkDeadline()
 	default:
 		return false, err
 	}
 }
 
-// patient ends a wait that has become hopeless. It reads the clock now and then.
-func (c *Conn) patient() error {
+// checkDeadline ends a wait that has lasted too long. It reads the clock in every 4096th call only.
+func (c *Conn) checkDeadline() error {
 	if c.idle++; c.idle%4096 != 0 {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (c *Conn) patient() error {
 		return ErrSilent
 	}
 	if c.watch != nil {
-		if err := c.watch.look(c, now); err != nil {
+		if err := c.watch.check(c, now); err != nil {
 			return err
 		}
 	}
@@ -165,7 +166,7 @@ func (c *Conn) handle() error {
 		return c.connectionEvent()
 	}
 	if c.ev.Status == dat.DTOFlushed || c.ev.Status == dat.DTOTransport {
-		return nil // the connection has ended, and its own event says how
+		return nil // a later event reports how the connection ended
 	}
 	if c.ev.Status != dat.DTOSuccess {
 		return fmt.Errorf("operation ended with %v", c.ev.Status)
@@ -175,7 +176,7 @@ func (c *Conn) handle() error {
 		return nil
 	}
 	if c.onReceive == nil {
-		return ErrUnasked
+		return ErrUnexpectedMessage
 	}
 	return c.onReceive(int(c.ev.Cookie&^receiveCookie), int(c.ev.Length))
 }
@@ -205,12 +206,12 @@ func (c *Conn) until(cond func() bool) error {
 	return nil
 }
 
-// full is whether a post found its queue full: poll, then post again.
+// full reports whether a post found its queue full. The caller then polls and posts again.
 func (c *Conn) full(err error) (bool, error) {
 	if err == nil {
 		c.posted++
-		if c.quiet[c.lane]++; c.quiet[c.lane] >= c.every {
-			c.quiet[c.lane] = 0
+		if c.unsignaled[c.lane]++; c.unsignaled[c.lane] >= c.signalEvery {
+			c.unsignaled[c.lane] = 0
 		}
 		return false, nil
 	}
@@ -221,19 +222,19 @@ func (c *Conn) full(err error) (bool, error) {
 	return true, err
 }
 
-// told is the cookie and the flags of the next request.
-func (c *Conn) told() (cookie uint64, flags dat.CompletionFlags) {
-	n := c.quiet[c.lane] + 1
-	if n < c.every {
+// nextCookie returns the cookie and the flags of the next request.
+func (c *Conn) nextCookie() (cookie uint64, flags dat.CompletionFlags) {
+	n := c.unsignaled[c.lane] + 1
+	if n < c.signalEvery {
 		return 0, dat.CompletionSuppress
 	}
 	return uint64(n), dat.CompletionDefault
 }
 
-// send posts a message, waiting for room in the queue.
+// send posts a message. It polls while the queue is full.
 func (c *Conn) send(piece []dat.LMRTriplet) error {
 	for {
-		cookie, flags := c.told()
+		cookie, flags := c.nextCookie()
 		again, err := c.full(c.ep.PostSend(piece, cookie, flags))
 		if !again || err != nil {
 			return err
@@ -244,7 +245,7 @@ func (c *Conn) send(piece []dat.LMRTriplet) error {
 // write posts an RDMA write, read an RDMA read.
 func (c *Conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
 	for {
-		cookie, flags := c.told()
+		cookie, flags := c.nextCookie()
 		again, err := c.full(c.ep.PostRDMAWrite(piece, cookie, to, flags))
 		if !again || err != nil {
 			return err
@@ -254,7 +255,7 @@ func (c *Conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
 
 func (c *Conn) read(piece []dat.LMRTriplet, from dat.RMRTriplet) error {
 	for {
-		cookie, flags := c.told()
+		cookie, flags := c.nextCookie()
 		again, err := c.full(c.ep.PostRDMARead(piece, cookie, from, flags))
 		if !again || err != nil {
 			return err
@@ -262,7 +263,7 @@ func (c *Conn) read(piece []dat.LMRTriplet, from dat.RMRTriplet) error {
 	}
 }
 
-// receive posts a slot for a message, on the connection that it belongs to.
+// receive posts a slot for a message on the connection that the slot belongs to.
 func (c *Conn) receive(slot int) error {
 	ep := c.ep
 	if len(c.eps) > 1 {

@@ -1,7 +1,11 @@
-// Package workload measures one row of DAT operations: the request for it, its connections and memory, and what both
-// sides do for each operation and metric.
+// Package workload measures one row of DAT operations: the request for it, its connections and memory, and the work of
+// both sides for each operation and metric.
 //
-// Ordering: an Active connects, then measures; a Passive serves once. Ownership: connections, memory and heap of a row
-// are freed with it, the adapter is its opener's. Threading: one goroutine, locked to its thread, uses the connections of
-// a row and drives the adapter by polling.
+// Ordering: an Active connects, then measures; a Passive serves once. Ownership: connections, memory and heap are freed
+// with their row; the adapter belongs to its opener. Threading: one goroutine, locked to its thread, uses the
+// connections of a row and drives the adapter by polling.
+//
+// Reading order: workload.go has the table of workloads; conn.go and memory.go are their common base; pingpong.go,
+// stream.go, requests.go, bidir.go and transfer.go implement them. active.go and passive.go run a row at the initiator
+// and at the target.
 package workload

@@ -11,25 +11,25 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Host is the state that the ends of one process share.
+// Host is the state that all ends of one process share.
 type Host struct {
-	// metrics shows the adapters that are open; nil if nobody asked.
-	metrics *shown
-	// Capture is what adapters write their packets to; nil if nobody asked.
+	// metrics exports the open adapters; nil without --metrics.
+	metrics *exported
+	// Capture receives the packets of the adapters; nil without --pcap.
 	Capture *Capture
-	// Tell is called with each interval of a row, by the goroutine that measures; nil if nobody asked.
+	// Tell is called with each interval of a row, by the goroutine that measures; nil for none.
 	Tell func(plan.Spec, result.Interval)
-	// Job tells the rows of this process from others. wait is how long a server that is taken is waited for, which
-	// waiting tells of.
+	// Job identifies this run of datbench to a server. Wait is how long to wait for a server that another client has.
+	// Waiting is called with a text for each wait.
 	Job     uint64
 	Wait    time.Duration
 	Waiting func(string)
 }
 
-// ServeMetricsOn serves on a listening socket that the main job made in its own namespace.
+// ServeMetricsOn serves metrics on a listening socket that the main job opened in its own namespace.
 func (h *Host) ServeMetricsOn(ctx context.Context, fd uintptr) error {
 	f := os.NewFile(fd, "metrics listener")
-	defer f.Close() // the listener below holds a descriptor of its own
+	defer f.Close() // the listener below has a descriptor of its own
 	l, err := net.FileListener(f)
 	if err != nil {
 		return fmt.Errorf("--metrics: %w", err)
@@ -38,8 +38,8 @@ func (h *Host) ServeMetricsOn(ctx context.Context, fd uintptr) error {
 	return nil
 }
 
-// ServeMetrics serves Prometheus metrics of the adapters of this process, until the context is done.
+// ServeMetrics serves Prometheus metrics of the adapters of this process until the context is done.
 func (h *Host) ServeMetrics(ctx context.Context, l net.Listener) {
-	h.metrics = newShown()
+	h.metrics = newExported()
 	go h.metrics.exporter.Serve(ctx, l) //nolint:errcheck // it ends with the process
 }

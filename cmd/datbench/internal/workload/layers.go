@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// over makes a function of package tap what dat.Options.Wrap wants. L is the type of a link, which
-// this package takes and gives without knowing it.
+// over converts a layer of package tap to the type of dat.Options.Wrap. L is the link type, which this package may not
+// import and passes through unseen.
 func over[L, T any](layer func(L) T) func(L) L {
 	return func(below L) L { return any(layer(below)).(L) }
 }
@@ -25,7 +25,7 @@ func then[L any](first, second func(L) L) func(L) L {
 	return func(below L) L { return second(first(below)) }
 }
 
-// impairing impairs each link with a seed of its own and notes it.
+// impairing returns a layer that impairs each link with a seed of its own, and passes it to note.
 func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, note func(*tap.Impaired)) func(L) L {
 	return over(func(below L) *tap.Impaired {
 		t := layer(below, rates)
@@ -35,8 +35,8 @@ func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, n
 	})
 }
 
-// Capture is the file that --pcap names. It begins with the first adapter that is opened, and is
-// complete after each flush.
+// Capture is the file of --pcap. The header is written when the first adapter is opened. After each flush the file is
+// complete.
 type Capture struct {
 	File *os.File
 	pcap *tap.Pcap
@@ -59,7 +59,7 @@ func (c *Capture) flush() error {
 	return nil
 }
 
-// Close completes the file, which has its header even if nothing was captured.
+// Close completes the file. It has a header even if nothing was captured.
 func (c *Capture) Close() error {
 	if c == nil {
 		return nil
@@ -71,7 +71,7 @@ func (c *Capture) Close() error {
 	return errors.Join(err, c.File.Close())
 }
 
-// NewCapture opens a capture file; it returns nil without a name.
+// NewCapture opens a capture file; it returns nil if name is empty.
 func NewCapture(name string) (*Capture, error) {
 	f, err := CreatePcap(name)
 	if f == nil {
@@ -80,8 +80,8 @@ func NewCapture(name string) (*Capture, error) {
 	return &Capture{File: f}, nil
 }
 
-// CreatePcap creates the file before anything is measured, so that a wrong name is known at once. It returns nil without a
-// name.
+// CreatePcap creates the capture file. It is called before anything is measured, so that a wrong name fails at once. It
+// returns nil if name is empty.
 func CreatePcap(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil

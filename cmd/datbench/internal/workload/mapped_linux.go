@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// mapMemory is n bytes of zeros that the kernel commits page by page, when they are touched first.
+// mapMemory returns n zero bytes. The kernel commits each page when it is first touched.
 //
 // System calls: mmap.
 func mapMemory(n int) ([]byte, error) {
@@ -19,7 +19,7 @@ func mapMemory(n int) ([]byte, error) {
 	return b, nil
 }
 
-// unmapMemory gives it back at once.
+// unmapMemory returns the memory to the kernel.
 //
 // System calls: munmap.
 func unmapMemory(b []byte) error { return unix.Munmap(b) }

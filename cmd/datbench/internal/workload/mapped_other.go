@@ -2,7 +2,7 @@
 
 package workload
 
-// mapMemory is n bytes of zeros.
+// mapMemory returns n zero bytes.
 func mapMemory(n int) ([]byte, error) { return make([]byte, n), nil }
 
 func unmapMemory([]byte) error { return nil }

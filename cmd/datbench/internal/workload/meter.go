@@ -8,52 +8,52 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// meter tells of a row while it runs, at an interval. Where a row reads the clock anyway, it looks.
-// A nil meter does nothing.
+// meter reports the progress of a running row at intervals. It is called where a row reads the clock anyway. A nil
+// meter does nothing.
 type meter struct {
 	every time.Duration
-	// tell is called with each interval, by the goroutine that measures.
-	tell func(result.Interval)
-	told []result.Interval
+	// emit is called with each interval, by the goroutine that measures.
+	emit      func(result.Interval)
+	intervals []result.Interval
 
 	on          bool
 	begin, from time.Time
 	next        time.Time
 	done        int64
 	retransmits uint64
-	// times are the interval's round trips, of a latency row.
+	// times holds the round trips of the current interval, in latency rows.
 	times *measure.Latencies
 }
 
-// newMeter is nil for a row that has no interval.
+// newMeter returns nil for a row without intervals.
 func newMeter(row plan.Spec, tell func(plan.Spec, result.Interval)) *meter {
 	if row.Interval <= 0 || tell == nil {
 		return nil
 	}
-	m := &meter{every: row.Interval, tell: func(i result.Interval) { tell(row, i) }}
+	m := &meter{every: row.Interval, emit: func(i result.Interval) { tell(row, i) }}
 	if result.Timed(row.Metric) {
 		m.times = measure.NewLatencies()
 	}
 	return m
 }
 
-// turn begins or ends the measured part.
-func (m *meter) turn(c *Conn, phase byte, now time.Time) {
+// setStage begins or ends the measured stage.
+func (m *meter) setStage(c *Conn, stage byte, now time.Time) {
 	switch {
 	case m == nil:
-	case phase == measure.StageMeasure:
+	case stage == measure.StageMeasure:
 		m.on, m.begin = true, now
 		m.mark(c, now)
 	case m.on:
 		m.on = false
-		if now.Sub(m.from) > m.every/10 { // else it would be told of next to nothing
+		if now.Sub(m.from) > m.every/10 { // a shorter rest would make no meaningful interval
 			m.report(c, now)
 		}
 	}
 }
 
-// look ends an interval when it is over.
-func (m *meter) look(c *Conn, now time.Time) {
+// check ends an interval when its time is over.
+func (m *meter) check(c *Conn, now time.Time) {
 	if m != nil && m.on && !now.Before(m.next) {
 		m.report(c, now)
 		m.mark(c, now)
@@ -67,7 +67,7 @@ func (m *meter) record(d time.Duration) {
 	}
 }
 
-// mark is where the next interval begins. Its end is a multiple of the interval, even if this one is late.
+// mark begins the next interval. Intervals end at multiples of their length, even after a late one.
 func (m *meter) mark(c *Conn, now time.Time) {
 	m.from, m.done, m.retransmits = now, c.done, c.losses().retransmits
 	m.next = m.begin.Add((now.Sub(m.begin)/m.every + 1) * m.every)
@@ -83,11 +83,11 @@ func (m *meter) report(c *Conn, now time.Time) {
 	}
 	i.Bytes = i.Msgs * c.row.Size
 	i.Gbps = float64(i.Bytes) * 8 / 1e9 / (i.End - i.Start)
-	m.told = append(m.told, i)
-	m.tell(i)
+	m.intervals = append(m.intervals, i)
+	m.emit(i)
 }
 
-// timesOf is what the round trips of an interval say.
+// timesOf writes the statistics of the interval's round trips.
 func (m *meter) timesOf(i *result.Interval) {
 	i.Msgs = m.times.Count()
 	if i.Msgs > 0 {
@@ -98,9 +98,9 @@ func (m *meter) timesOf(i *result.Interval) {
 	m.times.Reset()
 }
 
-// fill leaves the intervals in the row.
+// fill stores the intervals in the result.
 func (m *meter) fill(r *result.Result) {
 	if m != nil {
-		r.Intervals = m.told
+		r.Intervals = m.intervals
 	}
 }

@@ -4,22 +4,23 @@ import "time"
 
 // Tunables, with unit and reason.
 const (
-	// churnPercent is the garbage, in percent of the heap, that makes the collector begin again. Of 1 GiB a
-	// cycle takes about a second here, and the garbage for the next a tenth of it; at Go's own 100 the
-	// collector would rest most of the time.
+	// churnPercent is the garbage, in percent of the heap, that starts the next collection (GOGC). A collection of 1
+	// GiB takes about a second here, and the garbage for the next a tenth of that. With Go's default of 100 the
+	// collector would be idle most of the time.
 	churnPercent = 2
-	// churnBatch is lists of objects that are replaced between two pauses of churnPause, which leave the
-	// cores to the collector and to what is measured.
+	// churnBatch is the number of lists replaced between two pauses of churnPause. The pauses leave the cores to the
+	// collector and to the measurement.
 	churnBatch = 256
 	churnPause = time.Millisecond
-	// joinTime is what each connection of a row adds to the time in which all have to be there.
+	// joinTime is the time that each connection adds to the limit for making all connections of a row.
 	joinTime = 100 * time.Millisecond
-	// KeepAlive is after what silence a peer is probed: one that is dead is known soon after. A peer that measures is
-	// never silent for so long. silence is after which more it is given up, if nothing tells of its death.
+	// KeepAlive is the silence after which a peer is probed, so that a dead peer is detected soon. A measuring peer is
+	// never silent for so long. After another Silence without an answer the peer is given up.
 	KeepAlive = 500 * time.Millisecond
 	Silence   = 3 * time.Second
-	// stopped is after what time a client is dropped that is alive and sends nothing in the middle of a row.
-	stopped = 5 * time.Second
-	// ConnectTimeout is how long an absent peer is waited for.
+	// clientSilence is the time after which the server drops a client that is alive but sends nothing in the middle of
+	// a row.
+	clientSilence = 5 * time.Second
+	// ConnectTimeout is how long the initiator waits for an absent peer.
 	ConnectTimeout = 3 * time.Second
 )

@@ -12,23 +12,23 @@ import (
 	"github.com/datxdp/datxdp/internal/usage"
 )
 
-// Passive is the target's part in one row.
+// Passive is the target's side of one row.
 type Passive struct {
 	Adapter *Adapter
-	// CR is the request for the first connection, asked what it asks for, and from is who sent it.
+	// CR is the request for the first connection, Ask its decoded private data, and From its sender.
 	CR   *dat.CR
 	Ask  Ask
 	From netip.Addr
-	// Realtime is whether it measures at real-time priority.
+	// Realtime makes the target measure at real-time priority.
 	Realtime bool
-	// Next waits for the request of that index of the same row, until the deadline.
+	// Next waits until the deadline for connection request number index of the same row.
 	Next func(ctx context.Context, index int, deadline time.Time) (*dat.CR, error)
-	// Over is called when the row is measured, before the connections have ended.
+	// Over is called when the row is measured, before the connections end.
 	Over func()
 }
 
-// Serve accepts the connections, plays the passive side of the row and sends the tally. The goroutine is locked to its
-// thread.
+// Serve accepts the connections, runs the target's side of the row and sends the tally. The goroutine must be locked to
+// its thread.
 func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
 	w, err := workloadFor(p.Ask.Spec.Op, p.Ask.Spec.Metric, p.Ask.Spec.BothWays)
 	if err != nil {
@@ -49,7 +49,7 @@ func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
 		return sum, err
 	}
 	c.realtime = p.Realtime
-	release, err := c.hurry()
+	release, err := c.raisePriority()
 	if err != nil {
 		return sum, err
 	}
@@ -58,10 +58,10 @@ func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
 		return sum, err
 	}
 	p.Over()
-	return sum, c.farewell()
+	return sum, c.awaitDisconnect()
 }
 
-// serve runs the passive side of the workload and sends its tally.
+// serve runs the target's side of the workload and sends its tally.
 func (c *Conn) serve(w workload) (sum measure.Tally, err error) {
 	use, base := usage.Start(), c.losses()
 	if sum, err = w.passive(c); err != nil {
@@ -72,15 +72,15 @@ func (c *Conn) serve(w workload) (sum measure.Tally, err error) {
 	return sum, c.answer(sum)
 }
 
-// accept makes the row's connections: that of the first request, and of those that follow it. All of them have to be
-// there soon.
+// accept makes the row's connections: that of the first request, and the further ones. All must be established before
+// the deadline.
 func (p *Passive) accept(c *Conn) error {
 	c.remote = p.Ask.remote
 	cr := p.CR
 	if err := c.receiveAll(); err != nil {
 		return errors.Join(err, Refuse(cr, err.Error()))
 	}
-	c.deadline = time.Now().Add(plan.Patience + time.Duration(len(c.eps))*joinTime)
+	c.deadline = time.Now().Add(plan.PeerTimeout + time.Duration(len(c.eps))*joinTime)
 	for i := range c.eps {
 		if i > 0 {
 			var err error
@@ -91,7 +91,7 @@ func (p *Passive) accept(c *Conn) error {
 		if err := cr.Accept(c.eps[i], appendRemote(nil, c.mem.remote())); err != nil {
 			return err
 		}
-		// Messages may be there as soon as it is established: they wait until their receiver is set.
+		// Messages may arrive as soon as the connection is established. They stay in the queue until onReceive is set.
 		if err := c.until(func() bool { return c.up > i }); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// pinger measures one round trip at a time through the phases of a row.
+// pinger measures one round trip at a time through the stages of a row.
 func (c *Conn) pinger(r *result.Result, roundTrip func() error) (measure.Evidence, error) {
 	watch := newStopwatch(c)
 	for i := int64(0); ; i++ {
@@ -23,7 +23,7 @@ func (c *Conn) pinger(r *result.Result, roundTrip func() error) (measure.Evidenc
 	}
 }
 
-// pingSend: a message there, a message back.
+// pingSend measures round trips of messages: one there, one back.
 func pingSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	back := false
 	c.onReceive = func(slot, _ int) error {
@@ -45,7 +45,7 @@ func pingSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	})
 }
 
-// echoSend answers every message, until the last.
+// echoSend answers every message until the last.
 func echoSend(c *Conn) (measure.Tally, error) {
 	over := false
 	pong := c.mem.sources[0]
@@ -61,26 +61,27 @@ func echoSend(c *Conn) (measure.Tally, error) {
 	return measure.Tally{}, c.until(func() bool { return over })
 }
 
-// bell is one direction of a ping-pong of RDMA writes: numbers in the last word of a slot.
-type bell struct {
+// pingWord is one direction of a ping-pong of RDMA writes. It writes increasing numbers into the
+// last word of a slot.
+type pingWord struct {
 	c *Conn
-	// heard is the word that the peer writes; sent the number of the latest of ours.
-	heard *atomic.Uint64
-	sent  uint64
-	ours  [words][]byte
+	// received is the word that the peer writes. sent is our latest number.
+	received *atomic.Uint64
+	sent     uint64
+	ours     [words][]byte
 }
 
-func newBell(c *Conn) *bell {
-	b := &bell{c: c, heard: lastWord(c.mem.slot(0)[:c.mem.size])}
+func newPingWord(c *Conn) *pingWord {
+	b := &pingWord{c: c, received: lastWord(c.mem.slot(0)[:c.mem.size])}
 	for i := range b.ours {
 		b.ours[i] = c.mem.source(i)
 	}
 	return b
 }
 
-// ring writes the next number to the peer. Its source is free: the write of it that came words
-// before has completed, or is waited for.
-func (b *bell) ring() error {
+// writeNext writes the next number to the peer. Its source buffer is free: the write that used it
+// last, words writes ago, must have completed, and writeNext waits for that.
+func (b *pingWord) writeNext() error {
 	for b.c.posted-b.c.done >= words {
 		if _, err := b.c.poll(); err != nil {
 			return err
@@ -92,14 +93,14 @@ func (b *bell) ring() error {
 	return b.c.write(b.c.mem.sources[i], b.c.remoteSlot(0, b.c.mem.size))
 }
 
-// pingWrite: a write there, seen in memory, a write back, seen in memory.
+// pingWrite measures round trips of RDMA writes. Each side sees the peer's write by polling memory.
 func pingWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
-	b := newBell(c)
+	b := newPingWord(c)
 	return c.pinger(r, func() error {
-		if err := b.ring(); err != nil {
+		if err := b.writeNext(); err != nil {
 			return err
 		}
-		for b.heard.Load() != b.sent {
+		for b.received.Load() != b.sent {
 			if _, err := c.poll(); err != nil {
 				return err
 			}
@@ -115,10 +116,10 @@ func echoWrite(c *Conn) (measure.Tally, error) {
 		over = c.mem.slot(slot)[0] == measure.StageEnd
 		return nil
 	}
-	b := newBell(c)
+	b := newPingWord(c)
 	for !over {
-		if b.heard.Load() != b.sent {
-			if err := b.ring(); err != nil {
+		if b.received.Load() != b.sent {
+			if err := b.writeNext(); err != nil {
 				return measure.Tally{}, err
 			}
 		}
@@ -129,7 +130,7 @@ func echoWrite(c *Conn) (measure.Tally, error) {
 	return measure.Tally{}, nil
 }
 
-// pingRead: a read of the peer's memory, completed.
+// pingRead measures RDMA reads from post to completion.
 func pingRead(c *Conn, r *result.Result) (measure.Evidence, error) {
 	piece, from := c.mem.slotPiece(0, c.mem.size), c.remoteSlot(0, c.mem.size)
 	return c.pinger(r, func() error {

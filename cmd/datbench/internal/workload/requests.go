@@ -8,14 +8,15 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeRequests: a receive for each message that may come, and as many while they are posted anew.
+// shapeRequests returns the shape of rr rows. It has two receives per outstanding request: one for
+// the message that may arrive, one while a slot is reposted.
 func shapeRequests(r plan.Spec) (i, t shape) {
 	both := shape{sources: 1, messages: 2 * r.QueueDepth(), requests: r.QueueDepth() + spare}
 	return both, both
 }
 
-// requestSend keeps the row's requests in flight: messages that the target answers with messages, in
-// order.
+// requestSend keeps the row's requests in flight. The target answers each message with a message,
+// in order.
 func requestSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	var asked, answered, seen int64
 	c.onReceive = func(slot, _ int) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// stopwatch leads a row of round trips through its phases, and records those of the measured one.
+// stopwatch moves a row of round trips through its stages and records the measured ones.
 type stopwatch struct {
 	c     *Conn
 	lat   *measure.Latencies
@@ -19,26 +19,26 @@ func newStopwatch(c *Conn) *stopwatch {
 	return &stopwatch{c: c, lat: measure.NewLatencies(), plan: measure.NewSchedule(c.row)}
 }
 
-// lap notes round trip i, which are asked for in order, and says whether the row is over.
+// lap records round trip i and reports whether the row is over. Calls must have ascending i.
 func (s *stopwatch) lap(i int64, start, now time.Time) (over bool) {
 	m := s.c.meter
 	if m != nil && !m.on && !now.Before(s.plan.Measure) {
-		m.turn(s.c, measure.StageMeasure, s.plan.Measure)
+		m.setStage(s.c, measure.StageMeasure, s.plan.Measure)
 	}
 	switch s.plan.StageOf(i, now) {
 	case measure.StageMeasure:
 		s.lat.Record(now.Sub(start))
 		m.record(now.Sub(start))
-		m.look(s.c, now)
+		m.check(s.c, now)
 	case measure.StageEnd:
-		m.turn(s.c, measure.StageEnd, now)
+		m.setStage(s.c, measure.StageEnd, now)
 		s.ended = now
 		return true
 	}
 	return false
 }
 
-// fill puts the round trips and their rate into a row that is over.
+// fill writes the round trips and their rate into the result.
 func (s *stopwatch) fill(r *result.Result) measure.Evidence {
 	elapsed := s.ended.Sub(s.plan.Measure)
 	s.lat.Fill(r, elapsed)

@@ -8,40 +8,40 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// clockEvery is small operations per reading of the clock, which costs as much as one of them.
+// clockEvery is the number of small operations per reading of the clock. A reading costs as much as one operation.
 const clockEvery = 32
 
-// pump keeps the row's window of operations outstanding through the phases, on its connections in turn;
-// post makes one.
-func (c *Conn) pump(post func(i int64, phase byte) error, turn func(phase byte, now time.Time) error) error {
+// pump keeps the row's window of operations outstanding through the stages. It posts to the connections in turn; post
+// posts one operation. setStage is called when the stage changes.
+func (c *Conn) pump(post func(i int64, stage byte) error, setStage func(stage byte, now time.Time) error) error {
 	defer c.use(0)
 	plan, window := measure.NewSchedule(c.row), int64(c.row.Window())
-	c.every = int64(c.row.SignalEvery())
+	c.signalEvery = int64(c.row.SignalEvery())
 	step := int64(clockEvery)
 	if c.row.Size >= 4096 {
 		step = 1
 	}
-	phase, lane := measure.StageWarmUp, 0
+	stage, lane := measure.StageWarmUp, 0
 	for i := int64(0); ; i++ {
 		if i%step == 0 || i == plan.Until {
 			now := time.Now()
-			if next := plan.StageOf(i, now); next != phase {
-				if err := turn(next, now); err != nil {
+			if next := plan.StageOf(i, now); next != stage {
+				if err := setStage(next, now); err != nil {
 					return err
 				}
-				phase = next
+				stage = next
 			}
-			if phase == measure.StageEnd {
-				return c.tellAll(post)
+			if stage == measure.StageEnd {
+				return c.signalAll(post)
 			}
-			c.meter.look(c, now)
+			c.meter.check(c, now)
 		}
 		for c.posted-c.done >= window {
 			if _, err := c.poll(); err != nil {
 				return err
 			}
 		}
-		if err := post(i, phase); err != nil {
+		if err := post(i, stage); err != nil {
 			return err
 		}
 		if len(c.eps) > 1 {
@@ -53,10 +53,11 @@ func (c *Conn) pump(post func(i int64, phase byte) error, turn func(phase byte, 
 	}
 }
 
-// tellAll has the last request of every connection tell of those before it.
-func (c *Conn) tellAll(post func(i int64, phase byte) error) error {
-	c.every = 1
-	for lane, n := range c.quiet {
+// signalAll posts one signaled request on every connection that has unsignaled ones, so that all completions are
+// reported.
+func (c *Conn) signalAll(post func(i int64, stage byte) error) error {
+	c.signalEvery = 1
+	for lane, n := range c.unsignaled {
 		if n == 0 {
 			continue
 		}
@@ -68,10 +69,10 @@ func (c *Conn) tellAll(post func(i int64, phase byte) error) error {
 	return nil
 }
 
-// streamSend sends messages; the target counts those of the measured phase.
+// streamSend sends messages. The target counts those of the measured stage.
 func streamSend(c *Conn, r *result.Result) (measure.Evidence, error) {
-	err := c.pump(c.poster(), func(phase byte, now time.Time) error {
-		c.meter.turn(c, phase, now)
+	err := c.pump(c.poster(), func(stage byte, now time.Time) error {
+		c.meter.setStage(c, stage, now)
 		return nil
 	})
 	if err != nil {
@@ -82,14 +83,14 @@ func streamSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return measure.Evidence{Elapsed: t.Elapsed, Tally: &t}, err
 }
 
-// poster posts the row's operation, each from or to a slot of its own.
-func (c *Conn) poster() func(i int64, phase byte) error {
+// poster returns a function that posts the row's operation, with a slot for each outstanding one.
+func (c *Conn) poster() func(i int64, stage byte) error {
 	switch c.row.Op {
 	case result.Send:
-		for phase := measure.StageWarmUp; phase <= measure.StageEnd; phase++ {
-			c.mem.source(int(phase))[0] = phase
+		for stage := measure.StageWarmUp; stage <= measure.StageEnd; stage++ {
+			c.mem.source(int(stage))[0] = stage
 		}
-		return func(_ int64, phase byte) error { return c.send(c.mem.sources[phase]) }
+		return func(_ int64, stage byte) error { return c.send(c.mem.sources[stage]) }
 	case result.Write:
 		window, slots := int64(c.row.Window()), c.remoteSlots()
 		return func(i int64, _ byte) error { return c.write(c.mem.sources[0], slots[i%window]) }
@@ -100,8 +101,8 @@ func (c *Conn) poster() func(i int64, phase byte) error {
 	}
 }
 
-// answers is where reads put what they read: the last slots for RDMA, which the peer leaves alone if it
-// reads too.
+// answers returns the segments that reads write to: the last RDMA slots. The peer does not read from these in a
+// bidirectional row.
 func (c *Conn) answers() [][]dat.LMRTriplet {
 	pieces := make([][]dat.LMRTriplet, c.row.Window())
 	first := c.mem.rdma() - len(pieces)
@@ -111,7 +112,7 @@ func (c *Conn) answers() [][]dat.LMRTriplet {
 	return pieces
 }
 
-// sinkSend counts messages by phase and reposts their receives.
+// sinkSend counts messages by stage and reposts their receives.
 func sinkSend(c *Conn) (measure.Tally, error) {
 	var count measure.Counter
 	over := false
@@ -129,8 +130,7 @@ func sinkSend(c *Conn) (measure.Tally, error) {
 	return measure.Tally{Count: count.Count, Elapsed: count.Elapsed()}, nil
 }
 
-// streamRDMA writes to the target's slots in turn, or reads them; what counts has completed: it is
-// placed.
+// streamRDMA writes to the target's slots in turn, or reads them. It counts completed operations: their data is placed.
 func streamRDMA(c *Conn, r *result.Result) (measure.Evidence, error) { return c.countDone(r) }
 
 func (c *Conn) remoteSlots() []dat.RMRTriplet {
@@ -141,27 +141,27 @@ func (c *Conn) remoteSlots() []dat.RMRTriplet {
 	return slots
 }
 
-// countDone counts the operations that complete in the measured phase. Of a row that says how many,
-// they are exactly those: the others complete before and after.
+// countDone counts the operations that complete in the measured stage. In a row with a fixed count these are exactly
+// the counted operations, because all others complete before or after the stage.
 func (c *Conn) countDone(r *result.Result) (measure.Evidence, error) {
 	var base, last int64
 	var span timing
-	err := c.pump(c.poster(), func(phase byte, now time.Time) error {
+	err := c.pump(c.poster(), func(stage byte, now time.Time) error {
 		if c.row.Count > 0 {
 			if err := c.until(func() bool { return c.done == c.posted }); err != nil {
 				return err
 			}
 			now = time.Now()
 		}
-		if phase == measure.StageMeasure {
+		if stage == measure.StageMeasure {
 			base, span.from = c.done, now
 		} else {
 			last, span.to = c.done, now
 		}
-		c.meter.turn(c, phase, now)
+		c.meter.setStage(c, stage, now)
 		return nil
 	})
-	if span.from.IsZero() { // no warm-up and no pass in between
+	if span.from.IsZero() { // the row ended before the measured stage was seen
 		span.from = span.to
 	}
 	r.Count(last-base, span.elapsed())

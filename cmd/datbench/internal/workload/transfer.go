@@ -13,13 +13,14 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeTransfer: the sources and slots of a window, and a receive for every word about them.
+// shapeTransfer returns the shape of a transfer: sources and slots for a window, and receives for
+// the notifications about them.
 func shapeTransfer(r plan.Spec) (i, t shape) {
 	both := shape{sources: r.QueueDepth(), rdma: r.QueueDepth(), messages: 2 * r.QueueDepth(), requests: 2*r.QueueDepth() + spare}
 	return both, both
 }
 
-// pieces cuts the bytes of a transfer into operations of the row's size.
+// pieces divides the bytes of a transfer into operations of the row's size.
 type pieces struct {
 	total, size int64
 	window      int64
@@ -29,11 +30,11 @@ func (c *Conn) pieces() pieces { return pieces{c.row.Bytes, c.row.Size, int64(c.
 
 func (p pieces) count() int64 { return (p.total + p.size - 1) / p.size }
 
-// length of piece i, and its place in the window.
+// length returns the length of piece i, place its position in the window.
 func (p pieces) length(i int64) int { return int(min(p.size, p.total-i*p.size)) }
 func (p pieces) place(i int64) int  { return int(i % p.window) }
 
-// generator makes the bytes of a transfer, and the digest that the other side must come to.
+// generator makes the bytes of a transfer and their digest, for comparison with the other side's.
 type generator struct {
 	random *rand.ChaCha8
 	sum    hash.Hash
@@ -46,11 +47,11 @@ func newGenerator() *generator {
 }
 
 func (g *generator) fill(b []byte) {
-	_, _ = g.random.Read(b) // it never fails
-	_, _ = g.sum.Write(b)   // nor does a hash
+	_, _ = g.random.Read(b) // never fails
+	_, _ = g.sum.Write(b)   // a hash never fails
 }
 
-// compare ends a transfer: both digests must agree.
+// compare ends a transfer. Both digests must be equal.
 func (c *Conn) compare(r *result.Result, sum hash.Hash, start time.Time) (measure.Evidence, error) {
 	elapsed := time.Since(start)
 	t, err := c.finish()
@@ -72,7 +73,7 @@ func digest(sum hash.Hash) measure.Tally { return measure.Tally{Digest: [32]byte
 func transferSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	g, p, start := newGenerator(), c.pieces(), time.Now()
 	for i := range p.count() {
-		// A source is filled anew only when its message has completed.
+		// A source may be overwritten only after its message has completed.
 		if err := c.until(func() bool { return c.posted-c.done < p.window }); err != nil {
 			return measure.Evidence{}, err
 		}
@@ -85,7 +86,7 @@ func transferSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return c.compare(r, g.sum, start)
 }
 
-// hashSend hashes messages in the order in which they arrive, until it has all and the last word.
+// hashSend hashes messages in the order of arrival, until it has all pieces and the end message.
 func hashSend(c *Conn) (measure.Tally, error) {
 	sum, left, over := sha256.New(), c.row.Bytes, false
 	c.onReceive = func(slot, n int) error {
@@ -100,8 +101,8 @@ func hashSend(c *Conn) (measure.Tally, error) {
 	return digest(sum), err
 }
 
-// notes counts the short messages by which the sides tell each other that a piece is there, or its
-// place is free; all but the last of a row.
+// notes counts the notifications of the peer: short messages that say that a piece is there, or
+// that its place is free. The end message is not counted.
 func (c *Conn) notes(over *bool) *int64 {
 	n := new(int64)
 	c.onReceive = func(slot, _ int) error {
@@ -114,12 +115,13 @@ func (c *Conn) notes(over *bool) *int64 {
 	return n
 }
 
-// note sends a short message.
+// note sends a notification.
 func (c *Conn) note() error {
 	return c.send([]dat.LMRTriplet{c.mem.lmr.Segment(c.mem.noteOffset(), 1)})
 }
 
-// transferWrite writes the pieces; the target notes what it has hashed.
+// transferWrite writes the pieces. The target sends a notification for each piece that it has
+// hashed.
 func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 	g, p, start, over := newGenerator(), c.pieces(), time.Now(), false
 	hashed := c.notes(&over)
@@ -142,7 +144,8 @@ func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return c.compare(r, g.sum, start)
 }
 
-// hashWrite hashes each piece that is noted: a message arrives after the writes posted before it.
+// hashWrite hashes each piece when its notification arrives. A message arrives after the writes
+// that were posted before it.
 func hashWrite(c *Conn) (measure.Tally, error) {
 	sum, p, over := sha256.New(), c.pieces(), false
 	written := c.notes(&over)
@@ -159,7 +162,7 @@ func hashWrite(c *Conn) (measure.Tally, error) {
 	return digest(sum), err
 }
 
-// transferRead reads the pieces that the target notes, hashes them and notes that.
+// transferRead reads each piece when its notification arrives, hashes it and notifies the target.
 func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
 	sum, p, start, over := sha256.New(), c.pieces(), time.Now(), false
 	ready := c.notes(&over)
@@ -182,7 +185,7 @@ func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return c.compare(r, sum, start)
 }
 
-// hashRead fills the window, and each place again when its piece has been read.
+// hashRead fills the window, and each place again when the initiator has read it.
 func hashRead(c *Conn) (measure.Tally, error) {
 	g, p, over := newGenerator(), c.pieces(), false
 	read := c.notes(&over)

@@ -9,32 +9,34 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// watch is how a target finds out that its initiator is there and does nothing: no packet with a request, and no
-// acknowledgement of what it reads, has come on any connection of the row for longer than limit. A peer that is dead is the library's to find out.
+// watch lets a target detect an initiator that is alive but does nothing. It has stopped if no connection of the row
+// has received a request, or an acknowledgement of read data, for longer than limit. The library detects a dead peer by
+// itself.
 type watch struct {
 	peer  netip.Addr
 	limit time.Duration
 
-	next time.Time // of the next look
-	// seen changes with each packet that carries something, since when it has not.
+	next time.Time // time of the next check
+	// seen changes with each packet that carries data; since is the time of its last change.
 	seen  uint32
 	since time.Time
 }
 
-// watchEvery is how often the connections are looked at, which stops the engine for some microseconds.
+// watchEvery is the time between two checks of the connections. A check stops the engine for some microseconds.
 const watchEvery = 250 * time.Millisecond
 
-// newWatch is that of a row. Filling a heap takes an initiator a while in which it sends nothing.
+// newWatch returns the watch of a row. With a churned heap the limit is longer, because an initiator sends nothing
+// while it fills its heap.
 func newWatch(peer netip.Addr, r plan.Spec) *watch {
-	w := &watch{peer: peer, limit: stopped, since: time.Now()}
+	w := &watch{peer: peer, limit: clientSilence, since: time.Now()}
 	if r.Churn > 0 {
 		w.limit += plan.ChurnLimit
 	}
 	return w
 }
 
-// look is called while nothing happens. It returns an error for an initiator that has stopped.
-func (w *watch) look(c *Conn, now time.Time) error {
+// check is called while no event arrives. It returns an error if the initiator has stopped.
+func (w *watch) check(c *Conn, now time.Time) error {
 	if now.Before(w.next) {
 		return nil
 	}
@@ -47,13 +49,13 @@ func (w *watch) look(c *Conn, now time.Time) error {
 		w.seen, w.since = seen, now
 	}
 	if quiet := now.Sub(w.since); quiet > w.limit {
-		return fmt.Errorf("the client is there and has sent nothing for %s, it is dropped", quiet.Round(time.Second))
+		return fmt.Errorf("the client is alive but has sent nothing for %s: dropped", quiet.Round(time.Second))
 	}
 	return nil
 }
 
-// progress changes with each packet that carries something, in either direction: an initiator that
-// reads sends nothing new until the answers are there.
+// progress sums the packet counters of both directions. Both are needed, because an initiator that reads sends nothing
+// new until the answers arrive.
 func (w *watch) progress(all []dat.ConnInfo) (seen uint32) {
 	for i := range all {
 		if all[i].Passive && all[i].Peer == w.peer {

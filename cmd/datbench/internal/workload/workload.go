@@ -11,16 +11,17 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// workload is how one operation is measured by one metric: what each side needs, and what it does.
-// Both sides run theirs on a connection that is established.
+// workload measures one operation by one metric: the buffers that each side needs, and its work.
+// Both sides run on established connections.
 type workload struct {
 	shape  func(plan.Spec) (initiator, target shape)
 	active func(*Conn, *result.Result) (measure.Evidence, error)
-	// passive returns when the initiator has said that the row is over.
+	// passive returns when the initiator has signaled the end of the row.
 	passive func(*Conn) (measure.Tally, error)
 }
 
-// workloadFor is the table: operation × metric, and one for both directions at once.
+// workloadFor returns the workload of an operation and a metric. All bidirectional streams share
+// one.
 func workloadFor(op, metric string, bidir bool) (workload, error) {
 	if bidir && plan.Streams(metric) && slices.Contains(plan.Ops, op) {
 		return workload{shapeBoth, streamBoth, answerBoth}, nil
@@ -52,15 +53,16 @@ func workloadFor(op, metric string, bidir bool) (workload, error) {
 
 // Buffers beside those of the data.
 const (
-	// spare requests: the end of a row, and its tally.
+	// spare is the number of additional requests: the end message of a row, and its tally.
 	spare = 4
-	// pongs is receives ahead of the ping they answer: reposting is off the path that is timed.
+	// pongs is the number of receives posted ahead, so that reposting is not part of the timed
+	// path.
 	pongs = 8
-	// words is sources of a write that is polled for: a source is not touched before its write has
-	// completed.
+	// words is the number of sources of a polled write. A source may be overwritten only after its
+	// write has completed.
 	words = 16
-	// phases is sources of a stream, one for each phase byte.
-	phases = 4
+	// stages is the number of sources of a stream, one for each value of the stage byte.
+	stages = 4
 )
 
 func shapePing(plan.Spec) (i, t shape) {
@@ -78,14 +80,14 @@ func shapeRead(r plan.Spec) (i, t shape) {
 		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: r.QueueDepth() + spare}
 }
 
-// shapeStreamSend: twice the receives for small messages, so that credit never runs out while the
-// target reposts.
+// shapeStreamSend returns the shape of a stream of messages. Rate rows have twice the receives, so
+// that the sender does not run out of credit while the target reposts.
 func shapeStreamSend(r plan.Spec) (i, t shape) {
 	receives := r.QueueDepth()
 	if r.Metric == result.Rate {
 		receives *= 2
 	}
-	return shape{sources: phases, messages: 1, requests: r.QueueDepth() + spare},
+	return shape{sources: stages, messages: 1, requests: r.QueueDepth() + spare},
 		shape{sources: 1, messages: receives + 1, requests: spare}
 }
 
@@ -94,7 +96,8 @@ func shapeStreamWrite(r plan.Spec) (i, t shape) {
 		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: spare}
 }
 
-// idle is the passive side of what needs no program there: it drives its adapter until the end.
+// idle is the target's side of workloads that need no program there. It drives its adapter until
+// the end.
 func idle(c *Conn) (measure.Tally, error) {
 	over := false
 	c.onReceive = func(slot, n int) error {
@@ -111,7 +114,7 @@ func (c *Conn) finish() (t measure.Tally, err error) {
 	}
 	over, data := false, c.onReceive
 	c.onReceive = func(slot, n int) error {
-		// A tally begins with 0, and a message of a stream with its phase.
+		// The first byte of a tally is 0, that of a stream's message its stage.
 		if b := c.mem.slot(slot); n == measure.TallySize && b[0] == 0 {
 			t, over = measure.DecodeTally(b), true
 			return nil
@@ -128,7 +131,7 @@ func (c *Conn) finish() (t measure.Tally, err error) {
 	return t, c.until(func() bool { return over })
 }
 
-// answer sends the tally, and returns when it has arrived.
+// answer sends the tally and returns when it has completed.
 func (c *Conn) answer(t measure.Tally) error {
 	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
 		return err
@@ -138,13 +141,13 @@ func (c *Conn) answer(t measure.Tally) error {
 		return err
 	}
 	err := c.until(func() bool { return c.done == c.posted })
-	if errors.Is(err, errGone) { // it has what it asked for
+	if errors.Is(err, errGone) { // the initiator has received the tally
 		return nil
 	}
 	return err
 }
 
-// timing is the measured part of a row, as it was.
+// timing is the begin and the end of the measured stage.
 type timing struct{ from, to time.Time }
 
 func (t timing) elapsed() time.Duration { return t.to.Sub(t.from) }

@@ -10,7 +10,7 @@ import (
 
 // An adapter that is open twice is shown once, as long as one of the two is open.
 func TestShown(t *testing.T) {
-	s := newShown()
+	s := newExported()
 	count := func() int {
 		w := httptest.NewRecorder()
 		s.exporter.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

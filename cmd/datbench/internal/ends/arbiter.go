@@ -12,44 +12,45 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// request is a connection request that keeps every bound.
+// request is a connection request that passed all checks.
 type request struct {
 	cr   *dat.CR
 	from netip.Addr
 	ask  workload.Ask
 }
 
-// door decides which request a target takes: one row at a time, all rows of a job one after the other. Whoever comes
-// meanwhile is told at once who has the target. One goroutine enters requests, another takes and leaves.
-type door struct {
+// arbiter decides which connection requests a target serves. It serves one row at a time, and reserves the target for
+// the other rows of the same job. It refuses the requests of other jobs at once, with the name of the current holder.
+// One goroutine calls enter, another calls take and leave.
+type arbiter struct {
 	mu sync.Mutex
-	// holder has the target; nil if nobody has.
+	// holder is the job that has the target; nil if none has.
 	holder *holder
-	// first are requests for the first connection of a row, which wait to be taken.
+	// first holds waiting requests for the first connection of a row.
 	first []request
-	// came has a token when first has changed, joins what follows the first request of the holder's row.
+	// came has a token when first has changed. joins holds the further requests of the holder's row.
 	came  chan struct{}
 	joins chan request
 }
 
-// holder is the job that has the target.
+// holder is the job that the target is reserved for.
 type holder struct {
 	request
 	since time.Time
-	// over is set when the row is measured. If no other row of the job follows, the next request can wait: it will be
-	// taken in a moment.
+	// over is set when the row is measured. If it is the job's last row, the next request may wait, because the target
+	// will be free soon.
 	over bool
 }
 
-// maxFirst is requests that wait for a row that is nearly over.
+// maxFirst bounds the requests that wait for the end of a row.
 const maxFirst = 16
 
-func newDoor() *door {
-	return &door{came: make(chan struct{}, 1), joins: make(chan request, plan.MaxConnections)}
+func newArbiter() *arbiter {
+	return &arbiter{came: make(chan struct{}, 1), joins: make(chan request, plan.MaxConnections)}
 }
 
-// enter lets a request wait to be taken, or returns why it is refused.
-func (d *door) enter(r request) (refusal error) {
+// enter queues a request, or returns the reason for its refusal.
+func (d *arbiter) enter(r request) (refusal error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.holder
@@ -60,12 +61,12 @@ func (d *door) enter(r request) (refusal error) {
 		return h.taken()
 	}
 	d.first = append(d.first, r)
-	d.tell()
+	d.notify()
 	return nil
 }
 
-// join is for the further connections of the holder's row.
-func (d *door) join(r request) error {
+// join queues a further connection of the holder's row.
+func (d *arbiter) join(r request) error {
 	h := d.holder
 	if h == nil || !h.same(r) || h.ask.Session != r.ask.Session || len(d.joins) == cap(d.joins) {
 		return fmt.Errorf("connection %d is of a row that is not being measured: run it again", r.ask.Index+1)
@@ -74,19 +75,19 @@ func (d *door) join(r request) error {
 	return nil
 }
 
-func (d *door) tell() {
+func (d *arbiter) notify() {
 	select {
 	case d.came <- struct{}{}:
 	default:
 	}
 }
 
-// same is whether a request is of the holder's job.
+// same reports whether a request belongs to the holder's job.
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
-// take waits for the next row, and returns what is refused because of it. While another row of the holder's job is to
-// follow, that is what it waits for, no longer than jobGap. It returns false when the context is done.
-func (d *door) take(ctx context.Context) (r request, refused []request, ok bool) {
+// take waits for the next row. It also returns the waiting requests that lose against this row and must be refused.
+// Between two rows of a job it waits only for that job, for at most jobGap. ok is false when the context is done.
+func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()
 	for {
@@ -103,8 +104,8 @@ func (d *door) take(ctx context.Context) (r request, refused []request, ok bool)
 	}
 }
 
-// pop makes the first request that waits the holder.
-func (d *door) pop() (r request, refused []request, ok bool) {
+// pop makes the first waiting request the holder.
+func (d *arbiter) pop() (r request, refused []request, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.first) == 0 {
@@ -117,20 +118,20 @@ func (d *door) pop() (r request, refused []request, ok bool) {
 	}
 	d.holder = next
 	for len(d.joins) > 0 {
-		<-d.joins // of a row that has failed
+		<-d.joins // left over from a row that has failed
 	}
 	return r, refused, true
 }
 
-// over says that the holder's row is measured.
-func (d *door) over() {
+// over records that the holder's row is measured.
+func (d *arbiter) over() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.holder.over = true
 }
 
-// leave ends the holder's row. The target stays the job's if another row of it is to follow.
-func (d *door) leave(more bool) {
+// leave ends the holder's row. With more, the job has another row and keeps the target.
+func (d *arbiter) leave(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !more {
@@ -138,14 +139,14 @@ func (d *door) leave(more bool) {
 	}
 }
 
-// refusal says who has the target.
-func (d *door) refusal() error {
+// refusal returns an error that names the current holder.
+func (d *arbiter) refusal() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.holder.taken()
 }
 
-// taken says who has the target and since when.
+// taken returns an error that says which client has the target, and since when.
 func (h *holder) taken() error {
 	if h == nil {
 		return fmt.Errorf("%sother requests", workload.TakenPrefix)
@@ -154,8 +155,9 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.Spec.Title())
 }
 
-// next waits for the request of that index of the row that first begins, until the deadline. Others are refused.
-func (d *door) next(ctx context.Context, first workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
+// next waits until the deadline for connection request number index of the row that first began. It refuses all other
+// requests.
+func (d *arbiter) next(ctx context.Context, first workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()
 	for {
@@ -164,7 +166,7 @@ func (d *door) next(ctx context.Context, first workload.Ask, index int, deadline
 			if r.ask.Session == first.Session && r.ask.Index == index {
 				return r.cr, nil
 			}
-			_ = workload.Refuse(r.cr, plan.ErrSpec.Error()) // it has given up meanwhile
+			_ = workload.Refuse(r.cr, plan.ErrSpec.Error()) // fails if the requester has given up
 		case <-soon.C:
 			return nil, fmt.Errorf("connection %d of %d did not come", index+1, first.Spec.Connections)
 		case <-ctx.Done():

@@ -23,7 +23,7 @@ func at(n byte, job uint64, more bool) request {
 // job that does not come back loses the target after jobGap.
 func TestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor()
+		d := newArbiter()
 		take := func(want byte) []request {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -83,7 +83,7 @@ func TestDoor(t *testing.T) {
 
 // TestDoorFull: requests that wait are bounded.
 func TestDoorFull(t *testing.T) {
-	d := newDoor()
+	d := newArbiter()
 	for i := range maxFirst + 3 {
 		if err := d.enter(at(byte(i), uint64(i), false)); (err != nil) != (i >= maxFirst) {
 			t.Errorf("request %d: %v", i, err)

@@ -11,54 +11,54 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Teller tells how far a job is: a bar or lines on standard error, and on standard output each row as it is measured
-// and its intervals as they come, below a heading for each row.
-type Teller struct {
+// ProgressPrinter prints the progress of a job. Standard error gets a progress bar or lines. Standard output gets each
+// row when it is measured, and its intervals below a heading.
+type ProgressPrinter struct {
 	pr progress.Display
-	// rows is where rows go, w where intervals go.
+	// rows receives rows, w receives intervals.
 	rows, w io.Writer
-	// silent is whether standard output is kept for something else, single whether the job has one row: the table
-	// follows at once.
+	// silent means that standard output is reserved for other output. single means that the job has one row, so that
+	// the table follows at once.
 	silent, single bool
-	// told is whether a row was told of.
-	told bool
-	// row is what the heading names.
+	// printed is set when a row was printed.
+	printed bool
+	// row is the row of the last heading.
 	row string
 }
 
-// NewTeller returns the Teller of a job with a number of rows, each round counted.
-func NewTeller(stdout, stderr io.Writer, steps int, silent bool) *Teller {
-	t := &Teller{pr: progress.New(stderr, steps), rows: stdout, w: stdout, silent: silent, single: steps == 1}
+// NewProgressPrinter returns the printer for a job. steps is the number of rows, with every round counted.
+func NewProgressPrinter(stdout, stderr io.Writer, steps int, silent bool) *ProgressPrinter {
+	t := &ProgressPrinter{pr: progress.New(stderr, steps), rows: stdout, w: stdout, silent: silent, single: steps == 1}
 	if silent {
 		t.rows = stderr
 	}
 	return t
 }
 
-func (t *Teller) Begin(title string) { t.pr.Begin(title) }
+func (t *ProgressPrinter) Begin(title string) { t.pr.Begin(title) }
 
 // Wait shows why the row waits.
-func (t *Teller) Wait(text string) { t.pr.Note(text) }
+func (t *ProgressPrinter) Wait(text string) { t.pr.Note(text) }
 
-// End removes the display, and leaves an empty line between the rows that it printed and the table.
-func (t *Teller) End() {
+// End removes the display and prints an empty line between the rows and the table.
+func (t *ProgressPrinter) End() {
 	t.pr.End()
-	if t.told && !t.silent {
+	if t.printed && !t.silent {
 		fmt.Fprintln(t.rows)
 	}
 }
 
 // Measured prints the result of one round of a row.
-func (t *Teller) Measured(row plan.Spec, in plan.Round, r *result.Result) {
+func (t *ProgressPrinter) Measured(row plan.Spec, in plan.Round, r *result.Result) {
 	if t.single {
 		return
 	}
-	t.told = true
-	row.MTU = r.MTU // which the adapter may have decided
+	t.printed = true
+	row.MTU = r.MTU // the adapter may have chosen it
 	t.pr.Around(func() { fmt.Fprintf(t.rows, "%s%s: %s\n", row.Title(), in.Note(), brieflyOf(r)) })
 }
 
-// brieflyOf is a result in a few words.
+// brieflyOf summarises a result in a few words.
 func brieflyOf(r *result.Result) string {
 	var parts []string
 	switch {
@@ -86,7 +86,7 @@ func brieflyOf(r *result.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-func (t *Teller) Tell(row plan.Spec, i result.Interval) {
+func (t *ProgressPrinter) Tell(row plan.Spec, i result.Interval) {
 	if t.silent {
 		return
 	}
@@ -99,7 +99,7 @@ func (t *Teller) Tell(row plan.Spec, i result.Interval) {
 	})
 }
 
-// heading names the columns of line.
+// heading returns the column headings of line.
 func heading(row plan.Spec) string {
 	if result.Timed(row.Metric) {
 		return "   interval s     round trips    p50 µs    max µs  resent"
@@ -107,7 +107,7 @@ func heading(row plan.Spec) string {
 	return "   interval s     transferred        rate       messages/s  resent"
 }
 
-// line is one interval. It fits a terminal of 80 columns.
+// line formats one interval, at most 80 columns wide.
 func line(row plan.Spec, i result.Interval) string {
 	span := fmt.Sprintf("%6.2f-%-6.2f", i.Start, i.End)
 	if result.Timed(row.Metric) {
@@ -117,7 +117,7 @@ func line(row plan.Spec, i result.Interval) string {
 	return fmt.Sprintf("%s %15s %11s %16s %7d", span, result.RoughSize(float64(i.Bytes)), result.BitRate(i.Gbps*1e9), grouped(perSecond), i.Retransmits)
 }
 
-// grouped is a whole number with its thousands apart, as 1 234 567.
+// grouped formats a whole number with its thousands separated, as 1 234 567.
 func grouped(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 0, 64)
 	for i := len(s) - 3; i > 0; i -= 3 {
