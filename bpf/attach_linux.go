@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// find looks the interface up.
+// find looks up the interface.
 func (o Options) find() (*net.Interface, error) {
 	if o.Ifindex == 0 {
 		ifi, err := net.InterfaceByName(o.Interface)
@@ -30,9 +30,10 @@ func (o Options) find() (*net.Interface, error) {
 	return ifi, nil
 }
 
-// attach attaches the program in the mode asked for. With Auto, whatever makes the driver refuse
-// (no support, too few queues, an MTU too large) leads to Generic and is kept as the refusal; that
-// the interface is taken, or that we lack the privilege, would be no different there.
+// attach attaches the program in the requested mode. With Auto it falls back to Generic when the
+// driver refuses Native (no support, too few queues, too large an MTU), and keeps the refusal. It
+// does not fall back when the interface has a program or a privilege is missing, because Generic
+// would fail for the same reason.
 func (s *Steer) attach(ifi *net.Interface, mode Mode) error {
 	if mode == Generic {
 		return s.attachMode(ifi, Generic)
@@ -65,10 +66,10 @@ func (s *Steer) attachMode(ifi *net.Interface, mode Mode) error {
 	return nil
 }
 
-// attachError says what an error means. why asks for the words of the driver.
+// attachError explains an error of attaching. why returns the driver's own message.
 func attachError(ifi *net.Interface, mode Mode, err error, why func() string) error {
 	switch {
-	// EBUSY: the slot of this mode is taken. EEXIST: that of another mode is.
+	// EBUSY: this mode has a program. EEXIST: another mode has one.
 	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EEXIST):
 		err = occupied(ifi.Index, err)
 	case errors.Is(err, syscall.EPERM):

@@ -1,15 +1,18 @@
-// Package bpf steers one UDP port of a network interface into AF_XDP sockets. It knows packets and
-// queue numbers; of a socket it knows the file descriptor only.
+// Package bpf redirects one UDP port of a network interface to AF_XDP sockets. It works with
+// packets and queue numbers; of a socket it only needs the file descriptor.
 //
-// The program (steer.c) redirects an unfragmented UDP packet for the port to the socket of the queue
-// it arrived on. Every other frame goes to the kernel as if the program were not there: other
-// traffic, fragments, IP options, headers that contradict each other, and our own port while the
-// queue has no socket. It drops nothing.
+// The XDP program (steer.c) redirects an unfragmented UDP packet for the port to the socket of the
+// queue on which it arrived. All other frames go to the kernel: other traffic, fragments, IP
+// options, inconsistent headers, and packets for our port on a queue without a socket. The program
+// drops nothing.
 //
-// Ordering: packets are steered from the moment that [Steer.Register] returns until
-// [Steer.Unregister], [Steer.Close] or the end of the socket. Ownership: a Steer owns its program,
-// maps and attachment, never a socket; the attachment is a bpf_link, so that the kernel detaches the
-// program when the process ends in any way. Threading: [Attach] looks interfaces up in the network
-// namespace of the calling thread; the methods of [Steer] may be called by any goroutine, whichever
-// namespace its thread is in.
+// Ordering: a queue's packets are redirected from the return of [Steer.Register] until
+// [Steer.Unregister], [Steer.Close] or the close of the socket. Ownership: a Steer owns its
+// program, maps and attachment, but no socket. The attachment is a bpf_link, so that the kernel
+// detaches the program when the process ends for any reason. Threading: [Attach] looks up
+// interfaces in the network namespace of the calling thread. Any goroutine may call the methods of
+// [Steer], in any namespace.
+//
+// Reading order: steer.c is the program, steer.go its life cycle, load_linux.go and attach_linux.go
+// the steps of [Attach].
 package bpf

@@ -2,17 +2,17 @@ package bpf
 
 import "errors"
 
-// Errors of [Attach], matched with errors.Is; the text around them names the object.
+// Errors of [Attach], for errors.Is. The text around them names the interface.
 var (
-	// ErrForeign: the interface has an XDP program that is not ours. It is left alone.
+	// ErrForeign: the interface has an XDP program of another owner. It is left in place.
 	ErrForeign = errors.New("interface has a foreign XDP program")
-	// ErrBusy: the interface is steered already, by another process or by this one.
+	// ErrBusy: the interface has a datxdp program already, of this or another process.
 	ErrBusy = errors.New("interface is busy: it has a datxdp program")
 	// ErrPrivilege: the process may not load or attach programs.
 	ErrPrivilege = errors.New("needs root or CAP_BPF and CAP_NET_ADMIN, before Linux 5.18 CAP_PERFMON too")
-	// ErrUnsupported: this operating system, kernel or driver lacks what was asked for.
+	// ErrUnsupported: the operating system, kernel or driver lacks a required feature.
 	ErrUnsupported = errors.New("XDP is not supported here")
-	// ErrRefused: the driver takes no program as the interface is set up now, by its MTU or its queues.
+	// ErrRefused: the driver accepts no program with the current MTU or number of queues.
 	ErrRefused = errors.New("the driver refuses the program")
 	// ErrClosed: the Steer has been closed.
 	ErrClosed = errors.New("steer is closed")

@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// holder is an XDP program that has the interface already. What the kernel does not tell is zero.
+// holder is an XDP program on the interface. Fields that the kernel does not report are zero.
 type holder struct {
 	attached
 	name    string
@@ -19,14 +19,14 @@ type holder struct {
 	command string
 }
 
-// occupied explains why the kernel found the interface taken.
+// occupied explains why the kernel reported the interface as busy.
 func occupied(ifindex int, cause error) error {
 	progs, err := queryAttached(ifindex)
 	if err != nil {
 		return fmt.Errorf("%w: who has it is unknown (%w): %w", ErrForeign, err, cause)
 	}
 	if len(progs) == 0 {
-		// One came and went, or a bond or team above this interface has one.
+		// The program was detached in the meantime, or a bond or team above this interface has one.
 		return fmt.Errorf("%w, or had until now, or a device above it has one: %w", ErrBusy, cause)
 	}
 	h := describe(progs[0])
@@ -54,7 +54,7 @@ func (h holder) String() string {
 	return fmt.Sprintf("program %d %s in %s mode, attached %s", h.id, name, h.mode, by)
 }
 
-// programName needs CAP_SYS_ADMIN.
+// programName returns the name of a program. It needs CAP_SYS_ADMIN.
 func programName(id uint32) string {
 	prog, err := ebpf.NewProgramFromID(ebpf.ProgramID(id))
 	if err != nil {
@@ -68,8 +68,8 @@ func programName(id uint32) string {
 	return info.Name
 }
 
-// owner finds the process that holds the link of a program. A program without a link, or with a
-// pinned one, has none; one in another PID namespace is not seen.
+// owner returns the process that holds the bpf_link of a program. It finds none if the program has
+// no link, if the link is pinned, or if the process is in another PID namespace.
 func owner(id uint32) (pid int, command string) {
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {
@@ -84,7 +84,7 @@ func owner(id uint32) (pid int, command string) {
 		if _, err := fmt.Sscanf(process, "/proc/%d", &pid); err != nil {
 			continue
 		}
-		comm, _ := os.ReadFile(filepath.Join(process, "comm")) // the name is a courtesy
+		comm, _ := os.ReadFile(filepath.Join(process, "comm")) // the name is optional
 		return pid, strings.TrimSpace(string(comm))
 	}
 	return 0, ""

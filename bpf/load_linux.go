@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf/features"
 )
 
-// load creates the maps and loads the program, with the options as its constants.
+// load creates the maps and loads the program. The options become constants of the program.
 func load(o Options) (*steerObjects, error) {
 	multiBuffer, err := haveMultiBuffer()
 	if err != nil {
@@ -22,8 +22,9 @@ func load(o Options) (*steerObjects, error) {
 	return loadWith(o, multiBuffer)
 }
 
-// haveMultiBuffer reports whether the kernel knows XDP frames of several buffers (Linux 5.18).
-// Without them the program must be declared without "frags", and attaches at a small MTU only.
+// haveMultiBuffer reports whether the kernel supports XDP frames of several buffers (Linux 5.18).
+// Without this support the program must not be declared with "frags", and it only attaches at a
+// small MTU.
 func haveMultiBuffer() (bool, error) {
 	err := features.HaveProgramHelper(ebpf.XDP, asm.FnXdpGetBuffLen)
 	if errors.Is(err, ebpf.ErrNotSupported) {
@@ -40,7 +41,7 @@ func loadWith(o Options, multiBuffer bool) (*steerObjects, error) {
 	objs := &steerObjects{}
 	err = spec.LoadAndAssign(objs, nil)
 	if !multiBuffer && errors.Is(err, syscall.EACCES) {
-		// The verifier lets this variant subtract pointers with CAP_PERFMON only.
+		// The verifier allows the pointer subtraction of this variant only with CAP_PERFMON.
 		err = fmt.Errorf("%w: %w", ErrPrivilege, err)
 	}
 	if err != nil {
@@ -51,7 +52,7 @@ func loadWith(o Options, multiBuffer bool) (*steerObjects, error) {
 
 func loadError(err error) error {
 	switch {
-	// EPERM only: EACCES is what the verifier says of a program that it refuses.
+	// EPERM only: the verifier rejects a program with EACCES.
 	case errors.Is(err, syscall.EPERM):
 		err = fmt.Errorf("%w: %w", ErrPrivilege, err)
 	case errors.Is(err, ebpf.ErrNotSupported):
@@ -97,7 +98,8 @@ func setConstants(spec *ebpf.CollectionSpec, o Options, multiBuffer bool) error 
 	return nil
 }
 
-// split lays addresses out as the program compares them: in network byte order, unused slots zero.
+// split converts addresses to the form in which the program compares them: network byte order,
+// unused slots zero.
 func split(addrs []netip.Addr) (a4 [MaxAddresses][4]byte, a6 [MaxAddresses][16]byte) {
 	var n4, n6 int
 	for _, a := range addrs {

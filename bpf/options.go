@@ -6,15 +6,15 @@ import (
 	"net/netip"
 )
 
-// Mode is where in the receive path the program runs.
+// Mode is the place in the receive path where the program runs.
 type Mode uint8
 
 const (
-	// Auto takes Native where the driver grants it, else Generic.
+	// Auto takes Native if the driver supports it, else Generic.
 	Auto Mode = iota
-	// Native runs in the driver, before the kernel makes a packet of the frame.
+	// Native runs in the driver, before the kernel allocates a socket buffer.
 	Native
-	// Generic runs in the kernel's common receive path, on any driver, slower.
+	// Generic runs in the kernel's common receive path. It works with any driver and is slower.
 	Generic
 )
 
@@ -30,33 +30,34 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// MaxAddresses is the number of addresses of one family that a program compares with; it is
-// MAX_ADDRESSES of steer.c.
+// MaxAddresses is the largest number of addresses per family that the program compares;
+// MAX_ADDRESSES in steer.c.
 const MaxAddresses = 8
 
-// maxQueues bounds the socket map; no NIC has more queues than a few hundred.
+// maxQueues bounds the socket map. NICs have a few hundred queues at most.
 const maxQueues = 1 << 16
 
-// Options say what to steer.
+// Options configure the redirect.
 type Options struct {
-	// Ifindex or Interface names the interface, in the namespace of the calling thread. Where both
-	// are given they must agree.
+	// Ifindex or Interface names the interface, in the namespace of the calling thread. If both are
+	// given, they must agree.
 	Ifindex   int
 	Interface string
-	// Port is the UDP destination port to steer.
+	// Port is the UDP destination port to redirect.
 	Port uint16
-	// Addresses are the destination addresses to steer, at most [MaxAddresses] of each family.
-	// None means every address, which on a host that forwards packets includes those of others.
+	// Addresses are the destination addresses to redirect, at most [MaxAddresses] per family. None
+	// means every address; on a host that forwards packets this includes the packets of other
+	// hosts.
 	Addresses []netip.Addr
-	// MAC is the Ethernet address whose frames to steer. Zero means every one that is no group.
+	// MAC is the destination Ethernet address to redirect. Zero means every unicast address.
 	MAC [6]byte
-	// Queues is the number of receive queues; sockets are registered for 0 to Queues-1.
+	// Queues is the number of receive queues. Sockets are registered for 0 to Queues-1.
 	Queues int
-	// Mode is the mode to attach in.
+	// Mode is the requested mode.
 	Mode Mode
 }
 
-// validate reports every fault, in the order of the fields.
+// validate reports every invalid field, in the order of the fields.
 func (o Options) validate() error {
 	var errs []error
 	if o.Ifindex < 0 || o.Ifindex == 0 && o.Interface == "" {

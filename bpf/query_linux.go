@@ -6,13 +6,13 @@ import (
 	"syscall"
 )
 
-// attached is an XDP program on an interface, as netlink reports it.
+// attached is an XDP program on an interface, as reported by netlink.
 type attached struct {
 	id   uint32
 	mode string
 }
 
-// Attributes of linux/if_link.h that package syscall lacks.
+// Attributes of linux/if_link.h that package syscall does not have.
 const (
 	iflaXDP          = 43
 	iflaXDPDrvProgID = 5
@@ -27,7 +27,7 @@ const (
 	progIDSize     = 4
 )
 
-// queryAttached lists the XDP programs of an interface in the calling thread's namespace.
+// queryAttached returns the XDP programs of an interface in the calling thread's namespace.
 //
 // System calls: netlink RTM_GETLINK.
 func queryAttached(ifindex int) ([]attached, error) {
@@ -49,7 +49,7 @@ func queryAttached(ifindex int) ([]attached, error) {
 	return nil, fmt.Errorf("bpf: netlink: interface %d is not in the list", ifindex)
 }
 
-// attachedIn reads the programs out of the attributes of one interface.
+// attachedIn reads the programs from the attributes of one interface.
 func attachedIn(attrs []byte) (progs []attached) {
 	modes := map[uint16]string{iflaXDPDrvProgID: "native", iflaXDPSkbProgID: "generic", iflaXDPHwProgID: "offload"}
 	eachAttr(attrs, func(kind uint16, nested []byte) {
@@ -65,7 +65,7 @@ func attachedIn(attrs []byte) (progs []attached) {
 	return progs
 }
 
-// eachAttr calls fn for each attribute and stops at the first that overruns its message.
+// eachAttr calls fn for each attribute. It stops at an attribute that exceeds its message.
 func eachAttr(b []byte, fn func(kind uint16, value []byte)) {
 	for len(b) >= syscall.SizeofRtAttr {
 		size := int(binary.NativeEndian.Uint16(b))

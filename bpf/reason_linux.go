@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// Constants of linux/netlink.h, linux/if_link.h and linux/socket.h that package syscall lacks.
+// Constants of linux/netlink.h, linux/if_link.h and linux/socket.h that package syscall does not have.
 const (
 	solNetlink       = 270
-	netlinkCapAck    = 10 // errors without the request, so that attributes follow the header
+	netlinkCapAck    = 10 // errors do not contain the request, so that attributes follow the header
 	netlinkExtAck    = 11
 	nlmsgerrAttrMsg  = 1
 	iflaXDPFD        = 1
@@ -23,8 +23,9 @@ const (
 	sizeofNlmsgerr   = 4 + syscall.SizeofNlMsghdr
 )
 
-// reason asks once more over netlink why a program is refused: unlike BPF_LINK_CREATE, netlink returns the driver's
-// own words. It is empty where there are none. Should the driver accept the program this time, it is detached at once.
+// reason attaches the program again over netlink to learn why the driver refuses it. Netlink returns the driver's own
+// message; BPF_LINK_CREATE does not. reason returns "" if there is no message. If the driver accepts the program this
+// time, reason detaches it at once.
 //
 // System calls: socket, bind, sendto, recvfrom of netlink (RTM_SETLINK), close.
 func reason(ifindex, program int, flags uint32) string {
@@ -40,14 +41,14 @@ func reason(ifindex, program int, flags uint32) string {
 	}
 	text, err := setXDP(fd, ifindex, program, flags|xdpUpdateNoExist)
 	if err == nil {
-		_, _ = setXDP(fd, ifindex, -1, flags) // it was attached a moment ago
+		_, _ = setXDP(fd, ifindex, -1, flags) // the program was attached a moment ago
 		return ""
 	}
 	return text
 }
 
-// setXDP attaches a program, or detaches with -1, and returns the message that comes with an error. The kernel answers
-// before sendto returns.
+// setXDP attaches a program, or detaches it with -1. text is the message that comes with an error. The kernel answers
+// before sendto returns, so the receive need not wait.
 func setXDP(netlink, ifindex, program int, flags uint32) (text string, err error) {
 	to := &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}
 	if err := syscall.Sendto(netlink, setXDPRequest(ifindex, program, flags), 0, to); err != nil {
@@ -61,7 +62,7 @@ func setXDP(netlink, ifindex, program int, flags uint32) (text string, err error
 	return errorIn(answer[:n])
 }
 
-// setXDPRequest is RTM_SETLINK with a nested IFLA_XDP.
+// setXDPRequest encodes RTM_SETLINK with a nested IFLA_XDP.
 func setXDPRequest(ifindex, program int, flags uint32) []byte {
 	const attr = syscall.SizeofRtAttr + 4
 	const size = syscall.SizeofNlMsghdr + syscall.SizeofIfInfomsg + syscall.SizeofRtAttr + 2*attr
@@ -85,7 +86,7 @@ func setXDPRequest(ifindex, program int, flags uint32) []byte {
 	return b
 }
 
-// errorIn reads an NLMSG_ERROR; an acknowledgement is one whose number is zero.
+// errorIn decodes an NLMSG_ERROR. An error number of zero is an acknowledgement.
 func errorIn(b []byte) (text string, err error) {
 	const body = syscall.SizeofNlMsghdr
 	if len(b) < body+sizeofNlmsgerr || binary.NativeEndian.Uint16(b[4:]) != syscall.NLMSG_ERROR {
@@ -103,12 +104,12 @@ func errorIn(b []byte) (text string, err error) {
 	return text, syscall.Errno(errno)
 }
 
-// attachFailure is why a program is not attached: the driver's words, if there are any, and the number of the error.
+// attachFailure reports why a program is not attached: the error number and, if there is one, the driver's message.
 type attachFailure struct {
 	ifname string
 	mode   Mode
 	reason string
-	err    error // matches
+	err    error // for errors.Is
 }
 
 func (e *attachFailure) Error() string {

@@ -2,21 +2,20 @@
 
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-3-Clause)
 /*
- * Steers one UDP port into AF_XDP sockets, one per receive queue. Every other frame, and every frame
- * that is in any way out of the ordinary, goes to the kernel as if this program were not there; no
- * frame is ever dropped here.
+ * Redirects one UDP port to AF_XDP sockets, one per receive queue. All other frames, and all unusual
+ * ones, pass to the kernel. This program never drops a frame.
  */
 #include "headers/bpf.h"
 #include "headers/packet.h"
 
-/* What became of a frame; the index of its counter. A test holds Go's names against these. */
+/* The verdict on a frame, which is also the index of its counter. A test compares these names with Go's. */
 enum verdict {
-	REDIRECTED,       /* given to the socket of its queue */
-	PASSED_OTHER,     /* not for our port at one of our addresses, for another host's MAC, in a VLAN */
-	PASSED_NO_SOCKET, /* ours, but the queue has no socket */
-	PASSED_FRAGMENT,  /* an IP fragment of UDP, of whatever port */
-	PASSED_OPTIONS,   /* UDP behind IPv4 options or IPv6 extension headers, of whatever port */
-	PASSED_MALFORMED, /* headers or lengths that contradict each other or the frame */
+	REDIRECTED,       /* to the socket of its queue */
+	PASSED_OTHER,     /* for another port, address or MAC, or in a VLAN */
+	PASSED_NO_SOCKET, /* for us, but the queue has no socket */
+	PASSED_FRAGMENT,  /* an IP fragment of a UDP packet, for any port */
+	PASSED_OPTIONS,   /* IPv4 options or IPv6 extension headers before UDP, for any port */
+	PASSED_MALFORMED, /* headers or lengths contradict each other or the frame */
 	VERDICTS,
 };
 
@@ -27,8 +26,8 @@ struct address6 {
 };
 
 /*
- * Constants that the loader sets; addresses are in network byte order and end at the first zero. A mac of zeros means
- * any that is no group.
+ * Constants that the loader sets. Addresses are in network byte order; unused slots are zero. A mac of zeros
+ * stands for every unicast address.
  */
 const volatile __u16 port = 0;
 const volatile __u8 any_address = 1;
@@ -51,7 +50,7 @@ struct {
 	__uint(max_entries, VERDICTS);
 } counters SEC(".maps");
 
-/* A frame and how far it has been parsed. */
+/* A frame and the position of the parser in it. */
 struct cursor {
 	struct xdp_md *ctx;
 	void *next;
@@ -60,9 +59,9 @@ struct cursor {
 };
 
 /*
- * Sets *header to the next size bytes and moves past them; 0 if the frame ends before. Without
- * CAP_PERFMON the verifier lets frame pointers be compared with the end, but neither with null nor
- * subtracted, so that a null header or a length in bytes would not do.
+ * Sets *header to the next size bytes and moves past them. Returns 0 if the frame is too short. The
+ * success is a separate return value because of the verifier: without CAP_PERFMON it allows a frame
+ * pointer to be compared with the end of the frame, but not with null, and not to be subtracted.
  */
 static __always_inline int take(struct cursor *c, void **header, __u32 size)
 {
@@ -77,10 +76,10 @@ static __always_inline int take(struct cursor *c, void **header, __u32 size)
 #define TAKE(c, header) take(c, (void **)&(header), sizeof(*(header)))
 
 /*
- * Whether the frame goes on for size bytes. A kernel without the helper never sees the call: multi_buffer
- * is a constant to the verifier. Where the helper is used, kernels before 6.17 still look at the other
- * way as one that is taken in speculation: a difference of pointers would be refused there without
- * CAP_PERFMON, a sum is refused only where it is what is used.
+ * Returns whether size more bytes of the frame follow. multi_buffer is a constant to the verifier, so a
+ * kernel without the helper never sees the call. Kernels before 6.17 verify the second return even if
+ * multi_buffer is set, as a speculative path. Without CAP_PERFMON they would reject a difference of
+ * pointers on that path; they reject the sum only if multi_buffer is not set.
  */
 static __always_inline int has(struct cursor *c, __u16 size)
 {
@@ -124,7 +123,7 @@ static __always_inline int is_local6(const __u32 *dst)
 	return 0;
 }
 
-/* ip_payload is what the IP header says follows it. */
+/* ip_payload is the payload length in bytes that the IP header gives. */
 static __always_inline enum verdict classify_udp(struct cursor *c, __u32 ip_payload)
 {
 	struct udp_header *udp;
@@ -192,7 +191,7 @@ static __always_inline enum verdict classify(struct cursor *c)
 	if (type == ETHERTYPE_8021Q || type == ETHERTYPE_8021AD) {
 		if (!TAKE(c, vlan))
 			return PASSED_MALFORMED;
-		if (vlan->tci & HTONS(0x0fff)) /* another VLAN than ours, which has no number: the tag is a priority */
+		if (vlan->tci & HTONS(0x0fff)) /* a VLAN ID; a tag with ID 0 carries a priority only */
 			return PASSED_OTHER;
 		type = vlan->type; /* a second tag is "other" */
 	}
@@ -223,7 +222,7 @@ int datxdp_steer(struct xdp_md *ctx)
 	long action = XDP_PASS;
 
 	if (v == REDIRECTED) {
-		/* The flags are what to do when the slot is empty: no lookup of our own is needed. */
+		/* The flags are the action for an empty slot, so no lookup is needed before. */
 		action = bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);
 		if (action != XDP_REDIRECT)
 			v = PASSED_NO_SOCKET;

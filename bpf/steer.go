@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// Steer steers one UDP port of one interface into AF_XDP sockets. Its methods may be called by any
-// goroutine.
+// Steer is an attached program that redirects one UDP port of one interface to AF_XDP sockets. Any
+// goroutine may call its methods.
 type Steer struct {
 	objs    *steerObjects
 	queues  int
@@ -20,16 +20,16 @@ type Steer struct {
 	mode    Mode
 	refusal error
 
-	// mu keeps Close from closing descriptors under the other methods. Nothing here is on a data
+	// mu prevents Close from closing descriptors that another method uses. No method is on a data
 	// path.
 	mu     sync.RWMutex
 	link   link.Link
 	closed bool
 }
 
-// Attach loads the program and attaches it to the interface. No packet is steered before the first
-// [Steer.Register]. The errors are in this package's list of sentinels; a program that the kernel
-// refuses gives an [ebpf.VerifierError] with the whole log.
+// Attach loads the program and attaches it to the interface. It redirects no packet before the
+// first [Steer.Register]. Attach returns the errors of this package. A program that the kernel
+// rejects gives an [ebpf.VerifierError] with the whole log.
 //
 // System calls: bpf(2): BPF_MAP_CREATE, BPF_BTF_LOAD, BPF_PROG_LOAD, BPF_LINK_CREATE, probes of the
 // kernel's features; netlink RTM_GETLINK, and RTM_SETLINK to learn why a program is refused.
@@ -56,10 +56,10 @@ func Attach(o Options) (_ *Steer, err error) {
 	return s, nil
 }
 
-// Register steers packets that arrive on a queue to the AF_XDP socket fd, which must be bound to
-// that queue of that interface: the kernel drops what reaches a socket bound elsewhere. It replaces
-// the queue's former socket. The descriptor stays the caller's; a socket that is closed is
-// unregistered by the kernel.
+// Register redirects the packets of a queue to the AF_XDP socket fd and replaces the queue's
+// earlier socket. fd must be bound to that queue of that interface, because the kernel drops
+// packets for a socket that is bound elsewhere. The descriptor stays the caller's. The kernel
+// unregisters a socket when it is closed.
 //
 // System calls: bpf(BPF_MAP_UPDATE_ELEM).
 func (s *Steer) Register(queue, fd int) error {
@@ -68,8 +68,9 @@ func (s *Steer) Register(queue, fd int) error {
 	})
 }
 
-// Unregister lets the packets of a queue pass to the kernel again. A queue without a socket is no
-// error. Packets that were redirected before it returns may still arrive on the socket.
+// Unregister stops the redirect of a queue; its packets go to the kernel again. A queue without a
+// socket is no error. Packets that were redirected before may still arrive on the socket after
+// Unregister returns.
 //
 // System calls: bpf(BPF_MAP_DELETE_ELEM).
 func (s *Steer) Unregister(queue int) error {
@@ -97,8 +98,8 @@ func (s *Steer) onQueue(call string, queue int, fn func(xsks *ebpf.Map) error) e
 	return nil
 }
 
-// Counters reads the program's counters. Frames that pass while it reads may be in some and not yet
-// in others.
+// Counters reads the program's counters. The read is not atomic: it may see a new frame in one
+// counter and miss an earlier frame in another.
 //
 // System calls: bpf(BPF_MAP_LOOKUP_ELEM) for each counter.
 func (s *Steer) Counters() (Counters, error) {
@@ -114,7 +115,7 @@ func (s *Steer) Counters() (Counters, error) {
 	return c, nil
 }
 
-// field is the counter of one verdict.
+// field returns the counter of a verdict.
 func (c *Counters) field(v steerVerdict) *uint64 {
 	switch v {
 	case steerVerdictREDIRECTED:
@@ -147,14 +148,15 @@ func readCounters(m *ebpf.Map) (c Counters, err error) {
 	return c, nil
 }
 
-// Mode is the mode that was granted: Native or Generic.
+// Mode returns the granted mode: Native or Generic.
 func (s *Steer) Mode() Mode { return s.mode }
 
-// NativeRefusal is why the driver refused Native when Auto fell back to Generic, else nil.
+// NativeRefusal returns why the driver refused Native when Auto fell back to Generic; otherwise
+// nil.
 func (s *Steer) NativeRefusal() error { return s.refusal }
 
-// Close detaches the program and frees it; sockets stay open and get nothing more. Closing again
-// does nothing.
+// Close detaches and frees the program. Sockets stay open but receive no more packets. A second
+// Close does nothing.
 //
 // System calls: bpf(BPF_LINK_DETACH), close.
 func (s *Steer) Close() error {
@@ -164,7 +166,7 @@ func (s *Steer) Close() error {
 		return nil
 	}
 	s.closed = true
-	// Detach does it now; the last close of a link may be carried out later.
+	// Detach takes effect at once; the kernel may defer the last close of a link.
 	if err := errors.Join(s.link.Detach(), s.link.Close(), s.objs.Close()); err != nil {
 		return fmt.Errorf("bpf: detach from %s: %w", s.ifname, err)
 	}

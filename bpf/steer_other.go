@@ -7,14 +7,14 @@ import (
 	"runtime"
 )
 
-// Steer steers one UDP port of one interface into AF_XDP sockets.
+// Steer is the stub of an attached program: XDP needs Linux.
 type Steer struct{}
 
 func unsupported() error {
 	return fmt.Errorf("bpf: %s/%s: %w", runtime.GOOS, runtime.GOARCH, ErrUnsupported)
 }
 
-// Attach fails: there is no XDP here.
+// Attach always fails: this platform has no XDP.
 func Attach(o Options) (*Steer, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -1,11 +1,11 @@
-// Package link is the one seam below the protocol: batches of UDP payloads, and who owns the
-// memory they lie in.
+// Package link is the interface between the protocol and the networks below it. A Link moves
+// batches of UDP payloads; the package says who owns their memory.
 //
-// Ordering: a link may lose, repeat and reorder packets as a network may; within one packet the
-// frames keep their order. Ownership: a frame belongs to exactly one side at a time, and each
-// method of Link says who has it afterwards. Threading: one owner drives a link; only Wait, Wake
-// and the methods that resolve paths or report may be called by others.
+// Ordering: a link may lose, duplicate and reorder packets. The frames of one packet keep their
+// order. Ownership: a frame has one owner at a time, and each method of Link says who owns it
+// afterwards. Threading: one owner drives a link. Other goroutines may call Wait, Wake and the
+// methods that resolve paths or report state.
 //
-// Links are xdp (AF_XDP), udplink (a kernel UDP socket) and internal/simlink (virtual time);
-// internal/tap is a link over a link.
+// Implementations are xdp (AF_XDP), udplink (a kernel UDP socket) and internal/simlink (virtual
+// time). internal/tap has links that wrap another link.
 package link

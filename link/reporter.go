@@ -2,36 +2,35 @@ package link
 
 import "net/netip"
 
-// QuoteSize is how many bytes of a packet a Report has at most: the protocol's header, and what follows in a
-// request for a connection to tell whose it is.
+// QuoteSize is the largest number of quoted bytes in a Report: the protocol's header and, in a connection request, the
+// fields that identify the connection.
 const QuoteSize = 40
 
-// Report says that a packet of ours met a host where nothing listens at its port: ICMP destination unreachable,
-// code port unreachable (RFC 792, RFC 4443). Anybody who knows the addresses can forge such a message, but only a
-// host that has seen the packet can quote it.
+// Report says that a packet of ours reached a host where no program listens on its port: ICMP destination unreachable,
+// code port unreachable (RFC 792, RFC 4443). Any host that knows the addresses can forge this message, but only a host
+// that has seen the packet can quote it.
 type Report struct {
-	To    netip.AddrPort // where the packet went
-	Size  int            // of Quote, in bytes
+	To    netip.AddrPort // destination of the packet
+	Size  int // bytes used in Quote
 	Quote [QuoteSize]byte
 }
 
-// Quoted is the beginning of the packet's UDP payload, as much of it as the message quotes.
+// Quoted returns the quoted beginning of the packet's UDP payload.
 func (r *Report) Quoted() []byte { return r.Quote[:max(0, min(r.Size, QuoteSize))] }
 
-// SetQuoted keeps the beginning of a UDP payload.
+// SetQuoted stores the beginning of a UDP payload.
 func (r *Report) SetQuoted(b []byte) { r.Size = copy(r.Quote[:], b) }
 
-// Reporter is implemented by a Link that learns of ports without a listener. Reports go to the link that sent the
-// packet; a link that cannot tell reports to all links of its device.
+// Reporter is implemented by a Link that learns of ports without a listener. A report goes to the link that sent the
+// packet. If that is unknown, it goes to all links of the device.
 //
-// A link that passes the calls of a link below on to it passes these on too.
+// A link that wraps another link must forward these calls.
 type Reporter interface {
-	// Refused fills to with reports and returns how many it filled. It is the owner's call, costs next to
-	// nothing when there are none, and makes no system call then. A link may drop reports beyond a bound.
-	// Wait returns when there is one.
+	// Refused fills to with reports and returns how many it filled. Only the owner may call it. Without reports it
+	// costs almost nothing and makes no system call. A link may drop reports beyond a limit. A new report ends Wait.
 	Refused(to []Report) int
 
-	// Destination is where packets on a path go; it is not valid for a path that was released. Any
-	// goroutine may call it.
+	// Destination returns where packets on a path go. The result is not valid for a released path. Any goroutine may
+	// call it.
 	Destination(Path) netip.AddrPort
 }

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// maxBatch is the number of packets in one system call: enough to spread its cost, few enough
-	// that the arrays stay in the first-level cache.
+	// maxBatch is the number of packets per system call. It is large enough to amortise the call, and small enough that
+	// the arrays fit into the first-level cache.
 	maxBatch = 64
-	// controlSize holds the two control messages asked for, 24 bytes each on 64-bit machines.
+	// controlSize is the space in bytes for the two requested control messages, 24 bytes each on 64-bit machines.
 	controlSize = 64
 )
 
-// batch is a socket that moves many packets per system call. All memory is made once.
+// batch is a socket that moves many packets per system call. It allocates all its memory at open.
 type batch struct {
 	link *Link
 	fd   int
 	bell bell
 
 	free  []uint32   // receive frames
-	names []sockaddr // by receive frame: where it came from
-	lost  uint32     // the kernel's count of packets its queue had no room for
+	names []sockaddr // sender, by receive frame
+	lost  uint32     // the kernel's count of packets dropped because the receive queue was full
 	errs  errQueue
 
 	rx, tx  [maxBatch]mmsghdr
 	rxIov   [maxBatch]unix.Iovec
 	txIov   [maxBatch]unix.Iovec
 	control [maxBatch][controlSize]byte
-	sent    [maxBatch]*path  // by entry of tx: for what does not fit
+	sent    [maxBatch]*path  // path by entry of tx, to mark it stale when a packet does not fit
 	cut     [maxBatch]uint32 // frames of packets that were too long
 }
 
@@ -40,7 +40,7 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	s := &batch{link: l, fd: -1, names: make([]sockaddr, o.Frames)}
 	defer func() {
 		if err != nil {
-			_ = s.close() // the first error is the one to tell
+			_ = s.close() // report the first error
 		}
 	}()
 	for f := o.Frames; f > 0; f-- {
@@ -67,9 +67,9 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	return s, nil
 }
 
-// recv takes what one system call yields.
+// recv receives the packets that one system call returns.
 //
-// System calls: recvmmsg, thrice more if there is an ICMP message.
+// System calls: recvmmsg, three more if there is an ICMP message.
 func (s *batch) recv(bufs []link.Buf) int {
 	want := min(len(bufs), maxBatch, len(s.free))
 	if want == 0 {
@@ -81,7 +81,7 @@ func (s *batch) recv(bufs []link.Buf) int {
 	got, err := recvmmsg(s.fd, s.rx[:want])
 	if err != nil && err != unix.EAGAIN || s.errs.pending.Load() {
 		s.errs.drain(s.fd, s.link.local.Addr().Zone())
-		if err != nil { // it was that of an earlier packet
+		if err != nil { // the error was caused by an earlier packet
 			got, err = recvmmsg(s.fd, s.rx[:want])
 		}
 	}
@@ -109,7 +109,7 @@ func (s *batch) recv(bufs []link.Buf) int {
 	return n
 }
 
-// arm points entry i at a frame and undoes what the kernel wrote there last.
+// arm points entry i at a frame and resets the fields that the kernel wrote last time.
 func (s *batch) arm(i int, f uint32) {
 	data := s.link.slab.data(f)
 	s.rxIov[i].Base = &data[0]
@@ -134,7 +134,7 @@ func (s *batch) flags(i int) link.Flags {
 	return 0
 }
 
-// send transmits in batches; what the kernel refuses is dropped.
+// send transmits in batches. It drops packets that the kernel refuses.
 //
 // System calls: sendmmsg.
 func (s *batch) send(bufs []link.Buf) {
@@ -154,7 +154,7 @@ func (s *batch) send(bufs []link.Buf) {
 	}
 }
 
-// load points entry i at a packet; false means that it has nowhere to go.
+// load points entry i at a packet. It returns false if the packet has no destination.
 func (s *batch) load(i int, b *link.Buf) bool {
 	var name *sockaddr
 	s.sent[i] = nil
@@ -169,7 +169,7 @@ func (s *batch) load(i int, b *link.Buf) bool {
 		name, s.sent[i] = &way.name, way
 	case b.Frame < s.link.slab.frames:
 		if name = &s.names[b.Frame]; b.Port != 0 {
-			name.setPort(b.Port) // the frame is ours again when Send returns
+			name.setPort(b.Port) // may overwrite names: the caller gives up the frame with Send
 		}
 	default:
 		return false
@@ -184,9 +184,8 @@ func (s *batch) load(i int, b *link.Buf) bool {
 	return true
 }
 
-// flush sends the first n entries. The kernel stops at a packet that it does not take: that one is
-// dropped and the rest tried again. The error may be that of an ICMP message about an earlier packet, so
-// that every packet is tried twice.
+// flush sends the first n entries. The kernel stops at a packet that it refuses. The error may be caused by an ICMP
+// message about an earlier packet, so flush tries each packet twice before it drops it and continues with the rest.
 func (s *batch) flush(n int) {
 	var sent, size, dropped, calls uint64
 	failed := -1
@@ -238,8 +237,8 @@ func (s *batch) source(frame uint32) netip.AddrPort {
 	return s.names[frame].addrPort(s.link.local.Addr().Zone())
 }
 
-// close ends every wait before the descriptors go, so that none polls a number that was given to
-// somebody else.
+// close ends every wait before it closes the descriptors. Otherwise a wait could poll a descriptor number that has been
+// reused.
 func (s *batch) close() error {
 	if !s.bell.close() {
 		return nil

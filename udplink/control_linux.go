@@ -6,25 +6,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The ECN bits of the IPv4 TOS and the IPv6 traffic class, and "congestion experienced".
+// The ECN bits of the IPv4 TOS and the IPv6 traffic class, and their value "congestion experienced".
 const (
 	ecnMask = 3
 	ecnCE   = 3
 )
 
-// control is what the kernel says about a packet beside its payload.
+// control holds the control messages of a packet.
 type control struct {
 	ecn     byte
 	lost    uint32
-	counted bool // lost was given
+	counted bool // the kernel reported lost
 }
 
 // controlKind is the level and the type of a control message.
 type controlKind struct{ level, code uint32 }
 
-// nextControl is the first of a list of control messages and what follows it: struct cmsghdr {length, level,
-// type} with the length in one machine word, then data, each message aligned to a word. A malformed message
-// ends the list.
+// nextControl returns the first control message of a list, and the rest of the list. The format is struct cmsghdr
+// {length, level, type}, with the length in one machine word, then data; each message is aligned to a word. A malformed
+// message ends the list.
 func nextControl(b []byte) (kind controlKind, data, rest []byte, ok bool) {
 	const word = unix.SizeofCmsghdr - 8
 	if len(b) < unix.SizeofCmsghdr {
@@ -38,7 +38,7 @@ func nextControl(b []byte) (kind controlKind, data, rest []byte, ok bool) {
 	return kind, b[unix.SizeofCmsghdr:length], b[min(uint64(len(b)), (length+word-1)&^(word-1)):], true
 }
 
-// parseControl reads the control messages of a received packet.
+// parseControl parses the control messages of a received packet.
 func parseControl(b []byte) (c control) {
 	for kind, data, rest, ok := nextControl(b); ok; kind, data, rest, ok = nextControl(rest) {
 		switch {

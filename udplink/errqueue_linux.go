@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// errBatch is how many messages one system call takes off the error queue, maxRefused how many
-	// reports wait for the owner; more are dropped.
+	// errBatch is the number of messages that one system call takes from the error queue. maxRefused is the number of
+	// reports that may wait for the owner; further ones are dropped.
 	errBatch   = 32
 	maxRefused = 32
-	// errControl holds what comes with a message of the error queue: the ECN bits, sock_extended_err and
-	// the address of the router or host that complained.
+	// errControl is the space in bytes for the control messages of the error queue: the ECN bits, sock_extended_err,
+	// and the address of the reporting router or host.
 	errControl = 128
 )
 
-// What sock_extended_err says of a port that nobody has: origin, type and code, at these offsets.
+// Offsets of origin, type and code in sock_extended_err, and their values for port unreachable.
 const (
 	offOrigin, offType, offCode = 4, 5, 6
 
@@ -28,15 +28,14 @@ const (
 	icmp6Unreachable, icmp6Port = 1, 4
 )
 
-// errQueue reads the error queue of a socket (IP_RECVERR): ICMP messages about packets that it sent. The
-// kernel returns an error from the next call on the socket when there are new ones, so that nothing is
-// asked of it otherwise. They take room from received packets until they are read. Their data is the UDP payload
-// that the message quotes.
+// errQueue reads the error queue of a socket (IP_RECVERR): ICMP messages about packets that the socket sent. The kernel
+// returns an error from the next call on the socket when there is a new message, so the queue needs no polling. Unread
+// messages use space of the receive buffer. The data of a message is the quoted UDP payload.
 type errQueue struct {
 	pending atomic.Bool // a call on the socket returned an error, or Wait saw one
 
 	refused [maxRefused]link.Report
-	n       int // of refused
+	n       int // used entries of refused
 
 	quotes  [errBatch][link.QuoteSize]byte
 	iovs    [errBatch]unix.Iovec
@@ -45,7 +44,7 @@ type errQueue struct {
 	control [errBatch][errControl]byte
 }
 
-// open asks for the error queue.
+// open enables the error queue.
 //
 // System calls: setsockopt.
 func (q *errQueue) open(fd int, addr netip.Addr) error {
@@ -59,8 +58,7 @@ func (q *errQueue) open(fd int, addr netip.Addr) error {
 	return nil
 }
 
-// drain takes what one system call yields off the queue. The rest makes the next call on the socket fail
-// again.
+// drain takes the messages that one system call returns. If more remain, the next call on the socket fails again.
 //
 // System calls: recvmmsg, twice if the first returns the error of the socket.
 func (q *errQueue) drain(fd int, zone string) {
@@ -90,7 +88,7 @@ func (q *errQueue) drain(fd int, zone string) {
 	}
 }
 
-// report keeps an address, and the beginning of the packet that was refused, for the owner.
+// report stores a refused address and the beginning of the refused packet for the owner.
 func (q *errQueue) report(at netip.AddrPort, quote []byte) {
 	if q.n < maxRefused {
 		q.refused[q.n].To = at
@@ -106,7 +104,7 @@ func (q *errQueue) take(to []link.Report) int {
 	return n
 }
 
-// portUnreachable reports whether control messages say that nobody has the port.
+// portUnreachable reports whether the control messages say port unreachable.
 func portUnreachable(b []byte) bool {
 	for kind, data, rest, ok := nextControl(b); ok; kind, data, rest, ok = nextControl(rest) {
 		if len(data) <= offCode {

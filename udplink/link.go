@@ -13,16 +13,16 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Link is one UDP socket as a link.Link.
+// Link is one UDP socket that implements link.Link.
 type Link struct {
-	local netip.AddrPort
-	caps  link.Caps
-	sock  socket
-	probe *prober
-	slab  slab
-	tx    []uint32 // free transmit frames, the owner's
-	paths pathtable.Table[path]
-	stats counters
+	local  netip.AddrPort
+	caps   link.Caps
+	sock   socket
+	routes *routeQuery
+	slab   slab
+	tx     []uint32 // free transmit frames; the owner's
+	paths  pathtable.Table[path]
+	stats  counters
 }
 
 var (
@@ -30,28 +30,28 @@ var (
 	_ link.Reporter = (*Link)(nil)
 )
 
-// socket is what differs between systems. recv, send, giveBack and source are the owner's calls,
-// wait and wake anybody's.
+// socket is the part that differs between operating systems. Only the owner calls recv, send, giveBack and source. Any
+// goroutine may call wait and wake.
 type socket interface {
-	// recv fills bufs with packets in receive frames.
+	// recv fills bufs with received packets.
 	recv(bufs []link.Buf) int
-	// send transmits packets and keeps none of the frames.
+	// send transmits packets. It keeps no frames.
 	send(bufs []link.Buf)
-	// giveBack takes a receive frame.
+	// giveBack returns a receive frame.
 	giveBack(frame uint32)
 	source(frame uint32) netip.AddrPort
-	// reports fills to with destinations that nobody listens at.
+	// reports fills to with reports of refused packets.
 	reports(to []link.Report) int
 	wait(d time.Duration)
 	wake()
 	close() error
 }
 
-// slab is the memory of all frames: receive frames first, then as many transmit frames.
+// slab is the memory of all frames: the receive frames, then the same number of transmit frames.
 type slab struct {
 	mem    []byte
 	size   int
-	frames uint32 // in each direction
+	frames uint32 // per direction
 }
 
 func (s *slab) data(frame uint32) []byte {
@@ -65,8 +65,7 @@ type counters struct {
 	wakeups                                  atomic.Uint64
 }
 
-// Open binds a link to an address of this host. The error matches link.ErrBusy if a port that was asked for is in
-// use there.
+// Open binds a link to an address of this host. The error matches link.ErrBusy if the requested port is in use.
 func Open(addr netip.Addr, o Options) (*Link, error) {
 	addr = addr.Unmap()
 	o = o.withDefaults()
@@ -100,7 +99,7 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 		l.tx = append(l.tx, uint32(f-1))
 	}
 	var err error
-	if l.probe, err = openProber(addr); err != nil {
+	if l.routes, err = openRouteQuery(addr); err != nil {
 		return nil, bindError(l.local, err)
 	}
 	l.sock, err = openSocket(l, o)
@@ -109,13 +108,13 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 		l.sock, err = openSocket(l, o)
 	}
 	if err != nil {
-		l.probe.close()
+		l.routes.close()
 		return nil, bindError(l.local, err)
 	}
 	return l, nil
 }
 
-// bindError says what to do about the usual failures.
+// bindError turns an error of bind into a sentence that says what to do about it.
 func bindError(local netip.AddrPort, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -161,7 +160,7 @@ func (l *Link) Free(bufs []link.Buf) {
 // Source implements link.Link.
 func (l *Link) Source(b *link.Buf) netip.AddrPort { return l.sock.source(b.Frame) }
 
-// Refused implements link.Reporter. It knows what Recv learnt.
+// Refused implements link.Reporter. Recv reads the reports that it returns.
 func (l *Link) Refused(to []link.Report) int { return l.sock.reports(to) }
 
 // Destination implements link.Reporter.
@@ -198,6 +197,6 @@ func (l *Link) Stats() link.Stats {
 
 // Close implements link.Link. It waits until every Wait has returned.
 func (l *Link) Close() error {
-	l.probe.close()
+	l.routes.close()
 	return l.sock.close()
 }

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mmsghdr is struct mmsghdr of the kernel; Go's alignment pads it alike.
+// mmsghdr is the kernel's struct mmsghdr. Go pads it in the same way.
 type mmsghdr struct {
 	hdr unix.Msghdr
 	n   uint32
 }
 
-// recvmmsg fills msgs and returns how many packets it got. It does not block.
+// recvmmsg receives into msgs and returns the number of packets. It does not block.
 func recvmmsg(fd int, msgs []mmsghdr) (int, error) { return recvmmsgFlags(fd, msgs, unix.MSG_DONTWAIT) }
 
-// recvErrors is recvmmsg of the error queue.
+// recvErrors is recvmmsg on the error queue.
 func recvErrors(fd int, msgs []mmsghdr) (int, error) {
 	return recvmmsgFlags(fd, msgs, unix.MSG_DONTWAIT|unix.MSG_ERRQUEUE)
 }
 
 func recvmmsgFlags(fd int, msgs []mmsghdr, flags uintptr) (int, error) {
-	// Sound: msgs is not empty and outlives the call; the memory it points to is reachable through
+	// Sound: msgs is not empty and outlives the call. The memory it points to is reachable through
 	// typed pointers, and the heap does not move.
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd),
 		uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), flags, 0, 0)
@@ -33,7 +33,7 @@ func recvmmsgFlags(fd int, msgs []mmsghdr, flags uintptr) (int, error) {
 	return int(n), nil
 }
 
-// sendmmsg sends msgs and returns how many the kernel took; the error is that of the next one.
+// sendmmsg sends msgs and returns how many the kernel accepted. The error is that of the next one.
 func sendmmsg(fd int, msgs []mmsghdr) (int, error) {
 	// Sound: as in recvmmsg.
 	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd),

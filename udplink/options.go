@@ -8,38 +8,37 @@ import (
 )
 
 const (
-	// DefaultPort is the port of the protocol, 0x4441, outside the ephemeral range of kernels.
+	// DefaultPort is the port of the protocol, 0x4441. It is outside the ephemeral range of kernels.
 	DefaultPort = 17473
-	// defaultPayload fits a 9000-byte packet with IPv6 and UDP headers. It bounds the default also
-	// where the interface carries more, as loopback does: frames of 64 KiB cost cache for what
-	// gains little below a megabyte.
+	// defaultPayload fits into a 9000-byte packet with IPv6 and UDP headers. It also applies where the interface
+	// carries more, as loopback does: frames of 64 KiB need cache and gain little for messages below a megabyte.
 	defaultPayload = 8952
-	// maxPayload is what IPv4 can carry: 65535 less its header and UDP's.
+	// maxPayload is the limit of IPv4: 65535 less the IP and UDP headers.
 	maxPayload = 65507
-	// defaultFrames per direction: the kernel's own queue holds about as many small packets.
+	// defaultFrames is the number of frames per direction. The kernel's own queue holds about as many small packets.
 	defaultFrames = 512
-	// defaultBuffer in bytes is asked of the kernel for either direction; it may grant less
-	// (net.core.rmem_max) unless the process may force it.
+	// defaultBuffer is the buffer size in bytes requested for each direction. The kernel may grant less
+	// (net.core.rmem_max) unless the process may exceed the limit.
 	defaultBuffer = 4 << 20
 )
 
-// Options shape a link. The zero value of a field takes its default.
+// Options configure a link. The zero value of a field selects its default.
 type Options struct {
-	// Port to receive on and to send from. 0 is DefaultPort or, where another program has that, one that the kernel
-	// picks; Link.Local tells.
+	// Port is the UDP port to receive on and to send from. 0 selects DefaultPort or, if that is in use, a port that the
+	// kernel chooses; Link.Local returns it.
 	Port uint16
-	// MaxPayload caps the UDP payload of one packet in bytes. By default it is 8952; either way
-	// the MTU of the interface caps it too.
+	// MaxPayload limits the UDP payload of one packet in bytes; 8952 by default. The MTU of the interface limits it
+	// too.
 	MaxPayload int
-	// Frames is the number of frames in each direction; 512 by default.
+	// Frames is the number of frames per direction; 512 by default.
 	Frames int
 	// Buffer is the size in bytes of the kernel's queues; 4 MiB by default.
 	Buffer int
 
-	portable bool // read with a goroutine on Linux too, for tests
+	portable bool // read with a goroutine even on Linux, for tests
 }
 
-// DefaultOptions are the options that the zero value stands for.
+// DefaultOptions returns the options that the zero value selects.
 func DefaultOptions() Options {
 	return Options{MaxPayload: defaultPayload, Frames: defaultFrames, Buffer: defaultBuffer}
 }
@@ -58,7 +57,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate reports every fault.
+// validate reports every invalid field.
 func (o *Options) validate() error {
 	var faults []error
 	if o.MaxPayload < 1 || o.MaxPayload > maxPayload {
@@ -73,7 +72,7 @@ func (o *Options) validate() error {
 	return errors.Join(faults...)
 }
 
-// headers is the size of the IP and UDP headers of a family.
+// headers returns the size of the IP and UDP headers of a family.
 func headers(a netip.Addr) int {
 	if a.Is4() {
 		return 28
@@ -81,7 +80,7 @@ func headers(a netip.Addr) int {
 	return 48
 }
 
-// interfaceMTU is the MTU of the interface that has an address; 0 if it cannot be told.
+// interfaceMTU returns the MTU of the interface that has the address; 0 if it is unknown.
 func interfaceMTU(addr netip.Addr) int {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -97,7 +96,7 @@ func interfaceMTU(addr netip.Addr) int {
 			if err != nil {
 				continue
 			}
-			// All of 127/8 is local, though only 127.0.0.1 may be listed.
+			// All of 127.0.0.0/8 is local, but only 127.0.0.1 may be listed.
 			if p.Addr() == addr.WithZone("") || addr.IsLoopback() && p.Contains(addr) {
 				return all[i].MTU
 			}

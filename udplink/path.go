@@ -8,16 +8,16 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// path is a destination. Everything but mtu and stale is constant.
+// path is a resolved destination. Only mtu and stale change.
 type path struct {
 	to    netip.AddrPort
 	name  sockaddr
 	mtu   atomic.Int64 // UDP payload
-	stale atomic.Bool  // a packet did not fit: ask again
+	stale atomic.Bool  // a packet did not fit: read the MTU again
 }
 
-// Resolve implements link.Link. The kernel says whether there is a route. The source port is the
-// link's own whatever the entropy: a socket has one.
+// Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy,
+// because a socket has one source port.
 func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	if a := to.Addr(); !a.IsValid() || a.IsUnspecified() || a.Is4() != l.local.Addr().Is4() || to.Port() == 0 {
@@ -26,7 +26,7 @@ func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	if a := to.Addr(); a.IsLinkLocalUnicast() && a.Zone() == "" {
 		to = netip.AddrPortFrom(a.WithZone(l.local.Addr().Zone()), to.Port())
 	}
-	mtu, err := l.probe.routeMTU(to)
+	mtu, err := l.routes.routeMTU(to)
 	if err != nil {
 		return 0, fmt.Errorf("udplink: resolve %v from %v: %w (%w)", to, l.local, link.ErrUnreachable, err)
 	}
@@ -39,7 +39,7 @@ func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	return p, nil
 }
 
-// payload is what packets of a route with this MTU carry; 0 is an MTU that is not known.
+// payload returns the largest payload of packets on a route with this MTU; 0 means an unknown MTU.
 func (l *Link) payload(mtu int) int64 {
 	if mtu == 0 {
 		return int64(l.caps.MaxPayload)
@@ -50,8 +50,8 @@ func (l *Link) payload(mtu int) int64 {
 // Release implements link.Link.
 func (l *Link) Release(p link.Path) { l.paths.Remove(p) }
 
-// PathMTU implements link.Link. It asks the kernel again after a packet did not fit, and is 0 for a
-// path that was released.
+// PathMTU implements link.Link. It reads the MTU from the kernel again after a packet did not fit.
+// It returns 0 for a released path.
 func (l *Link) PathMTU(p link.Path) int {
 	if p == link.PathReply {
 		return l.caps.MaxPayload
@@ -61,7 +61,7 @@ func (l *Link) PathMTU(p link.Path) int {
 		return 0
 	}
 	if way.stale.Swap(false) {
-		if mtu, err := l.probe.routeMTU(way.to); err == nil {
+		if mtu, err := l.routes.routeMTU(way.to); err == nil {
 			way.mtu.Store(l.payload(mtu))
 		}
 	}

@@ -12,17 +12,16 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// tokens bounds how many wake-ups wait for a Wait; more than one serve several waiters.
+// tokens bounds the pending wake-ups. There is more than one so that several waiters wake.
 const tokens = 16
 
-// portable is a socket through package net. One goroutine reads it into free frames; the owner
-// takes them from a channel.
+// portable is a socket of package net. One goroutine reads it into free frames; the owner receives them from a channel.
 type portable struct {
 	link    *Link
 	conn    *net.UDPConn
 	spare   chan uint32
 	ready   chan arrival
-	from    []netip.AddrPort // by receive frame; written before the frame is in ready
+	from    []netip.AddrPort // sender, by receive frame; written before the frame enters ready
 	alarm   chan struct{}
 	waiters atomic.Int32
 	done    chan struct{}
@@ -41,7 +40,7 @@ func openPortable(l *Link, o Options) (socket, error) {
 		return nil, err
 	}
 	l.local = netip.AddrPortFrom(l.local.Addr(), conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	// The kernel may grant less, which costs packets and nothing else.
+	// A smaller buffer than requested only costs packets.
 	_ = conn.SetReadBuffer(o.Buffer)
 	_ = conn.SetWriteBuffer(o.Buffer)
 	s := &portable{
@@ -70,7 +69,7 @@ func (s *portable) read() {
 			return
 		case n > s.link.slab.size:
 			s.link.stats.rxInvalid.Add(1)
-		case err != nil: // what ICMP told about an earlier packet, or on Windows a packet too long
+		case err != nil: // an ICMP error about an earlier packet or, on Windows, a packet that is too long
 			s.link.stats.rxInvalid.Add(1)
 		default:
 			s.keep(scratch[:n], from)
@@ -78,14 +77,14 @@ func (s *portable) read() {
 	}
 }
 
-// keep copies a packet to a free frame. Reading into the frame itself would hide a packet that is
-// one byte too long.
+// keep copies a packet into a free frame. Reading directly into the frame would not detect a packet that is one byte
+// too long.
 func (s *portable) keep(data []byte, from netip.AddrPort) {
 	select {
 	case f := <-s.spare:
 		copy(s.link.slab.data(f), data)
 		s.from[f] = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-		s.ready <- arrival{frame: f, length: len(data)} // never full: there are as many slots as frames
+		s.ready <- arrival{frame: f, length: len(data)} // never blocks: ready has as many slots as there are frames
 		s.wake()
 	default:
 		s.link.stats.rxDropped.Add(1)
@@ -105,7 +104,7 @@ func (s *portable) recv(bufs []link.Buf) int {
 		break
 	}
 	if n == 0 {
-		runtime.Gosched() // an owner that polls must leave the reader a processor
+		runtime.Gosched() // a polling owner must let the reader run
 		return 0
 	}
 	s.link.stats.rxPackets.Add(uint64(n))
@@ -150,7 +149,7 @@ func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
 
 func (s *portable) giveBack(frame uint32) { s.spare <- frame }
 
-// reports is nothing: only Linux tells unconnected sockets.
+// reports returns nothing: only Linux reports ICMP errors to unconnected sockets.
 func (s *portable) reports([]link.Report) int { return 0 }
 
 func (s *portable) source(frame uint32) netip.AddrPort {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockaddr is struct sockaddr_in or sockaddr_in6 as the kernel reads and writes it: family in host
-// order, port in network order, then the address.
+// sockaddr is a struct sockaddr_in or sockaddr_in6 in the kernel's format: family in host order,
+// port in network order, then the address.
 type sockaddr [unix.SizeofSockaddrInet6]byte
 
 const (
@@ -37,7 +37,7 @@ func makeSockaddr(a netip.AddrPort) (s sockaddr) {
 
 func (s *sockaddr) setPort(port uint16) { binary.BigEndian.PutUint16(s[offPort:], port) }
 
-// size is the length that the kernel wants with it.
+// size returns the length that the kernel expects with the address.
 func (s *sockaddr) size() uint32 {
 	if binary.NativeEndian.Uint16(s[:]) == unix.AF_INET {
 		return unix.SizeofSockaddrInet4
@@ -45,7 +45,7 @@ func (s *sockaddr) size() uint32 {
 	return unix.SizeofSockaddrInet6
 }
 
-// addrPort is the address; zone is that of a link-local one.
+// addrPort converts the address. zone applies to a link-local address.
 func (s *sockaddr) addrPort(zone string) netip.AddrPort {
 	port := binary.BigEndian.Uint16(s[offPort:])
 	if binary.NativeEndian.Uint16(s[:]) == unix.AF_INET {
@@ -58,7 +58,7 @@ func (s *sockaddr) addrPort(zone string) netip.AddrPort {
 	return netip.AddrPortFrom(a, port)
 }
 
-// unixAddr is the same for package unix.
+// unixAddr converts an address for package unix.
 func unixAddr(a netip.AddrPort) unix.Sockaddr {
 	if a.Addr().Is4() {
 		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
@@ -66,7 +66,7 @@ func unixAddr(a netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16(), ZoneId: scope(a.Addr().Zone())}
 }
 
-// scope is the index of the interface that a zone names; 0 if there is none.
+// scope returns the index of the interface that a zone names; 0 if there is none.
 func scope(zone string) uint32 {
 	if zone == "" {
 		return 0

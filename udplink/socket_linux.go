@@ -23,13 +23,13 @@ func bindSocket(local netip.AddrPort, buffer int) (int, error) {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
 	if err := prepare(fd, local, buffer); err != nil {
-		_ = unix.Close(fd) // the first error is the one to tell
+		_ = unix.Close(fd) // report the first error
 		return -1, err
 	}
 	return fd, nil
 }
 
-// boundTo is an address with the port that a socket is bound to there.
+// boundTo returns the address with the port that the socket is bound to.
 //
 // System calls: getsockname.
 func boundTo(fd int, local netip.AddrPort) (netip.AddrPort, error) {
@@ -46,7 +46,7 @@ func boundTo(fd int, local netip.AddrPort) (netip.AddrPort, error) {
 	return local, fmt.Errorf("getsockname: %T", name)
 }
 
-// prepare sets a new socket up and binds it.
+// prepare configures and binds a new socket.
 func prepare(fd int, local netip.AddrPort, buffer int) error {
 	if err := setOptions(fd, local.Addr()); err != nil {
 		return err
@@ -65,7 +65,7 @@ func family(a netip.Addr) int {
 	return unix.AF_INET6
 }
 
-// ect0 is the ECN codepoint that says "marks are understood" (RFC 3168).
+// ect0 is the ECN codepoint ECT(0): the sender understands congestion marks (RFC 3168).
 const ect0 = 2
 
 // option is one integer socket option.
@@ -74,9 +74,9 @@ type option struct {
 	level, code, value int
 }
 
-// setOptions sets the don't-fragment bit and ECT(0) on what is sent, and asks for the ECN bits and
-// the drop count of what arrives. The kernel does not refuse what is larger than a path MTU that ICMP told: anybody can
-// forge such a message, and the protocol probes the path itself (RFC 8899).
+// setOptions sets the don't-fragment bit and ECT(0) on sent packets. It requests the ECN bits and the drop count of
+// received packets. IP_PMTUDISC_PROBE makes the kernel ignore a path MTU that ICMP reports, because any host can forge
+// such a message; the protocol probes the path itself (RFC 8899).
 func setOptions(fd int, addr netip.Addr) error {
 	options := []option{
 		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
@@ -100,8 +100,8 @@ func setOptions(fd int, addr netip.Addr) error {
 	return nil
 }
 
-// setBuffers asks for queues of a size, by force where the process may. A smaller queue costs
-// packets and nothing else, so that refusal is no error.
+// setBuffers requests queue sizes, beyond the system limit if the process may. It ignores errors, because a smaller
+// queue only costs packets.
 func setBuffers(fd, size int) {
 	for _, b := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
 		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, b[0], size) != nil {

@@ -7,20 +7,20 @@ import (
 	"net/netip"
 )
 
-// sockaddr has no use outside Linux.
+// sockaddr is not used outside Linux.
 type sockaddr struct{}
 
 func makeSockaddr(netip.AddrPort) sockaddr { return sockaddr{} }
 
 func openSocket(l *Link, o Options) (socket, error) { return openPortable(l, o) }
 
-// prober asks the kernel for routes from one address.
-type prober struct{ from netip.Addr }
+// routeQuery asks the kernel for routes from one address.
+type routeQuery struct{ from netip.Addr }
 
-func openProber(from netip.Addr) (*prober, error) { return &prober{from: from}, nil }
+func openRouteQuery(from netip.Addr) (*routeQuery, error) { return &routeQuery{from: from}, nil }
 
-// routeMTU says whether there is a route. Its MTU is not known.
-func (p *prober) routeMTU(to netip.AddrPort) (int, error) {
+// routeMTU fails if there is no route. It returns 0, since the MTU is unknown.
+func (p *routeQuery) routeMTU(to netip.AddrPort) (int, error) {
 	from := netip.AddrPortFrom(p.from, 0)
 	conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to))
 	if err != nil {
@@ -29,4 +29,4 @@ func (p *prober) routeMTU(to netip.AddrPort) (int, error) {
 	return 0, conn.Close()
 }
 
-func (p *prober) close() {}
+func (p *routeQuery) close() {}

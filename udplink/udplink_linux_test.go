@@ -160,7 +160,7 @@ func TestForgedTooBig(t *testing.T) {
 		if err := world.Do(lab.B, func() error { return labtest.ForgeTooBig(a.Local(), b.Local(), 1300) }); err != nil {
 			t.Fatal(err)
 		}
-		learnt := func() bool { mtu, err := a.probe.routeMTU(b.Local()); return err == nil && mtu < 1500 }
+		learnt := func() bool { mtu, err := a.routes.routeMTU(b.Local()); return err == nil && mtu < 1500 }
 		for deadline := time.Now().Add(5 * time.Second); !learnt(); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the kernel does not believe the message: the test tests nothing")

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bell is an eventfd that wakes those who poll it. It counts, so that each of several waiters takes
-// one; what is left over makes a later wait return early, which is allowed.
+// bell is an eventfd that wakes the goroutines that poll it. It is a counter, so that each of
+// several waiters consumes one. Leftover counts make a later wait return early, which is allowed.
 type bell struct {
 	fd      int
-	rung    atomic.Bool // and not yet heard: ringing again is free
+	rung    atomic.Bool // rung and not yet consumed: another ring needs no system call
 	waiters atomic.Int32
 	closed  atomic.Bool
-	inUse   sync.RWMutex // held for reading while fd may be used, for writing to close it
+	inUse   sync.RWMutex // read-locked while fd may be used, write-locked to close it
 }
 
 func (b *bell) open() (err error) {
@@ -24,7 +24,7 @@ func (b *bell) open() (err error) {
 	return err
 }
 
-// ring wakes every waiter, or the next one.
+// ring wakes every waiter, or else the next one.
 //
 // System calls: write.
 func (b *bell) ring() {
@@ -38,21 +38,22 @@ func (b *bell) ring() {
 	}
 }
 
-// add cannot fail: the counter is nowhere near its limit.
+// add ignores the error of write: the counter cannot reach its limit.
 func (b *bell) add(n int) {
 	var word [8]byte
 	binary.NativeEndian.PutUint64(word[:], uint64(n))
 	_, _ = unix.Write(b.fd, word[:])
 }
 
-// hear takes one ring, if there is one. rung goes first: a ring after that is a new one.
-func (b *bell) hear() {
+// consume takes one count, if there is one. It resets rung first, so that a ring after that writes
+// again.
+func (b *bell) consume() {
 	var word [8]byte
 	b.rung.Store(false)
-	_, _ = unix.Read(b.fd, word[:]) // another waiter may have been faster
+	_, _ = unix.Read(b.fd, word[:]) // another waiter may have consumed it
 }
 
-// close releases every waiter and waits for them. It says whether this call closed the bell.
+// close releases every waiter and waits for them. It reports whether this call closed the bell.
 func (b *bell) close() bool {
 	if b.closed.Swap(true) {
 		return false
@@ -60,11 +61,11 @@ func (b *bell) close() bool {
 	b.add(1 << 30) // more than there can be waiters
 	b.inUse.Lock()
 	defer b.inUse.Unlock()
-	_ = unix.Close(b.fd) // an eventfd holds nothing back
+	_ = unix.Close(b.fd) // closing an eventfd loses nothing
 	return true
 }
 
-// wait sleeps until the socket is readable, the bell rings or the time is over.
+// wait sleeps until the socket is readable, the bell rings or d has passed.
 //
 // System calls: ppoll, read.
 func (s *batch) wait(d time.Duration) {
@@ -84,11 +85,11 @@ func (s *batch) wait(d time.Duration) {
 	}
 	fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(b.fd), Events: unix.POLLIN}}
 	b.waiters.Add(1)
-	n, _ := unix.Ppoll(fds[:], limit, nil) // interrupted: an early return
+	n, _ := unix.Ppoll(fds[:], limit, nil) // an interrupted call is an early return
 	b.waiters.Add(-1)
 	s.link.stats.wakeups.Add(1)
 	if n > 0 && fds[1].Revents != 0 {
-		b.hear()
+		b.consume()
 	}
 	if n > 0 && fds[0].Revents&unix.POLLERR != 0 {
 		s.errs.pending.Store(true)

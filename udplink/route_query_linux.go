@@ -8,34 +8,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prober asks the kernel for routes from one address. Its socket is opened with the link and so
-// stays in the link's network namespace whatever thread asks; nothing is ever sent on it.
-type prober struct {
+// routeQuery asks the kernel for routes from one address. Its socket is opened together with the
+// link, so it stays in the link's network namespace whichever thread calls. Nothing is sent on it.
+type routeQuery struct {
 	from netip.Addr
 
-	mu sync.Mutex // guards fd, and makes a query one step
+	mu sync.Mutex // guards fd, and makes connect and getsockopt one step
 	fd int        // -1 when closed
 }
 
-// openProber makes the socket.
+// openRouteQuery opens the socket.
 //
 // System calls: socket, bind.
-func openProber(from netip.Addr) (*prober, error) {
+func openRouteQuery(from netip.Addr) (*routeQuery, error) {
 	fd, err := unix.Socket(family(from), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
 	if err := unix.Bind(fd, unixAddr(netip.AddrPortFrom(from, 0))); err != nil {
-		_ = unix.Close(fd) // the first error is the one to tell
+		_ = unix.Close(fd) // report the first error
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	return &prober{from: from, fd: fd}, nil
+	return &routeQuery{from: from, fd: fd}, nil
 }
 
-// routeMTU is the MTU of the route to an address. It fails when there is no route.
+// routeMTU returns the MTU of the route to an address. It fails if there is no route.
 //
 // System calls: connect, getsockopt.
-func (p *prober) routeMTU(to netip.AddrPort) (int, error) {
+func (p *routeQuery) routeMTU(to netip.AddrPort) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := unix.Connect(p.fd, unixAddr(to)); err != nil {
@@ -52,11 +52,11 @@ func (p *prober) routeMTU(to netip.AddrPort) (int, error) {
 	return mtu, nil
 }
 
-func (p *prober) close() {
+func (p *routeQuery) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fd >= 0 {
-		_ = unix.Close(p.fd) // nothing was written
+		_ = unix.Close(p.fd) // a socket that sent nothing
 		p.fd = -1
 	}
 }
