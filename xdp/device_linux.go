@@ -279,11 +279,18 @@ func attachMode(m Mode) bpf.Mode {
 	return bpf.Native
 }
 
-// openQueues opens a socket on each queue.
+// openQueues opens a socket on each queue, without zero-copy if the driver created queues for the program. The driver
+// removes these queues with the program, maybe before the kernel has taken the socket's memory out of their rings: virtio
+// of Linux 7.3 then corrupts kernel memory when the queue is used again.
 func (d *Device) openQueues(queues int, h *host, o *Options) error {
 	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring(d.name)}
-	if d.steer.Mode() == bpf.Generic {
+	switch {
+	case d.steer.Mode() == bpf.Generic:
 		where.mode = Generic
+	case d.addedQueues > 0 && o.Mode == ZeroCopy:
+		return d.refuseAdded("zero-copy on queues that it removes again can crash the kernel")
+	case d.addedQueues > 0 && o.Mode == Auto:
+		where.mode = Copy
 	}
 	for where.queue = range queues {
 		s, err := openQueue(where, *h, o)

@@ -97,22 +97,22 @@ func (d *Device) prove() error {
 		return nil
 	}
 	if d.addedQueues > 0 {
-		return d.refuseAdded(dead)
+		return d.refuseAdded(list(dead) + " not transmit")
 	}
 	return &silentError{name: d.name, mode: d.Mode(), queues: dead}
 }
 
-// refuseAdded explains that the driver created queues for the program and that these do not transmit. The remedy is to
+// refuseAdded explains that the driver created queues for the program and why these cannot be used. The remedy is to
 // configure so many queues that the driver cannot create more.
-func (d *Device) refuseAdded(dead []int) error {
+func (d *Device) refuseAdded(why string) error {
 	now, err := d.nic.channels(d.name)
 	if err != nil {
 		return err
 	}
 	return &openError{
-		text: fmt.Sprintf("xdp: %s: the driver adds %d receive queues when an XDP program is attached, and %s not transmit: "+
+		text: fmt.Sprintf("xdp: %s: the driver adds %d receive queues when an XDP program is attached, and %s: "+
 			"choose so many queues that it cannot add any (ethtool -L %s combined %d)",
-			d.name, d.addedQueues, list(dead), d.name, now.most()-d.addedQueues+1),
+			d.name, d.addedQueues, why, d.name, now.most()-d.addedQueues+1),
 		is: []error{link.ErrUnsupported},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/bpf"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/link"
 )
@@ -74,10 +75,19 @@ func TestAddedQueuesThatDoNotTransmit(t *testing.T) {
 		want                string
 	}{{1, 3, 4, "combined 3"}, {2, 4, 4, "combined 3"}, {1, 9, 16, "combined 9"}, {8, 16, 16, "combined 9"}} {
 		d := &Device{name: "eth7", addedQueues: int(tc.after - tc.before), nic: &fakeNIC{first: channels{combined: tc.after, maxCombined: tc.most}}}
-		err := d.refuseAdded([]int{int(tc.before), int(tc.after) - 1})
+		err := d.refuseAdded("queues 1, 2 do not transmit")
 		if !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), "ethtool -L eth7 "+tc.want+")") {
 			t.Errorf("%+v: %v", tc, err)
 		}
+	}
+}
+
+// Queues that the driver adds get no socket in zero-copy mode: it removes them with the program.
+func TestNoZeroCopyOnAddedQueues(t *testing.T) {
+	d := &Device{name: "eth7", addedQueues: 2, steer: new(bpf.Steer), nic: &fakeNIC{first: channels{combined: 4, maxCombined: 4}}}
+	err := d.openQueues(4, &host{}, &Options{Mode: ZeroCopy})
+	if !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), "can crash the kernel") || len(d.sockets) > 0 {
+		t.Errorf("%d sockets: %v", len(d.sockets), err)
 	}
 }
 
