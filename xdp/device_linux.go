@@ -361,7 +361,10 @@ func (d *Device) Refused() error {
 }
 
 // Counters returns what the program on the interface did with the packets it saw.
-func (d *Device) Counters() (bpf.Counters, error) { return d.steer.Counters() }
+func (d *Device) Counters() (Counters, error) {
+	c, err := d.steer.Counters()
+	return Counters(c), err
+}
 
 // Stats sums the statistics of the sockets.
 func (d *Device) Stats() link.Stats {

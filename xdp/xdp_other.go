@@ -5,7 +5,6 @@ package xdp
 import (
 	"fmt"
 
-	"github.com/datxdp/datxdp/bpf"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -20,9 +19,9 @@ func Open(ifname string, o Options) (*Device, error) {
 	return nil, fmt.Errorf("xdp: %s: AF_XDP needs Linux: %w", ifname, link.ErrUnsupported)
 }
 
-func (*Device) Name() string                    { return "" }
-func (*Device) Links() []link.Link              { return nil }
-func (*Device) Mode() Mode                      { return Auto }
-func (*Device) Counters() (bpf.Counters, error) { return bpf.Counters{}, link.ErrUnsupported }
-func (*Device) Stats() link.Stats               { return link.Stats{} }
-func (*Device) Close() error                    { return nil }
+func (*Device) Name() string                { return "" }
+func (*Device) Links() []link.Link          { return nil }
+func (*Device) Mode() Mode                  { return Auto }
+func (*Device) Counters() (Counters, error) { return Counters{}, link.ErrUnsupported }
+func (*Device) Stats() link.Stats           { return link.Stats{} }
+func (*Device) Close() error                { return nil }
