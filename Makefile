@@ -62,10 +62,11 @@ deps: $(LANE) ## install what tests need (root, Debian), or say what will be ski
 	@tools/deps.sh
 
 .PHONY: lint
-lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint, shellcheck, go mod tidy, cross builds
+lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint, the promised API, shellcheck, go mod tidy, cross builds
 	@$(LANE) gofmt tools/gofmt.sh
 	@$(LANE) vet go vet ./...
 	@$(LANE) vet-peers go -C bench/peers vet ./...
+	@$(LANE) api go run ./internal/checks/api
 	@$(LANE) golangci-lint bin/golangci-lint run
 	@$(LANE) golangci-lint-peers env -C bench/peers $(CURDIR)/bin/golangci-lint run
 	@if command -v shellcheck >/dev/null; then $(LANE) shellcheck shellcheck .ci/run bench/*.sh tools/*.sh tools/vm-init vagrant/*.sh; fi
@@ -74,6 +75,13 @@ lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint
 tidy-check: $(LANE) ## go.mod and go.sum say what the code needs
 	@$(LANE) tidy go mod tidy -diff
 	@$(LANE) tidy-peers go -C bench/peers mod tidy -diff
+
+# What a release exports is promised to programs until a line of CHANGELOG.md takes it back.
+VERSION ?= $(shell ls api | sort -V | tail -1 | sed 's/\.txt$$//')
+
+.PHONY: api
+api: ## api/VERSION.txt: what the public packages export, at a release (VERSION=v0.2.0; the newest without)
+	go run ./internal/checks/api -write api/$(VERSION).txt
 
 .PHONY: cross
 cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere

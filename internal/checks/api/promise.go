@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// newest is the file of the last release in a directory, and the lines of it.
+func newest(dir string) (file string, lines []string, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "v*.txt"))
+	if err != nil || len(files) == 0 {
+		return "", nil, cmp.Or(err, fmt.Errorf("%s: no surface of a release: make api writes it", dir))
+	}
+	file = slices.MaxFunc(files, func(a, b string) int { return slices.Compare(version(a), version(b)) })
+	text, err := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "pkg ") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return file, lines, err
+}
+
+// version are the numbers of vX.Y.Z.txt.
+func version(file string) []int {
+	v := make([]int, 3)
+	_, _ = fmt.Sscanf(filepath.Base(file), "v%d.%d.%d.txt", &v[0], &v[1], &v[2]) // what is none comes first
+	return v
+}
+
+// announcements are the entries under [API change] in the unreleased part of the change log.
+func announcements(changelog string) (all []string) {
+	_, part, _ := strings.Cut(changelog, "\n## Unreleased\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	for _, entry := range strings.Split(part, "\n* ")[1:] {
+		if strings.HasPrefix(entry, "[API change]") {
+			all = append(all, entry)
+		}
+	}
+	return all
+}
+
+// name are the parts of a line that say what it is about: for a method or a field the type and its own name.
+var name = regexp.MustCompile(`^pkg \S+, (?:(?:const|var|func|type) (\w+)|method \(\*?(\w+)\) (\w+))(?:(?: struct| interface), (\w+))?`)
+
+// unannounced are the promised lines that are there no more, and that no announcement names: as Name, or as Type.Name. Where
+// the type itself has gone, the type is enough.
+func unannounced(promised, now, announced []string) (broken []string) {
+	there := map[string]bool{}
+	types := map[string]bool{}
+	for _, line := range now {
+		there[line] = true
+		types[owner(line)] = true
+	}
+	for _, line := range promised {
+		if there[line] {
+			continue
+		}
+		m := name.FindStringSubmatch(line)
+		if m == nil {
+			broken = append(broken, line)
+			continue
+		}
+		of, member := m[1]+m[2], m[3]+m[4]
+		named := member != "" && mentions(announced, of+"."+member)
+		switch {
+		case strings.Contains(line, " interface { "):
+			named = mentions(announced, of) || slices.ContainsFunc(announced, func(a string) bool { return strings.Contains(a, "`"+of+".") })
+		case member == "" || !types[owner(line)]:
+			named = named || mentions(announced, of)
+		}
+		if !named {
+			broken = append(broken, line)
+		}
+	}
+	return broken
+}
+
+// owner is the package and the type, function or value that a line is about.
+func owner(line string) string {
+	pkg, _, _ := strings.Cut(line, ", ")
+	m := name.FindStringSubmatch(line)
+	if m == nil {
+		return pkg
+	}
+	return pkg + ", " + m[1] + m[2]
+}
+
+// mentions reports whether one of the texts has a name as a word: EP is not in EP.Connect.
+func mentions(texts []string, name string) bool {
+	word := regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(name) + `($|[^\w.]|\.(\W|$))`)
+	return slices.ContainsFunc(texts, word.MatchString)
+}
