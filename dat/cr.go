@@ -126,7 +126,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 		c.letGo()
 	} else {
 		err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
-			return e.Accept(c.req, ep.conn, path, private, ep.sinks(d))
+			return e.Accept(c.req, ep.conn, path, private, ep.completions(d))
 		})
 	}
 	if err != nil {

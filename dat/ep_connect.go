@@ -8,10 +8,10 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// sinks are the queues of an engine that the endpoint's completions go to.
-func (ep *EP) sinks(d *driver) wire.Sinks {
+// completions are the queues of an engine that the endpoint's completions go to.
+func (ep *EP) completions(d *driver) wire.CompletionQueues {
 	i := d.eng.Index()
-	return wire.Sinks{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
+	return wire.CompletionQueues{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
 		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
 }
 
@@ -115,7 +115,7 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	if err != nil {
 		return status(err)
 	}
-	dial := wire.Dial{Path: path, Host: to.addr, Qual: to.port, Port: ep.port, Timeout: timeout, Private: private, Sinks: ep.sinks(d)}
+	dial := wire.Dial{Path: path, Host: to.addr, Qual: to.port, Port: ep.port, Timeout: timeout, Private: private, Completions: ep.completions(d)}
 	if err := ep.take(d, to, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }); err != nil {
 		return err
 	}

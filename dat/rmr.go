@@ -193,6 +193,6 @@ func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, from RMRTriplet
 	if from.Length > maxSize {
 		return ErrInvalidParameter
 	}
-	to := wire.Sink{Key: local.Context, Addr: local.Address, Length: local.Length}
+	to := wire.WindowRange{Key: local.Context, Addr: local.Address, Length: local.Length}
 	return ep.posted(ep.conn.PostReadToWindow(to, cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags)))
 }

@@ -10,7 +10,7 @@ import (
 // Accept answers a request with a connection, which must be Idle. KindEstablished or
 // KindAcceptFailed follows. On an error everything is as before and the request may be answered
 // again; path is released.
-func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s Sinks) error {
+func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s CompletionQueues) error {
 	e.mustOwn()
 	err := e.accept(r, c, path, private, s)
 	if err != nil {
@@ -19,7 +19,7 @@ func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s S
 	return err
 }
 
-func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s Sinks) error {
+func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s CompletionQueues) error {
 	switch {
 	case c.State() != Idle:
 		return ErrState

@@ -86,7 +86,7 @@ func (c *Conn) completeRequests() {
 		}
 		same.n++
 		if w.flags&Suppress == 0 {
-			c.sinks.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Length: w.length,
+			c.completions.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Length: w.length,
 				Op: w.op, Flags: w.flags, Window: c.sq.window(done)})
 		}
 	}

@@ -73,7 +73,7 @@ func TestWindowsWithoutAllocation(t *testing.T) {
 	a, b := w.nodes[0], w.nodes[1]
 	ca, cb := w.pair(plain)
 	ma, mb := a.memory(8192), b.memory(8192)
-	seg, sink, at := ma.seg(0, 8192), Sink{Addr: mb.base, Length: 8192}, ma.at(0)
+	seg, dst, at := ma.seg(0, 8192), WindowRange{Addr: mb.base, Length: 8192}, ma.at(0)
 	win := b.host.NewWindow(1, true, nil)
 	to := mb.at(0)
 	round := func() {
@@ -82,8 +82,8 @@ func TestWindowsWithoutAllocation(t *testing.T) {
 		for n := 0; n < 1; n += w.drain(b.request) {
 			w.pollAll()
 		}
-		to.Key, sink.Key = key, key
-		b.post(cb, cb.PostReadToWindow(sink, 0, at, 8192, 0))
+		to.Key, dst.Key = key, key
+		b.post(cb, cb.PostReadToWindow(dst, 0, at, 8192, 0))
 		b.postRecv(cb, nil, 1)
 		a.post(ca, ca.PostWrite(seg, 2, to, 0))
 		for n := 0; n < 2; n += w.drain(a.request) + w.drain(b.request) {

@@ -204,7 +204,7 @@ func (s *siege) acceptAll() {
 	for _, r := range s.victim.arrived {
 		path, err := s.victim.link.Resolve(r.From, 0)
 		if err == nil {
-			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks())
+			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions())
 		}
 		if err != nil {
 			s.t.Fatal(err)

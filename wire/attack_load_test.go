@@ -119,7 +119,7 @@ func TestAttack21TableFull(t *testing.T) {
 				t.Fatal(err)
 			}
 			if accept {
-				if err = e.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks()); err != ErrTooManyConns {
+				if err = e.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions()); err != ErrTooManyConns {
 					t.Errorf("Accept: %v, want %v", err, ErrTooManyConns)
 				}
 			} else if err = e.Refuse(r, path); err != nil {
@@ -150,7 +150,7 @@ func TestAttack21NeverTakenUp(t *testing.T) {
 	for _, r := range paths {
 		path, err := s.victim.link.Resolve(s.foe.addr, 0)
 		if err == nil {
-			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks())
+			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions())
 		}
 		if err != nil {
 			t.Fatal(err)

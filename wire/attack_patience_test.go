@@ -129,7 +129,7 @@ func TestAttack03RepeatedConnect(t *testing.T) {
 	s.victim.arrived = nil
 	path, err := s.victim.link.Resolve(s.foe.addr, 0)
 	if err == nil {
-		err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, make([]byte, proto.MaxPrivateData), s.victim.sinks())
+		err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, make([]byte, proto.MaxPrivateData), s.victim.completions())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestAttack21OneAddress(t *testing.T) {
 		for _, r := range s.victim.arrived {
 			path, err := s.victim.link.Resolve(s.foe.addr, 0)
 			if err == nil {
-				err = e.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks())
+				err = e.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions())
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -41,7 +41,7 @@ func TestAttack21AcceptsAreFew(t *testing.T) {
 	s.connect(s.foe.addr, 9)
 	path, err := s.victim.link.Resolve(s.foe.addr, 0)
 	if err == nil {
-		err = s.victim.eng.Accept(s.victim.arrived[0], s.victim.host.NewConn(plain), path, make([]byte, 500), s.victim.sinks())
+		err = s.victim.eng.Accept(s.victim.arrived[0], s.victim.host.NewConn(plain), path, make([]byte, 500), s.victim.completions())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestAttack03HandshakesThatEndTogether(t *testing.T) {
 	for _, r := range s.victim.arrived {
 		path, err := s.victim.link.Resolve(s.foe.addr, 0)
 		if err == nil {
-			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.sinks())
+			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func (e *Engine) Reset(c *Conn) error {
 // Drop ends a connection without a completion: its consumer frees it. What is posted is forgotten.
 func (e *Engine) Drop(c *Conn) {
 	e.mustOwn()
-	c.sinks = Sinks{}
+	c.completions = CompletionQueues{}
 	switch c.State() {
 	case Idle, Closed:
 	default:
@@ -164,13 +164,13 @@ func (c *Conn) flushWork(s Status) {
 	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
 		w := c.sq.at(n)
 		c.undoBind(w)
-		c.sinks.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled, Window: c.sq.window(n)})
+		c.completions.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled, Window: c.sq.window(n)})
 		c.sq.done.Store(uint32(n + 1))
 		s = StatusFlushed
 	}
 	for n := c.rq.next; uint32(n) != c.rq.posted.Load(); n++ {
 		w := c.rq.at(n)
-		c.sinks.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
+		c.completions.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
 		c.rq.next = n + 1
 	}
 	c.countRecv()
@@ -189,7 +189,7 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 			st = s
 		}
 		c.undoBind(w)
-		c.sinks.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled, Window: c.sq.window(d)})
+		c.completions.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled, Window: c.sq.window(d)})
 		c.sq.done.Store(uint32(d + 1))
 	}
 }

@@ -66,9 +66,9 @@ type ConnConfig struct {
 	Notice func(Notice)
 }
 
-// Sinks are the queues that a connection's completions go to; nil discards them. They belong to the
+// CompletionQueues are the queues that a connection's completions go to; nil discards them. They belong to the
 // engine that the connection is used with.
-type Sinks struct {
+type CompletionQueues struct {
 	Recv, Request, Connect *Queue
 	// Solicited means that a receive is a notification only if the peer's send was Solicited or it failed.
 	Solicited bool
@@ -121,12 +121,12 @@ type attributes struct {
 
 // workQueues are where requests and receives are posted, and where their completions go.
 type workQueues struct {
-	lowCredit atomic.Bool // the peer is short of receive credits: posting a receive is news
-	rung      atomic.Bool // the doorbell waits for the engine
-	sq        sendQueue
-	rq        recvQueue
-	share     *share // of a shared queue, in place of rq; nil without one
-	sinks     Sinks
+	lowCredit   atomic.Bool // the peer is short of receive credits: posting a receive is news
+	rung        atomic.Bool // the doorbell waits for the engine
+	sq          sendQueue
+	rq          recvQueue
+	share       *share // of a shared queue, in place of rq; nil without one
+	completions CompletionQueues
 }
 
 // identity is what a connection is called, and where its peer is.
@@ -242,12 +242,12 @@ func (c *Conn) setState(s State) {
 }
 
 // attach gives an idle connection to an engine: a slot, a name, fresh protocol state.
-func (c *Conn) attach(e *Engine, path link.Path, s Sinks, now Time) error {
+func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) error {
 	slot, cid, err := e.table.take(c)
 	if err != nil {
 		return err
 	}
-	c.eng, c.path, c.slot, c.cid, c.sinks = e, path, slot, cid, s
+	c.eng, c.path, c.slot, c.cid, c.completions = e, path, slot, cid, s
 	c.tag, c.peerCID, c.peerTag = c.host.newTag(), 0, 0
 	c.req, c.peerKnown, c.readyPending = nil, false, false
 	c.sq.restart()
@@ -291,7 +291,7 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 func (c *Conn) emit(k Kind) {
 	e := c.eng
 	e.publish()
-	c.sinks.Connect.push(e, &Completion{Conn: c, Kind: k, Data: uint32(c.why)})
+	c.completions.Connect.push(e, &Completion{Conn: c, Kind: k, Data: uint32(c.why)})
 	e.publish()
 }
 

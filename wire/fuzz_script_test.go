@@ -158,7 +158,7 @@ func (z *fuzzed) request() {
 	case 6:
 		z.count(z.c.PostSendInvalidate(seg, 0, 1, flags))
 	case 7:
-		z.count(z.c.PostReadToWindow(Sink{Key: z.keys[3], Addr: z.open.base, Length: uint64(n)}, 0, to, uint32(n), flags))
+		z.count(z.c.PostReadToWindow(WindowRange{Key: z.keys[3], Addr: z.open.base, Length: uint64(n)}, 0, to, uint32(n), flags))
 	case 8:
 		key, err := z.c.PostBind(z.win, z.open.Region, z.open.base, uint32(n), RemoteRead|RemoteWrite, 0, flags)
 		z.count(err)

@@ -17,9 +17,9 @@ type Dial struct {
 	Qual uint64
 	Port uint64 // our own port qualifier, shown to the peer's consumer
 	// Timeout after which the attempt ends with KindTimedOut; negative means never.
-	Timeout time.Duration
-	Private []byte // copied
-	Sinks   Sinks
+	Timeout     time.Duration
+	Private     []byte // copied
+	Completions CompletionQueues
 }
 
 // dialState is what a connection needs while it asks.
@@ -48,7 +48,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return ErrPrivateData
 	}
-	if err := c.attach(e, d.Path, d.Sinks, e.now); err != nil {
+	if err := c.attach(e, d.Path, d.Completions, e.now); err != nil {
 		e.link.Release(d.Path)
 		return err
 	}

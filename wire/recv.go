@@ -72,7 +72,7 @@ func (c *Conn) receiveFlags(w WorkFlags, f proto.ChunkFlags) WorkFlags {
 	switch {
 	case f&proto.Solicited != 0:
 		return w | Solicited
-	case c.sinks.Solicited:
+	case c.completions.Solicited:
 		return w | Unsignalled
 	default:
 		return w
@@ -86,7 +86,7 @@ func (c *Conn) completeRecv(w *work, s Status, n uint32) {
 
 // endRecv completes the receive that nextRecv found.
 func (c *Conn) endRecv(done *Completion) {
-	c.sinks.Recv.push(c.eng, done)
+	c.completions.Recv.push(c.eng, done)
 	if c.share != nil {
 		c.share.held.Store(false)
 		c.share.bytes += uint64(done.Length)

@@ -276,11 +276,13 @@ func (s *scheduler) deferPost(c *Conn) bool {
 }
 
 // consuming reports whether the consumer of c has taken completions since the last call of consumed, and has more to take.
-func (c *Conn) consuming() bool { return c.sinks.Request.consuming() || c.sinks.Recv.consuming() }
+func (c *Conn) consuming() bool {
+	return c.completions.Request.consuming() || c.completions.Recv.consuming()
+}
 
 // consumed reports whether the consumer of c has taken completions since the last call.
 func (c *Conn) consumed() bool {
-	request, recv := c.sinks.Request.consumed(), c.sinks.Recv.consumed()
+	request, recv := c.completions.Request.consumed(), c.completions.Recv.consumed()
 	return request || recv
 }
 

@@ -172,7 +172,7 @@ func (h *simHost) answer(a asked) {
 	}
 	var private [8]byte
 	binary.BigEndian.PutUint64(private[:], uint64(e.index))
-	switch err = h.eng.Accept(a.r, e.c, path, append(private[:], s.private...), h.sinks()); err {
+	switch err = h.eng.Accept(a.r, e.c, path, append(private[:], s.private...), h.completions()); err {
 	case nil:
 		h.s.note("%v accepts", e)
 		e.deadline = h.s.now() + int64(h.s.sc.limits.GiveUp+time.Second)
@@ -248,7 +248,7 @@ func (s *sim) redial(c *circuit) bool {
 	path, err := from.link.Resolve(to.addr, uint16(x.id))
 	if err == nil {
 		err = from.eng.Connect(x.active.c, Dial{Path: path, Host: to.addr.Addr(), Qual: x.plan.manner.qual(), Port: uint64(x.id),
-			Timeout: x.plan.timeout, Private: x.private, Sinks: from.sinks()})
+			Timeout: x.plan.timeout, Private: x.private, Completions: from.completions()})
 	}
 	if err != nil {
 		s.fail("connecting: %v", err)

@@ -273,7 +273,7 @@ func (c *Conn) CheckMarks() {
 func (s *share) flush(c *Conn) {
 	if s.held.Load() {
 		w := &s.work
-		c.sinks.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags})
+		c.completions.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags})
 		s.held.Store(false)
 	}
 }

@@ -84,7 +84,7 @@ func TestKilledProcessEndsManyConnections(t *testing.T) {
 	w.crash(b)
 	a.connect = NewQueue(1<<12, nil, nil)
 	for _, c := range all {
-		c.sinks.Connect = a.connect
+		c.completions.Connect = a.connect
 	}
 	a.post(all[0], all[0].PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
 	start := w.net.Now()

@@ -237,8 +237,8 @@ func (c *Conn) invalidate(key uint32) bool {
 	return c.host.unbind(plain)
 }
 
-// Sink is where an RDMA read goes that names a window of its own host.
-type Sink struct {
+// WindowRange is a range of a memory window of this host, the destination of an RDMA read.
+type WindowRange struct {
 	Key    uint32 // of a window that is bound
 	Addr   uint64
 	Length uint64 // bytes
@@ -246,7 +246,7 @@ type Sink struct {
 
 // PostReadToWindow queues an RDMA read of n bytes from a remote address, into a window of this host
 // that gives RemoteWrite. If it is rebound or invalidated meanwhile the read fails.
-func (c *Conn) PostReadToWindow(to Sink, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
+func (c *Conn) PostReadToWindow(to WindowRange, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
 	switch {
 	case uint64(n) > to.Length:
 		return ErrBounds

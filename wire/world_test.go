@@ -53,7 +53,9 @@ func (n *node) Arrive(r *Request) bool {
 	return true
 }
 
-func (n *node) sinks() Sinks { return Sinks{Recv: n.recv, Request: n.request, Connect: n.connect} }
+func (n *node) completions() CompletionQueues {
+	return CompletionQueues{Recv: n.recv, Request: n.request, Connect: n.connect}
+}
 
 // world is a simulated network and the nodes on it, in virtual time.
 type world struct {
@@ -194,7 +196,7 @@ func (w *world) dial(a, b *node, c *Conn, private []byte) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = a.eng.Connect(c, Dial{Path: path, Host: b.addr.Addr(), Qual: service, Timeout: 30 * time.Second, Private: private, Sinks: a.sinks()})
+	err = a.eng.Connect(c, Dial{Path: path, Host: b.addr.Addr(), Qual: service, Timeout: 30 * time.Second, Private: private, Completions: a.completions()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func (w *world) accept(b *node, c *Conn, private []byte) {
 	b.arrived = b.arrived[1:]
 	path, err := b.link.Resolve(r.From, 1)
 	if err == nil {
-		err = b.eng.Accept(r, c, path, private, b.sinks())
+		err = b.eng.Accept(r, c, path, private, b.completions())
 	}
 	if err != nil {
 		w.t.Fatal(err)
