@@ -1,5 +1,6 @@
 // Package bpf redirects one UDP port of a network interface to AF_XDP sockets. It works with
-// packets and queue numbers; of a socket it only needs the file descriptor.
+// packets and queue numbers; of a socket it only needs the file descriptor. It is for package xdp: no
+// release promises to keep what it exports.
 //
 // The XDP program (steer.c) redirects an unfragmented UDP packet for the port to the socket of the
 // queue on which it arrived. All other frames go to the kernel: other traffic, fragments, IP

@@ -1,10 +1,12 @@
 package dat
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/datxdp/datxdp/link"
 )
@@ -41,6 +43,19 @@ func TestOpenUnknown(t *testing.T) {
 	}
 	_, err := OpenLink(Options{})
 	wants(t, "no link", err, ErrInvalidParameter)
+}
+
+// TestOpenLimits: a time below 0 is no limit; one above the most is the most.
+func TestOpenLimits(t *testing.T) {
+	n := newSim(t)
+	for _, l := range []Limits{{GiveUp: -1}, {NotReady: -1}, {KeepAlive: -1}, {ListenGrace: -1}} {
+		ia, err := n.open(0, Options{Limits: l})
+		wants(t, fmt.Sprint(l), err, ErrInvalidParameter)
+		if ia != nil {
+			t.Error("an adapter and an error")
+		}
+	}
+	newHost(t, n, 0, Options{Limits: Limits{GiveUp: time.Hour, NotReady: time.Hour, KeepAlive: time.Hour, ListenGrace: time.Hour}})
 }
 
 func TestPortInUse(t *testing.T) {

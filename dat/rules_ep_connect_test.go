@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -208,6 +209,14 @@ var epDupConnectRules = append(connectRules(func(x *point, b *host, timeout time
 		x := a.point(nil)
 		wants(t, "freed", x.DupConnect(u.EP, ConnectConfig{Timeout: 0}), ErrInvalidHandle)
 		wants(t, "nil", x.DupConnect(nil, ConnectConfig{Timeout: 0}), ErrInvalidHandle)
+	}},
+	{"its flags are those of the other endpoint, and none of its own", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		u, _ := pair(a, b, nil)
+		x := a.point(nil)
+		for _, f := range []ConnectFlags{ConnectMultipathRequested, ConnectMultipathRequired, 4} {
+			wants(t, fmt.Sprint(f), x.DupConnect(u.EP, ConnectConfig{Timeout: patience, Flags: f}), ErrInvalidParameter)
+		}
 	}},
 	{"an endpoint is no duplicate of itself", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -1,5 +1,6 @@
 // Package wire is the protocol: reliable connections with sends, RDMA writes and RDMA reads over any
-// link.Link. docs/WIRE.md is its reference, byte by byte.
+// link.Link. docs/WIRE.md is its reference, byte by byte. Programs use package dat: what is exported here is for it,
+// and no release promises to keep it.
 //
 // It is sans-IO: an Engine does everything within Poll(now), on the goroutine of whoever owns it, and
 // reads no clock. The same code runs on AF_XDP, on a UDP socket and in virtual time.
