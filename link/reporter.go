@@ -11,7 +11,7 @@ const QuoteSize = 40
 // that has seen the packet can quote it.
 type Report struct {
 	To    netip.AddrPort // destination of the packet
-	Size  int // bytes used in Quote
+	Size  int            // bytes used in Quote
 	Quote [QuoteSize]byte
 }
 

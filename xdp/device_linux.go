@@ -205,8 +205,8 @@ func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
 	return all
 }
 
-// takePort binds the port in the kernel while the device is open. No other program can bind it, and the kernel does not
-// answer a packet that passes the XDP program with port unreachable.
+// takePort binds the port in the kernel while the device is open. No other program can bind it then. The kernel also
+// does not send port unreachable for a packet that the XDP program has passed on.
 func (d *Device) takePort(local netip.AddrPort) (err error) {
 	d.guard, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if errors.Is(err, unix.EADDRINUSE) {

@@ -78,23 +78,23 @@ func mark(l *layout) link.Flags {
 	return 0
 }
 
-// recvMany receives a packet of several frames, from slot from on. used is the number of slots it consumed; 0 if the
-// packet is incomplete or does not fit into bufs. filled is the number of Bufs it filled.
-func (s *Socket) recvMany(from, avail uint32, bufs []link.Buf, got *tally) (used uint32, filled int) {
+// recvMany receives a packet of several frames that begins at slot first. used is the number of slots it consumed; 0 if
+// the packet is incomplete or does not fit into bufs. filled is the number of Bufs it filled.
+func (s *Socket) recvMany(first, avail uint32, bufs []link.Buf, got *tally) (used uint32, filled int) {
 	var total int
 	for used = 0; ; used++ {
-		if from+used == avail {
+		if first+used == avail {
 			if used <= maxSegments && !s.skip {
 				return 0, 0 // the last frame has not arrived
 			}
-			s.discardRx(from, used)
+			s.discardRx(first, used)
 			if !s.skip {
 				got.invalid++
 			}
 			s.skip = true
 			return used, 0
 		}
-		d := s.rx.at(from + used)
+		d := s.rx.at(first + used)
 		total += int(d.len)
 		if d.options&pktContd == 0 {
 			used++
@@ -104,21 +104,21 @@ func (s *Socket) recvMany(from, avail uint32, bufs []link.Buf, got *tally) (used
 	switch {
 	case s.skip:
 		s.skip = false
-		s.discardRx(from, used)
+		s.discardRx(first, used)
 		return used, 0
 	case used > maxSegments:
-		s.discardRx(from, used)
+		s.discardRx(first, used)
 		got.invalid++
 		return used, 0
 	case int(used) > len(bufs):
 		return 0, 0
 	}
-	return used, s.recvChain(from, used, total, bufs, got)
+	return used, s.recvChain(first, used, total, bufs, got)
 }
 
-// recvChain hands over the frames of a complete packet: slots from to from+k.
-func (s *Socket) recvChain(from, k uint32, total int, bufs []link.Buf, got *tally) int {
-	d := s.rx.at(from)
+// recvChain hands over the frames of a complete packet: slots first to first+k-1.
+func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tally) int {
+	d := s.rx.at(first)
 	frame, off, ok := s.kernelFrame(d.addr, isFill)
 	var l layout
 	var raw []byte
@@ -126,8 +126,8 @@ func (s *Socket) recvChain(from, k uint32, total int, bufs []link.Buf, got *tall
 		raw = s.umem.bytes(frame, off, d.len)
 		l, ok = parse(raw, total)
 	}
-	if !ok || l.payload > len(raw) || !s.validChain(from+1, k-1) || !s.admission.admits(raw[l.ip:], l.v6) {
-		s.discardRx(from, k)
+	if !ok || l.payload > len(raw) || !s.validChain(first+1, k-1) || !s.admission.admits(raw[l.ip:], l.v6) {
+		s.discardRx(first, k)
 		got.invalid++
 		return 0
 	}
@@ -141,10 +141,10 @@ func (s *Socket) recvChain(from, k uint32, total int, bufs []link.Buf, got *tall
 		bufs[n] = link.Buf{Data: data, Frame: frame, Flags: mark(&l) | link.More}
 		n++
 		if i++; i == k || rest == 0 {
-			s.discardRx(from+i, k-i) // frames of padding only
+			s.discardRx(first+i, k-i) // frames of padding only
 			break
 		}
-		d = s.rx.at(from + i)
+		d = s.rx.at(first + i)
 		frame, off, _ = s.umem.frame(d.addr)
 		s.pool.move(frame, isFill, isHeld)
 		s.pool.notes[frame].headers = 0
@@ -157,17 +157,17 @@ func (s *Socket) recvChain(from, k uint32, total int, bufs []link.Buf, got *tall
 }
 
 // kernelFrame returns the frame at an address that the kernel returned. ok is false if the frame does not exist or is
-// not in the state by.
-func (s *Socket) kernelFrame(addr uint64, by state) (frame, off uint32, ok bool) {
+// not in the wanted state.
+func (s *Socket) kernelFrame(addr uint64, want state) (frame, off uint32, ok bool) {
 	frame, off, ok = s.umem.frame(addr)
-	return frame, off, ok && s.pool.notes[frame].state == by
+	return frame, off, ok && s.pool.notes[frame].state == want
 }
 
-// validChain reports whether the frames of k slots, from slot from on, are in the kernel's hands for reception and hold
+// validChain reports whether the frames of k slots, beginning at slot first, are in the kernel's hands for reception and hold
 // their data completely.
-func (s *Socket) validChain(from, k uint32) bool {
+func (s *Socket) validChain(first, k uint32) bool {
 	for i := range k {
-		d := s.rx.at(from + i)
+		d := s.rx.at(first + i)
 		frame, off, ok := s.kernelFrame(d.addr, isFill)
 		if !ok || s.umem.bytes(frame, off, d.len) == nil {
 			return false
@@ -176,17 +176,17 @@ func (s *Socket) validChain(from, k uint32) bool {
 	return true
 }
 
-// discardRx returns the frames of k slots, from slot from on, to the pool.
-func (s *Socket) discardRx(from, k uint32) {
+// discardRx returns the frames of k slots, beginning at slot first, to the pool.
+func (s *Socket) discardRx(first, k uint32) {
 	for i := range k {
-		if frame, _, ok := s.kernelFrame(s.rx.at(from+i).addr, isFill); ok {
+		if frame, _, ok := s.kernelFrame(s.rx.at(first+i).addr, isFill); ok {
 			s.pool.give(frame, isFill)
 		}
 	}
 }
 
-// refill fills the fill ring when at least refillBatch frames are missing. It leaves those frames in the pool that
-// Alloc may take.
+// refill fills the fill ring when at least refillBatch frames are missing. It leaves as many frames in the pool as
+// Alloc may still hand out.
 func (s *Socket) refill() {
 	have := s.pool.count[isFill]
 	if have+refillBatch > s.level.target {

@@ -1,6 +1,6 @@
 //go:build cgo && datprovider
 
-/* Where handles live. Set-up calls only: nothing here is on the data path. */
+/* The memory of handles. Only set-up calls use it, no data path. */
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 enum {
 	PAGE = 1024,       /* handles taken from malloc at a time */
 	SLOTS = 1 << 22,   /* must not exceed the slots of handles.go */
-	QUARANTINE = 65536 /* handles that lie dead before the oldest is used again */
+	QUARANTINE = 65536 /* freed handles that are kept before the oldest is reused */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dx_handle *fresh;     /* the rest of the newest page */
-static uint32_t nfresh, used;       /* handles left there; slots given out */
+static struct dx_handle *fresh;     /* unused handles of the newest page */
+static uint32_t nfresh, used;       /* number of unused handles there; slots in use so far */
 static struct dx_handle *dead, **last_dead = &dead;
 static uint32_t ndead;
 
-/* take is an unused handle with a new generation, or NULL. The caller holds the lock. */
+/* take returns an unused handle with a new generation, or NULL. The caller holds the lock. */
 static struct dx_handle *take(void)
 {
 	struct dx_handle *h;
@@ -73,7 +73,7 @@ struct dx_handle *dx_make(const DAT_PROVIDER *table, struct dx_handle *ia, DAT_H
 	return h;
 }
 
-/* The object exists: the handle is good from now on, unless its IA was closed meanwhile. */
+/* Makes the handle valid, after its object was created. Fails if the IA was closed in the meantime. */
 int dx_live(struct dx_handle *h)
 {
 	int ok = 1;
@@ -97,7 +97,7 @@ int dx_live(struct dx_handle *h)
 	return ok;
 }
 
-/* entomb takes a live handle out of use. The caller holds the lock. */
+/* entomb makes a valid handle invalid. The caller holds the lock. */
 static int entomb(struct dx_handle *h)
 {
 	if (h->magic != DX_MAGIC)
@@ -108,7 +108,7 @@ static int entomb(struct dx_handle *h)
 	return 1;
 }
 
-/* The object is gone. Of two threads that say so, one is late. */
+/* Removes the handle of a freed object. If two threads call it, the second call does nothing. */
 void dx_bury(struct dx_handle *h)
 {
 	pthread_mutex_lock(&lock);
@@ -119,7 +119,7 @@ void dx_bury(struct dx_handle *h)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The IA was closed, and all its objects with it. */
+/* Removes the handles of a closed IA and of all its objects. */
 void dx_bury_all(struct dx_handle *ia)
 {
 	struct dx_handle *h, *next;
@@ -139,7 +139,7 @@ void dx_bury_all(struct dx_handle *ia)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The object was not made after all, or was gone before its handle was good. */
+/* Drops a handle that never became valid: its object was not created, or was freed before. */
 void dx_drop(struct dx_handle *h)
 {
 	dxForget(h->id);
@@ -148,7 +148,7 @@ void dx_drop(struct dx_handle *h)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Memory that goes with a handle, zeroes at first; of one size for each type. NULL: there is none. */
+/* Returns the additional memory of a handle, allocated as zeros at first use. Its size depends on the type. NULL: no memory. */
 void *dx_memory(struct dx_handle *h, size_t size)
 {
 	void *m;
@@ -163,7 +163,7 @@ void *dx_memory(struct dx_handle *h, size_t size)
 	return m;
 }
 
-/* For Go: handles are numbers there. */
+/* For Go, where handles are numbers. */
 
 struct dx_more *dx_more(uint64_t handle)
 {

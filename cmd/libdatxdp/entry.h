@@ -1,4 +1,4 @@
-/* What the entries of the table have in common: how they look at handles and arguments, and make objects. */
+/* Macros of the entries: checks of handles and arguments, and the creation of objects. */
 #ifndef DATXDP_ENTRY_H
 #define DATXDP_ENTRY_H
 
@@ -6,7 +6,7 @@
 
 #include "shim.h"
 
-/* An error, and why, for the log. */
+/* Returns an error, with a reason for the log. */
 static inline __attribute__((cold)) DAT_RETURN refuse(DAT_RETURN r, const char *why)
 {
 	dx_because(why);
@@ -19,7 +19,7 @@ static inline __attribute__((cold)) DAT_RETURN refuse(DAT_RETURN r, const char *
 #define NO_HANDLE(type, sub) \
 	ERROR(DAT_INVALID_HANDLE, sub, "the " #type " handle was freed, or is of another kind, or none")
 
-/* Every entry begins with this. */
+/* Begins every entry. */
 #define ENTRY()                                                 \
 	do {                                                    \
 		if (__builtin_expect(dx_forked, 0))             \
@@ -33,21 +33,21 @@ static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return h && __atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) == DX_MAGIC && h->type == type;
 }
 
-/* A handle that has to be good. */
+/* Checks a handle that must be valid. */
 #define LIVE(handle, type, sub)                                                    \
 	do {                                                                       \
 		if (__builtin_expect(!alive(handle, DAT_HANDLE_TYPE_##type), 0))   \
 			return NO_HANDLE(type, DAT_INVALID_HANDLE_##sub);          \
 	} while (0)
 
-/* An EVD that the call is about: subtypes are for what an EVD is used for. */
+/* Checks the EVD of the call. The error has no subtype: a subtype names the role of an EVD argument. */
 #define LIVE_EVD(evd)                                                              \
 	do {                                                                       \
 		if (__builtin_expect(!alive(evd, DAT_HANDLE_TYPE_EVD), 0))         \
 			return NO_HANDLE(EVD, 0);                                  \
 	} while (0)
 
-/* A handle that may be null, if the call allows that. */
+/* Checks a handle that may be null. */
 #define LIVE_OR_NULL(handle, type, sub)            \
 	do {                                       \
 		if (handle)                        \
@@ -65,10 +65,10 @@ static inline struct dx_handle *H(DAT_HANDLE handle) { return handle; }
 
 static inline uint64_t id(DAT_HANDLE handle) { return handle ? H(handle)->id : 0; }
 
-/* The number of a Go object's handle, given back to the program. */
+/* Converts the number of a Go object's handle to a handle for the program. */
 static inline DAT_HANDLE handle(uint64_t h) { return (DAT_HANDLE)(uintptr_t)h; }
 
-/* An object for Go to make: the handle exists before it, so that nothing can fail after it. */
+/* Allocates the handle of a new object before Go creates the object, so that nothing can fail afterwards. */
 static inline struct dx_handle *make(DAT_HANDLE sibling, DAT_HANDLE_TYPE type)
 {
 	return dx_make(H(sibling)->table, H(sibling)->ia, type);
@@ -100,7 +100,7 @@ static inline DAT_RETURN freed(DAT_HANDLE handle, DAT_RETURN r)
 	return r;
 }
 
-/* The segments of a post: n of them, in that order of arguments. */
+/* Checks the segments of a post, n of them. */
 #define NEED_IOV()                     \
 	do {                           \
 		NEED(n >= 0, 2);       \

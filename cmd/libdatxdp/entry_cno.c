@@ -4,7 +4,7 @@
 
 #include "entry.h"
 
-/* Go has a function that calls the agent; what a query shows is kept here. NULL if there is no memory. */
+/* Keeps the agent for queries; Go has only a function that calls it. NULL if there is no memory. */
 static DAT_OS_WAIT_PROXY_AGENT *kept_agent(struct dx_handle *cno)
 {
 	return dx_memory(cno, sizeof(DAT_OS_WAIT_PROXY_AGENT));

@@ -4,7 +4,7 @@
 
 #include "entry.h"
 
-/* Memory for what the peer answers: there is no telling the program that it is missing when the event comes. */
+/* Allocates memory for the private data of the peer now, because an event cannot report missing memory later. */
 #define NEED_ANSWER(ep)                                          \
 	do {                                                     \
 		if (!dx_memory(H(ep), sizeof(struct dx_more)))   \

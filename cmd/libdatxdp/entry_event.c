@@ -1,10 +1,10 @@
 //go:build cgo && datprovider
 
-/* Taking events, and DAT_EVENT of the flat ones that Go hands out. */
+/* Dequeues events, and converts the flat events of Go to DAT_EVENT. */
 
 #include "entry.h"
 
-/* Events of the extensions tell in their own part what they are. */
+/* An extension event carries its type in its own part. */
 static void fill_extension(DAT_EVENT *out, const struct dx_event *e)
 {
 	DAT_IB_EXTENSION_EVENT_DATA *x = (DAT_IB_EXTENSION_EVENT_DATA *)out->event_extension_data;
@@ -15,7 +15,7 @@ static void fill_extension(DAT_EVENT *out, const struct dx_event *e)
 	x->val.immed.data = e->immediate;
 }
 
-/* The address of an IA, which libdat2 has queried when it opened it. */
+/* The address of an IA. libdat2 queried it when it opened the IA. */
 static DAT_IA_ADDRESS_PTR address(struct dx_handle *ia)
 {
 	struct dx_ia_more *more = dx_memory(ia, sizeof *more);

@@ -1,6 +1,6 @@
 //go:build cgo && datprovider
 
-/* Adapters, and what every handle has. */
+/* Adapters, and the calls for handles of all types. */
 
 #include "entry.h"
 

@@ -1,8 +1,8 @@
 //go:build cgo && datprovider
 
 /*
- * The entries as programs call them while DATXDP_LOG is debug: a call that is refused writes a line with its
- * name, what it returned and why. An empty queue and a wait that timed out are answers, not refusals.
+ * The entries that programs call if DATXDP_LOG is debug. A refused call logs its name, its result and the
+ * reason. An empty queue and a timeout are results, not refusals.
  */
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "shim.h"
 
-static __thread char why[512]; /* of the call of this thread */
+static __thread char why[512]; /* reason of the current call of this thread */
 
 void dx_because(const char *text) { snprintf(why, sizeof why, "%s", text); }
 
@@ -29,7 +29,7 @@ static DAT_RETURN tell(const char *call, DAT_RETURN r)
 
 	if (type == DAT_SUCCESS || type == DAT_QUEUE_EMPTY || type == DAT_TIMEOUT_EXPIRED)
 		return r;
-	if (dx_forked) /* Go does not run here */
+	if (dx_forked) /* Go does not run in the child of a fork */
 		fprintf(stderr, "level=DEBUG msg=refused call=%s error=DAT_INVALID_STATE reason=\"%s\"\n", call, why);
 	else
 		dxRefused((char *)call, r, why);

@@ -1,6 +1,6 @@
 //go:build cgo && datprovider
 
-/* Data transfers. Extended ones come as va_list. */
+/* Data transfers. The extended ones have a va_list. */
 
 #include "entry.h"
 

@@ -18,13 +18,13 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Every function here is called from C with handles that it has checked, as ids; 0 is a null handle.
-// It returns a DAT_RETURN.
+// C calls the exported functions with ids of handles that it has checked; 0 is a null handle. Each function returns a
+// DAT_RETURN.
 
 // classError marks a DAT_RETURN as an error (DAT_CLASS_ERROR).
 const classError = 1 << 31
 
-// code is the DAT_RETURN of an error. DAT_QUEUE_EMPTY goes without its class: programs compare it whole.
+// code returns the DAT_RETURN of an error. DAT_QUEUE_EMPTY has no class bit, because programs compare the whole value.
 func code(err error) uint32 {
 	if err == nil {
 		return uint32(dat.Success)
@@ -42,7 +42,7 @@ func code(err error) uint32 {
 	return classError | uint32(r)
 }
 
-// caught ends a panic, which must not go on into C.
+// caught turns a panic into an internal error. A panic must not unwind into C.
 func caught(r *uint32) {
 	if p := recover(); p != nil {
 		slog.Error("panic", "reason", p, "stack", string(debug.Stack()))
@@ -50,7 +50,7 @@ func caught(r *uint32) {
 	}
 }
 
-// created gives an object to its handle.
+// created binds a new object to its handle.
 func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	if err != nil {
 		return code(err)
@@ -58,7 +58,7 @@ func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	return code(introduce(uint64(C.dx_id(C.uint64_t(handle))), handle, object))
 }
 
-// duration is a DAT_TIMEOUT: microseconds, all bits set for ever.
+// duration converts a DAT_TIMEOUT in microseconds. All bits set means no limit.
 func duration(timeout uint32) time.Duration {
 	if timeout == 1<<32-1 {
 		return -1
@@ -73,10 +73,10 @@ func truth(b bool) C.DAT_BOOLEAN {
 	return C.DAT_FALSE
 }
 
-// bytes is memory of C that a call copies from.
+// bytes returns C memory as a slice. The caller copies from it during the call.
 func bytes(p unsafe.Pointer, n int32) []byte { return unsafe.Slice((*byte)(p), n) }
 
-// address is a socket address of IPv4 or IPv6; the zero Addr for any other.
+// address converts an IPv4 or IPv6 socket address. It returns the zero Addr for other families.
 func address(sa *C.DAT_SOCK_ADDR) netip.Addr {
 	switch sa.sa_family {
 	case C.AF_INET:
@@ -103,7 +103,7 @@ func setAddress(to *C.struct_sockaddr_in6, a netip.Addr) C.DAT_IA_ADDRESS_PTR {
 	return (C.DAT_IA_ADDRESS_PTR)(unsafe.Pointer(to))
 }
 
-// setText writes a string that ends with a zero, as much of it as there is room for.
+// setText writes a zero-terminated string, cut to the available space.
 func setText(to []C.char, s string) {
 	n := min(len(s), len(to)-1)
 	for i := range n {
@@ -112,7 +112,7 @@ func setText(to []C.char, s string) {
 	to[n] = 0
 }
 
-// pointer is a handle as C's structures hold it.
+// pointer converts a handle to the pointer type of C structures.
 func pointer(handle uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&handle)) }
 
 //export dxForget

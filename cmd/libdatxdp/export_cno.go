@@ -7,7 +7,7 @@ import "C"
 
 import "github.com/datxdp/datxdp/dat"
 
-// agent calls a wait proxy agent of the program; there is none without a function.
+// agent returns a function that calls the program's wait proxy agent; nil if the program has none.
 func agent(function, instance uint64) func(*dat.EVD) {
 	if function == 0 {
 		return nil
@@ -30,7 +30,7 @@ func dxModifyAgent(cno, function, instance uint64) (r uint32) {
 	return code(get[*dat.CNO](cno).ModifyAgent(agent(function, instance)))
 }
 
-// dxQueryCNO tells whether the agent that C knows of is still to be called.
+// dxQueryCNO reports whether the agent that C has stored is still to be called.
 //
 //export dxQueryCNO
 func dxQueryCNO(cno uint64, agent *uint32) (r uint32) {

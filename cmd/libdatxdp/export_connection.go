@@ -11,8 +11,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// adopt gives a request a handle, of the IA of its service point, and one to the endpoint if the provider
-// has made it: to both or to neither. 0 if the IA was closed meanwhile, or there is no memory.
+// adopt creates a handle for a connection request, in the IA of its service point. If the provider has created the
+// endpoint too, adopt creates a handle for both or for neither. It returns 0 if the IA was closed in the meantime or
+// memory is missing.
 func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 	h := prepare(sp, C.DAT_HANDLE_TYPE_CR, cr)
 	switch {
@@ -22,7 +23,7 @@ func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 		C.dx_discard(C.uint64_t(h))
 		return 0
 	case C.dx_publish(C.uint64_t(h)) == 0:
-		return 0 // the IA was closed, and the endpoint's handle with it
+		return 0 // the close of the IA has also removed the endpoint's handle
 	}
 	return h
 }
@@ -32,8 +33,8 @@ func adoptEP(sp uint64, ep *dat.EP) bool {
 	return h != 0 && C.dx_publish(C.uint64_t(h)) != 0
 }
 
-// prepare gives an object a handle that is good once it is published; 0 if there is no memory, or the
-// object is gone.
+// prepare creates a handle for an object. The handle becomes valid when it is published. prepare returns 0 if memory is
+// missing or the object is gone.
 func prepare[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
 	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
 	if h != 0 && created(h, object, nil) != 0 {
@@ -43,12 +44,13 @@ func prepare[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
 	return h
 }
 
-// setPrivate copies private data to where events and queries point to.
+// setPrivate copies private data to the memory that events and queries point to.
 func setPrivate(to *C.struct_dx_more, data []byte) int {
 	return copy(unsafe.Slice((*byte)(unsafe.Pointer(&to.private_data)), len(to.private_data)), data)
 }
 
-// keepRequest copies what queries of a request point to, once: the private data are the program's to write.
+// keepRequest copies the data that queries of a request point to. It copies only once, because the program may write to
+// the private data.
 func keepRequest(more *C.struct_dx_more, p *dat.CRParam) {
 	if more.remote.sin6_family == C.AF_UNSPEC {
 		setAddress(&more.remote, p.RemoteAddress)
@@ -56,8 +58,9 @@ func keepRequest(more *C.struct_dx_more, p *dat.CRParam) {
 	}
 }
 
-// fillConnection copies the private data to memory of the endpoint's handle, where the next connection's
-// will be. It is there since the endpoint asked for a connection, and only who asks is given any.
+// fillConnection copies the private data to the memory of the endpoint's handle, which the next connection reuses. The
+// memory exists: the handle got it when the endpoint asked for a connection, and only such an endpoint receives private
+// data.
 func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
 	ep := handleOf(ev.EP)
 	out.object, out.private_data, out.length = C.uint64_t(ep), 0, 0
@@ -97,7 +100,7 @@ func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
 	return code(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
 }
 
-// dxReject refuses a request. ep is the handle of an endpoint that is gone with it.
+// dxReject refuses a request. *ep becomes the handle of an endpoint that was freed with the request.
 //
 //export dxReject
 func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
@@ -125,7 +128,7 @@ func dxHandoff(cr, qual uint64, ep *uint64) (r uint32) {
 	return 0
 }
 
-// ifGone is the handle of an endpoint that has gone with its request, and 0 for one that has not.
+// ifGone returns the handle of an endpoint that was freed with its request; 0 if the endpoint still exists.
 func ifGone(ep *dat.EP, handle uint64) uint64 {
 	if _, _, _, err := ep.Status(); err == nil {
 		return 0

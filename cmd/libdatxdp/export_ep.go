@@ -23,12 +23,12 @@ func dxCreateEP(ia, pz, recv, request, connect uint64, attr *C.DAT_EP_ATTR, hand
 	return created(handle, ep, err)
 }
 
-// defaultAttr are the attributes of an endpoint made without any, with all the segments that the adapter has: dapltest
-// refuses to use more segments in a test than an endpoint has by default.
+// defaultAttr returns the attributes of an endpoint that is created without any. They allow as many segments as the
+// adapter supports, because dapltest refuses to use more segments than the default in a test.
 func defaultAttr(ia *dat.IA) *dat.EPAttr {
 	p, err := ia.Query()
 	if err != nil {
-		return nil // CreateEP finds the same fault
+		return nil // CreateEP reports the same error
 	}
 	a := dat.DefaultEPAttr()
 	a.MaxRecvIOV, a.MaxRequestIOV = p.MaxIOVPerDTO, p.MaxIOVPerDTO
@@ -36,8 +36,8 @@ func defaultAttr(ia *dat.IA) *dat.EPAttr {
 	return &a
 }
 
-// epAttr are attributes that the program asks for; nil for the default. What does not fit the type of Go
-// becomes its largest value, which is refused.
+// epAttr converts the attributes that the program requests; nil for the default. A value that does not fit the Go type
+// becomes the type's largest value, which dat refuses.
 func epAttr(a *C.DAT_EP_ATTR) *dat.EPAttr {
 	if a == nil {
 		return nil

@@ -99,7 +99,7 @@ func dxWait(evd uint64, timeout uint32, threshold int32, out *C.struct_dx_event,
 	return 0
 }
 
-// fillEvent writes what C needs to make a DAT_EVENT.
+// fillEvent writes the fields that C needs to build a DAT_EVENT.
 func fillEvent(out *C.struct_dx_event, ev *dat.Event) {
 	out.number = C.uint32_t(ev.Number)
 	switch ev.Number {
@@ -129,9 +129,9 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
 	out.rmr_context = C.uint32_t(ev.RMRContext)
 }
 
-// fillRequest makes a handle for the connection request, and for the endpoint if the provider has made
-// one, and copies what queries of the request point to. A request that cannot get them is refused here;
-// the program gets its event with a null cr_handle, of which every call says DAT_INVALID_HANDLE.
+// fillRequest creates a handle for the connection request, and for the endpoint if the provider has created one. It
+// also copies the data that queries of the request point to. If this fails, fillRequest refuses the request. The
+// program then gets an event with a null cr_handle, and every call with it returns DAT_INVALID_HANDLE.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64
 	if ev.RSP != nil {
@@ -142,15 +142,15 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	p, _ := ev.CR.Query()
 	cr := adopt(sp, ev.CR, p.LocalEP)
 	if cr == 0 {
-		_ = ev.CR.Reject(nil) // nobody else can
+		_ = ev.CR.Reject(nil) // the program has no handle to refuse it with
 	} else if more := C.dx_more(C.uint64_t(cr)); more != nil {
 		keepRequest(more, &p)
 	}
 	out.object, out.cr, out.qual = C.uint64_t(sp), C.uint64_t(cr), C.uint64_t(ev.ConnQual)
 }
 
-// settled is the handle of a service point. Its first request may come while it is being created, in
-// another thread, which is about to say what its handle is.
+// settled returns the handle of a service point. The first request may arrive while another thread is still creating
+// the service point; settled then waits until that thread has bound the handle.
 func settled[T any, P handled[T]](sp P) uint64 {
 	for {
 		if h := handleOf(sp); h != 0 {
@@ -160,7 +160,7 @@ func settled[T any, P handled[T]](sp P) uint64 {
 	}
 }
 
-// sourceOf is the handle of what an asynchronous event is about.
+// sourceOf returns the handle of the object of an asynchronous event.
 func sourceOf(ev *dat.Event) uint64 {
 	switch object := ev.Source.(type) {
 	case *dat.EP:

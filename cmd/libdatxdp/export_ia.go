@@ -12,8 +12,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// dxOpen opens what a line of dat.conf says. async is the id of an asynchronous EVD to share; evd, the
-// handle for a new one; with neither the IA has none.
+// dxOpen opens the adapter of a line of dat.conf. async is the id of an existing asynchronous EVD; evd is the handle
+// for a new one. If both are 0, the IA has none.
 //
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
@@ -36,7 +36,7 @@ func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 	}
 	r = created(evd, a.AsyncEVD(), nil)
 	if r != 0 {
-		_ = a.Close() // nobody has its handle yet
+		_ = a.Close() // no program has its handle yet
 	}
 	return r
 }
@@ -77,11 +77,11 @@ func dxQueryIA(ia, handle uint64, attr *C.DAT_IA_ATTR, provider *C.DAT_PROVIDER_
 	return 0
 }
 
-// texts hands out the memory of strings. Asked for the same strings in the same order it writes the same,
-// so that what an earlier query returned stays as it was.
+// texts allocates the memory of strings. The same strings in the same order are written to the same places, so that the
+// result of an earlier query stays valid.
 type texts struct{ rest []C.char }
 
-// attrs writes as many attributes as there is room for, and returns how many.
+// attrs writes as many attributes as fit, and returns their number.
 func (t *texts) attrs(to []C.DAT_NAMED_ATTR, from []dat.NamedAttr) C.DAT_COUNT {
 	for i, a := range from {
 		if i == len(to) || len(a.Name)+len(a.Value)+2 > len(t.rest) {
@@ -158,5 +158,5 @@ func fillProvider(to *C.DAT_PROVIDER_ATTR, p *dat.ProviderAttr) {
 	to.ha_supported = truth(p.HighAvailability)
 }
 
-// count is a number as DAT_COUNT, at most the largest.
+// count converts a number to DAT_COUNT, limited to its largest value.
 func count(n int) C.DAT_COUNT { return C.DAT_COUNT(min(n, 1<<31-1)) }

@@ -14,14 +14,14 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// because keeps the reason of a refusal until the call returns to C. It runs in the thread of the call.
+// because stores the reason of a refusal until the call returns to C. It runs in the thread of the call.
 func because(r dat.Return, err error) {
 	text := C.CString(strings.TrimPrefix(err.Error(), "dat: "+r.Error()+": "))
 	defer C.free(unsafe.Pointer(text))
 	C.dx_because(text)
 }
 
-// dxRefused writes the line of a call that was refused.
+// dxRefused logs a refused call.
 //
 //export dxRefused
 func dxRefused(call *C.char, r uint32, why *C.char) {
@@ -32,7 +32,7 @@ func dxRefused(call *C.char, r uint32, why *C.char) {
 	slog.Debug("refused", "call", C.GoString(call), "error", e, "reason", reason)
 }
 
-// explain is what a DAT error that comes without a reason means.
+// explain returns the meaning of a DAT error that has no reason text.
 func explain(r dat.Return) string {
 	switch error(r.Type()) {
 	case dat.ErrInvalidHandle:

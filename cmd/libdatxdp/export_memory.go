@@ -24,8 +24,8 @@ func dxFreePZ(pz uint64) (r uint32) {
 	return code(get[*dat.PZ](pz).Free())
 }
 
-// dxCreateLMR registers memory of the program: length bytes at base, or that of another region. What the
-// call returns goes to out.
+// dxCreateLMR registers memory of the program: length bytes at base, or the memory of another region. The results go to
+// out.
 //
 //export dxCreateLMR
 func dxCreateLMR(ia uint64, kind uint32, from uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {
@@ -59,7 +59,8 @@ func dxCreateLMR(ia uint64, kind uint32, from uint64, base, cookie unsafe.Pointe
 	return code(err)
 }
 
-// memory is what the program registers. Go has no slice of what begins at address 0 or does not end.
+// memory returns the memory to register as a slice. It refuses ranges that a Go slice cannot describe: address 0, or an
+// end beyond the address space.
 func memory(base unsafe.Pointer, length uint64) ([]byte, error) {
 	if length == 0 || base == nil && length > 1<<62 {
 		return nil, nil

@@ -11,7 +11,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// A segment is a DAT_LMR_TRIPLET to the byte: the program's array is passed on as it is.
+// dat.LMRTriplet has the layout of DAT_LMR_TRIPLET, so the program's array is passed on without a
+// copy. These constants check the layout at compile time.
 const (
 	_ = uint(unsafe.Sizeof(dat.LMRTriplet{}) - C.sizeof_DAT_LMR_TRIPLET)
 	_ = uint(C.sizeof_DAT_LMR_TRIPLET - unsafe.Sizeof(dat.LMRTriplet{}))
@@ -24,12 +25,12 @@ func triplets(iov *C.DAT_LMR_TRIPLET, n int32) []dat.LMRTriplet {
 	return unsafe.Slice((*dat.LMRTriplet)(unsafe.Pointer(iov)), n)
 }
 
-// completion are flags of a post; bits that no Go flag has become one that is refused.
+// completion converts the flags of a post. Unknown bits become a value that dat refuses.
 func completion(flags uint32) dat.CompletionFlags {
 	return dat.CompletionFlags(min(flags, 1<<8-1))
 }
 
-// privileges are those of memory; bits that no Go privilege has become one that is refused.
+// privileges converts memory privileges. Unknown bits become a value that dat refuses.
 func privileges(priv uint32) dat.MemPriv { return dat.MemPriv(min(priv, 1<<8-1)) }
 
 func remote(t *C.DAT_RMR_TRIPLET) dat.RMRTriplet {

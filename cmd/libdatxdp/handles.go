@@ -9,15 +9,15 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// A handle of C knows the object that it stands for by an id: a slot of objects, and which of the
-// slot's uses it means. C chooses slots and counts uses (arena.c).
+// A C handle refers to its Go object by an id: a slot of objects and a generation, which counts the uses of the slot. C
+// assigns slots and generations (arena.c).
 const (
 	pageBits = 12
 	slotBits = 22 // SLOTS of arena.c
 )
 
 type (
-	// entry is an object and the id by which it is found.
+	// entry is an object and its id.
 	entry struct {
 		id     uint64
 		object dat.Handle
@@ -27,7 +27,7 @@ type (
 	table [1 << (slotBits - pageBits)]atomic.Pointer[page]
 )
 
-// objects are those that C has a handle of.
+// objects are the objects that have a C handle.
 var objects table
 
 func (t *table) slot(id uint64) *atomic.Pointer[entry] {
@@ -39,7 +39,7 @@ func (t *table) slot(id uint64) *atomic.Pointer[entry] {
 	return &p[i&(1<<pageBits-1)]
 }
 
-// put makes an object known.
+// put adds an object.
 func (t *table) put(id uint64, object dat.Handle) {
 	i := id & (1<<slotBits - 1)
 	if p := &t[i>>pageBits]; p.Load() == nil {
@@ -48,7 +48,7 @@ func (t *table) put(id uint64, object dat.Handle) {
 	t.slot(id).Store(&entry{id, object})
 }
 
-// forget is put undone. A newer use of the slot stays.
+// forget removes an object. A newer object in the same slot stays.
 func (t *table) forget(id uint64) {
 	if s := t.slot(id); s != nil {
 		if e := s.Load(); e != nil && e.id == id {
@@ -57,7 +57,8 @@ func (t *table) forget(id uint64) {
 	}
 }
 
-// get is the object with an id, or nil, on which every call of package dat is ErrInvalidHandle.
+// get returns the object with an id. If there is none it returns nil; every call of package dat on nil returns
+// ErrInvalidHandle.
 func get[T dat.Handle](id uint64) T {
 	if s := objects.slot(id); s != nil {
 		if e := s.Load(); e != nil && e.id == id {
@@ -69,18 +70,17 @@ func get[T dat.Handle](id uint64) T {
 	return none
 }
 
-// handled is what has a handle: a pointer to an object.
+// handled is a pointer to an object that has a handle.
 type handled[T any] interface {
 	*T
 	dat.Handle
 }
 
-// outlived are the handles of objects by weak pointer. Events that wait may name an object that was freed;
-// programs compare the handle that they get with the one that they freed. An entry goes with its object.
+// outlived keeps the handles of objects by weak pointer. A queued event may refer to a freed object, and programs
+// compare its handle with the one that they freed. An entry is removed when its object is collected.
 var outlived sync.Map
 
-// bind gives an object its handle. Consumers in C have their context in C: that of the object is its
-// handle.
+// bind stores the handle in the object, as its consumer context. The context of C consumers is kept in C.
 func bind[T any, P handled[T]](object P, handle uint64) error {
 	weakly := weak.Make((*T)(object))
 	outlived.Store(weakly, handle)
@@ -88,8 +88,8 @@ func bind[T any, P handled[T]](object P, handle uint64) error {
 	return object.SetConsumerContext(handle)
 }
 
-// introduce makes an object and its handle known to each other: the object finds its handle, and the id
-// the object. An object that is gone by then is not made known.
+// introduce connects an object and its handle: it stores the handle in the object and adds the object to objects. It
+// fails if the object is already freed.
 func introduce[T any, P handled[T]](id, handle uint64, object P) error {
 	if err := bind(object, handle); err != nil {
 		return err
@@ -98,7 +98,7 @@ func introduce[T any, P handled[T]](id, handle uint64, object P) error {
 	return nil
 }
 
-// handleOf is the C handle of an object, 0 for none.
+// handleOf returns the C handle of an object; 0 for none.
 func handleOf[T any, P handled[T]](object P) uint64 {
 	v, err := object.ConsumerContext()
 	if err != nil && object != nil {

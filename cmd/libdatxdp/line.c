@@ -1,6 +1,6 @@
 //go:build cgo && datprovider
 
-/* What libdat2 calls when it loads the library for a line of dat.conf. */
+/* The functions that libdat2 calls when it loads the library for a line of dat.conf. */
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dx_line *lines; /* never freed: handles that outlive their IA point to their table */
+static struct dx_line *lines; /* never freed: a handle may outlive its IA and points to the table of its line */
 
 struct dx_line *dx_find_line(const char *name, DAT_BOOLEAN thread_safe)
 {
@@ -52,7 +52,7 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 		free(copy);
 		return;
 	}
-	if (dat_registry_add_provider(&l->table, &l->info) != DAT_SUCCESS) { /* another line of this name was first */
+	if (dat_registry_add_provider(&l->table, &l->info) != DAT_SUCCESS) { /* another line of this name was registered before */
 		free(copy);
 		return;
 	}
@@ -69,8 +69,8 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 }
 
 /*
- * dat_ib_open_query opens an IA for a look at its attributes. libdat2 passes a name where a handle is, and
- * the arguments that follow it.
+ * dat_ib_open_query opens an IA to read its attributes. libdat2 passes a name in place of the handle, then
+ * the usual arguments.
  */
 DAT_RETURN dx_open_query(const char *name, va_list args)
 {
@@ -101,7 +101,7 @@ DAT_RETURN dx_open_query(const char *name, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* What libdat2 looks for in a provider with extensions; it calls the entry of the table all the same. */
+/* libdat2 requires this symbol in a provider with extensions, but calls the entry of the table. */
 DAT_RETURN dapl_extensions(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 {
 	return dx_handle_extendedop(h, op, args);

@@ -8,10 +8,11 @@ import (
 	"os"
 )
 
-// logVar asks for a log on standard error: debug, info, warn or error. A library says nothing by itself.
+// logVar is the environment variable that enables a log on standard error: debug, info, warn or error. Without it the
+// library logs nothing.
 const logVar = "DATXDP_LOG"
 
-// refusals is whether calls that are refused are told of. entry_logged.c does that, with what because has left.
+// refusals enables the log of refused calls. entry_logged.c writes it, with the reason that because has stored.
 var refusals bool
 
 func init() {

@@ -1,4 +1,4 @@
-/* What the C files of the provider share, and Go does not see. */
+/* Declarations for the C files of the provider that Go does not use. */
 #ifndef DATXDP_SHIM_H
 #define DATXDP_SHIM_H
 
@@ -16,10 +16,10 @@ struct dx_line {
 
 extern int dx_forked;
 extern const DAT_PROVIDER dx_entries[2]; /* by thread safety */
-extern const DAT_PROVIDER dx_logged_entries[2]; /* the same with a line for each refusal */
-int dx_logging(void); /* whether refusals are wanted */
+extern const DAT_PROVIDER dx_logged_entries[2]; /* the same, with a log line per refused call */
+int dx_logging(void); /* whether refused calls are logged */
 
-/* Every entry of the table but ia_open_func; dx_NAME is what NAME_func calls. */
+/* All entries of the table except ia_open_func; NAME_func calls dx_NAME. */
 #define DX_ENTRIES(X) \
 	X(ia_query) X(ia_close) X(set_consumer_context) X(get_consumer_context) X(get_handle_type) \
 	X(cno_create) X(cno_modify_agent) X(cno_query) X(cno_free) X(cno_wait) X(cno_fd_create) X(cno_trigger) \
@@ -39,7 +39,7 @@ int dx_logging(void); /* whether refusals are wanted */
 DX_ENTRIES(DX_DECLARE)
 #undef DX_DECLARE
 
-/* libdat2 does not say which line it opens; lines of one name differ in thread safety only. */
+/* libdat2 does not say which line it opens. Lines with the same name differ only in thread safety. */
 __typeof__(*((DAT_PROVIDER *)0)->ia_open_func) dx_ia_open_unsafe, dx_ia_open_safe;
 
 struct dx_line *dx_find_line(const char *name, DAT_BOOLEAN thread_safe);

@@ -1,6 +1,6 @@
 //go:build cgo && datprovider
 
-/* The table of entries that libdat2 calls, and what is asserted of its headers. */
+/* The table of entries that libdat2 calls, and compile-time checks of its headers. */
 
 #include <pthread.h>
 
@@ -18,7 +18,7 @@ _Static_assert(sizeof(DAT_CR_PARAM) == 40 || sizeof(void *) != 8, "DAT_CR_PARAM"
 _Static_assert(sizeof(DAT_EVD_PARAM) == 32 || sizeof(void *) != 8, "DAT_EVD_PARAM");
 _Static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof(((DAT_EVENT *)0)->event_extension_data), "extension data");
 
-/* A fork takes the memory along but none of the threads that serve it: in the child nothing works. */
+/* The child of a fork has the memory, but not the threads of Go: no call works there. */
 int dx_forked;
 
 static void in_child(void) { dx_forked = 1; }

@@ -58,8 +58,8 @@ const (
 	// pongs is the number of receives posted ahead, so that reposting is not part of the timed
 	// path.
 	pongs = 8
-	// words is the number of sources of a polled write. A source may be overwritten only after its
-	// write has completed.
+	// words is the number of source buffers of a write latency row. The writes use them in turn, because
+	// a source may be overwritten only after its write has completed.
 	words = 16
 	// stages is the number of sources of a stream, one for each value of the stage byte.
 	stages = 4
