@@ -5,7 +5,7 @@ package xdp
 // frame for the driver. rxWakeups counts idle polls, because the data path reads no clock.
 type rxWakeups struct {
 	prod         uint32 // producer index of the fill ring at the last call
-	turns, pause uint32 // idle polls since the last call, and until the next
+	polls, pause uint32 // idle polls since the last call, and until the next
 }
 
 // due reports whether this idle poll must make the system call. prod is the producer index of the fill ring, left the
@@ -16,12 +16,12 @@ func (n *rxWakeups) due(prod, left uint32) bool {
 	case left == 0:
 		n.pause = rxWakeupPause
 	case prod != n.prod:
-		n.prod, n.turns, n.pause = prod, 0, 1
+		n.prod, n.polls, n.pause = prod, 0, 1
 		return true
 	}
-	if n.turns++; n.turns < n.pause {
+	if n.polls++; n.polls < n.pause {
 		return false
 	}
-	n.turns, n.pause = 0, min(2*n.pause, rxWakeupPause)
+	n.polls, n.pause = 0, min(2*n.pause, rxWakeupPause)
 	return true
 }

@@ -3,14 +3,14 @@ package xdp
 // txStall detects a tx ring that does not move while packets wait. It counts idle polls of the owner, because the data
 // path reads no clock.
 type txStall struct {
-	turns uint32
+	polls uint32
 	cons  uint32 // the kernel's index in the tx ring at the last check
 }
 
 // due reports true on every stuckPolls-th call: time for a check.
 func (u *txStall) due() bool {
-	u.turns++
-	return u.turns%stuckPolls == 0
+	u.polls++
+	return u.polls%stuckPolls == 0
 }
 
 // still reports whether slots wait and the ring has not moved since the last check.

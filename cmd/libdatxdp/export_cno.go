@@ -30,7 +30,7 @@ func dxModifyAgent(cno, function, instance uint64) (r uint32) {
 	return code(get[*dat.CNO](cno).ModifyAgent(agent(function, instance)))
 }
 
-// dxQueryCNO reports whether the agent that C has stored is still to be called.
+// dxQueryCNO sets *agent if the CNO still has a wait proxy agent. C has stored which one.
 //
 //export dxQueryCNO
 func dxQueryCNO(cno uint64, agent *uint32) (r uint32) {

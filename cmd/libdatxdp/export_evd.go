@@ -130,7 +130,7 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
 }
 
 // fillRequest creates a handle for the connection request, and for the endpoint if the provider has created one. It
-// also copies the data that queries of the request point to. If this fails, fillRequest refuses the request. The
+// also copies the data that queries of the request point to. If memory is missing, fillRequest refuses the request. The
 // program then gets an event with a null cr_handle, and every call with it returns DAT_INVALID_HANDLE.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64

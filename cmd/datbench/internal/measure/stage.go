@@ -80,8 +80,8 @@ func (c *Counter) Elapsed() time.Duration {
 // Schedule tells a sender the stage of each operation.
 type Schedule struct {
 	Measure, end time.Time
-	// count is the number of operations to measure; 0 sets no number. Until is the first operation after them, once it
-	// is known.
+	// count is the number of operations to measure; 0 means that the duration alone ends the stage. Until is the first
+	// operation after the measured ones; 0 while it is unknown.
 	count, Until int64
 }
 
