@@ -11,21 +11,21 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Bound is what a quantity of a row, over that of another operation in the same place and run, is meant to
-// be and has to be: times at most, rates at least.
+// Bound is a required value of a quantity of a row, divided by that of another operation under the same conditions in
+// the same run. A time must not exceed it, a rate must reach it.
 type Bound struct {
-	// Row is the row that is judged. Without a transport it is that of any.
+	// Row is the row that is judged. An empty transport matches any.
 	result.Row
-	// Of is the quantity. Over is the other operation; without one the quantity itself is shown beside its
-	// target and never judged: it is the host's as much as ours.
+	// Of is the quantity. Over is the other operation. Without Over the quantity itself is shown beside its target and
+	// not judged, because it depends on the host too.
 	Of   result.Quantity `json:"of"`
 	Over string          `json:"over,omitempty"`
-	// Target is what is aimed at. Limit is what fails a run: a guard against losing what there is.
+	// Target is the aim. Limit fails a run; it guards against regressions.
 	Target float64 `json:"target"`
 	Limit  float64 `json:"bound,omitempty"`
 }
 
-// ParseBounds reads {"bounds": [...]}. Its error has every fault of every bound.
+// ParseBounds parses {"bounds": [...]}. Its error lists every fault of every bound.
 func ParseBounds(text []byte) ([]Bound, error) {
 	var file struct {
 		Bounds []json.RawMessage `json:"bounds"`
@@ -52,7 +52,7 @@ func ParseBounds(text []byte) ([]Bound, error) {
 	return out, errors.Join(errs...)
 }
 
-// strict takes one value with no field that it does not know.
+// strict decodes exactly one value without unknown fields.
 func strict(text []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -72,7 +72,7 @@ var (
 	metrics = []string{result.Latency, result.Rate, result.Requests, result.Bandwidth}
 )
 
-// check finds what is wrong with a bound that follows others.
+// check returns the faults of a bound. before are the earlier bounds of the file.
 func (b *Bound) check(before []Bound) error {
 	var faults []string
 	fault := func(is bool, format string, args ...any) {
@@ -96,7 +96,7 @@ func (b *Bound) check(before []Bound) error {
 	return errors.New(strings.Join(faults, "; "))
 }
 
-// same is whether two bounds are of the same figure.
+// same reports whether two bounds apply to the same figure.
 func (b *Bound) same(o Bound) bool {
 	o.Target, o.Limit = b.Target, b.Limit
 	return o == *b

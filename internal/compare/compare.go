@@ -14,22 +14,22 @@ import (
 const (
 	Better  = "better"
 	Worse   = "worse"
-	Same    = "no change seen" // the runs differ among themselves as much
-	TooFew  = "too few runs"   // whatever the figures are, so few runs prove nothing
+	Same    = "no change seen" // the difference is within the variation of the runs
+	TooFew  = "too few runs"   // so few runs can prove no difference
 	OnlyOld = "only in old"
 	OnlyNew = "only in new"
 	Invalid = "not valid"
 )
 
-// Row is one measurement, old and new.
+// Row is one measurement in the old and the new files.
 type Row struct {
 	result.Row
-	// Old and New are the medians of the runs: µs, messages a second or Gb/s.
+	// Old and New are the medians of the runs: µs, messages per second or Gb/s.
 	Old, New float64
-	// OldRuns and NewRuns are how many valid runs there are.
+	// OldRuns and NewRuns are the numbers of valid runs.
 	OldRuns, NewRuns int
-	// Delta is New over Old in percent, less 100. P is the probability that runs differ so much by chance
-	// (Mann-Whitney U); both are NaN where there are not two sides.
+	// Delta is the change from Old to New in percent. P is the probability that such a difference is chance
+	// (Mann-Whitney U test). Both are NaN if one side is missing.
 	Delta, P float64
 	Verdict  string
 }
@@ -37,10 +37,10 @@ type Row struct {
 // alpha is the probability of chance below which a difference counts.
 const alpha = 0.05
 
-// Files compares the rows of some files with those of others. Runs of a row are those of all its files
-// together; a file without repeated runs adds one.
+// Files compares the rows of two sets of files. The runs of a row are pooled over the files of a side; a row that was
+// not repeated contributes one run.
 func Files(before, after []*result.Report) []Row {
-	old, recent := gather(before), gather(after)
+	old, recent := collect(before), collect(after)
 	var rows []Row
 	for _, k := range slices.Concat(old.keys, recent.keys) {
 		if !slices.ContainsFunc(rows, func(r Row) bool { return r.Row == k }) {
@@ -50,13 +50,13 @@ func Files(before, after []*result.Report) []Row {
 	return rows
 }
 
-// runs are the figures of every row of some files, by measurement.
+// runs holds the figures of every row of some files, by measurement.
 type runs struct {
 	keys []result.Row
 	of   map[result.Row][]float64
 }
 
-func gather(reports []*result.Report) runs {
+func collect(reports []*result.Report) runs {
 	all := runs{of: map[result.Row][]float64{}}
 	for _, rep := range reports {
 		for i := range rep.Results {
@@ -71,7 +71,7 @@ func gather(reports []*result.Report) runs {
 	return all
 }
 
-// figures is the valid runs of a row: one that was not repeated is a run itself.
+// figures returns the figures of the valid runs. A row that was not repeated is one run.
 func figures(r *result.Result) []float64 {
 	switch {
 	case len(r.Runs) > 0:
@@ -100,7 +100,7 @@ func compare(k result.Row, old, recent runs) Row {
 	return r
 }
 
-// center is the median of runs, 0 of none.
+// center returns the median of the runs; 0 if there are none.
 func center(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -127,8 +127,8 @@ func (r *Row) judge(a, b []float64) {
 	}
 }
 
-// least is the smallest probability that so many runs can come to: that of all of one side below all of
-// the other, either way round.
+// least returns the smallest p value that n and m runs can give: all runs of one side below all of the other, in either
+// order.
 func least(n, m int) float64 {
 	ways := 1.0 // n+m over n
 	for i := 1; i <= n; i++ {
@@ -137,7 +137,7 @@ func least(n, m int) float64 {
 	return 2 / ways
 }
 
-// Worsened is the rows that are worse by more than percent.
+// Worsened returns the rows that are worse by more than percent.
 func Worsened(rows []Row, percent float64) (out []Row) {
 	for _, r := range rows {
 		if r.Verdict == Worse && math.Abs(r.Delta) > percent {
@@ -147,7 +147,7 @@ func Worsened(rows []Row, percent float64) (out []Row) {
 	return out
 }
 
-// Enough says how many runs a side needs, if they are too few for some row; empty if they suffice.
+// Enough returns a text with the number of runs that each side needs, if some row has too few; otherwise "".
 func Enough(rows []Row) string {
 	few := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Verdict != TooFew })
 	if len(few) == 0 {

@@ -1,7 +1,6 @@
-// Package compare says whether results have changed between two sets of files, and whether the runs that
-// there are can tell; and whether what they are beside others of the same run keeps its bounds.
+// Package compare finds changes between two sets of result files, and says whether the number of runs suffices to
+// decide. It also judges results against bounds on their ratios to other rows of the same run.
 //
-// Ordering: rows stay in the order of the old files, those that are new follow; bounds stay in that of
-// their file. Ownership: results are read, never changed. Threading: any goroutine, one at a time for the
-// same reports.
+// Ordering: rows keep the order of the old files, and new rows follow; bounds keep the order of their file. Ownership:
+// results are only read. Threading: any goroutine, but one at a time for the same reports.
 package compare

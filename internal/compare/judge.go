@@ -6,14 +6,13 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Judgement is what the runs say of a bound.
+// Judgement is the result of comparing the runs with a bound.
 type Judgement struct {
 	Bound
-	// Values are the figures of the rounds in which the row, and that beside it, are valid; Median is the
-	// middle of them.
+	// Values are the figures of the rounds in which both rows are valid. Median is their median.
 	Values []float64
 	Median float64
-	// Missing and Invalid say why there is no figure; both are empty where there is one.
+	// Missing and Invalid say why there is no figure; both are empty if there is one.
 	Missing, Invalid string
 }
 
@@ -49,7 +48,7 @@ func (b *Bound) judge(rows []result.Result) Judgement {
 	return j
 }
 
-// find is the row of a bound, nil if there is none.
+// find returns the row of a bound; nil if there is none.
 func (b *Bound) find(rows []result.Result) *result.Result {
 	for i := range rows {
 		want := b.Row
@@ -73,16 +72,16 @@ func reasons(row, base *result.Result) string {
 	return row.Op + ": " + row.Reason
 }
 
-// Judged is whether the bound can fail a run.
+// Judged reports whether the bound can fail a run.
 func (j *Judgement) Judged() bool { return j.Over != "" }
 
-// Known is whether there is a figure.
+// Known reports whether there is a figure.
 func (j *Judgement) Known() bool { return j.Missing == "" && j.Invalid == "" }
 
-// Holds is whether it can, and does not.
+// Holds reports whether the bound is judged, known and kept.
 func (j *Judgement) Holds() bool { return j.Judged() && j.Known() && j.within(j.Limit) }
 
-// Met is whether the target is reached.
+// Met reports whether the target is reached.
 func (j *Judgement) Met() bool { return j.Known() && j.within(j.Target) }
 
 func (j *Judgement) within(limit float64) bool {

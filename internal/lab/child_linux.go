@@ -14,8 +14,8 @@ type Child struct {
 	err  error
 }
 
-// Start starts cmd in a new network namespace. The kernel kills the child when this process dies,
-// however it dies. It needs CAP_SYS_ADMIN.
+// Start starts cmd in a new network namespace. The kernel kills the child when this process dies
+// for any reason. It needs CAP_SYS_ADMIN.
 //
 // System calls: clone(CLONE_NEWNET), prctl(PR_SET_PDEATHSIG) in the child, wait4.
 func Start(cmd *exec.Cmd) (*Child, error) {
@@ -23,8 +23,8 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 	return start(cmd, cmd.Start)
 }
 
-// Start starts cmd in the namespace of one end. The kernel kills the child when this process dies,
-// however it dies; the child does not end with the lab.
+// Start starts cmd in the namespace of one end. The kernel kills the child when this process dies
+// for any reason. Close of the lab does not end the child.
 //
 // System calls: setns before and after clone, prctl(PR_SET_PDEATHSIG) in the child, wait4.
 func (l *Lab) Start(s Side, cmd *exec.Cmd) (*Child, error) {
@@ -49,9 +49,9 @@ func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 	return cmd.SysProcAttr
 }
 
-// hold starts the child and stays until it ends. The parent-death signal follows the thread that
-// forked, not the process: the runtime may end an idle thread at any time, and the child with it.
-// So this goroutine keeps its thread to itself for as long as the child lives.
+// hold starts the child and stays until it ends. The kernel sends the parent-death signal when the
+// forking thread ends, not the process. The runtime may end an idle thread at any time, so this
+// goroutine stays locked to its thread while the child lives.
 func (c *Child) hold(fork func() error, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -64,22 +64,22 @@ func (c *Child) hold(fork func() error, started chan<- error) {
 	close(c.done)
 }
 
-// Pid is the child's process id, for [Join].
+// Pid returns the child's process ID, for [Join].
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Wait waits for the child to end and returns what [exec.Cmd.Wait] did. It may be called more than
-// once and by several goroutines.
+// Wait waits for the end of the child and returns the result of [exec.Cmd.Wait]. Several goroutines
+// may call it, and more than once.
 func (c *Child) Wait() error {
 	<-c.done
 	return c.err
 }
 
-// Done is closed when the child has ended.
+// Done returns a channel that is closed when the child has ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Kill kills the child and waits for it.
+// Kill kills the child and waits for its end.
 func (c *Child) Kill() {
-	// The only error is that the child has ended, which is what was asked for.
+	// The only possible error is that the child has already ended.
 	_ = c.cmd.Process.Kill()
 	<-c.done
 }

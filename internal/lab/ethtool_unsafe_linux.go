@@ -20,19 +20,19 @@ type ifreqData struct {
 // The kernel copies 40 bytes on 64-bit machines.
 const _ = -(unsafe.Sizeof(ifreqData{}) ^ (unix.IFNAMSIZ + 24))
 
-// ethtool runs one command that takes or gives a single value.
+// ethtool runs one command that reads or sets a single value.
 //
 // System calls: ioctl(SIOCETHTOOL).
 func ethtool(fd int, ifname string, cmd, data uint32) (uint32, error) {
 	value := &ethtoolValue{cmd: cmd, data: data}
-	// value is reachable through ifr, a Go pointer in a typed field, so the collector sees it; the
-	// Pinner keeps it in place while the kernel follows the pointer.
+	// Sound: value is reachable through ifr, a Go pointer in a typed field, so the collector sees
+	// it. The Pinner keeps it in place while the kernel follows the pointer.
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	pin.Pin(value)
 	ifr := &ifreqData{data: unsafe.Pointer(value)}
 	copy(ifr.name[:unix.IFNAMSIZ-1], ifname)
-	// The conversion to uintptr is in the argument list of the call, which keeps ifr alive.
+	// Sound: the conversion to uintptr is in the argument list of the call, which keeps ifr alive.
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(ifr)))
 	if errno != 0 {
 		return 0, errno

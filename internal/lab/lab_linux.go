@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interface is the name of the veth at either end.
+// Interface is the name of the veth at both ends.
 const Interface = "veth0"
 
 // Side names one of the two ends.
@@ -23,27 +23,27 @@ const (
 	B
 )
 
-// Peer is the other end.
+// Peer returns the other end.
 func (s Side) Peer() Side { return 1 - s }
 
 func (s Side) String() string { return [...]string{"a", "b"}[s] }
 
-// Addr4 is the end's IPv4 address, 10.73.0.1 or 10.73.0.2, in a /24.
+// Addr4 returns the end's IPv4 address, 10.73.0.1 or 10.73.0.2, in a /24.
 func (s Side) Addr4() netip.Addr { return netip.AddrFrom4([4]byte{10, 73, 0, s.host()}) }
 
-// Addr6 is the end's IPv6 address, fd73::1 or fd73::2, in a /64.
+// Addr6 returns the end's IPv6 address, fd73::1 or fd73::2, in a /64.
 func (s Side) Addr6() netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x73, 15: s.host()})
 }
 
-// MAC is the end's Ethernet address, the same in every lab.
+// MAC returns the end's Ethernet address, which is the same in every lab.
 func (s Side) MAC() net.HardwareAddr { return net.HardwareAddr{2, 0x73, 0, 0, 0, s.host()} }
 
 func (s Side) host() byte { return byte(s) + 1 }
 
-// Options shape a lab. The zero value of a field takes its default.
+// Options configure a lab. The zero value of a field selects its default.
 type Options struct {
-	// Queues is the number of RX and of TX queues of either end; 1 by default.
+	// Queues is the number of receive and of transmit queues of each end; 1 by default.
 	Queues int
 	// MTU of either end in bytes; 1500 by default.
 	MTU int
@@ -68,18 +68,18 @@ type Lab struct {
 type end struct {
 	ns netns.NsHandle
 	nl *netlink.Handle
-	// index is that of the veth, 0 before there is one.
+	// index is the index of the veth; 0 before it exists.
 	index int
 }
 
-// New makes two namespaces that this process holds, and joins them. It needs CAP_SYS_ADMIN and
+// New creates two namespaces that this process holds, and joins them. It needs CAP_SYS_ADMIN and
 // CAP_NET_ADMIN.
 func New(o Options) (*Lab, error) {
 	return open(newNamespace, newNamespace, o)
 }
 
-// Join joins the namespaces of two processes, as made by [Start]; neither may be the caller's. The
-// lab holds both namespaces until it is closed, whether or not the processes live.
+// Join joins the namespaces of two processes that [Start] created. Neither may be the caller's
+// namespace. The lab holds both namespaces until Close, even after the processes have ended.
 func Join(pidA, pidB int, o Options) (*Lab, error) {
 	return open(namespaceOf(pidA), namespaceOf(pidB), o)
 }
@@ -114,7 +114,7 @@ func openEnd(namespace func() (netns.NsHandle, error)) (*end, error) {
 	return &end{ns: ns, nl: nl}, nil
 }
 
-// Close deletes the veth pair, then lets go of the namespaces. Closing again does nothing.
+// Close deletes the veth pair and then releases the namespaces. A second Close does nothing.
 func (l *Lab) Close() error {
 	var errs []error
 	for s, e := range l.ends {
@@ -127,8 +127,9 @@ func (l *Lab) Close() error {
 	return errors.Join(errs...)
 }
 
-// close deletes the veth here, which deletes its peer too: a namespace takes its interfaces down
-// some time after its last holder is gone, and a caller may count on them being gone now.
+// close deletes the veth of this end, and thereby its peer. Without this the kernel would delete
+// the interfaces some time after the last holder of the namespace is gone, and a caller may need
+// them to be gone at once.
 func (e *end) close() error {
 	errs := []error{e.deleteLink()}
 	e.nl.Close()

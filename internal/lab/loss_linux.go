@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// randomOffset is where a load gives a random number: SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h.
+// randomOffset is the load offset of a random number: SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h.
 const randomOffset = 1<<32 - 0x1000 + 56
 
-// SetLoss makes a kernel socket lose a part, 0 to 1, of the packets that arrive for it, each by a
-// draw of its own: a BPF program on the socket drops them before its protocol sees them. A program
-// that was there is replaced.
+// SetLoss makes a kernel socket drop a fraction, 0 to 1, of the arriving packets at random. A BPF
+// program on the socket drops them before the protocol sees them. It replaces an earlier program.
 //
 // System calls: setsockopt(SO_ATTACH_FILTER).
 func SetLoss(c syscall.Conn, part float64) error {
@@ -34,8 +33,8 @@ func SetLoss(c syscall.Conn, part float64) error {
 	return nil
 }
 
-// lossProgram keeps nothing of a packet where a random 32-bit number lies below a threshold, and all
-// of it elsewhere.
+// lossProgram drops a packet if a random 32-bit number is below a threshold, and passes it
+// otherwise.
 func lossProgram(part float64) []unix.SockFilter {
 	threshold := uint32(min(max(part, 0)*(1<<32), math.MaxUint32))
 	return []unix.SockFilter{

@@ -8,9 +8,9 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Do runs fn inside the namespace of one end. It runs on the caller's goroutine, locked to a thread
-// that is put back afterwards, also when fn panics or ends the goroutine. Sockets that fn opens
-// belong to the namespace for good; goroutines that it starts run outside.
+// Do runs fn in the namespace of one end, on the caller's goroutine. It restores the thread's
+// namespace afterwards, even if fn panics or ends the goroutine. Sockets that fn opens stay in the
+// namespace of the end. Goroutines that fn starts run outside of it.
 //
 // System calls: setns(2) before and after fn.
 func (l *Lab) Do(s Side, fn func() error) (err error) {
@@ -22,7 +22,7 @@ func (l *Lab) Do(s Side, fn func() error) (err error) {
 	return fn()
 }
 
-// newNamespace makes a network namespace that only the returned handle keeps alive.
+// newNamespace creates a network namespace that only the returned handle keeps alive.
 func newNamespace() (ns netns.NsHandle, err error) {
 	back, err := enter(func() (err error) {
 		ns, err = netns.New()
@@ -47,7 +47,7 @@ func namespaceOf(pid int) func() (netns.NsHandle, error) {
 	}
 }
 
-// refuseOwn keeps a lab out of the namespace that the caller works in.
+// refuseOwn returns an error if ns is the namespace of the caller.
 func refuseOwn(ns netns.NsHandle) error {
 	home, err := netns.Get()
 	if err != nil {
@@ -60,9 +60,9 @@ func refuseOwn(ns netns.NsHandle) error {
 	return nil
 }
 
-// enter locks the goroutine to its thread and moves the thread with change. The returned function
-// moves it back. A thread that cannot be moved back stays locked, so that it dies with the
-// goroutine and serves no other.
+// enter locks the goroutine to its thread and moves the thread to another namespace with change.
+// The returned function moves it back. A thread that cannot be moved back stays locked, so that it
+// ends with the goroutine and runs no other.
 func enter(change func() error) (back func() error, err error) {
 	runtime.LockOSThread()
 	home, err := netns.Get()

@@ -43,8 +43,8 @@ func (e *end) configure(s Side) error {
 		return err
 	}
 	e.index = link.Attrs().Index
-	// Without a link-local address there is no router solicitation and no address detection, so a
-	// fresh lab is silent until somebody sends.
+	// Without a link-local address the kernel sends no router solicitation and does no duplicate address detection, so
+	// a new lab is silent.
 	if err := e.nl.LinkSetIP6AddrGenMode(link, nl6AddrGenNone); err != nil {
 		return fmt.Errorf("lab: turn off link-local address of %s: %w", Interface, err)
 	}
@@ -84,8 +84,8 @@ func (l *Lab) SetMTU(mtu int) error {
 	})
 }
 
-// SetUp takes one end up or down. The other end loses its carrier with it, and has it again when
-// SetUp returns.
+// SetUp takes one end up or down. The other end loses its carrier when this end goes down. When SetUp returns after up,
+// both ends have a carrier.
 func (l *Lab) SetUp(s Side, up bool) error {
 	if up {
 		if err := l.ends[s].up(Interface); err != nil {
@@ -103,9 +103,9 @@ func (l *Lab) SetUp(s Side, up bool) error {
 	return nil
 }
 
-// awaitCarrier waits until both ends can send, unless one of them is down. An end whose peer comes up
-// drops what it sends until the kernel has noticed, in the background. Since Linux 6.8 asking for
-// the state makes it notice; before, only time does.
+// awaitCarrier waits until both ends can send, unless one of them is down. An end drops packets until the kernel has
+// noticed, in the background, that its peer is up. Since Linux 6.8 reading the state makes the kernel notice; older
+// kernels need time.
 func (l *Lab) awaitCarrier() error {
 	for deadline := time.Now().Add(carrierTimeout); ; time.Sleep(time.Millisecond) {
 		ready, err := l.ready()
@@ -118,7 +118,7 @@ func (l *Lab) awaitCarrier() error {
 	}
 }
 
-// ready reports whether both ends can send, or one of them is down and there is nothing to wait for.
+// ready reports whether the wait is over: both ends can send, or one of them is down.
 func (l *Lab) ready() (bool, error) {
 	sending, down := 0, false
 	err := l.each(func(_ Side, e *end) error {
@@ -166,7 +166,7 @@ func (e *end) link(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// deleteLink deletes the pair, if it is this lab that made it; that it is gone already is no error.
+// deleteLink deletes the pair if this lab created it. A missing pair is no error.
 func (e *end) deleteLink() error {
 	if e.index == 0 {
 		return nil

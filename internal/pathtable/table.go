@@ -20,14 +20,14 @@ const (
 	chunkSize = 1 << chunkBits
 )
 
-// Max is how many paths a table holds. Place 0 is link.PathReply.
+// Max is the largest number of paths in a table. Index 0 is link.PathReply.
 const Max = 1<<indexBits - 1
 
-// slot is a place of the table. The number is stored before the value, so that a reader who finds
-// a value finds its number or a later one.
+// slot is one place in the table. The path number is stored before the value, so a reader that
+// finds a value also finds its number or a later one.
 type slot[T any] struct {
 	value atomic.Pointer[T]
-	path  atomic.Uint32 // the number of value; while that is nil, the number to use next
+	path  atomic.Uint32 // the number of value; while value is nil, the number for the next one
 }
 
 type chunk[T any] [chunkSize]slot[T]
@@ -38,11 +38,11 @@ type Table[T any] struct {
 	chunks [(Max + 1) / chunkSize]atomic.Pointer[chunk[T]]
 
 	mu   sync.Mutex // guards all changes
-	used uint32     // places that were ever used
-	free []uint32   // those of them that are empty
+	used uint32     // places used so far
+	free []uint32   // places that are empty again
 }
 
-// Get returns the value of a path, or nil if the path was not added or was removed.
+// Get returns the value of a path; nil if the path was never added or was removed.
 func (t *Table[T]) Get(p link.Path) *T {
 	c := t.chunks[uint32(p)&indexMask>>chunkBits].Load()
 	if c == nil {
@@ -56,8 +56,7 @@ func (t *Table[T]) Get(p link.Path) *T {
 	return value
 }
 
-// Add puts value into the table, which must not be nil, and returns its number. The error is
-// link.ErrTooManyPaths.
+// Add adds a value, which must not be nil, and returns its path. The error is link.ErrTooManyPaths.
 func (t *Table[T]) Add(value *T) (link.Path, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +80,7 @@ func (t *Table[T]) Add(value *T) (link.Path, error) {
 	return link.Path(p), nil
 }
 
-// Remove takes a path out and returns its value, or nil if it is not in the table.
+// Remove removes a path and returns its value; nil if it is not in the table.
 func (t *Table[T]) Remove(p link.Path) *T {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +96,7 @@ func (t *Table[T]) Remove(p link.Path) *T {
 	return value
 }
 
-// Len is the number of paths in the table.
+// Len returns the number of paths in the table.
 func (t *Table[T]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

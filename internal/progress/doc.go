@@ -1,6 +1,5 @@
-// Package progress is how a job on the command line says how far it is: a bar on a terminal, a line for
-// each step elsewhere.
+// Package progress shows the progress of a command-line job: a bar on a terminal, a line per step elsewhere.
 //
-// Ordering: steps begin in turn, End comes last. Ownership: the writer stays its owner's. Threading: one
-// goroutine at a time uses a display.
+// Ordering: steps begin one after the other, and End comes last. Ownership: the writer belongs to the caller.
+// Threading: one goroutine at a time uses a display.
 package progress

@@ -8,19 +8,20 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Display tells a reader of standard error how far a job is. One goroutine at a time calls it.
+// Display shows the progress of a job on standard error. One goroutine at a time calls it.
 type Display interface {
 	// Begin announces the next step.
 	Begin(title string)
-	// Note says what the step waits for; elsewhere than on a terminal once for each step.
+	// Note shows what the step waits for. Without a terminal only the first note of a step is
+	// printed.
 	Note(text string)
-	// Around writes to the same terminal, which the display makes room for.
+	// Around calls write, which may print to the same terminal. The display moves out of the way.
 	Around(write func())
-	// End takes the display away.
+	// End removes the display.
 	End()
 }
 
-// New is a bar on a terminal and a line per step elsewhere.
+// New returns a bar on a terminal, and a line per step elsewhere.
 func New(w io.Writer, steps int) Display {
 	if IsTerminal(w) {
 		return newBar(w, steps)
@@ -28,7 +29,7 @@ func New(w io.Writer, steps int) Display {
 	return &lines{w: w, steps: steps}
 }
 
-// IsTerminal reports whether somebody may be looking.
+// IsTerminal reports whether w is a character device that somebody may watch.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -61,7 +62,7 @@ func (l *lines) Note(text string) {
 func (*lines) Around(write func()) { write() }
 func (*lines) End()                {}
 
-// bar redraws only when a step begins: a timer would wake a core that is being measured.
+// bar redraws only when a step begins, because a timer would wake a core that is being measured.
 type bar struct {
 	b       *progressbar.ProgressBar
 	started bool
@@ -78,7 +79,7 @@ func newBar(w io.Writer, steps int) *bar {
 	)}
 }
 
-// The bar is decoration: an error of writing it changes nothing.
+// Begin ignores write errors, because the bar is only decoration.
 func (b *bar) Begin(title string) {
 	b.b.Describe(fmt.Sprintf("%-42s", title))
 	if b.started {

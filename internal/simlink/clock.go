@@ -6,12 +6,13 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// clock is virtual time and the packets in flight: a binary heap by time, then by order of sending.
+// clock is virtual time and the packets in flight: a binary heap ordered by delivery time, then by
+// order of sending.
 type clock struct {
 	now    int64
 	seq    uint64
 	flight []event
-	spare  [][]byte // payload memory of packets that landed
+	spare  [][]byte // payload memory of delivered packets, for reuse
 }
 
 // event is one packet in flight.
@@ -23,7 +24,7 @@ type event struct {
 	flags   link.Flags
 }
 
-// Now is the time in nanoseconds since New: virtual, or real in immediate mode.
+// Now returns the time in nanoseconds since New: virtual time, or real time in immediate mode.
 func (n *Net) Now() int64 {
 	if n.cfg.Immediate {
 		return int64(time.Since(n.start))
@@ -31,7 +32,7 @@ func (n *Net) Now() int64 {
 	return n.clock.now
 }
 
-// Next is the time of the next delivery; ok is false when nothing is in flight.
+// Next returns the time of the next delivery; ok is false if no packet is in flight.
 func (n *Net) Next() (at int64, ok bool) {
 	if len(n.clock.flight) == 0 {
 		return 0, false
@@ -39,8 +40,8 @@ func (n *Net) Next() (at int64, ok bool) {
 	return n.clock.flight[0].at, true
 }
 
-// Advance moves virtual time on to a moment and delivers what is due by then, in order. Time never
-// goes back.
+// Advance moves virtual time forward to a moment and delivers the packets that are due by then, in
+// order. Time never goes back.
 func (n *Net) Advance(to int64) {
 	c := &n.clock
 	for len(c.flight) > 0 && c.flight[0].at <= to {
@@ -52,7 +53,7 @@ func (n *Net) Advance(to int64) {
 	c.now = max(c.now, to)
 }
 
-// land hands a packet to whatever link listens at its destination by now.
+// land delivers a packet to the link that listens at its destination now.
 func (n *Net) land(e *event) {
 	dst := e.way.to.link.Load()
 	if dst == nil {
@@ -65,7 +66,7 @@ func (n *Net) land(e *event) {
 	dst.rx.release()
 }
 
-// launch puts a copy of a packet in flight and returns that copy.
+// launch puts a copy of a packet in flight and returns the copy.
 func (c *clock) launch(at int64, way *line, pkt []link.Buf, flags link.Flags) []byte {
 	var payload []byte
 	if n := len(c.spare); n > 0 {

@@ -7,47 +7,47 @@ import (
 
 // Config describes a network. The zero value is a perfect network in virtual time.
 type Config struct {
-	// Seed drives every random choice.
+	// Seed determines every random choice.
 	Seed uint64
-	// Immediate delivers packets inside Send and makes Wait sleep; Delay, Rate and MarkFrames must
-	// then be zero, since they need virtual time.
+	// Immediate delivers packets inside Send and makes Wait sleep. Delay, Rate and MarkFrames must then be zero, since
+	// they need virtual time.
 	Immediate bool
 	// Delay is the one-way propagation delay.
 	Delay time.Duration
-	// Rate is the speed at which a link sends, in bits per second; 0 is infinitely fast.
+	// Rate is the transmission rate of a link in bits per second; 0 is infinitely fast.
 	Rate int64
-	// Loss, Duplicate, Reorder and Corrupt are probabilities per packet, 0 to 1. A reordered packet
-	// is overtaken by later ones, a corrupted one has one bit flipped.
+	// Loss, Duplicate, Reorder and Corrupt are probabilities per packet, 0 to 1. A reordered packet is overtaken by
+	// later ones. A corrupted packet has one bit flipped.
 	Loss, Duplicate, Reorder, Corrupt float64
 	// MTU is the largest UDP payload of one packet in bytes; 0 means 1472.
 	MTU int
-	// QueueFrames bounds the queue before each link's wire, and in immediate mode the queue of
-	// received frames; beyond it packets are dropped and counted. 0 leaves only the bound of Frames.
+	// QueueFrames bounds the transmit queue of each link and, in immediate mode, the queue of received frames. Packets
+	// beyond it are dropped and counted. With 0 only Frames bounds them.
 	QueueFrames int
-	// PortFrames puts a switch before the receivers: packets to one address share a port that sends at
-	// Rate and has a queue of so many packets of MTU bytes, beyond which it drops, and marks from MarkFrames on.
-	// 0 is no switch.
+	// PortFrames puts a switch before the receivers. Packets to one address share a switch port that sends at Rate and
+	// queues this many packets of MTU bytes. The port drops packets beyond that, and marks packets from a queue length
+	// of MarkFrames on. 0 means no switch.
 	PortFrames int
-	// MarkFrames is the depth of the transmit queue from which on packets are marked CE; 0 is never.
+	// MarkFrames is the length of the transmit queue from which packets are marked CE; 0 marks none.
 	MarkFrames int
 	// FrameSize is the payload in bytes that a frame from Alloc holds; 0 means 2048.
 	FrameSize int
-	// RxFrameSize is the same of received frames, where arriving packets are cut; 0 means FrameSize.
+	// RxFrameSize is the payload in bytes of a received frame; a larger packet is split. 0 means FrameSize.
 	RxFrameSize int
-	// Segments is the largest number of frames in one packet; 0 means as many as MTU needs in the
-	// smaller of the two frame sizes.
+	// Segments is the largest number of frames in one packet; 0 means as many as MTU needs with the smaller of the two
+	// frame sizes.
 	Segments int
 	// Frames is the number of frames in each direction of each link; 0 means 1024.
 	Frames int
 	// Memory is the size in bytes of the memory of each link that packets can be sent from in place, in blocks of
-	// FrameSize; 0 is none. Segments is to leave room for the pieces.
+	// FrameSize; 0 is none. Segments must then leave room for the additional pieces.
 	Memory int
-	// Refuse reports to senders that no link listens at an address (link.Reporter), in virtual time. It stands
-	// for hosts whose kernel is up. RefuseSlowly has each address report six times at once to another, then once
-	// a second, as Linux does (net.ipv4.icmp_ratelimit).
+	// Refuse reports to senders that no link listens at an address (link.Reporter); it needs virtual time. It simulates
+	// hosts whose kernel is up. RefuseSlowly limits the reports of one address to another: six at once, then one per
+	// second, as in Linux (net.ipv4.icmp_ratelimit).
 	Refuse, RefuseSlowly bool
-	// Unchecked leaves out the poisoning of free frames, for benchmarks. Double frees and frames
-	// that are not held panic all the same.
+	// Unchecked disables the poisoning of free frames, for benchmarks. Double frees and the use of frames that are not
+	// held still panic.
 	Unchecked bool
 }
 
@@ -57,8 +57,7 @@ func setDefault(field *int, value int) {
 	}
 }
 
-// withDefaults fills in what was left zero and panics on what cannot be: a test that asks for it is
-// wrong itself.
+// withDefaults fills in zero fields. It panics on impossible values, because they are a bug of the test.
 func (c Config) withDefaults() Config {
 	setDefault(&c.MTU, 1472)
 	setDefault(&c.FrameSize, 2048)
@@ -84,7 +83,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// maxPayload is what a packet made of the transmitter's frames can carry.
+// maxPayload returns the largest payload of a packet made of transmit frames.
 func (c *Config) maxPayload() int { return min(c.MTU, c.Segments*c.FrameSize) }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

@@ -8,15 +8,14 @@ import (
 // poison fills free frames of a checked pool.
 const poison = 0xDB
 
-// pool is the frames of one direction of a link and the stack of those that are free. It has no
-// lock: the transmit pool belongs to the link's owner, the stack of the receive pool to whoever
-// holds the mailbox's lock. held is touched by the owner alone.
+// pool holds the frames of one direction of a link and the stack of free ones. It has no lock. The link's owner uses
+// the transmit pool. The holder of the mailbox's lock uses the stack of the receive pool. Only the owner accesses held.
 type pool struct {
 	name  string
 	size  int
 	slab  []byte
-	blank []byte // a poisoned frame to compare with; nil if unchecked
-	fresh []byte // a frame that was never taken: it is not poisoned yet
+	blank []byte // content of a poisoned frame; nil if unchecked
+	fresh []byte // content of a frame that was never taken and is not poisoned yet
 	taken []bool // frames that were taken before
 	held  []bool
 	free  []uint32
@@ -50,8 +49,8 @@ func (p *pool) take() uint32 {
 	return i
 }
 
-// inspect panics if a free frame was written. A frame is poisoned when it is taken for the first time: most networks
-// use few of theirs.
+// inspect panics if a free frame was written. Frames are poisoned when they are first taken and not at creation,
+// because most networks use few of their frames.
 func (p *pool) inspect(i uint32) {
 	want := p.blank
 	if !p.taken[i] {
@@ -66,8 +65,7 @@ func (p *pool) inspect(i uint32) {
 	}
 }
 
-// giveUp ends the owner's hold on a frame and poisons it. The frame is not free before it is put
-// on the stack.
+// giveUp ends the owner's hold on a frame and poisons it. The caller then puts it on the free stack.
 func (p *pool) giveUp(i uint32, what string) {
 	p.check(i, what)
 	p.held[i] = false

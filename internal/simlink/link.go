@@ -10,11 +10,11 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// txFrame marks the names of frames from Alloc; the others are received ones.
+// txFrame marks the numbers of frames from Alloc; the others are received frames.
 const txFrame = 1 << 31
 
-// Link is one end of a simulated network. The rules of link.Link hold, and in virtual time all of
-// it belongs to the goroutine that drives the Net.
+// Link is one end of a simulated network. The rules of link.Link apply. In virtual time it belongs to the goroutine
+// that drives the Net.
 type Link struct {
 	net  *Net
 	at   *node
@@ -22,11 +22,11 @@ type Link struct {
 	caps link.Caps
 
 	tx                            pool      // the owner's
-	egress                        []leaving // the owner's: frames that wait for the wire, oldest first
-	idleAt                        int64     // when the wire has sent them all
-	held                          int       // frames in the owner's hands
-	ways                          []*line   // by received frame: how it came
-	given                         []uint32  // received frames freed and not yet put back
+	egress                        []leaving // frames that wait for the wire, oldest first; the owner's
+	idleAt                        int64     // time when the wire has sent them all
+	held                          int       // number of frames that the owner holds
+	ways                          []*line   // line on which a received frame arrived, by frame
+	given                         []uint32  // received frames that were freed and not yet put back
 	paths                         pathtable.Table[line]
 	txBytes, txPackets, txDropped atomic.Uint64
 
@@ -34,7 +34,7 @@ type Link struct {
 	refused refusals
 }
 
-// leaving is a transmitted frame in virtual time and when it has left.
+// leaving is a transmitted frame and the virtual time when it has left.
 type leaving struct {
 	at    int64
 	frame uint32
@@ -89,8 +89,8 @@ func (l *Link) Recv(bufs []link.Buf) int {
 	return n
 }
 
-// receive moves one entry of the mailbox into a Buf and says whether the packet goes on. It is
-// called with the mailbox's lock held.
+// receive moves one entry of the mailbox into a Buf and reports whether the packet continues. The caller holds the
+// mailbox's lock.
 func (l *Link) receive(b *link.Buf) bool {
 	m := &l.rx
 	e := m.at(m.head)
@@ -118,7 +118,7 @@ func (l *Link) Alloc(bufs []link.Buf) int {
 // Free implements link.Link. It panics on a frame that the owner does not hold.
 func (l *Link) Free(bufs []link.Buf) { l.giveUp(bufs, "Free") }
 
-// giveUp takes frames from the owner and makes them free.
+// giveUp takes frames from the owner and frees them.
 func (l *Link) giveUp(bufs []link.Buf, what string) {
 	for i := range bufs {
 		frames, n := l.pool(bufs[i].Frame)
@@ -132,8 +132,8 @@ func (l *Link) giveUp(bufs []link.Buf, what string) {
 	l.held -= len(bufs)
 }
 
-// retire takes the frames of a packet from the owner; those of the transmit pool are free when the
-// packet has left.
+// retire takes the frames of a sent packet from the owner. Frames of the transmit pool become free when the packet has
+// left.
 func (l *Link) retire(pkt []link.Buf, left int64) {
 	for i := range pkt {
 		if pkt[i].Frame&txFrame == 0 {
@@ -147,7 +147,7 @@ func (l *Link) retire(pkt []link.Buf, left int64) {
 	}
 }
 
-// reclaim makes the frames free that have left by now.
+// reclaim frees the frames that have left by now.
 func (l *Link) reclaim() {
 	n := 0
 	for n < len(l.egress) && l.egress[n].at <= l.net.clock.now {
@@ -166,8 +166,7 @@ func (l *Link) pool(frame uint32) (*pool, uint32) {
 	return &l.rx.frames, frame
 }
 
-// Outstanding is the number of frames that the owner holds: received or allocated and neither sent
-// nor freed. It is an owner's call, and may follow Close.
+// Outstanding returns the number of frames that the owner holds. Only the owner may call it, also after Close.
 func (l *Link) Outstanding() int { return l.held }
 
 // Source implements link.Link.
@@ -185,7 +184,7 @@ func (l *Link) Local() netip.AddrPort { return l.at.addr }
 // Caps implements link.Link.
 func (l *Link) Caps() link.Caps { return l.caps }
 
-// Stats implements link.Link. What the network loses is in no count, as on a real one.
+// Stats implements link.Link. Packets that the network loses are not counted, as in a real network.
 func (l *Link) Stats() link.Stats {
 	m := &l.rx
 	m.mu.Lock()
@@ -197,7 +196,7 @@ func (l *Link) Stats() link.Stats {
 	}
 }
 
-// Close implements link.Link: the address is free for another link. Closing twice does nothing.
+// Close implements link.Link. Another link may use the address afterwards. A second Close does nothing.
 func (l *Link) Close() error {
 	l.rx.mu.Lock()
 	l.rx.closed = true

@@ -7,9 +7,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// mailbox is the receiving half of a link: senders fill it, the owner drains it.
+// mailbox is the receiving half of a link: senders fill it, the owner empties it.
 type mailbox struct {
-	pending atomic.Int32 // frames in ring; the owner polls it without the lock
+	pending atomic.Int32 // frames in ring; the owner reads it without the lock
 
 	mu       sync.Mutex // guards the rest and frames.free
 	frames   pool
@@ -18,14 +18,15 @@ type mailbox struct {
 	tail     uint32 // next entry to fill
 	last     uint32 // first entry of the newest packet
 	segments int
-	bound    int // frames that may be pending
+	bound    int // largest number of pending frames
 	closed   bool
 	gate     gate
 
 	packets, bytes, dropped, invalid uint64
 }
 
-// entry is one received frame; segments counts those of the packet and is 0 but in the first.
+// entry is one received frame. segments is the number of frames of the packet, set in its first
+// entry only.
 type entry struct {
 	way      *line
 	frame    uint32
@@ -34,10 +35,10 @@ type entry struct {
 	flags    link.Flags
 }
 
-// fate is what the network does to a packet on its last step.
+// fate is the effect of the network on an arriving packet.
 type fate struct {
-	flip int  // the bit to invert, -1 for none
-	swap bool // goes before the packet that came last
+	flip int  // bit to invert; -1 for none
+	swap bool // swap with the packet that arrived before
 }
 
 var unharmed = fate{flip: -1}
@@ -61,15 +62,16 @@ func newMailbox(cfg *Config) mailbox {
 
 func (m *mailbox) at(i uint32) *entry { return &m.ring[i&uint32(len(m.ring)-1)] }
 
-// release ends a run of deliveries: what was queued shows, sleepers wake, the lock goes.
+// release ends a series of deliveries: it publishes the queued frames, wakes sleepers and unlocks
+// mu.
 func (m *mailbox) release() {
 	m.pending.Store(int32(m.tail - m.head))
 	m.gate.open()
 	m.mu.Unlock()
 }
 
-// deliver copies a packet of total bytes into free frames and queues them. It is called with mu
-// held; release shows the result to the owner.
+// deliver copies a packet of total bytes into free frames and queues them. The caller holds mu;
+// release publishes the frames.
 func (m *mailbox) deliver(way *line, pkt []link.Buf, total int, f fate) {
 	if m.closed {
 		return
@@ -104,7 +106,7 @@ func (m *mailbox) deliver(way *line, pkt []link.Buf, total int, f fate) {
 	}
 }
 
-// place puts a packet of one frame into one frame.
+// place copies a packet of one frame into one frame.
 func (m *mailbox) place(way *line, data []byte) {
 	i := m.frames.take()
 	n := copy(m.frames.data(i), data)
@@ -112,7 +114,7 @@ func (m *mailbox) place(way *line, data []byte) {
 	m.tail++
 }
 
-// scatter cuts a packet anew at the size of received frames.
+// scatter copies a packet into received frames, splitting it at their size.
 func (m *mailbox) scatter(way *line, pkt []link.Buf, total int) {
 	var from int
 	rest := pkt[0].Data
@@ -147,7 +149,7 @@ func (m *mailbox) flip(first uint32, bit int) {
 
 // swap exchanges the packet that begins at first with the one before it, by rotating the entries.
 func (m *mailbox) swap(first uint32) {
-	if int32(m.last-m.head) < 0 { // the one before was received already
+	if int32(m.last-m.head) < 0 { // the packet before was received already
 		m.last = first
 		return
 	}

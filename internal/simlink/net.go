@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Net is a network that joins links. See the package comment for who may call it.
+// Net is a network that connects links. The package comment says which goroutine may call it.
 type Net struct {
 	cfg   Config
-	clean bool // no duplicates, reordering or damage: nothing to draw for a packet that arrives
+	clean bool // no duplicates, reordering or corruption: arriving packets need no random choice
 	start time.Time
 	clock clock // virtual time; unused in immediate mode
 
@@ -23,16 +23,16 @@ type Net struct {
 	made  uint64 // links made so far
 }
 
-// node is an address, whether or not a link listens there now.
+// node is an address, with or without a link.
 type node struct {
 	addr netip.AddrPort
 	link atomic.Pointer[Link]
 
-	portIdle  int64 // when the switch port before it has sent all it holds; virtual time only
+	portIdle  int64 // time when its switch port has sent all queued packets; virtual time only
 	portDrops atomic.Uint64
 }
 
-// line is one direction between two addresses and what was done to it.
+// line is one direction between two addresses, with its impairments.
 type line struct {
 	from, to *node
 	back     *line // the other direction
@@ -42,7 +42,7 @@ type line struct {
 	refusals bucket // virtual time only
 }
 
-// New makes a network. It panics on a configuration that cannot be.
+// New creates a network. It panics on an impossible configuration.
 func New(cfg Config) *Net {
 	return &Net{
 		cfg:   cfg.withDefaults(),
@@ -53,9 +53,8 @@ func New(cfg Config) *Net {
 	}
 }
 
-// Link makes the link of an address. Once it is closed, the address may be given a new one: that is
-// a crash and a restart, and packets in flight reach the new link. It panics if the address has an
-// open link.
+// Link creates the link of an address. After it is closed, the address may get a new link: this simulates a crash and a
+// restart, and packets in flight reach the new link. Link panics if the address has an open link.
 func (n *Net) Link(addr netip.AddrPort) *Link {
 	n.mu.Lock()
 	at := n.node(addr)
@@ -75,21 +74,19 @@ func (n *Net) SetLoss(from, to netip.AddrPort, p float64) {
 	n.line(from, to).loss.Store(math.Float64bits(p))
 }
 
-// SetMTU makes the way from one address to another a black hole for payloads of more than bytes.
-// PathMTU does not learn of it.
+// SetMTU makes the direction from one address to another a black hole for larger payloads. PathMTU does not change.
 func (n *Net) SetMTU(from, to netip.AddrPort, bytes int) {
 	n.line(from, to).mtu.Store(int64(bytes))
 }
 
-// PortDrops is how many packets the switch port before an address has dropped.
+// PortDrops returns the number of packets that the switch port of an address has dropped.
 func (n *Net) PortDrops(addr netip.AddrPort) uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.node(addr).portDrops.Load()
 }
 
-// Partition cuts both directions between two addresses, or joins them again. Packets in flight
-// still arrive.
+// Partition cuts both directions between two addresses, or joins them again. Packets in flight still arrive.
 func (n *Net) Partition(a, b netip.AddrPort, cut bool) {
 	there := n.line(a, b)
 	there.cut.Store(cut)
@@ -102,8 +99,8 @@ func (n *Net) line(from, to netip.AddrPort) *line {
 	return n.lineBetween(n.node(from), n.node(to))
 }
 
-// back is the line of an answer to a packet that came by there, to a port of its sender; port 0 is the one that it came
-// from. It is nil, and nothing is made, for a port that the network does not know.
+// back returns the line of an answer to a packet that arrived on there. port is the destination port; 0 means the
+// packet's source port. back returns nil, and creates nothing, if the network does not know the port.
 func (n *Net) back(there *line, port uint16) *line {
 	if port == 0 || port == there.from.addr.Port() {
 		return there.back
@@ -116,7 +113,7 @@ func (n *Net) back(there *line, port uint16) *line {
 	return nil
 }
 
-// node is called with mu held.
+// node returns the node of an address. The caller holds mu.
 func (n *Net) node(addr netip.AddrPort) *node {
 	at := n.nodes[addr]
 	if at == nil {
@@ -126,7 +123,7 @@ func (n *Net) node(addr netip.AddrPort) *node {
 	return at
 }
 
-// lineBetween makes both directions at once; it is called with mu held.
+// lineBetween creates both directions at once. The caller holds mu.
 func (n *Net) lineBetween(from, to *node) *line {
 	if there := n.lines[[2]*node{from, to}]; there != nil {
 		return there

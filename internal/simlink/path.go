@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Resolve implements link.Link. Every address of the link's family can be resolved; packets to one
-// where no link listens vanish.
+// Resolve implements link.Link. Every address of the link's family can be resolved. Packets to an
+// address without a link are lost.
 func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	if !to.IsValid() || to.Addr().Is4() != l.at.addr.Addr().Is4() || to.Addr().IsUnspecified() {
 		return 0, fmt.Errorf("simlink: resolve %v from %v: %w", to, l.at.addr, link.ErrUnreachable)
@@ -27,8 +27,8 @@ func (l *Link) Release(p link.Path) {
 	}
 }
 
-// Paths is the number of paths that were resolved and not released.
+// Paths returns the number of paths in use.
 func (l *Link) Paths() int { return l.paths.Len() }
 
-// PathMTU implements link.Link. It does not see black holes.
+// PathMTU implements link.Link. It ignores black holes.
 func (l *Link) PathMTU(link.Path) int { return l.net.cfg.maxPayload() }

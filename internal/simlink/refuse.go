@@ -12,7 +12,7 @@ import (
 // maxRefusals bounds the reports that wait at a link.
 const maxRefusals = 64
 
-// refusals are the reports of a link that the owner has not taken.
+// refusals holds the reports that the owner has not taken.
 type refusals struct {
 	pending atomic.Int32
 
@@ -22,8 +22,8 @@ type refusals struct {
 
 var _ link.Reporter = (*Link)(nil)
 
-// Refuse makes the link report that nothing listens at an address, as a forged ICMP message would. With
-// Config.Refuse the network does so by itself.
+// Refuse makes the link report that no program listens at an address, as a forged ICMP message would. With
+// Config.Refuse the network calls it.
 func (l *Link) Refuse(report link.Report) {
 	r := &l.refused
 	r.mu.Lock()
@@ -69,13 +69,14 @@ func (n *Net) refuse(e *event) {
 	}
 }
 
-// refuseBurst and refuseEvery are the limit of Config.RefuseSlowly.
+// refuseBurst and refuseEvery are the limits of Config.RefuseSlowly.
 const (
 	refuseBurst = 6
 	refuseEvery = int64(time.Second)
 )
 
-// bucket is a token bucket of one host's reports to another.
+// bucket is a token bucket for the reports of one host to another. spent is in nanoseconds of refuseEvery, as of the
+// time at.
 type bucket struct{ spent, at int64 } // in nanoseconds of refuseEvery, as of at
 
 // take takes a token and reports whether there was one.

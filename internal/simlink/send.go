@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// wireOverhead is Ethernet with FCS, IPv4 and UDP in bytes: what Rate counts beyond payload.
+	// wireOverhead is the size in bytes of Ethernet with FCS, IPv4 and UDP headers. Rate counts it
+	// in addition to the payload.
 	wireOverhead = 46
-	// reorderSpan in nanoseconds, and the propagation delay, bound by how much a packet is held up
-	// to be overtaken. A few packets at 1 Gb/s.
+	// reorderSpan, in nanoseconds, or the propagation delay if that is longer bounds the delay of a
+	// reordered packet: a few packets at 1 Gb/s.
 	reorderSpan = 50_000
 )
 
-// Send implements link.Link. It panics on a frame that is not held, on data that lies outside its
-// frame, on a packet with too many frames or bytes, and on a PathReply that the seam forbids.
+// Send implements link.Link. It panics on a frame that is not held, on data outside its frame, on a
+// packet with too many frames or bytes, and on a PathReply that link.Link does not allow.
 func (l *Link) Send(bufs []link.Buf) {
 	var t tally
 	if l.net.cfg.Immediate {
@@ -31,7 +32,7 @@ func (l *Link) Send(bufs []link.Buf) {
 	}
 }
 
-// tally is what became of one batch.
+// tally counts the packets of one batch.
 type tally struct{ packets, bytes, dropped uint64 }
 
 func (t *tally) add(sent bool, total int) {
@@ -77,7 +78,7 @@ func (l *Link) sendLater(bufs []link.Buf, t *tally) {
 	}
 }
 
-// packetLen is the number of Bufs in the first packet.
+// packetLen returns the number of Bufs in the first packet.
 func packetLen(bufs []link.Buf) int {
 	n := 1
 	for bufs[n-1].Flags&link.More != 0 {
@@ -89,7 +90,7 @@ func packetLen(bufs []link.Buf) int {
 	return n
 }
 
-// checkPacket panics on whatever the seam forbids and returns the size of the packet.
+// checkPacket panics if link.Link does not allow the packet. It returns the packet's size.
 func (l *Link) checkPacket(pkt []link.Buf) int {
 	total := 0
 	for i := range pkt {
@@ -107,13 +108,13 @@ func (l *Link) checkPacket(pkt []link.Buf) int {
 	return total
 }
 
-// inMemory reports whether data lies in one block of the link's memory, and is not empty.
+// inMemory reports whether data is not empty and lies in one block of the link's memory.
 func (l *Link) inMemory(data []byte) bool {
 	at, ok := offset(data, l.caps.Memory)
 	return ok && len(data) > 0 && at%l.caps.Block+len(data) <= l.caps.Block
 }
 
-// way is where a packet goes; nil means nowhere.
+// way returns the line that a packet takes; nil for none.
 func (l *Link) way(b *link.Buf) *line {
 	if b.Path != link.PathReply {
 		return l.paths.Get(b.Path)
@@ -127,8 +128,8 @@ func (l *Link) way(b *link.Buf) *line {
 	return l.net.back(l.ways[b.Frame], b.Port)
 }
 
-// pass delivers a packet in immediate mode. It returns the mailbox that it left locked: a batch to
-// one receiver takes the lock once.
+// pass delivers a packet in immediate mode. It returns the mailbox that it left locked, so that
+// consecutive packets to one receiver take the lock once.
 func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mailbox {
 	dst := way.to.link.Load()
 	if dst == nil || l.lost(way, total) {
@@ -152,8 +153,8 @@ func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mail
 	return locked
 }
 
-// launch puts a packet on the wire in virtual time and keeps its frames until it has left; it does
-// neither when the queue is full.
+// launch puts a packet on the wire in virtual time and keeps its frames until it has left. If the
+// queue is full it does nothing and returns false.
 func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 	cfg, now := &l.net.cfg, l.net.clock.now
 	l.reclaim()
@@ -184,8 +185,8 @@ func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 	return true
 }
 
-// cross takes a packet that left its sender at a time through the switch port of its receiver. It
-// returns how long the port holds it.
+// cross passes a packet through the switch port of its receiver. left is the time when the packet
+// left its sender, held the time that the port delays it.
 func (to *node) cross(cfg *Config, left int64, total int) (held int64, dropped, marked bool) {
 	if cfg.PortFrames == 0 {
 		return 0, false, false
@@ -212,7 +213,7 @@ func (l *Link) fly(left int64, way *line, pkt []link.Buf, total int, flags link.
 	}
 }
 
-// lost says whether the network loses a packet of this size.
+// lost reports whether the network loses a packet of this size.
 func (l *Link) lost(way *line, total int) bool {
 	if way.cut.Load() || int64(total) > way.mtu.Load() {
 		return true
@@ -221,7 +222,7 @@ func (l *Link) lost(way *line, total int) bool {
 	return p != 0 && l.roll(math.Float64frombits(p))
 }
 
-// draw chooses the fate of a packet that arrives.
+// draw chooses the fate of an arriving packet.
 func (l *Link) draw(total int) fate {
 	f := unharmed
 	f.swap = l.roll(l.net.cfg.Reorder)
@@ -231,6 +232,6 @@ func (l *Link) draw(total int) fate {
 	return f
 }
 
-// roll is true with probability p. It draws nothing at 0, so that an option that is not used leaves
-// the other choices of a seed as they were.
+// roll returns true with probability p. With p = 0 it draws no random number, so that an unused
+// option does not change the other choices of a seed.
 func (l *Link) roll(p float64) bool { return p > 0 && l.rng.Float64() < p }

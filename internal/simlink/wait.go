@@ -7,12 +7,12 @@ import (
 
 // gate is what Wait sleeps on. The mailbox's lock guards it.
 type gate struct {
-	woken    bool // a Wake that no Wait saw
+	woken    bool // a Wake without a Wait in progress
 	sleepers []*sleeper
 	wakeups  uint64
 }
 
-// sleeper is one goroutine in Wait; bell holds one ring, so that ringing never blocks.
+// sleeper is one goroutine in Wait. bell has room for one element, so that sending never blocks.
 type sleeper struct {
 	bell  chan struct{}
 	timer *time.Timer
@@ -46,8 +46,8 @@ func (g *gate) remove(s *sleeper) {
 	}
 }
 
-// Wait implements link.Link. In virtual time it returns at once: nothing can arrive before the
-// caller advances the clock.
+// Wait implements link.Link. In virtual time it returns at once, because nothing can arrive before
+// the caller advances the clock.
 func (l *Link) Wait(d time.Duration) {
 	if !l.net.cfg.Immediate {
 		return
@@ -69,7 +69,7 @@ func (l *Link) Wait(d time.Duration) {
 	m.mu.Lock()
 	m.gate.remove(s)
 	m.mu.Unlock()
-	select { // rung after it timed out
+	select { // the bell rang after the timeout
 	case <-s.bell:
 	default:
 	}

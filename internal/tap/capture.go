@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Capture is a link that writes every packet it passes to a Pcap. A packet on a path that was
-// released is not written, since it has no destination.
+// Capture is a link that writes every packet to a Pcap. It does not write packets on a released
+// path, because their destination is unknown.
 type Capture struct {
 	link.Link
 	pcap    *Pcap
@@ -30,7 +30,7 @@ func (c *Capture) Recv(bufs []link.Buf) int {
 		k := packetLen(rest)
 		c.pcap.write(&record{
 			from: c.Source(&rest[0]), to: c.Local(), marked: rest[0].Flags&link.CE != 0,
-			payload: c.gather(rest[:k]),
+			payload: c.join(rest[:k]),
 		})
 		rest = rest[k:]
 	}
@@ -42,14 +42,14 @@ func (c *Capture) Send(bufs []link.Buf) {
 	for rest := bufs; len(rest) > 0; {
 		k := packetLen(rest)
 		if to := c.destination(&rest[0]); to.IsValid() {
-			c.pcap.write(&record{from: c.Local(), to: to, sent: true, payload: c.gather(rest[:k])})
+			c.pcap.write(&record{from: c.Local(), to: to, sent: true, payload: c.join(rest[:k])})
 		}
 		rest = rest[k:]
 	}
 	c.Link.Send(bufs)
 }
 
-// destination is not valid for a path that was released.
+// destination returns the destination of a packet; not valid for a released path.
 func (c *Capture) destination(b *link.Buf) netip.AddrPort {
 	if b.Path == link.PathReply {
 		to := c.Source(b)
@@ -63,8 +63,8 @@ func (c *Capture) destination(b *link.Buf) netip.AddrPort {
 	return c.paths[b.Path]
 }
 
-// gather puts the payload of a packet in one piece.
-func (c *Capture) gather(pkt []link.Buf) []byte {
+// join returns the payload of a packet as one slice.
+func (c *Capture) join(pkt []link.Buf) []byte {
 	if len(pkt) == 1 {
 		return pkt[0].Data
 	}

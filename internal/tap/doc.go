@@ -1,8 +1,9 @@
-// Package tap holds links over links: Impaired makes a good network bad on the receive side,
-// Capture writes what passes to a pcapng file. A link that is not wrapped pays nothing.
+// Package tap has links that wrap other links. Impaired drops, duplicates, reorders and corrupts
+// received packets. Capture writes packets to a pcapng file. A link that is not wrapped has no
+// cost.
 //
-// Ordering: Capture changes none; Impaired repeats and reorders as it is told to, and never cuts a
-// packet of many frames apart. Ownership: as the link below says; Impaired frees what it drops and
-// may keep some frames back, fewer by as many in Caps. Threading: as link.Link says. Wrap Impaired
-// in Capture, not the other way round, to see in the file what the protocol sees.
+// Ordering: Capture keeps it. Impaired duplicates and reorders as configured, and never splits a
+// packet of several frames. Ownership: as in the link below. Impaired frees the frames of packets
+// that it drops; it may keep some frames, and its Caps are lower by that number. Threading: as in
+// link.Link. To capture what the protocol receives, wrap Impaired in Capture.
 package tap

@@ -9,48 +9,49 @@ import (
 )
 
 const (
-	// batchFrames is how many frames are taken from the link below at once.
+	// batchFrames is the number of frames per Recv of the link below.
 	batchFrames = 32
-	// maxLate and maxTwins bound the packets that are held up and those that are to come again.
+	// maxLate bounds the delayed packets, maxTwins the packets to be duplicated.
 	maxLate  = 16
 	maxTwins = 16
-	// maxOvertake is by how many packets a late one is overtaken at most. The protocol's reordering
-	// threshold lies within.
+	// maxOvertake is the largest number of packets that overtake a delayed one. It exceeds the
+	// protocol's reordering threshold.
 	maxOvertake = 8
-	// patience is the number of empty Recvs after which late packets are let go all the same.
-	patience = 64
+	// maxIdleRecvs is the number of consecutive empty Recvs after which delayed packets are
+	// released anyway.
+	maxIdleRecvs = 64
 )
 
-// Impaired is a link that damages what it receives. It works on the frames of the link below: a
-// late packet's frames are held back, and a duplicate is the same frames delivered again, with their
-// first content, once the holder has freed them. If the holder sends such a frame (PathReply), the
-// duplicate does not come.
+// Impaired is a link that impairs received packets. It works on the frames of the link below. It
+// holds back the frames of a delayed packet. A duplicate is the same frames, delivered again with
+// their original content after the holder has freed them. If the holder sends such a frame
+// (PathReply), there is no duplicate.
 type Impaired struct {
 	link.Link
 	rates Rates
 	rng   *rand.Rand
 	caps  link.Caps
 
-	in    []link.Buf // one batch from below
-	out   []link.Buf // whole packets on their way up
+	in    []link.Buf // one batch from the link below
+	out   []link.Buf // whole packets for the next Recv
 	late  []late
 	twins []twin
 	live  int // twins in use
-	idle  int // empty Recvs in a row
+	idle  int // consecutive empty Recvs
 	busy  atomic.Bool
 
 	packets, dropped, duplicated, reordered, corrupted atomic.Uint64
 }
 
-// Counts are the packets that came from below and what was done to them.
+// Counts are the numbers of received packets and of impairments.
 type Counts struct {
 	Packets, Dropped, Duplicated, Reordered, Corrupted uint64
 }
 
-// late is a packet that waits to be overtaken.
+// late is a delayed packet.
 type late struct {
 	bufs  []link.Buf
-	after int // packets that go before
+	after int // packets that still go before it
 }
 
 // Impair wraps a link.
@@ -69,7 +70,7 @@ func Impair(below link.Link, rates Rates) *Impaired {
 	return t
 }
 
-// Counts may be called by any goroutine.
+// Counts returns the counters. Any goroutine may call it.
 func (t *Impaired) Counts() Counts {
 	return Counts{
 		Packets: t.packets.Load(), Dropped: t.dropped.Load(), Duplicated: t.duplicated.Load(),
@@ -99,11 +100,11 @@ func (t *Impaired) Recv(bufs []link.Buf) int {
 	return n
 }
 
-// refill takes a batch from below and passes on what is left of it.
+// refill receives a batch from the link below and applies the impairments.
 func (t *Impaired) refill() {
 	n := t.Link.Recv(t.in)
 	if n == 0 {
-		if t.idle++; t.idle >= patience {
+		if t.idle++; t.idle >= maxIdleRecvs {
 			t.overtake(maxOvertake)
 		}
 		return
@@ -116,7 +117,7 @@ func (t *Impaired) refill() {
 	}
 }
 
-// pass decides what happens to one packet.
+// pass decides the fate of one packet.
 func (t *Impaired) pass(pkt []link.Buf) {
 	t.packets.Add(1)
 	if t.roll(t.rates.Loss) {
@@ -146,7 +147,8 @@ func (t *Impaired) hold(pkt []link.Buf) {
 	l.after = 1 + t.rng.IntN(maxOvertake)
 }
 
-// overtake lets n packets go before each late one, and the late ones go that had their share.
+// overtake counts n packets that go before each delayed one, and releases the delayed packets that
+// are due.
 func (t *Impaired) overtake(n int) {
 	kept := 0
 	for i := range t.late {
@@ -154,13 +156,13 @@ func (t *Impaired) overtake(n int) {
 			t.out = append(t.out, t.late[i].bufs...)
 			continue
 		}
-		t.late[kept], t.late[i] = t.late[i], t.late[kept] // the memory stays in the slice
+		t.late[kept], t.late[i] = t.late[i], t.late[kept] // keeps the memory in the slice
 		kept++
 	}
 	t.late = t.late[:kept]
 }
 
-// corrupt inverts one bit.
+// corrupt inverts one bit of a packet.
 func (t *Impaired) corrupt(pkt []link.Buf) {
 	total := payload(pkt)
 	if total == 0 {
@@ -177,7 +179,7 @@ func (t *Impaired) corrupt(pkt []link.Buf) {
 	}
 }
 
-// roll is true with probability p and draws nothing at 0.
+// roll returns true with probability p. With p = 0 it draws no random number.
 func (t *Impaired) roll(p float64) bool { return p > 0 && t.rng.Float64() < p }
 
 // Wait implements link.Link. It returns at once while packets are held here.
@@ -187,7 +189,7 @@ func (t *Impaired) Wait(d time.Duration) {
 	}
 }
 
-// Close implements link.Link. It frees the frames held here first.
+// Close implements link.Link. It first frees the frames held here.
 func (t *Impaired) Close() error {
 	t.Link.Free(t.out)
 	t.out = nil
@@ -201,7 +203,7 @@ func (t *Impaired) Close() error {
 	return t.Link.Close()
 }
 
-// packetLen is the number of Bufs in the first packet.
+// packetLen returns the number of Bufs in the first packet.
 func packetLen(bufs []link.Buf) int {
 	n := 1
 	for n < len(bufs) && bufs[n-1].Flags&link.More != 0 {

@@ -12,18 +12,18 @@ import (
 	"github.com/gopacket/gopacket/layers"
 )
 
-// Pcap writes packets of any number of links to one pcapng file, with Ethernet, IP and UDP headers
-// made up from the addresses. Its methods may be called by any goroutine.
+// Pcap writes the packets of any number of links to one pcapng file. It makes up Ethernet, IP and
+// UDP headers from the addresses. Any goroutine may call its methods.
 type Pcap struct {
 	mu      sync.Mutex // guards the rest
 	out     *bufio.Writer
 	blocks  ngWriter
 	frame   gopacket.SerializeBuffer
-	err     error // the first; after it nothing is written
+	err     error // first error; nothing is written after it
 	packets uint64
 }
 
-// NewPcap begins a file. The caller closes w, after Flush.
+// NewPcap begins a file. The caller closes w after Flush.
 func NewPcap(w io.Writer) (*Pcap, error) {
 	out := bufio.NewWriter(w)
 	p := &Pcap{out: out, blocks: ngWriter{w: out}, frame: gopacket.NewSerializeBuffer()}
@@ -33,7 +33,7 @@ func NewPcap(w io.Writer) (*Pcap, error) {
 	return p, nil
 }
 
-// Flush writes out what is buffered and returns the first error there was.
+// Flush writes buffered data and returns the first error so far.
 func (p *Pcap) Flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *Pcap) Flush() error {
 	return nil
 }
 
-// Packets is the number of packets written.
+// Packets returns the number of packets written.
 func (p *Pcap) Packets() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *Pcap) Packets() uint64 {
 type record struct {
 	from, to netip.AddrPort
 	marked   bool // congestion experienced
-	sent     bool // and not received
+	sent     bool // otherwise received
 	payload  []byte
 }
 
@@ -80,7 +80,7 @@ func (p *Pcap) write(r *record) {
 	}
 }
 
-// build lays the frame down in b.
+// build encodes the frame into b.
 func (r *record) build(b gopacket.SerializeBuffer) error {
 	from, to := r.from.Addr().WithZone(""), r.to.Addr().WithZone("")
 	eth := &layers.Ethernet{SrcMAC: madeUpMAC(from), DstMAC: madeUpMAC(to)}
@@ -111,7 +111,8 @@ func (r *record) build(b gopacket.SerializeBuffer) error {
 	return gopacket.SerializeLayers(b, o, eth, network, udp, gopacket.Payload(r.payload))
 }
 
-// madeUpMAC is a locally administered address that shows the end of the IP address.
+// madeUpMAC returns a locally administered MAC address that contains the last bytes of the IP
+// address.
 func madeUpMAC(a netip.Addr) []byte {
 	ip := a.AsSlice()
 	mac := []byte{2, 0, 0, 0, 0, 0}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The parts of the pcapng format (draft-ietf-opsawg-pcapng) that one Ethernet interface needs. A
-// block is its type, its length, a body padded to four bytes, and its length again, in the byte
-// order of the section.
+// The parts of the pcapng format (draft-ietf-opsawg-pcapng) for one Ethernet interface. A block is
+// its type, its length, a body padded to four bytes, and its length again, in the byte order of the
+// section.
 const (
 	blockSection   = 0x0A0D0D0A
 	blockInterface = 1
@@ -16,14 +16,14 @@ const (
 
 	sectionMagic    = 0x1A2B3C4D
 	linkEthernet    = 1
-	optionResol     = 9 // of an interface: its timestamps count 10^-value seconds
+	optionResol     = 9 // of an interface: unit of its timestamps, 10^-value seconds
 	optionFlags     = 2 // of a packet
 	flagInbound     = 1
 	flagOutbound    = 2
 	nanosecondResol = 9
 )
 
-// ngWriter writes blocks. It keeps one buffer and is not safe for concurrent use.
+// ngWriter writes blocks. It has one buffer and is not safe for concurrent use.
 type ngWriter struct {
 	w   io.Writer
 	buf []byte
@@ -74,7 +74,7 @@ func (n *ngWriter) block(kind uint32, body []byte) error {
 	return nil
 }
 
-// appendOption appends an option; code 0 without value ends the list.
+// appendOption appends an option. Code 0 without a value ends the list.
 func appendOption(b []byte, code uint16, value ...byte) []byte {
 	b = order.AppendUint16(b, code)
 	b = order.AppendUint16(b, uint16(len(value)))

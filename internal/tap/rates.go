@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Rates are probabilities per received packet, 0 to 1, and the seed of the choices.
+// Rates are probabilities per received packet, 0 to 1, and the seed of the random choices.
 type Rates struct {
 	Loss, Duplicate, Reorder, Corrupt float64
 	Seed                              uint64
@@ -29,9 +29,9 @@ func (r *Rates) field(key string) *float64 {
 	return nil
 }
 
-// Parse reads rates like "loss=1%,dup=0.001,seed=7": a percentage or a fraction of 1 for each of
-// loss, dup, reorder and corrupt, and a whole number for seed. What is left out is 0; an empty
-// string is no impairment.
+// Parse parses rates such as "loss=1%,dup=0.001,seed=7": a percentage or a fraction of 1 for loss,
+// dup, reorder and corrupt, and a whole number for seed. Missing keys are 0. An empty string is no
+// impairment.
 func Parse(s string) (Rates, error) {
 	var r Rates
 	seen := make(map[string]bool)
@@ -78,7 +78,7 @@ func (r *Rates) set(key, value string) (err error) {
 	return nil
 }
 
-// String is the form that Parse reads.
+// String returns the form that Parse accepts.
 func (r Rates) String() string {
 	var parts []string
 	for _, key := range rateKeys {
@@ -92,7 +92,7 @@ func (r Rates) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Zero says that the rates leave the network as it is.
+// Zero reports whether the rates impair nothing.
 func (r Rates) Zero() bool {
 	return r.Loss == 0 && r.Duplicate == 0 && r.Reorder == 0 && r.Corrupt == 0
 }

@@ -23,7 +23,7 @@ func (t *Impaired) Refused(to []link.Report) int { return refused(t.Link, to) }
 // Destination implements link.Reporter.
 func (t *Impaired) Destination(p link.Path) netip.AddrPort { return destination(t.Link, p) }
 
-// refused asks the link below, if it learns of refusals.
+// refused forwards the call to the link below, if that is a link.Reporter.
 func refused(below link.Link, to []link.Report) int {
 	if r, ok := below.(link.Reporter); ok {
 		return r.Refused(to)

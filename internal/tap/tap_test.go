@@ -107,7 +107,7 @@ func (r *rig) receive() [][]byte {
 	var got [][]byte
 	var pkt []byte
 	bufs := make([]link.Buf, 8)
-	for empty := 0; empty <= patience+1; empty++ {
+	for empty := 0; empty <= maxIdleRecvs+1; empty++ {
 		n := r.top.Recv(bufs)
 		if n > 0 {
 			empty = 0

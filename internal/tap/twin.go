@@ -2,15 +2,15 @@ package tap
 
 import "github.com/datxdp/datxdp/link"
 
-// twin is a packet that is delivered again once its holder has freed all its frames.
+// twin is a packet that is delivered again when its holder has freed all its frames.
 type twin struct {
-	bufs []link.Buf // as received; nil slice length 0 is a twin not in use
-	back []bool     // by buf: the holder freed it
+	bufs []link.Buf // as received; empty for an unused twin
+	back []bool     // by buf: freed by the holder
 	data []byte     // the content as received
-	left int        // bufs still with the holder
+	left int        // bufs that the holder still has
 }
 
-// expect remembers a packet, if there is room, to deliver it again.
+// expect records a packet for a second delivery, if there is room.
 func (t *Impaired) expect(pkt []link.Buf) {
 	for i := range t.twins {
 		w := &t.twins[i]
@@ -28,7 +28,8 @@ func (t *Impaired) expect(pkt []link.Buf) {
 	}
 }
 
-// owner is the twin that a frame belongs to and its place there; nil if none.
+// owner returns the twin that a frame belongs to, and the frame's index in it; nil if there is
+// none.
 func (t *Impaired) owner(frame uint32) (*twin, int) {
 	for i := range t.twins {
 		for j := range t.twins[i].bufs {
@@ -48,7 +49,7 @@ func (t *Impaired) Free(bufs []link.Buf) {
 	}
 	for i := range bufs {
 		w, j := t.owner(bufs[i].Frame)
-		if w == nil || w.back[j] { // the second Free of a frame is for the link below to judge
+		if w == nil || w.back[j] { // the link below handles a double Free
 			t.Link.Free(bufs[i : i+1])
 			continue
 		}
@@ -59,7 +60,7 @@ func (t *Impaired) Free(bufs []link.Buf) {
 	}
 }
 
-// repeat sends a packet up again.
+// repeat delivers a packet again.
 func (t *Impaired) repeat(w *twin) {
 	t.duplicated.Add(1)
 	rest := w.data
@@ -72,7 +73,7 @@ func (t *Impaired) repeat(w *twin) {
 	t.live--
 }
 
-// forget gives up a duplicate and frees the frames that came back.
+// forget drops a duplicate and frees the frames that were already returned.
 func (t *Impaired) forget(w *twin) {
 	if len(w.bufs) == 0 {
 		return
@@ -90,7 +91,7 @@ func (w *twin) reset() {
 	w.bufs, w.back, w.data = w.bufs[:0], w.back[:0], w.data[:0]
 }
 
-// Send implements link.Link. A received frame that is sent cannot come again.
+// Send implements link.Link. A received frame that is sent cannot be delivered again.
 func (t *Impaired) Send(bufs []link.Buf) {
 	for i := 0; i < len(bufs) && t.live > 0; i++ {
 		if w, _ := t.owner(bufs[i].Frame); w != nil {

@@ -1,5 +1,6 @@
-// Package usage measures the share of a core that a thread has had, which tells a measurement from a starved one.
+// Package usage measures the fraction of a core that a thread has had. A low fraction shows that a measurement was
+// starved of processor time.
 //
-// Ordering: Start comes before Share. Ownership: a Usage is a value. Threading: Start and Share are called by one
-// goroutine that is locked to its thread.
+// Ordering: Start comes before Share. Ownership: a Usage is a value. Threading: the same goroutine, locked to its
+// thread, calls Start and Share.
 package usage

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Usage is the processor time of a thread since Start. The zero value has had a whole core.
+// Usage measures the processor time of a thread since Start. Share of the zero value is 1.
 type Usage struct {
 	start time.Time
 	cpu   time.Duration
 }
 
-// Start begins to measure the calling thread, to which the goroutine must be locked.
+// Start begins the measurement of the calling thread. The goroutine must be locked to it.
 func Start() Usage { return Usage{time.Now(), threadTime()} }
 
-// Share is the part of a core that the thread has had since Start; negative where that is not known.
+// Share returns the fraction of a core that the thread has had since Start; negative if it is
+// unknown.
 func (u Usage) Share() float64 {
 	wall := time.Since(u.start)
 	if u.start.IsZero() || wall <= 0 {
@@ -23,7 +24,7 @@ func (u Usage) Share() float64 {
 	return float64(threadTime()-u.cpu) / float64(wall)
 }
 
-// threadTime is user and system time of the calling thread.
+// threadTime returns the user and system time of the calling thread.
 //
 // System calls: getrusage(RUSAGE_THREAD).
 func threadTime() time.Duration {

@@ -2,11 +2,11 @@
 
 package usage
 
-// Usage is not known here.
+// Usage measures nothing on this platform.
 type Usage struct{}
 
-// Start begins to measure the calling thread, to which the goroutine must be locked.
+// Start begins the measurement of the calling thread. The goroutine must be locked to it.
 func Start() Usage { return Usage{} }
 
-// Share is the part of a core that the thread has had since Start; negative where that is not known.
+// Share returns a negative value: the fraction is unknown.
 func (Usage) Share() float64 { return -1 }

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// skipped is one test that did not run, and why.
+// skipped is a test that did not run, and why.
 type skipped struct{ Test, Reason string }
 
-// slow is a test and the seconds that it took.
+// slow is a test and its duration in seconds.
 type slow struct {
 	Test    string
 	Seconds float64
 }
 
-// slowest is from how many seconds on a test is remembered.
+// slowest is the duration in seconds from which a test is recorded.
 const slowest = 2
 
 // event is one line of go test -json.
@@ -27,8 +27,8 @@ type event struct {
 	Elapsed                       float64
 }
 
-// filter turns the events of go test -json into what a reader wants: the closing line of every
-// package, everything a failing test said, and nothing else.
+// filter turns the events of go test -json into readable output: the closing line of every package,
+// the whole output of each failed test, and nothing else.
 type filter struct {
 	w     io.Writer
 	show  *regexp.Regexp
@@ -93,8 +93,8 @@ func (f *filter) output(e event) {
 	f.said[e.Package][e.Test] = append(f.said[e.Package][e.Test], e.Output)
 }
 
-// failed prints what a failing test said; for a failing package, also what the tests said that
-// never ended (a panic, a timeout).
+// failed prints the output of a failed test. For a failed package it also prints the output of
+// tests that did not end (a panic, a timeout).
 func (f *filter) failed(e event) {
 	tests := f.said[e.Package]
 	f.print(tests[e.Test])
@@ -115,7 +115,7 @@ func (f *filter) print(lines []string) {
 	}
 }
 
-// reason is what a skipped test said, on one line and without go test's own marks.
+// reason returns the output of a skipped test on one line, without the marks of go test.
 func reason(lines []string) string {
 	var words []string
 	for _, l := range lines {

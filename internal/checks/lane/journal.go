@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// journal holds one JSON line for each lane since the last reset.
+// journal is a file with one JSON line per lane since the last reset.
 const journal = "bin/lanes.json"
 
-// entry is what is remembered of one lane. Seconds is elapsed time and CPU the processor time of all its processes.
+// entry is the record of one lane. Seconds is the elapsed time, CPU the processor time of all its processes.
 type entry struct {
 	Lane         string
 	Seconds, CPU float64
@@ -45,7 +45,7 @@ func note(e entry) error {
 	return errors.Join(err, file.Close())
 }
 
-// entries are those of the journal, in order.
+// entries returns the entries of the journal, in order.
 func entries() (all []entry, err error) {
 	data, err := os.ReadFile(journal)
 	if err != nil {
@@ -61,7 +61,7 @@ func entries() (all []entry, err error) {
 	return all, nil
 }
 
-// printSummary lists the time of every lane, the slowest tests, and what was skipped, one line a reason.
+// printSummary prints the time of every lane, the slowest tests, and the skipped tests, one line per reason.
 func printSummary(w io.Writer) error {
 	all, err := entries()
 	if err != nil {
@@ -83,7 +83,7 @@ func printSummary(w io.Writer) error {
 	return nil
 }
 
-// slowTests are the slowest tests of all lanes, at most n.
+// slowTests returns the slowest tests of all lanes, at most n.
 func slowTests(all []entry, n int) (said []string) {
 	var tests []slow
 	for _, e := range all {
@@ -96,7 +96,7 @@ func slowTests(all []entry, n int) (said []string) {
 	return said
 }
 
-// reasons are why tests were skipped, sorted, and the tests of each.
+// reasons returns the sorted reasons of skipped tests, and the tests of each.
 func reasons(all []entry) (why []string, tests map[string][]string) {
 	tests = map[string][]string{}
 	for _, e := range all {

@@ -94,10 +94,10 @@ func run(name string, command []string, isTest bool, show string) error {
 // wholeLane stands for all tests of a lane.
 const wholeLane = "the whole lane"
 
-// cannotRun is the exit status of a command that this host cannot run, as automake has it.
+// cannotRun is the exit status of a command that this host cannot run, as in automake.
 const cannotRun = 77
 
-// lastLine keeps the last line that was written.
+// lastLine keeps the last line that was written to it.
 type lastLine struct{ text []byte }
 
 func (l *lastLine) Write(b []byte) (int, error) {
@@ -126,7 +126,7 @@ func execute(cmd *exec.Cmd, isTest bool, f *filter) error {
 	return cmd.Wait()
 }
 
-// closing is what is said of a lane that has ended.
+// closing returns the closing line of a lane.
 func (e *entry) closing(err error) string {
 	if err != nil {
 		return fmt.Sprintf("FAILED after %.1f s", e.Seconds)

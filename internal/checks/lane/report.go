@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// host is what a result holds for.
+// host is the environment of a result.
 type host struct {
 	revision, kernel, goVersion string
 	date                        time.Time
 	cpus                        int
 }
 
-// thisHost is the host that the lanes ran on, and the revision of the tree, without what the lanes themselves write.
+// thisHost describes this host and the revision of the tree, ignoring the files that the lanes write.
 //
 // It runs git and uname.
 func thisHost(written string) host {
 	say := func(name string, args ...string) string {
-		out, _ := exec.Command(name, args...).Output() // a host without it has nothing to say
+		out, _ := exec.Command(name, args...).Output() // empty if the program is missing
 		return strings.TrimSpace(string(out))
 	}
 	h := host{revision: say("git", "rev-parse", "HEAD"), kernel: say("uname", "-sr"), goVersion: runtime.Version(), date: time.Now().UTC(), cpus: runtime.NumCPU()}
@@ -34,7 +34,7 @@ func thisHost(written string) host {
 	return h
 }
 
-// writeReport writes the journal to a file that is committed. It fails if a lane has failed.
+// writeReport writes the journal to a file for the repository. It fails if a lane has failed.
 func writeReport(name string) error {
 	all, err := entries()
 	if err != nil {

@@ -32,7 +32,7 @@ func WithCaps(t testing.TB, caps []uint, fn func()) {
 		reduced[c/32].Effective |= 1 << (c % 32)
 	}
 	defer func() {
-		// A thread that keeps the wrong capabilities stays locked and dies with its goroutine.
+		// A thread that keeps the wrong capabilities stays locked and ends with its goroutine.
 		if err := unix.Capset(&header, &before[0]); err != nil {
 			t.Fatalf("labtest: capset: %v", err)
 		}

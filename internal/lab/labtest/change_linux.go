@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// onLink runs f with an interface of the namespace that the thread is in.
+// onLink calls f with an interface of the thread's namespace.
 func onLink(name string, f func(netlink.Link) error) error {
 	l, err := netlink.LinkByName(name)
 	if err != nil {
@@ -26,7 +26,7 @@ func onLink(name string, f func(netlink.Link) error) error {
 // Delete deletes an interface.
 func Delete(name string) error { return onLink(name, netlink.LinkDel) }
 
-// AddTunnel makes an interface whose packets have no Ethernet header.
+// AddTunnel creates an interface whose packets have no Ethernet header.
 func AddTunnel(name string, p netip.Prefix) error {
 	l := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: netlink.TUNTAP_MODE_TUN}
 	if err := netlink.LinkAdd(l); err != nil {
@@ -35,8 +35,8 @@ func AddTunnel(name string, p netip.Prefix) error {
 	return errors.Join(AddAddress(name, p), netlink.LinkSetUp(l))
 }
 
-// AddReluctant makes an interface whose driver refuses XDP programs: a veth that has fewer queues to receive than its
-// peer, which is called peer, has to send.
+// AddReluctant creates an interface whose driver refuses XDP programs: a veth with fewer receive queues than its peer
+// has transmit queues.
 func AddReluctant(name, peer string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.NumRxQueues, attrs.NumTxQueues = name, 1, 1
@@ -48,7 +48,7 @@ func AddReluctant(name, peer string) error {
 	return errors.Join(onLink(peer, netlink.LinkSetUp), onLink(name, netlink.LinkSetUp))
 }
 
-// AddOver makes an interface of a kind, "macvlan" or "bridge", on top of another and gives it an address.
+// AddOver creates an interface of a kind, "macvlan" or "bridge", on top of another one and gives it an address.
 func AddOver(kind, name, below string, p netip.Prefix) error {
 	return onLink(below, func(l netlink.Link) (err error) {
 		attrs := netlink.NewLinkAttrs()
@@ -80,12 +80,12 @@ func SetMAC(name string, mac net.HardwareAddr) error {
 	return onLink(name, func(l netlink.Link) error { return netlink.LinkSetHardwareAddr(l, mac) })
 }
 
-// AddAddress gives an interface an address.
+// AddAddress adds an address to an interface.
 func AddAddress(name string, p netip.Prefix) error {
 	return onLink(name, func(l netlink.Link) error { return netlink.AddrAdd(l, netlinkAddr(p)) })
 }
 
-// RemoveAddress takes an address from an interface.
+// RemoveAddress removes an address from an interface.
 func RemoveAddress(name string, p netip.Prefix) error {
 	return onLink(name, func(l netlink.Link) error { return netlink.AddrDel(l, netlinkAddr(p)) })
 }
@@ -109,7 +109,7 @@ func Move(name string, to *lab.Lab, side lab.Side) error {
 	})
 }
 
-// DetachProgram detaches the XDP program of an interface from its bpf_link, as bpftool does for anybody with privilege.
+// DetachProgram detaches the XDP program of an interface from its bpf_link, as any privileged user can do with bpftool.
 func DetachProgram(name string) error {
 	id, err := ProgramOn(name)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// ForgeTooBig sends, from the namespace of the calling thread, an ICMP message that says that a UDP packet from one
-// address and port to another is too big for a path with an MTU (RFC 792, fragmentation needed; RFC 4443, packet too
+// ForgeTooBig sends a forged ICMP message from the namespace of the calling thread. The message says that a UDP packet
+// between two addresses is too big for a path with the given MTU (RFC 792, fragmentation needed; RFC 4443, packet too
 // big). No such packet was sent.
 //
 // System calls: socket, sendto, close.
@@ -39,7 +39,7 @@ func tooBig4(from, to netip.AddrPort, mtu int) []byte {
 	return b
 }
 
-// tooBig6 leaves the checksum to the kernel.
+// tooBig6 encodes the message for IPv6. The kernel fills in the checksum.
 func tooBig6(from, to netip.AddrPort, mtu int) []byte {
 	b := binary.BigEndian.AppendUint32([]byte{2, 0, 0, 0}, uint32(mtu))
 	b = append(b, 0x60, 0, 0, 0, 5, 0xb4, 17, 64)

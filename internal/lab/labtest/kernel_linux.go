@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RequireMultiBuffer skips the test before Linux 6.6, whose AF_XDP sockets take no packets of several
-// frames.
+// RequireMultiBuffer skips the test before Linux 6.6, whose AF_XDP sockets accept no packets of several frames.
 func RequireMultiBuffer(t testing.TB) {
 	t.Helper()
 	requireKernel(t, 6, 6, "for packets of several frames over AF_XDP")
@@ -22,7 +21,7 @@ func requireKernel(t testing.TB, major, minor int, what string) {
 	}
 }
 
-// kernelVersion is of the kernel that runs.
+// kernelVersion returns the version of the running kernel.
 //
 // System calls: uname(2).
 func kernelVersion(t testing.TB) (major, minor int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// New makes a lab that is closed at the end of the test. It skips the test like [RequireRoot].
+// New creates a lab that is closed at the end of the test. It skips the test like [RequireRoot].
 func New(t testing.TB, o lab.Options) *lab.Lab {
 	t.Helper()
 	RequireRoot(t)
@@ -27,7 +27,7 @@ func New(t testing.TB, o lab.Options) *lab.Lab {
 	return l
 }
 
-// RequireRoot skips the test unless it may make namespaces and interfaces.
+// RequireRoot skips the test unless it may create namespaces and interfaces.
 func RequireRoot(t testing.TB) {
 	t.Helper()
 	caps, err := effectiveCaps()
@@ -44,8 +44,8 @@ func RequireRoot(t testing.TB) {
 	}
 }
 
-// RequireXDP skips the test unless it may use AF_XDP. Where the privilege is there and the kernel is
-// one that we support, a missing AF_XDP fails the test: that skip would not be earned.
+// RequireXDP skips the test unless it may use AF_XDP. If the test has the privilege and a supported
+// kernel, missing AF_XDP fails the test, because such a skip would hide a fault.
 func RequireXDP(t testing.TB) {
 	t.Helper()
 	RequireRoot(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// SetNeighbour makes an interface of the calling thread's namespace know a neighbour for good: the kernel never asks for it.
+// SetNeighbour adds a permanent neighbour entry to an interface of the calling thread's namespace, so that the kernel
+// never resolves the neighbour.
 func SetNeighbour(name string, addr netip.Addr, mac net.HardwareAddr) error {
 	l, err := netlink.LinkByName(name)
 	if err != nil {
@@ -19,7 +20,8 @@ func SetNeighbour(name string, addr netip.Addr, mac net.HardwareAddr) error {
 	})
 }
 
-// CountNeighbours is the number of entries of single hosts in the neighbour table of an interface of the calling thread's namespace.
+// CountNeighbours returns the number of unicast entries in the neighbour table of an interface of the calling thread's
+// namespace.
 func CountNeighbours(name string) (int, error) {
 	l, err := netlink.LinkByName(name)
 	if err != nil {

@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// Output takes what programs print, and tells it while they run. The zero value is empty and ready; any
-// goroutine may call it.
+// Output collects the output of programs and returns it while they run. The zero value is empty and ready to use. Any
+// goroutine may call its methods.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write takes b.
+// Write appends b.
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(b)
 }
 
-// String is what was printed so far.
+// String returns the output so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProgramName is what a [Program] is called in the kernel.
+// ProgramName is the name of a [Program] in the kernel.
 const ProgramName = "somebody_elses"
 
-// Program is an XDP program on an interface that is not one of datxdp: it sends each packet to the
-// AF_XDP socket of its queue, and passes it where there is none.
+// Program is an XDP program of a foreign owner on an interface. It redirects each packet to the
+// AF_XDP socket of its queue, and passes it if the queue has none.
 type Program struct {
 	sockets *ebpf.Map
 	prog    *ebpf.Program
 	link    link.Link
 }
 
-// AttachProgram puts a program on an interface of the calling thread's network namespace.
+// AttachProgram attaches a program to an interface of the calling thread's network namespace.
 //
 // System calls: bpf(2).
 func AttachProgram(name string, generic bool) (p *Program, err error) {
@@ -62,10 +62,10 @@ func AttachProgram(name string, generic bool) (p *Program, err error) {
 	return p, err
 }
 
-// Put makes the AF_XDP socket fd that of a queue.
+// Put registers the AF_XDP socket fd for a queue.
 func (p *Program) Put(queue, fd int) error { return p.sockets.Put(uint32(queue), uint32(fd)) }
 
-// Close takes the program off the interface. It may be called again.
+// Close detaches the program. It may be called again.
 func (p *Program) Close() error {
 	var err error
 	if p.link != nil {
@@ -75,8 +75,8 @@ func (p *Program) Close() error {
 	return errors.Join(err, p.prog.Close(), p.sockets.Close())
 }
 
-// ProgramOn is the ID of the XDP program on an interface of the calling thread's network namespace,
-// 0 for none.
+// ProgramOn returns the ID of the XDP program on an interface of the calling thread's network
+// namespace; 0 for none.
 func ProgramOn(name string) (uint32, error) {
 	l, err := netlink.LinkByName(name)
 	if err != nil {

@@ -16,22 +16,21 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// Wire is a stretch between the two ends of a lab that loses frames, whatever they carry, each by a draw of
-// its own. Both ends are veths like those of any lab, so AF_XDP runs there as ever; the stretch is a third
-// namespace with the other halves of two pairs, joined by two programs at tc ingress. Its methods may be
-// called by any goroutine.
+// Wire is a connection between the two ends of a lab that drops frames at random, whatever they carry. Both ends are
+// veths as in any lab, so AF_XDP works on them. The other halves of two veth pairs lie in a third namespace, where two
+// programs at tc ingress connect them. Any goroutine may call its methods.
 type Wire struct {
 	ns       netns.NsHandle
 	nl       *netlink.Handle
-	middle   [2]netlink.Link // the device that leads to each side
+	middle   [2]netlink.Link // the device towards each side
 	lost     *ebpf.Map
 	programs []*ebpf.Program
 	links    []link.Link
 }
 
-// NewLossy makes a lab whose wire loses a part, 0 to 1, of the frames in either direction, ARP and TCP too.
-// It is closed at the end of the test. [lab.Lab.SetMTU] does not reach the middle. It skips the test like
-// [RequireRoot], and before Linux 6.6, which has no bpf_link for tc.
+// NewLossy creates a lab whose wire drops a fraction, 0 to 1, of the frames in each direction, ARP and TCP included.
+// The lab is closed at the end of the test. [lab.Lab.SetMTU] does not change the devices in the middle. NewLossy skips
+// the test like [RequireRoot], and before Linux 6.6, which has no bpf_link for tc.
 //
 // System calls: bpf(2), unshare(2), setns(2).
 func NewLossy(t testing.TB, o lab.Options, part float64) (*lab.Lab, *Wire) {
@@ -48,7 +47,7 @@ func NewLossy(t testing.TB, o lab.Options, part float64) (*lab.Lab, *Wire) {
 		func() error { return w.open(l) },
 		func() error { return w.insert(l) },
 		func() error { return w.join(part) },
-		func() error { return l.SetUp(lab.B, true) }, // it waits for the carrier of both ends
+		func() error { return l.SetUp(lab.B, true) }, // SetUp waits for the carrier of both ends
 		w.awaitCarrier,
 	} {
 		if err := step(); err != nil {
@@ -58,15 +57,15 @@ func NewLossy(t testing.TB, o lab.Options, part float64) (*lab.Lab, *Wire) {
 	return l, w
 }
 
-// Lost is how many frames on the way to a side were lost so far.
+// Lost returns the number of frames dropped so far on the way to a side.
 func (w *Wire) Lost(to lab.Side) (frames uint64, err error) {
 	err = w.lost.Lookup(uint32(to), &frames)
 	return frames, err
 }
 
-// open makes the namespace in the middle.
+// open creates the namespace in the middle.
 func (w *Wire) open(l *lab.Lab) error {
-	err := l.Do(lab.A, func() (err error) { // Do puts the thread back
+	err := l.Do(lab.A, func() (err error) { // Do restores the namespace of the thread
 		w.ns, err = netns.New()
 		return err
 	})
@@ -77,7 +76,7 @@ func (w *Wire) open(l *lab.Lab) error {
 	return err
 }
 
-// insert moves the half of the pair that side B has to the middle, and gives B one of another pair.
+// insert moves side B's half of the pair to the middle, and gives B one half of another pair.
 func (w *Wire) insert(l *lab.Lab) error {
 	var b netns.NsHandle
 	err := l.Do(lab.B, func() error {
@@ -102,7 +101,7 @@ func (w *Wire) insert(l *lab.Lab) error {
 	return l.Do(lab.B, func() error { return address(lab.B) })
 }
 
-// addPair makes a pair like the one that A has, from the middle to the namespace of B.
+// addPair creates a second pair like A's, from the middle to the namespace of B.
 func (w *Wire) addPair(b int) error {
 	const toB = "to_b"
 	like := w.middle[lab.A].Attrs()
@@ -129,10 +128,11 @@ func (w *Wire) addPair(b int) error {
 	return nil
 }
 
-// addrGenNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h: nothing is sent until somebody sends.
+// addrGenNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h: no link-local address, so the interface sends nothing by
+// itself.
 const addrGenNone = 1
 
-// address gives the interface of the calling thread's namespace the addresses of a side.
+// address adds the addresses of a side to the interface in the calling thread's namespace.
 func address(s lab.Side) error {
 	dev, err := netlink.LinkByName(lab.Interface)
 	if err != nil {
@@ -163,7 +163,7 @@ func (w *Wire) awaitCarrier() error {
 	return errors.New("no carrier in the middle")
 }
 
-// close takes the middle away, and with it the interfaces of the ends.
+// close removes the devices in the middle, and with them the interfaces of the ends.
 func (w *Wire) close() error {
 	var errs []error
 	for _, l := range w.links {

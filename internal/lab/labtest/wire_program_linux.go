@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// join makes what comes from one side go to the other, but for the part that is lost.
+// join forwards the frames of each side to the other and drops a fraction of them.
 func (w *Wire) join(part float64) (err error) {
 	w.lost, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 2})
 	if err != nil {
@@ -32,7 +32,7 @@ func (w *Wire) join(part float64) (err error) {
 	return nil
 }
 
-// attach puts a program at the ingress of a device in the middle.
+// attach attaches a program to the ingress of a device in the middle.
 func (w *Wire) attach(p *ebpf.Program, ifindex int) error {
 	return w.do(func() error {
 		l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: ebpf.AttachTCXIngress})
@@ -43,7 +43,7 @@ func (w *Wire) attach(p *ebpf.Program, ifindex int) error {
 	})
 }
 
-// do runs fn in the middle. A thread that cannot be put back stays locked and dies with its goroutine.
+// do runs fn in the middle namespace. A thread that cannot return stays locked and ends with its goroutine.
 func (w *Wire) do(fn func() error) error {
 	runtime.LockOSThread()
 	home, err := netns.Get()
@@ -62,7 +62,7 @@ func (w *Wire) do(fn func() error) error {
 	return err
 }
 
-// lose drops and counts a part of the frames and sends the others out of a device.
+// lose returns a program that drops and counts a fraction of the frames and sends the others out of a device.
 func lose(part float64, lost int, to lab.Side, device int) asm.Instructions {
 	const shot = 2 // of TC_ACT
 	return asm.Instructions{
