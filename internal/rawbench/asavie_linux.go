@@ -10,25 +10,24 @@ import (
 	asavie "github.com/asavie/xdp"
 )
 
-// asaviePort is github.com/asavie/xdp v0.3.3, used as fast as its API allows: spinning on its rings
-// without its Poll. Its limits here: one frame per packet, so MTU 1500; whatever mode the kernel
-// picks, which it cannot tell, so that it is asked for here; its program takes every packet of the queue; a panic on an errno it
-// does not expect, turned into an error; and a closed queue stays busy until the process ends.
+// asaviePort uses github.com/asavie/xdp v0.3.3 as fast as its API allows: it spins on the rings without calling Poll.
+// The library has limits. It supports one frame per packet, so MTU 1500. It takes the mode that the kernel chooses and
+// cannot report it, so this package reads the mode. Its program takes every packet of the queue. It panics on an
+// unexpected errno; this package turns the panic into an error. A closed queue stays busy until the process ends.
 type asaviePort struct {
 	xsk     *asavie.Socket
 	program *asavie.Program
 	ifindex int
-	// granted is the mode, as the kernel told it.
+	// granted is the mode as reported by the kernel.
 	granted string
 	back    []asavie.Desc
 }
 
-// asavieFill is free slots of the fill ring before they are filled: looking for a free frame scans
-// all frames, so it is done for many at a time.
+// asavieFill is the number of free slots in the fill ring that triggers a refill. Looking for a free frame scans all
+// frames, so a refill handles many at once.
 const asavieFill = 256
 
-// asavieOptions are twice its defaults often enough for a burst; frames beyond the fill ring are
-// those to send.
+// asavieOptions are twice the defaults, enough for a burst. Frames beyond the fill ring are for transmission.
 var asavieOptions = asavie.SocketOptions{
 	NumFrames: 2048, FrameSize: 2048,
 	FillRingNumDescs: 1024, CompletionRingNumDescs: 1024, RxRingNumDescs: 1024, TxRingNumDescs: 512,
@@ -36,7 +35,7 @@ var asavieOptions = asavie.SocketOptions{
 
 var errPanic = errors.New("asavie/xdp panicked")
 
-// guard turns a panic of the engine into an error.
+// guard turns a panic of the library into an error.
 func guard(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%w: %v", errPanic, r)
@@ -74,15 +73,14 @@ func openAsavie(cfg Config) (_ port, err error) {
 	return p, nil
 }
 
-// Flags of attaching, XDP_FLAGS_* of linux/if_link.h.
+// Attach flags, XDP_FLAGS_* of linux/if_link.h.
 const (
 	flagGeneric = 1 << 1
 	flagDriver  = 1 << 2
 )
 
-// attach attaches the program to the driver, or else to the kernel's generic hook: what the kernel
-// does by itself, in two steps, so that it is known which. The flags are one variable for the whole
-// process.
+// attach attaches the program in native mode or, if that fails, in generic mode. The kernel would choose by itself, but
+// two steps show which mode it is. The flags are a variable of the whole process.
 func (p *asaviePort) attach() (generic bool, err error) {
 	asavie.DefaultXdpFlags = flagDriver
 	if err = p.program.Attach(p.ifindex); err == nil {
@@ -95,7 +93,7 @@ func (p *asaviePort) attach() (generic bool, err error) {
 	return true, nil
 }
 
-// grantedMode is how a bound socket moves packets, in the words of package xdp.
+// grantedMode returns the mode of a bound socket, in the terms of package xdp.
 //
 // System calls: getsockopt(SOL_XDP, XDP_OPTIONS).
 func grantedMode(fd int, generic bool) string {
@@ -119,7 +117,7 @@ func (p *asaviePort) wait(d time.Duration) (err error) {
 	return err
 }
 
-// close does what can be done: unregistering always fails, detaching works on a driver's slot.
+// close releases what it can: unregistering always fails, detaching works for a native program.
 func (p *asaviePort) close() (err error) {
 	defer guard(&err)
 	var errs []error
@@ -141,8 +139,8 @@ func (p *asaviePort) fill() {
 	}
 }
 
-// reap takes back what has been sent, and kicks again while the ring is not empty: one kick moves
-// 32 frames at most.
+// reap takes back transmitted frames. It kicks again while the ring is not empty, because one kick transmits at most 32
+// frames.
 func (p *asaviePort) reap() {
 	if n := p.xsk.NumCompleted(); n > 0 {
 		p.xsk.Complete(n)

@@ -11,38 +11,38 @@ import (
 	"github.com/datxdp/datxdp/internal/usage"
 )
 
-// How long a client waits.
+// Time limits of a client.
 const (
-	// patience is for an answer to anything, and for room to ask: a server that shares its core with
-	// a busy host may be off it for a second.
-	patience = 3 * time.Second
-	// lostAfter is when a ping counts as lost. An emulated machine beside others answers after 100 ms now and then, which
-	// is late and no loss.
+	// answerTimeout bounds the wait for an answer, and for room to send. A server that shares its core with a busy host
+	// may be descheduled for a second.
+	answerTimeout = 3 * time.Second
+	// lostAfter is the age at which a ping counts as lost. An emulated machine may answer after 100 ms, which is late
+	// but not lost.
 	lostAfter = time.Second
-	// askEvery is how often the result is asked for anew.
+	// askEvery is the interval at which the result is requested again.
 	askEvery = 5 * time.Millisecond
 )
 
-// Client sends. One goroutine uses it.
+// Client is the sending end. One goroutine uses it.
 type Client struct {
 	end
 	head [headLen]byte
 	run  uint32
 	seq  uint64
 
-	// What the latest exchange brought.
+	// Results of the latest exchange.
 	gotSeq   uint64
 	gotCount *count
 }
 
 // Result is one run as seen from both ends.
 type Result struct {
-	// Sent and Received are frames of the measured part, Bytes those received.
+	// Sent and Received are the frames of the measured part; Bytes is the size of the received ones.
 	Sent, Received, Bytes uint64
 	Elapsed               time.Duration
-	// Lost is Sent less Received; Counted is how many of them a counter accounts for.
+	// Lost is Sent less Received. Counted is the part of Lost that a counter explains.
 	Lost, Counted uint64
-	// CoreShare is the part of a core that each end had, client first.
+	// CoreShare is the fraction of a core that each end had, client first.
 	CoreShare []float64
 }
 
@@ -59,8 +59,7 @@ func NewClient(cfg Config) (*Client, error) {
 	return &Client{end: e, head: template(cfg, ifi.HardwareAddr), run: rand.Uint32()}, nil
 }
 
-// Latency measures round trips of one frame of size bytes for as long as d, after a warm-up.
-// record is called with each.
+// Latency measures round trips of one frame of size bytes for the time d, after a warm-up. It calls record for each.
 func (c *Client) Latency(ctx context.Context, size int, warmup, d time.Duration, record func(time.Duration)) (Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -93,13 +92,13 @@ func (c *Client) Latency(ctx context.Context, size int, warmup, d time.Duration,
 	return r, nil
 }
 
-// begin prepares a run, and waits for the other end to be there at all.
+// begin prepares a run and waits until the other end answers.
 func (c *Client) begin(ctx context.Context, size int) error {
 	if size < MinFrame || size > c.cfg.MTU+ipStart {
 		return fmt.Errorf("rawbench: frame of %d bytes at MTU %d: %w", size, c.cfg.MTU, ErrEngine)
 	}
 	c.run++
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(answerTimeout); ; {
 		took, err := c.roundTrip(ctx, MinFrame)
 		if err != nil {
 			return err
@@ -108,12 +107,12 @@ func (c *Client) begin(ctx context.Context, size int) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("rawbench: pings to %v for %s: %w", c.cfg.Peer, patience, ErrSilent)
+			return fmt.Errorf("rawbench: pings to %v for %s: %w", c.cfg.Peer, answerTimeout, ErrSilent)
 		}
 	}
 }
 
-// roundTrip is one ping and its pong, or lostAfter without.
+// roundTrip sends one ping and returns its round-trip time; lostAfter if there is no answer.
 func (c *Client) roundTrip(ctx context.Context, size int) (time.Duration, error) {
 	start := time.Now()
 	if err := c.one(ctx, ping, size); err != nil {
@@ -132,11 +131,11 @@ func (c *Client) roundTrip(ctx context.Context, size int) (time.Duration, error)
 	}
 }
 
-// one sends a single frame, as soon as there is room. What makes room is the exchange: it drives
-// what is stuck in the transmit ring and frees frames that have arrived.
+// one sends a single frame as soon as there is room. The calls of exchange make room: they kick the transmit ring and
+// free received frames.
 func (c *Client) one(ctx context.Context, k kind, size int) error {
 	c.prepare(k, size)
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(answerTimeout); ; {
 		n, err := c.port.send(1, size, c.write)
 		if n > 0 || err != nil {
 			return err
@@ -150,10 +149,10 @@ func (c *Client) one(ctx context.Context, k kind, size int) error {
 	}
 }
 
-// expired ends a wait for room.
+// expired reports the end of a wait for room.
 func (c *Client) expired(ctx context.Context, deadline time.Time) error {
 	if time.Now().After(deadline) {
-		return fmt.Errorf("rawbench: no frame has left for %s: %w", patience, ErrStuck)
+		return fmt.Errorf("rawbench: no frame has left for %s: %w", answerTimeout, ErrStuck)
 	}
 	return ctx.Err()
 }
@@ -171,7 +170,7 @@ func (c *Client) write(h []byte) {
 	setSeq(h, c.seq)
 }
 
-// visit notes answers.
+// visit handles one received frame of the other end.
 func (c *Client) visit(h []byte, _ int) bool {
 	if !ours(h) || runOf(h) != c.run {
 		return false
@@ -184,13 +183,13 @@ func (c *Client) visit(h []byte, _ int) bool {
 			n := decodeCount(h[headLen:])
 			c.gotCount = &n
 		}
-	default: // the server's own kinds
+	default: // kinds that only a server receives
 	}
 	return false
 }
 
-// batch is frames per send: 32 is what one system call moves in copy mode. Large frames take many
-// buffers each, and four of them keep the caches.
+// batch returns the number of frames per send: 32, which one system call transmits in copy mode, or 4 for large frames.
+// A large frame takes many buffers, and more than four exceed the CPU cache.
 func batch(size int) int {
 	if size > 4096 {
 		return 4
@@ -198,8 +197,7 @@ func batch(size int) int {
 	return 32
 }
 
-// Stream sends frames of size bytes as fast as they go for as long as d, after a warm-up; the
-// other end counts.
+// Stream sends frames of size bytes as fast as possible for the time d, after a warm-up. The other end counts them.
 func (c *Client) Stream(ctx context.Context, size int, warmup, d time.Duration) (Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -250,9 +248,9 @@ func (c *Client) blast(ctx context.Context, k kind, size int, d time.Duration) (
 	return sent, ctx.Err()
 }
 
-// drain waits until what was sent has left.
+// drain waits until all frames have left.
 func (c *Client) drain(ctx context.Context) error {
-	for deadline := time.Now().Add(patience); !c.port.drained(); {
+	for deadline := time.Now().Add(answerTimeout); !c.port.drained(); {
 		if err := c.port.exchange(c.visit); err != nil {
 			return err
 		}
@@ -263,10 +261,10 @@ func (c *Client) drain(ctx context.Context) error {
 	return nil
 }
 
-// ask fetches the count of the other end.
+// ask requests the count of the other end.
 func (c *Client) ask(ctx context.Context) (count, error) {
 	c.gotCount = nil
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
+	for deadline := time.Now().Add(answerTimeout); time.Now().Before(deadline) && ctx.Err() == nil; {
 		if err := c.one(ctx, ask, askLen); err != nil {
 			return count{}, err
 		}

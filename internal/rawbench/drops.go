@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// drops are packets that counters know to be lost, by direction.
+// drops are the packets that counters report as lost, by direction.
 type drops struct{ rx, tx uint64 }
 
 func (d drops) since(base drops) drops { return drops{d.rx - base.rx, d.tx - base.tx} }
 
-// dropCounters are what the engine and the interface count, each since a time of its own.
+// dropCounters are the counters of the engine and of the interface. Each counts from its own start.
 type dropCounters struct{ engine, device drops }
 
-// since is what was lost since base. A packet may be in both counters, so the larger difference counts.
+// since returns the losses since base. A packet may be in both counters, so the larger difference counts.
 func (c dropCounters) since(base dropCounters) drops {
 	engine, device := c.engine.since(base.engine), c.device.since(base.device)
 	return drops{max(engine.rx, device.rx), max(engine.tx, device.tx)}
 }
 
-// drops reads the counters. Those of the interface stay zero where they cannot be read.
+// drops reads the counters. The interface's counters stay zero if they cannot be read.
 func (e *end) drops() (c dropCounters) {
 	c.engine.rx, c.engine.tx = e.port.dropped()
 	if table, err := os.ReadFile("/proc/thread-self/net/dev"); err == nil {
@@ -29,7 +29,7 @@ func (e *end) drops() (c dropCounters) {
 	return c
 }
 
-// Columns of /proc/net/dev, after the name. Drivers count under fifo what found no room in a ring of the NIC.
+// Columns of /proc/net/dev after the name. Drivers count packets without room in a NIC ring as fifo errors.
 const (
 	columnRxDrop = 3
 	columnRxFifo = 4

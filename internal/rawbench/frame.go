@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Layout of a frame: Ethernet, IPv4, UDP, then our header. Offsets are bytes.
+// Layout of a frame: Ethernet, IPv4, UDP, then our header. Offsets are in bytes.
 const (
 	ethSrc   = 6
 	ethType  = 12
@@ -27,17 +27,17 @@ const (
 	atSeq   = payload + 8
 	headLen = payload + 16
 
-	// A result follows the header of the frame that asked for it.
+	// A result follows the header of the frame that requested it.
 	resultLen = 6 * 8
 	askLen    = headLen + resultLen
 
 	magic = 0xda7b
 )
 
-// MinFrame is the smallest frame that can be measured: that of Ethernet.
+// MinFrame is the smallest Ethernet frame, in bytes.
 const MinFrame = 64
 
-// kind says what a frame is for.
+// kind is the purpose of a frame.
 type kind byte
 
 const (
@@ -49,7 +49,7 @@ const (
 	result                 //
 )
 
-// template is a head that needs only kind, run, sequence number and lengths.
+// template returns a header in which only kind, run, sequence number and lengths are missing.
 func template(cfg Config, localMAC net.HardwareAddr) (h [headLen]byte) {
 	copy(h[:], cfg.PeerMAC)
 	copy(h[ethSrc:], localMAC)
@@ -64,7 +64,7 @@ func template(cfg Config, localMAC net.HardwareAddr) (h [headLen]byte) {
 	return h
 }
 
-// setSize writes the lengths of a packet of size bytes, and the checksum that covers them.
+// setSize writes the lengths of a frame of size bytes and the IP checksum.
 func setSize(h []byte, size int) {
 	binary.BigEndian.PutUint16(h[ipLength:], uint16(size-ipStart))
 	binary.BigEndian.PutUint16(h[udpLen:], uint16(size-udpStart))
@@ -83,7 +83,7 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// ours says whether a head is one of this package's frames.
+// ours reports whether a header is one of this package.
 func ours(h []byte) bool {
 	return len(h) >= headLen && binary.BigEndian.Uint16(h[atMagic:]) == magic
 }
@@ -96,7 +96,7 @@ func setKind(h []byte, k kind) { h[atKind] = byte(k) }
 func setRun(h []byte, run uint32) { binary.BigEndian.PutUint32(h[atRun:], run) }
 func setSeq(h []byte, seq uint64) { binary.BigEndian.PutUint64(h[atSeq:], seq) }
 
-// turn sends a frame back where it came from. Swapped addresses leave the checksums as they are.
+// turn sends a frame back by swapping the addresses. The swap does not change the checksums.
 func turn(h []byte) {
 	for i := range ethSrc {
 		h[i], h[ethSrc+i] = h[ethSrc+i], h[i]
@@ -106,15 +106,15 @@ func turn(h []byte) {
 	}
 }
 
-// count is what a server knows of a run.
+// count is a server's record of a run.
 type count struct {
 	run     uint32
 	frames  uint64
 	bytes   uint64
 	elapsed time.Duration
-	// first and last are when the first and the latest counted frame arrived.
+	// first and last are the arrival times of the first and the latest counted frame.
 	first, last time.Time
-	// dropped is the losses that counters at the server account for.
+	// dropped is the number of losses that counters at the server report.
 	dropped   uint64
 	coreShare float64
 }

@@ -15,15 +15,15 @@ func openPort(cfg Config) (port, error) {
 	return openNative(cfg)
 }
 
-// recvBatch is frames per look at the ring.
+// recvBatch is the number of frames per receive call.
 const recvBatch = 64
 
-// native is this repository's engine. It transmits on one queue and receives on all: a NIC spreads packets over its
-// queues as it likes.
+// native uses this repository's engine. It transmits on one queue and receives on all, because a NIC spreads packets
+// over its queues.
 type native struct {
 	dev    *xdp.Device
 	queues []queue
-	sock   *xdp.Socket // that transmits
+	sock   *xdp.Socket // for transmission
 	caps   link.Caps
 
 	in, back, free, out []link.Buf
@@ -32,7 +32,7 @@ type native struct {
 // queue is a receive queue.
 type queue struct {
 	sock *xdp.Socket
-	// open is a packet whose last frame has not come yet: its length so far and its head.
+	// open is the length of an incomplete packet so far, openHead its header.
 	open     int
 	openHead [askLen]byte
 }
@@ -61,7 +61,7 @@ func (p *native) mode() string { return p.caps.Mode }
 
 func (p *native) close() error { return p.dev.Close() }
 
-// wait sleeps on one queue: packets of others wait for d.
+// wait sleeps on one queue; packets on other queues wait for up to d.
 func (p *native) wait(d time.Duration) error {
 	p.sock.Wait(d)
 	return nil
@@ -85,7 +85,7 @@ func (p *native) exchange(visit visitor) error {
 	return nil
 }
 
-// serve takes what has arrived on a queue. Answers leave on the same one.
+// serve handles the packets that arrived on a queue. Answers leave on the same queue.
 func (p *native) serve(q *queue, visit visitor) {
 	n := q.sock.RecvFrames(p.in)
 	if n == 0 {
@@ -106,8 +106,8 @@ func (p *native) serve(q *queue, visit visitor) {
 	q.sock.Free(p.free)
 }
 
-// take handles one frame of a packet. The head of a packet of several is copied: its frame may be
-// gone before its last comes.
+// take handles one frame of a packet. It copies the header of a packet of several frames, because the first frame may
+// be freed before the last arrives.
 func (q *queue) take(b *link.Buf, visit visitor) (answer bool) {
 	more := b.Flags&link.More != 0
 	if q.open == 0 && !more {
@@ -142,7 +142,7 @@ func (p *native) send(n, size int, write func([]byte)) (int, error) {
 	return whole, nil
 }
 
-// shape cuts the frames of one packet to length.
+// shape sets the lengths of the frames of one packet.
 func (p *native) shape(bufs []link.Buf, size int) {
 	for i := range bufs {
 		bufs[i].Data = bufs[i].Data[:min(size, p.caps.FrameSize)]

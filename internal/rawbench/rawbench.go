@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The engines.
+// Engines.
 const (
 	Native = "native"
 	Asavie = "asavie"
@@ -18,40 +18,41 @@ const (
 var (
 	// ErrSilent: the other end did not answer.
 	ErrSilent = errors.New("no answer from the other end")
-	// ErrStuck: the transmit ring is full and the kernel takes nothing from it.
+	// ErrStuck: the transmit ring is full and the kernel does not empty it.
 	ErrStuck = errors.New("the transmit ring is stuck")
-	// ErrEngine: there is no such engine, or it cannot do this.
+	// ErrEngine: there is no such engine, or it does not support this.
 	ErrEngine = errors.New("engine cannot do that")
 )
 
-// Config names an end and its peer.
+// Config describes an end and its peer.
 type Config struct {
 	Interface string
 	Engine    string
-	// Mode is the mode asked for by name; empty takes what is granted. Native only.
+	// Mode is the requested mode; empty takes any. For the native engine only.
 	Mode string
-	// MTU of the link: it bounds the frame.
+	// MTU of the link, which bounds the frame size.
 	MTU int
-	// Port is the UDP port of the frames, Local and Peer their addresses, PeerMAC where they go.
+	// Port is the UDP port of the frames. Local and Peer are the addresses, PeerMAC is the Ethernet
+	// destination.
 	Port        uint16
 	Local, Peer netip.Addr
 	PeerMAC     net.HardwareAddr
 }
 
-// port is a queue that moves raw frames in batches. One goroutine uses it.
+// port moves raw frames in batches. One goroutine uses it.
 type port interface {
-	// exchange takes what has arrived and calls visit with the head of each packet, at least
-	// headLen bytes unless the packet is shorter, and the packet's whole length. A packet of one
-	// frame goes back where it came from, as visit left it, if visit says so.
+	// exchange receives packets and calls visit with the header and the length of each. The header
+	// has at least headLen bytes unless the packet is shorter. If visit returns true, a packet of
+	// one frame is sent back as visit left it.
 	exchange(visit visitor) error
-	// send transmits up to n packets of size bytes; write fills in the head of each. It returns
+	// send transmits up to n packets of size bytes; write fills in the header of each. It returns
 	// how many it had room for.
 	send(n, size int, write func(head []byte)) (int, error)
-	// drained is whether everything sent has left.
+	// drained reports whether all frames have left.
 	drained() bool
-	// dropped is the packets that counters of the engine know to be lost, by direction.
+	// dropped returns the packets that the engine's counters report as lost, by direction.
 	dropped() (rx, tx uint64)
-	// wait sleeps until something has arrived, at most d.
+	// wait sleeps until a packet has arrived, at most d.
 	wait(d time.Duration) error
 	mode() string
 	close() error
@@ -59,7 +60,7 @@ type port interface {
 
 type visitor func(head []byte, size int) (answer bool)
 
-// end is what a client and a server have in common.
+// end is the common part of a client and a server.
 type end struct {
 	port port
 	cfg  Config
@@ -90,8 +91,8 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// Mode is how packets move, as granted.
+// Mode returns the granted mode.
 func (e *end) Mode() string { return e.port.mode() }
 
-// Close gives the queue back.
+// Close releases the queue.
 func (e *end) Close() error { return e.port.close() }

@@ -8,11 +8,11 @@ import (
 	"github.com/datxdp/datxdp/internal/usage"
 )
 
-// Server answers pings, counts data and reports its count.
+// Server answers pings, counts data frames and reports the count.
 type Server struct {
 	end
 	count count
-	// seen is our frames so far.
+	// seen is the number of frames of this package so far.
 	seen  uint64
 	base  dropCounters
 	usage usage.Usage
@@ -28,21 +28,21 @@ func NewServer(cfg Config) (*Server, error) {
 }
 
 const (
-	// quietAfter is time without a frame after which a server no longer spins: it is between rows,
-	// or its client is gone.
+	// quietAfter is the time without a frame after which a server stops spinning: it is between
+	// rows, or its client is gone.
 	quietAfter = time.Second
-	// nap is how long a quiet server sleeps between two looks at its context.
+	// nap is how long a quiet server sleeps between two checks of its context.
 	nap = 20 * time.Millisecond
 )
 
-// Serve spins until the context ends, and sleeps while nothing comes. It returns an error if the
-// engine failed.
+// Serve spins until the context ends, and sleeps while no frames arrive. It returns an error if the
+// engine fails.
 func (s *Server) Serve(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for heard := time.Now(); ctx.Err() == nil; {
 		before := s.seen
-		for range 256 { // between two looks at the context
+		for range 256 { // between two checks of the context
 			if err := s.port.exchange(s.visit); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// visit is one frame.
+// visit handles one frame.
 func (s *Server) visit(h []byte, size int) (answer bool) {
 	if !ours(h) {
 		return false
@@ -76,13 +76,13 @@ func (s *Server) visit(h []byte, size int) (answer bool) {
 		s.add(size)
 	case ask:
 		return s.report(h)
-	default: // the client's own kinds
+	default: // kinds that only a client receives
 	}
 	return false
 }
 
-// dateEvery is frames per reading of the clock, which costs as much as a frame: a run of some
-// 10 000 frames is dated to a thousandth.
+// dateEvery is the number of frames per reading of the clock, since a reading costs as much as a
+// frame. In a run of about 10 000 frames the error is one in a thousand.
 const dateEvery = 16
 
 // begin starts the count of a run at its first frame.
@@ -107,7 +107,7 @@ func (s *Server) add(size int) {
 	c.bytes += uint64(size)
 }
 
-// report answers with the count of a run; of no other.
+// report answers with the count of the current run. It ignores requests for other runs.
 func (s *Server) report(h []byte) bool {
 	if len(h) < askLen || runOf(h) != s.count.run {
 		return false

@@ -8,12 +8,12 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Answer is the Ethernet address of the next hop to dst, for an answer to a packet that claims to be from there and
-// came from an Ethernet address. ok is false while the neighbour is unknown: then it is resolved in the background, at a
-// bounded rate and first if the Ethernet address confirms the claim, and a later call finds it; and where no route through
-// the interface leads to dst.
+// Answer returns the Ethernet address of the next hop to dst, for an answer to a packet that claims to be from dst and
+// whose Ethernet source is from. ok is false if no route through the interface leads to dst, or while the neighbour is
+// unknown. An unknown neighbour is resolved in the background at a bounded rate, and a later call finds it. Neighbours
+// whose claim was confirmed by a probe are resolved first.
 //
-// It makes no system call, takes no lock and allocates nothing. It may be called by any goroutine.
+// Answer makes no system call, takes no lock and allocates nothing. Any goroutine may call it.
 func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
 	via, ok := t.prefixes.Load().via(dst)
 	if !ok {
@@ -24,25 +24,25 @@ func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
 		if via == dst {
 			t.claims.put(via, from)
 		} else {
-			t.confirmed.put(via, from) // a gateway, which nobody has invented
+			t.confirmed.put(via, from) // a gateway comes from the routing table, so it cannot be invented
 		}
 		return mac, false
 	}
 	if e.stale && !e.asked.Load() && !e.asked.Swap(true) {
-		t.confirmed.put(via, from) // it has been confirmed once
+		t.confirmed.put(via, from) // the claim was confirmed before
 	}
 	return e.mac, true
 }
 
-// resolve asks the kernel for the neighbours that Answer did not know, at the rate of a token bucket: every invented
-// address is an entry in the kernel's table for some time.
+// resolve asks the kernel to resolve the neighbours that Answer did not know. A token bucket limits the rate, because
+// every invented address occupies an entry in the kernel's table for some time.
 func (t *Table) resolve() {
 	bucket := bucket{tokens: resolveBurst, at: time.Now()}
 	for t.pause(bucket.wait(time.Now())) && t.await(t.confirmed) {
 		addr, _, ok := t.confirmed.take()
 		if !ok && bucket.tokens > resolveBurst/2 {
-			addr, _, ok = t.doubtful.take()
-			t.doubtful.epoch.Add(1)
+			addr, _, ok = t.unconfirmed.take()
+			t.unconfirmed.epoch.Add(1)
 		}
 		if ok && t.wanting(addr) {
 			t.kick(addr)
@@ -55,8 +55,8 @@ func (t *Table) resolve() {
 	}
 }
 
-// probe has claims confirmed. What cannot be probed counts as confirmed. What is not confirmed has half of the rate: a
-// host may be unable to answer a probe.
+// probe has the prober confirm claims. A claim that cannot be probed counts as confirmed. Unconfirmed claims get half
+// of the tokens, because a host may be unable to answer a probe.
 func (t *Table) probe() {
 	for t.pause(lookPause) && t.await(t.claims) {
 		for range probeBatch {
@@ -68,8 +68,8 @@ func (t *Table) probe() {
 			case !t.wanting(addr):
 			case t.prober.serves(addr):
 				t.prober.send(t.iface.Load(), addr, from, time.Now())
-				t.doubtful.put(addr, from)
-				t.confirmed.wakeUp() // for both
+				t.unconfirmed.put(addr, from)
+				t.confirmed.wakeUp() // wakes resolve for both queues
 			default:
 				t.confirmed.put(addr, from)
 			}
@@ -79,14 +79,14 @@ func (t *Table) probe() {
 	}
 }
 
-// listen takes in the answers to probes that come to one of the prober's sockets.
+// listen starts a goroutine that reads the answers to probes from one of the prober's sockets.
 func (t *Table) listen(f *os.File, parse func([]byte) (netip.Addr, bool)) {
 	if f != nil {
 		t.all.Go(func() { t.prober.listen(f, parse, t.confirmed.put) })
 	}
 }
 
-// pause reports whether the table is open after d.
+// pause sleeps for d and reports whether the table is still open.
 func (t *Table) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -98,7 +98,7 @@ func (t *Table) pause(d time.Duration) bool {
 	}
 }
 
-// await waits until there may be a claim, and reports whether the table is open.
+// await waits until a queue may have a claim, and reports whether the table is still open.
 func (t *Table) await(a *asks) bool {
 	select {
 	case <-t.done:
@@ -108,13 +108,13 @@ func (t *Table) await(a *asks) bool {
 	}
 }
 
-// bucket is a token bucket: one token each resolvePause, up to resolveBurst.
+// bucket is a token bucket: one token per resolvePause, up to resolveBurst.
 type bucket struct {
 	tokens int
-	at     time.Time // until when tokens have been added
+	at     time.Time // time up to which tokens were added
 }
 
-// wait is the time until there is a token, and never less than lookPause.
+// wait returns the time until there is a token, but at least lookPause.
 func (b *bucket) wait(now time.Time) time.Duration {
 	earned := int(now.Sub(b.at) / resolvePause)
 	b.at = b.at.Add(time.Duration(earned) * resolvePause)
@@ -124,8 +124,8 @@ func (b *bucket) wait(now time.Time) time.Duration {
 	return b.at.Add(resolvePause).Sub(now)
 }
 
-// wanting reports whether the kernel has to be asked for a neighbour: not if it asks already, or knows it and the
-// table of Answer had no place for it.
+// wanting reports whether the kernel must be asked for a neighbour. It need not if it is resolving the neighbour
+// already, or knows it and only the table of Answer had no room for it.
 func (t *Table) wanting(addr netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,8 +137,8 @@ func (t *Table) wanting(addr netip.Addr) bool {
 	return s.state != netlink.NUD_INCOMPLETE
 }
 
-// note brings the table of Answer to what the kernel knows of a neighbour. A neighbour that is being resolved
-// anew keeps its address. It is called with mu held.
+// note updates the table of Answer with the kernel's state of a neighbour. A neighbour that is being resolved again
+// keeps its address. The caller holds mu.
 func (t *Table) note(addr netip.Addr, s sighting) {
 	switch {
 	case s.mac != 0:

@@ -7,34 +7,34 @@ import (
 	"sync/atomic"
 )
 
-// askCells is the number of senders that asks tells apart.
+// askCells is the number of cells. Senders in different cells do not affect each other.
 const askCells = 64
 
-// asks holds the neighbours that should be resolved: one for each hash of the Ethernet address that the claim came
-// from. Of the claims of one cell a random one is kept (reservoir sampling), and cells are served round robin. So an
-// Ethernet address that claims any number of IP addresses delays that of another by one turn. Two that share a cell
-// share it until the next turn of the epoch, which is part of the hash.
+// asks holds the neighbours to be resolved. It has a fixed number of cells; the hash of the Ethernet address of the
+// sender selects the cell of a claim. Each cell keeps one claim, chosen at random from all its claims (reservoir
+// sampling). The cells are served round robin. A sender that claims many IP addresses therefore delays another one by
+// one cell only. Senders that share a cell do so only until the next epoch, because the epoch is part of the hash.
 //
-// Whoever forges Ethernet addresses too can fill every cell. So the claims are probed first, as many as come, and only those
-// that are confirmed take turns for what the kernel resolves.
+// A sender that also forges Ethernet addresses can fill every cell. Therefore claims are probed first, at any rate, and
+// only confirmed claims compete for the kernel's resolution.
 type asks struct {
 	seed  maphash.Seed
 	epoch atomic.Uint32
 	cells [askCells]askCell
-	next  int           // the cell to serve; the reader's
-	wake  chan struct{} // has room for one: there may be something to take
+	next  int           // next cell to serve; the reader's
+	wake  chan struct{} // capacity one: there may be a claim
 }
 
-// askCell is locked by a flag that nobody waits for: a claim that meets another at the same cell is dropped.
+// askCell has a flag as a lock that nobody waits for: a claim for a busy cell is dropped.
 type askCell struct {
 	busy   atomic.Bool
 	claims uint32 // since the last take
 	addr   netip.Addr
 	from   [6]byte
-	_      [16]byte // a cache line each
+	_      [16]byte // pads to one cache line
 }
 
-// claimant is what the cell of a claim depends on.
+// claimant is the hash key of a claim.
 type claimant struct {
 	from  [6]byte
 	epoch uint32
@@ -42,7 +42,7 @@ type claimant struct {
 
 func newAsks() *asks { return &asks{seed: maphash.MakeSeed(), wake: make(chan struct{}, 1)} }
 
-// put asks for a neighbour that a packet from an Ethernet address claims to be. It does not block or allocate.
+// put queues a neighbour that the sender of a packet claims to be. It does not block or allocate.
 func (a *asks) put(addr netip.Addr, from [6]byte) {
 	key := claimant{from, a.epoch.Load()}
 	c := &a.cells[maphash.Comparable(a.seed, key)%askCells]
@@ -66,13 +66,13 @@ func (a *asks) wakeUp() {
 	}
 }
 
-// take removes the claim of the next cell that has one. It belongs to one goroutine.
+// take removes the claim of the next cell that has one. Only one goroutine calls it.
 func (a *asks) take() (addr netip.Addr, from [6]byte, ok bool) {
 	for range a.cells {
 		c := &a.cells[a.next]
 		a.next = (a.next + 1) % askCells
 		if c.busy.Swap(true) {
-			continue // its next claim wakes the reader again
+			continue // the next claim wakes the reader again
 		}
 		addr, from, ok = c.addr, c.from, c.claims > 0
 		c.claims = 0

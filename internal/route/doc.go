@@ -1,9 +1,9 @@
-// Package route keeps what a link needs to address packets itself: routes, neighbours and path MTU
-// of one interface, as the kernel has them; and the Ethernet addresses for answers to whoever asks (Table.Answer).
+// Package route provides the routing information that a link needs to address packets itself: routes, neighbours and
+// path MTU of one interface, as in the kernel. Table.Answer also gives the Ethernet address for an answer to an unknown
+// peer.
 //
-// Ordering: a Hop shows the newest state that the kernel told, each field on its own. Ownership: a
-// Hop from Resolve is held until Release; hops of one destination are one object, and destinations
-// behind one next hop share its neighbour. Threading: every method may be called by any goroutine.
-// Open binds the table to the network namespace of the calling thread; later calls do not depend on
-// their thread. Nothing here waits for a neighbour to answer.
+// Ordering: each field of a Hop shows the latest state that the kernel reported. Ownership: a Hop from Resolve belongs
+// to the caller until Release. Hops of one destination are one object, and destinations behind one next hop share its
+// neighbour. Threading: any goroutine may call every method. Open binds the table to the network namespace of the
+// calling thread; later calls work from any thread. No call waits for a neighbour.
 package route

@@ -11,10 +11,10 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// requestTimeout bounds how long the kernel may take to answer a request.
+// requestTimeout bounds the kernel's response time.
 const requestTimeout = 5 * time.Second
 
-// way is the answer to one route lookup. The zero value is no route.
+// way is the result of a route lookup. The zero value means no route.
 type way struct {
 	via    netip.Addr // gateway, or the destination itself
 	source netip.Addr
@@ -23,8 +23,9 @@ type way struct {
 
 // lookup asks the kernel for the route to an address through this interface.
 //
-// It asks twice. Given an interface, the kernel invents an on-link IPv4 route where there is none;
-// only a match against its tables tells. That match in turn knows no path MTU and no source.
+// It asks twice. When an interface is given, the kernel invents an on-link IPv4 route if there is
+// none. Only a match against its tables (FIBMatch) shows whether a route exists, but that match
+// returns no path MTU and no source address.
 func (t *Table) lookup(dst netip.Addr) (way, error) {
 	if !dst.IsValid() || dst.IsUnspecified() {
 		return way{}, fmt.Errorf("route: resolve %v: %w", dst, ErrUnreachable)
@@ -53,7 +54,7 @@ func wayOf(dst netip.Addr, r *netlink.Route) way {
 	return w
 }
 
-// lookupError tells "no route" from a fault of the request.
+// lookupError distinguishes "no route" from a failed request.
 func (t *Table) lookupError(dst netip.Addr, err error) error {
 	for _, none := range []syscall.Errno{
 		syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EACCES, syscall.EINVAL,
@@ -66,7 +67,7 @@ func (t *Table) lookupError(dst netip.Addr, err error) error {
 	return fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, err)
 }
 
-// direct points a hop along a way, or nowhere if the way is zero. It is called with mu held.
+// direct updates a hop with the result of a lookup; a zero way leads nowhere. The caller holds mu.
 func (t *Table) direct(h *Hop, w way) {
 	h.source.Store(&w.source)
 	mtu := t.iface.Load().MTU

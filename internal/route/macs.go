@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// Size of a macTable: sets of a fixed number of places, 8192 entries in all. Linux keeps 1024 neighbours of a family by
-// default (net.ipv4.neigh.default.gc_thresh3).
+// Size of a macTable: sets of a fixed number of entries, 8192 in all. Linux keeps 1024 neighbours per family by default
+// (net.ipv4.neigh.default.gc_thresh3).
 const (
 	macSets = 1 << 10
 	macWays = 8
 )
 
-// macTable has the Ethernet addresses of neighbours. Lookups are lock-free and may be made by any goroutine. Changes are
-// made with the lock of the Table held. An address whose set is full replaces a random one there.
+// macTable maps neighbours to their Ethernet addresses. Any goroutine may look up entries without a lock. Changes need
+// the lock of the Table. A new entry in a full set replaces a random one.
 type macTable struct {
 	seed maphash.Seed
 	sets [macSets][macWays]atomic.Pointer[macEntry]
@@ -46,7 +46,7 @@ func (t *macTable) find(addr netip.Addr) *macEntry {
 	return nil
 }
 
-// put adds an entry or replaces that of the same address.
+// put adds an entry or replaces the one with the same address.
 func (t *macTable) put(e *macEntry) {
 	set := t.set(e.addr)
 	at := rand.IntN(macWays)
@@ -71,7 +71,7 @@ func (t *macTable) remove(addr netip.Addr) {
 	}
 }
 
-// retain removes the entries that keep does not hold of.
+// retain removes the entries for which keep returns false.
 func (t *macTable) retain(keep func(netip.Addr) bool) {
 	for i := range t.sets {
 		for j := range t.sets[i] {

@@ -17,7 +17,7 @@ const (
 // sighting is one entry of the kernel's neighbour table.
 type sighting struct {
 	state int
-	mac   uint64 // as Hop.mac; 0 if unknown
+	mac   uint64 // in the format of Hop.mac; 0 if unknown
 }
 
 // neighbour is a next hop that hops use. The table's lock guards it.
@@ -25,11 +25,11 @@ type neighbour struct {
 	addr   netip.Addr
 	mac    uint64
 	hops   map[*Hop]struct{}
-	kickAt time.Time // when the kernel is asked for it again
+	kickAt time.Time // time of the next request to the kernel
 	pause  time.Duration
 }
 
-// attach makes a hop follow a neighbour. It is called with mu held.
+// attach makes a hop follow a neighbour. The caller holds mu.
 func (t *Table) attach(h *Hop, via netip.Addr) {
 	n := t.neighbours[via]
 	if n == nil {
@@ -42,7 +42,7 @@ func (t *Table) attach(h *Hop, via netip.Addr) {
 	h.mac.Store(n.mac)
 }
 
-// detach leaves a hop without neighbour, its MAC unknown. It is called with mu held.
+// detach removes a hop from its neighbour and makes its MAC unknown. The caller holds mu.
 func (t *Table) detach(h *Hop) {
 	h.mac.Store(0)
 	if h.via == nil {
@@ -55,7 +55,7 @@ func (t *Table) detach(h *Hop) {
 	h.via = nil
 }
 
-// sight records a message about a neighbour. It is called with mu held.
+// sight records a netlink message about a neighbour. The caller holds mu.
 func (t *Table) sight(m *netlink.Neigh, gone bool, now time.Time) {
 	addr := address(m.IP)
 	if m.LinkIndex != t.index || !addr.IsValid() || m.Flags&netlink.NTF_PROXY != 0 {
@@ -77,9 +77,9 @@ func (t *Table) sight(m *netlink.Neigh, gone bool, now time.Time) {
 	}
 }
 
-// follow brings a neighbour to what the kernel knows and plans the next request. A neighbour whose
-// entry vanishes or is being resolved anew keeps its MAC until the kernel gives up on it. It is
-// called with mu held.
+// follow updates a neighbour with the kernel's state and plans the next request. If the entry
+// disappears or is being resolved again, the neighbour keeps its MAC until the kernel reports
+// failure. The caller holds mu.
 func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
 	if mac := s.mac; mac != n.mac && (mac != 0 || s.state == netlink.NUD_FAILED) {
 		n.mac = mac
@@ -89,7 +89,7 @@ func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
 	}
 	switch {
 	case s.state&nudStatic != 0:
-		n.kickAt, n.pause = time.Time{}, 0 // the kernel must not be asked: that would unpin it
+		n.kickAt, n.pause = time.Time{}, 0 // a request would make the static entry dynamic
 		return
 	case s.state == netlink.NUD_INCOMPLETE, s.state == netlink.NUD_FAILED:
 		n.backOff(now)
@@ -106,7 +106,7 @@ func (n *neighbour) backOff(now time.Time) {
 	n.kickAt = now.Add(n.pause)
 }
 
-// kickDue asks the kernel for every neighbour that is due and returns the time until the next.
+// kickDue sends the due requests and returns the time until the next.
 func (t *Table) kickDue(now time.Time) time.Duration {
 	t.mu.Lock()
 	next := t.routesAt
@@ -130,7 +130,7 @@ func (t *Table) kickDue(now time.Time) time.Duration {
 	return time.Until(next)
 }
 
-// plan sets the time of the request after this one, should no message come before.
+// plan sets the time of the next request, for the case that no message comes before.
 func (n *neighbour) plan(now time.Time) {
 	if n.mac == 0 {
 		n.backOff(now)
@@ -139,13 +139,13 @@ func (n *neighbour) plan(now time.Time) {
 	}
 }
 
-// kick marks a neighbour as used: the kernel makes the entry if there is none, resolves it if it is
-// not, and probes it if it is stale. An error (the interface is down) is left to the next request.
+// kick marks a neighbour as used. The kernel then creates, resolves or probes the entry, as needed.
+// An error (the interface is down) is left to the next request.
 //
 // System calls: sendto, recvfrom (netlink), or sendto on an IPv6 socket.
 func (t *Table) kick(addr netip.Addr) {
 	if !t.iface.Load().canSolicit(addr) {
-		t.nudger.nudge(addr)
+		t.solicitor.solicit(addr)
 		return
 	}
 	_ = t.handle.NeighSet(&netlink.Neigh{
@@ -155,7 +155,7 @@ func (t *Table) kick(addr netip.Addr) {
 	})
 }
 
-// readNeighbours takes over the kernel's whole table for this interface.
+// readNeighbours reads the kernel's whole neighbour table of this interface.
 func (t *Table) readNeighbours() error {
 	list, err := t.handle.NeighList(t.index, 0)
 	if err != nil {

@@ -11,23 +11,24 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// maxPrefixes bounds the routes of one family that prefixes takes in, in the kernel's order, which is that of addresses.
+// maxPrefixes bounds the routes per family that prefixes holds. The kernel lists routes by address, and later ones are
+// left out.
 const maxPrefixes = 4096
 
-// prefixes are the unicast routes through the interface, of every table but the local one; it does not change.
+// prefixes holds the unicast routes through the interface, from every table but the local one. It is immutable.
 type prefixes struct {
-	bits4, bits6 []int // lengths that there are, the longest first
+	bits4, bits6 []int // existing prefix lengths, longest first
 	gateways     map[netip.Prefix]gateway
 }
 
-// gateway is what one route leads to.
+// gateway is the next hop of one route.
 type gateway struct {
 	addr     netip.Addr // not valid: the destination itself
 	table    int
 	priority int
 }
 
-// via is the next hop to dst by the longest prefix; ok is false without a route.
+// via returns the next hop to dst by the longest prefix; ok is false without a route.
 func (p *prefixes) via(dst netip.Addr) (hop netip.Addr, ok bool) {
 	lengths := p.bits6
 	if dst.Is4() {
@@ -48,7 +49,7 @@ func (p *prefixes) via(dst netip.Addr) (hop netip.Addr, ok bool) {
 	return netip.Addr{}, false
 }
 
-// add takes a route in. Of several with one prefix that of the main table counts, then that of the lowest priority.
+// add adds a route. Of several routes with one prefix, the main table has precedence, then the lowest priority value.
 func (p *prefixes) add(dst netip.Prefix, g gateway) {
 	was, ok := p.gateways[dst]
 	if ok && rank(was) <= rank(g) {
@@ -73,7 +74,7 @@ func rank(g gateway) int64 {
 	return r
 }
 
-// readPrefixes takes over the kernel's routes through the interface.
+// readPrefixes reads the kernel's routes through the interface.
 //
 // System calls: sendto, recvfrom (netlink).
 func (t *Table) readPrefixes() error {
@@ -89,7 +90,7 @@ func (t *Table) readPrefixes() error {
 			}
 			return left > 0
 		})
-		// After an interrupted dump a change is announced, and everything is read again.
+		// After an interrupted dump the kernel reports a change, and everything is read again.
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 			return fmt.Errorf("route: list routes through %s: %w", t.Interface().Name, err)
 		}
@@ -98,7 +99,7 @@ func (t *Table) readPrefixes() error {
 	return nil
 }
 
-// gatewayOf is where a route through the interface leads to; ok is false for any other route.
+// gatewayOf returns the gateway of a route through the interface; ok is false for any other route.
 func (t *Table) gatewayOf(r *netlink.Route) (g gateway, ok bool) {
 	if r.Type != syscall.RTN_UNICAST || r.Table == syscall.RT_TABLE_LOCAL {
 		return g, false
@@ -117,7 +118,8 @@ func (t *Table) gatewayOf(r *netlink.Route) (g gateway, ok bool) {
 	return g, false
 }
 
-// gatewayAddr is the address of a gateway, which may be of another family than the route; not valid without one.
+// gatewayAddr returns the address of a gateway, which may be of another family than the route; not valid if there is
+// none.
 func gatewayAddr(gw net.IP, other netlink.Destination) netip.Addr {
 	if a := address(gw); a.IsValid() {
 		return a
@@ -128,7 +130,7 @@ func gatewayAddr(gw net.IP, other netlink.Destination) netip.Addr {
 	return netip.Addr{}
 }
 
-// prefixOf is the destination of a route; none is the default route.
+// prefixOf returns the destination of a route. No destination means the default route.
 func prefixOf(family int, n *net.IPNet) netip.Prefix {
 	if n == nil {
 		if family == netlink.FAMILY_V4 {

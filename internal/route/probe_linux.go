@@ -10,7 +10,7 @@ const (
 	ethSize = 14
 	arpSize = 28
 	ip6Size = 40
-	// nsSize is a solicitation or an advertisement, its option with an Ethernet address not included.
+	// nsSize is the size of a solicitation or an advertisement without its link-layer address option.
 	nsSize     = 24
 	nsOption   = 8
 	maxProbe   = ethSize + ip6Size + nsSize + nsOption
@@ -40,7 +40,7 @@ func putEthernet(b []byte, from, to [6]byte, protocol uint16) {
 	be.PutUint16(b[12:], protocol)
 }
 
-// putARP writes an ARP request to one Ethernet address into b and returns it.
+// putARP encodes an ARP request to one Ethernet address into b and returns the frame.
 func putARP(b []byte, ourMAC [6]byte, our netip.Addr, mac [6]byte, addr netip.Addr) []byte {
 	putEthernet(b, ourMAC, mac, etherARP)
 	p := b[ethSize : ethSize+arpSize]
@@ -55,7 +55,7 @@ func putARP(b []byte, ourMAC [6]byte, our netip.Addr, mac [6]byte, addr netip.Ad
 	return b[:ethSize+arpSize]
 }
 
-// parseARP reads which address an ARP reply is for.
+// parseARP returns the address that an ARP reply is for.
 func parseARP(b []byte) (addr netip.Addr, ok bool) {
 	if len(b) < ethSize+arpSize {
 		return addr, false
@@ -64,7 +64,7 @@ func parseARP(b []byte) (addr netip.Addr, ok bool) {
 	return netip.AddrFrom4([4]byte(p[14:])), be.Uint16(p[2:]) == etherIPv4 && be.Uint16(p[6:]) == arpReply
 }
 
-// putSolicitation writes a neighbour solicitation to one Ethernet address into b and returns it.
+// putSolicitation encodes a neighbour solicitation to one Ethernet address into b and returns the frame.
 func putSolicitation(b []byte, ourMAC [6]byte, our netip.Addr, mac [6]byte, addr netip.Addr) []byte {
 	putEthernet(b, ourMAC, mac, etherIPv6)
 	ip := b[ethSize:]
@@ -75,13 +75,13 @@ func putSolicitation(b []byte, ourMAC [6]byte, our netip.Addr, mac [6]byte, addr
 	ns := ip[ip6Size : ip6Size+nsSize+nsOption]
 	ns[0] = icmp6NS
 	copy(ns[8:], addr.AsSlice())
-	ns[nsSize], ns[nsSize+1] = 1, 1 // source link-layer address, of 8 bytes
+	ns[nsSize], ns[nsSize+1] = 1, 1 // source link-layer address, 8 bytes
 	copy(ns[nsSize+2:], ourMAC[:])
 	be.PutUint16(ns[2:], checksum6(ip[8:ip6Size], ns))
 	return b[:ethSize+ip6Size+len(ns)]
 }
 
-// checksum6 is that of an ICMPv6 message whose checksum is 0, between two addresses.
+// checksum6 returns the checksum of an ICMPv6 message between two addresses. The checksum field must be 0.
 func checksum6(addrs, message []byte) uint16 {
 	sum := uint32(len(message)) + icmp6
 	for _, b := range [...][]byte{addrs, message} {
@@ -95,7 +95,8 @@ func checksum6(addrs, message []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// parseAdvertisement reads which address a neighbour advertisement is for; none that a router has forwarded.
+// parseAdvertisement returns the address that a neighbour advertisement is for. It rejects advertisements that a router
+// has forwarded.
 func parseAdvertisement(b []byte) (addr netip.Addr, ok bool) {
 	if len(b) < ethSize+ip6Size+nsSize {
 		return addr, false

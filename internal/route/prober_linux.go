@@ -12,28 +12,29 @@ import (
 	"time"
 )
 
-// prober asks the Ethernet address that a packet came from whether it has the IP address that the packet claims: an ARP
-// request (RFC 826), or a neighbour solicitation (RFC 4861 §7.3.3), to that Ethernet address alone. Claims that are
-// confirmed so go first to the kernel, whose table has few places and whose solicitations go to everybody. An invented
-// address costs one frame, no longer than the claim and to nobody else.
+// prober checks claims of IP addresses. It asks the Ethernet address from which a packet came whether it has the
+// claimed IP address: by an ARP request (RFC 826) or a neighbour solicitation (RFC 4861 §7.3.3), sent to that Ethernet
+// address alone. Confirmed claims go to the kernel first, because the kernel's table is small and its solicitations are
+// broadcast or multicast. An invented address costs one frame, which is no longer than the claim and reaches no other
+// host.
 //
-// The kernel is what resolves a neighbour: an answer to a probe makes no entry.
+// Only the kernel resolves neighbours: an answer to a probe creates no entry.
 type prober struct {
-	v4, v6 *os.File // packet sockets; nil without
+	v4, v6 *os.File // packet sockets; nil if unavailable
 	seed   maphash.Seed
 
 	mu     sync.Mutex // guards the rest
 	probes [maxProbes]probe
 }
 
-// probe is one that left: of two with the same place the later one counts.
+// probe is a sent probe. A later probe in the same slot replaces it.
 type probe struct {
 	addr netip.Addr
 	mac  [6]byte
 	at   time.Time
 }
 
-// openProber opens packet sockets on an interface. Without the privilege there is no prober, and no error: nil.
+// openProber opens packet sockets on an interface. It returns nil without the privilege.
 //
 // System calls: socket, bind, setsockopt.
 func openProber(index int) *prober {
@@ -46,7 +47,7 @@ func openProber(index int) *prober {
 	return p
 }
 
-// openPacket opens a packet socket for one protocol, or returns nil.
+// openPacket opens a packet socket for one protocol; it returns nil on failure.
 func openPacket(index int, protocol uint16, filter []syscall.SockFilter) *os.File {
 	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -72,7 +73,7 @@ func (p *prober) close() {
 	}
 	for _, f := range []*os.File{p.v4, p.v6} {
 		if f != nil {
-			_ = f.Close() // nothing was written that would be lost
+			_ = f.Close() // a packet socket has nothing to flush
 		}
 	}
 }
@@ -82,7 +83,7 @@ func (p *prober) serves(addr netip.Addr) bool {
 	return p != nil && (addr.Is4() && p.v4 != nil || addr.Is6() && p.v6 != nil)
 }
 
-// send probes a claim. A frame that the device does not take is lost, as the next claim is not.
+// send probes a claim. If the device drops the frame, the next claim of the address is probed again.
 //
 // System calls: write.
 func (p *prober) send(i *Interface, addr netip.Addr, mac [6]byte, now time.Time) {
@@ -103,8 +104,8 @@ func (p *prober) send(i *Interface, addr netip.Addr, mac [6]byte, now time.Time)
 
 func (p *prober) place(addr netip.Addr) int { return int(maphash.Comparable(p.seed, addr) % maxProbes) }
 
-// answered returns the Ethernet address of a probe of late that an address has answered, and takes the probe off. The answer
-// may come from another Ethernet address, as that of a bond does.
+// answered returns the Ethernet address to which the recent probe for an address was sent, and removes the probe. The
+// answer may come from another Ethernet address, for example from a bond.
 func (p *prober) answered(addr netip.Addr, now time.Time) (mac [6]byte, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +118,7 @@ func (p *prober) answered(addr netip.Addr, now time.Time) (mac [6]byte, ok bool)
 	return mac, true
 }
 
-// listen calls confirmed with each claim that is confirmed, until the file is closed.
+// listen calls confirmed for each confirmed claim, until the file is closed.
 //
 // System calls: read.
 func (p *prober) listen(f *os.File, parse func([]byte) (netip.Addr, bool), confirmed func(netip.Addr, [6]byte)) {
@@ -141,8 +142,8 @@ func (p *prober) listen(f *os.File, parse func([]byte) (netip.Addr, bool), confi
 	}
 }
 
-// sourceFor is the address of the interface that a probe of an address comes from: one of its subnet, or the first of its
-// family.
+// sourceFor returns the source address for a probe of an address: an address of the interface in the same subnet, or
+// the first of the family.
 func (i *Interface) sourceFor(addr netip.Addr) (from netip.Addr, ok bool) {
 	for _, p := range i.Addrs {
 		switch a := p.Addr(); {

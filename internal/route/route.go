@@ -7,44 +7,43 @@ import (
 	"sync/atomic"
 )
 
-// ErrUnreachable says that no route through the interface leads to an address.
+// ErrUnreachable reports that no route through the interface leads to an address.
 var ErrUnreachable = errors.New("no route to host")
 
-// ErrUnsupported says that this operating system has no netlink.
+// ErrUnsupported reports that this operating system has no netlink.
 var ErrUnsupported = errors.New("routes need Linux")
 
 // Interface is the state of the interface at one moment.
 type Interface struct {
 	Index int
 	Name  string
-	MTU   int // bytes of IP packet
+	MTU   int // in bytes of IP packet
 	MAC   [6]byte
-	Kind  string // of a virtual interface: "veth", "ipip"; "device" for a NIC
-	Below int    // index of the interface of this namespace that it is on top of, 0 for none
-	// Ethernet says that its packets have Ethernet headers.
+	Kind  string // kind of a virtual interface, such as "veth" or "ipip"; "device" for a NIC
+	Below int    // index of the underlying interface in this namespace; 0 for none
+	// Ethernet means that packets have Ethernet headers.
 	Ethernet bool
 	Up       bool
-	// Carrier says that the driver has a link partner and can transmit.
+	// Carrier means that the driver has a link partner and can transmit.
 	Carrier bool
 	Addrs   []netip.Prefix
-	// Gone says what became of an interface that is no longer in the namespace; the rest is its last state.
+	// Gone says whether the interface has left the namespace; the other fields then keep the last state.
 	Gone Fate
 }
 
-// Fate is where an interface went.
+// Fate says why an interface is gone.
 type Fate uint8
 
-// Where an interface went.
+// Values of Fate.
 const (
 	Present Fate = iota
 	Deleted
 	Moved // to another network namespace
 )
 
-// Hop is how packets reach one destination now. Its methods are lock-free and may be called by any
-// goroutine.
+// Hop is the current route to one destination. Its methods are lock-free, and any goroutine may call them.
 type Hop struct {
-	mac    atomic.Uint64 // the address in the low 48 bits, macKnown above
+	mac    atomic.Uint64 // MAC in the low 48 bits, flag macKnown above
 	mtu    atomic.Int64
 	source atomic.Pointer[netip.Addr]
 
@@ -56,7 +55,7 @@ type Hop struct {
 
 const macKnown = 1 << 63
 
-// MAC is the Ethernet address of the next hop; ok is false while it is unknown.
+// MAC returns the Ethernet address of the next hop; ok is false while it is unknown.
 func (h *Hop) MAC() (mac [6]byte, ok bool) {
 	v := h.mac.Load()
 	return unpackMAC(v), v&macKnown != 0
@@ -75,9 +74,9 @@ func packMAC(mac []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:]) | macKnown
 }
 
-// MTU is the largest IP packet in bytes that the path is known to carry: the least of the MTUs of
-// route and interface and of what routers reported.
+// MTU returns the largest IP packet in bytes that the path is known to carry: the minimum of the MTUs of the route and
+// the interface, and of those that routers reported.
 func (h *Hop) MTU() int { return int(h.mtu.Load()) }
 
-// Source is the local address that the kernel would send from.
+// Source returns the local address that the kernel would send from.
 func (h *Hop) Source() netip.Addr { return *h.source.Load() }

@@ -7,10 +7,10 @@ import (
 	"net/netip"
 )
 
-// neighbour exists on Linux only.
+// neighbour is used on Linux only.
 type neighbour struct{}
 
-// Table exists on Linux only; Open says so.
+// Table works on Linux only.
 type Table struct{}
 
 // Open returns an error that matches ErrUnsupported.
@@ -18,7 +18,7 @@ func Open(ifindex int) (*Table, error) {
 	return nil, fmt.Errorf("route: open interface %d: %w", ifindex, ErrUnsupported)
 }
 
-// Interface is empty.
+// Interface returns an empty state.
 func (*Table) Interface() Interface { return Interface{} }
 
 // Resolve returns an error that matches ErrUnsupported.
@@ -26,7 +26,7 @@ func (*Table) Resolve(dst netip.Addr) (*Hop, error) {
 	return nil, fmt.Errorf("route: resolve %v: %w", dst, ErrUnsupported)
 }
 
-// Answer knows nobody.
+// Answer always fails.
 func (*Table) Answer(netip.Addr, [6]byte) (mac [6]byte, ok bool) { return mac, false }
 
 // Release does nothing.

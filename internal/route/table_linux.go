@@ -14,55 +14,54 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// Table is the kernel's view of one interface, kept current by goroutines until Close.
+// Table holds the kernel's routing state of one interface. Its goroutines keep it current until Close.
 type Table struct {
-	index  int
-	handle *netlink.Handle
-	events *nl.NetlinkSocket
-	nudger *nudger
-	iface  atomic.Pointer[Interface]
-	news   chan struct{} // iface was stored anew
-	read   sync.Mutex    // held from reading the interface to storing it, so that no older state replaces a newer one
-	poke   chan struct{} // the keeper has something to do
-	done   chan struct{}
-	closed sync.Once
-	all    sync.WaitGroup
-	life   sync.RWMutex // held while a caller uses handle, which Close takes away
+	index     int
+	handle    *netlink.Handle
+	events    *nl.NetlinkSocket
+	solicitor *solicitor
+	iface     atomic.Pointer[Interface]
+	news      chan struct{} // has a token after iface was stored
+	read      sync.Mutex    // held while the interface is read and stored, so that an older state never replaces a newer one
+	poke      chan struct{} // wakes keep
+	done      chan struct{}
+	closed    sync.Once
+	all       sync.WaitGroup
+	life      sync.RWMutex // read-locked while a caller uses handle, which Close releases
 
-	// What Answer reads.
-	prefixes  atomic.Pointer[prefixes]
-	macs      *macTable
-	claims    *asks   // of unknown neighbours
-	doubtful  *asks   // those that it has not confirmed
-	confirmed *asks   // those of them that the Ethernet address has confirmed
-	prober    *prober // nil without the privilege
+	// Read by Answer.
+	prefixes    atomic.Pointer[prefixes]
+	macs        *macTable
+	claims      *asks   // claims of unknown neighbours
+	unconfirmed *asks   // claims that no probe has confirmed
+	confirmed   *asks   // claims that a probe has confirmed
+	prober      *prober // nil without the privilege
 
 	mu         sync.Mutex // guards the rest
 	hops       map[netip.Addr]*Hop
-	neighbours map[netip.Addr]*neighbour // those that hops use
-	seen       map[netip.Addr]sighting   // every entry of the kernel's table for this interface
-	routesAt   time.Time                 // when routes are due to be looked up again
-	version    uint64                    // steps with every change that routes may depend on
+	neighbours map[netip.Addr]*neighbour // neighbours that hops use
+	seen       map[netip.Addr]sighting   // the kernel's neighbour entries of this interface
+	routesAt   time.Time                 // time of the next lookup of all routes
+	version    uint64                    // incremented by every change that routes may depend on
 }
 
-// Open reads the state of an interface in the network namespace of the calling thread and keeps it
-// current.
+// Open reads the state of an interface in the network namespace of the calling thread and keeps it current.
 //
 // System calls: socket, bind, sendto, recvfrom (netlink).
 func Open(ifindex int) (_ *Table, err error) {
 	t := &Table{
-		index:      ifindex,
-		news:       make(chan struct{}, 1),
-		poke:       make(chan struct{}, 1),
-		done:       make(chan struct{}),
-		hops:       make(map[netip.Addr]*Hop),
-		neighbours: make(map[netip.Addr]*neighbour),
-		seen:       make(map[netip.Addr]sighting),
-		routesAt:   time.Now().Add(recheck),
-		macs:       newMACTable(),
-		claims:     newAsks(),
-		confirmed:  newAsks(),
-		doubtful:   newAsks(),
+		index:       ifindex,
+		news:        make(chan struct{}, 1),
+		poke:        make(chan struct{}, 1),
+		done:        make(chan struct{}),
+		hops:        make(map[netip.Addr]*Hop),
+		neighbours:  make(map[netip.Addr]*neighbour),
+		seen:        make(map[netip.Addr]sighting),
+		routesAt:    time.Now().Add(recheck),
+		macs:        newMACTable(),
+		claims:      newAsks(),
+		confirmed:   newAsks(),
+		unconfirmed: newAsks(),
 	}
 	opened := false
 	defer func() {
@@ -73,7 +72,7 @@ func Open(ifindex int) (_ *Table, err error) {
 	if err := t.openSockets(); err != nil {
 		return nil, err
 	}
-	// The subscription is in place before the first dump, so that no change falls between.
+	// The subscription must precede the first dump, so that no change is missed.
 	if err := t.readInterface(false); err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func Open(ifindex int) (_ *Table, err error) {
 	if err := t.readNeighbours(); err != nil {
 		return nil, err
 	}
-	if t.nudger, err = openNudger(t.Interface().Name); err != nil {
+	if t.solicitor, err = openSolicitor(t.Interface().Name); err != nil {
 		return nil, err
 	}
 	opened = true
@@ -124,8 +123,7 @@ func (t *Table) closeSockets() {
 	}
 }
 
-// Close ends the goroutines and waits for them. Hops keep their last state. Closing again does
-// nothing.
+// Close ends the goroutines and waits for them. Hops keep their last state. A second Close does nothing.
 func (t *Table) Close() error {
 	t.closed.Do(func() {
 		close(t.done)
@@ -135,19 +133,19 @@ func (t *Table) Close() error {
 		t.life.Lock()
 		defer t.life.Unlock()
 		t.handle.Close()
-		t.nudger.close()
+		t.solicitor.close()
 	})
 	return nil
 }
 
-// Changes returns a channel with a token in it after the state of the interface was read again. One goroutine at a time
-// takes them, and compares what Interface returns; changes in quick succession leave one token.
+// Changes returns a channel that has a token after the state of the interface was read again. One goroutine at a time
+// receives the tokens and compares the results of Interface. Changes in quick succession leave one token.
 func (t *Table) Changes() <-chan struct{} { return t.news }
 
-// Interface is the current state of the interface.
+// Interface returns the current state of the interface.
 func (t *Table) Interface() Interface { return *t.iface.Load() }
 
-// Refresh reads the interface now, for a caller that cannot wait for the message of a change, and returns its state. It
+// Refresh reads the interface now and returns its state, for a caller that cannot wait for the message of a change. It
 // leaves no token in Changes.
 //
 // System calls: sendto, recvfrom (netlink).
@@ -162,8 +160,8 @@ func (t *Table) Refresh() Interface {
 	return t.Interface()
 }
 
-// Resolve finds the way to an address. The neighbour need not be known yet: Hop.MAC says when it
-// is. The error matches ErrUnreachable when no route through this interface leads there.
+// Resolve returns the route to an address. The neighbour may still be unknown; Hop.MAC reports when it is known. The
+// error matches ErrUnreachable if no route through this interface leads to the address.
 //
 // System calls: sendto, recvfrom (netlink).
 func (t *Table) Resolve(dst netip.Addr) (*Hop, error) {
@@ -201,7 +199,7 @@ func (t *Table) Resolve(dst netip.Addr) (*Hop, error) {
 	return h, nil
 }
 
-// Release gives back a hop from Resolve.
+// Release returns a hop from Resolve.
 func (t *Table) Release(h *Hop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,7 +209,7 @@ func (t *Table) Release(h *Hop) {
 	}
 }
 
-// routesDue has all routes looked up again once they have settled. It is called with mu held.
+// routesDue schedules a new lookup of all routes after the settle delay. The caller holds mu.
 func (t *Table) routesDue(now time.Time) {
 	t.version++
 	if at := now.Add(settle); at.Before(t.routesAt) {
@@ -227,7 +225,7 @@ func (t *Table) pokeKeeper() {
 	}
 }
 
-// keep asks for neighbours and looks routes up, each when it is due.
+// keep sends requests for neighbours and looks up routes, when they are due.
 func (t *Table) keep() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -244,7 +242,7 @@ func (t *Table) keep() {
 	}
 }
 
-// lookupDue looks every route up again if it is time to.
+// lookupDue looks up every route again if that is due.
 func (t *Table) lookupDue(now time.Time) {
 	t.mu.Lock()
 	due := !now.Before(t.routesAt)
@@ -257,12 +255,12 @@ func (t *Table) lookupDue(now time.Time) {
 	}
 	t.mu.Unlock()
 	if due {
-		_ = t.readPrefixes() // the kernel did not answer: what is known stays
+		_ = t.readPrefixes() // if the kernel did not answer, the known state stays
 	}
 	for _, dst := range all {
 		way, err := t.lookup(dst)
 		if err != nil && !errors.Is(err, ErrUnreachable) {
-			continue // the kernel did not answer: what is known stays
+			continue // the kernel did not answer: the known state stays
 		}
 		t.mu.Lock()
 		if h := t.hops[dst]; h != nil {

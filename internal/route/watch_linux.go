@@ -41,7 +41,7 @@ func (t *Table) watch() {
 	}
 }
 
-// apply takes in one message. What cannot be parsed is skipped: the kernel does not send such.
+// apply handles one message. It skips a message that cannot be parsed, which the kernel does not send.
 func (t *Table) apply(m *syscall.NetlinkMessage) {
 	switch m.Header.Type {
 	case syscall.RTM_NEWNEIGH, syscall.RTM_DELNEIGH:
@@ -67,9 +67,9 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 	}
 }
 
-// interfaceChanged reads the interface again and has routes and unresolved neighbours done at once.
-// An interface that is gone keeps its last state, down; gone is what the messages say of it. One that is missing
-// before a message said so may still turn out to have moved.
+// interfaceChanged reads the interface again, and makes routes and unresolved neighbours due at once. If the interface
+// is gone, the last state stays, marked as down. gone says why, according to the messages. An interface that is missing
+// before its message arrives may still prove to have moved.
 func (t *Table) interfaceChanged(gone Fate) {
 	if err := t.readInterface(true); err != nil {
 		t.leave(gone)
@@ -85,7 +85,7 @@ func (t *Table) interfaceChanged(gone Fate) {
 	t.routesDue(now)
 }
 
-// missing reports whether the interface is still there, for when messages were lost.
+// missing checks whether the interface still exists, for the case that messages were lost.
 func (t *Table) missing() Fate {
 	_, err := t.handle.LinkByIndex(t.index)
 	if errors.As(err, new(netlink.LinkNotFoundError)) || errors.Is(err, syscall.ENODEV) {
@@ -94,7 +94,7 @@ func (t *Table) missing() Fate {
 	return Present
 }
 
-// leave marks the interface as down and notes where it went, unless that is known.
+// leave marks the interface as down, and records why it is gone unless that is known.
 func (t *Table) leave(to Fate) {
 	t.read.Lock()
 	defer t.read.Unlock()
@@ -107,7 +107,7 @@ func (t *Table) leave(to Fate) {
 	t.tell()
 }
 
-// fate reads where an interface went from the message that took it away.
+// fate returns why an interface is gone, from the message that removed it.
 func fate(message []byte) Fate {
 	attrs, err := nl.ParseRouteAttr(message[syscall.SizeofIfInfomsg:])
 	if err != nil {
@@ -121,7 +121,7 @@ func fate(message []byte) Fate {
 	return Deleted
 }
 
-// tell leaves a token in Changes.
+// tell puts a token into Changes.
 func (t *Table) tell() {
 	select {
 	case t.news <- struct{}{}:
@@ -129,13 +129,13 @@ func (t *Table) tell() {
 	}
 }
 
-// resync reads everything again. An error leaves what is known; the next message or recheck mends.
+// resync reads everything again. After an error the known state stays until the next message or recheck.
 func (t *Table) resync() {
 	t.interfaceChanged(t.missing())
 	_ = t.readNeighbours()
 }
 
-// readInterface reads the interface, and says so in Changes if it is told to.
+// readInterface reads the interface. With tell it puts a token into Changes.
 func (t *Table) readInterface(tell bool) error {
 	t.read.Lock()
 	defer t.read.Unlock()
@@ -150,7 +150,7 @@ func (t *Table) readInterface(tell bool) error {
 	}
 	state := &Interface{Index: t.index, Name: a.Name, MTU: a.MTU, Up: a.RawFlags&syscall.IFF_UP != 0,
 		Carrier: a.RawFlags&lowerUp != 0, Kind: l.Type(), Ethernet: a.EncapType == "ether" || a.EncapType == "loopback"}
-	if a.NetNsID < 0 { // else the interface below is in another namespace
+	if a.NetNsID < 0 { // otherwise the underlying interface is in another namespace
 		state.Below = a.ParentIndex
 	}
 	copy(state.MAC[:], a.HardwareAddr)

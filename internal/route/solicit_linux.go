@@ -6,18 +6,18 @@ import (
 	"syscall"
 )
 
-// discard is the port of RFC 863.
+// discard is the UDP port of the discard protocol (RFC 863).
 const discard = 9
 
-// nudger makes the kernel solicit an IPv6 neighbour where NTF_USE cannot: a solicitation that no
-// packet caused goes out from a link-local address, and an interface need not have one. An empty
-// datagram to the discard port then is the packet that causes it.
-type nudger struct{ fd int }
+// solicitor makes the kernel solicit an IPv6 neighbour where NTF_USE cannot. A solicitation without
+// a packet needs a link-local source address, and an interface may have none. The solicitor sends
+// an empty datagram to the discard port; this packet causes the solicitation.
+type solicitor struct{ fd int }
 
-// openNudger binds a socket to the interface. A host without IPv6 needs none.
+// openSolicitor binds a socket to the interface. It returns nil on a host without IPv6.
 //
 // System calls: socket, setsockopt(SO_BINDTODEVICE).
-func openNudger(device string) (*nudger, error) {
+func openSolicitor(device string) (*solicitor, error) {
 	fd, err := syscall.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err == syscall.EAFNOSUPPORT {
 		return nil, nil
@@ -26,28 +26,28 @@ func openNudger(device string) (*nudger, error) {
 		return nil, fmt.Errorf("route: open IPv6 socket: %w", err)
 	}
 	if err := syscall.BindToDevice(fd, device); err != nil {
-		_ = syscall.Close(fd) // the first error is the one to tell
+		_ = syscall.Close(fd) // report the first error
 		return nil, fmt.Errorf("route: bind IPv6 socket to %s: %w", device, err)
 	}
-	return &nudger{fd: fd}, nil
+	return &solicitor{fd: fd}, nil
 }
 
-// nudge sends the datagram. It may fail for as long as the neighbour is unknown.
+// solicit sends the datagram. The send may fail while the neighbour is unknown.
 //
 // System calls: sendto.
-func (n *nudger) nudge(to netip.Addr) {
+func (n *solicitor) solicit(to netip.Addr) {
 	if n != nil {
 		_ = syscall.Sendto(n.fd, nil, syscall.MSG_DONTWAIT, &syscall.SockaddrInet6{Port: discard, Addr: to.As16()})
 	}
 }
 
-func (n *nudger) close() {
+func (n *solicitor) close() {
 	if n != nil {
 		_ = syscall.Close(n.fd) // nothing is in flight on it
 	}
 }
 
-// canSolicit says whether the kernel solicits this neighbour by itself.
+// canSolicit reports whether the kernel can solicit this neighbour without a packet.
 func (i *Interface) canSolicit(to netip.Addr) bool {
 	if to.Is4() || to.IsLinkLocalUnicast() {
 		return true
