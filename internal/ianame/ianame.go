@@ -15,22 +15,22 @@ import (
 // Kind is the first part of a name.
 type Kind string
 
-// What a name may begin with.
+// Kinds of names.
 const (
 	XDP  Kind = "xdp"  // AF_XDP on an interface
 	UDP  Kind = "udp"  // a kernel UDP socket on an address of this host
-	Auto Kind = "auto" // AF_XDP if it can be had, else UDP; with a mode it is XDP, for what is asked for by name is never replaced
+	Auto Kind = "auto" // AF_XDP if available, else UDP; with a mode it is XDP: a mode that was requested by name is never replaced
 )
 
 // Errors that Parse wraps.
 var (
-	// ErrNotAdapter says that the text is not of the form KIND:DEVICE, or has another kind.
+	// ErrNotAdapter: the text does not have the form KIND:DEVICE, or the kind is unknown.
 	ErrNotAdapter = errors.New("not an adapter")
-	// ErrInvalid says that the text names an adapter, and that its mode, address or an option is wrong.
+	// ErrInvalid: the text names an adapter, but its mode, address or an option is wrong.
 	ErrInvalid = errors.New("invalid")
 )
 
-// Name is what a name says. Numbers are zero where it does not say.
+// Name is a parsed name. Missing numbers are zero.
 type Name struct {
 	Device    string // the name without options: "xdp:eth0,copy"
 	Kind      Kind
@@ -44,7 +44,7 @@ type Name struct {
 	Silence  time.Duration // silence=TIME
 }
 
-// Parse reads a name. Its errors wrap ErrNotAdapter or ErrInvalid and say what to write instead.
+// Parse parses a name. Its errors wrap ErrNotAdapter or ErrInvalid and say what to write instead.
 func Parse(text string) (Name, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -135,7 +135,7 @@ func invalid(format string, args ...any) error {
 	return &parseError{ErrInvalid, fmt.Sprintf(format, args...)}
 }
 
-// parseError says what is wrong with a name; its class is for errors.Is.
+// parseError describes a wrong name; class is for errors.Is.
 type parseError struct {
 	class error
 	text  string

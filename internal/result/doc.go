@@ -1,6 +1,8 @@
-// Package result is what a run of datbench leaves behind: its environment and its rows, and the JSON
-// file of them that scripts, the report page and the comparison read.
+// Package result defines the results of a datbench run: its environment, its rows, and the JSON
+// file that scripts, the report page and the comparison read.
 //
-// Ordering: none. Ownership: values are plain and belong to whoever has them. Threading: a value is
-// used by one goroutine at a time.
+// Ordering: none. Ownership: values are plain and belong to their holder. Threading: one goroutine
+// at a time uses a value.
+//
+// row.go has the identity of a measurement, result.go its figures, report.go the file.
 package result

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// NewEnv is that of this host and this command.
+// NewEnv describes this host and this command.
 func NewEnv(link string) Env {
 	return Env{
 		Time:       time.Now().UTC().Format(time.RFC3339),
@@ -25,7 +25,7 @@ func NewEnv(link string) Env {
 	}
 }
 
-// BuildVersion is the module's version, and the commit where the build recorded one.
+// BuildVersion returns the module's version, and the commit if the build recorded one.
 func BuildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

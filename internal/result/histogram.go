@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Histogram is the distribution of a latency row: its buckets that are not empty, shortest times
-// first. In JSON each is [upper_us, count].
+// Histogram is the distribution of a latency row: the non-empty buckets, shortest times first. In JSON each is
+// [upper_us, count].
 type Histogram []Bucket
 
-// Bucket is how many times were at most Upper µs, and longer than the bucket before.
+// Bucket counts the times of at most Upper µs that exceed the bucket before.
 type Bucket struct {
 	Upper float64
 	Count int64
@@ -24,7 +24,7 @@ func (b *Bucket) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &[2]any{&b.Upper, &b.Count})
 }
 
-// Total is how many times there are.
+// Total returns the number of times.
 func (h Histogram) Total() (n int64) {
 	for _, b := range h {
 		n += b.Count
@@ -32,7 +32,8 @@ func (h Histogram) Total() (n int64) {
 	return n
 }
 
-// Quantile is the time in µs that percent of them do not exceed; 0 of none. The 100th is the longest.
+// Quantile returns the time in µs that percent of the times do not exceed; 0 if there are none. Quantile(100) is the
+// longest.
 func (h Histogram) Quantile(percent float64) float64 {
 	rank, seen := max(int64(percent/100*float64(h.Total())+0.5), 1), int64(0)
 	for _, b := range h {
@@ -43,7 +44,7 @@ func (h Histogram) Quantile(percent float64) float64 {
 	return 0
 }
 
-// Merge is the times of both.
+// Merge returns the distribution of the times of both.
 func (h Histogram) Merge(other Histogram) Histogram {
 	all := slices.Concat(h, other)
 	slices.SortFunc(all, func(a, b Bucket) int { return cmp.Compare(a.Upper, b.Upper) })

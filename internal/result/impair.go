@@ -1,6 +1,6 @@
 package result
 
-// CompareImpaired notes in each impaired row what it kept of the same row of this run as the network is.
+// CompareImpaired fills in the ratio of each impaired row to the same row of this run without impairment.
 func CompareImpaired(results []Result) {
 	for i := range results {
 		r := &results[i]
@@ -10,7 +10,7 @@ func CompareImpaired(results []Result) {
 	}
 }
 
-// Unimpaired is the same row of the report as the network is, nil if r is not impaired or there is none.
+// Unimpaired returns the same row of the report without impairment; nil if r is not impaired or there is none.
 func Unimpaired(results []Result, r *Result) *Result {
 	plain := r.Row
 	if plain.Impair = ""; plain == r.Row {

@@ -8,23 +8,24 @@ import (
 	"strings"
 )
 
-// Omission is a reason why runs are not valid, with the rows that it applies to.
+// Omission is a reason why runs are invalid, with the rows that it applies to.
 type Omission struct {
 	Reason string
 	Rows   []OmittedRuns
 }
 
-// OmittedRuns are the runs of one row that are not valid for one reason.
+// OmittedRuns are the runs of one row that are invalid for one reason.
 type OmittedRuns struct {
 	// Row is the index of the row.
 	Row int
-	// Runs are their numbers, from 1, of Of runs. Both are zero for a row that was not repeated.
+	// Runs are the numbers of the runs, from 1. Of is the number of all runs. Both are empty for a row that was not
+	// repeated.
 	Runs []int
 	Of   int
 }
 
-// Omissions returns every reason once, in the order of the rows. Reasons that differ in numbers alone are
-// one reason with the range of each number.
+// Omissions returns every reason once, in the order of the rows. It merges reasons that differ only in numbers, and
+// gives the range of each number.
 func Omissions(rows []Result) (out []Omission) {
 	var list reasons
 	for i := range rows {
@@ -40,7 +41,7 @@ func Omissions(rows []Result) (out []Omission) {
 	return out
 }
 
-// add merges the runs of one row.
+// add adds the runs of one row.
 func (o *Omission) add(r OmittedRuns) {
 	if n := len(o.Rows); n > 0 && o.Rows[n-1].Row == r.Row {
 		o.Rows[n-1].Runs = append(o.Rows[n-1].Runs, r.Runs...)
@@ -49,8 +50,8 @@ func (o *Omission) add(r OmittedRuns) {
 	o.Rows = append(o.Rows, r)
 }
 
-// String names the runs: "run 2 of 5", "runs 1, 2 and 4 of 5", "each of 5 runs"; it is empty for a row that was
-// not repeated.
+// String names the runs: "run 2 of 5", "runs 1, 2 and 4 of 5", "each of 5 runs". It is empty for a row that was not
+// repeated.
 func (r OmittedRuns) String() string {
 	n := len(r.Runs)
 	switch {
@@ -68,7 +69,7 @@ func (r OmittedRuns) String() string {
 	return fmt.Sprintf("runs %s and %d of %d", strings.Join(first, ", "), r.Runs[n-1], r.Of)
 }
 
-// reason is why one run, or one row, is not valid.
+// reason is why one run, or one row, is invalid.
 type reason struct {
 	text    string
 	omitted OmittedRuns
@@ -92,7 +93,7 @@ func (all *reasons) addRow(row int, r *Result) {
 	}
 }
 
-// groups puts reasons together that differ in numbers alone.
+// groups collects the reasons that differ only in numbers.
 func (all reasons) groups() (out []reasons) {
 	for _, r := range all {
 		i := slices.IndexFunc(out, func(g reasons) bool { return shape(g[0].text) == shape(r.text) })
@@ -105,15 +106,15 @@ func (all reasons) groups() (out []reasons) {
 	return out
 }
 
-// decimals are the numbers of a reason; a digit within a word is none.
+// decimals matches the numbers of a reason, but no digits within a word.
 var decimals = regexp.MustCompile(`\b\d+(\.\d+)?\b`)
 
-// shape is what texts have in common that differ in numbers alone: the rest, and how many numbers there are.
+// shape returns a text with its numbers replaced, and their count. Reasons with the same shape differ only in numbers.
 func shape(text string) string {
 	return fmt.Sprint(len(decimals.FindAllString(text, -1)), decimals.ReplaceAllString(text, "#"))
 }
 
-// text is the reason of a group, with a range for each number that is not the same in all.
+// text returns the reason of a group, with a range for each number that differs.
 func (all reasons) text() string {
 	i := -1
 	return decimals.ReplaceAllStringFunc(all[0].text, func(string) string {

@@ -2,9 +2,9 @@ package result
 
 import "slices"
 
-// Pool is one row of its repeated runs: every round trip, all that was moved in all of the time. It is
-// valid if each of them is; those that are not add nothing but their reason, unless none is. Runs in another
-// mode than the first valid one are not valid.
+// Pool merges the repeated runs of a row into one result, over all their samples and their total time. The result is
+// valid if every run is. Invalid runs contribute only their reason, unless all are invalid. Runs in another mode than
+// the first valid one are invalid.
 func Pool(runs []Result) Result {
 	if len(runs) == 1 {
 		return runs[0]
@@ -31,7 +31,7 @@ func Pool(runs []Result) Result {
 	return out
 }
 
-// PoolParts is one row of its parts, which are not judged: all of them were measured in one run.
+// PoolParts merges the parts of a row that were measured in one run. It does not judge them.
 func PoolParts(parts []Result) Result {
 	if len(parts) == 1 {
 		return parts[0]
@@ -43,8 +43,7 @@ func PoolParts(parts []Result) Result {
 	return out
 }
 
-// inOneMode returns the valid runs of the mode that the first of them has, and invalidates the valid ones of
-// other modes.
+// inOneMode returns the valid runs in the mode of the first valid run. It invalidates the runs in other modes.
 func inOneMode(runs []Result) (good []Result) {
 	for i := range runs {
 		r := &runs[i]
@@ -58,7 +57,7 @@ func inOneMode(runs []Result) (good []Result) {
 	return good
 }
 
-// sum adds up runs of one row, at least one.
+// sum adds up the runs of one row; there must be at least one.
 func sum(runs []Result) Result {
 	out, seconds := runs[0], elapsed(&runs[0])
 	out.Reason, out.Valid = "", true
@@ -89,7 +88,7 @@ func mean(runs []Result, part func(*Result) float64, whole float64) (sum float64
 	return sum / whole
 }
 
-// keep leaves out the tails that a single run has too few samples for.
+// keep clears the tail percentiles for which a single run has too few samples.
 func (r *Result) keep(tails [2]bool) {
 	if !tails[0] {
 		r.P99 = nil
@@ -99,7 +98,7 @@ func (r *Result) keep(tails [2]bool) {
 	}
 }
 
-// elapsed is the seconds that a row was measured for.
+// elapsed returns the measured time of a row in seconds.
 func elapsed(r *Result) float64 {
 	if r.MsgsPerSec <= 0 {
 		return 0
@@ -114,7 +113,7 @@ func (b *Bidir) plus(o *Bidir) *Bidir {
 	return &Bidir{b.OutMsgsPerSec + o.OutMsgsPerSec, b.InMsgsPerSec + o.InMsgsPerSec, b.OutGbps + o.OutGbps, b.InGbps + o.InGbps}
 }
 
-// over is the mean of n that were added up.
+// over returns the mean of n added values.
 func (b *Bidir) over(n int) *Bidir {
 	if b == nil {
 		return nil

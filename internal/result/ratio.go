@@ -2,10 +2,10 @@ package result
 
 import "slices"
 
-// Round is one run of a row that was repeated.
+// Round is one run of a repeated row.
 type Round struct {
 	Valid bool `json:"valid"`
-	// Reason says why it is not valid.
+	// Reason says why the run is invalid.
 	Reason     string   `json:"reason,omitempty"`
 	P50        *float64 `json:"p50_us,omitempty"`
 	P99        *float64 `json:"p99_us,omitempty"`
@@ -18,7 +18,7 @@ func (r *Result) round() Round {
 	return Round{Valid: r.Valid, Reason: r.Reason, P50: r.P50, P99: r.P99, P999: r.P999, MsgsPerSec: r.MsgsPerSec, Gbps: r.Gbps}
 }
 
-// rounds are the runs of a row; one that was not repeated is a run itself.
+// rounds returns the runs of a row. A row that was not repeated is one run.
 func (r *Result) rounds() []Round {
 	if len(r.Rounds) > 0 {
 		return r.Rounds
@@ -26,7 +26,7 @@ func (r *Result) rounds() []Round {
 	return []Round{r.round()}
 }
 
-// Quantity is a figure of a row, by its name in the JSON.
+// Quantity is a figure of a row, named as in the JSON.
 type Quantity string
 
 // Quantities of a row.
@@ -38,13 +38,13 @@ const (
 	Gbps       Quantity = "gbps"
 )
 
-// Quantities are all that a bound may be of.
+// Quantities are all quantities that a bound may use.
 var Quantities = []Quantity{P50, P99, P999, MsgsPerSec, Gbps}
 
-// Time is whether less of it is better.
+// Time reports whether the quantity is a time: less is better.
 func (q Quantity) Time() bool { return q == P50 || q == P99 || q == P999 }
 
-// of is the quantity in one run, 0 where the run is not valid or has none.
+// of returns the quantity in one run; 0 if the run is invalid or has no such quantity.
 func (q Quantity) of(r Round) float64 {
 	v := map[Quantity]*float64{P50: r.P50, P99: r.P99, P999: r.P999, MsgsPerSec: &r.MsgsPerSec, Gbps: &r.Gbps}[q]
 	if v == nil || !r.Valid {
@@ -53,7 +53,7 @@ func (q Quantity) of(r Round) float64 {
 	return *v
 }
 
-// quantity is what Figure is.
+// quantity returns the quantity that Figure returns.
 func (r *Result) quantity() Quantity {
 	switch r.Metric {
 	case Latency:
@@ -64,7 +64,7 @@ func (r *Result) quantity() Quantity {
 	return Gbps
 }
 
-// Values is a quantity of a row in each round that has it.
+// Values returns a quantity of a row in each round that has it.
 func Values(r *Result, q Quantity) (out []float64) {
 	for _, round := range r.rounds() {
 		if v := q.of(round); v > 0 {
@@ -74,8 +74,8 @@ func Values(r *Result, q Quantity) (out []float64) {
 	return out
 }
 
-// Ratios is a quantity of one row over that of another, in each round that has both: what slows a host
-// down for a while slows both.
+// Ratios returns a quantity of one row divided by that of another, in each round that has both. Rows of one round are
+// measured close in time, so that a temporary slowdown of the host affects both.
 func Ratios(r, base *Result, q Quantity) (out []float64) {
 	rounds, bases := r.rounds(), base.rounds()
 	for i := range min(len(rounds), len(bases)) {
@@ -86,7 +86,7 @@ func Ratios(r, base *Result, q Quantity) (out []float64) {
 	return out
 }
 
-// Median is the middle of some values, 0 of none.
+// Median returns the median of the values; 0 if there are none.
 func Median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -96,8 +96,8 @@ func Median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// Base is the plain row of another operation in the same place as r, nil where there is none. A stream of
-// raw frames is of full ones, whatever the size of r.
+// Base returns the row of another operation under the same conditions as r; nil if there is none. A bandwidth row of
+// raw frames matches any size, because it uses full frames.
 func Base(rows []Result, r *Result, op string) *Result {
 	for i := range rows {
 		b := &rows[i]
@@ -109,7 +109,8 @@ func Base(rows []Result, r *Result, op string) *Result {
 	return nil
 }
 
-// Ratio is the median of a row's ratios to its base, nil where there is none or most rounds have none.
+// Ratio returns the median of a row's ratios to its base. It returns nil if there is no base, or if most rounds have no
+// ratio.
 func Ratio(rows []Result, r *Result, op string, q Quantity) *float64 {
 	b := Base(rows, r, op)
 	if b == nil {
@@ -123,18 +124,19 @@ func Ratio(rows []Result, r *Result, op string, q Quantity) *float64 {
 	return &v
 }
 
-// FigureRatio is the ratio of what a row is measured for.
+// FigureRatio returns the Ratio of the row's figure.
 func FigureRatio(rows []Result, r *Result, op string) *float64 {
 	return Ratio(rows, r, op, r.quantity())
 }
 
-// Repeats is how many runs a row has, valid or not.
+// Repeats returns the number of runs of a row, valid or not.
 func (r *Result) Repeats() int { return len(r.rounds()) }
 
-// Enough is whether n rounds are most of those of two rows. A median of fewer is of what was left by chance.
+// Enough reports whether n rounds are more than half of the rounds of two rows. A median of fewer rounds would depend
+// on which ones happen to be valid.
 func Enough(n int, r, base *Result) bool { return 2*n > max(r.Repeats(), base.Repeats()) }
 
-// ValidRuns is how many of them are valid. A row that is not valid has the figures of these, if there are some.
+// ValidRuns returns the number of valid runs. An invalid row has the figures of its valid runs, if there are any.
 func (r *Result) ValidRuns() (n int) {
 	for _, round := range r.rounds() {
 		if round.Valid {
@@ -144,7 +146,7 @@ func (r *Result) ValidRuns() (n int) {
 	return n
 }
 
-// SetRawRatios fills in what each row is beside raw frames.
+// SetRawRatios fills in the ratios of each row to raw frames.
 func (r *Report) SetRawRatios() {
 	for i := range r.Results {
 		row := &r.Results[i]

@@ -10,13 +10,13 @@ import (
 	"slices"
 )
 
-// Report is what the JSON file holds.
+// Report is the content of the JSON file.
 type Report struct {
 	Env     Env      `json:"env"`
 	Results []Result `json:"results"`
 }
 
-// Env names what the results were measured on.
+// Env describes the environment of the results.
 type Env struct {
 	Time       string `json:"time"`
 	Command    string `json:"command"`
@@ -28,20 +28,20 @@ type Env struct {
 	CPU        string `json:"cpu"`
 	CPUs       int    `json:"cpus"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
-	// Link says what lay between the two sides.
+	// Link describes the network between the two sides.
 	Link string `json:"link"`
-	// Fallback says why this is not the measurement that was meant; empty if it is.
+	// Fallback says why another measurement than the requested one was made; empty if it was not.
 	Fallback string `json:"fallback"`
-	// Pcap is the file that the client's packets were captured to, at some cost; empty for none.
+	// Pcap is the file of the client's packet capture, which costs speed; empty for none.
 	Pcap string `json:"pcap,omitempty"`
-	// Interrupted is set where rows are missing, because the run was ended before them.
+	// Interrupted means that rows are missing, because the run was ended early.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// ErrInvalid ends a run that measured everything asked for, some of it in vain.
+// ErrInvalid reports a complete run with invalid results.
 var ErrInvalid = errors.New("not valid, for the reasons given")
 
-// Verdict is nil if every result is valid, else it wraps ErrInvalid.
+// Verdict returns nil if every result is valid; otherwise the error wraps ErrInvalid.
 func (r *Report) Verdict() error {
 	bad := 0
 	for _, res := range r.Results {
@@ -55,11 +55,11 @@ func (r *Report) Verdict() error {
 	return fmt.Errorf("%d of %d results are %w", bad, len(r.Results), ErrInvalid)
 }
 
-// numbers are the fields that hold long lists of them: each is one line of the file.
-// A bracket in the text of a round does not end it.
+// numbers matches the fields that hold long lists; each is written on one line of the file. A
+// bracket in the text of a round does not end the match.
 var numbers = regexp.MustCompile(`"(histogram_us|runs|parts)": \[[-+0-9.eE,\[\]\s]*\]|"rounds": \[([^\]"]|"([^"\\]|\\.)*")*\]`)
 
-// JSON is the report as it stands in a file, with its last line feed.
+// JSON returns the report in the format of a file, with a final line feed.
 func (r *Report) JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -69,14 +69,14 @@ func (r *Report) JSON() ([]byte, error) {
 		name, value, _ := bytes.Cut(list, []byte(": "))
 		out := bytes.NewBuffer(append(slices.Clone(name), ": "...))
 		if json.Compact(out, value) != nil {
-			return list // a text that only looks like one
+			return list // a text that looks like a list
 		}
 		return out.Bytes()
 	})
 	return append(text, '\n'), nil
 }
 
-// ReadFile reads a file that JSON made.
+// ReadFile reads a file that JSON produced.
 func ReadFile(name string) (*Report, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func ReadFile(name string) (*Report, error) {
 	return r, nil
 }
 
-// upgrade fills in what the file of an older version says in another way.
+// upgrade converts the fields of a file of an older version.
 func (r *Result) upgrade() {
 	r.Row = r.normal()
 	r.BothWays = r.BothWays || r.Bidir != nil

@@ -5,61 +5,61 @@ import (
 	"time"
 )
 
-// Result is a row with what was measured. The fields that are not omitted when they are empty are the contract: they
-// are always there and keep their names. Times and rates are those of the measured part; a percentile is nil where a
-// row has none.
+// Result is a row with its measured values. The fields without omitempty are a contract: they are always present and
+// keep their names. Times and rates refer to the measured stage. A percentile that a row does not have is nil.
 type Result struct {
-	// Row is what was measured. A depth or a number of connections that is the default is 0.
+	// Row is the identity of the measurement. A default depth or number of connections is 0.
 	Row
-	// Mode is how packets moved, as granted.
+	// Mode is the granted mode.
 	Mode string `json:"mode"`
 	// Percentiles of the full round trip, in µs.
 	P50  *float64 `json:"p50_us"`
 	P99  *float64 `json:"p99_us"`
 	P999 *float64 `json:"p999_us"`
-	// MsgsPerSec is operations, Gbps 10⁹ bits of payload, each of a second.
+	// MsgsPerSec is operations per second, Gbps is 10⁹ bits of payload per second.
 	MsgsPerSec float64 `json:"msgs_per_s"`
 	Gbps       float64 `json:"gbps"`
-	// Samples is operations measured.
+	// Samples is the number of measured operations.
 	Samples int64 `json:"samples"`
-	// Retransmits is packets sent again, Drops packets known to be lost, both at both sides.
+	// Retransmits is the number of retransmitted packets, Drops that of packets known to be lost; both count both
+	// sides.
 	Retransmits uint64 `json:"retransmits"`
 	Drops       uint64 `json:"drops"`
-	// Valid is whether this is a measurement; Reason says why not.
+	// Valid means that the result is a measurement; Reason says why it is not.
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason"`
 
-	// The rest is there where a row has it.
+	// The other fields are present only if they apply.
 
-	// Min, P90, P9999 and Max of the full round trip, in µs. P9999 needs ten thousand of them.
+	// Min, P90, P9999 and Max of the full round trip, in µs. P9999 needs at least 10 000 samples.
 	Min   *float64 `json:"min_us,omitempty"`
 	P90   *float64 `json:"p90_us,omitempty"`
 	P9999 *float64 `json:"p9999_us,omitempty"`
 	Max   *float64 `json:"max_us,omitempty"`
-	// Histogram is every round trip, as [upper_us, count] of each bucket that is not empty.
+	// Histogram holds every round trip, as [upper_us, count] of each non-empty bucket.
 	Histogram Histogram `json:"histogram_us,omitempty"`
-	// Runs are the figures of the valid runs of a row that was repeated: p50_us, msgs_per_s or gbps.
+	// Runs are the figures of the valid runs of a repeated row: p50_us, msgs_per_s or gbps.
 	Runs []float64 `json:"runs,omitempty"`
-	// Parts are the figures of the parts of a row that was measured once, where it was measured in parts.
+	// Parts are the figures of the parts of a row that was measured once, in parts.
 	Parts []float64 `json:"parts,omitempty"`
-	// Rounds are all runs of a row that was repeated, in the order in which they were made: the runs of one
-	// round, in all rows of a report, follow one another.
+	// Rounds are all runs of a repeated row, in order. Round n of all rows of a report is measured before round n+1 of
+	// any.
 	Rounds []Round `json:"rounds,omitempty"`
-	// Bidir is each direction of a row that went both ways at once; the row's own figures are the sums.
+	// Bidir holds the two directions of a bidirectional row; the row's own figures are the sums.
 	Bidir *Bidir `json:"bidir,omitempty"`
-	// Intervals are the parts of the row's time that were asked for.
+	// Intervals are the requested intervals of the row's time.
 	Intervals []Interval `json:"intervals,omitempty"`
-	// RawRatio is the row's figure over that of raw frames in the same place, RawP99Ratio its p99 over
-	// theirs; of a row that was repeated, the median over the rounds.
+	// RawRatio is the row's figure divided by that of raw frames under the same conditions. RawP99Ratio is the same for
+	// the p99. For a repeated row both are medians over the rounds.
 	RawRatio    *float64 `json:"raw_ratio,omitempty"`
 	RawP99Ratio *float64 `json:"raw_p99_ratio,omitempty"`
-	// Kept and P99Ratio compare an impaired row with the same row of the same run without impairment: Kept is
-	// the part of the throughput that is left, in percent, P99Ratio the p99 over that of the other row.
+	// Kept and P99Ratio compare an impaired row with the same row of the same run without impairment. Kept is the
+	// remaining throughput in percent; P99Ratio is the p99 divided by the unimpaired p99.
 	Kept     *float64 `json:"kept_percent,omitempty"`
 	P99Ratio *float64 `json:"p99_ratio,omitempty"`
 }
 
-// Bidir is the two directions of a row: out is away from the client.
+// Bidir holds the two directions of a row; out is away from the client.
 type Bidir struct {
 	OutMsgsPerSec float64 `json:"out_msgs_per_s"`
 	InMsgsPerSec  float64 `json:"in_msgs_per_s"`
@@ -67,23 +67,24 @@ type Bidir struct {
 	InGbps        float64 `json:"in_gbps"`
 }
 
-// Interval is a part of a row's measured time, as the client saw it.
+// Interval is a part of a row's measured time, as seen by the client.
 type Interval struct {
-	// Start and End are seconds from the beginning of the measured part.
+	// Start and End are in seconds from the beginning of the measured stage.
 	Start float64 `json:"start_s"`
 	End   float64 `json:"end_s"`
-	// Msgs is operations completed, Bytes their payload, Gbps 10⁹ bits of it a second.
+	// Msgs is the number of completed operations, Bytes their payload, Gbps 10⁹ bits of it per second.
 	Msgs  int64   `json:"msgs"`
 	Bytes int64   `json:"bytes"`
 	Gbps  float64 `json:"gbps"`
-	// Retransmits is packets that the client sent again.
+	// Retransmits is the number of packets that the client retransmitted.
 	Retransmits uint64 `json:"retransmits"`
-	// P50 and Max are of the interval's round trips in µs, of a latency row.
+	// P50 and Max are of the interval's round trips in µs, in latency rows.
 	P50 *float64 `json:"p50_us,omitempty"`
 	Max *float64 `json:"max_us,omitempty"`
 }
 
-// Figure is what a row is measured for, and compared by: the median in µs, operations a second, or Gb/s.
+// Figure returns the value that a row is measured for and compared by: the median in µs, operations per second, or
+// Gb/s.
 func (r *Result) Figure() float64 {
 	switch {
 	case r.Metric == Rate || r.Metric == Requests:
@@ -96,7 +97,7 @@ func (r *Result) Figure() float64 {
 	return 0
 }
 
-// Count fills in a throughput: n operations in elapsed.
+// Count fills in a throughput of n operations in elapsed.
 func (r *Result) Count(n int64, elapsed time.Duration) {
 	r.Samples = n
 	if elapsed <= 0 {
@@ -106,10 +107,10 @@ func (r *Result) Count(n int64, elapsed time.Duration) {
 	r.Gbps = r.MsgsPerSec * float64(r.Size) * 8 / 1e9
 }
 
-// minExtreme is the samples that give a p99.99 a meaning.
+// minExtreme is the minimum number of samples for a p99.99.
 const minExtreme = 10_000
 
-// SetTimes fills in what a distribution says, with the distribution.
+// SetTimes fills in a distribution and its percentiles.
 func (r *Result) SetTimes(h Histogram) {
 	us := func(percent float64) *float64 { v := h.Quantile(percent); return &v }
 	if len(h) == 0 {
@@ -122,7 +123,7 @@ func (r *Result) SetTimes(h Histogram) {
 	}
 }
 
-// Invalidate adds a reason why the row is not a measurement.
+// Invalidate marks the row as invalid and adds a reason.
 func (r *Result) Invalidate(format string, args ...any) {
 	reason := fmt.Sprintf(format, args...)
 	if r.Reason != "" {

@@ -1,6 +1,6 @@
 package result
 
-// Operations, as they stand in the JSON.
+// Operations, as in the JSON.
 const (
 	Send      = "send"
 	Write     = "write"
@@ -10,71 +10,72 @@ const (
 	TCP       = "tcp"
 )
 
-// Metrics, as they stand in the JSON.
+// Metrics, as in the JSON.
 const (
 	Latency   = "lat"
 	Rate      = "rate"
-	Requests  = "rr" // requests that are answered, several outstanding
+	Requests  = "rr" // requests with answers, several outstanding
 	Bandwidth = "bw"
 	SHA256    = "sha256"
 )
 
-// Row identifies a measurement: the operation, the metric, and the conditions under which it runs. Rows that are
-// equal are the same measurement, in one report or in two.
+// Row identifies a measurement: the operation, the metric, and the conditions under which it runs. Equal rows are the
+// same measurement, in one report or in two.
 //
-// This struct is the only list of these fields. The JSON files, bounds, comparisons, the request that a client sends
-// to a server, titles, tables and the help of datbench report are made from it, so that a new condition is one line
-// here. Its zero value means the default. These tags describe a field; all but json have defaults:
+// This struct is the only list of these fields. The JSON files, bounds, comparisons, the request of a client to a
+// server, titles, tables and the help of datbench report are generated from it, so a new condition is one line here.
+// The zero value means the default. The following tags describe a field; all but json have defaults:
 //
 //	json    the key in files
 //	help    the text of datbench report --help
 //	title   the text in titles, with %v for the value: ", KEY %v" by default; "-" for a field that tables show in a column
-//	short   the text behind the operation where there is little room; that of title by default
+//	short   the text behind the operation where there is little room; the title's text by default
 //	column  the heading of the column in tables; the key by default
 //	unit    "bytes" for a size
 //	peer    "-" for a field that the other end does not need
 type Row struct {
-	// Op is what is done, Metric what is measured of it.
+	// Op is the operation, Metric the measured quantity.
 	Op     string `json:"op"`
 	Metric string `json:"metric"`
-	// Size is the bytes of payload of one operation, for raw the bytes of a whole frame.
+	// Size is the payload of one operation in bytes; for raw, the bytes of a whole frame.
 	Size int64 `json:"size" unit:"bytes"`
 	// Transport is xdp, udp or tcp.
 	Transport string `json:"transport" peer:"-"`
 
-	// The rest are conditions.
+	// The other fields are conditions.
 
-	// Connections is how many connections carry the row, one thread posting to them in turn; 0 for one.
+	// Connections is the number of connections of the row; one thread posts to them in turn. 0 means one.
 	Connections int `json:"connections,omitempty" title:" × %v" help:"connections that carry the row, if several"`
-	// BothWays is whether the operations run in both directions at once.
+	// BothWays means that the operations run in both directions at once.
 	BothWays bool `json:"both_ways,omitempty" title:" both ways" column:"both ways" help:"whether operations run in both directions at once (--bidir)"`
-	// Depth is the number of operations outstanding on each connection; 0 for the default of the metric.
+	// Depth is the number of outstanding operations on each connection; 0 for the default of the metric.
 	Depth int `json:"depth,omitempty" title:"-" short:", depth %v" help:"operations outstanding on each connection, if not the default"`
-	// Signal is the number of requests for one completion event, of a rate row; 0 for the default.
+	// Signal is the number of requests per completion event in a rate row; 0 for the default.
 	Signal int `json:"signal,omitempty" title:"-" short:", signal %v" help:"requests for one completion event, if not the default"`
-	// MTU is the link's, in bytes.
+	// MTU is the MTU of the link in bytes.
 	MTU int `json:"mtu" title:" at MTU %v" short:"-" peer:"-"`
-	// Churn is the bytes of heap that the process of each end replaces all the time.
+	// Churn is the number of bytes of heap that the process of each end replaces continuously.
 	Churn int64 `json:"churn_bytes,omitempty" unit:"bytes" title:", beside %v of churned heap" short:" churn" column:"churned heap" help:"heap that was churned at both ends"`
-	// Realtime is whether the measuring thread has real-time priority.
+	// Realtime means that the measuring thread has real-time priority.
 	Realtime bool `json:"realtime,omitempty" title:", at real-time priority" short:", realtime" column:"real-time" peer:"-" help:"whether the measuring thread had real-time priority"`
-	// Impair is what is done to the packets that arrive, as package tap writes it; empty for nothing.
+	// Impair is the impairment of received packets, in the format of package tap; empty for none.
 	Impair string `json:"impair,omitempty" title:", impaired by %v" short:", impaired" column:"impaired by" peer:"-" help:"what was done to the packets that arrived (--impair)"`
 }
 
-// Plain returns the row that has the same place and none of the other conditions: what others are compared with.
+// Plain returns the row with the same link and impairment but without other conditions. Other rows are compared with
+// it.
 func (r Row) Plain() Row {
 	return Row{Op: r.Op, Metric: r.Metric, Size: r.Size, Transport: r.Transport, MTU: r.MTU, Impair: r.Impair}
 }
 
-// Place returns the part of the identity that all rows of one table share. Operation, size, transport and what a
-// table shows beside them are cleared.
+// Place returns the part of the identity that all rows of one table share. Operation, size, transport and the
+// conditions in table columns are cleared.
 func (r Row) Place() Row {
 	r.Op, r.Size, r.Transport, r.Connections, r.BothWays = "", 0, "", 0, false
 	return r.cleared(func(f field) bool { return f.title == "" })
 }
 
-// normal returns the row with each default written in one way, as of a file that an older version has made.
+// normal returns the row with the default written in one way, because files of older versions write it differently.
 func (r Row) normal() Row {
 	if r.Connections == 1 {
 		r.Connections = 0
@@ -82,5 +83,5 @@ func (r Row) normal() Row {
 	return r
 }
 
-// Timed is whether a metric is of round trips, one by one.
+// Timed reports whether a metric measures single round trips.
 func Timed(metric string) bool { return metric == Latency || metric == Requests }

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// field is what the tags of one field of Row say.
+// field holds the tags of one field of Row.
 type field struct {
 	key, help, column string
 	// title and short are texts with %v for the value; empty for no text.
 	title, short string
 	bytes        bool
-	// optional is whether the file leaves it out where it is the default.
+	// optional means that the file omits the default value.
 	optional bool
 	index    int
 }
 
-// conditions are the fields of Row after Transport, in their order.
+// conditions are the fields of Row after Transport, in order.
 var conditions = conditionsOf(reflect.TypeFor[Row]())
 
 func conditionsOf(t reflect.Type) (out []field) {
@@ -52,7 +52,7 @@ func fieldOf(sf reflect.StructField, index int) field {
 	return f
 }
 
-// value is that of a field as text, empty for the zero value.
+// value returns a field as text; empty for the zero value.
 func (f field) value(r *Row) string {
 	v := reflect.ValueOf(r).Elem().Field(f.index)
 	switch {
@@ -78,7 +78,7 @@ func (r Row) texts(of func(field) string) string {
 	return b.String()
 }
 
-// cleared returns the row without some of its conditions.
+// cleared returns the row without the conditions that drop selects.
 func (r Row) cleared(drop func(field) bool) Row {
 	v := reflect.ValueOf(&r).Elem()
 	for _, f := range conditions {
@@ -89,13 +89,13 @@ func (r Row) cleared(drop func(field) bool) Row {
 	return r
 }
 
-// Conditions says under which conditions the row runs, as in " × 8 at MTU 1500".
+// Conditions returns the conditions of the row as text, as in " × 8 at MTU 1500".
 func (r Row) Conditions() string {
 	return r.texts(func(f field) string { return cmp.Or(f.title, f.short) })
 }
 
 // Title names the row in a sentence: metric, operation, size and conditions, without those that tables show in a
-// column. It does not say by what the row is impaired.
+// column. For an impaired row it only says "impaired".
 func (r Row) Title() string {
 	s := MetricTitle(r.Metric) + " " + r.Op
 	if r.Size > 0 {
@@ -109,7 +109,8 @@ func (r Row) Title() string {
 	return s
 }
 
-// Name is the operation and the number of connections, if it has several. Only raw_asavie is as long.
+// Name returns the operation and, if there are several, the number of connections. It is at most as long as raw_asavie,
+// which the column width allows.
 func (r Row) Name() string {
 	if r.Connections > 1 {
 		return fmt.Sprintf("%s × %d", r.Op, r.Connections)
@@ -117,10 +118,10 @@ func (r Row) Name() string {
 	return r.Op
 }
 
-// Label is the operation with all conditions but the MTU, in as few words as tell rows apart.
+// Label returns the operation with all conditions but the MTU, as short as possible.
 func (r Row) Label() string { return r.Op + r.texts(func(f field) string { return f.short }) }
 
-// MetricTitle is a metric in words.
+// MetricTitle returns a metric in words.
 func MetricTitle(metric string) string {
 	switch metric {
 	case Latency:
@@ -140,13 +141,13 @@ func MetricTitle(metric string) string {
 // Column is a condition in a table of rows.
 type Column struct {
 	Heading string
-	// Of is the value as text, empty for the default.
+	// Of returns the value as text; empty for the default.
 	Of func(*Result) string
-	// Untitled is whether no title says it, so that every table needs the column.
+	// Untitled means that no title shows the condition, so every table needs the column.
 	Untitled bool
 }
 
-// Columns returns the columns of the conditions that a row may lack, in their order.
+// Columns returns the columns of the optional conditions, in order.
 func Columns() (out []Column) {
 	for _, f := range conditions {
 		if f.optional {
@@ -156,7 +157,7 @@ func Columns() (out []Column) {
 	return out
 }
 
-// Help returns a line for each condition: its key, filled to width columns, and what it says.
+// Help returns a line for each condition: its key, padded to width columns, and its meaning.
 func Help(width int) string {
 	var b strings.Builder
 	for _, f := range conditions {

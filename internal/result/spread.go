@@ -5,7 +5,7 @@ import "slices"
 // Range is the lowest and the highest of some values.
 type Range struct{ Low, High float64 }
 
-// rangeOf is false for fewer than two values: one has no spread.
+// rangeOf returns the range of values; false for fewer than two.
 func rangeOf(values []float64) (Range, bool) {
 	if len(values) < 2 {
 		return Range{}, false
@@ -13,7 +13,7 @@ func rangeOf(values []float64) (Range, bool) {
 	return Range{slices.Min(values), slices.Max(values)}, true
 }
 
-// Spread is the range of a row's figures in its valid runs or, of a row that was measured once, in its parts.
+// Spread returns the range of a row's figures: over its valid runs, or over its parts if it was measured once.
 func (r *Result) Spread() (Range, bool) {
 	if len(r.Runs) > 0 {
 		return rangeOf(r.Runs)
@@ -21,8 +21,8 @@ func (r *Result) Spread() (Range, bool) {
 	return rangeOf(r.Parts)
 }
 
-// RatioSpread is the range of a row's ratio to another operation in the same place: over the rounds of both, or over
-// the parts of the other. It is false where there is no ratio, or one only.
+// RatioSpread returns the range of a row's ratio to another operation under the same conditions: over the rounds of
+// both, or over the parts of the other. It returns false if there are fewer than two ratios.
 func RatioSpread(rows []Result, r *Result, op string) (Range, bool) {
 	if FigureRatio(rows, r, op) == nil {
 		return Range{}, false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FormatSize is the shortest exact form of a number of bytes: 1 MiB, 64 B, 1514 B.
+// FormatSize returns the shortest exact form of a number of bytes: 1 MiB, 64 B, 1514 B.
 func FormatSize(n int64) string {
 	for _, u := range []struct {
 		name  string
@@ -19,10 +19,10 @@ func FormatSize(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// RoughSize is a number of bytes in binary units with three digits, as 1.23 GiB.
+// RoughSize returns a number of bytes in binary units with three digits, as 1.23 GiB.
 func RoughSize(n float64) string { return scaled(n, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB") }
 
-// BitRate is a rate in decimal units with three digits, as 9.41 Gb/s.
+// BitRate returns a rate in decimal units with three digits, as 9.41 Gb/s.
 func BitRate(n float64) string { return scaled(n, 1000, "b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s") }
 
 func scaled(n, base float64, units ...string) string {
@@ -36,5 +36,5 @@ func scaled(n, base float64, units ...string) string {
 	return fmt.Sprintf("%.*f %s", max(0, 2-int(math.Log10(max(n, 1)))), n, units[i])
 }
 
-// OneLine makes any error fit for one line.
+// OneLine joins the lines of a text into one.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
