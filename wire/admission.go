@@ -6,7 +6,7 @@ type admission struct {
 	opening     quota       // of requests that are not decided or not established
 	unconfirmed unconfirmed // those of them that are decided
 	conns       quota       // of connections
-	penalties   suspicion
+	keyGuesses  guessLimiter
 	declined    [maxDeclined]*Request // requests that were rejected, whose repeats are answered
 	ndeclined   uint32                // counts without end
 }
@@ -17,6 +17,6 @@ func newAdmission() admission {
 		opening:     newQuota(maxOpening, openingShare, openingPrefix),
 		conns:       newQuota(maxConns, connsShare, connsPrefix),
 		unconfirmed: make(unconfirmed),
-		penalties:   newSuspicion(),
+		keyGuesses:  newGuessLimiter(),
 	}
 }

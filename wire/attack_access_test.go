@@ -167,7 +167,7 @@ func TestUnregisterWhileReadIsNoGuess(t *testing.T) {
 			s.foe.connect.Pop(new(Completion))
 		}
 	}
-	if n := len(s.victim.eng.penalties.addrs); n != 0 {
+	if n := len(s.victim.eng.keyGuesses.addrs); n != 0 {
 		t.Errorf("%d addresses are taken for guessers", n)
 	}
 	s.finish()

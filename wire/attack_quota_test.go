@@ -152,12 +152,12 @@ func TestAttack15KeyGuesses(t *testing.T) {
 	if took < 8*maxGuessDelay {
 		t.Errorf("%d guesses took %v, want some seconds", guesses, took)
 	}
-	p := s.victim.eng.penalties
+	p := s.victim.eng.keyGuesses
 	now := Time(s.net.Now())
-	if p.wait(s.friend.addr.Addr(), now) {
+	if p.blocked(s.friend.addr.Addr(), now) {
 		t.Error("the bystander's address has to wait")
 	}
-	if p.addrs.forgive(now.Add(guesses * forgiveTime)); len(p.addrs) != 0 {
+	if p.addrs.prune(now.Add(guesses * guessDecay)); len(p.addrs) != 0 {
 		t.Errorf("%d addresses are not forgiven", len(p.addrs))
 	}
 	s.finish()
@@ -165,40 +165,40 @@ func TestAttack15KeyGuesses(t *testing.T) {
 
 // However many guess, what is remembered of them is bounded.
 func TestPenaltiesAreBounded(t *testing.T) {
-	p := newSuspicion()
-	for i := range 3 * maxPenalties {
-		p.blame(netip.AddrFrom16([16]byte{0x20, 1, 2: byte(i), 3: byte(i >> 8), 15: 1}), 0)
+	p := newGuessLimiter()
+	for i := range 3 * maxGuessers {
+		p.record(netip.AddrFrom16([16]byte{0x20, 1, 2: byte(i), 3: byte(i >> 8), 15: 1}), 0)
 	}
-	if len(p.addrs) > maxPenalties || len(p.networks) > maxPenalties {
-		t.Errorf("%d addresses and %d networks remembered, want %d at most", len(p.addrs), len(p.networks), maxPenalties)
+	if len(p.addrs) > maxGuessers || len(p.networks) > maxGuessers {
+		t.Errorf("%d addresses and %d networks remembered, want %d at most", len(p.addrs), len(p.networks), maxGuessers)
 	}
 }
 
 // Attack 15: a host with every address of an IPv6 /64 guesses without end, by connections that it has, and waits for new
 // ones; an address waits for its own guesses, and one of the same network that never guessed for less than a second.
 func TestAttack15NeighbourOfAGuesser(t *testing.T) {
-	p := newSuspicion()
+	p := newGuessLimiter()
 	guesser := func(i int) netip.Addr {
 		return netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)})
 	}
 	now := Time(0)
 	for range freeGuesses + 10 {
-		p.blame(guesser(0), now)
+		p.record(guesser(0), now)
 	}
 	honest := netip.MustParseAddr("2001::ffff:ffff")
-	if !p.wait(guesser(0), now) || p.wait(honest, now) || p.wait(guesser(1), now) {
+	if !p.blocked(guesser(0), now) || p.blocked(honest, now) || p.blocked(guesser(1), now) {
 		t.Error("want the guesser to wait, and none beside it")
 	}
 	closed := 0
 	for i := range 5000 {
 		for range 3 {
-			p.blame(guesser(i), now)
+			p.record(guesser(i), now)
 		}
 		now = now.Add(time.Millisecond)
 		if i%100 == 0 { // newcomers begin at any time
 			asked, tries := now, now
-			for at := now; p.wait(honest, at); at = at.Add(time.Millisecond) {
-				p.blame(guesser(i+int(at)), at)
+			for at := now; p.blocked(honest, at); at = at.Add(time.Millisecond) {
+				p.record(guesser(i+int(at)), at)
 				closed++
 				tries = at
 			}
@@ -210,7 +210,7 @@ func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	if closed == 0 {
 		t.Error("the network never waits: the test tests nothing")
 	}
-	if p.wait(netip.MustParseAddr("2001:0:0:1::1"), now) {
+	if p.blocked(netip.MustParseAddr("2001:0:0:1::1"), now) {
 		t.Error("another network waits")
 	}
 }

@@ -291,7 +291,7 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 			return
 		}
 	}
-	c.blame(g)
+	c.failNamedRequest(g)
 	c.why = givenByPeer(g.Reason)
 	kind := KindBroken
 	if g.Reason == proto.ReasonNone {
@@ -301,7 +301,7 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 }
 
 // blame gives the request that the peer could not serve the status that says why.
-func (c *Conn) blame(g *proto.Goodbye) {
+func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	var s Status
 	switch g.Reason {
 	case proto.ReasonAccess:

@@ -182,7 +182,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	case !ok:
 		e.stats.ConnRequestsChallenged++
 		return e.turnRound(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
-	case e.penalties.wait(key.from.Addr(), e.now) || !e.admit(key.from.Addr()):
+	case e.keyGuesses.blocked(key.from.Addr(), e.now) || !e.admit(key.from.Addr()):
 		e.stats.ConnRequestsDropped++
 		return false
 	case !e.conns.room(key.from.Addr()):

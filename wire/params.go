@@ -150,17 +150,17 @@ const (
 	prefix6 = 64
 
 	// freeGuesses is how many wrong remote keys a network may have without a wait; the next is guessDelay, twice
-	// as long with each one more, up to maxGuessDelay: a thousand guesses take a quarter of an hour. One is forgiven in each forgiveTime.
-	// maxPenalties bounds the networks that are remembered.
+	// as long with each one more, up to maxGuessDelay: a thousand guesses take a quarter of an hour. One is forgiven in each guessDecay.
+	// maxGuessers bounds the networks that are remembered.
 	freeGuesses   = 64
 	guessDelay    = time.Millisecond
 	maxGuessDelay = time.Second
-	forgiveTime   = time.Second
-	maxPenalties  = 1024
-	// An IPv6 /64 as a whole has prefixGuesses, and then its newcomers wait for guessPause at a time, between which there is
+	guessDecay    = time.Second
+	maxGuessers   = 1024
+	// An IPv6 /64 as a whole has prefixGuesses, and then its newcomers wait for prefixPause at a time, between which there is
 	// at least as much: tries of Connect are helloRetryMax apart.
 	prefixGuesses = 16 * freeGuesses
-	guessPause    = 4 * helloRetryMax
+	prefixPause   = 4 * helloRetryMax
 
 	// maxDeclined is how many requests that were rejected an engine remembers, to answer their repeats.
 	maxDeclined = 256

@@ -260,7 +260,7 @@ func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 		done = noRequest
 	}
 	if why == proto.ReasonAccess {
-		c.eng.penalties.blame(c.peerAddr, c.eng.now)
+		c.eng.keyGuesses.record(c.peerAddr, c.eng.now)
 	}
 	c.fault(why, 0, done)
 }
