@@ -44,7 +44,7 @@ func (c *Conn) handleChallenge(hi *proto.Hello) {
 	if hi.Cookie == c.dial.cookie {
 		return // a repeat
 	}
-	c.dial.cookie, c.dial.refused = hi.Cookie, 0
+	c.dial.cookie, c.dial.graceEnd = hi.Cookie, 0
 	if c.dial.challenges++; c.dial.challenges <= promptChallenges {
 		c.sendConnect()
 	}

@@ -88,5 +88,5 @@ func (c *Conn) tickDoubt() Time {
 // was refused, and the peer has had time to answer the probe.
 func (c *Conn) portClosed() bool {
 	since := c.doubt.since
-	return c.doubt.open && c.eng.watched(since) >= max(doubtTime, 4*c.rtt.PTO()) && c.refusedSince(since)
+	return c.doubt.open && c.eng.watched(since) >= max(doubtTime, 4*c.rtt.PTO()) && c.portClosedSince(since)
 }

@@ -34,7 +34,7 @@ type Engine struct {
 	stats   Stats
 	doorbells
 	stall    stall
-	refusals refusals
+	refusals portReports
 	faults
 	crossings
 }
@@ -125,7 +125,7 @@ func (e *Engine) Poll(now Time) bool {
 		n++
 	}
 	if e.refusals.link != nil {
-		e.takeRefusals()
+		e.takePortReports()
 	}
 	if !e.catchingUp(n) {
 		e.wheel.Advance(int64(now), maxTimers, e.fire)

@@ -29,7 +29,7 @@ type dialState struct {
 	cookie     uint64 // that proves our address to the peer
 	challenges int    // received
 	until      Time   // the consumer's limit
-	refused    Time   // until when "no listener" is not believed; 0: not heard yet
+	graceEnd   Time   // until when "no listener" is not believed; 0: not heard yet
 	retry      time.Duration
 	nextTry    Time
 	offered    Time // when Accept last left
@@ -351,10 +351,10 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 func (c *Conn) handleReject(hi *proto.Hello) {
 	d := &c.dial
 	if hi.Reason == proto.ReasonNoListener {
-		if d.refused == 0 {
-			d.refused = c.eng.now.Add(c.host.limits.ListenGrace)
+		if d.graceEnd == 0 {
+			d.graceEnd = c.eng.now.Add(c.host.limits.ListenGrace)
 		}
-		if c.eng.now < d.refused {
+		if c.eng.now < d.graceEnd {
 			return // the next try is armed
 		}
 	}

@@ -17,45 +17,45 @@ import (
 
 // closedPort is an address and port that was reported.
 type closedPort struct {
-	at   netip.AddrPort
-	sent uint32 // time stamp of the newest packet that was refused
-	told Time   // newest report
-	left int    // slots of the connection table still to be searched
-	gone bool   // a connection broke for it
+	at         netip.AddrPort
+	sent       uint32 // time stamp of the newest packet that was refused
+	lastReport Time   // newest report
+	toSearch   int    // slots of the connection table still to be searched
+	peerEnded  bool   // a connection broke for it
 }
 
 // refusals is the engine's part.
-type refusals struct {
+type portReports struct {
 	link  link.Reporter // nil if the link learns of none
-	batch [refusalBatch]link.Report
+	batch [reportBatch]link.Report
 	known [maxClosedPorts]closedPort
 	n     int // of known in use
 }
 
 const (
 	// maxClosedPorts is how many ports are searched for at one time; a connection to another one breaks when
-	// its own packets are reported twice. refusalBatch is how many reports a Poll takes in, searchBatch
+	// its own packets are reported twice. reportBatch is how many reports a Poll takes in, searchBatch
 	// how many slots of the connection table it searches: each may send a probe, and the kernel answers it by ICMP.
 	// With 64 and 10000 connections a ping-pong beside them over loopback stands still for 120 to 830 ms, with 8 for 20 ms.
 	maxClosedPorts = 8
-	refusalBatch   = 16
+	reportBatch    = 16
 	searchBatch    = 8
 )
 
 // destination is where packets on a path go; zero if the link does not tell.
-func (r *refusals) destination(p link.Path) netip.AddrPort {
+func (r *portReports) destination(p link.Path) netip.AddrPort {
 	if r.link == nil {
 		return netip.AddrPort{}
 	}
 	return r.link.Destination(p)
 }
 
-// takeRefusals handles what the link has learnt.
-func (e *Engine) takeRefusals() {
+// takePortReports handles what the link has learnt.
+func (e *Engine) takePortReports() {
 	r := &e.refusals
 	for i := range r.batch[:r.link.Refused(r.batch[:])] {
 		e.stats.Unreachable++
-		if !e.refused(&r.batch[i]) {
+		if !e.handlePortReport(&r.batch[i]) {
 			e.stats.UnreachableIgnored++
 		}
 	}
@@ -63,7 +63,7 @@ func (e *Engine) takeRefusals() {
 		return
 	}
 	for i := range r.known[:r.n] {
-		if k := &r.known[i]; k.left > 0 {
+		if k := &r.known[i]; k.toSearch > 0 {
 			e.search(k)
 			break // one at a time
 		}
@@ -72,13 +72,13 @@ func (e *Engine) takeRefusals() {
 }
 
 // refused handles a report. It reports false if the report quotes no packet that left recently.
-func (e *Engine) refused(report *link.Report) bool {
+func (e *Engine) handlePortReport(report *link.Report) bool {
 	var h proto.Header
 	if !h.Parse(report.Quoted()) || !e.sentSince(h.TS, e.now.Add(-doubtLimit)) {
 		return false
 	}
 	if h.Type == proto.Connect {
-		return e.refusedTry(report, &h)
+		return e.handleConnectReport(report, &h)
 	}
 	name, ok := e.host.peers.find(peerKey{addressOf(report.To.Addr()), h.CID, h.Tag})
 	if !ok || report.To != name.at {
@@ -96,48 +96,48 @@ func (e *Engine) refused(report *link.Report) bool {
 	return true
 }
 
-// refusedTry handles a report that quotes a Connect, which names its sender in the Hello.
-func (e *Engine) refusedTry(report *link.Report, h *proto.Header) bool {
+// handleConnectReport handles a report that quotes a Connect, which names its sender in the Hello.
+func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool {
 	cid, tag, ok := proto.Caller(report.Quoted())
 	c := e.lookup(cid)
 	if !ok || c == nil || !c.asking() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.refusals.link.Destination(c.path) {
 		return false
 	}
 	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))
-	c.noPort(h.TS)
+	c.connectPortClosed(h.TS)
 	return true
 }
 
-// noPort handles a report that the port to which a connection is asked for has no owner, about a Connect of this attempt
+// connectPortClosed handles a report that the port to which a connection is asked for has no owner, about a Connect of this attempt
 // or another with a time stamp. As with "nobody listens", the peer may be about to start: the report is believed listen
 // grace after the first one, and of a Connect that left after that. Each Challenge begins anew.
-func (c *Conn) noPort(sent uint32) {
+func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
-	case d.refused == 0:
-		d.refused = c.eng.now.Add(grace)
-	case c.eng.now >= d.refused && c.eng.sentSince(sent, d.refused.Add(1<<clock.StampShift-grace)):
+	case d.graceEnd == 0:
+		d.graceEnd = c.eng.now.Add(grace)
+	case c.eng.now >= d.graceEnd && c.eng.sentSince(sent, d.graceEnd.Add(1<<clock.StampShift-grace)):
 		c.why = BreakPort
 		c.end(KindRefused, StatusFlushed)
 	}
 }
 
 // note remembers a report that counts, and has the connection table searched.
-func (r *refusals) note(at netip.AddrPort, sent uint32, now Time, slots int) {
+func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) {
 	for i := range r.known[:r.n] {
 		if k := &r.known[i]; k.at == at {
-			k.told = now
+			k.lastReport = now
 			if int32(sent-k.sent) > 0 {
 				k.sent = sent
 			}
-			if k.left == 0 {
-				k.left = slots
+			if k.toSearch == 0 {
+				k.toSearch = slots
 			}
 			return
 		}
 	}
 	if r.n < len(r.known) {
-		r.known[r.n] = closedPort{at: at, sent: sent, told: now, left: slots}
+		r.known[r.n] = closedPort{at: at, sent: sent, lastReport: now, toSearch: slots}
 		r.n++
 	}
 }
@@ -145,25 +145,25 @@ func (r *refusals) note(at netip.AddrPort, sent uint32, now Time, slots int) {
 // search asks the peers of connections to a reported port, in a part of the table, and ends those that did not
 // answer.
 func (e *Engine) search(k *closedPort) {
-	for n := 0; k.left > 0 && n < searchBatch; n++ {
-		c := e.table.slots[k.left-1].conn
+	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
+		c := e.table.slots[k.toSearch-1].conn
 		switch {
 		case c == nil || !c.alive() && !c.asking() || e.refusals.link.Destination(c.path) != k.at:
 		case c.asking():
-			c.noPort(k.sent)
+			c.connectPortClosed(k.sent)
 		case c.portClosed():
 			c.peerEnded()
 		case !c.verify():
 			return // no frame: later
 		}
-		k.left--
+		k.toSearch--
 	}
 }
 
 // forget drops ports that were not reported for long.
-func (r *refusals) forget(now Time) {
+func (r *portReports) forget(now Time) {
 	for i := 0; i < r.n; i++ {
-		if k := &r.known[i]; k.left == 0 && now.Sub(k.told) > doubtLimit {
+		if k := &r.known[i]; k.toSearch == 0 && now.Sub(k.lastReport) > doubtLimit {
 			r.n--
 			*k = r.known[r.n]
 			i--
@@ -183,14 +183,14 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	return nil
 }
 
-// refusedSince reports whether a packet that left at a moment or later was refused where a connection's packets go.
-func (c *Conn) refusedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
+// portClosedSince reports whether a packet that left at a moment or later was refused where a connection's packets go.
+func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
 // peerEnded breaks a connection whose peer's process has ended: it is told of nothing, and nor is it by the other
 // connections to its port that have not heard it since.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
-		k.gone = true
+		k.peerEnded = true
 	}
 	c.failOldest(StatusTransport)
 	c.why = BreakReason(proto.ReasonTimeout)
@@ -200,13 +200,13 @@ func (c *Conn) peerEnded() {
 // peerGone reports whether the process at a connection's port is known to have ended since the peer was heard.
 func (c *Conn) peerGone() bool {
 	k := c.eng.closedSince(c.path, c.lastHeard)
-	return k != nil && k.gone
+	return k != nil && k.peerEnded
 }
 
-// next is when takeRefusals has something to do though nothing is reported.
-func (r *refusals) next(now Time) Time {
+// next is when takePortReports has something to do though nothing is reported.
+func (r *portReports) next(now Time) Time {
 	for i := range r.known[:r.n] {
-		if r.known[i].left > 0 {
+		if r.known[i].toSearch > 0 {
 			return now
 		}
 	}

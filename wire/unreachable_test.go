@@ -505,14 +505,14 @@ func TestAttackForgedUnreachableOfConnect(t *testing.T) {
 				a.link.Refuse(r)
 				w.exactly(100 * time.Microsecond)
 			}
-			if c.State() != Connecting || (c.dial.refused != 0) != (tc.change == nil) {
+			if c.State() != Connecting || (c.dial.graceEnd != 0) != (tc.change == nil) {
 				t.Errorf("the attempt is %v, %+v", c.State(), c.dial)
 			}
 			a.link.Refuse(tryReport(c, Time(w.net.Now())))
 			w.exactly(time.Millisecond)
 			a.link.Refuse(tryReport(c, Time(w.net.Now())))
 			w.exactly(time.Millisecond)
-			if c.dial.refused == 0 && c.State() == Connecting {
+			if c.dial.graceEnd == 0 && c.State() == Connecting {
 				t.Error("a true report is ignored too: the test tests nothing")
 			}
 		})
