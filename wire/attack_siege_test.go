@@ -258,7 +258,7 @@ type standing struct {
 	una, nxt, credit, next, msn   seq.Num
 	heard                         Time
 	newest, peer                  uint32
-	doubt                         bool
+	challenged                    bool
 	mtu, nheld, requests, recv    int
 	window                        float64
 	rtt                           rtt.Estimator
@@ -268,7 +268,7 @@ type standing struct {
 
 func standingOf(c *Conn) standing {
 	return standing{state: c.State(), una: c.sent.Una, nxt: c.sent.Nxt, credit: c.flow.limit,
-		next: c.recv.next, msn: c.recv.msn, heard: c.lastHeard, newest: c.recv.newest, doubt: c.doubt.open,
+		next: c.recv.next, msn: c.recv.msn, heard: c.lastHeard, newest: c.recv.newest, challenged: c.challengeAck.pending,
 		peer: c.peerCID, mtu: c.pmtu.Size, nheld: c.recv.early.Packets(), window: c.cc.Window(), rtt: c.rtt, met: c.peerKnown,
 		stepping: c.epoch.changing, putOff: c.flow.rnr.waits, hungry: c.lowCredit.Load(), cookie: c.dial.cookie,
 		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}

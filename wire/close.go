@@ -107,7 +107,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, heard: c.lastHeard, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
 	c.leave()
 	e.table.detach(c.slot, l)
-	c.host.peers.add(l.key(), peerName{c.cid, e.refusals.destination(c.path)})
+	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
 	e.sendClose(c.slot, l)
 	c.over(k, StatusFlushed)
 }

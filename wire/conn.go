@@ -153,10 +153,10 @@ type setup struct {
 
 // liveness is when the peer was heard, whether it still has the connection, and when the timer fires.
 type liveness struct {
-	lastHeard Time // last packet from the peer
-	lastAsked Time // last question to a silent peer, or for credit
-	armed     Time // when the connection's timer fires
-	doubt     doubt
+	lastHeard    Time // last packet from the peer
+	lastAsked    Time // last question to a silent peer, or for credit
+	armed        Time // when the connection's timer fires
+	challengeAck challengeAck
 }
 
 // rdma is RDMA reads and atomics, those outstanding at the peer and those served for it.
@@ -260,7 +260,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.ack.sent()
 	c.readsOut = 0
 	c.resp = responder{}
-	c.doubt, c.why, c.opened = doubt{}, 0, now
+	c.challengeAck, c.why, c.opened = challengeAck{}, 0, now
 	c.denyForeign()
 	c.armed, c.lastHeard, c.lastAsked = never, now, now
 	c.pmtu = pmtu.New(min(e.link.PathMTU(path), e.maxPacket))
@@ -278,7 +278,7 @@ func (c *Conn) hello(private []byte) proto.Hello {
 func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
 	c.sent.Limit = min(maxWindow, int(hi.Window))
-	c.host.peers.add(peerKey{c.peerAddr, hi.CID, hi.Tag}, peerName{c.cid, c.eng.refusals.destination(c.path)})
+	c.host.peers.add(peerKey{c.peerAddr, hi.CID, hi.Tag}, peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.recv.newest = h.TS
 	c.readsAllowed = min(c.readOut, int(hi.ReadIn))

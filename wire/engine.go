@@ -33,8 +33,8 @@ type Engine struct {
 	dirty   []*Queue // completion queues with completions that are not visible yet
 	stats   Stats
 	doorbells
-	stall    stall
-	refusals portReports
+	stall       stall
+	portReports portReports
 	faults
 	crossings
 }
@@ -94,7 +94,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	if len(caps.Memory) > 0 {
 		e.lendMin = lendBlocks * caps.Block
 	}
-	e.refusals.link, _ = l.(link.Reporter)
+	e.portReports.link, _ = l.(link.Reporter)
 	e.sched.bucket = bucketSize * tokenTime
 	e.fire = func(slot int32) { e.expire(slot) }
 	return e
@@ -124,7 +124,7 @@ func (e *Engine) Poll(now Time) bool {
 		e.takeStrays()
 		n++
 	}
-	if e.refusals.link != nil {
+	if e.portReports.link != nil {
 		e.takePortReports()
 	}
 	if !e.catchingUp(n) {
@@ -156,7 +156,7 @@ func (e *Engine) Next() Time {
 	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.strays.waiting() > 0 {
 		return e.now
 	}
-	next := e.refusals.next(e.now)
+	next := e.portReports.next(e.now)
 	if e.stall.left > 0 {
 		next = e.stall.at
 	}

@@ -103,7 +103,7 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 		e.stats.UnknownConnection++
 	case !c.hasSent(h.PSN):
 		e.stats.Forged++
-	case c.doubted(h.Echo):
+	case c.handleLostReport(h.Echo):
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 	}
 }

@@ -107,7 +107,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	if !c.alive() {
 		return false
 	}
-	c.lastHeard, c.doubt.open = e.now, false
+	c.lastHeard, c.challengeAck.pending = e.now, false
 	e.stall.heard++
 	if !c.enterEpoch(h) {
 		e.stats.Duplicates++

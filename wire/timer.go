@@ -14,14 +14,14 @@ import (
 type deadline uint8
 
 const (
-	deadlineAck       deadline = iota // delayed acknowledgement
-	deadlineRtx                       // retransmission, or telling the peer of a new epoch
-	deadlineDoubt                     // the peer may not have the connection any more
-	deadlineShare                     // a message holds a shared receive
-	deadlineReads                     // the answer to an RDMA read
-	deadlineCredit                    // a message waits for credit or a receive
-	deadlineKeepAlive                 // the peer is silent
-	deadlineMTU                       // search for the path MTU
+	deadlineAck          deadline = iota // delayed acknowledgement
+	deadlineRtx                          // retransmission, or telling the peer of a new epoch
+	deadlineChallengeAck                 // the peer may not have the connection any more
+	deadlineShare                        // a message holds a shared receive
+	deadlineReads                        // the answer to an RDMA read
+	deadlineCredit                       // a message waits for credit or a receive
+	deadlineKeepAlive                    // the peer is silent
+	deadlineMTU                          // search for the path MTU
 	numDeadlines
 )
 
@@ -113,8 +113,8 @@ func (c *Conn) due(d deadline) Time {
 			return c.dueEpoch()
 		}
 		return c.dueRtx()
-	case deadlineDoubt:
-		return c.tickDoubt()
+	case deadlineChallengeAck:
+		return c.dueChallengeAck()
 	case deadlineShare:
 		return c.tickShare()
 	case deadlineReads:

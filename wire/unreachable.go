@@ -52,7 +52,7 @@ func (r *portReports) destination(p link.Path) netip.AddrPort {
 
 // takePortReports handles what the link has learnt.
 func (e *Engine) takePortReports() {
-	r := &e.refusals
+	r := &e.portReports
 	for i := range r.batch[:r.link.Refused(r.batch[:])] {
 		e.stats.Unreachable++
 		if !e.handlePortReport(&r.batch[i]) {
@@ -74,7 +74,7 @@ func (e *Engine) takePortReports() {
 // refused handles a report. It reports false if the report quotes no packet that left recently.
 func (e *Engine) handlePortReport(report *link.Report) bool {
 	var h proto.Header
-	if !h.Parse(report.Quoted()) || !e.sentSince(h.TS, e.now.Add(-doubtLimit)) {
+	if !h.Parse(report.Quoted()) || !e.sentSince(h.TS, e.now.Add(-challengeAckLimit)) {
 		return false
 	}
 	if h.Type == proto.Connect {
@@ -89,8 +89,8 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	if asks && !c.hasSent(h.PSN) {
 		return false
 	}
-	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))
-	if asks && c.doubted(h.TS) {
+	e.portReports.note(report.To, h.TS, e.now, len(e.table.slots))
+	if asks && c.handleLostReport(h.TS) {
 		c.peerEnded()
 	}
 	return true
@@ -100,10 +100,10 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool {
 	cid, tag, ok := proto.Caller(report.Quoted())
 	c := e.lookup(cid)
-	if !ok || c == nil || !c.asking() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.refusals.link.Destination(c.path) {
+	if !ok || c == nil || !c.asking() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.portReports.link.Destination(c.path) {
 		return false
 	}
-	e.refusals.note(report.To, h.TS, e.now, len(e.table.slots))
+	e.portReports.note(report.To, h.TS, e.now, len(e.table.slots))
 	c.connectPortClosed(h.TS)
 	return true
 }
@@ -148,12 +148,12 @@ func (e *Engine) search(k *closedPort) {
 	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.toSearch-1].conn
 		switch {
-		case c == nil || !c.alive() && !c.asking() || e.refusals.link.Destination(c.path) != k.at:
+		case c == nil || !c.alive() && !c.asking() || e.portReports.link.Destination(c.path) != k.at:
 		case c.asking():
 			c.connectPortClosed(k.sent)
 		case c.portClosed():
 			c.peerEnded()
-		case !c.verify():
+		case !c.sendChallengeAck():
 			return // no frame: later
 		}
 		k.toSearch--
@@ -163,7 +163,7 @@ func (e *Engine) search(k *closedPort) {
 // forget drops ports that were not reported for long.
 func (r *portReports) forget(now Time) {
 	for i := 0; i < r.n; i++ {
-		if k := &r.known[i]; k.toSearch == 0 && now.Sub(k.lastReport) > doubtLimit {
+		if k := &r.known[i]; k.toSearch == 0 && now.Sub(k.lastReport) > challengeAckLimit {
 			r.n--
 			*k = r.known[r.n]
 			i--
@@ -174,7 +174,7 @@ func (r *portReports) forget(now Time) {
 // closedSince is the port to which packets on a path go if a packet to it that left at a moment or later was refused;
 // nil if none was.
 func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
-	r := &e.refusals
+	r := &e.portReports
 	for i := range r.known[:r.n] {
 		if k := &r.known[i]; k.at == r.link.Destination(p) && e.sentSince(k.sent, t) {
 			return k

@@ -55,8 +55,8 @@ func TestAttackForgedUnreachable(t *testing.T) {
 			}
 			w.run(2 * time.Second)
 			for i, c := range all {
-				if c.State() != Established || c.doubt.since != 0 {
-					t.Fatalf("connection %d is %v, %+v", i/2, c.State(), c.doubt)
+				if c.State() != Established || c.challengeAck.since != 0 {
+					t.Fatalf("connection %d is %v, %+v", i/2, c.State(), c.challengeAck)
 				}
 			}
 			if s := a.eng.stats; s.Unreachable == 0 || s.UnreachableIgnored != s.Unreachable {

@@ -105,8 +105,8 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 		second.link.Refuse(reportOf(first, Time(w.net.Now())))
 		w.run(50 * time.Millisecond)
 	}
-	if same.State() != Closed || other.State() != Established || other.doubt.since != 0 {
-		t.Errorf("the connection is %v, one to another port %v with doubt %+v", same.State(), other.State(), other.doubt)
+	if same.State() != Closed || other.State() != Established || other.challengeAck.since != 0 {
+		t.Errorf("the connection is %v, one to another port %v with challenge ACK %+v", same.State(), other.State(), other.challengeAck)
 	}
 	if s := second.eng.Stats(); s.Unreachable != 2 || s.UnreachableIgnored != 0 {
 		t.Errorf("%d reports, %d ignored", s.Unreachable, s.UnreachableIgnored)
@@ -116,7 +116,7 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 // reportOf is what the host of a connection's peer reports of an Ack that left at a moment.
 func reportOf(c *Conn, at Time) link.Report {
 	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: at.Stamp(), Tag: c.peerTag}
-	return quoting(c.eng.refusals.link.Destination(c.path), &h)
+	return quoting(c.eng.portReports.link.Destination(c.path), &h)
 }
 
 func quoting(at netip.AddrPort, h *proto.Header) link.Report {
@@ -139,7 +139,7 @@ var forgeries = []struct {
 	{"PSN behind", func(h *proto.Header, _ *link.Report, i uint32) { h.PSN -= 2*proto.MaxWindow + 1<<(i%31) }},
 	{"time ahead", func(h *proto.Header, _ *link.Report, i uint32) { h.TS += 1 << (10 + i%22) }},
 	{"time behind", func(h *proto.Header, _ *link.Report, i uint32) {
-		h.TS -= uint32(doubtLimit>>clock.StampShift) + 1<<(i%30)
+		h.TS -= uint32(challengeAckLimit>>clock.StampShift) + 1<<(i%30)
 	}},
 	{"Connect", func(h *proto.Header, _ *link.Report, _ uint32) { h.Type, h.CID, h.Tag = proto.Connect, 0, 0 }},
 	{"port", func(_ *proto.Header, r *link.Report, i uint32) {
@@ -155,7 +155,7 @@ var forgeries = []struct {
 // forge makes the i-th forged report about a connection; kind is that of forgeries.
 func forge(c *Conn, kind int, i uint32) link.Report {
 	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: c.eng.now.Stamp(), Tag: c.peerTag}
-	at := c.eng.refusals.link.Destination(c.path)
+	at := c.eng.portReports.link.Destination(c.path)
 	r := quoting(at, &h)
 	forgeries[kind].change(&h, &r, i)
 	changed := quoting(r.To, &h)
@@ -177,12 +177,12 @@ func TestForgedReportIsIgnored(t *testing.T) {
 				w.poll()
 			}
 			s := a.eng.Stats()
-			if s.Unreachable != 64 || s.UnreachableIgnored != 64 || s.TxPackets != sent || ca.doubt.open || a.eng.refusals.n != 0 {
-				t.Errorf("%d of %d reports ignored, %d packets sent, %+v", s.UnreachableIgnored, s.Unreachable, s.TxPackets-sent, ca.doubt)
+			if s.Unreachable != 64 || s.UnreachableIgnored != 64 || s.TxPackets != sent || ca.challengeAck.pending || a.eng.portReports.n != 0 {
+				t.Errorf("%d of %d reports ignored, %d packets sent, %+v", s.UnreachableIgnored, s.Unreachable, s.TxPackets-sent, ca.challengeAck)
 			}
 			a.link.Refuse(reportOf(ca, Time(w.net.Now())))
 			w.poll()
-			if !ca.doubt.open {
+			if !ca.challengeAck.pending {
 				t.Error("a true report is ignored too: the test tests nothing")
 			}
 		})
@@ -217,13 +217,13 @@ func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 		w.poll()
 		w.net.Advance(w.net.Now() + int64(time.Millisecond))
 	}
-	if ca.doubt.since == 0 {
+	if ca.challengeAck.since == 0 {
 		t.Error("the report raised no doubt: the test tests nothing")
 	}
 	b.down = false
 	w.until("the write", time.Second, func() bool { return a.request.Len() == 1 })
-	if ca.State() != Established || ca.doubt.open {
-		t.Errorf("the connection is %v, %+v", ca.State(), ca.doubt)
+	if ca.State() != Established || ca.challengeAck.pending {
+		t.Errorf("the connection is %v, %+v", ca.State(), ca.challengeAck)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestReportOfProbeBreaks(t *testing.T) {
 		probe := reportOf(ca, Time(w.net.Now()))
 		w.net.Advance(w.net.Now() + spin)
 		if reset {
-			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peerCID, PSN: ca.sent.Nxt, Echo: ca.doubt.since.Stamp(), Tag: ca.peerTag}, nil)
+			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peerCID, PSN: ca.sent.Nxt, Echo: ca.challengeAck.since.Stamp(), Tag: ca.peerTag}, nil)
 		} else {
 			a.link.Refuse(probe)
 			w.poll()
@@ -305,7 +305,7 @@ func TestProbesOfManyLeaveInParts(t *testing.T) {
 	a.link.Refuse(reportOf(all[0], Time(w.net.Now())))
 	probed := func() (n int) {
 		for _, c := range all {
-			if c.doubt.open {
+			if c.challengeAck.pending {
 				n++
 			}
 		}
@@ -375,8 +375,8 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 		w.poll()
 		w.net.Advance(w.net.Now() + int64(time.Millisecond))
 	}
-	if a.eng.refusals.n != 0 {
-		t.Errorf("%d ports are kept", a.eng.refusals.n)
+	if a.eng.portReports.n != 0 {
+		t.Errorf("%d ports are kept", a.eng.portReports.n)
 	}
 	w.crash(b)
 	src, dst := a.memory(64), b.memory(64)
@@ -389,10 +389,10 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 		return ca.State() == Closed
 	})
 	t.Logf("noticed after %v", time.Duration(w.net.Now()-start))
-	w.run(2 * doubtLimit)
+	w.run(2 * challengeAckLimit)
 	w.poll()
-	if a.eng.refusals.n != 0 {
-		t.Errorf("%d ports are still kept", a.eng.refusals.n)
+	if a.eng.portReports.n != 0 {
+		t.Errorf("%d ports are still kept", a.eng.portReports.n)
 	}
 }
 
@@ -464,7 +464,7 @@ func tryReport(c *Conn, at Time) link.Report {
 	var b [proto.HeaderSize + proto.MaxHelloSize]byte
 	h.Put(b[:])
 	hi.Put(b[proto.HeaderSize:])
-	r := link.Report{To: c.eng.refusals.link.Destination(c.path)}
+	r := link.Report{To: c.eng.portReports.link.Destination(c.path)}
 	r.SetQuoted(b[:])
 	return r
 }
