@@ -88,5 +88,5 @@ func (c *Conn) dueChallengeAck() Time {
 // was refused, and the peer has had time to answer the probe.
 func (c *Conn) portClosed() bool {
 	since := c.challengeAck.since
-	return c.challengeAck.pending && c.eng.watched(since) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(since)
+	return c.challengeAck.pending && c.eng.runTime(since) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(since)
 }

@@ -459,7 +459,7 @@ func TestDocumentNumbers(t *testing.T) {
 		return s
 	}
 	want := map[string]string{
-		"stall pause":                  span(announcePause),
+		"stall pause":                  span(resumeAckPause),
 		"accept tries":                 fmt.Sprint(acceptTries),
 		"confirm time":                 span(confirmTime),
 		"free guesses of a network":    fmt.Sprint(prefixGuesses),
@@ -514,7 +514,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"shortest timeout":             span(minRTO),
 		"small operation":              octets(smallOp),
 		"smallest window":              packets(minReach),
-		"stall":                        span(stallTime),
+		"stall":                        span(suspendTime),
 		"window that delay leaves":     packets(congestion.DelayFloor),
 		"shared message rate":          octets(messageRate) + "/s",
 		"shared patience":              span(sharedPatience),

@@ -33,7 +33,7 @@ type Engine struct {
 	dirty   []*Queue // completion queues with completions that are not visible yet
 	stats   Stats
 	doorbells
-	stall       stall
+	suspension  suspension
 	portReports portReports
 	faults
 	crossings
@@ -112,7 +112,7 @@ func (e *Engine) Link() link.Link { return e.link }
 func (e *Engine) Poll(now Time) bool {
 	e.mustOwn()
 	e.sched.polled(now.Sub(e.now))
-	e.resume(now)
+	e.detectSuspend(now)
 	e.now = now
 	e.stats.Polls++
 	sent := e.stats.TxPackets
@@ -130,8 +130,8 @@ func (e *Engine) Poll(now Time) bool {
 	if !e.catchingUp(n) {
 		e.wheel.Advance(int64(now), maxTimers, e.fire)
 	}
-	if e.stall.left > 0 {
-		e.announce()
+	if e.suspension.toAck > 0 {
+		e.ackAllPeers()
 	}
 	if e.rings.Load() != 0 {
 		e.answerDoorbells()
@@ -157,8 +157,8 @@ func (e *Engine) Next() Time {
 		return e.now
 	}
 	next := e.portReports.next(e.now)
-	if e.stall.left > 0 {
-		next = e.stall.at
+	if e.suspension.toAck > 0 {
+		next = e.suspension.nextAck
 	}
 	if at, ok := e.wheel.Next(); ok {
 		next = min(next, Time(at))

@@ -64,15 +64,15 @@ const (
 	// a longer back-off lets connections starve where many share a queue that is too short for them: with 500 ms
 	// some of 40 that share 12 places send nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
-	// stallTime is by how much a Poll has to be late for the engine to have been stopped, and catchUp for
+	// suspendTime is by how much a Poll has to be late for the engine to have been stopped, and catchUp for
 	// how long at most it then reads what has arrived before it runs its timers.
-	stallTime = 100 * time.Millisecond
-	catchUp   = 100 * time.Millisecond
-	// announceBatch is how many connections are told every announceEvery that the engine goes on after a stall.
-	announceBatch = 32
-	announceEvery = time.Millisecond
-	// announcePause is how seldom that is because of packets alone, without a timer that was due.
-	announcePause = time.Second
+	suspendTime = 100 * time.Millisecond
+	catchUp     = 100 * time.Millisecond
+	// resumeAckBatch is how many connections are told every resumeAckEvery that the engine goes on after a stall.
+	resumeAckBatch = 32
+	resumeAckEvery = time.Millisecond
+	// resumeAckPause is how seldom that is because of packets alone, without a timer that was due.
+	resumeAckPause = time.Second
 
 	// evictTries is how many connections are looked at for an early packet to let go of.
 	evictTries = 8

@@ -108,7 +108,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	c.lastHeard, c.challengeAck.pending = e.now, false
-	e.stall.heard++
+	e.suspension.rxPeers++
 	if !c.enterEpoch(h) {
 		e.stats.Duplicates++
 		return false

@@ -195,12 +195,12 @@ func TestAttack22BurstsAreNoStall(t *testing.T) {
 		for range maxReceive {
 			s.send(&proto.Header{Type: proto.Data, CID: 77, Tag: 77}, nil)
 		}
-		s.run(stallTime + 10*time.Millisecond)
+		s.run(suspendTime + 10*time.Millisecond)
 		if took := time.Duration(s.net.Now() - start); took > limit+time.Second {
 			t.Fatalf("a dead peer is not given up after %v", took)
 		}
 	}
-	if s.victim.eng.stall.over != 0 {
+	if s.victim.eng.suspension.ended != 0 {
 		t.Error("the engine was taken for stopped")
 	}
 }
@@ -230,7 +230,7 @@ func TestStopsForgiveTheirLength(t *testing.T) {
 
 // What is remembered of stops is bounded, and exact for the last ones.
 func TestStops(t *testing.T) {
-	var s stops
+	var s suspensions
 	for i := range 200 {
 		s.add(Time(10*i+5), 3)
 	}

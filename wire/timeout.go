@@ -35,7 +35,7 @@ func (c *Conn) rto() time.Duration {
 	}
 	t = max(t, minRTO)
 	ceiling := busyRTO
-	if c.eng.watched(c.eng.arrived) > busyRTO {
+	if c.eng.runTime(c.eng.arrived) > busyRTO {
 		ceiling = maxRTO
 	}
 	return min(max(t, min(t<<min(c.rtx.count, 16), ceiling)), most) // not before an acknowledgement can be there
@@ -50,7 +50,7 @@ func (c *Conn) rtxTimeout() {
 	}
 	c.eng.stats.Timeouts++
 	t.firedAt = now
-	t.silent = t.silent || c.quiet(now) > max(stallTime, 2*c.rtt.PTO())
+	t.silent = t.silent || c.quiet(now) > max(suspendTime, 2*c.rtt.PTO())
 	t.count++
 	switch {
 	case t.count == 1:
@@ -98,6 +98,6 @@ func (c *Conn) endBackoff() {
 func (c *Conn) lostTouch() bool {
 	now, lim := c.eng.now, &c.host.limits
 	first := c.sent.Oldest().First
-	return c.eng.watched(max(first, c.rtx.progress)) > lim.NotReady ||
-		now.Sub(first) > lim.GiveUp && c.eng.watched(c.lastHeard) > lim.GiveUp
+	return c.eng.runTime(max(first, c.rtx.progress)) > lim.NotReady ||
+		now.Sub(first) > lim.GiveUp && c.eng.runTime(c.lastHeard) > lim.GiveUp
 }

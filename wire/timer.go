@@ -168,7 +168,7 @@ func (c *Conn) dueEpoch() Time {
 
 // dueReads gives up a peer that does not answer RDMA reads.
 func (c *Conn) dueReads() Time {
-	if c.readsOut > 0 && c.eng.watched(c.readAt) > c.host.limits.NotReady {
+	if c.readsOut > 0 && c.eng.runTime(c.readAt) > c.host.limits.NotReady {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 	}
 	return never // the deadlines of what was sent come sooner
@@ -180,7 +180,7 @@ func (c *Conn) dueCredit() Time {
 	switch {
 	case f.outSince == 0:
 		return never
-	case c.eng.watched(f.outSince) > most:
+	case c.eng.runTime(f.outSince) > most:
 		c.breakDown(StatusNotReady, proto.ReasonTimeout)
 		return never
 	case f.rnr.waits && f.rnr.until <= now:
@@ -199,7 +199,7 @@ func (c *Conn) dueKeepAlive() Time {
 	if c.flow.outSince != 0 || !c.sent.Empty() {
 		return never // other deadlines watch
 	}
-	if c.eng.watched(c.lastHeard) > lim.KeepAlive+lim.GiveUp {
+	if c.eng.runTime(c.lastHeard) > lim.KeepAlive+lim.GiveUp {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}

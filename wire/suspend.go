@@ -12,90 +12,90 @@ import "time"
 // that a burst of packets could prolong would have no end.
 
 // stall is the engine's part of that.
-type stall struct {
-	gap   bool   // this Poll comes long after the one before
-	heard uint32 // packets of peers, without end
-	was   uint32 // heard, before this Poll
-	over  Time   // end of the last stall
-	catch bool   // what arrived meanwhile is being read
-	left  int    // slots of the table whose peers have not got their Ack yet
-	at    Time   // when the next of them get it
-	stops stops
+type suspension struct {
+	late     bool   // this Poll comes long after the one before
+	rxPeers  uint32 // packets of peers, without end
+	rxBefore uint32 // heard, before this Poll
+	ended    Time   // end of the last stall
+	catchUp  bool   // what arrived meanwhile is being read
+	toAck    int    // slots of the table whose peers have not got their Ack yet
+	nextAck  Time   // when the next of them get it
+	past     suspensions
 }
 
 // resume notes the end of a stall. It is called at the beginning of a Poll.
-func (e *Engine) resume(now Time) {
-	s := &e.stall
-	s.was = s.heard
-	if s.gap = now.Sub(e.now) >= stallTime; !s.gap {
+func (e *Engine) detectSuspend(now Time) {
+	s := &e.suspension
+	s.rxBefore = s.rxPeers
+	if s.late = now.Sub(e.now) >= suspendTime; !s.late {
 		return
 	}
-	if at, ok := e.wheel.Next(); ok && now.Sub(Time(at)) >= stallTime {
-		s.stops.add(now, now.Sub(max(Time(at), e.now)))
-		e.endStall(now)
+	if at, ok := e.wheel.Next(); ok && now.Sub(Time(at)) >= suspendTime {
+		s.past.add(now, now.Sub(max(Time(at), e.now)))
+		e.resumed(now)
 	}
 }
 
-// endStall begins to catch up.
-func (e *Engine) endStall(now Time) {
-	s := &e.stall
-	s.over, s.catch, s.left, s.at = now, true, len(e.table.slots), 0
+// resumed begins to catch up.
+func (e *Engine) resumed(now Time) {
+	s := &e.suspension
+	s.ended, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
 }
 
 // catchingUp reports whether timers have to wait: a Poll that filled its batch after a stall has not seen
 // yet what the peers sent, and would resend what they acknowledged.
 func (e *Engine) catchingUp(received int) bool {
-	s := &e.stall
+	s := &e.suspension
 	full := received >= maxReceive
-	if s.gap && full && !s.catch && s.heard-s.was >= maxReceive/2 && e.now.Sub(s.over) >= announcePause {
-		e.endStall(e.now)
+	if s.late && full && !s.catchUp && s.rxPeers-s.rxBefore >= maxReceive/2 && e.now.Sub(s.ended) >= resumeAckPause {
+		e.resumed(e.now)
 	}
-	s.catch = s.catch && full && e.now.Sub(s.over) < catchUp
-	return s.catch
+	s.catchUp = s.catchUp && full && e.now.Sub(s.ended) < catchUp
+	return s.catchUp
 }
 
 // announce sends some peers an Ack after a stall.
-func (e *Engine) announce() {
-	s := &e.stall
-	if s.catch || e.now < s.at {
+func (e *Engine) ackAllPeers() {
+	s := &e.suspension
+	if s.catchUp || e.now < s.nextAck {
 		return
 	}
-	for n := 0; s.left > 0 && n < announceBatch; s.left-- {
-		if c := e.table.slots[s.left-1].conn; c != nil && c.alive() {
+	for n := 0; s.toAck > 0 && n < resumeAckBatch; s.toAck-- {
+		if c := e.table.slots[s.toAck-1].conn; c != nil && c.alive() {
 			if !c.sendAck(0) {
 				break // no frame: later
 			}
 			n++
 		}
 	}
-	s.at = e.now.Add(announceEvery)
+	s.nextAck = e.now.Add(resumeAckEvery)
 }
 
 // watched is the time since a moment in which the engine was not stopped.
-func (e *Engine) watched(since Time) time.Duration {
-	return e.now.Sub(since) - e.stall.stops.after(since)
+func (e *Engine) runTime(since Time) time.Duration {
+	return e.now.Sub(since) - e.suspension.past.after(since)
 }
 
 // stops remembers the last times in which an engine was stopped. Those before are not forgiven.
-type stops struct {
-	ring  [64]stop
+type suspensions struct {
+	ring  [64]suspensionEnd
 	n     int           // without end
 	total time.Duration // of all
 }
 
-type stop struct {
+type suspensionEnd struct {
 	end    Time
 	before time.Duration // total of those before
 }
 
-func (s *stops) add(end Time, d time.Duration) {
-	s.ring[s.n%len(s.ring)] = stop{end, s.total}
+func (s *suspensions) add(end Time, d time.Duration) {
+	s.ring[s.n%len(s.ring)] = suspensionEnd{end, s.total}
 	s.n++
 	s.total += d
 }
 
 // after is how long those took that ended after a moment.
-func (s *stops) after(t Time) time.Duration {
+func (s *suspensions) after(t Time) time.Duration {
 	before := s.total
 	for i := s.n - 1; i >= max(s.n-len(s.ring), 0); i-- {
 		x := &s.ring[i%len(s.ring)]
