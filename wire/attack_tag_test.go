@@ -172,7 +172,7 @@ func TestStrayKeepsSourceAndMark(t *testing.T) {
 		raw := make([]byte, proto.HeaderSize+proto.TrailerSize)
 		h.Put(raw)
 		proto.PutTrailer(raw[proto.HeaderSize:], proto.CRC(0, raw[:proto.HeaderSize]))
-		e.strays.put([]link.Buf{{Data: raw, Flags: link.CE}}, from)
+		e.incoming.put([]link.Buf{{Data: raw, Flags: link.CE}}, from)
 		e.Poll(Time(s.net.Now()))
 	}
 	s.unmoved("a stray from elsewhere", func() { cross(netip.MustParseAddr("192.0.2.1")) }, cv, s.cb)
@@ -192,13 +192,13 @@ func TestStrayFlood(t *testing.T) {
 	e := s.victim.eng
 	data := make([]byte, 9000)
 	for i := range 2 * maxStrays {
-		if got, want := e.strays.put([]link.Buf{{Data: data}}, netip.Addr{}), i < maxStrays; got != want {
+		if got, want := e.incoming.put([]link.Buf{{Data: data}}, netip.Addr{}), i < maxStrays; got != want {
 			t.Fatalf("stray %d: taken %v", i, got)
 		}
 	}
 	for left := maxStrays; left > 0; left -= strayBatch {
-		if e.strays.waiting() != left || e.Next() != e.now {
-			t.Fatalf("%d strays wait, want %d; next Poll in %v", e.strays.waiting(), left, e.Next().Sub(e.now))
+		if e.incoming.waiting() != left || e.Next() != e.now {
+			t.Fatalf("%d strays wait, want %d; next Poll in %v", e.incoming.waiting(), left, e.Next().Sub(e.now))
 		}
 		e.Poll(Time(s.net.Now()))
 	}

@@ -13,7 +13,7 @@ import (
 // the connection with the oldest hole does.
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
-	if psn.Sub(r.next) >= proto.MaxWindow || e.crossing {
+	if psn.Sub(r.next) >= proto.MaxWindow || e.forwarded {
 		e.stats.EarlyDropped++
 		return false
 	}

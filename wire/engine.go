@@ -36,7 +36,7 @@ type Engine struct {
 	suspension  suspension
 	portReports portReports
 	faults
-	crossings
+	forwarding
 }
 
 // linkLimits are what the engine's link can do.
@@ -120,8 +120,8 @@ func (e *Engine) Poll(now Time) bool {
 	if n > 0 {
 		e.arrived = now
 	}
-	if e.strays.waiting() > 0 {
-		e.takeStrays()
+	if e.incoming.waiting() > 0 {
+		e.takeForwarded()
 		n++
 	}
 	if e.portReports.link != nil {
@@ -153,7 +153,7 @@ func (e *Engine) Poll(now Time) bool {
 // of the last Poll when there is something left to do.
 func (e *Engine) Next() Time {
 	e.mustOwn()
-	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.strays.waiting() > 0 {
+	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 {
 		return e.now
 	}
 	next := e.portReports.next(e.now)

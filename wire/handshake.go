@@ -138,7 +138,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 		return false
 	}
 	body := bufs[0].Data[proto.HeaderSize : total-proto.TrailerSize]
-	if h.Type != proto.Connect && h.Type != proto.Reset && e.cross(h, bufs) {
+	if h.Type != proto.Connect && h.Type != proto.Reset && e.forward(h, bufs) {
 		return false
 	}
 	switch h.Type {

@@ -59,7 +59,7 @@ func (p *peers) find(k peerKey) (n peerName, ok bool) {
 // not that of the connection which has the ID now. It crosses to the engine that it names, or it is
 // answered with Reset in its own frame, within a limit.
 func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
-	if e.cross(h, bufs) {
+	if e.forward(h, bufs) {
 		return false
 	}
 	e.stats.UnknownConnection++
@@ -77,13 +77,13 @@ func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 
 // mayAnswer reports whether a packet may be answered without a connection, in its own frame.
 func (e *Engine) mayAnswer(bufs []link.Buf) bool {
-	return !e.crossing && len(bufs) == 1 && e.answers.may(e.source(&bufs[0]), e.now)
+	return !e.forwarded && len(bufs) == 1 && e.answers.may(e.source(&bufs[0]), e.now)
 }
 
 // handleReset doubts a connection: the peer may not know our connection any more. To cross to the engine
 // of that connection the packet is given our name of it.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
-	if !e.crossing {
+	if !e.forwarded {
 		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})
 		if !ok {
 			e.stats.UnknownConnection++
@@ -93,7 +93,7 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 		h.Put(bufs[0].Data)
 		body := len(bufs[0].Data) - proto.TrailerSize
 		proto.PutTrailer(bufs[0].Data[body:], proto.CRC(0, bufs[0].Data[:body]))
-		if e.cross(h, bufs) {
+		if e.forward(h, bufs) {
 			return
 		}
 	}

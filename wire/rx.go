@@ -73,8 +73,8 @@ func (c *Conn) plausible(h *proto.Header) bool {
 
 // source is the address that a packet came from, as addressOf has it.
 func (e *Engine) source(b *link.Buf) netip.Addr {
-	if e.crossing {
-		return e.strays.from
+	if e.forwarded {
+		return e.incoming.from
 	}
 	return addressOf(e.link.Source(b).Addr())
 }

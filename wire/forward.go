@@ -16,7 +16,7 @@ const (
 )
 
 // stray is a packet that crosses: a copy of its bytes, where it came from, and its congestion mark.
-type stray struct {
+type strayPacket struct {
 	data  []byte
 	from  netip.Addr
 	flags link.Flags
@@ -27,9 +27,9 @@ const keepStray = 16 << 10
 
 // strayRing takes packets that arrived on a queue other than their connection's. Other engines'
 // owners put copies in, the engine's own takes them out.
-type strayRing struct {
+type forwardRing struct {
 	mu    sync.Mutex // held to put in
-	slots [maxStrays]stray
+	slots [maxStrays]strayPacket
 	tail  atomic.Uint32
 	head  atomic.Uint32
 	from  netip.Addr // source of the stray that is being handled; the owner's
@@ -37,16 +37,16 @@ type strayRing struct {
 
 // crossings are the packets that cross to this engine, and whether the one being handled is one of them: it lies in no
 // frame of the link.
-type crossings struct {
-	strays   strayRing
-	crossing bool
+type forwarding struct {
+	incoming  forwardRing
+	forwarded bool
 }
 
 // waiting is the number of strays to be handled.
-func (s *strayRing) waiting() int { return int(s.tail.Load() - s.head.Load()) }
+func (s *forwardRing) waiting() int { return int(s.tail.Load() - s.head.Load()) }
 
 // put copies a packet in; false when the ring is full.
-func (s *strayRing) put(bufs []link.Buf, from netip.Addr) bool {
+func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tail.Load()
@@ -65,14 +65,14 @@ func (s *strayRing) put(bufs []link.Buf, from netip.Addr) bool {
 
 // cross hands a packet to the engine that its connection ID names. It reports false if that is this
 // engine, or none.
-func (e *Engine) cross(h *proto.Header, bufs []link.Buf) bool {
+func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	_, _, index := e.table.find(h.CID)
-	if index == e.index || index >= len(e.host.engines) || e.crossing {
+	if index == e.index || index >= len(e.host.engines) || e.forwarded {
 		return false
 	}
 	e.stats.Strays++
 	to := e.host.engines[index]
-	if !to.strays.put(bufs, e.source(&bufs[0])) {
+	if !to.incoming.put(bufs, e.source(&bufs[0])) {
 		e.stats.StraysDropped++
 		return true
 	}
@@ -80,11 +80,11 @@ func (e *Engine) cross(h *proto.Header, bufs []link.Buf) bool {
 	return true
 }
 
-// takeStrays handles the packets that crossed to this engine. They lie in no frame of the link, so
+// takeForwarded handles the packets that crossed to this engine. They lie in no frame of the link, so
 // none is kept and none is turned round.
-func (e *Engine) takeStrays() {
-	s := &e.strays
-	e.crossing = true
+func (e *Engine) takeForwarded() {
+	s := &e.incoming
+	e.forwarded = true
 	for h, n := s.head.Load(), min(s.waiting(), strayBatch); n > 0; n-- {
 		x := &s.slots[h%maxStrays]
 		bufs := [1]link.Buf{{Data: x.data, Flags: x.flags}}
@@ -96,5 +96,5 @@ func (e *Engine) takeStrays() {
 		h++
 		s.head.Store(h)
 	}
-	e.crossing = false
+	e.forwarded = false
 }
