@@ -41,8 +41,8 @@ func TestSecurityNumbers(t *testing.T) {
 		"connections of a network":  fmt.Sprintf("%d times as many as are free, %d if it is alone", connsPrefix, alone(connsPrefix, maxConns)),
 		"the first half-open request, connection or answer of an address whose network has its share": fmt.Sprintf(
 			"%d times that share: %d half-open requests, %d connections, %d answers in %s if it is alone", newcomers, alone(newcomers*openingPrefix, maxOpening),
-			alone(newcomers*connsPrefix, maxConns), alone(newcomers*answerPrefix, answerBurst), span(answerPeriod)),
-		"Reset, Closed and Versions":                          fmt.Sprintf("%d in %s; %d to one address if it is alone, %d to a network", answerBurst, span(answerPeriod), alone(answerShare, answerBurst), alone(answerPrefix, answerBurst)),
+			alone(newcomers*connsPrefix, maxConns), alone(newcomers*replyPrefix, replyBurst), span(replyPeriod)),
+		"Reset, Closed and Versions":                          fmt.Sprintf("%d in %s; %d to one address if it is alone, %d to a network", replyBurst, span(replyPeriod), alone(replyShare, replyBurst), alone(replyPrefix, replyBurst)),
 		"Challenges of one attempt that are answered at once": fmt.Sprint(promptChallenges),
 		"time between two tries of Connect":                   fmt.Sprintf("%s, doubling to %s", span(helloRetry), span(helloRetryMax)),
 		"tries of Accept that no Connect asks for":            fmt.Sprintf("%d, %s apart and doubling", acceptTries+1, span(helloRetry)),
@@ -78,7 +78,7 @@ func TestSecurityNumbers(t *testing.T) {
 		t.Errorf("a network has %d places, its prefixes are of %d and %d bits", got, prefix4, prefix6)
 	}
 	const psns, acks = 2*proto.MaxWindow + 1, 2*proto.MaxWindow + 1
-	rate := answerBurst * int(time.Second/answerPeriod)
+	rate := replyBurst * int(time.Second/replyPeriod)
 	plausible := math.Log2(float64(psns)) + math.Log2(float64(acks))
 	for _, phrase := range []string{
 		fmt.Sprintf("one of %d numbers and its acknowledgement one of %d", psns, acks),

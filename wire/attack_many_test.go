@@ -60,10 +60,10 @@ func TestAttack01GuessedTag(t *testing.T) {
 	if st.RxMessages != before.RxMessages || st.RxBytes != before.RxBytes || st.Broken != 0 || st.ProtocolErrors != 0 {
 		t.Errorf("something was taken in: %+v", st)
 	}
-	periods := (s.net.Now()-start)/int64(answerPeriod) + 2
+	periods := (s.net.Now()-start)/int64(replyPeriod) + 2
 	resets, closed := s.out.types[proto.Reset], s.out.types[proto.Closed]
-	if resets == 0 || closed == 0 || int64(resets+closed) > periods*answerBurst {
-		t.Errorf("%d Resets and %d Closed in %d periods, want some, %d at most", resets, closed, periods, periods*answerBurst)
+	if resets == 0 || closed == 0 || int64(resets+closed) > periods*replyBurst {
+		t.Errorf("%d Resets and %d Closed in %d periods, want some, %d at most", resets, closed, periods, periods*replyBurst)
 	}
 	if s.out.largest > s.in.smallest {
 		t.Errorf("an answer has %d bytes, the smallest question %d", s.out.largest, s.in.smallest)
@@ -179,8 +179,8 @@ func TestAttack23GuessesAreAnsweredSlowly(t *testing.T) {
 		h.Tag = r.Uint32()
 		s.strike(&h, nil)
 	}
-	periods := int((s.net.Now()-start)/int64(answerPeriod)) + 2
-	if got := s.out.packets; got == 0 || got > periods*answerBurst || got != s.out.types[proto.Reset] {
+	periods := int((s.net.Now()-start)/int64(replyPeriod)) + 2
+	if got := s.out.packets; got == 0 || got > periods*replyBurst || got != s.out.types[proto.Reset] {
 		t.Errorf("%d answers, %d of them Resets, to %d guesses in %d periods", got, s.out.types[proto.Reset], count, periods)
 	}
 	s.finish()

@@ -65,7 +65,7 @@ func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 	}{
 		{"half-open requests", newAdmission().opening, openingPrefix},
 		{"connections", newAdmission().conns, connsPrefix},
-		{"answers", newAnswers([32]byte{}).quota, answerPrefix},
+		{"answers", newReplyLimiter([32]byte{}).quota, replyPrefix},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			q, few := tc.quota, 8

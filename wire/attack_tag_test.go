@@ -76,7 +76,7 @@ func TestAttack14OtherAddress(t *testing.T) {
 					h := s.header(cv, typ)
 					h.Tag = tag
 					s.out = traffic{}
-					s.net.Advance(s.net.Now() + int64(answerPeriod)) // no limit counts
+					s.net.Advance(s.net.Now() + int64(replyPeriod)) // no limit counts
 					s.strike(&h, bodyFor(cv, typ, mem))
 					answers[i] = s.out
 				}

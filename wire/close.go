@@ -254,22 +254,22 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: h.Tag}
 	if c := e.lookup(h.CID); c != nil && c.peerKnown && c.fromPeer(h, &bufs[0]) && g.CID == c.peerCID {
 		if c.plausible(h) {
-			e.sendBare(c.path, &out)
+			e.sendHeader(c.path, &out)
 			e.flush() // before the path is gone
 			c.peerClosed(h, &g)
 		}
 		return false
 	}
 	e.stats.UnknownConnection++
-	if !e.mayAnswer(bufs) {
+	if !e.mayReply(bufs) {
 		return false
 	}
-	e.bare(bufs, h, &out)
+	e.replyHeader(bufs, h, &out)
 	return true
 }
 
-// sendBare sends a header without a body.
-func (e *Engine) sendBare(path link.Path, h *proto.Header) {
+// sendHeader sends a header without a body.
+func (e *Engine) sendHeader(path link.Path, h *proto.Header) {
 	var p packet
 	if e.begin(&p, path, proto.HeaderSize+proto.TrailerSize) {
 		p.finish(h)

@@ -27,11 +27,11 @@ type Engine struct {
 	timers
 	buffers
 	admission
-	answers answers
-	sched   scheduler
-	acks    []*Conn  // connections that may owe an acknowledgement
-	dirty   []*Queue // completion queues with completions that are not visible yet
-	stats   Stats
+	replyLimit replyLimiter
+	sched      scheduler
+	acks       []*Conn  // connections that may owe an acknowledgement
+	dirty      []*Queue // completion queues with completions that are not visible yet
+	stats      Stats
 	doorbells
 	suspension  suspension
 	portReports portReports
@@ -72,7 +72,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	e.caps, e.index = caps, index
 	e.wheel = wheel.New(int64(now))
 	e.admission = newAdmission()
-	e.answers = newAnswers(h.secret)
+	e.replyLimit = newReplyLimiter(h.secret)
 	e.buffers = buffers{
 		rx:     make([]link.Buf, maxReceive+segs),
 		drop:   make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),

@@ -181,7 +181,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	switch {
 	case !ok:
 		e.stats.ConnRequestsChallenged++
-		return e.turnRound(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
+		return e.replyHello(h, &hi, bufs, proto.Challenge, proto.Hello{Cookie: fresh})
 	case e.keyGuesses.blocked(key.from.Addr(), e.now) || !e.admit(key.from.Addr()):
 		e.stats.ConnRequestsDropped++
 		return false
@@ -226,11 +226,11 @@ func presentable(hi *proto.Hello) bool {
 // refuse turns a Connect round into a Reject, without any state.
 func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
 	e.stats.ConnRequestsRejected++
-	return e.turnRound(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
+	return e.replyHello(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
 }
 
-// turnRound answers a Connect in the frame that it came in.
-func (e *Engine) turnRound(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
+// replyHello answers a Connect in the frame that it came in.
+func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
 	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: hi.Tag}
 	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
 	port := e.portOf(h, hi, e.link.Source(&bufs[0]))
@@ -268,7 +268,7 @@ func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 }
 
 // bare sends a header without a body in the received packet's own frame to its sender.
-func (e *Engine) bare(bufs []link.Buf, asked *proto.Header, h *proto.Header) {
+func (e *Engine) replyHeader(bufs []link.Buf, asked *proto.Header, h *proto.Header) {
 	port := e.portOf(asked, &proto.Hello{}, e.link.Source(&bufs[0]))
 	h.Put(bufs[0].Data)
 	e.reply(bufs, port, 0)

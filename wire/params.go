@@ -165,13 +165,13 @@ const (
 	// maxDeclined is how many requests that were rejected an engine remembers, to answer their repeats.
 	maxDeclined = 256
 
-	// answerBurst is how many tokens the bucket holds, answerPeriod how long it takes to fill.
-	answerBurst  = 64
-	answerPeriod = 10 * time.Millisecond
-	// answerShare and answerPrefix are the tokens that an address and a network may take in a period, as multiples of those
+	// replyBurst is how many tokens the bucket holds, replyPeriod how long it takes to fill.
+	replyBurst  = 64
+	replyPeriod = 10 * time.Millisecond
+	// replyShare and replyPrefix are the tokens that an address and a network may take in a period, as multiples of those
 	// that are left: alone 22 and 32.
-	answerShare  = 1.0 / 2
-	answerPrefix = 1
+	replyShare  = 1.0 / 2
+	replyPrefix = 1
 )
 
 // maxKeepAlive and MaxGiveUp keep time stamps comparable, which wrap every 275 s, over a silence of

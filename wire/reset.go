@@ -58,7 +58,7 @@ func (p *peers) find(k peerKey) (n peerName, ok bool) {
 // stranger handles a packet of a connection that is not known here: its ID names none, or its tag is
 // not that of the connection which has the ID now. It crosses to the engine that it names, or it is
 // answered with Reset in its own frame, within a limit.
-func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
+func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 	if e.forward(h, bufs) {
 		return false
 	}
@@ -66,18 +66,18 @@ func (e *Engine) stranger(h *proto.Header, bufs []link.Buf) (kept bool) {
 	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil {
 		return false // Close is on its way
 	}
-	if !e.mayAnswer(bufs) {
+	if !e.mayReply(bufs) {
 		return false
 	}
 	e.stats.Resets++
 	out := proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: e.now.Stamp(), Echo: h.TS, Tag: h.Tag}
-	e.bare(bufs, h, &out)
+	e.replyHeader(bufs, h, &out)
 	return true
 }
 
-// mayAnswer reports whether a packet may be answered without a connection, in its own frame.
-func (e *Engine) mayAnswer(bufs []link.Buf) bool {
-	return !e.forwarded && len(bufs) == 1 && e.answers.may(e.source(&bufs[0]), e.now)
+// mayReply reports whether a packet may be answered without a connection, in its own frame.
+func (e *Engine) mayReply(bufs []link.Buf) bool {
+	return !e.forwarded && len(bufs) == 1 && e.replyLimit.allow(e.source(&bufs[0]), e.now)
 }
 
 // handleReset doubts a connection: the peer may not know our connection any more. To cross to the engine

@@ -131,7 +131,7 @@ func noticed(t *testing.T, seed uint64, burst int, from func(*siege, *rand.Rand)
 	for s.ca.State() == Established && s.net.Now()-start <= int64(time.Second) {
 		flood()
 	}
-	most := uint64(answerBurst) * (2 + uint64((s.net.Now()-begin)/int64(answerPeriod)))
+	most := uint64(replyBurst) * (2 + uint64((s.net.Now()-begin)/int64(replyPeriod)))
 	if n := s.victim.eng.Stats().Resets; n > most {
 		t.Errorf("%d answers, want %d at most", n, most)
 	}

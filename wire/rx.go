@@ -37,7 +37,7 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	}
 	var h proto.Header
 	if !h.Parse(bufs[0].Data) {
-		return e.foreign(bufs)
+		return e.handleOtherVersion(bufs)
 	}
 	if !h.Type.Established() {
 		return e.control(&h, bufs, total)
@@ -45,7 +45,7 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	c := e.lookup(h.CID)
 	switch {
 	case c == nil, !c.fromPeer(&h, &bufs[0]):
-		return e.stranger(&h, bufs)
+		return e.handleUnknown(&h, bufs)
 	case !c.plausible(&h):
 		return false
 	}

@@ -9,12 +9,12 @@ import (
 
 // foreign handles a packet that is not of this version. A Connect is answered with the versions that are
 // spoken here, in its own frame and within the limit of Resets; every other packet is dropped.
-func (e *Engine) foreign(bufs []link.Buf) (kept bool) {
+func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	e.stats.BadPackets++
 	var h proto.Header
 	b := bufs[0].Data
 	asked, ok := proto.Foreign(b, &h)
-	if !ok || !e.mayAnswer(bufs) {
+	if !ok || !e.mayReply(bufs) {
 		return false
 	}
 	h.TS = e.now.Stamp()
