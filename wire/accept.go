@@ -118,46 +118,46 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 		return err
 	}
 	e.stats.ConnRequestsRejected++
-	r.path, r.answer = path, proto.Hello{CID: r.hello.CID, Qual: r.hello.Qual, Reason: why, Private: slices.Clone(private)}
+	r.path, r.rejection = path, proto.Hello{CID: r.hello.CID, Qual: r.hello.Qual, Reason: why, Private: slices.Clone(private)}
 	e.sendReject(r)
-	e.decline(r)
+	e.rememberRejected(r)
 	e.flush()
 	return nil
 }
 
 // sendReject tells the requester, at most once in helloRetry: its repeats are smaller than the answer.
 func (e *Engine) sendReject(r *Request) {
-	if r.told != 0 && e.now.Sub(r.told) < helloRetry {
+	if r.rejectedAt != 0 && e.now.Sub(r.rejectedAt) < helloRetry {
 		return
 	}
-	r.told = e.now
+	r.rejectedAt = e.now
 	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.Stamp(), Tag: r.hello.Tag}
-	e.sendHello(r.path, &h, &r.answer)
+	e.sendHello(r.path, &h, &r.rejection)
 }
 
 // decline remembers a request that was rejected, in place of the oldest: a repeat that was on its way, or
 // that comes because Reject was lost, is told the same and is no new request.
-func (e *Engine) decline(r *Request) {
-	e.notHalfOpen(r)
+func (e *Engine) rememberRejected(r *Request) {
+	e.leaveHalfOpen(r)
 	r.gone = true
-	i := int(e.ndeclined % maxDeclined)
-	e.recall(i)
-	e.declined[i] = r
-	e.ndeclined++
+	i := int(e.nrejected % maxRejected)
+	e.forgetRejected(i)
+	e.rejected[i] = r
+	e.nrejected++
 }
 
-// recallAll forgets every request that was rejected.
-func (e *Engine) recallAll() {
-	for i := range e.declined {
-		e.recall(i)
+// forgetAllRejected forgets every request that was rejected.
+func (e *Engine) forgetAllRejected() {
+	for i := range e.rejected {
+		e.forgetRejected(i)
 	}
 }
 
 // recall forgets a request that was rejected.
-func (e *Engine) recall(i int) {
-	if r := e.declined[i]; r != nil {
+func (e *Engine) forgetRejected(i int) {
+	if r := e.rejected[i]; r != nil {
 		e.forget(r)
 		e.link.Release(r.path)
-		e.declined[i] = nil
+		e.rejected[i] = nil
 	}
 }

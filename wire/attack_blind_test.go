@@ -50,7 +50,7 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 				for range count {
 					from = anyAddr(r)
 					h := proto.Header{Type: proto.Connect, PSN: seq.Num(r.Uint32())}
-					hi := proto.Hello{CID: r.Uint32() | 1, Tag: r.Uint32() | 1, MTU: 1472, Window: minReach, Qual: tc.qual, Private: make([]byte, r.IntN(64))}
+					hi := proto.Hello{CID: r.Uint32() | 1, Tag: r.Uint32() | 1, MTU: 1472, Window: minPeerWindow, Qual: tc.qual, Private: make([]byte, r.IntN(64))}
 					hi.Cookie = tc.cookie(s, r, &requestKey{from: from}, &h, &hi)
 					body := make([]byte, proto.HelloSize+len(hi.Private))
 					hi.Put(body)
@@ -77,7 +77,7 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 func (s *siege) connect(from netip.AddrPort, cid uint32) {
 	s.guise.as = func() netip.AddrPort { return from }
 	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid)}
-	hi := proto.Hello{CID: cid, Tag: cid, MTU: 1472, Window: minReach, Qual: service}
+	hi := proto.Hello{CID: cid, Tag: cid, MTU: 1472, Window: minPeerWindow, Qual: service}
 	hi.Cookie = s.victim.eng.cookie(&requestKey{from: from}, &h, &hi, s.net.Now()/int64(cookieLife))
 	var body [proto.HelloSize]byte
 	hi.Put(body[:])
@@ -88,26 +88,26 @@ func (s *siege) connect(from netip.AddrPort, cid uint32) {
 // network and in all, and a newcomer connects beside those who have taken all that they get.
 func TestAttack03HalfOpenFlood(t *testing.T) {
 	one := netip.MustParseAddr("192.0.2.1")
-	alone := func(share float64) int { return int(share*maxOpening/(1+share)) + 1 }
+	alone := func(share float64) int { return int(share*maxHalfOpen/(1+share)) + 1 }
 	for _, tc := range []struct {
 		name string
 		from func(i int) netip.AddrPort
 		send int
 		keep int
 	}{
-		{"one address", func(i int) netip.AddrPort { return netip.AddrPortFrom(one, uint16(i)) }, 1000, alone(openingShare)},
+		{"one address", func(i int) netip.AddrPort { return netip.AddrPortFrom(one, uint16(i)) }, 1000, alone(halfOpenShare)},
 		{"an IPv4 network", func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), uint16(i))
-		}, 3000, alone(openingPrefix)},
+		}, 3000, alone(halfOpenPrefix)},
 		{"an IPv6 network", func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 8: byte(i), 14: byte(i >> 8), 15: byte(i)}), 1)
-		}, 3000, alone(newcomers * openingPrefix)},
+		}, 3000, alone(newcomerFactor * halfOpenPrefix)},
 		{"64 addresses", func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, byte(i % 64), 1}), uint16(i))
-		}, 6000, alone(64 * openingShare)},
+		}, 6000, alone(64 * halfOpenShare)},
 		{"as many addresses as places", func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, byte(i), byte(i >> 8), 1}), 1)
-		}, maxOpening - 1, maxOpening - 1},
+		}, maxHalfOpen - 1, maxHalfOpen - 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSiege(t)
@@ -118,7 +118,7 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 				}
 			}
 			e := s.victim.eng
-			if n := e.opening.used; n < tc.keep || n > tc.keep+tc.keep/50 || len(e.requests)-1 != n || len(s.victim.arrived) != n { // -1: the bystander's
+			if n := e.halfOpen.used; n < tc.keep || n > tc.keep+tc.keep/50 || len(e.requests)-1 != n || len(s.victim.arrived) != n { // -1: the bystander's
 				t.Errorf("%d requests, %d half-open, %d at the consumer, want %d", len(e.requests)-1, n, len(s.victim.arrived), tc.keep)
 			}
 			if s.out.packets != 0 {
@@ -140,8 +140,8 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if e.opening.used != 0 || len(e.opening.held) != 0 {
-				t.Errorf("%d half-open of %d holders left", e.opening.used, len(e.opening.held))
+			if e.halfOpen.used != 0 || len(e.halfOpen.held) != 0 {
+				t.Errorf("%d half-open of %d holders left", e.halfOpen.used, len(e.halfOpen.held))
 			}
 			s.finish()
 		})
@@ -228,7 +228,7 @@ func TestAttack04ForgedControl(t *testing.T) {
 		(&proto.Goodbye{CID: cid, Reason: proto.ReasonAccess}).Put(b)
 		return b
 	}
-	answer := hello(proto.Hello{CID: 99, Tag: 99, MTU: 1472, Window: minReach, Cookie: 7, Reason: proto.ReasonPeer, ReadIn: 4, Private: []byte("forged")})
+	answer := hello(proto.Hello{CID: 99, Tag: 99, MTU: 1472, Window: minPeerWindow, Cookie: 7, Reason: proto.ReasonPeer, ReadIn: 4, Private: []byte("forged")})
 	forge := func(s *siege, c *Conn) {
 		// With the right connection ID and numbers, but a tag that was guessed.
 		for _, tag := range []uint32{0, 1, c.tag ^ 1, ^c.tag, c.peerTag} {
@@ -423,7 +423,7 @@ func TestAttack09BitFlips(t *testing.T) {
 func TestAttack24OwnAddress(t *testing.T) {
 	s := newSiege(t)
 	var hello [proto.HelloSize]byte
-	(&proto.Hello{CID: 77, Tag: 77, MTU: 1472, Window: minReach, Qual: service}).Put(hello[:])
+	(&proto.Hello{CID: 77, Tag: 77, MTU: 1472, Window: minPeerWindow, Qual: service}).Put(hello[:])
 	for typ := proto.Data; typ <= proto.Probed; typ++ {
 		body := hello[:0]
 		switch typ {

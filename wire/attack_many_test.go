@@ -23,7 +23,7 @@ func TestAttack01GuessedTag(t *testing.T) {
 	types := []proto.Type{proto.Data, proto.Ack, proto.Probe, proto.Probed, proto.Accept, proto.Reject,
 		proto.Challenge, proto.Close, proto.Closed, proto.Reset}
 	var hello [proto.HelloSize]byte
-	(&proto.Hello{CID: 1, Tag: 1, MTU: 1472, Window: minReach}).Put(hello[:])
+	(&proto.Hello{CID: 1, Tag: 1, MTU: 1472, Window: minPeerWindow}).Put(hello[:])
 	s.guise.as = func() netip.AddrPort { return s.friend.addr }
 	start, before := s.net.Now(), s.victim.eng.Stats()
 	s.unmoved("guesses", func() {

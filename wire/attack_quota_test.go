@@ -63,7 +63,7 @@ func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 		quota  quota
 		prefix float64
 	}{
-		{"half-open requests", newAdmission().opening, openingPrefix},
+		{"half-open requests", newAdmission().halfOpen, halfOpenPrefix},
 		{"connections", newAdmission().conns, connsPrefix},
 		{"answers", newReplyLimiter([32]byte{}).quota, replyPrefix},
 	} {
@@ -90,7 +90,7 @@ func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 					q.take(a)
 				}
 			}
-			if want := alone(newcomers*tc.prefix, q.places); q.used > want {
+			if want := alone(newcomerFactor*tc.prefix, q.places); q.used > want {
 				t.Errorf("a network has %d places, want %d at most", q.used, want)
 			}
 			if !q.room(addr(1, 0)) {

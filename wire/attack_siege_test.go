@@ -247,8 +247,8 @@ type gauges struct {
 
 func (s *siege) gauges() gauges {
 	e := s.victim.eng
-	e.recallAll()
-	return gauges{e.Connections(), len(e.requests), len(e.opening.held), e.opening.used, len(e.host.peers.cids), e.held,
+	e.forgetAllRejected()
+	return gauges{e.Connections(), len(e.requests), len(e.halfOpen.held), e.halfOpen.used, len(e.host.peers.cids), e.held,
 		len(e.sched.ready), len(e.acks), s.victim.link.Paths()}
 }
 

@@ -210,7 +210,7 @@ func TestStrayFlood(t *testing.T) {
 func TestOtherVersions(t *testing.T) {
 	s := newSiege(t)
 	h := proto.Header{Type: proto.Connect, PSN: 0x01020304}
-	hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minReach, Qual: service}
+	hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minPeerWindow, Qual: service}
 	raw := make([]byte, proto.HeaderSize+hi.Size()+proto.TrailerSize)
 	for _, version := range []byte{0, 1, 3, 15} {
 		for typ := proto.Data; typ <= proto.Versions; typ++ {
@@ -271,7 +271,7 @@ func TestUnknownOptions(t *testing.T) {
 	}{{"to be skipped", 0x7f, proto.Challenge}, {"to be understood", 0x81, proto.Reject}} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSiege(t)
-			hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minReach, Qual: service, UDPPort: s.foe.addr.Port()}
+			hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minPeerWindow, Qual: service, UDPPort: s.foe.addr.Port()}
 			body := make([]byte, hi.Size()+6)
 			hi.Put(body)
 			copy(body[hi.Size():], []byte{tc.option, 4, 1, 2, 3, 4})
@@ -299,7 +299,7 @@ func TestUnknownOptionOfAccept(t *testing.T) {
 			s.foe.down = true
 			s.dial(s.victim, s.foe, c, nil)
 			s.land()
-			hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minReach}
+			hi := proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minPeerWindow}
 			body := make([]byte, hi.Size()+6)
 			hi.Put(body)
 			copy(body[hi.Size():], []byte{tc.option, 4, 1, 2, 3, 4})

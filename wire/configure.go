@@ -52,7 +52,7 @@ func (c *Conn) Reconfigure(cfg ConnConfig) error {
 		return err
 	}
 	_ = c.sq.resize(cfg.MaxRequest, cfg.MaxRequestIOV, cfg.requestSegs()) // it is empty: no request is posted while idle
-	c.rezoned = c.rezoned || cfg.Zone != c.zone.Load()
+	c.zoneChanged = c.zoneChanged || cfg.Zone != c.zone.Load()
 	c.configure(&cfg)
 	return nil
 }
@@ -93,13 +93,13 @@ func (r *workRing) resize(depth, maxSeg, stride int) error {
 	return nil
 }
 
-// denyForeign takes the memory of other zones out of the posted receives, if the zone was changed since
+// dropForeignSegments takes the memory of other zones out of the posted receives, if the zone was changed since
 // they may have been posted. A message for one fails as if its region were gone.
-func (c *Conn) denyForeign() {
-	if !c.rezoned {
+func (c *Conn) dropForeignSegments() {
+	if !c.zoneChanged {
 		return
 	}
-	c.rezoned = false
+	c.zoneChanged = false
 	for n := seq.Num(c.rq.done.Load()); uint32(n) != c.rq.posted.Load(); n++ {
 		segs := c.rq.segments(n, c.rq.at(n))
 		for i := range segs {

@@ -116,7 +116,7 @@ type attributes struct {
 	readIOV, writeIOV   atomic.Int32  // segments
 	readIn, readOut     int           // RDMA reads served, and wanted
 	noCredit            bool
-	rezoned             bool // receives may be posted that are not of the zone
+	zoneChanged         bool // receives may be posted that are not of the zone
 }
 
 // workQueues are where requests and receives are posted, and where their completions go.
@@ -261,7 +261,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.readsOut = 0
 	c.resp = responder{}
 	c.challengeAck, c.why, c.opened = challengeAck{}, 0, now
-	c.denyForeign()
+	c.dropForeignSegments()
 	c.armed, c.lastHeard, c.lastAsked = never, now, now
 	c.pmtu = pmtu.New(min(e.link.PathMTU(path), e.maxPacket))
 	c.peerData.Store(nil)
@@ -316,7 +316,7 @@ func (c *Conn) alive() bool {
 func (c *Conn) establish() {
 	c.setState(Established)
 	if c.req != nil {
-		c.eng.notHalfOpen(c.req)
+		c.eng.leaveHalfOpen(c.req)
 	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)

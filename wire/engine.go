@@ -41,12 +41,12 @@ type Engine struct {
 
 // linkLimits are what the engine's link can do.
 type linkLimits struct {
-	caps      link.Caps
-	index     int // of the engine on its host
-	maxPacket int // largest packet we send or take, header to trailer
-	udpPort   uint16
-	portFlag  proto.Flags // of every packet of a connection
-	lendMin   int         // fewest bytes that are sent from the link's memory without a copy
+	caps        link.Caps
+	index       int // of the engine on its host
+	maxPacket   int // largest packet we send or take, header to trailer
+	udpPort     uint16
+	portFlag    proto.Flags // of every packet of a connection
+	zeroCopyMin int         // fewest bytes that are sent from the link's memory without a copy
 }
 
 // timers are one for each slot of the connection table.
@@ -90,9 +90,9 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	} else {
 		e.maxPacket = min(e.maxPacket, caps.FrameSize)
 	}
-	e.lendMin = math.MaxInt
+	e.zeroCopyMin = math.MaxInt
 	if len(caps.Memory) > 0 {
-		e.lendMin = lendBlocks * caps.Block
+		e.zeroCopyMin = zeroCopyBlocks * caps.Block
 	}
 	e.portReports.link, _ = l.(link.Reporter)
 	e.sched.bucket = bucketSize * tokenTime
@@ -222,7 +222,7 @@ func (e *Engine) Close() {
 			e.endLinger(int32(i), l)
 		}
 	}
-	e.recallAll()
+	e.forgetAllRejected()
 	e.publish()
 	e.link.Free(e.drop)
 	e.drop = e.drop[:0]

@@ -112,7 +112,7 @@ func (z *fuzzed) body() []byte {
 		proto.PutReady(b)
 		return b[:proto.ReadySize]
 	case bodyHello:
-		hi := proto.Hello{CID: c.peerCID + uint32(num), Tag: c.peerTag | 1, Window: minReach + uint16(num), UDPPort: uint16(off), MTU: minPacket + uint32(off)<<4, Qual: service,
+		hi := proto.Hello{CID: c.peerCID + uint32(num), Tag: c.peerTag | 1, Window: minPeerWindow + uint16(num), UDPPort: uint16(off), MTU: minPacket + uint32(off)<<4, Qual: service,
 			ReadIn: uint16(n), Reason: proto.Reason(last), Cookie: uint64(off), Private: b[:n]}
 		if hi.CID == 0 {
 			hi.CID = 1

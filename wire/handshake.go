@@ -74,7 +74,7 @@ func (c *Conn) sendConnect() {
 }
 
 // asking reports whether the peer has not accepted yet what this side asks for.
-func (c *Conn) asking() bool { return c.State() == Connecting && !c.peerKnown }
+func (c *Conn) awaitsAccept() bool { return c.State() == Connecting && !c.peerKnown }
 
 // armRetry arms the next try of a handshake packet.
 func (c *Conn) armRetry() {
@@ -114,18 +114,18 @@ type Request struct {
 	// User is for the service that the request was given to; the engine does not look at it.
 	User any
 
-	eng     *Engine
-	service Service // that it was given to
-	header  proto.Header
-	hello   proto.Hello
-	key     requestKey
-	conn    *Conn     // accepted
-	open    bool      // not half-open any more
-	places  [2]listed // while it is accepted and not confirmed
-	gone    bool
-	path    link.Path   // of a request that was rejected
-	answer  proto.Hello // and what it was told
-	told    Time        // when, last
+	eng        *Engine
+	service    Service // that it was given to
+	header     proto.Header
+	hello      proto.Hello
+	key        requestKey
+	conn       *Conn     // accepted
+	open       bool      // not half-open any more
+	places     [2]listed // while it is accepted and not confirmed
+	gone       bool
+	path       link.Path   // of a request that was rejected
+	rejection  proto.Hello // and what it was told
+	rejectedAt Time        // when, last
 }
 
 // Engine is the engine on which the request is to be answered.
@@ -161,7 +161,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 // handleConnect gives a request to the service that it is for, or answers it.
 func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
-	if h.Tag != 0 || !hi.Parse(body) || !presentable(&hi) {
+	if h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) {
 		e.stats.BadPackets++
 		return false
 	}
@@ -214,13 +214,13 @@ func (e *Engine) newRequest(s Service, key requestKey, h *proto.Header, hi *prot
 		eng: e, service: s, header: *h, hello: *hi, key: key}
 	r.hello.Private = nil
 	e.requests[key] = r
-	e.opening.take(from.Addr())
+	e.halfOpen.take(from.Addr())
 	return r
 }
 
 // presentable reports whether a Hello names what a connection needs.
-func presentable(hi *proto.Hello) bool {
-	return hi.MTU >= minPacket && hi.Window >= minReach && hi.CID != 0 && hi.Tag != 0
+func validHello(hi *proto.Hello) bool {
+	return hi.MTU >= minPacket && hi.Window >= minPeerWindow && hi.CID != 0 && hi.Tag != 0
 }
 
 // refuse turns a Connect round into a Reject, without any state.
@@ -274,19 +274,19 @@ func (e *Engine) replyHeader(bufs []link.Buf, asked *proto.Header, h *proto.Head
 	e.reply(bufs, port, 0)
 }
 
-// notHalfOpen takes a request off the count of half-open ones.
-func (e *Engine) notHalfOpen(r *Request) {
+// leaveHalfOpen takes a request off the count of half-open ones.
+func (e *Engine) leaveHalfOpen(r *Request) {
 	if r.open {
 		return
 	}
 	r.open = true
-	e.opening.give(r.From.Addr())
+	e.halfOpen.give(r.From.Addr())
 	e.unconfirmed.remove(r)
 }
 
 // forget drops a request.
 func (e *Engine) forget(r *Request) {
-	e.notHalfOpen(r)
+	e.leaveHalfOpen(r)
 	if e.requests[r.key] == r {
 		delete(e.requests, r.key)
 	}
@@ -304,7 +304,7 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 	case h.Ack != c.sent.Una:
 		e.stats.Forged++
 		return
-	case !c.asking():
+	case !c.awaitsAccept():
 		return // a repeat
 	case h.Type == proto.Versions:
 		c.handleVersions(body)
@@ -327,7 +327,7 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	e := c.eng
 	switch {
-	case !presentable(hi):
+	case !validHello(hi):
 		e.stats.BadPackets++
 		return
 	case hi.Refused != 0: // the peer would wait for us

@@ -14,7 +14,7 @@ func TestRejectOnce(t *testing.T) {
 	if err := b.host.Listen(service, b); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2*maxDeclined + 3 {
+	for i := range 2*maxRejected + 3 {
 		c := a.host.NewConn(plain)
 		w.dial(a, b, c, nil)
 		w.until("request", time.Second, func() bool { return len(b.arrived) == 1 })
@@ -37,8 +37,8 @@ func TestRejectOnce(t *testing.T) {
 			t.Fatalf("%d requests of one", len(b.arrived))
 		}
 		b.arrived = b.arrived[:0]
-		if b.eng.opening.used != 0 || len(b.eng.requests) > maxDeclined || b.link.Paths() > maxDeclined {
-			t.Fatalf("%d requests are open, %d remembered, %d paths", b.eng.opening.used, len(b.eng.requests), b.link.Paths())
+		if b.eng.halfOpen.used != 0 || len(b.eng.requests) > maxRejected || b.link.Paths() > maxRejected {
+			t.Fatalf("%d requests are open, %d remembered, %d paths", b.eng.halfOpen.used, len(b.eng.requests), b.link.Paths())
 		}
 	}
 }

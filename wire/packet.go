@@ -8,11 +8,11 @@ import (
 
 // packet is a packet under construction at the end of the engine's transmit batch.
 type packet struct {
-	e     *Engine
-	first int    // index of its first frame in e.tx
-	cur   []byte // free space of the frame being filled
-	left  int    // free space of the packet's body
-	lent  bool   // some of the frames only stand for a piece of the link's memory
+	e          *Engine
+	first      int    // index of its first frame in e.tx
+	cur        []byte // free space of the frame being filled
+	left       int    // free space of the packet's body
+	zeroCopied bool   // some of the frames only stand for a piece of the link's memory
 
 	op      seq.Num // request, or job of the responder, whose memory is read
 	answers bool    // it is a job
@@ -93,10 +93,10 @@ func (p *packet) nextFrame() {
 // add appends src, which is not longer than what is left: as far as that pays without a copy, where the link can
 // send it from where it is.
 func (p *packet) add(src []byte) {
-	if e := p.e; len(src) >= e.lendMin {
-		if at, ok := offset(e.caps.Memory, src); ok {
-			if n := p.lendable(at, len(src)); n >= e.lendMin {
-				p.lend(src[:n], at)
+	if e := p.e; len(src) >= e.zeroCopyMin {
+		if at, ok := offsetIn(e.caps.Memory, src); ok {
+			if n := p.zeroCopyLen(at, len(src)); n >= e.zeroCopyMin {
+				p.addZeroCopy(src[:n], at)
 				src = src[n:]
 			}
 		}
@@ -108,7 +108,7 @@ func (p *packet) add(src []byte) {
 
 // lendable is how many of n bytes at an offset of the link's memory may be lent: each block takes a segment, and what
 // follows in the packet, the trailer at least, needs frames.
-func (p *packet) lendable(at, n int) int {
+func (p *packet) zeroCopyLen(at, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize
 	segments := min(e.caps.Segments-(len(e.tx)-p.first), len(e.frames))
@@ -122,9 +122,9 @@ func (p *packet) lendable(at, n int) int {
 func ceil(a, b int) int { return (a + b - 1) / b }
 
 // lend appends src, at an offset of the link's memory, without a copy. An empty frame stands for each piece of it.
-func (p *packet) lend(src []byte, at int) {
+func (p *packet) addZeroCopy(src []byte, at int) {
 	e := p.e
-	p.lent = true
+	p.zeroCopied = true
 	p.left -= len(src)
 	e.stats.InPlaceBytes += uint64(len(src))
 	for block := e.caps.Block; len(src) > 0; {
@@ -161,7 +161,7 @@ func (p *packet) finish(h *proto.Header) {
 // abandon gives the frames of an unfinished packet back.
 func (p *packet) abandon() {
 	e := p.e
-	if p.lent {
+	if p.zeroCopied {
 		e.link.Free(e.tx[p.first:])
 		e.tx = e.tx[:p.first]
 		return

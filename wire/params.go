@@ -14,8 +14,8 @@ const (
 	maxWindow = congestion.MaxWindow
 	// minPacket is the smallest largest packet that a peer may name: one with all of a handshake.
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
-	// minReach is the smallest window in packets that a peer may name.
-	minReach = 32
+	// minPeerWindow is the smallest window in packets that a peer may name.
+	minPeerWindow = 32
 	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
 	blackHoleTries = 6
 
@@ -42,10 +42,10 @@ const (
 	// 3.8 M, with 64 4.4 M, with 256 4.2 M (dat: BenchmarkStreamSend64).
 	minLeft     = 8
 	maxDeferred = 64
-	// lendBlocks is how many blocks of the link's memory are sent without a copy at least. A packet has one or two more
+	// zeroCopyBlocks is how many blocks of the link's memory are sent without a copy at least. A packet has one or two more
 	// segments then, and on copy-mode AF_XDP a segment costs the kernel what copying some 10 KiB costs us: writes of
 	// 1 MiB at an MTU of 9000 would be 25 % slower (dat: BenchmarkWrite1M).
-	lendBlocks = 8
+	zeroCopyBlocks = 8
 	// smallOp is the size in bytes up to which an operation is not cut over two packets.
 	smallOp = 256
 
@@ -125,12 +125,12 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	maxRegions = 1<<regionBits - 1
-	// maxOpening bounds the connection requests of one engine that are not established yet. An address may have
-	// openingShare of those that are free, a network openingPrefix: alone 455 and 1365. Beside 64 addresses that
+	// maxHalfOpen bounds the connection requests of one engine that are not established yet. An address may have
+	// halfOpenShare of those that are free, a network halfOpenPrefix: alone 455 and 1365. Beside 64 addresses that
 	// ask for all they get there are 455 free.
-	maxOpening    = 4096
-	openingShare  = 1.0 / 8
-	openingPrefix = 1.0 / 2
+	maxHalfOpen    = 4096
+	halfOpenShare  = 1.0 / 8
+	halfOpenPrefix = 1.0 / 2
 	// confirmTime is for how long an accepted request keeps its place though others of its address or network want it: more
 	// than the round trip of a network that this is for, less than the time in which a flood of 20,000/s fills a share.
 	confirmTime = 50 * time.Millisecond
@@ -144,7 +144,7 @@ const (
 	backlogPrefix = 15
 	// newcomers is how many times its share of the places of a quota a network may have when an address of it that has none
 	// asks for its first.
-	newcomers = 4
+	newcomerFactor = 4
 	// prefix4 and prefix6 are the bits of an address that name its network: that of one customer, or a LAN.
 	prefix4 = 24
 	prefix6 = 64
@@ -162,8 +162,8 @@ const (
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 
-	// maxDeclined is how many requests that were rejected an engine remembers, to answer their repeats.
-	maxDeclined = 256
+	// maxRejected is how many requests that were rejected an engine remembers, to answer their repeats.
+	maxRejected = 256
 
 	// replyBurst is how many tokens the bucket holds, replyPeriod how long it takes to fill.
 	replyBurst  = 64

@@ -27,7 +27,7 @@ func splitLastWord(dst []byte) (body, word []byte) {
 }
 
 // offset is where b begins in mem; ok is false if it does not lie in it. Addresses are compared, and nothing is read.
-func offset(mem, b []byte) (at int, ok bool) {
+func offsetIn(mem, b []byte) (at int, ok bool) {
 	base, p := uintptr(unsafe.Pointer(unsafe.SliceData(mem))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return int(p - base), p >= base && p-base+uintptr(len(b)) <= uintptr(len(mem))
 }

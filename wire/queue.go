@@ -53,16 +53,16 @@ type Queue struct {
 	listen atomic.Bool
 	_      [48]byte
 
-	limit    uint32
-	next     uint32 // producer's own tail, not yet visible
-	notice   uint32 // one past the last notification, not yet visible
-	told     uint32 // the notice of the last publish
-	seenHead uint32 // producer's copy of head
-	takenTo  uint32 // head at the last call of consumed
-	dirty    bool
-	room     *Room
-	notify   func()
-	overflow func()
+	limit     uint32
+	next      uint32 // producer's own tail, not yet visible
+	notice    uint32 // one past the last notification, not yet visible
+	published uint32 // the notice of the last publish
+	seenHead  uint32 // producer's copy of head
+	takenTo   uint32 // head at the last call of consumed
+	dirty     bool
+	room      *Room
+	notify    func()
+	overflow  func()
 }
 
 // NewQueue makes a queue for n completions. notify is called by the producer, after new notifications
@@ -206,10 +206,10 @@ func (q *Queue) touch(e *Engine) {
 func (q *Queue) publish() {
 	q.dirty = false
 	q.tail.Store(uint64(q.notice)<<32 | uint64(q.next))
-	if q.notice == q.told {
+	if q.notice == q.published {
 		return
 	}
-	q.told = q.notice
+	q.published = q.notice
 	if q.listen.Load() {
 		q.notify()
 	}

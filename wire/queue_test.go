@@ -147,7 +147,7 @@ func TestQueueBegins(t *testing.T) {
 func TestQueueResize(t *testing.T) {
 	for _, start := range []uint32{0, 5, 1<<32 - 3} {
 		q := newTestQueue(4)
-		q.next, q.notice, q.told, q.seenHead = start, start, start, start
+		q.next, q.notice, q.published, q.seenHead = start, start, start, start
 		q.head.Store(start)
 		q.e.dirty = append(q.e.dirty, q.Queue)
 		q.e.publish()

@@ -42,7 +42,7 @@ func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	free := float64(q.places - q.used)
 	share := q.prefix * free
 	if q.held[addr] == 0 && free > 1 {
-		share *= newcomers
+		share *= newcomerFactor
 	}
 	switch {
 	case float64(q.held[addr]) >= q.addr*free:

@@ -220,7 +220,7 @@ var rareOptions = [][]byte{
 // withOptions is a Hello with these options and four bytes of private data.
 func withOptions(options ...byte) []byte {
 	b := make([]byte, proto.HelloSize)
-	(&proto.Hello{CID: 1, Tag: 2, MTU: minPacket, Window: minReach}).Put(b)
+	(&proto.Hello{CID: 1, Tag: 2, MTU: minPacket, Window: minPeerWindow}).Put(b)
 	binary.BigEndian.PutUint16(b[48:], uint16(len(options)))
 	b[51] = 4
 	return slices.Concat(b, options, []byte{0xfa, 0xfb, 0xfc, 0xfd})

@@ -205,7 +205,7 @@ func (s *sim) leftovers() {
 			continue
 		}
 		e := h.eng
-		e.recallAll() // remembered requests are bounded
+		e.forgetAllRejected() // remembered requests are bounded
 		left := map[string]int{
 			"connections": e.Connections(), "early frames": e.held, "timers": e.wheel.Len(),
 			"requests": len(e.requests), "peers": len(e.host.peers.cids), "connections to send": len(e.sched.ready),

@@ -56,7 +56,7 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 // of its network. That ends without a word: whoever asks for it still is answered by Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // the address, and the network
-		full, ok := e.opening.full(a)
+		full, ok := e.halfOpen.full(a)
 		if !ok {
 			return true
 		}
@@ -66,6 +66,6 @@ func (e *Engine) admit(a netip.Addr) bool {
 		}
 		r.conn.end(KindAcceptFailed, StatusFlushed)
 	}
-	_, ok := e.opening.full(a)
+	_, ok := e.halfOpen.full(a)
 	return !ok
 }

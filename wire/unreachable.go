@@ -100,7 +100,7 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool {
 	cid, tag, ok := proto.Caller(report.Quoted())
 	c := e.lookup(cid)
-	if !ok || c == nil || !c.asking() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.portReports.link.Destination(c.path) {
+	if !ok || c == nil || !c.awaitsAccept() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.portReports.link.Destination(c.path) {
 		return false
 	}
 	e.portReports.note(report.To, h.TS, e.now, len(e.table.slots))
@@ -148,8 +148,8 @@ func (e *Engine) search(k *closedPort) {
 	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.toSearch-1].conn
 		switch {
-		case c == nil || !c.alive() && !c.asking() || e.portReports.link.Destination(c.path) != k.at:
-		case c.asking():
+		case c == nil || !c.alive() && !c.awaitsAccept() || e.portReports.link.Destination(c.path) != k.at:
+		case c.awaitsAccept():
 			c.connectPortClosed(k.sent)
 		case c.portClosed():
 			c.peerEnded()
