@@ -7,6 +7,7 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/congestion"
+	"github.com/datxdp/datxdp/wire/internal/list"
 	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
@@ -169,10 +170,10 @@ type rdma struct {
 
 // receiver is the packets of the peer that are taken in, and how far its messages have arrived.
 type receiver struct {
-	hole   hole        // place among the connections that hold early packets
-	next   seq.Num     // next packet expected
-	epoch  proto.Flags // proto.Epoch or 0
-	newest uint32      // latest time stamp of a packet of the epoch
+	hole   list.Node[Conn] // in holes
+	next   seq.Num         // next packet expected
+	epoch  proto.Flags     // proto.Epoch or 0
+	newest uint32          // latest time stamp of a packet of the epoch
 	early  reassembly.Queue
 	echo   echo
 	target targetCache

@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/list"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -23,8 +24,8 @@ import (
 type scheduler struct {
 	ready []*Conn // connections with a packet to send, in turns
 
-	first, last *Conn // connections with a partial packet that needs a token, oldest first
-	noFrame     bool  // the link had no frame for the first of them
+	partials list.List[Conn] // connections with a partial packet that needs a token, oldest first
+	noFrame  bool            // the link had no frame for the first of them
 
 	bucket   time.Duration // tokens, in units of tokenTime
 	idle     int           // polls in a row without a post
@@ -36,10 +37,9 @@ type scheduler struct {
 
 // turn is a connection's part of the scheduler.
 type turn struct {
-	ready         bool // it is in ready
-	partial       bool // it is in the list of partial packets, between these
-	before, after *Conn
-	received      seq.Num // messages that had arrived when the last of its own began to leave
+	ready    bool            // it is in ready
+	partial  list.Node[Conn] // in partials
+	received seq.Num         // messages that had arrived when the last of its own began to leave
 }
 
 // sendMode is what a connection may send now.
@@ -212,7 +212,7 @@ func (e *Engine) transmitPartials() {
 		if !s.mayPartial() {
 			return
 		}
-		c := s.first
+		c := s.partials.Front()
 		if c.sendMode() == sendPartial {
 			if !c.sendNext() && c.alive() {
 				s.noFrame = true
@@ -236,10 +236,10 @@ func (c *Conn) sendWaiting() bool {
 }
 
 // mayPartial reports whether a partial packet waits and there is a token for it.
-func (s *scheduler) mayPartial() bool { return s.first != nil && s.bucket >= tokenTime }
+func (s *scheduler) mayPartial() bool { return !s.partials.Empty() && s.bucket >= tokenTime }
 
 // empty reports that no connection has anything to send.
-func (s *scheduler) empty() bool { return len(s.ready) == 0 && s.first == nil }
+func (s *scheduler) empty() bool { return len(s.ready) == 0 && s.partials.Empty() }
 
 // posted takes in n posts.
 func (s *scheduler) posted(n int) {
@@ -288,34 +288,14 @@ func (c *Conn) consumed() bool {
 
 // push adds a connection to the end of those with a partial packet, if it is not one of them.
 func (s *scheduler) push(c *Conn) {
-	t := &c.turn
-	if t.partial {
-		return
+	if n := &c.turn.partial; !n.Listed() {
+		s.partials.PushBack(n, c)
 	}
-	t.partial = true
-	if t.before = s.last; s.last == nil {
-		s.first = c
-	} else {
-		s.last.turn.after = c
-	}
-	s.last = c
 }
 
 // remove takes a connection out of those with a partial packet, if it is one of them.
 func (s *scheduler) remove(c *Conn) {
-	t := &c.turn
-	if !t.partial {
-		return
+	if n := &c.turn.partial; n.Listed() {
+		s.partials.Remove(n)
 	}
-	if t.before == nil {
-		s.first = t.after
-	} else {
-		t.before.turn.after = t.after
-	}
-	if t.after == nil {
-		s.last = t.before
-	} else {
-		t.after.turn.before = t.before
-	}
-	t.partial, t.before, t.after = false, nil, nil
 }

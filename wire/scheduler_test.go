@@ -167,15 +167,8 @@ func TestPartialsAnswer(t *testing.T) {
 
 // line is the connections that wait.
 func (s *spread) line() (line []*Conn) {
-	var before *Conn
-	for c := s.from.eng.sched.first; c != nil; before, c = c, c.turn.after {
-		if c.turn.before != before || !c.turn.partial {
-			s.t.Fatalf("place %d of the line: not after the one before", len(line))
-		}
-		line = append(line, c)
-	}
-	if s.from.eng.sched.last != before {
-		s.t.Fatal("the line does not end with its last")
+	for n := s.from.eng.sched.partials.First(); n != nil; n = n.Next() {
+		line = append(line, n.Elem())
 	}
 	return line
 }
@@ -310,12 +303,12 @@ func TestSendModeHasNoSideEffects(t *testing.T) {
 		{"the peer is not ready", func() { c.flow.rnr.waits = true }, sendNone},
 	} {
 		tt.set()
-		stats, first, armed, queued := e.stats, e.sched.first, c.armed, c.turn
+		stats, partials, armed, queued := e.stats, e.sched.partials, c.armed, c.turn
 		flow, cc := c.flow, c.cc
 		if got := c.sendMode(); got != tt.want {
 			t.Errorf("%s: mode %d, want %d", tt.name, got, tt.want)
 		}
-		if c.armed != armed || c.turn != queued || c.flow != flow || c.cc != cc || e.stats != stats || e.sched.first != first {
+		if c.armed != armed || c.turn != queued || c.flow != flow || c.cc != cc || e.stats != stats || e.sched.partials != partials {
 			t.Errorf("%s: the decision changed something", tt.name)
 		}
 	}

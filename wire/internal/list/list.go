@@ -1,0 +1,75 @@
+// Package list is an intrusive doubly linked list: the links are part of the elements, so that adding and removing
+// allocate nothing.
+//
+// A list and its elements belong to one goroutine, or to whoever holds the lock that guards them.
+package list
+
+// Node is the place of an element in a list. It is a field of the element, which can be in as many lists as it has
+// nodes. The zero value is in no list.
+type Node[T any] struct {
+	prev, next *Node[T]
+	elem       *T // nil: in no list
+}
+
+// Listed reports whether the element is in a list.
+func (n *Node[T]) Listed() bool { return n.elem != nil }
+
+// Next is the element behind this one; nil for the last one, and for one in no list.
+func (n *Node[T]) Next() *Node[T] { return n.next }
+
+// Elem is the element that the node is a part of; nil if it is in no list.
+func (n *Node[T]) Elem() *T { return n.elem }
+
+// List is a list of elements of one type. The zero value is empty.
+type List[T any] struct {
+	first, last *Node[T]
+	n           int
+}
+
+// Len is the number of elements.
+func (l *List[T]) Len() int { return l.n }
+
+// Empty reports that there is no element.
+func (l *List[T]) Empty() bool { return l.first == nil }
+
+// First is the node of the first element; nil if the list is empty.
+func (l *List[T]) First() *Node[T] { return l.first }
+
+// Last is the node of the last element; nil if the list is empty.
+func (l *List[T]) Last() *Node[T] { return l.last }
+
+// Front is the first element; nil if the list is empty.
+func (l *List[T]) Front() *T {
+	if l.first == nil {
+		return nil
+	}
+	return l.first.elem
+}
+
+// PushBack adds e, whose node n is, to the end. The node is in no list.
+func (l *List[T]) PushBack(n *Node[T], e *T) {
+	n.prev, n.next, n.elem = l.last, nil, e
+	if l.last == nil {
+		l.first = n
+	} else {
+		l.last.next = n
+	}
+	l.last = n
+	l.n++
+}
+
+// Remove takes an element of this list out.
+func (l *List[T]) Remove(n *Node[T]) {
+	if n.prev == nil {
+		l.first = n.next
+	} else {
+		n.prev.next = n.next
+	}
+	if n.next == nil {
+		l.last = n.prev
+	} else {
+		n.next.prev = n.prev
+	}
+	*n = Node[T]{}
+	l.n--
+}
