@@ -62,8 +62,8 @@ func (p *pool) give(f uint32, from state) {
 	p.free = append(p.free, f)
 }
 
-// move changes the owner of a frame. It panics if the frame is not owned by from: this is a bug of
-// the program, never caused by a peer, and continuing would corrupt packets.
+// move changes the state of a frame. It panics if the old state is not the expected one. This is a
+// bug of the program, never caused by a peer, and continuing would corrupt packets.
 func (p *pool) move(f uint32, from, to state) {
 	n := &p.notes[f]
 	if n.state != from {

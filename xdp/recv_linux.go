@@ -163,8 +163,8 @@ func (s *Socket) kernelFrame(addr uint64, want state) (frame, off uint32, ok boo
 	return frame, off, ok && s.pool.notes[frame].state == want
 }
 
-// validChain reports whether the frames of k slots, beginning at slot first, are in the kernel's hands for reception and hold
-// their data completely.
+// validChain checks the frames of k slots, beginning at slot first. Each frame must be one that the kernel had for
+// reception, and must contain all its data.
 func (s *Socket) validChain(first, k uint32) bool {
 	for i := range k {
 		d := s.rx.at(first + i)

@@ -37,11 +37,11 @@ func errnoErr(e syscall.Errno) error {
 // umemAddr returns the address that the kernel registers. It is sound because the mapping does not move.
 func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
-// mapAgain maps the pages of the shared mapping mem a second time, over the mapping at: mremap(2) with an old size of
-// 0.
-func mapAgain(mem, at []byte) error {
+// mapAgain maps the pages of the shared mapping mem a second time. They replace the mapping target, which must have the
+// same size. The call is mremap(2) with an old size of 0.
+func mapAgain(mem, target []byte) error {
 	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(mem))), 0, uintptr(len(mem)),
-		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(at))), 0)
+		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(target))), 0)
 	return errnoErr(e)
 }
 

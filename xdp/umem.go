@@ -38,8 +38,8 @@ func (u *umem) descAddr(frame uint32, b []byte) (addr uint64, lent, ok bool) {
 // isUser reports whether a kernel address lies in the consumers' memory.
 func (u *umem) isUser(addr uint64) bool { return addr-uint64(len(u.mem)) < uint64(len(u.user)) }
 
-// bytes returns n bytes of a frame from off on, its capacity ending with the frame, or nil if the
-// frame does not hold them.
+// bytes returns the n bytes at offset off of a frame; nil if they exceed the frame. The capacity of the
+// slice ends with the frame.
 func (u *umem) bytes(frame, off, n uint32) []byte {
 	if uint64(off)+uint64(n) > uint64(u.size) || frame >= u.frames() {
 		return nil
@@ -48,7 +48,7 @@ func (u *umem) bytes(frame, off, n uint32) []byte {
 	return u.mem[base+int(off) : base+int(off+n) : base+int(u.size)]
 }
 
-// locate returns where in the frame b begins; ok is false when b does not lie inside it.
+// locate returns the offset of b in the frame; ok is false if b does not lie inside it.
 func (u *umem) locate(frame uint32, b []byte) (off uint32, ok bool) {
 	at, ok := offset(u.mem, b)
 	start := uint64(frame) << u.shift

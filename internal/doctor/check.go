@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/ianame"
 )
 
-// scope is what a check looks at; a check runs only where that is there.
+// scope is the object of a check. A check runs only if its object exists.
 type scope int
 
 const (
@@ -20,19 +20,19 @@ const (
 
 // check is one row of the table of checks.
 type check struct {
-	// name is in the findings and in documents, about says what is looked at.
+	// name appears in findings and documents. about describes the check.
 	name, about string
 	scope       scope
-	// xdp is set where only AF_XDP needs it: udp: skips the check, and auto: survives its errors.
+	// xdp means that only AF_XDP needs the check: udp: skips it, and auto: tolerates its errors.
 	xdp bool
-	// run returns nothing where there is nothing to say.
+	// run returns nothing if there is nothing to report.
 	run func(context.Context, *exam) []Finding
 }
 
-// Check names a check for documents.
+// Check describes a check for documents.
 type Check struct{ Name, About string }
 
-// Names are the checks of this operating system, in the order in which they run.
+// Names returns the checks of this operating system, in the order in which they run.
 func Names() (all []Check) {
 	for _, c := range table() {
 		all = append(all, Check{c.name, c.about})
@@ -40,8 +40,7 @@ func Names() (all []Check) {
 	return all
 }
 
-// examine runs the checks of some scopes. One that has nothing to say when the time is up counts as not
-// run.
+// examine runs the checks of some scopes. A check that has no finding when the time is up counts as not run.
 func (x *exam) examine(ctx context.Context, scopes ...scope) {
 	for _, c := range table() {
 		if !x.wants(c, scopes) {
@@ -61,8 +60,7 @@ func (x *exam) examine(ctx context.Context, scopes ...scope) {
 	}
 }
 
-// cutShort says that the time was up at a check. It is an error for auto: too: nothing is known of UDP
-// either.
+// cutShort records that the time was up at a check. It is an error for auto: too, because nothing is known about UDP.
 func (x *exam) cutShort(ctx context.Context, c check) {
 	x.cut = "the examination took too long"
 	fix := "run it again when the host and the network are idle; with --ia it looks at one interface alone"
@@ -85,7 +83,7 @@ func (x *exam) wants(c check, scopes []scope) bool {
 	return false
 }
 
-// add takes a finding. What stops AF_XDP alone does not stop auto:, which then uses UDP.
+// add adds a finding. An error of AF_XDP alone is a warning for auto:, which then uses UDP.
 func (x *exam) add(c check, f Finding) {
 	f.Check, f.Group = c.name, x.group(c.scope)
 	if f.Severity == Error && c.xdp && x.kind == ianame.Auto {
@@ -125,14 +123,14 @@ func (x *exam) group(s scope) string {
 	return x.addr.String()
 }
 
-// exam is one target under examination, with what was learnt on the way.
+// exam is one target under examination, with the facts found so far.
 type exam struct {
 	Target
 	facts
 	findings []Finding
-	// stopped is the first error that stops what was asked, fallback the first that makes auto: use
-	// UDP, unreached the first on the way to the peer.
+	// stopped is the first error that makes the adapter unusable. fallback is the first error that makes auto: use UDP.
+	// unreached is the first error on the route to the peer.
 	stopped, fallback, unreached string
-	// cut is why not all was looked at, empty if all was.
+	// cut says why the examination is incomplete; empty if it is complete.
 	cut string
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/safchain/ethtool"
 )
 
-// withEthtool asks the driver; nil where there is no answer.
+// withEthtool calls ask with an ethtool handle; it returns nil if there is none.
 func withEthtool(ask func(*ethtool.Ethtool) []Finding) []Finding {
 	e, err := ethtool.NewEthtool()
 	if err != nil {
@@ -38,7 +38,7 @@ func checkQueues(_ context.Context, x *exam) []Finding {
 	return ok("%s: a socket and an engine on each%s", plural(rx, "queue"), x.spread())
 }
 
-// grows is the number of queues that virtio_net adds for XDP: one a processor, if there is room for all.
+// grows returns the number of queues that virtio_net adds for XDP: one per processor if there is room for all, else 0.
 func (x *exam) grows() int {
 	n := processors()
 	if x.driver != virtioNet || x.mode == "generic" || n == 0 || x.channels.CombinedCount+uint32(n) > x.channels.MaxCombined {
@@ -47,7 +47,7 @@ func (x *exam) grows() int {
 	return n
 }
 
-// processors is the number that there can be; 0 if it cannot be read.
+// processors returns the number of possible processors; 0 if it cannot be read.
 func processors() int {
 	var first, last int
 	text := readLine("/sys/devices/system/cpu/possible")
@@ -57,7 +57,7 @@ func processors() int {
 	return max(first, last) + 1
 }
 
-// equalQueues are arguments of ethtool -L for as many to receive on as to send on.
+// equalQueues returns the arguments of ethtool -L for equal numbers of receive and transmit queues.
 func equalQueues(c ethtool.Channels) string {
 	if c.TxCount == 0 || c.RxCount == 0 {
 		return fmt.Sprintf("combined %d rx 0 tx 0", max(c.CombinedCount, 1))
@@ -66,7 +66,7 @@ func equalQueues(c ethtool.Channels) string {
 	return fmt.Sprintf("rx %d tx %d", n, n)
 }
 
-// spread says over how many of the queues the device spreads packets, where it tells.
+// spread says over how many queues the device spreads packets, if the driver reports it.
 func (x *exam) spread() string {
 	var spread string
 	withEthtool(func(e *ethtool.Ethtool) []Finding {
@@ -81,7 +81,7 @@ func (x *exam) spread() string {
 	return spread
 }
 
-// fewSlots is a receive ring that one burst fills.
+// fewSlots is the size of a receive ring that one burst fills.
 const fewSlots = 512
 
 func checkRings(_ context.Context, x *exam) []Finding {
@@ -89,7 +89,7 @@ func checkRings(_ context.Context, x *exam) []Finding {
 		r, err := e.GetRing(x.name())
 		switch {
 		case err != nil || r.RxMaxPending == 0:
-			return nil // it has none that can be set
+			return nil // the ring size cannot be set
 		case r.RxPending < fewSlots && r.RxPending < r.RxMaxPending:
 			return []Finding{{Severity: Info, Found: fmt.Sprintf("rings of %d slots to receive, %d to send; %d and %d are possible",
 				r.RxPending, r.TxPending, r.RxMaxPending, r.TxMaxPending), Means: "A burst that is longer is dropped by the device.",
@@ -99,8 +99,7 @@ func checkRings(_ context.Context, x *exam) []Finding {
 	})
 }
 
-// merging are the offloads of a device that merge packets before XDP sees them, as ethtool -k and
-// ethtool -K call them.
+// merging are the offloads that merge packets before XDP sees them, with their names in ethtool -k and ethtool -K.
 var merging = []struct{ feature, flag string }{
 	{"rx-lro", "lro"}, {"rx-gro-hw", "rx-gro-hw"},
 }

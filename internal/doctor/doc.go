@@ -1,10 +1,12 @@
-// Package doctor says whether DAT will work on this host, over which interface and to which peer, and
-// what to do where it will not. It reads what the kernel tells, and leaves everything as it was. Three
-// things are noticed outside: to look at a peer it sends a few packets; where the kernel does not list
-// AF_XDP sockets it binds one to every queue, each of which is taken for some 25 ms, if there is another
-// such socket at all; and [Target.Try] opens the adapter.
+// Package doctor checks whether DAT will work on this host, over which interface and to which peer, and says what to do
+// if it will not. It reads the state of the kernel and changes nothing. Three actions are visible outside. With a peer
+// it sends it a few packets. If AF_XDP sockets exist and the kernel does not list their queues, it binds each queue for
+// some 25 ms. And [Target.Try] opens the adapter.
 //
-// Ordering: the checks run one after the other in the order of [Names], each under the context of the
-// call. Ownership: a [Report] is the caller's. Threading: [Examine] and [Explain] look at the network
-// namespace of the process and may be called by any goroutine.
+// Ordering: the checks run one after the other in the order of [Names], under the context of the call. Ownership: a
+// [Report] belongs to the caller. Threading: any goroutine may call [Examine] and [Explain]; they examine the network
+// namespace of the process.
+//
+// Reading order: examine.go and check.go drive the examination, table_linux.go lists the checks, finding.go and text.go
+// report them.
 package doctor

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// facts are what is known here: nothing.
+// facts is empty: nothing is known on this operating system.
 type facts struct{}
 
 func (*exam) learn() {}

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// examineLimit bounds an examination, a peer that says nothing included.
+	// examineLimit bounds an examination, including the waits for a silent peer.
 	examineLimit = 10 * time.Second
 	// explainLimit bounds an explanation.
 	explainLimit = 2 * time.Second
-	// explainMost is the number of findings in one.
+	// explainMost is the largest number of findings in an explanation.
 	explainMost = 3
 )
 
-// Examine looks at all that a target needs. The only errors are those of the target's own text; what
-// cannot be read is a finding, or none. Without an IA it looks at every interface that could carry an
-// adapter, and the errors of one count as warnings if another has none. It takes ten seconds at most;
-// where they, or the context, are over before all was looked at, that is an error among the findings.
+// Examine checks everything that a target needs. It returns an error only for an invalid target text; a fact that
+// cannot be read is a finding, or is left out. Without an IA it examines every interface that could carry an adapter,
+// and the errors of one interface are warnings if another has none. It takes at most ten seconds. If this time or the
+// context ends early, the findings contain an error.
 //
-// System calls: those of netlink, ethtool and bpf(2) that read; socket and bind of AF_XDP where the kernel
-// does not list who has a queue; with a peer, a few packets to it.
+// System calls: reading ones of netlink, ethtool and bpf(2); socket and bind of AF_XDP if the kernel does not list the
+// owner of a queue; with a peer, a few packets to it.
 func Examine(ctx context.Context, t Target) (*Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, examineLimit)
 	defer cancel()
@@ -48,9 +48,9 @@ func Examine(ctx context.Context, t Target) (*Report, error) {
 	return r, nil
 }
 
-// Explain says in a few findings why something failed: the errors that an examination of its target
-// finds, else what it warns of on the way to the peer. It takes two seconds at most, binds to no queue, and
-// has nothing to say about a failure that it cannot explain, or has no time to.
+// Explain returns a few findings that may explain a failure: the errors of an examination or, if there are none, its
+// warnings about the route to the peer. It takes at most two seconds and binds no queue. It returns nothing if it finds
+// no explanation in time.
 func Explain(ctx context.Context, t Target) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()
@@ -71,7 +71,7 @@ func Explain(ctx context.Context, t Target) []Finding {
 	return peers
 }
 
-// examineAll looks at the host once, then at every interface, or at the one that leads to the peer.
+// examineAll examines the host once, then every interface, or only the interface towards the peer.
 func examineAll(ctx context.Context, t Target, r *Report) {
 	host := &exam{Target: t}
 	host.learn()
@@ -103,11 +103,11 @@ func examineAll(ctx context.Context, t Target, r *Report) {
 	r.finish(verdictOfAll(host.stopped, fine, verdicts, cut))
 }
 
-// noInterface is what there is to say of a host that has none.
+// noInterface is the finding for a host without interfaces.
 var noInterface = Finding{"interface", "interfaces", Error, "there is no interface but loopback", "No other host can be reached.",
 	"give this host or this container a network; between programs of one host, --ia udp:127.0.0.1 works", ""}
 
-// relative are the findings, with errors as warnings where another interface will do.
+// relative returns the findings. If another interface works, errors become warnings.
 func (x *exam) relative(anotherWorks bool) []Finding {
 	if !anotherWorks || x.stopped == "" && x.cut == "" {
 		return x.findings
@@ -118,14 +118,14 @@ func (x *exam) relative(anotherWorks bool) []Finding {
 	return x.findings
 }
 
-// brief leaves out what is fine with an interface, beyond what it is.
+// brief removes the OK findings of an interface, except those that describe it.
 func (x *exam) brief() {
 	x.findings = slices.DeleteFunc(x.findings, func(f Finding) bool {
 		return f.Severity == OK && f.Group == x.ifname && f.Check != "interface" && f.Check != "address" && f.Check != "driver"
 	})
 }
 
-// verdictOfAll sums up the verdicts on the interfaces; cut is set if one of them is not known.
+// verdictOfAll sums up the verdicts on the interfaces. cut means that an interface was not examined completely.
 func verdictOfAll(host string, fine, verdicts []string, cut bool) string {
 	switch {
 	case host != "":
@@ -138,7 +138,7 @@ func verdictOfAll(host string, fine, verdicts []string, cut bool) string {
 	return strings.Join(verdicts, " ")
 }
 
-// verdict is what will happen.
+// verdict says what will happen.
 func (x *exam) verdict() string {
 	where := x.where()
 	var says string

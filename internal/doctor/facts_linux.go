@@ -12,30 +12,30 @@ import (
 	"github.com/datxdp/datxdp/internal/ianame"
 )
 
-// facts are what the kernel told about the process and the interface.
+// facts is the kernel's state of the process and the interface.
 type facts struct {
-	caps   uint64 // in effect, a bit each
+	caps   uint64 // effective capabilities, one bit each
 	kernel version
 
-	link     netlink.Link // nil if there is none
-	addrs    []netip.Addr // of the interface
-	driver   string       // empty if it has no name
+	link     netlink.Link // nil if there is no interface
+	addrs    []netip.Addr // addresses of the interface
+	driver   string       // empty if the driver has no name
 	features xdpFeatures
 	channels ethtool.Channels
-	// unmapped is set for a virtio device that bypasses the DMA API: see [mapsDMA].
+	// unmapped means a virtio device that bypasses the DMA API: see [mapsDMA].
 	unmapped bool
 
-	// granted is the mode that was had when it was tried.
+	// granted is the mode that Try got.
 	granted string
-	// routed is set when a route to the peer was found, loops when the peer is this host, linked when
-	// its next hop is known.
+	// routed means that a route to the peer exists, loops that the peer is this host, linked that the next hop is
+	// resolved.
 	routed, loops, linked bool
 	nextHop               netip.Addr
-	out                   netlink.Link // that the route leaves by
+	out                   netlink.Link // outgoing interface of the route
 	probe                 probe
 }
 
-// learn reads what several checks need. What cannot be read stays zero.
+// learn reads the facts that several checks need. Facts that cannot be read stay zero.
 func (x *exam) learn() {
 	x.caps, x.kernel = effectiveCaps(), runningKernel()
 	x.channels.CombinedCount = 1
@@ -62,13 +62,13 @@ func (x *exam) learn() {
 	x.unmapped = x.driver == virtioNet && !mapsDMA(virtioFeatures(x.link.Attrs()))
 }
 
-// name is that of the interface.
+// name returns the name of the interface.
 func (x *exam) name() string { return x.link.Attrs().Name }
 
-// queues are the RX queues; the adapter has a socket on each.
+// queues returns the number of receive queues; the adapter has a socket on each.
 func (x *exam) queues() int { return int(x.channels.RxCount + x.channels.CombinedCount) }
 
-// find is the interface that is named, or that has the address.
+// find returns the interface with the name or the address.
 func (x *exam) find() netlink.Link {
 	if x.kind != ianame.UDP {
 		if l, err := netlink.LinkByName(x.ifname); err == nil {
@@ -76,10 +76,10 @@ func (x *exam) find() netlink.Link {
 		}
 		return nil
 	}
-	links, _ := netlink.LinkList() // none, if it cannot be read
+	links, _ := netlink.LinkList() // empty on an error
 	for _, l := range links {
 		for _, p := range prefixes(l) {
-			// All of 127.0.0.0/8 is local, though only one address is listed.
+			// All of 127.0.0.0/8 is local, but only one address is listed.
 			if p.Addr() == x.addr || x.addr.IsLoopback() && p.Contains(x.addr) {
 				return l
 			}
@@ -89,7 +89,7 @@ func (x *exam) find() netlink.Link {
 }
 
 func prefixes(l netlink.Link) (all []netip.Prefix) {
-	list, _ := netlink.AddrList(l, netlink.FAMILY_ALL) // none, if it cannot be read
+	list, _ := netlink.AddrList(l, netlink.FAMILY_ALL) // empty on an error
 	for _, a := range list {
 		if ip, ok := netip.AddrFromSlice(a.IP); ok {
 			bits, _ := a.Mask.Size()
@@ -106,8 +106,8 @@ func addresses(l netlink.Link) (all []netip.Addr) {
 	return all
 }
 
-// local is the address that the adapter is known by, of the peer's family if there is a peer: the
-// first IPv4 address, else the first IPv6 address that is not link-local.
+// local returns the adapter's own address, of the peer's family if there is a peer: the first IPv4 address, else the
+// first IPv6 address that is not link-local.
 func (x *exam) local() (best netip.Addr) {
 	if x.kind == ianame.UDP {
 		return x.addr
@@ -126,15 +126,15 @@ func (x *exam) local() (best netip.Addr) {
 
 func isUp(a *netlink.LinkAttrs) bool { return a.Flags&net.FlagUp != 0 }
 
-// candidates are the interfaces that could carry an adapter: with a peer, the one that leads to it, else
-// those that are up, or all if none is.
+// candidates returns the interfaces that could carry an adapter. With a peer this is the interface towards it.
+// Otherwise it is those that are up, or all if none is up.
 func candidates(t Target) []string {
 	if t.Peer.IsValid() {
 		if name := outTo(t.Peer); name != "" {
 			return []string{name}
 		}
 	}
-	links, _ := netlink.LinkList() // none, if it cannot be read
+	links, _ := netlink.LinkList() // empty on an error
 	var up, down []string
 	for _, l := range links {
 		switch a := l.Attrs(); {
@@ -151,7 +151,7 @@ func candidates(t Target) []string {
 	return up
 }
 
-// outTo is the interface through which the kernel would send to an address; empty without a route.
+// outTo returns the interface through which the kernel would send to an address; empty without a route.
 func outTo(to netip.Addr) string {
 	routes, err := netlink.RouteGet(to.AsSlice())
 	if err != nil || len(routes) == 0 {
@@ -164,7 +164,7 @@ func outTo(to netip.Addr) string {
 	return l.Attrs().Name
 }
 
-// as is a command of the administrator's, as this user has to type it.
+// as returns a privileged command in the form that this user must type.
 func as(command string) string {
 	if unix.Geteuid() == 0 {
 		return command

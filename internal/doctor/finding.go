@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// Severity says how much a finding matters for what was asked.
+// Severity is the importance of a finding.
 type Severity int
 
 const (
@@ -12,18 +12,18 @@ const (
 	OK Severity = iota
 	// Info: good to know; nothing has to be done.
 	Info
-	// Warning: it works, but slower, or not as one may expect.
+	// Warning: it works, but slower or differently than expected.
 	Warning
-	// Error: what was asked will not work before this is mended.
+	// Error: it will not work before this is fixed.
 	Error
 )
 
 func (s Severity) String() string { return [...]string{"ok", "info", "warning", "error"}[s] }
 
-// MarshalText is the severity in JSON.
+// MarshalText returns the severity in JSON.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote; after an error the severity is as it was.
+// UnmarshalText parses the result of MarshalText. On an error the severity does not change.
 func (s *Severity) UnmarshalText(b []byte) error {
 	for known := OK; known <= Error; known++ {
 		if known.String() == string(b) {
@@ -34,36 +34,36 @@ func (s *Severity) UnmarshalText(b []byte) error {
 	return fmt.Errorf("doctor: no severity is called %q", b)
 }
 
-// Finding is one thing that a check found.
+// Finding is one result of a check.
 type Finding struct {
 	// Check is the name of the check; see [Names].
 	Check string `json:"check"`
-	// Group is what was looked at: "host", "process", an interface, an address, or a peer.
+	// Group is the object of the check: "host", "process", an interface, an address, or a peer.
 	Group string `json:"group"`
 
 	Severity Severity `json:"severity"`
-	// Found is one line. Means says what follows from it, where that is not plain.
+	// Found is one line. Means gives its consequence, if that is not obvious.
 	Found string `json:"found"`
 	Means string `json:"means,omitempty"`
-	// Fix says what to do; Command is what to type for it, where one line of shell does it.
+	// Fix says what to do. Command is the shell command for it, if one line suffices.
 	Fix     string `json:"fix,omitempty"`
 	Command string `json:"command,omitempty"`
 }
 
-// Report is what an examination found. Its JSON is the shape that "datbench doctor --json" prints.
+// Report is the result of an examination. Its JSON form is printed by "datbench doctor --json".
 type Report struct {
-	// IA, Port and Peer are what was asked about; IA is empty for every interface.
+	// IA, Port and Peer are the target; IA is empty for every interface.
 	IA   string `json:"ia,omitempty"`
 	Port uint16 `json:"port"`
 	Peer string `json:"peer,omitempty"`
-	// Severity is that of the worst finding.
+	// Severity is the severity of the worst finding.
 	Severity Severity `json:"severity"`
 	// Verdict says in one line what will happen.
 	Verdict  string    `json:"verdict"`
 	Findings []Finding `json:"findings"`
 }
 
-// finish sums up the findings.
+// finish fills in the summary.
 func (r *Report) finish(verdict string) {
 	r.Verdict = verdict
 	for _, f := range r.Findings {
@@ -71,7 +71,7 @@ func (r *Report) finish(verdict string) {
 	}
 }
 
-// worst are at most n of the findings of a severity, in the order in which they were found.
+// worst returns at most n findings of a severity, in order.
 func worst(all []Finding, s Severity, n int) (out []Finding) {
 	for _, f := range all {
 		if f.Severity == s && len(out) < n {
@@ -81,7 +81,7 @@ func worst(all []Finding, s Severity, n int) (out []Finding) {
 	return out
 }
 
-// ok, info, warning and failure make the result of a check that found one thing.
+// ok, info, warning and failure return the result of a check with one finding.
 func ok(format string, args ...any) []Finding {
 	return []Finding{{Severity: OK, Found: fmt.Sprintf(format, args...)}}
 }
@@ -98,7 +98,7 @@ func failure(found, means, fix, command string) []Finding {
 	return []Finding{{"", "", Error, found, means, fix, command}}
 }
 
-// plural is a number with its noun.
+// plural returns a number with its noun.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

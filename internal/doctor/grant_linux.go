@@ -8,20 +8,20 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Bounds of the MTU in bytes, as docs/DRIVERS.md has them.
+// Limits of the MTU in bytes, see docs/DRIVERS.md.
 const (
-	// onePage is what a driver without multi-buffer carries with XDP: a page less the headroom of XDP,
-	// the kernel's shared info, Ethernet header and a VLAN tag. Drivers differ: see knownNative.
+	// onePage is the largest MTU of a driver without multi-buffer XDP: a page less the headroom of XDP, the kernel's
+	// skb_shared_info, the Ethernet header and a VLAN tag. Drivers differ: see knownNative.
 	onePage = 3498
-	// oneFrame is what fits into one frame of the memory that a socket shares with the driver.
+	// oneFrame is the largest MTU whose packets fit into one frame of a UMEM.
 	oneFrame = 3814
 )
 
-// knownNative are drivers whose bound was seen.
+// knownNative are the measured limits of some drivers.
 var knownNative = map[string]int{"igb": 3046, "vmxnet3": 3494}
 
-// mostNative is the largest MTU of native mode where the driver takes no packets of several buffers, and
-// whether it was seen.
+// mostNative returns the largest MTU of native mode without multi-buffer. exact means that it was measured for this
+// driver.
 func (x *exam) mostNative() (mtu int, exact bool) {
 	if mtu, exact = knownNative[x.driver]; !exact {
 		mtu = onePage
@@ -34,7 +34,7 @@ func (x *exam) beyondNative() bool {
 	return x.link.Attrs().MTU > most
 }
 
-// mostZeroCopy is the largest MTU of zero-copy mode.
+// mostZeroCopy returns the largest MTU of zero-copy mode.
 func (x *exam) mostZeroCopy() int {
 	if x.features.segments > 1 {
 		return math.MaxInt
@@ -42,21 +42,21 @@ func (x *exam) mostZeroCopy() int {
 	return oneFrame
 }
 
-// zeroCopy says whether the driver has zero-copy mode on this device, as far as the kernel tells.
+// zeroCopy reports whether the driver supports zero-copy mode on this device, as far as the kernel reports it.
 func (x *exam) zeroCopy() bool { return x.features.has(featureZeroCopy) && !x.unmapped }
 
-// virtioNet is a driver that announces zero-copy mode for devices that have none.
+// virtioNet is a driver that announces zero-copy mode also for devices that do not support it.
 const virtioNet = "virtio_net"
 
-// accessPlatform is VIRTIO_F_ACCESS_PLATFORM, the place of a bit.
+// accessPlatform is the bit number of VIRTIO_F_ACCESS_PLATFORM.
 const accessPlatform = 33
 
-// virtioFeatures are those that driver and device have agreed on, a character each, the first for bit 0;
-// empty where sysfs does not show this interface.
+// virtioFeatures returns the features that driver and device have negotiated, one character per bit, bit 0 first. It
+// returns "" if sysfs does not show this interface.
 func virtioFeatures(a *netlink.LinkAttrs) string {
 	dir := "/sys/class/net/" + a.Name
 	if readLine(dir+"/ifindex") != strconv.Itoa(a.Index) {
-		return "" // sysfs is that of another namespace
+		return "" // sysfs shows another namespace
 	}
 	if _, err := os.Stat(dir + "/device/features"); err != nil {
 		return ""
@@ -64,8 +64,8 @@ func virtioFeatures(a *netlink.LinkAttrs) string {
 	return readLine(dir + "/device/features")
 }
 
-// mapsDMA says whether a virtio device leaves addresses to the DMA API, as AF_XDP needs to share memory
-// with it. A device that does not tell counts as one that does.
+// mapsDMA reports whether a virtio device uses the DMA API, which AF_XDP needs to share memory with the device. It
+// assumes so if the features are unknown.
 func mapsDMA(features string) bool {
 	return len(features) <= accessPlatform || features[accessPlatform] == '1'
 }

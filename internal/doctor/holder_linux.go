@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// holder is a process that holds something; the zero value is one that is not visible.
+// holder is a process that holds a resource; the zero value is a process that is not visible.
 type holder struct {
 	pid     int
 	command string
@@ -24,7 +24,7 @@ func (h holder) String() string {
 
 func (h holder) self() bool { return h.pid == os.Getpid() }
 
-// stop is the command that ends the process, if it is known.
+// stop returns the command that ends the process; empty if the process is unknown.
 func (h holder) stop() string {
 	if h.pid == 0 {
 		return ""
@@ -40,25 +40,25 @@ func (h holder) hint() string {
 	return ""
 }
 
-// socketHolder is the process that has a socket open.
+// socketHolder returns the process that has a socket open.
 func socketHolder(ctx context.Context, inode uint64) holder {
 	want := fmt.Sprintf("socket:[%d]", inode)
 	return findHolder(ctx, func(_ procfs.Proc, _ int, target string) bool { return target == want })
 }
 
-// linkHolder is the process that has a bpf_link open.
+// linkHolder returns the process that has a bpf_link open.
 func linkHolder(ctx context.Context, id uint32) holder {
 	want := fmt.Sprintf("link_id:\t%d\n", id)
 	return findHolder(ctx, func(p procfs.Proc, fd int, target string) bool {
 		if !strings.Contains(target, "bpf_link") {
 			return false
 		}
-		info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", p.PID, fd)) // it may be gone
+		info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", p.PID, fd)) // empty if the process has ended
 		return strings.Contains(string(info), want)
 	})
 }
 
-// findHolder looks through the descriptors of every process, this one first, as far as it may.
+// findHolder searches the descriptors of every visible process, this one first.
 func findHolder(ctx context.Context, is func(p procfs.Proc, fd int, target string) bool) holder {
 	procs, err := procfs.AllProcs()
 	if err != nil {
@@ -72,7 +72,7 @@ func findHolder(ctx context.Context, is func(p procfs.Proc, fd int, target strin
 			break
 		}
 		if holds(p, is) {
-			command, _ := p.Comm() // the name is a courtesy
+			command, _ := p.Comm() // the name is optional
 			return holder{p.PID, command}
 		}
 	}
@@ -93,14 +93,14 @@ func holds(p procfs.Proc, is func(p procfs.Proc, fd int, target string) bool) bo
 	return false
 }
 
-// udpTable is every UDP socket of the network namespace.
+// udpTable returns every UDP socket of the network namespace.
 func udpTable() (lines []udpLine) {
-	fs, err := procfs.NewFS("/proc/thread-self") // whose net/ is that of this namespace
+	fs, err := procfs.NewFS("/proc/thread-self") // its net directory shows the namespace of this thread
 	if err != nil {
 		return nil
 	}
-	v4, _ := fs.NetUDP()  // none, if it cannot be read
-	v6, _ := fs.NetUDP6() // likewise: a kernel without IPv6 has none
+	v4, _ := fs.NetUDP()  // empty on an error
+	v6, _ := fs.NetUDP6() // empty on an error, and on a kernel without IPv6
 	for _, l := range append(v4, v6...) {
 		lines = append(lines, udpLine{l.LocalAddr, l.LocalPort, l.Inode})
 	}

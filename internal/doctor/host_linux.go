@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// version is a kernel's, the zero value if it is not understood.
+// version is a kernel version; zero if it could not be parsed.
 type version struct{ major, minor int }
 
 func (v version) atLeast(o version) bool {
 	return v.major > o.major || v.major == o.major && v.minor >= o.minor
 }
 
-// oldest is the first kernel with all that AF_XDP needs here: bpf_link for XDP, and a wait that
-// sleeps; frags is the first with XDP programs for packets of several buffers.
+// oldest is the first supported kernel: it has bpf_link for XDP and a wait on AF_XDP sockets that sleeps. frags is the first
+// with XDP programs for packets of several buffers.
 var (
 	oldest = version{5, 11}
 	frags  = version{5, 18}
 )
 
-// gains are what newer kernels add, oldest first.
+// gains are the improvements of newer kernels, oldest first.
 var gains = []struct {
 	since version
 	what  string
@@ -46,7 +46,7 @@ func release() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// parseRelease reads a release such as "6.18.44-generic".
+// parseRelease parses a release such as "6.18.44-generic".
 func parseRelease(release string) (v version) {
 	if _, err := fmt.Sscanf(release, "%d.%d", &v.major, &v.minor); err != nil {
 		return version{}
@@ -77,23 +77,23 @@ func kernelFinding(release string) []Finding {
 	return ok("Linux %s: AF_XDP, bpf_link, packets of several frames", release)
 }
 
-// checkAFXDP makes an AF_XDP socket and closes it.
+// checkAFXDP opens an AF_XDP socket and closes it.
 //
 // System calls: socket, close.
 func checkAFXDP(context.Context, *exam) []Finding {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	switch {
 	case err == nil:
-		_ = unix.Close(fd) // a socket that carried nothing
+		_ = unix.Close(fd) // the socket carried nothing
 		return ok("AF_XDP sockets can be made")
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return nil // the kernel has them; capabilities say what is missing
+		return nil // the kernel supports them; the capability check reports what is missing
 	}
 	return failure("the kernel has no AF_XDP sockets ("+err.Error()+")", "It was built without CONFIG_XDP_SOCKETS.",
 		"use a kernel with CONFIG_XDP_SOCKETS=y, or kernel UDP: --ia udp:ADDRESS", "")
 }
 
-// checkJIT reads a switch that is gone where programs are always compiled.
+// checkJIT reads the JIT setting. Kernels that always compile programs do not have it.
 func checkJIT(context.Context, *exam) []Finding {
 	if sysctl("net/core/bpf_jit_enable") == "0" {
 		return warning("the BPF compiler is off", "Programs are interpreted for every packet: several times slower.",
@@ -109,11 +109,11 @@ func btf() string {
 	return "the kernel has BTF"
 }
 
-// sysctl is a setting of the kernel, empty where it has none by that name or keeps it to itself.
+// sysctl returns a kernel setting; empty if it does not exist or cannot be read.
 func sysctl(name string) string { return readLine("/proc/sys/" + name) }
 
 func readLine(path string) string {
-	b, _ := os.ReadFile(path) // an empty line says that it is not there
+	b, _ := os.ReadFile(path) // empty if the file does not exist
 	return strings.TrimSpace(string(b))
 }
 
@@ -131,8 +131,7 @@ func checkCPUs(context.Context, *exam) []Finding {
 	return ok("%s", plural(n, "processor"))
 }
 
-// slowGovernors are the processors whose clock is kept low. That of intel_pstate has the name, and is
-// none.
+// slowGovernors returns the processors whose clock is kept low. intel_pstate's "powersave" does not keep it low.
 func slowGovernors() (slow []string) {
 	files, _ := filepath.Glob("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor") // none in most VMs
 	for _, f := range files {

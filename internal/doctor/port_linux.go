@@ -27,7 +27,7 @@ func checkPort(ctx context.Context, x *exam) []Finding {
 		fmt.Sprintf("stop that program%s, or choose another port with --port, the same on every host", who.hint()), who.stop())
 }
 
-// udpSockets are the inodes of the kernel's UDP sockets that exclude another one at an address.
+// udpSockets returns the inodes of the kernel's UDP sockets that prevent a bind to an address.
 func udpSockets(at netip.AddrPort) (inodes []uint64) {
 	for _, line := range udpTable() {
 		a, valid := netip.AddrFromSlice(line.addr)
@@ -38,8 +38,8 @@ func udpSockets(at netip.AddrPort) (inodes []uint64) {
 	return inodes
 }
 
-// excludes says whether a socket at have keeps one from want: the same, or a wildcard. That of IPv6
-// mostly takes IPv4 along.
+// excludes reports whether a socket bound to have prevents a bind to want: the same address, or a wildcard.
+// An IPv6 wildcard usually includes IPv4.
 func excludes(have, want netip.Addr) bool {
 	if have.IsUnspecified() {
 		return have.Is6() || want.Is4()

@@ -29,19 +29,19 @@ const (
 	nobody dat.ConnQual = 0x646f63746f72
 )
 
-// probe is what came back from a peer.
+// probe holds the answers of a peer.
 type probe struct {
 	// adapter: the protocol answered. refused: the host says that the port is closed.
-	// busy: the answer could not be heard, because our own port is taken.
+	// busy: our own port is in use, so an answer could not be received.
 	adapter, refused, busy bool
-	// echoed is the largest IP packet that ping had back, echoErr why there was no ping.
+	// echoed is the largest IP packet that ping got back, in bytes. echoErr says why ping could not run.
 	echoed  int
 	echoErr error
 }
 
 func (p *probe) answered() bool { return p.adapter || p.refused || p.echoed > 0 }
 
-// run pings the host, and asks its port.
+// run pings the host and probes its port.
 func (p *probe) run(ctx context.Context, x *exam) {
 	local, at := x.local(), netip.AddrPortFrom(x.Peer, x.Port)
 	var all sync.WaitGroup
@@ -50,8 +50,8 @@ func (p *probe) run(ctx context.Context, x *exam) {
 	all.Wait()
 }
 
-// ask asks the port in two ways, one after the other: requests to connect would use up what a kernel
-// is willing to say of a port that is closed.
+// ask probes the port in two ways, one after the other. Connection requests come second, because they
+// would use up the peer's limited number of port unreachable messages.
 func (p *probe) ask(ctx context.Context, local netip.Addr, at netip.AddrPort) {
 	if p.refused = refused(ctx, local, at, echoTail); p.refused {
 		return
@@ -61,22 +61,22 @@ func (p *probe) ask(ctx context.Context, local netip.Addr, at netip.AddrPort) {
 	}
 }
 
-// nudge sends a byte that no adapter takes for anything.
+// nudge sends one byte, which every adapter ignores. It makes the kernel resolve the neighbour.
 func nudge(local netip.Addr, at netip.AddrPort) {
 	c, err := dial(local, at)
 	if err != nil {
 		return
 	}
 	defer c.Close()
-	_, _ = c.Write([]byte{0}) // whoever waits for the peer sees that it does not come
+	_, _ = c.Write([]byte{0}) // a failure shows as a neighbour that stays unresolved
 }
 
 func dial(local netip.Addr, at netip.AddrPort) (*net.UDPConn, error) {
 	return net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(local, 0)), net.UDPAddrFromAddrPort(at))
 }
 
-// refused sends a byte that no adapter takes for anything, now and then, and says whether ICMP "port
-// unreachable" came back.
+// refused repeatedly sends one byte, which every adapter ignores. It reports whether ICMP port unreachable
+// came back.
 func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -98,8 +98,8 @@ func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit tim
 	return false
 }
 
-// answers asks for a connection that nobody listens for: the answer proves an adapter. It comes to our
-// own port, whatever port was asked from: busy says that it was not free.
+// answers requests a connection to a qualifier without a listener. Any answer proves that an adapter is there.
+// The answer comes to our own port; busy means that this port is in use.
 func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered, busy bool) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
@@ -126,7 +126,7 @@ func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered
 	return false, false
 }
 
-// connect asks for a connection; what becomes of it is an event.
+// connect requests a connection. The result is an event.
 func connect(ia *dat.IA, to netip.Addr) (*dat.EVD, error) {
 	pz, err := ia.CreatePZ()
 	if err != nil {

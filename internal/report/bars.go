@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// bar is one figure of an operation; group is a few of them that stand together.
+// bar is one figure of an operation. barGroup is a set of bars that stand together.
 type bar struct {
 	op    string
 	value float64
@@ -21,10 +21,10 @@ type barGroup struct {
 	bars []bar
 }
 
-// crowd is bars that leave room for two digits above each.
+// crowd is the number of bars above which labels have two digits instead of three.
 const crowd = 14
 
-// labels is how the bars of a chart are labelled.
+// labels returns the function that formats the labels of the bars.
 func labels(groups []barGroup) func(float64) string {
 	n := 0
 	for _, g := range groups {
@@ -36,7 +36,7 @@ func labels(groups []barGroup) func(float64) string {
 	return figureText
 }
 
-// roughText is two digits: .84, 4.2, 13.
+// roughText formats two significant digits: .84, 4.2, 13.
 func roughText(v float64) string {
 	switch {
 	case v >= 9.95:
@@ -47,7 +47,7 @@ func roughText(v float64) string {
 	return strings.TrimPrefix(fmt.Sprintf("%.2f", v), "0")
 }
 
-// barChart draws groups of bars side by side, each bar with its figure above it.
+// barChart draws groups of bars, each bar with its figure above it.
 func barChart(groups []barGroup, name string, top float64) (*plot.Plot, error) {
 	p := newPlot("", name)
 	p.Y.Tick.Marker = linearTicks(top)
@@ -71,7 +71,7 @@ func barChart(groups []barGroup, name string, top float64) (*plot.Plot, error) {
 	p.X.Tick.Marker, p.X.Tick.Length = marks, 0
 	p.X.Min, p.X.Max, p.Y.Min = -0.6, max(slots, 1)-0.4, 0
 	last := linearTicks(top)
-	p.Y.Max = last[len(last)-1].Value * 1.04 // room for the figure of the highest
+	p.Y.Max = last[len(last)-1].Value * 1.04 // room for the label of the highest bar
 	return p, nil
 }
 
@@ -91,8 +91,7 @@ func addBar(p *plot.Plot, b bar, at float64, width vg.Length, label func(float64
 	return nil
 }
 
-// ratioChart draws how many times as fast as something else operations are: up from 1 what is faster, down
-// what is slower.
+// ratioChart draws speed ratios of operations to another one: bars above 1 are faster, bars below 1 slower.
 func ratioChart(groups []barGroup, name string, values span) (*plot.Plot, error) {
 	p, err := barChart(nil, name, 1)
 	if err != nil {
@@ -139,7 +138,7 @@ func addRatio(p *plot.Plot, b bar, at float64, label func(float64) string) error
 	return nil
 }
 
-// ratioTicks are 1 and what lies some doublings from it.
+// ratioTicks returns the ticks of a ratio axis: 1 and round values above and below.
 func ratioTicks(values span) (out ticks) {
 	for _, v := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000} {
 		out = append(out, plot.Tick{Value: v, Label: number(v) + " ×"})

@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Size of a chart. On a screen it is scaled to the width that is there, a telephone's too.
+// Size of a chart. The page scales it to the available width.
 const (
 	chartWidth  vg.Length = 390 // points
 	chartHeight vg.Length = 250
@@ -27,7 +27,7 @@ const (
 	lineWidth   vg.Length = 1.6
 )
 
-// newPlot is an empty plot in the page's style, with the names of its axes.
+// newPlot returns an empty plot in the page's style, with the names of its axes.
 func newPlot(x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
@@ -57,12 +57,12 @@ func addGrid(p *plot.Plot, vertical bool) {
 	p.Add(g)
 }
 
-// svgHead is what precedes the picture in a file of its own.
+// svgHead matches everything before the picture in an SVG file.
 var svgHead = regexp.MustCompile(`(?s)^.*?<svg [^>]*?viewBox="([^"]*)"[^>]*>`)
 
-// svg draws a plot. Its colours become the page's, and its width what the page has room for.
+// svg draws a plot. It replaces the colours by variables of the page, and the width by the available one.
 func svg(p *plot.Plot, title string) (_ template.HTML, err error) {
-	defer func() { // which is how the library refuses figures that an axis cannot have
+	defer func() { // the library panics on values that an axis cannot show
 		if what := recover(); what != nil {
 			err = fmt.Errorf("report: %s cannot be drawn: %v", title, what)
 		}
@@ -77,7 +77,7 @@ func svg(p *plot.Plot, title string) (_ template.HTML, err error) {
 	return template.HTML(recolour(svgHead.ReplaceAllString(b.String(), head))), nil // drawn by us, of numbers and known words
 }
 
-// recolour puts the page's variables where a chart names roles.
+// recolour replaces the colours of roles by the page's variables.
 func recolour(s string) string {
 	var pairs []string
 	for _, r := range roles() {
@@ -87,12 +87,12 @@ func recolour(s string) string {
 	return strings.NewReplacer(pairs...).Replace(s)
 }
 
-// ticks are labelled marks.
+// ticks are the labelled marks of an axis.
 type ticks []plot.Tick
 
 func (t ticks) Ticks(float64, float64) []plot.Tick { return t }
 
-// linearTicks are some five round numbers from 0 to above top.
+// linearTicks returns about five round values from 0 to above top.
 func linearTicks(top float64) ticks {
 	if !(top > 0) {
 		top = 1
@@ -114,7 +114,7 @@ func linearTicks(top float64) ticks {
 	}
 }
 
-// number is a value with no more digits than it has, and its thousands apart.
+// number formats a value without trailing zeros, with its thousands separated.
 func number(v float64) string {
 	if v >= 10_000 {
 		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
@@ -122,8 +122,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// decades are the powers of ten from below low to above high, with small marks between; if those are
-// few, 2 and 5 of each have names too.
+// decades returns the powers of ten from below low to above high, with small marks between them. If there are few
+// powers, 2 and 5 have labels too.
 func decades(low, high float64) (out ticks) {
 	if !(low > 0 && low <= high) {
 		return nil
@@ -141,7 +141,7 @@ func decades(low, high float64) (out ticks) {
 	return out.within(low, high)
 }
 
-// within drops the ticks outside of a range.
+// within returns the ticks inside a range.
 func (t ticks) within(low, high float64) (out ticks) {
 	for _, tick := range t {
 		if tick.Value >= low*(1-1e-9) && tick.Value <= high*(1+1e-9) {
@@ -151,7 +151,7 @@ func (t ticks) within(low, high float64) (out ticks) {
 	return out
 }
 
-// centred is the style of words that stand in a chart.
+// centred returns the style of text inside a chart.
 func centred(x text.XAlignment, y text.YAlignment) text.Style {
 	return text.Style{Color: ink.marker, Font: sans(textSize - 1.5), XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
 }

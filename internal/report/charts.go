@@ -15,11 +15,11 @@ import (
 type section struct {
 	Title, Note string
 	Charts      []chart
-	// Folded are shown when they are asked for.
+	// Folded charts are shown on request.
 	Folded []chart
 }
 
-// chart is one question, asked of each file; the panels have the same axes.
+// chart shows one metric, with one panel per file. The panels have the same axes.
 type chart struct {
 	Title  string
 	Legend []series
@@ -28,13 +28,13 @@ type chart struct {
 	Notes []string
 }
 
-// panel is the answer of one file; without a picture it has nothing to say.
+// panel is the picture of one file; it is empty if the file has no such rows.
 type panel struct {
 	File string
 	SVG  template.HTML
 }
 
-// drawEach makes a chart of the rows of each file. They are drawn over one another's axes.
+// drawEach makes a chart of the rows of each file, with the same axes.
 func drawEach(files []File, title string, pick func(result.Result) bool, plotOf func(rows []result.Result) (*plot.Plot, error)) (chart, error) {
 	c := chart{Title: title}
 	var shown []result.Result
@@ -58,8 +58,7 @@ func drawEach(files []File, title string, pick func(result.Result) bool, plotOf 
 	return c, nil
 }
 
-// drawn returns the rows that are picked and have figures: those of which some run is valid. The figures of a
-// row are those of its valid runs.
+// drawn returns the rows that pick selects and that have figures from at least one valid run.
 func drawn(rows []result.Result, pick func(result.Result) bool) (out []result.Result) {
 	for _, r := range rows {
 		if r.ValidRuns() > 0 && drawable(r) && pick(r) {
@@ -69,12 +68,12 @@ func drawn(rows []result.Result, pick func(result.Result) bool) (out []result.Re
 	return out
 }
 
-// drawable is whether a row has figures that a scale of powers takes.
+// drawable reports whether the figures of a row are positive, as a logarithmic axis needs.
 func drawable(r result.Result) bool {
 	return r.Figure() > 0 && (len(r.Histogram) == 0 || r.Histogram[0].Upper > 0) && r.Size > 0
 }
 
-// everything is the rows of all files that are picked, on which axes depend.
+// everything returns the selected rows of all files, which determine the axes.
 func everything(files []File, pick func(result.Result) bool) (out []result.Result) {
 	for _, f := range files {
 		out = append(out, drawn(f.Report.Results, pick)...)
@@ -82,7 +81,7 @@ func everything(files []File, pick func(result.Result) bool) (out []result.Resul
 	return out
 }
 
-// place is the conditions of rows that may stand in one chart: a row without operation, metric, size and transport.
+// place holds the conditions of rows that may share a chart: a row without operation, metric, size and transport.
 type place result.Row
 
 func placeOf(r result.Result) place {
@@ -91,7 +90,7 @@ func placeOf(r result.Result) place {
 	return place(p)
 }
 
-// plain is whether nothing but the link makes the place.
+// plain reports whether the place has no conditions but the link.
 func (p place) plain() bool { return result.Row(p) == result.Row(p).Plain() }
 
 // String lists the conditions, as in "MTU 1500, 8 connections".
@@ -107,7 +106,7 @@ func (p place) String() string {
 	return s + result.Row(p).Conditions()
 }
 
-// distinct is the values of rows, each once, in the order of the rows.
+// distinct returns each value of the rows once, in the order of the rows.
 func distinct[T comparable](rows []result.Result, of func(result.Result) T) (out []T) {
 	for _, r := range rows {
 		if v := of(r); !slices.Contains(out, v) {
@@ -117,14 +116,14 @@ func distinct[T comparable](rows []result.Result, of func(result.Result) T) (out
 	return out
 }
 
-// sized is whether some operation of the rows was measured with several sizes.
+// sized reports whether some operation was measured with several sizes.
 func sized(rows []result.Result) bool {
 	return slices.ContainsFunc(rows, func(r result.Result) bool {
 		return slices.ContainsFunc(rows, func(o result.Result) bool { return o.Op == r.Op && o.Size != r.Size })
 	})
 }
 
-// highest is the highest of some values, 0 of none.
+// highest returns the largest value; 0 if there are no rows.
 func highest(rows []result.Result, of func(*result.Result) float64) (top float64) {
 	for i := range rows {
 		top = max(top, of(&rows[i]))
@@ -132,7 +131,7 @@ func highest(rows []result.Result, of func(*result.Result) float64) (top float64
 	return top
 }
 
-// around is the decades that hold some values, the lowest and the highest of them.
+// around returns the decades that contain all values.
 func around(rows []result.Result, of ...func(*result.Result) float64) span {
 	s := span{math.Inf(1), 0}
 	for i := range rows {

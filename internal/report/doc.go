@@ -1,6 +1,6 @@
-// Package report makes a page of results: one HTML file that holds all it shows, charts included, and
-// asks nothing of the network.
+// Package report makes an HTML page of results. The page is one file that contains its charts and loads nothing from
+// the network.
 //
-// Ordering: rows and files stay as they were given. Ownership: results are read, never changed.
-// Threading: Write may be called by any goroutine, by one at a time.
+// Ordering: rows and files keep their order. Ownership: results are only read. Threading: any goroutine may call Write,
+// one at a time.
 package report

@@ -13,10 +13,10 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// most is the nines beyond which a distribution is not drawn: 99.999 %.
+// most is the number of nines up to which a distribution is drawn: 99.999 %.
 const most = 5
 
-// nines is a part of the whole on the scale of a CDF: 0.9 is 1, 0.99 is 2.
+// nines converts a fraction to the scale of the CDF axis: 0.9 is 1, 0.99 is 2.
 func nines(part float64) float64 { return -math.Log10(1 - part) }
 
 var ninesTicks = ticks{
@@ -24,7 +24,7 @@ var ninesTicks = ticks{
 	{Value: 3, Label: "99.9 %"}, {Value: 4, Label: "99.99 %"}, {Value: 5, Label: "99.999 %"},
 }
 
-// cdf draws what part of the round trips took no longer than a time.
+// cdf draws the fraction of round trips that took at most a time.
 func cdf(rows []result.Result, times span) (*plot.Plot, error) {
 	p := newPlot("round trip, µs", "of all round trips")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades(times.low, times.high)
@@ -44,7 +44,7 @@ func cdf(rows []result.Result, times span) (*plot.Plot, error) {
 	return p, nil
 }
 
-// distribution is the points of a CDF, no denser than can be seen.
+// distribution returns the points of a CDF, without those too close together to be visible.
 func distribution(h result.Histogram) (out plotter.XYs) {
 	total, seen := float64(h.Total()), 0.0
 	for i, b := range h {
@@ -70,7 +70,7 @@ func line(points plotter.XYs, r role) (*plotter.Line, error) {
 // span is a range of an axis.
 type span struct{ low, high float64 }
 
-// timesOf is the span of the times of rows, in round steps of a third of a decade; 0 to 0 without any.
+// timesOf returns the range of the times of the rows, rounded to a third of a decade; 0 to 0 if there are none.
 func timesOf(rows []result.Result) (s span) {
 	s.low = math.Inf(1)
 	for _, r := range rows {
@@ -79,11 +79,10 @@ func timesOf(rows []result.Result) (s span) {
 		}
 	}
 	step := func(v float64, round func(float64) float64) float64 { return math.Pow(10, round(3*math.Log10(v))/3) }
-	return span{step(s.low, math.Floor), step(s.high*1.0001, math.Ceil)} // never of no width
+	return span{step(s.low, math.Floor), step(s.high*1.0001, math.Ceil)} // high is increased so that the range is never empty
 }
 
-// againstSize draws a figure of rows of many sizes, a line for each operation; dashes, if not nil, is a
-// second one.
+// againstSize draws a figure against the size, with a line for each operation. dashes, if not nil, is a second figure.
 func againstSize(rows []result.Result, name string, figure, dashes func(*result.Result) float64, values span, log bool) (*plot.Plot, error) {
 	p := newPlot("bytes of an operation", name)
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, sizeTicks(rows)
@@ -140,7 +139,7 @@ func points(rows []result.Result, op string, figure func(*result.Result) float64
 	return out
 }
 
-// sizeTicks are the sizes that were measured, some of them by name if they are many.
+// sizeTicks returns the measured sizes as ticks. If there are many, only some have labels.
 func sizeTicks(rows []result.Result) (out ticks) {
 	sizes := distinct(rows, func(r result.Result) int64 { return r.Size })
 	slices.Sort(sizes)

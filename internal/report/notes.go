@@ -8,11 +8,11 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// note is a reason why rows, or runs of them, are not valid, with its number in a table.
+// note is a reason why rows, or some of their runs, are invalid. Number refers to it in a table.
 type note struct {
 	Number int
 	Text   string
-	rows   []int // by index
+	rows   []int // indices of the rows
 }
 
 // notesOf numbers the reasons of a table's rows.
@@ -30,7 +30,7 @@ func notesOf(rows []result.Result) (out []note) {
 	return out
 }
 
-// numbersOf is the numbers of the notes on a row.
+// numbersOf returns the numbers of the notes on a row.
 func numbersOf(notes []note, row int) (out []int) {
 	for _, n := range notes {
 		if slices.Contains(n.rows, row) {
@@ -40,7 +40,7 @@ func numbersOf(notes []note, row int) (out []int) {
 	return out
 }
 
-// leftOut says which runs of drawn rows are not drawn, and why: a sentence for each reason.
+// leftOut returns a sentence for each reason why runs of drawn rows are not drawn.
 func leftOut(rows []result.Result) (out []string) {
 	for _, o := range result.Omissions(rows) {
 		if runs := runsOf(o, rows); runs != "" {
@@ -50,8 +50,8 @@ func leftOut(rows []result.Result) (out []string) {
 	return out
 }
 
-// runsOf names the runs of an omission: "send run 2 of 5, RDMA write runs 1 and 3 of 5". It is empty if its rows
-// were not repeated.
+// runsOf names the runs of an omission: "send run 2 of 5, RDMA write runs 1 and 3 of 5". It is empty if the rows were
+// not repeated.
 func runsOf(o result.Omission, rows []result.Result) string {
 	var parts []string
 	for _, r := range o.Rows {
@@ -71,7 +71,7 @@ func runsOf(o result.Omission, rows []result.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// ratioSpread is the range of a row's ratio to kernel TCP, in brackets behind it.
+// ratioSpread returns the range of a row's ratio to kernel TCP, in brackets.
 func ratioSpread(rows []result.Result, r *result.Result) string {
 	s, ok := result.RatioSpread(rows, r, result.TCP)
 	if !ok {
@@ -80,7 +80,7 @@ func ratioSpread(rows []result.Result, r *result.Result) string {
 	return " (" + rangeText(s, figureText) + ")"
 }
 
-// tcpSpread is the range of kernel TCP's own figure, in the unit of its table.
+// tcpSpread returns the range of kernel TCP's own figure, in the unit of its table.
 func tcpSpread(r *result.Result) string {
 	s, ok := r.Spread()
 	if !ok || r.Op != result.TCP {
@@ -96,7 +96,7 @@ func rangeText(s result.Range, text func(float64) string) string {
 	return text(s.Low) + "\u2013" + text(s.High)
 }
 
-// spreadNotes say for each row of kernel TCP how far it lies apart: the ratios to it do as well.
+// spreadNotes returns the range of each kernel TCP row. The ratios to it vary as much.
 func spreadNotes(files []File) (out []string) {
 	for _, f := range files {
 		for i := range f.Report.Results {

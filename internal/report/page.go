@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// File is the results of one run, and what they are called.
+// File is the results of one run, and their name.
 type File struct {
 	Name   string
 	Report *result.Report
@@ -22,7 +22,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// page is what the template fills in.
+// page is the data of the template.
 type page struct {
 	Title    string
 	Files    []File
@@ -39,8 +39,8 @@ type envRow struct {
 	Values []string
 }
 
-// Write writes the page of some files, side by side in the order in which they are given. It fails
-// where nothing was measured.
+// Write writes the page of some files, side by side in their order. It fails if there are no
+// results.
 func Write(w io.Writer, files []File) error {
 	if len(files) == 0 {
 		return errors.New("report: no files")
@@ -63,7 +63,7 @@ func Write(w io.Writer, files []File) error {
 	return nil
 }
 
-// validity says how much of it is a measurement.
+// validity says how many results are valid.
 func validity(files []File) string {
 	rows, bad, partly := 0, 0, 0
 	for _, f := range files {
@@ -88,7 +88,7 @@ func validity(files []File) string {
 		bad, rows, partly)
 }
 
-// environment is what the files were measured on; facts that none has are left out.
+// environment returns the facts about the measured hosts. It leaves out facts that no file has.
 func environment(files []File) (out []envRow) {
 	for _, fact := range []struct {
 		name string

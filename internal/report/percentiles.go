@@ -62,11 +62,11 @@ func addPercentiles(p *plot.Plot, r result.Result, at float64, values span) erro
 	return nil
 }
 
-// lineHeight is that of a label, as a part of the height of a chart.
+// lineHeight is the height of a label as a fraction of the chart's height.
 const lineHeight = 0.055
 
-// apart is where to put labels of points above one another, lowest first: each beside its point, or as far
-// above as the one below it needs.
+// apart returns the positions of the labels of points above one another, lowest first. Each label is at its point, or
+// higher if the label below needs the space.
 func apart(points plotter.XYs, values span) plotter.XYs {
 	out := slices.Clone(points)
 	step := math.Pow(values.high/values.low, lineHeight)

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// ratios is our operations beside raw frames and kernel TCP.
+// ratios returns the section that compares our operations with raw frames and kernel TCP.
 func ratios(files []File) (section, error) {
 	s := section{Title: "Beside raw AF_XDP and kernel TCP", Note: "How many times as fast, in the same run: above 1 is faster, below it slower. " +
 		"Raw frames are the floor of the link, without a protocol. On veth kernel TCP moves 64 KiB super-frames that are never cut to the MTU."}
@@ -52,7 +52,7 @@ func ours(in []series) (out []series) {
 
 func isOurs(op string) bool { return op == result.Send || op == result.Write || op == result.Read }
 
-// besides is how many times as fast as another our operations are, by metric and place.
+// besides returns the speed ratios of our operations to another operation, by metric and place.
 func besides(rows []result.Result, op string) (out []barGroup) {
 	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
 		is := func(r result.Result) bool { return r.Metric == metric }
@@ -81,8 +81,8 @@ func groupName(metric string, at place) string {
 	return fmt.Sprintf("Gb/s at\n%d", at.MTU)
 }
 
-// times is how many times as fast a row is as that of another operation in the same place; of a latency,
-// what is shorter is faster.
+// times returns how many times as fast a row is as another operation under the same conditions. For a latency, shorter
+// is faster.
 func times(r *result.Result, rows []result.Result, op string) (float64, bool) {
 	v := result.FigureRatio(rows, r, op)
 	if v == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// sections are all that the files have charts for.
+// sections returns all sections that have charts.
 func sections(files []File) (out []section, err error) {
 	for _, make := range []func([]File) (section, error){latency, bandwidth, rate, requests, ratios} {
 		s, err := make(files)
@@ -47,15 +47,15 @@ func extreme(r *result.Result) float64 {
 func gbps(r *result.Result) float64     { return r.Gbps }
 func millions(r *result.Result) float64 { return r.MsgsPerSec / 1e6 }
 
-// latency is, for each place, a distribution and its percentiles, or the medians against size with the
-// distributions of each folded away.
+// latency returns, for each place, a distribution and its percentiles. If several sizes were measured, it returns the
+// medians against the size, with the distributions folded.
 func latency(files []File) (section, error) {
 	s := section{Title: "Round trip", Note: "The full round trip of one operation at a time. In a distribution each step up the left axis is ten times " +
 		"rarer: at 99 % one in a hundred takes longer."}
 	return timed(files, s, result.Latency)
 }
 
-// requests is how many are answered, and how long that takes with several in flight.
+// requests returns the rate of answered requests, and their round trips with several in flight.
 func requests(files []File) (section, error) {
 	s := section{Title: "Requests", Note: "Messages that are answered by messages, several in flight on one connection."}
 	s, err := throughput(files, s, result.Requests, "million requests a second", millions)
@@ -65,7 +65,7 @@ func requests(files []File) (section, error) {
 	return timed(files, s, result.Requests)
 }
 
-// timed adds what a metric's round trips say.
+// timed adds the charts of a metric's round trips.
 func timed(files []File, s section, metric string) (section, error) {
 	is := func(r result.Result) bool { return r.Metric == metric && len(r.Histogram) > 0 }
 	for _, at := range distinct(everything(files, is), placeOf) {
@@ -117,7 +117,7 @@ func rate(files []File) (section, error) {
 	return throughput(files, s, result.Rate, "million messages a second", millions)
 }
 
-// throughput is a line over sizes where there are many, else bars by MTU.
+// throughput draws a line over sizes if several were measured, else bars by MTU.
 func throughput(files []File, s section, metric, unit string, figure func(*result.Result) float64) (section, error) {
 	is := func(r result.Result) bool { return r.Metric == metric }
 	rows := everything(files, is)
@@ -149,7 +149,7 @@ func throughput(files []File, s section, metric, unit string, figure func(*resul
 	return s, nil
 }
 
-// isRaw is whether a row moves frames, whose size is the MTU's.
+// isRaw reports whether a row moves frames, whose size follows from the MTU.
 func isRaw(r result.Result) bool { return r.Op == result.Raw || r.Op == result.RawAsavie }
 
 func barTitle(rows []result.Result) string {
@@ -173,14 +173,14 @@ func byPlace(rows []result.Result, figure func(*result.Result) float64) (out []b
 	return out
 }
 
-// ordered is rows by operation, as in a legend.
+// ordered returns the rows by operation, in the order of a legend.
 func ordered(rows []result.Result) []result.Result {
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b result.Result) int { return rank(a.Op) - rank(b.Op) })
 	return rows
 }
 
-// figureText is three digits.
+// figureText formats three significant digits.
 func figureText(v float64) string {
 	switch {
 	case v >= 99.95:

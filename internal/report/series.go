@@ -8,28 +8,28 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// role is what a colour stands for. A chart is drawn in colours that only name roles; the page gives
-// them values, for light and for dark.
+// role is the meaning of a colour. A chart is drawn in marker colours; the page replaces them by
+// colours for its light and dark style.
 type role struct {
 	variable string
 	marker   color.RGBA
 }
 
-// Roles of a chart itself.
+// Roles of a chart's own elements.
 var (
 	ink  = role{"--ink", color.RGBA{1, 1, 1, 255}}
 	grid = role{"--grid", color.RGBA{2, 2, 2, 255}}
 )
 
-// series is what one operation is called and looks like, in every chart.
+// series is the name and the style of an operation in every chart.
 type series struct {
 	Op, Title string
-	// Short is the title for the mark of an axis, Class what the page styles it by.
+	// Short is the title for a mark of an axis, Class the CSS class.
 	Short, Class string
 	role         role
 }
 
-// all is every operation, in the order of a legend.
+// all lists every operation, in the order of a legend.
 var all = []series{
 	newSeries(result.Raw, "raw AF_XDP", "raw", 10),
 	newSeries(result.RawAsavie, "raw, asavie/xdp", "asavie", 11),
@@ -43,7 +43,7 @@ func newSeries(op, title, class string, mark uint8) series {
 	return series{op, title, class, class, role{"--" + class, color.RGBA{mark, mark, mark, 255}}}
 }
 
-// roles are all that a chart may be drawn in.
+// roles returns all roles that a chart may use.
 func roles() []role {
 	out := []role{ink, grid}
 	for _, s := range all {
@@ -52,7 +52,7 @@ func roles() []role {
 	return out
 }
 
-// seriesOf is the series of an operation, of a name that nobody knows too.
+// seriesOf returns the series of an operation, also of an unknown one.
 func seriesOf(op string) series {
 	if i := slices.IndexFunc(all, func(s series) bool { return s.Op == op }); i >= 0 {
 		return all[i]
@@ -60,7 +60,7 @@ func seriesOf(op string) series {
 	return series{Op: op, Title: op, Short: op, Class: "other", role: ink}
 }
 
-// rank is where an operation stands among others.
+// rank returns the position of an operation in the legend.
 func rank(op string) int {
 	i := slices.IndexFunc(all, func(s series) bool { return s.Op == op })
 	if i < 0 {
@@ -69,7 +69,7 @@ func rank(op string) int {
 	return i
 }
 
-// legend is the series of some rows, each once.
+// legend returns the series of some rows, each once.
 func legend(rows []result.Result) (out []series) {
 	for _, s := range all {
 		if slices.ContainsFunc(rows, func(r result.Result) bool { return r.Op == s.Op }) {
@@ -79,7 +79,7 @@ func legend(rows []result.Result) (out []series) {
 	return out
 }
 
-// shortSize is a size for the mark of an axis: 64, 4K, 1M.
+// shortSize returns a size for a mark of an axis: 64, 4K, 1M.
 func shortSize(n int64) string {
 	text, unit, _ := strings.Cut(result.FormatSize(n), " ")
 	return text + strings.TrimSuffix(strings.TrimSuffix(unit, "iB"), "B")

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// fileTables is every row of a file, valid or not.
+// fileTables holds every row of a file, valid or not.
 type fileTables struct {
 	File   string
 	Tables []table
@@ -22,22 +22,22 @@ type table struct {
 	Notes []note
 }
 
-// row is one result. Notes number the reasons why it, or a run of it, is not valid.
+// row is one result. Notes are the numbers of the reasons why it, or a run of it, is invalid.
 type row struct {
 	Series series
 	Cells  []string
 	Notes  []int
-	// Invalid is whether no run is valid.
+	// Invalid means that no run is valid.
 	Invalid bool
 }
 
-// column is a heading and what stands below it; without anything below, it is left out.
+// column is a heading and the texts below it. A column without texts is left out.
 type column struct {
 	head string
 	of   func(*result.Result, []result.Result) string
 }
 
-// plain is a column that needs its own row only.
+// plain returns a column that needs only its own row.
 func plain(head string, of func(*result.Result) string) column {
 	return column{head, func(r *result.Result, _ []result.Result) string { return of(r) }}
 }
@@ -92,7 +92,7 @@ var titles = []struct{ metric, title string }{
 	{result.Latency, "Round trip"}, {result.Rate, "Message rate"}, {result.Requests, "Requests"}, {result.Bandwidth, "Bandwidth"}, {result.SHA256, "Bytes moved and compared"},
 }
 
-// tablesOf is a table for each metric.
+// tablesOf returns a table for each metric.
 func tablesOf(f File) fileTables {
 	out := fileTables{File: f.Name}
 	for _, m := range titles {
@@ -130,7 +130,7 @@ func tableOf(title string, rows []result.Result) table {
 	return t
 }
 
-// conditionColumns are those of the conditions that make rows different measurements.
+// conditionColumns returns the columns of the conditions that distinguish measurements.
 func conditionColumns() (out []column) {
 	for _, c := range result.Columns() {
 		out = append(out, plain(c.Heading, c.Of))
@@ -173,7 +173,7 @@ func percent(v *float64) string {
 	return fmt.Sprintf("%.1f %%", *v)
 }
 
-// whole is a number with its thousands apart; nothing for 0.
+// whole formats a number with its thousands separated; "" for 0.
 func whole(n int64) string {
 	if n == 0 {
 		return ""

@@ -124,9 +124,8 @@ func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 	return answer.Result, nil
 }
 
-// orPeerDeath returns the error text of an agent, preceded by the death of the other agent if that
-// has died, since the error may be a consequence. It waits deathDelay, because the notice of a
-// death may arrive later than the error.
+// orPeerDeath returns the error text of an agent. If the other agent has died, it puts that cause
+// first. It waits deathDelay, because the notice of a death may arrive later than the error.
 func (r *remote) orPeerDeath(what string) error {
 	select {
 	case <-r.peer.dead.Done():

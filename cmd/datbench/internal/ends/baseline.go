@@ -164,8 +164,8 @@ func (*tcpInitiator) Close() error { return nil }
 // the CPUs that the scheduler chose for its threads: on veth the p50 of two connections was 18 µs and 82 µs.
 const tcpParts = 5
 
-// Run measures a row in parts, each on its own connection. A row with packet loss has one part, because each end of a
-// connection may wait for a TCP timeout.
+// Run measures a row in parts, each on its own connection. A row with packet loss has one part, because the
+// end of every part may have to wait for a TCP timeout.
 func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, error) {
 	part, n := row, 1
 	if row.Impair == "" {

@@ -4,9 +4,9 @@ import "time"
 
 // Tunables, with unit and reason.
 const (
-	// churnPercent is the garbage, in percent of the heap, that starts the next collection (GOGC). A collection of 1
-	// GiB takes about a second here, and the garbage for the next a tenth of that. With Go's default of 100 the
-	// collector would be idle most of the time.
+	// churnPercent is the garbage, in percent of the heap, that starts the next collection (GOGC). Here a
+	// collection of 1 GiB takes about a second. Producing the garbage for the next one takes about 0.1 s, so the collector
+	// runs most of the time. With Go's default of 100 it would be idle most of the time.
 	churnPercent = 2
 	// churnBatch is the number of lists replaced between two pauses of churnPause. The pauses leave the cores to the
 	// collector and to the measurement.

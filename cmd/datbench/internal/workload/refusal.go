@@ -40,8 +40,8 @@ func (e *TakenError) Waited(d time.Duration) error {
 	return fmt.Errorf("%w, after waiting for %s: try again later, or wait longer as with --wait 1m", e, d)
 }
 
-// printable returns text from a peer with a question mark in place of each non-printable character, because a terminal
-// would interpret such characters.
+// printable replaces each non-printable character with a question mark. The text comes from a peer, and a terminal
+// would interpret control characters.
 func printable(text []byte) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
