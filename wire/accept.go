@@ -7,9 +7,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Accept answers a request with a connection, which must be Idle. KindEstablished or
-// KindAcceptFailed follows. On an error everything is as before and the request may be answered
-// again; path is released.
+// Accept answers a connection request with c, which must be Idle, and sends Accept. A completion of KindEstablished or
+// KindAcceptFailed follows. Accept takes over path. After an error the request is unanswered as before, path is
+// released, and the caller may answer again.
 func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s CompletionQueues) error {
 	e.mustOwn()
 	err := e.accept(r, c, path, private, s)
@@ -44,7 +44,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 	return nil
 }
 
-// sendAccept sends Accept.
+// sendAccept sends Accept and notes when, since repeats of Connect are answered at most once in helloRetry.
 func (c *Conn) sendAccept() {
 	c.dial.offered = c.eng.now
 	hi := c.hello(c.dial.private)
@@ -52,7 +52,7 @@ func (c *Conn) sendAccept() {
 	c.sendHello(&h, &hi)
 }
 
-// Undecided are the requests to some services that nobody has answered.
+// Undecided returns the unanswered requests whose service satisfies of.
 func (e *Engine) Undecided(of func(Service) bool) []*Request {
 	e.mustOwn()
 	var all []*Request
@@ -64,7 +64,8 @@ func (e *Engine) Undecided(of func(Service) bool) []*Request {
 	return all
 }
 
-// Forget ends a request without an answer, for one that no path leads back to. The requester's next try is a new request.
+// Forget drops an unanswered request without a reply, because the link has no path to the requester. The requester's
+// next Connect becomes a new request.
 func (e *Engine) Forget(r *Request) error {
 	e.mustOwn()
 	if r.gone || r.conn != nil {
@@ -74,8 +75,9 @@ func (e *Engine) Forget(r *Request) error {
 	return nil
 }
 
-// Handoff gives a request that is not answered to the service of another qualifier, as a new Request.
-// Where nobody listens, or the backlog is full, the requester sees KindRefused. It takes path over.
+// Handoff delivers an unanswered request to the service of another qualifier, as a new Request. If that qualifier has
+// no service or the backlog of the service is full, the request is refused and the requester sees KindRefused. Handoff
+// takes over path.
 func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	e.mustOwn()
 	if r.gone || r.conn != nil {
@@ -93,13 +95,14 @@ func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	return nil
 }
 
-// Reject refuses a request for the consumer: the requester sees KindPeerRejected. It takes path over.
+// Reject answers a request with the consumer's refusal: the requester sees KindPeerRejected and the private data.
+// Reject takes over path.
 func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
 	e.mustOwn()
 	return e.reject(r, path, proto.ReasonPeer, private)
 }
 
-// Refuse answers a request that no consumer will: the requester sees KindRefused. It takes path over.
+// Refuse answers a request that reaches no consumer: the requester sees KindRefused. Refuse takes over path.
 func (e *Engine) Refuse(r *Request, path link.Path) error {
 	e.mustOwn()
 	return e.reject(r, path, proto.ReasonBacklog, nil)
@@ -125,7 +128,8 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 	return nil
 }
 
-// sendReject tells the requester, at most once in helloRetry: its repeats are smaller than the answer.
+// sendReject sends Reject, at most once in helloRetry: Reject may be larger than the repeated Connect that asks for it,
+// so the rate limit bounds amplification.
 func (e *Engine) sendReject(r *Request) {
 	if r.rejectedAt != 0 && e.now.Sub(r.rejectedAt) < helloRetry {
 		return
@@ -135,8 +139,9 @@ func (e *Engine) sendReject(r *Request) {
 	e.sendHello(r.path, &h, &r.rejection)
 }
 
-// decline remembers a request that was rejected, in place of the oldest: a repeat that was on its way, or
-// that comes because Reject was lost, is told the same and is no new request.
+// rememberRejected keeps a rejected request in place of the oldest one, so that a repeated Connect gets the same
+// Reject. Otherwise a Connect that was still in the network, or that repeats because Reject was lost, would become a
+// new request.
 func (e *Engine) rememberRejected(r *Request) {
 	e.leaveHalfOpen(r)
 	r.gone = true
@@ -146,14 +151,14 @@ func (e *Engine) rememberRejected(r *Request) {
 	e.nrejected++
 }
 
-// forgetAllRejected forgets every request that was rejected.
+// forgetAllRejected drops every rejected request and its path.
 func (e *Engine) forgetAllRejected() {
 	for i := range e.rejected {
 		e.forgetRejected(i)
 	}
 }
 
-// recall forgets a request that was rejected.
+// forgetRejected drops the rejected request in slot i, if there is one, and its path.
 func (e *Engine) forgetRejected(i int) {
 	if r := e.rejected[i]; r != nil {
 		e.forget(r)

@@ -1,14 +1,14 @@
 package wire
 
-// admission is the connection requests of an engine, and what bounds them.
+// admission holds the connection requests of an engine and the limits on them.
 type admission struct {
-	requests    map[requestKey]*Request
-	halfOpen    quota       // of requests that are not decided or not established
-	unconfirmed unconfirmed // those of them that are decided
-	conns       quota       // of connections
-	keyGuesses  guessLimiter
-	rejected    [maxRejected]*Request // requests that were rejected, whose repeats are answered
-	nrejected   uint32                // counts without end
+	requests    map[requestKey]*Request // undecided, accepted and rejected
+	halfOpen    quota                   // places of requests that are undecided or not established
+	unconfirmed unconfirmed             // half-open requests that the consumer has accepted
+	conns       quota                   // places of connections
+	keyGuesses  guessLimiter            // wrong remote keys by address
+	rejected    [maxRejected]*Request   // ring of rejected requests; a repeated Connect gets the same Reject
+	nrejected   uint32                  // requests ever put into the ring; wraps
 }
 
 func newAdmission() admission {

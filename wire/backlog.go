@@ -2,18 +2,18 @@ package wire
 
 import "net/netip"
 
-// Backlog bounds the connection requests that wait for the consumer, and divides their places among the addresses that
-// they come from. An address may have backlogShare times as many as are free and its network backlogPrefix times as many, so
-// that an address without a waiting request finds a place beside one that fills the backlog. Few enough places, 7 or
-// less, all go to one address.
+// Backlog bounds the connection requests that wait for the consumer and divides the places among their addresses. An
+// address may hold backlogShare times as many places as are free, and its network backlogPrefix times as many. So one
+// address that sends many requests leaves a place for an address without one. A backlog of at most 7 places may go to a
+// single address.
 //
-// It has no lock: the caller holds one, and gives back every place that it took.
+// Backlog has no lock. The caller synchronises the calls, and gives back every place that it takes.
 type Backlog struct{ quota quota }
 
 // NewBacklog makes a backlog of n requests.
 func NewBacklog(n int) *Backlog { return &Backlog{newQuota(n, backlogShare, backlogPrefix)} }
 
-// Take takes a place for a request from an address; false when the address or its network has its share.
+// Take reserves a place for a request from an address. It reports false if the address or its network has its share.
 func (b *Backlog) Take(from netip.Addr) bool {
 	if !b.quota.room(from) {
 		return false
@@ -22,8 +22,8 @@ func (b *Backlog) Take(from netip.Addr) bool {
 	return true
 }
 
-// Give gives back a place that was taken for an address.
+// Give returns a place that Take reserved for an address.
 func (b *Backlog) Give(from netip.Addr) { b.quota.give(from) }
 
-// Resize changes the number of places. What was taken stays taken.
+// Resize sets the number of places to n. Reserved places stay reserved, also beyond n.
 func (b *Backlog) Resize(n int) { b.quota.places = n }

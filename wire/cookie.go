@@ -8,12 +8,13 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// cookieLife is how long a cookie is good for at least; at most twice that.
+// cookieLife is the shortest time for which a cookie is valid. The longest is twice that, since a cookie is valid in
+// the period in which it was made and in the next one.
 const cookieLife = 15 * time.Second
 
-// cookie proves that the requester receives what is sent to its address and port, so that nothing need be kept
-// for an address that was made up. It is bound to both, to the attempt and to the time, under the host's secret.
-// It is never 0.
+// cookie computes the value that proves that a requester receives at its address and port, as a SYN cookie does. Before
+// that proof the engine keeps no state, so a spoofed address costs no memory. The cookie is a keyed hash of address,
+// port, attempt and period under the host's secret. It is never 0.
 func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch int64) uint64 {
 	var b [80]byte
 	copy(b[:32], e.host.secret[:])
@@ -30,8 +31,8 @@ func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
-// proven checks the cookie of a Connect. Without a good one the sender is challenged, in the frame
-// that it sent, and the reply is no longer than the question.
+// proven computes the cookie that a Connect should carry, and reports whether the Connect carries it or the one of the
+// period before. The caller sends fresh in a Challenge if it does not.
 func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
 	epoch := int64(e.now) / int64(cookieLife)
 	fresh = e.cookie(key, h, hi, epoch)
@@ -39,10 +40,10 @@ func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fres
 	return fresh, ok
 }
 
-// handleChallenge asks again with the cookie.
+// handleChallenge repeats Connect with the peer's cookie.
 func (c *Conn) handleChallenge(hi *proto.Hello) {
 	if hi.Cookie == c.dial.cookie {
-		return // a repeat
+		return // a repeated Challenge
 	}
 	c.dial.cookie, c.dial.graceEnd = hi.Cookie, 0
 	if c.dial.challenges++; c.dial.challenges <= promptChallenges {

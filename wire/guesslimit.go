@@ -5,21 +5,23 @@ import (
 	"time"
 )
 
-// Each wrong remote key costs its peer the connection. An address that goes on guessing has to wait longer and
-// longer before its next connection: its Connects are dropped meanwhile. Time forgives.
+// A wrong remote key breaks the connection that it came on. guessLimiter also slows down an address that keeps guessing
+// keys: it drops the Connects of the address for a time that doubles with each wrong key. The count of wrong keys
+// decays with time.
 
-// penalty is what an address or a network has coming to it.
+// guessCount counts the wrong keys of an address or a network.
 type guessCount struct {
-	guesses int
-	since   Time // when guesses was last brought up to date
-	until   Time // its Connects are dropped before
+	guesses int  // decays by one in guessDecay
+	since   Time // last decay
+	until   Time // Connects before this moment are dropped
 }
 
-// penalties are those of the holders whose guesses are not forgiven yet.
+// guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// blame notes a wrong key, and has its holder wait once there were more than are free. What the wait is for is renewed
-// with each further one if renew is set; else there is a pause as long between two waits.
+// record counts a wrong key of holder and, above free keys, blocks the holder for a time that doubles up to most. With
+// renew, a wrong key during the block extends it. Without renew, a block begins only after a pause of most since the
+// last one ended.
 func (p guessCounts) record(holder netip.Prefix, now Time, free int, most time.Duration, renew bool) {
 	x := p[holder]
 	if x == nil {
@@ -36,7 +38,7 @@ func (p guessCounts) record(holder netip.Prefix, now Time, free int, most time.D
 	}
 }
 
-// waits reports whether a holder has to wait before it may connect.
+// blocked reports whether the Connects of a holder are dropped now.
 func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	if len(p) == 0 {
 		return false
@@ -45,7 +47,8 @@ func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	return x != nil && now < x.until
 }
 
-// forgive makes room: it drops the holders that have nothing coming, or one of the others.
+// prune makes room for an entry: it deletes those whose count has decayed to 0, and any others as long as the map is
+// full.
 func (p guessCounts) prune(now Time) {
 	for network, x := range p {
 		if x.decay(now); x.guesses == 0 {
@@ -60,20 +63,21 @@ func (p guessCounts) prune(now Time) {
 	}
 }
 
-// decay forgives a guess for each guessDecay that has passed.
+// decay subtracts one guess for each guessDecay that has passed.
 func (x *guessCount) decay(now Time) {
 	n := int(now.Sub(x.since) / guessDecay)
 	x.guesses = max(x.guesses-n, 0)
 	x.since = x.since.Add(time.Duration(n) * guessDecay)
 }
 
-// suspicion is who has penalties: addresses, and networks of IPv6, one host of which may have every address. Strangers
-// share networks too, so that a network has many more guesses, and a newcomer of it never waits for long.
+// guessLimiter limits the rate of wrong remote keys per address and, for IPv6, per network, because one IPv6 host may
+// use every address of a /64. Strangers share a network too: it has a higher limit and short blocks, so that an honest
+// address of it connects soon.
 type guessLimiter struct{ addrs, networks guessCounts }
 
 func newGuessLimiter() guessLimiter { return guessLimiter{make(guessCounts), make(guessCounts)} }
 
-// blame notes a wrong key of an address.
+// record counts a wrong key of an address.
 func (s *guessLimiter) record(a netip.Addr, now Time) {
 	addr, network := holders(addressOf(a))
 	s.addrs.record(addr, now, freeGuesses, maxGuessDelay, true)
@@ -82,7 +86,7 @@ func (s *guessLimiter) record(a netip.Addr, now Time) {
 	}
 }
 
-// wait reports whether an address has to wait before it may connect.
+// blocked reports whether the Connects of an address are dropped now.
 func (s *guessLimiter) blocked(a netip.Addr, now Time) bool {
 	addr, network := holders(addressOf(a))
 	return s.addrs.blocked(addr, now) || s.networks.blocked(network, now)

@@ -10,34 +10,34 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/rtt"
 )
 
-// Dial says whom to connect to.
+// Dial holds the arguments of Connect.
 type Dial struct {
-	Path link.Path // to Host; the connection takes it over, also if Connect fails
+	Path link.Path // path to Host; the connection takes it over, also if Connect fails
 	Host netip.Addr
 	Qual uint64
-	Port uint64 // our own port qualifier, shown to the peer's consumer
-	// Timeout after which the attempt ends with KindTimedOut; negative means never.
+	Port uint64 // our port qualifier, which the peer's consumer sees
+	// Timeout ends the attempt with KindTimedOut; negative means never.
 	Timeout     time.Duration
 	Private     []byte // copied
 	Completions CompletionQueues
 }
 
-// dialState is what a connection needs while it asks.
+// dialState is the state of a handshake, on either side.
 type dialState struct {
 	qual, port uint64
 	private    []byte
-	cookie     uint64 // that proves our address to the peer
-	challenges int    // received
-	until      Time   // the consumer's limit
-	graceEnd   Time   // until when "no listener" is not believed; 0: not heard yet
-	retry      time.Duration
-	nextTry    Time
-	offered    Time // when Accept last left
-	tries      int  // repeats of Accept that nobody asked for
+	cookie     uint64        // from the peer's Challenge; proves our address
+	challenges int           // Challenges received
+	until      Time          // end of the attempt
+	graceEnd   Time          // ReasonNoListener before this moment is ignored; 0: none received yet
+	retry      time.Duration // time from the next handshake packet to its repeat; doubles
+	nextTry    Time          // when the handshake packet is repeated
+	offered    Time          // when Accept last left
+	tries      int           // repeats of Accept that no repeated Connect asked for
 }
 
-// Connect begins the active side of a connection, which must be Idle. Exactly one completion of a
-// connection kind follows.
+// Connect begins the active side of a connection, which must be Idle. Exactly one completion with a connection kind
+// follows, unless Connect returns an error.
 func (e *Engine) Connect(c *Conn, d Dial) error {
 	e.mustOwn()
 	if c.State() != Idle {
@@ -63,7 +63,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 	return nil
 }
 
-// sendConnect sends Connect and arms the next try.
+// sendConnect sends Connect and arms its repeat.
 func (c *Conn) sendConnect() {
 	hi := c.hello(c.dial.private)
 	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
@@ -73,10 +73,10 @@ func (c *Conn) sendConnect() {
 	c.armRetry()
 }
 
-// asking reports whether the peer has not accepted yet what this side asks for.
+// awaitsAccept reports whether this side has sent Connect and the peer has not answered with Accept.
 func (c *Conn) awaitsAccept() bool { return c.State() == Connecting && !c.peerKnown }
 
-// armRetry arms the next try of a handshake packet.
+// armRetry arms the repeat of a handshake packet, with exponential back-off.
 func (c *Conn) armRetry() {
 	d := &c.dial
 	d.nextTry = c.eng.now.Add(d.retry)
@@ -97,43 +97,44 @@ func (e *Engine) sendHello(path link.Path, h *proto.Header, hi *proto.Hello) {
 	}
 }
 
-// requestKey tells connection attempts apart.
+// requestKey identifies a connection attempt, so that a repeated Connect finds its Request.
 type requestKey struct {
 	from     netip.AddrPort
 	cid, tag uint32
 }
 
-// Request is a connection request that arrived. Its fields do not change.
+// Request is a received connection request. Its exported fields do not change, except User.
 type Request struct {
-	From    netip.AddrPort // where the requester receives
+	From    netip.AddrPort // address and port at which the requester receives
 	Qual    uint64
 	Port    uint64 // the requester's port qualifier
-	Private []byte // belongs to the service
-	// ReadIn and ReadOut are what the requester can serve, and wants to have outstanding, of RDMA reads.
+	Private []byte // private data of the requester; the service owns it
+	// ReadIn is the number of RDMA reads that the requester serves at a time, ReadOut the number that it wants
+	// outstanding.
 	ReadIn, ReadOut int
-	// User is for the service that the request was given to; the engine does not look at it.
+	// User belongs to the service; the engine does not read it.
 	User any
 
 	eng        *Engine
-	service    Service // that it was given to
+	service    Service // that the request was delivered to
 	header     proto.Header
 	hello      proto.Hello
 	key        requestKey
-	conn       *Conn     // accepted
-	open       bool      // not half-open any more
-	places     [2]listed // while it is accepted and not confirmed
-	gone       bool
-	path       link.Path   // of a request that was rejected
-	rejection  proto.Hello // and what it was told
-	rejectedAt Time        // when, last
+	conn       *Conn       // accepts the request; nil while undecided
+	open       bool        // not counted as half-open any more
+	places     [2]listed   // in unconfirmed, by address and by network
+	gone       bool        // rejected, forgotten or handed off
+	path       link.Path   // rejected request: path of Reject
+	rejection  proto.Hello // rejected request: body of Reject
+	rejectedAt Time        // when Reject last left
 }
 
-// Engine is the engine on which the request is to be answered.
+// Engine returns the engine on which the request has to be answered.
 func (r *Request) Engine() *Engine { return r.eng }
 
-// control handles the packets that set up and end connections.
+// control dispatches a packet that sets up or ends a connection, and reports whether a reply took over the frame.
 func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
-	if len(bufs) != 1 { // they are all short
+	if len(bufs) != 1 { // every control packet fits in a frame
 		e.stats.BadPackets++
 		return false
 	}
@@ -158,7 +159,9 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 	return false
 }
 
-// handleConnect gives a request to the service that it is for, or answers it.
+// handleConnect delivers a request to the service of its qualifier. A Connect without a valid cookie gets a Challenge,
+// one without a service or a connection place a Reject; neither keeps state. A Connect above the limit of half-open
+// requests or from a blocked address is dropped.
 func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
 	if h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) {
@@ -195,7 +198,8 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	return false
 }
 
-// repeatAnswer answers the repeat of a request as the request was answered.
+// repeatAnswer sends Reject or Accept again for a repeated Connect, because the first may be lost. An undecided request
+// gets no reply.
 func (e *Engine) repeatAnswer(r *Request) {
 	if r.gone {
 		e.sendReject(r)
@@ -206,7 +210,7 @@ func (e *Engine) repeatAnswer(r *Request) {
 	}
 }
 
-// newRequest keeps a request, which counts as half-open.
+// newRequest creates a request, which counts as half-open.
 func (e *Engine) newRequest(s Service, key requestKey, h *proto.Header, hi *proto.Hello) *Request {
 	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, hi, key.from))
 	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
@@ -218,18 +222,19 @@ func (e *Engine) newRequest(s Service, key requestKey, h *proto.Header, hi *prot
 	return r
 }
 
-// presentable reports whether a Hello names what a connection needs.
+// validHello reports whether a Hello has a CID and a tag, and an MTU and a window of at least the minimum.
 func validHello(hi *proto.Hello) bool {
 	return hi.MTU >= minPacket && hi.Window >= minPeerWindow && hi.CID != 0 && hi.Tag != 0
 }
 
-// refuse turns a Connect round into a Reject, without any state.
+// refuse answers a Connect with Reject in the frame of the Connect, and keeps no state.
 func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
 	e.stats.ConnRequestsRejected++
 	return e.replyHello(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
 }
 
-// replyHello answers a Connect in the frame that it came in.
+// replyHello answers a Connect in the frame of the Connect. The reply is not longer than the Connect, so a spoofed
+// source address gains no amplification.
 func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
 	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: hi.Tag}
 	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
@@ -239,8 +244,8 @@ func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t
 	return true
 }
 
-// portOf is the UDP port at which the sender of a packet receives: the one that its Hello names; else the
-// packet's source port, if the header says so; else the one at which we do.
+// portOf returns the UDP port at which the sender of a packet receives: the port in its Hello, else the source port if
+// the header has SourcePort set, else the port of this engine.
 func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) uint16 {
 	switch {
 	case hi.UDPPort != 0:
@@ -252,8 +257,8 @@ func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) u
 	}
 }
 
-// reply sends an answer in the received packet's own frame, to a UDP port at the address it came from: a
-// header and n bytes of body, which are no more than arrived.
+// reply sends a header and n bytes of body in the frame of the received packet, to a UDP port at the source address.
+// The reply is not longer than the received packet.
 func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 	b := bufs[0]
 	n += proto.HeaderSize
@@ -267,14 +272,14 @@ func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 	}
 }
 
-// bare sends a header without a body in the received packet's own frame to its sender.
+// replyHeader sends a header without a body in the frame of the received packet, to its sender.
 func (e *Engine) replyHeader(bufs []link.Buf, asked *proto.Header, h *proto.Header) {
 	port := e.portOf(asked, &proto.Hello{}, e.link.Source(&bufs[0]))
 	h.Put(bufs[0].Data)
 	e.reply(bufs, port, 0)
 }
 
-// leaveHalfOpen takes a request off the count of half-open ones.
+// leaveHalfOpen removes a request from the count of half-open requests.
 func (e *Engine) leaveHalfOpen(r *Request) {
 	if r.open {
 		return
@@ -284,7 +289,7 @@ func (e *Engine) leaveHalfOpen(r *Request) {
 	e.unconfirmed.remove(r)
 }
 
-// forget drops a request.
+// forget removes a request from the table, so that a later Connect is a new request.
 func (e *Engine) forget(r *Request) {
 	e.leaveHalfOpen(r)
 	if e.requests[r.key] == r {
@@ -293,7 +298,7 @@ func (e *Engine) forget(r *Request) {
 	r.gone = true
 }
 
-// handleAnswer handles what a peer answers to Connect: Accept, Reject, Challenge and Versions.
+// handleAnswer dispatches the peer's answers to Connect: Accept, Reject, Challenge and Versions.
 func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 	var hi proto.Hello
 	c := e.lookup(h.CID)
@@ -305,7 +310,7 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 		e.stats.Forged++
 		return
 	case !c.awaitsAccept():
-		return // a repeat
+		return // a repeated answer
 	case h.Type == proto.Versions:
 		c.handleVersions(body)
 		return
@@ -323,14 +328,14 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 	}
 }
 
-// handleAccept takes the connection into use: Ready leaves next.
+// handleAccept stores what the peer says in Accept and schedules Ready, the last packet of the handshake.
 func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	e := c.eng
 	switch {
 	case !validHello(hi):
 		e.stats.BadPackets++
 		return
-	case hi.Refused != 0: // the peer would wait for us
+	case hi.Refused != 0: // the peer keeps the connection until it gets a Close
 		c.setPeer(h, hi)
 		c.finish(KindRefused, proto.Goodbye{Reason: proto.ReasonOption})
 		return
@@ -347,7 +352,8 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	c.schedule()
 }
 
-// handleReject ends the attempt to connect. "Nobody listens" does so only when it is heard ListenGrace after it was heard first.
+// handleReject ends the attempt to connect. ReasonNoListener ends it only after ListenGrace, counted from the first
+// such Reject, because the peer's program may be about to listen.
 func (c *Conn) handleReject(hi *proto.Hello) {
 	d := &c.dial
 	if hi.Reason == proto.ReasonNoListener {
@@ -355,7 +361,7 @@ func (c *Conn) handleReject(hi *proto.Hello) {
 			d.graceEnd = c.eng.now.Add(c.host.limits.ListenGrace)
 		}
 		if c.eng.now < d.graceEnd {
-			return // the next try is armed
+			return // the repeat of Connect is armed
 		}
 	}
 	kind := KindRefused

@@ -2,17 +2,18 @@ package wire
 
 import "net/netip"
 
-// quota divides places among the addresses that ask for them, by dynamic thresholds (Choudhury and Hahne,
-// "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998): a holder may have as many as a
-// fixed multiple of those that are free. One that is alone gets many, a crowd gets few each, and some are
-// always free for an address that has none. The network of an address is a holder too, with a larger multiple, since
-// one host may have every address of an IPv6 /64. An address that has no place is given its first one until its network
-// has newcomers times its share, but not the last place: a host with few addresses does not keep its neighbours out, and
-// one with all addresses of a network leaves places for other networks.
+// quota divides places among addresses by dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for
+// Shared-Memory Packet Switches", 1998): an address may hold a fixed multiple of the free places. A single address gets
+// many places, each of many addresses gets few, and a free place remains for a new address.
+//
+// The network of an address has a threshold too, with a larger multiple, because one IPv6 host may use every address of
+// a /64. For the first place of an address, the threshold of its network is newcomerFactor times higher, unless only
+// one place is free. So a host with few addresses cannot shut out its neighbours, and a host with every address of a
+// network leaves a place for other networks.
 type quota struct {
 	places       int
 	used         int
-	addr, prefix float64 // multiples
+	addr, prefix float64 // held places of an address and of a network, as multiples of the free places
 	held         map[netip.Prefix]int
 }
 
@@ -20,23 +21,24 @@ func newQuota(places int, addr, prefix float64) quota {
 	return quota{places: places, addr: addr, prefix: prefix, held: make(map[netip.Prefix]int)}
 }
 
-// holders are an address and its network, as the keys of held.
+// holders returns the keys of an address and of its network in held.
 func holders(a netip.Addr) (addr, network netip.Prefix) {
 	bits := prefix4
 	if a.Is6() {
 		bits = prefix6
 	}
-	network, _ = a.Prefix(bits) // of an address without a zone there is one
+	network, _ = a.Prefix(bits) // fails only for an address with a zone
 	return netip.PrefixFrom(a, a.BitLen()), network
 }
 
-// room reports whether an address may have one more place.
+// room reports whether an address may take a place.
 func (q *quota) room(a netip.Addr) bool {
 	_, full := q.full(a)
 	return !full
 }
 
-// full is what keeps an address from one more place, itself or its network; ok is false if nothing does.
+// full returns the holder, the address or its network, whose threshold denies the address a place. It reports false if
+// the address may take one.
 func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
 	free := float64(q.places - q.used)
@@ -54,7 +56,7 @@ func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	}
 }
 
-// take gives a place to an address.
+// take counts a place of an address.
 func (q *quota) take(a netip.Addr) {
 	addr, network := holders(addressOf(a))
 	q.used++
@@ -62,7 +64,7 @@ func (q *quota) take(a netip.Addr) {
 	q.held[network]++
 }
 
-// give takes back a place that an address has.
+// give frees a place of an address.
 func (q *quota) give(a netip.Addr) {
 	q.used--
 	addr, network := holders(addressOf(a))

@@ -5,16 +5,17 @@ import (
 	"net/netip"
 )
 
-// answers bounds what an engine sends without a connection and without a proof of the address: Reset, Closed and
-// Versions. It is a token bucket with two rules for who gets a token. An address, and a network, takes at most its share
-// of those that are left, by dynamic thresholds. When less than half is left a token is given with falling probability
-// (random early detection, Floyd and Jacobson, 1993), so that nobody knows when to come first: of a flood from everywhere
-// each packet has the same chance, and a peer that asks again soon has its answer.
+// replyLimiter is a token bucket for the packets that an engine sends without a connection and without a proof of the
+// address: Reset, Versions, and Closed for an unknown connection. Two rules divide the tokens. Dynamic thresholds bound
+// each address and each network to a share of the remaining tokens. Random early detection (Floyd and Jacobson, 1993)
+// grants a token with falling probability once less than half of the bucket is left. Randomness keeps an attacker from
+// taking every token by timing: in a flood from many addresses each packet has the same chance, and an honest peer gets
+// its reply after a few repeats.
 type replyLimiter struct {
-	quota // places are tokens; used are those that the bucket lacks; held counts within a period
-	left  float64
-	at    Time // when left was brought up to date
-	until Time // end of the period
+	quota         // places are tokens: used counts the tokens missing from the bucket, held the tokens of this period
+	left  float64 // tokens in the bucket
+	at    Time    // last refill
+	until Time    // end of the period in which held counts
 	dice  *rand.Rand
 }
 
@@ -22,7 +23,7 @@ func newReplyLimiter(secret [32]byte) replyLimiter {
 	return replyLimiter{quota: newQuota(replyBurst, replyShare, replyPrefix), left: replyBurst, dice: rand.New(rand.NewChaCha8(secret))}
 }
 
-// may takes a token for an answer to an address, and reports whether there was one.
+// allow takes a token for a reply to an address. It reports false if the address gets none.
 func (a *replyLimiter) allow(to netip.Addr, now Time) bool {
 	const rate = float64(replyBurst) / float64(replyPeriod)
 	a.left = min(a.left+rate*float64(max(now.Sub(a.at), 0)), replyBurst)

@@ -5,19 +5,19 @@ import (
 	"net/netip"
 )
 
-// unconfirmed are the requests that were accepted and whose requester has not confirmed that, by address and by network,
-// the oldest first. An honest requester confirms within a round trip. Where an address or a network has its share of
-// half-open requests, a new one takes the place of the oldest of these, as the SYN cache of FreeBSD does: under a flood
-// each has the time in which the share is filled once, and an honest neighbour of the flood connects.
+// unconfirmed lists the accepted requests that the requester has not confirmed, oldest first, by address and by
+// network. An honest requester confirms within a round trip. When an address or a network has its share of half-open
+// requests, a new request evicts the oldest of these, as the SYN cache of FreeBSD does. So during a flood an honest
+// requester of the same network has time to confirm: as long as the flood takes to fill the share once.
 type unconfirmed map[netip.Prefix]*list.List
 
-// listed is where a request stands in a list.
+// listed is the position of a request in one list.
 type listed struct {
 	holder netip.Prefix
 	at     *list.Element
 }
 
-// add puts a request that was accepted behind the others.
+// add appends an accepted request to the lists of its address and network.
 func (u unconfirmed) add(r *Request) {
 	addr, network := holders(addressOf(r.From.Addr()))
 	for i, k := range [...]netip.Prefix{addr, network} {
@@ -30,7 +30,7 @@ func (u unconfirmed) add(r *Request) {
 	}
 }
 
-// remove takes a request out, if it is there.
+// remove takes a request out of its lists, if it is in them.
 func (u unconfirmed) remove(r *Request) {
 	for i, p := range r.places {
 		if p.at == nil {
@@ -44,7 +44,7 @@ func (u unconfirmed) remove(r *Request) {
 	}
 }
 
-// oldest is the oldest request of an address or network; nil if there is none.
+// oldest returns the oldest request of an address or network, or nil.
 func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 	if l := u[holder]; l != nil {
 		return l.Front().Value.(*Request)
@@ -52,10 +52,11 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 	return nil
 }
 
-// admit reports whether an address may have one more half-open request, if need be in the place of an older one of it or
-// of its network. That ends without a word: whoever asks for it still is answered by Reset.
+// admit reports whether an address may have one more half-open request. If need be it evicts the oldest unconfirmed
+// request of the address or of its network, unless that is younger than confirmTime. The requester of the evicted one
+// gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
-	for range 2 { // the address, and the network
+	for range 2 { // evict for the address, then for the network
 		full, ok := e.halfOpen.full(a)
 		if !ok {
 			return true

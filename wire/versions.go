@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// foreign handles a packet that is not of this version. A Connect is answered with the versions that are
-// spoken here, in its own frame and within the limit of Resets; every other packet is dropped.
+// handleOtherVersion answers a Connect of another protocol version with the versions that this side speaks, in the
+// frame of the Connect and within the limit of stateless replies. It drops every other packet.
 func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	e.stats.BadPackets++
 	var h proto.Header
@@ -23,7 +23,8 @@ func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// handleVersions takes in that the peer does not speak our version but the ones listed.
+// handleVersions ends the attempt to connect: the peer speaks other versions only. A list that has our version is
+// invalid, since the peer would have answered the Connect.
 func (c *Conn) handleVersions(versions []byte) {
 	if bytes.IndexByte(versions, proto.Version) >= 0 {
 		c.eng.stats.BadPackets++
