@@ -229,9 +229,10 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 
 // Free ends the endpoint (dat_ep_free); its peer sees a disconnect, or a refusal while the connection is
 // set up. No completion of it is made afterwards; one that is in an event dispatcher already stays there, with
-// this EP. ErrInvalidState in EPReserved,
-// EPPassiveConnectionPending and EPTentativeConnectionPending: free the service point or answer the
-// request first.
+// this EP, and takes room of it. A program that frees endpoints for others to come calls Disconnect and frees each with
+// its last event, EventDisconnected: so the dispatcher never holds more than the endpoints that exist can have there.
+// ErrInvalidState in EPReserved, EPPassiveConnectionPending and EPTentativeConnectionPending: free the service point or
+// answer the request first.
 func (ep *EP) Free() error {
 	if err := ep.usable(); err != nil {
 		return err

@@ -77,11 +77,18 @@ func interrupted(ctx context.Context, err error) error {
 // dispatcher ends; the last pair has the error of WaitContext and no event. An event is valid until the
 // next one.
 //
+// On a dispatcher that has overflowed, and has not been emptied since, it ends with ErrQueueFull: the consumer would wait for
+// events that are lost. EventAsyncEVDOverflow tells of them too.
+//
 //	for ev, err := range evd.Events(ctx) {
 func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		var ev Event
 		for {
+			if e.lost.Load() {
+				yield(nil, fail(ErrQueueFull, "the event dispatcher for %d events has overflowed, and events are lost; make it longer", e.QLen()))
+				return
+			}
 			if _, err := e.WaitContext(ctx, 1, &ev); err != nil {
 				yield(nil, err)
 				return

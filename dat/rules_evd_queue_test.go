@@ -144,6 +144,26 @@ var dequeueRules = []rule{
 			t.Errorf("%d events, then %v", i, last)
 		}
 	}),
+	{"an iterator over a dispatcher that has overflowed ends with an error, until it is emptied", func(t *testing.T, n network) {
+		a, b := newHosts(t, n, Options{})
+		x, y := a.point(nil), b.pointWith(nil, pointMem, 4)
+		join(x, y)
+		sends(x, y, y.recv.QLen()+1)
+		await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		next := func() (err error) {
+			for _, err = range y.recv.Events(ctx) {
+				break
+			}
+			return err
+		}
+		wants(t, "overflowed", next(), ErrQueueFull)
+		for y.recv.Dequeue(new(Event)) == nil {
+		}
+		sends(x, y, 1)
+		ok(t, next())
+	}},
 	onHost("leaving an iterator leaves the other events", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		says(t, e, 0, 1)
