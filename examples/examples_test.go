@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/udplink"
 )
 
 // patience ends what hangs; nothing takes nearly as long.
@@ -251,6 +257,94 @@ func testPushRefused(t *testing.T, n network, push, file string) {
 		}
 		if err := r.wait(); err != nil {
 			t.Errorf("receiver %d: %v", i, err)
+		}
+	}
+}
+
+// deaf is a link that loses the answers to its requests for connections, which are accepted and never taken up.
+type deaf struct{ link.Link }
+
+func (d deaf) Recv(bufs []link.Buf) int {
+	n := d.Link.Recv(bufs)
+	const accept = 4 // the type of a packet is the lower half of its first byte
+	heard := bufs[:0]
+	for i := range n {
+		if bufs[i].Data[0]&15 == accept {
+			d.Free(bufs[i : i+1])
+		} else {
+			heard = append(heard, bufs[i])
+		}
+	}
+	return len(heard)
+}
+
+// TestClientsThatDoNotConfirm: clients of four hosts that ask for more places than there are, and never take a connection up,
+// keep no client of another host out.
+func TestClientsThatDoNotConfirm(t *testing.T) {
+	t.Parallel()
+	bin := build(t)
+	for i, tt := range []struct {
+		name string
+		qual dat.ConnQual
+		args []string
+	}{
+		{"echo", 7, nil},
+		{"reqresp", 8, []string{"--clients", "1", "--requests", "1"}},
+		{"kv", 9, []string{"put", "colour", "blue"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			n := loopback(fmt.Sprintf("127.83.%d", i))
+			server := n.hosts[0].run(t, "", filepath.Join(bin, tt.name)).ready(n.hosts[0].addr)
+			for host := range 4 {
+				asksInVain(t, netip.AddrFrom4([4]byte{127, 83, byte(i), byte(10 + host)}), netip.MustParseAddr(n.hosts[0].addr), tt.qual)
+			}
+			for range 3 {
+				args := append([]string{filepath.Join(bin, tt.name), "--to", n.hosts[0].addr}, tt.args...)
+				n.hosts[1].run(t, "hello\n", args...).output()
+			}
+			match(t, server.interrupt(), "")
+		})
+	}
+}
+
+// asksInVain keeps asking for 64 connections to a service from an address, and takes none up.
+func asksInVain(t *testing.T, from, to netip.Addr, qual dat.ConnQual) {
+	t.Helper()
+	l, err := udplink.Open(from, udplink.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ia, err := dat.OpenLink(dat.DefaultOptions(), deaf{l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ia.Close() })
+	pz, err1 := ia.CreatePZ()
+	evd, err2 := ia.CreateEVD(64, nil, dat.EVDConnection)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	for range 64 {
+		ep, err := ia.CreateEP(pz, dat.EPConfig{ConnectEVD: evd})
+		if err == nil {
+			err = ep.Connect(to, qual, -1, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPlaces: each server divides its places as the others do.
+func TestPlaces(t *testing.T) {
+	want, err := os.ReadFile("echo/places.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"reqresp", "kv"} {
+		if got, err := os.ReadFile(name + "/places.go"); !bytes.Equal(got, want) {
+			t.Errorf("%s/places.go is not that of echo, %v", name, err)
 		}
 	}
 }

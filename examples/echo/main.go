@@ -15,7 +15,6 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -64,24 +63,19 @@ type server struct {
 	ia      *dat.IA
 	pz      *dat.PZ
 	evd     *dat.EVD
-	clients map[*dat.EP]place // their connections
-	asking  []*dat.EP         // those of them that are accepted and not established, the oldest first
-}
-
-// place is what the server has for one client.
-type place struct {
-	host netip.Addr
-	mem  *dat.LMR
+	places  places
+	buffers map[*dat.EP]*dat.LMR // memory of each client
 }
 
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := server{ia: ia, clients: map[*dat.EP]place{}}
+	s := server{ia: ia, places: newPlaces(), buffers: map[*dat.EP]*dat.LMR{}}
 	var err error
 	if s.pz, err = ia.CreatePZ(); err != nil {
 		return err
 	}
 	// Room for everything that can happen at once: a receive and a send for each buffer, a connection
-	// request, an establishment and an end for each client. A dispatcher that overflows loses events.
+	// request, an establishment and an end for each client. A dispatcher that overflows loses events, and
+	// Events ends with an error.
 	s.evd, err = ia.CreateEVD(maxClients*(2*window+3), nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO)
 	if err != nil {
 		return err
@@ -115,41 +109,16 @@ func (s *server) handle(ev *dat.Event) error {
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 		return s.drop(ev.EP)
 	default: // a connection is established: the receives are there
-		s.settle(ev.EP)
+		s.places.settle(ev.EP)
 		return nil
 	}
 }
 
-// settle removes an endpoint from those that are asking.
-func (s *server) settle(ep *dat.EP) {
-	s.asking = slices.DeleteFunc(s.asking, func(other *dat.EP) bool { return other == ep })
-}
-
-// hosted counts the clients of a host.
-func (s *server) hosted(host netip.Addr) (n int) {
-	for _, p := range s.clients {
-		if p.host == host {
-			n++
-		}
-	}
-	return n
-}
-
-// accept gives a client an endpoint and memory, and posts the receives before it can send. If all places are taken, a client
-// that was accepted and has not taken its connection up makes room. One host has half of the places at most, so that clients
-// that connect and do nothing keep no other host out.
+// accept gives a client an endpoint and memory, and posts the receives before it can send.
 func (s *server) accept(cr *dat.CR) (err error) {
-	if len(s.clients) == maxClients && len(s.asking) > 0 {
-		if err := s.drop(s.asking[0]); err != nil {
-			return errors.Join(err, cr.Reject(nil))
-		}
-	}
-	about, err := cr.Query()
-	if err != nil {
-		return errors.Join(err, cr.Reject(nil))
-	}
-	if len(s.clients) == maxClients || s.hosted(about.RemoteAddress) >= maxClients/2 {
-		return cr.Reject([]byte("the server has as many clients as it takes"))
+	host, ok, err := s.places.admit(cr)
+	if !ok {
+		return err
 	}
 	ep, err := s.ia.CreateEP(s.pz, dat.EPConfig{RecvEVD: s.evd, RequestEVD: s.evd, ConnectEVD: s.evd})
 	if err != nil {
@@ -164,13 +133,13 @@ func (s *server) accept(cr *dat.CR) (err error) {
 	if err != nil {
 		return errors.Join(err, ep.Free())
 	}
-	s.clients[ep] = place{about.RemoteAddress, mem}
+	s.places.enter(ep, host)
+	s.buffers[ep] = mem
 	for slot := range window {
 		if err := ep.PostRecv(buffer(mem, slot, lineSize), uint64(slot), dat.CompletionDefault); err != nil {
 			return err
 		}
 	}
-	s.asking = append(s.asking, ep)
 	return cr.Accept(ep, nil)
 }
 
@@ -182,7 +151,7 @@ func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
 // turn sends a message back from the buffer that it was received into, and posts the buffer as a receive again when the send
 // has completed: until then the memory belongs to the provider.
 func (s *server) turn(ev *dat.Event) error {
-	mem, slot := s.clients[ev.EP].mem, int(ev.Cookie)
+	mem, slot := s.buffers[ev.EP], int(ev.Cookie)
 	switch {
 	case ev.Status != dat.DTOSuccess || mem == nil: // the connection has ended, of which an event of its own tells
 		return nil
@@ -193,15 +162,19 @@ func (s *server) turn(ev *dat.Event) error {
 	}
 }
 
-// drop frees what a client has here, once.
+// drop frees what a client has here, once, and accepts the request that waits for its place.
 func (s *server) drop(ep *dat.EP) error {
-	p, ok := s.clients[ep]
-	if !ok {
+	mem := s.buffers[ep]
+	if mem == nil {
 		return nil
 	}
-	delete(s.clients, ep)
-	s.settle(ep)
-	return errors.Join(ep.Free(), p.mem.Free())
+	delete(s.buffers, ep)
+	next := s.places.leave(ep)
+	err := errors.Join(ep.Free(), mem.Free())
+	if next != nil {
+		err = errors.Join(err, s.accept(next))
+	}
+	return err
 }
 
 // client is one connection, with a buffer to send from and one to receive into.

@@ -12,80 +12,80 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// TestClientsThatDoNotConfirm: clients that ask for all places and never take a connection up do not keep another from
-// coming.
-func TestClientsThatDoNotConfirm(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ia, err := dat.Open("udp:127.82.0.1", dat.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ia.Close()
-	s := server{ia: ia, clients: map[*dat.EP]place{}}
+// TestPlaceIsFreeAfterLastEvent: a client that makes room for another keeps its place until its last event is taken, so that the
+// dispatcher never has events of more than maxClients.
+func TestPlaceIsFreeAfterLastEvent(t *testing.T) {
+	ia := open(t, "127.82.0.1")
 	pz, err1 := ia.CreatePZ()
 	evd, err2 := ia.CreateEVD(maxClients*(2*window+3), nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO)
-	if err := errors.Join(err1, err2); err != nil {
+	_, err3 := ia.CreatePSP(service, evd, dat.PSPConsumer)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	s.pz, s.evd = pz, evd
-	for range maxClients { // as if they had been accepted and had not confirmed
-		ep, err1 := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
-		mem, err2 := ia.CreateLMR(make([]byte, window*lineSize), pz, dat.MemLocalRead|dat.MemLocalWrite)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		s.clients[ep], s.asking = place{mem: mem}, append(s.asking, ep)
-	}
-	if _, err := ia.CreatePSP(service, evd, dat.PSPConsumer); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() {
-		var err error
-		for ev, e := range evd.Events(ctx) {
-			if err = e; err == nil {
-				err = s.handle(ev)
-			}
+	s := server{ia: ia, pz: pz, evd: evd, places: newPlaces(), buffers: map[*dat.EP]*dat.LMR{}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	handle := func(want dat.EventNumber) { // takes all events, and handles the first that is wanted
+		t.Helper()
+		for ev, err := range evd.Events(ctx) {
 			if err != nil {
-				break
+				t.Fatal(err)
 			}
+			if ev.Number != want {
+				continue
+			}
+			if err := s.handle(ev); err != nil {
+				t.Fatal(err)
+			}
+			return
 		}
-		done <- err
-	}()
-	client, err := dat.Open("udp:127.82.0.2", dat.DefaultOptions())
+	}
+	asks := func(addr string, n int) (established <-chan error) {
+		client, all := open(t, addr), make(chan error, n)
+		for range n {
+			go func() {
+				_, err := dial(ctx, client, netip.MustParseAddr("127.82.0.1"))
+				all <- err
+			}()
+			handle(dat.EventConnectionRequest)
+		}
+		return all
+	}
+	asks("127.82.0.2", maxClients/2)
+	asks("127.82.0.3", maxClients/2)
+	if len(s.places.taken) != maxClients || len(s.places.asking) != maxClients {
+		t.Fatalf("%d clients, %d of them asking", len(s.places.taken), len(s.places.asking))
+	}
+	first := s.places.asking[0]
+	established := asks("127.82.0.4", 1)
+	if p := s.places.taken[first]; len(s.places.taken) != maxClients || p == nil || p.next == nil {
+		t.Errorf("%d clients; place of the first: %v", len(s.places.taken), p)
+	}
+	handle(dat.EventDisconnected)
+	if err := <-established; err != nil {
+		t.Error(err)
+	}
+	if len(s.places.taken) != maxClients || len(s.buffers) != maxClients || s.places.taken[first] != nil {
+		t.Errorf("%d clients and %d buffers then", len(s.places.taken), len(s.buffers))
+	}
+}
+
+func open(t *testing.T, addr string) *dat.IA {
+	t.Helper()
+	ia, err := dat.Open("udp:"+addr, dat.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	var out bytes.Buffer
-	short, stop := context.WithTimeout(ctx, 10*time.Second)
-	defer stop()
-	if err := talk(short, client, netip.MustParseAddr("127.82.0.1"), strings.NewReader("hello\n"), &out); err != nil || !strings.HasPrefix(out.String(), "hello\t") {
-		t.Errorf("%q, %v", out.String(), err)
-	}
-	cancel()
-	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if len(s.asking) >= maxClients {
-		t.Errorf("%d clients are asking still", len(s.asking))
-	}
+	t.Cleanup(func() { ia.Close() })
+	return ia
 }
 
 // TestClientsThatDoNothing: a host whose clients connect and do nothing gets half of the places, and another host a connection.
 func TestClientsThatDoNothing(t *testing.T) {
-	open := func(addr string) *dat.IA {
-		ia, err := dat.Open("udp:"+addr, dat.DefaultOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ia.Close() })
-		return ia
-	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ia, done, at := open("127.82.1.1"), make(chan error), netip.MustParseAddr("127.82.1.1")
+	ia, done, at := open(t, "127.82.1.1"), make(chan error), netip.MustParseAddr("127.82.1.1")
 	go func() { done <- serve(ctx, ia) }()
-	idle := open("127.82.1.2")
+	idle := open(t, "127.82.1.2")
 	for range maxClients / 2 {
 		if _, err := dial(ctx, idle, at); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestClientsThatDoNothing(t *testing.T) {
 		t.Errorf("one more than half of the places: %v", err)
 	}
 	var out bytes.Buffer
-	if err := talk(ctx, open("127.82.1.3"), at, strings.NewReader("hello\n"), &out); err != nil || !strings.HasPrefix(out.String(), "hello\t") {
+	if err := talk(ctx, open(t, "127.82.1.3"), at, strings.NewReader("hello\n"), &out); err != nil || !strings.HasPrefix(out.String(), "hello\t") {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	cancel()

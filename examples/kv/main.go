@@ -76,17 +76,17 @@ func run(ctx context.Context, name, to string, args []string) error {
 
 // server is one adapter, one protection zone and one table for all clients.
 type server struct {
-	ia      *dat.IA
-	pz      *dat.PZ
-	evd     *dat.EVD
-	table   *dat.LMR
-	clients map[*dat.EP]netip.Addr // their connections, and the host of each
+	ia     *dat.IA
+	pz     *dat.PZ
+	evd    *dat.EVD
+	table  *dat.LMR
+	places places
 }
 
 // serve registers the table and accepts connections. It never looks at the table: the adapter serves reads,
 // writes and atomics, the part of a NIC with RDMA.
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := &server{ia: ia, clients: map[*dat.EP]netip.Addr{}}
+	s := &server{ia: ia, places: newPlaces()}
 	var err error
 	if s.pz, err = ia.CreatePZ(); err != nil {
 		return err
@@ -121,29 +121,26 @@ func serve(ctx context.Context, ia *dat.IA) error {
 func (s *server) handle(ev *dat.Event) error {
 	switch ev.Number {
 	case dat.EventConnectionRequest:
-		if host, ok := s.admit(ev.CR); ok {
-			return s.accept(ev.CR, host)
-		}
-		return ev.CR.Reject([]byte("the server has as many clients as it takes"))
+		return s.admit(ev.CR)
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
-		delete(s.clients, ev.EP)
-		return ev.EP.Free()
+		next, err := s.places.leave(ev.EP), ev.EP.Free()
+		if next != nil {
+			err = errors.Join(err, s.admit(next))
+		}
+		return err
 	default: // a connection is established
+		s.places.settle(ev.EP)
 		return nil
 	}
 }
 
-// admit reports whether there is a place for one more client of the host that asks. One host has half of them at most, so
-// that clients that connect and do nothing keep no other host out.
-func (s *server) admit(cr *dat.CR) (host netip.Addr, ok bool) {
-	about, err := cr.Query()
-	n := 0
-	for _, host := range s.clients {
-		if host == about.RemoteAddress {
-			n++
-		}
+// admit accepts a client if there is a place for it.
+func (s *server) admit(cr *dat.CR) error {
+	host, ok, err := s.places.admit(cr)
+	if !ok {
+		return err
 	}
-	return about.RemoteAddress, err == nil && len(s.clients) < maxClients && n < maxClients/2
+	return s.accept(cr, host)
 }
 
 // accept tells the client where the table is. The endpoint needs no dispatchers for transfers: it makes none.
@@ -159,7 +156,7 @@ func (s *server) accept(cr *dat.CR, host netip.Addr) error {
 	if err := cr.Accept(ep, private); err != nil {
 		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
-	s.clients[ep] = host
+	s.places.enter(ep, host)
 	return nil
 }
 

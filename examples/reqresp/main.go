@@ -76,17 +76,17 @@ func run(ctx context.Context, name string, l load) error {
 // server has one set of slots for all clients. A slot is in the shared queue, or holds a request that is
 // received or answered; the cookie of everything posted is its number.
 type server struct {
-	ia      *dat.IA
-	pz      *dat.PZ
-	evd     *dat.EVD
-	srq     *dat.SRQ
-	data    []byte
-	mem     *dat.LMR
-	clients map[*dat.EP]netip.Addr // their connections, and the host of each
+	ia     *dat.IA
+	pz     *dat.PZ
+	evd    *dat.EVD
+	srq    *dat.SRQ
+	data   []byte
+	mem    *dat.LMR
+	places places
 }
 
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := &server{ia: ia, data: make([]byte, slots*slotSize), clients: map[*dat.EP]netip.Addr{}}
+	s := &server{ia: ia, data: make([]byte, slots*slotSize), places: newPlaces()}
 	if err := s.setUp(); err != nil {
 		return err
 	}
@@ -146,31 +146,22 @@ func (s *server) handle(ev *dat.Event) error {
 		// Answered, or nobody is there any more: the slot takes the next request.
 		return s.receive(int(ev.Cookie))
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
-		// All completions of the endpoint came before, those of its slots included.
-		delete(s.clients, ev.EP)
-		return ev.EP.Free()
+		// Its slots come back with completions, which stay in the dispatcher when the endpoint is freed.
+		next, err := s.places.leave(ev.EP), ev.EP.Free()
+		if next != nil {
+			err = errors.Join(err, s.accept(next))
+		}
+		return err
 	default: // a connection is established: its requests will come
+		s.places.settle(ev.EP)
 		return nil
 	}
 }
 
-// admit reports whether there is a place for one more client of the host that asks. One host has half of them at most, so
-// that clients that connect and do nothing keep no other host out.
-func (s *server) admit(cr *dat.CR) (host netip.Addr, ok bool) {
-	about, err := cr.Query()
-	n := 0
-	for _, host := range s.clients {
-		if host == about.RemoteAddress {
-			n++
-		}
-	}
-	return about.RemoteAddress, err == nil && len(s.clients) < maxClients && n < maxClients/2
-}
-
 func (s *server) accept(cr *dat.CR) error {
-	host, ok := s.admit(cr)
+	host, ok, err := s.places.admit(cr)
 	if !ok {
-		return cr.Reject([]byte("the server has as many clients as it takes"))
+		return err
 	}
 	attr := dat.DefaultEPAttr()
 	attr.MaxRequestDTOs = credits // answers outstanding
@@ -181,7 +172,7 @@ func (s *server) accept(cr *dat.CR) error {
 	if err := cr.Accept(ep, []byte{credits}); err != nil {
 		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
-	s.clients[ep] = host
+	s.places.enter(ep, host)
 	return nil
 }
 
