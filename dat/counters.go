@@ -57,6 +57,8 @@ type LinkStats struct {
 	// TxDropped counts packets that were accepted by Send and never left. Those that were lost after the device
 	// had taken them are in TxPackets too.
 	TxDropped uint64
+	// TxFull counts those of TxDropped for which the kernel's send buffer was full, over kernel UDP.
+	TxFull uint64
 	// TxKicks counts system calls that drove transmission; Wakeups counts returns from Wait that
 	// had slept.
 	TxKicks, Wakeups uint64

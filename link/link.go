@@ -78,6 +78,8 @@ type Stats struct {
 	// TxDropped counts packets that Send accepted and that never left. TxPackets also counts those that were lost after
 	// the device had taken them.
 	TxDropped uint64
+	// TxFull counts those of TxDropped that found the kernel's send buffer full.
+	TxFull uint64
 	// TxKicks counts system calls that drove transmission. Wakeups counts returns from a Wait that slept.
 	TxKicks, Wakeups uint64
 }
@@ -156,6 +158,7 @@ func (s *Stats) Add(o Stats) {
 	s.RxDropped += o.RxDropped
 	s.RxInvalid += o.RxInvalid
 	s.TxDropped += o.TxDropped
+	s.TxFull += o.TxFull
 	s.TxKicks += o.TxKicks
 	s.Wakeups += o.Wakeups
 }

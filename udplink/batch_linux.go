@@ -187,7 +187,7 @@ func (s *batch) load(i int, b *link.Buf) bool {
 // flush sends the first n entries. The kernel stops at a packet that it refuses. The error may be caused by an ICMP
 // message about an earlier packet, so flush tries each packet twice before it drops it and continues with the rest.
 func (s *batch) flush(n int) {
-	var sent, size, dropped, calls uint64
+	var sent, size, dropped, full, calls uint64
 	failed := -1
 	for at := 0; at < n; {
 		k, err := sendmmsg(s.fd, s.tx[at:n])
@@ -209,6 +209,9 @@ func (s *batch) flush(n int) {
 			if way := s.sent[at]; err == unix.EMSGSIZE && way != nil {
 				way.stale.Store(true)
 			}
+			if err == unix.EAGAIN {
+				full++
+			}
 			dropped++
 			at++
 		}
@@ -218,6 +221,7 @@ func (s *batch) flush(n int) {
 	s.link.stats.txBytes.Add(size)
 	if dropped > 0 {
 		s.link.stats.txDropped.Add(dropped)
+		s.link.stats.txFull.Add(full)
 	}
 }
 

@@ -62,6 +62,7 @@ func (s *slab) data(frame uint32) []byte {
 type counters struct {
 	rxPackets, rxBytes, rxDropped, rxInvalid atomic.Uint64
 	txPackets, txBytes, txDropped, txKicks   atomic.Uint64
+	txFull                                   atomic.Uint64
 	wakeups                                  atomic.Uint64
 }
 
@@ -190,7 +191,7 @@ func (l *Link) Stats() link.Stats {
 		RxPackets: c.rxPackets.Load(), RxBytes: c.rxBytes.Load(),
 		RxDropped: c.rxDropped.Load(), RxInvalid: c.rxInvalid.Load(),
 		TxPackets: c.txPackets.Load(), TxBytes: c.txBytes.Load(),
-		TxDropped: c.txDropped.Load(), TxKicks: c.txKicks.Load(),
+		TxDropped: c.txDropped.Load(), TxFull: c.txFull.Load(), TxKicks: c.txKicks.Load(),
 		Wakeups: c.wakeups.Load(),
 	}
 }

@@ -175,3 +175,16 @@ func TestForgedTooBig(t *testing.T) {
 		b.Free(some)
 	}
 }
+
+// A packet for which the send buffer is full is counted.
+func TestFullSendBufferIsCounted(t *testing.T) {
+	l := labtest.New(t, lab.Options{})
+	a := open(t, l, lab.A, lab.A.Addr4(), Options{Buffer: 8 << 10})
+	p := mustResolve(t, a, netip.AddrPortFrom(netip.MustParseAddr("10.73.0.77"), DefaultPort))
+	for range 64 {
+		send(t, a, p, string(make([]byte, 1400)))
+	}
+	if s := a.Stats(); s.TxFull == 0 || s.TxFull != s.TxDropped {
+		t.Errorf("%d packets dropped, %d for which the send buffer was full", s.TxDropped, s.TxFull)
+	}
+}

@@ -112,7 +112,7 @@ var families = []family{
 
 	counter("polls_total", "Looks at an engine.", func(s *sample) uint64 { return s.Polls }),
 	counter("empty_polls_total", "Looks at an engine in which no packet came or left.", func(s *sample) uint64 { return s.EmptyPolls }),
-	counter("transmit_backpressure_total", "Times the transmit ring was full.", func(s *sample) uint64 { return s.Backpressure }),
+	counter("transmit_backpressure_total", "Times the transmit ring was full; over kernel UDP, packets that found the send buffer of the socket full.", func(s *sample) uint64 { return s.Backpressure + s.Link.TxFull }),
 
 	counter("link_receive_packets_total", "Packets received by the link.", func(s *sample) uint64 { return s.Link.RxPackets }),
 	counter("link_receive_bytes_total", "Bytes received by the link.", func(s *sample) uint64 { return s.Link.RxBytes }),
@@ -120,7 +120,7 @@ var families = []family{
 	counter("link_transmit_bytes_total", "Bytes sent by the link.", func(s *sample) uint64 { return s.Link.TxBytes }),
 	counter("link_receive_dropped_total", "Packets that arrived and were lost for want of a frame or of room in a ring.", func(s *sample) uint64 { return s.Link.RxDropped }),
 	counter("link_receive_invalid_total", "Packets that arrived and were not well formed, or came from where no host can be.", func(s *sample) uint64 { return s.Link.RxInvalid }),
-	counter("link_transmit_dropped_total", "Packets accepted for sending that never left; also answers to strangers whose neighbour is unknown.", func(s *sample) uint64 { return s.Link.TxDropped }),
+	counter("link_transmit_dropped_total", "Packets accepted for sending that never left; also packets to neighbours that are not resolved.", func(s *sample) uint64 { return s.Link.TxDropped }),
 	counter("link_transmit_kicks_total", "System calls that drove transmission.", func(s *sample) uint64 { return s.Link.TxKicks }),
 	counter("link_wakeups_total", "Returns from a wait that had slept.", func(s *sample) uint64 { return s.Link.Wakeups }),
 

@@ -66,6 +66,10 @@ func TestEveryCounter(t *testing.T) {
 		"Stats.Connections":               "the sum of what is shown by state",
 		"Stats.Queues[0].Queue":           "a label",
 	}
+	if shown[float64(s.Backpressure+s.Link.TxFull)] { // a ring or a send buffer, by the link
+		elsewhere["Stats.ProtocolStats.Backpressure"] = "shown as a sum"
+		elsewhere["Stats.Link.TxFull"] = "shown as a sum"
+	}
 	for v, path := range where {
 		if !shown[v] && elsewhere[path] == "" {
 			t.Errorf("no metric shows %s", path)
