@@ -27,6 +27,7 @@ type batch struct {
 	names []sockaddr // sender, by receive frame
 	lost  uint32     // the kernel's count of packets dropped because the receive queue was full
 	errs  errQueue
+	gate  gate
 
 	rx, tx  [maxBatch]mmsghdr
 	rxIov   [maxBatch]unix.Iovec
@@ -62,6 +63,9 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 		return nil, err
 	}
 	if err = s.errs.open(s.fd, l.local.Addr()); err != nil {
+		return nil, err
+	}
+	if err = s.gate.open(s.fd, l.local.Addr()); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -154,7 +158,7 @@ func (s *batch) send(bufs []link.Buf) {
 	}
 }
 
-// load points entry i at a packet. It returns false if the packet has no destination.
+// load points entry i at a packet. It returns false if the packet has no destination, or may not wait for a neighbour.
 func (s *batch) load(i int, b *link.Buf) bool {
 	var name *sockaddr
 	s.sent[i] = nil
@@ -166,9 +170,15 @@ func (s *batch) load(i int, b *link.Buf) bool {
 		if way == nil {
 			return false
 		}
+		if !s.gate.passes(way, len(b.Data)) {
+			return false
+		}
 		name, s.sent[i] = &way.name, way
 	case b.Frame < s.link.slab.frames:
-		if name = &s.names[b.Frame]; b.Port != 0 {
+		if name = &s.names[b.Frame]; !s.gate.answers(name) {
+			return false
+		}
+		if b.Port != 0 {
 			name.setPort(b.Port) // may overwrite names: the caller gives up the frame with Send
 		}
 	default:
@@ -189,6 +199,7 @@ func (s *batch) load(i int, b *link.Buf) bool {
 func (s *batch) flush(n int) {
 	var sent, size, dropped, full, calls uint64
 	failed := -1
+	s.gate.waiting = 0
 	for at := 0; at < n; {
 		k, err := sendmmsg(s.fd, s.tx[at:n])
 		calls++
@@ -247,6 +258,7 @@ func (s *batch) close() error {
 	if !s.bell.close() {
 		return nil
 	}
+	s.gate.close()
 	fd := s.fd
 	s.fd = -1
 	if fd < 0 {

@@ -9,6 +9,9 @@
 // set it. A packet that exceeds the MTU of the interface is dropped, and PathMTU then returns the new limit. Errors
 // that ICMP reports (no listener, no route) are counted as drops, because the protocol's timers detect failed peers.
 //
+// On Linux, packets to neighbours that the kernel has not resolved are bounded, because they wait in the send buffer that
+// all packets share. The rest is dropped and counted. Two goroutines follow the kernel's routes and neighbours for that.
+//
 // On Linux, recvmmsg and sendmmsg move batches (batch_linux.go). On other systems a goroutine reads the socket
 // (portable.go).
 package udplink

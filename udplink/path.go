@@ -8,12 +8,13 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// path is a resolved destination. Only mtu and stale change.
+// path is a resolved destination. Only mtu, stale and reached change.
 type path struct {
-	to    netip.AddrPort
-	name  sockaddr
-	mtu   atomic.Int64 // UDP payload
-	stale atomic.Bool  // a packet did not fit: read the MTU again
+	to      netip.AddrPort
+	name    sockaddr
+	mtu     atomic.Int64 // UDP payload
+	stale   atomic.Bool  // a packet did not fit: read the MTU again
+	reached uint64       // of the gate: the version at which the neighbour was resolved
 }
 
 // Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy,

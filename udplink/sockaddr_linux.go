@@ -45,17 +45,21 @@ func (s *sockaddr) size() uint32 {
 	return unix.SizeofSockaddrInet6
 }
 
+// addr converts the IP address, without a zone.
+func (s *sockaddr) addr() netip.Addr {
+	if binary.NativeEndian.Uint16(s[:]) == unix.AF_INET {
+		return netip.AddrFrom4([4]byte(s[offAddr4:]))
+	}
+	return netip.AddrFrom16([16]byte(s[offAddr6:]))
+}
+
 // addrPort converts the address. zone applies to a link-local address.
 func (s *sockaddr) addrPort(zone string) netip.AddrPort {
-	port := binary.BigEndian.Uint16(s[offPort:])
-	if binary.NativeEndian.Uint16(s[:]) == unix.AF_INET {
-		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(s[offAddr4:])), port)
-	}
-	a := netip.AddrFrom16([16]byte(s[offAddr6:]))
-	if a.IsLinkLocalUnicast() {
+	a := s.addr()
+	if a.Is6() && a.IsLinkLocalUnicast() {
 		a = a.WithZone(zone)
 	}
-	return netip.AddrPortFrom(a, port)
+	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(s[offPort:]))
 }
 
 // unixAddr converts an address for package unix.

@@ -134,6 +134,8 @@ var boundsOf = map[string]string{
 	"RxFrames: o.Frames / 2":                "half of the frames",
 	"resolvePause = 100 * time.Millisecond": "10 a second",
 	"resolveBurst = 32":                     "32",
+	"g.fd, g.limit = fd, size/4":            "while less than a quarter of the send buffer is in use",
+	"trickle = 100 * time.Millisecond":      "10 a second",
 	"probeBatch = 8":                        "8 in 1 ms",
 	"backlogShare = 7":                      "7 times as many as are free, 14 of 16 if it is alone",
 	"backlogPrefix = 15":                    "15 times as many as are free, 15 of 16 if it is alone",

@@ -114,14 +114,28 @@ type bucket struct {
 	at     time.Time // time up to which tokens were added
 }
 
-// wait returns the time until there is a token, but at least lookPause.
-func (b *bucket) wait(now time.Time) time.Duration {
+// refill adds the tokens of the time that has passed.
+func (b *bucket) refill(now time.Time) {
 	earned := int(now.Sub(b.at) / resolvePause)
 	b.at = b.at.Add(time.Duration(earned) * resolvePause)
-	if b.tokens = min(b.tokens+earned, resolveBurst); b.tokens > 0 {
+	b.tokens = min(b.tokens+earned, resolveBurst)
+}
+
+// wait returns the time until there is a token, but at least lookPause.
+func (b *bucket) wait(now time.Time) time.Duration {
+	if b.refill(now); b.tokens > 0 {
 		return lookPause
 	}
 	return b.at.Add(resolvePause).Sub(now)
+}
+
+// take takes a token, if there is one.
+func (b *bucket) take(now time.Time) bool {
+	if b.refill(now); b.tokens == 0 {
+		return false
+	}
+	b.tokens--
+	return true
 }
 
 // wanting reports whether the kernel must be asked for a neighbour. It need not if it is resolving the neighbour

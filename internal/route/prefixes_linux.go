@@ -15,7 +15,8 @@ import (
 // left out.
 const maxPrefixes = 4096
 
-// prefixes holds the unicast routes through the interface, from every table but the local one. It is immutable.
+// prefixes holds routes by destination. It is immutable. That of a Table holds the unicast routes through the interface,
+// from every table but the local one.
 type prefixes struct {
 	bits4, bits6 []int // existing prefix lengths, longest first
 	gateways     map[netip.Prefix]gateway
@@ -24,12 +25,22 @@ type prefixes struct {
 // gateway is the next hop of one route.
 type gateway struct {
 	addr     netip.Addr // not valid: the destination itself
+	free     bool       // packets do not wait for a neighbour; used by Reach only
 	table    int
 	priority int
 }
 
 // via returns the next hop to dst by the longest prefix; ok is false without a route.
 func (p *prefixes) via(dst netip.Addr) (hop netip.Addr, ok bool) {
+	g, ok := p.find(dst)
+	if ok && !g.addr.IsValid() {
+		return dst, true
+	}
+	return g.addr, ok
+}
+
+// find returns the gateway of the longest prefix; ok is false without a route.
+func (p *prefixes) find(dst netip.Addr) (g gateway, ok bool) {
 	lengths := p.bits6
 	if dst.Is4() {
 		lengths = p.bits4
@@ -40,13 +51,10 @@ func (p *prefixes) via(dst netip.Addr) (hop netip.Addr, ok bool) {
 			continue
 		}
 		if g, ok := p.gateways[prefix]; ok {
-			if g.addr.IsValid() {
-				return g.addr, true
-			}
-			return dst, true
+			return g, true
 		}
 	}
-	return netip.Addr{}, false
+	return g, false
 }
 
 // add adds a route. Of several routes with one prefix, the main table has precedence, then the lowest priority value.
@@ -78,12 +86,24 @@ func rank(g gateway) int64 {
 //
 // System calls: sendto, recvfrom (netlink).
 func (t *Table) readPrefixes() error {
+	p, err := listPrefixes(t.handle, t.gatewayOf)
+	if err != nil {
+		return fmt.Errorf("route: list routes through %s: %w", t.Interface().Name, err)
+	}
+	t.prefixes.Store(p)
+	return nil
+}
+
+// listPrefixes returns the kernel's routes that gatewayOf takes.
+//
+// System calls: sendto, recvfrom (netlink).
+func listPrefixes(h *netlink.Handle, gatewayOf func(*netlink.Route) (gateway, bool)) (*prefixes, error) {
 	p := &prefixes{gateways: make(map[netip.Prefix]gateway)}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		left := maxPrefixes
 		all := &netlink.Route{Table: syscall.RT_TABLE_UNSPEC}
-		err := t.handle.RouteListFilteredIter(family, all, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
-			g, ok := t.gatewayOf(&r)
+		err := h.RouteListFilteredIter(family, all, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
+			g, ok := gatewayOf(&r)
 			if ok {
 				p.add(prefixOf(family, r.Dst), g)
 				left--
@@ -92,11 +112,10 @@ func (t *Table) readPrefixes() error {
 		})
 		// After an interrupted dump the kernel reports a change, and everything is read again.
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return fmt.Errorf("route: list routes through %s: %w", t.Interface().Name, err)
+			return nil, err
 		}
 	}
-	t.prefixes.Store(p)
-	return nil
+	return p, nil
 }
 
 // gatewayOf returns the gateway of a route through the interface; ok is false for any other route.

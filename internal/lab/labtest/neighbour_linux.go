@@ -20,6 +20,15 @@ func SetNeighbour(name string, addr netip.Addr, mac net.HardwareAddr) error {
 	})
 }
 
+// ForgetNeighbour deletes a neighbour from the table of an interface of the calling thread's namespace.
+func ForgetNeighbour(name string, addr netip.Addr) error {
+	l, err := netlink.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	return netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: addr.AsSlice()})
+}
+
 // CountNeighbours returns the number of unicast entries in the neighbour table of an interface of the calling thread's
 // namespace.
 func CountNeighbours(name string) (int, error) {

@@ -1,0 +1,269 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+)
+
+// Reach tells which destinations the kernel can send to at once, and which would have to wait in the queue of a neighbour that
+// it has not resolved. It covers all interfaces of a network namespace, only listens, and needs no privilege: whoever
+// sends through the kernel makes it resolve neighbours by that.
+//
+// Known, Version and Ask make no system call, take no lock and allocate nothing. Known and Version may be called by any
+// goroutine, Ask by one at a time.
+type Reach struct {
+	handle   *netlink.Handle
+	events   *nl.NetlinkSocket
+	prefixes atomic.Pointer[prefixes]
+	macs     *macTable // neighbours that are resolved on any interface; their Ethernet addresses are left out
+	version  atomic.Uint64
+	asks     bucket // of Ask's caller
+
+	poke   chan struct{} // routes have changed
+	done   chan struct{}
+	closed sync.Once
+	all    sync.WaitGroup
+
+	on map[netip.Addr][]int // the interfaces where a neighbour is resolved; of Open, then of watch
+}
+
+// OpenReach reads routes and neighbours in the network namespace of the calling thread, and keeps them current by two
+// goroutines until Close.
+//
+// System calls: socket, bind, sendto, recvfrom (netlink).
+func OpenReach() (_ *Reach, err error) {
+	r := &Reach{
+		macs: newMACTable(),
+		asks: bucket{tokens: resolveBurst, at: time.Now()},
+		poke: make(chan struct{}, 1),
+		done: make(chan struct{}),
+	}
+	defer func() {
+		if err != nil {
+			r.closeSockets()
+		}
+	}()
+	if r.handle, err = netlink.NewHandle(syscall.NETLINK_ROUTE); err != nil {
+		return nil, fmt.Errorf("route: open netlink socket: %w", err)
+	}
+	if err = r.handle.SetSocketTimeout(requestTimeout); err != nil {
+		return nil, fmt.Errorf("route: set netlink timeout: %w", err)
+	}
+	// The subscription is in place before the first dump, so that no change falls between.
+	r.events, err = nl.Subscribe(syscall.NETLINK_ROUTE, syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
+		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("route: subscribe to netlink: %w", err)
+	}
+	if err = r.readRoutes(); err != nil {
+		return nil, err
+	}
+	if err = r.readNeighbours(); err != nil {
+		return nil, err
+	}
+	r.all.Go(r.watch)
+	r.all.Go(r.keep)
+	return r, nil
+}
+
+func (r *Reach) closeSockets() {
+	if r.events != nil {
+		r.events.Close()
+	}
+	if r.handle != nil {
+		r.handle.Close()
+	}
+}
+
+// Close ends the goroutines and waits for them. Closing again does nothing.
+func (r *Reach) Close() {
+	r.closed.Do(func() {
+		close(r.done)
+		r.events.Close() // ends watch
+		r.all.Wait()
+		r.handle.Close()
+	})
+}
+
+// Known reports whether a packet to dst leaves the kernel at once: if the neighbour is resolved, and where none is needed,
+// as on loopback and point-to-point interfaces. Destinations behind a gateway count as known: nobody invents gateways,
+// and all that wait for one are in one queue. So do those without a route, for which the kernel keeps nothing.
+func (r *Reach) Known(dst netip.Addr) bool {
+	dst = dst.WithZone("")
+	g, ok := r.prefixes.Load().find(dst)
+	return !ok || g.free || r.macs.find(dst) != nil
+}
+
+// Version changes when destinations may no longer be Known that were.
+func (r *Reach) Version() uint64 { return r.version.Load() }
+
+// Ask reports whether the kernel may be given an answer without a connection to a neighbour that is not Known, which it
+// resolves then. Such answers have the rate at which a Table has neighbours resolved for its own.
+func (r *Reach) Ask(now time.Time) bool { return r.asks.take(now) }
+
+// watch applies the kernel's messages until the socket is closed.
+//
+// System calls: recvfrom (netlink).
+func (r *Reach) watch() {
+	for {
+		messages, from, err := r.events.Receive()
+		select {
+		case <-r.done:
+			return
+		default:
+		}
+		switch {
+		case errors.Is(err, os.ErrClosed):
+			return
+		case err != nil: // ENOBUFS: messages were lost
+			_ = r.readNeighbours() // what is known stays; the next message mends
+			r.routesChanged()
+		case from.Pid == nl.PidKernel:
+			for i := range messages {
+				r.apply(&messages[i])
+			}
+		}
+	}
+}
+
+// apply takes in one message. What cannot be parsed is skipped: the kernel does not send such.
+func (r *Reach) apply(m *syscall.NetlinkMessage) {
+	switch m.Header.Type {
+	case syscall.RTM_NEWNEIGH, syscall.RTM_DELNEIGH:
+		if n, err := netlink.NeighDeserialize(m.Data); err == nil {
+			r.sight(n, m.Header.Type == syscall.RTM_DELNEIGH)
+		}
+	case syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE, syscall.RTM_NEWLINK, syscall.RTM_DELLINK:
+		r.routesChanged()
+	}
+}
+
+func (r *Reach) routesChanged() {
+	select {
+	case r.poke <- struct{}{}:
+	default:
+	}
+}
+
+// sight takes in an entry of the kernel's neighbour table.
+func (r *Reach) sight(m *netlink.Neigh, gone bool) {
+	addr, ok := neighbourOf(m)
+	if !ok {
+		return
+	}
+	on := r.on[addr]
+	at := slices.Index(on, m.LinkIndex)
+	switch usable := !gone && m.State&nudUsable != 0; {
+	case usable:
+		if at < 0 {
+			r.on[addr] = append(on, m.LinkIndex)
+		}
+		r.macs.put(&macEntry{addr: addr})
+	case at < 0:
+	case len(on) > 1:
+		r.on[addr] = slices.Delete(on, at, at+1)
+	default:
+		delete(r.on, addr)
+		r.macs.remove(addr)
+		r.version.Add(1) // after the change, for those who read it before they look
+	}
+}
+
+// neighbourOf is the address of an entry; ok is false if it is none of a host on the segment.
+func neighbourOf(m *netlink.Neigh) (addr netip.Addr, ok bool) {
+	addr = address(m.IP)
+	return addr, addr.IsValid() && m.Flags&netlink.NTF_PROXY == 0 && m.Family != syscall.AF_BRIDGE
+}
+
+// readNeighbours takes over the kernel's whole tables.
+//
+// System calls: sendto, recvfrom (netlink).
+func (r *Reach) readNeighbours() error {
+	list, err := r.handle.NeighList(0, 0)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // a change that interrupts the dump is announced
+		return fmt.Errorf("route: list neighbours: %w", err)
+	}
+	r.on = make(map[netip.Addr][]int)
+	for i := range list {
+		r.sight(&list[i], false)
+	}
+	r.macs.retain(func(addr netip.Addr) bool { return len(r.on[addr]) > 0 })
+	r.version.Add(1)
+	return nil
+}
+
+// keep reads the routes again once they have settled after a change.
+func (r *Reach) keep() {
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-r.poke:
+		}
+		timer := time.NewTimer(settle)
+		select {
+		case <-r.done:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		_ = r.readRoutes() // the kernel did not answer: what is known stays
+	}
+}
+
+// readRoutes takes over the routes of all tables.
+//
+// System calls: sendto, recvfrom (netlink).
+func (r *Reach) readRoutes() error {
+	links, err := r.handle.LinkList()
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return fmt.Errorf("route: list interfaces: %w", err)
+	}
+	direct := make(map[int]bool)
+	for _, l := range links {
+		const noNeighbours = syscall.IFF_NOARP | syscall.IFF_LOOPBACK | syscall.IFF_POINTOPOINT
+		direct[l.Attrs().Index] = l.Attrs().RawFlags&noNeighbours != 0
+	}
+	p, err := listPrefixes(r.handle, func(route *netlink.Route) (gateway, bool) { return reachOf(route, direct) })
+	if err != nil {
+		return fmt.Errorf("route: list routes: %w", err)
+	}
+	r.prefixes.Store(p)
+	r.version.Add(1)
+	return nil
+}
+
+// reachOf is what a route leads to; direct are the interfaces without neighbours. Local addresses are free, and so is what
+// the kernel refuses to send to.
+func reachOf(route *netlink.Route, direct map[int]bool) (g gateway, ok bool) {
+	if route.Type == syscall.RTN_THROW { // go on with the next table
+		return g, false
+	}
+	g = gateway{free: true, table: route.Table, priority: route.Priority}
+	if route.Table == syscall.RT_TABLE_LOCAL { // it is asked first
+		g.table = syscall.RT_TABLE_MAIN
+	}
+	if route.Type != syscall.RTN_UNICAST {
+		return g, true
+	}
+	hops := route.MultiPath
+	if len(hops) == 0 {
+		hops = []*netlink.NexthopInfo{{LinkIndex: route.LinkIndex, Gw: route.Gw, Via: route.Via}}
+	}
+	for _, n := range hops {
+		if !direct[n.LinkIndex] && !gatewayAddr(n.Gw, n.Via).IsValid() {
+			g.free = false
+		}
+	}
+	return g, true
+}

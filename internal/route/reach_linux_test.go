@@ -1,0 +1,124 @@
+package route
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// openReach opens one without privilege on a side of a lab.
+func (w *world) openReach(s lab.Side) (r *Reach) {
+	w.Helper()
+	w.on(s, func() (err error) {
+		labtest.WithCaps(w, nil, func() { r, err = OpenReach() })
+		return err
+	})
+	w.Cleanup(r.Close)
+	return r
+}
+
+// A neighbour is known while the kernel has resolved it; Version changes when it is no longer.
+func TestReachFollowsTheNeighbour(t *testing.T) {
+	for _, addr := range []func(lab.Side) netip.Addr{lab.Side.Addr4, lab.Side.Addr6} {
+		w := newWorld(t)
+		r := w.openReach(lab.A)
+		peer := addr(lab.B)
+		if r.Known(peer) {
+			t.Fatalf("%v is known before a packet", peer)
+		}
+		w.on(lab.B, func() error { // its kernel asks for A, and so tells A of itself
+			conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr(lab.A), 9)))
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			_, err = conn.Write([]byte("x"))
+			return err
+		})
+		w.until("the neighbour is known", func() bool { return r.Known(peer) })
+		version := r.Version()
+		w.must(w.nl[lab.A].NeighDel(&netlink.Neigh{LinkIndex: w.table.index, IP: peer.AsSlice()}))
+		w.until("the neighbour is unknown", func() bool { return !r.Known(peer) })
+		w.until("the version is another", func() bool { return r.Version() != version })
+	}
+}
+
+// Where no neighbour is needed everybody is known; changes of routes are followed.
+func TestReachWithoutNeighbours(t *testing.T) {
+	w := newWorld(t)
+	tunnel := netip.MustParsePrefix("10.74.0.1/24")
+	w.on(lab.A, func() error { return labtest.AddTunnel("tun0", tunnel) })
+	r := w.openReach(lab.A)
+	free := []string{lab.A.Addr4().String(), lab.A.Addr6().String(), "127.0.0.7", "::1", "10.74.0.9", "192.0.2.1", "2001:db8::1"}
+	for _, s := range free {
+		if !r.Known(netip.MustParseAddr(s)) {
+			t.Errorf("%s is not known", s)
+		}
+	}
+	absent := netip.MustParseAddr("10.73.0.77")
+	if r.Known(absent) {
+		t.Errorf("%v is known", absent)
+	}
+	_, dst, err := net.ParseCIDR("10.73.0.64/26")
+	w.must(err)
+	behind := &netlink.Route{LinkIndex: w.table.index, Dst: dst, Gw: lab.B.Addr4().AsSlice()}
+	w.must(w.nl[lab.A].RouteAdd(behind))
+	w.until("behind a gateway", func() bool { return r.Known(absent) })
+	w.must(w.nl[lab.A].RouteDel(behind))
+	w.until("on the segment again", func() bool { return !r.Known(absent) })
+	w.on(lab.A, func() error { return labtest.Delete("tun0") })
+}
+
+// A neighbour that one interface no longer has is known while another has it.
+func TestReachOnTwoInterfaces(t *testing.T) {
+	r := &Reach{macs: newMACTable(), on: make(map[netip.Addr][]int)}
+	peer := netip.MustParseAddr("192.0.2.1")
+	entry := func(index, state int) *netlink.Neigh {
+		return &netlink.Neigh{LinkIndex: index, Family: netlink.FAMILY_V4, State: state, IP: peer.AsSlice()}
+	}
+	for i, step := range []struct {
+		m    *netlink.Neigh
+		gone bool
+		want bool
+	}{
+		{entry(1, netlink.NUD_INCOMPLETE), false, false},
+		{entry(1, netlink.NUD_REACHABLE), false, true},
+		{entry(2, netlink.NUD_STALE), false, true},
+		{entry(1, netlink.NUD_FAILED), false, true},
+		{entry(1, netlink.NUD_FAILED), true, true},
+		{entry(2, netlink.NUD_STALE), true, false},
+	} {
+		r.sight(step.m, step.gone)
+		if got := r.macs.find(peer) != nil; got != step.want {
+			t.Errorf("step %d: known is %v", i, got)
+		}
+	}
+}
+
+// Answers to neighbours that are not known have the rate of those that a Table has resolved.
+func TestReachAsksSlowly(t *testing.T) {
+	now := time.Now()
+	r := &Reach{asks: bucket{tokens: resolveBurst, at: now}}
+	asked := func(d time.Duration) (n int) {
+		for end := now.Add(d); now.Before(end); now = now.Add(time.Millisecond) {
+			if r.Ask(now) {
+				n++
+			}
+		}
+		return n
+	}
+	const pauses = 20
+	if n := asked(pauses * resolvePause); n < resolveBurst+pauses-1 || n > resolveBurst+pauses {
+		t.Errorf("%d answers in %v", n, pauses*resolvePause)
+	}
+	now = now.Add(time.Hour)
+	if n := asked(resolvePause / 2); n != resolveBurst {
+		t.Errorf("%d answers after an hour without, want %d", n, resolveBurst)
+	}
+}
