@@ -1,0 +1,120 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/bpf"
+	"github.com/datxdp/datxdp/internal/route"
+	"github.com/datxdp/datxdp/link"
+)
+
+// identify opens the routing tables and fills in the identity of the interface.
+func (d *Device) identify(o *Options) (h host, err error) {
+	if d.routes, err = route.Open(d.ifindex); err != nil {
+		return h, fmt.Errorf("xdp: %s: routes: %w", d.name, err)
+	}
+	now := d.routes.Interface()
+	h = host{mac: now.MAC, mtu: min(now.MTU, maxPacket), router: routes{d.routes}}
+	local, err := chooseAddr(d.name, now.Addrs, o.Addr)
+	if err != nil {
+		return h, err
+	}
+	if err := refuseLayer(&now, local); err != nil {
+		return h, err
+	}
+	h.local = netip.AddrPortFrom(local, o.Port)
+	h.addrs, h.groups = steered(local, now.Addrs), broadcasts(now.Addrs)
+	d.local, d.mtu = local, h.mtu
+	return h, nil
+}
+
+// chooseAddr picks the device's own address.
+func chooseAddr(name string, have []netip.Prefix, want netip.Addr) (netip.Addr, error) {
+	var best netip.Addr
+	for _, p := range have {
+		a := p.Addr()
+		switch {
+		case want.IsValid():
+			if a == want.Unmap() {
+				return a, nil
+			}
+		case a.Is4():
+			return a, nil
+		case !best.IsValid() && !a.IsLinkLocalUnicast():
+			best = a
+		}
+	}
+	if want.IsValid() {
+		return best, fmt.Errorf("xdp: %s does not have the address %v: choose one of %v: %w", name, want, have, link.ErrUnsupported)
+	}
+	if !best.IsValid() {
+		return best, fmt.Errorf("xdp: %s has no address: give it one (ip address add ... dev %s): %w", name, name, link.ErrUnsupported)
+	}
+	return best, nil
+}
+
+// steered lists the addresses whose packets the program redirects: local first, then as many others as the program can
+// compare.
+func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
+	all := []netip.Addr{local}
+	var n4, n6 int
+	if local.Is4() {
+		n4++
+	} else {
+		n6++
+	}
+	for _, p := range have {
+		n := &n6
+		if p.Addr().Is4() {
+			n = &n4
+		}
+		if p.Addr() != local && *n < bpf.MaxAddresses {
+			all = append(all, p.Addr())
+			*n++
+		}
+	}
+	return all
+}
+
+// takePort binds the port in the kernel while the device is open. No other program can bind it then. The kernel also
+// does not send port unreachable for a packet that the XDP program has passed on.
+func (d *Device) takePort(local netip.AddrPort) (err error) {
+	d.guard, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
+	if errors.Is(err, unix.EADDRINUSE) {
+		return &openError{
+			text: fmt.Sprintf("xdp: %s: another program has UDP port %d of %v: stop it or choose another with the option port=", d.name, local.Port(), local.Addr()),
+			is:   []error{link.ErrBusy, err},
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("xdp: %s: %w", d.name, err)
+	}
+	_ = d.guard.SetReadBuffer(0) // nothing reads this socket: use the smallest buffer
+	return d.ignoreICMPMTU(local.Addr())
+}
+
+// ignoreICMPMTU makes the kernel ignore ICMP messages that report a path MTU for the port. The guard socket sends
+// nothing, so such a message is forged. It would limit the routes to our peers to a false MTU for ten minutes.
+//
+// System calls: setsockopt.
+func (d *Device) ignoreICMPMTU(local netip.Addr) error {
+	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_INTERFACE
+	if local.Is6() {
+		level, option, value = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_INTERFACE
+	}
+	raw, err := d.guard.SyscallConn()
+	if err == nil {
+		var refused error
+		err = raw.Control(func(fd uintptr) { refused = unix.SetsockoptInt(int(fd), level, option, value) })
+		err = errors.Join(err, refused)
+	}
+	if err != nil {
+		return fmt.Errorf("xdp: %s: ignore ICMP path MTU messages: %w", d.name, err)
+	}
+	return nil
+}
