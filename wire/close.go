@@ -9,23 +9,23 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// linger is what is left of a connection that this side closed: enough to repeat Close until the
-// peer has confirmed it, or its host has reported that nobody has the port any more.
+// linger is the rest of a connection that this side closed. It repeats Close until the peer confirms with Closed, the
+// tries are used up, or an ICMP report says that the peer's port is closed.
 type linger struct {
 	path     link.Path
 	peerAddr netip.Addr
 	header   proto.Header
 	bye      proto.Goodbye
-	heard    Time // last packet from the peer
-	tries    int
-	wait     time.Duration
+	heard    Time          // when the peer's last packet came
+	tries    int           // Close packets sent
+	wait     time.Duration // time to the next repeat; doubles
 }
 
-// key is what a report that quotes Close names.
+// key returns the peerKey that finds the connection for an ICMP report that quotes Close.
 func (l *linger) key() peerKey { return peerKey{l.peerAddr, l.header.CID, l.header.Tag} }
 
-// Disconnect ends a connection. Gracefully means that requests which are outstanding may finish
-// first. One completion of a connection kind follows unless the connection was over already.
+// Disconnect ends a connection. A graceful disconnect lets the outstanding requests finish first. One completion with a
+// connection kind follows, unless the connection was closed already.
 func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
 	e.mustOwn()
 	switch c.State() {
@@ -49,14 +49,15 @@ func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
 	return nil
 }
 
-// disconnect ends a connection at once. What was posted and waits only to share a packet leaves before.
+// disconnect ends a connection at once. Before, it sends a partial packet that waits for a token only.
 func (c *Conn) disconnect() {
 	if c.sendWaiting() {
 		c.finish(KindDisconnected, proto.Goodbye{})
 	}
 }
 
-// Reset makes a closed connection Idle again. Posted receives of an Idle one stay posted.
+// Reset flushes what is posted on a closed connection and makes the connection Idle again. On an Idle connection it
+// does nothing: posted receives stay.
 func (e *Engine) Reset(c *Conn) error {
 	e.mustOwn()
 	switch c.State() {
@@ -72,7 +73,7 @@ func (e *Engine) Reset(c *Conn) error {
 	}
 }
 
-// Drop ends a connection without a completion: its consumer frees it. What is posted is forgotten.
+// Drop ends a connection whose consumer frees it: neither the connection nor its requests get completions.
 func (e *Engine) Drop(c *Conn) {
 	e.mustOwn()
 	c.completions = CompletionQueues{}
@@ -83,7 +84,7 @@ func (e *Engine) Drop(c *Conn) {
 	}
 }
 
-// drop ends a connection without telling anybody: the engine closes.
+// drop ends a connection without a packet to the peer, because the engine closes.
 func (c *Conn) drop() {
 	c.leave()
 	c.eng.table.release(c.slot)
@@ -91,7 +92,7 @@ func (c *Conn) drop() {
 	c.over(KindDisconnected, StatusFlushed)
 }
 
-// finish closes the connection from this side and tells the peer why.
+// finish closes the connection from this side: it sends Close with the reason, and leaves a linger that repeats Close.
 func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	if c.peerCID == 0 && c.State() == Connecting {
 		c.end(k, StatusFlushed)
@@ -112,7 +113,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	c.over(k, StatusFlushed)
 }
 
-// end closes a connection of which the peer knows nothing, or not any more.
+// end closes a connection without sending Close: the peer does not know it, has closed it, or has ended.
 func (c *Conn) end(k Kind, s Status) {
 	c.leave()
 	c.eng.table.release(c.slot)
@@ -120,7 +121,7 @@ func (c *Conn) end(k Kind, s Status) {
 	c.over(k, s)
 }
 
-// leave takes the connection off the engine's lists.
+// leave removes the connection from every list of the engine.
 func (c *Conn) leave() {
 	e := c.eng
 	c.dropAllEarly()
@@ -138,12 +139,12 @@ func (c *Conn) leave() {
 		c.share.q.leave(c)
 	}
 	e.sched.remove(c)
-	c.ack.listed = false // the lists drop it when they come to it
+	c.ack.listed = false // acknowledge removes it from the list
 	c.recv.target.region = nil
 }
 
-// over is the end of a connection for its consumer: state, completions, then the event. The first
-// unfinished request ends with s, all others are flushed.
+// over reports the end of a connection to its consumer: it sets the state, completes what is posted, and emits the
+// event last. The first unfinished request gets status s, all others are flushed.
 func (c *Conn) over(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
@@ -159,7 +160,7 @@ func (c *Conn) over(k Kind, s Status) {
 	c.emit(k)
 }
 
-// flushWork completes everything that is posted; the first request with s.
+// flushWork completes everything that is posted: the first request with status s, the rest with StatusFlushed.
 func (c *Conn) flushWork(s Status) {
 	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
 		w := c.sq.at(n)
@@ -179,8 +180,8 @@ func (c *Conn) flushWork(s Status) {
 	}
 }
 
-// failRequest completes requests before n as far as they are done and n with a status that is not
-// success. The caller closes the connection.
+// failRequest completes request n with an error status, and the incomplete requests before it with StatusFlushed. The
+// caller closes the connection.
 func (c *Conn) failRequest(n seq.Num, s Status) {
 	for d := seq.Num(c.sq.done.Load()); d.LessEq(n); d++ {
 		w := c.sq.at(d)
@@ -194,10 +195,11 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 	}
 }
 
-// noRequest is a number of operations that no peer has outstanding.
+// noRequest in Close means that no request of the peer is the cause: it is more operations than a peer has outstanding.
 const noRequest = 1 << 31
 
-// fault ends the connection because of what the peer sent, or because memory of ours is gone.
+// fault counts the error and breaks the connection, because of what the peer sent or because local memory is gone. op
+// and num tell the peer which of its operations failed.
 func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {
 	case proto.ReasonAccess:
@@ -209,20 +211,20 @@ func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	c.finish(KindBroken, proto.Goodbye{Reason: why, Op: op, Num: uint32(num)})
 }
 
-// breakDown ends the connection because the peer is silent; the oldest request gets the blame.
+// breakDown breaks the connection after a timeout. The oldest request completes with status s.
 func (c *Conn) breakDown(s Status, why proto.Reason) {
 	c.failOldest(s)
 	c.finish(KindBroken, proto.Goodbye{Reason: why})
 }
 
-// failOldest completes the oldest request with a status that is not success. The caller closes the connection.
+// failOldest completes the oldest request with an error status. The caller closes the connection.
 func (c *Conn) failOldest(s Status) {
 	if !c.sq.empty() {
 		c.failRequest(seq.Num(c.sq.done.Load()), s)
 	}
 }
 
-// sendClose sends Close and arms its repeat.
+// sendClose sends Close and arms its repeat, with exponential back-off.
 func (e *Engine) sendClose(slot int32, l *linger) {
 	var p packet
 	l.header.TS = e.now.Stamp()
@@ -235,7 +237,7 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 	l.wait = min(2*l.wait, maxRTO)
 }
 
-// endLinger frees what was left of a connection.
+// endLinger frees the slot and the path of a lingering connection.
 func (e *Engine) endLinger(slot int32, l *linger) {
 	e.wheel.Stop(slot)
 	e.host.peers.remove(l.key(), l.bye.CID)
@@ -243,8 +245,8 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 	e.table.release(slot)
 }
 
-// handleClose ends the connection that the peer has closed. Close is confirmed also when the connection is not known, or not known
-// any more: the confirmation before may have been lost.
+// handleClose ends the connection that the peer has closed, and confirms with Closed. It confirms an unknown connection
+// too, since the Closed before may have been lost.
 func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var g proto.Goodbye
 	if !g.Parse(body) {
@@ -255,7 +257,7 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 	if c := e.lookup(h.CID); c != nil && c.peerKnown && c.fromPeer(h, &bufs[0]) && g.CID == c.peerCID {
 		if c.plausible(h) {
 			e.sendHeader(c.path, &out)
-			e.flush() // before the path is gone
+			e.flush() // the packet needs the path, which peerClosed releases
 			c.peerClosed(h, &g)
 		}
 		return false
@@ -276,7 +278,7 @@ func (e *Engine) sendHeader(path link.Path, h *proto.Header) {
 	}
 }
 
-// peerClosed ends the connection for the reason the peer gave.
+// peerClosed ends the connection for the reason in the peer's Close.
 func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 	if c.State() == Accepting {
 		if g.Reason != proto.ReasonNone {
@@ -286,7 +288,7 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 		return
 	}
 	if c.alive() {
-		c.takeAck(h, nil) // what it has received has succeeded
+		c.takeAck(h, nil) // Close acknowledges: complete the requests that the peer received
 		if !c.alive() {
 			return
 		}
@@ -300,7 +302,8 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 	c.end(kind, StatusFlushed)
 }
 
-// blame gives the request that the peer could not serve the status that says why.
+// failNamedRequest completes the request that the peer's Close names, with the status for the reason. Earlier requests
+// succeed, because the peer handles requests in order.
 func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	var s Status
 	switch g.Reason {
@@ -328,7 +331,7 @@ func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	c.failRequest(n, s)
 }
 
-// succeedBefore completes the requests before n, which the peer has done.
+// succeedBefore completes the requests before n successfully.
 func (c *Conn) succeedBefore(n seq.Num) {
 	if c.sq.acked.Op.Less(n) {
 		c.sq.acked = position{Op: n}
@@ -336,7 +339,7 @@ func (c *Conn) succeedBefore(n seq.Num) {
 	c.completeRequests()
 }
 
-// handleClosed frees what is left of a connection whose Close is confirmed. Closed reflects the tag of our Close.
+// handleClosed frees a lingering connection whose Close the peer confirms. Closed carries the tag of the Close.
 func (e *Engine) handleClosed(h *proto.Header, b *link.Buf) {
 	s, slot, _ := e.table.find(h.CID)
 	switch {

@@ -9,43 +9,43 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// maxStrays bounds the packets that wait to cross to one engine, strayBatch those that it takes in one Poll.
+// maxStrays bounds the packets that wait for one engine, strayBatch those that it handles in one Poll.
 const (
 	maxStrays  = 256
 	strayBatch = 64
 )
 
-// stray is a packet that crosses: a copy of its bytes, where it came from, and its congestion mark.
+// strayPacket is a packet that arrived on another queue than its connection's: a copy of its bytes, its source and its
+// congestion mark.
 type strayPacket struct {
 	data  []byte
 	from  netip.Addr
 	flags link.Flags
 }
 
-// keepStray is the size in bytes up to which the memory of a stray's copy is kept for the next one.
+// keepStray is the largest buffer in bytes that a slot keeps for the next packet. Larger ones are freed.
 const keepStray = 16 << 10
 
-// strayRing takes packets that arrived on a queue other than their connection's. Other engines'
-// owners put copies in, the engine's own takes them out.
+// forwardRing holds the stray packets that other engines forward to this one. The owners of the other engines append,
+// the owner of this engine takes.
 type forwardRing struct {
-	mu    sync.Mutex // held to put in
+	mu    sync.Mutex // held to append
 	slots [maxStrays]strayPacket
 	tail  atomic.Uint32
 	head  atomic.Uint32
-	from  netip.Addr // source of the stray that is being handled; the owner's
+	from  netip.Addr // source of the packet that is being handled; for the owner only
 }
 
-// crossings are the packets that cross to this engine, and whether the one being handled is one of them: it lies in no
-// frame of the link.
+// forwarding is the receiving side of an engine's stray packets.
 type forwarding struct {
 	incoming  forwardRing
-	forwarded bool
+	forwarded bool // the packet that is being handled comes from incoming, so that it lies in no frame of the link
 }
 
-// waiting is the number of strays to be handled.
+// waiting returns the number of packets in the ring.
 func (s *forwardRing) waiting() int { return int(s.tail.Load() - s.head.Load()) }
 
-// put copies a packet in; false when the ring is full.
+// put copies a packet into the ring. It reports false if the ring is full.
 func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 	return true
 }
 
-// cross hands a packet to the engine that its connection ID names. It reports false if that is this
-// engine, or none.
+// forward hands a packet to the engine that its connection ID names. It reports false if that is this engine, or if no
+// engine has that index. A packet is forwarded once at most.
 func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	_, _, index := e.table.find(h.CID)
 	if index == e.index || index >= len(e.host.engines) || e.forwarded {
@@ -80,8 +80,8 @@ func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	return true
 }
 
-// takeForwarded handles the packets that crossed to this engine. They lie in no frame of the link, so
-// none is kept and none is turned round.
+// takeForwarded handles the packets that other engines forwarded. They lie in no frame of the link, so none of them can
+// be held early or answered in its own frame.
 func (e *Engine) takeForwarded() {
 	s := &e.incoming
 	e.forwarded = true

@@ -8,24 +8,24 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A host that has restarted does not know the connections of its former life. It answers their packets
-// with Reset, which repeats what the packet said, its verification tag among it, and needs no state.
+// A restarted host does not know the connections that it had before. It answers their packets with Reset. Reset quotes
+// the packet's header with the verification tag, so that sending it needs no state.
 
-// peerKey is how a connection is found by what its peer calls it. Two processes may share an address and choose the same
-// ID: the tag, which is in every packet of ours, tells them apart, and is what a stranger does not know.
+// peerKey identifies a connection by the peer's address and connection ID, and by the tag that our packets carry. The
+// tag is needed because two processes at one address may choose the same ID, and because an attacker does not know it.
 type peerKey struct {
 	addr     netip.Addr
 	cid, tag uint32
 }
 
-// peerName is the connection that a peer calls so.
+// peerName is the entry of a peerKey.
 type peerName struct {
-	cid uint32         // our name of it
-	at  netip.AddrPort // where its packets go; zero if the link learns of no unreachable ports
+	cid uint32         // our ID of the connection
+	at  netip.AddrPort // where its packets go; zero if the link reports no closed ports
 }
 
-// peers says which connection of a host a peer means. A Reset names a connection as the peer does, and so does a
-// packet of ours that an ICMP message quotes. Both may arrive at any engine.
+// peers finds a connection of the host by peerKey, for a Reset, and for a packet of ours that an ICMP message quotes.
+// Both may arrive at any engine, so the map has a lock.
 type peers struct {
 	mu   sync.Mutex
 	cids map[peerKey]peerName
@@ -55,16 +55,16 @@ func (p *peers) find(k peerKey) (n peerName, ok bool) {
 	return n, ok
 }
 
-// stranger handles a packet of a connection that is not known here: its ID names none, or its tag is
-// not that of the connection which has the ID now. It crosses to the engine that it names, or it is
-// answered with Reset in its own frame, within a limit.
+// handleUnknown handles a packet whose connection ID has no connection here, or whose tag is not that of the
+// connection. It forwards the packet to the engine that the ID names. If that is this engine, it answers with Reset in
+// the packet's own frame, within the limit of stateless replies.
 func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 	if e.forward(h, bufs) {
 		return false
 	}
 	e.stats.UnknownConnection++
 	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil {
-		return false // Close is on its way
+		return false // the closed connection still repeats Close
 	}
 	if !e.mayReply(bufs) {
 		return false
@@ -75,13 +75,13 @@ func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// mayReply reports whether a packet may be answered without a connection, in its own frame.
+// mayReply reports whether a packet may be answered in its own frame without a connection.
 func (e *Engine) mayReply(bufs []link.Buf) bool {
 	return !e.forwarded && len(bufs) == 1 && e.replyLimit.allow(e.source(&bufs[0]), e.now)
 }
 
-// handleReset doubts a connection: the peer may not know our connection any more. To cross to the engine
-// of that connection the packet is given our name of it.
+// handleReset handles a Reset, which names the connection by the peer's ID. handleReset writes our ID into the packet,
+// since our ID tells which engine owns the connection, and forwards it there.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	if !e.forwarded {
 		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})

@@ -2,28 +2,28 @@ package wire
 
 import "time"
 
-// An engine that nobody polled for long, though a timer was due, was stopped with its process or its host. It could not
-// hear its peers then, so that this time does not count as their silence. What they sent waits in the link, as much of it
-// as fitted there, and is read before the timers run. Then each peer gets an Ack, since its timeouts are long by now and
-// packets of it may have been dropped.
+// A suspended host or a stopped process cannot receive, so that time must not count as silence of the peers. The engine
+// detects a suspension by a Poll that comes long after a timer was due. The link still holds packets that arrived
+// meanwhile, as many as fit: the engine reads them before it runs timers. Then it sends each peer an Ack, because the
+// retransmission timeouts of the peers are long by now and their packets may have been dropped.
 //
-// An engine without a timer that is due may have slept: whether it was stopped cannot be told. It may have been if it then
-// finds a batch of packets of its peers. It reads first and tells its peers too, seldom, but forgives nobody: a silence
-// that a burst of packets could prolong would have no end.
+// Without a due timer, a late Poll may only mean that the engine slept. If that Poll finds a batch of packets from
+// peers, the engine reads first and sends Acks too, at most once in resumeAckPause. But it does not subtract the time
+// from the peers' silence: otherwise a peer that sends bursts of packets could prolong its timeouts without end.
 
-// stall is the engine's part of that.
+// suspension is the state of suspension handling on an engine.
 type suspension struct {
-	late     bool   // this Poll comes long after the one before
-	rxPeers  uint32 // packets of peers, without end
-	rxBefore uint32 // heard, before this Poll
-	ended    Time   // end of the last stall
-	catchUp  bool   // what arrived meanwhile is being read
-	toAck    int    // slots of the table whose peers have not got their Ack yet
-	nextAck  Time   // when the next of them get it
+	late     bool   // this Poll comes suspendTime or more after the one before
+	rxPeers  uint32 // packets from peers; wraps
+	rxBefore uint32 // rxPeers before this Poll
+	ended    Time   // when the last suspension ended
+	catchUp  bool   // the engine reads the packets that arrived meanwhile; timers wait
+	toAck    int    // slots of the connection table whose peers still get an Ack
+	nextAck  Time   // when the next batch of Acks leaves
 	past     suspensions
 }
 
-// resume notes the end of a stall. It is called at the beginning of a Poll.
+// detectSuspend notices at the beginning of a Poll that the engine was suspended.
 func (e *Engine) detectSuspend(now Time) {
 	s := &e.suspension
 	s.rxBefore = s.rxPeers
@@ -36,14 +36,14 @@ func (e *Engine) detectSuspend(now Time) {
 	}
 }
 
-// resumed begins to catch up.
+// resumed begins to read the backlog of the link, and schedules an Ack for each peer.
 func (e *Engine) resumed(now Time) {
 	s := &e.suspension
 	s.ended, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
 }
 
-// catchingUp reports whether timers have to wait: a Poll that filled its batch after a stall has not seen
-// yet what the peers sent, and would resend what they acknowledged.
+// catchingUp reports whether timers have to wait for the next Poll. A Poll that fills its receive batch after a
+// suspension leaves packets in the link. Their acknowledgements may cover what a timer would send again.
 func (e *Engine) catchingUp(received int) bool {
 	s := &e.suspension
 	full := received >= maxReceive
@@ -54,7 +54,7 @@ func (e *Engine) catchingUp(received int) bool {
 	return s.catchUp
 }
 
-// announce sends some peers an Ack after a stall.
+// ackAllPeers sends an Ack on the next resumeAckBatch connections after a suspension.
 func (e *Engine) ackAllPeers() {
 	s := &e.suspension
 	if s.catchUp || e.now < s.nextAck {
@@ -63,7 +63,7 @@ func (e *Engine) ackAllPeers() {
 	for n := 0; s.toAck > 0 && n < resumeAckBatch; s.toAck-- {
 		if c := e.table.slots[s.toAck-1].conn; c != nil && c.alive() {
 			if !c.sendAck(0) {
-				break // no frame: later
+				break // the link has no frame; the next batch goes on
 			}
 			n++
 		}
@@ -71,21 +71,21 @@ func (e *Engine) ackAllPeers() {
 	s.nextAck = e.now.Add(resumeAckEvery)
 }
 
-// watched is the time since a moment in which the engine was not stopped.
+// runTime returns how long the engine ran since a moment, suspensions excluded.
 func (e *Engine) runTime(since Time) time.Duration {
 	return e.now.Sub(since) - e.suspension.past.after(since)
 }
 
-// stops remembers the last times in which an engine was stopped. Those before are not forgiven.
+// suspensions remembers the last 64 suspensions. Older ones are not subtracted from a run time.
 type suspensions struct {
 	ring  [64]suspensionEnd
-	n     int           // without end
-	total time.Duration // of all
+	n     int           // suspensions ever added
+	total time.Duration // length of all ever added
 }
 
 type suspensionEnd struct {
 	end    Time
-	before time.Duration // total of those before
+	before time.Duration // length of all earlier ones
 }
 
 func (s *suspensions) add(end Time, d time.Duration) {
@@ -94,7 +94,7 @@ func (s *suspensions) add(end Time, d time.Duration) {
 	s.total += d
 }
 
-// after is how long those took that ended after a moment.
+// after returns the total length of the suspensions that ended after t.
 func (s *suspensions) after(t Time) time.Duration {
 	before := s.total
 	for i := s.n - 1; i >= max(s.n-len(s.ring), 0); i-- {

@@ -8,41 +8,46 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// The kernel of a process that has ended answers its packets with ICMP port unreachable, which quotes the packet. A
-// report counts only if it quotes the verification tag of a connection to that address and port. Kernels limit the
-// rate of these messages, so that a report counts for all connections to the port: each asks its peer, and breaks
-// if that does not answer while a later packet to the port is refused too. One that is being asked for ends when a later
-// Connect is refused too. Nothing is sent to a peer that is known to have ended: thousands of connections to it that send
-// Close, each answered by ICMP and repeated, keep the other connections of the engine waiting.
+// When a process has ended, its kernel answers packets to its UDP port with ICMP port unreachable, which quotes the
+// packet. The link hands such messages over as reports. A report counts only if it quotes the verification tag of a
+// connection to that address and port.
+//
+// Kernels limit the rate of these messages, so most connections to a closed port get no report of their own. A report
+// for one connection therefore makes every connection to the port send a challenge ACK. A connection without an answer
+// breaks once the kernel refuses a later packet to the port. A connection attempt ends when a later Connect is refused.
+//
+// A connection sends no Close to a process that is known to have ended. Otherwise thousands of connections would send
+// and repeat Close, the kernel would answer each one by ICMP, and other connections of the engine would wait.
 
-// closedPort is an address and port that was reported.
+// closedPort is an address and port for which a report came.
 type closedPort struct {
 	at         netip.AddrPort
 	sent       uint32 // time stamp of the newest packet that was refused
-	lastReport Time   // newest report
-	toSearch   int    // slots of the connection table still to be searched
-	peerEnded  bool   // a connection broke for it
+	lastReport Time   // when the newest report came
+	toSearch   int    // slots of the connection table that are not searched yet
+	peerEnded  bool   // a connection to the port broke, so that the process is known to have ended
 }
 
-// refusals is the engine's part.
+// portReports holds the reports of closed ports.
 type portReports struct {
-	link  link.Reporter // nil if the link learns of none
+	link  link.Reporter // nil if the link has no reports
 	batch [reportBatch]link.Report
 	known [maxClosedPorts]closedPort
-	n     int // of known in use
+	n     int // entries of known in use
 }
 
 const (
-	// maxClosedPorts is how many ports are searched for at one time; a connection to another one breaks when
-	// its own packets are reported twice. reportBatch is how many reports a Poll takes in, searchBatch
-	// how many slots of the connection table it searches: each may send a probe, and the kernel answers it by ICMP.
-	// With 64 and 10000 connections a ping-pong beside them over loopback stands still for 120 to 830 ms, with 8 for 20 ms.
+	// maxClosedPorts bounds the ports that are searched for at a time. A connection to a further port breaks when a
+	// second report quotes a packet of its own. reportBatch bounds the reports that one Poll handles, searchBatch the
+	// slots of the connection table that it searches: each may send a challenge ACK, and the kernel answers it by ICMP.
+	// With 10000 connections to a closed port, a ping-pong over loopback beside them stops for 120 to 830 ms when
+	// searchBatch is 64, and for 20 ms when it is 8.
 	maxClosedPorts = 8
 	reportBatch    = 16
 	searchBatch    = 8
 )
 
-// destination is where packets on a path go; zero if the link does not tell.
+// destination returns where packets on a path go; zero if the link has no reports.
 func (r *portReports) destination(p link.Path) netip.AddrPort {
 	if r.link == nil {
 		return netip.AddrPort{}
@@ -50,7 +55,7 @@ func (r *portReports) destination(p link.Path) netip.AddrPort {
 	return r.link.Destination(p)
 }
 
-// takePortReports handles what the link has learnt.
+// takePortReports handles the new reports of the link and continues the search for connections to closed ports.
 func (e *Engine) takePortReports() {
 	r := &e.portReports
 	for i := range r.batch[:r.link.Refused(r.batch[:])] {
@@ -65,13 +70,13 @@ func (e *Engine) takePortReports() {
 	for i := range r.known[:r.n] {
 		if k := &r.known[i]; k.toSearch > 0 {
 			e.search(k)
-			break // one at a time
+			break // one port in each Poll
 		}
 	}
 	r.forget(e.now)
 }
 
-// refused handles a report. It reports false if the report quotes no packet that left recently.
+// handlePortReport handles a report. It reports false if the report quotes no recent packet of a connection.
 func (e *Engine) handlePortReport(report *link.Report) bool {
 	var h proto.Header
 	if !h.Parse(report.Quoted()) || !e.sentSince(h.TS, e.now.Add(-challengeAckLimit)) {
@@ -84,7 +89,7 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	if !ok || report.To != name.at {
 		return false
 	}
-	c := e.lookup(name.cid) // nil if it is another engine's, or over and its Close was refused
+	c := e.lookup(name.cid) // nil if it belongs to another engine, or only its Close lingers
 	asks := c != nil && c.alive()
 	if asks && !c.hasSent(h.PSN) {
 		return false
@@ -96,7 +101,8 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	return true
 }
 
-// handleConnectReport handles a report that quotes a Connect, which names its sender in the Hello.
+// handleConnectReport handles a report that quotes a Connect, whose sender is named in the Hello. It reports false if
+// no attempt of this engine sent it.
 func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool {
 	cid, tag, ok := proto.Caller(report.Quoted())
 	c := e.lookup(cid)
@@ -108,9 +114,10 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 	return true
 }
 
-// connectPortClosed handles a report that the port to which a connection is asked for has no owner, about a Connect of this attempt
-// or another with a time stamp. As with "nobody listens", the peer may be about to start: the report is believed listen
-// grace after the first one, and of a Connect that left after that. Each Challenge begins anew.
+// connectPortClosed handles a report that the UDP port of a connection attempt is closed. sent is the time stamp of the
+// refused Connect, which may be that of another attempt. The peer's program may be about to start, as with
+// ReasonNoListener: the attempt ends when ListenGrace has passed since the first report and a Connect that left after
+// that is refused too. A Challenge restarts the grace period, since a program answered.
 func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
@@ -122,7 +129,7 @@ func (c *Conn) connectPortClosed(sent uint32) {
 	}
 }
 
-// note remembers a report that counts, and has the connection table searched.
+// note stores a report and starts a search of the connection table for other connections to the port.
 func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) {
 	for i := range r.known[:r.n] {
 		if k := &r.known[i]; k.at == at {
@@ -142,8 +149,8 @@ func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) 
 	}
 }
 
-// search asks the peers of connections to a reported port, in a part of the table, and ends those that did not
-// answer.
+// search goes through a part of the connection table. It sends a challenge ACK on each connection to the port, and ends
+// those that did not answer theirs.
 func (e *Engine) search(k *closedPort) {
 	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.toSearch-1].conn
@@ -154,13 +161,13 @@ func (e *Engine) search(k *closedPort) {
 		case c.portClosed():
 			c.peerEnded()
 		case !c.sendChallengeAck():
-			return // no frame: later
+			return // the link has no frame; the next Poll goes on
 		}
 		k.toSearch--
 	}
 }
 
-// forget drops ports that were not reported for long.
+// forget deletes the ports whose last report is older than challengeAckLimit.
 func (r *portReports) forget(now Time) {
 	for i := 0; i < r.n; i++ {
 		if k := &r.known[i]; k.toSearch == 0 && now.Sub(k.lastReport) > challengeAckLimit {
@@ -171,8 +178,8 @@ func (r *portReports) forget(now Time) {
 	}
 }
 
-// closedSince is the port to which packets on a path go if a packet to it that left at a moment or later was refused;
-// nil if none was.
+// closedSince returns the entry of the port to which packets on a path go, if a packet to it that left at t or later
+// was refused; else nil.
 func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	r := &e.portReports
 	for i := range r.known[:r.n] {
@@ -183,11 +190,11 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	return nil
 }
 
-// portClosedSince reports whether a packet that left at a moment or later was refused where a connection's packets go.
+// portClosedSince reports whether a packet to the peer's port that left at t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection whose peer's process has ended: it is told of nothing, and nor is it by the other
-// connections to its port that have not heard it since.
+// peerEnded breaks a connection whose peer process has ended, without sending Close. From now on the other connections
+// to the port send no Close either, unless they have received a packet since.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true
@@ -197,13 +204,13 @@ func (c *Conn) peerEnded() {
 	c.end(KindBroken, StatusFlushed)
 }
 
-// peerGone reports whether the process at a connection's port is known to have ended since the peer was heard.
+// peerGone reports whether the peer process is known to have ended after its last packet.
 func (c *Conn) peerGone() bool {
 	k := c.eng.closedSince(c.path, c.lastHeard)
 	return k != nil && k.peerEnded
 }
 
-// next is when takePortReports has something to do though nothing is reported.
+// next returns when Poll has to run for the search, without a new report.
 func (r *portReports) next(now Time) Time {
 	for i := range r.known[:r.n] {
 		if r.known[i].toSearch > 0 {
