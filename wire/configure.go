@@ -2,7 +2,7 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/seq"
 
-// setDefaults fills in what was left out.
+// setDefaults replaces zero values by their defaults.
 func (cfg *ConnConfig) setDefaults() {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = maxOperation
@@ -19,12 +19,12 @@ func (cfg *ConnConfig) setDefaults() {
 	}
 }
 
-// requestSegs is the most segments that any request has.
+// requestSegs returns the largest number of segments of any kind of request.
 func (cfg *ConnConfig) requestSegs() int {
 	return max(cfg.MaxRequestIOV, cfg.MaxReadIOV, cfg.MaxWriteIOV)
 }
 
-// configure sets all but the work rings.
+// configure sets all attributes except the depths of the work queues.
 func (c *Conn) configure(cfg *ConnConfig) {
 	c.zone.Store(cfg.Zone)
 	c.maxMessage.Store(cfg.MaxMessage)
@@ -34,12 +34,12 @@ func (c *Conn) configure(cfg *ConnConfig) {
 	c.readIn, c.readOut = cfg.ReadIn, cfg.ReadOut
 }
 
-// Reconfigure changes what an idle connection is made of, all but User, NoCredit and the shared queue.
-// Posted receives stay posted; those that name memory of another zone than the new one fail with
-// StatusLocalProtection when a message comes. ErrPosted if the posted receives would not fit; nothing
-// is changed then.
+// Reconfigure changes the attributes of an Idle connection, except User, NoCredit and the shared queue. Posted receives
+// stay posted. A receive with memory of another zone fails with StatusLocalProtection when a message arrives for it. If
+// the posted receives do not fit the new depth, Reconfigure returns ErrPosted and changes nothing.
 //
-// Any goroutine may call it while nobody connects, accepts or resets; posting goes on.
+// Any goroutine may call it, and others may post meanwhile. The caller makes sure that nobody connects, accepts or
+// resets.
 func (c *Conn) Reconfigure(cfg ConnConfig) error {
 	if c.State() != Idle {
 		return ErrState
@@ -51,16 +51,17 @@ func (c *Conn) Reconfigure(cfg ConnConfig) error {
 	if err := c.rq.resize(cfg.MaxRecv, cfg.MaxRecvIOV, cfg.MaxRecvIOV); err != nil {
 		return err
 	}
-	_ = c.sq.resize(cfg.MaxRequest, cfg.MaxRequestIOV, cfg.requestSegs()) // it is empty: no request is posted while idle
+	_ = c.sq.resize(cfg.MaxRequest, cfg.MaxRequestIOV, cfg.requestSegs()) // cannot fail: an idle connection has no posted requests
 	c.zoneChanged = c.zoneChanged || cfg.Zone != c.zone.Load()
 	c.configure(&cfg)
 	return nil
 }
 
-// NeverReceived reports that no receive was ever posted.
+// NeverReceived reports whether no receive was ever posted.
 func (c *Conn) NeverReceived() bool { return c.rq.posted.Load() == 0 }
 
-// resize changes depth and segments of a ring that no engine looks at. What is posted stays posted.
+// resize changes the depth and the segments of a ring that no engine uses now. Posted entries are copied. It returns
+// ErrPosted if they do not fit.
 func (r *workRing) resize(depth, maxSeg, stride int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,8 +94,8 @@ func (r *workRing) resize(depth, maxSeg, stride int) error {
 	return nil
 }
 
-// dropForeignSegments takes the memory of other zones out of the posted receives, if the zone was changed since
-// they may have been posted. A message for one fails as if its region were gone.
+// dropForeignSegments invalidates the segments of posted receives that lie in another zone, if the zone has changed. A
+// message for such a receive fails as if its region had been freed.
 func (c *Conn) dropForeignSegments() {
 	if !c.zoneChanged {
 		return
@@ -104,7 +105,7 @@ func (c *Conn) dropForeignSegments() {
 		segs := c.rq.segments(n, c.rq.at(n))
 		for i := range segs {
 			if r := c.host.regions.find(segs[i].Context); r != nil && r.zone != c.zone.Load() {
-				segs[i].Context = 0 // names no region
+				segs[i].Context = 0 // no region has key 0
 			}
 		}
 	}

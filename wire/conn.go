@@ -19,7 +19,7 @@ import (
 // maxOperation is the most bytes one operation moves.
 const maxOperation = 1<<31 - 1
 
-// State is where a connection stands.
+// State is the state of a connection.
 type State uint32
 
 // States of a connection.
@@ -28,13 +28,13 @@ const (
 	Connecting       // Connect sent
 	Accepting        // Accept sent
 	Established
-	Draining // graceful disconnect, requests outstanding
-	Closed   // over; Reset makes it Idle
+	Draining // graceful disconnect; requests are outstanding
+	Closed   // ended; Reset makes it Idle
 )
 
 var stateNames = [...]string{"idle", "connecting", "accepting", "established", "draining", "closed"}
 
-// String is the state in one word.
+// String returns the state in one word.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -42,48 +42,48 @@ func (s State) String() string {
 	return "?"
 }
 
-// MarshalText is String.
+// MarshalText returns String, for JSON and for logs.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// ConnConfig is what a connection is made of.
+// ConnConfig holds the attributes of a connection.
 type ConnConfig struct {
 	User any // for the consumer; see Conn.User
 	Zone uint32
-	// Depths of the work queues in requests, and segments of one request.
+	// MaxRecv and MaxRequest are the depths of the work queues in entries, MaxRecvIOV and MaxRequestIOV the segments of
+	// one entry.
 	MaxRecv, MaxRequest       int
 	MaxRecvIOV, MaxRequestIOV int
-	// Segments of one RDMA read and of one RDMA write; 0 means MaxRequestIOV.
+	// MaxReadIOV and MaxWriteIOV are the segments of one RDMA read and of one RDMA write; 0 means MaxRequestIOV.
 	MaxReadIOV, MaxWriteIOV int
-	// MaxMessage and MaxRDMA bound one operation in bytes; 0 means 2^31-1.
+	// MaxMessage and MaxRDMA are the largest message and the largest RDMA operation in bytes; 0 means 2^31-1.
 	MaxMessage, MaxRDMA uint32
-	// ReadIn and ReadOut bound the RDMA reads served for the peer and outstanding at it.
+	// ReadIn is how many RDMA reads this side serves at a time, ReadOut how many it has outstanding at the peer.
 	ReadIn, ReadOut int
-	// NoCredit means that other connections take from the same receives, so that none can be promised to the
-	// peer. The peer sends a message again that finds none (receiver not ready).
+	// NoCredit promises the peer no receives, because other connections take from the same ones. A message that finds
+	// no receive is answered with receiver not ready, and the peer sends it again.
 	NoCredit bool
-	// SRQ is where receives are taken from: none can be posted to the connection, and NoCredit is
-	// implied. Notice is called by the engine's owner with what becomes of them and must not block.
+	// SRQ is the shared receive queue of the connection. It implies NoCredit, and no receive can be posted to the
+	// connection itself. The engine's owner calls Notice with events of the queue; Notice must not block.
 	SRQ    *SharedQueue
 	Notice func(Notice)
 }
 
-// CompletionQueues are the queues that a connection's completions go to; nil discards them. They belong to the
-// engine that the connection is used with.
+// CompletionQueues are the queues for a connection's completions; nil discards them. They belong to the engine of the
+// connection.
 type CompletionQueues struct {
 	Recv, Request, Connect *Queue
-	// Solicited means that a receive is a notification only if the peer's send was Solicited or it failed.
+	// Solicited suppresses the notification of a receive, unless the peer's send was Solicited or the receive failed.
 	Solicited bool
 }
 
-// Conn is one end of a reliable connection and its two work queues.
+// Conn is one end of a reliable connection, with its two work queues.
 //
-// Post methods, State, Idle and PeerPrivate may be called by any goroutine. Everything else is the
-// engine owner's.
+// Any goroutine may call the Post methods, State, Idle and PeerPrivate. The other methods need ownership of the engine.
 //
-// It is made of parts, each with a file and a comment of its own, embedded by value
-// (docs/decisions/0011-a-connection-made-of-parts.md). Of its own it has which host and engine it is on, and its state.
+// A Conn is made of parts, embedded by value; each has its own type, comment and tests
+// (docs/decisions/0011-a-connection-made-of-parts.md).
 type Conn struct {
-	// User is the consumer's own; the engine does not look at it.
+	// User belongs to the consumer; the engine does not read it.
 	User any
 
 	host  *Host
@@ -91,116 +91,116 @@ type Conn struct {
 	attributes
 	workQueues
 
-	// What follows is the engine owner's.
+	// The fields below belong to the engine's owner.
 	eng *Engine
 	identity
 	setup
 	liveness
 
-	sent  recovery.Sent         // packets that are not acknowledged
-	rtt   rtt.Estimator         // round trip of the path
+	sent  recovery.Sent         // sent packets that are not acknowledged
+	rtt   rtt.Estimator         // round-trip time of the path
 	cc    congestion.Controller // congestion window and pacer
 	rtx   rtxTimer              // retransmission timer
-	pmtu  pmtu.Search           // largest packet of the path
-	epoch epochChange           // of packets, when the path takes smaller ones
-	flow  flowControl           // credit
+	pmtu  pmtu.Search           // path MTU
+	epoch epochChange           // change to a smaller packet size
+	flow  flowControl           // credit, and receiver not ready
 	turn  turn                  // place in the transmit scheduler
-	recv  receiver              // packets and messages that come in
-	ack   delayedAck            // when they are acknowledged
+	recv  receiver              // incoming packets and messages
+	ack   delayedAck            // delayed acknowledgement
 	rdma
 }
 
-// attributes are what the consumer has asked for.
+// attributes are the settings of ConnConfig.
 type attributes struct {
 	zone                atomic.Uint32
 	maxMessage, maxRDMA atomic.Uint32 // bytes
 	readIOV, writeIOV   atomic.Int32  // segments
-	readIn, readOut     int           // RDMA reads served, and wanted
+	readIn, readOut     int           // RDMA reads served at a time, and wanted outstanding
 	noCredit            bool
-	zoneChanged         bool // receives may be posted that are not of the zone
+	zoneChanged         bool // the zone changed while receives were posted
 }
 
-// workQueues are where requests and receives are posted, and where their completions go.
+// workQueues are the send queue and the receive queue, with the queues for their completions.
 type workQueues struct {
-	lowCredit   atomic.Bool // the peer is short of receive credits: posting a receive is news
-	rung        atomic.Bool // the doorbell waits for the engine
+	lowCredit   atomic.Bool // the peer will soon be out of credit, so that posting a receive needs an Ack
+	rung        atomic.Bool // the connection is in the engine's list of doorbells
 	sq          sendQueue
 	rq          recvQueue
-	share       *share // of a shared queue, in place of rq; nil without one
+	share       *share // the connection's part of a shared queue, in place of rq; nil without one
 	completions CompletionQueues
 }
 
-// identity is what a connection is called, and where its peer is.
+// identity holds the names of the connection and the address of the peer.
 type identity struct {
 	path      link.Path
-	slot      int32      // in the engine's table
-	cid       uint32     // our name for the connection
-	tag       uint32     // in every packet of the peer's
-	peerKnown bool       // the peer's Hello is known
-	peerCID   uint32     // the peer's name for the connection
-	peerTag   uint32     // in every packet of ours
-	peerAddr  netip.Addr // where the peer is, of addressOf
-	peerData  atomic.Pointer[[]byte]
+	slot      int32                  // slot in the engine's connection table
+	cid       uint32                 // our connection ID
+	tag       uint32                 // verification tag of the peer's packets
+	peerKnown bool                   // the peer's Hello has come
+	peerCID   uint32                 // the peer's connection ID
+	peerTag   uint32                 // verification tag of our packets
+	peerAddr  netip.Addr             // address of the peer, normalised by addressOf
+	peerData  atomic.Pointer[[]byte] // private data of the peer's Accept or Reject
 }
 
-// setup is the handshake, and why a connection ended.
+// setup is the state of the handshake, and the reason for the end of the connection.
 type setup struct {
 	dial         dialState
-	req          *Request // passive: what was accepted
-	opened       Time     // when it was asked for or accepted
-	readyPending bool     // active: the packet that takes the connection into use has not left
+	req          *Request // passive side: the accepted request
+	opened       Time     // when Connect or Accept was called
+	readyPending bool     // active side: the first packet has to carry OpReady
 	why          BreakReason
 }
 
-// liveness is when the peer was heard, whether it still has the connection, and when the timer fires.
+// liveness holds when the peer was last heard, and the deadlines that depend on it.
 type liveness struct {
-	lastHeard    Time // last packet from the peer
-	lastAsked    Time // last question to a silent peer, or for credit
-	armed        Time // when the connection's timer fires
+	lastHeard    Time // when the peer's last packet came
+	lastAsked    Time // when the last keep-alive, or the last question for credit, left
+	armed        Time // deadline of the connection's timer; never: not armed
 	challengeAck challengeAck
 }
 
-// rdma is RDMA reads and atomics, those outstanding at the peer and those served for it.
+// rdma is the state of RDMA reads and atomics: those outstanding at the peer and those that this side serves.
 type rdma struct {
-	readsAllowed int // granted by the peer
-	readsOut     int
-	readAt       Time // of the last piece of a read, or since when one is outstanding
-	resp         responder
+	readsAllowed int       // reads and atomics that the peer serves at a time
+	readsOut     int       // reads and atomics outstanding at the peer
+	readAt       Time      // last progress of the outstanding reads
+	resp         responder // the peer's reads and atomics
 }
 
-// receiver is the packets of the peer that are taken in, and how far its messages have arrived.
+// receiver is the state of incoming packets and messages.
 type receiver struct {
-	hole   list.Node[Conn] // in holes
-	next   seq.Num         // next packet expected
-	epoch  proto.Flags     // proto.Epoch or 0
-	newest uint32          // latest time stamp of a packet of the epoch
-	early  reassembly.Queue
+	hole   list.Node[Conn]  // in holes
+	next   seq.Num          // PSN of the next packet
+	epoch  proto.Flags      // epoch of the peer's packets: proto.Epoch or 0
+	newest uint32           // latest time stamp of a packet of this epoch
+	early  reassembly.Queue // packets that came before their turn
 	echo   echo
 	target targetCache
 
 	msn    seq.Num // messages received
-	off    uint32  // bytes of the current message that have arrived
-	immOff uint32  // and of the current write with immediate data
+	off    uint32  // bytes received of the current message
+	immOff uint32  // bytes received of the current write with immediate data
 
 	notReady bool // packet next came and found no receive
-	skip     int  // chunks of it that were taken in
+	skip     int  // chunks of packet next that are handled already
 }
 
-// echo is what the peer is told of its own packets: the time stamp of the newest that came in order (RFC 7323 §4.3), and how
-// many were marked by the network (RFC 3168).
+// echo is what our headers return about the peer's packets: the time stamp of the newest packet that came in order (RFC
+// 7323 §4.3), and the number of congestion marks (RFC 3168).
 type echo struct {
 	stamp uint32
-	at    Time // when it came
-	ce    uint16
+	at    Time   // when that packet came
+	ce    uint16 // congestion marks received; wraps
 }
 
-// targetCache is the memory that the peer named last.
+// targetCache is the memory that the peer's last RDMA operation named, since the next one usually names it again.
 type targetCache struct {
-	region  *Region  // last one found by remote key
-	binding *binding // last slot of a window found so
+	region  *Region  // last region found by its remote key
+	binding *binding // last window found by its remote key
 }
 
-// NewConn makes a connection that is Idle. Its receives can be posted at once.
+// NewConn makes an Idle connection. Receives may be posted to it at once.
 func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	c := &Conn{User: cfg.User, host: h}
 	c.noCredit, c.slot = cfg.NoCredit, none
@@ -216,17 +216,16 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	return c
 }
 
-// State is where the connection stands now.
+// State returns the state of the connection.
 func (c *Conn) State() State { return State(c.state.Load()) }
 
-// Idle reports whether no receive, and whether no request, is outstanding.
+// Idle reports whether no receive is outstanding, and whether no request is.
 func (c *Conn) Idle() (recv, request bool) {
 	n, _ := c.Receiving()
 	return n == 0, c.sq.empty()
 }
 
-// PeerPrivate is the private data that came with the peer's Accept or Reject; nil otherwise. It stays
-// valid and unchanged for ever.
+// PeerPrivate returns the private data of the peer's Accept or Reject, else nil. The bytes never change.
 func (c *Conn) PeerPrivate() []byte {
 	if p := c.peerData.Load(); p != nil {
 		return *p
@@ -234,15 +233,15 @@ func (c *Conn) PeerPrivate() []byte {
 	return nil
 }
 
-// setState changes the state under the request lock, so that no request is posted in a state that
-// refuses it.
+// setState sets the state. It holds the lock of the send queue, so that no request is posted in a state that refuses
+// it.
 func (c *Conn) setState(s State) {
 	c.sq.mu.Lock()
 	c.state.Store(uint32(s))
 	c.sq.mu.Unlock()
 }
 
-// attach gives an idle connection to an engine: a slot, a name, fresh protocol state.
+// attach takes an Idle connection into an engine: it reserves a slot and resets the protocol state.
 func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) error {
 	slot, cid, err := e.table.take(c)
 	if err != nil {
@@ -269,13 +268,13 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	return nil
 }
 
-// hello describes this end in a handshake packet.
+// hello returns the Hello of this side for a handshake packet.
 func (c *Conn) hello(private []byte) proto.Hello {
 	return proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: proto.MaxWindow,
 		ReadIn: uint16(c.readIn), ReadOut: uint16(c.readOut), UDPPort: c.eng.udpPort, Private: private}
 }
 
-// setPeer takes in what the peer said of itself.
+// setPeer stores the peer's Hello and the start of its packet numbers.
 func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
 	c.sent.Limit = min(maxWindow, int(hi.Window))
@@ -288,7 +287,8 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.takeCredit(h)
 }
 
-// emit reports a connection event, after everything that was completed before it.
+// emit reports a connection event. It publishes earlier completions first, so that the consumer sees them before the
+// event.
 func (c *Conn) emit(k Kind) {
 	e := c.eng
 	e.publish()
@@ -296,12 +296,12 @@ func (c *Conn) emit(k Kind) {
 	e.publish()
 }
 
-// credit is how many messages the peer may send, counted from the first of the connection.
+// credit returns the number of messages that the peer may send, counted from the beginning of the connection.
 func (c *Conn) credit() seq.Num {
 	return c.recv.msn + seq.Num(c.rq.posted.Load()) - c.rq.next
 }
 
-// alive reports whether packets with chunks may come and go.
+// alive reports whether the connection exchanges data packets.
 func (c *Conn) alive() bool {
 	switch c.State() {
 	case Established, Draining:
@@ -313,7 +313,7 @@ func (c *Conn) alive() bool {
 	}
 }
 
-// establish is the end of the handshake.
+// establish ends the handshake: it reports KindEstablished and starts the search for the path MTU.
 func (c *Conn) establish() {
 	c.setState(Established)
 	if c.req != nil {
@@ -321,11 +321,11 @@ func (c *Conn) establish() {
 	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
-	if c.req != nil { // the peer's first packet may be its last
+	if c.req != nil { // the peer's first packet may be its last one, so that a probe now would be in vain
 		c.pmtu.HoldBack(c.eng.now)
 	}
 	c.searchMTU(c.pmtu.Unlimited())
 }
 
-// quiet is the time since the peer was last heard of.
+// quiet returns the time since the peer's last packet.
 func (c *Conn) quiet(now Time) time.Duration { return now.Sub(c.lastHeard) }

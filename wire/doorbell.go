@@ -2,16 +2,16 @@ package wire
 
 import "sync"
 
-// doorbells are the connections on which something was posted while somebody else owned the engine. Posters ring under the
-// mutex; the owner answers.
+// doorbells lists the connections with posts that came while another goroutine owned the engine. Posters append under
+// the mutex; the owner takes the whole list.
 type doorbells struct {
 	bellMu  sync.Mutex
 	ringing []*Conn
-	taking  []*Conn // whose posts are being taken in, the owner's
+	taking  []*Conn // list that the owner is working on
 }
 
-// Ring tells the engine, from outside, that something was posted on c. The owner of the engine, or the next one, takes it
-// in.
+// Ring tells the engine that something was posted on c. The caller need not own the engine: the current owner, or the
+// next one, takes in the post.
 func (e *Engine) Ring(c *Conn) {
 	if !c.rung.CompareAndSwap(false, true) {
 		return
@@ -22,8 +22,9 @@ func (e *Engine) Ring(c *Conn) {
 	e.rings.Add(1)
 }
 
-// answerDoorbells takes in what was posted. A doorbell that rings meanwhile is for the next Poll: a connection that gets its
-// receive of a shared queue rings for the next one that waits.
+// answerDoorbells takes in the posts of the connections in the list. A connection that rings meanwhile waits for the
+// next Poll, which bounds the work of this one: a connection that gets its receive of a shared queue rings for the next
+// one in line.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
 	e.taking, e.ringing = e.ringing, e.taking

@@ -8,29 +8,29 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/wheel"
 )
 
-// allocBatch is how many transmit frames are taken from the link at once.
+// allocBatch is the number of transmit frames that the engine takes from the link at a time.
 const allocBatch = 32
 
-// Engine runs the protocol over one link. It is driven: nothing happens between calls.
+// Engine runs the protocol over one link. It has no goroutine of its own: it works only within calls.
 //
-// One goroutine at a time owns an engine, between TryOwn and Disown. Ring, Index, Link and the methods of Token may be
-// called by any goroutine, all others by the owner only.
+// One goroutine at a time owns an engine, from TryOwn to Disown. Any goroutine may call Ring, Index, Link and the
+// methods of Token. Every other method needs ownership.
 type Engine struct {
 	host *Host
 	link link.Link
 	Token
 	linkLimits
 
-	now     Time // of this Poll
-	arrived Time // last Poll that received anything
+	now     Time // argument of the current Poll
+	arrived Time // last Poll that received a packet
 	table   connTable
 	timers
 	buffers
 	admission
 	replyLimit replyLimiter
 	sched      scheduler
-	acks       []*Conn  // connections that may owe an acknowledgement
-	dirty      []*Queue // completion queues with completions that are not visible yet
+	acks       []*Conn  // connections that may have to acknowledge
+	dirty      []*Queue // queues with completions that are not published yet
 	stats      Stats
 	doorbells
 	suspension  suspension
@@ -39,30 +39,30 @@ type Engine struct {
 	forwarding
 }
 
-// linkLimits are what the engine's link can do.
+// linkLimits holds the capabilities of the engine's link.
 type linkLimits struct {
 	caps        link.Caps
-	index       int // of the engine on its host
-	maxPacket   int // largest packet we send or take, header to trailer
+	index       int // index of the engine on its host
+	maxPacket   int // largest packet in bytes, sent or received, header to trailer
 	udpPort     uint16
-	portFlag    proto.Flags // of every packet of a connection
-	zeroCopyMin int         // fewest bytes that are sent from the link's memory without a copy
+	portFlag    proto.Flags // SourcePort or 0; set in every packet of a connection
+	zeroCopyMin int         // least bytes that are sent from link memory without a copy
 }
 
-// timers are one for each slot of the connection table.
+// timers holds the timer wheel, with one timer for each slot of the connection table.
 type timers struct {
 	wheel *wheel.Wheel
 	fire  func(slot int32)
 }
 
-// buffers are the frames that the engine has from the link.
+// buffers are the frames that the engine holds.
 type buffers struct {
 	rx     []link.Buf
-	drop   []link.Buf // received frames to be freed at the end of the batch
-	held   int        // received frames of packets that came early
+	drop   []link.Buf // received frames that the engine frees at the end of the batch
+	held   int        // received frames of early packets
 	holes  holes
 	frames []link.Buf // empty transmit frames
-	tx     []link.Buf // packets built and not yet handed to the link
+	tx     []link.Buf // built packets that the link does not have yet
 }
 
 func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
@@ -85,7 +85,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		e.portFlag = proto.SourcePort
 	}
 	e.maxPacket = caps.MaxPayload
-	if segs > 1 { // a header is never cut, which may leave some bytes of a frame unused
+	if segs > 1 { // a chunk header lies in one frame, so that some bytes of each frame may stay unused
 		e.maxPacket = min(e.maxPacket, segs*(caps.FrameSize-proto.MaxChunkSize))
 	} else {
 		e.maxPacket = min(e.maxPacket, caps.FrameSize)
@@ -100,15 +100,14 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	return e
 }
 
-// Index is the engine's number on its host.
+// Index returns the engine's index on its host.
 func (e *Engine) Index() int { return e.index }
 
-// Link is the engine's link.
+// Link returns the engine's link.
 func (e *Engine) Link() link.Link { return e.link }
 
-// Poll does everything there is to do now: it receives, runs timers, looks at what was posted,
-// sends and acknowledges. It reports whether packets arrived or left. It neither blocks nor
-// allocates, apart from connection set-up.
+// Poll does all work that is due: it receives packets, runs timers, takes in posts, transmits and acknowledges. It
+// reports whether packets arrived or left. Poll never blocks. It allocates only to set up connections.
 func (e *Engine) Poll(now Time) bool {
 	e.mustOwn()
 	e.sched.polled(now.Sub(e.now))
@@ -149,8 +148,8 @@ func (e *Engine) Poll(now Time) bool {
 	return busy
 }
 
-// Next is the time by which Poll should be called again though no packet arrives. It is the time
-// of the last Poll when there is something left to do.
+// Next returns when Poll has to be called again if no packet arrives. If work is left over, that is the time of the
+// last Poll.
 func (e *Engine) Next() Time {
 	e.mustOwn()
 	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 {
@@ -166,9 +165,9 @@ func (e *Engine) Next() Time {
 	return next
 }
 
-// Kick takes in what was posted on c. poll reports that a Poll has something to do now. Otherwise what was posted leaves
-// with a later one: with others, see scheduler. active reports that a Poll should follow and the consumer of c has taken
-// completions since it was reported last, so that it is likely to drive the engine.
+// Kick takes in what was posted on c. poll reports that Poll should be called now. Otherwise the posts leave with a
+// later Poll, together with others (see scheduler). active reports that the caller should poll, and that the consumer
+// has taken completions of c since the last such report: it is likely to poll again soon.
 func (e *Engine) Kick(c *Conn) (poll, active bool) {
 	e.mustOwn()
 	if !e.takePosts(c) || e.sched.deferPost(c) {
@@ -177,7 +176,7 @@ func (e *Engine) Kick(c *Conn) (poll, active bool) {
 	return true, c.consumed()
 }
 
-// takePosts looks at what was posted on c, and reports whether there is something to do that a Poll does now.
+// takePosts takes in what was posted on c. It reports whether a Poll now has anything to do for it.
 func (e *Engine) takePosts(c *Conn) bool {
 	switch c.State() {
 	case Connecting, Established, Draining:
@@ -196,7 +195,7 @@ func (e *Engine) takePosts(c *Conn) bool {
 	}
 }
 
-// publish makes completions visible.
+// publish makes the completions of this Poll visible to the consumers.
 func (e *Engine) publish() {
 	for i, q := range e.dirty {
 		q.publish()
@@ -205,13 +204,13 @@ func (e *Engine) publish() {
 	e.dirty = e.dirty[:0]
 }
 
-// Connections is the number of connections and lingering ones.
+// Connections returns the number of connections, lingering ones included.
 func (e *Engine) Connections() int {
 	e.mustOwn()
 	return e.table.live
 }
 
-// Close gives every frame back. Connections are to be closed by their users before.
+// Close drops all connections and returns every frame to the link. The caller has closed the connections before.
 func (e *Engine) Close() {
 	e.mustOwn()
 	e.flush()

@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Errors of calls. They are returned as they are, without wrapping, on the data path.
+// Errors of calls. The data path returns them without wrapping, so that it does not allocate.
 var (
 	ErrQueueFull    = errors.New("wire: work queue is full")
 	ErrState        = errors.New("wire: connection is not in a state for this")
@@ -25,7 +25,7 @@ var (
 	ErrGone         = errors.New("wire: connection request is gone")
 )
 
-// Status is how a work request ended. The numbers are those of DAT_DTO_COMPLETION_STATUS.
+// Status is the result of a work request. The numbers are those of DAT_DTO_COMPLETION_STATUS.
 type Status uint8
 
 // Completion statuses.
@@ -42,34 +42,34 @@ const (
 	StatusBindFailed      Status = 11
 )
 
-// BreakReason says why a connection broke or was refused; BreakByPeer is set if the peer found out and closed it. Zero is no
+// BreakReason says why a connection broke or was refused. BreakByPeer is set if the peer closed it. Zero means no
 // reason.
 type BreakReason uint8
 
-// Reasons for which connections break.
+// Reasons.
 const (
-	BreakNoListener = BreakReason(proto.ReasonNoListener) // refused: no service has the qualifier
-	BreakBacklog    = BreakReason(proto.ReasonBacklog)    // refused: the service's queue is full
-	BreakResources  = BreakReason(proto.ReasonResources)  // refused: the peer has no room for another connection
+	BreakNoListener = BreakReason(proto.ReasonNoListener) // refused: the qualifier has no service
+	BreakBacklog    = BreakReason(proto.ReasonBacklog)    // refused: the backlog of the service is full
+	BreakResources  = BreakReason(proto.ReasonResources)  // refused: no connection place left for this address
 
-	BreakAccess   = BreakReason(proto.ReasonAccess)   // remote access refused: key, range, right or zone was wrong
+	BreakAccess   = BreakReason(proto.ReasonAccess)   // remote access denied: wrong key, range, right or zone
 	BreakLength   = BreakReason(proto.ReasonLength)   // a message was longer than its receive
-	BreakNotReady = BreakReason(proto.ReasonNotReady) // a message came without a receive
-	BreakProtocol = BreakReason(proto.ReasonProtocol) // a packet made no sense
+	BreakNotReady = BreakReason(proto.ReasonNotReady) // a message found no receive
+	BreakProtocol = BreakReason(proto.ReasonProtocol) // a packet violated the protocol
 	BreakTimeout  = BreakReason(proto.ReasonTimeout)  // the other side was silent too long
-	BreakLocal    = BreakReason(proto.ReasonLocal)    // an operation failed on the closing side
-	BreakMemory   = BreakReason(proto.ReasonMemory)   // registered memory of the closing side cannot be accessed
-	// BreakUnfinished: a message held a receive of a shared queue for too long while others waited for one.
+	BreakLocal    = BreakReason(proto.ReasonLocal)    // an operation failed on the side that closed
+	BreakMemory   = BreakReason(proto.ReasonMemory)   // registered memory of the side that closed is inaccessible
+	// BreakUnfinished: an unfinished message held a receive of a shared queue for too long.
 	BreakUnfinished = BreakReason(proto.ReasonUnfinished)
-	BreakVersion    = BreakReason(proto.ReasonVersion) // the peer speaks other versions of the protocol only
-	BreakOption     = BreakReason(proto.ReasonOption)  // one end does not know an option that it has to understand
+	BreakVersion    = BreakReason(proto.ReasonVersion) // refused: the peer speaks other protocol versions only
+	BreakOption     = BreakReason(proto.ReasonOption)  // refused: one end does not know a mandatory option of the other
 
-	// BreakPort: refused, for the peer's host says that its UDP port has no owner.
+	// BreakPort: refused, the kernel of the peer reports that its UDP port is closed.
 	BreakPort = BreakReason(proto.ReasonPort)
 
-	BreakUnknown BreakReason = 0x7f // the peer gave a reason that is none of these
+	BreakUnknown BreakReason = 0x7f // the peer's reason is not in this list
 
-	// BreakByPeer is a flag: the peer closed the connection. r &^ BreakByPeer is the reason alone.
+	// BreakByPeer is a flag: the peer closed the connection. r &^ BreakByPeer is the reason without it.
 	BreakByPeer BreakReason = 0x80
 )
 
@@ -91,7 +91,7 @@ var breakReasons = [...]string{
 	BreakUnknown:    "a reason that is not known here",
 }
 
-// String is a sentence; empty for no reason.
+// String returns a phrase; empty for no reason.
 func (r BreakReason) String() string {
 	if r == 0 {
 		return ""
@@ -106,7 +106,7 @@ func (r BreakReason) String() string {
 	return why
 }
 
-// givenByPeer is the reason that a peer gave, which may be any byte.
+// givenByPeer converts the reason in a peer's packet, which may be any byte.
 func givenByPeer(r proto.Reason) BreakReason {
 	if r >= proto.Reason(BreakUnknown) || breakReasons[r] == "" {
 		return BreakUnknown | BreakByPeer

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Buckets of a Histogram.
+// Sizes of a Histogram.
 const (
-	// histogramBase is the binary logarithm of the first bound in nanoseconds: about a microsecond.
+	// histogramBase is the binary logarithm of the lowest bucket bound in nanoseconds: 1024 ns.
 	histogramBase = 10
-	// histogramOctaves is how often the bound doubles, to about four seconds.
+	// histogramOctaves is the number of doublings up to the highest bucket bound, about 4.3 s.
 	histogramOctaves = 22
 	histogramBuckets = 1 + 2*histogramOctaves + 1
 )
 
-// Histogram counts durations. There are two buckets an octave; the last has no bound.
+// Histogram counts durations in buckets, two for each doubling. The last bucket has no upper bound.
 type Histogram struct {
 	Buckets [histogramBuckets]uint64
-	Sum     uint64 // nanoseconds
+	Sum     uint64 // of all durations, in nanoseconds
 }
 
 // observe counts a duration n times.
@@ -27,7 +27,7 @@ func (h *Histogram) observe(d time.Duration, n uint64) {
 	h.Sum += uint64(d) * n
 }
 
-// bucketOf is the bucket of a duration in nanoseconds: found by its highest two bits.
+// bucketOf returns the bucket of a duration in nanoseconds, from its two highest bits.
 func bucketOf(ns uint64) int {
 	if ns < 1<<histogramBase {
 		return 0
@@ -36,8 +36,8 @@ func bucketOf(ns uint64) int {
 	return min(1+2*(top-histogramBase)+int(ns>>(top-1)&1), histogramBuckets-1)
 }
 
-// Bound is what every duration in bucket i is shorter than, i being an index of Buckets. The last bucket has
-// none: it is math.MaxInt64, as for any index above. Below 0 it is 0.
+// Bound returns the upper bound of bucket i, exclusive. It is 0 below the first bucket, and math.MaxInt64 for the last
+// bucket and beyond.
 func (h *Histogram) Bound(i int) time.Duration {
 	switch {
 	case i < 0:
@@ -49,14 +49,14 @@ func (h *Histogram) Bound(i int) time.Duration {
 	return octave + octave/2*time.Duration(i%2)
 }
 
-// run is a number of requests in a row that began together, as those of one packet do: counted as one,
-// they cost a comparison each.
+// run is a number of consecutive requests whose first packets left in the same Poll. The requests of one packet are
+// counted together to save time.
 type run struct {
 	began Time
 	n     uint64
 }
 
-// count counts the latency of requests that complete now. Binds never began.
+// count adds the latency of requests that complete now. began is 0 for binds, which send nothing.
 func (r run) count(e *Engine) {
 	if r.began != 0 {
 		e.stats.Latency.observe(e.now.Sub(r.began), r.n)

@@ -10,8 +10,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/speck"
 )
 
-// Widths of the parts of a connection ID, most significant part first: engine, generation, slot. Of a
-// region key, before it is permuted: generation, slot.
+// Bits of the fields of a connection ID, from the most significant one: engine, generation, slot. A region key before
+// its permutation has a generation and a slot of regionBits.
 const (
 	engineBits = 8
 	genBits    = 7
@@ -19,8 +19,8 @@ const (
 	regionBits = 20
 )
 
-// Host is what the engines of one adapter share: the secrets of keys and cookies, the registered
-// memory, and the services. Its methods may be called by any goroutine.
+// Host is the state that the engines of one adapter share: the secrets of keys and cookies, registered memory, and
+// services. Any goroutine may call its methods.
 type Host struct {
 	rand    io.Reader
 	limits  Limits
@@ -34,16 +34,16 @@ type Host struct {
 	engines  []*Engine
 }
 
-// Service receives the connection requests for one connection qualifier.
+// Service receives the connection requests for a connection qualifier.
 type Service interface {
-	// Arrive is called by the engine's owner with a new request; it must not block. False refuses
-	// the request: the backlog is full. The request may be answered with Accept or Reject later,
-	// not within the call.
+	// Arrive delivers a new request. The engine's owner calls it, so it must not block. If it returns false, the
+	// backlog is full and the engine rejects the request. The service answers with Accept or Reject later, not within
+	// the call.
 	Arrive(*Request) bool
 }
 
-// NewHost makes a host. Randomness for verification tags, packet numbers and keys comes from random:
-// crypto/rand in production, a seeded reader in simulation.
+// NewHost makes a host. Verification tags, initial packet numbers and keys are read from random: crypto/rand in
+// production, a seeded reader in simulation.
 func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	limits.setDefaults()
 	h := &Host{rand: random, limits: limits, services: make(map[uint64]Service)}
@@ -56,7 +56,7 @@ func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	return h, nil
 }
 
-// NewEngine makes the engine of one more link of the adapter. All engines are made before traffic starts.
+// NewEngine makes an engine for a further link of the adapter. All engines have to be made before traffic starts.
 func (h *Host) NewEngine(l link.Link, now Time) (*Engine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +71,7 @@ func (h *Host) NewEngine(l link.Link, now Time) (*Engine, error) {
 	return e, nil
 }
 
-// Listen makes s the service of a connection qualifier.
+// Listen registers s as the service of a connection qualifier.
 func (h *Host) Listen(qual uint64, s Service) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,7 +82,7 @@ func (h *Host) Listen(qual uint64, s Service) error {
 	return nil
 }
 
-// Unlisten ends the service of a qualifier. Requests that were delivered stay valid.
+// Unlisten removes the service of a qualifier. Requests that were delivered before stay valid.
 func (h *Host) Unlisten(qual uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *Host) service(qual uint64) Service {
 	return h.services[qual]
 }
 
-// newTag draws a verification tag, which is never 0.
+// newTag returns a random verification tag, which is never 0.
 func (h *Host) newTag() uint32 {
 	for {
 		if tag := h.random32(); tag != 0 {
@@ -104,7 +104,7 @@ func (h *Host) newTag() uint32 {
 	}
 }
 
-// random32 is a number that nobody can guess.
+// random32 returns an unpredictable number.
 func (h *Host) random32() uint32 {
 	var b [4]byte
 	if _, err := io.ReadFull(h.rand, b[:]); err != nil {

@@ -5,46 +5,45 @@ import (
 	"time"
 )
 
-// ConnInfo is where one connection stands at one moment. PSNs and counts of packets are those of the
-// direction that is named.
+// ConnInfo is a snapshot of a connection. PSNs and packet counts are those of the direction under which they stand.
 type ConnInfo struct {
 	Engine  int
 	State   State
 	Peer    netip.Addr
-	Qual    uint64        // the connection qualifier that was asked for
-	Passive bool          // the peer asked for the connection
-	Age     time.Duration // since it was asked for, or the request was accepted
-	Silence time.Duration // since the peer was last heard of
+	Qual    uint64        // connection qualifier of the request
+	Passive bool          // this side accepted
+	Age     time.Duration // since Connect or Accept
+	Silence time.Duration // since the peer's last packet
 	MTU     int           // largest packet in bytes, header to trailer
 
-	// Sending.
+	// Direction: sending.
 	SendOldest  uint32  // PSN of the oldest packet that is not acknowledged
 	SendNext    uint32  // PSN of the next packet
-	Window      float64 // packets that may be in the network; below 1 they are spaced out
-	InFlight    int     // packets that are there
-	Lost        int     // packets taken for lost and not sent again yet
+	Window      float64 // congestion window in packets; below 1 packets are paced
+	InFlight    int     // packets in the network (RFC 6675 pipe)
+	Lost        int     // packets marked lost and not sent again yet
 	Timeouts    int     // retransmission timeouts in a row
-	Retransmits uint64  // packets sent again since the connection began
+	Retransmits uint64  // packets sent again, of the whole connection
 	RTT, RTTVar time.Duration
-	RTO         time.Duration // retransmission timeout now
-	Requests    int           // outstanding
-	Unsent      int           // bytes of requests that have not left, chunk headers included
-	Credits     int           // messages that the peer can take; -1: it promises none
-	Starved     bool          // a message waits for a receive at the peer
+	RTO         time.Duration // current retransmission timeout
+	Requests    int           // outstanding requests
+	Unsent      int           // bytes of requests that were not sent yet, chunk headers included
+	Credits     int           // messages that the peer can receive; -1: it gives no credit
+	Starved     bool          // a message waits for credit or a receive of the peer
 
-	// Receiving.
-	RecvNext uint32 // PSN of the packet that is expected
-	Early    int    // packets held because an earlier one is missing, or no receive was there
-	Receives int    // outstanding; of a shared queue those taken from it
-	Granted  int    // messages that the peer has been told it may send; -1: none is promised
+	// Direction: receiving.
+	RecvNext uint32 // PSN of the next packet
+	Early    int    // packets held because an earlier one is missing, or because no receive was posted
+	Receives int    // outstanding receives; with a shared queue, those taken from it
+	Granted  int    // messages that the peer has credit for; -1: this side gives no credit
 }
 
-// inspectSlots bounds the places of the connection table that one Inspect looks at: some microseconds.
+// inspectSlots bounds the slots of the connection table that one Inspect reads, to some microseconds of work.
 const inspectSlots = 32
 
-// Inspect appends a row for each connection of a part of the table that begins at a slot: 0, or next of
-// the call before until that is negative. A connection that begins or ends between two calls may be
-// missed. It needs ownership.
+// Inspect appends a row for each connection in a part of the connection table. slot is where the part begins: 0 in the
+// first call, then next of the call before, until next is negative. Inspect may miss a connection that begins or ends
+// between two calls. It needs ownership.
 func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
 	e.mustOwn()
 	end := min(slot+inspectSlots, len(e.table.slots))

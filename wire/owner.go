@@ -2,22 +2,23 @@ package wire
 
 import "sync/atomic"
 
-// Role says what the owner of an engine does with it; 0 is no owner. The package that drives engines names its roles.
+// Role is what the owner of an engine does with it; 0 means no owner. The package that drives engines defines its
+// roles.
 type Role uint32
 
-// Token is the ownership of an engine: at most one goroutine holds it. Its methods take a few nanoseconds and may be
-// called by any goroutine, except Disown and Become, which the owner calls.
+// Token is the ownership of an engine: at most one goroutine holds it. Its methods take a few nanoseconds. Any
+// goroutine may call them, except Disown and Become, which are for the owner.
 //
-// A build with the tag datxdpdebug remembers which goroutine owns the engine, and panics in every call into the engine
-// that another goroutine makes. An engine that was never owned is not checked: tests of the protocol drive it from one
-// goroutine.
+// A build with the tag datxdpdebug records the goroutine that owns the engine. There, every call into the engine from
+// another goroutine panics. An engine without an owner so far is not checked, because protocol tests drive it from a
+// single goroutine.
 type Token struct {
 	guard
 	role  atomic.Uint32
-	rings atomic.Int32 // calls of Ring that no Poll has answered
+	rings atomic.Int32 // calls of Ring that no Poll has handled
 }
 
-// TryOwn takes the ownership in a role, which is not 0, and reports whether nobody had it.
+// TryOwn takes ownership in the given role, which is not 0. It reports false if the engine has an owner.
 func (t *Token) TryOwn(as Role) bool {
 	if !t.role.CompareAndSwap(0, uint32(as)) {
 		return false
@@ -26,16 +27,16 @@ func (t *Token) TryOwn(as Role) bool {
 	return true
 }
 
-// Become changes the role of the owner.
+// Become changes the role of the owner, who calls it.
 func (t *Token) Become(as Role) { t.role.Store(uint32(as)) }
 
-// Disown gives the ownership up. It reports that somebody rang meanwhile: the caller tries to own the engine again and
-// polls.
+// Disown ends ownership. It reports true if another goroutine has called Ring: the caller then tries to own the engine
+// again and polls, so that no post is left behind.
 func (t *Token) Disown() (rung bool) {
 	t.disowned()
 	t.role.Store(0)
 	return t.rings.Load() != 0
 }
 
-// Role is the role of the owner at the moment of the call; 0 without an owner.
+// Role returns the role of the current owner; 0 without one.
 func (t *Token) Role() Role { return Role(t.role.Load()) }

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 )
 
-// guard remembers the goroutine that owns an engine.
+// guard records the goroutine that owns an engine.
 type guard struct {
-	used  atomic.Bool   // somebody has owned the engine
-	owner atomic.Uint64 // number of the goroutine; 0: nobody
+	used  atomic.Bool   // the engine has had an owner
+	owner atomic.Uint64 // number of the goroutine; 0: none
 }
 
 func (g *guard) owned() {
@@ -20,13 +20,14 @@ func (g *guard) owned() {
 	g.used.Store(true)
 }
 
-// disowned is called before the token is free.
+// disowned clears the record. It runs before the token is released.
 func (g *guard) disowned() {
 	g.mustOwn()
 	g.owner.Store(0)
 }
 
-// mustOwn panics unless the calling goroutine owns the engine, or nobody ever has.
+// mustOwn panics if another goroutine than the caller owns the engine, or nobody does any more. It does nothing before
+// the first owner.
 func (g *guard) mustOwn() {
 	if !g.used.Load() {
 		return
@@ -36,10 +37,10 @@ func (g *guard) mustOwn() {
 	}
 }
 
-// stacks are what goroutine reads into: a variable of its own would be allocated for each call.
+// stacks pools the buffers of goroutine, because a local buffer would escape to the heap on each call.
 var stacks = sync.Pool{New: func() any { return new([32]byte) }}
 
-// goroutine is the number of the calling goroutine, as the runtime prints it: "goroutine 18 [running]".
+// goroutine returns the number of the calling goroutine, parsed from its stack trace: "goroutine 18 [running]".
 func goroutine() (number uint64) {
 	text := stacks.Get().(*[32]byte)
 	defer stacks.Put(text)

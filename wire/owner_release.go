@@ -2,7 +2,7 @@
 
 package wire
 
-// guard checks the owner in builds with the tag datxdpdebug only.
+// guard does nothing: only builds with the tag datxdpdebug check the owner.
 type guard struct{}
 
 func (guard) owned()    {}

@@ -2,54 +2,54 @@ package wire
 
 import "reflect"
 
-// Counters count what an engine did. All only grow.
+// Counters counts what an engine did. The values only grow.
 type Counters struct {
 	RxPackets, TxPackets   uint64
-	RxMessages             uint64 // messages received whole
+	RxMessages             uint64 // messages received in full
 	TxRequests             uint64 // sends, writes, reads and atomics completed successfully
-	RxBytes, TxBytes       uint64 // payload of operations placed and sent, repeats excluded
-	InPlaceBytes           uint64 // payload sent from memory of the link without a copy, repeats included
+	RxBytes, TxBytes       uint64 // payload placed and payload sent, without retransmissions
+	InPlaceBytes           uint64 // payload sent from link memory without a copy, retransmissions included
 	Retransmits            uint64 // packets sent again
 	RetransmitsBy          [NumCauses]uint64
 	Timeouts               uint64 // retransmission timeouts
-	AcksSent               uint64 // packets that only acknowledge
-	Duplicates             uint64 // packets that had arrived before
+	AcksSent               uint64 // packets that carry nothing but an acknowledgement
+	Duplicates             uint64 // packets received again, or of an old epoch
 	Early                  uint64 // packets held because an earlier one was missing
-	EarlyDropped           uint64 // early packets for which there was no room
-	BadPackets             uint64 // too short, unknown version or type
+	EarlyDropped           uint64 // early packets dropped for lack of room
+	BadPackets             uint64 // malformed: too short, unknown version or type
 	BadChecksum            uint64
-	UnknownConnection      uint64 // packets that name no connection, or have another tag or address than its peer
-	Forged                 uint64 // packets of a connection, tag and address right, whose numbers its peer cannot have sent
-	Strays                 uint64 // packets for another engine's connection
-	StraysDropped          uint64
-	ProtectionErrors       uint64 // remote accesses refused
-	ProtocolErrors         uint64 // packets of an established connection that made no sense
-	Backpressure           uint64 // times the transmit ring was full
-	CreditStalls           uint64 // times a message waited for a receive at the peer
-	NotReadySent           uint64 // times a message of a peer found no receive here
+	UnknownConnection      uint64 // packets whose connection ID is unknown, or whose tag or address is not the peer's
+	Forged                 uint64 // packets with the peer's tag and address, but impossible numbers
+	Strays                 uint64 // packets for a connection of another engine
+	StraysDropped          uint64 // strays dropped because that engine's ring was full
+	ProtectionErrors       uint64 // remote accesses denied
+	ProtocolErrors         uint64 // packets of a connection that violated the protocol
+	Backpressure           uint64 // times the link had no transmit frame
+	CreditStalls           uint64 // times a message waited for credit or a receive of the peer
+	NotReadySent           uint64 // times a peer's message found no receive here
 	NotReadyReceived       uint64 // times a message found no receive at the peer
-	Overflows              uint64 // completions lost in a full queue
+	Overflows              uint64 // completions lost because their queue was full
 	Connects, Accepts      uint64 // connections established, active and passive
-	ConnRequestsRejected   uint64 // connection requests refused
-	ConnRequestsChallenged uint64 // connection requests asked to prove their address
-	BlackHoles             uint64 // times a path stopped passing packets of the size in use
-	Resets                 uint64 // packets of unknown connections answered
+	ConnRequestsRejected   uint64 // connection requests rejected
+	ConnRequestsChallenged uint64 // connection requests answered with a Challenge
+	BlackHoles             uint64 // times a path stopped passing packets of the current size
+	Resets                 uint64 // Reset packets sent for unknown connections
 	Broken                 uint64 // connections that broke
-	Unreachable            uint64 // reports that nothing listens at a peer's port
-	UnreachableIgnored     uint64 // and those that quote no packet of a connection
-	ConnRequestsDropped    uint64 // connection requests ignored because too many were half-open
-	Polls, EmptyPolls      uint64 // all, and those in which no packet came or left
+	Unreachable            uint64 // ICMP reports that a peer's UDP port is closed
+	UnreachableIgnored     uint64 // of these, reports that quote no packet of a connection
+	ConnRequestsDropped    uint64 // connection requests dropped: too many half-open, or a blocked address
+	Polls, EmptyPolls      uint64 // all polls, and those in which no packet came or left
 }
 
 // Stats are the counters and the latencies of an engine.
 type Stats struct {
 	Counters
-	// RoundTrip is the time from sending a packet to its acknowledgement, less what the peer kept it:
-	// one sample for each packet that acknowledges something new.
+	// RoundTrip is the time from sending a packet to its acknowledgement, without the peer's acknowledgement delay.
+	// Each packet that acknowledges something new gives one sample.
 	RoundTrip Histogram
-	// Latency is the time from the Poll in which the first packet of a request left to the Poll in which
-	// the request completed successfully: a round trip, the peer's work, and every repeat. What a request
-	// waits before for credit or for the window is not in it. Binds, of which nothing leaves, are not counted.
+	// Latency is the time from the Poll that sent the first packet of a request to the Poll that completed it. It
+	// includes the round trip, the peer's work and retransmissions. It excludes the wait for credit or for the window
+	// before the first packet. Binds send nothing and are not counted.
 	Latency Histogram
 }
 
@@ -58,20 +58,20 @@ type Cause uint8
 
 // Causes of retransmissions.
 const (
-	CauseLoss      Cause = iota // packets sent later arrived
-	CauseTailProbe              // no acknowledgement in time: the newest packet goes again
-	CauseTimeout                // none still: everything goes again
-	CauseNotReady               // the peer had no receive for it
-	CauseEvicted                // the peer held it early and has dropped it
-	// CauseBlackHole: the path stopped passing packets of its size. All that is outstanding is cut anew and
-	// sent again, also what had arrived early, since the peer drops that. The packets of the old cut are counted.
+	CauseLoss      Cause = iota // later packets arrived and it did not
+	CauseTailProbe              // tail loss probe
+	CauseTimeout                // retransmission timeout
+	CauseNotReady               // receiver not ready
+	CauseEvicted                // reneging: the peer held the packet as early and dropped it
+	// CauseBlackHole: the path stopped passing packets of this size. All outstanding data is cut into smaller packets
+	// and sent again, early packets too, since the peer drops them. Counted are the packets before the new cut.
 	CauseBlackHole
 	NumCauses
 )
 
 var causeNames = [NumCauses]string{"loss", "tail_probe", "timeout", "not_ready", "evicted", "black_hole"}
 
-// String is one word, as in metrics.
+// String returns one word, the label in metrics.
 func (c Cause) String() string {
 	if c < NumCauses {
 		return causeNames[c]
@@ -85,13 +85,13 @@ func (s *Stats) countRetransmits(n int, why Cause) {
 	s.RetransmitsBy[why] += uint64(n)
 }
 
-// Stats is a copy of the engine's counters.
+// Stats returns a copy of the engine's counters.
 func (e *Engine) Stats() Stats {
 	e.mustOwn()
 	return e.stats
 }
 
-// Add adds the counters of another engine.
+// Add adds the counters of another engine to s.
 func (s *Stats) Add(o Stats) { addCounters(reflect.ValueOf(s).Elem(), reflect.ValueOf(&o).Elem()) }
 
 // addCounters adds every number in o to its counterpart in sum.

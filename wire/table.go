@@ -7,29 +7,29 @@ const (
 	genMask  = 1<<genBits - 1
 )
 
-// slotEntry is one place of the connection table: a connection, or what lingers of one.
+// slotEntry is a slot of the connection table. It has a connection, the linger of one, or neither.
 type slotEntry struct {
 	conn   *Conn
 	linger *linger
 	gen    uint32
 }
 
-// connTable names connections. A connection ID consists of engine, generation and slot, so that finding
-// the connection is arithmetic. The ID is a name and no secret: the verification tag tells whether a
-// packet is the peer's. One owner.
+// connTable maps connection IDs to connections. An ID consists of engine, generation and slot, so that a lookup is an
+// index and needs no hashing. The ID is not secret: the verification tag authenticates a packet. The engine's owner
+// uses the table.
 type connTable struct {
 	engine uint32
 	slots  []slotEntry
-	free   []int32 // oldest first
-	live   int
+	free   []int32 // freed slots, oldest first
+	live   int     // slots in use
 
-	// the connection that was found last
+	// cache of the last lookup
 	lastCID  uint32
 	lastConn *Conn
 }
 
-// minFreeSlots is how many freed slots are kept back before the oldest is used again, so that a
-// late packet does not meet a new connection of the same generation.
+// minFreeSlots is how many freed slots stay unused while the table can grow, so that a late packet does not find a new
+// connection with the same ID.
 const minFreeSlots = 64
 
 func (t *connTable) take(c *Conn) (int32, uint32, error) {
@@ -44,7 +44,7 @@ func (t *connTable) take(c *Conn) (int32, uint32, error) {
 		return none, 0, ErrTooManyConns
 	}
 	s := &t.slots[slot]
-	s.conn, s.gen = c, s.gen%genMask+1 // never 0, so that no ID is
+	s.conn, s.gen = c, s.gen%genMask+1 // the generation is never 0, hence neither is an ID
 	t.live++
 	return slot, t.engine<<(genBits+slotBits) | s.gen<<slotBits | uint32(slot), nil
 }
@@ -56,14 +56,14 @@ func (t *connTable) release(slot int32) {
 	t.live--
 }
 
-// detach leaves l behind in place of the connection.
+// detach replaces the connection in a slot by its linger.
 func (t *connTable) detach(slot int32, l *linger) {
 	t.slots[slot].conn, t.slots[slot].linger = nil, l
 	t.lastConn = nil
 }
 
-// find is the entry that a connection ID names. With another engine's ID it is nil and engine is
-// that engine's index.
+// find returns the entry, the slot and the engine that a connection ID names. s is nil if the ID belongs to another
+// engine or if the generation is old.
 func (t *connTable) find(cid uint32) (s *slotEntry, slot int32, engine int) {
 	slot = int32(cid & slotMask)
 	engine = int(cid >> (genBits + slotBits))

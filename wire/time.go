@@ -2,8 +2,7 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/clock"
 
-// Time is a moment on a monotonic clock, in nanoseconds. The caller of Poll supplies it; the engine
-// never reads a clock.
+// Time is a moment on a monotonic clock, in nanoseconds. The caller of Poll supplies it.
 type Time = clock.Time
 
 // never is later than every deadline.
