@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	// atomicSize is the size in bytes of the word that an atomic works on.
+	// atomicSize is the size of the word of an atomic in bytes.
 	atomicSize = 8
-	// atomicRights are what an atomic needs at its target.
+	// atomicRights are the rights that an atomic needs on its target.
 	atomicRights = RemoteAtomic | RemoteRead | RemoteWrite
 )
 
-// operands are those of an atomic.
+// operands are the arguments of an atomic.
 type operands struct {
-	value uint64 // what is added or swapped in
-	comp  uint64 // compare and swap: what the word must be
+	value uint64 // to add, or to swap in
+	comp  uint64 // compare and swap: expected value
 }
 
-// hasResponse reports whether an operation is done when the peer has answered it: its request carries
-// no data, and takes one of the peer's places for RDMA reads.
+// hasResponse reports whether the peer completes an operation with a response. Such a request carries no data, and uses
+// one of the RDMA reads that the peer serves at a time.
 func (op Op) hasResponse() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
 
-// PostFetchAdd queues the atomic addition of add to the aligned 64-bit word at a remote address. What
-// the word was before is stored in the first 8 bytes of local, in the byte order of this host.
+// PostFetchAdd queues an atomic addition of add to the aligned 64-bit word at a remote address. The value before is
+// stored in the first 8 bytes of local, in the byte order of this host.
 func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: add}, local)
 }
 
-// PostCmpSwap queues the atomic replacement of the aligned 64-bit word at a remote address by swap if
-// it equals compare. What the word was before is stored as that of PostFetchAdd, replaced or not.
+// PostCmpSwap queues an atomic compare-and-swap on the aligned 64-bit word at a remote address: swap replaces the word
+// if it equals compare. The value before is stored in local as for PostFetchAdd, whether the word was replaced or not.
 func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: swap, comp: compare}, local)
@@ -52,13 +52,13 @@ func (c *Conn) postAtomic(w *work, arg operands, local Segment) error {
 	r := &c.sq
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if next := r.posted.Load(); next-r.done.Load() < r.depth { // else it is refused, and the place taken
+	if next := r.posted.Load(); next-r.done.Load() < r.depth { // else postLocked fails
 		r.args[next&r.mask] = arg
 	}
 	return c.postLocked(w, segs[:])
 }
 
-// putAtomicReq appends the request of an atomic.
+// putAtomicReq appends the chunk of an atomic request.
 func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
 	var f proto.ChunkFlags
 	if w.op == OpCmpSwap {
@@ -68,8 +68,8 @@ func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
 	proto.PutAtomicReq(p.put(proto.AtomicReqSize), f, w.key, w.addr, num, arg.value, arg.comp)
 }
 
-// recvAtomicReq does an atomic of the peer's. Requests are taken in once, and the answer is kept until
-// it is acknowledged, however often it is sent.
+// recvAtomicReq executes an atomic of the peer. A request is consumed once, so it executes once. The response is kept
+// until the peer acknowledges it, so that it can be sent again.
 func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 	r := &c.resp
 	if ch.Len != 0 || r.tail.Sub(r.acked.Op) >= r.limit {
@@ -94,7 +94,7 @@ func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 	return proto.ReasonNone
 }
 
-// recvAtomicResp stores the answer to an atomic.
+// recvAtomicResp stores the result of an atomic and completes the request.
 func (c *Conn) recvAtomicResp(ch *proto.Chunk) proto.Reason {
 	if ch.Len != 0 || ch.Num.Less(seq.Num(c.sq.done.Load())) || !ch.Num.Less(c.sq.next.Op) {
 		return proto.ReasonProtocol
@@ -116,7 +116,7 @@ func (c *Conn) recvAtomicResp(ch *proto.Chunk) proto.Reason {
 	return proto.ReasonNone
 }
 
-// local is the memory of a segment, and false if its region is gone.
+// local returns the memory of a segment. It reports false if the region is gone.
 func (c *Conn) local(s *Segment) ([]byte, bool) {
 	r := c.host.regions.find(s.Context)
 	if r == nil {

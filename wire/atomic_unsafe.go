@@ -5,17 +5,17 @@ import (
 	"unsafe"
 )
 
-// atomicWord is the word that fills b, 8 bytes, or nil if it is not aligned for atomic operations,
-// in whatever place the consumer says that it is.
+// atomicWord returns the word in b, which has 8 bytes, or nil if its address is not aligned. The address counts, not
+// the one that the consumer registered for it.
 func atomicWord(b []byte) *atomic.Uint64 {
 	p := unsafe.Pointer(unsafe.SliceData(b[:atomicSize]))
 	if uintptr(p)%atomicSize != 0 {
 		return nil
 	}
-	return (*atomic.Uint64)(p) // as large as b and aligned, without pointers, and b's memory stays where it is
+	return (*atomic.Uint64)(p) // size and alignment fit, no pointers, and the caller keeps the memory alive
 }
 
-// compareSwap stores swap in a word if it is comp, and returns what it was.
+// compareSwap stores swap in a word if the word equals comp, and returns the value before.
 func compareSwap(word *atomic.Uint64, comp, swap uint64) uint64 {
 	for !word.CompareAndSwap(comp, swap) {
 		if old := word.Load(); old != comp {

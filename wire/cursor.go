@@ -5,27 +5,27 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// cursor reads the body of a packet that may be cut at any byte into several frames.
+// cursor reads the body of a received packet. The body may be divided between frames at any byte.
 type cursor struct {
 	bufs []link.Buf // frames after the current one
-	cur  []byte     // what is left of the current one
-	left int        // what is left of the body, trailer excluded
+	cur  []byte     // unread bytes of the current frame
+	left int        // unread bytes of the body, without the trailer
 }
 
-// open starts at the byte after the header. total is the length of the whole packet.
+// open sets the cursor to the first byte after the header. total is the length of the packet in bytes.
 func (r *cursor) open(bufs []link.Buf, total int) {
 	r.bufs, r.cur = bufs[1:], bufs[0].Data[proto.HeaderSize:]
 	r.left = total - proto.HeaderSize - proto.TrailerSize
 }
 
-// more makes the current frame one that is not empty. The caller knows that there is one.
+// more advances to a frame with unread bytes. The caller knows that there is one.
 func (r *cursor) more() {
 	for len(r.cur) == 0 {
 		r.cur, r.bufs = r.bufs[0].Data, r.bufs[1:]
 	}
 }
 
-// chunk reads a chunk header; false if what is left does not hold it and its payload.
+// chunk reads a chunk header. It reports false if the body is too short for the chunk.
 func (r *cursor) chunk(c *proto.Chunk) bool {
 	r.more()
 	n := proto.ChunkSize(r.cur[0])
@@ -44,7 +44,7 @@ func (r *cursor) chunk(c *proto.Chunk) bool {
 	return c.Len <= r.left
 }
 
-// copy moves len(dst) bytes, which the body has left, to dst.
+// copy reads len(dst) bytes, which the body must have left.
 func (r *cursor) copy(dst []byte) {
 	r.left -= len(dst)
 	for {
@@ -57,7 +57,7 @@ func (r *cursor) copy(dst []byte) {
 	}
 }
 
-// skip passes over n bytes, which the body has left.
+// skip discards n bytes, which the body must have left.
 func (r *cursor) skip(n int) {
 	r.left -= n
 	for n > 0 {
@@ -68,7 +68,7 @@ func (r *cursor) skip(n int) {
 	}
 }
 
-// intact computes the length of a packet and checks its trailer.
+// intact returns the length of a packet in bytes, and whether its CRC is right.
 func intact(bufs []link.Buf) (total int, ok bool) {
 	last := len(bufs) - 1
 	for i := range bufs {
@@ -89,7 +89,7 @@ func intact(bufs []link.Buf) (total int, ok bool) {
 	return total, proto.CRC(crc, d[:cut]) == proto.Trailer(d[cut:])
 }
 
-// intactCut checks a packet whose trailer lies in more than one frame.
+// intactCut checks the CRC of a packet whose trailer lies in more than one frame.
 func intactCut(bufs []link.Buf, total int) bool {
 	var crc uint32
 	var trailer [proto.TrailerSize]byte

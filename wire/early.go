@@ -7,10 +7,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// hold keeps a packet that arrived before its turn, in place of the frames of the batch, and reports whether it did. All
-// connections of an engine share the frames that the link can spare, and one of them has half at most. A connection
-// that has used this up drops the packet that is furthest ahead for one that is less so. When all frames are used up,
-// the connection with the oldest hole does.
+// hold keeps the frames of a packet that came before its turn, and reports whether it did. All connections of an engine
+// share the frames that the link can spare, and one connection may hold half of them. A connection at that limit
+// replaces its early packet that is furthest ahead, if the new packet is less far ahead. When no frame is left for
+// anybody, the connection with the oldest hole has to drop a packet.
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.next) >= proto.MaxWindow || e.forwarded {
@@ -40,7 +40,7 @@ func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	return true
 }
 
-// dropLast drops the early packet that is furthest ahead, if that is after psn.
+// dropLast drops the early packet that is furthest ahead, if it comes after psn. It reports whether it did.
 func (c *Conn) dropLast(psn seq.Num) bool {
 	r := &c.recv
 	last := r.next + seq.Num(r.early.Last(r.next))
@@ -51,15 +51,15 @@ func (c *Conn) dropLast(psn seq.Num) bool {
 	return true
 }
 
-// takeEarly takes in early packets whose turn has come.
+// takeEarly consumes the early packets that are next now.
 func (c *Conn) takeEarly() {
 	r := &c.recv
 	for p := r.early.At(r.next, r.next); p != nil; p = r.early.At(r.next, r.next) {
 		ok := c.consume(p.Bufs, p.Total)
 		if !ok && c.alive() {
-			return // no receive for it
+			return // the packet stays held until a receive is posted
 		}
-		if len(p.Bufs) > 0 { // else the connection ended within and has dropped it
+		if len(p.Bufs) > 0 { // 0: the connection ended in consume, which dropped the packet
 			c.dropEarly(p)
 		}
 		if !ok {
@@ -68,7 +68,7 @@ func (c *Conn) takeEarly() {
 	}
 }
 
-// dropEarly frees the frames of an early packet at the end of the batch.
+// dropEarly drops an early packet. Its frames are freed at the end of the batch.
 func (c *Conn) dropEarly(p *reassembly.Packet) {
 	e := c.eng
 	e.held -= len(p.Bufs)
@@ -78,7 +78,7 @@ func (c *Conn) dropEarly(p *reassembly.Packet) {
 	}
 }
 
-// dropAllEarly frees the frames of every early packet, at the end of the batch or of the next one.
+// dropAllEarly drops every early packet. Their frames are freed at the end of this batch or of the next one.
 func (c *Conn) dropAllEarly() {
 	e := c.eng
 	e.held -= c.recv.early.Frames()

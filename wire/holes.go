@@ -2,27 +2,27 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/list"
 
-// holes are the connections that hold early packets, the one whose hole is oldest first: it has waited longest for the
-// packet that is missing. When all frames are held, an early packet takes the place of one of that connection: what it
-// holds will hardly be of use, and whoever keeps holes open, on however many connections, keeps nobody else from holding
-// what comes early.
+// holes lists the connections that hold early packets, the one with the oldest hole first. When every frame is used,
+// that connection drops an early packet for the new one. Its missing packet is the least likely to come. So an attacker
+// that keeps holes open, on however many connections, cannot stop others from holding early packets.
 type holes struct{ conns list.List[Conn] }
 
-// renew puts a connection last: its hole is new.
+// renew moves a connection to the end of the list: its hole is new.
 func (h *holes) renew(c *Conn) {
 	h.close(c)
 	h.conns.PushBack(&c.recv.hole, c)
 }
 
-// close takes a connection out that holds nothing.
+// close removes a connection that holds no early packet.
 func (h *holes) close(c *Conn) {
 	if c.recv.hole.Listed() {
 		h.conns.Remove(&c.recv.hole)
 	}
 }
 
-// evictOldest lets go of an early packet of a connection whose hole is older than that of c. It looks at few: some hold
-// only a packet that is put off, which has to stay.
+// evictOldest drops an early packet of a connection whose hole is older than that of c, and reports whether it did. It
+// tries evictTries connections at most. A connection that holds only packet next, which waits for a receive, has
+// nothing to drop.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
 	for range evictTries {

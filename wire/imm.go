@@ -2,8 +2,8 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// PostWriteImm queues an RDMA write of all segments to a remote address, whose completion at the peer
-// takes a receive there, which is not written to, and delivers imm with it. It orders like a message.
+// PostWriteImm queues an RDMA write of all segments to a remote address. Its completion at the peer consumes a receive
+// and delivers imm; the memory of that receive is not written. The operation is ordered like a message.
 func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.writeIOV.Load(), segs, LocalRead|LocalWrite, c.maxRDMA.Load())
 	if err != nil {
@@ -13,7 +13,7 @@ func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32
 		key: to.Key, addr: to.Addr, got: imm}, segs)
 }
 
-// putWriteImm appends the chunk header of n bytes at offset off of a write with immediate data.
+// putWriteImm appends the chunk header for n bytes, at offset off, of a write with immediate data.
 func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off uint32) {
 	if w.flags&Solicited != 0 {
 		f |= proto.Solicited
@@ -21,13 +21,13 @@ func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off ui
 	proto.PutWriteImm(p.put(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.got)
 }
 
-// needsReceive reports whether a chunk cannot be taken in without a receive: all of a message, and
-// the end of a write with immediate data.
+// needsReceive reports whether a chunk needs a posted receive: any chunk of a message, and the last one of a write with
+// immediate data.
 func needsReceive(ch *proto.Chunk) bool {
 	return ch.Op == proto.OpSend || ch.Op == proto.OpSendOnly || ch.Op == proto.OpSendInv || ch.Op == proto.OpWriteImm && ch.Flags&proto.Last != 0
 }
 
-// recvWriteImm places a piece of a write with immediate data. The last one takes a receive.
+// recvWriteImm places a piece of a write with immediate data. The last piece consumes a receive.
 func (c *Conn) recvWriteImm(ch *proto.Chunk, p *cursor) proto.Reason {
 	r, last := &c.recv, ch.Flags&proto.Last != 0
 	if ch.Num != r.msn || r.off != 0 || ch.Off != r.immOff || uint32(ch.Len) > maxOperation-r.immOff {

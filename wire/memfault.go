@@ -7,25 +7,25 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Registered memory belongs to the consumer, who can unmap it, protect it or truncate its file while it is
-// registered. An access then raises SIGSEGV or SIGBUS, which the Go runtime turns into a panic where
-// debug.SetPanicOnFault is set for the goroutine: it is from the first packet of a Poll to its end. The panic is
-// recovered for each packet, so that what it ends is the one connection whose packet it was.
+// The consumer can unmap registered memory, protect it, or truncate the file behind it. An access then raises SIGSEGV
+// or SIGBUS. Go turns the signal into a panic if debug.SetPanicOnFault is set for the goroutine. Poll sets it from its
+// first data packet to its end. The panic is recovered for each packet, so that only the connection of that packet
+// breaks.
 
-// faults is the engine's part: whether faults of memory are panics now.
+// faults is the state of fault handling on an engine.
 type faults struct {
-	catching    bool
-	wasCatching bool // and were, for the goroutine that owns the engine
+	catching    bool // SetPanicOnFault is on, by this engine
+	wasCatching bool // its setting before, which allowFaults restores
 }
 
-// catchFaults makes faults of memory panics until allowFaults.
+// catchFaults turns memory faults into panics until allowFaults.
 func (e *Engine) catchFaults() {
 	if !e.catching {
 		e.catching, e.wasCatching = true, debug.SetPanicOnFault(true)
 	}
 }
 
-// allowFaults makes faults what they were before catchFaults.
+// allowFaults restores the setting from before catchFaults.
 func (e *Engine) allowFaults() {
 	if e.catching {
 		e.catching = false
@@ -33,14 +33,14 @@ func (e *Engine) allowFaults() {
 	}
 }
 
-// intake is how far consume has come with a packet.
+// intake is the progress of consume in a packet.
 type intake struct {
-	chunk proto.Chunk // being handled
+	chunk proto.Chunk // current chunk
 	done  int         // operations of the peer that this packet has completed
-	over  bool        // nothing is written any more
+	over  bool        // all chunks are handled, so that a panic now is no memory fault
 }
 
-// catchIntake is deferred by consume. After a fault in memory that a packet is placed in it ends the connection.
+// catchIntake is deferred by consume. After a fault in memory that data was placed in, it breaks the connection.
 func (c *Conn) catchIntake(in *intake, next *bool) {
 	if in.over {
 		return
@@ -54,13 +54,13 @@ func (c *Conn) catchIntake(in *intake, next *bool) {
 		}
 	case proto.OpReadResp, proto.OpAtomicResp:
 		c.failRequest(ch.Num, StatusLocalProtection)
-	default: // a peer's write or atomic has no work request here
+	default: // no work request here belongs to a write or an atomic of the peer
 	}
 	c.reject(proto.ReasonMemory, &in.chunk, in.done)
 }
 
-// catchBuild is deferred by build. After a fault in memory that is to be sent it gives the frames of the packet
-// back and ends the connection.
+// catchBuild is deferred by build. After a fault in memory that was being sent, it abandons the packet and breaks the
+// connection.
 func (c *Conn) catchBuild(p *packet, built *bool) {
 	if p.over {
 		return
@@ -76,8 +76,8 @@ func (c *Conn) catchBuild(p *packet, built *bool) {
 	c.fault(proto.ReasonMemory, 0, noRequest)
 }
 
-// mustBeFault panics again with what was recovered unless it is an access to memory that is not there. Such a
-// panic has the address; one for a nil pointer does not.
+// mustBeFault panics again unless the recovered value is a fault at an address. A nil dereference has no address: it is
+// a bug and has to crash.
 func mustBeFault(recovered any) {
 	if f, ok := recovered.(interface {
 		runtime.Error

@@ -6,21 +6,20 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// packet is a packet under construction at the end of the engine's transmit batch.
+// packet is a packet under construction. Its frames are the last ones of the engine's transmit batch.
 type packet struct {
 	e          *Engine
-	first      int    // index of its first frame in e.tx
-	cur        []byte // free space of the frame being filled
-	left       int    // free space of the packet's body
-	zeroCopied bool   // some of the frames only stand for a piece of the link's memory
+	first      int    // index in e.tx of its first frame
+	cur        []byte // free bytes of the current frame
+	left       int    // free bytes of the packet's body
+	zeroCopied bool   // some entries of e.tx refer to link memory and are no frames
 
-	op      seq.Num // request, or job of the responder, whose memory is read
-	answers bool    // it is a job
-	over    bool    // nothing is read any more
+	op      seq.Num // request, or job of the responder, whose memory is being read
+	answers bool    // op is a job of the responder
+	over    bool    // the packet is built, so that a panic now is no memory fault
 }
 
-// begin starts a packet of at most size bytes on path. It reports false when the link has no frame:
-// the transmit ring is full.
+// begin starts a packet of at most size bytes on path. It reports false if the link has no transmit frame.
 func (e *Engine) begin(p *packet, path link.Path, size int) bool {
 	need := 1
 	if size > e.caps.FrameSize {
@@ -36,7 +35,7 @@ func (e *Engine) begin(p *packet, path link.Path, size int) bool {
 	return true
 }
 
-// queueFrame moves one of the frames that the link has handed out to the end of tx and returns its room.
+// queueFrame moves an empty frame to the end of tx and returns its space.
 func (e *Engine) queueFrame(path link.Path) []byte {
 	n := len(e.frames) - 1
 	e.tx = append(e.tx, e.frames[n])
@@ -46,10 +45,10 @@ func (e *Engine) queueFrame(path link.Path) []byte {
 	return f.Data
 }
 
-// refill asks the link for more frames and reports whether there are at least need now.
+// refill takes transmit frames from the link, and reports whether the engine has at least need of them.
 func (e *Engine) refill(need int) bool {
 	if len(e.tx) > 0 && len(e.frames) == 0 {
-		e.flush() // what is queued may be what fills the ring
+		e.flush() // frames that wait here may be the ones that are missing
 	}
 	have := len(e.frames)
 	n := e.link.Alloc(e.frames[have : have+max(need-have, min(cap(e.frames)-have, allocBatch))])
@@ -57,7 +56,7 @@ func (e *Engine) refill(need int) bool {
 	return len(e.frames) >= need
 }
 
-// put returns n contiguous bytes of the body to be written; n is at most what is left.
+// put reserves n contiguous bytes of the body, which must have n bytes left, for the caller to write.
 func (p *packet) put(n int) []byte {
 	if n > len(p.cur) {
 		p.nextFrame()
@@ -68,7 +67,7 @@ func (p *packet) put(n int) []byte {
 	return b
 }
 
-// copy appends src, which is not longer than what is left.
+// copy appends src, for which the body must have room.
 func (p *packet) copy(src []byte) {
 	p.left -= len(src)
 	for {
@@ -81,7 +80,7 @@ func (p *packet) copy(src []byte) {
 	}
 }
 
-// nextFrame goes on in another frame.
+// nextFrame ends the current frame and continues the packet in another one.
 func (p *packet) nextFrame() {
 	e := p.e
 	last := &e.tx[len(e.tx)-1]
@@ -90,8 +89,8 @@ func (p *packet) nextFrame() {
 	p.cur = e.queueFrame(last.Path)
 }
 
-// add appends src, which is not longer than what is left: as far as that pays without a copy, where the link can
-// send it from where it is.
+// add appends src, for which the body must have room. If src lies in link memory and is large enough, the link sends it
+// from there without a copy.
 func (p *packet) add(src []byte) {
 	if e := p.e; len(src) >= e.zeroCopyMin {
 		if at, ok := offsetIn(e.caps.Memory, src); ok {
@@ -106,22 +105,23 @@ func (p *packet) add(src []byte) {
 	}
 }
 
-// lendable is how many of n bytes at an offset of the link's memory may be lent: each block takes a segment, and what
-// follows in the packet, the trailer at least, needs frames.
+// zeroCopyLen returns how many of n bytes, at an offset of link memory, can be sent without a copy. Each block of link
+// memory takes a segment of the packet. The rest of the packet, at least the trailer, needs segments too.
 func (p *packet) zeroCopyLen(at, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize
 	segments := min(e.caps.Segments-(len(e.tx)-p.first), len(e.frames))
 	n = min(n, segments*block-at%block)
 	for n > 0 && ceil(at%block+n, block)+1+(p.left-n)/room > segments {
-		n -= (at+n-1)%block + 1 // the last block
+		n -= (at+n-1)%block + 1 // without the last block
 	}
 	return n
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// lend appends src, at an offset of the link's memory, without a copy. An empty frame stands for each piece of it.
+// addZeroCopy appends src, which lies at an offset of link memory, without a copy. Each block takes an empty frame from
+// the engine; its entry in tx refers to src instead.
 func (p *packet) addZeroCopy(src []byte, at int) {
 	e := p.e
 	p.zeroCopied = true
@@ -158,7 +158,7 @@ func (p *packet) finish(h *proto.Header) {
 	}
 }
 
-// abandon gives the frames of an unfinished packet back.
+// abandon takes the frames of an unfinished packet back.
 func (p *packet) abandon() {
 	e := p.e
 	if p.zeroCopied {
@@ -175,7 +175,7 @@ func (p *packet) abandon() {
 	e.tx = e.tx[:p.first]
 }
 
-// flush hands everything that was built to the link.
+// flush hands the built packets to the link.
 func (e *Engine) flush() {
 	if len(e.tx) > 0 {
 		e.link.Send(e.tx)

@@ -2,7 +2,7 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// headerOf is the size of the header of each chunk of an operation.
+// headerOf returns the size of the chunk header of an operation.
 func headerOf(w *work) int {
 	switch w.op {
 	case OpSend:
@@ -26,8 +26,8 @@ func headerOf(w *work) int {
 	}
 }
 
-// pieceOf is how many bytes of an operation at offset off go into room bytes, and negative if it
-// had better wait for the next packet.
+// pieceOf returns how many bytes of an operation, from offset off, go into room bytes of a packet. It is negative if
+// the operation should wait for the next packet, since small operations are not divided.
 func pieceOf(w *work, off uint32, room int) int {
 	room -= headerOf(w)
 	if w.op.hasResponse() {
@@ -43,7 +43,8 @@ func pieceOf(w *work, off uint32, room int) int {
 	}
 }
 
-// putPiece appends the chunk of n bytes of the request at position at.
+// putPiece appends a chunk with n bytes of the request at a position. It reports false if memory of the request is
+// gone.
 func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 	var f proto.ChunkFlags
 	if at.Off+uint32(n) == w.length {
@@ -76,8 +77,7 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 	return n == 0 || c.gather(p, c.sq.segments(at.Op, w), at.Off, n)
 }
 
-// gather adds n bytes at offset off of a list of segments to a packet. It reports false if a
-// region is gone.
+// gather appends n bytes of a gather list, from offset off. It reports false if a region is gone.
 func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 	for i := range segs {
 		s := &segs[i]

@@ -6,15 +6,15 @@ import (
 	"unsafe"
 )
 
-// splitLastWord cuts off the last aligned word of a destination: 8 bytes where the end is so
-// aligned and the range long enough, else 4, else nothing. Go guarantees no more than that an
-// aligned word is stored whole, which is what a consumer that polls on it needs.
+// splitLastWord cuts off the last aligned word of a destination. It is 8 bytes if the end is aligned to 8 and the range
+// is long enough, else 4 bytes, else nothing. Go stores an aligned word whole and guarantees no more, which is enough
+// for a consumer that polls on it.
 func splitLastWord(dst []byte) (body, word []byte) {
 	n := len(dst)
 	if n < 4 {
 		return dst, nil
 	}
-	// Only the address's low bits are looked at; the pointer is not kept as a number.
+	// Only the low bits of the address are used; the pointer is not kept as a number.
 	end := uintptr(unsafe.Pointer(unsafe.SliceData(dst))) + uintptr(n)
 	switch {
 	case n >= 8 && end%8 == 0:
@@ -26,16 +26,17 @@ func splitLastWord(dst []byte) (body, word []byte) {
 	}
 }
 
-// offset is where b begins in mem; ok is false if it does not lie in it. Addresses are compared, and nothing is read.
+// offsetIn returns the offset of b in mem; ok is false if b is not part of mem. It compares addresses and reads no
+// memory.
 func offsetIn(mem, b []byte) (at int, ok bool) {
 	base, p := uintptr(unsafe.Pointer(unsafe.SliceData(mem))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return int(p - base), p >= base && p-base+uintptr(len(b)) <= uintptr(len(mem))
 }
 
-// storeWord stores the first len(dst) bytes of b, 8 or 4, as one atomic word with release order, so
-// that a consumer which loads it atomically sees everything placed before.
+// storeWord stores the first len(dst) bytes of b, 8 or 4, as one atomic word with release order. A consumer that loads
+// the word atomically then sees everything that was placed before.
 func storeWord(dst []byte, b *[8]byte) {
-	p := unsafe.Pointer(unsafe.SliceData(dst)) // aligned: splitLastWord chose it
+	p := unsafe.Pointer(unsafe.SliceData(dst)) // splitLastWord made sure of the alignment
 	if len(dst) == 8 {
 		atomic.StoreUint64((*uint64)(p), binary.NativeEndian.Uint64(b[:]))
 		return

@@ -5,7 +5,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// target is the memory of the region or window that a peer names, checked against zone, right and bounds.
+// target returns the memory that a remote key names. It reports false if zone, rights or bounds of the region or window
+// do not allow the access.
 func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	r := c.recv.target.region
 	if r == nil || r.remote != key || r.dead.Load() {
@@ -20,7 +21,7 @@ func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, b
 	return r.slice(addr, n)
 }
 
-// recvWrite places a piece of an RDMA write.
+// recvWrite places a piece of an RDMA write. It stores the last word atomically, since consumers poll on that word.
 func (c *Conn) recvWrite(ch *proto.Chunk, p *cursor) proto.Reason {
 	if ch.Len == 0 {
 		return proto.ReasonNone
@@ -46,24 +47,24 @@ func (c *Conn) recvWrite(ch *proto.Chunk, p *cursor) proto.Reason {
 	return proto.ReasonNone
 }
 
-// readJob is an RDMA read that this side serves, or an atomic that it has done.
+// readJob is an RDMA read that this side serves, or an atomic that it has executed.
 type readJob struct {
 	addr   uint64
-	old    uint64 // atomic: the answer
+	old    uint64 // atomic: value before, the response
 	key    uint32
 	size   uint32
 	num    seq.Num
 	atomic bool
 }
 
-// responder serves the peer's RDMA reads and atomics in order. Jobs are kept until their answer is
-// acknowledged.
+// responder serves the peer's RDMA reads and atomics in order. It keeps a job until the peer has acknowledged the
+// response.
 type responder struct {
 	jobs  []readJob
 	mask  uint32
 	limit int
-	tail  seq.Num  // jobs taken in
-	next  position // what is to be sent
+	tail  seq.Num  // jobs received
+	next  position // first byte that was not sent yet
 	acked position
 }
 
@@ -79,7 +80,8 @@ func (r *responder) pending() bool { return r.next.Op != r.tail }
 
 func (r *responder) at(n seq.Num) *readJob { return &r.jobs[uint32(n)&r.mask] }
 
-// recvReadReq takes an RDMA read in. The memory is looked up again for each piece sent.
+// recvReadReq queues an RDMA read of the peer. The memory is looked up again for each piece, because it may be freed
+// meanwhile.
 func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
 	if r := &c.resp; ch.Len != 0 || ch.Size > maxOperation || r.tail.Sub(r.acked.Op) >= r.limit {
 		return proto.ReasonProtocol
@@ -92,7 +94,7 @@ func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
 	return proto.ReasonNone
 }
 
-// recvReadResp places a piece of the answer to an RDMA read.
+// recvReadResp places a piece of the response to an RDMA read.
 func (c *Conn) recvReadResp(ch *proto.Chunk, p *cursor) proto.Reason {
 	done := seq.Num(c.sq.done.Load())
 	if ch.Num.Less(done) || !ch.Num.Less(c.sq.next.Op) {

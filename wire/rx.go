@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// receive handles the packets that have arrived and returns how many frames they took.
+// receive handles a batch of packets from the link and returns the number of frames in it.
 func (e *Engine) receive() int {
 	n := e.link.Recv(e.rx)
 	for i := 0; i < n; {
@@ -27,7 +27,7 @@ func (e *Engine) receive() int {
 	return n
 }
 
-// packet handles one packet and reports whether its frames were kept.
+// packet handles one packet and reports whether the engine keeps its frames.
 func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	e.stats.RxPackets++
 	total, ok := intact(bufs)
@@ -52,15 +52,16 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	return c.input(&h, bufs, total)
 }
 
-// fromPeer reports whether a packet has the connection's tag and comes from the peer's address. A packet for which
-// one of them is wrong is answered like one of an unknown connection, so that the answer does not tell which.
+// fromPeer reports whether a packet has the connection's verification tag and comes from the peer's address. A packet
+// with a wrong one gets the same answer as a packet of an unknown connection, so that an attacker who guesses learns
+// nothing.
 func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 	return h.Tag == c.tag && c.eng.source(b) == c.peerAddr
 }
 
-// plausible reports whether the numbers of a packet can be the peer's: a PSN no further from the one
-// expected than the protocol can tell, and an acknowledgement of nothing that was not sent. Nothing of a packet
-// counts before: neither its epoch nor that the peer is alive, neither an acknowledgement nor a close.
+// plausible reports whether the peer can have sent these numbers: a PSN within a window of the expected one, and an
+// acknowledgement of a packet that was sent. It is checked before any effect of the packet, on epoch, liveness,
+// acknowledgement or state.
 func (c *Conn) plausible(h *proto.Header) bool {
 	const most = proto.MaxWindow
 	ahead, behind := h.PSN.Sub(c.recv.next), c.sent.Nxt.Sub(h.Ack)
@@ -71,7 +72,7 @@ func (c *Conn) plausible(h *proto.Header) bool {
 	return false
 }
 
-// source is the address that a packet came from, as addressOf has it.
+// source returns the source address of a packet, normalised by addressOf.
 func (e *Engine) source(b *link.Buf) netip.Addr {
 	if e.forwarded {
 		return e.incoming.from
@@ -79,11 +80,11 @@ func (e *Engine) source(b *link.Buf) netip.Addr {
 	return addressOf(e.link.Source(b).Addr())
 }
 
-// addressOf is an address in the one form in which addresses are compared: without the zone of a
-// link-local one, and IPv4 as such.
+// addressOf normalises an address for comparison: without the zone of a link-local address, and with IPv4-mapped
+// addresses as IPv4.
 func addressOf(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// lookup is the connection that a packet names, or nil.
+// lookup returns the connection with an ID, or nil.
 func (e *Engine) lookup(cid uint32) *Conn {
 	t := &e.table
 	if t.lastConn != nil && t.lastCID == cid {
@@ -97,7 +98,8 @@ func (e *Engine) lookup(cid uint32) *Conn {
 	return s.conn
 }
 
-// input handles a packet of a connection, which the peer has sent.
+// input handles a packet that the peer sent on this connection: first its header, then its contents. It reports whether
+// the engine keeps the frames.
 func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
 	if c.State() == Accepting && h.Type == proto.Data {
@@ -122,7 +124,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	if c.takeAck(h, sack); !c.alive() {
-		return false // that was the last thing to wait for
+		return false // the connection was draining and this was the last acknowledgement
 	}
 	if c.State() == Connecting && !c.readyPending && c.sent.Empty() {
 		e.stats.Connects++
@@ -134,8 +136,8 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return c.handle(h, bufs, total)
 }
 
-// sackOf is the block of a selective acknowledgement; nil if the packet has none. It reports false if the packet
-// may not have one, or none of that length.
+// sackOf returns the SACK block of a packet, or nil if it has none. It reports false if the block is malformed, or if
+// the packet's type may not carry one.
 func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) {
 	if h.Flags&proto.HasSACK == 0 {
 		return nil, true
@@ -147,11 +149,11 @@ func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) 
 	return bufs[0].Data[proto.HeaderSize : proto.HeaderSize+n], true
 }
 
-// handle gives a packet to the handler of its type.
+// handle dispatches a packet by its type.
 func (c *Conn) handle(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	switch h.Type {
 	case proto.Ack:
-		c.schedule() // all that it says was in its header
+		c.schedule() // its header said everything
 	case proto.Probe:
 		c.handleProbe(total)
 	case proto.Probed:
@@ -162,7 +164,8 @@ func (c *Conn) handle(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// handleData takes in a packet with chunks: now if it is the next one, later if it came early.
+// handleData handles a packet with chunks, and schedules the connection, since the acknowledgement in it may allow more
+// packets.
 func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	kept = c.arrive(h, bufs, total)
 	if c.alive() {
@@ -171,7 +174,7 @@ func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept boo
 	return kept
 }
 
-// arrive is handleData without what may be sent because of it.
+// arrive consumes a data packet if it is the next one, holds it if it is early, and drops it if it is a duplicate.
 func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
 	c.ack.packets++
@@ -182,7 +185,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		c.ack.now = true
 	case d == 0:
 		r.echo.stamp, r.echo.at = h.TS, e.now
-		if r.early.At(r.next, r.next) != nil { // it came before and found no receive: what was kept is taken in
+		if r.early.At(r.next, r.next) != nil { // the first copy found no receive and was held: try that one
 			e.stats.Duplicates++
 			c.takeEarly()
 			return false
@@ -190,7 +193,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		switch {
 		case c.consume(bufs, total):
 			c.takeEarly()
-		case c.alive(): // it found no receive
+		case c.alive(): // the packet found no receive
 			return c.hold(h.PSN, bufs, total)
 		}
 	default:
@@ -200,9 +203,8 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// consume handles the chunks of the next packet in order and reports whether the one after it may
-// be handled: not if this one ended the connection, or has to be sent again because a message in it found
-// no receive.
+// consume handles the chunks of the next packet in order. It returns false if the packet ended the connection, or if a
+// message in it found no receive, so that the peer has to send it again.
 func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	var in intake
 	c.eng.catchFaults()
@@ -252,9 +254,10 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 	return true
 }
 
-// reject ends the connection because of a chunk, in a packet that completed done operations of the
-// peer before it. An answer to a request of ours is no operation of the peer's. A key that was wrong when it came
-// counts as a guess; one that becomes invalid while a read is served was right.
+// reject breaks the connection because of a chunk. done is the number of the peer's operations that the packet
+// completed before; with it the peer finds the operation that failed. A response belongs to a request of ours, not to
+// an operation of the peer. ReasonAccess counts as a wrong key. A key that becomes invalid while a read is served does
+// not: it was right when it came.
 func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 	if ch.Op.Answer() {
 		done = noRequest
@@ -265,7 +268,7 @@ func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 	c.fault(why, 0, done)
 }
 
-// take handles one chunk.
+// take dispatches a chunk by its opcode.
 func (c *Conn) take(ch *proto.Chunk, r *cursor) proto.Reason {
 	switch ch.Op {
 	case proto.OpSend, proto.OpSendInv, proto.OpSendOnly:

@@ -6,10 +6,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// room is the body of a full packet in bytes.
+// room returns the bytes that the body of a full packet has.
 func (c *Conn) room() int { return c.pmtu.Size - proto.HeaderSize - proto.TrailerSize }
 
-// sendNext builds the next new packet. It reports false if nothing left.
+// sendNext builds the next new packet. It reports false if it queued none.
 func (c *Conn) sendNext() bool {
 	if c.bindNext() {
 		return c.alive()
@@ -24,7 +24,7 @@ func (c *Conn) sendNext() bool {
 	return true
 }
 
-// retransmitNext sends the first lost packet again. It reports false if that could not be done.
+// retransmitNext builds the first lost packet again. It reports false if it queued none.
 func (c *Conn) retransmitNext() bool {
 	psn, f := c.sent.NextLost()
 	if f == nil {
@@ -39,8 +39,8 @@ func (c *Conn) retransmitNext() bool {
 	return true
 }
 
-// build makes the packet that carries the range of f. A fresh packet takes as much of the range as
-// fits and shortens f to that; a repeated one is cut just as it was.
+// build builds the packet that carries the range of requests and responses in f. A fresh packet takes as much of the
+// range as fits, and build shortens the range to that. A retransmitted packet carries exactly the same range as before.
 func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	var p packet
 	c.eng.catchFaults()
@@ -50,7 +50,7 @@ func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	return built
 }
 
-// fillPacket is build where faults of memory are caught.
+// fillPacket does the work of build. Here a memory fault raises a panic, which build recovers.
 func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool) bool {
 	e := c.eng
 	if !e.begin(p, c.path, c.pmtu.Size) {
@@ -89,8 +89,8 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	return true
 }
 
-// cutChunks appends the answers and requests of f and returns where it stopped. If memory of ours is gone it gives the frames
-// back, ends the connection and reports false.
+// cutChunks appends the responses and requests of f, and returns the positions at which it stopped. If registered
+// memory is gone, it abandons the packet, breaks the connection and reports false.
 func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp position, ok bool) {
 	resp, ok = c.cutResponses(p, f.Resp, f.RespEnd)
 	if !ok {
@@ -108,15 +108,15 @@ func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp p
 	return req, resp, true
 }
 
-// asks reports whether a packet should be acknowledged without delay: when nothing follows it, or
-// what follows may have to wait for the acknowledgement.
+// asks reports whether a packet should ask for an acknowledgement without delay. It should if no packet follows soon,
+// if the window is full, and some six times per window.
 func (c *Conn) asks(f *recovery.Packet, psn seq.Num, end position) bool {
 	return f.Partial || end.Op == c.sq.counted || f.Again ||
 		!c.cc.Open(c.eng.now, c.sent.Pipe()+1) || int(psn)%min(int(c.cc.Window())/6+1, ackEvery) == 0
 }
 
-// cutRequests appends the requests from one position to another and returns where it stopped. It
-// reports false if the memory of the request it stopped at is gone.
+// cutRequests appends chunks of requests from one position up to another, and returns the position at which it stopped.
+// It reports false if the memory of the request there is gone.
 func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, bool) {
 	for from.Before(to) {
 		w := c.sq.at(from.Op)
@@ -126,7 +126,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 				break
 			}
 		}
-		if w.op == OpBind { // nothing of it leaves
+		if w.op == OpBind { // a bind sends nothing
 			if fresh && !c.bindWindow(from.Op, w) {
 				return from, false
 			}
@@ -155,7 +155,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 	return from, true
 }
 
-// begun accounts for a piece of a request that leaves for the first time.
+// begun updates the counts for a piece of a request that is sent for the first time.
 func (c *Conn) begun(w *work, off uint32, n int) {
 	q := &c.sq
 	if off == 0 {
@@ -181,8 +181,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 	}
 }
 
-// cutResponses appends the answers to RDMA reads and atomics from one position to another, as
-// cutRequests does.
+// cutResponses appends chunks of responses to RDMA reads and atomics, as cutRequests does for requests.
 func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 	for from.Before(to) {
 		j := c.resp.at(from.Op)
