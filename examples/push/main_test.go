@@ -30,14 +30,15 @@ func TestSlowest(t *testing.T) {
 
 // TestOffer: no name leads out of the directory.
 func TestOffer(t *testing.T) {
-	for _, name := range []string{"file", "file.iso", "..."} {
+	for _, name := range []string{"file", "file.iso", "...", "Bücher und 本"} {
 		got, size, err := parseOffer(offer(name, 1<<40))
 		if got != name || size != 1<<40 || err != nil {
 			t.Errorf("%q: got %q, %d, %v", name, got, size, err)
 		}
 	}
 	for _, bad := range [][]byte{nil, offer("", 1), offer("a", -1), offer(".", 1), offer("..", 1), offer("/", 1),
-		offer("../a", 1), offer("/etc/a", 1), offer("a/b", 1), offer("a/", 1)} {
+		offer("../a", 1), offer("/etc/a", 1), offer("a/b", 1), offer("a/", 1),
+		offer("a\x1b]0;b\x07", 1), offer("a\nb", 1), offer("a\u009bb", 1), offer("a\x9bb", 1), offer("a\u202eb", 1)} {
 		if name, size, err := parseOffer(bad); err == nil {
 			t.Errorf("%q is taken as %q of %d bytes", bad, name, size)
 		}
@@ -56,6 +57,15 @@ func TestSenderLeaves(t *testing.T) {
 	}
 	await(t, evd, dat.EventDisconnected)
 	sends(t, sender, dir, []byte("content"), at)
+}
+
+// TestSilentSender: a sender that connects and sends nothing keeps no other from sending meanwhile.
+func TestSilentSender(t *testing.T) {
+	t.Parallel()
+	dir, at := t.TempDir(), netip.MustParseAddr("127.81.9.1")
+	receives(t, at, dir, time.Minute)
+	offerTo(t, open(t, "127.81.9.2"), at)
+	sends(t, open(t, "127.81.9.3"), dir, []byte("content"), at)
 }
 
 // TestSenderStandsStill: a sender that connects and sends nothing is given up, and the next one's file comes.

@@ -8,9 +8,14 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -34,7 +39,41 @@ type incoming struct {
 // cookieOfSum is that of the last message to the sender; all others have 0.
 const cookieOfSum = 1
 
-// receive takes one file after the other. A sender that sends nothing for the patience is given up: the next one waits.
+// maxFiles is how many files are received at a time, each of which has memory for window chunks.
+const maxFiles = 16
+
+// inbox counts the files that are being received, by the host of their senders. One host has half of them at most.
+type inbox struct {
+	mu    sync.Mutex
+	files map[netip.Addr]int
+	all   int
+}
+
+// enter counts one more file of the sender that asks; it reports whether there is room for it.
+func (b *inbox) enter(cr *dat.CR) (host netip.Addr, ok bool) {
+	about, err := cr.Query()
+	host = about.RemoteAddress
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil || b.all >= maxFiles || b.files[host] >= maxFiles/2 {
+		return host, false
+	}
+	b.all++
+	b.files[host]++
+	return host, true
+}
+
+func (b *inbox) leave(host netip.Addr) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all--
+	if b.files[host]--; b.files[host] == 0 {
+		delete(b.files, host)
+	}
+}
+
+// receive takes files from several senders at a time, so that one that sends nothing keeps no other waiting. Such a sender is
+// given up after the patience.
 func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration) error {
 	pz, err := ia.CreatePZ()
 	if err != nil {
@@ -52,24 +91,41 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 		return err
 	}
 	fmt.Printf("receiving on %v (%s) into %s\n", about.Address, about.Mode, dir)
+	box := inbox{files: map[netip.Addr]int{}}
+	var receiving sync.WaitGroup
+	defer receiving.Wait()
 	for ev, err := range requests.Events(ctx) {
 		if err != nil {
 			return err
 		}
+		host, ok := box.enter(ev.CR)
+		if !ok {
+			_ = ev.CR.Reject([]byte("it receives as many files as it takes at a time")) // fails if the sender has given up
+			continue
+		}
 		in, err := accept(ia, pz, dir, ev.CR)
 		if err != nil {
+			box.leave(host)
 			fmt.Fprintln(os.Stderr, "push:", err)
 			continue
 		}
 		in.patience = patience
-		if err := in.take(ctx); err != nil {
-			fmt.Fprintf(os.Stderr, "push: %s: %v; it is not kept\n", in.name, err)
-		} else {
-			fmt.Printf("%s: %d chunks, SHA-256 %x\n", in.name, in.chunks, in.hash.Sum(nil))
-		}
-		in.close()
+		receiving.Go(func() {
+			defer box.leave(host)
+			in.finish(ctx)
+		})
 	}
 	return nil
+}
+
+// finish takes the file and says what has become of it.
+func (in *incoming) finish(ctx context.Context) {
+	defer in.close()
+	if err := in.take(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "push: %s: %v; it is not kept\n", in.name, err)
+	} else {
+		fmt.Printf("%s: %d chunks, SHA-256 %x\n", in.name, in.chunks, in.hash.Sum(nil))
+	}
 }
 
 // accept prepares for one file. The private data of the request has its size and name; that of the answer tells the sender
@@ -134,7 +190,7 @@ func offer(name string, size int64) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(size)), name...)
 }
 
-// parseOffer refuses a name that leads out of the directory.
+// parseOffer refuses a name that leads out of the directory, or that would not show as it is on a terminal.
 func parseOffer(b []byte) (name string, size int64, err error) {
 	if len(b) < 9 || int64(binary.BigEndian.Uint64(b)) < 0 {
 		return "", 0, errors.New("a request that is no offer of a file")
@@ -142,6 +198,9 @@ func parseOffer(b []byte) (name string, size int64, err error) {
 	name = string(b[8:])
 	if name == "." || !filepath.IsLocal(name) || filepath.Base(name) != name {
 		return "", 0, fmt.Errorf("the name %q is not that of a file in a directory", name)
+	}
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", 0, fmt.Errorf("the name %+q has characters that cannot be printed", name)
 	}
 	return name, int64(binary.BigEndian.Uint64(b)), nil
 }
