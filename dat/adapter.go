@@ -15,29 +15,29 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// adapter owns the links and engines of one device. However often a device is opened by the
-// process, it has one adapter; an IA is a light view on it.
+// adapter owns the links and engines of one device. A device has one adapter in a process, however often it is
+// opened. Each IA is one open of the adapter.
 type adapter struct {
 	key     string
 	port    uint16
 	host    *wire.Host
-	drivers []*driver      // one for each link
-	engines progress.Group // their progress
+	drivers []*driver      // one for each link, and so for each receive queue
+	engines progress.Group // the same drivers, as package progress drives them
 	arena   arena
-	device  io.Closer // what the links come from; nil if nothing
-	report  func() deviceStats
+	device  io.Closer          // closes the device below the links; nil if the links need no more than their own Close
+	report  func() deviceStats // counters of the device; nil if it has none
 	tallies tallies
-	next    atomic.Uint32 // for spreading connections over engines
-	zones   atomic.Uint32
-	feeding sync.Mutex    // guards what feeds EVDs
-	quals   atomic.Uint32 // that CreatePSPAny has tried
-	refs    int
-	attr    IAAttr // what it can do; the limits hold for all opens
+	next    atomic.Uint32 // round-robin index: spreads connections over the engines
+	zones   atomic.Uint32 // the last id of a protection zone
+	feeding sync.Mutex    // guards EVD.feeding of every EVD
+	quals   atomic.Uint32 // the last qualifier that CreatePSPAny tried, as an offset
+	refs    int           // open IAs; guarded by adaptersMu
+	attr    IAAttr        // the limits hold for all opens together
 	count   [HandleSRQ + 1]atomic.Int32
 	sharing shares
 	maps    mappings
 	views   views
-	ended   atomic.Pointer[error] // why the device moves packets no more
+	ended   atomic.Pointer[error] // why the device stopped moving packets; nil while it works
 }
 
 var (
@@ -45,17 +45,18 @@ var (
 	adapters   = make(map[string]*adapter)
 )
 
-// device is what a provider opens.
+// device is the result of opening a device.
 type device struct {
 	links  []link.Link
-	closer io.Closer
-	report func() deviceStats // counters of the device itself
-	note   note               // to be logged when it is open
-	key    string             // to find it by, if not by that which was asked for
-	watch  func(*adapter)     // begins to watch the device, as the last step; nil for none
+	closer io.Closer          // closes the device and its links; nil: close the links one by one
+	report func() deviceStats // counters of the device itself; nil if it has none
+	note   note               // logged after the open
+	key    string             // key of the adapter, if not the one asked for: the system may have picked the port
+	watch  func(*adapter)     // starts to watch the device, as the last step; nil for none
 }
 
-// acquire returns the adapter of a key, or of another that serves as well, opening its device if this is the first use.
+// acquire returns the adapter of key, or of one of the keys in also. If none is open, it opens the device with open
+// and makes the adapter.
 func acquire(key string, o Options, open func() (device, error), also ...string) (*adapter, error) {
 	var dev device
 	defer func() { dev.note.write() }()
@@ -87,7 +88,7 @@ func acquire(key string, o Options, open func() (device, error), also ...string)
 	return a, nil
 }
 
-// wrap puts a layer over each link.
+// wrap puts a layer over each link. A nil layer changes nothing.
 func (dev *device) wrap(layer func(link.Link) link.Link) {
 	if layer == nil {
 		return
@@ -99,7 +100,7 @@ func (dev *device) wrap(layer func(link.Link) link.Link) {
 	dev.links, dev.closer = over, &layers{over, dev.closer}
 }
 
-// layers are closed before the device below them, if there is one: they may hold frames of it.
+// layers closes the layers of Options.Wrap before the device below them: a layer may still hold frames of the device.
 type layers struct {
 	links []link.Link
 	below io.Closer
@@ -159,7 +160,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	return a, nil
 }
 
-// release drops one use of the adapter; the last closes links and device.
+// release drops one reference to the adapter. The last release closes the links and the device.
 func (a *adapter) release() error {
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
@@ -179,12 +180,12 @@ func (a *adapter) release() error {
 	return err
 }
 
-// pick chooses the engine of a new connection.
+// pick chooses the engine of a new connection, round-robin.
 func (a *adapter) pick() *driver {
 	return a.drivers[int(a.next.Add(1))%len(a.drivers)]
 }
 
-// barrier returns when no engine can be inside memory that was unregistered before the call.
+// barrier returns when no engine accesses memory that was unregistered before the call.
 func (a *adapter) barrier() { a.engines.Barrier() }
 
 func (a *adapter) address() netip.Addr { return a.drivers[0].link.Local().Addr() }

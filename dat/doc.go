@@ -1,20 +1,18 @@
-// Package dat is DAT, the Direct Access Transport (uDAPL), in Go: register memory, connect
-// endpoints, post sends, receives, RDMA reads and writes, and reap completions from event
-// dispatchers, over AF_XDP or UDP on ordinary Ethernet.
+// Package dat implements DAT, the Direct Access Transport (uDAPL), in Go, over AF_XDP or UDP on ordinary Ethernet. A
+// program registers memory, connects endpoints, posts sends, receives, RDMA reads and RDMA writes, and takes their
+// completions from event dispatchers.
 //
-// Names are those of the specification without prefix: dat_ep_post_send is (*EP).PostSend. Handles
-// are pointers; a freed one is answered with ErrInvalidHandle. Errors are DAT return types for
-// errors.Is.
+// Names are those of the specification without the prefix: dat_ep_post_send is (*EP).PostSend. Handles are pointers.
+// A call on a freed handle returns ErrInvalidHandle. Errors are DAT return types; compare them with errors.Is.
 //
-// Ordering. Sends of a connection arrive in posting order, RDMA writes land in posting order;
-// completions come in posting order, sends and receives apart. A completion means that the data is
-// at the peer.
+// Ordering. The sends of a connection arrive in posting order. Its RDMA writes land in posting order. Completions
+// come in posting order too, with one order for requests (sends, RDMA, binds) and another for receives. A successful
+// completion of a request means that the data has reached the peer's memory.
 //
-// Ownership. Memory named by a post belongs to the provider until its completion was taken or the
-// endpoint was freed. An LMR keeps its memory alive; after LMR.Free nothing touches it.
+// Ownership. Memory named by a post belongs to the provider until the consumer takes the completion or frees the
+// endpoint. An LMR keeps its memory alive. After LMR.Free the provider does not access that memory.
 //
-// Threading. Every method may be called by any goroutine. There is no thread of the provider on the
-// data path: posts transmit, and Dequeue and Wait receive, in the calling goroutine. A background
-// goroutine for each queue serves peers and timers while nobody calls. For the lowest latency, one
-// goroutine calls Dequeue in a loop.
+// Threading. Any goroutine may call any method. The provider has no thread on the data path: a post transmits, and
+// Dequeue and Wait receive, in the calling goroutine. One background goroutine for each queue serves peers and timers
+// while no call is running. For the lowest latency, one goroutine calls Dequeue in a loop.
 package dat

@@ -2,7 +2,7 @@ package dat
 
 import "fmt"
 
-// enumName is the name of a value of an enumeration; of one without a name its kind and number.
+// enumName returns name, or kind and the number of value if name is empty.
 func enumName[E ~uint8 | ~uint16 | ~uint32](name, kind string, value E) string {
 	if name != "" {
 		return name

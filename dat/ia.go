@@ -14,13 +14,13 @@ import (
 type IA struct {
 	consumer
 	a         *adapter
-	name      string      // as it was opened
-	async     *EVD        // nil when opened without
-	providers []*provider // what it was opened through
-	peerPort  uint16      // at which peers are asked for connections
+	name      string      // the name given to Open
+	async     *EVD        // nil if the adapter was opened without one
+	providers []*provider // the added providers whose functions opened this IA
+	peerPort  uint16      // UDP port of the peers that EP.Connect asks
 	log       *slog.Logger
 
-	mu     sync.Mutex // guards what follows and the reference counts of its objects
+	mu     sync.Mutex // guards the fields below and the reference counts of the objects in them
 	closed bool
 	pzs    map[*PZ]struct{}
 	lmrs   map[*LMR]struct{}
@@ -33,7 +33,7 @@ type IA struct {
 	rsps   map[*RSP]struct{}
 }
 
-// newIA makes a view on an adapter, which it releases when it fails.
+// newIA makes an open of an adapter. It releases the adapter if it fails.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
 	ia := &IA{a: a, name: name, peerPort: cmp.Or(o.PeerPort, a.port), log: o.logger().With("ia", name),
 		pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{},
@@ -48,7 +48,7 @@ func newIA(a *adapter, name string, o Options) (*IA, error) {
 	return ia, nil
 }
 
-// asyncEVD is the dispatcher of asynchronous errors: one of its own, a shared one, or none.
+// asyncEVD returns the dispatcher of asynchronous errors: Options.AsyncEVD, a new one, or nil for NoAsyncEVD.
 func (ia *IA) asyncEVD(o Options) (*EVD, error) {
 	switch evd := o.AsyncEVD; {
 	case evd != nil && (evd.usable() != nil || evd.ia.a != ia.a || evd.flags&EVDAsync == 0):
@@ -62,15 +62,15 @@ func (ia *IA) asyncEVD(o Options) (*EVD, error) {
 	if err != nil {
 		return nil, err
 	}
-	delete(ia.evds, evd) // it goes with the adapter, and no limit counts it
+	delete(ia.evds, evd) // it ends with the adapter and does not count toward MaxEVDs
 	ia.a.dismiss(HandleEVD, 1)
 	return evd, nil
 }
 
-// AsyncEVD is the EVD that asynchronous errors go to; nil when the adapter was opened without.
+// AsyncEVD returns the EVD that receives asynchronous errors, or nil if the adapter was opened without one.
 func (ia *IA) AsyncEVD() *EVD { return ia.async }
 
-// lock locks the IA; it fails on one that was closed. The caller unlocks it after success.
+// lock locks an open IA. It fails, without the lock, if the IA is nil or closed. The caller unlocks mu.
 func (ia *IA) lock() error {
 	if ia == nil {
 		return errHandleIA
@@ -83,7 +83,7 @@ func (ia *IA) lock() error {
 	return nil
 }
 
-// Query describes the adapter and the provider, and names the asynchronous EVD (dat_ia_query).
+// Query returns the attributes of the adapter and of the provider, and the asynchronous EVD (dat_ia_query).
 func (ia *IA) Query() (IAParam, error) {
 	if err := ia.lock(); err != nil {
 		return IAParam{}, err
@@ -98,13 +98,13 @@ func (ia *IA) Query() (IAParam, error) {
 	return p, nil
 }
 
-// Close ends the use of the adapter, with CloseAbrupt. It implements io.Closer.
+// Close is CloseWith(CloseAbrupt). It implements io.Closer.
 func (ia *IA) Close() error { return ia.CloseWith(CloseAbrupt) }
 
-// CloseWith ends the use of the adapter (dat_ia_close). With CloseGraceful it fails with ErrInvalidState while
-// anything created through this IA is left; with CloseAbrupt it destroys everything: peers see their
-// connections disconnected, waiters of EVDs return ErrAbort, those of CNOs no EVD. The asynchronous
-// EVD goes with the IA that made it, even if another shares it.
+// CloseWith closes this open of the adapter (dat_ia_close). CloseGraceful fails with ErrInvalidState while any object
+// created through this IA exists. CloseAbrupt destroys the objects: peers see a disconnect, EVD.Wait returns
+// ErrAbort, and CNO.Wait returns no EVD. The asynchronous EVD ends with the IA that created it, even if another IA
+// shares it.
 func (ia *IA) CloseWith(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 	return ia.a.release()
 }
 
-// dismiss gives back what the limits of the adapter count.
+// dismiss subtracts the remaining objects of this IA from the adapter's counts.
 func (ia *IA) dismiss() {
 	ia.a.dismiss(HandlePZ, len(ia.pzs))
 	ia.a.dismiss(HandleLMR, len(ia.lmrs))
@@ -140,8 +140,8 @@ func (ia *IA) dismiss() {
 	ia.a.dismiss(HandleSRQ, len(ia.srqs))
 }
 
-// objects is the number of objects that the consumer made and has not freed. A reserved service point that
-// was used is inert and does not count.
+// objects counts the objects that the consumer created and has not freed. A reserved service point that has had its
+// request does not count: it holds no resource.
 func (ia *IA) objects() int {
 	n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos)
 	for r := range ia.rsps {
@@ -152,7 +152,7 @@ func (ia *IA) objects() int {
 	return n
 }
 
-// destroy ends every object. Nothing is added any more: closed is set.
+// destroy ends every object. It needs no lock: closed is set, so no call adds or removes an object.
 func (ia *IA) destroy() {
 	for p := range ia.psps {
 		p.end()
@@ -188,8 +188,8 @@ func (ia *IA) destroy() {
 	}
 }
 
-// refuse answers the connection requests that the consumer will not answer any more. One whose
-// sender cannot be reached is dropped.
+// refuse refuses the connection requests that the consumer has not answered. A request is dropped if no route leads
+// to its sender.
 func (ia *IA) refuse() {
 	ours := func(s wire.Service) bool { return s.(service).adapter() == ia }
 	for _, d := range ia.a.drivers {
@@ -211,7 +211,7 @@ func (ia *IA) refuse() {
 	}
 }
 
-// refs counts what refers to an object and keeps it from being freed.
+// refs counts the references to an object. The object cannot be freed until the count is 0.
 type refs struct{ n atomic.Int32 }
 
 func (r *refs) take()      { r.n.Add(1) }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Limits of an adapter, as counts of objects of all its opens. Connections and regions are bounded by
-// the numbering of the protocol (docs/WIRE.md), the others by what anybody could want.
+// Maximum numbers of objects of an adapter, over all its opens. The numbers of the wire protocol limit endpoints and
+// regions (docs/WIRE.md). The other limits are larger than any program needs.
 const (
 	maxEPs  = 1<<18 - 1
 	maxEVDs = 1 << 20
@@ -14,7 +14,7 @@ const (
 	maxLMRs = 1<<20 - 2048
 	maxRMRs = maxLMRs
 	maxSRQs = 1 << 16
-	// maxRegion bounds one region in bytes.
+	// maxRegion is the maximum size of one region in bytes.
 	maxRegion = 1 << 40
 )
 
@@ -26,10 +26,10 @@ const (
 	providerMinor = 1
 )
 
-// NamedAttr is an attribute that only this provider or its transport has (DAT_NAMED_ATTR).
+// NamedAttr is an attribute that is specific to this provider or to its transport (DAT_NAMED_ATTR).
 type NamedAttr struct{ Name, Value string }
 
-// Extension says which extensions of DAT a provider has (DAT_EXTENSION).
+// Extension is the kind of extensions that a provider has (DAT_EXTENSION).
 type Extension uint8
 
 // Extensions.
@@ -39,56 +39,56 @@ const (
 	ExtensionIW   Extension = 2
 )
 
-// extensionVersion is that of the IB extensions: 2.0.9.
+// extensionVersion is the version of the IB extensions: 2.0.9.
 const extensionVersion = 209
 
-// IAParam is what IA.Query tells (the outputs of dat_ia_query).
+// IAParam is the result of IA.Query (the outputs of dat_ia_query).
 type IAParam struct {
 	IAAttr
 	Provider ProviderAttr
-	AsyncEVD *EVD // nil when the adapter was opened without one, or it is gone
+	AsyncEVD *EVD // nil if the adapter was opened without one, or it was freed
 }
 
-// IAAttr describes an adapter (DAT_IA_ATTR). It is the same for all opens but for the name. The
-// limits of counts are those of all opens together; a call that would go beyond one returns
-// ErrInsufficientResources, or ErrInvalidParameter for a limit of a size.
+// IAAttr has the attributes of an adapter (DAT_IA_ATTR). All opens of an adapter have the same attributes, except
+// Name. A limit on a number of objects applies to all opens together; a call that would exceed it returns
+// ErrInsufficientResources. A call that would exceed a limit on a size returns ErrInvalidParameter.
 type IAAttr struct {
-	Name                         string // as it was opened
+	Name                         string // the name given to Open
 	VendorName                   string
 	HardwareMajor, HardwareMinor uint32
 	FirmwareMajor, FirmwareMinor uint32
 
-	Address   netip.Addr // what peers connect to
-	Port      uint16     // UDP port that it receives on
-	Mode      string     // how packets move, as granted: zero-copy, copy, generic, udp, or the word of a link of OpenLink
-	Queues    int
-	MaxPacket int // bytes of UDP payload
+	Address   netip.Addr // the address that peers connect to
+	Port      uint16     // UDP port that the adapter receives on
+	Mode      string     // granted mode: zero-copy, copy, generic, udp, or the mode of the caller's links with OpenLink
+	Queues    int        // receive queues in use
+	MaxPacket int        // UDP payload, in bytes
 
 	MaxEPs               int    // endpoints in all states
-	MaxDTOPerEP          int    // outstanding operations of each direction
-	MaxRDMAReadPerEPIn   int    // RDMA reads served at one time
-	MaxRDMAReadPerEPOut  int    // RDMA reads outstanding at one time
-	MaxEVDs              int    // event dispatchers, asynchronous ones not counted
-	MaxEVDQLen           int    // events in one
-	MaxIOVPerDTO         int    // segments of a send or receive
+	MaxDTOPerEP          int    // outstanding operations of one endpoint: receives, and requests, each
+	MaxRDMAReadPerEPIn   int    // RDMA reads of its peer that one endpoint serves at a time
+	MaxRDMAReadPerEPOut  int    // outstanding RDMA reads of one endpoint
+	MaxEVDs              int    // event dispatchers; those that IA.AsyncEVD returns do not count
+	MaxEVDQLen           int    // queue length of one event dispatcher, in events
+	MaxIOVPerDTO         int    // segments of one send or receive
 	MaxLMRs              int    // local memory regions
-	MaxLMRBlockSize      uint64 // bytes of one
-	MaxLMRVirtualAddress uint64
+	MaxLMRBlockSize      uint64 // size of one local memory region, in bytes
+	MaxLMRVirtualAddress uint64 // highest address of a local memory region
 	MaxPZs               int    // protection zones
-	MaxMessageSize       uint32 // bytes
-	MaxRDMASize          uint32 // bytes
+	MaxMessageSize       uint32 // of one send, in bytes
+	MaxRDMASize          uint32 // of one RDMA operation, in bytes
 	MaxRMRs              int    // remote memory regions
-	MaxRMRTargetAddress  uint64
-	MaxSRQs              int // shared receive queues
-	MaxEPPerSRQ          int
-	MaxRecvPerSRQ        int
-	MaxIOVPerRDMARead    int
-	MaxIOVPerRDMAWrite   int
-	MaxRDMAReadIn        int  // of all endpoints
-	MaxRDMAReadOut       int  // of all endpoints
-	RDMAReadInGuarantee  bool // MaxRDMAReadPerEPIn is reserved for each endpoint
-	RDMAReadOutGuarantee bool // MaxRDMAReadPerEPOut is reserved for each endpoint
-	ZeroBased            bool // regions may be addressed from zero on
+	MaxRMRTargetAddress  uint64 // highest address of a remote memory region
+	MaxSRQs              int    // shared receive queues
+	MaxEPPerSRQ          int    // endpoints of one shared receive queue
+	MaxRecvPerSRQ        int    // outstanding receives of one shared receive queue
+	MaxIOVPerRDMARead    int    // segments of one RDMA read
+	MaxIOVPerRDMAWrite   int    // segments of one RDMA write
+	MaxRDMAReadIn        int    // RDMA reads served at a time, over all endpoints
+	MaxRDMAReadOut       int    // outstanding RDMA reads, over all endpoints
+	RDMAReadInGuarantee  bool   // MaxRDMAReadPerEPIn is reserved for each endpoint
+	RDMAReadOutGuarantee bool   // MaxRDMAReadPerEPOut is reserved for each endpoint
+	ZeroBased            bool   // a region may use offsets from 0 in place of virtual addresses
 
 	Extension        Extension
 	ExtensionVersion int
@@ -96,56 +96,56 @@ type IAAttr struct {
 	Vendor           []NamedAttr
 }
 
-// MemType is how memory is named when it is registered (DAT_MEM_TYPE).
+// MemType is the kind of memory of an LMR (DAT_MEM_TYPE).
 type MemType uint8
 
 // Kinds of memory.
 const (
-	MemVirtual       MemType = 0 // CreateLMR
-	MemLMR           MemType = 1 // CreateLMRFromLMR
-	MemSharedVirtual MemType = 2 // CreateLMRShared
+	MemVirtual       MemType = 0 // memory of this process: CreateLMR
+	MemLMR           MemType = 1 // the memory of another LMR: CreateLMRFromLMR
+	MemSharedVirtual MemType = 2 // memory shared by processes: CreateLMRShared
 )
 
-// IOVOwnership says until when a post needs the slice of segments (DAT_IOV_OWNERSHIP).
+// IOVOwnership says how long the slice of segments of a post must stay unchanged (DAT_IOV_OWNERSHIP).
 type IOVOwnership uint8
 
 // Owners of the segments after a post.
 const (
-	IOVConsumer      IOVOwnership = 0 // the slice is free when the post returns
-	IOVProviderNoMod IOVOwnership = 1
-	IOVProviderMod   IOVOwnership = 2
+	IOVConsumer      IOVOwnership = 0 // the consumer may change the slice when the post returns
+	IOVProviderNoMod IOVOwnership = 1 // the consumer may change it after the completion; the provider does not
+	IOVProviderMod   IOVOwnership = 2 // the consumer may change it after the completion; the provider may before
 )
 
-// EPCreator says when the provider makes endpoints for a service point (DAT_EP_CREATOR_FOR_PSP).
+// EPCreator says when the provider creates the endpoints of a service point (DAT_EP_CREATOR_FOR_PSP).
 type EPCreator uint8
 
-// When the provider makes endpoints.
+// Values of EPCreator.
 const (
 	EPCreatorNever   EPCreator = 0
-	EPCreatorIfAsked EPCreator = 1
+	EPCreatorIfAsked EPCreator = 1 // for a service point created with PSPProvider
 	EPCreatorAlways  EPCreator = 2
 )
 
-// PZSupport says whether zones are of one open adapter (DAT_PZ_SUPPORT).
+// PZSupport says whether several opens of an adapter can share a protection zone (DAT_PZ_SUPPORT).
 type PZSupport uint8
 
 // Kinds of protection zones.
 const (
-	PZUnique    PZSupport = 0
-	PZShareable PZSupport = 1
+	PZUnique    PZSupport = 0 // a zone belongs to one open
+	PZShareable PZSupport = 1 // several opens can share a zone
 )
 
-// RMRScope says through which endpoints a remote memory region can be used (DAT_RMR_SCOPE).
+// RMRScope says which endpoints may use a remote memory region (DAT_RMR_SCOPE).
 type RMRScope uint8
 
 // Scopes of remote memory regions.
 const (
-	RMRScopeEP  RMRScope = 0 // the one that it was bound on
-	RMRScopePZ  RMRScope = 1 // all of its protection zone
-	RMRScopeAny RMRScope = 2 // either: ProviderAttr.RMRScope
+	RMRScopeEP  RMRScope = 0 // only the endpoint that the region was bound on
+	RMRScopePZ  RMRScope = 1 // every endpoint of the region's protection zone
+	RMRScopeAny RMRScope = 2 // in ProviderAttr.RMRScope: the provider supports both
 )
 
-// Streams of events, as indices of ProviderAttr.StreamMerging.
+// Event streams: the indices of ProviderAttr.StreamMerging.
 const (
 	StreamSoftware = iota
 	StreamCR
@@ -156,41 +156,41 @@ const (
 	NumStreams
 )
 
-// ProviderAttr describes the provider (DAT_PROVIDER_ATTR).
+// ProviderAttr has the attributes of the provider (DAT_PROVIDER_ATTR).
 type ProviderAttr struct {
 	Name                 string
 	Major, Minor         uint32                       // version of the provider
 	DAPLMajor, DAPLMinor uint32                       // version of the API
-	MemTypes             MemType                      // the union of those that can be registered
-	IOVOwnership         IOVOwnership                 // of the segments of posts
-	QoS                  QoS                          // the union of those to be had
-	CompletionFlags      CompletionFlags              // the union of those to be had
-	ThreadSafe           bool                         // every call may be made by any goroutine
-	MaxPrivateData       int                          // bytes
-	Multipath            bool                         // connections over several paths
-	EPCreator            EPCreator                    // for service points
-	PZSupport            PZSupport                    //
-	BufferAlignment      int                          // bytes; what lies on it moves fastest
-	StreamMerging        [NumStreams][NumStreams]bool // streams that may share an event dispatcher
+	MemTypes             MemType                      // supported kinds of memory, combined with OR
+	IOVOwnership         IOVOwnership                 // ownership of the segments of a post
+	QoS                  QoS                          // supported qualities of service, combined with OR
+	CompletionFlags      CompletionFlags              // supported completion flags, combined with OR
+	ThreadSafe           bool                         // any goroutine may make any call
+	MaxPrivateData       int                          // size of private data, in bytes
+	Multipath            bool                         // a connection may use several paths
+	EPCreator            EPCreator                    // whether the provider creates endpoints for service points
+	PZSupport            PZSupport                    // whether opens can share a protection zone
+	BufferAlignment      int                          // bytes; aligned buffers move fastest
+	StreamMerging        [NumStreams][NumStreams]bool // which pairs of streams may share an event dispatcher
 
 	SRQ             bool // shared receive queues
-	SRQWatermarks   bool
-	SRQPZDifference bool // endpoints of another zone than their shared receive queue
-	SRQInfo         bool // SRQ.Query counts what is available and outstanding
-	EPRecvInfo      bool // EP.RecvQuery counts
+	SRQWatermarks   bool // watermarks of shared receive queues
+	SRQPZDifference bool // an endpoint may be in another zone than its shared receive queue
+	SRQInfo         bool // SRQ.Query returns Available and Outstanding
+	EPRecvInfo      bool // EP.RecvQuery is supported
 
-	LMRSyncRequired          bool // IA.SyncRDMARead and SyncRDMAWrite are needed for coherence
-	AsyncReturnGuaranteed    bool // posts do not block
-	RDMAReadNeedsRemoteWrite bool // the local memory of an RDMA read
-	RDMAReadExposesContext   bool // the local memory of an RDMA read is named to the peer
-	RMRScope                 RMRScope
-	SignalSafe               bool
-	HighAvailability         bool
+	LMRSyncRequired          bool     // memory is not coherent: SyncRDMARead and SyncRDMAWrite are needed
+	AsyncReturnGuaranteed    bool     // posts never block
+	RDMAReadNeedsRemoteWrite bool     // the local memory of an RDMA read needs MemRemoteWrite
+	RDMAReadExposesContext   bool     // an RDMA read tells the peer the context of the local memory
+	RMRScope                 RMRScope // supported scopes of remote memory regions
+	SignalSafe               bool     // calls are legal in a signal handler
+	HighAvailability         bool     // a connection can move to another path or device
 
 	Specific []NamedAttr
 }
 
-// adapterAttr are the attributes of an adapter without the name of an open.
+// adapterAttr returns the attributes of the adapter. Name, which differs between opens, is empty.
 func (a *adapter) adapterAttr() IAAttr {
 	caps := a.drivers[0].link.Caps()
 	return IAAttr{VendorName: "datxdp", Address: a.address(), Port: a.port, Mode: caps.Mode, Queues: len(a.drivers),
@@ -203,7 +203,7 @@ func (a *adapter) adapterAttr() IAAttr {
 		RDMAReadInGuarantee: true, RDMAReadOutGuarantee: true, Extension: ExtensionIB, ExtensionVersion: extensionVersion}
 }
 
-// providerAttr are the attributes of this provider over links with packets of some bytes.
+// providerAttr returns the attributes of this provider. maxPacket is the largest UDP payload of the links, in bytes.
 func providerAttr(maxPacket int) ProviderAttr {
 	p := ProviderAttr{Name: "datxdp", Major: providerMajor, Minor: providerMinor, DAPLMajor: apiMajor, DAPLMinor: apiMinor,
 		MemTypes: MemVirtual | MemLMR | MemSharedVirtual, IOVOwnership: IOVConsumer, QoS: QoSBestEffort,
@@ -220,7 +220,7 @@ func providerAttr(maxPacket int) ProviderAttr {
 	return p
 }
 
-// most is how many objects of a kind the adapter has at one time.
+// most returns the maximum number of objects of kind t.
 func (a *IAAttr) most(t HandleType) int {
 	switch t {
 	case HandleEP:
@@ -240,11 +240,11 @@ func (a *IAAttr) most(t HandleType) int {
 	}
 }
 
-// resources are the subtypes of ErrInsufficientResources for each kind of object.
+// resources has the subtype of ErrInsufficientResources for each kind of object.
 var resources = [...]Subtype{HandleEP: SubResourceTEP, HandleEVD: SubResourceTEVD, HandlePZ: SubResourceProtectionDomain,
 	HandleLMR: SubResourceMemoryRegion, HandleRMR: SubResourceMemoryRegion, HandleSRQ: SubResourceSRQ}
 
-// admit counts one more object of a kind, unless that is more than the adapter has.
+// admit counts one more object of kind t. It fails if the adapter has the maximum number already.
 func (a *adapter) admit(t HandleType) error {
 	if most := a.attr.most(t); int(a.count[t].Add(1)) > most {
 		a.count[t].Add(-1)
@@ -253,5 +253,5 @@ func (a *adapter) admit(t HandleType) error {
 	return nil
 }
 
-// dismiss counts n objects of a kind less.
+// dismiss subtracts n objects of kind t from the count.
 func (a *adapter) dismiss(t HandleType, n int) { a.count[t].Add(-int32(n)) }

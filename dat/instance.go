@@ -8,11 +8,11 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// minSilence is the shortest silence of a peer that can be asked for by name: less breaks connections
-// whenever a host is busy.
+// minSilence is the shortest give-up time that a name may ask for. A shorter one would break connections whenever a
+// host is busy.
 const minSilence = 100 * time.Millisecond
 
-// take moves the options of a name to o, where they go before those of the program.
+// take copies the options in a name to o. They override those of the program.
 func (o *Options) take(n ianame.Name) error {
 	if s := n.Silence; s != 0 && (s < minSilence || s > wire.MaxGiveUp) {
 		return fail(ErrInvalidParameter, "opening %s: silence=%v is not a time from %v to %v", n.Device, s, minSilence, wire.MaxGiveUp)

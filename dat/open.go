@@ -14,59 +14,62 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// DefaultPort is the UDP port that adapters use, and ask peers at, unless told otherwise: 0x4441, "DA".
+// DefaultPort is the default UDP port of this adapter and of peers: 0x4441, "DA".
 const DefaultPort = 17473
 
-// NoAsyncEVD as Options.AsyncQLen opens an adapter without an EVD of asynchronous errors: they are dropped.
+// NoAsyncEVD, as Options.AsyncQLen, opens an adapter without an asynchronous EVD. Asynchronous errors are dropped.
 const NoAsyncEVD = -1
 
-// Options shape an adapter. Queues, Memory, Limits and Wrap count for the first open of a device on a port in a
-// process, the others for each.
+// Options are the options of an open. Queues, Memory, Limits and Wrap take effect only at the first open of a device
+// and port in the process; later opens share that adapter. The other fields apply to each open.
 type Options struct {
-	// Port is the UDP port to receive on. 0 means DefaultPort or, over UDP where another process has that, one that the
-	// system picks: IAAttr.Port and the log tell.
+	// Port is the UDP port to receive on. 0 means DefaultPort. If another process has that port and the device is a
+	// UDP address, the system picks a port; IAAttr.Port and the log show which.
 	Port uint16
-	// PeerPort is the UDP port at which peers are asked for connections; 0 means Port, and DefaultPort where that is 0.
-	// It is each open's own.
+	// PeerPort is the UDP port of the peers that this open connects to. 0 means Port, and DefaultPort if Port is 0
+	// too.
 	PeerPort uint16
-	// Queues bounds the receive queues to use; 0 means all of the device.
+	// Queues is the maximum number of receive queues to use. 0 means all of the device.
 	Queues int
-	// Memory is how many bytes IA.Alloc can hand out; 0 means none. Over AF_XDP the kernel locks them, once for each queue.
+	// Memory is the number of bytes that IA.Alloc can hand out; 0 means none. Over AF_XDP the kernel locks that
+	// memory in RAM and counts it once for each queue.
 	Memory int
-	// AsyncQLen is how many events the EVD of asynchronous errors holds; 0 means 64. With NoAsyncEVD there is none.
+	// AsyncQLen is the queue length, in events, of the asynchronous EVD. 0 means 64. NoAsyncEVD means no such EVD.
 	AsyncQLen int
-	// AsyncEVD is an EVD of another open of the same device, made with EVDAsync, that asynchronous
-	// errors go to; it is not closed with the IA. Nil means one of its own.
+	// AsyncEVD is an asynchronous EVD to share: one of another open of the same adapter, created with EVDAsync. It
+	// stays open when this IA closes. Nil means that the open creates its own.
 	AsyncEVD *EVD
-	// Limits are the times after which a peer is given up. "silence=30s" in the name sets GiveUp.
+	// Limits are the timeouts of connections. The option "silence=30s" of a name overrides Limits.GiveUp.
 	Limits Limits
-	// Wrap puts a layer of the caller over each link of the device, such as one that writes down or drops what passes; it
-	// is called once for each link, before any packet. The layer is closed first, then the device; nil means no layer.
+	// Wrap puts a layer of the caller, such as a packet trace or a fault injector, over each link of the device. It
+	// is called once for each link, before the first packet. Closing the adapter closes the layers first, then the
+	// device. Nil means no layer.
 	Wrap func(link.Link) link.Link
-	// Logger hears when the adapter is opened and closed, and what becomes of the connections of this
-	// open. Nil means nobody does, but for a fallback from AF_XDP to UDP, of which slog.Default hears.
+	// Logger logs when the adapter is opened and closed, and what happens to the connections of this open. Nil means
+	// no log, except that slog.Default logs a fallback from AF_XDP to UDP.
 	Logger *slog.Logger
 }
 
-// Limits are the times after which a peer is given up; 0 means the default. One below 0 is ErrInvalidParameter, one that is
-// too long the most that there is.
+// Limits are the timeouts of connections. 0 means the default. A negative time is ErrInvalidParameter. A time above
+// the maximum is reduced to the maximum.
 type Limits struct {
-	// GiveUp is how long a peer may be silent while data is unacknowledged before the connection breaks. Default 10 s, at
-	// most a minute: a host may be stopped for some seconds, by a debugger, a snapshot or a migration, and a network needs
-	// as long to find another way. A process that has ended is told sooner, by its host.
+	// GiveUp is how long a peer may be silent while data is unacknowledged before the connection breaks. Default 10
+	// s, maximum 60 s. The default is that long because a debugger, a snapshot or a migration stops a host for
+	// seconds, and a network takes as long to find another path. A peer whose process has ended is detected sooner:
+	// its host reports it.
 	GiveUp time.Duration
-	// NotReady is how long a message may wait for a receive to be posted at the peer before the connection breaks.
-	// Default 30 s.
+	// NotReady is how long a message may wait for the peer to post a receive before the connection breaks. Default 30
+	// s.
 	NotReady time.Duration
-	// KeepAlive is how long a peer may be silent on an idle connection before it is probed; it is given up after GiveUp
-	// more. Default 10 s, at most a minute.
+	// KeepAlive is how long a peer may be silent on an idle connection before it is probed. If the peer stays silent,
+	// the connection breaks after a further GiveUp. Default 10 s, maximum 60 s.
 	KeepAlive time.Duration
-	// ListenGrace is how long an active side goes on asking after "no listener" before it reports it: uDAPL programs
-	// announce themselves before they listen. Default 1 s.
+	// ListenGrace is how long the active side repeats its request after the answer "no listener" before it reports
+	// the error. uDAPL programs often publish their address before they listen. Default 1 s.
 	ListenGrace time.Duration
 }
 
-// DefaultOptions are what Open uses for zero fields.
+// DefaultOptions returns the values that Open uses for zero fields.
 func DefaultOptions() Options { return Options{AsyncQLen: 64} }
 
 func (o *Options) setDefaults() {
@@ -76,23 +79,25 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// MaxName is the length in bytes that the name of an adapter does not reach (DAT_NAME_MAX_LENGTH).
+// MaxName is the size in bytes of the longest name of an adapter, with its terminating zero in C
+// (DAT_NAME_MAX_LENGTH). A name in Go has at most MaxName-1 bytes.
 const MaxName = 256
 
-// Open opens an adapter by name (dat_ia_open). A name is looked for among the providers that were
-// added, then in the registry (Providers), and else says what to open:
+// Open opens an adapter by name (dat_ia_open). It looks for the name among the providers added with AddProvider, then
+// in the registry (Providers). If neither has the name, the name itself says what to open:
 //
 //	xdp:eth0       AF_XDP on an interface; add a mode as in xdp:eth0,zero-copy | copy | generic
 //	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
 //	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address; with a mode, that alone
 //
-// Options may follow and go before those of o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s".
+// Options may follow the name, and override those of o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s".
 //
-// The mode that was granted is in IA.Query. An adapter may be opened many times; opens are independent.
+// IA.Query returns the granted mode. An adapter may be opened many times. Each open is an IA of its own: closing one
+// does not affect the others.
 //
-// Errors: ErrProviderNotFound, with subtype SubNameNotRegistered when nothing has the name;
-// ErrInvalidParameter (the name, AsyncQLen), ErrInvalidHandle (AsyncEVD), ErrInsufficientResources, and
-// ErrPrivilegesViolation where the system refuses.
+// Errors: ErrProviderNotFound, with subtype SubNameNotRegistered if the name is unknown; ErrInvalidParameter (the
+// name, AsyncQLen); ErrInvalidHandle (AsyncEVD); ErrInsufficientResources; and ErrPrivilegesViolation if the system
+// denies access.
 func Open(name string, o Options) (*IA, error) {
 	if len(name) >= MaxName {
 		return nil, fail(errArg1, "a name of %d bytes; the most is %d", len(name), MaxName-1)
@@ -108,7 +113,8 @@ func Open(name string, o Options) (*IA, error) {
 	return openDevice(name, what, o)
 }
 
-// openDevice opens what a direct name or an entry of the registry says, as an IA of some name.
+// openDevice opens a device as an IA. The string what is a direct name or the instance data of a registry entry; name
+// is the name of the IA.
 func openDevice(name, what string, o Options) (*IA, error) {
 	n, err := ianame.Parse(what)
 	if err != nil {
@@ -121,7 +127,7 @@ func openDevice(name, what string, o Options) (*IA, error) {
 	key := func(port uint16) string { return fmt.Sprintf("%s@%s:%d", n.Device, namespace(), port) }
 	var also []string
 	if o.Port == 0 {
-		also = append(also, key(DefaultPort)) // that somebody asked for serves too
+		also = append(also, key(DefaultPort)) // an adapter that already has the default port serves an open without a port
 	}
 	a, err := acquire(key(o.Port), o, func() (device, error) {
 		dev, err := openLinks(n, o)
@@ -148,7 +154,7 @@ func openLinks(n ianame.Name, o Options) (device, error) {
 	}
 }
 
-// nameError is the DAT error for a name that is not in the registry and cannot be read.
+// nameError returns the DAT error for a name that the registry does not have and that is not a valid direct name.
 func nameError(name string, err error) error {
 	if errors.Is(err, ianame.ErrNotAdapter) {
 		return fail(errName, "%v; nor is it in the registry", err)
@@ -156,7 +162,7 @@ func nameError(name string, err error) error {
 	return fail(ErrInvalidParameter, "opening %s: %v", name, err)
 }
 
-// openError is why an adapter cannot be opened, in the words of what refused it.
+// openError is the reason why an adapter cannot be opened: the DAT error and the error of the link or device.
 type openError struct {
 	name   string
 	status error
@@ -166,7 +172,7 @@ type openError struct {
 func (e *openError) Error() string   { return fmt.Sprintf("dat: opening %s: %v", e.name, e.err) }
 func (e *openError) Unwrap() []error { return []error{e.status, e.err} }
 
-// openStatus is the DAT error for a device that cannot be opened.
+// openStatus returns the DAT error for an error of opening a device.
 func openStatus(err error) error {
 	var r Return
 	switch {
@@ -187,9 +193,10 @@ func openStatus(err error) error {
 
 var anonymous atomic.Uint64
 
-// OpenLink opens an adapter over links of the caller, one for each queue: links that packages xdp and udplink have opened
-// with options that a name has no words for, or links of the caller's own kind (link.Link). The adapter closes them, also
-// when it fails. Errors: ErrInvalidParameter (no link, Options), ErrInvalidHandle (AsyncEVD).
+// OpenLink opens an adapter over links of the caller, one for each queue. They may be links that packages xdp or
+// udplink opened with options that a name cannot express, or the caller's own implementations of link.Link. The
+// adapter owns the links: closing it closes them. If OpenLink fails, it closes them too. Errors: ErrInvalidParameter
+// (no link, Options), ErrInvalidHandle (AsyncEVD).
 func OpenLink(o Options, links ...link.Link) (*IA, error) {
 	o.setDefaults()
 	key := fmt.Sprintf("link#%d", anonymous.Add(1))

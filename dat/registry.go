@@ -12,28 +12,28 @@ import (
 	"sync"
 )
 
-// The static registry: a file of adapters that the administrator writes.
+// The static registry: a file that lists adapters, written by the administrator.
 const (
-	registryVar  = "DAT_OVERRIDE" // names another file
+	registryVar  = "DAT_OVERRIDE" // environment variable that names another file
 	registryFile = "/etc/dat.conf"
-	// maxRegistry bounds the file in bytes: a thousand adapters take a tenth of it.
+	// maxRegistry is the maximum size of the file in bytes. A file of a thousand adapters has a tenth of it.
 	maxRegistry = 1 << 20
-	// library is what the names of this provider's shared library begin with.
+	// library is the prefix of the file names of this provider's shared library.
 	library = "libdatxdp"
 )
 
-// ProviderInfo names a provider of an adapter (DAT_PROVIDER_INFO).
+// ProviderInfo identifies a provider (DAT_PROVIDER_INFO).
 type ProviderInfo struct {
-	Name         string // of the adapter, for Open
-	Major, Minor uint32 // version of the API
+	Name         string // name of the adapter, for Open
+	Major, Minor uint32 // version of the uDAPL API
 	ThreadSafe   bool
 }
 
-// A provider was added by a program.
+// provider is a provider that the program added with AddProvider.
 type provider struct {
 	info  ProviderInfo
 	open  func(string, Options) (*IA, error)
-	opens int // guarded by providersMu
+	opens int // open IAs, and opens in progress; guarded by providersMu
 }
 
 var (
@@ -41,10 +41,10 @@ var (
 	providers   []*provider
 )
 
-// Providers lists what the registry has, then what was added (dat_registry_list_providers). The registry
-// is the file /etc/dat.conf, or the one that the environment variable DAT_OVERRIDE names; it is empty
-// where there is none. Lines that are wrong are left out and named in the error, ErrInternalError, beside
-// which the list is valid.
+// Providers returns the entries of the registry, then the providers added with AddProvider
+// (dat_registry_list_providers). The registry is the file that the environment variable DAT_OVERRIDE names, or else
+// /etc/dat.conf. A missing file is an empty registry. Invalid lines are left out: Providers then returns
+// ErrInternalError, which names them, together with a list of the valid entries.
 func Providers() ([]ProviderInfo, error) {
 	entries, err := readRegistry()
 	var list []ProviderInfo
@@ -59,10 +59,10 @@ func Providers() ([]ProviderInfo, error) {
 	return list, err
 }
 
-// AddProvider makes open what opens adapters of a name (dat_registry_add_provider). It goes before an
-// entry of the registry. open is called with the name and returns an IA of its own each time.
-// ErrProviderAlreadyRegistered if the name was added; ErrInvalidParameter if there is no name, one of
-// MaxName bytes, or nothing to call.
+// AddProvider adds a provider: Open with its name calls open (dat_registry_add_provider). An added provider takes
+// precedence over a registry entry with the same name. The function open gets the name and must return a new IA at
+// each call. Errors: ErrProviderAlreadyRegistered if a provider with this name was added; ErrInvalidParameter if the
+// name is empty or has MaxName bytes or more, or open is nil.
 func AddProvider(info ProviderInfo, open func(name string, o Options) (*IA, error)) error {
 	if info.Name == "" || len(info.Name) >= MaxName || open == nil {
 		return fail(ErrInvalidParameter, "a provider needs a name of 1 to %d bytes and a function", MaxName-1)
@@ -76,8 +76,9 @@ func AddProvider(info ProviderInfo, open func(name string, o Options) (*IA, erro
 	return nil
 }
 
-// RemoveProvider undoes AddProvider (dat_registry_remove_provider). ErrInvalidParameter if the same was not
-// added, ErrProviderInUse while an IA that it opened is open.
+// RemoveProvider removes a provider that AddProvider added (dat_registry_remove_provider). Errors:
+// ErrInvalidParameter if no provider with exactly this info was added; ErrProviderInUse while an IA that it opened is
+// open.
 func RemoveProvider(info ProviderInfo) error {
 	providersMu.Lock()
 	defer providersMu.Unlock()
@@ -92,7 +93,7 @@ func RemoveProvider(info ProviderInfo) error {
 	return nil
 }
 
-// registered is the added provider of a name, counted as in use; nil if there is none.
+// registered returns the added provider with a name and counts one more open of it; nil if there is none.
 func registered(name string) *provider {
 	providersMu.Lock()
 	defer providersMu.Unlock()
@@ -105,7 +106,7 @@ func registered(name string) *provider {
 	return nil
 }
 
-// openIA opens an adapter that keeps p in use until it is closed.
+// openIA opens an adapter through p, which stays in use until that adapter is closed.
 func (p *provider) openIA(o Options) (*IA, error) {
 	ia, err := p.open(p.info.Name, o)
 	if err == nil && ia == nil {
@@ -121,7 +122,7 @@ func (p *provider) openIA(o Options) (*IA, error) {
 	return ia, nil
 }
 
-// keep has the IA drop p when it is closed.
+// keep makes the IA drop its reference to p when it is closed.
 func (ia *IA) keep(p *provider) error {
 	if err := ia.lock(); err != nil {
 		return err
@@ -137,7 +138,8 @@ func (p *provider) drop() {
 	p.opens--
 }
 
-// configured is the device that a name stands for: that of its entry in the registry, else the name.
+// configured returns what to open for a name: the instance data of its registry entry, or the name itself if the
+// registry has no entry.
 func configured(name string) (string, error) {
 	entries, err := readRegistry()
 	var refusal error
@@ -158,14 +160,14 @@ func configured(name string) (string, error) {
 // entry is a line of the registry.
 type entry struct {
 	ProviderInfo
-	standard bool   // the one for who asks for no name
-	library  string // that has the provider
-	version  string // of the provider
-	instance string // instance data: for us, what Open opens
+	standard bool   // the field is "default" in the file; this package does not use it
+	library  string // file name of the shared library
+	version  string // version of the provider
+	instance string // for this provider, the name that Open parses, such as xdp:eth0
 	platform string
 }
 
-// refuse says why this package cannot open an entry.
+// refuse returns the reason why this package cannot open an entry, or nil.
 func (e *entry) refuse() error {
 	switch {
 	case !strings.HasPrefix(path.Base(e.library), library):
@@ -177,7 +179,7 @@ func (e *entry) refuse() error {
 	}
 }
 
-// readRegistry reads the file; none is an empty registry.
+// readRegistry reads the registry file. A missing file is an empty registry.
 func readRegistry() ([]entry, error) {
 	name := os.Getenv(registryVar)
 	if name == "" {
@@ -197,7 +199,7 @@ func readRegistry() ([]entry, error) {
 	return entries, nil
 }
 
-// readRegular reads a regular file of bounded size.
+// readRegular reads a regular file of at most maxRegistry bytes.
 func readRegular(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 //
 //	name u2.0 threadsafe|nonthreadsafe default|nondefault library version "instance data" "platform data"
 //
-// with blanks between the fields; any of them may be in quotation marks, where a backslash takes the
-// meaning from the next character. A number sign begins a comment. Lines of the kernel's DAT (k1.2) are
-// left out. The error names every line that is wrong.
+// with white space between the fields. Any field may be quoted with double quotes; inside them a backslash escapes
+// the next character. A number sign begins a comment. Lines of the kernel's DAT (API version k1.2) are left out. The
+// error names every invalid line.
 func parseRegistry(text string) (entries []entry, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		fields, ferr := splitFields(line)
@@ -34,7 +34,7 @@ func parseRegistry(text string) (entries []entry, err error) {
 	return entries, err
 }
 
-// parseEntry makes an entry of its fields; user is false for one of the kernel's DAT.
+// parseEntry makes an entry from the fields of a line. The result user is false for an entry of the kernel's DAT.
 func parseEntry(f []string) (e entry, user bool, err error) {
 	if len(f) != 8 {
 		return e, false, fmt.Errorf("%d fields, want name, API version, thread safety, default, library, provider version, instance data and platform data", len(f))
@@ -55,7 +55,7 @@ func parseEntry(f []string) (e entry, user bool, err error) {
 	return e, user, nil
 }
 
-// parseVersion parses u2.0, or k1.2 of the kernel's DAT.
+// parseVersion parses an API version: u2.0, or k1.2 for the kernel's DAT. The result user is true for u.
 func (e *entry) parseVersion(s string) (user bool, err error) {
 	bad := fmt.Errorf("API version %q is not u or k and MAJOR.MINOR", s)
 	if s == "" || s[0] != 'u' && s[0] != 'k' {
@@ -75,7 +75,7 @@ func (e *entry) parseVersion(s string) (user bool, err error) {
 	return s[0] == 'u', nil
 }
 
-// either is true for yes and false for no.
+// either returns true for yes, false for no, and an error for any other word.
 func either(s, yes, no string) (bool, error) {
 	if s != yes && s != no {
 		return false, fmt.Errorf("%q is neither %s nor %s", s, yes, no)
@@ -83,10 +83,10 @@ func either(s, yes, no string) (bool, error) {
 	return s == yes, nil
 }
 
-// blank characters are between fields.
+// blank has the characters that separate fields.
 const blank = " \t\r\v\f"
 
-// splitFields splits a line up to its comment.
+// splitFields splits a line into its fields and drops the comment.
 func splitFields(line string) ([]string, error) {
 	var fields []string
 	for {
@@ -108,7 +108,7 @@ func splitFields(line string) ([]string, error) {
 	}
 }
 
-// plain takes a field without quotation marks off the line.
+// plain takes an unquoted field from the start of the line.
 func plain(line string) (field, rest string) {
 	if i := strings.IndexAny(line, blank+`"#`); i >= 0 {
 		return line[:i], line[i:]
@@ -116,7 +116,7 @@ func plain(line string) (field, rest string) {
 	return line, ""
 }
 
-// quoted takes a field off the line whose opening quotation mark is gone.
+// quoted takes a quoted field from the start of the line. The caller has removed the opening quotation mark.
 func quoted(line string) (field, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(line); i++ {
