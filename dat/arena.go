@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// arenaUnit in bytes is what memory from Alloc begins at a multiple of: at least a page, and a block of any link.
+// arenaUnit is the alignment in bytes of memory from Alloc. It is at least a page, and at least a block of any link.
 const arenaUnit = 4096
 
 // arena is the memory of an adapter that IA.Alloc hands out.
@@ -13,19 +13,19 @@ type arena struct {
 	mem []byte
 
 	mu    sync.Mutex
-	taken []span // in the order of their offsets
+	taken []span // ordered by offset
 }
 
-// span is a piece of an arena, in bytes, that an IA has.
+// span is a range of an arena, in bytes, that an IA has allocated.
 type span struct {
 	off, n int
 	ia     *IA
 }
 
-// units is n bytes rounded up to units.
+// units rounds n bytes up to a multiple of arenaUnit.
 func units(n int) int { return (n + arenaUnit - 1) &^ (arenaUnit - 1) }
 
-// newArena is memory of the links where they have some, and else n bytes of ordinary memory.
+// newArena makes an arena of the links' memory. If the links have none, it takes n bytes of ordinary memory.
 func newArena(of []byte, n int) arena {
 	if len(of) == 0 && n > 0 {
 		of = make([]byte, n)
@@ -33,7 +33,7 @@ func newArena(of []byte, n int) arena {
 	return arena{mem: of}
 }
 
-// alloc takes the first gap that is large enough.
+// alloc allocates n bytes in the first gap that is large enough (first fit).
 func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,7 +51,7 @@ func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 	return a.mem[off : off+n : off+n], true
 }
 
-// give takes back memory of an IA, and reports whether all of it, and nothing else, was from one alloc.
+// give frees mem. It returns false if mem is not exactly the result of one alloc for this IA.
 func (a *arena) give(mem []byte, ia *IA) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -65,19 +65,19 @@ func (a *arena) give(mem []byte, ia *IA) bool {
 	return true
 }
 
-// giveAll takes back what an IA has.
+// giveAll frees all memory of an IA.
 func (a *arena) giveAll(ia *IA) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.taken = slices.DeleteFunc(a.taken, func(s span) bool { return s.ia == ia })
 }
 
-// Alloc is zeroed memory from the Options.Memory bytes that the adapter was opened with: large operations leave from
-// it without being copied where the link can do that, which is AF_XDP with packets of several frames (an MTU above
-// 3700 or so). It is registered like any other memory. It is the caller's until Dealloc, or until the IA is closed:
-// then it may become another's. An extension; DAT has no such call.
+// Alloc returns n bytes of zeroed memory from the Options.Memory bytes of the adapter. Where the link supports it,
+// large operations are sent from this memory without a copy. AF_XDP supports it with packets of several frames (an
+// MTU above 3700 or so). The memory must be registered like any other. It belongs to the caller until Dealloc, or
+// until the IA is closed: another open of the adapter may get it then. Alloc is an extension; DAT has no such call.
 //
-// Errors: ErrInvalidParameter (no bytes), ErrInsufficientResources (no room).
+// Errors: ErrInvalidParameter (n below 1), ErrInsufficientResources (not enough memory left).
 func (ia *IA) Alloc(n int) ([]byte, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (ia *IA) Alloc(n int) ([]byte, error) {
 	return mem, nil
 }
 
-// Dealloc gives memory from Alloc back, as Alloc returned it. Errors: ErrInvalidParameter (it is not from Alloc of this
-// IA), ErrInvalidState (an LMR of it is left).
+// Dealloc frees memory that Alloc returned; mem must be the same slice. Errors: ErrInvalidParameter (mem is not the
+// result of Alloc of this IA), ErrInvalidState (an LMR still registers part of it).
 func (ia *IA) Dealloc(mem []byte) error {
 	if err := ia.lock(); err != nil {
 		return err

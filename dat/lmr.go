@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// LMR is registered memory (DAT_LMR_HANDLE). It keeps the memory alive. All its methods may be called by
-// any goroutine.
+// LMR is a local memory region (DAT_LMR_HANDLE): memory registered for operations. It keeps the memory alive. Any
+// goroutine may call its methods.
 type LMR struct {
 	consumer
 	ia     *IA
@@ -22,37 +22,38 @@ type LMR struct {
 	freed  bool // guarded by ia.mu
 }
 
-// LMRCookie names shared memory (DAT_LMR_COOKIE). All its bytes count.
+// LMRCookie identifies shared memory (DAT_LMR_COOKIE). Two cookies are equal if all 40 bytes are.
 type LMRCookie [40]byte
 
-// LMRParam describes a region (DAT_LMR_PARAM).
+// LMRParam has the parameters of a region (DAT_LMR_PARAM).
 type LMRParam struct {
 	IA         *IA
 	PZ         *PZ
 	MemType    MemType
-	Memory     []byte    // the caller's, as it was registered
-	Parent     *LMR      // MemLMR: what it was made from
-	Cookie     LMRCookie // MemSharedVirtual
+	Memory     []byte    // the slice given at registration
+	Parent     *LMR      // MemLMR only: the LMR given to CreateLMRFromLMR
+	Cookie     LMRCookie // MemSharedVirtual only
 	Priv       MemPriv
 	LMRContext uint32
 	RMRContext uint32 // 0 without a remote privilege
 
-	// What is registered, in bytes: exactly Memory.
+	// Virtual address of the first byte, and size in bytes. The registered range is exactly Memory.
 	RegisteredAddress, RegisteredSize uint64
 }
 
-// CreateLMR registers memory (dat_lmr_create): data moves between it and the network without
-// another copy. The memory must not be a part of a goroutine's stack that may move: use make or
-// mmap. While an operation uses a range, the caller does not touch it. Memory may be registered as
-// often as one likes; each registration has contexts of its own.
+// CreateLMR registers memory (dat_lmr_create). Data moves between that memory and the network without a further copy
+// by the consumer. The memory must not be on a goroutine's stack, which may move: use make or mmap. The caller must
+// not access a range while an operation uses it. The same memory may be registered any number of times; each LMR has
+// its own contexts.
 //
-// The memory must be mapped for what the privileges allow, which is checked, and stay so until the LMR is freed: an
-// operation that finds it unmapped, protected, or beyond the end of its file ends its connection with DTOLocalProtection
-// or BreakMemory (docs/DAT.md).
+// CreateLMR checks that the memory is mapped with the access that the privileges need. The memory must stay mapped so
+// until the LMR is freed. An operation that finds it unmapped, protected, or beyond the end of its file ends its
+// connection with DTOLocalProtection or BreakMemory (docs/DAT.md).
 //
-// Local privileges are LocalWrite, for receives and as the sink of reads, and LocalRead, which either of
-// the two grants. Errors: ErrInvalidHandle, ErrLengthError (no bytes), ErrInvalidParameter (privileges,
-// a mapping that does not allow them, IAAttr.MaxLMRBlockSize), ErrInsufficientResources (IAAttr.MaxLMRs).
+// Receives and the local side of RDMA reads need MemLocalWrite. Other local access needs MemLocalRead, which
+// MemLocalWrite includes. Errors: ErrInvalidHandle (pz), ErrLengthError (no bytes), ErrInvalidParameter (unknown
+// privileges, a mapping that does not allow them, more than IAAttr.MaxLMRBlockSize bytes), ErrInsufficientResources
+// (IAAttr.MaxLMRs).
 func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -61,8 +62,9 @@ func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	return ia.register(&LMR{ia: ia, pz: pz, mem: mem, priv: priv, kind: MemVirtual})
 }
 
-// CreateLMRFromLMR registers the memory of another region of the same IA anew, with a zone, privileges
-// and contexts of its own (dat_lmr_create of type LMR). Either may be freed before the other.
+// CreateLMRFromLMR registers the memory of another LMR of this IA again, with a zone, privileges and contexts of its
+// own (dat_lmr_create with type DAT_MEM_TYPE_LMR). The two LMRs may be freed in any order. Errors are those of
+// CreateLMR.
 func (ia *IA) CreateLMRFromLMR(parent *LMR, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -74,11 +76,10 @@ func (ia *IA) CreateLMRFromLMR(parent *LMR, pz *PZ, priv MemPriv) (*LMR, error) 
 	return ia.register(&LMR{ia: ia, pz: pz, mem: parent.mem, priv: priv, kind: MemLMR, parent: parent})
 }
 
-// CreateLMRShared registers memory that processes share, such as a file mapped with MAP_SHARED
-// (dat_lmr_create of type SHARED_VIRTUAL). The cookie names the memory to whoever registers it too:
-// while one registration of an adapter lives, others with its cookie have to be of as many bytes, else
-// ErrInvalidParameter. The provider cannot tell whether the memory is shared and does not ask; each
-// process has contexts of its own for it.
+// CreateLMRShared registers memory that processes share, such as a file mapped with MAP_SHARED (dat_lmr_create with
+// type DAT_MEM_TYPE_SHARED_VIRTUAL). The cookie identifies the memory. All registrations of an adapter with the same
+// cookie must have the same size, else the call returns ErrInvalidParameter. The provider does not check that the
+// memory is shared. Each process has its own contexts for it. Other errors are those of CreateLMR.
 func (ia *IA) CreateLMRShared(mem []byte, cookie LMRCookie, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (ia *IA) CreateLMRShared(mem []byte, cookie LMRCookie, pz *PZ, priv MemPriv
 	return ia.register(&LMR{ia: ia, pz: pz, mem: mem, priv: priv, kind: MemSharedVirtual, cookie: cookie})
 }
 
-// register makes the region of l known. ia is locked.
+// register validates l and registers its memory with the protocol. The caller has locked ia.
 func (ia *IA) register(l *LMR) (*LMR, error) {
 	if err := l.validate(); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (l *LMR) validate() error {
 	return nil
 }
 
-// Query describes the region (dat_lmr_query).
+// Query returns the parameters of the region (dat_lmr_query).
 func (l *LMR) Query() (LMRParam, error) {
 	if l == nil {
 		return LMRParam{}, errHandleLMR
@@ -145,28 +146,30 @@ func (l *LMR) Query() (LMRParam, error) {
 		RegisteredSize: uint64(len(l.mem))}, nil
 }
 
-// Context names the region in triplets of this host's posts (lmr_context).
+// Context is the key of the region for local access, used in an LMRTriplet (lmr_context).
 func (l *LMR) Context() uint32 { return l.region.LocalKey() }
 
-// RMRContext names the region to peers (rmr_context); 0 without a remote privilege.
+// RMRContext is the key of the region for RDMA by peers (rmr_context). It is 0 if no remote privilege was given.
 func (l *LMR) RMRContext() uint32 { return l.region.RemoteKey() }
 
 // Address is the virtual address of the first byte.
 func (l *LMR) Address() uint64 { return l.base }
 
-// Segment names n bytes from offset off on, for a post. It does not check the range: the post does.
+// Segment returns the triplet of n bytes of the region, from offset off, for a post. It does not check the range; the
+// post does.
 func (l *LMR) Segment(off, n int) LMRTriplet {
 	return LMRTriplet{Context: l.region.LocalKey(), Address: l.base + uint64(off), Length: uint32(n)}
 }
 
-// Remote names n bytes from offset off on for a peer's RDMA.
+// Remote returns the triplet of n bytes of the region, from offset off, for RDMA by a peer. It does not check the
+// range.
 func (l *LMR) Remote(off, n int) RMRTriplet {
 	return RMRTriplet{Context: l.region.RemoteKey(), Address: l.base + uint64(off), Length: uint64(n)}
 }
 
-// Free ends a registration (dat_lmr_free): ErrInvalidState while an RMR is bound to it. When it returns,
-// no engine touches the memory any more: operations that still name it fail. A context is not used
-// again soon.
+// Free ends the registration (dat_lmr_free). It returns ErrInvalidState while an RMR is bound to the LMR. After Free
+// no engine accesses the memory: operations that still name it fail. The contexts are not reused soon, so that a late
+// use of an old context fails.
 func (l *LMR) Free() error {
 	if l == nil {
 		return errHandleLMR
@@ -190,7 +193,7 @@ func (l *LMR) Free() error {
 	return nil
 }
 
-// end makes the contexts invalid.
+// end invalidates the contexts.
 func (l *LMR) end() {
 	l.ia.a.host.Unregister(l.region)
 	if l.kind == MemSharedVirtual {
@@ -198,14 +201,14 @@ func (l *LMR) end() {
 	}
 }
 
-// SyncRDMARead makes what this host wrote to ranges of its memory visible to RDMA reads that arrive
-// from now on (dat_lmr_sync_rdma_read). The segments may be of several regions and zones. Memory is
-// coherent here and programs in C never need it; in Go it orders the two, as a lock would.
-// ErrInvalidParameter if a segment is not inside a region.
+// SyncRDMARead makes earlier writes of this host to its memory visible to RDMA reads that arrive from now on
+// (dat_lmr_sync_rdma_read). The segments may belong to several regions and zones. Memory is coherent here, so C
+// programs do not need the call. In Go it orders the writes before the reads in the memory model, as a lock does. It
+// returns ErrInvalidParameter if a segment is not inside a region.
 func (ia *IA) SyncRDMARead(segments []LMRTriplet) error { return ia.sync(segments) }
 
-// SyncRDMAWrite makes what RDMA writes of peers, and RDMA reads from here, have placed in ranges of
-// this host's memory visible to it (dat_lmr_sync_rdma_write). See SyncRDMARead.
+// SyncRDMAWrite makes data in this host's memory visible to this host (dat_lmr_sync_rdma_write): the data that RDMA
+// writes of peers, or RDMA reads of this host, have placed there. See SyncRDMARead.
 func (ia *IA) SyncRDMAWrite(segments []LMRTriplet) error { return ia.sync(segments) }
 
 func (ia *IA) sync(segments []LMRTriplet) error {
@@ -221,7 +224,7 @@ func (ia *IA) sync(segments []LMRTriplet) error {
 	return nil
 }
 
-// shares are the cookies of an adapter's shared memory, and how long the memory is.
+// shares has the size and the number of registrations of an adapter's shared memory, by cookie.
 type shares struct {
 	mu     sync.Mutex
 	memory map[LMRCookie]share
@@ -229,7 +232,7 @@ type shares struct {
 
 type share struct{ size, refs int }
 
-// take counts one more registration of the memory of a cookie; false if it is of another size.
+// take counts one more registration with a cookie. It returns false if the memory of that cookie has another size.
 func (s *shares) take(c LMRCookie, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

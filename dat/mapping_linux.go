@@ -13,21 +13,22 @@ import (
 // mapsFile lists the mappings of the process.
 const mapsFile = "/proc/self/maps"
 
-// mappings tells what the memory of this process is mapped for, without touching it: it may be sparse. Linux 6.11 and
-// later answer for one address (PROCMAP_QUERY); before that the whole list is read.
+// mappings answers whether memory of this process is mapped, and with which protection. It does not touch the memory,
+// which may be sparse. On Linux 6.11 and later the ioctl PROCMAP_QUERY answers for one address. On older kernels
+// every check reads the whole list.
 //
-// This finds mistakes of the consumer early. It protects from none: memory may be unmapped after the check.
+// The check finds mistakes of the consumer early. It is no protection: the memory may be unmapped after the check.
 type mappings struct {
 	once sync.Once
-	fd   int
-	name string // of the list; empty: mapsFile
-	list bool   // the kernel has no PROCMAP_QUERY
-	err  error  // there is no list of mappings
+	fd   int    // of the open list, for PROCMAP_QUERY; -1 if not open
+	name string // file name of the list; empty means mapsFile
+	list bool   // the kernel has no PROCMAP_QUERY: read the whole list
+	err  error  // the list cannot be opened; every check then succeeds
 }
 
-// open finds out how to ask.
+// open opens the list and finds out whether the kernel supports PROCMAP_QUERY.
 //
-// System calls: open, ioctl; close if that is not supported.
+// System calls: open, ioctl; close if PROCMAP_QUERY is not supported.
 func (m *mappings) open() {
 	if m.name == "" {
 		m.name = mapsFile
@@ -42,7 +43,7 @@ func (m *mappings) open() {
 	}
 }
 
-// close gives the open file back. No check comes after it.
+// close closes the file. No check may follow.
 func (m *mappings) close() {
 	m.once.Do(func() { m.fd = -1 })
 	m.release()
@@ -55,10 +56,10 @@ func (m *mappings) release() {
 	}
 }
 
-// check returns ErrInvalidParameter if mem is not mapped for what the privileges allow. Where the system does not tell
-// what is mapped, everything is taken to be.
+// check returns ErrInvalidParameter if mem is not mapped with the protection that priv needs. If the system does not
+// report mappings, check returns nil.
 //
-// System calls: ioctl for each mapping that mem lies in, usually one.
+// System calls: ioctl for each mapping that mem covers, usually one; without PROCMAP_QUERY open, read, close.
 func (m *mappings) check(mem []byte, priv MemPriv) error {
 	if m.once.Do(m.open); m.err != nil {
 		return nil
@@ -84,7 +85,7 @@ func (m *mappings) check(mem []byte, priv MemPriv) error {
 	return nil
 }
 
-// find is the mapping that holds an address; an empty one if none does.
+// find returns the mapping that contains addr. If there is none, it returns a mapping that does not contain addr.
 func (m *mappings) find(list []mapping, addr uint64) (mapping, error) {
 	if !m.list {
 		at, err := queryMapping(m.fd, addr)
@@ -99,11 +100,11 @@ func (m *mappings) find(list []mapping, addr uint64) (mapping, error) {
 	return mapping{}, nil
 }
 
-// listMappings reads what is mapped, in the order of addresses.
+// listMappings reads the list of mappings, ordered by address.
 //
 // System calls: open, read, close.
 func listMappings() ([]mapping, error) {
-	all, err := os.ReadFile(mapsFile) // at once: this program's mappings change meanwhile
+	all, err := os.ReadFile(mapsFile) // in one piece: mappings of this process change meanwhile
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func listMappings() ([]mapping, error) {
 	return list, nil
 }
 
-// prot is what a mapping of this process allows.
+// prot is the protection of a mapping: the accesses that it allows.
 type prot uint8
 
 const (
@@ -133,7 +134,7 @@ const (
 	protWrite
 )
 
-// protOf is what memory privileges need. Memory that can be written can be read.
+// protOf returns the protection that memory privileges need. A writable mapping counts as readable.
 func protOf(priv MemPriv) (p prot) {
 	if priv&(MemLocalWrite|MemRemoteWrite|MemRemoteAtomic) != 0 {
 		p |= protWrite
@@ -150,7 +151,7 @@ type mapping struct {
 	prot       prot
 }
 
-// missing says why a mapping that should hold addr is not good for what is needed; empty if it is.
+// missing returns the reason why the mapping does not allow the accesses in need at addr, or "" if it does.
 func (m mapping) missing(addr uint64, need prot) string {
 	switch {
 	case addr < m.start || addr >= m.end:

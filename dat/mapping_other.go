@@ -2,7 +2,7 @@
 
 package dat
 
-// mappings would tell what the memory of this process is mapped for.
+// mappings checks nothing: only Linux lists the mappings of a process.
 type mappings struct{}
 
 func (*mappings) check([]byte, MemPriv) error { return nil }

@@ -8,10 +8,10 @@ import (
 // procmapQuery is struct procmap_query of linux/fs.h.
 type procmapQuery struct {
 	size, flags, addr           uint64
-	start, end, rights          uint64 // what is answered
+	start, end, rights          uint64 // output
 	pageSize, offset, inode     uint64
 	devMajor, devMinor          uint32
-	nameSize, buildIDSize       uint32 // 0: not asked for
+	nameSize, buildIDSize       uint32 // input: 0, the name and the build ID are not wanted
 	nameAddress, buildIDAddress uint64
 }
 
@@ -21,13 +21,13 @@ const (
 	procmapWritable   = 2                                                       // PROCMAP_QUERY_VMA_WRITABLE
 )
 
-// queryMapping asks an open /proc/self/maps for the mapping that holds an address: ENOENT if there is none, ENOTTY
-// before Linux 6.11.
+// queryMapping asks an open /proc/self/maps for the mapping that contains addr. It returns ENOENT if there is none,
+// and ENOTTY before Linux 6.11.
 //
 // System calls: ioctl.
 func queryMapping(fd int, addr uint64) (mapping, error) {
 	q := procmapQuery{size: uint64(unsafe.Sizeof(procmapQuery{})), addr: addr}
-	// The kernel writes no more than the size that the number of the call has, and keeps no pointer.
+	// Sound: the kernel writes at most the size that is encoded in the request number, and keeps no pointer.
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), ioctlProcmapQuery, uintptr(unsafe.Pointer(&q))); errno != 0 {
 		return mapping{}, errno
 	}

@@ -1,20 +1,20 @@
 package dat
 
-// PZ is a protection zone (DAT_PZ_HANDLE): endpoints reach the memory of their own zone only.
-// All its methods may be called by any goroutine.
+// PZ is a protection zone (DAT_PZ_HANDLE). An endpoint accesses only the memory of its own zone. Any goroutine may
+// call the methods of a PZ.
 type PZ struct {
 	consumer
 	ia    *IA
 	id    uint32
-	refs  refs // EPs, LMRs, RMRs and SRQs
+	refs  refs // counts EPs, LMRs, RMRs and SRQs of the zone
 	freed bool
 }
 
 // PZParam describes a protection zone (DAT_PZ_PARAM).
 type PZParam struct{ IA *IA }
 
-// CreatePZ makes a protection zone (dat_pz_create). ErrInsufficientResources when IAAttr.MaxPZs are
-// there.
+// CreatePZ creates a protection zone (dat_pz_create). It returns ErrInsufficientResources if the adapter has
+// IAAttr.MaxPZs zones already.
 func (ia *IA) CreatePZ() (*PZ, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (ia *IA) CreatePZ() (*PZ, error) {
 	return p, nil
 }
 
-// Query describes the zone (dat_pz_query).
+// Query returns the parameters of the zone (dat_pz_query).
 func (p *PZ) Query() (PZParam, error) {
 	if p == nil {
 		return PZParam{}, errHandlePZ
@@ -43,8 +43,8 @@ func (p *PZ) Query() (PZParam, error) {
 	return PZParam{IA: p.ia}, nil
 }
 
-// Free ends a zone (dat_pz_free): ErrInvalidState while an endpoint, a region or a shared receive queue
-// is in it.
+// Free frees the zone (dat_pz_free). It returns ErrInvalidState while the zone has an endpoint, a region or a shared
+// receive queue.
 func (p *PZ) Free() error {
 	if p == nil {
 		return errHandlePZ
@@ -65,5 +65,5 @@ func (p *PZ) Free() error {
 	return nil
 }
 
-// usable reports that objects of ia may refer to p. ia is locked.
+// usable reports whether new objects of ia may use the zone. The caller has locked ia.
 func (p *PZ) usable(ia *IA) bool { return p != nil && p.ia == ia && !p.freed }

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// RMR is a remote memory region (DAT_RMR_HANDLE): a window on a part of an LMR that peers may use
-// from the completion of one Bind to that of the next. All its methods may be called by any goroutine.
+// RMR is a remote memory region (DAT_RMR_HANDLE): a memory window on a range of an LMR. Peers may use the window from
+// the completion of one Bind to the completion of the next. Any goroutine may call the methods.
 type RMR struct {
 	consumer
 	ia    *IA
@@ -17,24 +17,23 @@ type RMR struct {
 	freed atomic.Bool
 }
 
-// RMRParam describes a remote memory region (DAT_RMR_PARAM). Where it is not bound, Bound is false
-// and what follows is zero.
+// RMRParam has the parameters of a remote memory region (DAT_RMR_PARAM). If the region is not bound, Bound is false
+// and the fields after it are zero.
 type RMRParam struct {
 	IA      *IA
 	PZ      *PZ
 	Scope   RMRScope
 	Bound   bool
-	Context uint32     // for peers
-	Triplet LMRTriplet // the range that it stands for
+	Context uint32     // the key that peers use
+	Triplet LMRTriplet // the range of the LMR that the region is bound to
 	Priv    MemPriv
 }
 
-// CreateRMR makes a region that is not bound (dat_rmr_create). Once bound, it serves every endpoint
-// of the zone.
+// CreateRMR creates an unbound region (dat_rmr_create). Once bound, every endpoint of the zone may use it.
 func (p *PZ) CreateRMR() (*RMR, error) { return p.createRMR(RMRScopePZ) }
 
-// CreateRMRForEP makes a region that is not bound and serves only the endpoint that it is bound on
-// (dat_rmr_create_for_ep).
+// CreateRMRForEP creates an unbound region (dat_rmr_create_for_ep). Once bound, only the endpoint that it was bound
+// on may use it.
 func (p *PZ) CreateRMRForEP() (*RMR, error) { return p.createRMR(RMRScopeEP) }
 
 func (p *PZ) createRMR(scope RMRScope) (*RMR, error) {
@@ -65,7 +64,7 @@ func (r *RMR) usable() error {
 	return nil
 }
 
-// Query describes the region as the last bind that is done has left it (dat_rmr_query).
+// Query returns the parameters of the region after its last completed bind (dat_rmr_query).
 func (r *RMR) Query() (RMRParam, error) {
 	if r == nil {
 		return RMRParam{}, errHandleRMR
@@ -85,30 +84,29 @@ func (r *RMR) Query() (RMRParam, error) {
 	return p, nil
 }
 
-// Binding is what a region is to stand for: bytes of an LMR, with rights for peers. The zero value unbinds.
+// Binding says what a region is bound to: a range of an LMR, and the rights of peers. The zero value unbinds.
 type Binding struct {
 	LMR     *LMR
-	Segment LMRTriplet // of LMR; one of length 0 unbinds, and LMR is ignored
-	Priv    MemPriv    // MemRemoteRead, MemRemoteWrite; local ones are ignored
+	Segment LMRTriplet // a range of LMR; length 0 unbinds the region, and LMR is ignored
+	Priv    MemPriv    // MemRemoteRead, MemRemoteWrite; local privileges are ignored
 }
 
-// Bind makes the region stand for a range of an LMR with remote rights (dat_rmr_bind), and returns
-// the context that peers name it by. That is good from the completion of the bind on; the one before
-// is invalid then. Each bind has another context, an unbinding 0.
+// Bind binds the region to a range of an LMR with remote rights (dat_rmr_bind). It returns the new context, which
+// peers use to name the range. The new context is valid, and the old one invalid, from the completion of the bind.
+// Each bind returns another context; one that unbinds returns 0.
 //
-// Bind is a request of the endpoint: it counts in MaxRequestDTOs, completes in posting order as
-// EventRMRBindCompletion, and every request posted after it waits for it, so that a send can carry
-// the context. Flags are those of PostRDMAWrite; only CompletionBarrierFence has it wait for earlier
-// RDMA reads. It is legal while connected; while disconnected it completes as flushed and changes nothing.
-// Like all posts it does not block or allocate.
+// Bind is a request of the endpoint: it counts toward MaxRequestDTOs and completes in posting order with
+// EventRMRBindCompletion. Every request posted after it starts after it, so a send can carry the context. The flags
+// are those of PostRDMAWrite; a bind waits for earlier RDMA reads only with CompletionBarrierFence. Bind is legal
+// while the endpoint is connected. On a disconnected endpoint it completes as flushed and changes nothing. Like all
+// posts it neither blocks nor allocates.
 //
-// Errors: ErrInvalidHandle (a handle, or a request EVD without EVDRMRBind), ErrInvalidParameter
-// (flags, privileges, a segment that is not inside the LMR or not of it), ErrProtectionViolation (region,
-// LMR and endpoint are not of one zone), ErrPrivilegesViolation (reading remotely needs an LMR that
-// can be read locally, writing remotely one with MemLocalWrite; the LMR needs no remote right),
-// ErrInvalidState, ErrInsufficientResources.
+// Errors: ErrInvalidHandle (a handle is invalid, or the request EVD lacks EVDRMRBind); ErrInvalidParameter (flags,
+// privileges, or a segment that is outside the LMR or has another context); ErrProtectionViolation (region, LMR and
+// endpoint are not of one zone); ErrPrivilegesViolation (MemRemoteRead needs an LMR with MemLocalRead, MemRemoteWrite
+// one with MemLocalWrite; the LMR needs no remote privilege); ErrInvalidState; ErrInsufficientResources.
 //
-// A bind that fails later, as its region was freed, completes with DTORMRFailed and breaks the connection.
+// If the region is freed before the bind executes, the bind completes with DTORMRFailed and the connection breaks.
 func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (context uint32, err error) {
 	if r.usable() != nil || ep.usable() != nil || b.Segment.Length > 0 && (b.LMR == nil || !b.LMR.region.Live()) {
 		return 0, ErrInvalidHandle
@@ -140,8 +138,8 @@ func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (con
 	return context, ep.posted(err)
 }
 
-// Free ends the region, bound or not (dat_rmr_free). When it returns, peers reach no memory through
-// it any more: one that tries breaks its connection.
+// Free frees the region, bound or not (dat_rmr_free). After Free peers cannot access memory through the region. An
+// attempt breaks the peer's connection.
 func (r *RMR) Free() error {
 	if r == nil {
 		return errHandleRMR
@@ -161,10 +159,10 @@ func (r *RMR) Free() error {
 	return nil
 }
 
-// PostSendWithInvalidate is PostSend of a message that also makes the peer's RMR of a context invalid before its receive
-// completes, which it does as DTOReceiveWithInvalidate (dat_ep_post_send_with_invalidate with its invalidate flag set;
-// without the flag the call is PostSend). If that is not a context of a bound RMR that this connection may use, the send
-// completes with DTORemoteAccess and the connection breaks.
+// PostSendWithInvalidate sends a message like PostSend, and invalidates an RMR of the peer before the peer's receive
+// completes (dat_ep_post_send_with_invalidate with its invalidate flag set; without that flag, use PostSend). The
+// receive completes as DTOReceiveWithInvalidate. rmrContext must be the context of a bound RMR that this connection
+// may use. If it is not, the send completes with DTORemoteAccess and the connection breaks.
 func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags CompletionFlags, rmrContext uint32) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -175,11 +173,11 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 	return ep.posted(ep.conn.PostSendInvalidate(segments(iov), cookie, rmrContext, wire.WorkFlags(flags)))
 }
 
-// PostRDMAReadToRMR is PostRDMARead into a range of a bound RMR of this side that gives
-// MemRemoteWrite (dat_ep_post_rdma_read_to_rmr). ErrPrivilegesViolation if the context is not one of
-// a bound RMR or lacks the right, ErrProtectionViolation if the RMR is of another zone or bound for
-// another endpoint. If it is rebound, unbound or freed before the data is there, the read completes
-// with DTOLocalProtection and the connection breaks.
+// PostRDMAReadToRMR is PostRDMARead into a range of a local RMR that is bound with MemRemoteWrite
+// (dat_ep_post_rdma_read_to_rmr). It returns ErrPrivilegesViolation if the context is not that of a bound RMR or the
+// RMR lacks MemRemoteWrite. It returns ErrProtectionViolation if the RMR is of another zone or bound for another
+// endpoint. If the RMR is rebound, unbound or freed before the data has arrived, the read completes with
+// DTOLocalProtection and the connection breaks.
 func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, from RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err

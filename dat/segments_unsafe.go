@@ -6,9 +6,9 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// A triplet and a segment have the same fields in the same order: else this does not compile.
+// This conversion compiles only if both types have the same fields in the same order.
 var _ = wire.Segment(LMRTriplet{})
 
-// segments are triplets as package wire names them: the same slice, since the two types differ in name alone. It is not
-// a single instruction, so a post costs nothing for it.
+// segments converts triplets to segments of package wire. It is sound because the two types differ only in name. The
+// result shares the slice: the conversion copies nothing and takes no instruction.
 func segments(iov []LMRTriplet) []wire.Segment { return *(*[]wire.Segment)(unsafe.Pointer(&iov)) }
