@@ -1,9 +1,9 @@
 package dat
 
-// ConnQual names a service of an adapter (DAT_CONN_QUAL).
+// ConnQual is a connection qualifier: the number of a service of an adapter (DAT_CONN_QUAL).
 type ConnQual uint64
 
-// CloseFlags choose between ending at once and ending in order (DAT_CLOSE_FLAGS).
+// CloseFlags choose between an abrupt and a graceful close or disconnect (DAT_CLOSE_FLAGS).
 type CloseFlags uint8
 
 // Close flags.
@@ -20,28 +20,28 @@ const (
 	QoSBestEffort     QoS = 0x00
 	QoSHighThroughput QoS = 0x01
 	QoSLowLatency     QoS = 0x02
-	QoSEconomy        QoS = 0x04 // neither
-	QoSPremium        QoS = 0x08 // both
+	QoSEconomy        QoS = 0x04 // low cost: neither throughput nor latency
+	QoSPremium        QoS = 0x08 // high throughput and low latency
 )
 
-// CompletionFlags qualify a post, and say how the completions of an endpoint count
-// (DAT_COMPLETION_FLAGS).
+// CompletionFlags are the flags of a post. As an attribute of an endpoint they say which of its completions are
+// notifications (DAT_COMPLETION_FLAGS).
 type CompletionFlags uint8
 
 // Completion flags.
 const (
 	CompletionDefault       CompletionFlags = 0
-	CompletionSuppress      CompletionFlags = 0x01 // no completion if it succeeds
-	CompletionSolicitedWait CompletionFlags = 0x02 // send, write with immediate data: the peer's receive notifies
-	CompletionUnsignalled   CompletionFlags = 0x04 // the completion does not notify
-	CompletionBarrierFence  CompletionFlags = 0x08 // it waits for all earlier RDMA reads and atomics
+	CompletionSuppress      CompletionFlags = 0x01 // the request makes no completion if it succeeds
+	CompletionSolicitedWait CompletionFlags = 0x02 // the peer's receive is a notification; for sends and writes with immediate data
+	CompletionUnsignalled   CompletionFlags = 0x04 // the completion is not a notification
+	CompletionBarrierFence  CompletionFlags = 0x08 // the request starts after all earlier RDMA reads and atomics have completed
 
-	// CompletionEVDThreshold is an attribute of endpoints only: every completion counts for the
+	// CompletionEVDThreshold is an attribute of endpoints, not a flag of posts: every completion counts toward the
 	// threshold of EVD.Wait.
 	CompletionEVDThreshold CompletionFlags = 0x10
 )
 
-// EVDFlags say which streams of events an EVD takes (DAT_EVD_FLAGS).
+// EVDFlags are the event streams that an EVD accepts (DAT_EVD_FLAGS).
 type EVDFlags uint16
 
 // Event streams.
@@ -53,10 +53,10 @@ const (
 	EVDRMRBind    EVDFlags = 0x080
 	EVDAsync      EVDFlags = 0x100
 	evdAll                 = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind | EVDAsync
-	evdSlow                = EVDSoftware | EVDCR | EVDAsync // do not come from an engine's queue
+	evdSlow                = EVDSoftware | EVDCR | EVDAsync // streams whose events do not pass through an engine's queue
 )
 
-// PSPFlags say who makes the endpoints of a service point (DAT_PSP_FLAGS).
+// PSPFlags say whether the consumer or the provider creates the endpoints of a service point (DAT_PSP_FLAGS).
 type PSPFlags uint8
 
 // Service point flags.
@@ -65,10 +65,10 @@ const (
 	PSPProvider PSPFlags = 1
 )
 
-// MemPriv are the rights of a memory region (DAT_MEM_PRIV_FLAGS).
+// MemPriv are the privileges of a memory region (DAT_MEM_PRIV_FLAGS).
 type MemPriv uint8
 
-// Memory rights.
+// Memory privileges.
 const (
 	MemNone        MemPriv = 0
 	MemLocalRead   MemPriv = 0x01
@@ -78,20 +78,20 @@ const (
 	MemAll         MemPriv = MemLocalRead | MemRemoteRead | MemLocalWrite | MemRemoteWrite
 )
 
-// EPState is where an endpoint stands (DAT_EP_STATE).
+// EPState is the state of an endpoint (DAT_EP_STATE).
 type EPState uint8
 
 // Endpoint states; the values are those of DAT_EP_STATE.
 const (
 	EPUnconnected                EPState = 0
-	EPReserved                   EPState = 2 // by a reserved service point that listens
-	EPPassiveConnectionPending   EPState = 4 // its request is not answered
-	EPActiveConnectionPending    EPState = 6
-	EPTentativeConnectionPending EPState = 7 // made by the provider for a request that is not answered
+	EPReserved                   EPState = 2 // belongs to a reserved service point that listens
+	EPPassiveConnectionPending   EPState = 4 // belongs to a connection request that is not answered yet
+	EPActiveConnectionPending    EPState = 6 // Connect was called; the peer has not answered yet
+	EPTentativeConnectionPending EPState = 7 // created by the provider for a request that is not answered yet
 	EPConnected                  EPState = 9
-	EPDisconnectPending          EPState = 10
+	EPDisconnectPending          EPState = 10 // graceful disconnect, outstanding requests are finishing
 	EPDisconnected               EPState = 11
-	EPCompletionPending          EPState = 12
+	EPCompletionPending          EPState = 12 // accepted; the peer has not confirmed yet
 )
 
 var epStateNames = map[EPState]string{
@@ -102,34 +102,36 @@ var epStateNames = map[EPState]string{
 	EPDisconnected: "DISCONNECTED", EPCompletionPending: "COMPLETION_PENDING",
 }
 
-// String is the DAT name without its prefix.
+// String returns the DAT name without its prefix.
 func (s EPState) String() string { return enumName(epStateNames[s], "DAT_EP_STATE", s) }
 
-// LMRTriplet is a piece of registered local memory (DAT_LMR_TRIPLET, which it is in memory, too). LMR.Segment makes one.
-// Posts do not keep the slice of triplets that they are given.
+// LMRTriplet is a range of registered local memory (DAT_LMR_TRIPLET, with the same layout in memory). LMR.Segment
+// makes one. A post copies its triplets, so the caller may reuse the slice.
 type LMRTriplet struct {
 	Address uint64
 	Length  uint32 // bytes; a triplet of length 0 is ignored
 	Context uint32 // LMR.Context
 }
 
-// RMRTriplet is a range of memory at the peer (DAT_RMR_TRIPLET): the context and address it told us.
+// RMRTriplet is a range of the peer's memory (DAT_RMR_TRIPLET). The peer has to send its context and address to this
+// host.
 type RMRTriplet struct {
 	Context uint32
 	Address uint64
 	Length  uint64 // bytes
 }
 
-// ServiceType is the kind of connection (DAT_SERVICE_TYPE).
+// ServiceType is a kind of connection (DAT_SERVICE_TYPE).
 type ServiceType uint8
 
-// ServiceRC is a reliable connection, the one kind that there is.
+// ServiceRC is the reliable connection, the only supported kind.
 const ServiceRC ServiceType = 0
 
-// ConnectFlags qualify a connection (DAT_CONNECT_FLAGS).
+// ConnectFlags are the flags of ConnectConfig (DAT_CONNECT_FLAGS).
 type ConnectFlags uint8
 
-// Connect flags. There is one path: more can be requested, and not be required.
+// Connect flags. A connection uses one path: ConnectMultipathRequested has no effect, and ConnectMultipathRequired is
+// refused.
 const (
 	ConnectDefault            ConnectFlags = 0
 	ConnectMultipathRequested ConnectFlags = 0x01
@@ -137,32 +139,33 @@ const (
 	connectAll                             = ConnectMultipathRequested | ConnectMultipathRequired
 )
 
-// EPAttr are the attributes of an endpoint (DAT_EP_ATTR). Zero in a size or an IOV limit means the
-// provider's default. A size is a minimum: an endpoint of its own is granted 2^31-1, since a size costs
-// nothing. An endpoint with a shared receive queue is granted exactly the sizes asked for, as
-// dat_ep_create_with_srq says. Depths, segments and RDMA reads are granted as asked for.
-// EP.Query returns what was granted.
+// EPAttr are the attributes of an endpoint (DAT_EP_ATTR). EP.Query returns the granted values.
+//
+// The two sizes are minimums. An endpoint without a shared receive queue gets 2^31-1 bytes, since a larger limit
+// costs nothing. An endpoint with a shared receive queue gets exactly the sizes in its attributes, as
+// dat_ep_create_with_srq requires. The other values are granted exactly as given. Zero in a size or in a limit on
+// segments (IOV) means the default.
 type EPAttr struct {
 	ServiceType                   ServiceType
 	QoS                           QoS
-	MaxMessageSize, MaxRDMASize   uint32 // bytes of one operation, at least; 0: 2^31-1
-	MaxRecvDTOs, MaxRequestDTOs   int    // operations outstanding
-	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation
-	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads served, and outstanding, at one time
-	MaxRDMAReadIOV                int    // segments of one RDMA read; 0: MaxRequestIOV
-	MaxRDMAWriteIOV               int    // segments of one RDMA write; 0: MaxRequestIOV
-	SRQSoftHW                     int    // soft high watermark with a shared receive queue; 0 or WatermarkInfinite: none
+	MaxMessageSize, MaxRDMASize   uint32 // bytes of one operation; 0 means 2^31-1
+	MaxRecvDTOs, MaxRequestDTOs   int    // outstanding receives and requests
+	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation; 0 means 4
+	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads of the peer served at a time; own RDMA reads outstanding
+	MaxRDMAReadIOV                int    // segments of one RDMA read; 0 means MaxRequestIOV
+	MaxRDMAWriteIOV               int    // segments of one RDMA write; 0 means MaxRequestIOV
+	SRQSoftHW                     int    // soft high watermark with a shared receive queue; 0 or WatermarkInfinite means none
 
-	// RecvCompletionFlags say which completions of receives are notifications:
-	// CompletionEVDThreshold or CompletionDefault all; CompletionUnsignalled those not posted with
-	// that flag, which is legal only then; CompletionSolicitedWait those that the peer posted with that
-	// flag. Failures always are. All streams of a dispatcher have to agree.
+	// RecvCompletionFlags say which completions of receives are notifications. With CompletionEVDThreshold or
+	// CompletionDefault, all are. With CompletionUnsignalled, a receive posted with that flag is not; only then is
+	// the flag legal in PostRecv. With CompletionSolicitedWait, only messages that the peer posted with that flag
+	// are. A failure is always a notification. All streams of a dispatcher must have the same kind of flags.
 	RecvCompletionFlags CompletionFlags
-	// RequestCompletionFlags are the same for requests, without CompletionSolicitedWait.
+	// RequestCompletionFlags say the same for requests. CompletionSolicitedWait is not legal here.
 	RequestCompletionFlags CompletionFlags
 }
 
-// DefaultEPAttr are the attributes of an endpoint created with nil.
+// DefaultEPAttr returns the attributes of an endpoint whose EPConfig.Attr is nil.
 func DefaultEPAttr() EPAttr {
 	return EPAttr{MaxMessageSize: maxSize, MaxRDMASize: maxSize, MaxRecvDTOs: 256, MaxRequestDTOs: 256,
 		MaxRecvIOV: 4, MaxRequestIOV: 4, MaxRDMAReadIn: 4, MaxRDMAReadOut: 4,
@@ -180,14 +183,14 @@ const (
 	maxPrivateData = 256
 )
 
-// grant raises valid sizes to what an endpoint without a shared receive queue gets.
+// grant raises the sizes of an endpoint without a shared receive queue to the maximum. The attributes are valid.
 func (p *EPParam) grant() {
 	if p.SRQ == nil {
 		p.Attr.MaxMessageSize, p.Attr.MaxRDMASize = maxSize, maxSize
 	}
 }
 
-// setDefaults fills in the limits of sizes and segments that were left out.
+// setDefaults replaces zero in sizes and in limits on segments by the default.
 func (a *EPAttr) setDefaults() {
 	d := DefaultEPAttr()
 	if a.MaxMessageSize == 0 {
@@ -210,7 +213,7 @@ func (a *EPAttr) setDefaults() {
 	}
 }
 
-// validate checks attributes, the defaults filled in.
+// validate checks the attributes after setDefaults.
 func (a *EPAttr) validate() error {
 	if a.ServiceType != ServiceRC || a.QoS != QoSBestEffort {
 		return fail(ErrModelNotSupported, "service type %d, quality of service %#x: use ServiceRC, QoSBestEffort", a.ServiceType, uint8(a.QoS))
@@ -235,7 +238,7 @@ func (a *EPAttr) validate() error {
 	return a.validateCompletion()
 }
 
-// validateCompletion checks the completion flags alone.
+// validateCompletion checks the completion flags.
 func (a *EPAttr) validateCompletion() error {
 	switch a.RecvCompletionFlags {
 	case CompletionDefault, CompletionUnsignalled, CompletionSolicitedWait, CompletionEVDThreshold:

@@ -8,22 +8,21 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// EP is an endpoint (DAT_EP_HANDLE): one end of a reliable connection. All its methods may be called
-// by any goroutine.
+// EP is an endpoint (DAT_EP_HANDLE): one side of a reliable connection. Any goroutine may call its methods.
 type EP struct {
 	consumer
 	permits
 	ia   *IA
 	conn *wire.Conn
-	port uint64
-	srq  *SRQ // nil without one
+	port uint64 // port qualifier of the endpoint; the peer's CR shows it
+	srq  *SRQ   // nil without one
 
-	drv   atomic.Pointer[driver] // the engine of the current connection; nil before the first
-	hold  atomic.Pointer[hold]   // who has the endpoint while the connection is idle
+	drv   atomic.Pointer[driver] // the driver of the connection's engine; nil before the first connection
+	hold  atomic.Pointer[hold]   // the service point or request that holds the endpoint; nil if none
 	freed atomic.Bool
 
-	// mu serialises the calls of the endpoint's life and guards what follows. It is taken after the
-	// locks of an IA and a CR, and before an engine.
+	// mu serialises the calls that change the endpoint's state or parameters, and guards the fields below. Lock
+	// order: the mutexes of an IA and a CR, then mu, then the ownership of an engine.
 	mu                     sync.Mutex
 	pz                     *PZ // nil until Modify sets one
 	attr                   EPAttr
@@ -31,40 +30,43 @@ type EP struct {
 	remote                 remote
 }
 
-// remote is whom a connection is with, and how it was asked for.
+// remote is the peer of a connection, and the flags of the connection request.
 type remote struct {
 	addr  netip.Addr
-	port  uint64 // connection qualifier that was dialled, port qualifier of who asked
-	qual  uint64 // connection qualifier that was asked for
+	port  uint64 // active side: the connection qualifier asked for; passive side: the peer's port qualifier
+	qual  uint64 // the connection qualifier asked for, on both sides
 	flags ConnectFlags
 }
 
+// portQuals is the last port qualifier that was given to an endpoint.
 var portQuals atomic.Uint64
 
-// EPConfig is what an endpoint is made of beside its zone.
+// EPConfig are the parameters of CreateEP, except the zone.
 type EPConfig struct {
-	// Where its events go; one dispatcher may take them all. Nil means that those events are not wanted. A dispatcher may
-	// come from any open of the same adapter.
+	// The dispatchers of receive completions, request completions and connection events. One dispatcher may serve for
+	// all three. Nil discards those events. A dispatcher may come from any open of the same adapter.
 	RecvEVD, RequestEVD, ConnectEVD *EVD
 
-	// SRQ is the shared receive queue that its receives are taken from; nil means receives of its own. They are in memory
-	// of the queue's zone, all else is in that of the endpoint's, which may be another.
+	// SRQ is the shared receive queue that the endpoint takes its receives from. Nil means a receive queue of its
+	// own. Shared receives use memory of the queue's zone, all other operations memory of the endpoint's zone. The
+	// two zones may differ.
 	SRQ *SRQ
 
-	// Attr are its attributes; nil means DefaultEPAttr. With an SRQ they have to be there, and MaxRecvIOV is ignored.
+	// Attr are the attributes; nil means DefaultEPAttr. With an SRQ, Attr is required and its MaxRecvIOV is ignored.
 	Attr *EPAttr
 }
 
-// CreateEP makes an unconnected endpoint (dat_ep_create; with an SRQ dat_ep_create_with_srq). A nil zone is set with Modify
-// later: without one, nothing can be connected and no memory posted.
+// CreateEP creates an unconnected endpoint (dat_ep_create; with an SRQ dat_ep_create_with_srq). The zone may be nil
+// and set later with Modify. Without a zone the endpoint cannot connect or post memory.
 //
-// With a shared receive queue, PostRecv is refused in every state; Reset keeps the queue, Free alone lets go of it. When a
-// connection of it has ended, and its receives that were not complete are flushed, the asynchronous EVD gets
-// EventAsyncEPBroken with the endpoint as Source and ReasonEPTransferToError: no more receives are taken.
+// An endpoint with a shared receive queue refuses PostRecv in every state. It uses the queue until Free; Reset does
+// not change that. After its connection has ended, its incomplete receives are flushed. Then the asynchronous EVD
+// gets EventAsyncEPBroken with the endpoint as Source and ReasonEPTransferToError: the endpoint takes no more
+// receives.
 //
-// Errors: ErrInvalidHandle (zone, dispatcher or queue freed, of another adapter, or without the stream),
-// ErrInvalidParameter (attributes beyond the limits of IA.Query, or none with an SRQ), ErrModelNotSupported (service type
-// or quality of service), ErrInsufficientResources.
+// Errors: ErrInvalidHandle (a zone, dispatcher or queue that is freed or of another adapter, or a dispatcher without
+// the stream), ErrInvalidParameter (attributes beyond the limits of IA.Query, or no attributes with an SRQ),
+// ErrModelNotSupported (service type or quality of service), ErrInsufficientResources.
 func (ia *IA) CreateEP(pz *PZ, c EPConfig) (*EP, error) {
 	p := &EPParam{PZ: pz, RecvEVD: c.RecvEVD, RequestEVD: c.RequestEVD, ConnectEVD: c.ConnectEVD, SRQ: c.SRQ, Attr: DefaultEPAttr()}
 	if c.Attr != nil {
@@ -104,7 +106,7 @@ func (ia *IA) createEP(p *EPParam) (*EP, error) {
 	return ep, nil
 }
 
-// newEP makes an endpoint that is not in the adapter's list yet, and whose parameters are referred to.
+// newEP makes an endpoint, which the caller adds to ia.eps. The caller has counted the references of the parameters.
 func (ia *IA) newEP(p *EPParam) *EP {
 	ep := &EP{ia: ia, pz: p.PZ, attr: p.Attr, recv: p.RecvEVD, request: p.RequestEVD, connect: p.ConnectEVD,
 		srq: p.SRQ, port: portQuals.Add(1)}
@@ -113,7 +115,7 @@ func (ia *IA) newEP(p *EPParam) *EP {
 	return ep
 }
 
-// config is what package wire is told of an endpoint.
+// config returns the configuration of the connection in package wire.
 func (ep *EP) config(p *EPParam) wire.ConnConfig {
 	a := &p.Attr
 	c := wire.ConnConfig{User: ep, MaxRecv: a.MaxRecvDTOs, MaxRequest: a.MaxRequestDTOs,
@@ -129,7 +131,7 @@ func (ep *EP) config(p *EPParam) wire.ConnConfig {
 	return c
 }
 
-// adopt has what is not in config follow the parameters.
+// adopt applies the parameters that are not in config.
 func (ep *EP) adopt(p *EPParam) {
 	ep.permit(p)
 	if ep.srq != nil && p.Attr.SRQSoftHW > 0 {
@@ -137,7 +139,7 @@ func (ep *EP) adopt(p *EPParam) {
 	}
 }
 
-// handles checks the zone and the dispatchers that mask names, for an endpoint of ia, which is locked.
+// handles checks that the handles which mask names are valid for an endpoint of ia. The caller has locked ia.
 func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	if mask&EPFieldPZ != 0 && p.PZ != nil && !p.PZ.usable(ia) {
 		return errHandlePZ
@@ -160,8 +162,9 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	return nil
 }
 
-// refer exchanges what an endpoint refers to: nothing before it is made, and after it is freed. It fails, and
-// changes nothing, if the streams do not go with others of their dispatchers.
+// refer replaces the references of an endpoint: it counts those of the parameters now and drops those of was. For a
+// new endpoint was is nil; for a freed one now is nil. If a dispatcher cannot take its new streams together, refer
+// fails and changes nothing.
 func (a *adapter) refer(was, now *EPParam) error {
 	if err := a.refeed(was.feeds(), now.feeds()); err != nil {
 		return err
@@ -175,7 +178,7 @@ func (a *adapter) refer(was, now *EPParam) error {
 	return nil
 }
 
-// feeds are the streams of an endpoint of these parameters.
+// feeds returns the streams of an endpoint with these parameters.
 func (p *EPParam) feeds() []feed {
 	if p == nil {
 		return nil
@@ -183,7 +186,7 @@ func (p *EPParam) feeds() []feed {
 	return feeds(p.RecvEVD, p.RequestEVD, p.ConnectEVD, &p.Attr)
 }
 
-// uses are the reference counts of what else an endpoint of these parameters refers to.
+// uses returns the reference counts of the zone and the shared receive queue.
 func (p *EPParam) uses() (all []*refs) {
 	if p == nil {
 		return nil
@@ -204,8 +207,7 @@ func (ep *EP) usable() error {
 	return nil
 }
 
-// lock locks the life of the endpoint; it fails on one that was freed. The caller unlocks mu after
-// success.
+// lock locks mu of an endpoint that is not freed. It fails, without the lock, on a freed one. The caller unlocks mu.
 func (ep *EP) lock() error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -218,7 +220,7 @@ func (ep *EP) lock() error {
 	return nil
 }
 
-// Status is the state, and whether no receive and no request is outstanding (dat_ep_get_status).
+// Status returns the state, whether no receive is outstanding, and whether no request is (dat_ep_get_status).
 func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, false, false, err
@@ -227,12 +229,13 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 	return ep.State(), recvIdle, requestIdle, nil
 }
 
-// Free ends the endpoint (dat_ep_free); its peer sees a disconnect, or a refusal while the connection is
-// set up. No completion of it is made afterwards; one that is in an event dispatcher already stays there, with
-// this EP, and takes room of it. A program that frees endpoints for others to come calls Disconnect and frees each with
-// its last event, EventDisconnected: so the dispatcher never holds more than the endpoints that exist can have there.
-// ErrInvalidState in EPReserved, EPPassiveConnectionPending and EPTentativeConnectionPending: free the service point or
-// answer the request first.
+// Free frees the endpoint (dat_ep_free). The peer sees a disconnect, or a refusal while the connection is being set
+// up. Free makes no completions for outstanding operations. It returns ErrInvalidState in the states EPReserved,
+// EPPassiveConnectionPending and EPTentativeConnectionPending: free the service point or answer the request first.
+//
+// Completions that are queued in an event dispatcher stay there, with this EP, and use its slots. A program that frees
+// endpoints and creates others in their place should therefore call Disconnect, and free each endpoint when it takes
+// the endpoint's last event, EventDisconnected. The dispatcher then holds only events of endpoints that exist.
 func (ep *EP) Free() error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -254,17 +257,17 @@ func (ep *EP) Free() error {
 	return nil
 }
 
-// end tears the connection down without an event and lets go of what the endpoint uses. mu is held.
+// end closes the connection without an event and drops the endpoint's references. mu is held.
 func (ep *EP) end() {
 	if ep.freed.Swap(true) {
 		return
 	}
 	if d := ep.drv.Load(); d != nil {
-		_ = d.do(func(e *wire.Engine) error { // on a closed adapter there is nothing to drop
+		_ = d.do(func(e *wire.Engine) error { // a closed adapter has dropped the connection already
 			e.Drop(ep.conn)
 			return nil
 		})
 	}
 	p := ep.param()
-	_ = ep.ia.a.refer(&p, nil) // letting go does not fail
+	_ = ep.ia.a.refer(&p, nil) // cannot fail without new streams
 }

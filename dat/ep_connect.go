@@ -8,31 +8,31 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// completions are the queues of an engine that the endpoint's completions go to.
+// completions returns the queues of d's engine that get the endpoint's completions.
 func (ep *EP) completions(d *driver) wire.CompletionQueues {
 	i := d.eng.Index()
 	return wire.CompletionQueues{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
 		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
 }
 
-// Connect begins the active side of a connection to a service at an address (dat_ep_connect), this
-// adapter's own included. The endpoint must be unconnected and have a zone and a connect EVD, where
-// exactly one event follows: EventEstablished with the private data of the accept, or
-// EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable or EventDisconnected. After
-// any but the first the endpoint is disconnected. A negative timeout waits for ever.
+// Connect starts a connection to a service of an adapter, which may be this one (dat_ep_connect). The endpoint must
+// be unconnected and have a zone and a connect EVD. That EVD gets exactly one event: EventEstablished with the
+// private data of the accept, or EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable or
+// EventDisconnected. After any event but EventEstablished the endpoint is disconnected. A negative timeout waits for
+// ever. The private data is copied.
 //
-// Errors: ErrInvalidParameter (no address, timeout 0, too much private data), ErrInvalidAddress (no
+// Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data), ErrInvalidAddress (no
 // route), ErrInvalidState, ErrInsufficientResources.
 func (ep *EP) Connect(to netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
 	return ep.ConnectWith(to, qual, ConnectConfig{Timeout: timeout, PrivateData: private})
 }
 
-// ConnectConfig is how to connect.
+// ConnectConfig are the parameters of ConnectWith and DupConnect.
 type ConnectConfig struct {
-	Timeout     time.Duration // how long to ask; negative: for ever; 0 is ErrInvalidParameter
-	PrivateData []byte        // for the peer's CR.Query; it is copied
-	QoS         QoS           // ErrModelNotSupported for others than QoSBestEffort
-	Flags       ConnectFlags  // ErrModelNotSupported for ConnectMultipathRequired
+	Timeout     time.Duration // how long to try; negative means for ever, 0 is ErrInvalidParameter
+	PrivateData []byte        // for the peer's CR.Query; it is copied; at most 256 bytes
+	QoS         QoS           // any but QoSBestEffort is ErrModelNotSupported
+	Flags       ConnectFlags  // ConnectMultipathRequired is ErrModelNotSupported
 }
 
 // ConnectWith is Connect with a quality of service and flags (dat_ep_connect).
@@ -49,8 +49,8 @@ func (ep *EP) ConnectWith(to netip.Addr, qual ConnQual, c ConnectConfig) error {
 	return ep.dial(remote{addr: to.Unmap(), port: uint64(qual), flags: c.Flags}, c.Timeout, c.PrivateData)
 }
 
-// DupConnect connects to the same address, qualifier and with the same flags as another endpoint, which
-// must be connected (dat_ep_dup_connect). Otherwise it is ConnectWith. ErrInvalidParameter for flags of its own.
+// DupConnect is ConnectWith to the same address and qualifier, and with the same flags, as the endpoint dup
+// (dat_ep_dup_connect). dup must be connected. It returns ErrInvalidParameter if c has flags.
 func (ep *EP) DupConnect(dup *EP, c ConnectConfig) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (ep *EP) DupConnect(dup *EP, c ConnectConfig) error {
 	return ep.dial(to, c.Timeout, c.PrivateData)
 }
 
-// check checks what all ways to connect have.
+// check checks the parameters that ConnectWith and DupConnect share.
 func (c *ConnectConfig) check() error {
 	switch {
 	case c.Timeout == 0:
@@ -86,7 +86,7 @@ func (c *ConnectConfig) check() error {
 	return checkPrivate(c.PrivateData)
 }
 
-// dialled is whom a connected endpoint is connected with.
+// dialled returns the peer and the connect flags of a connected endpoint.
 func (ep *EP) dialled() (remote, error) {
 	if err := ep.lock(); err != nil {
 		return remote{}, err
@@ -95,7 +95,7 @@ func (ep *EP) dialled() (remote, error) {
 	return ep.remote, ep.may(callDup)
 }
 
-// dial begins the active side of a connection.
+// dial starts the active side of a connection.
 func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	var n note
 	defer n.write()
@@ -123,7 +123,8 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	return nil
 }
 
-// take makes d the driver of the endpoint and has f take up a connection with to there. mu is held.
+// take makes d the driver of the endpoint and runs f, which starts a connection with the peer to, in d's engine. mu
+// is held.
 func (ep *EP) take(d *driver, to remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
@@ -135,7 +136,8 @@ func (ep *EP) take(d *driver, to remote, f func(*wire.Engine) error) error {
 	return nil
 }
 
-// move keeps the events of an endpoint in order that had another driver than d.
+// move prepares the change of the endpoint's driver to d. It keeps the events that the old engine has queued before
+// those of the new one.
 func (ep *EP) move(d *driver) {
 	if was := ep.drv.Load(); was != nil && was != d {
 		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
@@ -144,9 +146,9 @@ func (ep *EP) move(d *driver) {
 	}
 }
 
-// Disconnect ends a connection or the attempt to make one (dat_ep_disconnect). With CloseGraceful,
-// requests that are outstanding may finish first. One EventDisconnected follows on both sides; none if
-// the endpoint is disconnected already. ErrInvalidState where no connection was begun.
+// Disconnect ends a connection or the attempt to make one (dat_ep_disconnect). With CloseGraceful, outstanding
+// requests complete first. Both sides get one EventDisconnected. On a disconnected endpoint the call does nothing. It
+// returns ErrInvalidState if no connection was started.
 func (ep *EP) Disconnect(flags CloseFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -157,13 +159,13 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 	return ep.steer(callDisconnect, func(e *wire.Engine) error { return e.Disconnect(ep.conn, flags == CloseGraceful) })
 }
 
-// Reset makes a disconnected endpoint unconnected (dat_ep_reset); completions that were not taken
-// stay on their EVDs. Of an unconnected one it changes nothing: receives stay posted.
+// Reset makes a disconnected endpoint unconnected (dat_ep_reset). Completions that the consumer has not taken stay in
+// their EVDs. On an unconnected endpoint the call does nothing: its receives stay posted.
 func (ep *EP) Reset() error {
 	return ep.steer(callReset, func(e *wire.Engine) error { return e.Reset(ep.conn) })
 }
 
-// steer has f act on the connection in its engine, if the state allows the call.
+// steer runs f in the engine of the connection, if the state allows the call.
 func (ep *EP) steer(c epCall, f func(*wire.Engine) error) error {
 	if err := ep.lock(); err != nil {
 		return err

@@ -8,8 +8,8 @@ type EPParam struct {
 	State        EPState
 	LocalAddress netip.Addr
 	LocalPort    uint64 // port qualifier, which the peer's CR shows
-	// RemoteAddress and RemotePort are the peer's while a connection is set up or there; zero otherwise.
-	// The port is the connection qualifier that was connected to, or the port qualifier of who asked.
+	// RemoteAddress and RemotePort are zero without a connection or an attempt to make one. On the active side
+	// RemotePort is the connection qualifier asked for, on the passive side the peer's port qualifier.
 	RemoteAddress netip.Addr
 	RemotePort    uint64
 
@@ -22,8 +22,8 @@ type EPParam struct {
 // EPMask names parameters of an endpoint (DAT_EP_PARAM_MASK); the values are those of uDAPL 2.0.
 type EPMask uint64
 
-// Parameters of an endpoint (DAT_EP_FIELD_...), from ServiceType on those of EPAttr
-// (DAT_EP_FIELD_EP_ATTR_...). Comm is of common service points, of which there are none.
+// Parameters of an endpoint (DAT_EP_FIELD_...). EPFieldServiceType and the fields after it are fields of EPAttr
+// (DAT_EP_FIELD_EP_ATTR_...). EPFieldComm belongs to common service points, which this provider does not support.
 const (
 	EPFieldIA EPMask = 1 << iota
 	EPFieldState
@@ -60,7 +60,8 @@ const (
 	EPFieldAll EPMask = 1<<iota - 1
 )
 
-// Groups of parameters, by the states in which Modify may change them.
+// Groups of parameters. Modify may change the parameters of a group in the same states: epFixed never, epTransport with
+// callModifyTransport, epSetUp with callModify. epHandles are the parameters that are handles.
 const (
 	epFixed = EPFieldIA | EPFieldState | EPFieldComm | EPFieldLocalAddress | EPFieldLocalPort |
 		EPFieldRemoteAddress | EPFieldRemotePort | EPFieldSRQ
@@ -69,7 +70,7 @@ const (
 	epHandles   = EPFieldPZ | EPFieldRecvEVD | EPFieldRequestEVD | EPFieldConnectEVD
 )
 
-// Query describes the endpoint (dat_ep_query), in any state.
+// Query returns the parameters of the endpoint, in any state (dat_ep_query).
 func (ep *EP) Query() (EPParam, error) {
 	if err := ep.lock(); err != nil {
 		return EPParam{}, err
@@ -78,7 +79,7 @@ func (ep *EP) Query() (EPParam, error) {
 	return ep.param(), nil
 }
 
-// param is the endpoint's parameters. mu is held.
+// param returns the endpoint's parameters. mu is held.
 func (ep *EP) param() EPParam {
 	p := EPParam{IA: ep.ia, State: ep.State(), LocalAddress: ep.ia.a.address(), LocalPort: ep.port, PZ: ep.pz,
 		RecvEVD: ep.recv, RequestEVD: ep.request, ConnectEVD: ep.connect, SRQ: ep.srq, Attr: ep.attr}
@@ -92,7 +93,7 @@ func (ep *EP) param() EPParam {
 	return p
 }
 
-// set copies the parameters that mask names.
+// set copies the parameters that mask names from another EPParam.
 func (p *EPParam) set(mask EPMask, from *EPParam) {
 	to, a := &p.Attr, &from.Attr
 	for _, f := range []struct {
@@ -125,17 +126,22 @@ func (p *EPParam) set(mask EPMask, from *EPParam) {
 	}
 }
 
-// Modify changes the parameters that mask names, all of them or none (dat_ep_modify). The zone may be
-// changed while EPUnconnected or EPTentativeConnectionPending, dispatchers and attributes also while
-// EPReserved or EPPassiveConnectionPending, the completion flags of receives only before the first was
-// posted; the rest never. Zero is the default where EPAttr says so, a nil dispatcher none.
+// Modify changes the parameters that mask names (dat_ep_modify). It changes all of them or, if it fails, none. Which
+// parameters may change depends on the state:
 //
-// Posted receives stay posted: a depth or a limit of segments that they would not fit is
-// ErrInvalidState. Those with memory of another zone than the new one fail with DTOLocalProtection when
-// a message comes.
+//	zone                         EPUnconnected, EPTentativeConnectionPending
+//	dispatchers and attributes   these two, EPReserved, EPPassiveConnectionPending
+//	RecvCompletionFlags          the same, before the first receive is posted
+//	transport attributes         EPUnconnected
+//	all others                   never
 //
-// Errors: ErrInvalidParameter (mask or value), ErrInvalidHandle (zone or dispatcher),
-// ErrModelNotSupported, ErrInvalidState.
+// Zero means the default where EPAttr says so. A nil dispatcher means none.
+//
+// Posted receives stay posted. A depth or a limit on segments that is too small for them is ErrInvalidState. After a
+// change of the zone, receives with memory of the old zone fail with DTOLocalProtection when a message arrives.
+//
+// Errors: ErrInvalidParameter (mask or value), ErrInvalidHandle (zone or dispatcher), ErrModelNotSupported,
+// ErrInvalidState.
 func (ep *EP) Modify(mask EPMask, param *EPParam) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -180,7 +186,7 @@ func (ep *EP) modify(mask EPMask, param *EPParam) error {
 		return err
 	}
 	if err := ep.conn.Reconfigure(ep.config(&now)); err != nil {
-		_ = ep.ia.a.refer(&now, &was) // they went together before
+		_ = ep.ia.a.refer(&now, &was) // cannot fail: the old streams went together before
 		return status(err)
 	}
 	ep.adopt(&now)
@@ -188,7 +194,7 @@ func (ep *EP) modify(mask EPMask, param *EPParam) error {
 	return nil
 }
 
-// mayModify says whether the state allows the parameters to be changed.
+// mayModify returns ErrInvalidState if the parameters in mask cannot change in the current state.
 func (ep *EP) mayModify(mask EPMask) error {
 	for _, g := range []struct {
 		fields EPMask

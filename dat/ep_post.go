@@ -6,15 +6,16 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
+// requestFlags are the completion flags that every request allows.
 const requestFlags = CompletionSuppress | CompletionBarrierFence
 
-// permits is what an EP's parameters let be posted, kept apart so that a post takes no lock.
+// permits has the parameters that decide whether a post is legal. They are atomic, so that a post takes no lock.
 type permits struct {
-	recvFlags, requestFlags atomic.Uint32 // CompletionUnsignalled or none
-	binds                   atomic.Bool   // their completions have somewhere to go, or are not wanted
+	recvFlags, requestFlags atomic.Uint32 // CompletionUnsignalled if the endpoint allows it, else 0
+	binds                   atomic.Bool   // the request EVD accepts completions of binds, or there is no request EVD
 }
 
-// permit follows the parameters.
+// permit sets the permits from the parameters.
 func (m *permits) permit(p *EPParam) {
 	m.recvFlags.Store(uint32(p.Attr.RecvCompletionFlags & CompletionUnsignalled))
 	m.requestFlags.Store(uint32(p.Attr.RequestCompletionFlags & CompletionUnsignalled))
@@ -26,17 +27,19 @@ func (m *permits) recvAllowed(flags CompletionFlags) bool {
 	return flags&^CompletionFlags(m.recvFlags.Load()) == 0
 }
 
-// requestAllowed reports whether a request that has some legal flags may be posted with flags.
+// requestAllowed reports whether a request may be posted with flags. The flags in legal are those of its kind of
+// request.
 func (m *permits) requestAllowed(flags, legal CompletionFlags) bool {
 	return flags&^(legal|CompletionFlags(m.requestFlags.Load())) == 0
 }
 
-// PostRecv queues a receive buffer (dat_ep_post_recv), in any state. The pieces of iov are filled in
-// order by one message. The only legal flag is CompletionUnsignalled, if EPAttr.RecvCompletionFlags has it.
+// PostRecv posts a receive (dat_ep_post_recv), in any state. One message fills the segments of iov in order. The only
+// legal flag is CompletionUnsignalled, if EPAttr.RecvCompletionFlags has it.
 //
-// Like all posts it does not block or allocate, and the memory belongs to the provider until the
-// completion. Errors: ErrInsufficientResources (MaxRecvDTOs are outstanding), ErrInvalidParameter
-// (flags, segments, range), ErrPrivilegesViolation, ErrProtectionViolation.
+// Like all posts, PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion.
+// Errors: ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (flags, segments,
+// range), ErrPrivilegesViolation (no such LMR, or it lacks MemLocalWrite), ErrProtectionViolation (memory of another
+// zone).
 func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -54,11 +57,11 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	return nil
 }
 
-// PostSend sends one message, the pieces of iov in order; none sends an empty one
-// (dat_ep_post_send). Its completion means that the peer's receive has the data.
+// PostSend sends the segments of iov, in order, as one message (dat_ep_post_send). No segments make an empty message.
+// A successful completion means that the data is in the peer's receive buffer.
 //
-// Legal while connected; while disconnected the post succeeds and completes as flushed. Further
-// errors: ErrInvalidState, and those of PostRecv.
+// PostSend is legal while connected. On a disconnected endpoint the post succeeds and completes as flushed. Errors:
+// ErrInvalidState, and those of PostRecv.
 func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -69,10 +72,10 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	return ep.posted(ep.conn.PostSend(segments(iov), cookie, wire.WorkFlags(flags)))
 }
 
-// PostRDMAWrite stores iov's bytes at the start of a range of the peer's memory
-// (dat_ep_post_rdma_write). Its completion means that they are there; the peer gets no event.
-// Writes of one connection land in posting order, the last aligned word of each last.
-// ErrLengthError if the range is shorter than iov.
+// PostRDMAWrite writes the segments of iov to the start of a range of the peer's memory (dat_ep_post_rdma_write). A
+// successful completion means that the data is there. The peer gets no event. The writes of a connection land in
+// posting order, and within each write its last aligned word lands last. It returns ErrLengthError if the range is
+// shorter than iov. Other errors are those of PostSend.
 func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -86,9 +89,9 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, to RMRTriplet, flag
 	return ep.posted(ep.conn.PostWrite(segments(iov), cookie, to.remote(), wire.WorkFlags(flags)))
 }
 
-// PostRDMARead fetches a range of the peer's memory into iov (dat_ep_post_rdma_read). ErrLengthError
-// if iov is shorter than the range; ErrInvalidParameter if MaxRDMAReadOut here or MaxRDMAReadIn at the
-// peer is 0.
+// PostRDMARead reads a range of the peer's memory into the segments of iov (dat_ep_post_rdma_read). It returns
+// ErrLengthError if iov is shorter than the range, and ErrInvalidParameter if MaxRDMAReadOut of this endpoint or
+// MaxRDMAReadIn of the peer is 0. Other errors are those of PostSend.
 func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -105,7 +108,7 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, from RMRTriplet, fla
 	return ep.posted(ep.conn.PostRead(segments(iov), cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags)))
 }
 
-// posted ends the post of a request: the engine looks at it, unless the protocol refused it.
+// posted rings the engine's doorbell after the post of a request, or returns the DAT error if the post failed.
 func (ep *EP) posted(err error) error {
 	if err != nil {
 		return ep.refused(err)
@@ -114,14 +117,14 @@ func (ep *EP) posted(err error) error {
 	return nil
 }
 
-// kick has the engine look at what was posted.
+// kick is the doorbell: it makes the engine process the posted work.
 func (ep *EP) kick() {
 	if d := ep.drv.Load(); d != nil {
 		d.Post(ep.conn)
 	}
 }
 
-// total is the sum of the lengths of segments.
+// total returns the sum of the lengths of the segments, in bytes.
 func total(iov []LMRTriplet) uint64 {
 	var n uint64
 	for i := range iov {

@@ -2,8 +2,11 @@ package dat
 
 import "github.com/datxdp/datxdp/wire"
 
-// The life of an endpoint. Its state is that of its connection, and while the connection is idle it is
-// who holds the endpoint. Here it is moved on:
+// The state machine of an endpoint. While the connection is idle, the hold decides the state: a service point or a
+// connection request may hold the endpoint. Otherwise the state of the connection decides.
+//
+// The functions below move an endpoint whose connection is idle. They run with EP.mu held, except arrive and makeEP,
+// which the owner of an engine calls:
 //
 //	from                       by         to                              because of
 //	UNCONNECTED                reserve    RESERVED                        CreateRSP
@@ -16,8 +19,7 @@ import "github.com/datxdp/datxdp/wire"
 //	UNCONNECTED, PASSIVE_...,
 //	TENTATIVE_...              take       COMPLETION_PENDING              CR.Accept
 //
-// Who holds an endpoint moves it on; all else here runs with EP.mu held. From there on the connection
-// leads, in package wire, and tells by events:
+// Afterwards package wire changes the state of the connection, and reports each change with an event:
 //
 //	ACTIVE_...                 CONNECTED            EventEstablished
 //	                           DISCONNECTED         EventPeerRejected, EventNonPeerRejected, EventTimedOut,
@@ -28,10 +30,10 @@ import "github.com/datxdp/datxdp/wire"
 //	CONNECTED, DISCONNECT_...  DISCONNECTED         EventDisconnected, EventBroken
 //	DISCONNECTED               UNCONNECTED          Reset
 
-// hold is who has an endpoint whose connection is idle; nil for nobody. Each is used once.
+// hold says what holds an endpoint whose connection is idle. A hold does not change: a new one replaces it.
 type hold struct {
 	state EPState
-	cr    *CR // the request that the endpoint is for; nil while RESERVED
+	cr    *CR // the request that the endpoint answers; nil while RESERVED
 }
 
 var epStates = [...]EPState{
@@ -43,10 +45,10 @@ var epStates = [...]EPState{
 	wire.Closed:      EPDisconnected,
 }
 
-// State is where the endpoint stands (dat_ep_get_status). When an event can be taken, the state is
-// already the one that the event tells of.
+// State returns the state of the endpoint (dat_ep_get_status). It changes before the event of the change can be
+// taken.
 func (ep *EP) State() EPState {
-	h := ep.hold.Load() // first: it is let go after the connection has begun
+	h := ep.hold.Load() // before the state: take clears hold after the connection has left Idle
 	s := ep.conn.State()
 	if s == wire.Idle && h != nil {
 		return h.state
@@ -54,23 +56,23 @@ func (ep *EP) State() EPState {
 	return epStates[s]
 }
 
-// reserve gives an unconnected endpoint to a reserved service point.
+// reserve makes a reserved service point hold an unconnected endpoint.
 func (ep *EP) reserve() *hold {
 	h := &hold{state: EPReserved}
 	ep.hold.Store(h)
 	return h
 }
 
-// arrive passes an endpoint from its service point to a request, or back if the request could not be
-// delivered. Engines call it, with the service point locked.
+// arrive passes an endpoint from its service point to a request, or back if the request could not be delivered. The
+// owner of an engine calls it, with the service point locked.
 func (ep *EP) arrive(h *hold) { ep.hold.Store(h) }
 
-// release makes an endpoint that is held unconnected.
+// release ends the hold: the endpoint is unconnected.
 func (ep *EP) release() { ep.hold.Store(nil) }
 
-// epCall is a call that the state of the endpoint decides about. The posts are not here: package wire
-// decides about them with the work queue locked. A receive may be posted in every state, a request while
-// CONNECTED; DISCONNECTED flushes both.
+// epCall is a call that is legal only in some states of the endpoint. Posts are not in the list: package wire checks
+// them with the work queue locked. A receive may be posted in every state, a request while CONNECTED; an endpoint
+// that is DISCONNECTED flushes both.
 type epCall uint8
 
 const (
@@ -78,7 +80,7 @@ const (
 	callReserve                  // CreateRSP
 	callAccept                   // CR.Accept with an endpoint of the consumer
 	callAcceptHeld               // CR.Accept with the endpoint of the request
-	callDup                      // DupConnect, of the endpoint that is duplicated
+	callDup                      // the endpoint whose connection DupConnect copies
 	callDisconnect
 	callReset
 	callFree
@@ -87,7 +89,7 @@ const (
 	callModifyTransport
 )
 
-// epStateSet is a set of states, a bit for each.
+// epStateSet is a set of states, one bit for each.
 type epStateSet uint16
 
 func states(all ...EPState) (set epStateSet) {
@@ -97,7 +99,7 @@ func states(all ...EPState) (set epStateSet) {
 	return set
 }
 
-// legal says in which states each call may be made.
+// legal has the states in which each call is legal.
 var legal = [...]epStateSet{
 	callConnect:    states(EPUnconnected),
 	callReserve:    states(EPUnconnected),
@@ -113,13 +115,13 @@ var legal = [...]epStateSet{
 	callModifyTransport: states(EPUnconnected),
 }
 
-// remoteDefined is where a remote address is defined.
+// remoteDefined has the states in which the endpoint has a remote address.
 var remoteDefined = states(EPPassiveConnectionPending, EPTentativeConnectionPending, EPActiveConnectionPending,
 	EPCompletionPending, EPConnected, EPDisconnectPending)
 
 func (s epStateSet) has(state EPState) bool { return s>>state&1 != 0 }
 
-// may says whether the state allows a call.
+// may returns ErrInvalidState if the call is not legal in the current state.
 func (ep *EP) may(c epCall) error {
 	if s := ep.State(); !legal[c].has(s) {
 		return fail(ErrInvalidState, "the endpoint is %v", s)

@@ -2,21 +2,21 @@ package dat
 
 import "github.com/datxdp/datxdp/wire"
 
-// The InfiniBand extensions of uDAPL 2.0 (dat_ib_extensions.h): RDMA write with immediate data, and
-// atomics. Their completions are EventIBDTO, also when they fail.
+// The InfiniBand extensions of uDAPL 2.0 (dat_ib_extensions.h) are RDMA write with immediate data, and atomics. Each
+// completes with EventIBDTO, whether it succeeds or fails.
 
-// EventIBDTO is the completion of an extended data transfer (DAT_IB_DTO_EVENT). Beside the fields of
-// EventDTOCompletion, Event.Ext says which, and Event.Imm is the immediate data of one received.
+// EventIBDTO is the completion of an extended operation (DAT_IB_DTO_EVENT). It has the fields of EventDTOCompletion.
+// Event.Ext is the kind of the operation, and Event.Imm the immediate data that a receive got.
 const EventIBDTO EventNumber = 0x40000
 
-// MemRemoteAtomic allows peers atomics (DAT_IB_MEM_PRIV_REMOTE_ATOMIC), where MemRemoteRead and
-// MemRemoteWrite are given too. It is not in MemAll.
+// MemRemoteAtomic allows atomics of peers (DAT_IB_MEM_PRIV_REMOTE_ATOMIC). An atomic needs MemRemoteRead and
+// MemRemoteWrite too. MemAll does not include it.
 const MemRemoteAtomic MemPriv = 0x40
 
-// Extended data transfers (DAT_IB_DTOS).
+// Kinds of extended operations (DAT_IB_DTOS).
 const (
 	DTORDMAWriteImm DTO = 8
-	DTOReceiveImm   DTO = 9 // a receive that the peer's PostRDMAWriteImm has consumed
+	DTOReceiveImm   DTO = 9 // a receive consumed by a PostRDMAWriteImm of the peer
 	DTOFetchAdd     DTO = 10
 	DTOCmpSwap      DTO = 11
 )
@@ -32,16 +32,15 @@ const (
 	ExtRDMAWriteImmData ExtType = 3 // at the receiver
 )
 
-// atomicSize is the size in bytes of the word of an atomic.
+// atomicSize is the size in bytes of the operand of an atomic.
 const atomicSize = 8
 
-// PostRDMAWriteImm is PostRDMAWrite whose completion at the peer consumes a receive there, as a
-// message does, and delivers imm with it (dat_ib_post_rdma_write_immed). The receive's buffer is not
-// written; when its completion is taken, the data of this write and of all before it is in place.
+// PostRDMAWriteImm is PostRDMAWrite with immediate data (dat_ib_post_rdma_write_immed). Like a message, it consumes a
+// receive of the peer. The completion of that receive delivers imm; the receive's buffer is not written. When the
+// peer takes that completion, the data of this write and of all earlier writes is in place.
 //
-// Both ends get EventIBDTO, with ExtRDMAWriteImm here and ExtRDMAWriteImmData there, and the length of
-// the write; no bytes are legal. Flags and errors are those of PostRDMAWrite, and
-// CompletionSolicitedWait is legal.
+// Both sides get EventIBDTO with the length of the write: ExtRDMAWriteImm here, ExtRDMAWriteImmData at the peer. A
+// write of 0 bytes is legal. Flags and errors are those of PostRDMAWrite; CompletionSolicitedWait is legal too.
 func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, imm uint32, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -55,17 +54,17 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, to RMRTriplet, i
 	return ep.posted(ep.conn.PostWriteImm(segments(iov), cookie, to.remote(), imm, wire.WorkFlags(flags)))
 }
 
-// PostFetchAdd adds to the 64-bit word at the start of a range of the peer's memory, modulo 2^64, and
-// stores what the word was before in the first 8 bytes of local (dat_ib_post_fetch_and_add): both in
-// the byte order of their host. The word must be aligned to 8 bytes, local need not be. It is atomic
-// against all atomics on memory of the peer's adapter, and against sync/atomic there, and done once.
+// PostFetchAdd adds to a 64-bit word of the peer's memory, modulo 2^64 (dat_ib_post_fetch_and_add). The word is at
+// the start of the range at, and must be aligned to 8 bytes. Its old value goes to the first 8 bytes of local, which
+// need no alignment. Each side uses its host's byte order. The operation executes exactly once. It is atomic with
+// respect to all atomics on memory of the peer's adapter, and to sync/atomic in the peer's process.
 //
-// It takes the place of an RDMA read: MaxRDMAReadOut and MaxRDMAReadIn bound both together, and
-// CompletionBarrierFence waits for both. The peer's region needs MemRemoteAtomic, MemRemoteRead and
-// MemRemoteWrite; without, or misaligned, it completes as DTORemoteAccess and the connection breaks.
-// Success is EventIBDTO with ExtFetchAdd and length 8.
+// An atomic counts as an RDMA read: MaxRDMAReadOut and MaxRDMAReadIn limit both together, and CompletionBarrierFence
+// waits for both. The peer's region needs MemRemoteAtomic, MemRemoteRead and MemRemoteWrite. If a privilege is
+// missing or the word is misaligned, the atomic completes with DTORemoteAccess and the connection breaks. A
+// successful one completes with EventIBDTO, ExtFetchAdd and length 8.
 //
-// ErrLengthError if either range is shorter than 8 bytes; further errors are those of PostRDMARead.
+// It returns ErrLengthError if either range is shorter than 8 bytes. Other errors are those of PostRDMARead.
 func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, at RMRTriplet, flags CompletionFlags) error {
 	if err := ep.atomic(&local, &at); err != nil {
 		return err
@@ -76,9 +75,9 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, at RMRTr
 	return ep.posted(ep.conn.PostFetchAdd(add, wire.Segment(local), cookie, at.remote(), wire.WorkFlags(flags)))
 }
 
-// PostCmpSwap replaces the 64-bit word at the start of a range of the peer's memory by swap if it equals
-// compare, and stores what the word was before in local in either case (dat_ib_post_cmp_and_swap). All
-// else is as with PostFetchAdd; success has ExtCmpSwap.
+// PostCmpSwap compares a 64-bit word of the peer's memory with compare and, if they are equal, replaces it by swap
+// (dat_ib_post_cmp_and_swap). In both cases local gets the old value. Everything else is as in PostFetchAdd, except
+// that a successful operation completes with ExtCmpSwap.
 func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64, at RMRTriplet, flags CompletionFlags) error {
 	if err := ep.atomic(&local, &at); err != nil {
 		return err
@@ -89,7 +88,7 @@ func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64,
 	return ep.posted(ep.conn.PostCmpSwap(compare, swap, wire.Segment(local), cookie, at.remote(), wire.WorkFlags(flags)))
 }
 
-// atomic checks what the posts of atomics have in common.
+// atomic makes the checks that all posts of atomics have in common.
 func (ep *EP) atomic(local *LMRTriplet, at *RMRTriplet) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -102,7 +101,7 @@ func (ep *EP) atomic(local *LMRTriplet, at *RMRTriplet) error {
 
 func (r RMRTriplet) remote() wire.Remote { return wire.Remote{Key: r.Context, Addr: r.Address} }
 
-// extend makes an event of the completion of an extended operation; others it leaves alone.
+// extend makes ev an EventIBDTO if c is the completion of an extended operation. Other events stay as they are.
 func (ev *Event) extend(c *wire.Completion) {
 	switch c.Op {
 	case wire.OpFetchAdd:
