@@ -10,43 +10,43 @@ import (
 	"github.com/datxdp/datxdp/dat/internal/progress"
 )
 
-// CNO is a consumer notification object (DAT_CNO_HANDLE): it gathers the notifications of many EVDs.
-// A notification on an enabled EVD on which no goroutine waits triggers it, which releases one goroutine
-// in Wait; with none there, the trigger is kept for the next, together with those that follow.
+// CNO is a consumer notification object (DAT_CNO_HANDLE): it collects the notifications of many EVDs. A notification
+// on an EVD triggers the EVD's CNO, unless the EVD is disabled or a goroutine is inside EVD.Wait. A trigger releases
+// one goroutine from CNO.Wait. If no goroutine waits, the trigger is kept for the next Wait; several kept triggers
+// count as one.
 //
-// All its methods may be called by any goroutine. On a CNO that was freed, or whose IA was closed, each
-// returns ErrInvalidHandle.
+// Any goroutine may call its methods. Once the CNO is freed or its IA closed, each method returns ErrInvalidHandle.
 type CNO struct {
 	consumer
 	ia *IA
 
-	mu      sync.Mutex // guards what follows; held for moments, engines wait for it
+	mu      sync.Mutex // guards the fields below; held briefly, because owners of engines wait for it
 	dead    bool
-	agent   func(*EVD)
+	agent   func(*EVD) // called at the next trigger, once; nil for none
 	evds    map[*EVD]struct{}
-	latched []*EVD       // that triggered while nobody waited, the last one last; room for all of evds
-	waiters []*cnoWaiter // the longest waiting first
+	latched []*EVD       // EVDs with a kept trigger, the latest last; has capacity for all of evds
+	waiters []*cnoWaiter // goroutines in Wait, the longest waiting first
 }
 
-// CNOParam describes a CNO (DAT_CNO_PARAM).
+// CNOParam has the parameters of a CNO (DAT_CNO_PARAM).
 type CNOParam struct {
 	IA    *IA
-	Agent func(*EVD) // nil for none, or one that was called
+	Agent func(*EVD) // nil if there is none, or if it was called already
 }
 
 // cnoWaiter is a goroutine in Wait.
 type cnoWaiter struct {
-	evd      *EVD // that triggered; nil when the CNO has no EVD any more
+	evd      *EVD // the EVD that triggered; nil if the CNO has lost its last EVD
 	released atomic.Bool
 	wake     progress.Signal
 }
 
 var cnoWaiters = sync.Pool{New: func() any { return &cnoWaiter{wake: progress.NewSignal()} }}
 
-// CreateCNO makes a notification object without EVDs (dat_cno_create): name it in CreateEVD or
-// EVD.ModifyCNO. The agent, which may be nil, is called with the EVD at the first trigger, once, in a
-// goroutine of its own, so that it may call everything; it gets nil if the last EVD is freed or the IA
-// closed before. Waiters are released all the same.
+// CreateCNO creates a notification object (dat_cno_create). CreateEVD or EVD.ModifyCNO adds EVDs to it. The agent may
+// be nil. It is called once, at the first trigger, with the EVD that triggered, in a goroutine of its own, so it may
+// make any call. If the last EVD is freed or the IA is closed before a trigger, the agent is called with nil. A
+// trigger releases a waiting goroutine too.
 func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	return c, nil
 }
 
-// lock locks a CNO that is usable. The caller unlocks it after success.
+// lock locks a usable CNO. It fails, without the lock, on another. The caller unlocks mu.
 func (c *CNO) lock() error {
 	if c == nil {
 		return errHandleCNO
@@ -70,7 +70,7 @@ func (c *CNO) lock() error {
 	return nil
 }
 
-// usable tells of a handle whether it can be used.
+// usable returns an error if the CNO is nil, freed or closed.
 func (c *CNO) usable() error {
 	if err := c.lock(); err != nil {
 		return err
@@ -79,12 +79,11 @@ func (c *CNO) usable() error {
 	return nil
 }
 
-// serves reports whether c, nil for none, may be the CNO of an EVD of ia.
+// serves reports whether c may be the CNO of an EVD of ia. A nil c may.
 func (c *CNO) serves(ia *IA) bool { return c == nil || c.ia == ia && c.usable() == nil }
 
-// ModifyAgent puts another agent in the place of the one before, nil takes it away
-// (dat_cno_modify_agent). It is called at the next trigger: look at the EVDs after this call for what came
-// before.
+// ModifyAgent replaces the agent; nil removes it (dat_cno_modify_agent). The new agent is called at the next trigger.
+// Triggers before this call do not call it, so look at the EVDs after the call.
 func (c *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := c.lock(); err != nil {
 		return err
@@ -94,7 +93,7 @@ func (c *CNO) ModifyAgent(agent func(*EVD)) error {
 	return nil
 }
 
-// Query describes the CNO (dat_cno_query).
+// Query returns the parameters of the CNO (dat_cno_query).
 func (c *CNO) Query() (CNOParam, error) {
 	if err := c.lock(); err != nil {
 		return CNOParam{}, err
@@ -103,13 +102,13 @@ func (c *CNO) Query() (CNOParam, error) {
 	return CNOParam{IA: c.ia, Agent: c.agent}, nil
 }
 
-// Wait waits until the CNO is triggered and returns the EVD that did it (dat_cno_wait). A negative
-// timeout waits for ever, zero does not wait; ErrQueueEmpty when it has passed. Like EVD.Wait it drives
+// Wait waits until the CNO is triggered and returns the EVD that triggered it (dat_cno_wait). A negative timeout
+// waits for ever, zero does not wait. It returns ErrQueueEmpty when the timeout has passed. Like EVD.Wait, it drives
 // the adapter's engines for some tens of microseconds before it sleeps.
 //
-// The EVD is a hint: another goroutine may have emptied it, and others may have events too, since
-// triggers that nobody waited for are one. Look at every EVD of the CNO. It is nil, and the error too, if
-// the last EVD was freed or the IA closed meanwhile.
+// The returned EVD is a hint: another goroutine may have emptied it, and other EVDs may have events too, because
+// several kept triggers count as one. So look at every EVD of the CNO. If the last EVD is freed or the IA is closed
+// during the wait, Wait returns nil and no error.
 func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {
 	evd, err := c.wait(timeout, nil)
 	if err == ErrTimeoutExpired {
@@ -118,8 +117,7 @@ func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {
 	return evd, err
 }
 
-// WaitContext is Wait until a context is done. It returns the context's error then, wrapped with
-// ErrInterruptedCall.
+// WaitContext is Wait until a context is done. It then returns the context's error, wrapped with ErrInterruptedCall.
 func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -131,7 +129,7 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	return evd, interrupted(ctx, err)
 }
 
-// wait is Wait until a timeout or until done is closed.
+// wait is Wait that also ends when done is closed.
 func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
@@ -147,7 +145,7 @@ func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	return c.dismiss(w, err)
 }
 
-// dismiss ends the waiting of w; err counts unless it was released.
+// dismiss ends the waiting of w. It returns err, or nil if a trigger has released w.
 func (c *CNO) dismiss(w *cnoWaiter, err error) (*EVD, error) {
 	c.mu.Lock()
 	if i := slices.Index(c.waiters, w); i >= 0 {
@@ -165,8 +163,8 @@ func (c *CNO) dismiss(w *cnoWaiter, err error) (*EVD, error) {
 	return evd, err
 }
 
-// Trigger takes a trigger that nobody has waited for (dat_cno_trigger), without waiting: the EVD that
-// triggered last, nil if none did.
+// Trigger takes the kept trigger without waiting (dat_cno_trigger). It returns the EVD that triggered last, or nil if
+// no trigger is kept.
 func (c *CNO) Trigger() (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
@@ -175,7 +173,7 @@ func (c *CNO) Trigger() (*EVD, error) {
 	return c.unlatch(), nil
 }
 
-// Free ends the CNO (dat_cno_free). ErrInvalidState while an EVD has it or a goroutine waits on it.
+// Free frees the CNO (dat_cno_free). It returns ErrInvalidState while an EVD uses the CNO or a goroutine waits on it.
 func (c *CNO) Free() error {
 	if c == nil {
 		return ErrInvalidHandle
@@ -196,7 +194,7 @@ func (c *CNO) Free() error {
 	return nil
 }
 
-// unlatch takes the trigger that is kept, and with it those of other EVDs before it: they are one.
+// unlatch takes the kept triggers, which count as one, and returns the EVD of the latest. mu is held.
 func (c *CNO) unlatch() *EVD {
 	n := len(c.latched)
 	if n == 0 {
@@ -208,7 +206,7 @@ func (c *CNO) unlatch() *EVD {
 	return e
 }
 
-// latch keeps the trigger of an EVD.
+// latch keeps the trigger of an EVD for the next Wait. mu is held.
 func (c *CNO) latch(e *EVD) {
 	c.forget(e)
 	c.latched = append(c.latched, e)
@@ -221,8 +219,8 @@ func (c *CNO) forget(e *EVD) {
 	}
 }
 
-// emptied drops the kept trigger of an EVD whose last event was taken: it would tell of nothing. An event that
-// comes meanwhile is seen by Len, or triggers after mu is released.
+// emptied drops the kept trigger of an EVD whose last event was taken: that trigger would report no event. If an
+// event arrives meanwhile, either Len counts it here or its own trigger follows when mu is free.
 func (c *CNO) emptied(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,12 +229,12 @@ func (c *CNO) emptied(e *EVD) {
 	}
 }
 
-// trigger tells of a notification on e. Owners of engines call it.
+// trigger delivers a notification of e. Owners of engines call it.
 func (c *CNO) trigger(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ours := c.evds[e]; !ours {
-		return // it was taken away meanwhile
+		return // e has left this CNO meanwhile
 	}
 	c.ia.a.tallies.triggers.Add(1)
 	c.call(e)
@@ -247,7 +245,7 @@ func (c *CNO) trigger(e *EVD) {
 	}
 }
 
-// call calls the agent if there is one, and lets go of it.
+// call calls the agent, if there is one, and removes it. mu is held.
 func (c *CNO) call(e *EVD) {
 	if agent := c.agent; agent != nil {
 		c.agent = nil
@@ -255,7 +253,7 @@ func (c *CNO) call(e *EVD) {
 	}
 }
 
-// release lets the longest waiting goroutine go.
+// release releases the goroutine that has waited longest. mu is held and a goroutine waits.
 func (c *CNO) release(e *EVD) {
 	w := c.waiters[0]
 	c.waiters = slices.Delete(c.waiters, 0, 1)
@@ -265,7 +263,8 @@ func (c *CNO) release(e *EVD) {
 	w.wake.Raise()
 }
 
-// releaseAll lets everybody go because there is nothing to wait for.
+// releaseAll releases all waiting goroutines and calls the agent, because no EVD is left that could trigger. mu is
+// held.
 func (c *CNO) releaseAll() {
 	c.latched = nil
 	c.call(nil)
@@ -279,10 +278,10 @@ func (c *CNO) join(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.evds[e] = struct{}{}
-	c.latched = slices.Grow(c.latched, len(c.evds)) // a trigger does not allocate
+	c.latched = slices.Grow(c.latched, len(c.evds)) // so that latch does not allocate
 }
 
-// leave takes an EVD away, because it is freed or has another CNO, with a trigger of it that is kept.
+// leave removes an EVD and its kept trigger: the EVD was freed or has another CNO now.
 func (c *CNO) leave(e *EVD, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -294,7 +293,7 @@ func (c *CNO) leave(e *EVD, freed bool) {
 	c.forget(e)
 }
 
-// abort ends the CNO with its IA.
+// abort ends the CNO when its IA closes.
 func (c *CNO) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -305,7 +304,7 @@ func (c *CNO) abort() {
 // Ready implements progress.Waiting.
 func (w *cnoWaiter) Ready() bool { return w.released.Load() }
 
-// Arm implements progress.Waiting: a release always raises the signal.
+// Arm implements progress.Waiting. It does nothing: a release always raises the signal.
 func (w *cnoWaiter) Arm(bool) {}
 
 // Signal implements progress.Waiting.

@@ -8,41 +8,41 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Each event is taken by exactly one
-// call; those of one stream come out in the order in which they went in.
+// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Each event is returned by exactly one call. The
+// events of one stream are returned in the order in which they were queued.
 //
-// All its methods may be called by any goroutine; Dequeue and Wait drive the adapter's engines while
-// they look. On a dispatcher that was freed, or whose adapter was closed, each returns ErrInvalidHandle.
+// Any goroutine may call its methods. Dequeue and Wait drive the adapter's engines while they look for events. Once
+// the dispatcher is freed or its adapter closed, each method returns ErrInvalidHandle.
 type EVD struct {
 	consumer
 	ia    *IA
 	flags EVDFlags
 
-	queues []*wire.Queue // one for each engine, in the order of the adapter's drivers
-	room   *wire.Room    // what bounds them and slow together; nil where one queue is all there is
-	// backlog bounds the connection requests in slow, and is guarded by slowMu; nil where room is.
+	queues []*wire.Queue // one for each engine, in the order of adapter.drivers
+	room   *wire.Room    // limits the events in queues and slow together; nil if one queue is the only source
+	// backlog limits the connection requests in slow. It is nil if room is; slowMu guards it.
 	backlog *wire.Backlog
 	qlen    atomic.Int32
-	refs    refs          // endpoints and service points that feed it
-	state   atomic.Uint32 // evdFreed, evdAborted
+	refs    refs          // counts the streams that feed the dispatcher
+	state   atomic.Uint32 // 0, evdFreed or evdAborted
 
-	feeding feedings // guarded by adapter.feeding
-	config  atomic.Uint32
+	feeding feedings      // guarded by adapter.feeding
+	config  atomic.Uint32 // EVDState.Config, which feeding decides
 
-	// take serialises consumers and guards what follows; turn is the source that is looked at first, for up
-	// to left more events.
+	// take serialises the consumers and guards the fields below. Consumers take events from the sources round-robin:
+	// turn is the source to look at first, and left the number of events it may still give before the next source.
 	take    sync.Mutex
 	turn    int
 	left    int
-	oldest  []wire.Completion // come before everything in queues
-	noldest atomic.Int32
+	oldest  []wire.Completion // gathered completions: they come before those in queues
+	noldest atomic.Int32      // len(oldest)
 
-	// slow holds the events that do not come from an engine's queue.
+	// slow queues the events that do not pass through an engine's queue.
 	slowMu      sync.Mutex
 	slow        []Event
-	nslow       atomic.Int32
-	slowNotice  atomic.Uint32 // counts them
-	catastrophe bool          // the one event that has a place of its own is in slow
+	nslow       atomic.Int32  // len(slow)
+	slowNotice  atomic.Uint32 // counts the events added to slow
+	catastrophe bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
 
 	lost atomic.Bool // an overflow was reported, and the dispatcher has not been empty since
 
@@ -55,40 +55,42 @@ const (
 	evdAborted = 2
 )
 
-// EVDState is how a dispatcher is set (DAT_EVD_STATE): one value of each of three bands.
+// EVDState is the state of a dispatcher (DAT_EVD_STATE). It has one value of each of three groups: enabled or
+// disabled, waitable or unwaitable, and the configuration.
 type EVDState uint8
 
 // States of dispatchers.
 const (
 	EVDStateEnabled    EVDState = 0x01 // notifications trigger the CNO
-	EVDStateDisabled   EVDState = 0x02
-	EVDStateWaitable   EVDState = 0x04
-	EVDStateUnwaitable EVDState = 0x08
+	EVDStateDisabled   EVDState = 0x02 // notifications do not trigger the CNO
+	EVDStateWaitable   EVDState = 0x04 // Wait is legal
+	EVDStateUnwaitable EVDState = 0x08 // Wait returns ErrInvalidState
 
 	evdStateConfig          EVDState = 0x30
-	EVDStateConfigNotify    EVDState = 0x10 // fed by streams with CompletionUnsignalled
-	EVDStateConfigSolicited EVDState = 0x20 // fed by receives with CompletionSolicitedWait
-	EVDStateConfigThreshold EVDState = 0x30 // all else: every completion counts
+	EVDStateConfigNotify    EVDState = 0x10 // the streams have CompletionUnsignalled
+	EVDStateConfigSolicited EVDState = 0x20 // the streams are receives with CompletionSolicitedWait
+	EVDStateConfigThreshold EVDState = 0x30 // all other streams: every completion counts toward the threshold
 )
 
-// Config is the band that the streams which feed the dispatcher decide.
+// Config returns the configuration, which the completion flags of the streams decide.
 func (s EVDState) Config() EVDState { return s & evdStateConfig }
 
-// EVDParam describes a dispatcher (DAT_EVD_PARAM).
+// EVDParam has the parameters of a dispatcher (DAT_EVD_PARAM).
 type EVDParam struct {
 	IA    *IA
-	QLen  int // events that it holds
+	QLen  int // maximum number of queued events
 	State EVDState
 	CNO   *CNO // nil for none
 	Flags EVDFlags
 }
 
-// CreateEVD makes an event dispatcher for qlen events of the given streams, and with EVDCR for qlen connection requests
-// beside them, which CreatePSP divides among the peers that ask. It is enabled and waitable (dat_evd_create). All combinations of
-// streams are legal. The notification object, which may be nil, is triggered by what arrives.
+// CreateEVD creates an event dispatcher (dat_evd_create) that is enabled and waitable. It accepts the streams in
+// flags, in any combination, and holds up to qlen events. With EVDCR it also holds up to qlen connection requests,
+// which do not count toward the qlen events; CreatePSP says how peers share them. Notifications trigger cno, which
+// may be nil.
 //
-// Errors: ErrInvalidHandle (the CNO is gone or of another IA), ErrInvalidParameter (qlen below 1, no
-// stream or an unknown one), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen).
+// Errors: ErrInvalidHandle (the CNO is freed or of another IA), ErrInvalidParameter (qlen below 1, no stream, or an
+// unknown stream), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or IAAttr.MaxEVDs exist).
 func (ia *IA) CreateEVD(qlen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -130,10 +132,10 @@ func newEVD(ia *IA, qlen int, flags EVDFlags) *EVD {
 	return e
 }
 
-// QLen is how many events the dispatcher holds (evd_qlen of dat_evd_query).
+// QLen returns the maximum number of queued events (evd_qlen of dat_evd_query).
 func (e *EVD) QLen() int { return int(e.qlen.Load()) }
 
-// Query describes the dispatcher (dat_evd_query).
+// Query returns the parameters of the dispatcher (dat_evd_query).
 func (e *EVD) Query() (EVDParam, error) {
 	if err := e.usable(); err != nil {
 		return EVDParam{}, err
@@ -156,7 +158,7 @@ func (e *EVD) usable() error {
 	return nil
 }
 
-// lock locks the IA of a dispatcher that is usable. The caller unlocks it after success.
+// lock locks the IA of a usable dispatcher. It fails, without the lock, on another. The caller unlocks ia.mu.
 func (e *EVD) lock() error {
 	if err := e.usable(); err != nil {
 		return err
@@ -171,15 +173,15 @@ func (e *EVD) lock() error {
 	return nil
 }
 
-// abort ends the dispatcher; a waiter returns ErrAbort.
+// abort ends the dispatcher: Wait returns ErrAbort.
 func (e *EVD) abort() {
 	e.state.CompareAndSwap(0, evdAborted)
 	e.wake.Raise()
 }
 
-// Free ends a dispatcher (dat_evd_free); events in it are lost. ErrInvalidState while an endpoint or
-// a service point feeds it or a goroutine waits on it. If it was the last of its CNO, that releases its
-// waiters. The asynchronous EVD may be freed too: asynchronous errors are dropped from then on.
+// Free frees the dispatcher (dat_evd_free). Its queued events are lost. It returns ErrInvalidState while an endpoint
+// or a service point feeds the dispatcher or a goroutine waits on it. Freeing the last EVD of a CNO releases the
+// goroutines that wait on the CNO. The asynchronous EVD may be freed too: later asynchronous errors are dropped.
 func (e *EVD) Free() error {
 	if err := e.lock(); err != nil {
 		return err
@@ -191,7 +193,7 @@ func (e *EVD) Free() error {
 	if c := e.cno.Swap(nil); c != nil {
 		c.leave(e, true)
 	}
-	for ev := (Event{}); e.popAny(&ev); { // a shared receive queue counts what is taken out
+	for ev := (Event{}); e.popAny(&ev); { // shared receive queues count completions when they are dequeued
 	}
 	if e != e.ia.async {
 		e.ia.a.dismiss(HandleEVD, 1)
@@ -200,8 +202,8 @@ func (e *EVD) Free() error {
 	return nil
 }
 
-// retire marks the dispatcher as freed unless it is in use. A waiter that comes at the same time
-// returns ErrAbort.
+// retire marks the dispatcher as freed. It returns false if the dispatcher is in use. A goroutine that calls Wait at
+// the same time gets ErrAbort.
 func (e *EVD) retire() bool {
 	e.ia.a.feeding.Lock()
 	defer e.ia.a.feeding.Unlock()
@@ -212,7 +214,7 @@ func (e *EVD) retire() bool {
 	return true
 }
 
-// queue is where the engine with an index puts completions; nil for no dispatcher.
+// queue returns the queue for the completions of an engine, by the engine's index. It returns nil if e is nil.
 func (e *EVD) queue(engine int) *wire.Queue {
 	if e == nil {
 		return nil

@@ -1,13 +1,13 @@
 package dat
 
-// feed is one stream of events of an object: where it goes and how its completions count.
+// feed is one event stream of an object.
 type feed struct {
-	to    *EVD // nil: the events are not wanted
+	to    *EVD // nil discards the events
 	kind  feedKind
-	flags CompletionFlags // completion flags of the endpoint's direction
+	flags CompletionFlags // completion flags of the endpoint for this stream
 }
 
-// feedKind tells the streams apart that completion flags matter for.
+// feedKind is the kind of a stream, as far as completion flags distinguish it.
 type feedKind uint8
 
 const (
@@ -16,11 +16,11 @@ const (
 	feedRequest
 )
 
-// feedings counts the completions that feed a dispatcher, a stream at a time.
+// feedings counts the streams that feed a dispatcher, by their completion flags.
 type feedings struct {
-	completions int // of receives and of requests
-	unsignalled int // those of them with CompletionUnsignalled
-	solicited   int // receives with CompletionSolicitedWait
+	completions int // streams of receives and of requests
+	unsignalled int // streams with CompletionUnsignalled, included in completions
+	solicited   int // streams with CompletionSolicitedWait, included in completions
 }
 
 func (f *feedings) count(s feed, n int) {
@@ -37,11 +37,11 @@ func (f *feedings) count(s feed, n int) {
 	}
 }
 
-// compatible reports whether all streams may share a dispatcher. CompletionDefault counts as
-// CompletionEVDThreshold: nothing tells them apart.
+// compatible reports whether the streams of a dispatcher, all in number, may share it. CompletionDefault is
+// equivalent to CompletionEVDThreshold.
 //
-//   - With an unsignalled stream, all are completions of endpoints, and unsignalled.
-//   - With a solicited stream, all are receives, and solicited.
+//   - If one stream is unsignalled, all must be completions of endpoints with CompletionUnsignalled.
+//   - If one stream is solicited, all must be receives with CompletionSolicitedWait.
 func (f *feedings) compatible(all int) bool {
 	return f.solicited == all || f.unsignalled == all || f.solicited+f.unsignalled == 0
 }
@@ -57,15 +57,15 @@ func (f *feedings) config() EVDState {
 	}
 }
 
-// feeds are the streams of an endpoint.
+// feeds returns the streams of an endpoint.
 func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 	return []feed{{recv, feedRecv, a.RecvCompletionFlags}, {request, feedRequest, a.RequestCompletionFlags},
 		{connect, feedOther, 0}}
 }
 
-// refeed makes an object, whose streams are old, feed others instead: all of them or, after an error,
-// none. For a new object old is nil; for one that is freed instead is nil, and it does not fail.
-// ErrInvalidHandle if a dispatcher is gone, ErrInvalidParameter if its streams would not be compatible.
+// refeed replaces the streams of an object: old by instead. After an error it has changed nothing. For a new object
+// old is nil. For a freed object instead is nil, and refeed cannot fail. Errors: ErrInvalidHandle if a dispatcher was
+// freed, ErrInvalidParameter if the streams of a dispatcher would not be compatible.
 func (a *adapter) refeed(old, instead []feed) error {
 	a.feeding.Lock()
 	defer a.feeding.Unlock()
@@ -88,10 +88,11 @@ func (a *adapter) refeed(old, instead []feed) error {
 	return nil
 }
 
-// serve makes e take the connection requests of a service point, until its reference is dropped.
+// serve makes e accept the connection requests of a service point. The caller drops the reference in e.refs at the
+// end.
 func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{to: e}}) }
 
-// count adds n to the number of each stream.
+// count adds n to the counts of each stream.
 func count(streams []feed, n int) {
 	for _, f := range streams {
 		if f.to != nil {
@@ -101,7 +102,7 @@ func count(streams []feed, n int) {
 	}
 }
 
-// configure has waiters see what feeds the dispatchers.
+// configure publishes the configuration of the dispatchers to goroutines in Wait and Query, which take no lock.
 func configure(streams []feed) {
 	for _, f := range streams {
 		if f.to != nil {
@@ -110,7 +111,7 @@ func configure(streams []feed) {
 	}
 }
 
-// feeds checks that e, which may be nil, can take a stream for an object of ia.
+// feeds returns ErrInvalidHandle if e cannot accept a stream of an object of ia. A nil e accepts every stream.
 func (e *EVD) feeds(ia *IA, stream EVDFlags) error {
 	if e == nil {
 		return nil

@@ -5,16 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// notifier is the part of an EVD that passes notifications on: to the waiter, else to the CNO.
+// notifier is the part of an EVD that delivers notifications: to the goroutine inside Wait or, without one, to the
+// CNO.
 type notifier struct {
 	cno     atomic.Pointer[CNO] // written with IA.mu held
-	enabled atomic.Bool
+	enabled atomic.Bool         // notifications may trigger the CNO
 
-	listening sync.Mutex // makes listen one step
+	listening sync.Mutex // makes listen atomic
 }
 
-// notified is called after a notification has become visible, also by the owner of an engine. With a
-// goroutine inside Wait the CNO is not triggered.
+// notified delivers a notification that has become visible. The owner of an engine may call it. While a goroutine is
+// inside Wait, the CNO is not triggered.
 func (e *EVD) notified() {
 	if e.held.Load() != heldByWaiter {
 		e.trigger()
@@ -23,14 +24,15 @@ func (e *EVD) notified() {
 	}
 }
 
-// trigger triggers the CNO if there is one that is to hear of this dispatcher.
+// trigger triggers the CNO if there is one and the dispatcher is enabled.
 func (e *EVD) trigger() {
 	if c := e.cno.Load(); c != nil && e.enabled.Load() {
 		c.trigger(e)
 	}
 }
 
-// listen has the engines tell of notifications if somebody wants to know.
+// listen makes the engines report notifications only if a sleeping waiter or a CNO needs them. Otherwise an engine
+// saves the call.
 func (e *EVD) listen() {
 	e.listening.Lock()
 	defer e.listening.Unlock()
@@ -40,7 +42,7 @@ func (e *EVD) listen() {
 	}
 }
 
-// catchUp has the CNO told of what is queued already.
+// catchUp triggers the CNO for the events that are queued already.
 func (e *EVD) catchUp() {
 	e.listen()
 	if e.Len() > 0 && e.held.Load() != heldByWaiter {
@@ -48,9 +50,9 @@ func (e *EVD) catchUp() {
 	}
 }
 
-// ModifyCNO makes notifications trigger another CNO, nil for none (dat_evd_modify_cno). If events are
-// queued, the new one is triggered. During the call either may be: Disable first to avoid it.
-// ErrInvalidHandle for a CNO that is gone or of another IA.
+// ModifyCNO makes notifications trigger another CNO; nil means none (dat_evd_modify_cno). If events are queued, the
+// new CNO is triggered at once. A notification during the call may trigger either CNO; to prevent that, call Disable
+// first. It returns ErrInvalidHandle if the CNO is freed or of another IA.
 func (e *EVD) ModifyCNO(cno *CNO) error {
 	if err := e.lock(); err != nil {
 		return err
@@ -63,7 +65,7 @@ func (e *EVD) ModifyCNO(cno *CNO) error {
 	return nil
 }
 
-// associate is called with IA.mu held and a CNO that serves it.
+// associate replaces the CNO. IA.mu is held, and cno is nil or a CNO of that IA.
 func (e *EVD) associate(cno *CNO) {
 	old := e.cno.Load()
 	if old == cno {
@@ -79,8 +81,8 @@ func (e *EVD) associate(cno *CNO) {
 	e.catchUp()
 }
 
-// Enable lets notifications trigger the CNO (dat_evd_enable). If events are queued it is triggered at
-// once, so that none is missed; enabling an enabled dispatcher does nothing.
+// Enable lets notifications trigger the CNO (dat_evd_enable). If events are queued, the CNO is triggered at once, so
+// that no event is missed. On an enabled dispatcher the call does nothing.
 func (e *EVD) Enable() error {
 	if err := e.usable(); err != nil {
 		return err
@@ -91,8 +93,8 @@ func (e *EVD) Enable() error {
 	return nil
 }
 
-// Disable keeps notifications from triggering the CNO (dat_evd_disable); a trigger that is under way may
-// still come. Events go on arriving, and wake a goroutine inside Wait.
+// Disable stops notifications from triggering the CNO (dat_evd_disable). A trigger that is in progress may still
+// arrive. Events still arrive, and wake a goroutine inside Wait.
 func (e *EVD) Disable() error {
 	if err := e.usable(); err != nil {
 		return err

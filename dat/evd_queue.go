@@ -2,10 +2,10 @@ package dat
 
 import "github.com/datxdp/datxdp/wire"
 
-// fairShare is how many events in a row come from one source while others may have some.
+// fairShare is the number of events that consumers take in a row from one source before they look at the next.
 const fairShare = 64
 
-// Len is the number of events that wait.
+// Len returns the number of queued events.
 func (e *EVD) Len() int {
 	n := int(e.nslow.Load() + e.noldest.Load())
 	for _, q := range e.queues {
@@ -14,10 +14,9 @@ func (e *EVD) Len() int {
 	return n
 }
 
-// Dequeue takes the first event out, driving the engines once if there is none (dat_evd_dequeue). It
-// works on disabled and unwaitable dispatchers too. It returns ErrQueueEmpty when there is none then
-// either, ErrInvalidState while another goroutine is inside Wait, and ErrInvalidParameter for no event
-// to fill. It does not allocate.
+// Dequeue takes the first event (dat_evd_dequeue). If none is queued it drives the engines once and looks again. It
+// works on disabled and unwaitable dispatchers too. It does not allocate. Errors: ErrQueueEmpty (no event),
+// ErrInvalidState (another goroutine is inside Wait), ErrInvalidParameter (ev is nil).
 func (e *EVD) Dequeue(ev *Event) error {
 	if err := e.usable(); err != nil {
 		return err
@@ -38,7 +37,8 @@ func (e *EVD) Dequeue(ev *Event) error {
 	return ErrQueueEmpty
 }
 
-// pop takes the first event of one source out.
+// pop takes the next event and returns false if there is none. It withdraws the trigger of the CNO if no event is
+// left.
 func (e *EVD) pop(ev *Event) bool {
 	found := e.popAny(ev)
 	if !found {
@@ -53,6 +53,7 @@ func (e *EVD) pop(ev *Event) bool {
 	return true
 }
 
+// popAny takes the next event from any source.
 func (e *EVD) popAny(ev *Event) bool {
 	e.take.Lock()
 	defer e.take.Unlock()
@@ -68,7 +69,7 @@ func (e *EVD) popAny(ev *Event) bool {
 	return found
 }
 
-// popInTurn gives one source after the other a turn.
+// popInTurn takes the next event round-robin: up to fairShare events of one source, then the next source.
 func (e *EVD) popInTurn(ev *Event) bool {
 	for range len(e.queues) + 1 {
 		if e.popFrom(e.turn, ev) {
@@ -82,7 +83,7 @@ func (e *EVD) popInTurn(ev *Event) bool {
 	return false
 }
 
-// popFrom takes the first event of a source: an engine's queue, or after these the slow one.
+// popFrom takes the first event of a source. Sources are numbered: first the engines' queues, then slow.
 func (e *EVD) popFrom(source int, ev *Event) bool {
 	if source == len(e.queues) {
 		return e.nslow.Load() > 0 && e.popSlow(ev)
@@ -95,7 +96,7 @@ func (e *EVD) popFrom(source int, ev *Event) bool {
 	return true
 }
 
-// popOldest takes the first event of those that were gathered.
+// popOldest takes the first of the gathered completions.
 func (e *EVD) popOldest(ev *Event) bool {
 	if len(e.oldest) == 0 {
 		return false
@@ -110,8 +111,9 @@ func (e *EVD) popOldest(ev *Event) bool {
 	return true
 }
 
-// gather puts what an engine has queued before all that comes from now on. It is called when an endpoint
-// that feeds the dispatcher, which may be nil, goes on with another engine: its events stay in order.
+// gather moves the queued completions of an engine to oldest, so that they come before all later ones. It is called
+// when an endpoint that feeds e changes to another engine. Without it the endpoint's new events could overtake its
+// old ones. e may be nil.
 func (e *EVD) gather(engine int) {
 	if e == nil || len(e.queues) == 1 {
 		return
@@ -152,8 +154,8 @@ func (e *EVD) popSlow(ev *Event) bool {
 	return true
 }
 
-// takePlace takes a place for an event of slow; false when there is none for it. Requests have places of their own: a burst of
-// them costs the consumer no completion. It is called with slowMu held.
+// takePlace reserves a slot for an event of slow. It returns false if none is free. Connection requests have slots of
+// their own, so that a burst of requests makes no completion overflow. slowMu is held.
 func (e *EVD) takePlace(ev *Event) bool {
 	if ev.Number == EventConnectionRequest {
 		return e.backlog.Take(ev.CR.req.From.Addr())
@@ -161,7 +163,7 @@ func (e *EVD) takePlace(ev *Event) bool {
 	return e.room.Take()
 }
 
-// givePlace gives back what takePlace took. It is called with slowMu held.
+// givePlace frees the slot that takePlace reserved. slowMu is held.
 func (e *EVD) givePlace(ev *Event) {
 	if ev.Number == EventConnectionRequest {
 		e.backlog.Give(ev.CR.req.From.Addr())
@@ -170,11 +172,11 @@ func (e *EVD) givePlace(ev *Event) {
 	}
 }
 
-// post adds an event that does not come from an engine's queue, a notification; false when the
-// dispatcher is full, or its backlog for the address of a request.
+// post queues an event in slow, as a notification. It returns false if the dispatcher has no slot for it, or, for a
+// connection request, if the backlog has no slot for the requester's address.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
-// postAfter is post that calls first when there is a place for the event, and before anybody can take it.
+// postAfter is post that calls first once a slot is reserved and before a consumer can take the event.
 func (e *EVD) postAfter(ev Event, first func()) bool {
 	e.slowMu.Lock()
 	took := e.takePlace(&ev)
@@ -189,7 +191,7 @@ func (e *EVD) postAfter(ev Event, first func()) bool {
 	return took
 }
 
-// add is called with slowMu held.
+// add appends an event to slow. slowMu is held.
 func (e *EVD) add(ev Event) {
 	ev.EVD = e
 	e.slow = append(e.slow, ev)
@@ -197,9 +199,9 @@ func (e *EVD) add(ev Event) {
 	e.slowNotice.Add(1)
 }
 
-// PostSE adds an EventSoftware that carries a value of the consumer's (dat_evd_post_se). It is a
-// notification. Errors: ErrInvalidParameter for a dispatcher without EVDSoftware, ErrQueueFull, which is
-// no overflow: nothing is lost and no asynchronous event follows.
+// PostSE queues an EventSoftware that carries a value of the consumer (dat_evd_post_se). The event is a notification.
+// Errors: ErrInvalidParameter (the dispatcher lacks EVDSoftware), ErrQueueFull. A full queue is not an overflow here:
+// nothing is lost and no asynchronous event follows.
 func (e *EVD) PostSE(pointer any) error {
 	if err := e.usable(); err != nil {
 		return err
@@ -213,16 +215,16 @@ func (e *EVD) PostSE(pointer any) error {
 	return nil
 }
 
-// overflow reports that events are lost: once until the consumer has emptied the dispatcher.
+// overflow reports lost events with an asynchronous event: once, until the consumer has emptied the dispatcher.
 func (e *EVD) overflow() {
 	if !e.lost.Swap(true) {
 		e.ia.raise(EventAsyncEVDOverflow, e, ReasonEVDOverflow)
 	}
 }
 
-// raise reports an asynchronous error on the asynchronous EVD; without one it is dropped. If that is
-// full, errors of the adapter go unheard, which is a catastrophe: EventAsyncIACatastrophic follows what is
-// queued, in a place kept for it. Any goroutine may call it.
+// raise queues an asynchronous event on the asynchronous EVD. Without that EVD the event is dropped. If the EVD is
+// full, raise queues one EventAsyncIACatastrophic, which has a slot of its own, to report that asynchronous errors
+// were lost. Any goroutine may call it.
 func (ia *IA) raise(n EventNumber, source any, reason int) {
 	e := ia.async
 	if e.usable() != nil || e.post(Event{Number: n, Source: source, Reason: reason}) {
@@ -240,9 +242,9 @@ func (ia *IA) raise(n EventNumber, source any, reason int) {
 	}
 }
 
-// Resize makes it a dispatcher for qlen events (dat_evd_resize). No event is lost and their order stays.
-// It is slow: the engines stand still meanwhile. Errors: ErrInvalidParameter (qlen below 1 or above
-// IAAttr.MaxEVDQLen), ErrInvalidState (more events are queued, or a goroutine waits).
+// Resize changes the queue length to qlen events (dat_evd_resize). It loses no event and keeps their order. Resize is
+// slow: it stops all engines of the adapter meanwhile. Errors: ErrInvalidParameter (qlen below 1 or above
+// IAAttr.MaxEVDQLen), ErrInvalidState (more than qlen events are queued, or a goroutine is inside Wait).
 func (e *EVD) Resize(qlen int) error {
 	if err := e.lock(); err != nil {
 		return err
@@ -258,7 +260,8 @@ func (e *EVD) Resize(qlen int) error {
 	return e.ia.a.halted(func() error { return e.resize(qlen) })
 }
 
-// occupied is how many places of a queue length are taken: by requests, or by all other events. It is called with slowMu held.
+// occupied returns the smallest queue length that holds what is queued. Connection requests and all other events are
+// counted apart. slowMu is held.
 func (e *EVD) occupied() int {
 	requests := 0
 	for i := range e.slow {
@@ -269,7 +272,7 @@ func (e *EVD) occupied() int {
 	return max(requests, e.Len()-requests)
 }
 
-// resize is called with every engine owned.
+// resize changes the queue length. The caller owns every engine.
 func (e *EVD) resize(qlen int) error {
 	e.take.Lock()
 	defer e.take.Unlock()

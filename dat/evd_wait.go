@@ -12,39 +12,38 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// waiter is the part of an EVD that belongs to the goroutine inside Wait.
+// waiter is the part of an EVD for the goroutine inside Wait.
 type waiter struct {
-	held  atomic.Uint32 // heldBy
-	armed atomic.Bool   // the waiter is asleep, or about to be
-	goal  atomic.Int32  // events that it waits for
-	mark  atomic.Uint32 // EVD.noticed when it came
+	held  atomic.Uint32 // heldByNone, heldByWaiter or heldByResize
+	armed atomic.Bool   // the waiter sleeps or is about to: notifications raise wake
+	goal  atomic.Int32  // threshold of the waiter, in events
+	mark  atomic.Uint32 // value of EVD.noticed when the waiter began to wait
 	wake  progress.Signal
 
 	unwaitable atomic.Bool
-	ousted     atomic.Uint32 // counts the calls that sent a waiter away
-	came       uint32        // ousted when the waiter came
+	cancels    atomic.Uint32 // counts the calls that ended the waiting of a waiter
+	entered    uint32        // value of cancels when the waiter called Wait
 }
 
-// Who has a dispatcher for itself.
+// Values of waiter.held. A waiter and a resize exclude each other.
 const (
 	heldByNone = iota
 	heldByWaiter
 	heldByResize
 )
 
-// Wait takes the first event out, waiting until at least threshold events are there
-// (dat_evd_wait). A negative timeout waits for ever, zero does not wait. more is the number of
-// events left; after ErrTimeoutExpired, which takes nothing, the number that is there.
+// Wait waits until at least threshold events are queued, then takes the first (dat_evd_wait). A negative timeout
+// waits for ever, zero does not wait. more is the number of events that remain queued. ErrTimeoutExpired takes no
+// event; more is then the number of queued events.
 //
-// If fewer are there when it is called, only a notification ends the waiting: not a completion of a post
-// with CompletionUnsignalled, nor a receive that the peer did not solicit on an endpoint with
-// CompletionSolicitedWait. While it waits it drives the adapter's engines; after some tens of
-// microseconds without any event it sleeps.
+// If threshold events are queued when Wait is called, it returns at once. Otherwise only a notification ends the
+// wait. Two kinds of completions are no notifications: those of posts with CompletionUnsignalled, and on endpoints
+// with CompletionSolicitedWait those of receives that the peer did not solicit. While it waits, Wait drives the
+// adapter's engines. After some tens of microseconds without any packet it sleeps.
 //
-// Errors: ErrInvalidParameter (threshold below 1 or above QLen, no event to fill), ErrInvalidState
-// (another goroutine waits; the dispatcher is or becomes unwaitable; a threshold other than 1 while fed
-// by streams with CompletionUnsignalled or CompletionSolicitedWait), ErrTimeoutExpired, ErrAbort (the
-// adapter was closed meanwhile).
+// Errors: ErrTimeoutExpired; ErrAbort (the adapter was closed during the wait); ErrInvalidParameter (threshold below
+// 1 or above QLen, ev is nil); ErrInvalidState (another goroutine is inside Wait, the dispatcher is or becomes
+// unwaitable, or threshold is not 1 although the streams have CompletionUnsignalled or CompletionSolicitedWait).
 func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err
@@ -52,8 +51,8 @@ func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, e
 	return e.wait(progress.Until(timeout), nil, threshold, ev)
 }
 
-// WaitContext is Wait until a context is done. It returns the context's error then, wrapped with
-// ErrInterruptedCall, takes nothing, and more is the number of events that is there.
+// WaitContext is Wait until a context is done. It then returns the context's error, wrapped with ErrInterruptedCall.
+// It takes no event; more is the number of queued events.
 func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err
@@ -65,7 +64,7 @@ func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more i
 	return more, interrupted(ctx, err)
 }
 
-// interrupted adds to ErrInterruptedCall why a context was done.
+// interrupted adds the context's error to ErrInterruptedCall. It returns any other err unchanged.
 func interrupted(ctx context.Context, err error) error {
 	if err == ErrInterruptedCall {
 		return fmt.Errorf("dat: %w: %w", err, ctx.Err())
@@ -73,9 +72,9 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// Events takes events out one after the other, waiting for each, until the context is done or the
-// dispatcher ends; the last pair has the error of WaitContext and no event. An event is valid until the
-// next one.
+// Events returns an iterator that takes events one after the other and waits for each. It ends when the context is
+// done or the dispatcher ends: the last pair is nil and the error of WaitContext. The Event that the iterator yields
+// is valid until the next iteration.
 //
 // On a dispatcher that has overflowed, and has not been emptied since, it ends with ErrQueueFull: the consumer would wait for
 // events that are lost. EventAsyncEVDOverflow tells of them too.
@@ -100,7 +99,7 @@ func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	}
 }
 
-// wait is Wait until a limit or until done is closed.
+// wait is Wait with a limit in engine time. It also ends when done is closed.
 func (e *EVD) wait(limit wire.Time, done <-chan struct{}, threshold int, ev *Event) (more int, err error) {
 	if ev == nil {
 		return 0, fail(ErrInvalidParameter, "no event to fill")
@@ -124,7 +123,8 @@ func (e *EVD) checkThreshold(threshold int) error {
 	return nil
 }
 
-// hold makes the caller the waiter; false if another is. A resize does not take long.
+// hold makes the caller the waiter. It returns false if there is one already. If a resize holds the dispatcher, it
+// waits for the end of the resize, which is short.
 func (e *EVD) hold() bool {
 	for !e.held.CompareAndSwap(heldByNone, heldByWaiter) {
 		if e.held.Load() == heldByWaiter {
@@ -132,12 +132,13 @@ func (e *EVD) hold() bool {
 		}
 		runtime.Gosched()
 	}
-	e.came = e.ousted.Load()
+	e.entered = e.cancels.Load()
 	return true
 }
 
-// letGo ends the waiting and returns how many events are there. Of an event that came too late to be
-// counted the waiter does not know, and the CNO was not triggered because of it: it is now.
+// letGo ends the waiting and returns the number of queued events. While held is heldByWaiter, events do not trigger
+// the CNO. So letGo triggers it if an event was queued after the count: the caller of Wait does not know of that
+// event.
 func (e *EVD) letGo() (more int) {
 	notice := e.noticed()
 	more = e.Len()
@@ -148,7 +149,7 @@ func (e *EVD) letGo() (more int) {
 	return more
 }
 
-// mayWait checks what the waiter can rely on while it holds the dispatcher.
+// mayWait checks the conditions of Wait that cannot change while the caller is the waiter.
 func (e *EVD) mayWait(threshold int) error {
 	if e.unwaitable.Load() {
 		return ErrInvalidState
@@ -159,10 +160,10 @@ func (e *EVD) mayWait(threshold int) error {
 	if EVDState(e.config.Load()) != EVDStateConfigThreshold {
 		return fail(ErrInvalidState, "threshold %d on an event dispatcher with unsignalled or solicited streams; it has to be 1", threshold)
 	}
-	return e.checkThreshold(threshold) // a resize may have come between
+	return e.checkThreshold(threshold) // again: a resize may have come before hold
 }
 
-// next takes the first event out when threshold events are there.
+// next waits until threshold events are queued and takes the first.
 func (e *EVD) next(limit wire.Time, done <-chan struct{}, threshold int, ev *Event) error {
 	for {
 		e.goal.Store(int32(threshold))
@@ -175,21 +176,21 @@ func (e *EVD) next(limit wire.Time, done <-chan struct{}, threshold int, ev *Eve
 		switch {
 		case e.state.Load() != 0:
 			return ErrAbort
-		case e.ousted.Load() != e.came:
+		case e.cancels.Load() != e.entered:
 			return ErrInvalidState
 		case e.pop(ev):
 			return nil
-		} // else a Dequeue that began before this call took it
+		} // else a Dequeue that began before this call took the event: wait again
 	}
 }
 
-// waiting is an EVD as the progress engine sees it.
+// waiting is the EVD as a progress.Waiting.
 type waiting EVD
 
 // Ready implements progress.Waiting.
 func (w *waiting) Ready() bool {
 	e := (*EVD)(w)
-	return e.met() || e.state.Load() != 0 || e.ousted.Load() != e.came
+	return e.met() || e.state.Load() != 0 || e.cancels.Load() != e.entered
 }
 
 // Arm implements progress.Waiting.
@@ -202,13 +203,13 @@ func (w *waiting) Arm(on bool) {
 // Signal implements progress.Waiting.
 func (w *waiting) Signal() progress.Signal { return w.wake }
 
-// met reports that the waiter has what it waits for: enough events, and one of those that came
-// meanwhile is a notification.
+// met reports whether the waiter's condition holds: enough events are queued, and at least one of those that arrived
+// during the wait is a notification.
 func (e *EVD) met() bool {
 	return e.Len() >= int(e.goal.Load()) && e.noticed() != e.mark.Load()
 }
 
-// noticed changes with every notification.
+// noticed returns a count of the notifications. It wraps around.
 func (e *EVD) noticed() uint32 {
 	n := e.slowNotice.Load()
 	for _, q := range e.queues {
@@ -217,20 +218,20 @@ func (e *EVD) noticed() uint32 {
 	return n
 }
 
-// SetUnwaitable sends a waiter away with ErrInvalidState and refuses others (dat_evd_set_unwaitable).
-// Events go on arriving and triggering the CNO, and Dequeue takes them.
+// SetUnwaitable makes the dispatcher unwaitable (dat_evd_set_unwaitable): a current Wait returns ErrInvalidState, and
+// so do later ones. Events still arrive and trigger the CNO, and Dequeue takes them.
 func (e *EVD) SetUnwaitable() error {
 	if err := e.usable(); err != nil {
 		return err
 	}
 	if !e.unwaitable.Swap(true) {
-		e.ousted.Add(1)
+		e.cancels.Add(1)
 		e.wake.Raise()
 	}
 	return nil
 }
 
-// ClearUnwaitable allows waiting again (dat_evd_clear_unwaitable).
+// ClearUnwaitable makes the dispatcher waitable again (dat_evd_clear_unwaitable).
 func (e *EVD) ClearUnwaitable() error {
 	if err := e.usable(); err != nil {
 		return err
