@@ -149,22 +149,22 @@ func (e *EVD) popSlow(ev *Event) bool {
 	if ev.Number == EventAsyncIACatastrophic {
 		e.catastrophe = false
 	} else {
-		e.givePlace(ev)
+		e.giveSlot(ev)
 	}
 	return true
 }
 
-// takePlace reserves a slot for an event of slow. It returns false if none is free. Connection requests have slots of
+// takeSlot reserves a slot for an event of slow. It returns false if none is free. Connection requests have slots of
 // their own, so that a burst of requests makes no completion overflow. slowMu is held.
-func (e *EVD) takePlace(ev *Event) bool {
+func (e *EVD) takeSlot(ev *Event) bool {
 	if ev.Number == EventConnectionRequest {
 		return e.backlog.Take(ev.CR.req.From.Addr())
 	}
 	return e.room.Take()
 }
 
-// givePlace frees the slot that takePlace reserved. slowMu is held.
-func (e *EVD) givePlace(ev *Event) {
+// giveSlot frees the slot that takeSlot reserved. slowMu is held.
+func (e *EVD) giveSlot(ev *Event) {
 	if ev.Number == EventConnectionRequest {
 		e.backlog.Give(ev.CR.req.From.Addr())
 	} else {
@@ -179,7 +179,7 @@ func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 // postAfter is post that calls first once a slot is reserved and before a consumer can take the event.
 func (e *EVD) postAfter(ev Event, first func()) bool {
 	e.slowMu.Lock()
-	took := e.takePlace(&ev)
+	took := e.takeSlot(&ev)
 	if took {
 		first()
 		e.add(ev)

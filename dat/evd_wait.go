@@ -107,13 +107,13 @@ func (e *EVD) wait(limit wire.Time, done <-chan struct{}, threshold int, ev *Eve
 	if err := e.checkThreshold(threshold); err != nil {
 		return 0, err
 	}
-	if !e.hold() {
+	if !e.beginWait() {
 		return 0, ErrInvalidState
 	}
 	if err = e.mayWait(threshold); err == nil {
 		err = e.next(limit, done, threshold, ev)
 	}
-	return e.letGo(), err
+	return e.endWait(), err
 }
 
 func (e *EVD) checkThreshold(threshold int) error {
@@ -123,9 +123,9 @@ func (e *EVD) checkThreshold(threshold int) error {
 	return nil
 }
 
-// hold makes the caller the waiter. It returns false if there is one already. If a resize holds the dispatcher, it
+// beginWait makes the caller the waiter. It returns false if there is one already. If a resize holds the dispatcher, it
 // waits for the end of the resize, which is short.
-func (e *EVD) hold() bool {
+func (e *EVD) beginWait() bool {
 	for !e.held.CompareAndSwap(heldByNone, heldByWaiter) {
 		if e.held.Load() == heldByWaiter {
 			return false
@@ -136,10 +136,10 @@ func (e *EVD) hold() bool {
 	return true
 }
 
-// letGo ends the waiting and returns the number of queued events. While held is heldByWaiter, events do not trigger
-// the CNO. So letGo triggers it if an event was queued after the count: the caller of Wait does not know of that
+// endWait ends the waiting and returns the number of queued events. While held is heldByWaiter, events do not trigger
+// the CNO. So endWait triggers it if an event was queued after the count: the caller of Wait does not know of that
 // event.
-func (e *EVD) letGo() (more int) {
+func (e *EVD) endWait() (more int) {
 	notice := e.noticed()
 	more = e.Len()
 	e.held.Store(heldByNone)
@@ -160,7 +160,7 @@ func (e *EVD) mayWait(threshold int) error {
 	if EVDState(e.config.Load()) != EVDStateConfigThreshold {
 		return fail(ErrInvalidState, "threshold %d on an event dispatcher with unsignalled or solicited streams; it has to be 1", threshold)
 	}
-	return e.checkThreshold(threshold) // again: a resize may have come before hold
+	return e.checkThreshold(threshold) // again: a resize may have come before beginWait
 }
 
 // next waits until threshold events are queued and takes the first.
