@@ -9,36 +9,36 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// CR is a connection request (DAT_CR_HANDLE). It is over with a successful Accept, Reject or Handoff. All
-// its methods may be called by any goroutine. A requester that gives up leaves it as it is: an Accept ends
-// in EventAcceptCompletionError, a Reject in nothing.
+// CR is a connection request (DAT_CR_HANDLE). A successful Accept, Reject or Handoff ends it: later calls return
+// ErrInvalidHandle. Any goroutine may call its methods. If the requester gives up, the handle stays valid: Accept
+// then leads to EventAcceptCompletionError, and Reject has no effect on the peer.
 type CR struct {
 	consumer
 	ia   *IA
 	req  *wire.Request
-	ep   *EP // that it comes with, nil if the consumer supplies one
-	made bool
+	ep   *EP  // the endpoint that came with the request; nil if the consumer supplies one
+	made bool // the provider created ep for this request
 
-	mu   sync.Mutex // taken after the IA's
-	over bool
+	mu   sync.Mutex // guards over; locked after the mutex of an IA
+	over bool       // the request was answered
 }
 
-// CRParam describes a connection request (DAT_CR_PARAM).
+// CRParam has the parameters of a connection request (DAT_CR_PARAM).
 type CRParam struct {
 	RemoteAddress netip.Addr
 	RemotePort    uint64 // port qualifier of the requesting endpoint
-	PrivateData   []byte // belongs to the consumer
-	LocalEP       *EP    // of a reserved service point, or made by the provider; nil otherwise
+	PrivateData   []byte // owned by the consumer
+	LocalEP       *EP    // the endpoint of a reserved service point, or the one that the provider created; else nil
 }
 
-// newCR is the request that came to a service point of ia.
+// newCR makes the CR for a request that arrived at a service point of ia.
 func newCR(ia *IA, r *wire.Request) *CR {
 	c := &CR{ia: ia, req: r}
 	r.User = c
 	return c
 }
 
-// makeEP gives the request an endpoint, whose attributes match those of the requester.
+// makeEP creates an endpoint for the request. It allows as many RDMA reads as the requester asks for.
 func (c *CR) makeEP() {
 	a := DefaultEPAttr()
 	a.MaxRDMAReadIn = min(max(a.MaxRDMAReadIn, c.req.ReadOut), maxReads)
@@ -47,7 +47,7 @@ func (c *CR) makeEP() {
 	c.ep.hold.Store(&hold{EPTentativeConnectionPending, c})
 }
 
-// Query describes the request (dat_cr_query).
+// Query returns the parameters of the request (dat_cr_query).
 func (c *CR) Query() (CRParam, error) {
 	if err := c.lock(); err != nil {
 		return CRParam{}, err
@@ -56,7 +56,8 @@ func (c *CR) Query() (CRParam, error) {
 	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: c.req.Private, LocalEP: c.ep}, nil
 }
 
-// lock locks a request that is not over, and its adapter. The caller unlocks it after success.
+// lock locks the IA and mu of a request that is not over. It fails, without the locks, on another. The caller calls
+// unlock.
 func (c *CR) lock() error {
 	if c == nil {
 		return errHandleCR
@@ -77,15 +78,17 @@ func (c *CR) unlock() {
 	c.ia.mu.Unlock()
 }
 
-// Accept takes the connection up (dat_cr_accept): with an unconnected endpoint that has a zone and a
-// connect EVD, or with nil if the request came with an endpoint, which must have them by then.
-// EventEstablished or EventAcceptCompletionError follows there. The private data, which is copied, goes
-// to the peer's EventEstablished. After an error the request may be answered again, except where no route
-// leads back to the requester (ErrInvalidAddress): then it is over, and the requester's next try is a new request.
+// Accept accepts the connection (dat_cr_accept). ep is an unconnected endpoint. If the request came with an endpoint,
+// ep must be nil, and the request's endpoint is used. The endpoint needs a zone and a connect EVD. That EVD gets
+// EventEstablished or EventAcceptCompletionError. The peer's EventEstablished carries the private data, which is
+// copied.
 //
-// Errors: ErrInvalidHandle (request over, endpoint freed, of another adapter, or without zone or connect
-// EVD), ErrInvalidParameter (an endpoint too many or too few, too much private data), ErrInvalidState,
-// ErrInsufficientResources.
+// After an error the request may be answered again, with one exception: if no route leads to the requester, Accept
+// returns ErrInvalidAddress and the request is over. The next attempt of the requester is a new request.
+//
+// Errors: ErrInvalidHandle (the request is over; the endpoint is freed, of another adapter, or lacks a zone or
+// connect EVD), ErrInvalidParameter (ep is nil and the request has no endpoint, or neither is nil; more than 256
+// bytes of private data), ErrInvalidState, ErrInsufficientResources, ErrInvalidAddress.
 func (c *CR) Accept(ep *EP, private []byte) error {
 	var n note
 	defer n.write()
@@ -120,7 +123,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 			return err
 		}
 	}
-	d, path, err := c.way() // last: the engine lets go of the path if it does not accept
+	d, path, err := c.way() // last: if the accept fails the engine frees the path, and nothing else does
 	if err != nil {
 		n = c.drop(d, err)
 		c.letGo()
@@ -138,27 +141,27 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	c.over = true
 	n = c.note("dat: accepting", d)
 	if c.made {
-		c.ia.eps[ep] = struct{}{} // it is the consumer's now
+		c.ia.eps[ep] = struct{}{} // from now on the consumer frees it
 	}
 	return nil
 }
 
-// Reject refuses the request (dat_cr_reject); the peer sees EventPeerRejected with the private data. The
-// endpoint of a reserved service point is unconnected again, one that the provider made is gone. A peer that no
-// route leads to sees nothing.
+// Reject refuses the request (dat_cr_reject). The peer gets EventPeerRejected with the private data. The endpoint of
+// a reserved service point becomes unconnected; an endpoint that the provider created is freed. If no route leads to
+// the peer, it gets no answer.
 func (c *CR) Reject(private []byte) error {
 	return c.decline(private, func(e *wire.Engine, path link.Path) error { return e.Reject(c.req, path, private) })
 }
 
-// Handoff gives the request to the service point of another qualifier of the adapter
-// (dat_cr_handoff), where it is a new request; the peer does not notice. If nobody listens there, or the
-// backlog is full, the peer sees EventNonPeerRejected. The request's endpoint is let go as by Reject. A request that
-// no route leads back to is not handed on: it is over.
+// Handoff passes the request to the service point of another qualifier of the adapter (dat_cr_handoff), where it is a
+// new request. The peer does not notice. If no service point listens there, or its backlog is full, the peer gets
+// EventNonPeerRejected. The request's endpoint is released as by Reject. If no route leads to the requester, the
+// request is dropped instead.
 func (c *CR) Handoff(qual ConnQual) error {
 	return c.decline(nil, func(e *wire.Engine, path link.Path) error { return e.Handoff(c.req, path, uint64(qual)) })
 }
 
-// decline has f part with the request.
+// decline runs f, which rejects the request or hands it off, in the request's engine. Then it ends the request.
 func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) error {
 	var n note
 	defer n.write()
@@ -170,7 +173,7 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 		return err
 	}
 	d, path, err := c.way()
-	if err != nil { // the answer is lost, as it can be on its way
+	if err != nil { // no answer is sent: the peer sees the same as if the network lost the answer
 		n = c.drop(d, err)
 		c.end()
 		return nil
@@ -183,27 +186,28 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	return nil
 }
 
-// note tells of the request, which d has. mu is held.
+// note returns a log message about the request. d is the driver of its engine. mu is held.
 func (c *CR) note(message string, d *driver) note {
 	return note{c.ia.log, slog.LevelDebug, message, []any{"peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index()}}
 }
 
-// way resolves the way back to the requester, from the engine on which it is to be answered.
+// way resolves the path to the requester, for the engine that has the request.
 func (c *CR) way() (*driver, link.Path, error) {
 	d := c.ia.a.drivers[c.req.Engine().Index()]
 	path, err := d.link.Resolve(c.req.From, uint16(c.req.Port))
 	return d, path, status(err)
 }
 
-// drop frees the request in d, its engine, because of err; mu is held. The caller lets go of the request's endpoint.
+// drop drops the request in d's engine and returns a log message with the reason err. The caller releases the
+// request's endpoint. mu is held.
 func (c *CR) drop(d *driver, err error) note {
-	_ = d.do(func(e *wire.Engine) error { return e.Forget(c.req) }) // one that is gone already needs nothing
+	_ = d.do(func(e *wire.Engine) error { return e.Forget(c.req) }) // fails if the engine has dropped the request already
 	n := c.note("dat: request dropped, no way back", d)
 	n.attrs = append(n.attrs, "reason", err)
 	return n
 }
 
-// end lets go of the request's endpoint. mu is held, or the adapter is closed.
+// end ends the request and releases its endpoint. mu is held, or the IA is closed.
 func (c *CR) end() {
 	c.over = true
 	if c.ep == nil {
@@ -214,7 +218,7 @@ func (c *CR) end() {
 	c.letGo()
 }
 
-// letGo is end with the lock of the request's endpoint held, if there is one.
+// letGo is end for a caller that has locked the request's endpoint, if there is one.
 func (c *CR) letGo() {
 	c.over = true
 	if c.ep == nil {

@@ -6,18 +6,18 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// PSP is a public service point (DAT_PSP_HANDLE): it listens on a connection qualifier. All its methods
-// may be called by any goroutine.
+// PSP is a public service point (DAT_PSP_HANDLE): it listens on a connection qualifier. Any goroutine may call its
+// methods.
 type PSP struct {
 	consumer
 	ia    *IA
 	qual  ConnQual
 	evd   *EVD
 	flags PSPFlags
-	over  atomic.Bool
+	over  atomic.Bool // freed, or the IA is closed
 }
 
-// PSPParam describes a public service point (DAT_PSP_PARAM).
+// PSPParam has the parameters of a public service point (DAT_PSP_PARAM).
 type PSPParam struct {
 	IA       *IA
 	ConnQual ConnQual
@@ -25,19 +25,19 @@ type PSPParam struct {
 	Flags    PSPFlags
 }
 
-// Qualifiers that CreatePSPAny picks from: the range that the IANA leaves for such use.
+// CreatePSPAny picks from these qualifiers: the range that IANA reserves for dynamic use.
 const (
 	firstAnyQual = 49152
 	numAnyQuals  = 16384
 )
 
-// servicePoint is what listens on a qualifier.
+// servicePoint is a PSP or an RSP.
 type servicePoint interface {
 	arrive(*wire.Request) bool
 	adapter() *IA
 }
 
-// service is a service point as the protocol sees it.
+// service adapts a servicePoint to wire.Service, so that Arrive is no method of the exported types.
 type service struct{ servicePoint }
 
 // Arrive implements wire.Service.
@@ -48,18 +48,20 @@ var (
 	_ servicePoint = (*RSP)(nil)
 )
 
-// CreatePSP listens on a qualifier of the adapter (dat_psp_create). Each connection request becomes
-// an EventConnectionRequest on evd, whose queue length is the backlog: a request that finds so many others waiting is
-// refused. So is one from an address that has 7 times as many requests waiting as there are places free, or whose network
-// (IPv4 /24, IPv6 /64) has 15 times as many: an address that is alone gets all of a backlog up to 7 and 7/8 of a longer one, and
-// cannot keep others out. Requests take no place of other events, so that a burst of them makes no completion overflow.
+// CreatePSP listens on a connection qualifier of the adapter (dat_psp_create). Each connection request becomes an
+// EventConnectionRequest on evd. The queue length of evd is the backlog: a request is refused if that many requests
+// wait. Requests use no slots of other events, so a burst of requests makes no completion overflow.
 //
-// With PSPConsumer, the consumer gives an endpoint to CR.Accept. With PSPProvider, each request
-// comes with one, EPTentativeConnectionPending, that CR.Query names: Modify gives it a zone and
-// dispatchers before CR.Accept with nil.
+// One requester cannot fill the backlog for others. A request is also refused if requests of its address hold at least 7
+// times as many slots as are free, or requests of its network (IPv4 /24, IPv6 /64) at least 15 times as many. A single
+// address thus gets the whole backlog if that is at most 7, and 7/8 of a longer one.
 //
-// Errors: ErrInvalidHandle (evd does not take EVDCR), ErrInvalidParameter (flags, or evd has unsignalled or
-// solicited streams), ErrConnQualInUse if somebody listens there, through whichever open of the adapter.
+// With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, each request comes with an
+// endpoint in EPTentativeConnectionPending, which CR.Query returns. The consumer sets its zone and dispatchers with
+// Modify, then calls CR.Accept with nil.
+//
+// Errors: ErrInvalidHandle (evd does not accept EVDCR), ErrInvalidParameter (flags, or evd has unsignalled or
+// solicited streams), ErrConnQualInUse if a service point of any open of the adapter listens there.
 func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		p.qual = qual
@@ -67,8 +69,8 @@ func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	})
 }
 
-// CreatePSPAny is CreatePSP on a qualifier that the provider picks and Qual tells
-// (dat_psp_create_any). ErrConnQualUnavailable when none is left.
+// CreatePSPAny is CreatePSP on a qualifier that the provider picks (dat_psp_create_any); Qual returns it. It returns
+// ErrConnQualUnavailable if none is free.
 func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		for range numAnyQuals {
@@ -104,10 +106,10 @@ func (ia *IA) createPSP(evd *EVD, flags PSPFlags, listen func(*PSP) error) (*PSP
 	return p, nil
 }
 
-// Qual is the connection qualifier it listens on.
+// Qual returns the connection qualifier of the service point.
 func (p *PSP) Qual() ConnQual { return p.qual }
 
-// Query describes the service point (dat_psp_query).
+// Query returns the parameters of the service point (dat_psp_query).
 func (p *PSP) Query() (PSPParam, error) {
 	if err := p.lock(); err != nil {
 		return PSPParam{}, err
@@ -116,7 +118,8 @@ func (p *PSP) Query() (PSPParam, error) {
 	return PSPParam{IA: p.ia, ConnQual: p.qual, EVD: p.evd, Flags: p.flags}, nil
 }
 
-// lock locks the adapter of a service point that was not freed. The caller unlocks it after success.
+// lock locks the IA of a service point that is not freed. It fails, without the lock, on a freed one. The caller
+// unlocks ia.mu.
 func (p *PSP) lock() error {
 	if p == nil {
 		return errHandlePSP
@@ -131,7 +134,7 @@ func (p *PSP) lock() error {
 	return nil
 }
 
-// arrive takes a connection request; false refuses it. The owner of the engine calls it.
+// arrive delivers a connection request. It returns false to refuse the request. The owner of the engine calls it.
 func (p *PSP) arrive(r *wire.Request) bool {
 	if p.over.Load() {
 		return false
@@ -153,8 +156,8 @@ func (p *PSP) end() {
 	}
 }
 
-// Free stops listening (dat_psp_free): the qualifier is free when it returns. Requests that were
-// delivered stay valid.
+// Free stops listening (dat_psp_free). The qualifier is free when Free returns. Requests that were delivered stay
+// valid.
 func (p *PSP) Free() error {
 	if err := p.lock(); err != nil {
 		return err

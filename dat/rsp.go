@@ -6,45 +6,45 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// RSP is a reserved service point (DAT_RSP_HANDLE): it listens on a connection qualifier for one
-// request, with one endpoint. All its methods may be called by any goroutine.
+// RSP is a reserved service point (DAT_RSP_HANDLE): it listens on a connection qualifier for one request, which gets
+// one endpoint. Any goroutine may call its methods.
 type RSP struct {
 	consumer
 	ia   *IA
 	qual ConnQual
 	evd  *EVD
 
-	mu    sync.Mutex // taken after an IA's and an EP's, also by engines
+	mu    sync.Mutex // locked after the mutexes of an IA and an EP; owners of engines lock it too
 	state rspState
-	ep    *EP   // nil until a request comes if the provider is to make it
-	hold  *hold // by which it has the endpoint
+	ep    *EP   // the reserved endpoint; nil until the request arrives if the provider creates it
+	hold  *hold // the hold of this service point on ep
 }
 
 type rspState uint8
 
 const (
 	rspListening rspState = iota
-	rspUsed               // a request came
+	rspUsed               // the request has arrived
 	rspFreed
 )
 
-// RSPParam describes a reserved service point (DAT_RSP_PARAM).
+// RSPParam has the parameters of a reserved service point (DAT_RSP_PARAM).
 type RSPParam struct {
 	IA       *IA
 	ConnQual ConnQual
 	EVD      *EVD
-	EP       *EP // nil until a request comes, if the provider makes it
+	EP       *EP // nil until the request arrives if the provider creates it
 }
 
-// CreateRSP listens on a qualifier of the adapter for one connection request (dat_rsp_create), which
-// becomes an EventConnectionRequest on evd. The endpoint, which must be unconnected, is EPReserved until
-// then and EPPassiveConnectionPending afterwards; with nil the provider makes one, which is
-// EPTentativeConnectionPending. CR.Query names it, and CR.Accept takes nil.
+// CreateRSP listens on a connection qualifier of the adapter for one connection request (dat_rsp_create). The request
+// becomes an EventConnectionRequest on evd. ep must be unconnected. It is EPReserved until the request arrives, and
+// EPPassiveConnectionPending from then on. If ep is nil, the provider creates the endpoint when the request arrives,
+// as EPTentativeConnectionPending. In both cases CR.Query returns the endpoint, and CR.Accept takes nil.
 //
-// Further requests find no listener. A service point that was used stays a handle until Free, but no
-// longer keeps its dispatcher, its qualifier or the adapter from being let go.
+// After that request the service point no longer listens: further requests find no listener. The handle stays valid
+// until Free, but it no longer keeps its dispatcher, its qualifier or the adapter in use.
 //
-// Errors: ErrInvalidHandle (ep, or evd does not take EVDCR), ErrInvalidState (ep is not unconnected),
+// Errors: ErrInvalidHandle (ep, or evd does not accept EVDCR), ErrInvalidState (ep is not unconnected),
 // ErrInvalidParameter (evd has unsignalled or solicited streams), ErrConnQualInUse.
 func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	if err := ia.lock(); err != nil {
@@ -67,7 +67,7 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 			return nil, err
 		}
 	}
-	r.mu.Lock() // a request that comes now waits
+	r.mu.Lock() // arrive waits until the service point is complete
 	defer r.mu.Unlock()
 	if err := evd.serve(); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	return r, nil
 }
 
-// Query describes the service point (dat_rsp_query).
+// Query returns the parameters of the service point (dat_rsp_query).
 func (r *RSP) Query() (RSPParam, error) {
 	if err := r.lock(); err != nil {
 		return RSPParam{}, err
@@ -92,8 +92,8 @@ func (r *RSP) Query() (RSPParam, error) {
 	return RSPParam{IA: r.ia, ConnQual: r.qual, EVD: r.evd, EP: r.ep}, nil
 }
 
-// Free ends the service point (dat_rsp_free). If no request came, it stops listening and its endpoint is
-// unconnected again. Otherwise request and endpoint stay as they are.
+// Free frees the service point (dat_rsp_free). If no request has arrived, it stops listening and its endpoint becomes
+// unconnected. Otherwise the request and the endpoint stay as they are.
 func (r *RSP) Free() error {
 	if err := r.lock(); err != nil {
 		return err
@@ -104,7 +104,8 @@ func (r *RSP) Free() error {
 	return nil
 }
 
-// lock locks a service point that was not freed, and its adapter. The caller unlocks it after success.
+// lock locks the IA and mu of a service point that is not freed. It fails, without the locks, on a freed one. The
+// caller calls unlock.
 func (r *RSP) lock() error {
 	if r == nil {
 		return errHandleRSP
@@ -125,7 +126,7 @@ func (r *RSP) unlock() {
 	r.ia.mu.Unlock()
 }
 
-// arrive takes a connection request; false refuses it. The owner of the engine calls it.
+// arrive delivers a connection request. It returns false to refuse the request. The owner of the engine calls it.
 func (r *RSP) arrive(req *wire.Request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +141,7 @@ func (r *RSP) arrive(req *wire.Request) bool {
 		r.ep.arrive(&hold{EPPassiveConnectionPending, c})
 	}
 	request := Event{Number: EventConnectionRequest, CR: c, RSP: r, ConnQual: r.qual}
-	if !r.evd.postAfter(request, r.unlisten) { // who takes the event finds the qualifier free
+	if !r.evd.postAfter(request, r.unlisten) { // before a consumer can take the event
 		if r.ep != nil {
 			r.ep.arrive(r.hold)
 		}
@@ -152,7 +153,7 @@ func (r *RSP) arrive(req *wire.Request) bool {
 
 func (r *RSP) adapter() *IA { return r.ia }
 
-// unlisten gives qualifier and dispatcher back. mu is held.
+// unlisten frees the qualifier and drops the reference to the dispatcher. mu is held.
 func (r *RSP) unlisten() {
 	r.ia.a.host.Unlisten(uint64(r.qual))
 	r.evd.refs.drop()
@@ -169,14 +170,14 @@ func (r *RSP) stop() {
 	r.state = rspFreed
 }
 
-// end ends the service point of an adapter that is closed.
+// end ends the service point when its IA closes.
 func (r *RSP) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stop()
 }
 
-// listening reports that no request came yet.
+// listening reports whether no request has arrived yet.
 func (r *RSP) listening() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
