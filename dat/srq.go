@@ -6,17 +6,16 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// WatermarkInfinite is a high watermark that is never crossed (DAT_WATERMARK_INFINITE).
+// WatermarkInfinite, as a high watermark, means none (DAT_WATERMARK_INFINITE).
 const WatermarkInfinite = -1
 
-// maxSRQDTOs is how many receives may be outstanding on a shared receive queue.
+// maxSRQDTOs is the maximum number of outstanding receives of a shared receive queue.
 const maxSRQDTOs = 1 << 18
 
-// SRQState is how a shared receive queue is (DAT_SRQ_STATE).
+// SRQState is the state of a shared receive queue (DAT_SRQ_STATE).
 type SRQState uint8
 
-// States of a shared receive queue; the values are those of uDAPL 2.0. One of this provider is
-// operational from its creation to its end.
+// States of a shared receive queue; the values are those of uDAPL 2.0. A queue of this provider is always operational.
 const (
 	SRQError       SRQState = 0
 	SRQOperational SRQState = 1
@@ -25,48 +24,52 @@ const (
 
 // SRQAttr are the attributes of a shared receive queue (DAT_SRQ_ATTR).
 type SRQAttr struct {
-	MaxRecvDTOs  int // receives outstanding
-	MaxRecvIOV   int // segments of one; 0: 4
-	LowWatermark int // has to be 0: SetLW arms it
+	MaxRecvDTOs  int // outstanding receives
+	MaxRecvIOV   int // segments of one receive; 0 means 4
+	LowWatermark int // must be 0 in CreateSRQ; SetLW sets it
 }
 
-// SRQParam describes a shared receive queue (DAT_SRQ_PARAM). A receive is outstanding until the
-// consumer has taken its completion from an EVD, and available until an endpoint takes it.
+// SRQParam has the parameters of a shared receive queue (DAT_SRQ_PARAM). A receive is available until an endpoint
+// takes it. It is outstanding until the consumer takes its completion from an EVD.
 type SRQParam struct {
 	IA          *IA
 	State       SRQState
 	PZ          *PZ
-	SRQAttr     // LowWatermark is that of the last SetLW
+	SRQAttr     // LowWatermark is the value of the last SetLW
 	Available   int
 	Outstanding int
 }
 
-// SRQ is a shared receive queue (DAT_SRQ_HANDLE): receives that several endpoints take from. An
-// endpoint takes the oldest when a message begins to arrive. There is no order between endpoints;
-// those that found no receive are served first, by turns of their peers' addresses.
+// SRQ is a shared receive queue (DAT_SRQ_HANDLE): several endpoints take their receives from it. An endpoint takes
+// the oldest receive when a message begins to arrive. If no receive is available, the endpoint waits. New receives go
+// to waiting endpoints first, round-robin over the addresses of their peers. Otherwise there is no order between
+// endpoints.
 //
-// Messages of several packets from one address hold half of the receives at most. While there are none left and other
-// endpoints wait, such a message has to move: one that stands still for 900 ms, or is slower than 1 MiB/s for long, ends its
-// connection with BreakUnfinished, and the receive completes as DTOFlushed. The sender sees EventBroken, and DTOTransport
-// of the send; it may connect again. A peer whose message stood still for 100 ms waits behind others for 10 s.
+// Three rules keep a slow or hostile peer from blocking the queue:
 //
-// All methods may be called by any goroutine.
+//   - Messages of several packets from one address hold at most half of the receives.
+//   - While no receive is available and other endpoints wait, such a message must make progress. If it stands still for
+//     900 ms, or stays slower than 1 MiB/s for long, its connection ends with BreakUnfinished and the receive completes
+//     as DTOFlushed. The sender gets EventBroken, and DTOTransport for the send. It may connect again.
+//   - After a message of a peer has stood still for 100 ms, the peer's messages wait behind those of others for 10 s.
+//
+// Any goroutine may call the methods.
 type SRQ struct {
 	consumer
 	ia    *IA
 	pz    *PZ
 	q     *wire.SharedQueue
 	iov   int
-	refs  refs // endpoints
+	refs  refs // counts endpoints
 	freed atomic.Bool
 }
 
-// errSRQInUse is ErrInvalidState with DAT_INVALID_STATE_SRQ_IN_USE.
+// errSRQInUse is ErrInvalidState with the subtype DAT_INVALID_STATE_SRQ_IN_USE.
 var errSRQInUse = with(ErrInvalidState, SubInvalidStateSRQInUse)
 
-// CreateSRQ makes a shared receive queue without receives (dat_srq_create). Its receives are in
-// memory of the zone. Errors: ErrInvalidHandle (zone), ErrInvalidParameter (attributes),
-// ErrInsufficientResources (more than 262144 receives).
+// CreateSRQ creates a shared receive queue without receives (dat_srq_create). Its receives use memory of the zone pz.
+// Errors: ErrInvalidHandle (pz), ErrInvalidParameter (attributes), ErrInsufficientResources (MaxRecvDTOs is above
+// 262144, or IAAttr.MaxSRQs exist).
 func (ia *IA) CreateSRQ(pz *PZ, attr SRQAttr) (*SRQ, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -121,7 +124,8 @@ func (s *SRQ) usable() error {
 	return nil
 }
 
-// lock locks the IA of a queue that is not freed. The caller unlocks it after success.
+// lock locks the IA of a queue that is not freed. It fails, without the lock, on a freed one. The caller unlocks
+// ia.mu.
 func (s *SRQ) lock() error {
 	if s == nil {
 		return errHandleSRQ
@@ -136,7 +140,7 @@ func (s *SRQ) lock() error {
 	return nil
 }
 
-// Query describes the queue; the counts are a snapshot (dat_srq_query).
+// Query returns the parameters of the queue (dat_srq_query). The counts are a snapshot.
 func (s *SRQ) Query() (SRQParam, error) {
 	if err := s.lock(); err != nil {
 		return SRQParam{}, err
@@ -149,9 +153,8 @@ func (s *SRQ) Query() (SRQParam, error) {
 	return p, nil
 }
 
-// Resize changes how many receives may be outstanding (dat_srq_resize). ErrInvalidState, and nothing
-// has changed, if that is less than are outstanding or less than the low watermark; other errors as
-// for CreateSRQ.
+// Resize changes the maximum number of outstanding receives (dat_srq_resize). It returns ErrInvalidState and changes
+// nothing if more receives are outstanding or if the low watermark is higher. Other errors are those of CreateSRQ.
 func (s *SRQ) Resize(maxRecvDTOs int) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -166,9 +169,9 @@ func (s *SRQ) Resize(maxRecvDTOs int) error {
 	return nil
 }
 
-// SetLW arms the low watermark (dat_srq_set_lw): the asynchronous EVD gets one event with the queue
-// as Source and ReasonSRQLowWatermark when fewer than lw receives are available, at once if that is
-// so. ErrInvalidParameter if lw is negative or more than may be outstanding; 0 disarms.
+// SetLW arms the low watermark (dat_srq_set_lw). When fewer than lw receives are available, the asynchronous EVD gets
+// one event with the queue as Source and ReasonSRQLowWatermark. If fewer are available already, it gets the event at
+// once. 0 disarms the watermark. SetLW returns ErrInvalidParameter if lw is negative or above MaxRecvDTOs.
 func (s *SRQ) SetLW(lw int) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -180,15 +183,16 @@ func (s *SRQ) SetLW(lw int) error {
 	return nil
 }
 
-// low tells of the low watermark.
+// low reports the low watermark. The owner of an engine may call it.
 func (s *SRQ) low() { s.ia.raise(EventAsyncProviderInternalError, s, ReasonSRQLowWatermark) }
 
-// PostRecv queues a receive (dat_srq_post_recv). Its completion, which notifies, goes to the receive
-// EVD of the endpoint that takes it. The pieces of iov are filled in order by one message.
+// PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. The completion goes
+// to the receive EVD of the endpoint that takes the receive, as a notification.
 //
-// It neither blocks nor allocates, and the memory belongs to the provider until the completion.
-// Errors: ErrInsufficientResources (MaxRecvDTOs are outstanding), ErrInvalidParameter (segments,
-// range), ErrPrivilegesViolation, ErrProtectionViolation (memory of another zone than the queue's).
+// PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion. Errors:
+// ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (segments, range),
+// ErrPrivilegesViolation (no such LMR, or it lacks MemLocalWrite), ErrProtectionViolation (memory of another zone
+// than the queue's).
 func (s *SRQ) PostRecv(iov []LMRTriplet, cookie uint64) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -203,8 +207,8 @@ func (s *SRQ) PostRecv(iov []LMRTriplet, cookie uint64) error {
 	return nil
 }
 
-// Free ends the queue (dat_srq_free); receives that nobody took vanish. ErrInvalidState, with the
-// subtype SRQ_IN_USE, while an endpoint uses it.
+// Free frees the queue (dat_srq_free). Its available receives are dropped without a completion. It returns
+// ErrInvalidState, with the subtype SubInvalidStateSRQInUse, while an endpoint uses the queue.
 func (s *SRQ) Free() error {
 	if err := s.lock(); err != nil {
 		return err
@@ -220,10 +224,10 @@ func (s *SRQ) Free() error {
 	return nil
 }
 
-// RecvQuery tells how many receives are the endpoint's and not complete, and how many messages there
-// are from the first to the last of them (dat_ep_recv_query). Messages of this provider arrive one
-// after the other, so that with a shared receive queue both are 0 or 1. Without one, all that was
-// posted is the endpoint's. Legal in every state.
+// RecvQuery returns the number of receives that the endpoint has and that are not complete, and the number of
+// messages from the first to the last of them (dat_ep_recv_query). With a shared receive queue, both are 0 or 1,
+// because a connection receives one message after the other. Without one, the endpoint has all of its posted
+// receives. The call is legal in every state.
 func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, 0, err
@@ -232,14 +236,13 @@ func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	return allocated, span, nil
 }
 
-// SetWatermark sets the high watermarks of an endpoint with a shared receive queue
-// (dat_ep_set_watermark): limits on the receives that it has consumed, which are those it took and
-// whose completion nobody has dequeued. When it takes more than soft, the asynchronous EVD gets
-// one EventAsyncEPBroken with the endpoint as Source and ReasonSRQSoftHighWatermark, until set
-// again; when more than hard, the connection breaks. Either happens at once if it is so already.
-// WatermarkInfinite disables; legal in every state.
+// SetWatermark sets the high watermarks of an endpoint with a shared receive queue (dat_ep_set_watermark). They limit
+// the receives that the endpoint has taken and whose completions the consumer has not dequeued. When these exceed
+// soft, the asynchronous EVD gets one EventAsyncEPBroken with the endpoint as Source and ReasonSRQSoftHighWatermark;
+// the next comes only after another SetWatermark. When they exceed hard, the connection breaks. If a limit is
+// exceeded already, this happens at once. WatermarkInfinite means no limit. The call is legal in every state.
 //
-// Errors: ErrInvalidParameter (below WatermarkInfinite), ErrModelNotSupported (no shared queue).
+// Errors: ErrInvalidParameter (a value below WatermarkInfinite), ErrModelNotSupported (no shared receive queue).
 func (ep *EP) SetWatermark(soft, hard int) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -266,7 +269,7 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 	})
 }
 
-// mark is a high watermark as the protocol has it.
+// mark converts a high watermark to that of package wire.
 func mark(n int) int64 {
 	if n == WatermarkInfinite {
 		return wire.NoMark
@@ -274,7 +277,7 @@ func mark(n int) int64 {
 	return int64(n)
 }
 
-// notice tells of an endpoint and its shared receive queue. Who freed the endpoint is not told.
+// notice reports an event of an endpoint with a shared receive queue. It reports nothing for a freed endpoint.
 func (ep *EP) notice(n wire.Notice) {
 	switch {
 	case ep.freed.Load():
