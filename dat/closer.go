@@ -2,7 +2,7 @@ package dat
 
 import "io"
 
-// Each object that has Free has Close too, for what takes an io.Closer and for defer.
+// Every object with Free also has Close, so that it is an io.Closer.
 var (
 	_ io.Closer = (*IA)(nil)
 	_ io.Closer = (*CNO)(nil)

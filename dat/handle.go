@@ -2,7 +2,7 @@ package dat
 
 import "sync/atomic"
 
-// HandleType tells the kinds of objects apart (DAT_HANDLE_TYPE).
+// HandleType is the kind of an object (DAT_HANDLE_TYPE).
 type HandleType uint8
 
 // Kinds of objects; the values are those of uDAPL 2.0.
@@ -31,15 +31,15 @@ func (t HandleType) String() string {
 	return enumName(name, "DAT_HANDLE_TYPE", t)
 }
 
-// Handle is what every object has in common (DAT_HANDLE). On one that was freed, whose adapter was
-// closed, or that is nil, each call returns ErrInvalidHandle. The calls may be made by any goroutine.
+// Handle has the methods that all objects share (DAT_HANDLE). On a handle that is nil, freed, or of a closed adapter,
+// each returns ErrInvalidHandle. Any goroutine may call them.
 type Handle interface {
-	// HandleType is the kind of object (dat_get_handle_type).
+	// HandleType returns the kind of object (dat_get_handle_type).
 	HandleType() (HandleType, error)
-	// SetConsumerContext attaches a value of the caller in place of the one before; nil takes it away
-	// (dat_set_consumer_context). The provider only keeps it.
+	// SetConsumerContext attaches a value of the caller and replaces the old one; nil removes it
+	// (dat_set_consumer_context). The provider does not use the value.
 	SetConsumerContext(v any) error
-	// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+	// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 	ConsumerContext() (any, error)
 }
 
@@ -57,13 +57,13 @@ var (
 	_ Handle = (*SRQ)(nil)
 )
 
-// consumer is the part of an object that holds the consumer's context.
+// consumer holds the consumer context of an object.
 type consumer struct{ context atomic.Pointer[any] }
 
 func (c *consumer) holder() *consumer { return c }
 
-// object is what embeds consumer. live is legal on nil, holder is not: no call of Handle can be promoted
-// from consumer, since a nil object has none.
+// object is a type that embeds consumer. live works on a nil pointer and holder does not. So the types implement the
+// methods of Handle themselves: methods promoted from consumer would panic on nil.
 type object interface {
 	live() error
 	holder() *consumer
@@ -89,106 +89,106 @@ func contextOf(o object) (any, error) {
 	return nil, nil
 }
 
-// HandleType is HandleIA (dat_get_handle_type).
+// HandleType returns HandleIA (dat_get_handle_type).
 func (ia *IA) HandleType() (HandleType, error) { return typeOf(ia, HandleIA) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (ia *IA) SetConsumerContext(v any) error { return setContext(ia, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (ia *IA) ConsumerContext() (any, error) { return contextOf(ia) }
 
-// HandleType is HandleEP (dat_get_handle_type).
+// HandleType returns HandleEP (dat_get_handle_type).
 func (ep *EP) HandleType() (HandleType, error) { return typeOf(ep, HandleEP) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (ep *EP) SetConsumerContext(v any) error { return setContext(ep, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (ep *EP) ConsumerContext() (any, error) { return contextOf(ep) }
 
-// HandleType is HandleEVD (dat_get_handle_type).
+// HandleType returns HandleEVD (dat_get_handle_type).
 func (e *EVD) HandleType() (HandleType, error) { return typeOf(e, HandleEVD) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (e *EVD) SetConsumerContext(v any) error { return setContext(e, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (e *EVD) ConsumerContext() (any, error) { return contextOf(e) }
 
-// HandleType is HandleCR (dat_get_handle_type).
+// HandleType returns HandleCR (dat_get_handle_type).
 func (c *CR) HandleType() (HandleType, error) { return typeOf(c, HandleCR) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (c *CR) SetConsumerContext(v any) error { return setContext(c, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (c *CR) ConsumerContext() (any, error) { return contextOf(c) }
 
-// HandleType is HandlePSP (dat_get_handle_type).
+// HandleType returns HandlePSP (dat_get_handle_type).
 func (p *PSP) HandleType() (HandleType, error) { return typeOf(p, HandlePSP) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (p *PSP) SetConsumerContext(v any) error { return setContext(p, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (p *PSP) ConsumerContext() (any, error) { return contextOf(p) }
 
-// HandleType is HandlePZ (dat_get_handle_type).
+// HandleType returns HandlePZ (dat_get_handle_type).
 func (p *PZ) HandleType() (HandleType, error) { return typeOf(p, HandlePZ) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (p *PZ) SetConsumerContext(v any) error { return setContext(p, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (p *PZ) ConsumerContext() (any, error) { return contextOf(p) }
 
-// HandleType is HandleLMR (dat_get_handle_type).
+// HandleType returns HandleLMR (dat_get_handle_type).
 func (l *LMR) HandleType() (HandleType, error) { return typeOf(l, HandleLMR) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (l *LMR) SetConsumerContext(v any) error { return setContext(l, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (l *LMR) ConsumerContext() (any, error) { return contextOf(l) }
 
-// HandleType is HandleRMR (dat_get_handle_type).
+// HandleType returns HandleRMR (dat_get_handle_type).
 func (r *RMR) HandleType() (HandleType, error) { return typeOf(r, HandleRMR) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (r *RMR) SetConsumerContext(v any) error { return setContext(r, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (r *RMR) ConsumerContext() (any, error) { return contextOf(r) }
 
-// HandleType is HandleRSP (dat_get_handle_type).
+// HandleType returns HandleRSP (dat_get_handle_type).
 func (r *RSP) HandleType() (HandleType, error) { return typeOf(r, HandleRSP) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (r *RSP) SetConsumerContext(v any) error { return setContext(r, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (r *RSP) ConsumerContext() (any, error) { return contextOf(r) }
 
-// HandleType is HandleCNO (dat_get_handle_type).
+// HandleType returns HandleCNO (dat_get_handle_type).
 func (c *CNO) HandleType() (HandleType, error) { return typeOf(c, HandleCNO) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (c *CNO) SetConsumerContext(v any) error { return setContext(c, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (c *CNO) ConsumerContext() (any, error) { return contextOf(c) }
 
-// HandleType is HandleSRQ (dat_get_handle_type).
+// HandleType returns HandleSRQ (dat_get_handle_type).
 func (s *SRQ) HandleType() (HandleType, error) { return typeOf(s, HandleSRQ) }
 
 // SetConsumerContext attaches a value of the caller (dat_set_consumer_context).
 func (s *SRQ) SetConsumerContext(v any) error { return setContext(s, v) }
 
-// ConsumerContext is the value that was attached, nil if none (dat_get_consumer_context).
+// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (s *SRQ) ConsumerContext() (any, error) { return contextOf(s) }
 
-// live is nil for an open adapter.
+// live returns an error if the adapter is nil or closed.
 func (ia *IA) live() error {
 	if err := ia.lock(); err != nil {
 		return err
