@@ -73,11 +73,12 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 // Events returns an iterator that takes events one after the other and waits for each. It ends when the context is
-// done or the dispatcher ends: the last pair is nil and the error of WaitContext. The Event that the iterator yields
-// is valid until the next iteration.
+// done, the dispatcher ends, or the dispatcher has overflowed. The last pair is nil and the error: that of
+// WaitContext, or ErrQueueFull after an overflow. The Event that the iterator yields is valid until the next
+// iteration.
 //
-// On a dispatcher that has overflowed, and has not been emptied since, it ends with ErrQueueFull: the consumer would wait for
-// events that are lost. EventAsyncEVDOverflow tells of them too.
+// After an overflow the consumer would wait for events that are lost, so the iterator ends. EventAsyncEVDOverflow
+// reports the overflow too. A dispatcher that has been emptied since counts as not overflowed.
 //
 //	for ev, err := range evd.Events(ctx) {
 func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {

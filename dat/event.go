@@ -2,7 +2,7 @@ package dat
 
 import "github.com/datxdp/datxdp/wire"
 
-// EventNumber says what an Event tells (DAT_EVENT_NUMBER).
+// EventNumber is the kind of an Event (DAT_EVENT_NUMBER).
 type EventNumber uint32
 
 // Event numbers; the values are those of uDAPL 2.0.
@@ -21,21 +21,22 @@ const (
 	EventAsyncEVDOverflow      EventNumber = 0x08001
 	EventAsyncIACatastrophic   EventNumber = 0x08002
 	EventSoftware              EventNumber = 0x10001
-	// EventAsyncEPBroken is any news of an endpoint; Event.Reason says which.
+	// EventAsyncEPBroken reports a change of an endpoint that need not be an error; Event.Reason says which.
 	EventAsyncEPBroken EventNumber = 0x08003
-	// EventAsyncProviderInternalError is any news of what has no number of its own, such as a shared
-	// receive queue: it need not be an error. Event.Source and Event.Reason say which.
+	// EventAsyncProviderInternalError reports a change of an object without an event number of its own, such as a
+	// shared receive queue. It need not be an error. Event.Source is the object, Event.Reason the change.
 	EventAsyncProviderInternalError EventNumber = 0x08005
 )
 
-// Reasons of asynchronous events: those of the kind of Event.Source.
+// Values of Event.Reason for asynchronous events. The kind of Event.Source decides which of them apply: the same number
+// means different things for different kinds.
 const (
-	ReasonIACatastrophic       = 0 // IA: errors go unheard, the asynchronous EVD is full
-	ReasonIAEnded              = 1 // IA: its device moves packets no more; IA.Err says why
-	ReasonEVDOverflow          = 0 // EVD: events were lost
-	ReasonEPTransferToError    = 0 // EP: takes no more receives of its shared receive queue
-	ReasonSRQSoftHighWatermark = 2 // EP: has consumed more receives than its soft high watermark
-	ReasonSRQLowWatermark      = 2 // SRQ: fewer receives are available than its low watermark
+	ReasonIACatastrophic       = 0 // IA: asynchronous errors were lost, because the asynchronous EVD was full
+	ReasonIAEnded              = 1 // IA: its device stopped moving packets; IA.Err returns the reason
+	ReasonEVDOverflow          = 0 // EVD: it was full and lost events
+	ReasonEPTransferToError    = 0 // EP: it takes no more receives of its shared receive queue
+	ReasonSRQSoftHighWatermark = 2 // EP: its receives exceed the soft high watermark
+	ReasonSRQLowWatermark      = 2 // SRQ: fewer receives are available than the low watermark
 )
 
 var eventNames = map[EventNumber]string{
@@ -59,10 +60,10 @@ var eventNames = map[EventNumber]string{
 	EventAsyncProviderInternalError: "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
 }
 
-// String is the DAT name.
+// String returns the DAT name.
 func (n EventNumber) String() string { return enumName(eventNames[n], "DAT_EVENT_NUMBER", n) }
 
-// DTOStatus is how a data transfer ended (DAT_DTO_COMPLETION_STATUS).
+// DTOStatus is the result of a data transfer operation (DAT_DTO_COMPLETION_STATUS).
 type DTOStatus uint8
 
 // Completion statuses; the values are those of uDAPL 2.0.
@@ -85,7 +86,7 @@ var dtoNames = [numDTOStatus]string{"DAT_DTO_SUCCESS", "DAT_DTO_ERR_FLUSHED", "D
 	"DAT_DTO_ERR_REMOTE_ACCESS", "DAT_DTO_ERR_REMOTE_RESPONDER", "DAT_DTO_ERR_TRANSPORT",
 	"DAT_DTO_ERR_RECEIVER_NOT_READY", "DAT_DTO_ERR_PARTIAL_PACKET", "DAT_RMR_OPERATION_FAILED"}
 
-// String is the DAT name.
+// String returns the DAT name.
 func (s DTOStatus) String() string {
 	name := ""
 	if s < numDTOStatus {
@@ -94,28 +95,28 @@ func (s DTOStatus) String() string {
 	return enumName(name, "DAT_DTO_COMPLETION_STATUS", s)
 }
 
-// DTO is a kind of data transfer (DAT_DTOS).
+// DTO is a kind of data transfer operation (DAT_DTOS).
 type DTO uint8
 
-// Data transfers; the values are those of uDAPL 2.0.
+// Kinds of data transfer operations; the values are those of uDAPL 2.0.
 const (
 	DTOSend      DTO = 0
 	DTORDMAWrite DTO = 1
 	DTORDMARead  DTO = 2
 	DTOReceive   DTO = 3
-	// DTOReceiveWithInvalidate is a receive whose message has made an RMR of this side invalid.
+	// DTOReceiveWithInvalidate is a receive whose message has invalidated an RMR of this side.
 	DTOReceiveWithInvalidate DTO = 4
 	DTOBind                  DTO = 5
 )
 
-// Event is what an EVD delivers (DAT_EVENT). Dequeue and Wait fill one that the caller owns; which
-// fields count depends on Number.
+// Event is an event of an EVD (DAT_EVENT). Dequeue and Wait fill in an Event of the caller. Number decides which
+// fields have a meaning; the others are zero.
 type Event struct {
 	Number EventNumber
 	EVD    *EVD
 
-	// Data transfers and binds: the endpoint, what was posted, how it ended, the bytes moved on success.
-	// Connection events: EP alone, and the private data of the peer's accept or reject; BreakReason where there is one.
+	// Data transfer operations and binds have all of these fields; Length is in bytes and valid on success.
+	// Connection events have EP, PrivateData with the private data of the peer's accept or reject, and BreakReason.
 	EP          *EP
 	Cookie      uint64
 	Length      uint64
@@ -124,28 +125,28 @@ type Event struct {
 	Ext         ExtType // EventIBDTO
 	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
 	PrivateData []byte
-	BreakReason BreakReason // EventBroken, EventNonPeerRejected, EventAcceptCompletionError; Reason is of asynchronous events
+	BreakReason BreakReason // EventBroken, EventNonPeerRejected, EventAcceptCompletionError; Reason is not used there
 
-	// Binds: the region. Receives with invalidate: the context that is invalid now.
+	// RMR is the region of a bind. RMRContext is the context that a DTOReceiveWithInvalidate has invalidated.
 	RMR        *RMR
 	RMRContext uint32
 
-	// Connection requests.
+	// Connection requests: the request, and the service point that it arrived at.
 	CR       *CR
-	PSP      *PSP // that it came to
-	RSP      *RSP // or this
+	PSP      *PSP // nil if it arrived at an RSP
+	RSP      *RSP // nil if it arrived at a PSP
 	ConnQual ConnQual
 
-	// Asynchronous events: whom they are about, an *IA, *EVD, *EP or *SRQ, and why.
+	// Asynchronous events: the object concerned, an *IA, *EVD, *EP or *SRQ, and the reason.
 	Source any
 	Reason int
 
-	// Software events: what was given to PostSE.
+	// Software events: the value given to PostSE.
 	Software any
 }
 
-// BreakReason says why a connection broke or was refused; 0 is no reason. BreakByPeer is set if the peer closed it:
-// r &^ BreakByPeer is the reason alone.
+// BreakReason says why a connection broke or was refused; 0 means no reason. If the peer closed the connection, the
+// flag BreakByPeer is set: r &^ BreakByPeer is the reason without the flag.
 type BreakReason uint8
 
 // Reasons for which connections break.
@@ -153,24 +154,24 @@ const (
 	BreakNoListener BreakReason = 2  // refused: no service point has the qualifier
 	BreakBacklog    BreakReason = 3  // refused: the backlog of the service point is full
 	BreakResources  BreakReason = 4  // refused: the peer has no room for another connection
-	BreakVersion    BreakReason = 13 // refused: the peer speaks other versions of the wire protocol only
-	BreakOption     BreakReason = 14 // refused: one end does not know an option that it has to understand
-	BreakPort       BreakReason = 15 // refused: the peer's host says that its UDP port has no owner
+	BreakVersion    BreakReason = 13 // refused: the two sides have no version of the wire protocol in common
+	BreakOption     BreakReason = 14 // refused: one side requires an option that the other does not support
+	BreakPort       BreakReason = 15 // refused: no process at the peer's host has the UDP port (ICMP)
 
-	BreakAccess     BreakReason = 5    // remote access refused: context, range, right or zone was wrong
+	BreakAccess     BreakReason = 5    // remote access refused: wrong context, range, privilege or zone
 	BreakLength     BreakReason = 6    // a message was longer than its receive
-	BreakNotReady   BreakReason = 7    // a message came without a receive
-	BreakProtocol   BreakReason = 8    // a packet made no sense
+	BreakNotReady   BreakReason = 7    // a message found no receive (receiver not ready)
+	BreakProtocol   BreakReason = 8    // a packet violated the protocol
 	BreakTimeout    BreakReason = 9    // the other side was silent too long
-	BreakLocal      BreakReason = 10   // an operation failed on the closing side
-	BreakMemory     BreakReason = 11   // registered memory of the closing side cannot be accessed
-	BreakUnfinished BreakReason = 12   // a message held a receive of an SRQ for too long while others waited for one
-	BreakUnknown    BreakReason = 0x7f // the peer gave a reason that is none of these
+	BreakLocal      BreakReason = 10   // an operation failed on the side that closed the connection
+	BreakMemory     BreakReason = 11   // registered memory of the side that closed the connection is inaccessible
+	BreakUnfinished BreakReason = 12   // an incomplete message held a receive of an SRQ too long while endpoints waited
+	BreakUnknown    BreakReason = 0x7f // the peer gave a reason that is unknown here
 
 	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection
 )
 
-// String is a sentence; "" for no reason.
+// String returns a sentence, or "" for no reason.
 func (r BreakReason) String() string { return wire.BreakReason(r).String() }
 
 var connectionEvents = [...]EventNumber{
@@ -184,7 +185,7 @@ var connectionEvents = [...]EventNumber{
 	wire.KindUnreachable:  EventUnreachable,
 }
 
-// fill makes ev of a completion.
+// fill sets ev from a completion in a queue of evd.
 func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 	*ev = Event{EVD: evd, EP: c.Conn.User.(*EP)}
 	if c.Kind == wire.KindWork {
