@@ -7,23 +7,23 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// ConnState is where a connection stands. That of an endpoint, which has more states, is EPState.
+// ConnState is the state of a connection in the protocol. EPState is the state of an endpoint, which has more values.
 type ConnState uint8
 
 // States of a connection.
 const (
 	ConnIdle        ConnState = 0
-	ConnConnecting  ConnState = 1 // it was asked for
-	ConnAccepting   ConnState = 2 // it was accepted, which the peer has not confirmed yet
+	ConnConnecting  ConnState = 1 // the request was sent, or waits to be
+	ConnAccepting   ConnState = 2 // accepted; the peer has not confirmed yet
 	ConnEstablished ConnState = 3
-	ConnDraining    ConnState = 4 // graceful disconnect with requests outstanding
-	ConnClosed      ConnState = 5 // over, but for what the peer has to confirm
+	ConnDraining    ConnState = 4 // graceful disconnect: outstanding requests complete first
+	ConnClosed      ConnState = 5 // ended; kept until the peer has confirmed the end
 	numConnStates             = ConnClosed + 1
 )
 
 var connStateNames = [numConnStates]string{"idle", "connecting", "accepting", "established", "draining", "closed"}
 
-// String is one word, as in metrics.
+// String returns one word, the same as in metrics.
 func (s ConnState) String() string {
 	name := ""
 	if s < numConnStates {
@@ -32,41 +32,41 @@ func (s ConnState) String() string {
 	return enumName(name, "ConnState", s)
 }
 
-// MarshalText is String.
+// MarshalText returns String.
 func (s ConnState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// ConnInfo is where one connection stands at one moment: a row of IA.Connections. PSNs (packet sequence numbers) and counts
-// of packets are those of the direction that is named.
+// ConnInfo is a snapshot of one connection: a row of IA.Connections. PSN is the packet sequence number, which counts
+// the packets of one direction.
 type ConnInfo struct {
-	Engine  int // of the adapter, from 0: one for each receive queue
+	Engine  int // index of its engine in the adapter; there is one engine for each receive queue
 	State   ConnState
 	Peer    netip.Addr
-	Qual    ConnQual      // that was asked for
-	Passive bool          // the peer asked for the connection
-	Age     time.Duration // since it was asked for, or the request was accepted
-	Silence time.Duration // since the peer was last heard of
-	MTU     int           // largest packet in bytes, header to trailer
+	Qual    ConnQual      // the connection qualifier asked for
+	Passive bool          // the peer sent the connection request
+	Age     time.Duration // since Connect or Accept
+	Silence time.Duration // since the last packet of the peer
+	MTU     int           // largest packet in bytes, protocol header and trailer included
 
 	// Sending.
-	SendOldest  uint32  // PSN of the oldest packet that is not acknowledged
-	SendNext    uint32  // PSN of the next packet
-	Window      float64 // packets that may be in the network; below 1 they are spaced out
-	InFlight    int     // packets that are there
-	Lost        int     // packets taken for lost and not sent again yet
-	Timeouts    int     // retransmission timeouts in a row
-	Retransmits uint64  // packets sent again since the connection began
-	RTT, RTTVar time.Duration
-	RTO         time.Duration // retransmission timeout now
-	Requests    int           // outstanding
-	Unsent      int           // bytes of requests that have not left, chunk headers included
-	Credits     int           // messages that the peer can take; -1: it promises none
-	Starved     bool          // a message waits for a receive at the peer
+	SendOldest  uint32        // PSN of the oldest unacknowledged packet
+	SendNext    uint32        // PSN of the next new packet
+	Window      float64       // congestion window in packets; below 1 the packets are paced
+	InFlight    int           // packets in the network (pipe, RFC 6675 §2)
+	Lost        int           // packets declared lost and not yet sent again
+	Timeouts    int           // consecutive retransmission timeouts
+	Retransmits uint64        // packets sent again since the connection began
+	RTT, RTTVar time.Duration // smoothed round trip and its variance (RFC 6298 §2)
+	RTO         time.Duration // current retransmission timeout
+	Requests    int           // outstanding requests
+	Unsent      int           // bytes of requests not yet sent, chunk headers included
+	Credits     int           // messages that the peer has promised to take; -1: it makes no promise
+	Starved     bool          // a message waits for the peer to post a receive
 
 	// Receiving.
-	RecvNext uint32 // PSN of the packet that is expected
-	Early    int    // packets held because an earlier one is missing, or no receive was there
-	Receives int    // outstanding; of a shared receive queue those taken from it
-	Granted  int    // messages that the peer has been told it may send; -1: none is promised
+	RecvNext uint32 // PSN of the next packet in order
+	Early    int    // packets held: an earlier packet or a receive is missing
+	Receives int    // outstanding receives; with a shared receive queue, those taken from it
+	Granted  int    // messages that this side has promised to take; -1: no promise
 }
 
 func connInfo(c *wire.ConnInfo) ConnInfo {

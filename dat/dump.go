@@ -9,14 +9,14 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Connections tells of every connection of the adapter, those of its other opens included. Each row is
-// consistent in itself. An engine is stopped for some microseconds for every 32 of its connections. Errors:
-// ErrInvalidHandle, also when the adapter closes meanwhile.
+// Connections returns a snapshot of every connection of the adapter, those of its other opens included. Each row is
+// consistent in itself, but rows are read at different times. The call stops an engine for some microseconds for
+// every 32 of its connections. It returns ErrInvalidHandle if the adapter is closed, or closes during the call.
 func (ia *IA) Connections() ([]ConnInfo, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
 	}
-	ia.mu.Unlock() // an engine that closes meanwhile says so
+	ia.mu.Unlock() // inspect fails if the adapter closes meanwhile
 	var all []ConnInfo
 	for _, d := range ia.a.drivers {
 		if err := d.inspect(func(c *wire.ConnInfo) { all = append(all, connInfo(c)) }); err != nil {
@@ -26,7 +26,8 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 	return all, nil
 }
 
-// inspect calls f for each connection of the engine, which is not owned meanwhile.
+// inspect calls f for each connection of the engine. It owns the engine while it reads 32 connections, and not during
+// f.
 func (d *driver) inspect(f func(*wire.ConnInfo)) error {
 	rows := make([]wire.ConnInfo, 0, 32)
 	for slot := 0; slot >= 0; {
@@ -42,8 +43,9 @@ func (d *driver) inspect(f func(*wire.ConnInfo)) error {
 	return nil
 }
 
-// Dump writes Connections as text, a line for each: PSNs as oldest+outstanding, times in the units that
-// they name. Errors: ErrInvalidHandle, ErrInvalidParameter (no writer), those of the writer.
+// Dump writes Connections as a table, one line for each. The column PSN has the oldest unacknowledged PSN, a plus
+// sign and the number of outstanding packets. Times carry their units. Errors: ErrInvalidHandle, ErrInvalidParameter
+// (w is nil), and those of w.
 func (ia *IA) Dump(w io.Writer) error {
 	if w == nil {
 		return fail(ErrInvalidParameter, "no writer to dump to")
@@ -74,7 +76,7 @@ func dumpRow(w io.Writer, c *ConnInfo) {
 		c.RecvNext, c.Early, c.Receives, promised(c.Granted))
 }
 
-// promised is a number of credits; negative: none are promised.
+// promised formats a number of credits; "-" means that none are promised.
 func promised(n int) string {
 	if n < 0 {
 		return "-"

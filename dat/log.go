@@ -5,12 +5,14 @@ import (
 	"log/slog"
 )
 
-// Logs tell of what happens seldom: an adapter is opened or closed (Info), a connection is asked for
-// (Debug), established, ends or does not come about (Info) or breaks (Warn). Nothing is logged from inside
-// an engine or with a lock held: what comes from the network is logged by the call that takes the event out,
-// and what is freed with its dispatcher is not. A sampler bounds the lines, since peers cause some of them.
+// The package logs rare events: the open and close of an adapter (Info), a connection request (Debug), a connection
+// that is established, ends or fails to be established (Info), or breaks (Warn).
+//
+// Nothing is logged inside an engine or with a lock held. Connection events are logged by the call that takes them from
+// their dispatcher; events freed with their dispatcher are not logged. A sampler limits the number of lines, because
+// peers cause some of them.
 
-// logger is where an IA logs to.
+// logger returns the sampled logger of an IA, or one that discards everything if Options.Logger is nil.
 func (o *Options) logger() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)
@@ -18,7 +20,7 @@ func (o *Options) logger() *slog.Logger {
 	return slog.New(newSampler(o.Logger.Handler()))
 }
 
-// warner is where is logged what must not go unheard.
+// warner returns the logger for warnings that are logged even if Options.Logger is nil.
 func (o *Options) warner() *slog.Logger {
 	if o.Logger == nil {
 		return slog.Default()
@@ -26,10 +28,10 @@ func (o *Options) warner() *slog.Logger {
 	return o.Logger
 }
 
-// connectionEvent is the bit that the numbers of connection events have in common.
+// connectionEvent is the bit that is set in the numbers of all connection events, and in no others.
 const connectionEvent = EventEstablished &^ 1
 
-// notConnected is what the events of a connection that is not made mean.
+// notConnected has a hint for each event that ends an attempt to connect.
 var notConnected = map[EventNumber]string{
 	EventPeerRejected:          "the program there refused",
 	EventNonPeerRejected:       "nobody listens on the port or the qualifier there, or its backlog is full, or it has no resources",
@@ -38,7 +40,7 @@ var notConnected = map[EventNumber]string{
 	EventUnreachable:           "no route to the peer, or no answer from its neighbourhood",
 }
 
-// log tells of an event of a connection that was taken out.
+// log logs a connection event that was taken from its dispatcher.
 func (ev *Event) log() {
 	level := slog.LevelInfo
 	if ev.Number == EventBroken {
@@ -66,23 +68,23 @@ func (ev *Event) log() {
 	log.Log(context.Background(), level, message, attrs...)
 }
 
-// note is a message that waits until the locks of the call are given back: a handler may block, or call the
-// adapter.
+// note is a log message that is written after the locks of a call are released, because a log handler may block or
+// call the adapter.
 type note struct {
-	log     *slog.Logger // nil: there is nothing to say
+	log     *slog.Logger // nil: write does nothing
 	level   slog.Level
 	message string
 	attrs   []any
 }
 
-// write is deferred before the first lock is taken, so that it runs after the last is given back.
+// write logs the message. Callers defer it before they take the first lock, so that it runs after the last unlock.
 func (n *note) write() {
 	if n.log != nil {
 		n.log.Log(context.Background(), n.level, n.message, n.attrs...)
 	}
 }
 
-// attrs are what tells a connection from others.
+// attrs returns the log attributes that identify a connection.
 func (ep *EP) attrs() []any {
 	ep.mu.Lock()
 	r := ep.remote

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// sampler is a slog.Handler that lets sampleBurst records of one message through in sampleTime and counts the
-// rest: the next record that passes says how many were left out. Peers decide how often connections come and
-// go; they do not decide how long the log gets.
+// sampler is a slog.Handler that limits the size of the log, because peers decide how often connections come and go.
+// In each sampleTime it passes sampleBurst records with the same message and drops the rest. The next record that
+// passes has the number of dropped ones as the attribute left_out.
 type sampler struct {
 	slog.Handler
 	seen *samples
 }
 
-// samples are what a sampler and those derived from it have let through.
+// samples has the counts of a sampler and of the handlers derived from it.
 type samples struct {
 	mu    sync.Mutex
-	until time.Time
-	count map[string]int // records of a message since until began
-	left  map[string]int // of those not let through and not told of yet
+	until time.Time      // end of the current sampleTime
+	count map[string]int // records by message in the current sampleTime
+	left  map[string]int // dropped records by message, not yet reported
 }
 
 const (
@@ -45,7 +45,8 @@ func (s *sampler) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// take counts a record. It reports whether the record passes, and how many did not since the last one.
+// take counts a record. pass says whether the record passes. left is the number of records dropped since the last
+// that passed.
 func (s *samples) take(message string, now time.Time) (left int, pass bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,87 +7,89 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Counter is a named count of a device.
+// Counter is a named counter of a device.
 type Counter struct {
 	Name  string
 	Value uint64
 }
 
-// Stats are the counters of an adapter, summed over its queues, and where it stands now. They are of all
-// opens of the adapter together, apart from Dispatchers.
+// Stats has the counters of an adapter, summed over its queues, and its current state. All opens of the adapter share
+// them, except Dispatchers.
 type Stats struct {
 	ProtocolStats
-	// RoundTrip is the time from sending a packet to its acknowledgement, less what the peer kept it:
-	// one sample for each packet that acknowledges something new.
+	// RoundTrip is the time from sending a packet to its acknowledgement, minus the delay that the peer reports. Each
+	// packet that acknowledges new data gives one sample.
 	RoundTrip Histogram
-	// Latency is the time from when the first packet of a request left to when the request completed
-	// successfully: a round trip, the peer's work, and every repeat. What a request waits before for credit or
-	// for the window is not in it. Binds, of which nothing leaves, are not counted.
+	// Latency is the time from the first packet of a request to its successful completion: the round trip, the peer's
+	// work and all retransmissions. It does not include the wait before the first packet, for credit or for the
+	// congestion window. Binds send no packet and are not counted.
 	Latency Histogram
 
 	Link LinkStats
-	// Steering are the verdicts of the XDP program, Queues the AF_XDP sockets; empty without them.
+	// Steering counts packets by verdict of the XDP program. Queues has the AF_XDP sockets. Both are empty over other
+	// links.
 	Steering []Counter
 	Queues   []QueueStats
 
-	Connections int // that exist, those included which wait for the peer to confirm the end
+	Connections int // existing connections, those included that wait for the peer to confirm the end
 	ConnStats
 	Dispatchers EVDStats
 
-	Triggers uint64 // of notification objects
-	Wakeups  uint64 // goroutines that notification objects released
-	Sleeps   uint64 // times a goroutine that waited for an event went to sleep
-	Mode     string // how packets move: IAAttr.Mode
+	Triggers uint64 // triggers of notification objects
+	Wakeups  uint64 // goroutines released by notification objects
+	Sleeps   uint64 // times a goroutine that waited for an event slept
+	Mode     string // current mode, as in IAAttr.Mode
 }
 
-// QueueStats are the rings of one AF_XDP socket, and the kernel's counts of it (XDP_STATISTICS).
+// QueueStats has the rings of one AF_XDP socket and the kernel's counters of it (XDP_STATISTICS).
 type QueueStats struct {
 	Queue  int
 	Rings  []RingStats
 	Kernel []Counter
 
-	TxProven, RxProven bool   // a frame was transmitted and came back; a packet arrived
-	Stalled            bool   // packets wait and the transmit ring stands still
-	Stalls             uint64 // times that it stood still for 200 ms
-	Reopens            uint64 // times that the socket was made anew for it
+	TxProven, RxProven bool   // a transmitted frame has completed; a packet has arrived
+	Stalled            bool   // packets wait, and the transmit ring does not advance
+	Stalls             uint64 // times the transmit ring did not advance for 200 ms while packets waited
+	Reopens            uint64 // times the socket was opened again because of a stall
 }
 
-// RingStats says how full a ring is.
+// RingStats is the fill level of a ring.
 type RingStats struct {
 	Name       string // fill, rx, tx, completion
 	Used, Size int    // slots
 }
 
-// ConnStats sum the connections of an adapter that are not over.
+// ConnStats sums up the connections of an adapter that are not closed: their number by state, and their totals.
 type ConnStats struct {
 	Connecting, Accepting, Established, Draining int
 
-	Window   float64 // packets that may be in the network
-	InFlight int     // packets that are there
-	Credits  int     // messages that peers can take
-	Starved  int     // connections with a message that waits for a receive at the peer
-	Requests int     // outstanding
+	Window   float64 // congestion windows, in packets
+	InFlight int     // packets in the network
+	Credits  int     // messages that peers have promised to take
+	Starved  int     // connections with a message that waits for the peer to post a receive
+	Requests int     // outstanding requests
 }
 
-// EVDStats sum the dispatchers of one open of an adapter, the asynchronous one included.
+// EVDStats sums up the dispatchers of one open of an adapter, the asynchronous one included.
 type EVDStats struct {
-	Count   int
-	Queued  int     // events that wait, in all of them
-	Longest int     // and in the one with most
-	Fullest float64 // the largest part of a dispatcher that is in use, 0 to 1
+	Count   int     // dispatchers
+	Queued  int     // events queued in all dispatchers
+	Longest int     // events queued in the dispatcher with the most events
+	Fullest float64 // queued events of the fullest dispatcher divided by its queue length
 }
 
-// tallies count what happens outside the engines. They belong to an adapter.
+// tallies has the counters of an adapter that are not kept by its engines.
 type tallies struct{ triggers, wakeups atomic.Uint64 }
 
-// deviceStats is what a provider knows of its device.
+// deviceStats has the counters of a device below its links.
 type deviceStats struct {
 	steering []Counter
 	queues   []QueueStats
 }
 
-// Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its
-// connections; nothing else waits for it. Errors: ErrInvalidHandle, also when the adapter closes meanwhile.
+// Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its connections;
+// calls that use no engine are not delayed. It returns ErrInvalidHandle if the adapter is closed, or closes during
+// the call.
 func (ia *IA) Stats() (Stats, error) {
 	dispatchers, err := ia.evdStats()
 	if err != nil {
@@ -118,7 +120,7 @@ func (ia *IA) Stats() (Stats, error) {
 	return s, nil
 }
 
-// add counts one connection.
+// add adds one connection.
 func (s *ConnStats) add(c *wire.ConnInfo) {
 	switch c.State {
 	case wire.Connecting:
@@ -140,7 +142,7 @@ func (s *ConnStats) add(c *wire.ConnInfo) {
 	}
 }
 
-// evdStats fails on an adapter that was closed.
+// evdStats sums up the dispatchers. It returns an error if the adapter is closed.
 func (ia *IA) evdStats() (s EVDStats, err error) {
 	if err := ia.lock(); err != nil {
 		return EVDStats{}, err
