@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// driver is an engine of an adapter with its link, and what drives it.
+// driver is an engine of an adapter, its link, and the progress.Driver that runs the engine.
 type driver struct {
 	progress.Driver
 	eng  *wire.Engine
@@ -23,7 +23,8 @@ func newDriver(h *wire.Host, l link.Link) (*driver, error) {
 	return d, nil
 }
 
-// do calls f with the engine owned, and polls it after. ErrInvalidHandle when the adapter is closed.
+// do calls f while it owns the engine, then polls the engine. It returns the error of f, or ErrInvalidHandle if the
+// adapter is closed.
 func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	if !d.Do(func() { err = f(d.eng) }) {
 		return ErrInvalidHandle
@@ -31,7 +32,7 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// park drives the engines of the adapter until w is ready. It returns ErrTimeoutExpired at the limit and
+// park drives the engines of the adapter until w is ready. It returns ErrTimeoutExpired at the limit, and
 // ErrInterruptedCall when done is closed.
 func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}) error {
 	switch a.engines.Wait(w, limit, done) {
@@ -44,7 +45,8 @@ func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}
 	}
 }
 
-// halted calls f with every engine of the adapter owned. ErrInvalidHandle when the adapter is closed.
+// halted calls f while it owns every engine of the adapter. It returns the error of f, or ErrInvalidHandle if the
+// adapter is closed.
 func (a *adapter) halted(f func() error) (err error) {
 	if !a.engines.Halt(func() { err = f() }) {
 		return ErrInvalidHandle

@@ -8,16 +8,16 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// keeper does for a device that is watched what only its adapter can do. Its methods are called by the device's own
-// goroutine, which closing the device awaits: it takes no lock that is held meanwhile, and logs from another goroutine,
-// since a handler may call the adapter.
+// keeper acts on the adapter when package xdp reports a change of the adapter's device. The device's own goroutine
+// calls its methods, and closing the device waits for that goroutine. So the methods take no lock that is held while
+// a device is closed. They log from a new goroutine, because a log handler may call the adapter.
 type keeper struct {
 	a    *adapter
 	log  *slog.Logger
-	name func() string // of the interface
+	name func() string // returns the name of the interface
 }
 
-// Exclude runs f while nobody drives the engine of a queue.
+// Exclude runs f while it owns the engine of a queue. It does not run f on a closed adapter.
 func (k *keeper) Exclude(queue int, f func()) {
 	if d := k.a.drivers[queue]; d.Own() {
 		f()
@@ -25,7 +25,8 @@ func (k *keeper) Exclude(queue int, f func()) {
 	}
 }
 
-// Changed logs what was followed.
+// Changed logs a change of the device: text says what changed, bad that it may do harm, and queue which receive queue
+// it concerns, or -1 for the whole device.
 func (k *keeper) Changed(queue int, bad bool, text string) {
 	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", text}
 	if bad {
@@ -37,17 +38,17 @@ func (k *keeper) Changed(queue int, bad bool, text string) {
 	go k.log.Log(context.Background(), level, "dat: the device changed", attrs...)
 }
 
-// Ended breaks every connection and tells each open of the adapter.
+// Ended breaks every connection and reports the end of the device to each open of the adapter.
 func (k *keeper) Ended(why error) {
 	k.a.end(why)
 	go k.log.Error("dat: the device ended", "interface", k.name(), "reason", why)
 }
 
-// end breaks every connection of the adapter and raises an asynchronous error in each of its opens.
+// end breaks every connection of the adapter and raises EventAsyncIACatastrophic in each of its opens.
 func (a *adapter) end(why error) {
 	a.ended.Store(&why)
 	for _, d := range a.drivers {
-		_ = d.do(func(e *wire.Engine) error { // fails on an adapter that is closed, which has no connections
+		_ = d.do(func(e *wire.Engine) error { // fails on a closed adapter, which has no connections
 			e.LinkDown()
 			return nil
 		})
@@ -57,8 +58,9 @@ func (a *adapter) end(why error) {
 	}
 }
 
-// Err is why the adapter moves packets no more: its interface was deleted, its address removed, or the like. Nil as long as
-// it does. EventAsyncIACatastrophic with ReasonIAEnded tells when. Closing is all that is left then.
+// Err returns the reason why the adapter stopped moving packets, such as a deleted interface or a removed address. It
+// returns nil while the adapter works. When the adapter stops, each open gets EventAsyncIACatastrophic with
+// ReasonIAEnded; it can then only be closed.
 func (ia *IA) Err() error {
 	if ia == nil {
 		return errHandleIA
@@ -69,7 +71,7 @@ func (ia *IA) Err() error {
 	return nil
 }
 
-// mode is how packets move now: the least of any queue.
+// mode returns the current mode. If a queue has lost the granted mode, it returns the mode of that queue.
 func (a *adapter) mode() string {
 	mode := a.attr.Mode
 	for _, d := range a.drivers {
@@ -80,7 +82,7 @@ func (a *adapter) mode() string {
 	return mode
 }
 
-// views are the opens of an adapter.
+// views has the open IAs of an adapter.
 type views struct {
 	mu  sync.Mutex
 	ias map[*IA]struct{}

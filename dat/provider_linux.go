@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/xdp"
 )
 
-// openXDP opens an interface.
+// openXDP opens an interface over AF_XDP.
 func openXDP(n ianame.Name, o Options) (device, error) {
 	xo := xdp.DefaultOptions()
 	xo.Port, xo.Queues, xo.Memory = cmp.Or(o.Port, DefaultPort), o.Queues, o.Memory
@@ -31,7 +31,7 @@ func openXDP(n ianame.Name, o Options) (device, error) {
 	return d, nil
 }
 
-// xdpStats reads what there is to know of a device beside its links.
+// xdpStats returns the counters of a device that its links do not have.
 func xdpStats(dev *xdp.Device) deviceStats {
 	s := deviceStats{steering: xdpCounters(dev)}
 	for q, sock := range dev.Sockets() {
@@ -49,7 +49,7 @@ func xdpStats(dev *xdp.Device) deviceStats {
 	return s
 }
 
-// xdpCounters are the verdicts of the steering program.
+// xdpCounters returns the verdict counters of the steering program.
 func xdpCounters(dev *xdp.Device) []Counter {
 	c, err := dev.Counters()
 	if err != nil {
@@ -60,7 +60,8 @@ func xdpCounters(dev *xdp.Device) []Counter {
 		{"passed_options", c.PassedOptions}, {"passed_malformed", c.PassedMalformed}}
 }
 
-// openAuto opens an interface over AF_XDP, and over UDP where that cannot be had; it says so.
+// openAuto opens an interface over AF_XDP. If AF_XDP is unavailable, it opens the interface's address over UDP and
+// logs a warning.
 func openAuto(n ianame.Name, o Options) (device, error) {
 	dev, err := openXDP(n, o)
 	if err == nil {
@@ -70,7 +71,7 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	if aerr != nil {
 		return device{}, err
 	}
-	o.Port = cmp.Or(o.Port, DefaultPort) // another process with the interface has the port too, and is to be told of
+	o.Port = cmp.Or(o.Port, DefaultPort) // fail if the port is taken: another process may have the interface and the port
 	dev, uerr := openUDP(addr, o)
 	if uerr != nil {
 		return device{}, fmt.Errorf("%w; nor is AF_XDP to be had: %v", uerr, err)
@@ -79,7 +80,7 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	return dev, nil
 }
 
-// firstAddress is the first usable address of an interface, IPv4 before IPv6.
+// firstAddress returns the first address of an interface that is not link-local, IPv4 before IPv6.
 func firstAddress(name string) (netip.Addr, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
@@ -106,7 +107,7 @@ func firstAddress(name string) (netip.Addr, error) {
 	return best, nil
 }
 
-// namespace tells network namespaces apart: an interface name means something only within one.
+// namespace returns an identifier of the network namespace, because interface names are unique only within one.
 func namespace() string {
 	ns, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/udplink"
 )
 
-// openUDP opens an address of this host.
+// openUDP opens a UDP socket on an address of this host.
 func openUDP(addr netip.Addr, o Options) (device, error) {
 	uo := udplink.DefaultOptions()
 	uo.Port = o.Port

@@ -8,15 +8,15 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Return is a DAT_RETURN without its class: a type in bits 29..16 and a subtype below. It is the
-// error that calls of this package return or wrap; compare with errors.Is, which ignores the subtype
-// when the target has none.
+// Return is a DAT_RETURN without its class: the type is in bits 29 to 16, the subtype in bits 15 to 0. The calls of
+// this package return or wrap it as an error. Compare it with errors.Is, which ignores the subtype if the target has
+// none.
 type Return uint32
 
-// Success is the return of a call that did what it was asked for; as an error it is nil.
+// Success means that a call succeeded. As an error it is nil.
 const Success Return = 0
 
-// The types of DAT_RETURN, as errors. They are preallocated: returning one costs nothing.
+// The types of DAT_RETURN, as errors. They are preallocated, so that returning one allocates nothing.
 var (
 	ErrAbort                     error = Return(0x00010000)
 	ErrConnQualInUse             error = Return(0x00020000)
@@ -38,13 +38,13 @@ var (
 	ErrInvalidAddress            error = Return(0x00120000)
 	ErrInterruptedCall           error = Return(0x00130000)
 	ErrConnQualUnavailable       error = Return(0x00140000)
-	ErrReservedLMR               error = Return(0x00150000) // of the kernel's DAT; never returned
+	ErrReservedLMR               error = Return(0x00150000) // from the kernel's DAT; never returned
 	ErrPortInUse                 error = Return(0x00160000)
 	ErrCommNotSupported          error = Return(0x00170000)
 	ErrNotImplemented            error = Return(0x3FFF0000)
 )
 
-// Types with a subtype, preallocated for calls on the data path.
+// Errors with a subtype, preallocated for calls on the data path.
 var (
 	errHandleIA  = with(ErrInvalidHandle, SubInvalidHandleIA)
 	errHandleEP  = with(ErrInvalidHandle, SubInvalidHandleEP)
@@ -70,7 +70,7 @@ var (
 	errRegions   = with(ErrInsufficientResources, SubResourceMemoryRegion)
 )
 
-// refusal is a DAT error with its reason, made once: a post does not allocate for it.
+// refusal is a DAT error with a text. The package makes each of them once, so that a post does not allocate.
 type refusal struct {
 	code   Return
 	reason string
@@ -81,7 +81,7 @@ func refuse(code error, reason string) error { return &refusal{code.(Return), re
 func (r *refusal) Error() string { return "dat: " + r.code.Error() + ": " + r.reason }
 func (r *refusal) Unwrap() error { return r.code }
 
-// What posts are refused with.
+// The errors of posts.
 var (
 	errFull     = refuse(errMemory, "as many operations are outstanding as there is room for: MaxRecvDTOs, MaxRequestDTOs")
 	errContext  = refuse(ErrPrivilegesViolation, "no memory region has the LMR context of a segment")
@@ -99,7 +99,7 @@ var (
 
 const flagsReason = "a completion flag is not legal for this call, or not with the endpoint's completion flags"
 
-// stateErrors are ErrInvalidState with the state that an endpoint was in.
+// stateErrors has ErrInvalidState with the subtype for each state of an endpoint.
 var stateErrors = [...]error{
 	EPUnconnected:             with(ErrInvalidState, SubInvalidStateEPUnconnected),
 	2:                         with(ErrInvalidState, SubInvalidStateEPReserved),
@@ -129,17 +129,17 @@ const (
 	subtypeMask = 0x0000FFFF
 )
 
-// with is a DAT error with a subtype.
+// with returns the DAT error err with subtype s.
 func with(err error, s Subtype) error { return err.(Return).Type() | Return(s) }
 
-// Type is the return type without its subtype (DAT_GET_TYPE).
+// Type returns the type without the subtype (DAT_GET_TYPE).
 func (r Return) Type() Return { return r & typeMask }
 
-// Subtype says more, if there is more to say (DAT_GET_SUBTYPE).
+// Subtype returns the subtype, or NoSubtype (DAT_GET_SUBTYPE).
 func (r Return) Subtype() Subtype { return Subtype(r & subtypeMask) }
 
-// Strings are the DAT names of type and subtype, the latter "" for none (dat_strerror).
-// ErrInvalidParameter if either number has no name.
+// Strings returns the DAT names of type and subtype (dat_strerror). minor is "" if r has no subtype. It returns
+// ErrInvalidParameter if the type or the subtype has no name.
 func (r Return) Strings() (major, minor string, err error) {
 	major, known := returnNames[r.Type()]
 	if !known || int(r.Subtype()) >= len(subtypeNames) {
@@ -148,7 +148,7 @@ func (r Return) Strings() (major, minor string, err error) {
 	return major, r.Subtype().String(), nil
 }
 
-// Error is the DAT name of the type, and in parentheses that of the subtype.
+// Error returns the DAT name of the type, and that of the subtype in parentheses.
 func (r Return) Error() string {
 	switch major, minor, err := r.Strings(); {
 	case err != nil:
@@ -160,14 +160,14 @@ func (r Return) Error() string {
 	}
 }
 
-// Is matches the same type, and any subtype of it where the target has none.
+// Is reports whether target has the same type and either no subtype or the same one.
 func (r Return) Is(target error) bool {
 	t, ok := target.(Return)
 	return ok && (r == t || r.Type() == t)
 }
 
-// refused is the DAT error for a post that the protocol refused: with the state of the endpoint,
-// where that is the reason.
+// refused returns the DAT error for a post that package wire refused. If the state is the reason, the error has a
+// subtype for the endpoint's state.
 func (ep *EP) refused(err error) error {
 	if err == wire.ErrState {
 		return stateErrors[ep.State()]
@@ -175,8 +175,7 @@ func (ep *EP) refused(err error) error {
 	return status(err)
 }
 
-// status is the DAT error for an error of the protocol; it does not allocate for those that posting
-// can meet.
+// status returns the DAT error for an error of package wire. It does not allocate for the errors of posts.
 func status(err error) error {
 	if _, ok := err.(Return); ok {
 		return err
@@ -223,7 +222,7 @@ func status(err error) error {
 	}
 }
 
-// fail is a DAT error with a text that says what is wrong and what to do.
+// fail returns the DAT error r with a text that says what is wrong and, if possible, what to do.
 func fail(r error, format string, args ...any) error {
 	return fmt.Errorf("dat: %w: %s", r, fmt.Sprintf(format, args...))
 }

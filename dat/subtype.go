@@ -1,6 +1,6 @@
 package dat
 
-// Subtype says more about a Return (DAT_RETURN_SUBTYPE). It is a hint: compare types first.
+// Subtype details a Return (DAT_RETURN_SUBTYPE). It is a hint: compare types first.
 type Subtype uint16
 
 // Subtypes; the values are those of uDAPL 2.0.
@@ -111,7 +111,7 @@ const (
 	SubThreadSafetyNotFound           Subtype = 103
 )
 
-// subtypeNames are the DAT names; none has no name, as in dat_strerror.
+// subtypeNames has the DAT names. NoSubtype has none, as in dat_strerror.
 var subtypeNames = [...]string{
 	SubInterrupted:                    "DAT_SUB_INTERRUPTED",
 	SubResourceMemory:                 "DAT_RESOURCE_MEMORY",
@@ -218,7 +218,7 @@ var subtypeNames = [...]string{
 	SubThreadSafetyNotFound:           "DAT_THREAD_SAFETY_NOT_FOUND",
 }
 
-// String is the DAT name, "" for NoSubtype.
+// String returns the DAT name, or "" for NoSubtype.
 func (s Subtype) String() string {
 	name := ""
 	if int(s) < len(subtypeNames) {
