@@ -6,23 +6,23 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// background is the goroutine that drives an engine while no caller does.
+// background is the background owner: the goroutine that polls an engine while no caller does.
 type background struct {
 	*Driver
-	polls  uint64        // of the driver at the last turn
-	busyAt wire.Time     // when it last polled anything, or took over
-	look   *time.Timer   // the next look at an engine that callers drive
-	pause  time.Duration // to the look after that
+	polls  uint64        // Driver.polls at the last turn
+	busyAt wire.Time     // when its polls last moved packets, or it took over from callers
+	look   *time.Timer   // fires at the next check of an engine that callers drive
+	pause  time.Duration // from that check to the one after
 }
 
-// turn is what the background owner found at an engine.
+// turn is one pass of the background owner's loop.
 type turn struct {
-	driven bool      // callers have polled it since the last turn, or own it
-	busy   bool      // the background owner's poll found something
-	next   wire.Time // when the engine is to be polled again
+	driven bool      // callers own the engine, or have polled it since the last turn
+	busy   bool      // the background owner's poll moved packets
+	next   wire.Time // the engine's next deadline
 }
 
-// run is the background owner, until halt.
+// run is the loop of the background owner. It ends after halt.
 func (d *Driver) run() {
 	defer close(d.done)
 	b := background{Driver: d, look: time.NewTimer(lookInterval), pause: lookInterval, busyAt: Now()}
@@ -46,8 +46,9 @@ func (d *Driver) run() {
 	d.phase.Store(uint32(Stopped))
 }
 
-// turn polls the engine unless callers drive it, and enters the phase that follows. The phase is visible before the token
-// is free: a caller that makes a deadline nearer afterwards finds Sleeping, and wakes the link.
+// turn polls the engine unless callers drive it, and sets the next phase. It sets the phase before it gives up the
+// token. Otherwise a caller could set an earlier deadline, see the old phase, and not wake the background owner,
+// which would then sleep past that deadline.
 func (b *background) turn(now wire.Time) (t turn) {
 	if !b.token.TryOwn(Background) {
 		b.phase.Store(uint32(Watching))
@@ -60,14 +61,14 @@ func (b *background) turn(now wire.Time) (t turn) {
 		t.next = b.engine.Next()
 	}
 	b.phase.Store(uint32(t.phase(now, now.Sub(b.busyAt))))
-	if b.disown(Background) && !t.driven { // there may be a deadline before next
+	if b.disown(Background) && !t.driven { // disown polled, so t.next is out of date
 		t.busy = true
 		b.phase.Store(uint32(Polling))
 	}
 	return t
 }
 
-// phase is what follows a turn at now, so long after anything happened.
+// phase returns the phase after a turn at time now. quiet is the time since packets last moved.
 func (t turn) phase(now wire.Time, quiet time.Duration) Phase {
 	switch {
 	case t.driven:
@@ -79,7 +80,8 @@ func (t turn) phase(now wire.Time, quiet time.Duration) Phase {
 	}
 }
 
-// watch waits for the next look, or for a caller that parks: then the engine counts as not driven.
+// watch waits for the next check, or for a caller that parks. In the second case it resets b.polls, so that the next
+// turn polls.
 func (b *background) watch(now wire.Time) {
 	b.look.Reset(b.pause)
 	b.pause = min(b.pause+b.pause/16, lookMost)
@@ -95,7 +97,7 @@ func (b *background) watch(now wire.Time) {
 	}
 }
 
-// sleep waits in the link for a packet, a deadline or a Wake. A Wake that comes before the Wait ends it at once.
+// sleep waits in the link for a packet, the deadline next or Link.Wake. A Wake before the Wait ends it at once.
 func (b *background) sleep(next wire.Time) {
 	if wait := next.Sub(Now()); wait > 0 {
 		b.link.Wait(wait)

@@ -1,14 +1,15 @@
-// Package progress decides which goroutine drives the engines of an adapter, when it does so, and who wakes whom.
-// docs/PROGRESS.md is its design.
+// Package progress runs the engines of an adapter. It decides which goroutine polls an engine and when, and it wakes
+// goroutines that sleep. docs/PROGRESS.md describes the design.
 //
-// Ordering. What a Poll made visible is there when the call returns, and a waiter that was parked is woken after it.
-// A post that finds the engine owned is seen by the owner before or when it gives the engine up.
+// Ordering. The completions of a Poll are visible when the call returns; a parked waiter is woken after that. If a
+// post finds the engine owned, the owner processes the post, at the latest when it gives the engine up.
 //
-// Ownership. An engine has at most one owner, the holder of its wire.Token, in one of the roles below. A Driver owns
-// what belongs to it until Close, which keeps the token for ever: calls that are still on their way find the engine owned.
+// Ownership. An engine has at most one owner: the goroutine that holds its wire.Token, in one of the roles below. A
+// Driver owns its engine and link until its end. Closing it keeps the token for ever, so that calls still in progress
+// find the engine owned and do not touch it.
 //
-// Threading. A Driver and a Group may be used by any goroutine, methods that say so by the owner only. One goroutine a
-// Driver is the background owner.
+// Threading. Any goroutine may use a Driver and a Group, except for methods that only the owner may call; their
+// comments say so. Each Driver has one goroutine, the background owner.
 package progress
 
 import (
@@ -18,37 +19,38 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Roles of the owner of an engine.
+// Roles of the owner of an engine: what the owner does.
 const (
 	Nobody     wire.Role = iota
-	Poster               // posts, and sends what it posted
+	Poster               // transmits what it has posted
 	Poller               // polls once, in Dequeue
-	Waiter               // polls in Wait, until its event is there or it parks
-	Background           // is the engine's own goroutine
-	Control              // connects, accepts, reads statistics, ends
-	Closed               // has closed the engine, and keeps the ownership
+	Waiter               // polls in Wait, until the event has arrived or it parks
+	Background           // the driver's own goroutine
+	Control              // connects, accepts, disconnects or reads statistics
+	Closed               // the driver is closed and keeps the token
 )
 
-// Phase says what the background owner of an engine does.
+// Phase is what the background owner of an engine does.
 type Phase uint32
 
 // Phases of the background owner.
 const (
-	Polling  Phase = iota // it polls: nobody else drives the engine
-	Watching              // callers drive the engine: it looks from time to time whether they still do
-	Sleeping              // it sleeps in the link until a packet, a deadline or a Wake, or is about to
+	Polling  Phase = iota // it polls, because no caller does
+	Watching              // callers poll the engine; it checks at intervals whether they still do
+	Sleeping              // it sleeps in Link.Wait until a packet, a deadline or Link.Wake, or is about to
 	Stopped               // the driver is closed
 )
 
 var started = time.Now()
 
-// Now is the engines' time. A call takes about 30 ns.
+// Now returns the time of the engines: nanoseconds since the program started, from the monotonic clock. A call takes
+// about 30 ns.
 func Now() wire.Time { return wire.Time(time.Since(started)) }
 
-// Forever is the limit of a wait without one.
+// Forever is the limit of a wait without a timeout.
 const Forever wire.Time = math.MaxInt64
 
-// Until is the limit of a wait that begins now; a negative timeout has none.
+// Until returns the limit of a wait that begins now. A negative timeout means Forever.
 func Until(timeout time.Duration) wire.Time {
 	if timeout < 0 {
 		return Forever

@@ -8,7 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Engine is what a driver needs of a wire.Engine. The owner calls these methods; Ring may be called by any goroutine.
+// Engine has the methods of wire.Engine that a driver uses. Only the owner may call them, except Ring, which any
+// goroutine may call.
 type Engine interface {
 	Poll(now wire.Time) (busy bool)
 	Next() wire.Time
@@ -18,42 +19,43 @@ type Engine interface {
 	Close()
 }
 
-// Link is what a driver needs of a link.Link: a sleep that packets and Wake end.
+// Link has the methods of link.Link that a driver uses. Wait sleeps until a packet arrives, Wake is called or the
+// limit has passed.
 type Link interface {
 	Wait(limit time.Duration)
 	Wake()
 }
 
-// Driver runs one engine: in the calls of whoever posts or waits, and in a goroutine of its own when nobody does. It is
-// embedded by value and not copied.
+// Driver runs one engine: in the calls of goroutines that post or wait and, when there are none, in a goroutine of
+// its own. Embed it by value and do not copy it.
 type Driver struct {
 	engine Engine
 	token  *wire.Token
 	link   Link
 
-	polls uint64 // by callers that will poll again; guarded by the token
-	empty int    // polls by callers in a row that found nothing; guarded by the token
+	polls uint64 // polls by active pollers; guarded by the token
+	empty int    // consecutive empty polls by callers; guarded by the token
 
 	phase    atomic.Uint32 // Phase of the background owner
-	handover chan struct{} // a caller parks: take over
-	stop     chan struct{}
-	done     chan struct{}
+	handover chan struct{} // a token tells the background owner that a caller parks
+	stop     chan struct{} // closed by halt
+	done     chan struct{} // closed at the end of run
 }
 
-// Init makes d the driver of an engine with a token and a link. The background owner begins with Group.Start.
+// Init makes d the driver of an engine with its token and link. The background owner starts with Group.Start.
 func (d *Driver) Init(e Engine, token *wire.Token, l Link) {
 	d.engine, d.token, d.link = e, token, l
 	d.handover, d.stop, d.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 }
 
-// Phase is what the background owner does at the moment of the call.
+// Phase returns the current phase of the background owner.
 func (d *Driver) Phase() Phase { return Phase(d.phase.Load()) }
 
-// Polls counts the polls of callers that will poll again. The owner calls it.
+// Polls returns the number of polls by active pollers. Only the owner may call it.
 func (d *Driver) Polls() uint64 { return d.polls }
 
-// Own waits for the ownership, in the role Control, and reports false on a driver that is closed. Owners hold the token
-// for one poll, so the wait is short.
+// Own waits until the caller owns the engine, in the role Control. It returns false if the driver is closed. An owner
+// holds the token for one poll, so the wait is short.
 func (d *Driver) Own() bool {
 	for !d.token.TryOwn(Control) {
 		if d.token.Role() == Closed {
@@ -64,14 +66,15 @@ func (d *Driver) Own() bool {
 	return true
 }
 
-// Disown gives the ownership of Own up, and sees to what was rung for meanwhile. The owner calls it.
+// Disown gives up an engine that Own has taken, after processing the posts that rang meanwhile.
 func (d *Driver) Disown() { d.disown(Control) }
 
-// disown gives the ownership up and does what others asked for meanwhile. It reports whether that was something.
+// disown gives the engine up. If others rang or asked for a poll meanwhile, it polls first. It reports whether it
+// polled.
 func (d *Driver) disown(as wire.Role) (polled bool) {
 	for d.token.Disown() {
 		if !d.token.TryOwn(as) {
-			return polled // the new owner sees to it
+			return polled // the new owner polls
 		}
 		d.engine.Poll(Now())
 		d.wake()
@@ -80,8 +83,8 @@ func (d *Driver) disown(as wire.Role) (polled bool) {
 	return polled
 }
 
-// poll drives the engine once, unless it is owned. It reports whether that moved packets, and whether the calling thread
-// is to yield.
+// poll polls the engine once, unless it is owned. busy reports whether packets moved, yield whether the calling
+// thread is to yield.
 func (d *Driver) poll(now wire.Time, as wire.Role) (busy, yield bool) {
 	if !d.token.TryOwn(as) {
 		return false, false
@@ -96,23 +99,23 @@ func (d *Driver) poll(now wire.Time, as wire.Role) (busy, yield bool) {
 	return busy, yield
 }
 
-// Post has the engine look at what was posted on c, at once unless it is owned: then its owner looks.
+// Post makes the engine process what was posted on c: at once or, if the engine is owned, by its owner.
 func (d *Driver) Post(c *wire.Conn) {
 	if !d.token.TryOwn(Poster) {
 		d.engine.Ring(c)
-		if d.token.TryOwn(Poster) { // the owner may not have seen the ring
+		if d.token.TryOwn(Poster) { // the owner may have given the engine up before it saw the ring
 			d.engine.Poll(Now())
 			d.wake()
 			d.disown(Poster)
 		}
 		return
 	}
-	if d.sleeping() { // the engine's time is old, and a deadline may become nearer than it was
+	if d.sleeping() { // the engine's time is old, and the post may need an earlier deadline than the sleep
 		d.engine.Poll(Now())
 		d.wake()
 	}
 	if poll, active := d.engine.Kick(c); poll {
-		if active { // a caller that takes no completions may look at nothing but the memory that a peer writes
+		if active { // counts as driving: a caller may post and read memory that peers write, and never poll
 			d.polls++
 		}
 		d.engine.Poll(Now())
@@ -121,13 +124,13 @@ func (d *Driver) Post(c *wire.Conn) {
 	d.disown(Poster)
 }
 
-// Do calls f with the engine owned, and polls before and after. It reports false, and does not call f, on a driver that
-// is closed.
+// Do calls f while it owns the engine, and polls before and after f. It returns false, and does not call f, if the
+// driver is closed.
 func (d *Driver) Do(f func()) bool {
 	if !d.Own() {
 		return false
 	}
-	d.engine.Poll(Now()) // f may end the connection of what was posted
+	d.engine.Poll(Now()) // before f, which may end the connection of a post that has not left yet
 	f()
 	d.engine.Poll(Now())
 	d.wake()
@@ -135,15 +138,15 @@ func (d *Driver) Do(f func()) bool {
 	return true
 }
 
-// barrier returns when the owner at the call has given the engine up.
+// barrier returns when the owner at the time of the call has given the engine up.
 func (d *Driver) barrier() {
 	if d.Own() {
 		d.Disown()
 	}
 }
 
-// close stops the background owner and ends every connection, giving peers closeLinger to confirm. It keeps the
-// ownership, so that calls that are still on their way do not reach a closed link.
+// close stops the background owner and ends every connection. Peers have closeLinger to confirm. It keeps the token,
+// so that calls still in progress do not use a closed link.
 func (d *Driver) close() {
 	d.halt()
 	d.Own()

@@ -6,36 +6,37 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Group is the drivers of one adapter, which its callers drive together.
+// Group has the drivers of one adapter. Its callers poll all of them together.
 type Group struct {
 	drivers []*Driver
-	parked  atomic.Uint64 // times that a waiter parked
+	parked  atomic.Uint64 // number of times that a waiter parked
 }
 
-// Add puts a driver into the group, before Start.
+// Add adds a driver. Call it before Start.
 func (g *Group) Add(d *Driver) { g.drivers = append(g.drivers, d) }
 
-// Start begins the background owners.
+// Start starts the background owners.
 func (g *Group) Start() {
 	for _, d := range g.drivers {
 		go d.run()
 	}
 }
 
-// Close ends every connection and keeps the ownership of every engine. It is called once, after Start.
+// Close ends every connection and keeps the tokens of all engines. It is called once, after Start.
 func (g *Group) Close() {
 	for _, d := range g.drivers {
 		d.close()
 	}
 }
 
-// Poll drives every engine once, for a caller that looks for events.
+// Poll polls every engine once, for a call of Dequeue.
 func (g *Group) Poll() {
 	busy, thread := g.pass(Now(), Poller)
 	yield(Poller, busy, thread)
 }
 
-// pass drives every engine that is not owned. It reports whether anything happened, and whether the thread is to yield.
+// pass polls every engine that is not owned. busy reports whether packets moved, thread whether the calling thread is
+// to yield.
 func (g *Group) pass(now wire.Time, as wire.Role) (busy, thread bool) {
 	for _, d := range g.drivers {
 		b, t := d.poll(now, as)
@@ -44,7 +45,7 @@ func (g *Group) pass(now wire.Time, as wire.Role) (busy, thread bool) {
 	return busy, thread
 }
 
-// Halt calls f with every engine owned. It reports false, and does not call f, when the group is closed.
+// Halt calls f while it owns every engine. It returns false, and does not call f, if the group is closed.
 func (g *Group) Halt(f func()) bool {
 	for i, d := range g.drivers {
 		if !d.Own() {
@@ -57,19 +58,19 @@ func (g *Group) Halt(f func()) bool {
 	return true
 }
 
-// resume gives the first n engines up.
+// resume gives up the first n engines.
 func (g *Group) resume(n int) {
 	for _, d := range g.drivers[:n] {
 		d.Disown()
 	}
 }
 
-// Barrier returns when the owners at the call have given the engines up.
+// Barrier returns when the owners at the time of the call have given their engines up.
 func (g *Group) Barrier() {
 	for _, d := range g.drivers {
 		d.barrier()
 	}
 }
 
-// Parked counts the times that a waiter parked.
+// Parked returns the number of times that a waiter parked.
 func (g *Group) Parked() uint64 { return g.parked.Load() }

@@ -6,16 +6,16 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Waiting is a condition that an engine or another goroutine brings about.
+// Waiting is a condition that a goroutine waits for. An engine or another goroutine makes it true.
 type Waiting interface {
-	// Ready reports that there is nothing to wait for any more.
+	// Ready reports whether the condition is true.
 	Ready() bool
-	// Arm asks for Signal to be raised when Ready turns true, or ends that.
+	// Arm with true asks for Signal to be raised when Ready becomes true; with false it ends that.
 	Arm(on bool)
 	Signal() Signal
 }
 
-// Outcome is how a wait ended.
+// Outcome is the result of a wait.
 type Outcome uint8
 
 // Outcomes of waits.
@@ -25,11 +25,11 @@ const (
 	Interrupted
 )
 
-// Wait drives the engines until w is ready, the limit has passed or done is closed. When nothing has happened for some tens
-// of microseconds it parks, and the background owners drive the engines.
+// Wait polls the engines until w is ready, the limit has passed or done is closed. After waitSpin (some tens of
+// microseconds) without a packet it parks; the background owners then poll the engines.
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	now := Now()
-	quiet := now // since when nothing has happened
+	quiet := now // when packets last moved
 	for {
 		if w.Ready() {
 			return Ready
@@ -56,7 +56,7 @@ func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	}
 }
 
-// park sleeps until w is ready, the limit, or done.
+// park sleeps until w is ready, the limit has passed or done is closed.
 func (g *Group) park(w Waiting, limit wire.Time, done <-chan struct{}) {
 	w.Arm(true)
 	defer w.Arm(false)

@@ -1,23 +1,22 @@
 package progress
 
-// Every wake-up of the progress engine is in this file:
+// This file has every wake-up of package progress:
 //
-//	who wakes                     whom                       by
-//	an owner whose poll may have  the background owner       wake: Link.Wake
-//	 brought a deadline nearer     that sleeps in its link
-//	a waiter that parks           the background owner       handOver: a token in a channel
-//	                               that watches
-//	a post that finds an owner    the owner                  Engine.Ring, seen by disown
-//	whoever brings an event       the waiter that parked     Signal.Raise
-//	Close                         the background owner       halt
+//	cause                              goroutine woken               function
+//	a poll may have set an earlier     background owner, Sleeping    wake, which calls Link.Wake
+//	 deadline
+//	a waiter parks                     background owner, Watching    handOver, a token in a channel
+//	a post finds the engine owned      the owner                     Engine.Ring, which disown sees
+//	an event arrives                   the parked waiter             Signal.Raise
+//	Close                              background owner              halt
 
-// Signal wakes one parked goroutine. It holds one token, so that a Raise that comes before the wait ends the wait at once.
+// Signal wakes one parked goroutine. The channel holds one token: a Raise before the wait ends the wait at once.
 type Signal chan struct{}
 
-// NewSignal makes a signal.
+// NewSignal makes a Signal without a token.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Raise wakes the waiter, or the next one. It does not block.
+// Raise wakes the waiter or, if none waits, ends the next wait. It does not block.
 func (s Signal) Raise() {
 	select {
 	case s <- struct{}{}:
@@ -25,20 +24,21 @@ func (s Signal) Raise() {
 	}
 }
 
-// Clear takes the token back, if it is there.
+// Clear takes the token back if there is one.
 func (s Signal) Clear() { over(s) }
 
-// sleeping reports whether the background owner sleeps, or is about to.
+// sleeping reports whether the background owner sleeps or is about to.
 func (d *Driver) sleeping() bool { return d.Phase() == Sleeping }
 
-// wake ends the sleep of the background owner: deadlines may be nearer than it knows. The owner of the engine calls it.
+// wake ends the sleep of the background owner, because the engine may have an earlier deadline now. Only the owner of
+// the engine may call it.
 func (d *Driver) wake() {
 	if d.sleeping() && d.phase.CompareAndSwap(uint32(Sleeping), uint32(Polling)) {
 		d.link.Wake()
 	}
 }
 
-// handOver tells the background owner that a caller stops driving.
+// handOver tells the background owner that a caller stops polling.
 func (d *Driver) handOver() {
 	select {
 	case d.handover <- struct{}{}:
@@ -46,14 +46,14 @@ func (d *Driver) handOver() {
 	}
 }
 
-// halt ends the background owner and waits for its end.
+// halt stops the background owner and waits until it has ended.
 func (d *Driver) halt() {
 	close(d.stop)
 	d.link.Wake()
 	<-d.done
 }
 
-// over reports whether a channel is closed, or takes a token from it.
+// over reports whether done is closed or had a token, which it takes.
 func over(done <-chan struct{}) bool {
 	select {
 	case <-done:

@@ -6,17 +6,13 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// yield lets others run after a poll, or a pass over all engines, in a role:
+// yield lets other goroutines or threads run after a poll. The role and the result of the poll decide which:
 //
-//	after                                 runs first
-//	an empty pass of a waiter             runnable goroutines; the consumer's own, as one to which it handed the last
-//	                                       message, would wait for a scheduling quantum otherwise
-//	a poll in the background that moved   runnable goroutines, as one that waited for these packets
-//	 packets
-//	emptyPolls empty polls of an engine   threads that wait for this core
-//	 in a row, in calls
-//
-// thread says that the last of these is due.
+//	Waiter, empty pass           runnable goroutines (Gosched). Otherwise a goroutine of the consumer, such as one that
+//	                             just got a message, would wait for a scheduling quantum.
+//	Background, packets moved    runnable goroutines (Gosched), such as one that waited for these packets.
+//	emptyPolls consecutive       other threads that wait for this core (sched_yield); thread is true then.
+//	 empty polls by callers
 func yield(as wire.Role, busy, thread bool) {
 	if thread {
 		yieldThread()
@@ -27,7 +23,8 @@ func yield(as wire.Role, busy, thread bool) {
 	}
 }
 
-// fruitless counts empty polls by callers and reports when the thread is to yield. The owner calls it.
+// fruitless counts consecutive empty polls by callers. It reports whether the thread is to yield now. Only the owner
+// may call it.
 func (d *Driver) fruitless(busy bool) (yield bool) {
 	if busy {
 		d.empty = 0

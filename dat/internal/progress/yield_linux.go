@@ -2,5 +2,5 @@ package progress
 
 import "syscall"
 
-// yieldThread lets another thread run on this core, if one is waiting: sched_yield(2).
+// yieldThread lets another thread that waits for this core run: sched_yield(2).
 func yieldThread() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }
