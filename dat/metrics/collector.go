@@ -6,20 +6,19 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Collector is a prometheus.Collector for one adapter. A scrape reads the counters while the adapter works
-// and stops each engine for microseconds; between scrapes it costs nothing. Of an adapter that is closed
-// it shows nothing. Any goroutine may call its methods.
+// Collector is a prometheus.Collector for one adapter. A scrape stops each engine for microseconds; between scrapes a
+// Collector costs nothing. For a closed adapter it exports no metrics. Any goroutine may call its methods.
 type Collector struct {
 	ia    *dat.IA
-	descs []*prometheus.Desc // of families, in their order
+	descs []*prometheus.Desc // of families, in the same order
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// prefix begins the name of every metric.
+// prefix is the prefix of the names of all metrics.
 const prefix = "datxdp_"
 
-// NewCollector makes a collector; name becomes the label ia of every metric.
+// NewCollector makes a Collector for ia. name is the value of the label ia of every metric.
 func NewCollector(name string, ia *dat.IA) *Collector {
 	c := &Collector{ia: ia}
 	for i := range families {
@@ -29,19 +28,19 @@ func NewCollector(name string, ia *dat.IA) *Collector {
 	return c
 }
 
-// Describe sends the descriptions of all metrics.
+// Describe implements prometheus.Collector.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		ch <- d
 	}
 }
 
-// Collect sends the adapter's metrics as they are now.
+// Collect implements prometheus.Collector. It reads the adapter's counters.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	var s sample
 	var err error
 	if s.attr, err = c.ia.Query(); err != nil {
-		return // it is closed: there is nothing to show
+		return // the adapter is closed
 	}
 	if s.Stats, err = c.ia.Stats(); err != nil {
 		return
@@ -58,7 +57,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// constHistogram is a histogram in seconds.
+// constHistogram converts h to a Prometheus histogram in seconds.
 func constHistogram(desc *prometheus.Desc, h *dat.Histogram) prometheus.Metric {
 	buckets := make(map[float64]uint64, len(h.Buckets))
 	var count uint64

@@ -1,10 +1,10 @@
-// Package metrics shows open adapters to Prometheus: a Collector for any registry. Package exporter below it
-// serves collectors over HTTP, with pages for finding faults.
+// Package metrics exports the counters of open adapters to Prometheus: a Collector for any registry. Its subpackage
+// exporter serves collectors over HTTP, with debug pages.
 //
-// docs/METRICS.md lists the metrics. Labels take few values: none names a connection or a peer. The
-// counters are kept by the engines whether they are looked at or not, and a scrape stops an engine for
-// microseconds only, so that a second between scrapes is not too short.
+// docs/METRICS.md lists the metrics. Labels have few values: none names a connection or a peer. The engines keep the
+// counters whether or not a Collector exists. A scrape stops each engine for microseconds, so one scrape a second is
+// not too often.
 //
-// Ordering: none; of an adapter that is closed nothing is shown. Ownership: a Collector holds its adapter for
-// as long as it is registered. Threading: every method may be called by any goroutine.
+// Ordering: none; a closed adapter has no metrics. Ownership: a Collector refers to its adapter for as long as it is
+// registered. Threading: any goroutine may call every method.
 package metrics

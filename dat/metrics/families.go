@@ -8,35 +8,35 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// sample is what one scrape reads.
+// sample is the data that one scrape reads.
 type sample struct {
 	attr dat.IAParam
 	dat.Stats
 }
 
-// family is one metric: what it is called, and what it shows.
+// family describes one metric.
 type family struct {
 	name, help string
 	kind       prometheus.ValueType
-	labels     []string // besides ia; all are of a few values
-	show       func(s *sample, put func(v float64, labels ...string))
-	histogram  func(s *sample) *dat.Histogram // in place of show
+	labels     []string                                               // labels besides ia, each with few values
+	show       func(s *sample, put func(v float64, labels ...string)) // calls put for each value; nil for a histogram
+	histogram  func(s *sample) *dat.Histogram                         // nil for a counter or gauge
 }
 
-// counter is a family of one number that only grows.
+// counter makes a family of one counter.
 func counter(name, help string, value func(*sample) uint64) family {
 	return family{name: name, help: help, kind: prometheus.CounterValue,
 		show: func(s *sample, put func(float64, ...string)) { put(float64(value(s))) }}
 }
 
-// gauge is a family of one number that goes up and down.
+// gauge makes a family of one gauge.
 func gauge(name, help string, value func(*sample) float64) family {
 	return family{name: name, help: help, kind: prometheus.GaugeValue,
 		show: func(s *sample, put func(float64, ...string)) { put(value(s)) }}
 }
 
-// families is everything that is shown. Names and units follow Prometheus: base units, _total.
-// docs/METRICS.md is made of it.
+// families has all metrics. Names and units follow the conventions of Prometheus: base units, and _total for
+// counters. A test holds docs/METRICS.md to it.
 var families = []family{
 	{name: "adapter_info", kind: prometheus.GaugeValue, labels: []string{"mode", "address", "port", "max_packet_bytes"},
 		help: "Adapter as it is open: the mode that was granted, address, port and largest UDP payload. Always 1.",
@@ -170,7 +170,7 @@ func showSteering(s *sample, put func(float64, ...string)) {
 	}
 }
 
-// showRings shows a number of each ring of each queue.
+// showRings exports one value for each ring of each queue.
 func showRings(value func(*dat.RingStats) int) func(*sample, func(float64, ...string)) {
 	return func(s *sample, put func(float64, ...string)) {
 		for _, q := range s.Queues {
@@ -195,7 +195,7 @@ func showProven(s *sample, put func(float64, ...string)) {
 	}
 }
 
-// showQueue shows a number of each queue.
+// showQueue exports one value for each queue.
 func showQueue(value func(*dat.QueueStats) float64) func(*sample, func(float64, ...string)) {
 	return func(s *sample, put func(float64, ...string)) {
 		for i := range s.Queues {
@@ -204,7 +204,8 @@ func showQueue(value func(*dat.QueueStats) float64) func(*sample, func(float64, 
 	}
 }
 
-// showKernel shows some of the kernel's counts of each queue; labels has their names in XDP_STATISTICS.
+// showKernel exports some of the kernel's counters of each queue. labels maps their names in XDP_STATISTICS to label
+// values.
 func showKernel(labels map[string]string) func(*sample, func(float64, ...string)) {
 	return func(s *sample, put func(float64, ...string)) {
 		for _, q := range s.Queues {

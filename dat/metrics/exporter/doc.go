@@ -1,11 +1,11 @@
-// Package exporter serves the metrics of open adapters, for programs without a Prometheus registry of their
-// own, and pages for finding faults: every connection, the process's variables, profiles.
+// Package exporter serves the metrics of open adapters over HTTP, for programs without a Prometheus registry of their
+// own. It also serves debug pages: every connection, the variables of the process (expvar), and profiles (pprof).
 //
-// Ordering: an adapter is shown between Add and the call of what Add returned. Ownership: an Exporter
-// holds an adapter only for as long; of one that is closed meanwhile nothing is shown. Threading: every
-// method may be called by any goroutine.
+// Ordering: an adapter is exported from Add until the function that Add returned is called. Ownership: an Exporter
+// refers to an adapter during that time. If the adapter is closed meanwhile, it exports no metrics. Threading: any
+// goroutine may call every method.
 //
-// To import the package makes net/http/pprof and expvar add their pages to http.DefaultServeMux, as they
-// do for whoever imports them. An Exporter does not use that; a program that serves that mux to strangers
-// uses package metrics alone.
+// Importing this package adds the pages of net/http/pprof and expvar to http.DefaultServeMux, as any import of those
+// packages does. An Exporter does not use that mux. A program that serves http.DefaultServeMux to untrusted clients
+// should use package metrics alone.
 package exporter

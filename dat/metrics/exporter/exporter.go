@@ -17,17 +17,16 @@ import (
 	"github.com/datxdp/datxdp/dat/metrics"
 )
 
-// Exporter serves the metrics of a changing set of adapters, and of the process. Any goroutine may call
-// its methods.
+// Exporter serves the metrics of the process and of the adapters that Add adds. Any goroutine may call its methods.
 type Exporter struct {
 	registry *prometheus.Registry
-	debug    chan struct{} // has a token for every debug page that is being made
+	debug    chan struct{} // has a token for every debug page in progress
 
 	mu    sync.Mutex // guards shown
 	shown map[string]*dat.IA
 }
 
-// New makes an exporter that shows the process and no adapter yet.
+// New makes an Exporter without adapters.
 func New() *Exporter {
 	e := &Exporter{registry: prometheus.NewRegistry(), debug: make(chan struct{}, maxPages), shown: map[string]*dat.IA{}}
 	e.registry.MustRegister(
@@ -37,9 +36,9 @@ func New() *Exporter {
 	return e
 }
 
-// Add shows an adapter under a name, which becomes the label ia, until remove is called; calling that again
-// does nothing. It fails if the name is in use, or is not UTF-8. Opens of one adapter share its counters:
-// show one of them.
+// Add exports an adapter until remove is called. name is the value of the label ia. A second call of remove does
+// nothing. Add fails if the name is in use or not valid UTF-8. Opens of one adapter share its counters, so add only
+// one of them.
 func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -59,14 +58,14 @@ func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
 	}), nil
 }
 
-// adapters is what is shown now.
+// adapters returns the exported adapters by name.
 func (e *Exporter) adapters() map[string]*dat.IA {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.shown)
 }
 
-// Bounds of a connection of a client. A profile extends writeTimeout by the time that it records.
+// Timeouts of a client's HTTP connection. A profile extends writeTimeout by the duration that it records.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
@@ -74,7 +73,7 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// Serve answers on a listener until the context ends, and closes it. The pages are those of Handler.
+// Serve serves the pages of Handler on a listener until ctx is done, and closes the listener.
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}

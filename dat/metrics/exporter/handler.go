@@ -16,7 +16,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Bounds of scrapes and of debug pages: how many at one time, and how long a scrape may take.
+// The maximum numbers of concurrent scrapes and debug pages, and the maximum time of a scrape.
 const (
 	maxScrapes    = 8
 	scrapeTimeout = 10 * time.Second
@@ -34,10 +34,9 @@ const index = `<!DOCTYPE html>
 </ul>
 `
 
-// Handler answers scrapes (/metrics) and shows what helps to find a fault: /debug/connections, /debug/vars
-// (expvar), /debug/pprof/, and at / a page that links them. Of each kind it makes a few pages at one time and
-// answers 503 beyond. Profiles and addresses are not for strangers: serve it where only those come who may see
-// them.
+// Handler returns a handler for scrapes (/metrics) and debug pages: /debug/connections, /debug/vars (expvar),
+// /debug/pprof/, and an index at /. It answers 503 while 8 scrapes, or 8 debug pages, are in progress. Profiles and
+// addresses are confidential: serve them only to clients that may see them.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
@@ -63,7 +62,7 @@ func (e *Exporter) debugPages() http.Handler {
 	return mux
 }
 
-// bounded makes no more than maxPages pages at one time.
+// bounded answers 503 while maxPages pages are in progress.
 func (e *Exporter) bounded(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -76,18 +75,18 @@ func (e *Exporter) bounded(pages http.Handler) http.Handler {
 	})
 }
 
-// connections shows every connection of every adapter, as text or, with format=json, for programs.
+// connections writes every connection of every adapter as text, or with format=json as JSON.
 func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
 	if r.URL.Query().Get("format") == "json" {
 		w.Header().Set("Content-Type", "application/json")
 		all := make(map[string][]dat.ConnInfo, len(shown))
 		for name, ia := range shown {
-			if rows, err := ia.Connections(); err == nil { // else it is closed
+			if rows, err := ia.Connections(); err == nil { // an error means that the adapter is closed
 				all[name] = rows
 			}
 		}
-		_ = json.NewEncoder(w).Encode(all) // the client is gone
+		_ = json.NewEncoder(w).Encode(all) // an error means that the client is gone
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
