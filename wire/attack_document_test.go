@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/fairqueue"
 	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
@@ -49,8 +50,8 @@ func TestSecurityNumbers(t *testing.T) {
 		"accepted request that is not confirmed, while its address or network has all its half-open requests": span(confirmTime),
 		"rejected requests that are remembered":                                            fmt.Sprint(maxRejected),
 		"packets that wait to cross from other engines":                                    fmt.Sprintf("%d, %d taken at a time", maxStrays, strayBatch),
-		"unfinished message in a shared receive queue, while others wait":                  fmt.Sprintf("%s without progress at %d bytes/s", span(sharedPatience), messageRate),
-		"slow peers and networks that are remembered for a shared receive queue, for 10 s": fmt.Sprint(maxSlow),
+		"unfinished message in a shared receive queue, while others wait":                  fmt.Sprintf("%s without progress at %d bytes/s", span(fairqueue.ProgressTimeout), fairqueue.MinRate),
+		"slow peers and networks that are remembered for a shared receive queue, for 10 s": fmt.Sprint(fairqueue.MaxSlow),
 		"wrong remote keys of an address before it waits":                                  fmt.Sprintf("%d, one forgiven each %s", freeGuesses, span(guessDecay)),
 		"wrong remote keys of an IPv6 /64 before it waits":                                 fmt.Sprintf("%d, one forgiven each %s", prefixGuesses, span(guessDecay)),
 		"wait of a newcomer for the guesses of others of its /64":                          fmt.Sprintf("%s at a time, with as much between", span(prefixPause)),

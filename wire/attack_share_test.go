@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/fairqueue"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
@@ -112,7 +113,7 @@ func TestAttack21SharedQueueShare(t *testing.T) {
 	if took := h.messages(100, hoardSize); took > large*11/10 {
 		t.Errorf("100 large messages took %v, %v before", took, large)
 	}
-	h.p.checkLine(t, append(foes, h.fb))
+	h.p.checkFlows(t, append(foes, h.fb))
 }
 
 // Attack 21: peers with an address for each receive of a shared queue hold all of them, show that they live, and add a
@@ -175,7 +176,7 @@ func TestAttack21SharedQueueTime(t *testing.T) {
 	h.victim.recv.Pop(&c)
 	h.p.add(int(c.Cookie))
 	h.messages(100, 64)
-	h.p.checkLine(t, []*Conn{h.fb})
+	h.p.checkFlows(t, []*Conn{h.fb})
 }
 
 // Attack 21: connections that wait behind others of their own address are served too: many hosts may have one.
@@ -204,7 +205,7 @@ func TestAttack21SharedQueueOneAddress(t *testing.T) {
 		h.p.add(int(c.Cookie))
 	}
 	if flushed < hoardReceives/2 {
-		t.Errorf("%d receives came back within %v, want %d", flushed, sharedPatience, hoardReceives/2)
+		t.Errorf("%d receives came back within %v, want %d", flushed, fairqueue.ProgressTimeout, hoardReceives/2)
 	}
 }
 
@@ -239,7 +240,7 @@ func TestAttack21SharedQueueCrowd(t *testing.T) {
 			if longest > time.Second {
 				t.Errorf("the friend waited for %v", longest)
 			}
-			h.p.checkLine(t, mob.conns())
+			h.p.checkFlows(t, mob.conns())
 		})
 	}
 }
@@ -267,7 +268,7 @@ func TestAttack21SharedQueueNeighbours(t *testing.T) {
 			if longest > time.Second || h.fa.State() != Established || h.fb.State() != Established {
 				t.Errorf("the friend waited for %v, its connection is %v and %v", longest, h.fa.State(), h.fb.State())
 			}
-			h.p.checkLine(t, mob.conns())
+			h.p.checkFlows(t, mob.conns())
 		})
 	}
 }
@@ -337,10 +338,10 @@ func (c *mob) step() {
 			continue
 		}
 		hd := c.header(x, proto.Data)
-		if !x.share.counted {
+		if !x.srq.flow.Holds() {
 			c.since[x] = Time(c.net.Now())
 			c.strike(&hd, sendChunk(0, 8, x.recv.msn, 0))
-		} else if c.finish && Time(c.net.Now()).Sub(c.since[x]) > sharedPatience*8/10 {
+		} else if c.finish && Time(c.net.Now()).Sub(c.since[x]) > fairqueue.ProgressTimeout*8/10 {
 			c.strike(&hd, sendChunk(proto.Last, 1, x.recv.msn, x.recv.off))
 		} else {
 			c.strike(&hd, sendChunk(0, 1, x.recv.msn, x.recv.off))
@@ -385,7 +386,7 @@ func (c *mob) message(outage bool) time.Duration {
 	waited, left := time.Duration(0), 50 // steps of outage
 	for c.mine = 0; c.mine == 0; {
 		if took := time.Duration(c.net.Now() - start); took > 20*time.Second {
-			c.t.Fatalf("the friend's message has not arrived: waits %v, %d wait, %d available, %+v", c.fb.share.waits, c.p.waiting, c.p.available(), c.p.waits)
+			c.t.Fatalf("the friend's message has not arrived: waits %v, %d wait, %d available", c.fb.srq.flow.Waits(), c.p.fair.Waiting(), c.p.fair.Free())
 		}
 		if n, _ := c.fb.Receiving(); n > 0 && outage && left > 0 {
 			c.net.Partition(c.friend.addr, c.victim.addr, true)

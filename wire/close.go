@@ -135,8 +135,8 @@ func (c *Conn) leave() {
 		e.forget(c.req)
 		c.req = nil
 	}
-	if c.share != nil {
-		c.share.q.leave(c)
+	if c.srq != nil {
+		c.srq.q.remove(c)
 	}
 	e.sched.remove(c)
 	c.ack.listed = false // acknowledge removes it from the list
@@ -153,9 +153,9 @@ func (c *Conn) over(k Kind, s Status) {
 	c.lowCredit.Store(false)
 	c.setState(Closed)
 	c.flushWork(s)
-	if c.share != nil && (was == Established || was == Draining) {
+	if c.srq != nil && (was == Established || was == Draining) {
 		c.eng.publish()
-		c.share.notice(NoticeEnd)
+		c.srq.notice(NoticeEnd)
 	}
 	c.emit(k)
 }
@@ -175,8 +175,8 @@ func (c *Conn) flushWork(s Status) {
 		c.rq.next = n + 1
 	}
 	c.countRecv()
-	if c.share != nil {
-		c.share.flush(c)
+	if c.srq != nil {
+		c.srq.flush(c)
 	}
 }
 

@@ -44,7 +44,7 @@ func (c *Conn) Reconfigure(cfg ConnConfig) error {
 	if c.State() != Idle {
 		return ErrState
 	}
-	if c.share != nil {
+	if c.srq != nil {
 		cfg.MaxRecv, cfg.MaxRecvIOV = 0, 0
 	}
 	cfg.setDefaults()

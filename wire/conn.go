@@ -126,7 +126,7 @@ type workQueues struct {
 	rung        atomic.Bool // the connection is in the engine's list of doorbells
 	sq          sendQueue
 	rq          recvQueue
-	share       *share // the connection's part of a shared queue, in place of rq; nil without one
+	srq         *sharedRecv // in place of rq; nil without one
 	completions CompletionQueues
 }
 
@@ -205,7 +205,7 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	c := &Conn{User: cfg.User, host: h}
 	c.noCredit, c.slot = cfg.NoCredit, none
 	if cfg.SRQ != nil {
-		c.noCredit, c.share = true, cfg.SRQ.newShare(cfg.Notice)
+		c.noCredit, c.srq = true, cfg.SRQ.newConn(cfg.Notice)
 		cfg.MaxRecv, cfg.MaxRecvIOV = 0, 0
 	}
 	cfg.setDefaults()

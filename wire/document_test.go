@@ -14,6 +14,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/congestion"
+	"github.com/datxdp/datxdp/wire/internal/fairqueue"
 	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
@@ -516,10 +517,10 @@ func TestDocumentNumbers(t *testing.T) {
 		"smallest window":              packets(minPeerWindow),
 		"stall":                        span(suspendTime),
 		"window that delay leaves":     packets(congestion.DelayFloor),
-		"shared message rate":          octets(messageRate) + "/s",
-		"shared patience":              span(sharedPatience),
-		"slow message":                 span(slowMessage),
-		"slow time":                    span(slowTime),
+		"shared message rate":          octets(fairqueue.MinRate) + "/s",
+		"progress timeout":             span(fairqueue.ProgressTimeout),
+		"slow message":                 span(fairqueue.SlowMessage),
+		"slow time":                    span(fairqueue.SlowTime),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")
 	if err != nil {

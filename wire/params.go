@@ -101,16 +101,6 @@ const (
 	// doubles up to rnrDelayMax while that goes on.
 	rnrDelayMin = 200 * time.Microsecond
 	rnrDelayMax = 50 * time.Millisecond
-	// sharedPatience is how long an unfinished message may stand still with a receive of a shared queue, in which others
-	// wait. After an outage of 500 ms a sender tries again within busyRTO. messageRate in bytes per second is the rate
-	// at which it has to move: a slow path is not an attack.
-	sharedPatience = 900 * time.Millisecond
-	messageRate    = 1 << 20
-	// slowMessage is how much patience a message may use up before its peer is slow for slowTime. maxSlow bounds the
-	// peers and networks that are remembered.
-	slowMessage = 100 * time.Millisecond
-	slowTime    = 10 * time.Second
-	maxSlow     = 1024
 	// maxCredit bounds what a peer can promise beyond what was sent, so that its count does not go round.
 	maxCredit = 1 << 30
 	// keepAliveProbes is how often a silent peer is probed before it is given up.

@@ -12,8 +12,8 @@ func (c *Conn) mustWait() bool {
 // is taken here. A caller that can have the message sent again calls mustWait before.
 func (c *Conn) nextRecv() *work {
 	switch {
-	case c.share != nil:
-		return c.share.receive(c)
+	case c.srq != nil:
+		return c.srq.receive(c)
 	case uint32(c.rq.next) == c.rq.posted.Load():
 		return nil
 	default:
@@ -23,8 +23,8 @@ func (c *Conn) nextRecv() *work {
 
 // recvSegments are the segments of the receive of the message that arrives.
 func (c *Conn) recvSegments(w *work) []Segment {
-	if c.share != nil && w.nseg > 1 {
-		return c.share.segs[:w.nseg]
+	if c.srq != nil && w.nseg > 1 {
+		return c.srq.segs[:w.nseg]
 	}
 	return c.rq.segments(c.rq.next, w)
 }
@@ -87,9 +87,9 @@ func (c *Conn) completeRecv(w *work, s Status, n uint32) {
 // endRecv completes the receive that nextRecv found.
 func (c *Conn) endRecv(done *Completion) {
 	c.completions.Recv.push(c.eng, done)
-	if c.share != nil {
-		c.share.held.Store(false)
-		c.share.bytes += uint64(done.Length)
+	if c.srq != nil {
+		c.srq.held.Store(false)
+		c.srq.flow.Complete(done.Length)
 		return
 	}
 	c.rq.next++
@@ -98,8 +98,8 @@ func (c *Conn) endRecv(done *Completion) {
 // countRecv makes room for as many receives as were completed. A poster that looks before the end of the
 // packet finds the queue fuller than it is, but the consumer has no completion of it yet.
 func (c *Conn) countRecv() {
-	if c.share != nil {
-		c.share.settle(c)
+	if c.srq != nil {
+		c.srq.packetDone(c)
 		return
 	}
 	if next := uint32(c.rq.next); c.rq.done.Load() != next {

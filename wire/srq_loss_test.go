@@ -151,8 +151,8 @@ func TestSharedQueueConservation(t *testing.T) {
 			}
 		}
 		p.counts(t, left, left)
-		if p.waiting != 0 || p.lines != [ranks]line{} {
-			t.Errorf("seed %d: %d connections wait", seed, p.waiting)
+		if p.fair.Waiting() != 0 {
+			t.Errorf("seed %d: %d connections wait", seed, p.fair.Waiting())
 		}
 		if completed == 0 || ends == 0 {
 			t.Errorf("seed %d: %d messages, %d flushed, %d connections ended", seed, completed, flushed, ends)

@@ -39,7 +39,7 @@ func TestSharedQueueOfPeers(t *testing.T) {
 			if !w.step() {
 				w.net.Advance(w.net.Now() + int64(20*time.Microsecond))
 			}
-			p.checkLine(t, to)
+			p.checkFlows(t, to)
 			var c Completion
 			for b.recv.Pop(&c) {
 				if c.Status != StatusSuccess {
@@ -50,16 +50,16 @@ func TestSharedQueueOfPeers(t *testing.T) {
 			}
 		}
 		p.counts(t, receives, receives)
-		if p.waiting != 0 || p.lines != [ranks]line{} {
-			t.Errorf("seed %d: %d connections wait", seed, p.waiting)
+		if p.fair.Waiting() != 0 {
+			t.Errorf("seed %d: %d connections wait", seed, p.fair.Waiting())
 		}
 		for i, c := range to {
 			if err := b.eng.Disconnect(c, false); err != nil {
 				t.Fatal(i, err)
 			}
 		}
-		if len(p.accounts) != 0 {
-			t.Errorf("seed %d: %d accounts left", seed, len(p.accounts))
+		if p.fair.Peers() != 0 {
+			t.Errorf("seed %d: %d peers left", seed, p.fair.Peers())
 		}
 	}
 }
@@ -101,8 +101,8 @@ func TestSharedQueueSlowSender(t *testing.T) {
 			quick.post(fast, fast.PostSend(quick.memory(8).seg(0, 8), 0, 0))
 			tc.slow(w, slow)
 			w.until("the message", 30*time.Second, func() bool { return slow.request.Len() == 1 })
-			if p.waiting != 1 {
-				t.Errorf("%d connections wait, want 1", p.waiting)
+			if p.fair.Waiting() != 1 {
+				t.Errorf("%d connections wait, want 1", p.fair.Waiting())
 			}
 			var c Completion
 			if slow.request.Pop(&c); c.Status != StatusSuccess {

@@ -127,8 +127,8 @@ func TestSharedQueueWakes(t *testing.T) {
 		}
 	}
 	p.counts(t, 0, 0)
-	if p.lines[prompt].first == nil || p.lines[prompt].first.first != to[conns-1] || p.waiting != 1 {
-		t.Errorf("%d connections wait", p.waiting)
+	if !to[conns-1].srq.flow.Waits() || p.fair.Waiting() != 1 {
+		t.Errorf("%d connections wait", p.fair.Waiting())
 	}
 }
 
@@ -155,8 +155,8 @@ func TestSharedQueueLeave(t *testing.T) {
 	if !b.recv.Pop(&c) || c.Conn != to[1] || c.Cookie != 7 || c.Status != StatusSuccess {
 		t.Errorf("the next of the line: %+v", c)
 	}
-	if err := b.eng.Disconnect(to[2], false); err != nil || p.waiting != 0 || p.lines != [ranks]line{} {
-		t.Errorf("%d connections wait, %v", p.waiting, err)
+	if err := b.eng.Disconnect(to[2], false); err != nil || p.fair.Waiting() != 0 {
+		t.Errorf("%d connections wait, %v", p.fair.Waiting(), err)
 	}
 	p.counts(t, 0, 0)
 }

@@ -17,7 +17,7 @@ const (
 	deadlineAck          deadline = iota // delayed acknowledgement
 	deadlineRtx                          // retransmission, or telling the peer of a new epoch
 	deadlineChallengeAck                 // the peer may not have the connection any more
-	deadlineShare                        // a message holds a shared receive
+	deadlineProgress                     // a message holds a shared receive
 	deadlineReads                        // the answer to an RDMA read
 	deadlineCredit                       // a message waits for credit or a receive
 	deadlineKeepAlive                    // the peer is silent
@@ -115,8 +115,8 @@ func (c *Conn) due(d deadline) Time {
 		return c.dueRtx()
 	case deadlineChallengeAck:
 		return c.dueChallengeAck()
-	case deadlineShare:
-		return c.tickShare()
+	case deadlineProgress:
+		return c.checkProgress()
 	case deadlineReads:
 		return c.dueReads()
 	case deadlineCredit:

@@ -170,7 +170,7 @@ func (h *Host) checkSegments(maxSeg int32, zone uint32, segs []Segment, need Rig
 // connection. Any goroutine may call it. It reports whether the engine should be kicked for the
 // peer to learn of it. ErrState on a connection with a shared queue.
 func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {
-	if c.share != nil {
+	if c.srq != nil {
 		return false, ErrState
 	}
 	n, err := c.checkSegments(c.rq.maxSeg.Load(), segs, LocalWrite, maxOperation)

@@ -8,38 +8,20 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// checkLine compares what the accounts of a queue say with its connections.
-func (p *depot) checkLine(t *testing.T, conns []*Conn) {
+// checkFlows compares what the queue counts with its connections.
+func (p *depot) checkFlows(t *testing.T, conns []*Conn) {
 	t.Helper()
-	held, waiting := map[*account]uint32{}, map[*account]uint32{}
+	held, waiting := 0, 0
 	for _, c := range conns {
-		s := c.share
-		if s.counted {
-			held[s.account]++
+		if c.srq.flow.Holds() {
+			held++
 		}
-		if s.waits {
-			waiting[s.account]++
-		}
-		if s.account != nil && p.accounts[s.account.addr] != s.account {
-			t.Fatalf("the account of %v is not in the table", s.account.addr)
+		if c.srq.flow.Waits() {
+			waiting++
 		}
 	}
-	for _, a := range p.accounts {
-		if a.held != held[a] || a.waiting != waiting[a] || (a.waiting > 0) != (a.first != nil) {
-			t.Fatalf("%v: %d held and %d waiting, want %d and %d", a.addr, a.held, a.waiting, held[a], waiting[a])
-		}
-	}
-	sum := uint32(0)
-	for i := range p.lines {
-		for a := p.lines[i].first; a != nil; a = a.next {
-			sum += a.waiting
-			if a.next == nil && p.lines[i].last != a || a.waiting == 0 || int(a.rank) != i {
-				t.Fatalf("the line is broken at %v", a.addr)
-			}
-		}
-	}
-	if sum != p.waiting {
-		t.Fatalf("%d connections in the line, want %d", sum, p.waiting)
+	if p.fair.Held() != held || p.fair.Waiting() != waiting {
+		t.Fatalf("%d held and %d waiting, want %d and %d", p.fair.Held(), p.fair.Waiting(), held, waiting)
 	}
 }
 
@@ -76,7 +58,7 @@ func (w *world) joinQueue(a, b *node, p *depot, cfg ConnConfig) (ca, cb *Conn) {
 }
 
 // Each address is a peer, in whichever form it comes.
-func TestSharedQueueAccounts(t *testing.T) {
+func TestSharedQueueTellsPeersApart(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		same bool
@@ -90,10 +72,10 @@ func TestSharedQueueAccounts(t *testing.T) {
 		for _, from := range []string{tc.a, tc.b} {
 			c := w.nodes[0].host.NewConn(cfg)
 			c.peerAddr = addressOf(netip.MustParseAddr(from))
-			p.enter(c)
+			p.addFlow(c)
 		}
-		if got := len(p.accounts) == 1; got != tc.same {
-			t.Errorf("%s and %s: one account is %v, want %v", tc.a, tc.b, got, tc.same)
+		if got := p.fair.Peers() == 1; got != tc.same {
+			t.Errorf("%s and %s: one peer is %v, want %v", tc.a, tc.b, got, tc.same)
 		}
 	}
 }

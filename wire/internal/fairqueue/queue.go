@@ -1,0 +1,205 @@
+// Package fairqueue divides the buffers of a shared receive queue among peers.
+//
+// A flow is a connection that takes a buffer for each message, and a peer is the source address of its flows. Three rules
+// decide:
+//
+//   - Dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with
+//     α = 1): a peer may hold as many buffers as it leaves free. A single peer can so hold half of them, two a third each.
+//     Messages of one packet hold nothing.
+//   - Fair queueing (Nagle, RFC 970): flows that wait are served round robin by peer, one buffer a turn, and first come first
+//     served within a peer. Priority classes come before that: peers whose messages were slow wait behind others.
+//   - Progress: a message that holds a buffer while others wait has a token bucket, whose tokens are time. The time that others
+//     wait drains it, and bytes that arrive fill it. A message whose bucket is empty has to be ended by the caller.
+//
+// The peer is an address and not a network: all neighbours of a LAN are in one IPv6 /64, and what one of them holds may not
+// count against the others. A host with very many addresses has as many peers; the bucket bounds how long each holds a
+// buffer, and the classes keep peers of other networks, and known neighbours, from waiting behind them.
+//
+// The package knows no connections, reads no clock and locks nothing: the caller's lock guards a queue and its flows.
+package fairqueue
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/clock"
+	"github.com/datxdp/datxdp/wire/internal/list"
+)
+
+// Queue is a number of buffers and the flows that take them. W is what a waiting flow is woken by.
+type Queue[W any] struct {
+	free    uint32
+	peers   map[netip.Prefix]*peer[W]
+	active  [classes]list.List[peer[W]] // peers with flows that wait, in the order of their turns
+	waiting int                         // flows
+	starved stopwatch                   // time in which flows waited and no buffer was free
+	slow    slowTable
+	timeout time.Duration // of a message without progress
+}
+
+// peer is the flows of one source address.
+type peer[W any] struct {
+	addr, network netip.Prefix
+	flows         int    // that refer to it
+	held          uint32 // buffers of unfinished messages
+	waiting       list.List[Flow[W]]
+	delayed       stopwatch // time in which flows of it waited
+	known         bool      // it has sent a whole message
+	slowed        bool      // a message of it was slow
+	class         class     // while it waits
+	node          list.Node[peer[W]]
+}
+
+// Flow is a connection that takes buffers. The zero value belongs to no peer.
+type Flow[W any] struct {
+	received uint64 // bytes of whole messages
+	holds    bool   // a buffer for a message that goes on in another packet
+	bucket   bucket // of that message
+
+	peer   *peer[W]
+	node   list.Node[Flow[W]] // while it waits
+	waiter W
+}
+
+// New makes a queue without buffers. The progress timeout is at most most.
+func New[W any](most time.Duration) Queue[W] {
+	return Queue[W]{peers: make(map[netip.Prefix]*peer[W]), slow: make(slowTable), timeout: min(ProgressTimeout, most)}
+}
+
+// Free is the number of buffers that may be taken.
+func (q *Queue[W]) Free() uint32 { return q.free }
+
+// Waiting is the number of flows that wait.
+func (q *Queue[W]) Waiting() int { return q.waiting }
+
+// Held is the number of buffers of unfinished messages.
+func (q *Queue[W]) Held() (n int) {
+	for _, p := range q.peers {
+		n += int(p.held)
+	}
+	return n
+}
+
+// Peers is the number of peers that have flows.
+func (q *Queue[W]) Peers() int { return len(q.peers) }
+
+// Put adds a free buffer. Next says who is to be woken.
+func (q *Queue[W]) Put() { q.free++ }
+
+// Added reports whether the flow belongs to a peer.
+func (f *Flow[W]) Added() bool { return f.peer != nil }
+
+// Waits reports whether the flow waits for a buffer.
+func (f *Flow[W]) Waits() bool { return f.node.Listed() }
+
+// Add makes f a flow of the peer with an address, which is in a network.
+func (q *Queue[W]) Add(f *Flow[W], addr, network netip.Prefix) {
+	p := q.peers[addr]
+	if p == nil {
+		p = &peer[W]{addr: addr, network: network}
+		q.peers[addr] = p
+	}
+	p.flows++
+	f.peer = p
+}
+
+// Remove takes a flow away that is over, with partial bytes of an unfinished message.
+func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
+	p := f.peer
+	if p == nil {
+		return
+	}
+	q.unwait(f, now)
+	if f.holds {
+		q.Release(f, partial, now)
+	}
+	f.peer = nil
+	if p.flows--; p.flows == 0 {
+		delete(q.peers, p.addr)
+	}
+}
+
+// Take takes a buffer for f, and reports whether there is one that f may have. If not, f waits, and Next returns w in its
+// turn. Where flows wait, those whose turn it is come first.
+func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
+	if q.waiting > 0 || !q.allows(f.peer) {
+		q.wait(f, w, now)
+		if q.next() != f {
+			return false
+		}
+	}
+	q.free--
+	q.unwait(f, now)
+	return true
+}
+
+// Next is what wakes the flow whose turn it is; the zero value if there is none that may take a buffer.
+func (q *Queue[W]) Next() (w W) {
+	if f := q.next(); f != nil {
+		w = f.waiter
+	}
+	return w
+}
+
+// allows is the dynamic threshold.
+func (q *Queue[W]) allows(p *peer[W]) bool { return p.held < q.free }
+
+// next is the first flow of the first peer that may take a buffer.
+func (q *Queue[W]) next() *Flow[W] {
+	if q.free == 0 || q.waiting == 0 {
+		return nil
+	}
+	for i := range q.active {
+		for n := q.active[i].First(); n != nil; {
+			p := n.Elem()
+			n = n.Next()
+			if q.allows(p) && !q.demote(p) {
+				return p.waiting.Front()
+			}
+		}
+	}
+	return nil
+}
+
+// wait adds f to the end of those of its peer that wait, and its peer to the end of its class if it was not there. A
+// flow that waits already keeps its turn.
+func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
+	p := f.peer
+	q.count(now)
+	if f.Waits() {
+		q.reclassify(p)
+		return
+	}
+	p.known = p.known || f.received > 0
+	p.count(now)
+	f.waiter = w
+	p.waiting.PushBack(&f.node, f)
+	q.waiting++
+	if p.waiting.Len() == 1 {
+		q.activate(p, now)
+	}
+}
+
+// unwait takes f out of those that wait, if it is one of them. Its peer goes to the end of its class.
+func (q *Queue[W]) unwait(f *Flow[W], now clock.Time) {
+	if !f.Waits() {
+		return
+	}
+	p := f.peer
+	q.count(now)
+	p.count(now)
+	p.waiting.Remove(&f.node)
+	var none W
+	f.waiter = none
+	q.waiting--
+	q.active[p.class].Remove(&p.node)
+	if !p.waiting.Empty() {
+		q.activate(p, now)
+	}
+}
+
+// activate adds a peer to the end of its class.
+func (q *Queue[W]) activate(p *peer[W], now clock.Time) {
+	p.class = q.class(p, now)
+	q.active[p.class].PushBack(&p.node, p)
+}

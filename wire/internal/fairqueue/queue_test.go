@@ -1,0 +1,316 @@
+package fairqueue
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/clock"
+)
+
+// bench is a queue in virtual time, whose flows are woken by their numbers.
+type bench struct {
+	Queue[int]
+	t     *testing.T
+	now   clock.Time
+	flows map[int]*Flow[int]
+}
+
+func newBench(t *testing.T, buffers int) *bench {
+	b := &bench{Queue: New[int](time.Hour), t: t, flows: map[int]*Flow[int]{}}
+	for range buffers {
+		b.Put()
+	}
+	return b
+}
+
+// add makes flow id one of the peer with an address, in the /24 of it.
+func (b *bench) add(id int, addr string) *Flow[int] {
+	a := netip.MustParseAddr(addr)
+	network, _ := a.Prefix(24)
+	f := new(Flow[int])
+	b.Add(f, netip.PrefixFrom(a, 32), network)
+	b.flows[id] = f
+	return f
+}
+
+// begin has a flow take a buffer for a message of several packets.
+func (b *bench) begin(id int) bool {
+	f := b.flows[id]
+	if !b.Take(f, id, b.now) {
+		return false
+	}
+	b.Hold(f, 0, b.now)
+	return true
+}
+
+// finish ends the message of a flow, whose buffer is posted again, and has the flow whose turn it is begin one. It returns
+// the number of that.
+func (b *bench) finish(id int) int {
+	f := b.flows[id]
+	f.Complete(1)
+	b.Release(f, 0, b.now)
+	b.Put()
+	return b.serve()
+}
+
+// serve has the flow whose turn it is begin a message.
+func (b *bench) serve() int {
+	next := b.Next()
+	if next != 0 && !b.begin(next) {
+		b.t.Fatalf("flow %d was told of a buffer and got none", next)
+	}
+	return next
+}
+
+// One peer holds half of the buffers at most, and each of two a third.
+func TestDynamicThreshold(t *testing.T) {
+	for peers, want := range map[int]int{1: 6, 2: 4, 3: 3} {
+		b := newBench(t, 12)
+		held := make([]int, peers)
+		for id := 1; id <= 12*peers; id++ {
+			i := id % peers
+			b.add(id, netip.AddrFrom4([4]byte{10, 0, byte(i), 1}).String())
+			if b.waiting == 0 && b.begin(id) {
+				held[i]++
+			}
+		}
+		for i, n := range held {
+			if n != want {
+				t.Errorf("%d peers: peer %d holds %d of 12, want %d", peers, i, n, want)
+			}
+		}
+	}
+}
+
+// A peer with many flows and one with a single flow are served in turns; the flows of a peer in the order in which they came.
+func TestRoundRobin(t *testing.T) {
+	b := newBench(t, 1)
+	b.add(1, "10.0.0.1")
+	b.begin(1)
+	for id := 11; id <= 14; id++ {
+		b.add(id, "10.0.1.1")
+		b.begin(id)
+	}
+	b.add(21, "10.0.2.1")
+	b.begin(21)
+	last := 1
+	for i, want := range []int{11, 21, 12, 13, 14} {
+		if last = b.finish(last); last != want {
+			t.Fatalf("turn %d is of flow %d, want %d", i, last, want)
+		}
+	}
+	if b.finish(last) != 0 || b.Waiting() != 0 || b.Held() != 0 || b.Free() != 1 {
+		t.Errorf("%d wait, %d held, %d free", b.Waiting(), b.Held(), b.Free())
+	}
+}
+
+// Time drains the bucket of a message only while others wait for a buffer, or others of its own peer wait; bytes fill it.
+func TestProgress(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		others string // address of a flow that waits; none if empty
+		spare  bool   // a buffer is free, which the waiting flow does not look at
+		bytes  uint32 // that arrive in each of ten steps of 100 ms
+		left   time.Duration
+	}{
+		{"nobody waits", "", false, 0, ProgressTimeout},
+		{"another peer waits", "10.0.1.1", false, 0, ProgressTimeout - time.Second},
+		{"another peer waits beside a free buffer", "10.0.1.1", true, 0, ProgressTimeout},
+		{"another of the peer waits", "10.0.0.1", false, 0, ProgressTimeout - time.Second},
+		{"half of the least rate", "10.0.1.1", false, MinRate / 20, ProgressTimeout - time.Second/2},
+		{"the least rate", "10.0.1.1", false, MinRate/10 + 1, ProgressTimeout},
+	} {
+		b := newBench(t, 1)
+		f := b.add(1, "10.0.0.1")
+		b.begin(1)
+		if tc.others != "" {
+			b.add(2, tc.others)
+			b.begin(2)
+		}
+		if tc.spare {
+			b.Put()
+		}
+		var left time.Duration
+		got := uint32(0)
+		for range 10 {
+			b.now = b.now.Add(100 * time.Millisecond)
+			got += tc.bytes
+			left = b.TimeLeft(f, got, b.now)
+		}
+		if d := (left - tc.left).Abs(); d > time.Millisecond {
+			t.Errorf("%s: %v left, want %v", tc.name, left, tc.left)
+		}
+	}
+}
+
+// The timeout is never longer than the caller says.
+func TestTimeoutIsBounded(t *testing.T) {
+	for _, most := range []time.Duration{time.Millisecond, time.Hour} {
+		if q := New[int](most); q.Timeout() != min(most, ProgressTimeout) {
+			t.Errorf("at most %v: %v", most, q.Timeout())
+		}
+	}
+}
+
+// A peer whose message was slow waits behind all others for SlowTime, and strangers of its network behind known neighbours
+// and other networks.
+func TestClasses(t *testing.T) {
+	b := newBench(t, 1)
+	b.add(1, "10.0.0.1") // slow
+	b.add(2, "10.0.0.2") // a stranger beside it
+	b.add(3, "10.0.0.3").Complete(8)
+	b.add(4, "10.0.1.1") // of another network
+	b.begin(1)
+	b.begin(4)
+	b.now = b.now.Add(SlowMessage + time.Millisecond)
+	if b.finish(1) != 4 {
+		t.Fatal("the flow that waits is not served")
+	}
+	for _, id := range []int{1, 2, 3} {
+		b.begin(id)
+	}
+	b.add(5, "10.0.2.1")
+	b.begin(5)
+	last := 4
+	for i, want := range []int{5, 3, 2, 1} {
+		if last = b.finish(last); last != want {
+			t.Fatalf("turn %d is of flow %d, want %d", i, last, want)
+		}
+	}
+	b.now = b.now.Add(SlowTime)
+	b.begin(2)
+	b.begin(4)
+	for i, want := range []int{2, 4} {
+		if last = b.finish(last); last != want {
+			t.Fatalf("turn %d after SlowTime is of flow %d, want %d", i, last, want)
+		}
+	}
+}
+
+// A peer that turns slow while it waits loses its turn.
+func TestSlowWhileItWaits(t *testing.T) {
+	b := newBench(t, 1)
+	b.add(1, "10.0.0.1")
+	b.add(2, "10.0.0.1")
+	b.add(3, "10.0.1.1")
+	b.begin(1)
+	b.begin(2)
+	b.begin(3)
+	b.now = b.now.Add(SlowMessage + time.Millisecond)
+	if got := b.finish(1); got != 3 {
+		t.Errorf("flow %d is served, want 3", got)
+	}
+}
+
+// The slow table stays bounded, and forgets those first whose time is over.
+func TestSlowTableIsBounded(t *testing.T) {
+	table := slowTable{}
+	key := func(i int) netip.Prefix {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 32)
+	}
+	for i := range 2 * MaxSlow {
+		table.add(key(i), 0)
+		if len(table) > MaxSlow {
+			t.Fatalf("%d entries", len(table))
+		}
+	}
+	later := clock.Time(0).Add(SlowTime)
+	table.add(key(5000), later)
+	if len(table) != 1 {
+		t.Errorf("%d entries after their time, want 1", len(table))
+	}
+}
+
+// check compares what a queue counts with its flows.
+func (b *bench) check() {
+	held, waiting := map[*peer[int]]uint32{}, map[*peer[int]]int{}
+	for _, f := range b.flows {
+		if f.holds {
+			held[f.peer]++
+		}
+		if f.Waits() {
+			waiting[f.peer]++
+		}
+	}
+	sum := 0
+	for _, p := range b.peers {
+		if p.held != held[p] || p.waiting.Len() != waiting[p] || p.node.Listed() != (waiting[p] > 0) {
+			b.t.Fatalf("%v: %d held and %d waiting, want %d and %d", p.addr, p.held, p.waiting.Len(), held[p], waiting[p])
+		}
+	}
+	for i := range b.active {
+		for n := b.active[i].First(); n != nil; n = n.Next() {
+			if p := n.Elem(); int(p.class) != i {
+				b.t.Fatalf("%v of class %d is among those of class %d", p.addr, p.class, i)
+			}
+			sum += n.Elem().waiting.Len()
+		}
+	}
+	if sum != b.waiting {
+		b.t.Fatalf("%d flows of active peers wait, want %d", sum, b.waiting)
+	}
+}
+
+// Flows come, take, finish, stall and go in any order: the counts agree, every buffer comes back, and a buffer is never
+// free while a flow waits that may take it and is not told.
+func TestRandomFlows(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		buffers := 1 + r.IntN(12)
+		b := newBench(t, buffers)
+		for step := range 3000 {
+			b.now = b.now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
+			id := 1 + r.IntN(30)
+			f := b.flows[id]
+			switch k := r.IntN(20); {
+			case f == nil:
+				b.add(id, netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(3)), byte(r.IntN(4))}).String())
+			case k == 0:
+				if f.holds {
+					b.Put()
+				}
+				b.Remove(f, 0, b.now)
+				delete(b.flows, id)
+				b.serve()
+			case f.holds:
+				if k < 8 || b.TimeLeft(f, 0, b.now) <= 0 {
+					b.finish(id)
+				}
+			default:
+				b.begin(id)
+			}
+			b.check()
+			if got := int(b.Free()) + b.Held(); got != buffers {
+				t.Fatalf("seed %d, step %d: %d buffers, want %d", seed, step, got, buffers)
+			}
+		}
+		for id, f := range b.flows {
+			if f.holds {
+				b.Put()
+			}
+			b.Remove(f, 0, b.now)
+			delete(b.flows, id)
+		}
+		if b.Peers() != 0 || b.Waiting() != 0 || int(b.Free()) != buffers {
+			t.Errorf("seed %d: %d peers, %d wait, %d of %d buffers free in the end", seed, b.Peers(), b.Waiting(), b.Free(), buffers)
+		}
+	}
+}
+
+// Waiting, being served and finishing allocate nothing.
+func TestNoAllocation(t *testing.T) {
+	b := newBench(t, 1)
+	b.add(1, "10.0.0.1")
+	b.add(2, "10.0.1.1")
+	b.begin(1)
+	if n := testing.AllocsPerRun(100, func() {
+		b.begin(2)
+		b.finish(1)
+		b.begin(1)
+		b.finish(2)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
