@@ -32,6 +32,16 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
+// drop ends a connection whose consumer frees it. A connection that is over has nothing to send, so that the engine is
+// not polled: a consumer that frees thousands of them, one after the other, does not run the timers of all others.
+func (d *driver) drop(c *wire.Conn) {
+	run := d.Do
+	if s := c.State(); s == wire.Closed || s == wire.Idle {
+		run = d.With
+	}
+	run(func() { d.eng.Drop(c) }) // a closed adapter has dropped the connection already
+}
+
 // park drives the engines of the adapter until w is ready. It returns ErrTimeoutExpired at the limit, and
 // ErrInterruptedCall when done is closed.
 func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}) error {

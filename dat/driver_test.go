@@ -21,6 +21,26 @@ func (p *point) polls() uint64 {
 	return d.Polls()
 }
 
+// Freeing an endpoint whose connection is over does not poll: other connections' timers are not its caller's to run.
+func TestFreeOfEndedConnections(t *testing.T) {
+	a, b := newHosts(t, newSim(t), Options{})
+	var over []*point
+	for range 64 {
+		x, y := pair(a, b, nil)
+		ok(t, x.Disconnect(CloseAbrupt))
+		x.expect(EventDisconnected)
+		y.expect(EventDisconnected)
+		over = append(over, y)
+	}
+	was := must(b.ia.Stats())(t).Polls
+	for _, y := range over {
+		ok(t, y.Free())
+	}
+	if n := must(b.ia.Stats())(t).Polls - was; n >= uint64(len(over)) { // the background owner polls now and then
+		t.Errorf("%d polls for %d endpoints", n, len(over))
+	}
+}
+
 // Who posts and takes no events may wait for memory: it does not count as driving, so that the background owner stays
 // with it. Who takes events does.
 func TestPosterOfMemory(t *testing.T) {

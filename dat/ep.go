@@ -263,10 +263,7 @@ func (ep *EP) end() {
 		return
 	}
 	if d := ep.drv.Load(); d != nil {
-		_ = d.do(func(e *wire.Engine) error { // a closed adapter has dropped the connection already
-			e.Drop(ep.conn)
-			return nil
-		})
+		d.drop(ep.conn)
 	}
 	p := ep.param()
 	_ = ep.ia.a.refer(&p, nil) // cannot fail without new streams

@@ -138,6 +138,17 @@ func (d *Driver) Do(f func()) bool {
 	return true
 }
 
+// With calls f while it owns the engine, and does not poll: f sends nothing and moves no deadline. It returns false, and
+// does not call f, if the driver is closed.
+func (d *Driver) With(f func()) bool {
+	if !d.Own() {
+		return false
+	}
+	f()
+	d.Disown()
+	return true
+}
+
 // barrier returns when the owner at the time of the call has given the engine up.
 func (d *Driver) barrier() {
 	if d.Own() {

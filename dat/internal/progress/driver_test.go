@@ -7,6 +7,24 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
+// With calls with the engine owned, and leaves the polls to others.
+func TestWithDoesNotPoll(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		was := x.polls(Control)
+		if !x.With(func() {
+			if x.token.Role() != Control {
+				t.Errorf("role %d", x.token.Role())
+			}
+		}) {
+			t.Error("the driver is closed")
+		}
+		if n := x.polls(Control) - was; n != 0 || x.token.Role() != Nobody {
+			t.Errorf("%d polls, role %d afterwards", n, x.token.Role())
+		}
+	})
+}
+
 // Each call polls in its own role, and the engine has no owner afterwards.
 func TestRoles(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
