@@ -6,11 +6,11 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// takeAck takes in what a packet of the peer acknowledges, its credit, and whether it is ready to receive.
+// takeAck handles the acknowledgement in a packet: cumulative, selective, credit, and receiver not ready.
 func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	s := &c.sent
 	if !c.epoch.acknowledged(h) || !h.Ack.Within(s.Una, s.Nxt) {
-		return // old, or of a packet that never was
+		return // from an old epoch, or for a packet that was never sent
 	}
 	c.takeCredit(h)
 	if h.Ack != s.Una {
@@ -41,7 +41,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	c.endBackoff()
 }
 
-// advance takes in a cumulative acknowledgement of something new.
+// advance handles a cumulative acknowledgement of new packets: round trip, congestion window, timers, completions.
 func (c *Conn) advance(h *proto.Header) {
 	s, now := &c.sent, c.eng.now
 	if d, ok := rtt.Sample(now, h.Echo); ok {
@@ -68,8 +68,8 @@ func (c *Conn) advance(h *proto.Header) {
 	}
 }
 
-// completeRequests completes, in posting order, every request that is done: sends and writes when
-// the peer has acknowledged them, reads and atomics when their answer has arrived.
+// completeRequests completes finished requests in posting order. A send or write is finished when the peer has
+// acknowledged it, a read or atomic when its response has arrived.
 func (c *Conn) completeRequests() {
 	done := seq.Num(c.sq.done.Load())
 	start := done

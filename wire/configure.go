@@ -51,7 +51,7 @@ func (c *Conn) Reconfigure(cfg ConnConfig) error {
 	if err := c.rq.resize(cfg.MaxRecv, cfg.MaxRecvIOV, cfg.MaxRecvIOV); err != nil {
 		return err
 	}
-	_ = c.sq.resize(cfg.MaxRequest, cfg.MaxRequestIOV, cfg.requestSegs()) // cannot fail: an idle connection has no posted requests
+	_ = c.sq.resize(cfg.MaxRequest, cfg.MaxRequestIOV, cfg.requestSegs()) // cannot fail: no requests are posted
 	c.zoneChanged = c.zoneChanged || cfg.Zone != c.zone.Load()
 	c.configure(&cfg)
 	return nil

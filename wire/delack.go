@@ -6,19 +6,20 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// delayedAck says when an acknowledgement in a packet of its own is due (RFC 1122 §4.2.3.2): at once, when the peer asked for
-// it and the consumer has not answered by the next Poll, after a number of packets, and after a delay. Every packet that
-// leaves carries an acknowledgement, so that none is owed after it.
+// delayedAck decides when a packet of its own has to carry an acknowledgement (RFC 1122 §4.2.3.2): at once after a
+// packet out of order, one Poll after the peer asked for it, after ackEvery packets, or after ackDelay. The Poll in
+// between gives the consumer time to respond, and the response carries the acknowledgement. Every packet that leaves
+// carries one.
 type delayedAck struct {
 	packets int    // received since the last acknowledgement left
-	now     bool   // without delay
-	asked   bool   // the peer asked for it
-	poll    uint64 // in this Poll
-	by      Time   // when it is due at the latest; never: none is owed
-	listed  bool   // the connection is in the engine's acks
+	now     bool   // no delay
+	asked   bool   // the peer asked for an acknowledgement
+	poll    uint64 // number of the Poll in which the peer asked
+	by      Time   // deadline of the delay; never: nothing to acknowledge
+	listed  bool   // in the engine's acks
 }
 
-// ask takes in that the peer asks for an acknowledgement, in a Poll. It reports whether that is news.
+// ask notes that the peer asked for an acknowledgement, in a Poll. It reports false if the peer had asked before.
 func (a *delayedAck) ask(poll uint64) bool {
 	if a.asked {
 		return false
@@ -32,10 +33,10 @@ func (a *delayedAck) due(poll uint64) bool {
 	return a.now || a.packets >= ackEvery || a.asked && a.poll != poll
 }
 
-// sent takes in that a packet leaves, which carries the acknowledgement.
+// sent resets the state, because a packet with an acknowledgement leaves.
 func (a *delayedAck) sent() { *a = delayedAck{by: never, listed: a.listed} }
 
-// wantAck has an acknowledgement leave: within ackDelay, or sooner as delayedAck has it.
+// wantAck requests an acknowledgement within ackDelay.
 func (c *Conn) wantAck() {
 	if c.ack.by == never {
 		c.ack.by = c.eng.now.Add(ackDelay)
@@ -47,14 +48,13 @@ func (c *Conn) wantAck() {
 	}
 }
 
-// wantAckNow has an acknowledgement leave in this Poll, or the next one.
+// wantAckNow requests an acknowledgement in this Poll, or in the next one if this one has sent its acknowledgements.
 func (c *Conn) wantAckNow() {
 	c.ack.now = true
 	c.wantAck()
 }
 
-// acknowledge sends the acknowledgements that are due and that no data packet has carried. One that was asked for waits for
-// the next Poll, for the consumer to have the chance to answer: then the answer carries it.
+// acknowledge sends the acknowledgements that are due and that no data packet has carried.
 func (e *Engine) acknowledge() {
 	keep := e.acks[:0]
 	for _, c := range e.acks {
@@ -65,7 +65,7 @@ func (e *Engine) acknowledge() {
 			a.listed = false
 		case due || a.asked:
 			keep = append(keep, c)
-		default: // nothing is owed, or it waits for its time or for more packets
+		default: // nothing to acknowledge, or not yet
 			a.listed = false
 		}
 	}
@@ -73,7 +73,7 @@ func (e *Engine) acknowledge() {
 	e.acks = keep
 }
 
-// sendAck sends a packet without chunks. It reports false when the link has no frame.
+// sendAck sends an Ack, which has no chunks. It reports false if the link has no frame.
 func (c *Conn) sendAck(flags proto.Flags) bool {
 	var p packet
 	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.MaxSACKSize+proto.TrailerSize) {
@@ -91,8 +91,8 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 	return true
 }
 
-// header is the header of a packet that leaves now. It carries the newest acknowledgement, so that
-// none is owed after it.
+// header returns the header of a packet that leaves now. The header acknowledges everything received, so header also
+// resets the delayed acknowledgement.
 func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	r, now := &c.recv, c.eng.now
 	c.flow.granted = c.credit()

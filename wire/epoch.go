@@ -2,29 +2,27 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// When a path stops passing packets of the size in use, silently as paths do, the data that is
-// outstanding has to be cut anew, and the two ends must agree on what that is. The sender changes to
-// another epoch: it says so in a short packet until the answer shows that the peer takes data of the
-// new epoch only, which makes the acknowledgement in that answer final. From there on everything is
-// sent again in packets of the base size, under the packet numbers that it had before. The peer has
-// dropped what it held of the old epoch, and drops what is still to come.
+// A path may stop passing packets of the current size without notice: a black hole. Then outstanding data has to be cut
+// into smaller packets, and both ends must agree on what is outstanding. The sender changes its epoch, a bit in its
+// headers, and announces it in short packets until the peer answers with EpochSeen. The peer takes no more data of the
+// old epoch, so the acknowledgement in that answer is final. The sender then cuts everything after it into packets of
+// the base size, under the same PSNs. The peer has dropped the early packets of the old epoch.
 
-// epochChange is the sender's epoch, and its change.
+// epochChange is the sender's epoch, and the state of a change.
 type epochChange struct {
-	flag     proto.Flags // of our packets: proto.Epoch or 0
-	changing bool        // the peer is not known to have entered the epoch
-	askAt    Time        // when it is told again
-	failed   int         // size in bytes that did not pass any more
+	flag     proto.Flags // epoch of our packets: proto.Epoch or 0
+	changing bool        // the peer has not confirmed the epoch
+	askAt    Time        // when the epoch is announced again
+	failed   int         // size in bytes that no longer passes
 }
 
-// acknowledged reports whether what a packet acknowledges counts: what was said of an earlier epoch does
-// not. The first that is said of a new one ends the change.
+// acknowledged reports whether the acknowledgement in a packet is of the current epoch. One of an old epoch is void.
 func (e *epochChange) acknowledged(h *proto.Header) bool {
 	return h.Flags&proto.EpochSeen != 0 == (e.flag != 0)
 }
 
-// blackHole reports whether it looks as if large packets are lost for their size: the peer is there,
-// and has not got one after several tries.
+// blackHole reports whether the path seems to drop packets for their size: the peer answers short packets, and several
+// retransmissions of larger ones are unacknowledged.
 func (c *Conn) blackHole() bool {
 	t := &c.rtx
 	if c.pmtu.Size <= basePacket || t.count < blackHoleTries || c.lastHeard <= t.asked || t.asked == 0 {
@@ -33,7 +31,7 @@ func (c *Conn) blackHole() bool {
 	return c.sent.HasLarger(basePacket)
 }
 
-// changeEpoch begins a new epoch with packets of the base size.
+// changeEpoch begins a new epoch, whose packets have the base size.
 func (c *Conn) changeEpoch() {
 	c.eng.stats.BlackHoles++
 	c.epoch.flag ^= proto.Epoch
@@ -43,7 +41,7 @@ func (c *Conn) changeEpoch() {
 	c.askEpoch()
 }
 
-// askEpoch tells the peer of the new epoch.
+// askEpoch announces the new epoch to the peer.
 func (c *Conn) askEpoch() {
 	c.epoch.askAt = c.eng.now.Add(c.rto())
 	c.rtx.count++
@@ -51,9 +49,8 @@ func (c *Conn) askEpoch() {
 	c.setDeadline(c.epoch.askAt)
 }
 
-// enterEpoch has the receiver follow the sender into the epoch that a packet is of. It reports false
-// for a packet of an epoch that is over. Of two packets of different epochs, the one that was sent
-// later is of the later epoch.
+// enterEpoch takes the receiver into the epoch of a packet. It reports false for a packet of an old epoch. The time
+// stamp tells which of two epochs is the later one.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0
@@ -61,7 +58,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 		if !newer {
 			return false
 		}
-		if r.notReady { // what is half taken in must be finished as it was cut
+		if r.notReady { // packet next is partly consumed: its rest has to come in the same cut
 			c.wantAckNow()
 			return false
 		}
@@ -74,8 +71,8 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 	return true
 }
 
-// repacketize forgets how what is not acknowledged was cut into packets. Each of them counts as sent again, those
-// known from a SACK too: the peer has dropped what it held.
+// repacketize discards how outstanding data was cut into packets, so that it is cut again. Each discarded packet counts
+// as retransmitted. That includes packets known from a SACK, since the peer has dropped them.
 func (c *Conn) repacketize() {
 	q := &c.sq
 	c.readyPending = c.readyPending || c.sent.HasReady()
@@ -92,7 +89,7 @@ func (c *Conn) repacketize() {
 	c.schedule()
 }
 
-// unsend takes back what begun accounted for the part of a request from a position on.
+// unsend reverts begun for the part of a request after a position.
 func (c *Conn) unsend(from position) {
 	q, w := &c.sq, c.sq.at(from.Op)
 	if from.Off == 0 {
@@ -101,7 +98,7 @@ func (c *Conn) unsend(from position) {
 		case OpSend, OpWriteImm:
 			q.msn--
 		case OpRead, OpFetchAdd, OpCmpSwap:
-			if !w.done { // a peer may have answered what it does not acknowledge
+			if !w.done { // a response may have come before its request was acknowledged
 				c.readsOut--
 			}
 		default:

@@ -7,27 +7,27 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// flowControl is the end-to-end credit of a connection in both directions (InfiniBand §9.7.7.2): how many messages the
-// receiver of each has promised to take, counted from the first. A peer without credit takes messages as long as it has
-// receives, and says "receiver not ready" (RNR) to others.
+// flowControl is end-to-end credit in both directions (InfiniBand §9.7.7.2). Credit is the number of messages that a
+// receiver promises to take, counted from the first message. A receiver with a shared queue promises none. It takes
+// messages as long as it has receives, and answers others with receiver not ready (RNR).
 type flowControl struct {
-	limit     seq.Num // messages that the peer can take
-	unlimited bool    // the peer gives no credit
-	outSince  Time    // since when a message has waited for credit or a receive; 0: none does
+	limit     seq.Num // messages that the peer has promised to take
+	unlimited bool    // the peer gives no credit, so that credit limits nothing
+	outSince  Time    // since when a message has waited for credit or a receive; 0: none waits
 	rnr       rnr
 
-	granted seq.Num // credit in the last packet that left
+	granted seq.Num // credit in the last packet to the peer
 }
 
-// rnr is the state of a message that found no receive at the peer. Its zero value is none.
+// rnr is the RNR timer (InfiniBand §9.7.5.2.8). The zero value is no wait.
 type rnr struct {
-	waits bool // nothing is sent
-	delay time.Duration
-	until Time // when it is sent again
+	waits bool          // the peer has no receive; the connection sends no data
+	delay time.Duration // length of the wait; doubles
+	until Time          // end of the wait
 }
 
-// update takes in the credit of a packet, msn being the number of the next message. Credit never shrinks. It reports
-// whether there is more of it.
+// update stores the credit in a packet and reports whether it has grown. msn is the number of the next message. Credit
+// never shrinks.
 func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)
@@ -38,17 +38,17 @@ func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	return true
 }
 
-// allows reports whether message msn may be sent.
+// allows reports whether credit allows message msn.
 func (f *flowControl) allows(msn seq.Num) bool { return f.unlimited || msn.Less(f.limit) }
 
-// takeCredit takes in how many messages the peer can receive.
+// takeCredit handles the credit in a packet.
 func (c *Conn) takeCredit(h *proto.Header) {
 	if c.flow.update(h, c.sq.msn) && !c.flow.rnr.waits {
 		c.flow.outSince = 0
 	}
 }
 
-// outOfCredit starts the RNR timer of a message that waits for credit.
+// outOfCredit starts the timer of a message that waits for credit.
 func (c *Conn) outOfCredit() {
 	if c.flow.outSince == 0 {
 		c.eng.stats.CreditStalls++
@@ -57,8 +57,8 @@ func (c *Conn) outOfCredit() {
 	}
 }
 
-// noteCredit notes whether the peer will soon run out of the credit that it has been given, in which case
-// posting a receive is worth a packet.
+// noteCredit sets lowCredit when the peer's remaining credit is at most half of the receive queue. Posting a receive is
+// then worth an Ack, which grants more.
 func (c *Conn) noteCredit() {
 	left := c.flow.granted.Sub(c.recv.msn)
 	if low := left <= int(c.rq.depth/2); low != c.lowCredit.Load() {
@@ -66,15 +66,16 @@ func (c *Conn) noteCredit() {
 	}
 }
 
-// grantCredit asks for a packet when enough receives were posted since the last one told the peer.
+// grantCredit requests an Ack if enough receives were posted since the last packet. It first consumes the packet that
+// found no receive.
 func (c *Conn) grantCredit() {
 	r := &c.recv
 	if r.notReady && !c.mustWait() {
 		r.notReady = false
 		c.wantAckNow()
 		c.takeEarly()
-		c.countRecv()       // the receive that was taken, if the packet is not here any more
-		c.eng.allowFaults() // this need not be within a Poll
+		c.countRecv()       // also if the held packet was evicted meanwhile
+		c.eng.allowFaults() // the caller may be outside of Poll
 		if !c.alive() {
 			return
 		}
@@ -91,9 +92,8 @@ func (c *Conn) grantCredit() {
 	}
 }
 
-// receiverNotReady takes in that the peer had no receive for the first packet that it has not acknowledged:
-// nothing more is sent until it says otherwise, or for a time that doubles, since what it says may
-// be lost.
+// receiverNotReady handles receiver not ready from the peer. The connection sends no data until the peer says that it
+// has a receive, or until the RNR timer ends, because that packet may be lost.
 func (c *Conn) receiverNotReady() {
 	f, now := &c.flow, c.eng.now
 	c.rtx.reset()

@@ -6,16 +6,16 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// basePacket is the size in bytes, header to trailer, of the packets that every path has to carry.
+// basePacket is the size in bytes, header to trailer, that every path has to carry.
 const basePacket = pmtu.Base
 
-// searchMTU begins to look for a packet size above the one in use, and below one that is known not to pass.
+// searchMTU starts a search for a larger packet size. below is a size that is known not to pass.
 func (c *Conn) searchMTU(below int) {
 	c.pmtu.Start(c.eng.now, below)
 	c.stepMTU()
 }
 
-// stepMTU does what the search for the path MTU wants now.
+// stepMTU takes the next step of the search.
 func (c *Conn) stepMTU() {
 	switch c.pmtu.Step(c.eng.now, c.lastHeard, c.rtt.PTO()) {
 	case pmtu.Probe:
@@ -29,7 +29,7 @@ func (c *Conn) stepMTU() {
 
 var zeros [4096]byte
 
-// sendProbe sends a packet of a size. Without a frame for it nothing leaves, as if it was lost.
+// sendProbe sends a Probe of size bytes. If the link has no frame, the Probe counts as lost.
 func (c *Conn) sendProbe(size int) {
 	var p packet
 	if !c.eng.begin(&p, c.path, size) {
@@ -42,8 +42,8 @@ func (c *Conn) sendProbe(size int) {
 	p.finish(&h)
 }
 
-// handleProbe says how large a Probe arrived. A peer that searches has shown that it is there: our own search
-// begins too.
+// handleProbe tells the peer the size of its Probe. Since the peer searches, it is established: this side may search
+// too.
 func (c *Conn) handleProbe(total int) {
 	c.pmtu.PeerProbes(c.eng.now)
 	c.setDeadline(c.pmtu.Deadline())
@@ -55,7 +55,7 @@ func (c *Conn) handleProbe(total int) {
 	}
 }
 
-// handleProbed takes in the answer to a Probe.
+// handleProbed handles the answer to a Probe: packets of that size pass.
 func (c *Conn) handleProbed(bufs []link.Buf, total int) {
 	if total != proto.HeaderSize+proto.ProbedSize+proto.TrailerSize || len(bufs) != 1 {
 		c.eng.stats.BadPackets++

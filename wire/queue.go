@@ -2,62 +2,61 @@ package wire
 
 import "sync/atomic"
 
-// Kind says what a Completion tells.
+// Kind is the kind of a Completion.
 type Kind uint8
 
-// Kinds of completions: a work request, or what became of a connection.
+// Kinds of completions: a work request, or an event of a connection.
 const (
 	KindWork Kind = iota
 	KindEstablished
-	KindPeerRejected // the remote consumer said no
-	KindRefused      // no listener, backlog full, out of resources
-	KindAcceptFailed // an accepted connection was not taken up
-	KindDisconnected // either side disconnected
-	KindBroken       // an operation failed or the peer is gone
-	KindTimedOut     // the consumer's time to connect ran out
+	KindPeerRejected // the remote consumer rejected the request
+	KindRefused      // rejected without a consumer: see BreakReason
+	KindAcceptFailed // an accepted connection was not established
+	KindDisconnected // one side disconnected
+	KindBroken       // an operation failed, or the peer is silent or has ended
+	KindTimedOut     // Dial.Timeout has passed
 	KindUnreachable
 )
 
-// Completion is one entry of a Queue.
+// Completion is an entry of a Queue. Data is the immediate data of OpRecvImm, the key of the window that
+// OpRecvInvalidate invalidated, or the BreakReason of a connection event.
 type Completion struct {
 	Conn   *Conn
 	Window *Window // OpBind
 	Cookie uint64
 	Length uint32 // bytes moved, on success
-	Data   uint32 // OpRecvImm: the immediate data; OpRecvInvalidate: the key of the window that is invalid now; KindBroken: BreakReason
+	Data   uint32
 	Kind   Kind
 	Op     Op
 	Status Status
 	Flags  WorkFlags
 }
 
-// Queue is a bounded ring of completions: an engine's owner puts them in, one consumer at a time
-// takes them out.
+// Queue is a bounded ring of completions with one producer, the engine's owner, and one consumer.
 //
-// What an engine puts in becomes visible together at the end of its Poll. A completion is a notification
-// unless it is a success that was posted Unsignalled: only notifications call notify. One that finds the
-// queue full is lost, and notifies all the same.
+// The completions of a Poll become visible together at its end. Each is a notification, and calls notify, unless it is
+// a success that was posted Unsignalled. A completion that finds the queue full is lost, but still notifies.
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// base is the count whose completion is in the first place of the ring. It moves up whenever the producer finds the
-	// queue empty, so that a queue that is emptied often goes round in a few lines of the cache, however long it is.
-	// The consumer reads it only where there is a completion that was made visible after it was written.
+	// base is the sequence number of the completion in ring[0]. The producer moves it up to next whenever it finds the
+	// queue empty. So a queue that is emptied often uses few cache lines, however long it is. The consumer reads base
+	// only after it has seen a completion that was published after the change.
 	base uint32
 
-	head atomic.Uint32 // written by the consumer
+	head atomic.Uint32 // sequence number of the next completion to pop; the consumer writes it
 	_    [60]byte
-	// tail is written by the producer: below, one past the last completion; above, one past the last
+	// tail is written by the producer. The lower half is one past the last completion, the upper half one past the last
 	// notification.
 	tail   atomic.Uint64
 	listen atomic.Bool
 	_      [48]byte
 
 	limit     uint32
-	next      uint32 // producer's own tail, not yet visible
-	notice    uint32 // one past the last notification, not yet visible
-	published uint32 // the notice of the last publish
-	seenHead  uint32 // producer's copy of head
+	next      uint32 // one past the last pushed completion, not yet in tail
+	notice    uint32 // one past the last pushed notification, not yet in tail
+	published uint32 // notice at the last publish
+	seenHead  uint32 // the producer's copy of head
 	takenTo   uint32 // head at the last call of consumed
 	dirty     bool
 	room      *Room
@@ -65,32 +64,31 @@ type Queue struct {
 	overflow  func()
 }
 
-// NewQueue makes a queue for n completions. notify is called by the producer, after new notifications
-// are visible, while Listen is on; overflow, for every completion that found the queue full. Neither may
-// block.
+// NewQueue makes a queue for n completions. The producer calls notify after it has published notifications, if Listen
+// is on. It calls overflow for each completion that finds the queue full. Neither may block.
 func NewQueue(n int, notify, overflow func()) *Queue {
 	q := &Queue{limit: uint32(n), notify: notify, overflow: overflow}
 	q.ring, q.mask = newRing(n)
 	return q
 }
 
-// newRing is a power of two of entries, at least n.
+// newRing returns a ring whose size is a power of two, at least n, and the mask for its index.
 func newRing(n int) (ring []Completion, mask uint32) {
 	size := 1
 	for size < n {
 		size *= 2
 	}
-	// Rings of a power of two bytes, one after the other, put the same entry of each into the same places
-	// of the cache, which costs up to as much as a message does: each is made somewhat longer.
+	// Consecutive rings of a power of two in bytes map the same index to the same cache set, and the conflict misses
+	// cost up to as much as a message. So each ring has some space behind it.
 	return make([]Completion, size+min(size/4, 1024))[:size], uint32(size - 1)
 }
 
-// Share makes the queue take part in a capacity that it has in common with others. It is called before
-// the queue is used.
+// Share makes the queue take its places from a capacity that several queues share. It is called before the queue is
+// used.
 func (q *Queue) Share(r *Room) { q.room = r }
 
-// Resize makes it a queue for n completions, with what is in it. The caller owns the engine that puts
-// in, keeps the consumer away, and has seen that no more than n are in it.
+// Resize sets the capacity to n and keeps the completions in the queue, of which there may be n at most. The caller
+// owns the engine and keeps the consumer away.
 func (q *Queue) Resize(n int) {
 	old, was := q.ring, q.mask
 	q.limit = uint32(n)
@@ -102,7 +100,7 @@ func (q *Queue) Resize(n int) {
 	q.base = first
 }
 
-// Pop takes the oldest completion out; false when there is none.
+// Pop takes the oldest completion. It reports false if the queue is empty.
 func (q *Queue) Pop(c *Completion) bool {
 	if !q.Move(c) {
 		return false
@@ -114,8 +112,8 @@ func (q *Queue) Pop(c *Completion) bool {
 	return true
 }
 
-// Move pops without giving back the place in the shared capacity. The caller keeps the completion for the consumer, and calls
-// Settled when the consumer has it.
+// Move pops without releasing the place in the shared capacity. The caller keeps the completion for the consumer and
+// calls Settled once the consumer has it.
 func (q *Queue) Move(c *Completion) bool {
 	h := q.head.Load()
 	if h == uint32(q.tail.Load()) {
@@ -126,20 +124,21 @@ func (q *Queue) Move(c *Completion) bool {
 	return true
 }
 
-// Len is the number of completions to be taken.
+// Len returns the number of completions that Pop would find.
 func (q *Queue) Len() int {
-	h := q.head.Load() // first: it never passes the tail
+	h := q.head.Load() // before tail, so that the difference is not negative
 	return int(uint32(q.tail.Load()) - h)
 }
 
-// Notice changes with every notification that becomes visible.
+// Notice returns a value that changes with every published notification.
 func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 
-// Listen turns the calls of notify on or off. After turning them on the caller looks at the queue, since
-// a notification may have come just before.
+// Listen turns calls of notify on or off. After turning them on the caller checks the queue, since a notification may
+// have been published just before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
-// consuming reports whether the consumer has taken something since the last call of consumed, and will find more at once.
+// consuming reports whether the consumer has taken a completion since the last call of consumed, and at least minLeft
+// are left.
 func (q *Queue) consuming() bool {
 	if q == nil {
 		return false
@@ -148,7 +147,7 @@ func (q *Queue) consuming() bool {
 	return h != q.takenTo && uint32(q.tail.Load())-h >= minLeft
 }
 
-// consumed reports whether something was taken since the last call.
+// consumed reports whether the consumer has taken a completion since the last call.
 func (q *Queue) consumed() (some bool) {
 	if q == nil {
 		return false
@@ -159,7 +158,7 @@ func (q *Queue) consumed() (some bool) {
 	return some
 }
 
-// push adds c for the engine e, which makes it visible at the end of its Poll.
+// push appends a completion. Engine e publishes it at the end of its Poll.
 func (q *Queue) push(e *Engine, c *Completion) {
 	if q == nil {
 		c.Settled()
@@ -184,7 +183,7 @@ func (q *Queue) push(e *Engine, c *Completion) {
 	q.touch(e)
 }
 
-// reserve takes a place for one completion; false when there is none.
+// reserve takes a place for a completion. It reports false if there is none.
 func (q *Queue) reserve() bool {
 	if q.next-q.seenHead >= q.limit {
 		if q.seenHead = q.head.Load(); q.next-q.seenHead >= q.limit {
@@ -194,7 +193,7 @@ func (q *Queue) reserve() bool {
 	return q.room == nil || q.room.Take()
 }
 
-// touch has the engine publish the queue.
+// touch lists the queue for the engine's next publish.
 func (q *Queue) touch(e *Engine) {
 	if !q.dirty {
 		q.dirty = true
@@ -202,7 +201,7 @@ func (q *Queue) touch(e *Engine) {
 	}
 }
 
-// publish makes everything pushed visible, and calls notify if there are notifications and Listen is on.
+// publish makes pushed completions visible. It calls notify if they include notifications and Listen is on.
 func (q *Queue) publish() {
 	q.dirty = false
 	q.tail.Store(uint64(q.notice)<<32 | uint64(q.next))
@@ -215,23 +214,23 @@ func (q *Queue) publish() {
 	}
 }
 
-// Room is a capacity that several queues have in common. Any goroutine may use it.
+// Room is a capacity that several queues share. Any goroutine may use it.
 type Room struct {
 	used atomic.Int64
 	size atomic.Int64
 }
 
-// NewRoom is a capacity of n.
+// NewRoom makes a capacity of n places.
 func NewRoom(n int) *Room {
 	r := new(Room)
 	r.Resize(n)
 	return r
 }
 
-// Resize changes the capacity. What was taken stays taken.
+// Resize sets the capacity. Places in use stay in use.
 func (r *Room) Resize(n int) { r.size.Store(int64(n)) }
 
-// Take takes one place; false when there is none.
+// Take takes a place. It reports false if there is none.
 func (r *Room) Take() bool {
 	for {
 		n := r.used.Load()
@@ -244,5 +243,5 @@ func (r *Room) Take() bool {
 	}
 }
 
-// Give gives one place back.
+// Give returns a place.
 func (r *Room) Give() { r.used.Add(-1) }

@@ -7,56 +7,58 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// scheduler decides when the packets of an engine's connections leave (docs/decisions/0010-one-transmit-scheduler.md).
+// scheduler decides when packets leave (docs/decisions/0010-one-transmit-scheduler.md).
 //
-// A full packet leaves in its connection's turn: connections that have more to send take turns. A partial packet, which
-// has room left, leaves out of time that the sender has to spare, since sharing packets saves time and nothing else:
+// A full packet leaves when its connection has its turn, round robin. A partial packet, which has room left, leaves
+// only if the sender has time to spare. Sharing a packet saves time, so an idle sender gains nothing by it. The rules
+// for partial packets:
 //
-//   - A token bucket. A partial packet takes a token. Idle time refills the bucket, 8 polls in a row without a post fill
-//     it, and a sender that is busy gets one token for 32 posts.
-//   - A token of the connection's own for each answer: the first message that it sends after it has received one.
-//   - Nagle's algorithm (RFC 896) within a connection with many requests outstanding: it has one partial packet in flight.
-//   - Doorbell batching: posts of a busy caller that has completions to take do not ask for a poll. It posts more, and polls
-//     when it has none left.
+//   - Token bucket. A partial packet takes a token. Idle time refills the bucket, and 8 polls in a row without a post
+//     fill it. A busy sender gets one token for 32 posts.
+//   - Response. The first message that a connection sends after it has received one needs no token.
+//   - Nagle's algorithm (RFC 896). A connection with more than eagerRequests requests outstanding has one partial
+//     packet in flight.
+//   - Doorbell batching. A post asks for no poll if its caller is busy and has completions to take. The caller posts
+//     more and polls once no completion is left.
 //
-// sendMode decides what a connection may send, and changes nothing. schedule queues the connection, and transmit sends.
-// What waits is sent by a later Poll: the caller's, or the background owner's.
+// sendMode decides what a connection may send and has no side effects. schedule queues the connection, and transmit
+// sends. A waiting packet leaves in a later Poll of the caller or of the background owner.
 type scheduler struct {
-	ready []*Conn // connections with a packet to send, in turns
+	ready []*Conn // connections with a packet to send, round robin
 
 	partials list.List[Conn] // connections with a partial packet that needs a token, oldest first
-	noFrame  bool            // the link had no frame for the first of them
+	noFrame  bool            // the link had no frame for the first partial packet
 
-	bucket   time.Duration // tokens, in units of tokenTime
-	idle     int           // polls in a row without a post
+	bucket   time.Duration // tokens, as the idle time that they stand for: tokenTime each
+	idle     int           // consecutive polls without a post
 	posts    int           // since the last poll
-	packets  int           // of the last poll, in and out
-	busy     bool          // posts and packets explain the time between the last two polls
-	deferred int           // posts in a row that did not ask for a poll
+	packets  int           // received and sent in the last poll
+	busy     bool          // posts and packets account for the time between the last two polls
+	deferred int           // consecutive posts that asked for no poll
 }
 
-// turn is a connection's part of the scheduler.
+// turn is the scheduler's state of a connection.
 type turn struct {
-	ready    bool            // it is in ready
+	ready    bool            // in scheduler.ready
 	partial  list.Node[Conn] // in partials
-	received seq.Num         // messages that had arrived when the last of its own began to leave
+	received seq.Num         // messages received before the last own message began
 }
 
-// sendMode is what a connection may send now.
+// sendMode says what a connection may send now.
 type sendMode uint8
 
 const (
-	sendNone    sendMode = iota // there is nothing to send, or it waits for the peer
-	sendWindow                  // nothing: the congestion window is full, or the pacer says later
-	sendCredit                  // nothing: the peer has promised no receive
-	sendPartial                 // a partial packet, if there is a token
-	sendPacket                  // a packet
+	sendNone    sendMode = iota // nothing to send, or it waits for the peer
+	sendWindow                  // nothing: congestion window or pacer
+	sendCredit                  // nothing: no credit
+	sendPartial                 // a partial packet, for a token
+	sendPacket                  // a packet, without a token
 )
 
-// sends reports whether anything may leave.
+// sends reports whether the mode allows a packet.
 func (m sendMode) sends() bool { return m >= sendPartial }
 
-// sendMode says what may leave now. It has no side effects; see blockedBy.
+// sendMode returns what the connection may send now. It has no side effects; blockedBy has those.
 func (c *Conn) sendMode() sendMode {
 	s := &c.sent
 	switch {
@@ -79,7 +81,7 @@ func (c *Conn) sendMode() sendMode {
 	return c.requestMode()
 }
 
-// requestMode is sendMode where nothing but the requests themselves is in the way.
+// requestMode is the part of sendMode that depends on the send queue.
 func (c *Conn) requestMode() sendMode {
 	q := &c.sq
 	if q.next.Op == q.counted {
@@ -94,7 +96,7 @@ func (c *Conn) requestMode() sendMode {
 	case q.unsent >= c.room():
 		return sendPacket
 	case q.outstanding() <= eagerRequests:
-		if c.turn.received != c.recv.msn { // an answer
+		if c.turn.received != c.recv.msn { // response to a message
 			return sendPacket
 		}
 		return sendPartial
@@ -104,8 +106,8 @@ func (c *Conn) requestMode() sendMode {
 	return sendNone
 }
 
-// waitsFor is sendPacket if a request that has not begun need not wait. Else it waits for earlier reads that it
-// fences, for a receive at the peer, or for the peer to be able to serve another read. Atomics count as reads.
+// waitsFor returns sendPacket if a request may begin. Otherwise it waits for a fence, for credit, or for the peer to
+// serve another read. Atomics count as reads.
 func (c *Conn) waitsFor(w *work) sendMode {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return sendNone
@@ -124,7 +126,7 @@ func (c *Conn) waitsFor(w *work) sendMode {
 	return sendPacket
 }
 
-// blockedBy arms what ends the wait of a connection that may send nothing.
+// blockedBy arms the timer of a connection that may send nothing.
 func (c *Conn) blockedBy(m sendMode) {
 	switch m {
 	case sendWindow:
@@ -138,7 +140,7 @@ func (c *Conn) blockedBy(m sendMode) {
 	}
 }
 
-// schedule queues the connection for what it may send.
+// schedule queues the connection if it may send.
 func (c *Conn) schedule() {
 	if c.turn.ready || !c.alive() {
 		return
@@ -154,7 +156,7 @@ func (c *Conn) schedule() {
 	}
 }
 
-// transmit sends what may leave: packets in turns, then partial packets as far as there are tokens.
+// transmit sends a burst of each ready connection, then partial packets while there are tokens.
 func (e *Engine) transmit() {
 	s := &e.sched
 	if s.noFrame {
@@ -174,8 +176,8 @@ func (e *Engine) transmit() {
 	e.transmitPartials()
 }
 
-// sendBurst sends the packets of a turn. A partial packet that needs a token is queued. It reports whether there is
-// more that could be sent at once.
+// sendBurst sends up to maxBurst packets, and queues a partial packet that needs a token. It reports whether the
+// connection could send more now.
 func (c *Conn) sendBurst() (more bool) {
 	for range maxBurst {
 		switch m := c.sendMode(); m {
@@ -196,7 +198,7 @@ func (c *Conn) sendBurst() (more bool) {
 	return m.sends()
 }
 
-// sendOne sends the next packet: a lost one first. It reports false if nothing left.
+// sendOne sends the next packet, lost ones first. It reports false if none left.
 func (c *Conn) sendOne() bool {
 	if c.sent.Lost() > 0 {
 		return c.retransmitNext()
@@ -204,7 +206,7 @@ func (c *Conn) sendOne() bool {
 	return c.sendNext()
 }
 
-// transmitPartials sends partial packets, a token each, of the connections that have waited longest.
+// transmitPartials sends one partial packet per token, of the connections that have waited longest.
 func (e *Engine) transmitPartials() {
 	s := &e.sched
 	s.noFrame = false
@@ -221,27 +223,27 @@ func (e *Engine) transmitPartials() {
 			s.bucket -= tokenTime
 		}
 		s.remove(c)
-		c.schedule() // there may be more by now
+		c.schedule() // more may have been posted
 	}
 }
 
-// sendWaiting sends the partial packet of a connection that waits for nothing but a token, since the connection is about
-// to end. It reports whether the connection has not ended meanwhile.
+// sendWaiting sends the partial packet of a connection that is about to end, if the packet waits for a token only. It
+// reports false if the connection ended meanwhile.
 func (c *Conn) sendWaiting() bool {
 	if c.alive() && c.sendMode() == sendPartial {
 		c.sendNext()
-		c.eng.allowFaults() // this is not within a Poll
+		c.eng.allowFaults() // the caller is outside of Poll
 	}
 	return c.State() != Closed
 }
 
-// mayPartial reports whether a partial packet waits and there is a token for it.
+// mayPartial reports whether a partial packet waits and a token is available.
 func (s *scheduler) mayPartial() bool { return !s.partials.Empty() && s.bucket >= tokenTime }
 
-// empty reports that no connection has anything to send.
+// empty reports whether no connection waits to send.
 func (s *scheduler) empty() bool { return len(s.ready) == 0 && s.partials.Empty() }
 
-// posted takes in n posts.
+// posted accounts for n posts.
 func (s *scheduler) posted(n int) {
 	if n > 0 {
 		s.fill(time.Duration(n) * postTokens)
@@ -250,7 +252,8 @@ func (s *scheduler) posted(n int) {
 	}
 }
 
-// polled takes in that a poll begins, some time after the last. Idle time is what posts and packets do not explain.
+// polled accounts for the start of a poll. since is the time from the last poll; idle time is the part that posts and
+// packets do not account for.
 func (s *scheduler) polled(since time.Duration) {
 	idle := since - time.Duration(s.posts)*postTime - time.Duration(s.packets)*packetTime
 	s.busy = idle <= 0
@@ -261,11 +264,11 @@ func (s *scheduler) polled(since time.Duration) {
 	s.posts = 0
 }
 
-// fill adds tokens, up to the size of the bucket.
+// fill adds idle time to the bucket, up to its size.
 func (s *scheduler) fill(d time.Duration) { s.bucket = min(s.bucket+d, bucketSize*tokenTime) }
 
-// deferPost reports whether what was posted on c leaves with the poll that follows the completions which its consumer
-// has left to take. Only so many posts in a row wait.
+// deferPost reports whether a post on c should ask for no poll, because the consumer will poll anyway when it has taken
+// its completions. At most maxDeferred posts in a row are deferred.
 func (s *scheduler) deferPost(c *Conn) bool {
 	if s.deferred < maxDeferred && s.busy && c.consuming() {
 		s.deferred++
@@ -275,7 +278,7 @@ func (s *scheduler) deferPost(c *Conn) bool {
 	return false
 }
 
-// consuming reports whether the consumer of c has taken completions since the last call of consumed, and has more to take.
+// consuming reports whether the consumer of c is taking completions and has more to take.
 func (c *Conn) consuming() bool {
 	return c.completions.Request.consuming() || c.completions.Recv.consuming()
 }
@@ -286,14 +289,14 @@ func (c *Conn) consumed() bool {
 	return request || recv
 }
 
-// push adds a connection to the end of those with a partial packet, if it is not one of them.
+// push appends a connection to the list of partial packets, if it is not in it.
 func (s *scheduler) push(c *Conn) {
 	if n := &c.turn.partial; !n.Listed() {
 		s.partials.PushBack(n, c)
 	}
 }
 
-// remove takes a connection out of those with a partial packet, if it is one of them.
+// remove takes a connection out of the list of partial packets, if it is in it.
 func (s *scheduler) remove(c *Conn) {
 	if n := &c.turn.partial; n.Listed() {
 		s.partials.Remove(n)

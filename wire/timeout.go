@@ -6,29 +6,30 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// rtxTimer is the retransmission timer of a connection (RFC 6298 §5). The first timeout in a row is a probe timeout
-// (RFC 9002 §6.2), which sends a tail loss probe. Those after it mark everything lost and back off.
+// rtxTimer is the retransmission timer (RFC 6298 §5). The first timeout in a row is a probe timeout (RFC 9002 §6.2),
+// which sends a tail loss probe. Later ones mark all outstanding packets lost and back off.
 type rtxTimer struct {
 	count    int  // timeouts in a row
-	firedAt  Time // last timeout
-	progress Time // when something new was last acknowledged
-	silent   bool // the peer had not been heard for long at the last timeout
-	asked    Time // since when a short packet goes with each timeout; 0: none did yet
+	firedAt  Time // when it fired last
+	progress Time // last acknowledgement of a new packet
+	silent   bool // at a timeout, the peer had been silent for long
+	asked    Time // when the first short packet of a black-hole test left; 0: none
 }
 
-// acked takes in that something new was acknowledged.
+// acked resets the timer after an acknowledgement of a new packet.
 func (t *rtxTimer) acked(now Time) { t.count, t.asked, t.progress = 0, 0, now }
 
-// reset ends the back-off: the peer is there, and packets of the size in use pass.
+// reset ends the back-off: the peer responds, and packets of this size pass.
 func (t *rtxTimer) reset() { t.count, t.asked = 0, 0 }
 
-// since is the moment from which the timeout counts; first is when the oldest packet left first.
+// since returns when the timeout begins. first is when the oldest outstanding packet left for the first time.
 func (t *rtxTimer) since(first Time) Time { return max(first, t.progress, t.firedAt) }
 
-// rto is the retransmission timeout now: the probe timeout, doubled with each timeout in a row (RFC 6298
-// §5.5) up to busyRTO or maxRTO, or to the probe timeout where the path is slower than that.
+// rto returns the retransmission timeout: the probe timeout, doubled with each timeout in a row (RFC 6298 §5.5). The
+// bound of the back-off is busyRTO while anything arrives at the engine, else maxRTO. A path with a longer probe
+// timeout has that as its bound.
 func (c *Conn) rto() time.Duration {
-	most := c.host.limits.GiveUp / 4 // a peer is asked several times before it is given up
+	most := c.host.limits.GiveUp / 4 // the peer gets several retransmissions before it is given up
 	t := min(c.rtt.PTO(), most)
 	if c.rtx.count == 0 {
 		return t
@@ -38,10 +39,11 @@ func (c *Conn) rto() time.Duration {
 	if c.eng.runTime(c.eng.arrived) > busyRTO {
 		ceiling = maxRTO
 	}
-	return min(max(t, min(t<<min(c.rtx.count, 16), ceiling)), most) // not before an acknowledgement can be there
+	return min(max(t, min(t<<min(c.rtx.count, 16), ceiling)), most) // never below the probe timeout
 }
 
-// rtxTimeout handles the retransmission timeout: it marks packets lost, or gives the connection up.
+// rtxTimeout handles a retransmission timeout: it sends a tail loss probe, tests for a black hole, marks all packets
+// lost, or gives the connection up.
 func (c *Conn) rtxTimeout() {
 	t, now := &c.rtx, c.eng.now
 	if c.lostTouch() {
@@ -67,8 +69,8 @@ func (c *Conn) rtxTimeout() {
 	c.schedule()
 }
 
-// askShort asks the peer with a packet of the least size, if an outstanding packet may be lost for its
-// size. Else the packet that is sent again asks.
+// askShort sends the peer a short Ack with AckRequest, if an outstanding packet is larger than the base size. If only
+// the short packet is answered, the path may be a black hole for larger ones.
 func (c *Conn) askShort() {
 	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return
@@ -79,8 +81,8 @@ func (c *Conn) askShort() {
 	c.sendAck(proto.AckRequest)
 }
 
-// endBackoff ends the back-off when a peer is heard that was silent: it was stopped, or the path to it was cut,
-// and what was sent meanwhile may be lost.
+// endBackoff ends the back-off when a silent peer is heard again. The peer was stopped or the path was down, so what
+// was sent meanwhile may be lost and should be sent again soon.
 func (c *Conn) endBackoff() {
 	t := &c.rtx
 	if !t.silent {
@@ -93,8 +95,7 @@ func (c *Conn) endBackoff() {
 	}
 }
 
-// lostTouch reports whether data has been unacknowledged for too long: less where the peer is silent
-// than where it talks.
+// lostTouch reports whether data is unacknowledged for too long: GiveUp if the peer is silent, NotReady if it is not.
 func (c *Conn) lostTouch() bool {
 	now, lim := c.eng.now, &c.host.limits
 	first := c.sent.Oldest().First

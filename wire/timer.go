@@ -6,26 +6,26 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A connection has one timer of the engine's wheel, and many reasons to be looked at: the deadlines below. The earliest of
-// them arms the timer. Deadlines are computed from the state of the parts and not stored, so that pushing one out costs
-// nothing: a timer that fires early finds nothing due and is armed anew.
+// A connection has one timer in the engine's wheel and several deadlines. The earliest deadline arms the timer.
+// Deadlines are computed from the state of the parts and not stored, so that moving one later costs nothing: the timer
+// fires early, finds nothing due, and is armed again.
 
-// deadline is a reason for which an established connection has to be looked at.
+// deadline is a reason for an established connection's timer.
 type deadline uint8
 
 const (
 	deadlineAck          deadline = iota // delayed acknowledgement
-	deadlineRtx                          // retransmission, or telling the peer of a new epoch
-	deadlineChallengeAck                 // the peer may not have the connection any more
-	deadlineProgress                     // a message holds a shared receive
-	deadlineReads                        // the answer to an RDMA read
-	deadlineCredit                       // a message waits for credit or a receive
-	deadlineKeepAlive                    // the peer is silent
+	deadlineRtx                          // retransmission timeout, or repeat of the epoch change
+	deadlineChallengeAck                 // repeat of a challenge ACK
+	deadlineProgress                     // message that holds a receive of a shared queue
+	deadlineReads                        // response to an RDMA read
+	deadlineCredit                       // message that waits for credit or a receive
+	deadlineKeepAlive                    // keep-alive
 	deadlineMTU                          // search for the path MTU
 	numDeadlines
 )
 
-// setDeadline makes the connection's timer fire at t at the latest.
+// setDeadline makes the connection's timer fire at t or earlier.
 func (c *Conn) setDeadline(t Time) {
 	if t < c.armed {
 		c.armed = t
@@ -33,7 +33,7 @@ func (c *Conn) setDeadline(t Time) {
 	}
 }
 
-// expire handles the timer of a table slot.
+// expire handles the timer of a slot in the connection table.
 func (e *Engine) expire(slot int32) {
 	s := &e.table.slots[slot]
 	switch {
@@ -49,7 +49,7 @@ func (e *Engine) expire(slot int32) {
 	}
 }
 
-// tick does what is due and arms the timer for what is next.
+// tick handles the connection's timer and arms it again.
 func (c *Conn) tick() {
 	switch c.State() {
 	case Connecting:
@@ -66,7 +66,7 @@ func (c *Conn) tick() {
 	}
 }
 
-// tickHello repeats a handshake packet or gives up.
+// tickHello repeats a handshake packet, or gives the handshake up with a completion of kind gaveUp.
 func (c *Conn) tickHello(gaveUp Kind) {
 	now, d := c.eng.now, &c.dial
 	switch {
@@ -78,7 +78,7 @@ func (c *Conn) tickHello(gaveUp Kind) {
 		c.setDeadline(min(d.nextTry, d.until))
 	case c.State() == Connecting:
 		c.sendConnect()
-	case d.tries >= acceptTries: // a requester that lives repeats Connect, which is answered
+	case d.tries >= acceptTries: // from now on only a repeated Connect is answered with Accept
 		c.setDeadline(d.until)
 	default:
 		d.tries++
@@ -87,8 +87,8 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	}
 }
 
-// tickTraffic handles the deadlines that have passed, unless one of them ends the connection, and arms the timer for the
-// earliest of the others.
+// tickTraffic handles the deadlines that have passed and arms the timer for the next one. It stops if a deadline ends
+// the connection.
 func (c *Conn) tickTraffic() {
 	next := never
 	for d := range numDeadlines {
@@ -97,13 +97,13 @@ func (c *Conn) tickTraffic() {
 			return
 		}
 	}
-	c.schedule() // a packet may have waited for its time
+	c.schedule() // the pacer may allow a packet now
 	if next != never {
 		c.setDeadline(next)
 	}
 }
 
-// due handles a deadline if it has passed, and returns when it is next.
+// due handles a deadline if it has passed, and returns the next one of its kind.
 func (c *Conn) due(d deadline) Time {
 	switch d {
 	case deadlineAck:
@@ -130,7 +130,7 @@ func (c *Conn) due(d deadline) Time {
 	}
 }
 
-// dueAck has a delayed acknowledgement leave.
+// dueAck requests the delayed acknowledgement.
 func (c *Conn) dueAck() Time {
 	if c.ack.by > c.eng.now {
 		return c.ack.by
@@ -154,7 +154,7 @@ func (c *Conn) dueRtx() Time {
 	return now.Add(c.rto())
 }
 
-// dueEpoch tells the peer of the new epoch again, or gives it up.
+// dueEpoch repeats the announcement of a new epoch, or gives the connection up.
 func (c *Conn) dueEpoch() Time {
 	if c.epoch.askAt <= c.eng.now {
 		if c.lostTouch() {
@@ -166,15 +166,16 @@ func (c *Conn) dueEpoch() Time {
 	return c.epoch.askAt
 }
 
-// dueReads gives up a peer that does not answer RDMA reads.
+// dueReads gives the connection up if the peer does not respond to RDMA reads.
 func (c *Conn) dueReads() Time {
 	if c.readsOut > 0 && c.eng.runTime(c.readAt) > c.host.limits.NotReady {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 	}
-	return never // the deadlines of what was sent come sooner
+	return never // the other deadlines are earlier
 }
 
-// dueCredit asks a peer that grants no credit, sends a message again that found no receive, and gives up.
+// dueCredit acts for a message that waits for credit or a receive: it asks the peer for credit, retries after the RNR
+// timer, or gives the connection up.
 func (c *Conn) dueCredit() Time {
 	f, now, most := &c.flow, c.eng.now, c.host.limits.NotReady
 	switch {
@@ -185,7 +186,7 @@ func (c *Conn) dueCredit() Time {
 		return never
 	case f.rnr.waits && f.rnr.until <= now:
 		c.retryReceiver()
-		return never // the retransmission timer watches
+		return never // the retransmission timer runs
 	case f.rnr.waits:
 		return f.rnr.until
 	}
@@ -193,11 +194,11 @@ func (c *Conn) dueCredit() Time {
 	return min(c.askPeer(c.lastAsked.Add(every), every), f.outSince.Add(most+1))
 }
 
-// dueKeepAlive asks a silent peer of an idle connection, and gives it up.
+// dueKeepAlive sends a keep-alive on an idle connection, or gives the connection up.
 func (c *Conn) dueKeepAlive() Time {
 	lim := &c.host.limits
 	if c.flow.outSince != 0 || !c.sent.Empty() {
-		return never // other deadlines watch
+		return never // other deadlines cover the connection
 	}
 	if c.eng.runTime(c.lastHeard) > lim.KeepAlive+lim.GiveUp {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
@@ -207,7 +208,7 @@ func (c *Conn) dueKeepAlive() Time {
 	return c.askPeer(max(c.lastHeard.Add(lim.KeepAlive), c.lastAsked.Add(every)), every)
 }
 
-// dueMTU goes on with the search for the path MTU.
+// dueMTU continues the search for the path MTU.
 func (c *Conn) dueMTU() Time {
 	if c.State() == Connecting {
 		return never
@@ -216,7 +217,7 @@ func (c *Conn) dueMTU() Time {
 	return c.pmtu.Deadline()
 }
 
-// askPeer asks the peer for a sign of life if it is time to, and returns when it is next.
+// askPeer sends an Ack with AckRequest if at has passed, and returns when the next one is due.
 func (c *Conn) askPeer(at Time, every time.Duration) Time {
 	if now := c.eng.now; at <= now {
 		c.lastAsked = now
