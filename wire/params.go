@@ -7,185 +7,184 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Tunables of the protocol. Times are of the sender's clock; counts are of packets unless said
-// otherwise.
+// Tunables of the protocol. Times are those of the sender's clock. Counts are packets unless the comment names another
+// unit.
 const (
-	// maxWindow bounds the packets in flight on one connection.
+	// maxWindow bounds the packets in flight on a connection.
 	maxWindow = congestion.MaxWindow
-	// minPacket is the smallest largest packet that a peer may name: one with all of a handshake.
+	// minPacket is the smallest MTU that a peer may have: the largest handshake packet.
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
-	// minPeerWindow is the smallest window in packets that a peer may name.
+	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
-	// blackHoleTries is after how many timeouts in a row full packets are taken to be too large.
+	// blackHoleTries is the number of timeouts in a row after which a path is tested for a black hole.
 	blackHoleTries = 6
 
-	// eagerRequests is how many requests a connection may have outstanding and still send each in a packet of its own.
-	// With more, a partial packet waits while another one is not acknowledged, so that small operations
-	// share packets: on copy-mode AF_XDP a packet costs as much as some twenty packed messages, from post to completion.
+	// eagerRequests is the number of outstanding requests up to which a connection sends each one in a packet of its
+	// own. With more, Nagle's algorithm lets small operations share packets: in copy-mode AF_XDP a packet costs as much
+	// as some twenty packed messages, from post to completion.
 	eagerRequests = 4
-	// tokenTime is the idle time that a partial packet takes, bucketSize how many tokens the bucket holds. A post adds
-	// postTokens: 32 posts are a token; 16 to 128 make no difference that can be told from noise, 1 is a packet for each
-	// message (decision 0005). A busyShare-th of any time counts as idle, so that packets that come in masses do not keep
-	// others from leaving.
+	// tokenTime is the idle time that refills the token of one partial packet, and bucketSize the number of tokens in a
+	// full bucket. A post refills postTokens, so 32 posts refill a token. With 16 to 128 posts a token the rates differ
+	// by less than the noise; with 1, each message has its own packet (decision 0005). At least 1/busyShare of any time
+	// counts as idle, so that partial packets also leave when the sender is busy with received packets.
 	postTokens = 64 * time.Nanosecond
 	tokenTime  = 32 * postTokens
 	bucketSize = 64
 	busyShare  = 128
-	// pausePolls is how many polls in a row without a post are a pause, which fills the bucket: more than a
-	// consumer makes that takes completions between posts until there are none.
+	// pausePolls is the number of consecutive polls without a post that fills the bucket. It exceeds the polls that a
+	// consumer makes between two posts to take its completions.
 	pausePolls = 8
-	// postTime and packetTime are what a post and a packet take on a slow host. Time beyond is idle.
+	// postTime and packetTime are what a post and a packet take on a slow host. Time beyond them counts as idle.
 	postTime   = time.Microsecond
 	packetTime = 8 * time.Microsecond
-	// minLeft is how many completions a consumer has left to take while its posts are deferred, maxDeferred how many
-	// posts in a row are at most. 64-byte messages a second on one connection: without 3.0 M, with 32
-	// 3.8 M, with 64 4.4 M, with 256 4.2 M (dat: BenchmarkStreamSend64).
+	// minLeft is the number of waiting completions that defers a post, and maxDeferred the number of posts deferred in
+	// a row. 64-byte messages a second on one connection by maxDeferred: 0: 3.0 M, 32: 3.8 M, 64: 4.4 M, 256: 4.2 M
+	// (dat: BenchmarkStreamSend64).
 	minLeft     = 8
 	maxDeferred = 64
-	// zeroCopyBlocks is how many blocks of the link's memory are sent without a copy at least. A packet has one or two more
-	// segments then, and on copy-mode AF_XDP a segment costs the kernel what copying some 10 KiB costs us: writes of
-	// 1 MiB at an MTU of 9000 would be 25 % slower (dat: BenchmarkWrite1M).
+	// zeroCopyBlocks is the least number of blocks of link memory that is sent without a copy. A packet without a copy
+	// has one or two segments more, and in copy-mode AF_XDP a segment costs the kernel as much as copying some 10 KiB
+	// costs us. With smaller pieces, writes of 1 MiB at an MTU of 9000 would be 25 % slower (dat: BenchmarkWrite1M).
 	zeroCopyBlocks = 8
-	// smallOp is the size in bytes up to which an operation is not cut over two packets.
+	// smallOp is the largest operation in bytes that is never divided between two packets.
 	smallOp = 256
 
-	// ackEvery is how many packets are acknowledged together when the sender does not ask sooner.
+	// ackEvery is the number of packets after which a receiver acknowledges unasked.
 	ackEvery = 32
-	// ackDelay bounds how long an acknowledgement that nobody asked for is held back.
+	// ackDelay bounds the delay of an acknowledgement that the peer did not ask for.
 	ackDelay = 100 * time.Microsecond
 
-	// minRTO is the shortest timeout after which all packets are sent again, maxRTO bounds its back-off (RFC 6298 §5.5 to
-	// §5.7). The bound has to exceed the time that a peer
-	// needs to read what all connections of a host send it in one: 4000 connections at 25 ms are 160,000
-	// packets/s, and a process that was stopped for 1 s never caught up.
+	// minRTO is the shortest timeout after which all packets are sent again, maxRTO the bound of its back-off (RFC 6298
+	// §5.5 to §5.7). Within maxRTO a peer has to read what all connections of a host retransmit at once: with 25 ms,
+	// 4000 connections send 160,000 packets/s, and a process that was stopped for 1 s never caught up.
 	minRTO = 500 * time.Microsecond
 	maxRTO = time.Second
-	// busyRTO is the bound while anything arrives at the engine, from this peer or another. The path works then, and
-	// a longer back-off lets connections starve where many share a queue that is too short for them: with 500 ms
-	// some of 40 that share 12 places send nothing for 2 s.
+	// busyRTO is the bound of the back-off while any peer's packets arrive at the engine, since the path works then. A
+	// longer back-off starves connections where many share a short queue: with 500 ms, some of 40 connections that
+	// share a queue of 12 packets send nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
-	// suspendTime is by how much a Poll has to be late for the engine to have been stopped, and catchUp for
-	// how long at most it then reads what has arrived before it runs its timers.
+	// suspendTime is how late a Poll has to be to count as the end of a suspension. catchUp bounds the time in which
+	// the engine then reads waiting packets before it runs timers.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
-	// resumeAckBatch is how many connections are told every resumeAckEvery that the engine goes on after a stall.
+	// resumeAckBatch is the number of connections that get an Ack every resumeAckEvery after a suspension.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// resumeAckPause is how seldom that is because of packets alone, without a timer that was due.
+	// resumeAckPause is the least time between two such rounds of Acks if no timer was due at the late Poll.
 	resumeAckPause = time.Second
 
-	// evictTries is how many connections are looked at for an early packet to let go of.
+	// evictTries is the number of connections that are tried for an early packet to drop.
 	evictTries = 8
 
-	// maxReceive and maxTransmit bound the frames that one Poll handles in each direction.
+	// maxReceive and maxTransmit bound the frames that one Poll receives and hands to the link at a time.
 	maxReceive  = 64
 	maxTransmit = 64
-	// maxTimers bounds the timers that one Poll runs: thousands of handshakes that end together, each with a packet to
-	// send, do not keep the packets of others waiting.
+	// maxTimers bounds the timers that one Poll runs, so that thousands of handshakes that time out together do not
+	// delay other connections.
 	maxTimers = 64
-	// maxBurst is how many packets one connection may send before the others have their turn.
+	// maxBurst is the number of packets that a connection may send in its turn.
 	maxBurst = 32
 
-	// helloRetry is the time between two Connect or Accept packets; it doubles, up to helloRetryMax. acceptTries is how
-	// often Accept is repeated other than for a repeated Connect.
+	// helloRetry is the time to the first repeat of Connect or Accept; it doubles up to helloRetryMax. acceptTries
+	// bounds the repeats of Accept that no repeated Connect asks for.
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
 	acceptTries   = 3
-	// closeTries is how often Close is sent before a silent peer is given up.
+	// closeTries is the number of Close packets that are sent to a silent peer. closeRetry is the time to the first
+	// repeat.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond
-	// promptChallenges is how many Challenges of one attempt to connect are answered at once. The cookies of
-	// others wait for the next try, so that a peer cannot make us send.
+	// promptChallenges is the number of Challenges of an attempt that are answered at once. The cookie of a further one
+	// waits for the next repeat of Connect, so that a peer cannot make this side send at its own rate.
 	promptChallenges = 3
-	// rnrDelayMin is how long a message waits that found no receive at a peer that promises none; it
-	// doubles up to rnrDelayMax while that goes on.
+	// rnrDelayMin is the first wait of the RNR timer; it doubles up to rnrDelayMax.
 	rnrDelayMin = 200 * time.Microsecond
 	rnrDelayMax = 50 * time.Millisecond
-	// maxCredit bounds what a peer can promise beyond what was sent, so that its count does not go round.
+	// maxCredit bounds the credit of a peer beyond the messages sent, so that message numbers stay comparable.
 	maxCredit = 1 << 30
-	// keepAliveProbes is how often a silent peer is probed before it is given up.
+	// keepAliveProbes is the number of keep-alives that a silent peer gets before it is given up.
 	keepAliveProbes = 8
-	// creditProbeInterval is the least time between probes of a peer that grants no credit. It grows with the time for
-	// which there has been none, by creditShare of it, up to maxRTO: a peer tells of new receives by itself, a
-	// probe finds out that this was lost.
+	// creditProbeInterval is the least time between two questions to a peer that grants no credit. The time is
+	// 1/creditShare of the wait so far, up to maxRTO. A peer sends new credit unasked; a question only recovers from
+	// the loss of that packet.
 	creditProbeInterval = 10 * time.Millisecond
 	creditShare         = 4
 
-	// maxConns and maxRegions are limits of the numbering (docs/WIRE.md).
+	// maxConns, maxEngines and maxRegions follow from the bits of IDs and keys (docs/WIRE.md).
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	maxRegions = 1<<regionBits - 1
-	// maxHalfOpen bounds the connection requests of one engine that are not established yet. An address may have
-	// halfOpenShare of those that are free, a network halfOpenPrefix: alone 455 and 1365. Beside 64 addresses that
-	// ask for all they get there are 455 free.
+	// maxHalfOpen bounds the half-open connection requests of an engine. An address may hold halfOpenShare times as
+	// many places as are free, a network halfOpenPrefix times: at most 455 and 1365. When 64 addresses hold their
+	// share, 455 places are free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2
-	// confirmTime is for how long an accepted request keeps its place though others of its address or network want it: more
-	// than the round trip of a network that this is for, less than the time in which a flood of 20,000/s fills a share.
+	// confirmTime is the time in which an accepted request is not evicted for another one. It is more than the round
+	// trip of the networks that this is made for, and less than the time in which a flood of 20,000 requests/s fills a
+	// share.
 	confirmTime = 50 * time.Millisecond
-	// An address may have as many connections of an engine as there are free, which is half of them if it is
-	// alone; a network connsPrefix times as many.
+	// An address may hold connsShare times as many connections of an engine as are free, which is half of all for a
+	// single address. A network may hold connsPrefix times as many as are free.
 	connsShare  = 1
 	connsPrefix = 4
-	// backlogShare of the places of a backlog that are free is what an address may have, backlogPrefix its network: alone 14 and
-	// 15 of 16. Clients that start together on one host get nearly the backlog that the consumer asked for.
+	// An address may hold backlogShare times as many places of a backlog as are free, a network backlogPrefix times: at
+	// most 14 and 15 of 16. So clients on one host that start together get nearly the whole backlog.
 	backlogShare  = 7
 	backlogPrefix = 15
-	// newcomers is how many times its share of the places of a quota a network may have when an address of it that has none
-	// asks for its first.
+	// newcomerFactor raises the threshold of a network for the first place of an address.
 	newcomerFactor = 4
-	// prefix4 and prefix6 are the bits of an address that name its network: that of one customer, or a LAN.
+	// prefix4 and prefix6 are the prefix lengths in bits that make a network: that of a customer, or a LAN.
 	prefix4 = 24
 	prefix6 = 64
 
-	// freeGuesses is how many wrong remote keys a network may have without a wait; the next is guessDelay, twice
-	// as long with each one more, up to maxGuessDelay: a thousand guesses take a quarter of an hour. One is forgiven in each guessDecay.
-	// maxGuessers bounds the networks that are remembered.
+	// freeGuesses is the number of wrong remote keys that an address may send without a block. The next one blocks it
+	// for guessDelay, and each further one for twice as long, up to maxGuessDelay: a thousand guesses take a quarter of
+	// an hour. The count decays by one in guessDecay. maxGuessers bounds the addresses that are remembered.
 	freeGuesses   = 64
 	guessDelay    = time.Millisecond
 	maxGuessDelay = time.Second
 	guessDecay    = time.Second
 	maxGuessers   = 1024
-	// An IPv6 /64 as a whole has prefixGuesses, and then its newcomers wait for prefixPause at a time, between which there is
-	// at least as much: tries of Connect are helloRetryMax apart.
+	// prefixGuesses is the number for an IPv6 /64. After it, Connects from the /64 are blocked for prefixPause at a
+	// time, with a pause of at least that between two blocks. Connect is repeated at least every helloRetryMax, so an
+	// honest one gets through in the pause.
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 
-	// maxRejected is how many requests that were rejected an engine remembers, to answer their repeats.
+	// maxRejected is the number of rejected requests that an engine remembers to answer repeats.
 	maxRejected = 256
 
-	// replyBurst is how many tokens the bucket holds, replyPeriod how long it takes to fill.
+	// replyBurst is the size of the bucket of stateless replies, replyPeriod the time in which it fills.
 	replyBurst  = 64
 	replyPeriod = 10 * time.Millisecond
-	// replyShare and replyPrefix are the tokens that an address and a network may take in a period, as multiples of those
-	// that are left: alone 22 and 32.
+	// An address may take replyShare times as many tokens in a period as are left, a network replyPrefix times: at most
+	// 22 and 32.
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 )
 
-// maxKeepAlive and MaxGiveUp keep time stamps comparable, which wrap every 275 s, over a silence of
-// both together.
+// maxKeepAlive and MaxGiveUp bound the silence that a connection survives. Time stamps wrap every 275 s and have to
+// stay comparable over the sum of both.
 const (
 	maxKeepAlive = time.Minute
 	MaxGiveUp    = time.Minute
 )
 
-// Limits are the times after which a connection is given up. The zero value of a field means its default.
+// Limits are the times after which a connection is given up. 0 means the default.
 type Limits struct {
-	// GiveUp is how long a peer may be silent while data is unacknowledged before the connection
-	// breaks. Default 10 s, at most MaxGiveUp: a host may be stopped for some seconds, by a debugger, a
-	// snapshot or a migration, and a network needs as long to find another way. A process that has ended
-	// is told sooner, by its host.
+	// GiveUp is how long a peer may be silent while data is unacknowledged. Then the connection breaks. The default is
+	// 10 s, at most MaxGiveUp: a debugger, a snapshot or a migration stops a host for some seconds, and a network takes
+	// as long to reroute. The end of a peer process is noticed sooner, from ICMP.
 	GiveUp time.Duration
-	// NotReady is how long a message may wait for a receive to be posted at the peer before the
-	// connection breaks. Default 30 s.
+	// NotReady is how long a message may wait for a receive of the peer. Then the connection breaks. The default is 30
+	// s.
 	NotReady time.Duration
-	// KeepAlive is how long a peer may be silent on an idle connection before it is probed; it is
-	// given up after GiveUp more. Default 10 s, at most maxKeepAlive.
+	// KeepAlive is how long a peer may be silent on an idle connection before it gets keep-alives. It is given up after
+	// a further GiveUp. The default is 10 s, at most maxKeepAlive.
 	KeepAlive time.Duration
-	// ListenGrace is how long an active side goes on asking after "no listener" before it reports it:
-	// uDAPL programs announce themselves before they listen. Default 1 s.
+	// ListenGrace is how long Connect is repeated after the first reply that nobody listens, since uDAPL programs
+	// announce themselves before they listen. The default is 1 s.
 	ListenGrace time.Duration
 }
 

@@ -1,4 +1,4 @@
-// Package clock has moments of a monotonic clock that is passed in: the protocol reads no clock itself.
+// Package clock has the time type of the protocol, which gets the time as an argument and reads no clock.
 package clock
 
 import "time"
@@ -9,7 +9,7 @@ type Time int64
 // Never is later than every deadline.
 const Never Time = 1<<63 - 1
 
-// Add is the moment d after t; Never if that is too far away to be represented.
+// Add returns t+d, or Never if that overflows.
 func (t Time) Add(d time.Duration) Time {
 	if s := t + Time(d); s >= t || d < 0 {
 		return s
@@ -17,11 +17,11 @@ func (t Time) Add(d time.Duration) Time {
 	return Never
 }
 
-// Sub is the time from u to t.
+// Sub returns t-u.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 
-// StampShift turns nanoseconds into the unit of time stamps on the wire, 64 ns.
+// StampShift shifts nanoseconds to the unit of time stamps on the wire, 64 ns.
 const StampShift = 6
 
-// Stamp is t on the wire, modulo 2^32. It is never 0, which means "none" there.
+// Stamp returns the time stamp of t on the wire, modulo 2^32. It is never 0, which means "none" there.
 func (t Time) Stamp() uint32 { return max(uint32(t>>StampShift), 1) }

@@ -1,12 +1,11 @@
-// Package congestion decides how many packets of one connection may be in the network.
+// Package congestion decides how many packets of a connection may be in the network.
 //
-// The window grows by a packet for each round trip and shrinks, at most once in each, by what the network says: in
-// proportion to the marks that it sets (DCTCP, RFC 8257), to the delay that it adds beyond a target (Swift,
-// SIGCOMM 2020), or by a fixed part for what it loses (RFC 5681). A window below one packet is a rate: a pacer
-// spaces the packets out.
+// The congestion window grows by a packet in each round trip. It shrinks, at most once in a round trip, by one of three
+// signals: in proportion to congestion marks (DCTCP, RFC 8257), by delay above a target (Swift, SIGCOMM 2020), or by a
+// fixed factor on loss (RFC 5681). A window below one packet is a rate, at which a pacer sends single packets.
 //
-// The delay of a round trip is its shortest sample, so that a receiver or a sender that polls late now and then
-// is not taken for a queue.
+// The delay of a round trip is the shortest of its samples. So a receiver or sender that sometimes polls late is not
+// mistaken for a queue in the network.
 //
 // A Controller has one owner. It reads no clock and sends nothing.
 package congestion
@@ -19,44 +18,44 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Controller is the state of one connection.
+// Controller is the congestion control state of a connection.
 type Controller struct {
-	window   float64 // cwnd
-	ssthresh float64 // up to which the window grows by one for each acknowledged packet
+	window   float64 // cwnd, in packets
+	ssthresh float64 // slow start threshold, in packets
 	undo     float64 // window before the last timeout; 0: nothing to undo
-	recover  seq.Num // losses of packets before it are answered (RFC 6582)
-	limited  bool    // the window has held packets back in this round
+	recover  seq.Num // a loss of a packet before it shrinks nothing: the window has shrunk for it (RFC 6582)
+	limited  bool    // the window has delayed packets in this round
 
 	round    round
-	lastMin  time.Duration // shortest round trip of the round before
-	alpha    float64       // share of marked packets, smoothed (RFC 8257 §3.3)
-	ce       uint16        // the peer's count of marks
+	lastMin  time.Duration // shortest round trip of the last round
+	alpha    float64       // smoothed share of marked packets (RFC 8257 §3.3)
+	ce       uint16        // marks that the peer has counted; wraps
 	base     baseDelay
 	pacer    pacer
 	slowdown slowdown
 }
 
-// round is a round trip: it ends when a packet is acknowledged that left after it began.
+// round is a round trip. It ends with the acknowledgement of a packet that left after its beginning.
 type round struct {
 	end   seq.Num
-	min   time.Duration // shortest sample; 0: none yet
-	acked int           // packets acknowledged
-	marks int           // and marked
+	min   time.Duration // shortest sample; 0: none
+	acked int           // acknowledged packets
+	marks int           // of these, marked packets
 }
 
-// New is the state of a new connection, whose first packet is psn.
+// New returns the state of a new connection, whose first packet is psn.
 func New(psn seq.Num) Controller {
 	return Controller{window: InitialWindow, ssthresh: MaxWindow, recover: psn, round: round{end: psn}, alpha: 1}
 }
 
-// Window is the congestion window in packets.
+// Window returns the congestion window in packets.
 func (c *Controller) Window() float64 { return c.window }
 
-// BaseDelay is the round trip of an empty network, as far as it is known; 0: it is not.
+// BaseDelay returns the round trip of the empty network; 0 without a sample.
 func (c *Controller) BaseDelay() time.Duration { return c.base.get() }
 
-// Open reports whether a packet may join the pipe, which is the packets in the network. Where only time is in
-// the way, that is at an empty pipe, NextSend is when it may.
+// Open reports whether a packet may leave with pipe packets in the network. If the pipe is empty, only the pacer
+// forbids it, and NextSend returns when it may leave.
 func (c *Controller) Open(now clock.Time, pipe int) bool {
 	if c.window >= 1 {
 		return float64(pipe) < c.window
@@ -64,16 +63,16 @@ func (c *Controller) Open(now clock.Time, pipe int) bool {
 	return pipe == 0 && now >= c.pacer.next
 }
 
-// NextSend is when the pacer lets the next packet leave.
+// NextSend returns when the pacer allows the next packet.
 func (c *Controller) NextSend() clock.Time { return c.pacer.next }
 
-// Limit notes that the window holds packets back. Only a round in which it does lets it grow (RFC 7661).
+// Limit notes that the window delays packets. The window grows only in such rounds (RFC 7661).
 func (c *Controller) Limit() { c.limited = true }
 
-// Sent takes in that a packet left.
+// Sent notes that a packet leaves.
 func (c *Controller) Sent(now clock.Time, srtt time.Duration) { c.pacer.sent(now, c.window, srtt) }
 
-// Sample takes in a round trip.
+// Sample adds a round-trip sample.
 func (c *Controller) Sample(now clock.Time, d time.Duration) {
 	c.base.sample(now, d)
 	if c.round.min == 0 || d < c.round.min {
@@ -81,8 +80,8 @@ func (c *Controller) Sample(now clock.Time, d time.Duration) {
 	}
 }
 
-// Acked takes in that n packets before una were acknowledged, of which the peer saw ce marked since
-// the beginning of the connection. next is the next packet to leave.
+// Acked handles the acknowledgement of n packets, all before una. ce is the peer's count of marked packets since the
+// beginning of the connection, next the next new packet.
 func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) {
 	c.round.acked += n
 	c.round.marks += int(ce - c.ce)
@@ -96,7 +95,7 @@ func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) 
 	}
 }
 
-// grow takes in that n packets were acknowledged.
+// grow enlarges the window after n packets were acknowledged: by pacing rate, slow start or congestion avoidance.
 func (c *Controller) grow(n float64) {
 	switch {
 	case c.window < 1:
@@ -108,18 +107,18 @@ func (c *Controller) grow(n float64) {
 	}
 }
 
-// limit is how long a round trip may be before the window shrinks. On short paths it does not depend
-// on the base delay, which a connection that came late cannot know. The smaller the window, the longer it is, so
-// that the windows of connections which share a queue converge.
+// limit returns the round trip above which the window shrinks. On short paths it does not depend on the base delay,
+// which a late connection cannot know. It is longer for a smaller window, so that the windows of connections on the
+// same queue converge.
 func (c *Controller) limit() time.Duration {
 	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
 	return max(time.Duration(share*float64(DelayTarget)), c.base.get()*5/4)
 }
 
-// queueing reports whether packets seem to wait in the network.
+// queueing reports whether the delay suggests a queue in the network.
 func (c *Controller) queueing() bool { return c.round.min > (c.base.get()+c.limit())/2 }
 
-// endRound evaluates what the network said in a round trip.
+// endRound adjusts the window to the signals of a round trip.
 func (c *Controller) endRound(now clock.Time, una seq.Num) {
 	r, limit := &c.round, c.limit()
 	share := min(float64(r.marks)/float64(r.acked), 1)
@@ -129,7 +128,7 @@ func (c *Controller) endRound(now clock.Time, una seq.Num) {
 		c.endSlowdownRound()
 	case c.limited && c.slowdown.due(now, r.min > 0 && r.min < c.lastMin*3/4):
 		c.beginSlowdown(now)
-	case una.LessEq(c.recover): // a loss has been answered
+	case una.LessEq(c.recover): // the window has shrunk for a loss
 	case r.marks > 0:
 		c.shrink(1 - c.alpha/2)
 	case r.min > limit && c.window > DelayFloor:
@@ -139,7 +138,7 @@ func (c *Controller) endRound(now clock.Time, una seq.Num) {
 	*r = round{end: r.end}
 }
 
-// beginSlowdown makes the window small for some rounds, if it is not.
+// beginSlowdown makes a large window small for slowdownRounds rounds.
 func (c *Controller) beginSlowdown(now clock.Time) {
 	s := &c.slowdown
 	s.next = now.Add(max(slowdownEvery, 300*c.round.min))
@@ -148,14 +147,16 @@ func (c *Controller) beginSlowdown(now clock.Time) {
 	}
 }
 
-// endSlowdownRound counts the rounds. The first of them only ends what was under way.
+// endSlowdownRound counts the rounds of a slowdown and restores the window after the last one. In the first round the
+// packets from before it are still acknowledged.
 func (c *Controller) endSlowdownRound() {
 	if c.slowdown.rounds--; c.slowdown.rounds == 0 {
 		c.window = c.slowdown.window
 	}
 }
 
-// shrink multiplies the window by a factor, one half at least, and ends slow start.
+// shrink multiplies the window by a factor of at least one half, and ends slow start. During a slowdown it changes the
+// window that will be restored.
 func (c *Controller) shrink(factor float64) {
 	w := &c.window
 	if c.slowdown.active() {
@@ -165,7 +166,7 @@ func (c *Controller) shrink(factor float64) {
 	c.ssthresh = *w
 }
 
-// Lost shrinks the window because of a loss, once for all packets before next.
+// Lost shrinks the window after a loss, once for all packets before next.
 func (c *Controller) Lost(una, next seq.Num) {
 	if una.Less(c.recover) {
 		return
@@ -178,7 +179,8 @@ func (c *Controller) Lost(una, next seq.Num) {
 	}
 }
 
-// TimedOut starts over after a retransmission timeout, since no packet is known to be in the network.
+// TimedOut reduces the window after a retransmission timeout to a packet, since no packet is known to be in the
+// network.
 func (c *Controller) TimedOut(next seq.Num) {
 	if c.slowdown.active() {
 		c.slowdown.rounds, c.window = 0, c.slowdown.window
@@ -191,8 +193,8 @@ func (c *Controller) TimedOut(next seq.Num) {
 	c.recover = next
 }
 
-// Undo reverts TimedOut, if there was one since the last Progress: the timeout was spurious (RFC 4015), the packets had
-// arrived and the peer was slow to say so.
+// Undo reverts a TimedOut since the last Progress. The timeout was spurious (RFC 4015): the packets had arrived and the
+// acknowledgement was late.
 func (c *Controller) Undo() {
 	if c.undo != 0 {
 		c.window = max(c.window, c.undo)
@@ -201,8 +203,8 @@ func (c *Controller) Undo() {
 	}
 }
 
-// Progress takes in that a packet was acknowledged: a timeout before it can be undone no more.
+// Progress notes an acknowledgement. Undo does not revert a timeout before it.
 func (c *Controller) Progress() { c.undo = 0 }
 
-// Rewind takes in that packets from psn on are numbered anew.
+// Rewind notes that PSNs from psn on are used again.
 func (c *Controller) Rewind(psn seq.Num) { c.recover, c.round.end = psn, psn }

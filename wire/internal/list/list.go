@@ -4,8 +4,8 @@
 // A list and its elements belong to one goroutine, or to whoever holds the lock that guards them.
 package list
 
-// Node is the place of an element in a list. It is a field of the element, which can be in as many lists as it has
-// nodes. The zero value is in no list.
+// Node is the position of an element in a list. It is a field of the element, so that an element can be in as many
+// lists as it has nodes. The zero value is in no list.
 type Node[T any] struct {
 	prev, next *Node[T]
 	elem       *T // nil: in no list
@@ -14,10 +14,10 @@ type Node[T any] struct {
 // Listed reports whether the element is in a list.
 func (n *Node[T]) Listed() bool { return n.elem != nil }
 
-// Next is the element behind this one; nil for the last one, and for one in no list.
+// Next returns the next node; nil after the last one, or if the node is in no list.
 func (n *Node[T]) Next() *Node[T] { return n.next }
 
-// Elem is the element that the node is a part of; nil if it is in no list.
+// Elem returns the element that contains the node; nil if the node is in no list.
 func (n *Node[T]) Elem() *T { return n.elem }
 
 // List is a list of elements of one type. The zero value is empty.
@@ -26,19 +26,19 @@ type List[T any] struct {
 	n           int
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (l *List[T]) Len() int { return l.n }
 
-// Empty reports that there is no element.
+// Empty reports whether the list has no element.
 func (l *List[T]) Empty() bool { return l.first == nil }
 
-// First is the node of the first element; nil if the list is empty.
+// First returns the node of the first element; nil if the list is empty.
 func (l *List[T]) First() *Node[T] { return l.first }
 
-// Last is the node of the last element; nil if the list is empty.
+// Last returns the node of the last element; nil if the list is empty.
 func (l *List[T]) Last() *Node[T] { return l.last }
 
-// Front is the first element; nil if the list is empty.
+// Front returns the first element; nil if the list is empty.
 func (l *List[T]) Front() *T {
 	if l.first == nil {
 		return nil
@@ -46,7 +46,7 @@ func (l *List[T]) Front() *T {
 	return l.first.elem
 }
 
-// PushBack adds e, whose node n is, to the end. The node is in no list.
+// PushBack appends e to the list. n is a node of e that is in no list.
 func (l *List[T]) PushBack(n *Node[T], e *T) {
 	n.prev, n.next, n.elem = l.last, nil, e
 	if l.last == nil {
@@ -58,7 +58,7 @@ func (l *List[T]) PushBack(n *Node[T], e *T) {
 	l.n++
 }
 
-// Remove takes an element of this list out.
+// Remove takes the element with node n out of this list.
 func (l *List[T]) Remove(n *Node[T]) {
 	if n.prev == nil {
 		l.first = n.next

@@ -6,34 +6,34 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Op says what a chunk does.
+// Op is the operation of a chunk.
 type Op uint8
 
 // Chunk operations.
 const (
-	OpReady      Op = 1 + iota // first packet of the active side: the connection is in use
+	OpReady      Op = 1 + iota // first packet of the active side: ends the handshake
 	OpSend                     // a piece of a message
 	OpWrite                    // a piece of an RDMA write
-	OpReadReq                  // asks for an RDMA read
-	OpReadResp                 // a piece of the answer to it
+	OpReadReq                  // request of an RDMA read
+	OpReadResp                 // a piece of the response to an RDMA read
 	OpSendInv                  // the last piece of a message that invalidates a window
 	OpWriteImm                 // a piece of an RDMA write with immediate data
-	OpAtomicReq                // asks for an atomic operation
-	OpAtomicResp               // the answer to it
+	OpAtomicReq                // request of an atomic
+	OpAtomicResp               // response to an atomic
 	OpSendOnly                 // a whole message
 	numOps
 )
 
-// ChunkFlags qualify a chunk.
+// ChunkFlags are the flags of a chunk. Their meaning depends on Op.
 type ChunkFlags uint8
 
 const (
 	Last      ChunkFlags = 1 << iota // the last piece of its operation
 	Solicited                        // OpSend, OpSendOnly, OpWriteImm: the sender asks for a notification
-	Compare                          // OpAtomicReq: compare and swap; else fetch and add
+	Compare                          // OpAtomicReq: compare and swap; without it: fetch and add
 )
 
-// Answer reports whether a chunk is of the answer to a request, not of a request.
+// Answer reports whether a chunk carries a response.
 func (o Op) Answer() bool { return o == OpReadResp || o == OpAtomicResp }
 
 // Sizes of chunk headers. Every chunk begins with {op, flags, length of the payload after the header}.
@@ -57,7 +57,7 @@ var opSize = [numOps]int{OpReady: ReadySize, OpSend: SendSize, OpWrite: WriteSiz
 	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize, OpSendInv: SendInvSize, OpWriteImm: WriteImmSize,
 	OpAtomicReq: AtomicReqSize, OpAtomicResp: AtomicRespSize, OpSendOnly: SendOnlySize}
 
-// ChunkSize is the size of the chunk header that begins with byte op, or 0 for an unknown one.
+// ChunkSize returns the size of the chunk header that begins with byte op, or 0 for an unknown op.
 func ChunkSize(op byte) int {
 	if op >= byte(numOps) {
 		return 0
@@ -65,19 +65,19 @@ func ChunkSize(op byte) int {
 	return opSize[op]
 }
 
-// Chunk is a chunk header as numbers. Which fields count depends on Op.
+// Chunk is a parsed chunk header. Op decides which fields are valid.
 type Chunk struct {
 	Op    Op
 	Flags ChunkFlags
-	Len   int     // payload bytes that follow the header
+	Len   int     // payload bytes after the header
 	Num   seq.Num // OpSend, OpSendInv, OpWriteImm: message number; OpReadReq, OpReadResp, atomics: read number
 	Off   uint32  // OpSend, OpSendInv, OpWriteImm, OpReadResp: offset of this piece
 	Key   uint32  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq, OpSendInv
 	Addr  uint64  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq
-	Size  uint32  // OpReadReq: bytes wanted
-	Imm   uint32  // OpWriteImm: the immediate data
-	Value uint64  // OpAtomicReq: what is added or swapped in; OpAtomicResp: the old value
-	Comp  uint64  // OpAtomicReq with Compare: what the word must be
+	Size  uint32  // OpReadReq: bytes to read
+	Imm   uint32  // OpWriteImm: immediate data
+	Value uint64  // OpAtomicReq: operand to add or swap in; OpAtomicResp: value before
+	Comp  uint64  // OpAtomicReq with Compare: expected value
 }
 
 // PutSend writes an OpSend header into the first SendSize bytes of b.
@@ -165,7 +165,7 @@ func putCommon(b []byte, op Op, f ChunkFlags, n int) {
 	binary.BigEndian.PutUint16(b[2:], uint16(n))
 }
 
-// Parse reads the chunk header that fills b, whose length is ChunkSize(b[0]) and not 0.
+// Parse reads the chunk header that fills b. Its length is ChunkSize(b[0]), which is not 0.
 func (c *Chunk) Parse(b []byte) {
 	c.Op, c.Flags = Op(b[0]), ChunkFlags(b[1])
 	c.Len = int(binary.BigEndian.Uint16(b[2:]))
@@ -207,6 +207,6 @@ func (c *Chunk) Parse(b []byte) {
 		p := (*[AtomicRespSize]byte)(b)
 		c.Num = seq.Num(binary.BigEndian.Uint32(p[4:]))
 		c.Value = binary.BigEndian.Uint64(p[8:])
-	default: // OpReady and OpSendOnly have nothing more
+	default: // OpReady and OpSendOnly have no more fields
 	}
 }

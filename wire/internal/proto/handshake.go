@@ -2,63 +2,63 @@ package proto
 
 import "encoding/binary"
 
-// Reason says why a connection was refused or ended.
+// Reason says why a connection was refused or closed.
 type Reason uint8
 
 // Reasons in Reject and Close.
 const (
-	ReasonNone       Reason = iota // Close: an ordinary disconnect
-	ReasonPeer                     // Reject: the consumer said no
-	ReasonNoListener               // Reject: no service has that qualifier
-	ReasonBacklog                  // Reject: the service's queue is full
-	ReasonResources                // Reject: out of connections
-	ReasonAccess                   // Close: remote key, range, right or zone was wrong
+	ReasonNone       Reason = iota // Close: ordinary disconnect
+	ReasonPeer                     // Reject: the consumer rejected the request
+	ReasonNoListener               // Reject: no service has the qualifier
+	ReasonBacklog                  // Reject: the backlog of the service is full
+	ReasonResources                // Reject: no connection place left
+	ReasonAccess                   // Close: wrong remote key, range, right or zone
 	ReasonLength                   // Close: a message was longer than its receive
-	ReasonNotReady                 // Close: a message came without a receive
-	ReasonProtocol                 // Close: a packet made no sense
+	ReasonNotReady                 // Close: a message found no receive
+	ReasonProtocol                 // Close: a packet violated the protocol
 	ReasonTimeout                  // Close: the peer was silent too long
-	ReasonLocal                    // Close: the closing side's own operation failed
-	ReasonMemory                   // Close: registered memory of the closing side cannot be accessed
-	ReasonUnfinished               // Close: a message held a shared receive for too long
-	ReasonVersion                  // the peer speaks other versions of the protocol only
-	ReasonOption                   // Reject, or Close in answer to Accept: an option must be understood and is not
-	ReasonPort                     // the peer's host says that its UDP port has no owner
+	ReasonLocal                    // Close: an operation of the side that closes failed
+	ReasonMemory                   // Close: registered memory of the side that closes is inaccessible
+	ReasonUnfinished               // Close: an unfinished message held a shared receive for too long
+	ReasonVersion                  // local only: the peer speaks other protocol versions
+	ReasonOption                   // Reject, or Close after Accept: a mandatory option is unknown
+	ReasonPort                     // local only: the peer's kernel reports that its UDP port is closed
 )
 
-// MaxPrivateData and MaxOptions are the largest private data and options in bytes that a handshake packet carries.
+// MaxPrivateData and MaxOptions bound the private data and the options of a handshake packet, in bytes.
 const (
 	MaxPrivateData = 512
 	MaxOptions     = 256
 )
 
-// Hello is the body of Connect, Challenge, Accept and Reject, after the header.
+// Hello is the body of Connect, Challenge, Accept and Reject.
 type Hello struct {
 	CID          uint32 // the sender's name of the connection
 	Tag          uint32 // what the peer puts into the packets of this connection; never 0
-	MTU          uint32 // largest packet (header to trailer) the sender can receive
-	Window       uint16 // packets after the next one that the sender can keep, and tell of in a SACK
-	ReadIn       uint16 // RDMA reads the sender serves at one time
-	ReadOut      uint16 // RDMA reads the sender wants to have outstanding
-	Reason       Reason // Reject
-	Capabilities uint32 // bits of what the sender can do; both ends do what both can
-	Qual         uint64 // Connect: the service asked for
-	Port         uint64 // Connect: the requester's own port qualifier
-	Cookie       uint64 // Challenge: to be returned; Connect: as returned, 0 at first
-	UDPPort      uint16 // option: where the sender receives; 0: at the port that the packet left from
-	Private      []byte // private data; Parse leaves it pointing into the packet
+	MTU          uint32 // largest packet that the sender can receive: bytes, header to trailer
+	Window       uint16 // packets after the next one that the sender can hold and name in a SACK
+	ReadIn       uint16 // RDMA reads that the sender serves at a time
+	ReadOut      uint16 // RDMA reads that the sender wants outstanding
+	Reason       Reason // Reject only
+	Capabilities uint32 // features that the sender supports; both ends use the common ones
+	Qual         uint64 // Connect: qualifier of the service
+	Port         uint64 // Connect: port qualifier of the requester
+	Cookie       uint64 // Challenge: cookie; Connect: cookie of the last Challenge, 0 before
+	UDPPort      uint16 // option: port at which the sender receives; 0: the header tells
+	Private      []byte // after Parse a slice of the packet
 
-	// Refused is an option that has to be understood and is not; 0: none. Parse sets it.
+	// Refused is an unknown mandatory option; 0: none. Parse sets it.
 	Refused uint8
 }
 
-// HelloSize is the size of a Hello without options and private data, MaxHelloSize that of the largest one.
+// HelloSize is the size of a Hello without options and private data in bytes, MaxHelloSize that of the largest Hello.
 const (
 	HelloSize    = 52
 	MaxHelloSize = HelloSize + MaxOptions + MaxPrivateData
 )
 
-// Options follow the fixed part of a Hello as {type, length, value}. A receiver skips those that it does
-// not know, unless the upper bit of the type is set: then it refuses the connection.
+// Options follow the fixed part of a Hello, as {type, length, value}. A receiver ignores unknown options, but refuses
+// the connection if the upper bit of the type is set.
 const (
 	optionUDPPort   = 1
 	optionMandatory = 0x80
@@ -66,7 +66,8 @@ const (
 	udpPortSize     = 2
 )
 
-// Caller reads whose a Connect is, in the first bytes of it that an ICMP message quotes: CID and tag of the Hello.
+// Caller returns CID and tag of the Hello in a Connect. It needs the first bytes of the packet only, which an ICMP
+// message quotes.
 func Caller(b []byte) (cid, tag uint32, ok bool) {
 	if len(b) < HeaderSize+8 {
 		return 0, 0, false
@@ -74,7 +75,7 @@ func Caller(b []byte) (cid, tag uint32, ok bool) {
 	return binary.BigEndian.Uint32(b[HeaderSize:]), binary.BigEndian.Uint32(b[HeaderSize+4:]), true
 }
 
-// optionsSize is the size of the options that Put writes.
+// optionsSize returns the size of the options that Put writes, in bytes.
 func (h *Hello) optionsSize() int {
 	if h.UDPPort == 0 {
 		return 0
@@ -82,10 +83,10 @@ func (h *Hello) optionsSize() int {
 	return optionHead + udpPortSize
 }
 
-// Size is the size of h with its options and private data.
+// Size returns the size of h with options and private data, in bytes.
 func (h *Hello) Size() int { return HelloSize + h.optionsSize() + len(h.Private) }
 
-// Put writes h, its options and its private data into b, which must hold them, and returns how many bytes it took.
+// Put writes h with options and private data into b, which must be long enough. It returns the number of bytes.
 func (h *Hello) Put(b []byte) int {
 	n := h.optionsSize()
 	_ = b[HelloSize-1+n+len(h.Private)]
@@ -109,7 +110,7 @@ func (h *Hello) Put(b []byte) int {
 	return HelloSize + n + copy(b[HelloSize+n:], h.Private)
 }
 
-// Parse reads a Hello that is all of b. It reports false if the lengths do not fit.
+// Parse reads a Hello that fills b. It reports false if the lengths do not fit.
 func (h *Hello) Parse(b []byte) bool {
 	if len(b) < HelloSize {
 		return false
@@ -134,7 +135,7 @@ func (h *Hello) Parse(b []byte) bool {
 	return h.parseOptions(rest[:options])
 }
 
-// parseOptions reads the options, which are all of b.
+// parseOptions reads the options, which fill b.
 func (h *Hello) parseOptions(b []byte) bool {
 	h.UDPPort, h.Refused = 0, 0
 	for len(b) > 0 {
@@ -158,15 +159,16 @@ func (h *Hello) parseOptions(b []byte) bool {
 	return true
 }
 
-// Goodbye is the body of Close, after the header.
+// Goodbye is the body of Close.
 type Goodbye struct {
 	CID    uint32 // the sender's name of the connection, for Closed to name
 	Reason Reason
-	Num    uint32 // the operation that failed: message number or read number, see Op
+	Num    uint32 // operation that failed: message number or read number, by Op
 	Op     Op     // 0: none
 }
 
-// ProbedSize is the size of the body of Probed: the size of the Probe that arrived, header to trailer.
+// ProbedSize is the size of the body of Probed in bytes. The body is the size of the Probe that arrived, header to
+// trailer.
 const ProbedSize = 4
 
 // PutProbed writes the body of Probed into the first ProbedSize bytes of b.
@@ -175,7 +177,7 @@ func PutProbed(b []byte, size uint32) { binary.BigEndian.PutUint32(b, size) }
 // ProbedLen reads the body of Probed from the first ProbedSize bytes of b.
 func ProbedLen(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
 
-// GoodbyeSize is the size of a Goodbye.
+// GoodbyeSize is the size of a Goodbye in bytes.
 const GoodbyeSize = 12
 
 // Put writes g into the first GoodbyeSize bytes of b.
@@ -186,7 +188,7 @@ func (g *Goodbye) Put(b []byte) {
 	p[8], p[9], p[10], p[11] = byte(g.Reason), byte(g.Op), 0, 0
 }
 
-// Parse reads a Goodbye that is all of b.
+// Parse reads a Goodbye that fills b.
 func (g *Goodbye) Parse(b []byte) bool {
 	if len(b) != GoodbyeSize {
 		return false

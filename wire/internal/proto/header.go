@@ -1,6 +1,5 @@
-// Package proto is the byte layout of protocol version 2: accessors without state. docs/WIRE.md is
-// the reference. All numbers are big-endian. No function here panics on any input whose length its
-// doc comment allows, and none allocates.
+// Package proto has the byte layout of protocol version 2, as accessors without state. docs/WIRE.md specifies it. All
+// numbers are big-endian. No function panics on input of a length that its comment allows, and none allocates.
 package proto
 
 import (
@@ -13,23 +12,23 @@ import (
 // Version is the protocol version in the upper half of the first byte.
 const Version = 2
 
-// Type is what a packet is for, the lower half of the first byte.
+// Type is the type of a packet, in the lower half of the first byte.
 type Type uint8
 
 // Packet types. Only Data takes a packet sequence number.
 const (
 	Data      Type = 1 + iota // chunks of an established connection
-	Ack                       // no chunks; the header's acknowledgement and credit
-	Connect                   // asks a service for a connection
-	Accept                    // answers Connect
-	Reject                    // refuses Connect
-	Close                     // ends a connection; repeated until Closed comes
-	Closed                    // acknowledges Close
-	Reset                     // the connection that a packet named is not known here
+	Ack                       // no chunks; acknowledgement and credit are in the header
+	Connect                   // requests a connection from a service
+	Accept                    // accepts a Connect
+	Reject                    // refuses a Connect
+	Close                     // ends a connection; repeated until Closed arrives
+	Closed                    // confirms Close
+	Reset                     // answers a packet of an unknown connection
 	Challenge                 // answers a Connect without a valid cookie
-	Probe                     // padding only: does a packet of this size arrive?
+	Probe                     // padding only, of the size that is probed
 	Probed                    // answers Probe
-	Versions                  // answers a Connect of a version that is not spoken here
+	Versions                  // answers a Connect of another protocol version
 	numTypes
 )
 
@@ -42,12 +41,12 @@ type Flags uint8
 const (
 	AckRequest Flags = 1 << iota // acknowledge without delay
 	HasSACK                      // a SACK block follows the header
-	KeyPhase                     // secure mode: which of two keys
-	Epoch                        // path MTU epoch
-	NoCredit                     // the credit field means nothing (shared receive queue)
-	EpochSeen                    // the epoch of the peer's data that this end takes
-	NotReady                     // the packet that Ack names came, and found no receive: send it later
-	SourcePort                   // the sender receives at the UDP port that this packet left from
+	KeyPhase                     // secure mode: one of two keys
+	Epoch                        // epoch of the packet, see docs/WIRE.md
+	NoCredit                     // the credit field is void (shared receive queue)
+	EpochSeen                    // epoch that this end takes from the peer
+	NotReady                     // packet Ack arrived and found no receive: receiver not ready
+	SourcePort                   // the sender receives at the source port of this packet
 )
 
 // Offsets and sizes of the header and the trailer.
@@ -63,40 +62,40 @@ const (
 	offEcho    = 24
 	offTag     = 28
 	HeaderSize = 32
-	// TrailerSize is the CRC32C of all bytes before it.
+	// TrailerSize is the size of the trailer, the CRC32C of all bytes before it.
 	TrailerSize = 4
 )
 
-// MaxWindow is the largest distance between two packets of one direction that the protocol can tell:
-// PSNs further from the one expected are implausible, and a SACK block covers as many.
+// MaxWindow is the largest receive window in packets. A PSN further from the expected one is implausible, and a SACK
+// block covers as many packets.
 const MaxWindow = 1024
 
-// A SACK block has a bit for each packet after Ack: bit i, from the least significant bit of the first
-// byte, is set when packet Ack+1+i has arrived. It is cut after the last bit that is set, to whole words.
+// A SACK block has a bit for each packet after Ack. Bit i, from the least significant bit of the first byte on, is set
+// if packet Ack+1+i has arrived. The block ends with the word of the last bit that is set.
 const (
 	SACKWord    = 4 // bytes
 	MaxSACKSize = MaxWindow / 8
 )
 
-// SACKSize is the size of a SACK block whose last bit is number last.
+// SACKSize returns the size in bytes of a SACK block whose last bit has index last.
 func SACKSize(last int) int { return (last/8/SACKWord + 1) * SACKWord }
 
 // SACKFits reports whether a SACK block may be n bytes long.
 func SACKFits(n int) bool { return n > 0 && n <= MaxSACKSize && n%SACKWord == 0 }
 
-// Header is the fixed header of every packet, as numbers.
+// Header is the parsed header of a packet.
 type Header struct {
 	Type   Type
 	Flags  Flags
-	CE     uint16  // congestion marks seen so far on this connection
+	CE     uint16  // congestion marks that the sender has received; wraps
 	CID    uint32  // the receiver's name of the connection
-	PSN    seq.Num // Data: this packet's number; else the next to be sent
-	Ack    seq.Num // next packet expected
-	Credit seq.Num // messages the peer may send, counted from the first
-	TS     uint32  // sender's clock, units of 64 ns
-	Echo   uint32  // newest TS received plus the time since, same unit; 0: none
-	// Tag is the receiver's verification tag (RFC 9260 §8.5), 0 in Connect. Closed and Reset reflect the tag of
-	// the packet that they answer. Secure mode: the low half of the nonce.
+	PSN    seq.Num // Data: number of this packet; else number of the next new packet
+	Ack    seq.Num // PSN expected next
+	Credit seq.Num // messages that the peer may send, counted from the first
+	TS     uint32  // sender's clock in units of 64 ns
+	Echo   uint32  // newest TS received, plus the time since then; 0: none
+	// Tag is the verification tag that the receiver chose (RFC 9260 §8.5); 0 in Connect. Closed and Reset return the
+	// tag of the packet that they answer. In secure mode it is the low half of the nonce.
 	Tag uint32
 }
 
@@ -115,8 +114,7 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(p[offTag:], h.Tag)
 }
 
-// Parse reads the header at the start of b. It reports false for a short packet, another version or
-// an unknown type.
+// Parse reads the header at the start of b. It reports false for a short packet, another version or an unknown type.
 func (h *Header) Parse(b []byte) bool {
 	if len(b) < HeaderSize {
 		return false
@@ -135,12 +133,12 @@ func (h *Header) Parse(b []byte) bool {
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
 }
 
-// Connect packets of every version have the fields that an answer to another version needs at these
-// offsets: the version and type in byte 0, the PSN, and behind the header the sender's CID and tag.
+// A Connect of any version has the fields for an answer at the same offsets: version and type in byte 0, the PSN, and
+// the sender's CID and tag behind the header.
 const minForeign = HeaderSize + 8 + TrailerSize
 
-// Foreign reads what all versions have in common of a whole packet that is a Connect of another version.
-// It reports false for every other packet. h is the header of the answer then.
+// Foreign parses a Connect of another version, as far as all versions agree. It returns that version and fills in the
+// header of the answer. It reports false for any other packet.
 func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {
 		return 0, false
@@ -152,15 +150,15 @@ func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	return b[offType] >> 4, true
 }
 
-// PutVersions writes the body of Versions, the versions that are spoken here, a byte each, into b and
-// returns its size. It makes the header in front, which Put wrote, one of the version asked.
+// PutVersions writes the body of Versions into b and returns its size: one byte for each version that this side speaks.
+// It changes the version in the header, which Put has written, to the one that the peer asked for.
 func PutVersions(header, b []byte, asked byte) int {
 	header[offType] = asked<<4 | byte(Versions)
 	b[0] = Version
 	return 1
 }
 
-// CRC extends the checksum crc (0 at first) of a packet by b.
+// CRC extends checksum crc by b. The checksum of no bytes is 0.
 func CRC(crc uint32, b []byte) uint32 { return crc32c.Update(crc, b) }
 
 // PutTrailer writes the trailer into the first TrailerSize bytes of b.

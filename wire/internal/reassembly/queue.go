@@ -1,7 +1,8 @@
-// Package reassembly holds packets that arrived before their turn, in their own frames, and writes the block of a
-// selective acknowledgement that names them (RFC 2018).
+// Package reassembly holds packets that arrive before their turn, in their own frames, and writes the SACK block that
+// names them (RFC 2018).
 //
-// Ownership: the frames of a packet belong to the queue from Hold to Remove, which returns them.
+// Ownership: the queue owns the frames of a packet from Hold to Remove, which returns them.
+//
 // Threading: a Queue has one owner.
 package reassembly
 
@@ -10,32 +11,32 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// InitialSlots is the size of a new table in packets. It doubles as needed.
+// InitialSlots is the size of a new table in packets. The table doubles as needed.
 const InitialSlots = 256
 
-// Packet is a packet that is held. It is valid until it is taken out.
+// Packet is a held packet. It is valid until Remove.
 type Packet struct {
 	Bufs  []link.Buf
 	Total int // bytes, header to trailer
 }
 
-// Queue is the early packets of one connection, by PSN. Its zero value is empty. Its methods get the PSN that is expected
-// next: every packet that is held is that one or a later one.
+// Queue holds the early packets of one connection, by PSN. The zero value is empty. The argument next is the PSN
+// expected next; every held packet has that PSN or a later one.
 type Queue struct {
-	slots   []Packet // of a power of two
+	slots   []Packet // length is a power of two
 	packets int
 	frames  int
 }
 
-// Packets is the number of packets that are held, Frames that of their frames.
+// Packets returns the number of held packets.
 func (q *Queue) Packets() int { return q.packets }
 
-// Frames is the number of frames that are held.
+// Frames returns the number of frames of all held packets.
 func (q *Queue) Frames() int { return q.frames }
 
 func (q *Queue) slot(psn seq.Num) *Packet { return &q.slots[uint32(psn)&uint32(len(q.slots)-1)] }
 
-// At returns a packet, nil if it is not held.
+// At returns the held packet with a PSN, or nil.
 func (q *Queue) At(next, psn seq.Num) *Packet {
 	if q.packets == 0 || psn.Sub(next) >= len(q.slots) {
 		return nil
@@ -46,7 +47,7 @@ func (q *Queue) At(next, psn seq.Num) *Packet {
 	return nil
 }
 
-// Hold takes a packet in, which is not held yet and not before next. It copies bufs, not the frames.
+// Hold adds a packet. Its PSN is not held yet and not before next. Hold copies bufs, but not the frames.
 func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
 	if d := psn.Sub(next); d >= len(q.slots) {
 		q.grow(next, d)
@@ -57,7 +58,7 @@ func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
 	q.frames += len(bufs)
 }
 
-// grow makes room for a packet that is d packets after next.
+// grow enlarges the table for a packet that is d PSNs after next.
 func (q *Queue) grow(next seq.Num, d int) {
 	n := max(len(q.slots), InitialSlots)
 	for n <= d {
@@ -71,7 +72,7 @@ func (q *Queue) grow(next seq.Num, d int) {
 	}
 }
 
-// Remove takes a packet out that is held and appends its frames to drop, which it returns.
+// Remove removes a held packet. It appends the packet's frames to drop and returns that.
 func (q *Queue) Remove(p *Packet, drop []link.Buf) []link.Buf {
 	drop = append(drop, p.Bufs...)
 	q.frames -= len(p.Bufs)
@@ -81,7 +82,7 @@ func (q *Queue) Remove(p *Packet, drop []link.Buf) []link.Buf {
 	return drop
 }
 
-// RemoveAll takes every packet out.
+// RemoveAll removes every packet, as Remove does.
 func (q *Queue) RemoveAll(drop []link.Buf) []link.Buf {
 	for i := range q.slots {
 		if p := &q.slots[i]; len(p.Bufs) > 0 {
@@ -91,7 +92,7 @@ func (q *Queue) RemoveAll(drop []link.Buf) []link.Buf {
 	return drop
 }
 
-// Last is the distance from next to the last packet that is held. It is 0 if none is, or only next itself.
+// Last returns the distance from next to the last held packet. It is 0 if no packet after next is held.
 func (q *Queue) Last(next seq.Num) int {
 	if q.packets == 0 {
 		return 0
@@ -103,8 +104,8 @@ func (q *Queue) Last(next seq.Num) int {
 	return d
 }
 
-// PutSACK writes which packets after next are held, as far as b has bits: bit i, from the least significant of the
-// first byte on, is that of next + 1 + i.
+// PutSACK writes the SACK block into b, as long as b is. Bit i, from the least significant bit of the first byte on,
+// stands for packet next+1+i.
 func (q *Queue) PutSACK(next seq.Num, b []byte) {
 	clear(b)
 	for d := 1; d <= min(len(b)*8, len(q.slots)-1); d++ {

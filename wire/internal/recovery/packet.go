@@ -5,7 +5,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Position is a place in a stream of operations: Off bytes into operation Op.
+// Position is a position in a sequence of operations: Off bytes into operation Op.
 type Position struct {
 	Op  seq.Num
 	Off uint32
@@ -16,19 +16,19 @@ func (p Position) Before(q Position) bool {
 	return p.Op.Less(q.Op) || p.Op == q.Op && p.Off < q.Off
 }
 
-// Packet is a packet that has left and is not acknowledged: what it carried, so that it can be made
-// again from the registered memory, and when it left. The caller fills in the fields.
+// Packet is a sent packet that is not acknowledged (RFC 9002 §A.1). It records which operations the packet carried, so
+// that it can be built again from registered memory. The caller sets the exported fields.
 type Packet struct {
-	Req, ReqEnd   Position   // range of the requests
-	Resp, RespEnd Position   // range of the answers to RDMA reads and atomics
-	First, Sent   clock.Time // when it left first, and last
-	Size          int32      // bytes, header to trailer
-	Partial       bool       // had room left
+	Req, ReqEnd   Position   // range of requests
+	Resp, RespEnd Position   // range of responses to RDMA reads and atomics
+	First, Sent   clock.Time // when it left for the first and for the last time
+	Size          int32      // in bytes, header to trailer
+	Partial       bool       // had room left (see Nagle's algorithm)
 	Ready         bool       // carries OpReady
 	Again         bool       // was sent more than once
-	Cause         uint8      // why it was marked lost; the caller's
+	Cause         uint8      // why it was marked lost; defined by the caller
 
-	inPipe bool // in the network, as far as is known
-	sacked bool // known to have arrived from a selective acknowledgement
-	lost   bool
+	inPipe bool // assumed to be in the network
+	sacked bool // acknowledged selectively
+	lost   bool // marked lost and not sent again
 }

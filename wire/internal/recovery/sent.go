@@ -1,8 +1,8 @@
-// Package recovery keeps the packets of one connection that have left and are not acknowledged, and finds those that are lost:
-// by a selective acknowledgement of packets that left later (RFC 6675, with the time condition of RACK, RFC 8985), by a
-// timeout, or because the receiver reneged (RFC 2018 §8).
+// Package recovery keeps the sent packets of a connection until they are acknowledged, and detects lost ones. A packet
+// is lost if later packets were selectively acknowledged (RFC 6675, with the time condition of RACK, RFC 8985), after a
+// timeout, or if the receiver reneged (RFC 2018 §8).
 //
-// It sends nothing and arms no timer. Its caller makes the packets, and says when a timeout fired.
+// The package sends nothing and has no timer. Its caller builds the packets and reports timeouts.
 //
 // A Sent has one owner.
 package recovery
@@ -13,59 +13,60 @@ import (
 )
 
 const (
-	// ReorderThreshold is how many later packets must have arrived before one is marked lost (RFC 9002 §6.1.1).
+	// ReorderThreshold is the number of later packets that must have arrived before a packet is marked lost (RFC 9002
+	// §6.1.1).
 	ReorderThreshold = 3
-	// initialPackets is the size of a new connection's table, which doubles as needed.
+	// initialPackets is the size of a new table in packets. The table doubles as needed.
 	initialPackets = 16
 )
 
-// Sent is the packets from Una to Nxt.
+// Sent holds the packets from Una to Nxt-1.
 type Sent struct {
-	Una, Nxt seq.Num // oldest packet not acknowledged, next new packet (RFC 9293 §3.3.1)
-	Limit    int     // how far Nxt may be ahead of Una, in packets
+	Una, Nxt seq.Num // oldest unacknowledged packet, and next new packet (RFC 9293 §3.3.1)
+	Limit    int     // receive window of the peer: largest Nxt-Una, in packets
 
-	packets  []Packet // of a power of two
-	pipe     int      // packets in the network, as far as is known (RFC 6675)
-	partials int      // partial packets that are not acknowledged
+	packets  []Packet // length is a power of two
+	pipe     int      // packets assumed to be in the network (RFC 6675)
+	partials int      // unacknowledged partial packets
 	lost     int      // packets marked lost and not sent again
 	firstGap seq.Num  // no packet before it is marked lost
-	highSACK seq.Num  // one past the highest packet known to have arrived
-	tailLoss bool     // a tail loss probe is to be sent: one packet above the window
+	highSACK seq.Num  // one past the highest selectively acknowledged packet
+	tailLoss bool     // the next lost packet is a tail loss probe: it may exceed the congestion window
 
 	Retransmits uint64 // packets sent again
 }
 
-// Restart empties the table and begins with packet psn.
+// Restart empties the table. The next packet has PSN psn.
 func (s *Sent) Restart(psn seq.Num) {
 	*s = Sent{Una: psn, Nxt: psn, firstGap: psn, highSACK: psn, packets: s.packets}
 }
 
-// Empty reports whether everything that left is acknowledged.
+// Empty reports whether every sent packet is acknowledged.
 func (s *Sent) Empty() bool { return s.Una == s.Nxt }
 
-// Full reports whether no new packet may leave before Una is acknowledged.
+// Full reports whether the peer's receive window is full.
 func (s *Sent) Full() bool { return s.Nxt.Sub(s.Una) >= s.Limit }
 
-// Pipe is the number of packets in the network, as far as is known.
+// Pipe returns the number of packets assumed to be in the network.
 func (s *Sent) Pipe() int { return s.pipe }
 
-// Partials is the number of partial packets that are not acknowledged.
+// Partials returns the number of unacknowledged partial packets.
 func (s *Sent) Partials() int { return s.partials }
 
-// Lost is the number of packets that are marked lost and were not sent again.
+// Lost returns the number of packets that are marked lost and not sent again.
 func (s *Sent) Lost() int { return s.lost }
 
-// TailLossProbe reports whether the next packet that is sent again is a tail loss probe, which the congestion
-// window does not hold back.
+// TailLossProbe reports whether NextLost returns a tail loss probe, which may leave although the congestion window is
+// full.
 func (s *Sent) TailLossProbe() bool { return s.tailLoss }
 
-// At is the entry of a packet from Una to Nxt-1.
+// At returns the entry of a packet from Una to Nxt-1.
 func (s *Sent) At(psn seq.Num) *Packet { return &s.packets[uint32(psn)&uint32(len(s.packets)-1)] }
 
-// Oldest is the entry of Una, which there is.
+// Oldest returns the entry of Una. The table must not be empty.
 func (s *Sent) Oldest() *Packet { return s.At(s.Una) }
 
-// Next is the entry for the next new packet. It becomes one of the table with Add.
+// Next returns an entry for the next new packet. Add puts it into the table.
 func (s *Sent) Next() *Packet {
 	if n := len(s.packets); s.Nxt.Sub(s.Una) >= n {
 		s.grow(max(2*n, initialPackets))
@@ -81,7 +82,7 @@ func (s *Sent) grow(n int) {
 	}
 }
 
-// Add takes in that the packet of Next has left.
+// Add adds the packet in the entry from Next, which has left.
 func (s *Sent) Add(p *Packet) {
 	p.First = p.Sent
 	if p.Partial {
@@ -90,14 +91,14 @@ func (s *Sent) Add(p *Packet) {
 	s.Nxt++
 }
 
-// Left takes in that a packet leaves, for the first time or again.
+// Left notes that a packet leaves, for the first time or again.
 func (s *Sent) Left(p *Packet, now clock.Time) {
 	p.Sent, p.inPipe = now, true
 	s.pipe++
 }
 
-// Ack drops the packets before ack, which is in (Una, Nxt], and returns the last of them. undo says that one of them
-// was marked lost and not sent again: it had arrived. The result is valid until the next call of Next.
+// Ack removes the packets before ack, which is in (Una, Nxt], and returns the last one, valid until the next call of
+// Next. undo reports that one of them was marked lost and not sent again. So it had arrived, and marking it was wrong.
 func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
 	for ; s.Una != ack; s.Una++ {
 		last = s.At(s.Una)
@@ -116,7 +117,7 @@ func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
 	return last, undo
 }
 
-// settle takes a packet out of the pipe and off the lost ones.
+// settle removes a packet from the counts of pipe and lost packets.
 func (s *Sent) settle(p *Packet) {
 	if p.inPipe {
 		p.inPipe = false
@@ -128,7 +129,7 @@ func (s *Sent) settle(p *Packet) {
 	}
 }
 
-// MarkLost marks a packet lost, to be sent again.
+// MarkLost marks a packet lost, so that NextLost returns it.
 func (s *Sent) MarkLost(psn seq.Num, cause uint8) {
 	p := s.At(psn)
 	s.settle(p)
@@ -139,8 +140,8 @@ func (s *Sent) MarkLost(psn seq.Num, cause uint8) {
 	}
 }
 
-// SACK takes in a block of a selective acknowledgement: bit i, from the least significant of the first byte on, says
-// that packet Una + 1 + i has arrived.
+// SACK handles a SACK block. Bit i, from the least significant bit of the first byte on, says that packet Una+1+i has
+// arrived.
 func (s *Sent) SACK(block []byte) {
 	for i := range len(block) * 8 {
 		psn := s.Una + 1 + seq.Num(i)
@@ -159,13 +160,13 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks lost what has not arrived, left at a time or before, and comes ReorderThreshold packets before one that
-// has arrived. It reports whether there was any.
+// DetectLost marks packets lost and reports whether it did. A packet is lost if it has not arrived, left at before or
+// earlier, and precedes an arrived packet by at least ReorderThreshold.
 func (s *Sent) DetectLost(before clock.Time, cause uint8) bool {
 	return s.markLost(s.highSACK-1-ReorderThreshold, before, cause)
 }
 
-// MarkAllLost marks lost everything that has not arrived.
+// MarkAllLost marks every packet lost that has not arrived.
 func (s *Sent) MarkAllLost(now clock.Time, cause uint8) { s.markLost(s.Nxt, now, cause) }
 
 func (s *Sent) markLost(last seq.Num, before clock.Time, cause uint8) bool {
@@ -178,9 +179,9 @@ func (s *Sent) markLost(last seq.Num, before clock.Time, cause uint8) bool {
 	return s.lost > was
 }
 
-// ProbeTail marks the newest packet lost that has not arrived, and has it leave above the window: a tail loss probe
-// (RFC 8985 §7). Its acknowledgement shows what else is missing, and if the peer was only slow, one packet was sent
-// in vain and not a window of them.
+// ProbeTail makes the newest packet that has not arrived a tail loss probe (RFC 8985 §7): it marks the packet lost and
+// allows it to exceed the congestion window. The acknowledgement of the probe shows what else is missing. If the peer
+// was only slow, a single packet was sent in vain, instead of a window of packets.
 func (s *Sent) ProbeTail(cause uint8) {
 	for psn := s.Nxt - 1; s.Una.LessEq(psn); psn-- {
 		if p := s.At(psn); !p.sacked && !p.lost {
@@ -191,8 +192,8 @@ func (s *Sent) ProbeTail(cause uint8) {
 	}
 }
 
-// DetectReneging marks Una lost if it was said to have arrived: the peer has dropped it again, it would have acknowledged
-// beyond it otherwise.
+// DetectReneging marks Una lost if it was selectively acknowledged. The peer must have dropped it, since otherwise the
+// cumulative acknowledgement would be beyond it.
 func (s *Sent) DetectReneging(cause uint8) {
 	if s.Empty() {
 		return
@@ -203,28 +204,28 @@ func (s *Sent) DetectReneging(cause uint8) {
 	}
 }
 
-// IsLost reports whether a packet is marked lost.
+// IsLost reports whether the packet is marked lost.
 func (p *Packet) IsLost() bool { return p.lost }
 
-// NextLost is the first packet that is marked lost; nil if none is.
+// NextLost returns the first packet that is marked lost, or nil.
 func (s *Sent) NextLost() (seq.Num, *Packet) {
 	for ; s.firstGap.Less(s.Nxt); s.firstGap++ {
 		if p := s.At(s.firstGap); p.lost {
 			return s.firstGap, p
 		}
 	}
-	s.firstGap, s.lost = s.Una, 0 // cannot be: lost counts what is marked
+	s.firstGap, s.lost = s.Una, 0 // unreachable: lost counts the marked packets
 	return s.Nxt, nil
 }
 
-// Resent takes in that a packet which was marked lost has left again.
+// Resent notes that a lost packet has left again.
 func (s *Sent) Resent(p *Packet) {
 	p.lost, s.tailLoss = false, false
 	s.lost--
 	s.Retransmits++
 }
 
-// HasLarger reports whether a packet above a size in bytes has not arrived.
+// HasLarger reports whether a packet larger than size bytes has not arrived.
 func (s *Sent) HasLarger(size int32) bool {
 	for psn := s.Una; psn != s.Nxt; psn++ {
 		if p := s.At(psn); !p.sacked && p.Size > size {
@@ -234,7 +235,7 @@ func (s *Sent) HasLarger(size int32) bool {
 	return false
 }
 
-// HasReady reports whether a packet carries OpReady.
+// HasReady reports whether an unacknowledged packet carries OpReady.
 func (s *Sent) HasReady() bool {
 	for psn := s.Una; psn != s.Nxt; psn++ {
 		if s.At(psn).Ready {
@@ -244,8 +245,8 @@ func (s *Sent) HasReady() bool {
 	return false
 }
 
-// Rewind forgets the packets that are not acknowledged, whose numbers are used again, and returns how many there
-// were. They count as sent again.
+// Rewind discards the unacknowledged packets and returns their number. Their PSNs are used again, and they count as
+// retransmitted.
 func (s *Sent) Rewind() int {
 	n := s.Nxt.Sub(s.Una)
 	s.Retransmits += uint64(n)

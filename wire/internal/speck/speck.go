@@ -1,13 +1,13 @@
-// Package speck is the block cipher SPECK32/64 (Beaulieu et al., 2013): a keyed permutation of 32
-// bits. It turns a table index and a generation into a number that nobody without the key can
-// guess, and back, so that looking one up needs no map.
+// Package speck implements the block cipher SPECK32/64 (Beaulieu et al., 2013), a keyed permutation of 32 bits. It
+// encrypts a table index and a generation into a key that an attacker cannot guess. Decryption gives the index back, so
+// that a lookup needs no map.
 package speck
 
 import "math/bits"
 
 const rounds = 22
 
-// Key is the expanded key. It is read-only once made and may be shared by any goroutine.
+// Key is an expanded key. It never changes, and any goroutine may use it.
 type Key [rounds]uint16
 
 // New expands a 64-bit key.

@@ -1,7 +1,7 @@
-// Package wheel is a hierarchical timer wheel over a clock that is passed in.
+// Package wheel is a hierarchical timer wheel. The caller passes the time.
 //
-// A timer is an index that the owner chose, so a wheel holds no pointer and allocates only when an
-// index grows. One owner drives a wheel; it is not safe for concurrent use.
+// A timer is an index that the caller chooses. So the wheel holds no pointers, and allocates only for an index that is
+// larger than all before. One goroutine at a time may use a wheel.
 package wheel
 
 import "math/bits"
@@ -11,7 +11,7 @@ const (
 	slots    = 1 << slotBits
 	levels   = 5
 	none     = -1
-	// tickBits gives a tick of 2^14 ns = 16.4 µs; five levels of 64 slots reach 2^44 ns, 4.9 hours.
+	// tickBits makes a tick 2^14 ns = 16.4 µs; five levels of 64 slots reach 2^44 ns, 4.9 hours.
 	tickBits = 14
 	reach    = (slots - 1) << ((levels - 1) * slotBits) // in ticks, 4.8 hours
 )
@@ -25,16 +25,16 @@ type node struct {
 	list       int32 // level*slots+slot, or none
 }
 
-// Wheel keeps one deadline for each timer index.
+// Wheel has one deadline for each timer index.
 type Wheel struct {
-	now   int64 // in ticks; everything before it has fired
+	now   int64 // in ticks; all earlier timers have fired
 	occ   [levels]uint64
 	heads [levels * slots]int32
 	nodes []node
 	armed int
 }
 
-// New makes a wheel whose clock stands at now (nanoseconds).
+// New makes a wheel. now is the current time in nanoseconds.
 func New(now int64) *Wheel {
 	w := &Wheel{now: now >> tickBits}
 	for i := range w.heads {
@@ -43,12 +43,12 @@ func New(now int64) *Wheel {
 	return w
 }
 
-// Len is the number of armed timers.
+// Len returns the number of armed timers.
 func (w *Wheel) Len() int { return w.armed }
 
-// Set arms timer id for the time at (nanoseconds), instead of what it was armed for. It fires at
-// the first Advance whose now is at or after that time rounded up to a tick, and never sooner than
-// the next tick. A time further away than the wheel reaches fires when its reach ends.
+// Set arms timer id for at (nanoseconds), and replaces its earlier deadline. The timer fires in the first Advance to at
+// or later, where at is rounded up to a tick, and not before the next tick. A deadline beyond the reach of the wheel
+// fires at the end of the reach.
 func (w *Wheel) Set(id int32, at int64) {
 	for int(id) >= len(w.nodes) {
 		w.nodes = append(w.nodes, node{list: none})
@@ -57,7 +57,7 @@ func (w *Wheel) Set(id int32, at int64) {
 	w.insert(id, min(max((at+Tick-1)>>tickBits, w.now+1), w.now+reach))
 }
 
-// Stop disarms timer id; it does nothing to a timer that is not armed.
+// Stop disarms timer id. If the timer is not armed, Stop does nothing.
 func (w *Wheel) Stop(id int32) {
 	if int(id) >= len(w.nodes) || w.nodes[id].list == none {
 		return
@@ -75,7 +75,7 @@ func (w *Wheel) Stop(id int32) {
 	w.armed--
 }
 
-// insert files id under the level at which its time first differs from now.
+// insert adds id to the highest level at which its deadline and now differ.
 func (w *Wheel) insert(id int32, at int64) {
 	level := 0
 	if diff := uint64(at ^ w.now); diff != 0 {
@@ -93,8 +93,8 @@ func (w *Wheel) insert(id int32, at int64) {
 	w.armed++
 }
 
-// Next is the time in nanoseconds before which no timer fires, and false when none is armed. It
-// may be early by up to the width of the slot that the next timer is filed in.
+// Next returns a time in nanoseconds before which no timer fires, and false if none is armed. The time may be too early
+// by the width of the next timer's slot.
 func (w *Wheel) Next() (int64, bool) {
 	for level := range levels {
 		shift := level * slotBits
@@ -111,9 +111,9 @@ func (w *Wheel) Next() (int64, bool) {
 	return 0, false
 }
 
-// Advance moves the clock to now (nanoseconds) and calls fire for every timer that is due, disarmed
-// already; fire may set and stop any timer. After most timers it stops: the clock stays behind, Next tells so, and
-// the next call goes on.
+// Advance moves the clock to now (nanoseconds) and calls fire for every due timer, after disarming it. fire may set and
+// stop any timer. Advance stops after most timers: the clock then stays behind, Next returns a time in the past, and
+// the next call continues.
 func (w *Wheel) Advance(now int64, most int, fire func(id int32)) {
 	to := now >> tickBits
 	for w.armed > 0 && w.now <= to {
@@ -126,7 +126,7 @@ func (w *Wheel) Advance(now int64, most int, fire func(id int32)) {
 	w.now = max(w.now, to)
 }
 
-// fireSlot fires what is filed under the current tick, most timers at most, and returns how many more may fire.
+// fireSlot fires the timers of the current tick, at most most, and returns how many more may fire.
 func (w *Wheel) fireSlot(most int, fire func(id int32)) int {
 	list := int32(w.now & (slots - 1))
 	for id := w.heads[list]; id != none && most > 0; id = w.heads[list] {
@@ -137,7 +137,7 @@ func (w *Wheel) fireSlot(most int, fire func(id int32)) int {
 	return most
 }
 
-// nextTick is the next tick at which there is something to fire or to move down.
+// nextTick returns the next tick with a timer to fire or to move to a lower level.
 func (w *Wheel) nextTick() int64 {
 	best := int64(1) << 62
 	for level := range levels {
@@ -154,7 +154,7 @@ func (w *Wheel) nextTick() int64 {
 	return best
 }
 
-// step moves the clock to tick and files anew what higher levels hold for the slots it enters.
+// step moves the clock to tick, and moves the timers of the slots that it enters to lower levels.
 func (w *Wheel) step(tick int64) {
 	was := w.now
 	w.now = tick
