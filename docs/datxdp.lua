@@ -24,21 +24,21 @@ local types = {
 
 local reasons = {
   [0] = "ordinary disconnect",
-  [1] = "Reject: the consumer said no",
+  [1] = "Reject: by the consumer",
   [2] = "Reject: nobody listens",
   [3] = "Reject: backlog full",
-  [4] = "Reject: out of resources",
-  [5] = "remote key, range, right or zone was wrong",
+  [4] = "Reject: no connection place left",
+  [5] = "wrong remote key, range, right or zone",
   [6] = "message longer than its receive",
-  [7] = "message without a receive",
-  [8] = "packet that makes no sense",
+  [7] = "message found no receive",
+  [8] = "packet violates the protocol",
   [9] = "peer silent too long",
   [10] = "an operation of the closing side failed, or a mark of its shared queue was crossed",
-  [11] = "registered memory of the closing side cannot be accessed",
-  [12] = "message held a receive of a shared queue for too long",
+  [11] = "registered memory of the closing side is inaccessible",
+  [12] = "unfinished message held a receive of a shared queue for too long",
   [13] = "peer speaks other versions only",
-  [14] = "Reject, or Close in answer to Accept: an option is not understood",
-  [15] = "the peer's host says that its UDP port has no owner",
+  [14] = "Reject, or Close after Accept: unknown mandatory option",
+  [15] = "the peer's kernel reports that its UDP port is closed",
 }
 
 local options = { [UDP_PORT] = "UDP port", [0x81] = "Noise handshake" }

@@ -169,7 +169,7 @@ func TestDissectorNames(t *testing.T) {
 	for _, tab := range []struct{ heading, header, fields string }{
 		{"## Packet", "| type | | body |", "type"},
 		{"### Chunks", "| op | | after the first 4 bytes | payload |", "chunk.op"},
-		{"### Goodbye", "| reason | | initiator's status of the operation to blame |", "hello.reason goodbye.reason"},
+		{"### Goodbye", "| reason | | initiator's status of the operation that failed |", "hello.reason goodbye.reason"},
 	} {
 		for _, row := range documentTable(t, tab.heading, tab.header) {
 			for _, f := range strings.Fields(tab.fields) {
@@ -221,7 +221,7 @@ func TestDissectorInfo(t *testing.T) {
 		{other, "version 1, not dissected"},
 		{spoken, "VERSIONS" + name + "spoken=2,3 [bad CRC32C]"},
 		{pack(of(proto.Reject), hello), "REJECT" + name + "from=0x00000003 (Reject: nobody listens)"},
-		{pack(of(proto.Close), bye), "CLOSE" + name + "from=0x00000003 (remote key, range, right or zone was wrong)"},
+		{pack(of(proto.Close), bye), "CLOSE" + name + "from=0x00000003 (wrong remote key, range, right or zone)"},
 		{pack(of(proto.Closed), nil), "CLOSED" + name},
 		{pack(of(proto.Probe), make([]byte, 100)), "PROBE" + name + "size=136"},
 		{pack(of(proto.Probed), []byte{0, 0, 5, 0xc0}), "PROBED" + name + "size=1472"},

@@ -16,13 +16,14 @@ const (
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
-	// blackHoleTries is the number of timeouts in a row after which a path is tested for a black hole.
+	// blackHoleTries is the number of timeouts in a row after which a large packet counts as lost for its size (black
+	// hole).
 	blackHoleTries = 6
 
-	// eagerRequests is the number of outstanding requests up to which a connection sends each one in a packet of its
+	// nagleThreshold is the number of outstanding requests up to which a connection sends each one in a packet of its
 	// own. With more, Nagle's algorithm lets small operations share packets: in copy-mode AF_XDP a packet costs as much
 	// as some twenty packed messages, from post to completion.
-	eagerRequests = 4
+	nagleThreshold = 4
 	// tokenTime is the idle time that refills the token of one partial packet, and bucketSize the number of tokens in a
 	// full bucket. A post refills postTokens, so 32 posts refill a token. With 16 to 128 posts a token the rates differ
 	// by less than the noise; with 1, each message has its own packet (decision 0005). At least 1/busyShare of any time
@@ -115,7 +116,7 @@ const (
 	maxEngines = 1 << engineBits
 	maxRegions = 1<<regionBits - 1
 	// maxHalfOpen bounds the half-open connection requests of an engine. An address may hold halfOpenShare times as
-	// many places as are free, a network halfOpenPrefix times: at most 455 and 1365. When 64 addresses hold their
+	// many places as are free, a network halfOpenPrefix times: at most 456 and 1366. When 64 addresses hold their
 	// share, 455 places are free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8

@@ -16,7 +16,7 @@ import (
 //   - Token bucket. A partial packet takes a token. Idle time refills the bucket, and 8 polls in a row without a post
 //     fill it. A busy sender gets one token for 32 posts.
 //   - Response. The first message that a connection sends after it has received one needs no token.
-//   - Nagle's algorithm (RFC 896). A connection with more than eagerRequests requests outstanding has one partial
+//   - Nagle's algorithm (RFC 896). A connection with more than nagleThreshold requests outstanding has one partial
 //     packet in flight.
 //   - Doorbell batching. A post asks for no poll if its caller is busy and has completions to take. The caller posts
 //     more and polls once no completion is left.
@@ -95,7 +95,7 @@ func (c *Conn) requestMode() sendMode {
 	switch {
 	case q.unsent >= c.room():
 		return sendPacket
-	case q.outstanding() <= eagerRequests:
+	case q.outstanding() <= nagleThreshold:
 		if c.turn.received != c.recv.msn { // response to a message
 			return sendPacket
 		}

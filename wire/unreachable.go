@@ -115,9 +115,9 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 }
 
 // connectPortClosed handles a report that the UDP port of a connection attempt is closed. sent is the time stamp of the
-// refused Connect, which may be that of another attempt. The peer's program may be about to start, as with
-// ReasonNoListener: the attempt ends when ListenGrace has passed since the first report and a Connect that left after
-// that is refused too. A Challenge restarts the grace period, since a program answered.
+// refused Connect, which may be that of another attempt. As with ReasonNoListener, the peer's program may be about to
+// start. So the first report only begins ListenGrace. A later report ends the attempt if its Connect left after the
+// first one. A Challenge resets the grace period, since a program answered.
 func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
