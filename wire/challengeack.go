@@ -27,8 +27,8 @@ const (
 	// portReportWait is the least time that a peer has to answer the challenge ACK when the report of the closed port
 	// came for another connection.
 	portReportWait = 20 * time.Millisecond
-	// challengeAckLimit is the time after which a challenge without a second message ends. Linux sends at least one
-	// ICMP message a second to a host (net.ipv4.icmp_ratelimit).
+	// challengeAckLimit is the time after which a challenge without a second message ends. It exceeds the time until a
+	// second ICMP message: Linux sends at least one a second to a host (net.ipv4.icmp_ratelimit).
 	challengeAckLimit = 3 * time.Second
 )
 

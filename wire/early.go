@@ -7,10 +7,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// hold keeps the frames of a packet that came before its turn, and reports whether it did. All connections of an engine
-// share the frames that the link can spare, and one connection may hold half of them. A connection at that limit
-// replaces its early packet that is furthest ahead, if the new packet is less far ahead. When no frame is left for
-// anybody, the connection with the oldest hole has to drop a packet.
+// hold keeps the frames of an early packet and reports whether it did. The connections of an engine share the frames
+// that the link can spare, and a single connection may hold half of them. A connection at that limit replaces its early
+// packet that is furthest ahead, if the new packet is less far ahead. When no frame is left at all, the connection with
+// the oldest hole has to drop a packet.
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.next) >= proto.MaxWindow || e.forwarded {

@@ -66,8 +66,8 @@ func (c *Conn) noteCredit() {
 	}
 }
 
-// grantCredit requests an Ack if enough receives were posted since the last packet. It first consumes the packet that
-// found no receive.
+// grantCredit requests an Ack if enough receives were posted since the last packet to the peer. If a held packet waits
+// for a receive and now has one, grantCredit consumes it first.
 func (c *Conn) grantCredit() {
 	r := &c.recv
 	if r.notReady && !c.mustWait() {

@@ -38,14 +38,15 @@ const (
 	// postTime and packetTime are what a post and a packet take on a slow host. Time beyond them counts as idle.
 	postTime   = time.Microsecond
 	packetTime = 8 * time.Microsecond
-	// minLeft is the number of waiting completions that defers a post, and maxDeferred the number of posts deferred in
-	// a row. 64-byte messages a second on one connection by maxDeferred: 0: 3.0 M, 32: 3.8 M, 64: 4.4 M, 256: 4.2 M
-	// (dat: BenchmarkStreamSend64).
+	// A post is deferred if at least minLeft completions wait for the consumer, but at most maxDeferred posts in a row
+	// are deferred. 64-byte messages a second on one connection, by maxDeferred: 0: 3.0 M, 32: 3.8 M, 64: 4.4 M, 256:
+	// 4.2 M (dat: BenchmarkStreamSend64).
 	minLeft     = 8
 	maxDeferred = 64
-	// zeroCopyBlocks is the least number of blocks of link memory that is sent without a copy. A packet without a copy
-	// has one or two segments more, and in copy-mode AF_XDP a segment costs the kernel as much as copying some 10 KiB
-	// costs us. With smaller pieces, writes of 1 MiB at an MTU of 9000 would be 25 % slower (dat: BenchmarkWrite1M).
+	// zeroCopyBlocks is the least number of blocks of link memory that is sent without a copy. Sending without a copy
+	// adds one or two segments to a packet, and in copy-mode AF_XDP a segment costs the kernel as much as copying some
+	// 10 KiB costs us. With fewer blocks, writes of 1 MiB at an MTU of 9000 would be 25 % slower (dat:
+	// BenchmarkWrite1M).
 	zeroCopyBlocks = 8
 	// smallOp is the largest operation in bytes that is never divided between two packets.
 	smallOp = 256
@@ -174,18 +175,17 @@ const (
 
 // Limits are the times after which a connection is given up. 0 means the default.
 type Limits struct {
-	// GiveUp is how long a peer may be silent while data is unacknowledged. Then the connection breaks. The default is
-	// 10 s, at most MaxGiveUp: a debugger, a snapshot or a migration stops a host for some seconds, and a network takes
-	// as long to reroute. The end of a peer process is noticed sooner, from ICMP.
+	// GiveUp is how long a peer may be silent while data is unacknowledged. Then the connection breaks. It is at most
+	// MaxGiveUp. Default: 10 s, because a debugger, a snapshot or a migration stops a host for some seconds, and a
+	// network takes as long to reroute. The end of a peer process is noticed sooner, from ICMP.
 	GiveUp time.Duration
-	// NotReady is how long a message may wait for a receive of the peer. Then the connection breaks. The default is 30
-	// s.
+	// NotReady is how long a message may wait for a receive of the peer. Then the connection breaks. Default: 30 s.
 	NotReady time.Duration
-	// KeepAlive is how long a peer may be silent on an idle connection before it gets keep-alives. It is given up after
-	// a further GiveUp. The default is 10 s, at most maxKeepAlive.
+	// KeepAlive is how long a peer may be silent on an idle connection before it gets keep-alives. After a further
+	// GiveUp of silence the connection breaks. It is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
 	// ListenGrace is how long Connect is repeated after the first reply that nobody listens, since uDAPL programs
-	// announce themselves before they listen. The default is 1 s.
+	// announce themselves before they listen. Default: 1 s.
 	ListenGrace time.Duration
 }
 

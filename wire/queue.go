@@ -39,9 +39,9 @@ type Completion struct {
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// base is the sequence number of the completion in ring[0]. The producer moves it up to next whenever it finds the
-	// queue empty. So a queue that is emptied often uses few cache lines, however long it is. The consumer reads base
-	// only after it has seen a completion that was published after the change.
+	// base is the sequence number of the completion in ring[0]. Whenever the producer finds the queue empty, it sets
+	// base to next. So a queue that is emptied often uses few cache lines, however long it is. The consumer reads base
+	// only when tail shows a completion, and the producer publishes tail after it has set base.
 	base uint32
 
 	head atomic.Uint32 // sequence number of the next completion to pop; the consumer writes it

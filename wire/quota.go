@@ -3,8 +3,8 @@ package wire
 import "net/netip"
 
 // quota divides places among addresses by dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for
-// Shared-Memory Packet Switches", 1998): an address may hold a fixed multiple of the free places. A single address gets
-// many places, each of many addresses gets few, and a free place remains for a new address.
+// Shared-Memory Packet Switches", 1998): an address may hold a fixed multiple of the free places. So one address alone
+// gets many places, and each of a thousand addresses gets few. Some places always stay free for a new address.
 //
 // The network of an address has a threshold too, with a larger multiple, because one IPv6 host may use every address of
 // a /64. For the first place of an address, the threshold of its network is newcomerFactor times higher, unless only

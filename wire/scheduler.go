@@ -106,8 +106,8 @@ func (c *Conn) requestMode() sendMode {
 	return sendNone
 }
 
-// waitsFor returns sendPacket if a request may begin. Otherwise it waits for a fence, for credit, or for the peer to
-// serve another read. Atomics count as reads.
+// waitsFor returns sendPacket if a request may begin. Otherwise the request waits for a fence, for credit, or until the
+// peer can serve another read. Atomics count as reads.
 func (c *Conn) waitsFor(w *work) sendMode {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return sendNone

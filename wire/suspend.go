@@ -42,8 +42,8 @@ func (e *Engine) resumed(now Time) {
 	s.ended, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
 }
 
-// catchingUp reports whether timers have to wait for the next Poll. A Poll that fills its receive batch after a
-// suspension leaves packets in the link. Their acknowledgements may cover what a timer would send again.
+// catchingUp reports whether timers have to wait for the next Poll. If a Poll after a suspension fills its receive
+// batch, the link holds more packets. They may acknowledge what a timer would send again.
 func (e *Engine) catchingUp(received int) bool {
 	s := &e.suspension
 	full := received >= maxReceive

@@ -28,8 +28,8 @@ type connTable struct {
 	lastConn *Conn
 }
 
-// minFreeSlots is how many freed slots stay unused while the table can grow, so that a late packet does not find a new
-// connection with the same ID.
+// minFreeSlots is the number of freed slots that the table collects before it reuses the oldest one. So it takes many
+// connections until an ID repeats, and a late packet does not find a new connection with its ID.
 const minFreeSlots = 64
 
 func (t *connTable) take(c *Conn) (int32, uint32, error) {

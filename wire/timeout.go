@@ -69,8 +69,8 @@ func (c *Conn) rtxTimeout() {
 	c.schedule()
 }
 
-// askShort sends the peer a short Ack with AckRequest, if an outstanding packet is larger than the base size. If only
-// the short packet is answered, the path may be a black hole for larger ones.
+// askShort sends the peer an Ack with AckRequest if an outstanding packet is larger than the base size. A peer that
+// answers this short packet, and acknowledges no larger one, is behind a black hole.
 func (c *Conn) askShort() {
 	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return

@@ -54,8 +54,8 @@ func (c *Controller) Window() float64 { return c.window }
 // BaseDelay returns the round trip of the empty network; 0 without a sample.
 func (c *Controller) BaseDelay() time.Duration { return c.base.get() }
 
-// Open reports whether a packet may leave with pipe packets in the network. If the pipe is empty, only the pacer
-// forbids it, and NextSend returns when it may leave.
+// Open reports whether a packet may leave with pipe packets in the network. With a window below one packet, a packet
+// may leave only if the network has none, and not before NextSend.
 func (c *Controller) Open(now clock.Time, pipe int) bool {
 	if c.window >= 1 {
 		return float64(pipe) < c.window

@@ -23,8 +23,8 @@ const (
 	// longer path it may have 1.25 times the base delay, which is the shortest round trip in one to two BasePeriods.
 	DelayTarget = 100 * time.Microsecond
 	BasePeriod  = 5 * time.Second
-	// DelayFloor is the smallest window after delay alone. So few packets make no queue on a link that AF_XDP is for; a
-	// busy host delays them. Losses and marks make the window smaller.
+	// DelayFloor is the smallest window that delay alone can cause. So few packets cannot queue on a link that AF_XDP
+	// is for: any delay then comes from a busy host. Losses and marks can make the window smaller.
 	DelayFloor = 2
 
 	// A connection that fills its window has a slowdown every slowdownEvery: slowdownWindow packets for slowdownRounds

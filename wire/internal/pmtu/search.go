@@ -21,8 +21,8 @@ const (
 	maxWait = time.Second
 )
 
-// Usual are the UDP payloads of common links in bytes: jumbo frames, 4 KiB, Ethernet, and Ethernet with tunnel headers.
-// Of each pair, the first is for IPv4 and the second for IPv6.
+// Usual are the UDP payloads of common links in bytes: jumbo frames, 4 KiB and Ethernet, each for IPv4 and then for
+// IPv6, and Ethernet with tunnel headers.
 var Usual = [...]int{8972, 8952, 4052, 4032, 1472, 1452, 1400}
 
 // Action is what the owner of a Search has to do.

@@ -46,9 +46,9 @@ func New(now int64) *Wheel {
 // Len returns the number of armed timers.
 func (w *Wheel) Len() int { return w.armed }
 
-// Set arms timer id for at (nanoseconds), and replaces its earlier deadline. The timer fires in the first Advance to at
-// or later, where at is rounded up to a tick, and not before the next tick. A deadline beyond the reach of the wheel
-// fires at the end of the reach.
+// Set arms timer id, and replaces its earlier deadline. at is the deadline in nanoseconds, which Set rounds up to a
+// tick, and to the next tick at least. The timer fires in the first Advance to the deadline or later. A deadline beyond
+// the reach of the wheel fires at the end of the reach.
 func (w *Wheel) Set(id int32, at int64) {
 	for int(id) >= len(w.nodes) {
 		w.nodes = append(w.nodes, node{list: none})
