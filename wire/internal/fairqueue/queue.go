@@ -122,11 +122,18 @@ func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 // Take takes a buffer for f, and reports whether there is one that f may have. If not, f waits, and Next returns w in its
 // turn. Where flows wait, those whose turn it is come first.
 func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
-	if q.waiting > 0 || !q.allows(f.peer) {
-		q.wait(f, w, now)
-		if q.next() != f {
-			return false
-		}
+	if q.waiting == 0 && q.allows(f.peer) {
+		q.free--
+		return true
+	}
+	return q.takeTurn(f, w, now)
+}
+
+// takeTurn is Take where flows wait or f has to.
+func (q *Queue[W]) takeTurn(f *Flow[W], w W, now clock.Time) bool {
+	q.wait(f, w, now)
+	if q.next() != f {
+		return false
 	}
 	q.free--
 	q.unwait(f, now)
@@ -135,8 +142,10 @@ func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
 
 // Next is what wakes the flow whose turn it is; the zero value if there is none that may take a buffer.
 func (q *Queue[W]) Next() (w W) {
-	if f := q.next(); f != nil {
-		w = f.waiter
+	if q.waiting > 0 {
+		if f := q.next(); f != nil {
+			w = f.waiter
+		}
 	}
 	return w
 }
@@ -146,7 +155,7 @@ func (q *Queue[W]) allows(p *peer[W]) bool { return p.held < q.free }
 
 // next is the first flow of the first peer that may take a buffer.
 func (q *Queue[W]) next() *Flow[W] {
-	if q.free == 0 || q.waiting == 0 {
+	if q.free == 0 {
 		return nil
 	}
 	for i := range q.active {
