@@ -7,6 +7,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
+	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
 // Sends, writes, reads and atomics allocate nothing, on either side.
@@ -94,7 +95,7 @@ func TestWindowsWithoutAllocation(t *testing.T) {
 			w.pollAll()
 		}
 	}
-	for range minFree/2 + minFree/8 { // each round takes two keys: every slot has been used
+	for range slotkey.MinFree/2 + slotkey.MinFree/8 { // each round takes two keys: every slot has been used
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n != 0 {

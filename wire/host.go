@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/slotkey"
 	"github.com/datxdp/datxdp/wire/internal/speck"
 )
 
@@ -16,7 +17,7 @@ const (
 	engineBits = 8
 	genBits    = 7
 	slotBits   = 17
-	regionBits = 20
+	regionBits = slotkey.SlotBits
 )
 
 // Host is the state that the engines of one adapter share: the secrets of keys and cookies, registered memory, and

@@ -112,10 +112,9 @@ const (
 	creditProbeInterval = 10 * time.Millisecond
 	creditShare         = 4
 
-	// maxConns, maxEngines and maxRegions follow from the bits of IDs and keys (docs/WIRE.md).
+	// maxConns and maxEngines follow from the bits of IDs and keys (docs/WIRE.md).
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
-	maxRegions = 1<<regionBits - 1
 	// maxHalfOpen bounds the half-open connection requests of an engine. An address may hold halfOpenShare times as
 	// many places as are free, a network halfOpenPrefix times: at most 456 and 1366. When 64 addresses hold their
 	// share, 455 places are free.

@@ -1,8 +1,9 @@
 package wire
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
 // Rights say what a region may be used for.
@@ -64,23 +65,17 @@ func (r *Region) check(zone uint32, need Rights, addr uint64, n uint32) error {
 
 const (
 	pageBits   = 10
-	regionMask = 1<<regionBits - 1
+	regionMask = slotkey.SlotMask
 )
 
-type regionPage struct {
-	regions [1 << pageBits]atomic.Pointer[Region]
-	gens    [1 << pageBits]uint16 // of each slot; guarded by the table's mutex
-}
+type regionPage [1 << pageBits]atomic.Pointer[Region]
 
-// regionTable finds regions, and bindings of windows, by slot without a lock. Slots are reused as late as
-// possible, and each use has a new generation, so that an old key does not find new memory.
+// regionTable finds regions and window bindings by slot without a lock. A key before it is encrypted is a slot and its
+// generation.
 type regionTable struct {
+	slotkey.Allocator
 	pages    [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]
 	bindings [1 << (regionBits - pageBits)]atomic.Pointer[bindingPage] // of slots that belong to windows
-
-	mu   sync.Mutex
-	used uint32 // slots handed out so far; slot 0 is never used
-	free fifo   // slots given back
 }
 
 func (t *regionTable) slot(i uint32) *atomic.Pointer[Region] {
@@ -88,7 +83,7 @@ func (t *regionTable) slot(i uint32) *atomic.Pointer[Region] {
 	if p == nil {
 		return nil
 	}
-	return &p.regions[i&(1<<pageBits-1)]
+	return &p[i&(1<<pageBits-1)]
 }
 
 // find is the live region with a composed key (generation and slot), or nil.
@@ -103,61 +98,16 @@ func (t *regionTable) find(key uint32) *Region {
 	return nil
 }
 
-// minFree is how many freed slots are kept back before the oldest is used again. With as many and 2^12
-// generations a key comes back after 2^28 registrations at the earliest, and the slots take 640 KiB.
-const minFree = 1 << 16
-
+// take allocates a key, and the page of its slot.
 func (t *regionTable) take() (uint32, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var i uint32
-	switch {
-	case t.used < maxRegions && t.free.n < minFree:
-		t.used++
-		i = t.used
-	case t.free.n > 0:
-		i = t.free.pop()
-	default:
+	key, ok := t.Take()
+	if !ok {
 		return 0, ErrTooMany
 	}
-	at := &t.pages[i>>pageBits]
-	if at.Load() == nil {
-		at.Store(new(regionPage))
+	if page := &t.pages[key&regionMask>>pageBits]; page.Load() == nil {
+		page.CompareAndSwap(nil, new(regionPage))
 	}
-	gen := &at.Load().gens[i&(1<<pageBits-1)]
-	*gen++
-	return uint32(*gen)<<regionBits | i, nil
-}
-
-// give takes a slot back.
-func (t *regionTable) give(i uint32) {
-	t.mu.Lock()
-	t.free.push(i)
-	t.mu.Unlock()
-}
-
-// fifo is a queue of numbers that stops allocating once it has grown to its size.
-type fifo struct {
-	ring    []uint32 // of a power of two
-	head, n int
-}
-
-func (q *fifo) push(v uint32) {
-	if q.n == len(q.ring) {
-		ring := make([]uint32, max(2*q.n, 16))
-		copy(ring[copy(ring, q.ring[q.head:]):], q.ring[:q.head])
-		q.ring, q.head = ring, 0
-	}
-	q.ring[(q.head+q.n)&(len(q.ring)-1)] = v
-	q.n++
-}
-
-// pop takes the oldest number out; there is one.
-func (q *fifo) pop() uint32 {
-	v := q.ring[q.head]
-	q.head = (q.head + 1) & (len(q.ring) - 1)
-	q.n--
-	return v
+	return key, nil
 }
 
 // Register makes mem known as the addresses from base on, to connections of one protection zone.
@@ -182,7 +132,7 @@ func (h *Host) Unregister(r *Region) {
 	}
 	i := r.local & regionMask
 	h.regions.slot(i).Store(nil)
-	h.regions.give(i)
+	h.regions.Give(r.local)
 }
 
 // Registered reports whether a segment is inside a region; an empty one always is.

@@ -160,11 +160,11 @@ func (h *Host) reserve(r *Region, addr uint64, n uint32, rights Rights, only *Co
 		return 0, 0, err
 	}
 	if key = h.keys.Encrypt(plain); key == 0 || plain == windowFreed {
-		h.regions.give(plain & regionMask) // one in four thousand million, and it says "none"
+		h.regions.Give(plain) // one in four thousand million, and it says "none"
 		return h.reserve(r, addr, n, rights, only)
 	}
 	if !r.pin() {
-		h.regions.give(plain & regionMask)
+		h.regions.Give(plain)
 		return 0, 0, ErrBadKey
 	}
 	b.base.Store(addr)
@@ -180,7 +180,7 @@ func (h *Host) discard(plain uint32) {
 	b := h.regions.binding(plain)
 	b.only.Store(nil)
 	b.region.Swap(nil).pins.Add(-1)
-	h.regions.give(plain & regionMask)
+	h.regions.Give(plain)
 }
 
 // unbind makes a key invalid, given as it is composed. It reports false if it was not valid.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
 // Slots of windows are used again, as late as those of regions.
@@ -17,14 +18,14 @@ func TestWindowKeysComeBackLate(t *testing.T) {
 	src := a.memory(64)
 	win := a.host.NewWindow(1, false, nil)
 	seen := map[uint32]bool{}
-	for range 2 * minFree {
+	for range 2 * slotkey.MinFree {
 		key := w.bind(a, ca, win, src, 0, 8, RemoteRead)
 		if seen[key] {
 			t.Fatalf("key %#x came back", key)
 		}
 		seen[key] = true
 	}
-	if used := a.host.regions.used; used > minFree+8 {
+	if used, _ := a.host.regions.Counts(); used > slotkey.MinFree+8 {
 		t.Errorf("%d slots for one window", used)
 	}
 }

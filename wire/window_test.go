@@ -160,7 +160,7 @@ func TestBindsLeaveNothing(t *testing.T) {
 		}
 		win.Free()
 		other.Free()
-		if used, free := a.host.regions.used, a.host.regions.free.n; int(used)-free != 1 || !src.Retire() {
+		if used, free := a.host.regions.Counts(); used-free != 1 || !src.Retire() {
 			t.Errorf("%s: %d slots, %d of them free, one has a region", name, used, free)
 		}
 	}
