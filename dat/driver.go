@@ -32,12 +32,13 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// drop ends a connection whose consumer frees it. A connection that is over has nothing to send, so that the engine is
-// not polled: a consumer that frees thousands of them, one after the other, does not run the timers of all others.
-func (d *driver) drop(c *wire.Conn) {
-	run := d.Do
-	if s := c.State(); s == wire.Closed || s == wire.Idle {
-		run = d.With
+// drop ends a connection whose consumer frees it. It polls the engine only if poll is set and the connection is not over:
+// nothing else is to be sent. A consumer that frees thousands of endpoints then does not run the timers of all other
+// connections before each of them.
+func (d *driver) drop(c *wire.Conn, poll bool) {
+	run := d.With
+	if s := c.State(); poll && s != wire.Closed && s != wire.Idle {
+		run = d.Do
 	}
 	run(func() { d.eng.Drop(c) }) // a closed adapter has dropped the connection already
 }
@@ -52,6 +53,13 @@ func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}
 		return ErrInterruptedCall
 	default:
 		return nil
+	}
+}
+
+// flush sends what was posted and what ended connections have to say, on every engine.
+func (a *adapter) flush() {
+	for _, d := range a.drivers {
+		d.Do(func() {})
 	}
 }
 

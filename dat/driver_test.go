@@ -9,6 +9,7 @@ import (
 
 	"github.com/datxdp/datxdp/dat/internal/progress"
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire"
 )
 
 // polls is what the driver of the point's connection has counted.
@@ -21,24 +22,49 @@ func (p *point) polls() uint64 {
 	return d.Polls()
 }
 
-// Freeing an endpoint whose connection is over does not poll: other connections' timers are not its caller's to run.
-func TestFreeOfEndedConnections(t *testing.T) {
-	a, b := newHosts(t, newSim(t), Options{})
-	var over []*point
-	for range 64 {
-		x, y := pair(a, b, nil)
-		ok(t, x.Disconnect(CloseAbrupt))
-		x.expect(EventDisconnected)
-		y.expect(EventDisconnected)
-		over = append(over, y)
+// Freeing endpoints whose connections are over does not poll: other connections' timers are not the caller's to run. Nor
+// does closing an adapter poll for each endpoint that it ends.
+func TestEndsWithoutPolls(t *testing.T) {
+	const pairs = 64
+	for name, end := range map[string]func(*testing.T, *host, []*point){
+		"free": func(t *testing.T, _ *host, all []*point) {
+			for _, y := range all {
+				ok(t, y.peer.Disconnect(CloseAbrupt))
+				y.expect(EventDisconnected)
+			}
+			was := all[0].enginePolls()
+			for _, y := range all {
+				ok(t, y.Free())
+			}
+			if n := all[0].enginePolls() - was; n >= pairs { // the background owner polls now and then
+				t.Errorf("%d polls", n)
+			}
+		},
+		"close": func(t *testing.T, h *host, all []*point) {
+			was := all[0].enginePolls()
+			ok(t, h.ia.Close())
+			if n := all[0].eng().Stats().Polls - was; n >= pairs {
+				t.Errorf("%d polls", n)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newHosts(t, newSim(t), Options{})
+			var all []*point
+			for range pairs {
+				_, y := pair(a, b, nil)
+				all = append(all, y)
+			}
+			end(t, b, all)
+		})
 	}
-	was := must(b.ia.Stats())(t).Polls
-	for _, y := range over {
-		ok(t, y.Free())
-	}
-	if n := must(b.ia.Stats())(t).Polls - was; n >= uint64(len(over)) { // the background owner polls now and then
-		t.Errorf("%d polls for %d endpoints", n, len(over))
-	}
+}
+
+func (p *point) eng() *wire.Engine { return p.drv.Load().eng }
+
+func (p *point) enginePolls() (n uint64) {
+	p.drv.Load().With(func() { n = p.eng().Stats().Polls })
+	return n
 }
 
 // Who posts and takes no events may wait for memory: it does not count as driving, so that the background owner stays

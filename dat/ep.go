@@ -263,7 +263,7 @@ func (ep *EP) end() {
 		return
 	}
 	if d := ep.drv.Load(); d != nil {
-		d.drop(ep.conn)
+		d.drop(ep.conn, !ep.ia.closed) // the call that closes polls once for all
 	}
 	p := ep.param()
 	_ = ep.ia.a.refer(&p, nil) // cannot fail without new streams

@@ -161,11 +161,13 @@ func (ia *IA) destroy() {
 		r.end()
 	}
 	ia.refuse()
+	ia.a.flush()
 	for ep := range ia.eps {
 		ep.mu.Lock()
 		ep.end()
 		ep.mu.Unlock()
 	}
+	ia.a.flush()
 	for s := range ia.srqs {
 		s.freed.Store(true)
 	}
