@@ -23,8 +23,8 @@ func (e *Engine) Ring(c *Conn) {
 }
 
 // answerDoorbells takes in the posts of the connections in the list. A connection that rings meanwhile waits for the
-// next Poll, which bounds the work of this one: a connection that gets its receive of a shared queue rings for the next
-// one in line.
+// next Poll, so that the work of this Poll is bounded. That happens when a connection takes its receive of a shared
+// queue: it rings for the next connection in line.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
 	e.taking, e.ringing = e.ringing, e.taking

@@ -20,9 +20,9 @@ const (
 	// hole).
 	blackHoleTries = 6
 
-	// nagleThreshold is the number of outstanding requests up to which a connection sends each one in a packet of its
-	// own. With more, Nagle's algorithm lets small operations share packets: in copy-mode AF_XDP a packet costs as much
-	// as some twenty packed messages, from post to completion.
+	// nagleThreshold is the number of outstanding requests up to which a connection may send each one in a packet of
+	// its own. With more, Nagle's algorithm lets small operations share packets: in copy-mode AF_XDP a packet costs as
+	// much as some twenty packed messages, from post to completion.
 	nagleThreshold = 4
 	// tokenTime is the idle time that refills the token of one partial packet, and bucketSize the number of tokens in a
 	// full bucket. A post refills postTokens, so 32 posts refill a token. With 16 to 128 posts a token the rates differ
