@@ -120,8 +120,8 @@ func (p *packet) zeroCopyLen(at, n int) int {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// addZeroCopy appends src, which lies at an offset of link memory, without a copy. Each block takes an empty frame from
-// the engine; its entry in tx refers to src instead.
+// addZeroCopy appends src, which lies at an offset of link memory, without a copy. For each block it adds a frame of
+// the engine to tx, and lets that entry of tx refer to src instead of the frame's memory.
 func (p *packet) addZeroCopy(src []byte, at int) {
 	e := p.e
 	p.zeroCopied = true

@@ -12,7 +12,8 @@ import (
 // the packet's header with the verification tag, so that sending it needs no state.
 
 // peerKey identifies a connection by the peer's address and connection ID, and by the tag that our packets carry. The
-// tag is needed because two processes at one address may choose the same ID, and because an attacker does not know it.
+// tag tells apart two processes at one address that chose the same ID. It also keeps out an attacker, who does not know
+// it.
 type peerKey struct {
 	addr     netip.Addr
 	cid, tag uint32

@@ -104,8 +104,8 @@ func (q *Queue) Last(next seq.Num) int {
 	return d
 }
 
-// PutSACK writes the SACK block into b, as long as b is. Bit i, from the least significant bit of the first byte on,
-// stands for packet next+1+i.
+// PutSACK fills b with a SACK block. Bit i, from the least significant bit of the first byte on, stands for packet
+// next+1+i.
 func (q *Queue) PutSACK(next seq.Num, b []byte) {
 	clear(b)
 	for d := 1; d <= min(len(b)*8, len(q.slots)-1); d++ {

@@ -160,19 +160,19 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks packets lost and reports whether it did. A packet is lost if it has not arrived, left at before or
-// earlier, and precedes an arrived packet by at least ReorderThreshold.
-func (s *Sent) DetectLost(before clock.Time, cause uint8) bool {
-	return s.markLost(s.highSACK-1-ReorderThreshold, before, cause)
+// DetectLost marks packets lost and reports whether it did. A packet is lost if it has not arrived, left no later than
+// sentBy, and precedes an arrived packet by at least ReorderThreshold.
+func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) bool {
+	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
 }
 
 // MarkAllLost marks every packet lost that has not arrived.
 func (s *Sent) MarkAllLost(now clock.Time, cause uint8) { s.markLost(s.Nxt, now, cause) }
 
-func (s *Sent) markLost(last seq.Num, before clock.Time, cause uint8) bool {
+func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) bool {
 	was := s.lost
 	for psn := s.Una; psn.LessEq(last) && psn.Less(s.Nxt); psn++ {
-		if p := s.At(psn); !p.sacked && !p.lost && p.Sent <= before {
+		if p := s.At(psn); !p.sacked && !p.lost && p.Sent <= sentBy {
 			s.MarkLost(psn, cause)
 		}
 	}
