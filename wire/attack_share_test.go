@@ -216,7 +216,7 @@ func TestAttack21SharedQueueCrowd(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		foes   int
-		finish bool // within the patience
+		finish bool // within the progress timeout
 		lossy  bool
 	}{
 		{"16", 16, false, false}, {"64", 64, false, false}, {"16, lossy", 16, false, true}, {"64, lossy", 64, false, true},
