@@ -51,8 +51,8 @@ func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 	return a.mem[off : off+n : off+n], true
 }
 
-// give frees mem. It returns false if mem is not exactly the result of one alloc for this IA.
-func (a *arena) give(mem []byte, ia *IA) bool {
+// free frees mem. It returns false if mem is not exactly the result of one alloc for this IA.
+func (a *arena) free(mem []byte, ia *IA) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.taken, func(s span) bool {
@@ -65,8 +65,8 @@ func (a *arena) give(mem []byte, ia *IA) bool {
 	return true
 }
 
-// giveAll frees all memory of an IA.
-func (a *arena) giveAll(ia *IA) {
+// freeAll frees all memory of an IA.
+func (a *arena) freeAll(ia *IA) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.taken = slices.DeleteFunc(a.taken, func(s span) bool { return s.ia == ia })
@@ -110,7 +110,7 @@ func (ia *IA) Dealloc(mem []byte) error {
 			return fail(ErrInvalidState, "an LMR of the memory is left; free it first")
 		}
 	}
-	if !ia.a.arena.give(mem, ia) {
+	if !ia.a.arena.free(mem, ia) {
 		return fail(ErrInvalidParameter, "the memory is not from Alloc of this adapter")
 	}
 	return nil

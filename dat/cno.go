@@ -142,11 +142,11 @@ func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	c.waiters = append(c.waiters, w)
 	c.mu.Unlock()
 	err := c.ia.a.park(w, progress.Until(timeout), done)
-	return c.dismiss(w, err)
+	return c.endWait(w, err)
 }
 
-// dismiss ends the waiting of w. It returns err, or nil if a trigger has released w.
-func (c *CNO) dismiss(w *cnoWaiter, err error) (*EVD, error) {
+// endWait ends the waiting of w. It returns err, or nil if a trigger has released w.
+func (c *CNO) endWait(w *cnoWaiter, err error) (*EVD, error) {
 	c.mu.Lock()
 	if i := slices.Index(c.waiters, w); i >= 0 {
 		c.waiters = slices.Delete(c.waiters, i, i+1)

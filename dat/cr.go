@@ -119,14 +119,14 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 		return err
 	}
 	if c.made {
-		if err := c.ia.a.admit(HandleEP); err != nil {
+		if err := c.ia.a.addObject(HandleEP); err != nil {
 			return err
 		}
 	}
-	d, path, err := c.way() // last: if the accept fails the engine frees the path, and nothing else does
+	d, path, err := c.resolve() // last: if the accept fails the engine frees the path, and nothing else does
 	if err != nil {
 		n = c.drop(d, err)
-		c.letGo()
+		c.releaseEP()
 	} else {
 		err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
 			return e.Accept(c.req, ep.conn, path, private, ep.completions(d))
@@ -134,7 +134,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	}
 	if err != nil {
 		if c.made {
-			c.ia.a.dismiss(HandleEP, 1)
+			c.ia.a.removeObjects(HandleEP, 1)
 		}
 		return err
 	}
@@ -172,7 +172,7 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	if err := checkPrivate(private); err != nil {
 		return err
 	}
-	d, path, err := c.way()
+	d, path, err := c.resolve()
 	if err != nil { // no answer is sent: the peer sees the same as if the network lost the answer
 		n = c.drop(d, err)
 		c.end()
@@ -191,8 +191,8 @@ func (c *CR) note(message string, d *driver) note {
 	return note{c.ia.log, slog.LevelDebug, message, []any{"peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index()}}
 }
 
-// way resolves the path to the requester, for the engine that has the request.
-func (c *CR) way() (*driver, link.Path, error) {
+// resolve resolves the path to the requester, for the engine that has the request.
+func (c *CR) resolve() (*driver, link.Path, error) {
 	d := c.ia.a.drivers[c.req.Engine().Index()]
 	path, err := d.link.Resolve(c.req.From, uint16(c.req.Port))
 	return d, path, status(err)
@@ -215,11 +215,11 @@ func (c *CR) end() {
 	}
 	c.ep.mu.Lock()
 	defer c.ep.mu.Unlock()
-	c.letGo()
+	c.releaseEP()
 }
 
-// letGo is end for a caller that has locked the request's endpoint, if there is one.
-func (c *CR) letGo() {
+// releaseEP is end for a caller that has locked the request's endpoint, if there is one.
+func (c *CR) releaseEP() {
 	c.over = true
 	if c.ep == nil {
 		return

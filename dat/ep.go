@@ -94,11 +94,11 @@ func (ia *IA) createEP(p *EPParam) (*EP, error) {
 		return nil, err
 	}
 	p.grant()
-	if err := ia.a.admit(HandleEP); err != nil {
+	if err := ia.a.addObject(HandleEP); err != nil {
 		return nil, err
 	}
 	if err := ia.a.refer(nil, p); err != nil {
-		ia.a.dismiss(HandleEP, 1)
+		ia.a.removeObjects(HandleEP, 1)
 		return nil, err
 	}
 	ep := ia.newEP(p)
@@ -253,7 +253,7 @@ func (ep *EP) Free() error {
 	}
 	ep.end()
 	delete(ep.ia.eps, ep)
-	ep.ia.a.dismiss(HandleEP, 1)
+	ep.ia.a.removeObjects(HandleEP, 1)
 	return nil
 }
 

@@ -156,17 +156,17 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 	if flags > CloseGraceful {
 		return fail(ErrInvalidParameter, "disconnect flags %d", flags)
 	}
-	return ep.steer(callDisconnect, func(e *wire.Engine) error { return e.Disconnect(ep.conn, flags == CloseGraceful) })
+	return ep.inEngine(callDisconnect, func(e *wire.Engine) error { return e.Disconnect(ep.conn, flags == CloseGraceful) })
 }
 
 // Reset makes a disconnected endpoint unconnected (dat_ep_reset). Completions that the consumer has not taken stay in
 // their EVDs. On an unconnected endpoint the call does nothing: its receives stay posted.
 func (ep *EP) Reset() error {
-	return ep.steer(callReset, func(e *wire.Engine) error { return e.Reset(ep.conn) })
+	return ep.inEngine(callReset, func(e *wire.Engine) error { return e.Reset(ep.conn) })
 }
 
-// steer runs f in the engine of the connection, if the state allows the call.
-func (ep *EP) steer(c epCall, f func(*wire.Engine) error) error {
+// inEngine runs f in the engine of the connection, if the state allows the call.
+func (ep *EP) inEngine(c epCall, f func(*wire.Engine) error) error {
 	if err := ep.lock(); err != nil {
 		return err
 	}

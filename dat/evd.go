@@ -38,11 +38,11 @@ type EVD struct {
 	noldest atomic.Int32      // len(oldest)
 
 	// slow queues the events that do not pass through an engine's queue.
-	slowMu      sync.Mutex
-	slow        []Event
-	nslow       atomic.Int32  // len(slow)
-	slowNotice  atomic.Uint32 // counts the events added to slow
-	catastrophe bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
+	slowMu            sync.Mutex
+	slow              []Event
+	nslow             atomic.Int32  // len(slow)
+	slowNotice        atomic.Uint32 // counts the events added to slow
+	catastropheQueued bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
 
 	lost atomic.Bool // an overflow was reported, and the dispatcher has not been empty since
 
@@ -106,7 +106,7 @@ func (ia *IA) CreateEVD(qlen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	case flags == 0 || flags&^evdAll != 0:
 		return nil, fail(ErrInvalidParameter, "event dispatcher flags %#x; use the EVD constants", uint16(flags))
 	}
-	if err := ia.a.admit(HandleEVD); err != nil {
+	if err := ia.a.addObject(HandleEVD); err != nil {
 		return nil, err
 	}
 	e := newEVD(ia, qlen, flags)
@@ -196,7 +196,7 @@ func (e *EVD) Free() error {
 	for ev := (Event{}); e.popAny(&ev); { // shared receive queues count completions when they are dequeued
 	}
 	if e != e.ia.async {
-		e.ia.a.dismiss(HandleEVD, 1)
+		e.ia.a.removeObjects(HandleEVD, 1)
 	}
 	delete(e.ia.evds, e)
 	return nil

@@ -42,8 +42,8 @@ func (e *EVD) listen() {
 	}
 }
 
-// catchUp triggers the CNO for the events that are queued already.
-func (e *EVD) catchUp() {
+// triggerIfQueued triggers the CNO for the events that are queued already.
+func (e *EVD) triggerIfQueued() {
 	e.listen()
 	if e.Len() > 0 && e.held.Load() != heldByWaiter {
 		e.trigger()
@@ -78,7 +78,7 @@ func (e *EVD) associate(cno *CNO) {
 	if old != nil {
 		old.leave(e, false)
 	}
-	e.catchUp()
+	e.triggerIfQueued()
 }
 
 // Enable lets notifications trigger the CNO (dat_evd_enable). If events are queued, the CNO is triggered at once, so
@@ -88,7 +88,7 @@ func (e *EVD) Enable() error {
 		return err
 	}
 	if !e.enabled.Swap(true) {
-		e.catchUp()
+		e.triggerIfQueued()
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func (e *EVD) popSlow(ev *Event) bool {
 	}
 	e.nslow.Add(-1)
 	if ev.Number == EventAsyncIACatastrophic {
-		e.catastrophe = false
+		e.catastropheQueued = false
 	} else {
 		e.giveSlot(ev)
 	}
@@ -231,9 +231,9 @@ func (ia *IA) raise(n EventNumber, source any, reason int) {
 		return
 	}
 	e.slowMu.Lock()
-	first := !e.catastrophe
+	first := !e.catastropheQueued
 	if first {
-		e.catastrophe = true
+		e.catastropheQueued = true
 		e.add(Event{Number: EventAsyncIACatastrophic, Source: ia, Reason: ReasonIACatastrophic})
 	}
 	e.slowMu.Unlock()

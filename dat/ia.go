@@ -63,7 +63,7 @@ func (ia *IA) asyncEVD(o Options) (*EVD, error) {
 		return nil, err
 	}
 	delete(ia.evds, evd) // it ends with the adapter and does not count toward MaxEVDs
-	ia.a.dismiss(HandleEVD, 1)
+	ia.a.removeObjects(HandleEVD, 1)
 	return evd, nil
 }
 
@@ -121,8 +121,8 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 	ia.mu.Unlock()
 	ia.a.views.remove(ia)
 	ia.destroy()
-	ia.dismiss()
-	ia.a.arena.giveAll(ia)
+	ia.removeObjects()
+	ia.a.arena.freeAll(ia)
 	for _, p := range ia.providers {
 		p.drop()
 	}
@@ -130,14 +130,14 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 	return ia.a.release()
 }
 
-// dismiss subtracts the remaining objects of this IA from the adapter's counts.
-func (ia *IA) dismiss() {
-	ia.a.dismiss(HandlePZ, len(ia.pzs))
-	ia.a.dismiss(HandleLMR, len(ia.lmrs))
-	ia.a.dismiss(HandleEVD, len(ia.evds))
-	ia.a.dismiss(HandleEP, len(ia.eps))
-	ia.a.dismiss(HandleRMR, len(ia.rmrs))
-	ia.a.dismiss(HandleSRQ, len(ia.srqs))
+// removeObjects subtracts the remaining objects of this IA from the adapter's counts.
+func (ia *IA) removeObjects() {
+	ia.a.removeObjects(HandlePZ, len(ia.pzs))
+	ia.a.removeObjects(HandleLMR, len(ia.lmrs))
+	ia.a.removeObjects(HandleEVD, len(ia.evds))
+	ia.a.removeObjects(HandleEP, len(ia.eps))
+	ia.a.removeObjects(HandleRMR, len(ia.rmrs))
+	ia.a.removeObjects(HandleSRQ, len(ia.srqs))
 }
 
 // objects counts the objects that the consumer created and has not freed. A reserved service point that has had its

@@ -220,8 +220,8 @@ func providerAttr(maxPacket int) ProviderAttr {
 	return p
 }
 
-// most returns the maximum number of objects of kind t.
-func (a *IAAttr) most(t HandleType) int {
+// limit returns the maximum number of objects of kind t.
+func (a *IAAttr) limit(t HandleType) int {
 	switch t {
 	case HandleEP:
 		return a.MaxEPs
@@ -244,14 +244,14 @@ func (a *IAAttr) most(t HandleType) int {
 var resources = [...]Subtype{HandleEP: SubResourceTEP, HandleEVD: SubResourceTEVD, HandlePZ: SubResourceProtectionDomain,
 	HandleLMR: SubResourceMemoryRegion, HandleRMR: SubResourceMemoryRegion, HandleSRQ: SubResourceSRQ}
 
-// admit counts one more object of kind t. It fails if the adapter has the maximum number already.
-func (a *adapter) admit(t HandleType) error {
-	if most := a.attr.most(t); int(a.count[t].Add(1)) > most {
+// addObject counts one more object of kind t. It fails if the adapter has the maximum number already.
+func (a *adapter) addObject(t HandleType) error {
+	if limit := a.attr.limit(t); int(a.count[t].Add(1)) > limit {
 		a.count[t].Add(-1)
-		return fail(with(ErrInsufficientResources, resources[t]), "the adapter has %d of %v and all are in use", most, t)
+		return fail(with(ErrInsufficientResources, resources[t]), "the adapter has %d of %v and all are in use", limit, t)
 	}
 	return nil
 }
 
-// dismiss subtracts n objects of kind t from the count.
-func (a *adapter) dismiss(t HandleType, n int) { a.count[t].Add(-int32(n)) }
+// removeObjects subtracts n objects of kind t from the count.
+func (a *adapter) removeObjects(t HandleType, n int) { a.count[t].Add(-int32(n)) }

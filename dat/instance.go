@@ -12,8 +12,8 @@ import (
 // host is busy.
 const minSilence = 100 * time.Millisecond
 
-// take copies the options in a name to o. They override those of the program.
-func (o *Options) take(n ianame.Name) error {
+// override copies the options in a name to o. They override those of the program.
+func (o *Options) override(n ianame.Name) error {
 	if s := n.Silence; s != 0 && (s < minSilence || s > wire.MaxGiveUp) {
 		return fail(ErrInvalidParameter, "opening %s: silence=%v is not a time from %v to %v", n.Device, s, minSilence, wire.MaxGiveUp)
 	}

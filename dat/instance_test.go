@@ -29,7 +29,7 @@ func TestInstanceOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{Port: 7, Queues: 1}
-		err = o.take(n)
+		err = o.override(n)
 		if !errors.Is(err, tt.err) || err == nil && (o.Port != tt.port || o.Queues != tt.queues || o.Limits.GiveUp != tt.giveUp) {
 			t.Errorf("%q: got port %d, %d queues, silence %v, %v; want %d, %d, %v, %v",
 				tt.text, o.Port, o.Queues, o.Limits.GiveUp, err, tt.port, tt.queues, tt.giveUp, tt.err)

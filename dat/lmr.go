@@ -96,18 +96,18 @@ func (ia *IA) register(l *LMR) (*LMR, error) {
 	if err := ia.a.maps.check(l.mem, l.priv); err != nil {
 		return nil, err
 	}
-	if err := ia.a.admit(HandleLMR); err != nil {
+	if err := ia.a.addObject(HandleLMR); err != nil {
 		return nil, err
 	}
 	l.base = addressOf(l.mem)
 	var err error
 	if l.region, err = ia.a.host.Register(l.mem, l.base, l.pz.id, wire.Rights(l.priv)); err != nil {
-		ia.a.dismiss(HandleLMR, 1)
+		ia.a.removeObjects(HandleLMR, 1)
 		return nil, status(err)
 	}
 	if l.kind == MemSharedVirtual && !ia.a.sharing.take(l.cookie, len(l.mem)) {
 		ia.a.host.Unregister(l.region)
-		ia.a.dismiss(HandleLMR, 1)
+		ia.a.removeObjects(HandleLMR, 1)
 		return nil, fail(ErrInvalidParameter, "the cookie names memory of another length than %d bytes", len(l.mem))
 	}
 	l.pz.refs.take()
@@ -188,7 +188,7 @@ func (l *LMR) Free() error {
 	delete(l.ia.lmrs, l)
 	l.pz.refs.drop()
 	l.end()
-	l.ia.a.dismiss(HandleLMR, 1)
+	l.ia.a.removeObjects(HandleLMR, 1)
 	l.ia.a.barrier()
 	return nil
 }

@@ -106,7 +106,7 @@ func Open(name string, o Options) (*IA, error) {
 	if p := registered(name); p != nil {
 		return p.openIA(o)
 	}
-	what, err := configured(name)
+	what, err := lookUp(name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func openDevice(name, what string, o Options) (*IA, error) {
 	if err != nil {
 		return nil, nameError(what, err)
 	}
-	if err := o.take(n); err != nil {
+	if err := o.override(n); err != nil {
 		return nil, err
 	}
 	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)

@@ -20,7 +20,7 @@ func (ia *IA) CreatePZ() (*PZ, error) {
 		return nil, err
 	}
 	defer ia.mu.Unlock()
-	if err := ia.a.admit(HandlePZ); err != nil {
+	if err := ia.a.addObject(HandlePZ); err != nil {
 		return nil, err
 	}
 	p := &PZ{ia: ia, id: ia.a.zones.Add(1)}
@@ -61,7 +61,7 @@ func (p *PZ) Free() error {
 	}
 	p.freed = true
 	delete(p.ia.pzs, p)
-	p.ia.a.dismiss(HandlePZ, 1)
+	p.ia.a.removeObjects(HandlePZ, 1)
 	return nil
 }
 

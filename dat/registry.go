@@ -113,7 +113,7 @@ func (p *provider) openIA(o Options) (*IA, error) {
 		err = fail(ErrInternalError, "the provider of %s returned no adapter", p.info.Name)
 	}
 	if err == nil {
-		err = ia.keep(p)
+		err = ia.dropOnClose(p)
 	}
 	if err != nil {
 		p.drop()
@@ -122,8 +122,8 @@ func (p *provider) openIA(o Options) (*IA, error) {
 	return ia, nil
 }
 
-// keep makes the IA drop its reference to p when it is closed.
-func (ia *IA) keep(p *provider) error {
+// dropOnClose makes the IA drop its reference to p when it is closed.
+func (ia *IA) dropOnClose(p *provider) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ func (p *provider) drop() {
 	p.opens--
 }
 
-// configured returns what to open for a name: the instance data of its registry entry, or the name itself if the
+// lookUp returns what to open for a name: the instance data of its registry entry, or the name itself if the
 // registry has no entry.
-func configured(name string) (string, error) {
+func lookUp(name string) (string, error) {
 	entries, err := readRegistry()
 	var refusal error
 	for _, e := range entries {

@@ -26,7 +26,7 @@ func TestRegistryDocuments(t *testing.T) {
 			o := DefaultOptions()
 			n, err := ianame.Parse(e.instance)
 			if err == nil {
-				err = o.take(n)
+				err = o.override(n)
 			}
 			if err != nil {
 				t.Errorf("%s: %q opens nothing: %v", name, e.instance, err)

@@ -47,7 +47,7 @@ func (p *PZ) createRMR(scope RMRScope) (*RMR, error) {
 	if p.freed {
 		return nil, errHandlePZ
 	}
-	if err := p.ia.a.admit(HandleRMR); err != nil {
+	if err := p.ia.a.addObject(HandleRMR); err != nil {
 		return nil, err
 	}
 	r := &RMR{ia: p.ia, pz: p, scope: scope}
@@ -152,7 +152,7 @@ func (r *RMR) Free() error {
 		return errHandleRMR
 	}
 	delete(r.ia.rmrs, r)
-	r.ia.a.dismiss(HandleRMR, 1)
+	r.ia.a.removeObjects(HandleRMR, 1)
 	r.pz.refs.drop()
 	r.win.Free()
 	r.ia.a.barrier()

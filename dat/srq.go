@@ -84,7 +84,7 @@ func (ia *IA) CreateSRQ(pz *PZ, attr SRQAttr) (*SRQ, error) {
 	if attr.MaxRecvIOV == 0 {
 		attr.MaxRecvIOV = DefaultEPAttr().MaxRecvIOV
 	}
-	if err := ia.a.admit(HandleSRQ); err != nil {
+	if err := ia.a.addObject(HandleSRQ); err != nil {
 		return nil, err
 	}
 	s := &SRQ{ia: ia, pz: pz, iov: attr.MaxRecvIOV}
@@ -219,7 +219,7 @@ func (s *SRQ) Free() error {
 	}
 	s.freed.Store(true)
 	delete(s.ia.srqs, s)
-	s.ia.a.dismiss(HandleSRQ, 1)
+	s.ia.a.removeObjects(HandleSRQ, 1)
 	s.pz.refs.drop()
 	return nil
 }

@@ -11,7 +11,7 @@ type background struct {
 	*Driver
 	polls  uint64        // Driver.polls at the last turn
 	busyAt wire.Time     // when its polls last moved packets, or it took over from callers
-	look   *time.Timer   // fires at the next check of an engine that callers drive
+	check  *time.Timer   // fires at the next check of an engine that callers drive
 	pause  time.Duration // from that check to the one after
 }
 
@@ -25,20 +25,20 @@ type turn struct {
 // run is the loop of the background owner. It ends after halt.
 func (d *Driver) run() {
 	defer close(d.done)
-	b := background{Driver: d, look: time.NewTimer(lookInterval), pause: lookInterval, busyAt: Now()}
-	defer b.look.Stop()
-	for !over(d.stop) {
+	b := background{Driver: d, check: time.NewTimer(checkInterval), pause: checkInterval, busyAt: Now()}
+	defer b.check.Stop()
+	for !received(d.stop) {
 		now := Now()
 		t := b.turn(now)
 		switch d.Phase() {
 		case Watching:
 			b.watch(now)
 		case Sleeping:
-			b.pause = lookInterval
+			b.pause = checkInterval
 			b.sleep(t.next)
 		default:
 			if t.busy {
-				b.busyAt, b.pause = now, lookInterval
+				b.busyAt, b.pause = now, checkInterval
 			}
 			yield(Background, t.busy, false)
 		}
@@ -83,11 +83,11 @@ func (t turn) phase(now wire.Time, quiet time.Duration) Phase {
 // watch waits for the next check, or for a caller that parks. In the second case it resets b.polls, so that the next
 // turn polls.
 func (b *background) watch(now wire.Time) {
-	b.look.Reset(b.pause)
-	b.pause = min(b.pause+b.pause/16, lookMost)
+	b.check.Reset(b.pause)
+	b.pause = min(b.pause+b.pause/16, maxCheckInterval)
 	select {
 	case <-b.stop:
-	case <-b.look.C:
+	case <-b.check.C:
 	case <-b.handover:
 		b.busyAt = now
 		if b.Own() {

@@ -78,8 +78,8 @@ func TestBackgroundWatches(t *testing.T) {
 		for x.polls(Background) == was {
 			time.Sleep(100 * time.Microsecond)
 		}
-		if took := Now().Sub(began); took < lookMost/2 || took > 2*lookMost+time.Millisecond {
-			t.Errorf("it takes over after %v, want up to two looks of %v", took, lookMost)
+		if took := Now().Sub(began); took < maxCheckInterval/2 || took > 2*maxCheckInterval+time.Millisecond {
+			t.Errorf("it takes over after %v, want up to two looks of %v", took, maxCheckInterval)
 		}
 	})
 }

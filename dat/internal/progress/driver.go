@@ -94,7 +94,7 @@ func (d *Driver) poll(now wire.Time, as wire.Role) (busy, yield bool) {
 	if d.sleeping() && (busy || d.engine.Next() <= now) {
 		d.wake()
 	}
-	yield = d.fruitless(busy)
+	yield = d.countEmpty(busy)
 	d.disown(as)
 	return busy, yield
 }

@@ -41,7 +41,7 @@ func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 		if w.Ready() {
 			return Ready
 		}
-		if over(done) {
+		if received(done) {
 			return Interrupted
 		}
 		yield(Waiter, busy, thread)

@@ -25,7 +25,7 @@ func (s Signal) Raise() {
 }
 
 // Clear takes the token back if there is one.
-func (s Signal) Clear() { over(s) }
+func (s Signal) Clear() { received(s) }
 
 // sleeping reports whether the background owner sleeps or is about to.
 func (d *Driver) sleeping() bool { return d.Phase() == Sleeping }
@@ -53,8 +53,8 @@ func (d *Driver) halt() {
 	<-d.done
 }
 
-// over reports whether done is closed or had a token, which it takes.
-func over(done <-chan struct{}) bool {
+// received reports whether done is closed or had a token, which it takes.
+func received(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true

@@ -23,9 +23,9 @@ func yield(as wire.Role, busy, thread bool) {
 	}
 }
 
-// fruitless counts consecutive empty polls by callers. It reports whether the thread is to yield now. Only the owner
+// countEmpty counts consecutive empty polls by callers. It reports whether the thread is to yield now. Only the owner
 // may call it.
-func (d *Driver) fruitless(busy bool) (yield bool) {
+func (d *Driver) countEmpty(busy bool) (yield bool) {
 	if busy {
 		d.empty = 0
 		return false

@@ -50,11 +50,11 @@ func TestWaiterYields(t *testing.T) {
 func TestThreadYields(t *testing.T) {
 	x := newFake()
 	for range 3 {
-		if x.fruitless(true) {
+		if x.countEmpty(true) {
 			t.Error("the thread yields after a poll that moved packets")
 		}
 		for i := 1; i <= 2*emptyPolls; i++ {
-			if yields := x.fruitless(false); yields != (i%emptyPolls == 0) {
+			if yields := x.countEmpty(false); yields != (i%emptyPolls == 0) {
 				t.Errorf("empty poll %d: the thread yields: %v", i, yields)
 			}
 		}
