@@ -113,8 +113,8 @@ type LMRTriplet struct {
 	Context uint32 // LMR.Context
 }
 
-// RMRTriplet is a range of the peer's memory (DAT_RMR_TRIPLET). The peer has to send its context and address to this
-// host.
+// RMRTriplet is a range of the peer's memory (DAT_RMR_TRIPLET). The program at the peer sends it to this side, for
+// example in a message.
 type RMRTriplet struct {
 	Context uint32
 	Address uint64

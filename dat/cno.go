@@ -219,8 +219,9 @@ func (c *CNO) forget(e *EVD) {
 	}
 }
 
-// emptied drops the kept trigger of an EVD whose last event was taken: that trigger would report no event. If an
-// event arrives meanwhile, either Len counts it here or its own trigger follows when mu is free.
+// emptied drops the kept trigger of an EVD after its last event was taken, because that trigger would report no
+// event. No event is missed: an event that arrives meanwhile either shows in Len, or triggers the CNO once mu is
+// free.
 func (c *CNO) emptied(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@
 // A call on a freed handle returns ErrInvalidHandle. Errors are DAT return types; compare them with errors.Is.
 //
 // Ordering. The sends of a connection arrive in posting order. Its RDMA writes land in posting order. Completions
-// come in posting order too, with one order for requests (sends, RDMA, binds) and another for receives. A successful
-// completion of a request means that the data has reached the peer's memory.
+// come in posting order too, with one order for requests (sends, RDMA, binds) and another for receives. When a
+// send or an RDMA write completes successfully, its data is in the peer's memory.
 //
 // Ownership. Memory named by a post belongs to the provider until the consumer takes the completion or frees the
 // endpoint. An LMR keeps its memory alive. After LMR.Free the provider does not access that memory.

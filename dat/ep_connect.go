@@ -123,15 +123,15 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	return nil
 }
 
-// take makes d the driver of the endpoint and runs f, which starts a connection with the peer to, in d's engine. mu
-// is held.
-func (ep *EP) take(d *driver, to remote, f func(*wire.Engine) error) error {
+// take makes d the driver of the endpoint and runs f in d's engine. f starts a connection with the given peer. mu is
+// held.
+func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
 	if err := d.do(f); err != nil {
 		return status(err)
 	}
-	ep.remote = to
+	ep.remote = peer
 	ep.release()
 	return nil
 }

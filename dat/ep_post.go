@@ -27,8 +27,8 @@ func (m *permits) recvAllowed(flags CompletionFlags) bool {
 	return flags&^CompletionFlags(m.recvFlags.Load()) == 0
 }
 
-// requestAllowed reports whether a request may be posted with flags. The flags in legal are those of its kind of
-// request.
+// requestAllowed reports whether a request may be posted with flags. legal has the flags that the request's kind
+// allows; CompletionUnsignalled is allowed if the endpoint's attributes allow it.
 func (m *permits) requestAllowed(flags, legal CompletionFlags) bool {
 	return flags&^(legal|CompletionFlags(m.requestFlags.Load())) == 0
 }

@@ -37,8 +37,8 @@ func (f *feedings) count(s feed, n int) {
 	}
 }
 
-// compatible reports whether the streams of a dispatcher, all in number, may share it. CompletionDefault is
-// equivalent to CompletionEVDThreshold.
+// compatible reports whether the streams that feed a dispatcher may share it. all is their number. CompletionDefault
+// is equivalent to CompletionEVDThreshold.
 //
 //   - If one stream is unsignalled, all must be completions of endpoints with CompletionUnsignalled.
 //   - If one stream is solicited, all must be receives with CompletionSolicitedWait.

@@ -172,11 +172,11 @@ func (e *EVD) giveSlot(ev *Event) {
 	}
 }
 
-// post queues an event in slow, as a notification. It returns false if the dispatcher has no slot for it, or, for a
-// connection request, if the backlog has no slot for the requester's address.
+// post appends an event to slow and delivers a notification. It returns false if no slot is free. Connection requests
+// have their own slots, of which each requester's address gets a limited share.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
-// postAfter is post that calls first once a slot is reserved and before a consumer can take the event.
+// postAfter is post with a callback. first runs after a slot is reserved and before a consumer can take the event.
 func (e *EVD) postAfter(ev Event, first func()) bool {
 	e.slowMu.Lock()
 	took := e.takeSlot(&ev)

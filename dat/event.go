@@ -149,7 +149,7 @@ type Event struct {
 // flag BreakByPeer is set: r &^ BreakByPeer is the reason without the flag.
 type BreakReason uint8
 
-// Reasons for which connections break.
+// Reasons of broken and refused connections.
 const (
 	BreakNoListener BreakReason = 2  // refused: no service point has the qualifier
 	BreakBacklog    BreakReason = 3  // refused: the backlog of the service point is full

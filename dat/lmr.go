@@ -41,19 +41,18 @@ type LMRParam struct {
 	RegisteredAddress, RegisteredSize uint64
 }
 
-// CreateLMR registers memory (dat_lmr_create). Data moves between that memory and the network without a further copy
-// by the consumer. The memory must not be on a goroutine's stack, which may move: use make or mmap. The caller must
-// not access a range while an operation uses it. The same memory may be registered any number of times; each LMR has
-// its own contexts.
+// CreateLMR registers memory (dat_lmr_create). Operations send from the memory and receive into it directly. The
+// memory must not be on a goroutine's stack, which may move: use make or mmap. The caller must not access a range
+// while an operation uses it. The same memory may be registered any number of times; each LMR has its own contexts.
 //
-// CreateLMR checks that the memory is mapped with the access that the privileges need. The memory must stay mapped so
-// until the LMR is freed. An operation that finds it unmapped, protected, or beyond the end of its file ends its
+// CreateLMR checks that the memory is mapped with the access that the privileges need. The mapping must stay so until
+// the LMR is freed. An operation that finds the memory unmapped, protected, or beyond the end of its file ends its
 // connection with DTOLocalProtection or BreakMemory (docs/DAT.md).
 //
 // Receives and the local side of RDMA reads need MemLocalWrite. Other local access needs MemLocalRead, which
 // MemLocalWrite includes. Errors: ErrInvalidHandle (pz), ErrLengthError (no bytes), ErrInvalidParameter (unknown
 // privileges, a mapping that does not allow them, more than IAAttr.MaxLMRBlockSize bytes), ErrInsufficientResources
-// (IAAttr.MaxLMRs).
+// (IAAttr.MaxLMRs exist).
 func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -207,8 +206,8 @@ func (l *LMR) end() {
 // returns ErrInvalidParameter if a segment is not inside a region.
 func (ia *IA) SyncRDMARead(segments []LMRTriplet) error { return ia.sync(segments) }
 
-// SyncRDMAWrite makes data in this host's memory visible to this host (dat_lmr_sync_rdma_write): the data that RDMA
-// writes of peers, or RDMA reads of this host, have placed there. See SyncRDMARead.
+// SyncRDMAWrite makes received data visible to this host (dat_lmr_sync_rdma_write): data that RDMA writes of peers or
+// RDMA reads of this host have placed in its memory. Otherwise the call is like SyncRDMARead.
 func (ia *IA) SyncRDMAWrite(segments []LMRTriplet) error { return ia.sync(segments) }
 
 func (ia *IA) sync(segments []LMRTriplet) error {

@@ -77,8 +77,8 @@ func AddProvider(info ProviderInfo, open func(name string, o Options) (*IA, erro
 }
 
 // RemoveProvider removes a provider that AddProvider added (dat_registry_remove_provider). Errors:
-// ErrInvalidParameter if no provider with exactly this info was added; ErrProviderInUse while an IA that it opened is
-// open.
+// ErrInvalidParameter if no provider with exactly this info was added; ErrProviderInUse while the provider has open
+// IAs.
 func RemoveProvider(info ProviderInfo) error {
 	providersMu.Lock()
 	defer providersMu.Unlock()

@@ -224,10 +224,10 @@ func (s *SRQ) Free() error {
 	return nil
 }
 
-// RecvQuery returns the number of receives that the endpoint has and that are not complete, and the number of
-// messages from the first to the last of them (dat_ep_recv_query). With a shared receive queue, both are 0 or 1,
-// because a connection receives one message after the other. Without one, the endpoint has all of its posted
-// receives. The call is legal in every state.
+// RecvQuery returns two numbers (dat_ep_recv_query). allocated counts the incomplete receives of the endpoint. span
+// counts the messages from the first to the last of these receives. With a shared receive queue both are 0 or 1,
+// because a connection receives one message after the other. Without one, every posted receive counts. The call is
+// legal in every state.
 func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, 0, err

@@ -80,8 +80,8 @@ func (t turn) phase(now wire.Time, quiet time.Duration) Phase {
 	}
 }
 
-// watch waits for the next check, or for a caller that parks. In the second case it resets b.polls, so that the next
-// turn polls.
+// watch waits for the next check, or for a caller that parks. After a caller has parked, b.polls is brought up to
+// date: the next turn then sees no new polls by callers and polls itself.
 func (b *background) watch(now wire.Time) {
 	b.check.Reset(b.pause)
 	b.pause = min(b.pause+b.pause/16, maxCheckInterval)

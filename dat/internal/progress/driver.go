@@ -156,8 +156,8 @@ func (d *Driver) barrier() {
 	}
 }
 
-// close stops the background owner and ends every connection. Peers have closeLinger to confirm. It keeps the token,
-// so that calls still in progress do not use a closed link.
+// close stops the background owner and ends every connection. Peers have closeLinger to confirm the end. The driver
+// then keeps the token, so that calls still in progress do not use a closed link.
 func (d *Driver) close() {
 	d.halt()
 	d.Own()
