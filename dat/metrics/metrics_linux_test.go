@@ -40,7 +40,7 @@ func TestXDP(t *testing.T) {
 			t.Errorf("%s: %d series, want %d", name, got, want)
 		}
 	}
-	proven := `# HELP datxdp_xdp_queue_proven Whether the side of an AF_XDP socket is known to work, 0 or 1: a frame was transmitted and came back (tx), a packet arrived (rx).
+	proven := `# HELP datxdp_xdp_queue_proven Whether a side of an AF_XDP socket is known to work, 0 or 1: a transmitted frame has completed (tx), a packet has arrived (rx).
 # TYPE datxdp_xdp_queue_proven gauge
 datxdp_xdp_queue_proven{ia="xdp",queue="0",side="rx"} 0
 datxdp_xdp_queue_proven{ia="xdp",queue="0",side="tx"} 1

@@ -71,14 +71,14 @@ func TestValues(t *testing.T) {
 	exchange(t, a, b)
 	c := metrics.NewCollector("a", a.ia)
 	const want = `
-# HELP datxdp_connections Connections by state; one that is closing waits for the peer to confirm the end.
+# HELP datxdp_connections Connections by state. A closing connection waits for the peer to confirm the end.
 # TYPE datxdp_connections gauge
 datxdp_connections{ia="a",state="accepting"} 0
 datxdp_connections{ia="a",state="closing"} 0
 datxdp_connections{ia="a",state="connecting"} 0
 datxdp_connections{ia="a",state="draining"} 0
 datxdp_connections{ia="a",state="established"} 1
-# HELP datxdp_requests_completed_total Operations completed successfully: sends, writes, reads and atomics.
+# HELP datxdp_requests_completed_total Sends, writes, reads and atomics that completed successfully.
 # TYPE datxdp_requests_completed_total counter
 datxdp_requests_completed_total{ia="a"} 2
 `
