@@ -156,10 +156,14 @@ type EPAttr struct {
 	MaxRDMAWriteIOV               int    // segments of one RDMA write; 0 means MaxRequestIOV
 	SRQSoftHW                     int    // soft high watermark with a shared receive queue; 0 or WatermarkInfinite means none
 
-	// RecvCompletionFlags say which completions of receives are notifications. With CompletionEVDThreshold or
-	// CompletionDefault, all are. With CompletionUnsignalled, a receive posted with that flag is not; only then is
-	// the flag legal in PostRecv. With CompletionSolicitedWait, only messages that the peer posted with that flag
-	// are. A failure is always a notification. All streams of a dispatcher must have the same kind of flags.
+	// RecvCompletionFlags say which completions of receives are notifications:
+	//
+	//   - CompletionEVDThreshold, CompletionDefault: all.
+	//   - CompletionUnsignalled: all but those of receives posted with CompletionUnsignalled. PostRecv accepts that flag
+	//     only in this case.
+	//   - CompletionSolicitedWait: those of messages that the peer posted with CompletionSolicitedWait.
+	//
+	// A failure is always a notification. All streams that feed a dispatcher must have the same kind of flags.
 	RecvCompletionFlags CompletionFlags
 	// RequestCompletionFlags say the same for requests. CompletionSolicitedWait is not legal here.
 	RequestCompletionFlags CompletionFlags

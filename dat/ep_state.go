@@ -45,8 +45,8 @@ var epStates = [...]EPState{
 	wire.Closed:      EPDisconnected,
 }
 
-// State returns the state of the endpoint (dat_ep_get_status). It changes before the event of the change can be
-// taken.
+// State returns the state of the endpoint (dat_ep_get_status). When an event reports a change of the state, State
+// already returns the new state.
 func (ep *EP) State() EPState {
 	h := ep.hold.Load() // before the state: take clears hold after the connection has left Idle
 	s := ep.conn.State()

@@ -60,7 +60,7 @@ func (a *adapter) end(why error) {
 
 // Err returns the reason why the adapter stopped moving packets, such as a deleted interface or a removed address. It
 // returns nil while the adapter works. When the adapter stops, each open gets EventAsyncIACatastrophic with
-// ReasonIAEnded; it can then only be closed.
+// ReasonIAEnded. After that the only useful call is Close.
 func (ia *IA) Err() error {
 	if ia == nil {
 		return errHandleIA

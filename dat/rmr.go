@@ -29,11 +29,11 @@ type RMRParam struct {
 	Priv    MemPriv
 }
 
-// CreateRMR creates an unbound region (dat_rmr_create). Once bound, every endpoint of the zone may use it.
+// CreateRMR creates an unbound region (dat_rmr_create). After a bind, every endpoint of the zone may use the region.
 func (p *PZ) CreateRMR() (*RMR, error) { return p.createRMR(RMRScopePZ) }
 
-// CreateRMRForEP creates an unbound region (dat_rmr_create_for_ep). Once bound, only the endpoint that it was bound
-// on may use it.
+// CreateRMRForEP creates an unbound region (dat_rmr_create_for_ep). After a bind, only the endpoint of that bind may
+// use the region.
 func (p *PZ) CreateRMRForEP() (*RMR, error) { return p.createRMR(RMRScopeEP) }
 
 func (p *PZ) createRMR(scope RMRScope) (*RMR, error) {
