@@ -162,17 +162,17 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	return nil
 }
 
-// refer replaces the references of an endpoint: it counts those of the parameters now and drops those of was. For a
-// new endpoint was is nil; for a freed one now is nil. If a dispatcher cannot take its new streams together, refer
+// refer replaces the references of an endpoint: it adds those in after and drops those in before. before is nil for a
+// new endpoint, and after is nil for one that is freed. If a dispatcher cannot take its new streams together, refer
 // fails and changes nothing.
-func (a *adapter) refer(was, now *EPParam) error {
-	if err := a.refeed(was.feeds(), now.feeds()); err != nil {
+func (a *adapter) refer(before, after *EPParam) error {
+	if err := a.refeed(before.feeds(), after.feeds()); err != nil {
 		return err
 	}
-	for _, r := range now.uses() {
+	for _, r := range after.uses() {
 		r.take()
 	}
-	for _, r := range was.uses() {
+	for _, r := range before.uses() {
 		r.drop()
 	}
 	return nil

@@ -63,28 +63,29 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 		{connect, feedOther, 0}}
 }
 
-// refeed replaces the streams of an object: old by instead. After an error it has changed nothing. For a new object
-// old is nil. For a freed object instead is nil, and refeed cannot fail. Errors: ErrInvalidHandle if a dispatcher was
-// freed, ErrInvalidParameter if the streams of a dispatcher would not be compatible.
-func (a *adapter) refeed(old, instead []feed) error {
+// refeed replaces the streams of an object: it drops those in removed and adds those in added. If it fails, it has
+// changed nothing. removed is nil for a new object. added is nil for an object that is freed; refeed cannot fail
+// then. Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if the streams of a dispatcher would
+// not be compatible.
+func (a *adapter) refeed(removed, added []feed) error {
 	a.feeding.Lock()
 	defer a.feeding.Unlock()
-	for _, f := range instead {
+	for _, f := range added {
 		if f.to != nil && f.to.usable() != nil {
 			return ErrInvalidHandle
 		}
 	}
-	count(old, -1)
-	count(instead, 1)
-	for _, f := range instead {
+	count(removed, -1)
+	count(added, 1)
+	for _, f := range added {
 		if e := f.to; e != nil && !e.feeding.compatible(int(e.refs.n.Load())) {
-			count(instead, -1)
-			count(old, 1)
+			count(added, -1)
+			count(removed, 1)
 			return fail(ErrInvalidParameter, "completion flags do not go with those of other streams of the event dispatcher; use another dispatcher")
 		}
 	}
-	configure(old)
-	configure(instead)
+	configure(removed)
+	configure(added)
 	return nil
 }
 

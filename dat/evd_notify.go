@@ -31,8 +31,8 @@ func (e *EVD) trigger() {
 	}
 }
 
-// listen makes the engines report notifications only if a sleeping waiter or a CNO needs them. Otherwise an engine
-// saves the call.
+// listen turns the engines' reports of notifications on if a sleeping waiter or a CNO needs them, and off otherwise,
+// because each report costs an engine a call.
 func (e *EVD) listen() {
 	e.listening.Lock()
 	defer e.listening.Unlock()

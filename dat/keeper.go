@@ -25,8 +25,8 @@ func (k *keeper) Exclude(queue int, f func()) {
 	}
 }
 
-// Changed logs a change of the device: text says what changed, bad that it may do harm, and queue which receive queue
-// it concerns, or -1 for the whole device.
+// Changed logs a change of the device, described by text, as a warning if bad is set. queue is the number of the
+// receive queue that has changed, or -1 for the whole device.
 func (k *keeper) Changed(queue int, bad bool, text string) {
 	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", text}
 	if bad {

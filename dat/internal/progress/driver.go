@@ -69,8 +69,8 @@ func (d *Driver) Own() bool {
 // Disown gives up an engine that Own has taken, after processing the posts that rang meanwhile.
 func (d *Driver) Disown() { d.disown(Control) }
 
-// disown gives the engine up. If others rang or asked for a poll meanwhile, it polls first. It reports whether it
-// polled.
+// disown gives the engine up. If a doorbell rang while the engine was owned, disown takes the engine again and polls,
+// so that no post is left behind. It reports whether it polled.
 func (d *Driver) disown(as wire.Role) (polled bool) {
 	for d.token.Disown() {
 		if !d.token.TryOwn(as) {
