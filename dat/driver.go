@@ -32,9 +32,9 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// drop ends a connection whose consumer frees it. It polls the engine only if poll is set and the connection is not over:
-// nothing else is to be sent. A consumer that frees thousands of endpoints then does not run the timers of all other
-// connections before each of them.
+// drop ends a connection whose endpoint the consumer frees. It polls the engine only if poll is set and the
+// connection has not ended, because an ended connection sends nothing more. Without that exception, freeing thousands
+// of endpoints would run the timers of all other connections for each of them.
 func (d *driver) drop(c *wire.Conn, poll bool) {
 	run := d.With
 	if s := c.State(); poll && s != wire.Closed && s != wire.Idle {

@@ -115,8 +115,8 @@ type Event struct {
 	Number EventNumber
 	EVD    *EVD
 
-	// Data transfer operations and binds have all of these fields; Length is in bytes and valid on success.
-	// Connection events have EP, PrivateData with the private data of the peer's accept or reject, and BreakReason.
+	// EP to Imm belong to completions of operations and binds; Length is in bytes and valid on success. Connection
+	// events use EP, PrivateData (of the peer's accept or reject) and BreakReason.
 	EP          *EP
 	Cookie      uint64
 	Length      uint64

@@ -59,10 +59,10 @@ func Providers() ([]ProviderInfo, error) {
 	return list, err
 }
 
-// AddProvider adds a provider: Open with its name calls open (dat_registry_add_provider). An added provider takes
-// precedence over a registry entry with the same name. The function open gets the name and must return a new IA at
-// each call. Errors: ErrProviderAlreadyRegistered if a provider with this name was added; ErrInvalidParameter if the
-// name is empty or has MaxName bytes or more, or open is nil.
+// AddProvider adds a provider (dat_registry_add_provider): dat.Open of info.Name then calls the function open. open
+// must return a new IA at each call. An added provider takes precedence over a registry entry with the same name.
+// Errors: ErrProviderAlreadyRegistered if a provider with this name was added; ErrInvalidParameter if the name is
+// empty or has MaxName bytes or more, or open is nil.
 func AddProvider(info ProviderInfo, open func(name string, o Options) (*IA, error)) error {
 	if info.Name == "" || len(info.Name) >= MaxName || open == nil {
 		return fail(ErrInvalidParameter, "a provider needs a name of 1 to %d bytes and a function", MaxName-1)
