@@ -116,13 +116,13 @@ func TestAttack21SharedQueueShare(t *testing.T) {
 	h.p.checkFlows(t, append(foes, h.fb))
 }
 
-// Attack 21: peers with an address for each receive of a shared queue hold all of them, show that they live, and add a
+// Attack 21: peers of two networks with an address for each receive of a shared queue hold all of them, show that they live, and add a
 // byte now and then. They lose their connections while an honest peer waits, whose connection stays.
 func TestAttack21SharedQueueTime(t *testing.T) {
 	h := newHoard(t)
 	foes := map[*Conn]*node{}
 	for i := range hoardReceives {
-		h.from(h.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), 17473)))
+		h.from(h.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1 + byte(i%2), byte(i)}), 17473)))
 		foes[h.begin()] = h.foe
 		for c, n := range foes {
 			h.from(n)

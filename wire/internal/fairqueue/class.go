@@ -53,7 +53,7 @@ func (q *Queue[W]) class(p *peer[W], now clock.Time) class {
 		return normal
 	case now < t[p.addr]:
 		return slowPeer
-	case now >= t[p.network]:
+	case now >= t[p.net.prefix]:
 		return normal
 	case p.known && !p.slowed:
 		return knownPeer
@@ -68,7 +68,7 @@ func (q *Queue[W]) reclassify(p *peer[W]) (moved bool) {
 	if q.class(p, now) == p.class {
 		return false
 	}
-	q.active[p.class].Remove(&p.node)
+	q.deactivate(p)
 	q.activate(p, now)
 	return true
 }

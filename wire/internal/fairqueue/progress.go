@@ -10,7 +10,7 @@ import (
 type bucket struct {
 	left    time.Duration
 	lowest  time.Duration // least that was left
-	starved time.Duration // readings of the stopwatches of the queue and of the peer, and bytes received, at the last update
+	starved time.Duration // readings of the stopwatches of the queue and of the network, and bytes received, at the last update
 	delayed time.Duration
 	bytes   uint64
 }
@@ -46,8 +46,9 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 // count brings the queue's stopwatch up to date. It is called before the number of waiting flows changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
-// count brings the peer's stopwatch up to date: there may be many hosts behind one address, which wait for each other.
-func (p *peer[W]) count(now clock.Time) { p.delayed.count(now, !p.waiting.Empty()) }
+// count brings the network's stopwatch up to date. Peers of a network, and hosts behind one address, wait for each other
+// also while buffers are free that the thresholds keep for other networks.
+func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
 // Timeout is how long a message may make no progress.
 func (q *Queue[W]) Timeout() time.Duration { return q.timeout }
@@ -63,9 +64,10 @@ func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	p := f.peer
 	f.holds = true
 	p.held++
+	p.net.held++
 	q.count(now)
-	p.count(now)
-	f.bucket = bucket{left: q.timeout, lowest: q.timeout, starved: q.starved.sum, delayed: p.delayed.sum, bytes: f.received + uint64(partial)}
+	p.net.count(now)
+	f.bucket = bucket{left: q.timeout, lowest: q.timeout, starved: q.starved.sum, delayed: p.net.delayed.sum, bytes: f.received + uint64(partial)}
 }
 
 // Release stops counting the buffer of a message that is whole, or will not be. A peer whose message was slow is slow for
@@ -75,15 +77,16 @@ func (q *Queue[W]) Release(f *Flow[W], partial uint32, now clock.Time) {
 	p := f.peer
 	f.holds = false
 	p.held--
+	p.net.held--
 	if q.timeout-f.bucket.lowest >= SlowMessage {
 		p.slowed = true
 		q.slow.add(p.addr, now)
-		q.slow.add(p.network, now)
+		q.slow.add(p.net.prefix, now)
 	}
 }
 
-// TimeLeft is the time after which the message of f has made no progress for too long, if no more of it arrives: not
-// positive if that is so already.
+// TimeLeft returns how long it takes until the message of f counts as stalled, if no more of it arrives. The result is zero
+// or negative if the message counts as stalled already.
 func (q *Queue[W]) TimeLeft(f *Flow[W], partial uint32, now clock.Time) time.Duration {
 	q.update(f, partial, now)
 	return f.bucket.left
@@ -92,6 +95,7 @@ func (q *Queue[W]) TimeLeft(f *Flow[W], partial uint32, now clock.Time) time.Dur
 // update brings the bucket of f's message up to date.
 func (q *Queue[W]) update(f *Flow[W], partial uint32, now clock.Time) {
 	q.count(now)
-	f.peer.count(now)
-	f.bucket.update(q.starved.sum, f.peer.delayed.sum, f.received+uint64(partial), q.timeout)
+	net := f.peer.net
+	net.count(now)
+	f.bucket.update(q.starved.sum, net.delayed.sum, f.received+uint64(partial), q.timeout)
 }

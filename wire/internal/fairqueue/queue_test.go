@@ -225,10 +225,11 @@ func TestSlowTableIsBounded(t *testing.T) {
 
 // check compares what a queue counts with its flows.
 func (b *bench) check() {
-	held, waiting := map[*peer[int]]uint32{}, map[*peer[int]]int{}
+	held, waiting, heldBy := map[*peer[int]]uint32{}, map[*peer[int]]int{}, map[*network[int]]uint32{}
 	for _, f := range b.flows {
 		if f.holds {
 			held[f.peer]++
+			heldBy[f.peer.net]++
 		}
 		if f.Waits() {
 			waiting[f.peer]++
@@ -240,16 +241,69 @@ func (b *bench) check() {
 			b.t.Fatalf("%v: %d held and %d waiting, want %d and %d", p.addr, p.held, p.waiting.Len(), held[p], waiting[p])
 		}
 	}
+	for _, n := range b.nets {
+		if n.held != heldBy[n] {
+			b.t.Fatalf("%v: %d held, want %d", n.prefix, n.held, heldBy[n])
+		}
+	}
 	for i := range b.active {
 		for n := b.active[i].First(); n != nil; n = n.Next() {
-			if p := n.Elem(); int(p.class) != i {
-				b.t.Fatalf("%v of class %d is among those of class %d", p.addr, p.class, i)
+			for m := n.Elem().active[i].First(); m != nil; m = m.Next() {
+				if p := m.Elem(); int(p.class) != i || p.net != n.Elem() {
+					b.t.Fatalf("%v of class %d is among those of class %d", p.addr, p.class, i)
+				}
+				sum += m.Elem().waiting.Len()
 			}
-			sum += n.Elem().waiting.Len()
 		}
 	}
 	if sum != b.waiting {
 		b.t.Fatalf("%d flows of active peers wait, want %d", sum, b.waiting)
+	}
+}
+
+// Networks take turns before peers do: a peer waits for one message of each other network, however many peers these have.
+func TestNetworksTakeTurns(t *testing.T) {
+	b := newBench(t, 4)
+	for id := range 400 { // all addresses of two networks
+		b.add(id, netip.AddrFrom4([4]byte{10, 0, byte(id % 2), byte(id / 2)}).String())
+		b.begin(id)
+	}
+	b.add(1000, "10.0.7.1")
+	b.begin(1000)
+	served := map[int]bool{}
+	for turns := 0; !served[1000]; turns++ {
+		if turns > 3 {
+			t.Fatalf("%d messages of two networks come before one of a third", turns)
+		}
+		for id, f := range b.flows {
+			if f.holds && id != 1000 {
+				served[b.finish(id)] = true
+				break
+			}
+		}
+		b.check()
+	}
+}
+
+// A network leaves buffers to peers of others, and the messages that it holds do not stand still for ever while its own
+// peers wait.
+func TestNetworkThreshold(t *testing.T) {
+	b := newBench(t, 64)
+	for id := range 200 {
+		b.add(id, netip.AddrFrom4([4]byte{10, 0, 0, byte(id)}).String())
+		b.begin(id)
+	}
+	if n := b.Held(); n != 57 {
+		t.Errorf("one network holds %d of 64 buffers, want 57", n)
+	}
+	b.add(1000, "10.0.7.1")
+	if !b.begin(1000) {
+		t.Error("a peer of another network waits though buffers are free")
+	}
+	b.timeout = ProgressTimeout
+	b.now = b.now.Add(2 * time.Hour)
+	if left := b.TimeLeft(b.flows[0], 0, b.now); left > 0 {
+		t.Errorf("a message that stands still while peers of its network wait has %v left", left)
 	}
 }
 
