@@ -51,6 +51,10 @@ func (d *Driver) run() {
 // which would then sleep past that deadline.
 func (b *background) turn(now wire.Time) (t turn) {
 	if !b.token.TryOwn(Background) {
+		if b.token.Role() == Control { // it gives the engine up soon, and nobody polls after it
+			b.phase.Store(uint32(Polling))
+			return turn{busy: true}
+		}
 		b.phase.Store(uint32(Watching))
 		return turn{driven: true}
 	}

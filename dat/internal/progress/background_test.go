@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +81,28 @@ func TestBackgroundWatches(t *testing.T) {
 		}
 		if took := Now().Sub(began); took < maxCheckInterval/2 || took > 2*maxCheckInterval+time.Millisecond {
 			t.Errorf("it takes over after %v, want up to two looks of %v", took, maxCheckInterval)
+		}
+	})
+}
+
+// An engine that is owned for statistics is not driven: the background owner polls as soon as it is given up, not at its
+// next look.
+func TestBackgroundWaitsForControl(t *testing.T) {
+	virtual(t, func(t *testing.T, x *fake) {
+		x.settle()
+		x.Own()
+		x.Wake()
+		for range 1000 { // it finds the engine owned
+			runtime.Gosched()
+		}
+		x.packets.Store(1)
+		began := Now()
+		x.Disown()
+		for x.packets.Load() > 0 {
+			time.Sleep(pollTime)
+		}
+		if took := Now().Sub(began); took > 10*pollTime {
+			t.Errorf("the packet was polled after %v", took)
 		}
 	})
 }
