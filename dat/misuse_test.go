@@ -29,9 +29,12 @@ type objects struct {
 
 // misuses are the calls of each object, as they would be right but for the object.
 var misuses = map[string]func(o *objects, ev *Event) error{
-	"IA.Query":         func(o *objects, _ *Event) error { return second(o.ia.Query()) },
-	"IA.Stats":         func(o *objects, _ *Event) error { return second(o.ia.Stats()) },
-	"IA.Connections":   func(o *objects, _ *Event) error { return second(o.ia.Connections()) },
+	"IA.Query":       func(o *objects, _ *Event) error { return second(o.ia.Query()) },
+	"IA.Stats":       func(o *objects, _ *Event) error { return second(o.ia.Stats()) },
+	"IA.Connections": func(o *objects, _ *Event) error { return second(o.ia.Connections()) },
+	"IA.EachConnection": func(o *objects, _ *Event) error {
+		return o.ia.EachConnection(func(*ConnInfo) error { return nil })
+	},
 	"IA.Dump":          func(o *objects, _ *Event) error { return o.ia.Dump(io.Discard) },
 	"IA.Close":         func(o *objects, _ *Event) error { return o.ia.Close() },
 	"IA.CreatePZ":      func(o *objects, _ *Event) error { return second(o.ia.CreatePZ()) },

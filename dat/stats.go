@@ -87,8 +87,8 @@ type deviceStats struct {
 	queues   []QueueStats
 }
 
-// Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its connections;
-// calls that use no engine are not delayed. It returns ErrInvalidHandle if the adapter is closed, or closes during
+// Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its connections,
+// with pauses so that packets move between; calls that use no engine are not delayed. It returns ErrInvalidHandle if the adapter is closed, or closes during
 // the call.
 func (ia *IA) Stats() (Stats, error) {
 	dispatchers, err := ia.evdStats()
@@ -107,7 +107,11 @@ func (ia *IA) Stats() (Stats, error) {
 		s.Connections += d.eng.Connections()
 		d.Disown()
 		links.Add(d.link.Stats())
-		if err := d.inspect(s.ConnStats.add); err != nil {
+		err := d.inspect(func(c *wire.ConnInfo) error {
+			s.ConnStats.add(c)
+			return nil
+		})
+		if err != nil {
 			return Stats{}, err
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -83,7 +85,14 @@ func TestConnections(t *testing.T) {
 		if b, err := json.Marshal(c); err != nil || !strings.Contains(string(b), `"State":"established"`) {
 			t.Errorf("as JSON %s, %v", b, err)
 		}
+		if at := strings.Index(lines[0], "CREDITS"); !strings.HasPrefix(string([]rune(lines[1])[at:]), "0 starved") {
+			t.Errorf("the line is not in the columns of its head:\n%s", text.String())
+		}
 		wants(t, "no writer", a.ia.Dump(nil), ErrInvalidParameter)
+		wants(t, "no function", a.ia.EachConnection(nil), ErrInvalidParameter)
+		if err := a.ia.EachConnection(func(*ConnInfo) error { return io.ErrShortWrite }); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("the error of a row came back as %v", err)
+		}
 	})
 }
 
