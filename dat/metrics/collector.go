@@ -1,17 +1,30 @@
 package metrics
 
 import (
+	"sync"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Collector is a prometheus.Collector for one adapter. A scrape stops each engine for microseconds; between scrapes a
-// Collector costs nothing. For a closed adapter it exports no metrics. Any goroutine may call its methods.
+// Collector is a prometheus.Collector for one adapter. It reads the adapter's counters once a second at most, and
+// concurrent scrapes share them. Reading stops each engine for microseconds at a time; between scrapes a Collector
+// costs nothing. For a closed adapter it exports no metrics. Any goroutine may call its methods.
 type Collector struct {
 	ia    *dat.IA
-	descs []*prometheus.Desc // of families, in the same order
+	descs []*prometheus.Desc        // of families, in the same order
+	read  func() (dat.Stats, error) // IA.Stats, but in tests
+
+	mu    sync.Mutex // held during read, so that scrapes wait for one that reads; guards stats and at
+	stats dat.Stats
+	at    time.Time // end of the last read; zero before the first
 }
+
+// statsInterval is the least time from the end of a read of the counters to the next read. A read visits every
+// connection, so without it the rate of scrapes, which any local user may choose, would slow the data path.
+const statsInterval = time.Second
 
 var _ prometheus.Collector = (*Collector)(nil)
 
@@ -20,7 +33,7 @@ const prefix = "datxdp_"
 
 // NewCollector makes a Collector for ia. name is the value of the label ia of every metric.
 func NewCollector(name string, ia *dat.IA) *Collector {
-	c := &Collector{ia: ia}
+	c := &Collector{ia: ia, read: ia.Stats}
 	for i := range families {
 		f := &families[i]
 		c.descs = append(c.descs, prometheus.NewDesc(prefix+f.name, f.help, f.labels, prometheus.Labels{"ia": name}))
@@ -35,14 +48,14 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It reads the adapter's counters.
+// Collect implements prometheus.Collector. It exports counters that are at most a second old.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	var s sample
 	var err error
 	if s.attr, err = c.ia.Query(); err != nil {
 		return // the adapter is closed
 	}
-	if s.Stats, err = c.ia.Stats(); err != nil {
+	if s.Stats, err = c.recent(); err != nil {
 		return
 	}
 	for i := range families {
@@ -55,6 +68,21 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(desc, f.kind, v, labels...)
 		})
 	}
+}
+
+// recent returns the counters as read within statsInterval. It waits for a read in progress and takes its result.
+func (c *Collector) recent() (dat.Stats, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.at.IsZero() && time.Since(c.at) < statsInterval {
+		return c.stats, nil
+	}
+	s, err := c.read()
+	if err != nil {
+		return dat.Stats{}, err // the adapter is closed
+	}
+	c.stats, c.at = s, time.Now()
+	return s, nil
 }
 
 // constHistogram converts h to a Prometheus histogram in seconds.

@@ -141,6 +141,9 @@ var boundsOf = map[string]string{
 	"backlogPrefix = 15":                    "15 times as many as are free, 15 of 16 if it is alone",
 	"sampleBurst = 100":                     "100 a second",
 	"maxScrapes = 8":                        "8",
+	"statsInterval = time.Second":           "one a second",
+	"walkInterval = time.Second":            "one at a time, one a second",
+	"inspectTime = 100 * time.Microsecond":  "0.1 ms",
 }
 
 // plain is a text with single spaces.

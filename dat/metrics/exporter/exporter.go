@@ -21,6 +21,8 @@ import (
 type Exporter struct {
 	registry *prometheus.Registry
 	debug    chan struct{} // has a token for every debug page in progress
+	walk     chan struct{} // has a token while a page of connections is written; guards walked
+	walked   time.Time     // end of the last page of connections
 
 	mu    sync.Mutex // guards shown
 	shown map[string]*dat.IA
@@ -28,7 +30,8 @@ type Exporter struct {
 
 // New makes an Exporter without adapters.
 func New() *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry(), debug: make(chan struct{}, maxPages), shown: map[string]*dat.IA{}}
+	e := &Exporter{registry: prometheus.NewRegistry(), debug: make(chan struct{}, maxPages), walk: make(chan struct{}, 1),
+		shown: map[string]*dat.IA{}}
 	e.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -23,6 +23,10 @@ const (
 	maxPages      = 8
 )
 
+// walkInterval is the least time from the end of a page of connections to the next one. A page visits every connection
+// of every adapter.
+const walkInterval = time.Second
+
 const index = `<!DOCTYPE html>
 <title>datxdp</title>
 <h1>datxdp</h1>
@@ -35,8 +39,9 @@ const index = `<!DOCTYPE html>
 `
 
 // Handler returns a handler for scrapes (/metrics) and debug pages: /debug/connections, /debug/vars (expvar),
-// /debug/pprof/, and an index at /. It answers 503 while 8 scrapes, or 8 debug pages, are in progress. Profiles and
-// addresses are confidential: serve them only to clients that may see them.
+// /debug/pprof/, and an index at /. It answers 503 while 8 scrapes, or 8 debug pages, are in progress. Pages of
+// connections are written one at a time, and begin a second after the one before has ended: requests wait. Profiles
+// and addresses are confidential: serve them only to clients that may see them.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
@@ -51,7 +56,7 @@ func (e *Exporter) Handler() http.Handler {
 
 func (e *Exporter) debugPages() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /debug/connections", e.connections)
+	mux.HandleFunc("GET /debug/connections", e.paced(e.connections))
 	mux.Handle("GET /debug/vars", expvar.Handler())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -75,26 +80,62 @@ func (e *Exporter) bounded(pages http.Handler) http.Handler {
 	})
 }
 
-// connections writes every connection of every adapter as text, or with format=json as JSON.
+// paced calls page in one request at a time, walkInterval after the last. Requests wait until then.
+func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case e.walk <- struct{}{}:
+			defer func() { <-e.walk }()
+		case <-r.Context().Done():
+			return
+		}
+		select {
+		case <-time.After(time.Until(e.walked.Add(walkInterval))):
+			defer func() { e.walked = time.Now() }()
+			page(w, r)
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// connections writes every connection of every adapter as text, or with format=json as JSON. It writes each row as it
+// is read. An error of writing means that the client is gone.
 func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
+	names := slices.Sorted(maps.Keys(shown))
 	if r.URL.Query().Get("format") == "json" {
 		w.Header().Set("Content-Type", "application/json")
-		all := make(map[string][]dat.ConnInfo, len(shown))
-		for name, ia := range shown {
-			if rows, err := ia.Connections(); err == nil { // an error means that the adapter is closed
-				all[name] = rows
-			}
+		_, _ = io.WriteString(w, "{")
+		for i, name := range names {
+			writeJSON(w, i > 0, name, shown[name])
 		}
-		_ = json.NewEncoder(w).Encode(all) // an error means that the client is gone
+		_, _ = io.WriteString(w, "}\n")
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	for _, name := range slices.Sorted(maps.Keys(shown)) {
+	for _, name := range names {
 		fmt.Fprintf(w, "%s\n", name)
 		if err := shown[name].Dump(w); err != nil {
 			fmt.Fprintln(w, err)
 		}
 		fmt.Fprintln(w)
 	}
+}
+
+// writeJSON writes a member of a JSON object: the connections of an adapter, as far as they are read before it closes.
+func writeJSON(w io.Writer, comma bool, name string, ia *dat.IA) {
+	if comma {
+		_, _ = io.WriteString(w, ",")
+	}
+	key, _ := json.Marshal(name) // a string is always possible
+	fmt.Fprintf(w, "%s:[", key)
+	rows, first := json.NewEncoder(w), true
+	_ = ia.EachConnection(func(c *dat.ConnInfo) error { // an error: the adapter is closed, or the client is gone
+		if !first {
+			_, _ = io.WriteString(w, ",")
+		}
+		first = false
+		return rows.Encode(c)
+	})
+	_, _ = io.WriteString(w, "]")
 }
