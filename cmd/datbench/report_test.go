@@ -72,6 +72,25 @@ func TestCompareCommand(t *testing.T) {
 	}
 }
 
+// TestFilesPrintable: control characters in a file do not reach the terminal.
+func TestFilesPrintable(t *testing.T) {
+	in := resultFile(t, "in.json", 5, 6)
+	text, err := os.ReadFile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte(`"send"`), []byte(`"a\u001b[31mred\u009b"`))
+	text = bytes.ReplaceAll(text, []byte(`"xdp"`), []byte(`"x\n\u001b]0;b\u0007"`))
+	if err := os.WriteFile(in, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := inProcess(t, "compare", in, in)
+	if got.code != exitValid || !strings.Contains(got.stdout, "a?[31mred?") || !strings.Contains(got.stdout, "x??]0;b?") ||
+		strings.ContainsAny(got.stdout, "\x1b\u009b\a") {
+		t.Errorf("exit %d:\n%q", got.code, got.stdout)
+	}
+}
+
 func TestFileErrors(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.json")
 	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ func ParseBounds(text []byte) ([]Bound, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("bound %d: %w", i+1, err))
 		}
+		result.MakePrintable(reflect.ValueOf(&b.Row).Elem())
 		out = append(out, b)
 	}
 	return out, errors.Join(errs...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 )
@@ -76,7 +77,7 @@ func (r *Report) JSON() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// ReadFile reads a file that JSON produced.
+// ReadFile reads a file that JSON produced. Its strings are made printable, because the file may come from elsewhere.
 func ReadFile(name string) (*Report, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -89,6 +90,7 @@ func ReadFile(name string) (*Report, error) {
 	if len(r.Results) == 0 {
 		return nil, fmt.Errorf("%s has no results in it: make it with datbench --json", name)
 	}
+	MakePrintable(reflect.ValueOf(r).Elem())
 	for i := range r.Results {
 		r.Results[i].upgrade()
 	}

@@ -3,7 +3,9 @@ package result
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
+	"unicode"
 )
 
 // FormatSize returns the shortest exact form of a number of bytes: 1 MiB, 64 B, 1514 B.
@@ -38,3 +40,36 @@ func scaled(n, base float64, units ...string) string {
 
 // OneLine joins the lines of a text into one.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Printable replaces each non-printable character of a text from a peer or a file with a question mark, because a
+// terminal would interpret control characters.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// MakePrintable applies Printable to every string in the structs, slices and pointers that v consists of. v must be
+// settable and have no unexported fields.
+func MakePrintable(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(Printable(v.String()))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			MakePrintable(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			MakePrintable(v.Index(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			MakePrintable(v.Elem())
+		}
+	default:
+	}
+}

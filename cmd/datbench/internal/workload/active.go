@@ -134,9 +134,9 @@ func (c *Conn) connected(s plan.Station) error {
 		return nil
 	case dat.EventPeerRejected:
 		if IsTaken(c.ev.PrivateData) {
-			return &TakenError{s, printable(c.ev.PrivateData)}
+			return &TakenError{s, result.Printable(string(c.ev.PrivateData))}
 		}
-		return fmt.Errorf("%v refused: %s", s.Peer, printable(c.ev.PrivateData))
+		return fmt.Errorf("%v refused: %s", s.Peer, result.Printable(string(c.ev.PrivateData)))
 	case dat.EventNonPeerRejected:
 		if c.ev.BreakReason == dat.BreakPort {
 			return &AbsentError{s, "is there, but no program has the port"}

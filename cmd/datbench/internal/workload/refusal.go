@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/dat"
@@ -38,15 +37,4 @@ func (e *TakenError) Error() string { return fmt.Sprintf("%v is %s", e.Station.P
 // Waited returns the error after waiting for d in vain.
 func (e *TakenError) Waited(d time.Duration) error {
 	return fmt.Errorf("%w, after waiting for %s: try again later, or wait longer as with --wait 1m", e, d)
-}
-
-// printable replaces each non-printable character with a question mark. The text comes from a peer, and a terminal
-// would interpret control characters.
-func printable(text []byte) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, string(text))
 }
