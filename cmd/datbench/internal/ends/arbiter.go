@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,8 @@ type request struct {
 }
 
 // arbiter decides which connection requests a target serves. It serves one row at a time, and reserves the target for
-// the other rows of the same job. It refuses the requests of other jobs at once, with the name of the current holder.
+// the other rows of the same job. It refuses the requests of other jobs at once, with the name of the current holder. It
+// also refuses those of an address whose row has just failed, so that other clients come first.
 // One goroutine calls enter, another calls take and leave.
 type arbiter struct {
 	mu sync.Mutex
@@ -31,6 +33,8 @@ type arbiter struct {
 	// came has a token when first has changed. joins holds the further requests of the holder's row.
 	came  chan struct{}
 	joins chan request
+	// late holds the addresses whose rows failed.
+	late penalties
 }
 
 // holder is the job that the target is reserved for.
@@ -46,7 +50,7 @@ type holder struct {
 const maxFirst = 16
 
 func newArbiter() *arbiter {
-	return &arbiter{came: make(chan struct{}, 1), joins: make(chan request, plan.MaxConnections)}
+	return &arbiter{came: make(chan struct{}, 1), joins: make(chan request, plan.MaxConnections), late: penalties{}}
 }
 
 // enter queues a request, or returns the reason for its refusal.
@@ -59,6 +63,9 @@ func (d *arbiter) enter(r request) (refusal error) {
 		return d.join(r)
 	case h != nil && !h.same(r) && !(h.over && !h.ask.Spec.More), len(d.first) >= maxFirst:
 		return h.taken()
+	}
+	if err := d.heldBack(r.from); err != nil {
+		return err
 	}
 	d.first = append(d.first, r)
 	d.notify()
@@ -137,6 +144,37 @@ func (d *arbiter) leave(more bool) {
 	if !more {
 		d.holder = nil
 	}
+}
+
+// served forgets the penalty of an address whose row was served.
+func (d *arbiter) served(from netip.Addr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.late.clear(from)
+}
+
+// failed begins a penalty of an address whose row failed, before the target is free again. It returns the waiting
+// requests of the address, which must be refused, with the reason.
+func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.late.add(from, time.Now())
+	d.first = slices.DeleteFunc(d.first, func(r request) bool {
+		if r.from == from {
+			refused = append(refused, r)
+		}
+		return r.from == from
+	})
+	return refused, d.heldBack(from)
+}
+
+// heldBack returns an error while an address has a penalty.
+func (d *arbiter) heldBack(from netip.Addr) error {
+	left := d.late.left(from, time.Now())
+	if left <= 0 {
+		return nil
+	}
+	return fmt.Errorf("%s%s: the last row of %v failed", workload.KeptPrefix, left.Round(time.Millisecond), from)
 }
 
 // refusal returns an error that names the current holder.

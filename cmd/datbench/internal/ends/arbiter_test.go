@@ -81,6 +81,73 @@ func TestDoor(t *testing.T) {
 	})
 }
 
+// TestPenalty: an address whose row fails is refused for a while, which doubles, and other addresses are not. Its requests
+// that wait do not get the target. Success clears the penalty.
+func TestPenalty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newArbiter()
+		row := func(n byte) {
+			t.Helper()
+			if err := d.enter(at(n, uint64(n), false)); err != nil {
+				t.Fatalf("10.0.0.%d: %v", n, err)
+			}
+			if r, _, ok := d.pop(); !ok || r.from != at(n, 0, false).from {
+				t.Fatalf("took %v, %t, want that of 10.0.0.%d", r.from, ok, n)
+			}
+		}
+		fail := func() {
+			t.Helper()
+			d.over()
+			for _, n := range []byte{1, 1, 2} { // wait for the end of the row
+				if err := d.enter(at(n, uint64(n), false)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if refused, _ := d.failed(at(1, 0, false).from); len(refused) != 2 || refused[0].from != at(1, 0, false).from {
+				t.Fatalf("refused %v, want two of 10.0.0.1", refused)
+			}
+			d.leave(false)
+			if r, _, ok := d.pop(); !ok || r.from != at(2, 0, false).from {
+				t.Fatalf("took %v, %t, want that of 10.0.0.2", r.from, ok)
+			}
+			d.leave(false)
+		}
+		for _, held := range []time.Duration{penaltyMin, 2 * penaltyMin, 4 * penaltyMin, 8 * penaltyMin, penaltyMax, penaltyMax} {
+			row(1)
+			fail()
+			time.Sleep(held - time.Millisecond)
+			err := d.enter(at(1, 1, false))
+			if want := "kept for other clients for 1ms: the last row of 10.0.0.1 failed"; err == nil || err.Error() != want || !workload.IsTaken([]byte(want)) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		row(1)
+		d.served(at(1, 0, false).from)
+		d.leave(false)
+		row(1)
+		fail()
+		time.Sleep(penaltyMin + penaltyMemory)
+		row(1)
+		fail()
+		time.Sleep(penaltyMin)
+		row(1)
+	})
+}
+
+// TestPenaltiesBounded: the addresses with a penalty are bounded, and the oldest one is forgotten first.
+func TestPenaltiesBounded(t *testing.T) {
+	p, now := penalties{}, time.Unix(1, 0)
+	address := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
+	for i := range 2 * maxPenalties {
+		p.add(address(i), now)
+		now = now.Add(time.Microsecond)
+	}
+	if len(p) != maxPenalties || p.left(address(maxPenalties-1), now) != 0 || p.left(address(maxPenalties), now) <= 0 {
+		t.Errorf("%d addresses, the first of them are kept", len(p))
+	}
+}
+
 // TestDoorFull: requests that wait are bounded.
 func TestDoorFull(t *testing.T) {
 	d := newArbiter()

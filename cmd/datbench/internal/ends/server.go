@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -136,7 +137,24 @@ func (t *DATTarget) serve(ctx context.Context) error {
 		for _, other := range refused {
 			_ = workload.Refuse(other.cr, t.arbiter.refusal().Error()) // fails if the requester has given up
 		}
-		t.arbiter.leave(t.serveOne(ctx, r) && r.ask.Spec.More)
+		err := t.serveOne(ctx, r)
+		t.settle(r.from, err)
+		t.arbiter.leave(err == nil && r.ask.Spec.More)
+	}
+}
+
+// settle begins or ends the penalty of a client. There is none for a client that has disconnected, and none without a
+// log: the only client is then of the same job.
+func (t *DATTarget) settle(from netip.Addr, err error) {
+	switch {
+	case t.log == nil:
+	case err == nil:
+		t.arbiter.served(from)
+	case !errors.Is(err, workload.ErrGone):
+		refused, reason := t.arbiter.failed(from)
+		for _, r := range refused {
+			_ = workload.Refuse(r.cr, reason.Error()) // fails if the requester has given up
+		}
 	}
 }
 
@@ -152,8 +170,8 @@ func (t *DATTarget) fail(format string, args ...any) {
 	}
 }
 
-// serveOne reports whether the row was served to its end.
-func (t *DATTarget) serveOne(ctx context.Context, r request) bool {
+// serveOne serves a row to its end and logs the outcome.
+func (t *DATTarget) serveOne(ctx context.Context, r request) error {
 	row := r.ask.Spec
 	start := time.Now()
 	p := &workload.Passive{Adapter: t.Adapter, CR: r.cr, Ask: r.ask, From: r.from, Realtime: t.realtime, Over: t.arbiter.over,
@@ -163,13 +181,13 @@ func (t *DATTarget) serveOne(ctx context.Context, r request) bool {
 	tally, err := p.Serve(ctx)
 	if err != nil {
 		t.fail("%v: %s: %w", r.from, row.Title(), err)
-		return false
+		return err
 	}
 	if t.log != nil {
 		t.log("%v: %s, depth %d: served in %.1f s; %d resent, %d dropped here", r.from, row.Title(), row.QueueDepth(),
 			time.Since(start).Seconds(), tally.Retransmits, tally.Drops)
 	}
-	return true
+	return nil
 }
 
 // Close stops the target. It returns the errors that were not logged.

@@ -175,7 +175,7 @@ func (c *Conn) disconnect() error {
 func (c *Conn) awaitDisconnect() error {
 	c.onReceive = func(int, int) error { return nil }
 	for c.deadline = time.Now().Add(plan.PeerTimeout); c.gone < len(c.eps); {
-		if _, err := c.poll(); err != nil && !errors.Is(err, errGone) {
+		if _, err := c.poll(); err != nil && !errors.Is(err, ErrGone) {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ const receiveCookie = 1 << 63
 
 // Errors of a connection.
 var (
-	errGone              = errors.New("the peer ended the connection")
+	ErrGone              = errors.New("the peer ended the connection")
 	ErrSilent            = errors.New("the peer stopped responding")
 	ErrUnexpectedMessage = errors.New("the peer sent an unexpected message")
 )
@@ -188,7 +188,7 @@ func (c *Conn) connectionEvent() error {
 		return nil
 	case dat.EventDisconnected:
 		c.gone++
-		return errGone
+		return ErrGone
 	case dat.EventBroken:
 		return fmt.Errorf("the connection broke: %v", c.ev.BreakReason)
 	default:

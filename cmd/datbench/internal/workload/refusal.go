@@ -13,8 +13,14 @@ import (
 // TakenPrefix begins the refusal of a server that another client has. The initiator then tries again.
 const TakenPrefix = "taken by "
 
-// IsTaken reports whether a refusal says that another client has the server.
-func IsTaken(refusal []byte) bool { return strings.HasPrefix(string(refusal), TakenPrefix) }
+// KeptPrefix begins the refusal of a server that is free, but for clients of other addresses first. The initiator then
+// tries again too.
+const KeptPrefix = "kept for other clients for "
+
+// IsTaken reports whether a refusal says that another client has the server, or may have it first.
+func IsTaken(refusal []byte) bool {
+	return strings.HasPrefix(string(refusal), TakenPrefix) || strings.HasPrefix(string(refusal), KeptPrefix)
+}
 
 // maxRefusal is the size in bytes of the private data in a rejection.
 const maxRefusal = 256
@@ -25,7 +31,7 @@ func Refuse(cr *dat.CR, reason string) error {
 	return cr.Reject([]byte(text[:min(len(text), maxRefusal)]))
 }
 
-// TakenError reports that another client has the server.
+// TakenError reports that another client has the server, or may have it first.
 type TakenError struct {
 	Station plan.Station
 	// By is the server's text about the other client.

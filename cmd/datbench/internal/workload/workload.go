@@ -141,7 +141,7 @@ func (c *Conn) answer(t measure.Tally) error {
 		return err
 	}
 	err := c.until(func() bool { return c.done == c.posted })
-	if errors.Is(err, errGone) { // the initiator has received the tally
+	if errors.Is(err, ErrGone) { // the initiator has received the tally
 		return nil
 	}
 	return err

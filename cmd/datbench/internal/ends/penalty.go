@@ -1,0 +1,51 @@
+package ends
+
+import (
+	"net/netip"
+	"time"
+)
+
+// penalties holds back addresses whose rows failed, so that an address that keeps taking the target and does not use it
+// leaves it free for other clients in between.
+type penalties map[netip.Addr]penalty
+
+// penalty is the exponential backoff of one address.
+type penalty struct {
+	lasts time.Duration
+	until time.Time
+}
+
+// add begins a penalty. It doubles the last one of the address, unless that ended long ago.
+func (p penalties) add(a netip.Addr, now time.Time) {
+	lasts := penaltyMin
+	old, known := p[a]
+	if known && now.Sub(old.until) < penaltyMemory {
+		lasts = min(2*old.lasts, penaltyMax)
+	}
+	if !known && len(p) >= maxPenalties {
+		delete(p, p.oldest())
+	}
+	p[a] = penalty{lasts, now.Add(lasts)}
+}
+
+// oldest returns the address whose penalty ends first.
+func (p penalties) oldest() (first netip.Addr) {
+	for a, of := range p {
+		if !first.IsValid() || of.until.Before(p[first].until) {
+			first = a
+		}
+	}
+	return first
+}
+
+// left returns how long the address is still held back; 0 or less if it is not.
+func (p penalties) left(a netip.Addr, now time.Time) time.Duration {
+	of, known := p[a]
+	if !known {
+		return 0
+	}
+	return of.until.Sub(now)
+}
+
+// clear forgets an address whose row was served.
+func (p penalties) clear(a netip.Addr) { delete(p, a) }
