@@ -70,9 +70,9 @@ func (ep *EP) arrive(h *hold) { ep.hold.Store(h) }
 // release ends the hold: the endpoint is unconnected.
 func (ep *EP) release() { ep.hold.Store(nil) }
 
-// epCall is a call that is legal only in some states of the endpoint. Posts are not in the list: package wire checks
-// them with the work queue locked. A receive may be posted in every state, a request while CONNECTED; an endpoint
-// that is DISCONNECTED flushes both.
+// epCall is a call that is legal only in some states of the endpoint. Posts are not in the list, because package wire
+// checks them with the work queue locked. A receive may be posted in every state. A request may be posted in state
+// CONNECTED or DISCONNECTED. A DISCONNECTED endpoint immediately completes both as flushed.
 type epCall uint8
 
 const (

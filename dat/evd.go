@@ -29,11 +29,12 @@ type EVD struct {
 	feeding feedings      // guarded by adapter.feeding
 	config  atomic.Uint32 // EVDState.Config, which feeding decides
 
-	// take serialises the consumers and guards the fields below. Consumers take events from the sources round-robin:
-	// turn is the source to look at first, and left the number of events it may still give before the next source.
+	// take serialises the consumers and guards the fields below. Consumers take events from the sources round-robin.
+	// source is the number of the source to look at first. quota is the number of further events that a consumer may
+	// take from this source before the next source follows.
 	take    sync.Mutex
-	turn    int
-	left    int
+	source  int
+	quota   int
 	oldest  []wire.Completion // gathered completions: they come before those in queues
 	noldest atomic.Int32      // len(oldest)
 

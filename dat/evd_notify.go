@@ -51,8 +51,8 @@ func (e *EVD) triggerIfQueued() {
 }
 
 // ModifyCNO makes notifications trigger another CNO; nil means none (dat_evd_modify_cno). If events are queued, the
-// new CNO is triggered at once. A notification during the call may trigger either CNO; to prevent that, call Disable
-// first. It returns ErrInvalidHandle if the CNO is freed or of another IA.
+// new CNO is triggered immediately. A notification during the call may trigger either CNO; to prevent that, call
+// Disable first. It returns ErrInvalidHandle if the CNO is freed or of another IA.
 func (e *EVD) ModifyCNO(cno *CNO) error {
 	if err := e.lock(); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (e *EVD) associate(cno *CNO) {
 	e.triggerIfQueued()
 }
 
-// Enable lets notifications trigger the CNO (dat_evd_enable). If events are queued, the CNO is triggered at once, so
-// that no event is missed. On an enabled dispatcher the call does nothing.
+// Enable lets notifications trigger the CNO (dat_evd_enable). If events are queued, the CNO is triggered immediately,
+// so that no event is missed. On an enabled dispatcher the call does nothing.
 func (e *EVD) Enable() error {
 	if err := e.usable(); err != nil {
 		return err

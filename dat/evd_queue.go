@@ -72,8 +72,8 @@ func (e *EVD) popAny(ev *Event) bool {
 // popInTurn takes the next event round-robin: up to fairShare events of one source, then the next source.
 func (e *EVD) popInTurn(ev *Event) bool {
 	for range len(e.queues) + 1 {
-		if e.popFrom(e.turn, ev) {
-			if e.left--; e.left <= 0 {
+		if e.popFrom(e.source, ev) {
+			if e.quota--; e.quota <= 0 {
 				e.nextTurn()
 			}
 			return true
@@ -128,9 +128,9 @@ func (e *EVD) gather(engine int) {
 }
 
 func (e *EVD) nextTurn() {
-	e.left = fairShare
-	if e.turn++; e.turn > len(e.queues) {
-		e.turn = 0
+	e.quota = fairShare
+	if e.source++; e.source > len(e.queues) {
+		e.source = 0
 	}
 }
 

@@ -36,7 +36,7 @@ const (
 // waits for ever, zero does not wait. more is the number of events that remain queued. ErrTimeoutExpired takes no
 // event; more is then the number of queued events.
 //
-// If threshold events are queued when Wait is called, it returns at once. Otherwise only a notification ends the
+// If threshold events are queued when Wait is called, it returns immediately. Otherwise only a notification ends the
 // wait. Two kinds of completions are no notifications: those of posts with CompletionUnsignalled, and on endpoints
 // with CompletionSolicitedWait those of receives that the peer did not solicit. While it waits, Wait drives the
 // adapter's engines. After some tens of microseconds without any packet it sleeps.

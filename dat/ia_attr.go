@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Maximum numbers of objects of an adapter, over all its opens. The numbers of the wire protocol limit endpoints and
-// regions (docs/WIRE.md). The other limits are larger than any program needs.
+// Maximum numbers of objects of an adapter, over all its opens. The maxima of endpoints and regions follow from the
+// size of their identifiers in the wire protocol (docs/WIRE.md). The other maxima are larger than any program needs.
 const (
 	maxEPs  = 1<<18 - 1
 	maxEVDs = 1 << 20

@@ -25,11 +25,11 @@ func (k *keeper) Exclude(queue int, f func()) {
 	}
 }
 
-// Changed logs a change of the device, described by text, as a warning if bad is set. queue is the number of the
-// receive queue that has changed, or -1 for the whole device.
-func (k *keeper) Changed(queue int, bad bool, text string) {
+// Changed logs a change of the device. text describes the change. harmful is true if the change may do harm. queue is
+// the index of the receive queue that changed, or -1 if the change concerns the whole device.
+func (k *keeper) Changed(queue int, harmful bool, text string) {
 	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", text}
-	if bad {
+	if harmful {
 		level = slog.LevelWarn
 	}
 	if queue >= 0 {

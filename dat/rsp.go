@@ -44,8 +44,8 @@ type RSPParam struct {
 // After that request the service point no longer listens: further requests find no listener. The handle stays valid
 // until Free, but it no longer keeps its dispatcher, its qualifier or the adapter in use.
 //
-// Errors: ErrInvalidHandle (ep, or evd does not accept EVDCR), ErrInvalidState (ep is not unconnected),
-// ErrInvalidParameter (evd has unsignalled or solicited streams), ErrConnQualInUse.
+// Errors: ErrInvalidHandle (ep is of another adapter or freed, or evd does not accept EVDCR), ErrInvalidState (ep is
+// not unconnected), ErrInvalidParameter (evd has unsignalled or solicited streams), ErrConnQualInUse.
 func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err

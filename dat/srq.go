@@ -224,10 +224,10 @@ func (s *SRQ) Free() error {
 	return nil
 }
 
-// RecvQuery returns two numbers (dat_ep_recv_query). allocated counts the incomplete receives of the endpoint. span
-// counts the messages from the first to the last of these receives. With a shared receive queue both are 0 or 1,
-// because a connection receives one message after the other. Without one, every posted receive counts. The call is
-// legal in every state.
+// RecvQuery returns two numbers (dat_ep_recv_query). allocated is the number of receives of the endpoint that are not
+// complete. span is the number of messages from the oldest to the newest of these receives, both included. With a
+// shared receive queue, both are 0 or 1, because a connection receives one message after the other. Without a shared
+// receive queue, all posted receives belong to the endpoint. The call is legal in every state.
 func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, 0, err
@@ -240,7 +240,7 @@ func (ep *EP) RecvQuery() (allocated, span int, err error) {
 // the receives that the endpoint has taken and whose completions the consumer has not dequeued. When these exceed
 // soft, the asynchronous EVD gets one EventAsyncEPBroken with the endpoint as Source and ReasonSRQSoftHighWatermark;
 // the next comes only after another SetWatermark. When they exceed hard, the connection breaks. If a limit is
-// exceeded already, this happens at once. WatermarkInfinite means no limit. The call is legal in every state.
+// exceeded already, this happens immediately. WatermarkInfinite means no limit. The call is legal in every state.
 //
 // Errors: ErrInvalidParameter (a value below WatermarkInfinite), ErrModelNotSupported (no shared receive queue).
 func (ep *EP) SetWatermark(soft, hard int) error {

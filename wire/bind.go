@@ -21,7 +21,7 @@ func (c *Conn) PostBind(win *Window, r *Region, addr uint64, n uint32, rights Ri
 			return 0, err
 		}
 		only := c
-		if !win.alone {
+		if !win.singleConn {
 			only = nil
 		}
 		if w.key, key, err = c.host.reserve(r, addr, n, rights, only); err != nil {

@@ -49,7 +49,7 @@ func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
 	return nil
 }
 
-// disconnect ends a connection at once. Before, it sends a partial packet that waits for a token only.
+// disconnect ends a connection immediately. Before, it sends a partial packet that waits for a token only.
 func (c *Conn) disconnect() {
 	if c.sendWaiting() {
 		c.finish(KindDisconnected, proto.Goodbye{})

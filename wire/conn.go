@@ -200,7 +200,7 @@ type targetCache struct {
 	binding *binding // last window found by its remote key
 }
 
-// NewConn makes an Idle connection. Receives may be posted to it at once.
+// NewConn makes an Idle connection. Receives may be posted to it immediately.
 func (h *Host) NewConn(cfg ConnConfig) *Conn {
 	c := &Conn{User: cfg.User, host: h}
 	c.noCredit, c.slot = cfg.NoCredit, none

@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// delayedAck decides when a packet of its own has to carry an acknowledgement (RFC 1122 §4.2.3.2): at once after a
+// delayedAck decides when a packet of its own has to carry an acknowledgement (RFC 1122 §4.2.3.2): immediately after a
 // packet out of order, one Poll after the peer asked for it, after ackEvery packets, or after ackDelay. The Poll in
 // between gives the consumer time to respond, and the response carries the acknowledgement. Every packet that leaves
 // carries one.

@@ -47,8 +47,8 @@ func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	return x != nil && now < x.until
 }
 
-// prune makes room for an entry: it deletes those whose count has decayed to 0, and any others as long as the map is
-// full.
+// prune makes room for an entry. It deletes the entries whose count has decayed to 0. If the map is still full, it
+// deletes arbitrary entries until the map is not full.
 func (p guessCounts) prune(now Time) {
 	for network, x := range p {
 		if x.decay(now); x.guesses == 0 {

@@ -81,15 +81,15 @@ const (
 	// maxReceive and maxTransmit bound the frames that one Poll receives and hands to the link at a time.
 	maxReceive  = 64
 	maxTransmit = 64
-	// maxTimers bounds the timers that one Poll runs, so that thousands of connections whose timers fire together do not
-	// delay others, nor a call that polls the engine: a timer that sends a packet costs about 8 us. With 64, accepting a
-	// request took 1 ms beside 2000 abandoned connections a second.
+	// maxTimers bounds the timers that one Poll runs, so that thousands of connections whose timers fire together do
+	// not delay others, nor a call that polls the engine: a timer that sends a packet costs about 8 us. With 64,
+	// accepting a request took 1 ms beside 2000 abandoned connections a second.
 	maxTimers = 8
 	// maxBurst is the number of packets that a connection may send in its turn.
 	maxBurst = 32
 
 	// helloRetry is the time to the first repeat of Connect or Accept; it doubles up to helloRetryMax. acceptTries
-	// bounds the repeats of Accept that no repeated Connect asks for.
+	// bounds the repeats of Accept by the timer. An Accept that answers a repeated Connect does not count.
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
 	acceptTries   = 3
@@ -97,8 +97,9 @@ const (
 	// repeat.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond
-	// promptChallenges is the number of Challenges of an attempt that are answered at once. The cookie of a further one
-	// waits for the next repeat of Connect, so that a peer cannot make this side send at its own rate.
+	// promptChallenges is the number of Challenges of one connection attempt that this side answers with an immediate
+	// Connect. After that number, a Challenge only replaces the cookie, and the timer sends the next Connect. So a peer
+	// cannot make this side send Connects at the rate of its Challenges.
 	promptChallenges = 3
 	// rnrDelayMin is the first wait of the RNR timer; it doubles up to rnrDelayMax.
 	rnrDelayMin = 200 * time.Microsecond
@@ -130,13 +131,15 @@ const (
 	// single address. A network may hold connsPrefix times as many as are free.
 	connsShare  = 1
 	connsPrefix = 4
-	// An address may hold backlogShare times as many places of a backlog as are free, a network backlogPrefix times: at
-	// most 14 and 15 of 16. So clients on one host that start together get nearly the whole backlog.
+	// An address may hold backlogShare times as many places of a backlog as are free: at most 14 of 16. A network may
+	// hold backlogPrefix times as many places as are free: at most 15 of 16. So clients on one host that start together
+	// get nearly the whole backlog.
 	backlogShare  = 7
 	backlogPrefix = 15
-	// newcomerFactor raises the threshold of a network for the first place of an address.
+	// newcomerFactor multiplies the share of a network for an address that holds no place yet.
 	newcomerFactor = 4
-	// prefix4 and prefix6 are the prefix lengths in bits that make a network: that of a customer, or a LAN.
+	// prefix4 and prefix6 are the prefix lengths of a network in bits. A network of that size usually belongs to one
+	// customer or is one LAN.
 	prefix4 = 24
 	prefix6 = 64
 

@@ -124,8 +124,9 @@ func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*R
 	return r, nil
 }
 
-// Unregister makes both keys of a region invalid. An engine may be inside it still: the memory may
-// be used for something else once every engine has been owned by somebody since.
+// Unregister makes both keys of a region invalid. An engine that found the region earlier may still access its memory.
+// The caller may reuse the memory only after every engine has been owned once more, because a later owner does not find
+// the region.
 func (h *Host) Unregister(r *Region) {
 	if r.dead.Swap(true) {
 		return

@@ -254,10 +254,12 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 	return true
 }
 
-// reject breaks the connection because of a chunk. done is the number of the peer's operations that the packet
-// completed before; with it the peer finds the operation that failed. A response belongs to a request of ours, not to
-// an operation of the peer. ReasonAccess counts as a wrong key. A key that becomes invalid while a read is served does
-// not: it was right when it came.
+// reject breaks the connection because of the chunk ch. done is the number of operations of the peer that the packet
+// completed before ch. The Close packet carries done, and the peer derives from it which operation failed. If ch is a
+// response, reject sends noRequest instead: a response belongs to a request of this side, not to an operation of the
+// peer.
+// ReasonAccess counts as a wrong key of the peer. reject does not run for a key that becomes invalid while a read is
+// served, so that such a key does not count.
 func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 	if ch.Op.Answer() {
 		done = noRequest

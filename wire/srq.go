@@ -39,8 +39,8 @@ type SharedQueue struct {
 	zone uint32
 	low  func()
 
-	// ring holds what was posted and not taken. Its done counts the receives that the consumer has
-	// back, which are ahead of those taken by what it has not: its mutex guards all that follows.
+	// ring holds the receives that are posted and not taken. ring.done counts the receives whose completions the
+	// consumer has dequeued. It never exceeds the number of receives taken. ring.mu guards all fields below.
 	ring     workRing
 	fair     fairqueue.Queue[waiter] // its free buffers are the receives that are not taken
 	lowMark  uint32

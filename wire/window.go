@@ -17,23 +17,23 @@ type Window struct {
 	// User is the consumer's own; the engine does not look at it.
 	User any
 
-	host  *Host
-	zone  uint32
-	alone bool          // a key is good only for the connection that it was bound on
-	bound atomic.Uint32 // composed key that was bound last; 0: none, windowFreed: none any more
+	host       *Host
+	zone       uint32
+	singleConn bool          // a key is good only for the connection that it was bound on
+	bound      atomic.Uint32 // composed key that was bound last; 0: none, windowFreed: none any more
 }
 
 // windowFreed is a composed key that no window is given.
 const windowFreed = math.MaxUint32
 
-// NewWindow makes a window that is not bound, for connections of one protection zone. One that is
-// alone serves only the connection that it is bound on.
-func (h *Host) NewWindow(zone uint32, alone bool, user any) *Window {
-	return &Window{User: user, host: h, zone: zone, alone: alone}
+// NewWindow makes a window that is not bound, for connections of one protection zone. If singleConn is true, only the
+// connection that binds the window can use it.
+func (h *Host) NewWindow(zone uint32, singleConn bool, user any) *Window {
+	return &Window{User: user, host: h, zone: zone, singleConn: singleConn}
 }
 
-// Free makes the window's key invalid for ever. An engine may be inside its memory still, as after
-// Unregister. A bind that is not executed yet fails.
+// Free makes the key of the window invalid for ever. As after Unregister, an engine may still access the memory. A
+// posted bind of the window fails if it has not been executed.
 func (w *Window) Free() { w.host.unbind(w.bound.Swap(windowFreed)) }
 
 // Binding is what a window stands for.

@@ -39,8 +39,7 @@ const (
 	shared WorkFlags = 0x80 // receive: from a shared queue
 )
 
-// Segment is a piece of registered memory, named as the consumer does. In memory it is a
-// DAT_LMR_TRIPLET.
+// Segment is a piece of registered memory, addressed by a local key. Its memory layout is that of DAT_LMR_TRIPLET.
 type Segment struct {
 	Address uint64
 	Length  uint32 // bytes; a segment of length 0 is ignored
@@ -53,8 +52,8 @@ type Remote struct {
 	Addr uint64
 }
 
-// work is a work request in its ring, and a line of the cache. If it has more than one segment, they are in the ring's
-// segs.
+// work is a work queue entry and fills one cache line. The segments of an entry with more than one segment are in
+// workRing.segs.
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address
@@ -166,7 +165,7 @@ func (h *Host) checkSegments(maxSeg int32, zone uint32, segs []Segment, need Rig
 	return uint32(sum), nil
 }
 
-// PostRecv queues a receive buffer; legal in every state, and flushed at once on a closed
+// PostRecv queues a receive buffer; legal in every state, and flushed immediately on a closed
 // connection. Any goroutine may call it. It reports whether the engine should be kicked for the
 // peer to learn of it. ErrState on a connection with a shared queue.
 func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {

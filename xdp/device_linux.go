@@ -42,11 +42,12 @@ type Device struct {
 	memory       memory
 }
 
-// Open takes over a UDP port of an interface in the network namespace of the calling thread. Its errors wrap those of
-// package link, fs.ErrPermission, fs.ErrInvalid (bad options) and bpf.ErrForeign (the interface has an XDP program of
-// another owner).
+// Open takes over a UDP port of an interface in the network namespace of the calling thread. An error of Open wraps an
+// error of package link, fs.ErrPermission, fs.ErrInvalid (bad options) or bpf.ErrForeign (the interface has an XDP
+// program of another owner).
 //
-// Open first does the steps that can fail without side effects. It redirects packets last, when the sockets are ready.
+// Open starts to redirect packets only after the sockets are ready. Steps that can fail and have no side effects come
+// first.
 func Open(ifname string, o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, &openError{err.Error(), []error{fs.ErrInvalid}}
@@ -54,9 +55,9 @@ func Open(ifname string, o Options) (*Device, error) {
 	return open(ifname, nil, o)
 }
 
-// open opens an interface. n reports its queues; nil asks the kernel. In Auto mode, open falls back to copy mode if a
-// queue does not transmit in zero-copy mode. It does not fall back from copy mode, since generic mode transmits in the
-// same way.
+// open opens an interface. n reports the queues of the interface; if n is nil, open asks the kernel. If a queue does
+// not transmit in zero-copy mode, open in Auto mode falls back to copy mode. If a queue does not transmit in copy mode,
+// open fails: generic mode transmits in the same way as copy mode.
 func open(ifname string, n nic, o Options) (*Device, error) {
 	d, err := openMode(ifname, n, o)
 	if dead := (*silentError)(nil); o.Mode == Auto && errors.As(err, &dead) && dead.mode == ZeroCopy {
@@ -172,8 +173,8 @@ func attachMode(m Mode) bpf.Mode {
 }
 
 // openQueues opens a socket on each queue, without zero-copy if the driver created queues for the program. The driver
-// removes these queues with the program, maybe before the kernel has taken the socket's memory out of their rings: virtio
-// of Linux 7.3 then corrupts kernel memory when the queue is used again.
+// removes these queues with the program, maybe before the kernel has taken the socket's memory out of their rings:
+// virtio of Linux 7.3 then corrupts kernel memory when the queue is used again.
 func (d *Device) openQueues(queues int, h *host, o *Options) error {
 	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring(d.name)}
 	switch {

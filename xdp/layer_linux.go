@@ -52,8 +52,8 @@ func refuseLayer(now *route.Interface, local netip.Addr) error {
 	return &openError{fmt.Sprintf("xdp: %s: %s: %s", now.Name, fault, remedy), []error{link.ErrUnsupported}}
 }
 
-// alsoAnswers returns the name of the interface index if the kernel answers ARP requests there for addresses of other
-// interfaces of the namespace. Otherwise it returns "".
+// alsoAnswers takes the index of an interface. If the kernel answers ARP requests on this interface for addresses of
+// other interfaces of the namespace, alsoAnswers returns the name of the interface. Otherwise it returns "".
 //
 // System calls: netlink RTM_GETLINK; files of /proc/sys/net.
 func alsoAnswers(index int) string {

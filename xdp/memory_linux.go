@@ -15,8 +15,9 @@ import (
 type memory []byte
 
 // spares keeps the mappings of closed devices, indexed by the number of bits of their size. A mapping is never
-// unmapped: a consumer that still reads from it gets zeros, not a fault. Its pages are released. Rounding sizes up to
-// powers of two lets another device reuse the mapping, so their number stays at the most that were ever in use at once.
+// unmapped: a consumer that still reads from it gets zeros, not a fault. The pages of a mapping in spares are released.
+// Sizes are rounded up to powers of two, so that another device can reuse the mapping. The number of mappings of a size
+// is therefore the maximum number that were in use at the same time.
 var spares struct {
 	sync.Mutex
 	of [bits.UintSize][]memory

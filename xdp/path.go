@@ -17,11 +17,11 @@ type hop interface {
 
 // router resolves hops.
 type router interface {
-	Resolve(to netip.Addr) (hop, error)
+	Resolve(dst netip.Addr) (hop, error)
 	Release(hop)
-	// Answer returns the MAC address for an answer to a packet whose claimed source is the IP address to and whose
-	// Ethernet source is from. It is called for each answer and does not lock.
-	Answer(to netip.Addr, from [6]byte) (mac [6]byte, ok bool)
+	// Answer returns the MAC address to which the reply to a packet goes. ipSource is the source address that the
+	// packet claims, and ethSource is its Ethernet source. Answer is called for each reply and does not lock.
+	Answer(ipSource netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
 }
 
 // path is one resolved destination. It is immutable once it is in the table.

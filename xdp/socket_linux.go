@@ -336,8 +336,9 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	return c
 }
 
-// fit returns the largest UDP payload of a packet with at most mtu bytes of IP in segments frames. It counts the
-// headroom of a received frame, so that the peer can receive the packet too.
+// fit returns the largest UDP payload that fits a packet with at most mtu bytes of IP. The packet may consist of
+// several frames: segments is their number. fit subtracts the headroom of a received packet from each frame, so that a
+// peer with equal frames can receive the packet too.
 func (s *Socket) fit(mtu, headers, segments int) int {
 	frames := segments * (int(s.umem.size) - rxHeadRoom)
 	return max(0, min(mtu+ethSize, frames)-headers)

@@ -58,7 +58,7 @@ func (s *Socket) sleep(d time.Duration) {
 	}
 	if fds[1].Revents&unix.POLLERR != 0 {
 		// The interface is gone. Reading the error clears it, so that the next poll does not return
-		// at once.
+		// immediately.
 		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
 }

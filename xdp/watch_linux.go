@@ -18,7 +18,7 @@ type Keeper interface {
 	Exclude(queue int, f func())
 	// Changed reports a change in text. queue is -1 if it concerns the whole device. bad means that it disturbs
 	// the traffic.
-	Changed(queue int, bad bool, text string)
+	Changed(queue int, harmful bool, text string)
 	// Ended reports that the device no longer works, and why. It is the last call.
 	Ended(err error)
 }
@@ -101,8 +101,8 @@ func (w *watch) fault(format string, args ...any) error {
 	return &openError{text, []error{link.ErrUnreachable}}
 }
 
-func (w *watch) changed(bad bool, format string, args ...any) {
-	w.keeper.Changed(-1, bad, fmt.Sprintf(format, args...))
+func (w *watch) changed(harmful bool, format string, args ...any) {
+	w.keeper.Changed(-1, harmful, fmt.Sprintf(format, args...))
 }
 
 // owned reports whether the interface still has the device's own address.

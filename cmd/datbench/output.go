@@ -20,7 +20,7 @@ type output struct {
 	made  bool     // the file did not exist before
 }
 
-// openOutput opens the JSON file before the measurement, so that a wrong name fails at once.
+// openOutput opens the JSON file before the measurement, so that a wrong name fails immediately.
 func openOutput(path string, stdout io.Writer) (*output, error) {
 	switch path {
 	case "":

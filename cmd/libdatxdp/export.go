@@ -34,7 +34,7 @@ func code(err error) uint32 {
 		r = dat.ErrInternalError.(dat.Return)
 	}
 	if refusals {
-		because(r, err)
+		storeReason(r, err)
 	}
 	if error(r) == dat.ErrQueueEmpty {
 		return uint32(r)

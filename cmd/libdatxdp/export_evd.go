@@ -129,9 +129,10 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
 	out.rmr_context = C.uint32_t(ev.RMRContext)
 }
 
-// fillRequest creates a handle for the connection request, and for the endpoint if the provider has created one. It
-// also copies the data that queries of the request point to. If memory is missing, fillRequest refuses the request. The
-// program then gets an event with a null cr_handle, and every call with it returns DAT_INVALID_HANDLE.
+// fillRequest creates a handle for the connection request. If the provider has created an endpoint for the request,
+// fillRequest creates a handle for the endpoint too. It also copies the data to which the results of dat_cr_query
+// point. If memory is missing, fillRequest refuses the request. The program then gets an event with a null cr_handle,
+// and every call with this handle returns DAT_INVALID_HANDLE.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64
 	if ev.RSP != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// because stores the reason of a refusal until the call returns to C. It runs in the thread of the call.
-func because(r dat.Return, err error) {
+// storeReason stores the reason of a refusal until the call returns to C. It runs in the thread of the call.
+func storeReason(r dat.Return, err error) {
 	text := C.CString(strings.TrimPrefix(err.Error(), "dat: "+r.Error()+": "))
 	defer C.free(unsafe.Pointer(text))
 	C.dx_because(text)

@@ -12,7 +12,8 @@ import (
 // library logs nothing.
 const logVar = "DATXDP_LOG"
 
-// refusals enables the log of refused calls. entry_logged.c writes it, with the reason that because has stored.
+// refusals enables the log of refused calls. entry_logged.c writes the log, with the reason that storeReason has
+// stored.
 var refusals bool
 
 func init() {

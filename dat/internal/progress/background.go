@@ -101,7 +101,7 @@ func (b *background) watch(now wire.Time) {
 	}
 }
 
-// sleep waits in the link for a packet, the deadline next or Link.Wake. A Wake before the Wait ends it at once.
+// sleep waits in the link for a packet, the deadline next or Link.Wake. A Wake before the Wait ends it immediately.
 func (b *background) sleep(next wire.Time) {
 	if wait := next.Sub(Now()); wait > 0 {
 		b.link.Wait(wait)

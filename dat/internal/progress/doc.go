@@ -5,8 +5,8 @@
 // post finds the engine owned, the owner processes the post, at the latest when it gives the engine up.
 //
 // Ownership. An engine has at most one owner: the goroutine that holds its wire.Token, in one of the roles below. A
-// Driver owns its engine and link until its end. Closing it keeps the token for ever, so that calls still in progress
-// find the engine owned and do not touch it.
+// Driver manages one engine and its link. A closed Driver keeps the token for ever, so that a call in progress finds
+// the engine owned and does not touch it.
 //
 // Threading. Any goroutine may use a Driver and a Group, except for methods that only the owner may call; their
 // comments say so. Each Driver has one goroutine, the background owner.

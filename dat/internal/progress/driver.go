@@ -99,7 +99,7 @@ func (d *Driver) poll(now wire.Time, as wire.Role) (busy, yield bool) {
 	return busy, yield
 }
 
-// Post makes the engine process what was posted on c: at once or, if the engine is owned, by its owner.
+// Post makes the engine process what was posted on c: immediately or, if the engine is owned, by its owner.
 func (d *Driver) Post(c *wire.Conn) {
 	if !d.token.TryOwn(Poster) {
 		d.engine.Ring(c)
@@ -138,8 +138,8 @@ func (d *Driver) Do(f func()) bool {
 	return true
 }
 
-// With calls f while it owns the engine, and does not poll: f sends nothing and moves no deadline. It returns false, and
-// does not call f, if the driver is closed.
+// With calls f while it owns the engine, and does not poll: f sends nothing and moves no deadline. It returns false,
+// and does not call f, if the driver is closed.
 func (d *Driver) With(f func()) bool {
 	if !d.Own() {
 		return false

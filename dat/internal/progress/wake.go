@@ -10,7 +10,8 @@ package progress
 //	an event arrives                   the parked waiter             Signal.Raise
 //	Close                              background owner              halt
 
-// Signal wakes one parked goroutine. The channel holds one token: a Raise before the wait ends the wait at once.
+// Signal wakes one parked goroutine. The channel holds one token. After a Raise without a waiter, the next wait takes
+// the token and returns immediately.
 type Signal chan struct{}
 
 // NewSignal makes a Signal without a token.

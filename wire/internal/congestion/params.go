@@ -23,8 +23,9 @@ const (
 	// longer path it may have 1.25 times the base delay, which is the shortest round trip in one to two BasePeriods.
 	DelayTarget = 100 * time.Microsecond
 	BasePeriod  = 5 * time.Second
-	// DelayFloor is the smallest window that delay alone can cause. So few packets cannot queue on a link that AF_XDP
-	// is for: any delay then comes from a busy host. Losses and marks can make the window smaller.
+	// DelayFloor is the smallest window in packets that delay alone can cause. Two packets cannot build a queue on a
+	// link that is fast enough for AF_XDP, so that a longer delay then comes from a busy host. Losses and marks can
+	// make the window smaller.
 	DelayFloor = 2
 
 	// A connection that fills its window has a slowdown every slowdownEvery: slowdownWindow packets for slowdownRounds

@@ -34,11 +34,12 @@ type factors struct {
 
 var theFactors = factors{moved(256), moved(192), moved(128), moved(64), [4][2]uint64{moved(48), moved(32), moved(16)}}
 
-// moved returns the factors for a distance of n bytes. The product of two 64-bit numbers in the bit order of the
-// checksum, least power last, is the product of the polynomials times x^32.
+// moved returns the two factors that move 16 bytes of data n bytes on. The first 8 bytes need the factor x^(8n+64), and
+// the last 8 bytes need x^(8n). In the bit order of the checksum, a product with a result of power has an additional
+// factor x^32. So both exponents are 32 less.
 func moved(n int) [2]uint64 { return [2]uint64{power(8*n + 32), power(8*n - 32)} }
 
-// power returns x^n modulo the polynomial, in the bit order of the checksum and shifted by one.
+// power returns x^n modulo the polynomial, in the bit order of the checksum and shifted left by one bit.
 func power(n int) uint64 {
 	p := uint32(1 << 31)
 	for range n {

@@ -28,8 +28,8 @@ type Estimator struct {
 }
 
 // Sample returns the round trip that an echoed time stamp shows, from the departure of the stamped packet. The peer has
-// added its own delay to the echo, so that the result excludes it. Sample reports false if echo is 0, which means none,
-// or implausible.
+// added its own delay to the echo, so that the result excludes it. An echo of 0 means that the packet has no echo.
+// Sample reports false for an echo of 0 and for an implausible echo.
 func Sample(now clock.Time, echo uint32) (d time.Duration, ok bool) {
 	d = time.Duration(int32(now.Stamp()-echo)) << clock.StampShift
 	return max(d, 1), echo != 0 && d >= 0 && d < maxSample

@@ -9,7 +9,7 @@ import (
 )
 
 // Allowance bounds the memory that a target provides for one row: bytes of buffers, and bytes of heap to churn. The
-// kernel commits buffers as they are used, but a churned heap at once.
+// kernel commits buffers as they are used, but a churned heap immediately.
 type Allowance struct{ Buffers, Heap plan.ByteSize }
 
 // FullAllowance is the allowance of the main job's own targets.

@@ -21,9 +21,9 @@ type request struct {
 }
 
 // arbiter decides which connection requests a target serves. It serves one row at a time, and reserves the target for
-// the other rows of the same job. It refuses the requests of other jobs at once, with the name of the current holder. It
-// also refuses those of an address whose row has just failed, so that other clients come first.
-// One goroutine calls enter, another calls take and leave.
+// the other rows of the same job. It refuses the requests of other jobs immediately, with the name of the current
+// holder. It also refuses those of an address whose row has just failed, so that other clients come first. One
+// goroutine calls enter, another calls take and leave.
 type arbiter struct {
 	mu sync.Mutex
 	// holder is the job that has the target; nil if none has.

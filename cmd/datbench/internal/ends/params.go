@@ -11,8 +11,8 @@ const (
 	jobGap = time.Second
 	// refusalEvery is the minimum time between two log lines about refused requests.
 	refusalEvery = time.Second
-	// penaltyMin and penaltyMax bound how long an address is held back after a failed row. penaltyMin is above waitEvery,
-	// so that every client that waits tries once in this time. penaltyMax is below the default of --wait.
+	// penaltyMin and penaltyMax bound how long an address is held back after a failed row. penaltyMin is above
+	// waitEvery, so that every client that waits tries once in this time. penaltyMax is below the default of --wait.
 	penaltyMin = 500 * time.Millisecond
 	penaltyMax = 8 * time.Second
 	// penaltyMemory is how long after its end a penalty counts for the next one.
@@ -20,6 +20,6 @@ const (
 	// maxPenalties bounds the addresses that are held back or remembered.
 	maxPenalties = 256
 	// serverHeap is the churned heap in bytes that a server grants to any client by default. It is small because the
-	// kernel commits it at once.
+	// kernel commits it immediately.
 	serverHeap = 64 << 20
 )

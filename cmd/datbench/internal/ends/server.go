@@ -78,11 +78,11 @@ func (t *DATTarget) end(err error) {
 	t.stop()
 }
 
-// backlog is the number of connection requests that may wait for answer. It is small because answer handles each at
-// once.
+// backlog is the number of connection requests that may wait for DATTarget.answer. A small number is enough, because
+// that method handles each request immediately.
 const backlog = 64
 
-// answer handles each connection request at once: it queues or refuses it.
+// answer handles each connection request immediately: it queues or refuses the request.
 func (t *DATTarget) answer(ctx context.Context) error {
 	var ev dat.Event
 	for {

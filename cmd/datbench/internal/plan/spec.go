@@ -26,7 +26,7 @@ type Spec struct {
 	WantMode string `json:"want_mode" peer:"-"`
 }
 
-// MaxTime returns the longest time that the row takes if the peer responds at once.
+// MaxTime returns the longest time that the row takes if the peer responds immediately.
 func (r Spec) MaxTime() time.Duration {
 	d := r.Warmup + r.Duration
 	if r.Metric == result.SHA256 {

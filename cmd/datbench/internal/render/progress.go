@@ -18,7 +18,7 @@ type ProgressPrinter struct {
 	// rows receives rows, w receives intervals.
 	rows, w io.Writer
 	// silent means that standard output is reserved for other output. single means that the job has one row, so that
-	// the table follows at once.
+	// the table follows immediately.
 	silent, single bool
 	// printed is set when a row was printed.
 	printed bool

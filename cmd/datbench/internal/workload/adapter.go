@@ -68,7 +68,7 @@ func (a *Adapter) options(h *Host, s plan.Station) (dat.Options, error) {
 		if err != nil {
 			return o, err
 		}
-		o.Wrap = then(o.Wrap, over(pcap.Tap))
+		o.Wrap = compose(o.Wrap, wrapWith(pcap.Tap))
 	}
 	return o, nil
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// over converts a layer of package tap to the type of dat.Options.Wrap. L is the link type, which this package may not
-// import and passes through unseen.
-func over[L, T any](layer func(L) T) func(L) L {
+// wrapWith converts a layer of package tap to the type of dat.Options.Wrap. The type parameter L is the type of a link,
+// which this package may not import; type inference supplies it.
+func wrapWith[L, T any](layer func(L) T) func(L) L {
 	return func(below L) L { return any(layer(below)).(L) }
 }
 
-// then puts a second layer over the first; either may be nil.
-func then[L any](first, second func(L) L) func(L) L {
+// compose returns a function that applies the layer first to a link, and then the layer second to the result. Either
+// layer may be nil.
+func compose[L any](first, second func(L) L) func(L) L {
 	switch {
 	case first == nil:
 		return second
@@ -27,7 +28,7 @@ func then[L any](first, second func(L) L) func(L) L {
 
 // impairing returns a layer that impairs each link with a seed of its own, and passes it to note.
 func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, note func(*tap.Impaired)) func(L) L {
-	return over(func(below L) *tap.Impaired {
+	return wrapWith(func(below L) *tap.Impaired {
 		t := layer(below, rates)
 		note(t)
 		rates.Seed++
@@ -80,8 +81,8 @@ func NewCapture(name string) (*Capture, error) {
 	return &Capture{File: f}, nil
 }
 
-// CreatePcap creates the capture file. It is called before anything is measured, so that a wrong name fails at once. It
-// returns nil if name is empty.
+// CreatePcap creates the capture file. It is called before anything is measured, so that a wrong name fails
+// immediately. It returns nil if name is empty.
 func CreatePcap(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
