@@ -5,12 +5,12 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// PostBind queues a bind of a window to n bytes of a region, and returns the key that is good for
-// peers once the bind has completed. From then on the window's key before is invalid. No bytes unbind
-// the window; the region does not matter then.
+// PostBind queues a bind of a window to n bytes of a region, and returns the new key for peers. When the bind has
+// completed, the new key is valid and the old key of the window is invalid. A bind with n = 0 unbinds the window and
+// ignores the region.
 //
-// Requests posted later wait for it. Rights may exceed those of the region for peers, but not those
-// for this host: reading needs a local right, writing LocalWrite.
+// Requests posted later wait for the bind. The rights of peers may exceed the remote rights of the region, but not its
+// local rights: reading needs a local right, writing needs LocalWrite.
 func (c *Conn) PostBind(win *Window, r *Region, addr uint64, n uint32, rights Rights, cookie uint64, flags WorkFlags) (key uint32, err error) {
 	if win.zone != c.zone.Load() {
 		return 0, ErrZone

@@ -6,10 +6,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// delayedAck decides when a packet of its own has to carry an acknowledgement (RFC 1122 §4.2.3.2): immediately after a
-// packet out of order, one Poll after the peer asked for it, after ackEvery packets, or after ackDelay. The Poll in
-// between gives the consumer time to respond, and the response carries the acknowledgement. Every packet that leaves
-// carries one.
+// delayedAck decides when this side sends a packet only for an acknowledgement (RFC 1122 §4.2.3.2): immediately after a
+// packet out of order, one Poll after the peer asked for an acknowledgement, after ackEvery packets, or after ackDelay.
+// The Poll in between gives the consumer time to respond, and the response carries the acknowledgement. Every packet
+// that leaves carries an acknowledgement.
 type delayedAck struct {
 	packets int    // received since the last acknowledgement left
 	now     bool   // no delay

@@ -19,9 +19,9 @@ type guessCount struct {
 // guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// record counts a wrong key of holder and, above free keys, blocks the holder for a time that doubles up to most. With
-// renew, a wrong key during the block extends it. Without renew, a block begins only after a pause of most since the
-// last one ended.
+// record counts a wrong key of holder. Above free keys, it blocks the holder for a time that doubles up to most. If
+// renew is true, a wrong key during a block extends the block. If renew is false, a new block begins only after a pause
+// of at least most since the end of the last block.
 func (p guessCounts) record(holder netip.Prefix, now Time, free int, most time.Duration, renew bool) {
 	x := p[holder]
 	if x == nil {

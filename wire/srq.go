@@ -61,7 +61,8 @@ func (h *Host) NewSharedQueue(cfg SharedConfig) *SharedQueue {
 	return q
 }
 
-// Post queues a receive. A connection that waits for one is returned, and its engine to be kicked.
+// Post queues a receive. If a connection waits for a receive, Post returns this connection, and the caller has to kick
+// its engine.
 func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err error) {
 	n, err := q.host.checkSegments(q.ring.maxSeg.Load(), q.zone, segs, LocalWrite, maxOperation)
 	if err != nil {
@@ -83,22 +84,23 @@ func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err erro
 // next is the number of the oldest receive that is not taken. The caller holds the mutex.
 func (q *SharedQueue) next() seq.Num { return seq.Num(q.ring.posted.Load() - q.fair.Free()) }
 
-// Counts are the receives to be taken, and those posted whose completion the consumer does not have.
+// Counts returns the number of receives that are not taken, and the number of posted receives whose completion the
+// consumer has not dequeued.
 func (q *SharedQueue) Counts() (available, outstanding int) {
 	q.ring.mu.Lock()
 	defer q.ring.mu.Unlock()
 	return int(q.fair.Free()), int(q.ring.posted.Load() - q.ring.done.Load())
 }
 
-// Config is the number of receives that may be outstanding, and the low mark.
+// Config returns the maximum number of outstanding receives, and the low mark.
 func (q *SharedQueue) Config() (maxRecv, low int) {
 	q.ring.mu.Lock()
 	defer q.ring.mu.Unlock()
 	return int(q.ring.depth), int(q.lowMark)
 }
 
-// Resize changes how many receives may be outstanding: ErrState if that is less than there are, or
-// less than the low mark.
+// Resize changes the maximum number of outstanding receives. It returns ErrState if maxRecv is less than the number of
+// outstanding receives or less than the low mark.
 func (q *SharedQueue) Resize(maxRecv int) error {
 	var to workRing
 	to.init(maxRecv, q.ring.stride, q.ring.stride)
@@ -118,8 +120,8 @@ func (q *SharedQueue) Resize(maxRecv int) error {
 	return nil
 }
 
-// SetLow arms the low mark: Low is called once when fewer than n receives are there, now if that is
-// so already. ErrBounds if n is more than may be outstanding.
+// SetLow arms the low mark: SharedConfig.Low is called once when fewer than n receives are not taken. If this is
+// already so, SetLow calls it. SetLow returns ErrBounds if n exceeds the maximum number of outstanding receives.
 func (q *SharedQueue) SetLow(n int) error {
 	q.ring.mu.Lock()
 	if n < 0 || uint32(n) > q.ring.depth {
@@ -135,7 +137,8 @@ func (q *SharedQueue) SetLow(n int) error {
 	return nil
 }
 
-// below reports that the low mark is crossed, once. The caller holds the mutex.
+// below reports whether the number of receives is below an armed low mark. If so, it disarms the mark. The caller holds
+// the mutex.
 func (q *SharedQueue) below() bool {
 	if !q.lowArmed || q.fair.Free() >= q.lowMark {
 		return false

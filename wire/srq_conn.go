@@ -117,7 +117,7 @@ func (s *sharedRecv) flush(c *Conn) {
 	}
 }
 
-// Settled notes that the consumer has a completion, or never will.
+// Settled notes that the consumer has dequeued the completion or will never get it.
 func (c *Completion) Settled() {
 	if c.Flags&shared != 0 {
 		s := c.Conn.srq
@@ -126,8 +126,8 @@ func (c *Completion) Settled() {
 	}
 }
 
-// Receiving is how many receives are the connection's and not complete, and how many messages there
-// are from the first to the last of them. Any goroutine may call it.
+// Receiving returns two numbers: n counts the receives of the connection that are not complete, and span counts the
+// messages from the first to the last of these receives. Any goroutine may call it.
 func (c *Conn) Receiving() (n, span int) {
 	if c.srq == nil {
 		n = int(c.rq.posted.Load() - c.rq.done.Load())

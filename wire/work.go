@@ -165,9 +165,9 @@ func (h *Host) checkSegments(maxSeg int32, zone uint32, segs []Segment, need Rig
 	return uint32(sum), nil
 }
 
-// PostRecv queues a receive buffer; legal in every state, and flushed immediately on a closed
-// connection. Any goroutine may call it. It reports whether the engine should be kicked for the
-// peer to learn of it. ErrState on a connection with a shared queue.
+// PostRecv queues a receive buffer. It is legal in every state; a closed connection flushes the receive immediately.
+// Any goroutine may call it. kick reports whether the caller should kick the engine, so that the peer gets the credit
+// or the receive is flushed. On a connection with a shared receive queue, PostRecv returns ErrState.
 func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {
 	if c.srq != nil {
 		return false, ErrState
