@@ -16,7 +16,7 @@ type Keeper interface {
 	// Exclude runs f while no goroutine calls the owner's methods of the queue's socket. It may return without running
 	// f if the device is about to be closed.
 	Exclude(queue int, f func())
-	// Changed reports a change in text. queue is -1 if it concerns the whole device. bad means that it disturbs
+	// Changed reports a change in text. queue is -1 if it concerns the whole device. harmful means that it disturbs
 	// the traffic.
 	Changed(queue int, harmful bool, text string)
 	// Ended reports that the device no longer works, and why. It is the last call.
