@@ -193,9 +193,9 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet to the peer's port that left at t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because its peer process has ended and has sent no Close. It also marks the port as
-// closed: another connection to the port then ends without sending Close, unless it received a packet after the refused
-// packet left.
+// peerEnded breaks a connection because its peer process has ended and has sent no Close. It also
+// marks the peer process of the port as ended: another connection to the port then ends without sending Close, unless it
+// received a packet after the refused packet left.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true
