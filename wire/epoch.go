@@ -21,14 +21,11 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 	return h.Flags&proto.EpochSeen != 0 == (e.flag != 0)
 }
 
-// blackHole reports whether the path seems to drop packets for their size: the peer answers short packets, and several
-// retransmissions of larger ones are unacknowledged.
+// blackHole reports whether the path seems to drop packets for their size: the peer has answered several short packets in a
+// row, and larger ones that left with them are unacknowledged. The count of answers is not that of timeouts: that begins
+// anew when a peer is heard after a silence, which an answer ends each time where the back-off is longer than that.
 func (c *Conn) blackHole() bool {
-	t := &c.rtx
-	if c.pmtu.Size <= basePacket || t.count < blackHoleTries || c.lastHeard <= t.asked || t.asked == 0 {
-		return false
-	}
-	return c.sent.HasLarger(basePacket)
+	return c.pmtu.Size > basePacket && c.rtx.answered >= blackHoleTries && c.sent.HasLarger(basePacket)
 }
 
 // changeEpoch begins a new epoch, whose packets have the base size.
@@ -37,7 +34,7 @@ func (c *Conn) changeEpoch() {
 	c.epoch.flag ^= proto.Epoch
 	c.epoch.changing = true
 	c.epoch.failed = c.pmtu.Fail()
-	c.rtx.count = 0
+	c.rtx.reset()
 	c.askEpoch()
 }
 

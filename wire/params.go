@@ -16,9 +16,9 @@ const (
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
-	// blackHoleTries is the number of timeouts in a row after which a large packet counts as lost for its size (black
-	// hole).
-	blackHoleTries = 6
+	// blackHoleTries is the number of timeouts in a row, each after an answer to a short packet, after which a large packet
+	// counts as lost for its size (black hole).
+	blackHoleTries = 4
 
 	// nagleThreshold is the number of outstanding requests up to which a connection may send each one in a packet of
 	// its own. With more, Nagle's algorithm lets small operations share packets: in copy-mode AF_XDP a packet costs as

@@ -13,14 +13,18 @@ type rtxTimer struct {
 	firedAt  Time // when it fired last
 	progress Time // last acknowledgement of a new packet
 	silent   bool // at a timeout, the peer had been silent for long
-	asked    Time // when the first short packet of a black-hole test left; 0: none
+	asked    bool // a short packet of a black-hole test has left
+	answered int  // timeouts since then that the peer answered
 }
 
 // acked resets the timer after an acknowledgement of a new packet.
-func (t *rtxTimer) acked(now Time) { t.count, t.asked, t.progress = 0, 0, now }
+func (t *rtxTimer) acked(now Time) {
+	t.reset()
+	t.progress = now
+}
 
 // reset ends the back-off: the peer responds, and packets of this size pass.
-func (t *rtxTimer) reset() { t.count, t.asked = 0, 0 }
+func (t *rtxTimer) reset() { t.count, t.asked, t.answered = 0, false, 0 }
 
 // since returns when the timeout begins. first is when the oldest outstanding packet left for the first time.
 func (t *rtxTimer) since(first Time) Time { return max(first, t.progress, t.firedAt) }
@@ -51,6 +55,9 @@ func (c *Conn) rtxTimeout() {
 		return
 	}
 	c.eng.stats.Timeouts++
+	if t.asked && c.lastHeard > t.firedAt {
+		t.answered++
+	}
 	t.firedAt = now
 	t.silent = t.silent || c.quiet(now) > max(suspendTime, 2*c.rtt.PTO())
 	t.count++
@@ -75,9 +82,7 @@ func (c *Conn) askShort() {
 	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return
 	}
-	if c.rtx.asked == 0 {
-		c.rtx.asked = c.eng.now
-	}
+	c.rtx.asked = true
 	c.sendAck(proto.AckRequest)
 }
 
