@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -115,28 +114,13 @@ func (r *Reach) Ask(now time.Time) bool { return r.asks.take(now) }
 //
 // System calls: recvfrom (netlink).
 func (r *Reach) watch() {
-	for {
-		messages, from, err := r.events.Receive()
-		select {
-		case <-r.done:
-			return
-		default:
-		}
-		switch {
-		case errors.Is(err, os.ErrClosed):
-			return
-		case err != nil: // ENOBUFS: messages were lost
-			_ = r.readNeighbours() // what is known stays; the next message mends
-			r.routesChanged()
-		case from.Pid == nl.PidKernel:
-			for i := range messages {
-				r.apply(&messages[i])
-			}
-		}
-	}
+	follow(r.events, r.done, r.apply, func() {
+		_ = r.readNeighbours() // an error leaves what is known; the next message corrects it
+		r.routesChanged()
+	})
 }
 
-// apply takes in one message. What cannot be parsed is skipped: the kernel does not send such.
+// apply handles one message. It skips a message that cannot be parsed, which the kernel does not send.
 func (r *Reach) apply(m *syscall.NetlinkMessage) {
 	switch m.Header.Type {
 	case syscall.RTM_NEWNEIGH, syscall.RTM_DELNEIGH:

@@ -18,24 +18,27 @@ const (
 )
 
 // watch applies the kernel's messages until the socket is closed.
+func (t *Table) watch() { follow(t.events, t.done, t.apply, t.resync) }
+
+// follow calls apply for each message of the kernel, and lost after messages were lost, until the socket is closed.
 //
 // System calls: recvfrom (netlink).
-func (t *Table) watch() {
+func follow(events *nl.NetlinkSocket, done <-chan struct{}, apply func(*syscall.NetlinkMessage), lost func()) {
 	for {
-		messages, from, err := t.events.Receive()
+		messages, from, err := events.Receive()
 		select {
-		case <-t.done:
+		case <-done:
 			return
 		default:
 		}
 		switch {
 		case errors.Is(err, os.ErrClosed):
 			return
-		case err != nil: // ENOBUFS: messages were lost
-			t.resync()
+		case err != nil: // ENOBUFS
+			lost()
 		case from.Pid == nl.PidKernel:
 			for i := range messages {
-				t.apply(&messages[i])
+				apply(&messages[i])
 			}
 		}
 	}
