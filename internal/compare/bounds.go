@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -48,7 +47,7 @@ func ParseBounds(text []byte) ([]Bound, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("bound %d: %w", i+1, err))
 		}
-		result.MakePrintable(reflect.ValueOf(&b.Row).Elem())
+		result.MakePrintable(&b.Row)
 		out = append(out, b)
 	}
 	return out, errors.Join(errs...)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 )
@@ -90,7 +89,7 @@ func ReadFile(name string) (*Report, error) {
 	if len(r.Results) == 0 {
 		return nil, fmt.Errorf("%s has no results in it: make it with datbench --json", name)
 	}
-	MakePrintable(reflect.ValueOf(r).Elem())
+	MakePrintable(r)
 	for i := range r.Results {
 		r.Results[i].upgrade()
 	}

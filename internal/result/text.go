@@ -52,23 +52,25 @@ func Printable(text string) string {
 	}, text)
 }
 
-// MakePrintable applies Printable to every string in the structs, slices and pointers that v consists of. v must be
-// settable and have no unexported fields.
-func MakePrintable(v reflect.Value) {
+// MakePrintable applies Printable to every string in the value that p points to, through structs, slices and pointers.
+// Their fields must be exported.
+func MakePrintable(p any) { makePrintable(reflect.ValueOf(p).Elem()) }
+
+func makePrintable(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(Printable(v.String()))
 	case reflect.Struct:
 		for i := range v.NumField() {
-			MakePrintable(v.Field(i))
+			makePrintable(v.Field(i))
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			MakePrintable(v.Index(i))
+			makePrintable(v.Index(i))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			MakePrintable(v.Elem())
+			makePrintable(v.Elem())
 		}
 	default:
 	}
