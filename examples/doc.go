@@ -1,5 +1,5 @@
 // Package examples has four programs over DAT, each a directory to copy and begin with. They use package
-// dat alone, take --ia for the adapter, and end in order on ^C.
+// dat, take --ia for the adapter, and end in order on ^C. The servers share package examples/places.
 //
 //	echo      one message at a time: adapter, endpoint, connection, sends and receives
 //	reqresp   many requests outstanding from many clients: credits, and a shared receive queue

@@ -335,16 +335,3 @@ func asksInVain(t *testing.T, from, to netip.Addr, qual dat.ConnQual) {
 		}
 	}
 }
-
-// TestPlaces: each server divides its places as the others do.
-func TestPlaces(t *testing.T) {
-	want, err := os.ReadFile("echo/places.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"reqresp", "kv"} {
-		if got, err := os.ReadFile(name + "/places.go"); !bytes.Equal(got, want) {
-			t.Errorf("%s/places.go is not that of echo, %v", name, err)
-		}
-	}
-}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/examples/places"
 )
 
 const (
@@ -63,12 +64,12 @@ type server struct {
 	ia      *dat.IA
 	pz      *dat.PZ
 	evd     *dat.EVD
-	places  places
+	places  *places.Table
 	buffers map[*dat.EP]*dat.LMR // memory of each client
 }
 
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := server{ia: ia, places: newPlaces(), buffers: map[*dat.EP]*dat.LMR{}}
+	s := server{ia: ia, places: places.New(maxClients), buffers: map[*dat.EP]*dat.LMR{}}
 	var err error
 	if s.pz, err = ia.CreatePZ(); err != nil {
 		return err
@@ -92,7 +93,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		if err != nil {
 			return err
 		}
-		// What goes wrong with one client is no reason to leave the others.
+		// An error of one client does not end the service of the others.
 		if err := s.handle(ev); err != nil {
 			fmt.Fprintln(os.Stderr, "echo:", err)
 		}
@@ -109,14 +110,14 @@ func (s *server) handle(ev *dat.Event) error {
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 		return s.drop(ev.EP)
 	default: // a connection is established: the receives are there
-		s.places.settle(ev.EP)
+		s.places.Settle(ev.EP)
 		return nil
 	}
 }
 
 // accept gives a client an endpoint and memory, and posts the receives before it can send.
 func (s *server) accept(cr *dat.CR) (err error) {
-	host, ok, err := s.places.admit(cr)
+	host, ok, err := s.places.Admit(cr)
 	if !ok {
 		return err
 	}
@@ -133,7 +134,7 @@ func (s *server) accept(cr *dat.CR) (err error) {
 	if err != nil {
 		return errors.Join(err, ep.Free())
 	}
-	s.places.enter(ep, host)
+	s.places.Enter(ep, host)
 	s.buffers[ep] = mem
 	for slot := range window {
 		if err := ep.PostRecv(buffer(mem, slot, lineSize), uint64(slot), dat.CompletionDefault); err != nil {
@@ -169,7 +170,7 @@ func (s *server) drop(ep *dat.EP) error {
 		return nil
 	}
 	delete(s.buffers, ep)
-	next := s.places.leave(ep)
+	next := s.places.Leave(ep)
 	err := errors.Join(ep.Free(), mem.Free())
 	if next != nil {
 		err = errors.Join(err, s.accept(next))

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/examples/places"
 )
 
 // TestPlaceIsFreeAfterLastEvent: a client that makes room for another keeps its place until its last event is taken, so that the
@@ -22,7 +24,7 @@ func TestPlaceIsFreeAfterLastEvent(t *testing.T) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	s := server{ia: ia, pz: pz, evd: evd, places: newPlaces(), buffers: map[*dat.EP]*dat.LMR{}}
+	s := server{ia: ia, pz: pz, evd: evd, places: places.New(maxClients), buffers: map[*dat.EP]*dat.LMR{}}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	handle := func(want dat.EventNumber) { // takes all events, and handles the first that is wanted
@@ -53,20 +55,20 @@ func TestPlaceIsFreeAfterLastEvent(t *testing.T) {
 	}
 	asks("127.82.0.2", maxClients/2)
 	asks("127.82.0.3", maxClients/2)
-	if len(s.places.taken) != maxClients || len(s.places.asking) != maxClients {
-		t.Fatalf("%d clients, %d of them asking", len(s.places.taken), len(s.places.asking))
+	before := maps.Clone(s.buffers)
+	if s.places.Len() != maxClients || len(before) != maxClients {
+		t.Fatalf("%d places taken, %d buffers", s.places.Len(), len(before))
 	}
-	first := s.places.asking[0]
 	established := asks("127.82.0.4", 1)
-	if p := s.places.taken[first]; len(s.places.taken) != maxClients || p == nil || p.next == nil {
-		t.Errorf("%d clients; place of the first: %v", len(s.places.taken), p)
+	if s.places.Len() != maxClients || !maps.Equal(s.buffers, before) {
+		t.Errorf("%d places taken, %d buffers while the last event of a client is queued", s.places.Len(), len(s.buffers))
 	}
 	handle(dat.EventDisconnected)
 	if err := <-established; err != nil {
 		t.Error(err)
 	}
-	if len(s.places.taken) != maxClients || len(s.buffers) != maxClients || s.places.taken[first] != nil {
-		t.Errorf("%d clients and %d buffers then", len(s.places.taken), len(s.buffers))
+	if s.places.Len() != maxClients || len(s.buffers) != maxClients || maps.Equal(s.buffers, before) {
+		t.Errorf("%d places taken, %d buffers then", s.places.Len(), len(s.buffers))
 	}
 }
 

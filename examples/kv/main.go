@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/examples/places"
 )
 
 const (
@@ -80,13 +81,13 @@ type server struct {
 	pz     *dat.PZ
 	evd    *dat.EVD
 	table  *dat.LMR
-	places places
+	places *places.Table
 }
 
 // serve registers the table and accepts connections. It never looks at the table: the adapter serves reads,
 // writes and atomics, the part of a NIC with RDMA.
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := &server{ia: ia, places: newPlaces()}
+	s := &server{ia: ia, places: places.New(maxClients)}
 	var err error
 	if s.pz, err = ia.CreatePZ(); err != nil {
 		return err
@@ -110,7 +111,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		if err != nil {
 			return err
 		}
-		// What goes wrong with one client is no reason to leave the others.
+		// An error of one client does not end the service of the others.
 		if err := s.handle(ev); err != nil {
 			fmt.Fprintln(os.Stderr, "kv:", err)
 		}
@@ -123,20 +124,20 @@ func (s *server) handle(ev *dat.Event) error {
 	case dat.EventConnectionRequest:
 		return s.admit(ev.CR)
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
-		next, err := s.places.leave(ev.EP), ev.EP.Free()
+		next, err := s.places.Leave(ev.EP), ev.EP.Free()
 		if next != nil {
 			err = errors.Join(err, s.admit(next))
 		}
 		return err
 	default: // a connection is established
-		s.places.settle(ev.EP)
+		s.places.Settle(ev.EP)
 		return nil
 	}
 }
 
 // admit accepts a client if there is a place for it.
 func (s *server) admit(cr *dat.CR) error {
-	host, ok, err := s.places.admit(cr)
+	host, ok, err := s.places.Admit(cr)
 	if !ok {
 		return err
 	}
@@ -156,7 +157,7 @@ func (s *server) accept(cr *dat.CR, host netip.Addr) error {
 	if err := cr.Accept(ep, private); err != nil {
 		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
-	s.places.enter(ep, host)
+	s.places.Enter(ep, host)
 	return nil
 }
 

@@ -139,7 +139,8 @@ func (s *sender) write(r *receiver, at, n int) error {
 	return r.ep.PostRDMAWriteImm([]dat.LMRTriplet{s.mem.Segment(at, n)}, 0, to, uint32(n), dat.CompletionDefault)
 }
 
-// compare sends the sum behind the last chunks to all, who keep the file if it is theirs too, and waits for theirs.
+// compare sends the SHA-256 of the file to all receivers, and waits for the one that each of them has computed. A receiver
+// keeps the file if the two are equal.
 func (s *sender) compare(ctx context.Context, chunks int, sum []byte, p *progress) error {
 	const at = window * chunkSize
 	copy(s.data[at:], sum)

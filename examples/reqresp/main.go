@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/examples/places"
 )
 
 const (
@@ -82,11 +83,11 @@ type server struct {
 	srq    *dat.SRQ
 	data   []byte
 	mem    *dat.LMR
-	places places
+	places *places.Table
 }
 
 func serve(ctx context.Context, ia *dat.IA) error {
-	s := &server{ia: ia, data: make([]byte, slots*slotSize), places: newPlaces()}
+	s := &server{ia: ia, data: make([]byte, slots*slotSize), places: places.New(maxClients)}
 	if err := s.setUp(); err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		if err != nil {
 			return err
 		}
-		// What goes wrong with one client is no reason to leave the others.
+		// An error of one client does not end the service of the others.
 		if err := s.handle(ev); err != nil {
 			fmt.Fprintln(os.Stderr, "reqresp:", err)
 		}
@@ -147,19 +148,19 @@ func (s *server) handle(ev *dat.Event) error {
 		return s.receive(int(ev.Cookie))
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 		// Its slots come back with completions, which stay in the dispatcher when the endpoint is freed.
-		next, err := s.places.leave(ev.EP), ev.EP.Free()
+		next, err := s.places.Leave(ev.EP), ev.EP.Free()
 		if next != nil {
 			err = errors.Join(err, s.accept(next))
 		}
 		return err
 	default: // a connection is established: its requests will come
-		s.places.settle(ev.EP)
+		s.places.Settle(ev.EP)
 		return nil
 	}
 }
 
 func (s *server) accept(cr *dat.CR) error {
-	host, ok, err := s.places.admit(cr)
+	host, ok, err := s.places.Admit(cr)
 	if !ok {
 		return err
 	}
@@ -172,7 +173,7 @@ func (s *server) accept(cr *dat.CR) error {
 	if err := cr.Accept(ep, []byte{credits}); err != nil {
 		return errors.Join(err, cr.Reject(nil), ep.Free())
 	}
-	s.places.enter(ep, host)
+	s.places.Enter(ep, host)
 	return nil
 }
 

@@ -1,0 +1,113 @@
+// Package places divides the places of a server among its clients. echo, kv and reqresp use it.
+//
+// One host has half of the places at most, so that clients that connect and do nothing keep no other host out. If all
+// places are taken, a client whose connection is not established makes room for a client of a host with fewer places.
+//
+// A Table belongs to the goroutine that handles the server's events.
+package places
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// Table is the places of a server.
+type Table struct {
+	limit  int
+	taken  map[*dat.EP]*place
+	hosts  map[netip.Addr]int // number of places of each host
+	asking []*dat.EP          // clients whose connection is not established, the oldest first
+}
+
+// place is the place of one client. A client that makes room keeps its place until the server has taken its last event:
+// events stay in the dispatcher when an endpoint is freed, and the dispatcher has room for the events of so many clients.
+type place struct {
+	host netip.Addr
+	next *dat.CR // request of that host that gets the place when the client has gone; nil without
+}
+
+var errFull = []byte("the server has as many clients as it takes")
+
+// New returns a table of limit places.
+func New(limit int) *Table {
+	return &Table{limit: limit, taken: map[*dat.EP]*place{}, hosts: map[netip.Addr]int{}}
+}
+
+// Len returns the number of places that are taken.
+func (t *Table) Len() int { return len(t.taken) }
+
+// Admit reports whether there is a place for the client that asks, and returns its host. If there is none, Admit rejects
+// the request, or Leave returns it later.
+func (t *Table) Admit(cr *dat.CR) (host netip.Addr, ok bool, err error) {
+	about, err := cr.Query()
+	if err != nil {
+		return host, false, errors.Join(err, cr.Reject(nil))
+	}
+	host = about.RemoteAddress
+	switch {
+	case t.hosts[host] >= t.limit/2:
+		return host, false, cr.Reject(errFull)
+	case len(t.taken) == t.limit:
+		return host, false, t.replace(cr, host)
+	}
+	return host, true, nil
+}
+
+// replace keeps the request for the place of a client whose connection is not established, and disconnects that client:
+// the oldest one of the host with the most places.
+func (t *Table) replace(cr *dat.CR, host netip.Addr) (err error) {
+	if len(t.asking) == 0 {
+		return cr.Reject(errFull)
+	}
+	ep := slices.MaxFunc(t.asking, func(a, b *dat.EP) int { return t.hosts[t.taken[a].host] - t.hosts[t.taken[b].host] })
+	p := t.taken[ep]
+	if t.hosts[host] >= t.hosts[p.host] {
+		return cr.Reject(errFull)
+	}
+	if p.next != nil {
+		err = p.next.Reject(errFull)
+	}
+	t.count(p.host, -1)
+	t.count(host, 1)
+	p.host, p.next = host, cr
+	return errors.Join(err, ep.Disconnect(dat.CloseAbrupt))
+}
+
+func (t *Table) count(host netip.Addr, n int) {
+	if t.hosts[host] += n; t.hosts[host] == 0 {
+		delete(t.hosts, host)
+	}
+}
+
+// Enter gives a place to a client that Admit has let in.
+func (t *Table) Enter(ep *dat.EP, host netip.Addr) {
+	t.taken[ep] = &place{host: host}
+	t.count(host, 1)
+	t.asking = append(t.asking, ep)
+}
+
+// Settle records that the connection of a client is established.
+func (t *Table) Settle(ep *dat.EP) {
+	if p := t.taken[ep]; p != nil && p.next == nil {
+		t.forget(ep)
+	}
+}
+
+func (t *Table) forget(ep *dat.EP) {
+	t.asking = slices.DeleteFunc(t.asking, func(other *dat.EP) bool { return other == ep })
+}
+
+// Leave frees the place of a client after its last event. It returns the request that waits for the place, or nil.
+func (t *Table) Leave(ep *dat.EP) (next *dat.CR) {
+	p := t.taken[ep]
+	if p == nil {
+		return nil
+	}
+	t.count(p.host, -1)
+	delete(t.taken, ep)
+	t.forget(ep)
+	return p.next
+}
