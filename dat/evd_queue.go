@@ -173,7 +173,7 @@ func (e *EVD) giveSlot(ev *Event) {
 }
 
 // post appends an event to slow and delivers a notification. It returns false if no slot is free. Connection requests
-// have their own slots, of which each requester's address gets a limited share.
+// have their own slots. The address of a requester gets a limited share of these.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
 // postAfter is post with a callback. first runs after a slot is reserved and before a consumer can take the event.

@@ -321,7 +321,7 @@ func (c *Conn) establish() {
 	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
-	if c.req != nil { // the peer's first packet may be its last one, so that a probe now would be in vain
+	if c.req != nil { // the peer may close at once: do not probe yet
 		c.pmtu.HoldBack(c.eng.now)
 	}
 	c.searchMTU(c.pmtu.Unlimited())

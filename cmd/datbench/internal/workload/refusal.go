@@ -40,7 +40,7 @@ type TakenError struct {
 
 func (e *TakenError) Error() string { return fmt.Sprintf("%v is %s", e.Station.Peer, e.By) }
 
-// Waited returns the error after waiting for d in vain.
+// Waited returns the error of a client that has waited for d and was refused all the time.
 func (e *TakenError) Waited(d time.Duration) error {
 	return fmt.Errorf("%w, after waiting for %s: try again later, or wait longer as with --wait 1m", e, d)
 }
