@@ -2,12 +2,11 @@ package xdp
 
 import "net/netip"
 
-// admission filters received packets by their IP addresses. It admits a packet that is addressed to us and whose source
-// address can be answered.
+// admission filters received packets by IP address. It admits packets that are addressed to us and that we can answer.
 type admission struct {
 	own4     []uint32
 	own6     [][16]byte
-	martian4 []uint32 // martian source addresses: own4, which no other host can have, and the broadcast addresses of our subnets
+	martian4 []uint32 // IPv4 source addresses to refuse: own4, and the broadcast addresses of our subnets
 }
 
 func newAdmission(own, broadcasts []netip.Addr) (f admission) {
@@ -30,9 +29,9 @@ func word4(a netip.Addr) uint32 {
 	return be.Uint32(b[:])
 }
 
-// admits reports whether the destination of the packet is one of our addresses and its source is the unicast address of
-// another host. h begins with the IP header. Sources that RFC 1812 §5.3.7 calls martian are not admitted: our own
-// addresses, multicast, broadcast, loopback and 0.0.0.0.
+// admits reports whether a packet is addressed to us and comes from the unicast address of another host. h begins with
+// the IP header. Martian source addresses (RFC 1812 §5.3.7) are refused: our own addresses, multicast, broadcast,
+// loopback and 0.0.0.0.
 func (f *admission) admits(h []byte, v6 bool) bool {
 	if v6 {
 		return f.admits6(h)

@@ -100,8 +100,8 @@ func answering(t *testing.T, d *Device) {
 	})
 }
 
-// Whoever claims IP addresses that are not his gets no answer for them; a newcomer whom the kernel does not know is
-// answered within a second meanwhile, and the neighbour table fills slowly.
+// A device sends no answers to a host that forges IP source addresses. During such a flood it answers a new host, which
+// is not in the neighbour table yet, within a second, and the neighbour table grows slowly.
 func TestAnswersOfInventedAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -152,8 +152,9 @@ func TestAnswersOfInventedAddresses(t *testing.T) {
 	}
 }
 
-// A newcomer whom the kernel does not know is answered within a second beside 5000 packets a second from addresses of the
-// subnet that nobody has, each from an Ethernet address of its own, though it tries as seldom as a requester does.
+// A new host is answered within a second during a flood of 5000 packets per second. Each packet of the flood has
+// another unused IP address of the subnet and another MAC address as its source. The new host increases the pause
+// between its attempts up to 100 ms, as a connection request does.
 func TestNewcomerBesideInventedSources(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

@@ -42,12 +42,11 @@ type Device struct {
 	memory       memory
 }
 
-// Open takes over a UDP port of an interface in the network namespace of the calling thread. An error of Open wraps an
-// error of package link, fs.ErrPermission, fs.ErrInvalid (bad options) or bpf.ErrForeign (the interface has an XDP
-// program of another owner).
+// Open opens an interface of the calling thread's network namespace, and takes over one of its UDP ports. Errors wrap
+// an error of package link, fs.ErrPermission, fs.ErrInvalid (bad options) or bpf.ErrForeign (the interface already has
+// an XDP program of another owner).
 //
-// Open starts to redirect packets only after the sockets are ready. Steps that can fail and have no side effects come
-// first.
+// Open first does the steps that can fail without side effects. The redirect begins last, when the sockets are ready.
 func Open(ifname string, o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, &openError{err.Error(), []error{fs.ErrInvalid}}
@@ -55,9 +54,9 @@ func Open(ifname string, o Options) (*Device, error) {
 	return open(ifname, nil, o)
 }
 
-// open opens an interface. n reports the queues of the interface; if n is nil, open asks the kernel. If a queue does
-// not transmit in zero-copy mode, open in Auto mode falls back to copy mode. If a queue does not transmit in copy mode,
-// open fails: generic mode transmits in the same way as copy mode.
+// open opens an interface. n reports the queues of the interface; if n is nil, open asks the kernel. In Auto mode, open
+// falls back from zero-copy to copy mode if a queue does not transmit. It does not fall back from copy to generic mode,
+// because both transmit in the same way.
 func open(ifname string, n nic, o Options) (*Device, error) {
 	d, err := openMode(ifname, n, o)
 	if dead := (*silentError)(nil); o.Mode == Auto && errors.As(err, &dead) && dead.mode == ZeroCopy {
@@ -122,8 +121,8 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	return d, nil
 }
 
-// awaitCarrier waits for the carrier to return if the interface had one before. Some drivers reset their link when a
-// program is attached, and again when zero-copy is enabled.
+// awaitCarrier waits until the interface has its carrier again, if it had one before. Some drivers reset their link
+// when a program is attached, and again when zero-copy is enabled.
 func (d *Device) awaitCarrier(had bool, timeout time.Duration) {
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()
@@ -136,8 +135,8 @@ func (d *Device) awaitCarrier(had bool, timeout time.Duration) {
 	}
 }
 
-// attach puts the program on the interface and returns the number of queues to open. It counts the queues again after
-// attaching, because some drivers create extra queues for a program and spread packets to them.
+// attach attaches the program to the interface and returns the number of queues to open. It counts the queues after the
+// attach, because some drivers create extra queues for a program and spread packets to them.
 func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 	before, err := d.nic.channels(d.name)
 	if err != nil {
@@ -172,9 +171,9 @@ func attachMode(m Mode) bpf.Mode {
 	return bpf.Native
 }
 
-// openQueues opens a socket on each queue, without zero-copy if the driver created queues for the program. The driver
-// removes these queues with the program, maybe before the kernel has taken the socket's memory out of their rings:
-// virtio of Linux 7.3 then corrupts kernel memory when the queue is used again.
+// openQueues opens a socket on each queue. It does not use zero-copy if the driver created queues for the program. The
+// driver removes these queues together with the program. With virtio of Linux 7.3 this may happen while the rings still
+// contain the socket's memory; the next use of the queue then corrupts kernel memory.
 func (d *Device) openQueues(queues int, h *host, o *Options) error {
 	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring(d.name)}
 	switch {
@@ -268,8 +267,8 @@ func (d *Device) Stats() link.Stats {
 	return sum
 }
 
-// Close disables the redirect, closes the sockets, detaches the program and releases the port, in this order. It waits
-// until a running call of a Keeper method returns. A second Close does nothing.
+// Close disables the redirect, closes the sockets, detaches the program and releases the port, in this order. If a
+// Keeper method is running, Close waits for its return. A second Close does nothing.
 func (d *Device) Close() error {
 	d.closing.Do(func() { close(d.quit) })
 	d.watcher.Wait()

@@ -7,22 +7,27 @@
 // Ordering. A socket keeps the order of packets in each direction, and the order of the frames of a packet. It drops
 // and counts packets when a ring is full, a neighbour is unresolved or the interface is down.
 //
-// Ownership. A frame is in one of four places: the pool, the kernel for reception, the owner (from Recv or Alloc), or
-// the kernel for transmission. Recv and Alloc hand frames to the owner; Send and Free take them back. At most
-// Caps().TxFrames frames are allocated or in transmission, so Send always has room for a frame from Alloc. A received
-// frame that the owner sends may find no room; the socket then drops it. While the interface is down, frames that the
-// kernel refuses return to the pool. Frames that the kernel had already accepted return when the interface is up again.
+// Ownership. The owner of a socket is the goroutine that uses its data path. Each frame is in one of four places:
+//
+//   - in the pool
+//   - in the kernel, for reception
+//   - with the owner, from Recv or Alloc until Send or Free
+//   - in the kernel, for transmission
+//
+// At most Caps().TxFrames frames are allocated or in transmission, so Send always has room for a frame from Alloc. A
+// received frame may be sent too; if there is no room for it, the socket drops it. While the interface is down, frames
+// that the kernel refuses return to the pool. Frames that the kernel had accepted before return when the interface is
+// up again.
 //
 // Threading. Each socket has one owner at a time. Only the owner calls Recv, Alloc, Send, Free, Source and the raw
 // calls (RecvFrames, SendFrames, InFlight). These calls do not lock, allocate, block or read a clock. Any goroutine may
-// call all other methods. Close is the owner's last call; it releases every Wait and awaits its return before it unmaps
-// the memory.
+// call all other methods. Close is the owner's last call: it ends every Wait before it unmaps the memory.
 //
 // Memory. Each socket has its own UMEM outside the Go heap. Queues share no frames.
 //
-// Memory order. The kernel and this process share the index words of each ring. Both access them atomically: the writer
-// fills a slot before the store that publishes it, and the reader reads a slot after the load that found it. Each word
-// has one writer.
+// Memory order. The kernel and this process share the index words of each ring, and access them atomically. Each word
+// has one writer. The writer fills a slot before the store that publishes it. The reader reads a slot after the load
+// that found it.
 //
 // Reading order: options.go and params.go; umem.go, pool.go and ring.go for the data structures; device_linux.go and
 // socket_linux.go for the set-up; recv_linux.go, send_linux.go and wait_linux.go for the data path; watch_linux.go for

@@ -26,8 +26,8 @@ func TestKernelStatsStay(t *testing.T) {
 	}
 }
 
-// A kernel on another goroutine moves every packet once and in order; the race detector watches the
-// frames, which are plain memory.
+// The socket passes every packet once and in order while another goroutine plays the kernel. The race detector checks
+// the frames, because they are plain memory.
 func TestConcurrentKernel(t *testing.T) {
 	k := newFake(t, 1500)
 	s := k.s

@@ -1,30 +1,30 @@
 package xdp
 
-// fillLevel decides how many frames the kernel has for reception. Few frames stay in the CPU caches while they
-// circulate through the rings. The maximum is for an owner that was descheduled: packets then queue up. In zero-copy
-// mode the NIC's receive ring permanently holds frames, so both levels include its size.
+// fillLevel decides how many frames the kernel has for reception. The low level is small enough for the frames to stay
+// in the CPU caches. The high level applies after the owner was descheduled, because packets then queue up. In
+// zero-copy mode the NIC's receive ring always contains frames; both levels include them.
 type fillLevel struct {
-	target    uint32 // the current level: few or most
-	few, most uint32
+	target    uint32 // the current level: low or high
+	low, high uint32
 	late      uint32 // more waiting packets than this mean that the owner was late
-	calm      uint32 // frames to receive until the level returns to few
+	calm      uint32 // frames to receive before the level returns to low
 }
 
-// newFillLevel returns the level for at most most frames; nic is the number of frames that the NIC's ring holds in
-// addition.
-func newFillLevel(most, nic uint32) fillLevel {
-	few := min(most, hotFrames)
-	return fillLevel{target: few + nic, few: few + nic, most: most + nic, late: few / 2}
+// newFillLevel returns a level that starts low. high is the number of frames at the high level, without the nic frames
+// that the NIC's receive ring contains.
+func newFillLevel(high, nic uint32) fillLevel {
+	low := min(high, hotFrames)
+	return fillLevel{target: low + nic, low: low + nic, high: high + nic, late: low / 2}
 }
 
 // note adjusts the level. waiting is the number of frames that the owner found in the rx ring.
 func (p *fillLevel) note(waiting uint32) {
 	switch {
 	case waiting > p.late:
-		p.target, p.calm = p.most, onTimeFrames
+		p.target, p.calm = p.high, onTimeFrames
 	case p.calm > 0:
 		if p.calm -= min(p.calm, waiting); p.calm == 0 {
-			p.target = p.few
+			p.target = p.low
 		}
 	}
 }

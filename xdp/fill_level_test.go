@@ -23,7 +23,7 @@ func TestPacer(t *testing.T) {
 	after(64, hotFrames)
 	after(0, hotFrames)
 
-	if p = newFillLevel(16, 0); p.target != 16 || p.most != 16 {
+	if p = newFillLevel(16, 0); p.target != 16 || p.high != 16 {
 		t.Errorf("of 16 frames: %+v", p)
 	}
 }

@@ -35,8 +35,8 @@ func (r fixedRouter) Answer(netip.Addr, [6]byte) ([6]byte, bool) {
 	return r.hop.MAC()
 }
 
-// pair is two sockets on the two ends of a veth, the thinnest set-up that moves packets: a program
-// that sends all to the socket, and a neighbour that is known.
+// pair is two sockets on the two ends of a veth. It is the smallest set-up that moves packets: the program redirects
+// every packet to the socket, and the neighbour's MAC address is fixed.
 type pair struct {
 	lab  *lab.Lab
 	ends [2]*Socket
@@ -212,8 +212,8 @@ func settled(t testing.TB, s *Socket) {
 	conserve(t, s)
 }
 
-// newLab makes a lab without sockets. It skips the test where the kernel has no packets of several frames
-// and one of that MTU may need them.
+// newLab makes a lab without sockets. It skips the test if packets of this MTU may need several frames and the kernel
+// does not support them.
 func newLab(t testing.TB, mtu, queues int) *lab.Lab {
 	t.Helper()
 	labtest.RequireXDP(t)

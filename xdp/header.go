@@ -51,9 +51,9 @@ type layout struct {
 }
 
 // parse reads the headers at the beginning of a packet. b is the packet's first frame, total the size of the whole
-// packet in bytes. parse checks every length against total. ok is false unless the packet is unfragmented UDP, without
-// a VLAN ID, with a non-zero TTL and, for IPv4, a correct header checksum. parse does not verify the UDP checksum,
-// because packets between interfaces of one host carry only a partial one.
+// packet in bytes. parse checks every length against total. ok is true for UDP without fragmentation, without a VLAN
+// ID, with a non-zero TTL and, over IPv4, with a correct header checksum. parse does not verify the UDP checksum,
+// because packets between interfaces of one host have only a partial checksum.
 func parse(b []byte, total int) (l layout, ok bool) {
 	if len(b) < headers4 {
 		return l, false
@@ -139,8 +139,8 @@ func sourceOf(h []byte) netip.Addr {
 	return netip.AddrFrom4([4]byte(h[v4Src : v4Src+4]))
 }
 
-// fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the payload in bytes. It
-// sets the UDP checksum to 0, which means none; the protocol above has a stronger one.
+// fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the payload in bytes. The
+// UDP checksum becomes 0, which means none: the protocol above has a stronger one.
 func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[v4Length:], uint16(ihl+udpSize+size))
 	be.PutUint16(h[v4Sum:], 0)
@@ -149,8 +149,8 @@ func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[ihl+udpSum:], 0)
 }
 
-// fill6 writes the lengths of the IPv6 and UDP headers in h and clears the UDP checksum. IPv6 requires that checksum;
-// seal6 writes it when the payload is known.
+// fill6 writes the lengths of the IPv6 and UDP headers in h. size is the payload in bytes. It sets the UDP checksum to
+// 0; seal6 computes it when the payload is known, because IPv6 requires it.
 func fill6(h []byte, size int) {
 	be.PutUint16(h[v6Length:], uint16(udpSize+size))
 	be.PutUint16(h[v6Size+udpLength:], uint16(udpSize+size))

@@ -35,8 +35,8 @@ type txState struct {
 	waits       bool   // packets wait to be transmitted
 }
 
-// transmitting reads the ring words that are shared with the kernel. Packets wait in two cases: the kernel has not
-// taken them from the tx ring, or it has taken as many as the tx ring has slots and completed none of them. Any
+// transmitting returns the state of the transmit side, from ring words that are shared with the kernel. Packets wait if
+// the tx ring is not empty, or if at least as many packets as it has slots are submitted and not completed. Any
 // goroutine may call it.
 func (s *Socket) transmitting() txState {
 	s.mu.RLock()
@@ -47,8 +47,9 @@ func (s *Socket) transmitting() txState {
 	return t
 }
 
-// poke makes the kernel transmit. Any goroutine may call it; the owner finds the completed frames later. System calls:
-// sendto.
+// poke makes the kernel transmit. Any goroutine may call it; the owner reclaims the completed frames later.
+//
+// System calls: sendto.
 func (s *Socket) poke() {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

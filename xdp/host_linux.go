@@ -25,19 +25,21 @@ func (h *host) owns(a netip.Addr) bool {
 	return false
 }
 
-// source chooses the source address for packets to an address. Our own address has priority if the family matches.
-// Second is the source address that the kernel prefers, if the device serves it. Last is the served address with the
-// longest common prefix (RFC 6724 §5, rule 8). The device does not serve addresses that were added after Open. source
-// returns the zero Addr if no address fits.
-func (h *host) source(to, kernel netip.Addr) (best netip.Addr) {
-	if h.local.Addr().Is4() == to.Is4() {
+// source chooses the source address for packets to dst, of the same family. Its order of preference is:
+//
+//   - the device's own address
+//   - the source address that the kernel prefers, if the device serves it; addresses added after Open are not served
+//   - the served address that has the longest common prefix with dst (RFC 6724 §5, rule 8)
+//   - the zero Addr, if there is none
+func (h *host) source(dst, preferred netip.Addr) (best netip.Addr) {
+	if h.local.Addr().Is4() == dst.Is4() {
 		return h.local.Addr()
 	}
-	if h.owns(kernel) {
-		return kernel
+	if h.owns(preferred) {
+		return preferred
 	}
 	for _, a := range h.addrs {
-		if a.Is4() == to.Is4() && (!best.IsValid() || commonBits(a, to) > commonBits(best, to)) {
+		if a.Is4() == dst.Is4() && (!best.IsValid() || commonBits(a, dst) > commonBits(best, dst)) {
 			best = a
 		}
 	}

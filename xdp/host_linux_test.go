@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSourceIsServed: packets leave from an address that the socket takes packets for, whatever the kernel would take: an
-// address that a router advertisement or an administrator added later gets no answer.
+// TestSourceIsServed: source returns only addresses that the device serves, whatever the kernel prefers. The device
+// would not receive answers to an address that was added later.
 func TestSourceIsServed(t *testing.T) {
 	var addrs []netip.Addr
 	for _, a := range []string{"10.0.0.1", "192.0.2.1", "fe80::1", "fd91::2", "2001:db8::2"} {
@@ -15,10 +15,10 @@ func TestSourceIsServed(t *testing.T) {
 	h := &host{local: netip.MustParseAddrPort("10.0.0.1:17473"), addrs: addrs}
 	for _, tt := range []struct{ to, kernel, want string }{
 		{"10.0.0.9", "10.0.0.1", "10.0.0.1"},
-		{"192.0.2.9", "192.0.2.1", "10.0.0.1"},    // the local address, where the family fits
-		{"fd91::9", "fd91::2", "fd91::2"},         // as the kernel has it
-		{"fd91::9", "2001:db8::2", "2001:db8::2"}, // the same, served too
-		{"fd91::9", "fd91::77", "fd91::2"},        // added later
+		{"192.0.2.9", "192.0.2.1", "10.0.0.1"},    // same family: the local address
+		{"fd91::9", "fd91::2", "fd91::2"},         // the kernel's choice
+		{"fd91::9", "2001:db8::2", "2001:db8::2"}, // the kernel's choice
+		{"fd91::9", "fd91::77", "fd91::2"},        // the kernel's choice is not served
 		{"2001:db8::9", "2001:db8::77", "2001:db8::2"},
 		{"fe80::9", "fe80::77", "fe80::1"},
 	} {

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// A forged message that packets are too big for the path changes nothing: the kernel believes such messages for the
-// sockets that it has, and the one that keeps our port refuses them.
+// A forged ICMP "packet too big" message does not change the path MTU. The kernel would accept it for the guard socket
+// on our port; the guard's socket option makes the kernel ignore it.
 func TestForgedTooBig(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, 1500, 1)

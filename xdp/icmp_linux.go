@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// icmpBatch is the largest number of ICMP messages that are read in icmpPeriod. The kernel drops the rest, which
-	// bounds the cost of a flood of forged messages.
+	// icmpBatch is the largest number of ICMP messages that a reader handles in icmpPeriod. The kernel drops further
+	// messages. This limits the cost of a flood of forged messages.
 	icmpBatch  = 64
 	icmpPeriod = 10 * time.Millisecond
 	// icmpQueue is the size in bytes of the receive buffer of a raw socket.
@@ -25,24 +25,24 @@ const (
 	entropyPorts = 0xc000
 )
 
-// The type and code of port unreachable in one 16-bit word, and the size in bytes of the ICMP header, which the refused
-// packet follows.
+// refused4 and refused6 are the ICMP type and code of port unreachable, as one 16-bit word. icmpHeader is the size in
+// bytes of the ICMP header. After this header comes the beginning of the packet that was refused.
 const (
 	refused4   = 3<<8 | 3
 	refused6   = 1<<8 | 4
 	icmpHeader = 8
 )
 
-// icmpWatch reads ICMP port unreachable messages: no program listens on the port of a peer. Packets that leave over
-// AF_XDP belong to no kernel socket, so only a raw socket receives the ICMP messages about them. The XDP program passes
-// these messages to the kernel.
+// icmpWatch reads ICMP port unreachable messages, which a peer's kernel sends when no program has the port open.
+// Packets that leave over AF_XDP belong to no kernel socket, so only a raw socket receives ICMP messages about them.
+// The XDP program passes these messages to the kernel.
 type icmpWatch struct {
 	files []*os.File
 	done  sync.WaitGroup
 }
 
-// watchICMP starts one reader per address family. It skips a family whose raw socket cannot be opened; without reports,
-// the failure of a peer is only found by a timeout.
+// watchICMP starts one reader per address family. It skips a family whose raw socket cannot be opened. Without a
+// reader, a closed port at a peer is noticed only by a timeout.
 //
 // System calls: socket, setsockopt.
 func watchICMP(ifname string, h *host, sockets []*Socket) *icmpWatch {
@@ -120,8 +120,8 @@ func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort,
 	}
 }
 
-// filter4 is a classic BPF program that passes port unreachable about UDP packets whose source port is our port or the
-// port of a path. A raw IPv4 socket delivers packets with their IP header.
+// filter4 is a classic BPF program that passes port unreachable messages about our UDP packets. A packet is ours if its
+// source port is the device's port or a path's port. A raw IPv4 socket delivers packets with their IP header.
 func filter4(port uint16) []unix.SockFilter {
 	return filter(port, []unix.SockFilter{
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // X: size of the IP header

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet to a port that the kernel of the peer has no owner for is reported to every socket with its first bytes, and
-// ends Wait, over both families.
+// A packet to a closed port of a peer is reported to every socket, with the first bytes of the packet. The report ends
+// Wait. Both address families are tested.
 func TestRefusedPortIsReported(t *testing.T) {
 	l := newLab(t, 0, 2)
 	d := openDevice(t, l, lab.A, DefaultOptions())
@@ -54,8 +54,8 @@ func TestRefusedPortIsReported(t *testing.T) {
 	}
 }
 
-// A report is of a packet that we can have sent: other ports, other addresses and other programs' messages stay
-// with the kernel, whatever they are cut to.
+// The parser accepts only messages about packets that we can have sent. It rejects messages about other ports and
+// addresses, messages about other programs' packets, and truncated messages.
 func TestParseRefused(t *testing.T) {
 	v4 := []byte{0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1, 3, 3, 0, 0, 0, 0, 0, 0,
 		0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc0, 1, 0x44, 0x41, 0, 20, 0, 0}

@@ -58,8 +58,8 @@ func chooseAddr(name string, have []netip.Prefix, want netip.Addr) (netip.Addr, 
 	return best, nil
 }
 
-// steered lists the addresses whose packets the program redirects: local first, then as many others as the program can
-// compare.
+// steered lists the addresses whose packets the program redirects: local first, then the others. It returns at most
+// bpf.MaxAddresses addresses of each family.
 func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
 	all := []netip.Addr{local}
 	var n4, n6 int
@@ -81,8 +81,9 @@ func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
 	return all
 }
 
-// takePort binds the port in the kernel while the device is open. No other program can bind it then. The kernel also
-// does not send port unreachable for a packet that the XDP program has passed on.
+// takePort binds a kernel UDP socket, the guard, to the port while the device is open. No other program can then bind
+// the port. The kernel also sends no port unreachable message for packets to this port that the XDP program passes to
+// it.
 func (d *Device) takePort(local netip.AddrPort) (err error) {
 	d.guard, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if errors.Is(err, unix.EADDRINUSE) {
@@ -98,8 +99,9 @@ func (d *Device) takePort(local netip.AddrPort) (err error) {
 	return d.ignoreICMPMTU(local.Addr())
 }
 
-// ignoreICMPMTU makes the kernel ignore ICMP messages that report a path MTU for the port. The guard socket sends
-// nothing, so such a message is forged. It would limit the routes to our peers to a false MTU for ten minutes.
+// ignoreICMPMTU makes the kernel ignore ICMP messages about the guard socket's path MTU. The guard sends nothing, so
+// any such message is forged. The kernel would believe it, and use a false MTU for the route to that peer for ten
+// minutes.
 //
 // System calls: setsockopt.
 func (d *Device) ignoreICMPMTU(local netip.Addr) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Packets whose payload lies in the device's memory arrive, more of them than the rings have slots, and every frame
-// that stood for a piece comes back.
+// Packets whose payload lies in the device's memory arrive. There are more packets than ring slots, and every frame
+// that stood for a piece of the memory returns to the pool.
 func TestSendInPlace(t *testing.T) {
 	const size, packets = 1 << 20, 300
 	m, err := newMemory(size)

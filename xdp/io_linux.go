@@ -75,8 +75,8 @@ func (s *Socket) Source(b *link.Buf) netip.AddrPort {
 	return netip.AddrPortFrom(sourceOf(s.umem.mem[payload-int(n.headers)+int(n.ip):]), port)
 }
 
-// fresh returns the note of a packet's first frame if the frame came from Recv and Data still begins where Recv put it;
-// otherwise nil.
+// fresh returns the note of a packet's first frame. It returns nil unless the frame is from Recv and Data still begins
+// where Recv set it.
 func (s *Socket) fresh(b *link.Buf) *note {
 	if int(b.Frame) >= len(s.pool.notes) { // closed
 		return nil

@@ -11,8 +11,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// LayerFault explains why a device on this interface would open but receive no packets, and what to use instead. Both
-// texts are empty if there is no such problem. local is the device's own address. Errors come from netlink.
+// LayerFault explains why a device on this interface would open but receive no packets, and which address to use
+// instead. Both texts are empty if it would receive packets. local is the device's own address. Errors come from
+// netlink.
 func LayerFault(ifindex int, local netip.Addr) (fault, remedy string, err error) {
 	t, err := route.Open(ifindex)
 	if err != nil {
@@ -30,8 +31,9 @@ func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
 		return fmt.Sprintf("a packet of a %s interface has no Ethernet header", now.Kind),
 			fmt.Sprintf("use the interface below it, or kernel UDP (udp:%v)", local)
 	case now.Kind == "bond", now.Kind == "team":
-		// The program runs on the members, and xsk_rcv_check drops packets that arrived on an interface other than the
-		// socket's. In generic mode a packet keeps the queue number of its member, which is no queue of the bond.
+		// The program runs on the members of the bond. The kernel (xsk_rcv_check) drops packets that arrive on another
+		// interface or queue than the socket's. Packets arrive on the member; in generic mode they keep the member's
+		// queue number.
 		return "AF_XDP does not receive the packets of a " + now.Kind,
 			fmt.Sprintf("use kernel UDP (udp:%v), or take a member out of it, give that an address and open it", local)
 	case now.Kind == "macvlan" && local.Is4():
@@ -52,8 +54,8 @@ func refuseLayer(now *route.Interface, local netip.Addr) error {
 	return &openError{fmt.Sprintf("xdp: %s: %s: %s", now.Name, fault, remedy), []error{link.ErrUnsupported}}
 }
 
-// alsoAnswers takes the index of an interface. If the kernel answers ARP requests on this interface for addresses of
-// other interfaces of the namespace, alsoAnswers returns the name of the interface. Otherwise it returns "".
+// alsoAnswers returns the name of the interface with this index if the kernel answers ARP requests on it for addresses
+// of other interfaces of the namespace. Otherwise it returns "".
 //
 // System calls: netlink RTM_GETLINK; files of /proc/sys/net.
 func alsoAnswers(index int) string {

@@ -108,8 +108,8 @@ func (s *Socket) Stats() link.Stats {
 	}
 }
 
-// kernelStats reads the kernel's counters. It returns the last known values if the socket is closed or getsockopt
-// fails.
+// kernelStats reads the kernel's counters. If the socket is closed or getsockopt fails, it returns the last known
+// values.
 func (s *Socket) kernelStats() unix.XDPStatistics {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

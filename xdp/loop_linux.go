@@ -2,9 +2,9 @@ package xdp
 
 import "github.com/datxdp/datxdp/link"
 
-// sendLoop delivers a packet to this socket itself: its frames move to the next Recv. It copies only data that lies in
-// the consumers' memory, because the receiver may keep a frame longer than the sender's memory stays unchanged. It
-// keeps the headers complete, so that Source and PathReply work as for any received packet.
+// sendLoop delivers a packet to this socket itself: the next Recv returns its frames. Data in the consumers' memory is
+// copied into the frames, because the sender may change this memory before the receiver has freed the packet. The
+// headers are complete, so that Source and PathReply work as for any received packet.
 func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int, sent *tally) {
 	if len(s.loop)+len(packet) > cap(s.loop) || !s.fits(packet) {
 		s.drop(packet)

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory holds the data of a device's consumers. It is mapped once for them and once behind the frames of every queue,
-// so that a descriptor can name it.
+// memory is the consumers' memory of a device, from which packets can be sent in place. It is mapped once for the
+// consumers, and once more in the UMEM of every queue, after the frames, so that tx descriptors can refer to it.
 type memory []byte
 
-// spares keeps the mappings of closed devices, indexed by the number of bits of their size. A mapping is never
-// unmapped: a consumer that still reads from it gets zeros, not a fault. The pages of a mapping in spares are released.
-// Sizes are rounded up to powers of two, so that another device can reuse the mapping. The number of mappings of a size
-// is therefore the maximum number that were in use at the same time.
+// spares keeps the mappings of closed devices for reuse, indexed by the number of bits of their size. Mappings are
+// never unmapped, so a consumer that still reads from one gets zeros and not a fault. Their pages are released. Sizes
+// are powers of two, so that a mapping fits many devices; there are never more mappings of a size than were in use at
+// one time.
 var spares struct {
 	sync.Mutex
 	of [bits.UintSize][]memory

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is an open network namespace. A socket that is created later, on any thread, must be created in it, because
-// an interface index means another interface in another namespace.
+// namespace is an open network namespace. Sockets of the device that are created later, on any thread, must be created
+// in it, because interface indices differ between namespaces.
 type namespace struct{ file *os.File }
 
 const threadNamespace = "/proc/thread-self/ns/net"

@@ -47,8 +47,9 @@ func openEthtool() (*ethtool, error) {
 	return &ethtool{fd}, nil
 }
 
-// ring returns the number of slots of the receive ring; 0 if the driver does not tell. System calls:
-// ioctl(SIOCETHTOOL).
+// ring returns the number of slots of the receive ring, or 0 if the driver does not report it.
+//
+// System calls: ioctl(SIOCETHTOOL).
 func (e *ethtool) ring(name string) int {
 	r := ringSizes{cmd: unix.ETHTOOL_GRINGPARAM}
 	if ethtoolDo(e.fd, name, &r) != nil {

@@ -27,27 +27,27 @@ const DefaultPort = 17473
 type Options struct {
 	// Port is the UDP port that is redirected from the kernel, here and at every peer.
 	Port uint16
-	// Addr is the device's own address. The zero Addr selects the interface's first IPv4 address, or its first global
-	// IPv6 address if it has no IPv4.
+	// Addr is the device's own address. The zero Addr selects the interface's first IPv4 address. Without one, it
+	// selects the first global IPv6 address.
 	Addr netip.Addr
-	// Mode is the requested mode. Open fails if it is not Auto and is not granted.
+	// Mode is the requested mode. If it is not Auto, Open fails when this mode is not granted.
 	Mode Mode
-	// Queues is the number of queues to open, from queue 0 on; 0 opens all. The device still spreads packets to the
-	// queues that stay closed, and those packets are not received here.
+	// Queues is the number of queues to open, beginning with queue 0; 0 opens all. The NIC still spreads packets to all
+	// its queues, and the device does not receive packets on queues that are not open.
 	Queues int
 
 	// Frames is the number of frames in a queue's UMEM, a power of two.
 	Frames int
 	// FrameSize is the size of a frame in bytes, 2048 or 4096.
 	FrameSize int
-	// Memory is the size in bytes of the memory that packets of several frames can be sent from in place
-	// (link.Caps.Memory); 0 is none. The kernel locks these pages once per queue.
+	// Memory is the size in bytes of the consumers' memory (link.Caps.Memory), from which packets of several frames can
+	// be sent without a copy. 0 means none. The kernel locks these pages once per queue.
 	Memory int
-	// RxRing, TxRing, FillRing and CompletionRing are ring sizes in slots, powers of two. TxRing also bounds the frames
-	// that are allocated or in transmission.
+	// RxRing, TxRing, FillRing and CompletionRing are ring sizes in slots, powers of two. TxRing is also the largest
+	// number of frames that are allocated or in transmission.
 	RxRing, TxRing, FillRing, CompletionRing int
-	// SendBuffer is the socket's send buffer in bytes (SO_SNDBUF). In copy mode it bounds the packets, with kernel
-	// overhead, that wait between the socket and the device. 0 keeps the kernel's default.
+	// SendBuffer is the socket's send buffer in bytes (SO_SNDBUF); 0 keeps the kernel's default. In copy mode it limits
+	// the packets that wait between the socket and the device. The kernel counts its own overhead per packet too.
 	SendBuffer int
 }
 
@@ -119,8 +119,8 @@ func (o *Options) validate() error {
 // held returns the number of received frames that the owner may keep.
 func (o *Options) held() int { return o.Frames / 4 }
 
-// filled returns the number of frames that the kernel has for reception in the worst case: the owner keeps all it may,
-// and the tx ring is full.
+// filled returns the number of frames that are always left for reception. The other frames may be in the tx ring or, as
+// received packets, with the owner.
 func (o *Options) filled() int {
 	return min(o.Frames-o.TxRing-o.held(), o.FillRing, o.RxRing)
 }

@@ -4,9 +4,9 @@ import "time"
 
 // Tunables. Measured on the reference machine: two cores, kernel 6.18, veth between two namespaces.
 const (
-	// Ring sizes in slots, UMEM in frames: 16 MiB per queue. 1024 frames serve transmission, the owner may keep 1024,
-	// and up to 2048 are for reception (see fillLevel). 2048 frames absorb 3 ms of full packet rate while the owner is
-	// descheduled.
+	// Ring sizes are in slots, the UMEM size is in frames: 16 MiB per queue. 1024 frames are for transmission, 1024 may
+	// stay with the owner, and up to 2048 are for reception (see fillLevel). 2048 frames absorb 3 ms of full packet
+	// rate while the owner is descheduled.
 	defaultFrames         = 4096
 	defaultFrameSize      = 4096
 	defaultRxRing         = 2048
@@ -23,8 +23,8 @@ const (
 	// maxMemory is the largest Options.Memory in bytes. The kernel's limit is 2^32 frames.
 	maxMemory = 1 << 40
 
-	// headRoom is the space in bytes before Data in every frame from Alloc: 62 bytes of Ethernet, IPv6 and UDP headers,
-	// rounded up to a cache line.
+	// headRoom is the space in bytes before Data in every frame from Alloc. The headers for Ethernet, IPv6 and UDP need
+	// 62 bytes; headRoom is one cache line.
 	headRoom = 64
 	// rxHeadRoom is the space in bytes that the kernel leaves before a received packet (XDP_PACKET_HEADROOM).
 	rxHeadRoom = 256
@@ -37,50 +37,50 @@ const (
 	// maxPacket is the largest IP packet in bytes. Some interfaces have a larger MTU.
 	maxPacket = 1<<16 - 1
 
-	// hotFrames is the number of frames that the kernel has for reception while the owner keeps up. So few frames stay
-	// in the CPU caches and the TLB. Four times as many make writes of 1 MiB 9 to 15 % slower and add 5 % to a 64-byte
-	// round trip (docs/PERFORMANCE.md).
+	// hotFrames is the number of frames that the kernel has for reception while the owner keeps up. This number is
+	// small, so that the frames stay in the CPU caches and the TLB. With four times as many, writes of 1 MiB are 9 to
+	// 15 % slower and a 64-byte round trip takes 5 % longer (docs/PERFORMANCE.md).
 	hotFrames = 512
-	// onTimeFrames is the number of frames that the owner must receive without being late before the level returns to
+	// onTimeFrames is the number of frames that the owner must receive without a delay before the fill level returns to
 	// hotFrames.
 	onTimeFrames = 1 << 16
 	// nicFrames bounds the additional frames for the slots of a NIC's receive ring: 32 MiB per queue.
 	nicFrames = 8192
-	// rxWakeupPause is the largest number of idle polls between two system calls for the fill ring: a few milliseconds
-	// of spinning.
+	// rxWakeupPause is the largest number of idle polls between two wakeups of the driver for the fill ring: a few
+	// milliseconds of spinning.
 	rxWakeupPause = 1 << 14
-	// stuckPolls is the number of idle polls between two checks for a stalled tx ring: about 200 us of spinning. A
-	// driver that has lost its carrier forgets an earlier kick.
+	// stuckPolls is the number of idle polls between two checks for a stalled tx ring: about 200 us of spinning. The
+	// check is needed because a driver without carrier forgets a kick.
 	stuckPolls = 1024
-	// refillBatch is the number of frames that must be missing in the fill ring before it is refilled. The cache line
+	// refillBatch is the number of frames that must be missing from the fill ring before it is refilled. The cache line
 	// of the producer index then moves between cores once per batch.
 	refillBatch = 32
 	// kernelTxBatch is the number of packets that one sendto transmits on kernels without XDP_MAX_TX_SKB_BUDGET.
 	kernelTxBatch = 32
-	// rawKick is the largest backlog, in tx slots, that is kicked by a raw system call, of which the Go scheduler does
-	// not know. It bounds how long a garbage collection may wait for the call: about 1.5 us per slot. With a regular
-	// system call on a busy machine, the 64-byte round trip rises from 6 us to milliseconds.
+	// rawKick is the largest backlog, in tx slots, that is transmitted by a raw system call. The Go scheduler does not
+	// notice a raw call, so a garbage collection must wait for its end: about 1.5 us per slot. With a regular system
+	// call on a busy machine, the 64-byte round trip rises from 6 us to milliseconds.
 	rawKick = 64
 
 	// A kernel worker frees a queue about 25 ms after its socket was closed.
 	bindTimeout = time.Second
 	bindPause   = 2 * time.Millisecond
 
-	// proofTimeout bounds how long the driver may hold the frame that proves the transmit side. proofPause is the time
-	// between two checks.
+	// proofTimeout is how long the driver may take to transmit the frame that proves the transmit side. proofPause is
+	// the time between two checks.
 	proofTimeout = 2 * time.Second
 	proofPause   = 50 * time.Microsecond
-	// carrierTimeout bounds the wait for a carrier that the driver dropped when the program was attached.
-	// Autonegotiation takes 2 to 4 s.
+	// carrierTimeout limits the wait for the carrier after the program was attached, because some drivers then reset
+	// their link. Autonegotiation takes 2 to 4 s.
 	carrierTimeout = 5 * time.Second
 
-	// The watch of a device checks its transmit rings every watchTick. Every watchSlow ticks it checks what netlink
-	// does not report. This costs about 20 us of processor time per second and queue. The watch counts ticks and not
-	// time, so that a stopped process does not count its own pause as a stall.
+	// The watch of a device checks its tx rings every watchTick. Every watchSlow ticks it also checks what netlink does
+	// not report. The cost is about 20 us of processor time per second and queue. Timeouts are counted in ticks,
+	// because a clock would also count the time for which the process itself was stopped.
 	watchTick = 100 * time.Millisecond
 	watchSlow = 10
-	// A transmit ring that does not move for stallTicks while packets wait is stalled; it is kicked on each tick from
-	// then on. After reviveTicks the queue is reopened. The delay is needed because flow control may stop a ring for a
+	// A tx ring is stalled if packets wait and it has not moved for stallTicks. From then on each tick kicks the
+	// driver. After reviveTicks the queue is reopened, and not earlier, because flow control may stop a ring for a
 	// while.
 	stallTicks, reviveTicks = 2, 6
 	// addressTicks is how long the device's address may be missing: about 5 s, enough to take an interface down and up.

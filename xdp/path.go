@@ -7,8 +7,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// hop is the route to an address: the outgoing interface and the neighbour. MAC is called for each packet and does not
-// lock.
+// hop is the next hop to a destination, and how to reach it. MAC is called for each packet and does not lock.
 type hop interface {
 	MAC() (mac [6]byte, ok bool)
 	Source() netip.Addr
@@ -19,8 +18,8 @@ type hop interface {
 type router interface {
 	Resolve(dst netip.Addr) (hop, error)
 	Release(hop)
-	// Answer returns the MAC address to which the reply to a packet goes. ipSource is the source address that the
-	// packet claims, and ethSource is its Ethernet source. Answer is called for each reply and does not lock.
+	// Answer returns the MAC address for the reply to a received packet. ipSource and ethSource are the packet's source
+	// addresses; ipSource may be forged. Answer is called for each reply and does not lock.
 	Answer(ipSource netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
 }
 
@@ -66,8 +65,8 @@ func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {
 	return p, nil
 }
 
-// write writes the headers for size bytes of payload into h, which is p.size bytes long. It leaves out the UDP checksum
-// of IPv6. ok is false while the neighbour is unresolved.
+// write writes the headers for size bytes of payload into h, which is p.size bytes long. It does not compute the UDP
+// checksum of IPv6. ok is false while the neighbour is unresolved.
 func (p *path) write(h []byte, size int) (ok bool) {
 	copy(h, p.template[:p.size])
 	if p.hop != nil {

@@ -28,10 +28,9 @@ type note struct {
 	start   uint16 // offset of Data in the frame
 }
 
-// pool is the free list of a umem and the record of who owns every other frame. The list is last
-// in, first out, because the frame freed last is the most likely to be in a CPU cache. One pool
-// serves both directions: a frame has one state, so it cannot be in reception and in transmission
-// at once. Only the socket's owner uses it.
+// pool is the free list of a umem, and records the state of every frame. The list is last in, first out, because the
+// frame freed last is the most likely to be in a CPU cache. One pool serves both directions: a frame has one state, so
+// it cannot be in reception and in transmission at once. Only the socket's owner uses it.
 type pool struct {
 	free  []uint32
 	notes []note
@@ -62,8 +61,8 @@ func (p *pool) give(f uint32, from state) {
 	p.free = append(p.free, f)
 }
 
-// move changes the state of a frame. It panics if the old state is not the expected one. This is a
-// bug of the program, never caused by a peer, and continuing would corrupt packets.
+// move changes the state of a frame. It panics if the old state is wrong: this is a bug of the program, never caused by
+// a peer, and to continue would corrupt packets.
 func (p *pool) move(f uint32, from, to state) {
 	n := &p.notes[f]
 	if n.state != from {
@@ -74,8 +73,7 @@ func (p *pool) move(f uint32, from, to state) {
 	p.count[to]++
 }
 
-// owned returns the state of a frame that the owner hands back: isHeld or isAlloc. It panics on any
-// other state.
+// owned returns the state of a frame that the owner hands back: isHeld or isAlloc. It panics on any other state.
 func (p *pool) owned(f uint32) state {
 	s := p.notes[f].state
 	if s != isHeld && s != isAlloc {

@@ -8,16 +8,16 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// proofType is the EtherType of the frame that proves the transmit side: local experiments (IEEE 802, 88-B5). Source
-// and destination of the frame are our own MAC address. A switch never sends a frame back to the port where it arrived,
-// and learns no new address from it. A host that receives it drops it, because the destination is not its own address.
+// proofType is the EtherType of the proof frame, which shows that a queue transmits: local experiments (IEEE 802,
+// 88-B5). Source and destination of the frame are our own MAC address. A switch does not forward it, because its
+// destination is on the port where it arrived. Another host drops it, because it is not addressed to that host.
 const (
 	proofType = 0x88b5
 	proofSize = 60 // the minimum Ethernet frame without its checksum, in bytes
 )
 
-// queueProof puts the proof frame into the tx ring. It returns false if there is no room. The caller is the socket's
-// owner.
+// queueProof puts the proof frame into the tx ring. It returns false if there is no room. The caller must own the
+// socket.
 func (s *Socket) queueProof() bool {
 	s.reap()
 	if s.pool.count[isFree] == 0 || s.tx.reserve(1) == 0 {
@@ -43,9 +43,8 @@ func (s *Socket) allReturned() bool {
 	return s.pool.count[isSent] == 0
 }
 
-// silent sends a proof frame on each socket and returns the indices of the sockets whose frame is not completed within
-// the timeout. A socket whose interface is down is not included. The caller owns all the sockets, and they carry no
-// traffic.
+// silent sends a proof frame on each socket. It returns the indices of the sockets whose frame is not completed within
+// the timeout, without those whose interface is down. The caller owns all the sockets, and they carry no traffic.
 func silent(sockets []*Socket, timeout time.Duration) (dead []int) {
 	var waiting []int
 	for q, s := range sockets {
@@ -89,8 +88,8 @@ func list(queues []int) string {
 	return "queues " + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(queues)), ", "), "[]") + " do"
 }
 
-// prove checks that every queue transmits, before Open reports the mode as granted. Without carrier the check has no
-// result and passes.
+// prove checks that every queue transmits, before Open reports the mode as granted. Without carrier the check always
+// passes, because nothing can be transmitted.
 func (d *Device) prove() error {
 	dead := silent(d.sockets, proofTimeout)
 	if len(dead) == 0 || !d.routes.Refresh().Carrier {
@@ -102,8 +101,8 @@ func (d *Device) prove() error {
 	return &silentError{name: d.name, mode: d.Mode(), queues: dead}
 }
 
-// refuseAdded explains that the driver created queues for the program and why these cannot be used. The remedy is to
-// configure so many queues that the driver cannot create more.
+// refuseAdded returns an error for queues that the driver created for the program and that cannot be used. Its text
+// names the remedy: configure enough queues that the driver cannot create more.
 func (d *Device) refuseAdded(why string) error {
 	now, err := d.nic.channels(d.name)
 	if err != nil {

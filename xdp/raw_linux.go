@@ -2,15 +2,14 @@ package xdp
 
 import "github.com/datxdp/datxdp/link"
 
-// The raw calls move whole Ethernet frames, to measure the socket without header processing and
-// paths. They use the same frames as the link.Link methods: Alloc provides them, Free takes them
-// back, and Caps().FrameSize bytes fit. Only the owner may call them, and may mix them with the
-// link.Link methods. The socket still receives only the packets that the program redirects: UDP to
-// the device's port at one of its addresses.
+// The raw calls move whole Ethernet frames, to measure the socket without paths and header processing. They use the
+// same frames as the link.Link methods: Alloc provides them, Free takes them back, and Caps().FrameSize bytes fit. Only
+// the owner may call them, and may mix them with the link.Link methods. The socket receives only the packets that the
+// program redirects: UDP to the device's port at one of its addresses.
 
-// RecvFrames is Recv for whole frames. Data of a packet's first Buf begins with the Ethernet
-// header. A packet of several frames has More on all Bufs but the last, and may be split over two
-// calls. The frames belong to the caller until Free or SendFrames.
+// RecvFrames is Recv for whole frames. Data of a packet's first Buf begins with the Ethernet header. If a packet has
+// several frames, every Buf except the last has the flag More, and two calls may each return a part of the packet. The
+// frames belong to the caller until Free or SendFrames.
 func (s *Socket) RecvFrames(bufs []link.Buf) int {
 	avail := s.rx.peek()
 	n := min(avail, uint32(len(bufs)))
@@ -46,8 +45,8 @@ func (s *Socket) RecvFrames(bufs []link.Buf) int {
 	return filled
 }
 
-// SendFrames is Send for whole frames. Data of a packet's first Buf begins with a complete Ethernet
-// header. Path is ignored.
+// SendFrames is Send for whole frames. Data of a packet's first Buf begins with a complete Ethernet header. Path is
+// ignored.
 func (s *Socket) SendFrames(bufs []link.Buf) {
 	if !s.open() {
 		s.refuse(bufs)
@@ -68,8 +67,7 @@ func (s *Socket) SendFrames(bufs []link.Buf) {
 	s.flush(queued, &sent)
 }
 
-// InFlight returns the number of frames that the kernel has not yet transmitted. It first reclaims
-// the completed ones.
+// InFlight reclaims completed frames, and returns the number of frames that the kernel has not yet transmitted.
 func (s *Socket) InFlight() int {
 	s.reap()
 	return int(s.pool.count[isSent])

@@ -2,8 +2,9 @@ package xdp
 
 import "github.com/datxdp/datxdp/link"
 
-// Recv implements link.Link. System calls: none while packets arrive. With nothing to receive: sendto while packets
-// wait to be transmitted, recvfrom when the driver needs a wakeup.
+// Recv implements link.Link. It makes no system call while packets arrive.
+//
+// System calls of an idle Recv: sendto, if packets wait to be transmitted; recvfrom, if the driver needs a wakeup.
 func (s *Socket) Recv(bufs []link.Buf) int {
 	n := 0
 	if len(s.loop) > 0 {
@@ -78,8 +79,8 @@ func mark(l *layout) link.Flags {
 	return 0
 }
 
-// recvMany receives a packet of several frames that begins at slot first. used is the number of slots it consumed; 0 if
-// the packet is incomplete or does not fit into bufs. filled is the number of Bufs it filled.
+// recvMany receives a packet of several frames that begins at slot first. used is the number of slots it consumed; it
+// is 0 if the packet is incomplete or does not fit into bufs. filled is the number of Bufs it filled.
 func (s *Socket) recvMany(first, avail uint32, bufs []link.Buf, got *tally) (used uint32, filled int) {
 	var total int
 	for used = 0; ; used++ {
@@ -156,15 +157,15 @@ func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tal
 	return n
 }
 
-// kernelFrame returns the frame at an address that the kernel returned. ok is false if the frame does not exist or is
-// not in the wanted state.
+// kernelFrame returns the frame and offset of an address that the kernel returned. ok is false if there is no such
+// frame, or if it is not in the wanted state.
 func (s *Socket) kernelFrame(addr uint64, want state) (frame, off uint32, ok bool) {
 	frame, off, ok = s.umem.frame(addr)
 	return frame, off, ok && s.pool.notes[frame].state == want
 }
 
-// validChain checks the frames of k slots, beginning at slot first. Each frame must be one that the kernel had for
-// reception, and must contain all its data.
+// validChain checks the frames of k slots, beginning at slot first. The kernel must have had each frame for reception,
+// and the data must lie inside the frame.
 func (s *Socket) validChain(first, k uint32) bool {
 	for i := range k {
 		d := s.rx.at(first + i)
@@ -185,8 +186,8 @@ func (s *Socket) discardRx(first, k uint32) {
 	}
 }
 
-// refill fills the fill ring when at least refillBatch frames are missing. It leaves as many frames in the pool as
-// Alloc may still hand out.
+// refill fills the fill ring when at least refillBatch frames are missing. It leaves enough frames in the pool for
+// Alloc, which may hand out txMax.
 func (s *Socket) refill() {
 	have := s.pool.count[isFill]
 	if have+refillBatch > s.level.target {

@@ -37,8 +37,8 @@ func TestBurstDrains(t *testing.T) {
 	}
 }
 
-// Regression (b): after the kernel took a part of what was queued, Alloc hands out as many frames as
-// there is room for, and Send finds the room.
+// Regression (b): the kernel has transmitted a part of the queued packets. Alloc then hands out only as many frames as
+// Send has room for.
 func TestAllocAfterPartialDrain(t *testing.T) {
 	p := newPair(t, pairOptions{edit: func(o *Options) { o.TxRing, o.CompletionRing = 64, 64 }})
 	a := p.ends[lab.A]
@@ -124,8 +124,8 @@ func conserveRandomly(t *testing.T, r *rand.Rand, mtu int) {
 	}
 }
 
-// Regression (d): packets sent while an interface goes down and up again are lost and counted,
-// nothing panics, and packets flow afterwards.
+// Regression (d): packets that are sent while an interface goes down and up again are lost and counted. Nothing panics,
+// and packets flow afterwards.
 func TestInterfaceDownAndUp(t *testing.T) {
 	for _, side := range []lab.Side{lab.A, lab.B} {
 		t.Run("side "+side.String(), func(t *testing.T) {
@@ -300,8 +300,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	a.Free(bufs[:1])
 }
 
-// Regression (g): a socket that only sends, one that only receives and one that only answers go on
-// for longer than they have frames.
+// Regression (g): a socket works for more packets than it has frames if it only sends, only receives, or only answers.
 func TestOneWayUse(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	a, b := p.ends[lab.A], p.ends[lab.B]

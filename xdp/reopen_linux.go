@@ -10,14 +10,14 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// reopen closes the kernel socket and opens another on the same queue, with the same frames, in mode. Frames that the
-// owner holds stay valid. Packets that the kernel was to transmit are lost and counted. Packets that it had received
+// reopen closes the kernel socket and opens another in the given mode, with the same queue and frames. Frames that the
+// owner holds stay valid. Packets that waited for transmission are lost and counted. Packets that waited in the rx ring
 // are lost and not counted. The caller is the owner and runs in the interface's network namespace. After an error the
 // rings are empty until another reopen succeeds.
 func (s *Socket) reopen(mode Mode) error {
-	s.leave.Store(true) // no new Wait begins
+	s.leave.Store(true) // a new Wait returns at once
 	defer s.leave.Store(false)
-	_, _ = unix.Write(s.event, one[:]) // and the current ones return
+	_, _ = unix.Write(s.event, one[:]) // and makes the running ones return
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Load() {
@@ -54,8 +54,8 @@ func (s *Socket) keepStats() {
 	}
 }
 
-// reclaimFrames returns the frames of a closed socket from the kernel to the pool. The device may still access some of
-// them until the queue is free. The next bind waits for that, so no frame is used before.
+// reclaimFrames returns the kernel's frames of a closed socket to the pool. The device may still access these frames
+// until the queue is free. No frame is used before, because the next bind waits for the queue.
 func (s *Socket) reclaimFrames() {
 	s.counters.kernelDropped.Add(uint64(s.pool.count[isSent]))
 	for f := range s.pool.notes {

@@ -9,20 +9,18 @@ type desc struct {
 	options uint32
 }
 
-// ring is the common part of the four rings: index words that are shared with the kernel, and local
-// copies of them. The local copy avoids reading the shared cache line until the copy says that
-// nothing is left.
+// ring is the common part of the four rings: index words that are shared with the kernel, and local copies of them. The
+// shared cache line is read only when the local copy says that the ring is empty or full.
 //
-// All shared words are accessed with sync/atomic. The load has acquire and the store has release
-// semantics, which pair with the kernel's. Each word has one writer.
+// All shared words are accessed with sync/atomic. The load has acquire and the store has release semantics, which pair
+// with the kernel's. Each word has one writer.
 type ring struct {
 	producer, consumer, flags *uint32
-	prod, cons                uint32 // local copies: exact for the word that we write, possibly old for the kernel's
+	prod, cons                uint32 // local copies; the copy of the word that the kernel writes may be old
 	size, mask                uint32
 }
 
-// needWakeup reports whether the kernel needs a system call before it looks at the ring
-// (XDP_USE_NEED_WAKEUP).
+// needWakeup reports whether the kernel looks at the ring only after a system call (XDP_USE_NEED_WAKEUP).
 func (r *ring) needWakeup() bool { return atomic.LoadUint32(r.flags)&ringNeedWakeup != 0 }
 
 // producer is a ring that we write: fill and tx.

@@ -18,9 +18,14 @@ type KernelStats struct {
 	TxRingEmptyDescs uint64 // how often the kernel found the tx ring empty; no loss
 }
 
-// Rings returns the current level of each ring, in slots. The fill ring holds frames for the kernel to receive into, rx
-// holds received packets, tx holds packets to transmit, and completion holds transmitted frames. Rings returns nil on a
-// closed socket. Any goroutine may call it, because it reads only words that are shared with the kernel.
+// Rings returns the current level of each ring, in slots; nil on a closed socket. The rings are:
+//
+//   - fill: empty frames for the kernel to receive into
+//   - rx: received packets
+//   - tx: packets to transmit
+//   - completion: transmitted frames
+//
+// Any goroutine may call it, because it reads only words that are shared with the kernel.
 func (s *Socket) Rings() []Ring {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -1,19 +1,22 @@
 package xdp
 
-// rxWakeups bounds how often an idle owner makes a system call because the fill ring has its need-wakeup flag set. A
-// driver sets this flag while its own ring is not full, which may be always. A call only helps if the fill ring has a
-// frame for the driver. rxWakeups counts idle polls, because the data path reads no clock.
+// rxWakeups limits how often an idle owner wakes the driver for the fill ring. Some drivers set the need-wakeup flag
+// whenever their own ring is not full, which may be always. A wakeup is useful only if the fill ring contains a frame
+// for the driver. rxWakeups counts idle polls, because the data path reads no clock.
 type rxWakeups struct {
 	prod         uint32 // producer index of the fill ring at the last call
 	polls, pause uint32 // idle polls since the last call, and until the next
 }
 
-// due reports whether this idle poll must make the system call. prod is the producer index of the fill ring, left the
-// number of frames in it. New frames are worth an immediate call. For the same frames the pause doubles each time. An
-// empty ring is worth one call every rxWakeupPause polls, because the driver may hold frames that it took back.
-func (n *rxWakeups) due(prod, left uint32) bool {
+// due reports whether this idle poll must wake the driver. prod is the producer index of the fill ring, and backlog the
+// number of frames in the ring:
+//
+//   - If frames were added, wake the driver at once.
+//   - If the frames are the same, wait twice as long as before, up to rxWakeupPause polls.
+//   - If the ring is empty, wait rxWakeupPause polls. The driver may have frames that it took back.
+func (n *rxWakeups) due(prod, backlog uint32) bool {
 	switch {
-	case left == 0:
+	case backlog == 0:
 		n.pause = rxWakeupPause
 	case prod != n.prod:
 		n.prod, n.polls, n.pause = prod, 0, 1

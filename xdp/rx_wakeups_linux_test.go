@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A NIC with a large receive ring takes as many frames as it has slots for. There are more: the fill ring is not empty,
-// and an idle owner makes no system call.
+// The NIC's receive ring is larger than the fill ring. Even when the NIC has all the frames that it can take, the fill
+// ring is not empty, and an idle owner makes no system call.
 func TestFillRingBesideLargeNIC(t *testing.T) {
 	const slots = 512
 	k := newFakeNIC(t, 1500, slots)

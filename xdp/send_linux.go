@@ -92,9 +92,9 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 	return s.queue(packet, at, p.size, size, queued, sent)
 }
 
-// sendReply reverses the headers of a received packet and sends it back. The packet goes to the next hop of the claimed
-// source IP address, not to the MAC address it came from. A host therefore cannot get answers for another host's
-// address.
+// sendReply turns a received packet into its answer: it reverses the headers and sends the packet. The answer goes to
+// the next hop for the packet's source IP address, not to its source MAC address. A host therefore cannot receive
+// answers for another host's address.
 func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tally) uint32 {
 	headers, off, ok := s.received(&packet[0])
 	if !ok || len(headers)+size-ethSize > s.mtu {
@@ -125,8 +125,8 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 	return s.queue(packet, at, len(headers), size, queued, sent)
 }
 
-// reverseHeaders turns the headers of a received packet into those of an answer with size bytes of payload. The answer
-// goes to mac, to the IP address that the packet came from, and to port; port 0 means our own port.
+// reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC
+// address, port the new destination port, and size the payload in bytes. port 0 means our own port.
 func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
 	if port == 0 {
 		port = s.local.Port()
@@ -159,8 +159,8 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 	return l, true
 }
 
-// queue writes the tx slots of a packet. at is the offset of the first Data in its frame, headers the number of header
-// bytes before it.
+// queue writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. at is the
+// offset of the first Data in its frame, and headers the number of header bytes before it.
 func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
 	k := uint32(len(packet))
 	if !s.fits(packet) {
@@ -200,9 +200,11 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 	return queued + k
 }
 
-// fits reports whether the kernel can take the packet. The tx ring must have room that is not promised to frames from
-// Alloc. The packet must not have more frames than the kernel chains, no frame after the first may be empty, and all
-// Data must lie inside its frame or inside one block of Memory.
+// fits reports whether the kernel can take the packet:
+//
+//   - The tx ring has room besides the slots that frames from Alloc may need.
+//   - The packet has at most Caps().Segments frames, and none after the first is empty.
+//   - All Data lies inside its frame, or inside one block of the consumers' memory.
 func (s *Socket) fits(packet []link.Buf) bool {
 	if s.pool.notes[packet[0].Frame].state == isHeld && !s.room(uint32(len(packet))) {
 		return false
@@ -241,9 +243,9 @@ func (s *Socket) flush(queued uint32, sent *tally) {
 	}
 }
 
-// drain makes the kernel transmit until the tx ring is empty. In copy mode one call transmits a bounded number of
-// slots, and none if the socket's send buffer is full. drain therefore stops after idleTx calls without progress. The
-// rest stays in the ring until the next call of the owner, or Wait. drain never blocks.
+// drain makes the kernel transmit until the tx ring is empty. In copy mode one call transmits a limited number of
+// slots, and none if the socket's send buffer is full. Therefore drain stops after idleTx calls without progress.
+// Packets that are left wait for the owner's next call, or for Wait. drain never blocks.
 func (s *Socket) drain() {
 	if s.zc {
 		var errno unix.Errno
@@ -280,8 +282,9 @@ func (s *Socket) drain() {
 	s.set(flowing)
 }
 
-// revive makes the kernel transmit if packets wait and none has left since the last call. It reports whether it did.
-// This is needed in zero-copy mode: without carrier a kick succeeds but the driver forgets it.
+// revive makes the kernel transmit if packets wait and the tx ring has not moved since the last check. It reports
+// whether it did so. In zero-copy mode this is needed because a kick without carrier succeeds, but the driver forgets
+// it.
 func (s *Socket) revive() bool {
 	left := s.tx.backlog()
 	if !s.txStall.still(s.tx.cons, left) {

@@ -10,8 +10,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A mark is reported, and an answer goes back with addresses exchanged and no mark: to the MAC address of the next
-// hop, not to the one that asked, and nowhere while it is unknown.
+// Recv reports a congestion mark. A reply has the addresses exchanged and no mark. It goes to the MAC address of the
+// next hop, not to the sender's MAC address, and is dropped while the next hop's address is unknown.
 func TestReply(t *testing.T) {
 	k := newFake(t, 1500)
 	neighbour := k.s.router.(fixedRouter).hop

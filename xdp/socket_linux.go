@@ -91,8 +91,8 @@ type place struct {
 
 func (p place) String() string { return fmt.Sprintf("%s queue %d", p.name, p.queue) }
 
-// openQueue opens a socket in the fastest mode that is granted. It tries zero-copy alone first, because only zero-copy
-// needs memory for the slots of the NIC's receive ring. In other modes that memory is not allocated.
+// openQueue opens a socket in the fastest mode that is granted. It tries zero-copy first with additional frames for the
+// slots of the NIC's receive ring. The other modes do not need these frames.
 func openQueue(p place, h host, o *Options) (*Socket, error) {
 	if p.mode == Auto && p.ring > 0 {
 		p.mode = ZeroCopy
@@ -108,8 +108,8 @@ func openQueue(p place, h host, o *Options) (*Socket, error) {
 	return openSocket(p, h, o)
 }
 
-// openSocket opens a socket. The fill ring must be filled before the bind, because some drivers never look again at a
-// ring that was empty then.
+// openSocket opens a socket. It fills the fill ring before the bind, because some drivers never look again at a fill
+// ring that was empty at the bind.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1, event: -1, txMax: uint32(o.TxRing), place: p, options: *o}
 	defer func() {
@@ -131,8 +131,8 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 	return s, nil
 }
 
-// createSocket creates the kernel socket over the frames and binds it to the queue. The order is that of the kernel
-// interface: register the UMEM, set the ring sizes, map the rings, fill the fill ring, bind.
+// createSocket creates the kernel socket over the frames and binds it to the queue. The kernel requires this order:
+// register the UMEM, set the ring sizes, map the rings, fill the fill ring, bind.
 func (s *Socket) createSocket(p place) (err error) {
 	o := &s.options
 	if s.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
@@ -240,8 +240,8 @@ func mapRing[T uint64 | desc](s *Socket, page int64, off unix.XDPRingOffset, n, 
 	return r, array[T](mem, off.Desc, uint32(n)), nil
 }
 
-// bindFlags returns the flag sets to try, fastest first. With jumbo, a packet may need several frames, so every set has
-// XDP_USE_SG.
+// bindFlags returns the flag sets to try, fastest first. jumbo means that packets may need several frames; every set
+// then contains XDP_USE_SG.
 func bindFlags(m Mode, jumbo bool) (flags []uint16) {
 	var kinds []uint16
 	if m == Auto || m == ZeroCopy {
@@ -288,8 +288,8 @@ func bindRetry(fd int, p place, flags uint16) error {
 	}
 }
 
-// tune sets options that make transmission cheaper, where the kernel has them. It also reads whether zero-copy was
-// granted.
+// tune sets the socket options that make transmission cheaper, if the kernel has them. It also reads whether zero-copy
+// was granted.
 func (s *Socket) tune(o *Options) {
 	var granted uint32
 	if getOption(s.fd, unix.SOL_XDP, unix.XDP_OPTIONS, &granted) == nil {
@@ -336,9 +336,9 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	return c
 }
 
-// fit returns the largest UDP payload that fits a packet with at most mtu bytes of IP. The packet may consist of
-// several frames: segments is their number. fit subtracts the headroom of a received packet from each frame, so that a
-// peer with equal frames can receive the packet too.
+// fit returns the largest UDP payload of a packet. mtu limits the IP packet, headers is the size of all headers, and
+// segments is the number of frames that the packet may have, all sizes in bytes. Each frame counts without the headroom
+// of received packets, so that a peer with equal frames can receive the packet.
 func (s *Socket) fit(mtu, headers, segments int) int {
 	frames := segments * (int(s.umem.size) - rxHeadRoom)
 	return max(0, min(mtu+ethSize, frames)-headers)
@@ -357,8 +357,7 @@ func (s *Socket) Close() error {
 	return s.undo()
 }
 
-// undo releases everything that openSocket acquired so far, in reverse order. The owner's calls find empty rings
-// afterwards.
+// undo releases what openSocket has acquired so far, in reverse order. Afterwards the rings look empty to the owner.
 func (s *Socket) undo() error {
 	err := s.destroySocket()
 	s.umem, s.pool, s.level, s.txMax, s.loop, s.lent = umem{}, pool{}, fillLevel{}, 0, nil, nil

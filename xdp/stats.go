@@ -31,20 +31,19 @@ func (c *counters) sent(t *tally) {
 	c.txBytes.Add(t.bytes)
 }
 
-// Counters says what became of the frames that reached the program since it was attached, summed
-// over all processors. Every frame is in exactly one of them.
+// Counters counts what the program did with the frames that it saw since it was attached, summed over all processors.
+// Every frame is in exactly one counter.
 type Counters struct {
-	// Redirected frames were handed to the socket of their queue. The socket may still have
-	// dropped them: its own statistics say.
+	// Redirected frames were handed to the socket of their queue. The socket may have dropped them; its own statistics
+	// count that.
 	Redirected uint64
-	// PassedOther frames are none of ours: another port, address or protocol, another Ethernet address, another VLAN.
+	// PassedOther frames are not for this device: they have another port, IP address, protocol, MAC address or VLAN.
 	PassedOther uint64
 	// PassedNoSocket frames are for our port, on a queue without a socket.
 	PassedNoSocket uint64
-	// PassedFragment frames are IP fragments of UDP packets, of whatever port.
+	// PassedFragment frames are IP fragments of UDP packets, to any port.
 	PassedFragment uint64
-	// PassedOptions frames have IPv4 options or IPv6 extension headers before UDP, of whatever
-	// port.
+	// PassedOptions frames have IPv4 options or IPv6 extension headers before UDP, to any port.
 	PassedOptions uint64
 	// PassedMalformed frames have headers or lengths that contradict each other or the frame.
 	PassedMalformed uint64

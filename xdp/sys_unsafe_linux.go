@@ -37,16 +37,16 @@ func errnoErr(e syscall.Errno) error {
 // umemAddr returns the address that the kernel registers. It is sound because the mapping does not move.
 func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
-// mapAgain maps the pages of the shared mapping mem a second time. They replace the mapping target, which must have the
-// same size. The call is mremap(2) with an old size of 0.
+// mapAgain maps the pages of the shared mapping mem a second time, in place of the mapping target, which must have the
+// same size. An mremap(2) with old size 0 does this.
 func mapAgain(mem, target []byte) error {
 	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(mem))), 0, uintptr(len(mem)),
 		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(target))), 0)
 	return errnoErr(e)
 }
 
-// sendto calls sendto without data, which makes AF_XDP look at its tx ring. raw skips the notification of the Go
-// scheduler; the caller must then bound the duration of the call (see rawKick).
+// sendto calls sendto without data, which makes AF_XDP look at its tx ring. If raw is set, the call does not notify the
+// Go scheduler; the caller must then limit its duration (see rawKick).
 func sendto(fd int, raw bool) syscall.Errno {
 	if raw {
 		_, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)

@@ -26,8 +26,8 @@ func (s *stranger) seen(text []byte) (n int) {
 	}
 }
 
-// What the program redirects, and what leaves over AF_XDP, no packet socket of the host is given: tcpdump sees it no
-// more than the firewall behind does (docs/SECURITY.md). What is for another port is seen as ever.
+// A packet socket, as tcpdump uses it, sees neither the packets that the program redirects nor those that leave over
+// AF_XDP. The firewall does not see them either (docs/SECURITY.md). Packets to another port are seen as usual.
 func TestTapsSeeNothing(t *testing.T) {
 	for _, mode := range []Mode{Copy, Generic} {
 		t.Run(string(mode), func(t *testing.T) {

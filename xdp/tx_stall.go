@@ -1,6 +1,6 @@
 package xdp
 
-// txStall detects a tx ring that does not move while packets wait. It counts idle polls of the owner, because the data
+// txStall detects a tx ring that does not move while packets wait. It counts the owner's idle polls, because the data
 // path reads no clock.
 type txStall struct {
 	polls uint32

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// fillTx has a socket in zero-copy mode send all it can while the link has no carrier: every kick succeeds and moves
+// fillTx fills the tx ring of a zero-copy socket while the link has no carrier: every kick succeeds but transmits
 // nothing.
 func fillTx(t *testing.T) *fakeKernel {
 	t.Helper()
@@ -31,7 +31,7 @@ func fillTx(t *testing.T) *fakeKernel {
 	return k
 }
 
-// A tx ring that stands still in zero-copy mode is kicked by an owner that only spins, on few of its turns, and moves
+// A zero-copy tx ring that does not move is kicked by an owner that only spins, in few of its polls. The packets leave
 // when the carrier is back.
 func TestStalledRingIsKicked(t *testing.T) {
 	bufs := make([]link.Buf, maxSegments)

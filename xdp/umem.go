@@ -2,8 +2,9 @@ package xdp
 
 import "math/bits"
 
-// umem is the memory in which the kernel and this process exchange packets. It consists of frames of one size, a power
-// of two, which are named by their index, followed by the consumers' memory. It lies outside the Go heap.
+// umem is the memory in which the kernel and this process exchange packets. It contains the frames, followed by the
+// consumers' memory. All frames have the same size, a power of two, and are identified by their index. The memory is
+// outside the Go heap.
 type umem struct {
 	mem   []byte // the frames
 	user  []byte // the consumers' memory; nil without
@@ -25,8 +26,9 @@ func (u *umem) frame(addr uint64) (frame, off uint32, ok bool) {
 	return uint32(addr >> u.shift), uint32(addr) & (u.size - 1), addr < uint64(len(u.mem))
 }
 
-// descAddr returns the kernel's address of b. b lies in the frame, or (lent is true) in the consumers' memory, inside
-// one block of the size of a frame, because a descriptor cannot cross a block. ok is false if b lies in neither.
+// descAddr returns the kernel's address of b, for a descriptor. b lies in the frame or, if lent is true, in the
+// consumers' memory. There b must lie inside one block of the size of a frame, because a descriptor cannot cross
+// blocks. ok is false if b lies in neither.
 func (u *umem) descAddr(frame uint32, b []byte) (addr uint64, lent, ok bool) {
 	if off, ok := u.locate(frame, b); ok {
 		return u.addr(frame, off), false, true
@@ -38,8 +40,8 @@ func (u *umem) descAddr(frame uint32, b []byte) (addr uint64, lent, ok bool) {
 // isUser reports whether a kernel address lies in the consumers' memory.
 func (u *umem) isUser(addr uint64) bool { return addr-uint64(len(u.mem)) < uint64(len(u.user)) }
 
-// bytes returns the n bytes at offset off of a frame; nil if they exceed the frame. The capacity of the
-// slice ends with the frame.
+// bytes returns the n bytes at offset off of a frame, or nil if they exceed the frame. The capacity of the slice ends
+// with the frame.
 func (u *umem) bytes(frame, off, n uint32) []byte {
 	if uint64(off)+uint64(n) > uint64(u.size) || frame >= u.frames() {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wait implements link.Link. System calls: ppoll, which in copy mode also transmits; read after a
-// Wake.
+// Wait implements link.Link.
+//
+// System calls: ppoll, which in copy mode also transmits; read, after a Wake.
 func (s *Socket) Wait(d time.Duration) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -57,8 +58,7 @@ func (s *Socket) sleep(d time.Duration) {
 		}
 	}
 	if fds[1].Revents&unix.POLLERR != 0 {
-		// The interface is gone. Reading the error clears it, so that the next poll does not return
-		// immediately.
+		// The interface is gone. Reading the error clears it; otherwise the next poll would return immediately.
 		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
 }

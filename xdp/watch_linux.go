@@ -10,14 +10,13 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Keeper receives the events of an open device. One goroutine calls its methods, and Device.Close waits for that
-// goroutine.
+// Keeper receives the events of an open device. All calls come from one goroutine, and Device.Close waits for its end.
 type Keeper interface {
-	// Exclude runs f while no goroutine calls the owner's methods of the queue's socket. It may return without running
-	// f if the device is about to be closed.
+	// Exclude runs f while no goroutine calls the owner's methods of the queue's socket. If the device is about to be
+	// closed, Exclude may return without running f.
 	Exclude(queue int, f func())
-	// Changed reports a change in text. queue is -1 if it concerns the whole device. harmful means that it disturbs
-	// the traffic.
+	// Changed reports a change as text. queue is -1 if the change concerns the whole device. harmful is true if it
+	// disturbs the traffic.
 	Changed(queue int, harmful bool, text string)
 	// Ended reports that the device no longer works, and why. It is the last call.
 	Ended(err error)
@@ -33,8 +32,8 @@ func (d *Device) Watch(k Keeper) {
 	d.watcher.Go(w.run)
 }
 
-// watch is the goroutine that supervises a device. It reads ring words that are shared with the kernel ten times a
-// second, and netlink messages wake it. The data path is not involved.
+// watch supervises a device on a goroutine of its own. Ten times a second it reads ring words that are shared with the
+// kernel; netlink messages wake it in between. It does not touch the data path.
 type watch struct {
 	d      *Device
 	keeper Keeper
@@ -150,8 +149,8 @@ func (w *watch) stateChanged(was, now route.Interface) {
 }
 
 // addressesChanged reports new and removed addresses. The device serves only the addresses it found at Open. If its own
-// address is missing for too long, tick ends the device. The delay is needed because an interface that goes down loses
-// its IPv6 addresses until somebody configures them again.
+// address is missing for addressTicks, tick ends the device. The delay is needed because an interface that goes down
+// loses its IPv6 addresses until they are configured again.
 func (w *watch) addressesChanged(now route.Interface) {
 	var addrs []netip.Addr
 	for _, p := range now.Addrs {
@@ -213,8 +212,8 @@ func (w *watch) checkRing(q int) error {
 	return nil
 }
 
-// revive reopens the socket of a queue in its mode. If that fails and the mode was Auto, it tries copy mode, provided
-// that packets of several frames are granted as before.
+// revive reopens the socket of a queue in its current mode. If that fails, zero-copy was granted and the user asked for
+// Auto, it tries copy mode. Copy mode must then support packets of several frames if zero-copy mode did.
 func (w *watch) revive(q int) error {
 	d := w.d
 	mode := Mode(d.sockets[q].Caps().Mode)
@@ -232,8 +231,8 @@ func (w *watch) revive(q int) error {
 	return w.fault("queue %d does not transmit, and opening it again did not help: %v", q, err)
 }
 
-// reopen reopens the socket of a queue and proves that it transmits. It returns nil if the device is about to be
-// closed.
+// reopen reopens the socket of a queue and checks that it transmits. If the device is about to be closed, it may do
+// nothing and return nil.
 func (w *watch) reopen(q int, mode Mode) (err error) {
 	d, s := w.d, w.d.sockets[q]
 	w.keeper.Exclude(q, func() {
