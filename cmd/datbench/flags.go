@@ -37,8 +37,7 @@ func (c *config) timeFlags(cmd *cobra.Command) {
 	f.IntVar(&c.Repeat, "repeat", c.Repeat, "measure each row `N` times, in turns; compare needs five or more")
 }
 
-// jobFlags registers the flags of the main job. The filters select some of its rows for another
-// look.
+// jobFlags registers the flags of the main job. Flags such as --op, --metric and --mtu select a part of its rows.
 func (c *config) jobFlags(cmd *cobra.Command) {
 	c.timeFlags(cmd)
 	f := cmd.Flags()

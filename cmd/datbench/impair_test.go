@@ -59,8 +59,8 @@ func checkImpaired(t *testing.T, r result.Report, impair string) {
 	}
 }
 
-// checkCapture has capinfos and tshark read a capture, where they are installed: it is whole, and has
-// packets of both directions.
+// checkCapture opens a capture file with capinfos and tshark, if they are installed. The file must be complete and
+// contain packets of both directions.
 func checkCapture(t *testing.T, file string, addrs ...string) {
 	t.Helper()
 	if info, err := os.Stat(file); err != nil || info.Size() < 1000 {

@@ -23,11 +23,11 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// soon is how long nothing may be left behind. The kernel takes a namespace apart some time after its
-// last process, one namespace after the other.
+// soon is the time after which a killed job must have left nothing behind. It is long because the kernel removes a
+// namespace some time after its last process, and one namespace at a time.
 const soon = 30 * time.Second
 
-// killSeed is that of the moments at which jobs are killed: DATXDP_SEED, or one of the hour.
+// killSeed returns the generator for the moments at which jobs are killed. Its seed is DATXDP_SEED, or the time.
 func killSeed(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("DATXDP_SEED"), 10, 64)
@@ -46,8 +46,8 @@ type traces struct {
 	namespaces []string
 	// programs are the IDs of the BPF programs that they hold.
 	programs []uint32
-	// at is when they were looked at, in ticks since boot. A process that began later may be in a namespace that has the
-	// number of one that is gone.
+	// at is the time of this snapshot, in ticks since boot. Processes that began later are ignored, because the number
+	// of a namespace that is gone may be used again.
 	at uint64
 }
 
@@ -133,9 +133,11 @@ func programsOf(pid string) (ids []uint32) {
 	return ids
 }
 
-// left is what is still there of the traces. A namespace lives as long as a process, a descriptor or a
-// mount names it; an XDP program as long as a descriptor, a link or the interface that it is on; an
-// interface as long as its namespace.
+// left returns which traces still exist. They live as long as something refers to them:
+//
+//   - a namespace: a process, a descriptor or a mount
+//   - an XDP program: a descriptor, a link, or the interface it is attached to
+//   - an interface: its namespace
 func (tr traces) left(t *testing.T) (still []string) {
 	t.Helper()
 	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/proc/[0-9]*/task/*/ns/net", "/proc/[0-9]*/fd/*"} {
@@ -166,7 +168,7 @@ func (tr traces) left(t *testing.T) (still []string) {
 	return still
 }
 
-// programLives asks the kernel for a BPF program.
+// programLives reports whether a BPF program still exists.
 //
 // System calls: bpf(BPF_PROG_GET_FD_BY_ID), close.
 func programLives(t *testing.T, id uint32) bool {
@@ -201,8 +203,7 @@ func (tr traces) awaitNothing(t *testing.T) {
 	}
 }
 
-// surroundings are the interfaces of this namespace, the XDP programs on them, and the namespaces
-// that have a name.
+// surroundings lists the interfaces of this namespace, the XDP programs on them, and the named namespaces.
 func surroundings(t *testing.T) (found []string) {
 	t.Helper()
 	ifis, err := chosenInterfaces(nil)

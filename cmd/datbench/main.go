@@ -1,12 +1,11 @@
-// Command datbench measures DAT over AF_XDP: round trips, messages per second and bandwidth of
-// sends, RDMA writes and RDMA reads. It measures raw AF_XDP frames and kernel TCP beside them, for
-// comparison.
+// Command datbench measures DAT over AF_XDP: round-trip time, message rate and bandwidth of sends, RDMA writes and RDMA
+// reads. For comparison it also measures raw AF_XDP frames and kernel TCP.
 //
-// Without arguments it needs no peer and no set-up. As root it creates two network namespaces that
-// disappear with it; otherwise it uses two loopback addresses.
+// Without arguments it needs neither a peer nor a set-up. As root it creates two network namespaces, which disappear
+// when it ends. Without root it uses two loopback addresses.
 //
-// This package has the commands, their flags and the output. The packages below internal do the
-// work; docs/ARCHITECTURE.md, "The rooms of datbench", lists them.
+// This package has the commands, their flags and the output. The packages below internal do the work;
+// docs/ARCHITECTURE.md, "The rooms of datbench", lists them.
 package main
 
 import (
@@ -54,8 +53,7 @@ type app struct {
 	stdout, stderr io.Writer
 }
 
-// run executes the command line and returns the exit code. It prints one line on stderr for an
-// error.
+// run executes the command line and returns the exit code. It prints an error as one line on stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin, stdout, stderr}
 	root := a.rootCommand()

@@ -20,8 +20,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// asNobody runs cmd without privilege. The test binary may lie where nobody else may look, so it is
-// run through a descriptor.
+// asNobody makes cmd run without privilege, as the user nobody. The user may have no access to the directory of the
+// test binary, so the binary is executed through a descriptor.
 func asNobody(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -38,8 +38,7 @@ func asNobody(t *testing.T, cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
-// TestNotRoot: without privilege the main job runs over UDP and says why; asked for XDP by name, it
-// is refused.
+// TestNotRoot: without privilege the main job runs over UDP and prints the reason. With --transport xdp it fails.
 func TestNotRoot(t *testing.T) {
 	cmd := program(t, "--duration", "50ms", "--warmup", "10ms", "--port", "17641", "--json", "-")
 	asNobody(t, cmd)

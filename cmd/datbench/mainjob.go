@@ -69,8 +69,8 @@ func (j *mainJob) openFiles() (files agent.InheritedFiles, err error) {
 	return files, nil
 }
 
-// listenMetrics opens the socket on which an agent serves metrics. It stays in this process's
-// network namespace.
+// listenMetrics opens the socket on which an agent serves metrics. The socket belongs to the network namespace of this
+// process, not of the agent.
 func (j *mainJob) listenMetrics() (*os.File, error) {
 	if j.cfg.metrics == "" {
 		return nil, nil

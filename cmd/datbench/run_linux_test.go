@@ -40,8 +40,8 @@ func ownList(t *testing.T) string {
 	return mine.String()
 }
 
-// TestConnectionsBothWays: rows over several connections and in both directions end with exactly the
-// operations that were asked for, and add up.
+// TestConnectionsBothWays: rows with several connections and both directions measure exactly the requested number of
+// operations, and the figures add up.
 func TestConnectionsBothWays(t *testing.T) {
 	got := runUDP(t, "17661", "--op", "send,write,read", "--metric", "rate,bw", "--size", "72", "--count", "500", "--depth", "16",
 		"--connections", "3", "--bidir", "--warmup", "10ms", "--repeat", "2", "--cpu", ownList(t), "--json", "-")
@@ -64,8 +64,8 @@ func TestConnectionsBothWays(t *testing.T) {
 	}
 }
 
-// TestSignal: the last requests of every connection tell of themselves too, whichever share of them does, so that a row
-// ends.
+// TestSignal: a row ends whatever --signal says. The last requests of every connection are signaled too, so their
+// completions are reported.
 func TestSignal(t *testing.T) {
 	for _, tt := range []struct{ signal, depth string }{{"8", "8"}, {"3", "8"}, {"1", "8"}, {"0", "64"}} {
 		for _, ways := range []string{"--bidir", "--bidir=false"} {
@@ -85,8 +85,8 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// TestServerOutlivesClient: a client that goes in the middle of a row is told of, and the next is served. A server that is
-// ended in the middle of a row tells of that too. Neither is an error at the server's end.
+// TestServerOutlivesClient: the server logs a client that ends during its row, and serves the next client. If the
+// server itself is ended during a row, it logs that too. It exits without an error in all cases.
 func TestServerOutlivesClient(t *testing.T) {
 	server := start(t, "server", "--ia", "udp:127.0.0.11", "--port", "17669")
 	server.awaitLine(t, "^serving on ")
@@ -121,7 +121,7 @@ func TestServerOutlivesClient(t *testing.T) {
 	}
 }
 
-// TestRowsAsTheyFinish: a row is told of before the next but one begins, and where nobody looks at a terminal there are no
+// TestRowsAsTheyFinish: the progress shows a row before the row after next begins. Without a terminal the output has no
 // control characters.
 func TestRowsAsTheyFinish(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17681, ends.FullAllowance)

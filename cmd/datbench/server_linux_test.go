@@ -75,8 +75,8 @@ type stranger struct {
 	lmr *dat.LMR
 }
 
-// stranger is a client that asks for a row, makes its first connection and then does nothing. It is alive until the test
-// ends. The error is the server's refusal.
+// stranger starts a client that requests a row, makes its first connection and then does nothing. The client stays
+// alive until the test ends. refusal is the server's refusal.
 func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal error) {
 	t.Helper()
 	check := func(err error) {
@@ -113,8 +113,8 @@ func (s *served) clientArgs(from string, args ...string) []string {
 	return append([]string{"run", s.station.Peer.String(), "--ia", "udp:" + from, "--port", strconv.Itoa(int(s.station.Port))}, args...)
 }
 
-// TestTaken: who comes to a server that is taken is told so at once, and served when the client that had it, and did
-// nothing, has lost it.
+// TestTaken: a client that finds the server taken by another is told so at once. If it waits, it is served when the
+// other client, which does nothing, has lost the server.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17671, ends.FullAllowance)
@@ -178,8 +178,8 @@ func TestUnaskedMessages(t *testing.T) {
 	checkReport(t, got, []byte(got.stdout))
 }
 
-// TestStrangersAsk: the largest ask costs the server what is used of it, and what it does not give is refused by the name
-// of the bound.
+// TestStrangersAsk: a request for a very large row costs the server only the memory that is used. A request that
+// exceeds the server's allowance is refused, and the refusal names the limit.
 func TestStrangersAsk(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17675, ends.DefaultAllowance)
 	before := resident(t)

@@ -82,7 +82,7 @@ func TestBusyQueue(t *testing.T) {
 		`datbench: dat: opening xdp:veth0: xdp: veth0.*another AF_XDP socket has the queue: stop its program, or choose another interface`)
 }
 
-// takeQueue binds an AF_XDP socket to queue 0 of an interface, without any program.
+// takeQueue binds an AF_XDP socket to queue 0 of an interface, without an XDP program.
 //
 // System calls: socket, mmap, setsockopt(SOL_XDP), bind.
 func takeQueue(name string) (fd int, err error) {
@@ -127,8 +127,8 @@ func takeQueue(name string) (fd int, err error) {
 	return fd, nil
 }
 
-// TestNobodyThere: over AF_XDP, a peer that is not there, one whose kernel answers, and one that has an
-// adapter but no datbench.
+// TestNobodyThere: the client names the cause if it cannot reach a server over AF_XDP. The cases include an absent
+// host, a host without a server, and a host with an adapter but without datbench.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	labtest.RequireXDP(t)

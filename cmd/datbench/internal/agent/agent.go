@@ -41,8 +41,7 @@ type agent struct {
 	host      *workload.Host
 	target    ends.Target
 	initiator ends.Initiator
-	// GiveUp ends the process when a command takes too long. The kernel then releases the resources
-	// of the process.
+	// GiveUp is called when a command hangs. It must end the process, so that the kernel releases its resources.
 	GiveUp func(why string)
 }
 
@@ -56,8 +55,8 @@ func (c command) limit() time.Duration {
 	return plan.OpenLimit
 }
 
-// Serve executes commands until r ends. The end of r means that the main job has ended. Serve then
-// stops a running row, and a watchdog ends the process if that hangs.
+// Serve executes commands until the end of r, which means that the main job has ended. Serve then stops a running row.
+// If that hangs, a watchdog ends the process.
 func (a *agent) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	interrupt := ctx.Done()
 	ctx, cancel := context.WithCancel(ctx)
@@ -100,8 +99,7 @@ func receiveCommands(ctx context.Context, r io.Reader, to chan<- command) error 
 	}
 }
 
-// timed executes a command. A watchdog ends the process if the command takes far longer than its
-// limit.
+// timed executes a command. A watchdog ends the process if the command exceeds its limit by watchdogAfter.
 func (a *agent) timed(ctx context.Context, c command) reply {
 	limit := c.limit() + watchdogAfter
 	watchdog := time.AfterFunc(limit, func() { a.GiveUp(fmt.Sprintf("stuck at %s for %s", c.Do, limit)) })

@@ -65,8 +65,8 @@ func (p *Pair) ClosePhase(ctx context.Context) error {
 	return err
 }
 
-// InheritedFiles are files that the initiator inherits: a listening socket for metrics, and a file for a capture. Each
-// may be nil.
+// InheritedFiles are open files that the initiator's process inherits: a listening socket for metrics, and a capture
+// file. A nil file is not used.
 type InheritedFiles struct{ Metrics, Pcap *os.File }
 
 // args returns the agent's flags for the files, with the descriptor numbers that the child process sees.

@@ -8,7 +8,7 @@ const (
 	killLimit = 5 * time.Second
 	// deathDelay is how long the notice of a process's end may be delayed.
 	deathDelay = 100 * time.Millisecond
-	// watchdogAfter is how long an agent waits beyond a command's limit before it ends itself. The delay leaves the
-	// main job time to enforce the limit first.
+	// watchdogAfter is the time after a command's limit at which an agent ends itself. The main job enforces the limit
+	// first.
 	watchdogAfter = 2 * time.Second
 )

@@ -16,7 +16,7 @@ type child struct {
 	err  error
 }
 
-// StartLocal starts a command in the namespaces of this process. The kernel kills it when this process dies.
+// StartLocal starts a command in the namespaces of this process. The kernel kills the child when this process dies.
 //
 // System calls: clone, prctl(PR_SET_PDEATHSIG) in the child, wait4.
 func StartLocal(cmd *exec.Cmd) (Process, error) {
@@ -30,8 +30,8 @@ func StartLocal(cmd *exec.Cmd) (Process, error) {
 	return c, nil
 }
 
-// hold keeps the forking thread alive until the child ends. The kernel sends the parent-death signal when that thread
-// ends, not when the process ends.
+// hold starts the child and keeps the starting thread alive until the child ends. This is needed because the kernel
+// sends the parent-death signal when the starting thread ends, even if its process continues.
 func (c *child) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -18,8 +18,7 @@ import (
 
 // Process is a child that the kernel kills when this process dies.
 type Process interface {
-	// Kill kills the process and returns when it has ended. Wait waits for its end and returns its
-	// exit error.
+	// Kill kills the process and waits for its end. Wait waits for its end and returns its exit error.
 	Kill()
 	Wait() error
 	Pid() int
@@ -98,8 +97,7 @@ func (r *remote) abandon() {
 	_, _ = r.in.Close(), r.out.Close()
 }
 
-// call sends one command and waits for the reply. It fails when the command's limit is reached or
-// either agent dies.
+// call sends one command and waits for the reply. It fails when the command's limit is reached or either agent dies.
 func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit(), fmt.Errorf("%s did not %s within %s", r.name, c.Do, c.limit()))
 	defer cancel()
@@ -124,8 +122,8 @@ func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 	return answer.Result, nil
 }
 
-// orPeerDeath returns the error text of an agent. If the other agent has died, it puts that cause
-// first. It waits deathDelay, because the notice of a death may arrive later than the error.
+// orPeerDeath returns an agent's error text as an error. If the other agent has died, the error begins with that cause.
+// The death may be reported later than the error, so orPeerDeath waits for it, at most deathDelay.
 func (r *remote) orPeerDeath(what string) error {
 	select {
 	case <-r.peer.dead.Done():
@@ -163,8 +161,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLine returns the line that best explains the end of the agent: the line of a panic, else the
-// last line, else err.
+// lastLine returns the output line that best explains why the agent ended: a line that reports a panic, otherwise the
+// last line, otherwise err.
 func (t *tail) lastLine(err error) string {
 	t.lock.Lock()
 	defer t.lock.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Allowance bounds the memory that a target provides for one row: bytes of buffers, and bytes of heap to churn. The
-// kernel commits buffers as they are used, but a churned heap immediately.
+// Allowance limits the memory that a target provides for one row, in bytes: Buffers for data, and Heap for a churned
+// heap. The kernel commits the pages of buffers when they are used, but those of the heap immediately.
 type Allowance struct{ Buffers, Heap plan.ByteSize }
 
 // FullAllowance is the allowance of the main job's own targets.

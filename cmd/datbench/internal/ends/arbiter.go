@@ -20,17 +20,20 @@ type request struct {
 	ask  workload.Ask
 }
 
-// arbiter decides which connection requests a target serves. It serves one row at a time, and reserves the target for
-// the other rows of the same job. It refuses the requests of other jobs immediately, with the name of the current
-// holder. It also refuses those of an address whose row has just failed, so that other clients come first. One
-// goroutine calls enter, another calls take and leave.
+// arbiter decides which connection requests a target accepts. The target serves one row at a time and stays reserved
+// for the other rows of the same job. Requests are refused immediately if
+//
+//   - another job holds the target; the refusal names the holder
+//   - the last row from this address has just failed, so that other clients come first
+//
+// One goroutine calls enter, another calls take and leave.
 type arbiter struct {
 	mu sync.Mutex
 	// holder is the job that has the target; nil if none has.
 	holder *holder
 	// first holds waiting requests for the first connection of a row.
 	first []request
-	// came has a token when first has changed. joins holds the further requests of the holder's row.
+	// came has a token when first has changed. joins holds requests for the further connections of the holder's row.
 	came  chan struct{}
 	joins chan request
 	// late holds the addresses whose rows failed.
@@ -41,8 +44,8 @@ type arbiter struct {
 type holder struct {
 	request
 	since time.Time
-	// over is set when the row is measured. If it is the job's last row, the next request may wait, because the target
-	// will be free soon.
+	// over is set when the row is measured. If no other row of the job follows, requests of other jobs may wait from
+	// now on, because the target will be free soon.
 	over bool
 }
 
@@ -92,8 +95,9 @@ func (d *arbiter) notify() {
 // same reports whether a request belongs to the holder's job.
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
-// take waits for the next row. It also returns the waiting requests that lose against this row and must be refused.
-// Between two rows of a job it waits only for that job, for at most jobGap. ok is false when the context is done.
+// take waits for the next row and makes its request the holder. It also returns the other waiting requests, which the
+// caller must refuse. Between two rows of a job it waits only for that job, for at most jobGap. ok is false when the
+// context is done.
 func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()
@@ -153,8 +157,8 @@ func (d *arbiter) served(from netip.Addr) {
 	d.late.clear(from)
 }
 
-// failed begins a penalty of an address whose row failed, before the target is free again. It returns the waiting
-// requests of the address, which must be refused, with the reason.
+// failed records that a row of this client failed, and begins a penalty for the client's address. It must be called
+// before the target is free again. It returns the client's waiting requests, which must be refused, and the reason.
 func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,8 +197,8 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.Spec.Title())
 }
 
-// next waits until the deadline for connection request number index of the row that first began. It refuses all other
-// requests.
+// next waits until the deadline for a further connection of a row. first is the row's first request, and index the
+// number of the connection. next refuses all other requests.
 func (d *arbiter) next(ctx context.Context, first workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()

@@ -19,8 +19,8 @@ func at(n byte, job uint64, more bool) request {
 		ask: workload.Ask{Spec: plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Connections: 2}, More: more}, Job: job, Session: job}}
 }
 
-// TestDoor: who comes to a target that is taken is told who has it and since when; rows of a job follow one another; a
-// job that does not come back loses the target after jobGap.
+// TestDoor: a client that finds the target reserved learns which client has it and since when. The rows of a job are
+// served one after the other. A job that sends no further request loses the target after jobGap.
 func TestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newArbiter()
@@ -81,8 +81,8 @@ func TestDoor(t *testing.T) {
 	})
 }
 
-// TestPenalty: an address whose row fails is refused for a while, which doubles, and other addresses are not. Its requests
-// that wait do not get the target. Success clears the penalty.
+// TestPenalty: an address whose row failed is refused for a time, which doubles with each failure. Its waiting requests
+// do not get the target. Other addresses are not refused. Success clears the penalty.
 func TestPenalty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newArbiter()

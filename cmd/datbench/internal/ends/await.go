@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await repeats try while another client has the server, for at most wait. It reports each wait to
-// note.
+// await calls try again while another client has the server, for at most the duration wait. note receives a message
+// before each pause.
 func await(ctx context.Context, wait time.Duration, note func(string), try func() error) error {
 	for end := time.Now().Add(wait); ; {
 		err := try()

@@ -86,7 +86,7 @@ func serveTCP(conn net.Conn, loss float64) error {
 	return sinkTCP(conn, buf)
 }
 
-// impairTCP makes an established connection drop a fraction of the arriving packets. The handshake is not impaired,
+// impairTCP makes an established connection drop a fraction of the packets that arrive. The handshake is not impaired,
 // because the rows do not measure it.
 func impairTCP(conn net.Conn, loss float64) error {
 	if loss == 0 {
@@ -160,12 +160,13 @@ func newTCPInitiator(s plan.Station) (Initiator, error) {
 
 func (*tcpInitiator) Close() error { return nil }
 
-// tcpParts is the number of successive connections that share the time of a row. The results of a connection depend on
-// the CPUs that the scheduler chose for its threads: on veth the p50 of two connections was 18 µs and 82 µs.
+// tcpParts is the number of connections, one after the other, that share the time of a row. One connection is not
+// enough, because its result depends on the CPUs that the scheduler chose for its threads: on veth two connections had
+// a p50 of 18 µs and of 82 µs.
 const tcpParts = 5
 
-// Run measures a row in parts, each on its own connection. A row with packet loss has one part, because the
-// end of every part may have to wait for a TCP timeout.
+// Run measures a row in parts, each on its own connection. A row with packet loss has one part, because each part may
+// end with the wait for a TCP timeout.
 func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, error) {
 	part, n := row, 1
 	if row.Impair == "" {

@@ -1,5 +1,6 @@
 // Package ends opens the two ends of a measurement for each kind of traffic: DAT, raw frames and kernel TCP. A target
-// serves rows until it is closed. An initiator measures one row after the other.
+// serves rows until it is closed. An initiator measures one row after the other. A row is one measurement, and becomes
+// one row of the result table.
 //
 // Ordering: the target must be open before an initiator measures against it. Ownership: the opener of an end closes it.
 // Threading: a target has its own goroutines; one goroutine uses an initiator.

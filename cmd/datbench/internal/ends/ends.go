@@ -9,8 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Target serves an initiator on its own goroutines until it is closed. Close reports errors that
-// occurred while it served.
+// Target serves an initiator on its own goroutines until it is closed. Close returns the errors of this service.
 type Target interface{ Close() error }
 
 // Initiator measures one row at a time. One goroutine uses it.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// penalties holds back addresses whose rows failed, so that an address that keeps taking the target and does not use it
-// leaves it free for other clients in between.
+// penalties refuses addresses whose rows failed, for a limited time each. Without it, an address that takes the target
+// again and again, and does not use it, would keep other clients out.
 type penalties map[netip.Addr]penalty
 
 // penalty is the exponential backoff of one address.

@@ -17,7 +17,7 @@ import (
 )
 
 // DATTarget serves the rows of DAT initiators, one after the other. One goroutine sleeps until a connection request
-// arrives and answers it. Another goroutine measures.
+// arrives, and queues or refuses the request. Another goroutine measures.
 type DATTarget struct {
 	Adapter *workload.Adapter
 	crs     *dat.EVD
@@ -78,8 +78,8 @@ func (t *DATTarget) end(err error) {
 	t.stop()
 }
 
-// backlog is the number of connection requests that may wait for DATTarget.answer. A small number is enough, because
-// that method handles each request immediately.
+// backlog is the number of connection requests that may wait in the PSP. A small number is enough, because
+// DATTarget.answer handles each request immediately.
 const backlog = 64
 
 // answer handles each connection request immediately: it queues or refuses the request.
@@ -143,8 +143,8 @@ func (t *DATTarget) serve(ctx context.Context) error {
 	}
 }
 
-// settle begins or ends the penalty of a client. There is none for a client that has disconnected, and none without a
-// log: the only client is then of the same job.
+// settle ends the penalty of a client whose row succeeded, and begins one if the row failed. A client that disconnected
+// is not penalised. The target of a main job, which has no log, penalises no client: its only client is the same job.
 func (t *DATTarget) settle(from netip.Addr, err error) {
 	switch {
 	case t.log == nil:

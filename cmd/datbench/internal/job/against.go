@@ -14,8 +14,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Against measures every row against a server, and again with impairment if that is configured. If it ends early, it
-// returns the results so far with the error.
+// Against measures every row against a server. If an impairment is configured, it then measures every row again with
+// it. After an error it returns the results so far.
 func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer netip.Addr, newObserver func(steps int) Observer) (*result.Report, error) {
 	report := &result.Report{Env: result.NewEnv(fmt.Sprintf("%s to %v", cfg.IA, peer))}
 	rows, passes := cfg.Rows(""), cfg.Impair.Passes()
@@ -38,8 +38,8 @@ func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer neti
 	return finished(report, nil), nil
 }
 
-// measurePass measures the rows of a phase, in rounds, and counts down left. It ends at the first row that cannot be
-// measured, because the other rows would wait for the same absent peer.
+// measurePass measures the rows of a phase in rounds. left counts the measurements still to do. measurePass stops at
+// the first row that cannot be measured, because the other rows would wait for the same absent peer.
 func measurePass(ctx context.Context, h *workload.Host, ph plan.Phase, repeat int, obs Observer, left *int) (all plan.Runs, err error) {
 	i, err := ends.NewInitiator(h, ph.Initiator)
 	if err != nil {

@@ -23,8 +23,8 @@ type Job struct {
 	Warn        func(text string)
 }
 
-// Measure runs the job over XDP. If XDP is unavailable and the transport is auto, it runs over UDP and reports the
-// reason.
+// Measure runs the job over XDP. If XDP is unavailable and the transport is auto, the job runs over UDP and the report
+// has the reason.
 func (j *Job) Measure(ctx context.Context) (*result.Report, error) {
 	if j.Options.Transport == plan.TransportUDP {
 		return j.overUDP(ctx, "")
@@ -54,8 +54,8 @@ func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
 	return labs, nil
 }
 
-// execute runs the phases of each lab over a pair of agents of its own. Each round runs all labs, so that rows to be
-// compared are measured close in time. If it ends early, it returns the results so far with the error.
+// execute measures the phases of every lab. Each lab has its own pair of agents. Each round runs all labs, so that rows
+// to be compared are measured close in time. After an error execute returns the results so far.
 func (j *Job) execute(ctx context.Context, l plan.Link, start func() (*agent.Pair, error)) (*result.Report, error) {
 	labs, err := j.plan(l)
 	if err != nil {

@@ -65,8 +65,8 @@ func startLab(files agent.InheritedFiles) (*agent.Pair, error) {
 		return nil, errors.Join(cannotNamespace(err), p.Kill())
 	}
 	p.SetMTU, p.SetOffloads = l.SetMTU, l.SetOffloads
-	// The link is deleted first, because the kernel deletes the interfaces of a namespace some time
-	// after its last process has ended.
+	// Delete the link first. The kernel would otherwise delete the interfaces later, some time after the last process
+	// in their namespace has ended.
 	inner := p.Close
 	p.Close = func() error { return errors.Join(plan.Within(plan.OpenLimit, "deleting the link", l.Close), inner()) }
 	return p, nil
@@ -77,8 +77,8 @@ func startInNamespace(cmd *exec.Cmd) (agent.Process, error) {
 	return lab.Start(cmd)
 }
 
-// mayMakeNamespaces checks for root first, because the errors of later steps would not name this
-// simple cause.
+// mayMakeNamespaces returns an error if this process is not root. It is called first, because the errors of later steps
+// would not name this simple cause.
 func mayMakeNamespaces() error {
 	if os.Geteuid() != 0 {
 		return &UnavailableError{"not root, so no AF_XDP", "run as root"}
@@ -94,8 +94,7 @@ func cannotNamespace(err error) error {
 	return err
 }
 
-// probe opens AF_XDP once at each end, so that a host without AF_XDP is detected before the first
-// row.
+// probe opens AF_XDP once at each end and closes it again, to detect a host without AF_XDP before the first row.
 func probe(ctx context.Context, p *agent.Pair, l plan.Link, cfg *plan.Options) error {
 	ph := l.Phase(cfg, plan.KindRaw, plan.EngineNative, 0)
 	err := p.OpenPhase(ctx, ph)

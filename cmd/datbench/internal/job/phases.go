@@ -20,8 +20,7 @@ type Observer interface {
 	End()
 }
 
-// runPhases measures every row of every phase. A row that cannot be measured has a result too, with
-// the reason.
+// runPhases measures every row of every phase. The result of a row that cannot be measured contains the reason.
 func runPhases(ctx context.Context, p *agent.Pair, phases []plan.Phase, in plan.Round, obs Observer) []result.Result {
 	var results []result.Result
 	for _, ph := range phases {
@@ -62,8 +61,8 @@ func measurePhase(ph plan.Phase, in plan.Round, obs Observer, one func(plan.Spec
 	return results
 }
 
-// explain adds an error from closing the ends to the rows without a measurement. If all rows have
-// one, the error applies to all.
+// explain adds an error from closing the ends to the rows that have no measurement. If every row was measured, it adds
+// the error to all.
 func explain(results []result.Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {

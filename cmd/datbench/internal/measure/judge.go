@@ -25,8 +25,8 @@ type Evidence struct {
 	Elapsed time.Duration
 	// CoreShare is the fraction of a core that each spinning side had; negative if the side does not spin.
 	CoreShare []float64
-	// Lost is the number of frames that were sent and did not arrive. Counted is the part of them that a counter of the
-	// link or of the kernel explains.
+	// Lost is the number of frames that were sent and did not arrive. Counted is the number of frames that the link's
+	// and the kernel's counters report as dropped.
 	Lost, Counted uint64
 	// Tally is the target's tally, if the workload has already received it.
 	Tally *Tally
@@ -56,13 +56,13 @@ func Judge(r *result.Result, e Evidence) {
 	}
 }
 
-// spins reports whether each side of the row needs a core of its own. A sha256 row may be slow, and with a churned heap
-// a side shares its core with its garbage collector.
+// spins reports whether each side of the row needs a core of its own, because it polls. The sides do not need this in a
+// sha256 row, and not with a churned heap, where the garbage collector uses the same core.
 func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 }
 
-// checkSamples invalidates a latency row with too few samples. Kernel TCP rows with packet loss are an exception: TCP
-// waits 0.2 s for a lost packet, so they never have more samples. Such a row keeps the percentiles that its samples
-// support.
+// checkSamples is called for a latency row with too few samples for a p99.9. It invalidates the row, with one
+// exception: with packet loss, kernel TCP waits 0.2 s for each lost packet, so its rows never have more samples. They
+// keep the percentiles that their samples support.
 func checkSamples(r *result.Result) {
 	if r.Op != result.TCP || r.Impair == "" || r.Samples < minMedianSamples {
 		r.Invalidate("%d samples are too few for a p99.9", r.Samples)

@@ -80,8 +80,8 @@ func (c *Counter) Elapsed() time.Duration {
 // Schedule tells a sender the stage of each operation.
 type Schedule struct {
 	Measure, end time.Time
-	// count is the number of operations to measure; 0 means that the duration alone ends the stage. Until is the first
-	// operation after the measured ones; 0 while it is unknown.
+	// count is the number of operations to measure; if it is 0, only the duration ends the stage. Until is the number
+	// of the first operation after the measured ones; it is 0 while unknown.
 	count, Until int64
 }
 

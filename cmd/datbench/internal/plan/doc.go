@@ -1,5 +1,6 @@
-// Package plan defines what datbench measures and where: the rows of a job, the phases and rounds in which they run,
-// and the stations of both ends. It opens nothing, so tests compare plans as values.
+// Package plan defines what datbench measures and where. A row is one measurement: an operation, a metric, a size and
+// further conditions. A phase is a list of rows with the same pair of ends, and a station is the place of one end. A
+// round measures every row once. The package opens nothing, so tests compare plans as values.
 //
 // Ordering: options are validated before rows are made from them. Ownership: values are plain and belong to their
 // holder. Threading: one goroutine at a time uses a value; any goroutine may call the functions.

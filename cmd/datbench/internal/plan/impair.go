@@ -7,12 +7,12 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// Impairment is a flag value: rates at which an adapter drops, repeats, reorders or damages
-// received packets.
+// Impairment is a flag value: the rates at which an adapter drops, duplicates, reorders or damages the packets that it
+// receives.
 type Impairment struct{ tap.Rates }
 
-// Set parses the rates. If they have no seed, Set draws one. The report contains the seed, so that
-// the run can be repeated.
+// Set parses the rates. If the user gave no seed, Set chooses one; the report contains it, so that the run can be
+// repeated.
 func (i *Impairment) Set(s string) error {
 	rates, err := tap.Parse(s)
 	if err != nil {
@@ -43,8 +43,7 @@ func (i *Impairment) Passes() []string {
 	return []string{"", i.Text()}
 }
 
-// LossRate returns the fraction of packets that are lost: dropped, or damaged so that a checksum
-// fails.
+// LossRate returns the fraction of packets that are lost. A damaged packet is lost too, because its checksum is wrong.
 func LossRate(r tap.Rates) float64 { return 1 - (1-r.Loss)*(1-r.Corrupt) }
 
 // Impaired returns the phase with the impairment at both ends and in its rows.
@@ -56,15 +55,15 @@ func (ph Phase) Impaired(text string) Phase {
 	return ph
 }
 
-// withoutOffloads returns the phase with offloads switched off, so that kernel TCP sends no packet
-// larger than the MTU (no TSO or GRO).
+// withoutOffloads returns the phase with TSO and GRO switched off, so that kernel TCP sends no packet larger than the
+// MTU.
 func (ph Phase) withoutOffloads() Phase {
 	ph.NoOffloads = true
 	return ph
 }
 
-// impairedLabs returns the rows of the main job with an impairment. Each row runs with and without
-// it. Kernel TCP runs beside them if packets are lost.
+// impairedLabs returns the phases of the main job with --impair. Each row is measured without and with the impairment.
+// If packets are lost, kernel TCP is measured too.
 func impairedLabs(cfg *Options, l Link) [][]Phase {
 	mtu := 0
 	if l.Transport == TransportXDP {

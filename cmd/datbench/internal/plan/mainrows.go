@@ -8,12 +8,12 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// pageMTU is the largest MTU in bytes of a driver without multi-buffer XDP: a page less headroom, headers and the
-// kernel's skb_shared_info.
+// pageMTU is the largest MTU in bytes of a driver without multi-buffer XDP: a page minus the headroom, the headers and
+// the kernel's skb_shared_info.
 const pageMTU = 3498
 
-// mainPhasesXDP returns the phases of the main job over XDP: all rows at MTU 1500, and the bandwidth rows at jumbo MTUs
-// too. asavie's engine has a lab of its own, because it cannot release a queue.
+// mainPhasesXDP returns the phases of the main job over XDP: all rows at MTU 1500, and the bandwidth rows also at jumbo
+// MTUs. The engine of asavie/xdp needs a lab of its own, because it cannot release a queue.
 func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 	jumbo, ops := []int{9000, 65000}, []string{result.Write}
 	if cfg.Full {
@@ -82,8 +82,8 @@ func rowsOf(cfg *Options, metric, transport string, ops []string) (rows []Spec) 
 	return rows
 }
 
-// fullConnections is the number of connections of a --full row. Each has its own windows and timers; one thread serves
-// all.
+// fullConnections is the number of connections of a row that --full adds. Each connection has its own windows and
+// timers; one thread serves all of them.
 const fullConnections = 64
 
 // fullRows returns the rows that --full adds to those of one link.

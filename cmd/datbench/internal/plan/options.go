@@ -84,8 +84,8 @@ func (c *Options) Validate() error {
 	return OneLineOf(errs)
 }
 
-// Limits of the MTU of a lab, in bytes: the packet size that every IPv4 host accepts (RFC 791), and the largest of a
-// veth.
+// minMTU and maxMTU limit the MTU of a lab, in bytes. minMTU is the packet size that every IPv4 host accepts (RFC 791),
+// and maxMTU the largest MTU of a veth.
 const minMTU, maxMTU = 576, 65535
 
 // ValidateFilters checks the lists that select rows of a job. An empty list selects all.
@@ -135,8 +135,8 @@ func (c *Options) ValidateWorkload(fits func(Spec) error) error {
 	})
 }
 
-// validateSizes checks the sizes. A latency row of writes needs a multiple of 8, because the target polls the last
-// aligned word of the buffer.
+// validateSizes checks the sizes. The size of a write in a latency row must be a multiple of 8, because the target
+// polls the last aligned 8-byte word of the buffer.
 func (c *Options) validateSizes() error {
 	for _, size := range c.Sizes {
 		if size > MaxSize {
@@ -279,8 +279,8 @@ func (c *Options) row(op, metric, transport string, size int64) Spec {
 	return r
 }
 
-// IntervalOf returns the time between progress lines of a row: the user's choice, or one second for long rows; 0 for
-// none.
+// IntervalOf returns the time between the progress lines of a row. It is the user's choice; without one, long rows have
+// a line per second. 0 means no lines.
 func (c *Options) IntervalOf(r Spec) time.Duration {
 	switch {
 	case r.Metric == result.SHA256:

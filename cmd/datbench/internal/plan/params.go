@@ -5,17 +5,17 @@ import "time"
 // Tunables, with unit and reason.
 const (
 	// RateDepth is the number of outstanding operations of a rate row. Measured on veth at 64 B: below 256 the sender
-	// idles between two acknowledgements, above 1024 the buffers no longer fit into the CPU cache.
+	// sometimes waits for an acknowledgement, and above 1024 the buffers do not fit into the CPU cache.
 	RateDepth = 512
 	// rateDepthRead is the same for reads. It is smaller because the peer's engine answers each read separately.
 	rateDepthRead = 128
-	// RateSignal is the number of requests per completion event. perftest uses 100. On veth the values 4 to 32 differ
-	// by less than the noise, and 1 is 12 % slower at 64 B.
+	// RateSignal is the number of requests per completion event. perftest uses 100. On veth the values from 4 to 32
+	// give equal results within the noise; 1 is 12 % slower at 64 B.
 	RateSignal = 16
 	// requestDepth is the number of requests in flight of an rr row: a busy client of one server.
 	requestDepth = 32
-	// bandwidthDepth is the number of outstanding operations of 1 MiB. Two fill the link; the others hide the time to
-	// post the next.
+	// bandwidthDepth is the number of outstanding operations of 1 MiB each. Two would fill the link; the others hide
+	// the time that the next post takes.
 	bandwidthDepth = 8
 	// defaultSize is the size in bytes of a latency or rate operation: one cache line.
 	defaultSize = 64
@@ -28,8 +28,8 @@ const (
 	defaultWarmup   = 100 * time.Millisecond
 	// ChurnSize is the size in bytes of the heap in the churn row of --full, and the most that a peer may request.
 	ChurnSize = 1 << 30
-	// churnTimes is how many times longer than other rows the churn row of --full is measured. While both garbage
-	// collectors use the two cores, there are only some hundred round trips per second.
+	// churnTimes multiplies the duration of the churn row of --full. The row needs more time, because both garbage
+	// collectors use the two cores and leave time for only some hundred round trips per second.
 	churnTimes = 5
 	// ChurnLimit bounds the time to fill the heap of a row at both ends.
 	ChurnLimit = 30 * time.Second
@@ -52,12 +52,12 @@ const (
 	impairedSize = 1 << 10
 	// maxSeed bounds the seeds that are drawn, so that they are easy to type.
 	maxSeed = 999_999
-	// tcpLossTimes is how many times longer than other rows kernel TCP is measured under packet loss. TCP waits 0.2 s
-	// for each lost packet that no other packet follows, and transfers only a few megabytes in the normal time.
+	// tcpLossTimes multiplies the duration of kernel TCP rows with packet loss. TCP waits 0.2 s for a lost packet that
+	// no other packet follows, and transfers only a few megabytes in the normal duration.
 	tcpLossTimes = 5
 	// MinLatencySamples is the minimum number of samples for a p99.9.
 	MinLatencySamples = 1000
-	// OpenLimit bounds the opening and the closing of an end, and every change of a link. A queue may stay busy for a
-	// second after its last user has closed it.
+	// OpenLimit limits the time to open or close an end, and to change a link. A queue may stay busy for a second after
+	// its last user has closed it.
 	OpenLimit = 10 * time.Second
 )

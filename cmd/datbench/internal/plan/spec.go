@@ -6,12 +6,12 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Spec requests one measurement: a row, its duration and its progress reports. In the row, 0 for Depth and Signal means
-// the default of the metric, and 0 for MTU means that the link stays unchanged.
+// Spec requests one measurement: a row, its duration and its progress reports. In the row, Depth 0 and Signal 0 mean
+// the metric's default, and MTU 0 means that the link's MTU is not changed.
 type Spec struct {
 	result.Row
-	// Count ends the measured stage after this number of operations; 0 leaves it to Duration. Duration bounds it in
-	// both cases.
+	// Count is the number of operations in the measured stage; 0 means no limit. The stage ends after Count operations
+	// or after Duration, whichever is first.
 	Count int64 `json:"count,omitempty"`
 	// Interval is the time between progress reports; 0 for none.
 	Interval time.Duration `json:"interval,omitempty" peer:"-"`
@@ -60,7 +60,7 @@ func (r Spec) QueueDepth() int {
 	return bandwidthDepth
 }
 
-// SignalEvery returns the number of requests per completion event. An event completes the requests before it too
+// SignalEvery returns the number of requests per completion event. The event also completes the requests before its own
 // (selective signaling).
 func (r Spec) SignalEvery() int {
 	switch {
@@ -86,8 +86,8 @@ func (r Spec) Total() int64 {
 	return r.Count
 }
 
-// Streams reports whether the operations of a metric do not wait for one another. Only such rows can choose a depth,
-// connections and directions.
+// Streams reports whether rows of a metric post operations without waiting for the earlier ones. Only for such rows can
+// the user choose a depth, connections and directions.
 func Streams(metric string) bool { return metric == result.Rate || metric == result.Bandwidth }
 
 // deep reports whether several operations may be outstanding.

@@ -29,8 +29,8 @@ func fingerprintOf(fields []reflect.StructField) uint32 {
 	return crc32.ChecksumIEEE([]byte(text))
 }
 
-// AppendTo appends the encoded spec: the fingerprint, then the fields in order. A string has a length byte before it, a
-// number takes eight bytes, a boolean one.
+// AppendTo appends the encoded spec: the fingerprint, then the fields in order. A number has eight bytes, a boolean one
+// byte, and a string begins with a byte that has its length.
 func (r Spec) AppendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, fingerprint)
 	v := reflect.ValueOf(r)
@@ -48,8 +48,8 @@ func (r Spec) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseSpec decodes the result of AppendTo and returns the remaining bytes. It returns an error for a spec that exceeds
-// a limit, because the bytes may come from any host.
+// ParseSpec decodes what AppendTo has encoded, and returns the bytes after it. The bytes may come from any host, so
+// ParseSpec returns an error if the spec exceeds a limit.
 func ParseSpec(b []byte) (r Spec, rest []byte, err error) {
 	in := reader{b: b}
 	if in.uint(4) != uint64(fingerprint) {
@@ -72,8 +72,8 @@ func ParseSpec(b []byte) (r Spec, rest []byte, err error) {
 	return r, in.b, r.check()
 }
 
-// reader takes fields from a buffer. When a field is incomplete, short is set, and that field and all later ones are
-// empty.
+// reader takes fields from a buffer. If a field is incomplete, reader sets short; this field and all later ones are
+// then empty.
 type reader struct {
 	b     []byte
 	short bool

@@ -14,8 +14,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Judgements prints the judgements and the verdict, at most 80 columns wide. It returns the number of bounds that were
-// judged, and the number of those that do not hold.
+// Judgements prints the judgements and the verdict, at most 80 columns wide. It returns how many bounds were judged,
+// and how many of them do not hold.
 func Judgements(w io.Writer, all []compare.Judgement) (judged, broken int) {
 	renderJudgements(w, all)
 	met := 0
@@ -114,8 +114,8 @@ func verdict(j *compare.Judgement) string {
 	return "FAILS"
 }
 
-// boundName returns the row's operation and the first condition that differs from the default row. The column has no
-// room for more.
+// boundName returns the name of the row: its operation and the first condition that differs from the default row. The
+// column has no room for other conditions.
 func boundName(j *compare.Judgement) string {
 	name, _, _ := strings.Cut(j.Label(), ",")
 	return name

@@ -11,14 +11,14 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// ProgressPrinter prints the progress of a job. Standard error gets a progress bar or lines. Standard output gets each
-// row when it is measured, and its intervals below a heading.
+// ProgressPrinter prints the progress of a job. It writes a progress bar or lines to standard error. It writes each
+// measured row to standard output, and the row's intervals below a heading.
 type ProgressPrinter struct {
 	pr progress.Display
 	// rows receives rows, w receives intervals.
 	rows, w io.Writer
-	// silent means that standard output is reserved for other output. single means that the job has one row, so that
-	// the table follows immediately.
+	// silent means that standard output is reserved for other output. single means that the job has one row; the row is
+	// not printed then, because the table follows immediately.
 	silent, single bool
 	// printed is set when a row was printed.
 	printed bool

@@ -120,8 +120,8 @@ func (g group) renderCompared(w io.Writer) {
 	}
 }
 
-// tcpSpread returns a line with the spread of the kernel TCP figures and of the ratios to them. It is empty if no such
-// ratio is shown or the spread is unknown.
+// tcpSpread returns a line with the spread of the kernel TCP figures, and of the ratios to them. The line is empty if
+// the table has no such ratio or the spread is unknown.
 func (g group) tcpSpread() string {
 	var ratios []string
 	for i := range g.rows {
@@ -204,8 +204,8 @@ func (g group) times(r *result.Result) (a, b string) {
 	return brief(r.P99), brief(r.P999)
 }
 
-// besides returns the heading of the comparison column. An impaired group is compared with the same rows unimpaired,
-// others with raw frames.
+// besides returns the heading of the comparison column. Rows with an impairment are compared with the same rows without
+// it, all others with raw frames.
 func (g group) besides() string {
 	switch {
 	case g.Impair == "":

@@ -38,8 +38,7 @@ func (a *Active) Connect(ctx context.Context) (c *Conn, err error) {
 	return c, nil
 }
 
-// Measure runs the row over its connections and frees them. The goroutine must be locked to its
-// thread.
+// Measure measures the row on its connections, and frees them. The calling goroutine must be locked to its thread.
 func (a *Active) Measure(c *Conn) (r result.Result, err error) {
 	defer func() { err = errors.Join(err, c.free()) }()
 	c.realtime = a.Spec.Realtime
@@ -81,8 +80,7 @@ func (c *Conn) measure(w workload, r *result.Result) error {
 	return c.disconnect()
 }
 
-// connect posts the receives, makes the row's connections and receives the address of the target's
-// memory.
+// connect posts the receives and makes the row's connections. It also receives the address of the target's memory.
 func (c *Conn) connect(s plan.Station, job uint64) error {
 	if err := c.receiveAll(); err != nil {
 		return err

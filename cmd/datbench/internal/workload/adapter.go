@@ -50,8 +50,8 @@ func OpenAdapter(h *Host, s plan.Station) (a *Adapter, err error) {
 	return a, nil
 }
 
-// options returns the adapter's options. They include the layers over its links, for impairment and
-// capture. A capture shows what the protocol receives, after impairment.
+// options returns the adapter's options. They contain the layers that impair and capture the packets of its links. The
+// capture shows packets as the protocol receives them, after the impairment.
 func (a *Adapter) options(h *Host, s plan.Station) (dat.Options, error) {
 	o := dat.DefaultOptions()
 	o.Port = s.Port
@@ -95,8 +95,7 @@ func (a *Adapter) transport() string {
 	return plan.TransportXDP
 }
 
-// losses are the adapter's counters that a row reports. Packets that an impairment dropped are
-// included.
+// losses has the adapter's counters that a row reports. drops includes the packets that an impairment dropped.
 type losses struct{ retransmits, drops uint64 }
 
 func (a *Adapter) losses() losses {

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeBoth returns the shape of a bidirectional stream: each side sends and receives. The slots that a side reads into
-// are separate from those that the peer reads.
+// shapeBoth returns the shape of a bidirectional stream, in which each side sends and receives. A side reads into other
+// slots than those that the peer reads from.
 func shapeBoth(r plan.Spec) (i, t shape) {
 	i, t = shapes[r.Op](r)
 	both := shape{sources: stages, rdma: i.rdma + t.rdma, messages: max(i.messages, t.messages), requests: max(i.requests, t.requests)}
@@ -17,8 +17,7 @@ func shapeBoth(r plan.Spec) (i, t shape) {
 // shapes returns the shapes of one direction.
 var shapes = map[string]func(plan.Spec) (i, t shape){result.Send: shapeStreamSend, result.Write: shapeStreamWrite, result.Read: shapeRead}
 
-// streamBoth streams in one direction while the target streams in the other. Each side counts its own completed
-// operations.
+// streamBoth streams to the target while the target streams back. Each side counts the operations that it completes.
 func streamBoth(c *Conn, r *result.Result) (measure.Evidence, error) {
 	c.onReceive = func(slot, _ int) error { return c.receive(slot) }
 	e, err := c.countDone(r)

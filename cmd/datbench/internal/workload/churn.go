@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// heap is live memory of small objects. A goroutine replaces them continuously, so that the garbage
+// heap is live memory that consists of small objects. A goroutine replaces objects continuously, so that the garbage
 // collector always runs.
 type heap struct {
 	lists      []*object

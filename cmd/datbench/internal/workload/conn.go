@@ -11,27 +11,27 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Conn is the set of connections of a row. They share memory and one EVD. One goroutine uses a Conn and drives the
-// adapter by polling.
+// Conn is the set of connections of a row. They share their memory and one EVD. One goroutine uses a Conn and polls,
+// which drives the adapter.
 type Conn struct {
 	*Adapter
 	row plan.Spec
 	evd *dat.EVD
 	eps []*dat.EP
-	// ep is the connection that is posted to; lane is its index in eps.
+	// ep is the connection to which requests are posted; lane is its index in eps.
 	ep     *dat.EP
 	lane   int
 	mem    *memory
 	remote dat.RMRTriplet
 
 	ev dat.Event
-	// posted and done count requests. One request of signalEvery is signaled: its completion reports the requests
-	// before it too. unsignaled counts, per connection, the requests since the last signaled one.
+	// posted and done count requests. One of signalEvery requests is signaled; its completion also reports the requests
+	// before it. unsignaled counts, per connection, the requests since the last signaled one.
 	posted, done int64
 	unsignaled   []int64
 	signalEvery  int64
-	// onReceive handles each message, with its slot and length. If it is nil, a message is a protocol error of the
-	// peer.
+	// onReceive handles each received message; it gets the message's slot and length. If onReceive is nil, a message is
+	// a protocol error of the peer.
 	onReceive func(slot, n int) error
 
 	// up is the number of established connections, gone of those that ended gracefully.
@@ -51,8 +51,8 @@ type Conn struct {
 	watch *watch
 }
 
-// receiveCookie marks the cookie of a receive; the other bits are its slot. The cookie of a request is the number of
-// requests that its completion reports.
+// receiveCookie is the bit that marks the cookie of a receive; the other bits are the slot. The cookie of a request is
+// the number of requests that its completion reports.
 const receiveCookie = 1 << 63
 
 // Errors of a connection.

@@ -1,5 +1,5 @@
-// Package workload measures one row of DAT operations: the request for it, its connections and memory, and the work of
-// both sides for each operation and metric.
+// Package workload measures one row of DAT operations. It has the request that the initiator sends for a row, the
+// connections and memory of both sides, and their work for each operation and metric.
 //
 // Ordering: an Active connects, then measures; a Passive serves once. Ownership: connections, memory and heap are freed
 // with their row; the adapter belongs to its opener. Threading: one goroutine, locked to its thread, uses the

@@ -19,8 +19,8 @@ type Host struct {
 	Capture *Capture
 	// Tell is called with each interval of a row, by the goroutine that measures; nil for none.
 	Tell func(plan.Spec, result.Interval)
-	// Job identifies this run of datbench to a server. Wait is how long to wait for a server that another client has.
-	// Waiting is called with a text for each wait.
+	// Job identifies this run of datbench to a server. Wait is how long to wait if another client has the server.
+	// Waiting is called with a message before each pause.
 	Job     uint64
 	Wait    time.Duration
 	Waiting func(string)

@@ -8,14 +8,14 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// wrapWith converts a layer of package tap to the type of dat.Options.Wrap. The type parameter L is the type of a link,
-// which this package may not import; type inference supplies it.
+// wrapWith converts a layer of package tap to the type of dat.Options.Wrap. The type parameter L is the type of a link.
+// This package may not import that type; type inference supplies it.
 func wrapWith[L, T any](layer func(L) T) func(L) L {
 	return func(below L) L { return any(layer(below)).(L) }
 }
 
-// compose returns a function that applies the layer first to a link, and then the layer second to the result. Either
-// layer may be nil.
+// compose returns a function that puts both layers over a link: first, and then second above it. A nil layer is left
+// out.
 func compose[L any](first, second func(L) L) func(L) L {
 	switch {
 	case first == nil:
@@ -36,7 +36,7 @@ func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, n
 	})
 }
 
-// Capture is the file of --pcap. The header is written when the first adapter is opened. After each flush the file is
+// Capture writes the file of --pcap. Opening the first adapter writes the file header. After each flush the file is
 // complete.
 type Capture struct {
 	File *os.File
@@ -81,8 +81,8 @@ func NewCapture(name string) (*Capture, error) {
 	return &Capture{File: f}, nil
 }
 
-// CreatePcap creates the capture file. It is called before anything is measured, so that a wrong name fails
-// immediately. It returns nil if name is empty.
+// CreatePcap creates the capture file; it returns nil if name is empty. It is called before anything is measured, so
+// that a wrong name fails immediately.
 func CreatePcap(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil

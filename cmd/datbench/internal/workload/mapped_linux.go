@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// mapMemory returns n zero bytes. The kernel commits each page when it is first touched.
+// mapMemory returns n zero bytes. The kernel commits a page when it is first touched.
 //
 // System calls: mmap.
 func mapMemory(n int) ([]byte, error) {

@@ -7,31 +7,31 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// memory is the registered region of one side: sources of sent data, then slots for received data.
-// The first slots are for RDMA (the peer's writes, and data read), the others for messages.
+// memory is the registered region of one side. It begins with the sources, which are buffers for data to send. Then
+// come the slots, which receive data: first those for RDMA (written by the peer, or by our reads), then those for
+// messages.
 type memory struct {
 	bytes []byte
 	lmr   *dat.LMR
 	size  int
-	// stride is the distance in bytes from one slot to the next.
+	// stride is the distance in bytes between the beginnings of two adjacent slots.
 	stride int
-	// shape applies to each of the connections.
+	// shape applies to each connection.
 	shape       shape
 	connections int
 	sources     [][]dat.LMRTriplet
 	slots       [][]dat.LMRTriplet
 }
 
-// shape is the number of buffers and requests that one side of a row needs: sources, slots for
-// RDMA, slots for messages, and outstanding requests. The connections of a row share the sources
-// and have their own slots.
+// shape says what one side of a row needs: the number of sources, of slots for RDMA, of slots for messages, and of
+// outstanding requests. All connections of a row share the sources; each connection has its own slots.
 type shape struct{ sources, rdma, messages, requests int }
 
 // cacheLine is the alignment of slots in bytes.
 const cacheLine = 64
 
-// strideOf returns the distance in bytes between buffers of size bytes. Each also has room for a
-// tally.
+// strideOf returns the distance in bytes between adjacent buffers for size bytes of data. Each buffer also has room for
+// a tally.
 func strideOf(size int) int { return (max(size, measure.TallySize) + cacheLine - 1) &^ (cacheLine - 1) }
 
 // bytes returns the size of the region for a side of this shape.
@@ -71,8 +71,7 @@ func (m *memory) slotCount() int { return m.rdma() + m.shape.messages*m.connecti
 
 func (m *memory) slotOffset(i int) int { return (m.shape.sources + i) * m.stride }
 
-// noteOffset is the offset of the last cache line. It stays zero and is the data of notification
-// messages.
+// noteOffset is the offset of the last cache line. It is always zero and is the data of notification messages.
 func (m *memory) noteOffset() int { return len(m.bytes) - cacheLine }
 
 // source returns the bytes of a source, slot those of a whole slot.
@@ -88,8 +87,7 @@ func (m *memory) slotPiece(i, n int) []dat.LMRTriplet {
 	return []dat.LMRTriplet{m.lmr.Segment(m.slotOffset(i), n)}
 }
 
-// remote returns the triplet that names the RDMA slots to the peer. Both sides have the same
-// stride.
+// remote returns the triplet with which the peer accesses the RDMA slots. Both sides have the same stride.
 func (m *memory) remote() dat.RMRTriplet { return m.lmr.Remote(m.slotOffset(0), m.rdma()*m.stride) }
 
 // remoteSlot returns the triplet of n bytes of one of the peer's RDMA slots.

@@ -27,8 +27,8 @@ type Passive struct {
 	Over func()
 }
 
-// Serve accepts the connections, runs the target's side of the row and sends the tally. The goroutine must be locked to
-// its thread.
+// Serve accepts the connections, runs the target's side of the row and sends the tally. The calling goroutine must be
+// locked to its thread.
 func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
 	w, err := workloadFor(p.Ask.Spec.Op, p.Ask.Spec.Metric, p.Ask.Spec.BothWays)
 	if err != nil {
@@ -72,8 +72,8 @@ func (c *Conn) serve(w workload) (sum measure.Tally, err error) {
 	return sum, c.answer(sum)
 }
 
-// accept makes the row's connections: that of the first request, and the further ones. All must be established before
-// the deadline.
+// accept accepts the row's connections, first the one that requested the row. All must be established before the
+// deadline.
 func (p *Passive) accept(c *Conn) error {
 	c.remote = p.Ask.remote
 	cr := p.CR

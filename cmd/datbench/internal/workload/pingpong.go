@@ -61,11 +61,11 @@ func echoSend(c *Conn) (measure.Tally, error) {
 	return measure.Tally{}, c.until(func() bool { return over })
 }
 
-// pingWord is one direction of a ping-pong of RDMA writes. It writes increasing numbers into the
-// last word of a slot.
+// pingWord is one side of a ping-pong of RDMA writes. It writes ascending numbers into the last word of the peer's
+// slot.
 type pingWord struct {
 	c *Conn
-	// received is the word that the peer writes. sent is our latest number.
+	// received is the word that the peer writes. sent is our last number.
 	received *atomic.Uint64
 	sent     uint64
 	ours     [words][]byte
@@ -79,8 +79,8 @@ func newPingWord(c *Conn) *pingWord {
 	return b
 }
 
-// writeNext writes the next number to the peer. Its source buffer is free: the write that used it
-// last, words writes ago, must have completed, and writeNext waits for that.
+// writeNext writes the next number to the peer. There are as many source buffers as the constant words says. writeNext
+// therefore first waits until fewer than words writes are outstanding; the next buffer is free then.
 func (b *pingWord) writeNext() error {
 	for b.c.posted-b.c.done >= words {
 		if _, err := b.c.poll(); err != nil {

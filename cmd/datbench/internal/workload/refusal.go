@@ -13,8 +13,8 @@ import (
 // TakenPrefix begins the refusal of a server that another client has. The initiator then tries again.
 const TakenPrefix = "taken by "
 
-// KeptPrefix begins the refusal of a server that is free, but for clients of other addresses first. The initiator then
-// tries again too.
+// KeptPrefix begins the refusal of a server that is free, but keeps itself for clients of other addresses first. The
+// initiator tries again, as after TakenPrefix.
 const KeptPrefix = "kept for other clients for "
 
 // IsTaken reports whether a refusal says that another client has the server, or may have it first.

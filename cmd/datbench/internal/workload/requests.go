@@ -8,15 +8,14 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeRequests returns the shape of rr rows. It has two receives per outstanding request: one for
-// the message that may arrive, one while a slot is reposted.
+// shapeRequests returns the shape of a request-response (rr) row. It has two receives per outstanding request: one for
+// the message that may arrive, and one because a slot may be waiting to be reposted.
 func shapeRequests(r plan.Spec) (i, t shape) {
 	both := shape{sources: 1, messages: 2 * r.QueueDepth(), requests: r.QueueDepth() + spare}
 	return both, both
 }
 
-// requestSend keeps the row's requests in flight. The target answers each message with a message,
-// in order.
+// requestSend keeps a fixed number of requests in flight. The target answers each message with a message, in order.
 func requestSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	var asked, answered, seen int64
 	c.onReceive = func(slot, _ int) error {

@@ -11,8 +11,8 @@ import (
 // clockEvery is the number of small operations per reading of the clock. A reading costs as much as one operation.
 const clockEvery = 32
 
-// pump keeps the row's window of operations outstanding through the stages. It posts to the connections in turn; post
-// posts one operation. setStage is called when the stage changes.
+// pump keeps the row's window of operations outstanding until its last stage. It posts to the connections round robin.
+// post posts one operation. setStage is called when the stage changes.
 func (c *Conn) pump(post func(i int64, stage byte) error, setStage func(stage byte, now time.Time) error) error {
 	defer c.use(0)
 	plan, window := measure.NewSchedule(c.row), int64(c.row.Window())
@@ -53,8 +53,7 @@ func (c *Conn) pump(post func(i int64, stage byte) error, setStage func(stage by
 	}
 }
 
-// signalAll posts one signaled request on every connection that has unsignaled ones, so that all completions are
-// reported.
+// signalAll posts one signaled request on every connection that has unsignaled requests. Its completion reports them.
 func (c *Conn) signalAll(post func(i int64, stage byte) error) error {
 	c.signalEvery = 1
 	for lane, n := range c.unsignaled {
@@ -101,8 +100,8 @@ func (c *Conn) poster() func(i int64, stage byte) error {
 	}
 }
 
-// answers returns the segments that reads write to: the last RDMA slots. The peer does not read from these in a
-// bidirectional row.
+// answers returns the segments into which reads put their data. These are the last RDMA slots, which the peer of a
+// bidirectional row does not read from.
 func (c *Conn) answers() [][]dat.LMRTriplet {
 	pieces := make([][]dat.LMRTriplet, c.row.Window())
 	first := c.mem.rdma() - len(pieces)
@@ -141,8 +140,8 @@ func (c *Conn) remoteSlots() []dat.RMRTriplet {
 	return slots
 }
 
-// countDone counts the operations that complete in the measured stage. In a row with a fixed count these are exactly
-// the counted operations, because all others complete before or after the stage.
+// countDone counts the operations that complete in the measured stage. With a fixed count it waits, whenever the stage
+// changes, until all operations have completed; the result is then exactly this count.
 func (c *Conn) countDone(r *result.Result) (measure.Evidence, error) {
 	var base, last int64
 	var span timing

@@ -13,8 +13,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeTransfer returns the shape of a transfer: sources and slots for a window, and receives for
-// the notifications about them.
+// shapeTransfer returns the shape of a transfer: sources and slots for a window of pieces, and receives for
+// notifications about them.
 func shapeTransfer(r plan.Spec) (i, t shape) {
 	both := shape{sources: r.QueueDepth(), rdma: r.QueueDepth(), messages: 2 * r.QueueDepth(), requests: 2*r.QueueDepth() + spare}
 	return both, both
@@ -101,8 +101,8 @@ func hashSend(c *Conn) (measure.Tally, error) {
 	return digest(sum), err
 }
 
-// notes counts the notifications of the peer: short messages that say that a piece is there, or
-// that its place is free. The end message is not counted.
+// notes makes the connection count the peer's notifications, and returns the counter. A notification is a short
+// message: a piece has arrived, or its buffer is free again. The end message sets over and is not counted.
 func (c *Conn) notes(over *bool) *int64 {
 	n := new(int64)
 	c.onReceive = func(slot, _ int) error {
@@ -120,8 +120,7 @@ func (c *Conn) note() error {
 	return c.send([]dat.LMRTriplet{c.mem.lmr.Segment(c.mem.noteOffset(), 1)})
 }
 
-// transferWrite writes the pieces. The target sends a notification for each piece that it has
-// hashed.
+// transferWrite writes all pieces to the target. The target sends a notification for each piece that it has hashed.
 func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 	g, p, start, over := newGenerator(), c.pieces(), time.Now(), false
 	hashed := c.notes(&over)
@@ -144,8 +143,8 @@ func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return c.compare(r, g.sum, start)
 }
 
-// hashWrite hashes each piece when its notification arrives. A message arrives after the writes
-// that were posted before it.
+// hashWrite hashes each piece when its notification has arrived. The piece is then complete, because a message arrives
+// after the writes that were posted before it.
 func hashWrite(c *Conn) (measure.Tally, error) {
 	sum, p, over := sha256.New(), c.pieces(), false
 	written := c.notes(&over)

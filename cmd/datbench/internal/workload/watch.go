@@ -9,9 +9,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// watch lets a target detect an initiator that is alive but does nothing. It has stopped if no connection of the row
-// has received a request, or an acknowledgement of read data, for longer than limit. The library detects a dead peer by
-// itself.
+// watch detects, at a target, an initiator that is alive but does nothing. The initiator has stopped if no connection
+// of the row has received a request, or an acknowledgement of read data, for longer than limit. The library itself
+// detects a dead peer.
 type watch struct {
 	peer  netip.Addr
 	limit time.Duration
@@ -25,7 +25,7 @@ type watch struct {
 // watchEvery is the time between two checks of the connections. A check stops the engine for some microseconds.
 const watchEvery = 250 * time.Millisecond
 
-// newWatch returns the watch of a row. With a churned heap the limit is longer, because an initiator sends nothing
+// newWatch returns the watch of a row. With a churned heap its limit is longer, because the initiator sends nothing
 // while it fills its heap.
 func newWatch(peer netip.Addr, r plan.Spec) *watch {
 	w := &watch{peer: peer, limit: clientSilence, since: time.Now()}
@@ -54,8 +54,8 @@ func (w *watch) check(c *Conn, now time.Time) error {
 	return nil
 }
 
-// progress sums the packet counters of both directions. Both are needed, because an initiator that reads sends nothing
-// new until the answers arrive.
+// progress returns the sum of the packet counters of both directions. One direction is not enough, because an initiator
+// that reads sends no new request until the answers arrive.
 func (w *watch) progress(all []dat.ConnInfo) (seen uint32) {
 	for i := range all {
 		if all[i].Passive && all[i].Peer == w.peer {

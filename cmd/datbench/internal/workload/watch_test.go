@@ -7,8 +7,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// TestProgress: an initiator that takes what it reads is not taken for one that does nothing; another one's packets count
-// for nothing.
+// TestProgress: requests and acknowledgements of the initiator count as progress. Packets of another peer do not.
 func TestProgress(t *testing.T) {
 	peer := netip.MustParseAddr("10.0.0.2")
 	w := &watch{peer: peer}

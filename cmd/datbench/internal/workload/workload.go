@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// workload measures one operation by one metric: the buffers that each side needs, and its work.
-// Both sides run on established connections.
+// workload is how one operation is measured by one metric: the buffers and the work of each side. Both sides run on
+// established connections.
 type workload struct {
 	shape  func(plan.Spec) (initiator, target shape)
 	active func(*Conn, *result.Result) (measure.Evidence, error)
@@ -20,8 +20,7 @@ type workload struct {
 	passive func(*Conn) (measure.Tally, error)
 }
 
-// workloadFor returns the workload of an operation and a metric. All bidirectional streams share
-// one.
+// workloadFor returns the workload of an operation and a metric. All bidirectional streams have the same workload.
 func workloadFor(op, metric string, bidir bool) (workload, error) {
 	if bidir && plan.Streams(metric) && slices.Contains(plan.Ops, op) {
 		return workload{shapeBoth, streamBoth, answerBoth}, nil
@@ -55,11 +54,10 @@ func workloadFor(op, metric string, bidir bool) (workload, error) {
 const (
 	// spare is the number of additional requests: the end message of a row, and its tally.
 	spare = 4
-	// pongs is the number of receives posted ahead, so that reposting is not part of the timed
-	// path.
+	// pongs is the number of receives that are posted in advance, so that reposting is outside the timed path.
 	pongs = 8
-	// words is the number of source buffers of a write latency row. The writes use them in turn, because
-	// a source may be overwritten only after its write has completed.
+	// words is the number of source buffers of a write latency row. The writes use them round robin, because a buffer
+	// may be overwritten only after its write has completed.
 	words = 16
 	// stages is the number of sources of a stream, one for each value of the stage byte.
 	stages = 4
@@ -80,8 +78,8 @@ func shapeRead(r plan.Spec) (i, t shape) {
 		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: r.QueueDepth() + spare}
 }
 
-// shapeStreamSend returns the shape of a stream of messages. Rate rows have twice the receives, so
-// that the sender does not run out of credit while the target reposts.
+// shapeStreamSend returns the shape of a stream of messages. Rate rows have twice as many receives, so that the sender
+// has credit while the target reposts.
 func shapeStreamSend(r plan.Spec) (i, t shape) {
 	receives := r.QueueDepth()
 	if r.Metric == result.Rate {
@@ -96,8 +94,7 @@ func shapeStreamWrite(r plan.Spec) (i, t shape) {
 		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: spare}
 }
 
-// idle is the target's side of workloads that need no program there. It drives its adapter until
-// the end.
+// idle is the target's side of workloads in which the target only drives its adapter until the row ends.
 func idle(c *Conn) (measure.Tally, error) {
 	over := false
 	c.onReceive = func(slot, n int) error {
