@@ -30,10 +30,9 @@ func (o Options) find() (*net.Interface, error) {
 	return ifi, nil
 }
 
-// attach attaches the program in the requested mode. With Auto it falls back to Generic when the
-// driver refuses Native (no support, too few queues, too large an MTU), and keeps the refusal. It
-// does not fall back when the interface has a program or a privilege is missing, because Generic
-// would fail for the same reason.
+// attach attaches the program in the requested mode. In Auto mode it falls back to Generic when the driver refuses
+// Native (no support, too few queues, too large an MTU), and keeps the refusal. It does not fall back if the interface
+// already has a program or this process lacks a privilege, because Generic would fail for the same reason.
 func (s *Steer) attach(ifi *net.Interface, mode Mode) error {
 	if mode == Generic {
 		return s.attachMode(ifi, Generic)

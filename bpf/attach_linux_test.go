@@ -339,8 +339,7 @@ func TestBusyInThisProcess(t *testing.T) {
 	}
 }
 
-// TestNamespace checks that a Steer works from outside the namespace that it was attached in, on
-// any thread.
+// TestNamespace checks that a Steer works on any thread, also outside the namespace in which it was attached.
 func TestNamespace(t *testing.T) {
 	l := newLab(t, lab.Options{})
 	s := mustAttach(t, l, labOptions(Auto))

@@ -4,8 +4,8 @@ package bpf
 
 import "fmt"
 
-// Attached reports whether the program is still attached. Another program may have detached it, and the deletion of the
-// interface detaches it too.
+// Attached reports whether the program is still attached. It is not if another program has detached it or the interface
+// was deleted.
 //
 // System calls: bpf(BPF_OBJ_GET_INFO_BY_FD).
 func (s *Steer) Attached() (bool, error) {

@@ -3,8 +3,8 @@ package bpf
 // Counters counts the frames that reached the program since it was attached, summed over all processors. Each frame is
 // counted in exactly one field.
 type Counters struct {
-	// Redirected frames went to the socket of their queue. The socket may have dropped some; its own statistics count
-	// these.
+	// Redirected frames went to the socket of their queue. The socket may have dropped some of them; its own statistics
+	// count that.
 	Redirected uint64
 	// PassedOther frames are for another port, address, protocol, Ethernet address or VLAN.
 	PassedOther uint64

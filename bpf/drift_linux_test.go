@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// generatedBy is the compiler of the committed object. Another one may well choose other
-// instructions, so only its like is held to them.
+// generatedBy is the compiler of the committed object. Other compilers may choose other instructions, so the test
+// compares only the output of this version.
 const generatedBy = "clang version 14."
 
 // TestGenerated runs the line in gen.go again and compares with what is committed.

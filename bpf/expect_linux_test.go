@@ -4,8 +4,8 @@ package bpf
 
 import "encoding/binary"
 
-// expectedVerdict is steer.c a second time, written from its rules: port testPort, localMAC, any
-// address, a socket on the queue.
+// expectedVerdict is a second implementation of steer.c, written from its rules. The program is configured with
+// testPort, localMAC, any address, and a socket on the queue.
 func expectedVerdict(frame []byte) steerVerdict {
 	if len(frame) < 14 {
 		return steerVerdictPASSED_MALFORMED

@@ -68,8 +68,8 @@ func programName(id uint32) string {
 	return info.Name
 }
 
-// owner returns the process that holds the bpf_link of a program. It finds none if the program has
-// no link, if the link is pinned, or if the process is in another PID namespace.
+// owner returns the process that holds the bpf_link of a program. It finds no process if the program has no link, if
+// the link is pinned, or if the process is in another PID namespace.
 func owner(id uint32) (pid int, command string) {
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {

@@ -22,9 +22,8 @@ func load(o Options) (*steerObjects, error) {
 	return loadWith(o, multiBuffer)
 }
 
-// haveMultiBuffer reports whether the kernel supports XDP frames of several buffers (Linux 5.18).
-// Without this support the program must not be declared with "frags", and it only attaches at a
-// small MTU.
+// haveMultiBuffer reports whether the kernel supports XDP frames of several buffers (Linux 5.18). Without this support
+// the program must not have the section "xdp.frags", and attaches only at a small MTU.
 func haveMultiBuffer() (bool, error) {
 	err := features.HaveProgramHelper(ebpf.XDP, asm.FnXdpGetBuffLen)
 	if errors.Is(err, ebpf.ErrNotSupported) {
@@ -98,8 +97,7 @@ func setConstants(spec *ebpf.CollectionSpec, o Options, multiBuffer bool) error 
 	return nil
 }
 
-// split converts addresses to the form in which the program compares them: network byte order,
-// unused slots zero.
+// split converts addresses to the form that the program compares: network byte order, unused slots zero.
 func split(addrs []netip.Addr) (a4 [MaxAddresses][4]byte, a6 [MaxAddresses][16]byte) {
 	var n4, n6 int
 	for _, a := range addrs {

@@ -30,8 +30,8 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// MaxAddresses is the largest number of addresses per family that the program compares;
-// MAX_ADDRESSES in steer.c.
+// MaxAddresses is the largest number of addresses per family that the program compares. It equals MAX_ADDRESSES in
+// steer.c.
 const MaxAddresses = 8
 
 // maxQueues bounds the socket map. NICs have a few hundred queues at most.
@@ -39,15 +39,14 @@ const maxQueues = 1 << 16
 
 // Options configure the redirect.
 type Options struct {
-	// Ifindex or Interface names the interface, in the namespace of the calling thread. If both are
-	// given, they must agree.
+	// Ifindex or Interface selects the interface, in the namespace of the calling thread. If both are set, they must
+	// agree.
 	Ifindex   int
 	Interface string
 	// Port is the UDP destination port to redirect.
 	Port uint16
-	// Addresses are the destination addresses to redirect, at most [MaxAddresses] per family. None
-	// means every address; on a host that forwards packets this includes the packets of other
-	// hosts.
+	// Addresses are the destination addresses to redirect, at most [MaxAddresses] per family. An empty list means every
+	// address; on a host that forwards packets this includes packets for other hosts.
 	Addresses []netip.Addr
 	// MAC is the destination Ethernet address to redirect. Zero means every unicast address.
 	MAC [6]byte

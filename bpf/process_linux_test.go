@@ -79,8 +79,8 @@ func startPeer(t *testing.T, role string) peer {
 	return peer{child, in, bufio.NewReader(out)}
 }
 
-// TestKill kills a process that steers: until then the interface is busy and names it, afterwards
-// it is clean.
+// TestKill kills a process that has the program attached. Before that, another attach fails and names the process;
+// afterwards the interface has no program.
 func TestKill(t *testing.T) {
 	labtest.RequireXDP(t)
 	attacher, idle := startPeer(t, "attacher"), startPeer(t, "idle")
@@ -107,8 +107,8 @@ func TestKill(t *testing.T) {
 	mustAttach(t, l, labOptions(Auto))
 }
 
-// awaitDetached waits for the kernel to release the link of a dead process, which some kernels do in
-// the background and none announces.
+// awaitDetached waits until the kernel has released the link of a dead process. It polls, because some kernels do this
+// in the background and none reports it.
 func awaitDetached(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -124,8 +124,8 @@ func awaitDetached(t *testing.T, l *lab.Lab) {
 
 func TestPrivilege(t *testing.T) {
 	l := newLab(t, lab.Options{})
-	// The ebpf library probes once in a process whether programs can have names, and takes a refused
-	// probe for a kernel without: later tests would find their programs nameless.
+	// The ebpf library probes once per process whether programs can have names. If the first probe lacked a privilege,
+	// the library would conclude that the kernel has no names, and later tests would not find their programs by name.
 	if err := mustAttach(t, l, labOptions(Auto)).Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +158,8 @@ func TestPrivilege(t *testing.T) {
 	}
 }
 
-// TestVerifierPrivilege loads with little privilege: the verifier then forbids what could tell
-// addresses of the kernel.
+// TestVerifierPrivilege loads the program with and without CAP_PERFMON. Without it, the verifier forbids operations
+// that could reveal addresses of the kernel.
 func TestVerifierPrivilege(t *testing.T) {
 	labtest.RequireXDP(t)
 	for _, tt := range []struct {

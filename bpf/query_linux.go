@@ -27,7 +27,7 @@ const (
 	progIDSize     = 4
 )
 
-// queryAttached returns the XDP programs of an interface in the calling thread's namespace.
+// queryAttached returns the XDP programs on an interface of the calling thread's namespace.
 //
 // System calls: netlink RTM_GETLINK.
 func queryAttached(ifindex int) ([]attached, error) {

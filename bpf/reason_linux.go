@@ -23,9 +23,9 @@ const (
 	sizeofNlmsgerr   = 4 + syscall.SizeofNlMsghdr
 )
 
-// reason attaches the program again over netlink to learn why the driver refuses it. Netlink returns the driver's own
-// message; BPF_LINK_CREATE does not. reason returns "" if there is no message. If the driver accepts the program this
-// time, reason detaches it at once.
+// reason returns the driver's message about why it refuses the program; "" if there is none. BPF_LINK_CREATE does not
+// return this message, so reason tries to attach the program again over netlink, which does. If the driver accepts the
+// program this time, reason detaches it at once.
 //
 // System calls: socket, bind, sendto, recvfrom of netlink (RTM_SETLINK), close.
 func reason(ifindex, program int, flags uint32) string {
@@ -47,8 +47,8 @@ func reason(ifindex, program int, flags uint32) string {
 	return text
 }
 
-// setXDP attaches a program, or detaches it with -1. text is the message that comes with an error. The kernel answers
-// before sendto returns, so the receive need not wait.
+// setXDP attaches a program; program -1 detaches it. text is the message that comes with an error. The kernel answers
+// before sendto returns, so the receive does not wait.
 func setXDP(netlink, ifindex, program int, flags uint32) (text string, err error) {
 	to := &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}
 	if err := syscall.Sendto(netlink, setXDPRequest(ifindex, program, flags), 0, to); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// Steer is an attached program that redirects one UDP port of one interface to AF_XDP sockets. Any
-// goroutine may call its methods.
+// Steer is an attached program that redirects one UDP port of one interface to AF_XDP sockets. Any goroutine may call
+// its methods.
 type Steer struct {
 	objs    *steerObjects
 	queues  int
@@ -20,19 +20,19 @@ type Steer struct {
 	mode    Mode
 	refusal error
 
-	// mu prevents Close from closing descriptors that another method uses. No method is on a data
-	// path.
+	// mu prevents Close from closing descriptors that another method uses. A lock is acceptable, because no method is
+	// on a data path.
 	mu     sync.RWMutex
 	link   link.Link
 	closed bool
 }
 
-// Attach loads the program and attaches it to the interface. It redirects no packet before the
-// first [Steer.Register]. Attach returns the errors of this package. A program that the kernel
-// rejects gives an [ebpf.VerifierError] with the whole log.
+// Attach loads the program and attaches it to the interface. No packet is redirected before the first [Steer.Register].
+// Attach returns the errors of this package. If the verifier rejects the program, the error wraps an
+// [ebpf.VerifierError] with the whole log.
 //
-// System calls: bpf(2): BPF_MAP_CREATE, BPF_BTF_LOAD, BPF_PROG_LOAD, BPF_LINK_CREATE, probes of the
-// kernel's features; netlink RTM_GETLINK, and RTM_SETLINK to learn why a program is refused.
+// System calls: bpf(2): BPF_MAP_CREATE, BPF_BTF_LOAD, BPF_PROG_LOAD, BPF_LINK_CREATE, probes of the kernel's features;
+// netlink RTM_GETLINK, and RTM_SETLINK to learn why a program is refused.
 func Attach(o Options) (_ *Steer, err error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -56,10 +56,9 @@ func Attach(o Options) (_ *Steer, err error) {
 	return s, nil
 }
 
-// Register redirects the packets of a queue to the AF_XDP socket fd and replaces the queue's
-// earlier socket. fd must be bound to that queue of that interface, because the kernel drops
-// packets for a socket that is bound elsewhere. The descriptor stays the caller's. The kernel
-// unregisters a socket when it is closed.
+// Register redirects the packets of a queue to the AF_XDP socket fd, in place of an earlier socket. fd must be bound to
+// this queue of this interface, because the kernel drops packets for a socket that is bound elsewhere. The caller keeps
+// the descriptor. When a socket is closed, the kernel unregisters it.
 //
 // System calls: bpf(BPF_MAP_UPDATE_ELEM).
 func (s *Steer) Register(queue, fd int) error {
@@ -68,9 +67,8 @@ func (s *Steer) Register(queue, fd int) error {
 	})
 }
 
-// Unregister stops the redirect of a queue; its packets go to the kernel again. A queue without a
-// socket is no error. Packets that were redirected before may still arrive on the socket after
-// Unregister returns.
+// Unregister stops the redirect of a queue; its packets go to the kernel again. Packets that were redirected before may
+// still arrive on the socket after Unregister returns. It is no error if the queue has no socket.
 //
 // System calls: bpf(BPF_MAP_DELETE_ELEM).
 func (s *Steer) Unregister(queue int) error {
@@ -98,8 +96,8 @@ func (s *Steer) onQueue(call string, queue int, fn func(xsks *ebpf.Map) error) e
 	return nil
 }
 
-// Counters reads the program's counters. The read is not atomic: it may see a new frame in one
-// counter and miss an earlier frame in another.
+// Counters reads the program's counters. They are not read at one moment: the result may include a frame and miss an
+// earlier frame of another counter.
 //
 // System calls: bpf(BPF_MAP_LOOKUP_ELEM) for each counter.
 func (s *Steer) Counters() (Counters, error) {
@@ -151,12 +149,11 @@ func readCounters(m *ebpf.Map) (c Counters, err error) {
 // Mode returns the granted mode: Native or Generic.
 func (s *Steer) Mode() Mode { return s.mode }
 
-// NativeRefusal returns why the driver refused Native when Auto fell back to Generic; otherwise
+// NativeRefusal returns why Auto fell back to Generic, that is, why the driver refused Native. Otherwise it returns
 // nil.
 func (s *Steer) NativeRefusal() error { return s.refusal }
 
-// Close detaches and frees the program. Sockets stay open but receive no more packets. A second
-// Close does nothing.
+// Close detaches and frees the program. The sockets stay open but receive no more packets. A second Close does nothing.
 //
 // System calls: bpf(BPF_LINK_DETACH), close.
 func (s *Steer) Close() error {

@@ -70,8 +70,8 @@ func xskSocket(t testing.TB) int {
 	return fd
 }
 
-// run passes one frame through the program and returns which counter it moved. It checks what
-// every verdict has in common: one counter, the action that goes with it, the frame untouched.
+// run passes one frame through the program and returns its verdict: which counter was incremented. It checks that
+// exactly one counter changed, that the program's action fits the verdict, and that the frame is unchanged.
 func (p program) run(frame []byte) (steerVerdict, error) {
 	before, err := readCounters(p.Counters)
 	if err != nil {
@@ -261,8 +261,7 @@ func checkVerdicts(t *testing.T, p program, cases []verdictCase) {
 	}
 }
 
-// TestTruncated cuts good frames at every length that the kernel lets in: none of the remains is
-// redirected.
+// TestTruncated cuts valid frames to every length that the kernel accepts. The program redirects none of them.
 func TestTruncated(t *testing.T) {
 	p := loadProgram(t, testOptions(), true).withSocket(t)
 	for name, frame := range map[string][]byte{
@@ -318,8 +317,8 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// TestRandomFrames runs frames that are random, or good with random damage, and compares with a
-// second implementation of the rules.
+// TestRandomFrames runs the program on random frames and on valid frames with random damage. It compares the verdicts
+// with a second implementation of the rules.
 func TestRandomFrames(t *testing.T) {
 	p := loadProgram(t, testOptions(), true).withSocket(t)
 	seed := rand.Uint64()

@@ -278,8 +278,8 @@ func (d deaf) Recv(bufs []link.Buf) int {
 	return len(heard)
 }
 
-// TestClientsThatDoNotConfirm: clients of four hosts that ask for more places than there are, and never take a connection up,
-// keep no client of another host out.
+// TestClientsThatDoNotConfirm: clients on four hosts request more places than the server has, and never complete the
+// connection. A client on another host nevertheless gets a place.
 func TestClientsThatDoNotConfirm(t *testing.T) {
 	t.Parallel()
 	bin := build(t)

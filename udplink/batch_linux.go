@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxBatch is the number of packets per system call. It is large enough to amortise the call, and small enough that
-	// the arrays fit into the first-level cache.
+	// maxBatch is the number of packets per system call. It is large enough to amortise the call. It is small enough
+	// for the arrays to fit into the first-level cache.
 	maxBatch = 64
 	// controlSize is the space in bytes for the two requested control messages, 24 bytes each on 64-bit machines.
 	controlSize = 64
@@ -71,9 +71,9 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	return s, nil
 }
 
-// recv receives the packets that one system call returns.
+// recv returns the packets that one system call receives.
 //
-// System calls: recvmmsg, three more if there is an ICMP message.
+// System calls: recvmmsg; three more if there is an ICMP message.
 func (s *batch) recv(bufs []link.Buf) int {
 	want := min(len(bufs), maxBatch, len(s.free))
 	if want == 0 {
@@ -194,8 +194,9 @@ func (s *batch) load(i int, b *link.Buf) bool {
 	return true
 }
 
-// flush sends the first n entries. The kernel stops at a packet that it refuses. The error may be caused by an ICMP
-// message about an earlier packet, so flush tries each packet twice before it drops it and continues with the rest.
+// flush sends the first n entries. The kernel stops at the first packet that it refuses, but the error may be caused by
+// an ICMP message about an earlier packet. flush therefore tries each packet twice. Then it drops the packet and
+// continues with the next.
 func (s *batch) flush(n int) {
 	var sent, size, dropped, full, calls uint64
 	failed := -1
@@ -252,8 +253,8 @@ func (s *batch) source(frame uint32) netip.AddrPort {
 	return s.names[frame].addrPort(s.link.local.Addr().Zone())
 }
 
-// close ends every wait before it closes the descriptors. Otherwise a wait could poll a descriptor number that has been
-// reused.
+// close ends every wait before it closes the descriptors. Otherwise a wait could poll a descriptor number that is
+// already used for another file.
 func (s *batch) close() error {
 	if !s.bell.close() {
 		return nil

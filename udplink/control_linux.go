@@ -22,8 +22,8 @@ type control struct {
 // controlKind is the level and the type of a control message.
 type controlKind struct{ level, code uint32 }
 
-// nextControl returns the first control message of a list, and the rest of the list. The format is struct cmsghdr
-// {length, level, type}, with the length in one machine word, then data; each message is aligned to a word. A malformed
+// nextControl returns the first control message of a list, and the rest of the list. A message is a struct cmsghdr
+// {length, level, type} and data. length is one machine word, and each message is aligned to a word. A malformed
 // message ends the list.
 func nextControl(b []byte) (kind controlKind, data, rest []byte, ok bool) {
 	const word = unix.SizeofCmsghdr - 8

@@ -12,11 +12,11 @@ import (
 
 const (
 	// errBatch is the number of messages that one system call takes from the error queue. maxRefused is the number of
-	// reports that may wait for the owner; further ones are dropped.
+	// reports that may wait for the owner; further reports are dropped.
 	errBatch   = 32
 	maxRefused = 32
-	// errControl is the space in bytes for the control messages of the error queue: the ECN bits, sock_extended_err,
-	// and the address of the reporting router or host.
+	// errControl is the space in bytes for the control messages of an entry in the error queue: the ECN bits,
+	// sock_extended_err, and the address of the router or host that reported the error.
 	errControl = 128
 )
 
@@ -28,9 +28,9 @@ const (
 	icmp6Unreachable, icmp6Port = 1, 4
 )
 
-// errQueue reads the error queue of a socket (IP_RECVERR): ICMP messages about packets that the socket sent. The kernel
-// returns an error from the next call on the socket when there is a new message, so the queue needs no polling. Unread
-// messages use space of the receive buffer. The data of a message is the quoted UDP payload.
+// errQueue reads the error queue of a socket (IP_RECVERR), which contains the ICMP messages about packets that the
+// socket sent. The queue needs no polling: when there is a new message, the next call on the socket fails. Unread
+// messages occupy the receive buffer. The data of a message is the quoted UDP payload.
 type errQueue struct {
 	pending atomic.Bool // a call on the socket returned an error, or Wait saw one
 
@@ -58,9 +58,9 @@ func (q *errQueue) open(fd int, addr netip.Addr) error {
 	return nil
 }
 
-// drain takes the messages that one system call returns. If more remain, the next call on the socket fails again.
+// drain reads the messages that one system call returns. If more remain, the next call on the socket fails again.
 //
-// System calls: recvmmsg, twice if the first returns the error of the socket.
+// System calls: recvmmsg, twice if the first call returns the socket's pending error.
 func (q *errQueue) drain(fd int, zone string) {
 	q.pending.Store(false)
 	for i := range q.msgs {

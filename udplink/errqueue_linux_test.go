@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet to a port that nobody has is reported with its first bytes, once Wait has returned for it, and the socket
-// goes on: what arrives is received, what is sent leaves, and Wait sleeps again.
+// A packet to a closed port is reported with its first bytes, when Wait has returned. The socket then still receives
+// and sends, and Wait sleeps again.
 func TestRefusedPortIsReported(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "::1"} {
 		t.Run(addr, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/datxdp/datxdp/internal/route"
 )
 
-// gate bounds the packets that wait in the kernel for a neighbour to be resolved. The kernel holds them for up to 3 s and
-// charges them to the send buffer, which all packets of the link share: when it is full, none leaves. Packets to
-// neighbours that are resolved, and where none is needed, always pass. It belongs to the owner of the link.
+// gate limits the packets that wait in the kernel for a neighbour to be resolved. The kernel keeps these packets for up
+// to 3 s and counts them in the send buffer, which all packets of the link share. A full buffer would block all
+// packets. Packets that need no neighbour, or a resolved one, always pass the gate. Only the owner of the link uses it.
 type gate struct {
 	reach   *route.Reach // nil: every packet passes
 	fd      int
@@ -21,8 +21,8 @@ type gate struct {
 	next    time.Time // of the trickle
 }
 
-// open reads the size of the send buffer of a socket. On the loopback interface, and where the process may not use
-// netlink, every packet passes.
+// open reads the size of the socket's send buffer. Every packet passes the gate on the loopback interface, and if the
+// process may not use netlink.
 //
 // System calls: getsockopt; socket, bind, sendto, recvfrom (netlink).
 func (g *gate) open(fd int, local netip.Addr) error {
@@ -43,15 +43,18 @@ func (g *gate) close() {
 	}
 }
 
-// answers reports whether an answer without a connection may go to an address. Anybody can forge the source that it goes
-// to, so that to neighbours that are not resolved there are few: Reach.Ask.
+// answers reports whether an answer that belongs to no connection may be sent to an address. The address may be forged,
+// so answers to unresolved neighbours are limited (Reach.Ask).
 func (g *gate) answers(to *sockaddr) bool {
 	return g.reach == nil || g.reach.Known(to.addr()) || g.reach.Ask(time.Now())
 }
 
-// passes reports whether a packet may go along a path. To a neighbour that is not resolved it may while less than limit of
-// the send buffer is in use, and then one in each trickle: what is in use may belong to others, and without a packet the
-// kernel resolves nobody.
+// passes reports whether a packet may be sent along a path. If the neighbour is unresolved, the packet passes in two
+// cases:
+//
+//   - Less than limit of the send buffer is in use.
+//   - The last packet that passed in this second case is one trickle ago. A full buffer may be due to other neighbours,
+//     and the kernel resolves a neighbour only for a packet.
 //
 // System calls: ioctl, if the neighbour is not resolved.
 func (g *gate) passes(way *path, size int) bool {
@@ -80,10 +83,9 @@ func (g *gate) passes(way *path, size int) bool {
 }
 
 const (
-	// perPacket is what the kernel counts for a packet besides up to twice its size, in bytes: struct sk_buff, headers and
-	// rounding.
+	// perPacket is the kernel's overhead per packet in bytes: struct sk_buff, headers and rounding. The kernel counts
+	// it in addition to up to twice the size of the packet.
 	perPacket = 1024
-	// trickle is the time between two packets to neighbours that are not resolved, once they have had their part of the
-	// send buffer.
+	// trickle is the time between two packets to unresolved neighbours while their share of the send buffer is in use.
 	trickle = 100 * time.Millisecond
 )

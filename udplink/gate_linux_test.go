@@ -69,7 +69,7 @@ func onSide(t *testing.T, l *lab.Lab, s lab.Side, f func() error) {
 	}
 }
 
-// flood sends rate packets a second until done is closed, from the addresses that invented returns. It returns their
+// flood sends rate packets per second from the addresses that invented returns, until done is closed. It returns their
 // number.
 func (f *forger) flood(rate int, invented func(i int) netip.Addr, done <-chan struct{}) (sent int) {
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -135,8 +135,8 @@ var families = []struct {
 	}},
 }
 
-// Packets from 200 addresses of the subnet that nobody has, 20000 a second, each of which is answered, keep no answer from a
-// peer that is there, nor from a newcomer.
+// The link answers a flood of 20000 packets per second from 200 unused addresses of the subnet. Meanwhile it answers a
+// known peer and a new host within a second.
 func TestInventedSourcesDoNotFillTheSendBuffer(t *testing.T) {
 	for _, tc := range families {
 		t.Run(tc.name, func(t *testing.T) {

@@ -30,8 +30,8 @@ var (
 	_ link.Reporter = (*Link)(nil)
 )
 
-// socket is the part that differs between operating systems. Only the owner calls recv, send, giveBack and source. Any
-// goroutine may call wait and wake.
+// socket is the part of the link that differs between operating systems. Only the owner calls recv, send, giveBack and
+// source. Any goroutine may call wait and wake.
 type socket interface {
 	// recv fills bufs with received packets.
 	recv(bufs []link.Buf) int

@@ -23,8 +23,8 @@ func recvErrors(fd int, msgs []mmsghdr) (int, error) {
 }
 
 func recvmmsgFlags(fd int, msgs []mmsghdr, flags uintptr) (int, error) {
-	// Sound: msgs is not empty and outlives the call. The memory it points to is reachable through
-	// typed pointers, and the heap does not move.
+	// Sound: msgs is not empty and outlives the call. The memory it points to is reachable through typed pointers, and
+	// the heap does not move.
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd),
 		uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), flags, 0, 0)
 	if errno != 0 {

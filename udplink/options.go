@@ -10,25 +10,25 @@ import (
 const (
 	// DefaultPort is the port of the protocol, 0x4441. It is outside the ephemeral range of kernels.
 	DefaultPort = 17473
-	// defaultPayload fits into a 9000-byte packet with IPv6 and UDP headers. It also applies where the interface
-	// carries more, as loopback does: frames of 64 KiB need cache and gain little for messages below a megabyte.
+	// defaultPayload fits into a packet of 9000 bytes with IPv6 and UDP headers. It also limits interfaces with a
+	// larger MTU, such as loopback: frames of 64 KiB would need cache and bring little for messages below a megabyte.
 	defaultPayload = 8952
 	// maxPayload is the limit of IPv4: 65535 less the IP and UDP headers.
 	maxPayload = 65507
 	// defaultFrames is the number of frames per direction. The kernel's own queue holds about as many small packets.
 	defaultFrames = 512
-	// defaultBuffer is the buffer size in bytes requested for each direction. The kernel may grant less
-	// (net.core.rmem_max) unless the process may exceed the limit.
+	// defaultBuffer is the size in bytes requested for each of the two buffers of the socket. The kernel limits it to
+	// net.core.rmem_max and wmem_max unless the process has CAP_NET_ADMIN.
 	defaultBuffer = 4 << 20
 )
 
 // Options configure a link. The zero value of a field selects its default.
 type Options struct {
-	// Port is the UDP port to receive on and to send from. 0 selects DefaultPort or, if that is in use, a port that the
+	// Port is the UDP port for receiving and sending. 0 selects DefaultPort or, if that is in use, a port that the
 	// kernel chooses; Link.Local returns it.
 	Port uint16
-	// MaxPayload limits the UDP payload of one packet in bytes; 8952 by default. The MTU of the interface limits it
-	// too.
+	// MaxPayload is the largest UDP payload of a packet in bytes; 8952 by default. The interface's MTU may set a lower
+	// limit.
 	MaxPayload int
 	// Frames is the number of frames per direction; 512 by default.
 	Frames int

@@ -17,8 +17,8 @@ type path struct {
 	reached uint64       // of the gate: the version at which the neighbour was resolved
 }
 
-// Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy,
-// because a socket has one source port.
+// Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy, because its socket has
+// only one source port.
 func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	if a := to.Addr(); !a.IsValid() || a.IsUnspecified() || a.Is4() != l.local.Addr().Is4() || to.Port() == 0 {
@@ -51,8 +51,8 @@ func (l *Link) payload(mtu int) int64 {
 // Release implements link.Link.
 func (l *Link) Release(p link.Path) { l.paths.Remove(p) }
 
-// PathMTU implements link.Link. It reads the MTU from the kernel again after a packet did not fit.
-// It returns 0 for a released path.
+// PathMTU implements link.Link. If a packet did not fit since the last call, it reads the MTU from the kernel again. It
+// returns 0 for a released path.
 func (l *Link) PathMTU(p link.Path) int {
 	if p == link.PathReply {
 		return l.caps.MaxPayload

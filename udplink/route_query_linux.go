@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// routeQuery asks the kernel for routes from one address. Its socket is opened together with the
-// link, so it stays in the link's network namespace whichever thread calls. Nothing is sent on it.
+// routeQuery asks the kernel for routes from one address. Its socket is opened together with the link, so every query
+// concerns the link's network namespace, on whichever thread it runs. Nothing is sent on the socket.
 type routeQuery struct {
 	from netip.Addr
 

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockaddr is a struct sockaddr_in or sockaddr_in6 in the kernel's format: family in host order,
-// port in network order, then the address.
+// sockaddr is a struct sockaddr_in or sockaddr_in6 in the kernel's format: family in host byte order, port in network
+// byte order, then the address.
 type sockaddr [unix.SizeofSockaddrInet6]byte
 
 const (

@@ -14,7 +14,7 @@ func openSocket(l *Link, o Options) (socket, error) {
 	return openBatch(l, o)
 }
 
-// bindSocket opens a non-blocking socket on an address.
+// bindSocket opens a non-blocking socket that is bound to an address.
 //
 // System calls: socket, setsockopt, bind.
 func bindSocket(local netip.AddrPort, buffer int) (int, error) {
@@ -29,7 +29,7 @@ func bindSocket(local netip.AddrPort, buffer int) (int, error) {
 	return fd, nil
 }
 
-// boundTo returns the address with the port that the socket is bound to.
+// boundTo returns local with the port that the socket is bound to.
 //
 // System calls: getsockname.
 func boundTo(fd int, local netip.AddrPort) (netip.AddrPort, error) {
@@ -76,7 +76,7 @@ type option struct {
 
 // setOptions sets the don't-fragment bit and ECT(0) on sent packets. It requests the ECN bits and the drop count of
 // received packets. IP_PMTUDISC_PROBE makes the kernel ignore a path MTU that ICMP reports, because any host can forge
-// such a message; the protocol probes the path itself (RFC 8899).
+// the report; the protocol probes the path itself (RFC 8899).
 func setOptions(fd int, addr netip.Addr) error {
 	options := []option{
 		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
@@ -100,8 +100,8 @@ func setOptions(fd int, addr netip.Addr) error {
 	return nil
 }
 
-// setBuffers requests queue sizes, beyond the system limit if the process may. It ignores errors, because a smaller
-// queue only costs packets.
+// setBuffers requests the buffer sizes, beyond the system limit if the process is allowed to. It ignores errors,
+// because a smaller buffer only costs packets.
 func setBuffers(fd, size int) {
 	for _, b := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
 		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, b[0], size) != nil {

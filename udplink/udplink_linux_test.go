@@ -147,8 +147,8 @@ func TestKernelDropsAreCounted(t *testing.T) {
 	}
 }
 
-// A forged message that packets are too big for the path stops none: the sizes that arrive are found by probes of the
-// protocol.
+// A forged ICMP "packet too big" message does not keep packets from leaving. The protocol finds the path MTU with its
+// own probes.
 func TestForgedTooBig(t *testing.T) {
 	for _, addrs := range [][2]netip.Addr{{lab.A.Addr4(), lab.B.Addr4()}, {lab.A.Addr6(), lab.B.Addr6()}} {
 		world := labtest.New(t, lab.Options{MTU: 1500})

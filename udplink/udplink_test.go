@@ -360,8 +360,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	})
 }
 
-// Without a port that was asked for a second link on an address gets one that is free; who asks for one gets that or
-// an error.
+// If DefaultPort is in use and no port is requested, a second link on the address gets a free port. A port that is
+// requested and in use is an error.
 func TestPortThatIsTaken(t *testing.T) {
 	bothSockets(t, func(t *testing.T, o Options) {
 		a := mustOpen(t, host3, o)

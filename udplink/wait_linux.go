@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bell is an eventfd that wakes the goroutines that poll it. It is a counter, so that each of
-// several waiters consumes one. Leftover counts make a later wait return early, which is allowed.
+// bell is an eventfd that wakes the goroutines that poll it. It is a semaphore (EFD_SEMAPHORE): each waiter consumes
+// one count. If counts are left over, a later wait returns early, which is allowed.
 type bell struct {
 	fd      int
 	rung    atomic.Bool // rung and not yet consumed: another ring needs no system call
@@ -24,7 +24,7 @@ func (b *bell) open() (err error) {
 	return err
 }
 
-// ring wakes every waiter, or else the next one.
+// ring wakes every waiter. If there is none, the next wait returns at once.
 //
 // System calls: write.
 func (b *bell) ring() {
@@ -45,8 +45,7 @@ func (b *bell) add(n int) {
 	_, _ = unix.Write(b.fd, word[:])
 }
 
-// consume takes one count, if there is one. It resets rung first, so that a ring after that writes
-// again.
+// consume takes one count, if there is one. It resets rung before the read, so that a ring after the read writes again.
 func (b *bell) consume() {
 	var word [8]byte
 	b.rung.Store(false)

@@ -62,8 +62,7 @@ func (c *config) files() (out []file) {
 	return out
 }
 
-// try opens the file, so that a wrong name costs no measurement. What it holds is kept until there is a
-// table.
+// try opens the file before the measurement, so that a wrong name fails early. It does not change an existing file.
 func (f file) try() error {
 	o, err := os.OpenFile(f.name, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err == nil {

@@ -10,8 +10,7 @@ import (
 // tick is the unit of /proc/stat, USER_HZ, which is 100 wherever Go runs.
 const tick = 10 * time.Millisecond
 
-// userTime is what all programs of this host have had of its processors, outside of the kernel; 0 where
-// nobody tells.
+// userTime returns the CPU time of all programs of this host in user mode, or 0 if it is not available.
 func userTime() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

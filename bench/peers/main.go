@@ -1,5 +1,5 @@
-// Command peers measures what others reach where datxdp does: UCX, libfabric, sockperf, iperf3, TCP of
-// Go's net, quic-go and gRPC, each beside datbench in the same two network namespaces, and prints one table.
+// Command peers compares datxdp with UCX, libfabric, sockperf, iperf3, TCP of Go's net, quic-go and gRPC. It runs each
+// of them and datbench in the same two network namespaces, and prints one table.
 //
 // bench/peers.sh builds and runs it.
 package main

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// ours measures our rows of a phase once, as a user would: datbench server on one host, datbench run on
-// the other. Both are gone before a peer is measured: an XDP program on a veth changes what the kernel does.
+// ours measures our own rows of a phase once, as a user would: datbench server on one host, datbench run on the other.
+// Both have ended before a peer is measured, because an XDP program on a veth changes the kernel's data path.
 func (r *runner) ours(ctx context.Context, s *site, rows []*row) {
 	for _, metric := range metrics {
 		var own []*row

@@ -54,8 +54,8 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// checkRow: a row has a figure, and the commands that made it, or names what is to be installed. That this
-// host is too busy for a valid figure of ours is no fault of the program.
+// checkRow checks that a row has a figure and its commands, or names the program to install. A host that is too busy
+// for a valid figure of datbench does not fail the test.
 func checkRow(t *testing.T, number int, row Row, missing map[string]string) {
 	t.Helper()
 	why := ""
@@ -119,8 +119,8 @@ echo '{"env":{"kernel":"6"},"results":[
 exit 1
 `
 
-// TestFailures: a peer that hangs, fails, says nonsense, dies or is not there costs its rows, which say
-// why, and no other.
+// TestFailures: a peer that hangs, fails, prints nonsense, dies or is not installed has no figures. Its rows have the
+// reason, and other rows are not affected.
 func TestFailures(t *testing.T) {
 	labtest.RequireRoot(t)
 	self, err := os.Executable()

@@ -20,8 +20,8 @@ type phase struct {
 	tools []*tool.Tool
 }
 
-// phases: everything at MTU 1500, as a veth is. Streams again without the super-frames that a kernel sends
-// over it, and at the MTU at which it needs none.
+// phases returns all tests at MTU 1500, the default of a veth. Bandwidth is measured again without offloads, which
+// otherwise make the kernel send super-frames, and at MTUs that need no offloads.
 func phases() []phase {
 	bandwidth := []string{result.Bandwidth}
 	ops, native := []string{result.Send, result.Write}, []*tool.Tool{tool.UCX, tool.Iperf3, tool.Net}

@@ -44,8 +44,8 @@ type Row struct {
 	P99    *float64  `json:"p99_us,omitempty"`
 	Mean   bool      `json:"mean,omitempty"`
 	Runs   []float64 `json:"runs"`
-	// Op is the operation of ours, which a peer is compared with. Ours is its figure, Ratio above 1 where
-	// it is better.
+	// Op is the operation of datbench that the peer is compared with, and Ours is its figure. Ratio is above 1 if
+	// datbench is better.
 	Op      string   `json:"op"`
 	Ours    *float64 `json:"ours,omitempty"`
 	OursP99 *float64 `json:"ours_p99_us,omitempty"`

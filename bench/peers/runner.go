@@ -22,8 +22,7 @@ type runner struct {
 	env result.Env
 }
 
-// run measures everything as often as it should be. What fails is noted at its row; only the end of ctx
-// ends it early.
+// run measures everything cfg.repeat times. A failure is recorded in its row; run ends early only when ctx ends.
 func (r *runner) run(ctx context.Context) error {
 	for range r.cfg.repeat {
 		for _, ph := range phases() {
@@ -81,8 +80,8 @@ func (r *runner) withoutOffloads(ctx context.Context, s *site) error {
 	return nil
 }
 
-// peer measures a row of a peer once. A tool that takes no time has to be told how much to do: that is
-// seen in what it does with little.
+// peer measures a row of a peer once. Some tools accept a number of operations but no duration. peer runs such a tool
+// with a small number first, and derives the number for the requested duration.
 func (r *runner) peer(ctx context.Context, s *site, row *row) {
 	if missing := row.test.Tool.Missing(); missing != "" {
 		row.faults = []string{missing}
@@ -109,8 +108,8 @@ func (r *runner) peer(ctx context.Context, s *site, row *row) {
 	}
 }
 
-// maxOthers is the part of a core that other programs may have without a run's being doubtful: as
-// coarse as ticks of 10 ms are in a run of some tenths of a second.
+// maxOthers is the fraction of a core that other programs may use before a run is doubtful. It is large, because the
+// kernel counts in ticks of 10 ms and a run takes some tenths of a second.
 const maxOthers = 0.25
 
 // once runs the two sides of a test, and judges whether they had this host for themselves.
@@ -131,8 +130,7 @@ func (r *runner) once(ctx context.Context, s *site, row *row, count int64) (resu
 	return res, err
 }
 
-// sides runs a server and its client, and returns what both have had of the processors, outside of the
-// kernel.
+// sides runs a server and its client. It returns the CPU time of both in user mode.
 func (r *runner) sides(ctx context.Context, s *site, row *row, res *result.Result) (own time.Duration, err error) {
 	ctx, cancel := within(ctx, r.cfg.stuck())
 	defer cancel()
@@ -155,8 +153,8 @@ func (r *runner) sides(ctx context.Context, s *site, row *row, res *result.Resul
 	return own, parsed
 }
 
-// detail is what is known of a client's failure: its error, or what it said instead of figures, and the
-// server's error.
+// detail returns what is known of a client's failure: its error line, or why its output has no figures, and the
+// server's error line.
 func detail(client, server *process, parsed error) (text string) {
 	if line := tool.LastLine(client.err.String()); line != "" {
 		text = ": " + line

@@ -1,5 +1,5 @@
-// Command echo is the smallest pair of programs over DAT: a server that sends every message back, and a
-// client that sends the lines of its standard input and prints how long each took there and back.
+// Command echo is the smallest pair of programs that use DAT. The server sends every message back. The client sends the
+// lines of its standard input and prints the round-trip time of each.
 //
 //	echo --ia udp:127.0.0.1                    serves
 //	echo --ia udp:127.0.0.2 --to 127.0.0.1     sends
@@ -74,9 +74,9 @@ func serve(ctx context.Context, ia *dat.IA) error {
 	if s.pz, err = ia.CreatePZ(); err != nil {
 		return err
 	}
-	// Room for everything that can happen at once: a receive and a send for each buffer, a connection
-	// request, an establishment and an end for each client. A dispatcher that overflows loses events, and
-	// Events ends with an error.
+	// The dispatcher has room for all events that can be outstanding: a receive and a send for each buffer, and for
+	// each client a connection request, an establishment and a disconnection. If a dispatcher overflows, it loses
+	// events, and Events returns an error.
 	s.evd, err = ia.CreateEVD(maxClients*(2*window+3), nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO)
 	if err != nil {
 		return err
@@ -149,8 +149,8 @@ func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
 	return []dat.LMRTriplet{mem.Segment(slot*lineSize, n)}
 }
 
-// turn sends a message back from the buffer that it was received into, and posts the buffer as a receive again when the send
-// has completed: until then the memory belongs to the provider.
+// turn handles a completion. A received message is sent back from the buffer that it was received into. When this send
+// has completed, the buffer belongs to the program again, and turn posts it as a receive.
 func (s *server) turn(ev *dat.Event) error {
 	mem, slot := s.buffers[ev.EP], int(ev.Cookie)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/datxdp/datxdp/examples/places"
 )
 
-// TestPlaceIsFreeAfterLastEvent: a client that makes room for another keeps its place until its last event is taken, so that the
-// dispatcher never has events of more than maxClients.
+// TestPlaceIsFreeAfterLastEvent: a client that is disconnected in favour of another keeps its place until the server
+// has taken its last event. The dispatcher therefore never has events of more than maxClients clients.
 func TestPlaceIsFreeAfterLastEvent(t *testing.T) {
 	ia := open(t, "127.82.0.1")
 	pz, err1 := ia.CreatePZ()

@@ -1,6 +1,6 @@
-// Command kv is a key-value store without a server program on the data path: the server registers a table,
-// tells clients where it is, and does no more. Clients get by RDMA read and put by an atomic and an RDMA
-// write. See table.go for the table and what it promises.
+// Command kv is a key-value store. The server registers a table and tells clients its address; it does nothing on the
+// data path. Clients get a value by an RDMA read, and put it by an atomic and an RDMA write. table.go describes the
+// table and its guarantees.
 //
 //	kv --ia udp:127.0.0.1                                        serves
 //	kv --ia udp:127.0.0.2 --to 127.0.0.1 put colour blue         stores
@@ -84,8 +84,8 @@ type server struct {
 	places *places.Table
 }
 
-// serve registers the table and accepts connections. It never looks at the table: the adapter serves reads,
-// writes and atomics, the part of a NIC with RDMA.
+// serve registers the table and accepts connections. It never reads the table: the adapter serves reads, writes and
+// atomics, as a NIC with RDMA would.
 func serve(ctx context.Context, ia *dat.IA) error {
 	s := &server{ia: ia, places: places.New(maxClients)}
 	var err error
@@ -161,8 +161,8 @@ func (s *server) accept(cr *dat.CR, host netip.Addr) error {
 	return nil
 }
 
-// client is a connection, the table at the other end of it, and memory to read and write entries with. One
-// goroutine uses it.
+// client is a connection to a server, the address of the server's table, and memory for the entries to read and write.
+// One goroutine uses it.
 type client struct {
 	ep    *dat.EP
 	evd   *dat.EVD

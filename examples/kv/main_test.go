@@ -106,8 +106,8 @@ func TestAcceptFails(t *testing.T) {
 	}
 }
 
-// TestTornReads: clients write one key and read it at the same time. Every value that a get returns is one
-// that a put has stored whole, and none is older than one seen before.
+// TestTornReads: several clients put and get one key at the same time. Each get returns the complete value of one put,
+// and never an older value than an earlier get of the same client.
 func TestTornReads(t *testing.T) {
 	const writers, readers, puts = 2, 2, 200
 	clients := cluster(t, writers+readers)

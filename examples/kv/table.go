@@ -10,27 +10,26 @@ import (
 	"time"
 )
 
-// The table is an array of entries. A key is looked for in the entries from its hash on, and stored in its
-// own or in the first empty one; an entry is never emptied.
+// The table is an array of entries. A key can be in one of probes entries, beginning at its hash. It is stored in the
+// entry that already has the key, or else in the first empty one. An entry is never emptied. Its layout, in bytes:
 //
-//	0    checksum of what follows up to the version, and of the even version that it was written with
+//	0    checksum of bytes 8 to 119 and of the even version that the entry was written with
 //	8    length of the key, length of the value, 1 byte each
 //	10   key, value
-//	120  version: 0 for empty; odd while a client has the entry locked, to write it
+//	120  version: 0 for empty; odd while a client has locked the entry to write it
 //
-// A put reads the entry, locks it by a compare-and-swap of the version from v to v+1, and writes all of it
-// with v+2 by one RDMA write. The version is the last word, and DAT places the last aligned word of a
-// write last: with it, the entry is unlocked and written.
+// A put reads the entry, locks it by a compare-and-swap of the version from v to v+1, and writes the whole entry with
+// version v+2 by one RDMA write. DAT places the last aligned word of a write last. The version is this word, so the
+// write of the version unlocks an entry that is complete.
 //
-// A get reads the entry and compares the checksum. One that was torn, read while it was being written,
-// does not match its version, and is read again.
+// A get reads the entry and compares the checksum. A torn entry, one that was read while it was being written, does not
+// match its checksum and is read again. A torn entry is not detected with a probability of 2^-64.
 //
-// So for one key gets and puts are linearizable: a get sees what the last completed put has stored, or what
-// one that is under way stores. Of several keys nothing is promised. A torn entry passes for whole with
-// a probability of 2^-64. A client that dies between lock and write leaves its entry locked: gets go on if
-// nothing of it was written, puts that come to it fail. A store for more than a lesson gives a lock an owner
-// and an end.
-// All hosts need the same byte order.
+// Gets and puts of one key are linearizable: a get returns the value of the last completed put, or of a put that is
+// running. There is no guarantee across keys.
+//
+// A client that dies between lock and write leaves its entry locked. Gets of this entry still work, but puts fail. A
+// real store would give a lock an owner and a timeout. All hosts need the same byte order.
 const (
 	entries   = 4096
 	probes    = 8 // entries that a key may have: read at once
@@ -90,8 +89,9 @@ func home(key string) int {
 	return int(h.Sum64() % entries)
 }
 
-// find reads the entries that a key may have. It returns the one that the key has, else the first vacant one, and a negative index
-// if other keys have all of them. ok is false where an entry before it was torn.
+// find reads the entries that a key may have. It returns the index and content of the key's entry, or of the first
+// vacant one if the key is not stored. The index is negative if other keys have all of these entries. ok is false if
+// find met a torn entry before; the caller must try again.
 func (c *client) find(ctx context.Context, key string) (i int, e entry, ok bool, err error) {
 	first := home(key)
 	if err := c.read(ctx, first); err != nil {
@@ -153,8 +153,8 @@ func (c *client) put(ctx context.Context, key, value string) error {
 	})
 }
 
-// retry tries until it is done or the patience is over. A try takes a round trip, which is all the pause
-// that the holder of a lock needs.
+// retry calls try until it is done or fails, for at most the client's patience. There is no pause between two calls,
+// because each takes a round trip.
 func (c *client) retry(try func() (done bool, err error)) error {
 	for start := time.Now(); time.Since(start) < c.patience; {
 		if done, err := try(); done || err != nil {

@@ -1,7 +1,8 @@
-// Package places divides the places of a server among its clients. echo, kv and reqresp use it.
+// Package places decides which clients a server accepts. A server has a fixed number of places, one per client. echo,
+// kv and reqresp use the package.
 //
-// One host has half of the places at most, so that clients that connect and do nothing keep no other host out. If all
-// places are taken, a client whose connection is not established makes room for a client of a host with fewer places.
+// One host gets at most half of the places, so that idle clients of one host do not keep other hosts out. If all places
+// are taken, a client of a host with fewer places replaces a client whose connection is not established.
 //
 // A Table belongs to the goroutine that handles the server's events.
 package places
@@ -22,8 +23,9 @@ type Table struct {
 	asking []*dat.EP          // clients whose connection is not established, the oldest first
 }
 
-// place is the place of one client. A client that makes room keeps its place until the server has taken its last event:
-// events stay in the dispatcher when an endpoint is freed, and the dispatcher has room for the events of so many clients.
+// place is the place of one client. A client that is replaced keeps its place until the server has taken its last
+// event. The events of a freed endpoint stay in the dispatcher, which has room for the events of a fixed number of
+// clients.
 type place struct {
 	host netip.Addr
 	next *dat.CR // request of that host that gets the place when the client has gone; nil without
@@ -39,8 +41,8 @@ func New(limit int) *Table {
 // Len returns the number of places that are taken.
 func (t *Table) Len() int { return len(t.taken) }
 
-// Admit reports whether there is a place for the client that asks, and returns its host. If there is none, Admit rejects
-// the request, or Leave returns it later.
+// Admit reports whether the requesting client gets a place, and returns its host. If it gets none, Admit has rejected
+// the request, or a later Leave returns the request.
 func (t *Table) Admit(cr *dat.CR) (host netip.Addr, ok bool, err error) {
 	about, err := cr.Query()
 	if err != nil {
@@ -56,8 +58,9 @@ func (t *Table) Admit(cr *dat.CR) (host netip.Addr, ok bool, err error) {
 	return host, true, nil
 }
 
-// replace keeps the request for the place of a client whose connection is not established, and disconnects that client:
-// the oldest one of the host with the most places.
+// replace disconnects a client whose connection is not established, and keeps the request for its place. It chooses the
+// oldest such client of the host with the most places. If no host has more places than the requester's, it rejects the
+// request.
 func (t *Table) replace(cr *dat.CR, host netip.Addr) (err error) {
 	if len(t.asking) == 0 {
 		return cr.Reject(errFull)

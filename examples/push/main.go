@@ -1,6 +1,5 @@
-// Command push copies a file to many hosts at once: it reads the file once, writes every chunk into the
-// memory of all receivers by RDMA, and compares SHA-256 at the end. A receiver that stands still is left out, so that the
-// others get the file.
+// Command push copies a file to many hosts at once. It reads the file once, writes every chunk into the memory of all
+// receivers by RDMA, and compares SHA-256 at the end. It drops a receiver that stalls, so that the others get the file.
 //
 //	push --ia udp:127.0.0.2 --dir in                               receives, until ^C
 //	push --ia udp:127.0.0.1 --file big.iso 127.0.0.2 127.0.0.3     sends
@@ -21,8 +20,8 @@ import (
 
 const (
 	service = 10
-	// A receiver has window chunks of memory, which the sender fills in turn. For each that it has written to
-	// its file it gives a credit back: an empty message.
+	// A receiver has memory for window chunks, which the sender fills round robin. For each chunk that the receiver has
+	// written to its file, it returns a credit to the sender: an empty message.
 	chunkSize = 256 << 10 // bytes
 	window    = 8
 	// pause is the time between two updates of the progress bar.

@@ -79,8 +79,8 @@ func TestSenderStandsStill(t *testing.T) {
 	sends(t, sender, dir, []byte("content"), at)
 }
 
-// TestReceiverStandsStill: a receiver that accepts and takes nothing is left out and named, and the other one gets the file,
-// whether the sender waits for a place in the window or for the end.
+// TestReceiverStandsStill: a receiver that accepts the connection and then takes nothing is dropped and named. The
+// other receiver gets the file. The stall may be in the window or at the end of the file.
 func TestReceiverStandsStill(t *testing.T) {
 	for i, size := range []int{0, 1, window * chunkSize, (window + 2) * chunkSize} {
 		t.Run(strconv.Itoa(size), func(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// incoming is one file that is being received. Each chunk is an RDMA write whose immediate data is its length; the sender's
-// SHA-256 follows as a message.
+// incoming is one file that is being received. Each chunk is an RDMA write whose immediate data is its length. After
+// the last chunk the sender sends its SHA-256 as a message.
 type incoming struct {
 	ep     *dat.EP
 	evd    *dat.EVD
@@ -72,8 +72,8 @@ func (b *inbox) leave(host netip.Addr) {
 	}
 }
 
-// receive takes files from several senders at a time, so that one that sends nothing keeps no other waiting. Such a sender is
-// given up after the patience.
+// receive receives files from several senders at the same time, so that an idle sender does not block the others. A
+// sender that sends nothing for the duration patience is given up.
 func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration) error {
 	pz, err := ia.CreatePZ()
 	if err != nil {
@@ -128,8 +128,8 @@ func (in *incoming) finish(ctx context.Context) {
 	}
 }
 
-// accept prepares for one file. The private data of the request has its size and name; that of the answer tells the sender
-// where the window is.
+// accept accepts one file. The private data of the request has its size and name. The private data of the answer tells
+// the sender the address of the window.
 func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err error) {
 	in := &incoming{data: make([]byte, (window+1)*chunkSize), hash: sha256.New()}
 	defer func() {
@@ -179,8 +179,10 @@ func (in *incoming) setUp(ia *dat.IA, pz *dat.PZ) (err error) {
 	return nil
 }
 
-// expect posts a receive. A write with immediate data consumes one and does not touch its memory. The message with the sum,
-// which is the last, is stored there.
+// expect posts a receive, which one of two things consumes:
+//
+//   - a write with immediate data, which does not use the receive's memory
+//   - the last message, which has the file's SHA-256
 func (in *incoming) expect() error {
 	return in.ep.PostRecv([]dat.LMRTriplet{in.mem.Segment(window*chunkSize, sha256.Size)}, 0, dat.CompletionDefault)
 }

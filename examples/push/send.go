@@ -111,8 +111,8 @@ func (s *sender) expect(r *receiver) error {
 	return r.ep.PostRecv([]dat.LMRTriplet{s.mem.Segment(r.answer, sha256.Size)}, 0, dat.CompletionDefault)
 }
 
-// copy sends the file. It reads the next chunk when all receivers have room for it, and every write from its memory here has
-// completed.
+// copy sends the file. Before it reads a chunk, all receivers must have room for the chunk, and all writes from the
+// chunk's buffer must have completed.
 func (s *sender) copy(ctx context.Context, file io.Reader, p *progress) (chunks int, sum []byte, err error) {
 	hash := sha256.New()
 	for chunk := 0; ; chunk++ {
@@ -139,8 +139,8 @@ func (s *sender) write(r *receiver, at, n int) error {
 	return r.ep.PostRDMAWriteImm([]dat.LMRTriplet{s.mem.Segment(at, n)}, 0, to, uint32(n), dat.CompletionDefault)
 }
 
-// compare sends the SHA-256 of the file to all receivers, and waits for the one that each of them has computed. A receiver
-// keeps the file if the two are equal.
+// compare sends the SHA-256 of the file to all receivers, and waits for the SHA-256 that each receiver has computed. A
+// receiver keeps the file if the two are equal.
 func (s *sender) compare(ctx context.Context, chunks int, sum []byte, p *progress) error {
 	const at = window * chunkSize
 	copy(s.data[at:], sum)
@@ -205,8 +205,8 @@ func (r *receiver) leave(why error) {
 
 var errNobody = errors.New("no receiver is left")
 
-// until handles events until so(r) holds for every receiver r that is not left out. Those for which it does not when the patience
-// is over are left out: the disk or the program of such a receiver stands still, and the others wait for it.
+// until handles events until so returns true for every receiver. Receivers for which it is still false after the
+// sender's patience have stalled; until drops them, so that the others do not wait longer.
 func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
 	limit, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()

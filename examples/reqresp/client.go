@@ -88,8 +88,8 @@ func (l *load) dial(ctx context.Context, ia *dat.IA) ([]*dat.EP, error) {
 	return eps, err
 }
 
-// begin posts the first receive of a slot and asks: one receive for each request keeps the credit that the
-// server has for its answers as large as what is asked.
+// begin posts the first receive of a slot and sends a request. Each request has its own receive, so the server always
+// has credit for its answers.
 func (l *load) begin(ep *dat.EP, slot int) error {
 	if err := l.receive(ep, slot); err != nil {
 		return err
@@ -135,8 +135,9 @@ func (l *load) handle(ev *dat.Event) error {
 	return l.ask(ev.EP, slot)
 }
 
-// check finds the request that was answered. Receives are filled in their order, whatever is answered
-// first: the identifier tells, not the receive.
+// check returns the slot of the request that an answer belongs to. Receives complete in the order in which they were
+// posted, but answers may come in any order. The identifier in the answer is therefore decisive, not the receive's
+// slot.
 func (l *load) check(ev *dat.Event) (slot int, err error) {
 	answer := l.data[int(ev.Cookie)*slotSize+requestSize:][:answerSize]
 	id := binary.LittleEndian.Uint64(answer)

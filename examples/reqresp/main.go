@@ -1,7 +1,6 @@
-// Command reqresp answers requests: many clients with many requests outstanding each, all of them
-// received through one shared receive queue, so that the server's memory depends on the credits that it gives
-// and not on the number of its clients. A request is an identifier and a payload; the answer is the
-// identifier and the payload's CRC.
+// Command reqresp answers requests of many clients, each with many requests outstanding. All clients share one receive
+// queue, so the server's memory depends on the credits that it gives. A request is an identifier and a payload; the
+// answer is the identifier and the payload's CRC.
 //
 //	reqresp --ia udp:127.0.0.1                                                          serves
 //	reqresp --ia udp:127.0.0.2 --to 127.0.0.1 --clients 4 --depth 32 --requests 100000     asks
@@ -28,8 +27,8 @@ const (
 	requestSize = 1024 // bytes of the largest request: an identifier of 8 bytes and the payload
 	answerSize  = 12   // an identifier and a CRC of 4 bytes
 	maxClients  = 64
-	// credits is how many requests a client may have outstanding; the server tells it at the accept.
-	// All of them together are the receives of the shared queue, so no request ever finds it empty.
+	// credits is the number of requests that a client may have outstanding; the server sends it with the accept. The
+	// shared queue has as many receives as all clients have credits, so no request finds it empty.
 	credits = 64
 	slots   = maxClients * credits
 	// slotSize is of a request, and of its answer behind it.
@@ -60,8 +59,9 @@ func main() {
 
 func run(ctx context.Context, name string, l load) error {
 	o := dat.DefaultOptions()
-	// The end of each connection that uses a shared queue is also an asynchronous event. This program
-	// has it from its own dispatcher, which cannot overflow, and would let the asynchronous one fill up.
+	// The end of each connection that uses a shared queue is also reported as an asynchronous event. This program does
+	// not need it, because its own dispatcher reports the end too. Unread events would fill the asynchronous
+	// dispatcher.
 	o.AsyncQLen = dat.NoAsyncEVD
 	ia, err := dat.Open(name, o)
 	if err != nil {
@@ -74,8 +74,8 @@ func run(ctx context.Context, name string, l load) error {
 	return serve(ctx, ia)
 }
 
-// server has one set of slots for all clients. A slot is in the shared queue, or holds a request that is
-// received or answered; the cookie of everything posted is its number.
+// server has one set of slots for all clients. A slot is in the shared queue, or holds a request that was received or
+// is being answered. The cookie of every posted operation is the number of its slot.
 type server struct {
 	ia     *dat.IA
 	pz     *dat.PZ

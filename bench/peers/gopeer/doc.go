@@ -1,6 +1,6 @@
-// Package gopeer holds the peers that are written in Go: TCP of package net, quic-go and gRPC, each as
-// a server and as a client that measures round trips, messages a second, or bytes a second.
+// Package gopeer has the peers that are written in Go: TCP of package net, quic-go and gRPC. Each has a server, and a
+// client that measures round trips, messages per second, or bytes per second.
 //
-// Ordering: a server serves before its clients start; each client has a connection of its own.
-// Ownership: what Serve and Run open they close. Threading: a connection is one goroutine's.
+// Ordering: a server serves before its clients start; each client has its own connection. Ownership: Serve and Run
+// close what they open. Threading: one goroutine uses a connection.
 package gopeer

@@ -78,8 +78,8 @@ func (a Ask) ping(p pipe) (tally, error) {
 	}
 }
 
-// clockEvery is how many small messages are sent between two looks at the clock, which takes as long as
-// sending one to a buffer.
+// clockEvery is the number of small messages between two reads of the clock. A read takes as long as sending one
+// message to a buffer.
 const clockEvery = 64
 
 // stream sends as fast as the pipe takes it; the far end counts.

@@ -16,8 +16,8 @@ import (
 // protocol is what both ends say that they speak, as TLS wants it.
 const protocol = "datxdp-peers"
 
-// window is bytes that a receiver takes unread: its default of 6 MiB at most holds a stream of 1 MiB
-// messages up.
+// window is the number of bytes that a receiver accepts before they are read. The default maximum of 6 MiB limits a
+// stream of 1 MiB messages.
 const window = 16 << 20
 
 func quicConfig() *quic.Config {

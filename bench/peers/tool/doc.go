@@ -1,6 +1,6 @@
-// Package tool knows the programs that a peer is measured with: how each side is started, how it says what
-// it measured, and what Debian calls it.
+// Package tool describes the benchmark programs of the peers: how each side is started, how its output is parsed, and
+// its Debian package.
 //
-// Ordering: none. Ownership: values are plain and belong to whoever has them. Threading: a value is used by
-// one goroutine at a time.
+// Ordering: none. Ownership: values are plain and belong to their holder. Threading: one goroutine at a time uses a
+// value.
 package tool

@@ -8,8 +8,9 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// SockperfTests are sockets as they are, blocking and polled, and a stream of small messages over TCP,
-// which it gathers with Nagle's algorithm. Over UDP some of a stream would be lost uncounted.
+// SockperfTests returns the tests with plain sockets: round trips with blocking and polled sockets, and the rate of
+// small messages over TCP, which Nagle's algorithm gathers. There is no rate over UDP, where some messages would be
+// lost uncounted.
 func SockperfTests(metric string) []Test {
 	switch metric {
 	case result.Latency:

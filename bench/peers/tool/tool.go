@@ -119,8 +119,8 @@ type Test struct {
 
 	Server, Client func(Job) Command
 	Port           Port
-	// Parse fills in what the client said: P50 and P99, or MsgsPerSec and Gbps. Of a tool that counts,
-	// MsgsPerSec is there always: round trips a second of a latency.
+	// Parse fills in the client's figures: P50 and P99, or MsgsPerSec and Gbps. For a tool with a FirstCount it always
+	// sets MsgsPerSec; in a latency test these are round trips per second.
 	Parse func(out string, r *result.Result) error
 }
 

@@ -11,8 +11,8 @@ import (
 // ucxOverTCP keeps UCX off shared memory and loopback.
 func ucxOverTCP(j Job) []string { return []string{"UCX_TLS=tcp", "UCX_NET_DEVICES=" + j.Interface} }
 
-// getNote: ucx_perftest 1.13, sock_io of src/tools/perf/perftest.c, polls for 1 ms between two calls of
-// the progress function.
+// getNote explains slow gets. In ucx_perftest 1.13, sock_io (src/tools/perf/perftest.c) polls for 1 ms between two
+// calls of the progress function.
 const getNote = "the side that is read from runs its engine once a millisecond only, which is ucx_perftest's limit and not UCX's"
 
 // UCXTests are tags, puts and gets. Both sides poll.
