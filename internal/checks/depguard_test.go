@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestDepguard proves that the linter bites exactly where docs/ARCHITECTURE.md says. For each row it
-// makes a module in which the row's code, and a test beside it, import everything there is.
+// TestDepguard checks that the linter enforces the import table in docs/ARCHITECTURE.md exactly. For each row it makes
+// a module in which the package of the row, and a test beside it, import every package that exists.
 func TestDepguard(t *testing.T) {
 	lint, err := filepath.Abs(root + "/bin/golangci-lint")
 	if err != nil {

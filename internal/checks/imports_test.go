@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestImports holds every Go file of the module, those of other platforms and build tags
-// included, which no linter run sees at once, to the table in docs/ARCHITECTURE.md.
+// TestImports checks every Go file of the module against the import table in docs/ARCHITECTURE.md. It includes files
+// for other platforms and build tags, which no single run of the linter sees.
 func TestImports(t *testing.T) {
 	tab := readTable(t)
 	files := 0

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestProfile: the profile that the programs are built with names what there is. The compiler passes over functions that
-// it does not find, without a word.
+// TestProfile checks that the functions in the profile for profile-guided optimisation exist. The compiler silently
+// ignores functions that it does not find.
 func TestProfile(t *testing.T) {
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodefraction=0.01", filepath.Join(root, "cmd/datbench/default.pgo")).Output()
 	if err != nil {

@@ -65,8 +65,8 @@ var (
 	attackNumber = regexp.MustCompile(`^TestAttack(\d\d)(?:And(\d\d))?`)
 )
 
-// TestSecurityAttacks holds the list of attacks in docs/SECURITY.md to the tests: each attack is proven by tests that
-// are there, unless it needs secure mode, and each test that has an attack's number is named beside it.
+// TestSecurityAttacks checks the table of attacks in docs/SECURITY.md. Each attack must name existing tests, unless it
+// needs secure mode. Each test whose name has an attack's number must be in the row of that attack.
 func TestSecurityAttacks(t *testing.T) {
 	const least = 26
 	rows := securityRows(t, "| | attack | outcome | proved by | secure |")
@@ -112,8 +112,8 @@ func TestSecurityAttacks(t *testing.T) {
 	}
 }
 
-// TestSecurityBounds holds the bounds of links and of the API in docs/SECURITY.md to the lines of the source that they
-// quote.
+// TestSecurityBounds checks the limits of links and of the API in docs/SECURITY.md against the source lines that the
+// table quotes.
 func TestSecurityBounds(t *testing.T) {
 	for _, row := range securityRows(t, "| what | bound | in the source |") {
 		file, quote, found := strings.Cut(row[2], ": ")

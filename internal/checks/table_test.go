@@ -46,8 +46,8 @@ var short = map[string]string{
 	"their own package": "",
 }
 
-// table is the import table: a package directory or a file → what it may import; tests is what
-// every test may import in addition.
+// table is the import table. rows maps a package directory or a file to the packages that it may import. tests lists
+// what every test may import in addition.
 type table struct {
 	rows  map[string][]string
 	tests []string

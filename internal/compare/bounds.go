@@ -11,16 +11,16 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Bound is a required value of a quantity of a row, divided by that of another operation under the same conditions in
-// the same run. A time must not exceed it, a rate must reach it.
+// Bound is a requirement for one quantity of a row, relative to the same quantity of another operation in the same run.
+// A time must not exceed the bound; a rate must reach it.
 type Bound struct {
 	// Row is the row that is judged. An empty transport matches any.
 	result.Row
-	// Of is the quantity. Over is the other operation. Without Over the quantity itself is shown beside its target and
-	// not judged, because it depends on the host too.
+	// Of is the quantity. Over is the other operation, by whose value it is divided. If Over is empty, the quantity
+	// itself is shown beside its target but not judged, because it depends on the host.
 	Of   result.Quantity `json:"of"`
 	Over string          `json:"over,omitempty"`
-	// Target is the aim. Limit fails a run; it guards against regressions.
+	// Target is the goal. Limit is the bound that a run must keep, to detect regressions.
 	Target float64 `json:"target"`
 	Limit  float64 `json:"bound,omitempty"`
 }

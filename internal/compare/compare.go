@@ -28,7 +28,7 @@ type Row struct {
 	Old, New float64
 	// OldRuns and NewRuns are the numbers of valid runs.
 	OldRuns, NewRuns int
-	// Delta is the change from Old to New in percent. P is the probability that such a difference is chance
+	// Delta is the change from Old to New in percent. P is the probability that chance alone causes such a difference
 	// (Mann-Whitney U test). Both are NaN if one side is missing.
 	Delta, P float64
 	Verdict  string
@@ -37,7 +37,7 @@ type Row struct {
 // alpha is the probability of chance below which a difference counts.
 const alpha = 0.05
 
-// Files compares the rows of two sets of files. The runs of a row are pooled over the files of a side; a row that was
+// Files compares the rows of two sets of files. The runs of a row are pooled over all files of a set; a row that was
 // not repeated contributes one run.
 func Files(before, after []*result.Report) []Row {
 	old, recent := collect(before), collect(after)
@@ -127,8 +127,8 @@ func (r *Row) judge(a, b []float64) {
 	}
 }
 
-// least returns the smallest p value that n and m runs can give: all runs of one side below all of the other, in either
-// order.
+// least returns the smallest possible p value with n runs on one side and m on the other. It belongs to the case in
+// which every run of one side is below all runs of the other.
 func least(n, m int) float64 {
 	ways := 1.0 // n+m over n
 	for i := 1; i <= n; i++ {

@@ -183,8 +183,8 @@ type step struct {
 	other    bool // on the other host
 }
 
-// steps are the commands of a block: what lasts is a step of its own, and so is each command that may fail
-// without a fault.
+// steps splits a block into steps, which are started one after the other. A command that keeps running is a step of its
+// own, and so is each command that may fail.
 func (p plan) steps(text string) (all []step) {
 	alone := p.kind == "nic" || len(p.add) > 0
 	for line := range strings.Lines(text) {

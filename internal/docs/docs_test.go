@@ -98,8 +98,7 @@ type pod struct {
 	}
 }
 
-// pods are those of the documents. Whatever is YAML has to be that; in a pod, a field that is not known is
-// an error.
+// pods returns the pods in the documents. Every YAML block must be valid, and a pod must not have unknown fields.
 func pods(t *testing.T) (all []pod) {
 	t.Helper()
 	for _, b := range blocks(t, "yaml") {

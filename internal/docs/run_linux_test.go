@@ -21,8 +21,8 @@ import (
 // patience ends what hangs; nothing takes nearly as long.
 const patience = time.Minute
 
-// tools are programs that a host may lack: a block that needs one is skipped then. tools/deps.sh
-// installs them.
+// tools are programs that a host may not have. A block that needs a missing tool is skipped. tools/deps.sh installs
+// them.
 var tools = []string{"bpftool", "ethtool", "getcap", "ip", "ping", "setcap", "ss", "systemd-analyze"}
 
 // TestCommands runs the commands of every document.
@@ -104,8 +104,8 @@ func sh(t *testing.T, script, dir string) {
 	}
 }
 
-// enter is how a shell takes the copies for the real ones, in a mount namespace of its own. In a lab, /sys is
-// that of the network namespace.
+// enter returns shell commands that replace the real directories by the copies, in a mount namespace. In a lab they
+// also mount the /sys of the network namespace.
 func (w *world) enter(p plan) string {
 	if w.copy == "" {
 		return "cd " + w.repository + "\n"
@@ -121,8 +121,8 @@ func (w *world) enter(p plan) string {
 	return s + fmt.Sprintf("mount --bind %s %s; cd %[2]s\n", w.copy, w.repository)
 }
 
-// testCapabilities: the capabilities that the service and the pod have are enough, for nobody and for root in a
-// container, where neither can get more.
+// testCapabilities checks that datbench works with only the capabilities of the service and of the pod. It runs as
+// nobody for the service, and as root for the pod; neither can gain more capabilities.
 func testCapabilities(t *testing.T, w *world) {
 	service := regexp.MustCompile(`(?m)^AmbientCapabilities=(.*)$`).FindStringSubmatch(read(t, "docs/datxdp.service"))
 	if service == nil {
@@ -213,8 +213,8 @@ var (
 	unsupported = regexp.MustCompile(`Operation not supported|channel count exceeds maximum`)
 	// invalid is how datbench says that it has measured, but not long enough or not on an idle host.
 	invalid = regexp.MustCompile(`results? (is|are) not valid, for the reasons? given`)
-	// starved is how it says that one end had no core for two seconds, on a host that is busy with other
-	// tests: it gets a second chance.
+	// starved matches the error of an end that had no core for two seconds, because the host is busy with other tests.
+	// Such a command gets a second try.
 	starved = regexp.MustCompile(`the peer fell silent|the peer ended the connection`)
 )
 

@@ -46,8 +46,8 @@ func readProfile(name string) (*profile, error) {
 	return p, d.Decode(p)
 }
 
-// filterVar names a profile. The test binary, called with a program as its arguments, becomes that program below
-// the filter of the profile.
+// filterVar is the variable that names a seccomp profile. If it is set, the test binary installs the filter of the
+// profile and then executes its arguments as a program.
 const filterVar = "DATXDP_TEST_SECCOMP"
 
 func init() {
@@ -129,8 +129,8 @@ func (p *profile) compile(numbers map[string]uint32) ([]syscall.SockFilter, erro
 	return append(f, syscall.SockFilter{Code: ret, K: refuse | p.DefaultErrnoRet}), nil
 }
 
-// TestSeccompProfile: docs/seccomp.json is of the form that container engines read, names system calls that there
-// are, once each, and has what the page says that Podman lacks.
+// TestSeccompProfile checks that docs/seccomp.json has the format of container engines and names each system call once.
+// The calls must exist and include those that Podman's profile lacks according to the page.
 func TestSeccompProfile(t *testing.T) {
 	p, err := readProfile(filepath.Join(root, "docs/seccomp.json"))
 	if err != nil {
@@ -183,8 +183,8 @@ func numbersFile(t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(out)), "unix", "zsysnum_linux_"+runtime.GOARCH+".go")
 }
 
-// TestSeccomp: below a filter made of docs/seccomp.json, with the capabilities of the pod, a server and a client do their work
-// over AF_XDP. Without the rule for bpf(2), or for sockets of AF_XDP, the server does not open.
+// TestSeccomp runs a server and a client over AF_XDP with the filter of docs/seccomp.json and the capabilities of the
+// pod. Without the rule for bpf(2), or for AF_XDP sockets, the server must fail to open.
 func TestSeccomp(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

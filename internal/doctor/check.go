@@ -129,7 +129,7 @@ type exam struct {
 	facts
 	findings []Finding
 	// stopped is the first error that makes the adapter unusable. fallback is the first error that makes auto: use UDP.
-	// unreached is the first error on the route to the peer.
+	// unreached is the first error on the way to the peer.
 	stopped, fallback, unreached string
 	// cut says why the examination is incomplete; empty if it is complete.
 	cut string

@@ -1,7 +1,10 @@
-// Package doctor checks whether DAT will work on this host, over which interface and to which peer, and says what to do
-// if it will not. It reads the state of the kernel and changes nothing. Three actions are visible outside. With a peer
-// it sends it a few packets. If AF_XDP sockets exist and the kernel does not list their queues, it binds each queue for
-// some 25 ms. And [Target.Try] opens the adapter.
+// Package doctor checks whether DAT will work on this host, over which interface and to which peer. If it will not
+// work, the package says what to do. It reads the state of the kernel and changes nothing, but three actions are
+// visible:
+//
+//   - If a peer is given, it receives a few packets.
+//   - If AF_XDP sockets exist and the kernel does not list their queues, each queue is bound for about 25 ms.
+//   - [Target.Try] opens the adapter.
 //
 // Ordering: the checks run one after the other in the order of [Names], under the context of the call. Ownership: a
 // [Report] belongs to the caller. Threading: any goroutine may call [Examine] and [Explain]; they examine the network

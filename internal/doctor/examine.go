@@ -19,13 +19,13 @@ const (
 	explainMost = 3
 )
 
-// Examine checks everything that a target needs. It returns an error only for an invalid target text; a fact that
-// cannot be read is a finding, or is left out. Without an IA it examines every interface that could carry an adapter,
-// and the errors of one interface are warnings if another has none. It takes at most ten seconds. If this time or the
-// context ends early, the findings contain an error.
+// Examine checks everything that a target needs. It returns an error only if the target's text is invalid. A fact that
+// cannot be read is a finding, or is left out. Without an IA it examines every interface that could have an adapter; if
+// one interface has no errors, the errors of the others become warnings. Examine takes at most ten seconds. If it runs
+// out of time or the context ends, the findings contain an error.
 //
-// System calls: reading ones of netlink, ethtool and bpf(2); socket and bind of AF_XDP if the kernel does not list the
-// owner of a queue; with a peer, a few packets to it.
+// System calls: reading calls of netlink, ethtool and bpf(2). If the kernel does not list the owner of a queue, also
+// socket and bind of AF_XDP. If a peer is given, a few packets to it.
 func Examine(ctx context.Context, t Target) (*Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, examineLimit)
 	defer cancel()
@@ -48,9 +48,9 @@ func Examine(ctx context.Context, t Target) (*Report, error) {
 	return r, nil
 }
 
-// Explain returns a few findings that may explain a failure: the errors of an examination or, if there are none, its
-// warnings about the route to the peer. It takes at most two seconds and binds no queue. It returns nothing if it finds
-// no explanation in time.
+// Explain returns a few findings that may explain a failure. These are the errors of an examination or, if it has none,
+// its warnings about the way to the peer. Explain takes at most two seconds and binds no queue. It returns nothing if
+// it finds no explanation in time.
 func Explain(ctx context.Context, t Target) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()

@@ -27,8 +27,8 @@ type facts struct {
 
 	// granted is the mode that Try got.
 	granted string
-	// routed means that a route to the peer exists, loops that the peer is this host, linked that the next hop is
-	// resolved.
+	// routed means that there is a route to the peer. loops means that the peer is this host. linked means that the
+	// next hop is resolved.
 	routed, loops, linked bool
 	nextHop               netip.Addr
 	out                   netlink.Link // outgoing interface of the route
@@ -106,8 +106,8 @@ func addresses(l netlink.Link) (all []netip.Addr) {
 	return all
 }
 
-// local returns the adapter's own address, of the peer's family if there is a peer: the first IPv4 address, else the
-// first IPv6 address that is not link-local.
+// local returns the adapter's own address: the first IPv4 address or, without one, the first IPv6 address that is not
+// link-local. If there is a peer, only addresses of the peer's family count.
 func (x *exam) local() (best netip.Addr) {
 	if x.kind == ianame.UDP {
 		return x.addr
@@ -126,8 +126,8 @@ func (x *exam) local() (best netip.Addr) {
 
 func isUp(a *netlink.LinkAttrs) bool { return a.Flags&net.FlagUp != 0 }
 
-// candidates returns the interfaces that could carry an adapter. With a peer this is the interface towards it.
-// Otherwise it is those that are up, or all if none is up.
+// candidates returns the interfaces that could have an adapter. With a peer this is the interface towards the peer.
+// Without a peer these are the interfaces that are up or, if none is up, all.
 func candidates(t Target) []string {
 	if t.Peer.IsValid() {
 		if name := outTo(t.Peer); name != "" {

@@ -10,8 +10,8 @@ import (
 
 // Limits of the MTU in bytes, see docs/DRIVERS.md.
 const (
-	// onePage is the largest MTU of a driver without multi-buffer XDP: a page less the headroom of XDP, the kernel's
-	// skb_shared_info, the Ethernet header and a VLAN tag. Drivers differ: see knownNative.
+	// onePage is the largest MTU of a driver without multi-buffer XDP: a page minus XDP's headroom, the kernel's
+	// skb_shared_info, the Ethernet header and a VLAN tag. Some drivers have a smaller limit, see knownNative.
 	onePage = 3498
 	// oneFrame is the largest MTU whose packets fit into one frame of a UMEM.
 	oneFrame = 3814
@@ -20,8 +20,8 @@ const (
 // knownNative are the measured limits of some drivers.
 var knownNative = map[string]int{"igb": 3046, "vmxnet3": 3494}
 
-// mostNative returns the largest MTU of native mode without multi-buffer. exact means that it was measured for this
-// driver.
+// mostNative returns the largest MTU of native mode without multi-buffer XDP. exact means that the limit was measured
+// for this driver.
 func (x *exam) mostNative() (mtu int, exact bool) {
 	if mtu, exact = knownNative[x.driver]; !exact {
 		mtu = onePage
@@ -51,8 +51,8 @@ const virtioNet = "virtio_net"
 // accessPlatform is the bit number of VIRTIO_F_ACCESS_PLATFORM.
 const accessPlatform = 33
 
-// virtioFeatures returns the features that driver and device have negotiated, one character per bit, bit 0 first. It
-// returns "" if sysfs does not show this interface.
+// virtioFeatures returns the features that driver and device have negotiated. The string has one character per bit, bit
+// 0 first; it is "" if sysfs does not show this interface.
 func virtioFeatures(a *netlink.LinkAttrs) string {
 	dir := "/sys/class/net/" + a.Name
 	if readLine(dir+"/ifindex") != strconv.Itoa(a.Index) {
@@ -64,8 +64,8 @@ func virtioFeatures(a *netlink.LinkAttrs) string {
 	return readLine(dir + "/device/features")
 }
 
-// mapsDMA reports whether a virtio device uses the DMA API, which AF_XDP needs to share memory with the device. It
-// assumes so if the features are unknown.
+// mapsDMA reports whether a virtio device uses the DMA API, which AF_XDP needs to share memory with the device. If the
+// features are unknown, it returns true.
 func mapsDMA(features string) bool {
 	return len(features) <= accessPlatform || features[accessPlatform] == '1'
 }

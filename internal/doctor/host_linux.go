@@ -19,8 +19,8 @@ func (v version) atLeast(o version) bool {
 	return v.major > o.major || v.major == o.major && v.minor >= o.minor
 }
 
-// oldest is the first supported kernel: it has bpf_link for XDP and a wait on AF_XDP sockets that sleeps. frags is the first
-// with XDP programs for packets of several buffers.
+// oldest is the first supported kernel: it has bpf_link for XDP, and a wait on AF_XDP sockets that sleeps. frags is the
+// first kernel with XDP programs for packets of several buffers.
 var (
 	oldest = version{5, 11}
 	frags  = version{5, 18}

@@ -193,8 +193,8 @@ func (x *exam) notZeroCopy(mtu int) []Finding {
 	return f
 }
 
-// manyFrames says whether packets larger than a page may come in native mode, as far as is known, or
-// native mode is out of question.
+// manyFrames reports whether native mode supports packets larger than a page, as far as is known. It also returns true
+// if native mode is not used.
 func (x *exam) manyFrames() bool {
 	switch {
 	case x.mode == "generic" || x.features.known && !x.features.has(featureNative):

@@ -183,8 +183,8 @@ func TestNoAddress(t *testing.T) {
 	}
 }
 
-// limitMemory takes CAP_IPC_LOCK from this thread and limits what the process may lock to so many bytes,
-// until what it returns is called on the thread.
+// limitMemory removes CAP_IPC_LOCK from this thread, and limits the memory that the process may lock. restore undoes
+// both; call it on the same thread.
 func limitMemory(t *testing.T, bytes uint64) (restore func()) {
 	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -34,7 +34,7 @@ const (
 
 func (f xdpFeatures) has(bits uint64) bool { return f.bits&bits == bits }
 
-// featuresOf asks the kernel about an interface.
+// featuresOf returns the XDP features of an interface.
 //
 // System calls: generic netlink, CTRL_CMD_GETFAMILY and NETDEV_CMD_DEV_GET.
 func featuresOf(ifindex int) (f xdpFeatures) {

@@ -129,8 +129,8 @@ func programName(id uint32) string {
 	return info.Name
 }
 
-// linkOf finds the bpf_link that holds a program on an interface, 0 if none does. It needs
-// CAP_SYS_ADMIN; known is false without.
+// linkOf returns the ID of the bpf_link that attaches a program to an interface; 0 if there is none. It needs
+// CAP_SYS_ADMIN; without it known is false.
 func linkOf(program, ifindex uint32) (id uint32, known bool) {
 	var all link.Iterator
 	defer all.Close()

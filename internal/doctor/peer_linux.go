@@ -15,8 +15,8 @@ import (
 	"github.com/datxdp/datxdp/internal/ianame"
 )
 
-// checkRoute asks as the adapter will: an AF_XDP link sends through its own interface, whatever other
-// routes there are.
+// checkRoute looks up the route that the adapter will use. An AF_XDP link sends only through its own interface, even if
+// another interface has a better route.
 func checkRoute(_ context.Context, x *exam) []Finding {
 	r, err := x.route()
 	if err != nil {
@@ -39,8 +39,8 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	return ok("%v is on the network of %s", x.Peer, x.out.Attrs().Name)
 }
 
-// route is the kernel's route to the peer. It is asked twice: given an interface, the kernel invents an
-// on-link route where there is none; only a match against its tables tells.
+// route returns the kernel's route to the peer. It makes two requests. When the request has an interface, the kernel
+// invents an on-link route if there is none. Only a match with its tables (FIBMatch) shows whether a route exists.
 func (x *exam) route() (r netlink.Route, err error) {
 	if x.owns(x.Peer) {
 		return netlink.Route{Type: syscall.RTN_LOCAL}, nil
@@ -146,8 +146,8 @@ func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	}
 }
 
-// checkReach says what came back from the peer's port. That nothing came is said only of a peer that was
-// given the time.
+// checkReach reports the answer from the peer's port. It reports a missing answer only if there was enough time to
+// wait.
 func checkReach(ctx context.Context, x *exam) []Finding {
 	x.probe.run(ctx, x)
 	at := netip.AddrPortFrom(x.Peer, x.Port)

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pathSizes are the IP packets to try besides the MTU of the interface: those of the usual networks
-// and tunnels.
+// pathSizes are the sizes of IP packets to try, besides the MTU of the interface: the MTUs of common networks and
+// tunnels.
 var pathSizes = []int{576, 1280, 1380, 1400, 1420, 1450, 1472, 1480, 1492, 1500, 2000, 3000, 3498, 4000, 4470, 8000, 8900, 9000, 9216, 16000, 32000}
 
 const (
 	echoHeader = 8
-	// echoLimit bounds the wait for the first reply.
+	// echoTail is the time that the other replies may take after the first.
 	echoLimit = time.Second
 	// echoTail is how long the larger packets may come after the first that came back.
 	echoTail = 100 * time.Millisecond
@@ -53,9 +53,8 @@ func largestEcho(a netip.Addr) int {
 	return 65535 + 40
 }
 
-// largestPing sends unfragmented echo requests of many sizes at a time and returns the IP packet size of
-// the largest that came back, 0 for none. The error is that this process may
-// not ping.
+// largestPing sends echo requests of many sizes at once, with the don't-fragment bit. It returns the size of the
+// largest IP packet that was answered; 0 if none was. It returns an error if this process is not allowed to ping.
 //
 // System calls: socket, setsockopt, bind, sendto, recvfrom.
 func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error) {

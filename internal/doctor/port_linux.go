@@ -38,8 +38,8 @@ func udpSockets(at netip.AddrPort) (inodes []uint64) {
 	return inodes
 }
 
-// excludes reports whether a socket bound to have prevents a bind to want: the same address, or a wildcard.
-// An IPv6 wildcard usually includes IPv4.
+// excludes reports whether a socket that is bound to the address have prevents a bind to want. It does if the addresses
+// are equal or have is a wildcard. An IPv6 wildcard usually includes IPv4.
 func excludes(have, want netip.Addr) bool {
 	if have.IsUnspecified() {
 		return have.Is6() || want.Is4()

@@ -20,19 +20,19 @@ const (
 	neighbourLimit = 1200 * time.Millisecond
 	// connectLimit bounds the wait for an adapter, which answers within milliseconds.
 	connectLimit = 500 * time.Millisecond
-	// refusalLimit bounds the second wait for "port unreachable", of which a kernel sends one a second
-	// once it has sent a few; refusalPause is the time between two attempts.
+	// refusalLimit is the time of the second wait for "port unreachable": after a burst, a kernel sends only one of
+	// these messages per second. refusalPause is the time between two attempts.
 	refusalLimit = 1100 * time.Millisecond
 	refusalPause = 200 * time.Millisecond
-	// nobody is a connection qualifier that no program listens on: "doctor" in ASCII. Any answer to it
-	// proves an adapter.
+	// nobody is a connection qualifier on which no program listens: "doctor" in ASCII. Any answer to a request for it
+	// proves that there is an adapter.
 	nobody dat.ConnQual = 0x646f63746f72
 )
 
 // probe holds the answers of a peer.
 type probe struct {
-	// adapter: the protocol answered. refused: the host says that the port is closed.
-	// busy: our own port is in use, so an answer could not be received.
+	// adapter: the DAT protocol answered. refused: the host reported that the port is closed. busy: our own port is in
+	// use, so no answer could be received.
 	adapter, refused, busy bool
 	// echoed is the largest IP packet that ping got back, in bytes. echoErr says why ping could not run.
 	echoed  int
@@ -50,8 +50,8 @@ func (p *probe) run(ctx context.Context, x *exam) {
 	all.Wait()
 }
 
-// ask probes the port in two ways, one after the other. Connection requests come second, because they
-// would use up the peer's limited number of port unreachable messages.
+// ask probes the port in two ways, one after the other. It sends connection requests second, because each may cost one
+// of the few port unreachable messages that the peer sends.
 func (p *probe) ask(ctx context.Context, local netip.Addr, at netip.AddrPort) {
 	if p.refused = refused(ctx, local, at, echoTail); p.refused {
 		return
@@ -75,8 +75,7 @@ func dial(local netip.Addr, at netip.AddrPort) (*net.UDPConn, error) {
 	return net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(local, 0)), net.UDPAddrFromAddrPort(at))
 }
 
-// refused repeatedly sends one byte, which every adapter ignores. It reports whether ICMP port unreachable
-// came back.
+// refused repeatedly sends one byte, which every adapter ignores. It reports whether ICMP port unreachable came back.
 func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -98,8 +97,8 @@ func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit tim
 	return false
 }
 
-// answers requests a connection to a qualifier without a listener. Any answer proves that an adapter is there.
-// The answer comes to our own port; busy means that this port is in use.
+// answers requests a connection to a qualifier without a listener. Any answer proves that there is an adapter. The
+// answer arrives at our own port; busy means that this port is in use.
 func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered, busy bool) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()

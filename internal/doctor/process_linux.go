@@ -93,8 +93,8 @@ func setcap(v version) string {
 	return fmt.Sprintf("sudo setcap %s,cap_ipc_lock=ep %s", strings.ToLower(strings.Join(names(needed(v)), ",")), program)
 }
 
-// checkBPF asks the kernel what capabilities alone do not tell: containers and lockdown forbid bpf(2)
-// in ways of their own.
+// checkBPF checks whether bpf(2) works. The capabilities do not show this, because containers and lockdown have other
+// ways to forbid it.
 //
 // System calls: bpf(BPF_PROG_LOAD) of a program that does nothing.
 func checkBPF(_ context.Context, x *exam) []Finding {

@@ -40,8 +40,8 @@ func (x *exam) listed(ctx context.Context, sockets []*netlink.XDPDiagInfoResp) [
 	return ok("no AF_XDP socket has a queue of %s", x.name())
 }
 
-// bound finds a queue that is held by binding to each for a moment, in copy mode, which leaves the
-// driver alone. The queue is taken until the kernel has freed it: see [releaseLimit].
+// bound checks by binding whether another socket has a queue. It binds each queue for a moment, in copy mode, which
+// does not change the driver. The queue stays busy until the kernel has freed it: see [releaseLimit].
 func (x *exam) bound(ctx context.Context) []Finding {
 	for q := range x.queues() {
 		busy := staysBusy(ctx, x.link.Attrs().Index, q)
@@ -55,8 +55,7 @@ func (x *exam) bound(ctx context.Context) []Finding {
 	return ok("no AF_XDP socket has a queue of %s", x.name())
 }
 
-// releaseLimit is how long a queue may stay taken after its socket was closed; the kernel frees it in
-// some 25 ms.
+// releaseLimit is how long a queue may stay busy after its socket was closed. The kernel frees it in about 25 ms.
 const releaseLimit = 200 * time.Millisecond
 
 // staysBusy says whether a queue is held for longer than a closed socket's is.
@@ -77,8 +76,8 @@ func (x *exam) held(queue int, who holder) []Finding {
 		"A queue takes one socket.", fmt.Sprintf("stop that program%s, or choose another interface", who.hint()), who.stop())
 }
 
-// xdpSockets is the number of AF_XDP sockets in this network namespace, as /proc/net/protocols has it;
-// -1 if it cannot be read.
+// xdpSockets returns the number of AF_XDP sockets in this network namespace, from /proc/net/protocols; -1 if the file
+// cannot be read.
 func xdpSockets() int {
 	text := readLine("/proc/thread-self/net/protocols")
 	for line := range strings.Lines(text) {

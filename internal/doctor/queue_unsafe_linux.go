@@ -13,7 +13,7 @@ const (
 	bindSlots = 64
 )
 
-// bindQueue binds an AF_XDP socket to a queue in copy mode and closes it: EBUSY says that another has
+// bindQueue binds an AF_XDP socket to a queue in copy mode and closes the socket. EBUSY means that another socket has
 // the queue.
 //
 // System calls: socket, mmap, setsockopt, bind, munmap, close.

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// queueFindings says which sides of an open adapter's queues are known to work. The receive side of a queue is unproven
-// until its first packet: without a peer there is nothing to try it with.
+// queueFindings reports for each queue of an open adapter whether its receive and transmit sides work. The receive side
+// is unproven until the first packet arrives: without a peer nothing can test it.
 func queueFindings(queues []dat.QueueStats) (all []Finding) {
 	if len(queues) == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 // maxMetrics bounds what is read of a program's metrics, in bytes.
 const maxMetrics = 16 << 20
 
-// Running looks at the queues of the adapters that another program has open, by the metrics that it serves on an address,
-// host:port or a URL. The error is that they cannot be read, or have no adapter.
+// Running examines the queues of adapters that another program has open. It reads the metrics that this program serves
+// at address, which is host:port or a URL. It returns an error if the metrics cannot be read or contain no adapter.
 //
 // System calls: those of an HTTP request.
 func Running(ctx context.Context, address string) (*Report, error) {

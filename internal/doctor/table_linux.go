@@ -2,8 +2,8 @@ package doctor
 
 import "github.com/vishvananda/netlink"
 
-// table is every check, in the order in which they run and are shown. The order matters: a check may
-// use what one before it learnt.
+// table lists every check, in the order in which the checks run and are shown. The order matters, because a check may
+// use the facts of an earlier one.
 func table() []check {
 	return []check{
 		{"kernel", "the kernel's version, and what newer ones add", scopeHost, true, checkKernel},
@@ -39,8 +39,8 @@ func table() []check {
 	}
 }
 
-// reaches says whether what a check looks at is there: after a check that found no interface, or no
-// route, there is nothing to look at.
+// reaches reports whether the object of a check exists. For example, there is nothing to check on an interface that was
+// not found, or behind a missing route.
 func (x *exam) reaches(c check) bool {
 	switch {
 	case c.scope == scopeInterface && c.name != "interface":

@@ -9,17 +9,17 @@ import (
 
 // Target is what to examine. The zero value asks about every interface.
 type Target struct {
-	// IA is the name of an adapter, such as "xdp:eth0,copy", "auto:eth0" or "udp:10.0.0.1"; empty for
-	// every interface that is up.
+	// IA is the name of an adapter, such as "xdp:eth0,copy", "auto:eth0" or "udp:10.0.0.1". If it is empty, every
+	// interface that is up is examined.
 	IA string
 	// Port is the UDP port; 0 means [dat.DefaultPort].
 	Port uint16
 	// Peer is the address of a host to reach; the zero Addr for none.
 	Peer netip.Addr
-	// HostOnly leaves the interfaces out: a throw-away namespace has its own.
+	// HostOnly skips the interfaces. It is for a program that makes interfaces in namespaces of its own.
 	HostOnly bool
-	// Try opens the adapter for a moment, as a program would, to see what is granted. Some drivers take
-	// their link down for a second when an XDP program comes or goes.
+	// Try opens the adapter for a moment, as a program would, to see which mode is granted. Some drivers take their
+	// link down for a second when an XDP program is attached or detached.
 	Try bool
 
 	// explaining leaves out what an explanation has no use for: see [Explain].

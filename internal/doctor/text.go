@@ -16,8 +16,8 @@ const (
 
 var colours = [...]text.Color{OK: text.FgGreen, Info: text.FgCyan, Warning: text.FgYellow, Error: text.FgRed}
 
-// Print writes the report for a reader: groups, then how many errors and warnings there are, then the
-// verdict. Colour is for terminals.
+// Print writes the report as text: the findings in groups, the number of errors and warnings, and the verdict. Set
+// colour for a terminal.
 func (r *Report) Print(w io.Writer, colour bool) error {
 	var b strings.Builder
 	group := ""

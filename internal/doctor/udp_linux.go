@@ -16,8 +16,8 @@ import (
 // mayUDP says whether the adapter may run over kernel UDP.
 func (x *exam) mayUDP() bool { return x.kind == ianame.UDP || x.kind == ianame.Auto }
 
-// checkBuffers compares the limit of the kernel's queue with what the link asks for. CAP_NET_ADMIN may
-// exceed the limit.
+// checkBuffers compares the kernel's limit for socket buffers with the size that the link requests. With CAP_NET_ADMIN
+// the link may exceed the limit.
 func checkBuffers(_ context.Context, x *exam) []Finding {
 	limit, err := strconv.Atoi(sysctl("net/core/rmem_max"))
 	want := udplink.DefaultOptions().Buffer

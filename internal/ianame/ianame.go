@@ -1,6 +1,6 @@
-// Package ianame reads the names of interface adapters, such as "xdp:eth0,zero-copy port=4000".
+// Package ianame parses the names of interface adapters, such as "xdp:eth0,zero-copy port=4000".
 //
-// A name is KIND:DEVICE, and for an interface KIND:DEVICE,MODE; options follow after spaces, as KEY=VALUE.
+// A name is KIND:DEVICE or, for an interface, KIND:DEVICE,MODE. Options follow after spaces, as KEY=VALUE.
 package ianame
 
 import (

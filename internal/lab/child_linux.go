@@ -14,8 +14,8 @@ type Child struct {
 	err  error
 }
 
-// Start starts cmd in a new network namespace. The kernel kills the child when this process dies
-// for any reason. It needs CAP_SYS_ADMIN.
+// Start starts cmd in a new network namespace. The kernel kills the child when this process dies for any reason. Start
+// needs CAP_SYS_ADMIN.
 //
 // System calls: clone(CLONE_NEWNET), prctl(PR_SET_PDEATHSIG) in the child, wait4.
 func Start(cmd *exec.Cmd) (*Child, error) {
@@ -23,8 +23,8 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 	return start(cmd, cmd.Start)
 }
 
-// Start starts cmd in the namespace of one end. The kernel kills the child when this process dies
-// for any reason. Close of the lab does not end the child.
+// Start starts cmd in the namespace of one end. The kernel kills the child when this process dies for any reason.
+// Closing the lab does not end the child.
 //
 // System calls: setns before and after clone, prctl(PR_SET_PDEATHSIG) in the child, wait4.
 func (l *Lab) Start(s Side, cmd *exec.Cmd) (*Child, error) {
@@ -49,9 +49,9 @@ func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 	return cmd.SysProcAttr
 }
 
-// hold starts the child and stays until it ends. The kernel sends the parent-death signal when the
-// forking thread ends, not the process. The runtime may end an idle thread at any time, so this
-// goroutine stays locked to its thread while the child lives.
+// hold starts the child and keeps its goroutine locked to the thread until the child ends. The kernel sends the
+// parent-death signal when the thread that forked ends, even if the process continues. The runtime may end an idle
+// thread at any time, but not a locked one.
 func (c *Child) hold(fork func() error, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -67,8 +67,8 @@ func (c *Child) hold(fork func() error, started chan<- error) {
 // Pid returns the child's process ID, for [Join].
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Wait waits for the end of the child and returns the result of [exec.Cmd.Wait]. Several goroutines
-// may call it, and more than once.
+// Wait waits for the end of the child and returns the result of [exec.Cmd.Wait]. It may be called by several
+// goroutines, and more than once.
 func (c *Child) Wait() error {
 	<-c.done
 	return c.err

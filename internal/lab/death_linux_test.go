@@ -78,8 +78,8 @@ func hold() error {
 	return nil
 }
 
-// TestKillLeavesNothing kills a process that holds labs and children, and awaits the events that say
-// that its children are dead and its namespaces, with the interfaces inside, are gone.
+// TestKillLeavesNothing kills a process that holds labs and children. It then waits for the events that report the end
+// of its children and of its namespaces, including their interfaces.
 func TestKillLeavesNothing(t *testing.T) {
 	witness := newWitness(t)
 	holder := role("holder")
@@ -182,8 +182,8 @@ func newWitness(t *testing.T) *witness {
 // firstID is above the numbers that the kernel gives out by itself, to the peer of a veth.
 const firstID = 1000
 
-// watch numbers every foreign namespace that a process holds by descriptor, from firstID, and returns
-// how many there are.
+// watch gives a number to every foreign network namespace that a process holds by a descriptor, starting with firstID.
+// It returns the number of these namespaces.
 func (w *witness) watch(t *testing.T, pid int) int {
 	t.Helper()
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -209,8 +209,8 @@ func (w *witness) watch(t *testing.T, pid int) int {
 	return len(seen) - 1
 }
 
-// awaitGone reads events until the kernel has taken every number back, which it does when it
-// destroys the namespace.
+// awaitGone waits until every numbered namespace is destroyed. The kernel reports this by an event, because it then
+// deletes the number.
 func (w *witness) awaitGone(t *testing.T, namespaces int, deadline time.Time) {
 	t.Helper()
 	timeout := unix.NsecToTimeval(int64(time.Until(deadline)))

@@ -25,8 +25,8 @@ const _ = -(unsafe.Sizeof(ifreqData{}) ^ (unix.IFNAMSIZ + 24))
 // System calls: ioctl(SIOCETHTOOL).
 func ethtool(fd int, ifname string, cmd, data uint32) (uint32, error) {
 	value := &ethtoolValue{cmd: cmd, data: data}
-	// Sound: value is reachable through ifr, a Go pointer in a typed field, so the collector sees
-	// it. The Pinner keeps it in place while the kernel follows the pointer.
+	// Sound: value is reachable through ifr, a Go pointer in a typed field, so the collector sees it. The Pinner keeps
+	// value in place while the kernel follows the pointer.
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	pin.Pin(value)

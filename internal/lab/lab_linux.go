@@ -72,14 +72,14 @@ type end struct {
 	index int
 }
 
-// New creates two namespaces that this process holds, and joins them. It needs CAP_SYS_ADMIN and
+// New creates two namespaces, which this process holds, and joins them by a veth pair. It needs CAP_SYS_ADMIN and
 // CAP_NET_ADMIN.
 func New(o Options) (*Lab, error) {
 	return open(newNamespace, newNamespace, o)
 }
 
-// Join joins the namespaces of two processes that [Start] created. Neither may be the caller's
-// namespace. The lab holds both namespaces until Close, even after the processes have ended.
+// Join joins the namespaces of two processes that [Start] started. Neither may be in the caller's namespace. The lab
+// holds both namespaces until Close, even after the processes have ended.
 func Join(pidA, pidB int, o Options) (*Lab, error) {
 	return open(namespaceOf(pidA), namespaceOf(pidB), o)
 }
@@ -127,9 +127,8 @@ func (l *Lab) Close() error {
 	return errors.Join(errs...)
 }
 
-// close deletes the veth of this end, and thereby its peer. Without this the kernel would delete
-// the interfaces some time after the last holder of the namespace is gone, and a caller may need
-// them to be gone at once.
+// close deletes the veth of this end, and thereby its peer. Otherwise the kernel would delete the interfaces some time
+// after the last holder of the namespace is gone. A caller may need them to be deleted when close returns.
 func (e *end) close() error {
 	errs := []error{e.deleteLink()}
 	e.nl.Close()

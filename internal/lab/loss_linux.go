@@ -12,8 +12,8 @@ import (
 // randomOffset is the load offset of a random number: SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h.
 const randomOffset = 1<<32 - 0x1000 + 56
 
-// SetLoss makes a kernel socket drop a fraction, 0 to 1, of the arriving packets at random. A BPF
-// program on the socket drops them before the protocol sees them. It replaces an earlier program.
+// SetLoss makes a kernel socket drop a fraction (0 to 1) of the arriving packets at random. A BPF program on the socket
+// drops them before the protocol sees them. It replaces any earlier program of the socket.
 //
 // System calls: setsockopt(SO_ATTACH_FILTER).
 func SetLoss(c syscall.Conn, part float64) error {
@@ -33,8 +33,7 @@ func SetLoss(c syscall.Conn, part float64) error {
 	return nil
 }
 
-// lossProgram drops a packet if a random 32-bit number is below a threshold, and passes it
-// otherwise.
+// lossProgram drops a packet if a random 32-bit number is below a threshold; otherwise it passes the packet.
 func lossProgram(part float64) []unix.SockFilter {
 	threshold := uint32(min(max(part, 0)*(1<<32), math.MaxUint32))
 	return []unix.SockFilter{

@@ -8,9 +8,9 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Do runs fn in the namespace of one end, on the caller's goroutine. It restores the thread's
-// namespace afterwards, even if fn panics or ends the goroutine. Sockets that fn opens stay in the
-// namespace of the end. Goroutines that fn starts run outside of it.
+// Do runs fn in the namespace of one end, on the caller's goroutine. It restores the thread's namespace afterwards,
+// even if fn panics or ends the goroutine. Sockets that fn opens stay in the namespace of the end. Goroutines that fn
+// starts do not run in it.
 //
 // System calls: setns(2) before and after fn.
 func (l *Lab) Do(s Side, fn func() error) (err error) {
@@ -60,9 +60,8 @@ func refuseOwn(ns netns.NsHandle) error {
 	return nil
 }
 
-// enter locks the goroutine to its thread and moves the thread to another namespace with change.
-// The returned function moves it back. A thread that cannot be moved back stays locked, so that it
-// ends with the goroutine and runs no other.
+// enter locks the goroutine to its thread and moves the thread to another namespace by calling change. back moves it
+// back. If that fails, the thread stays locked, so that it ends with the goroutine and runs no other goroutine.
 func enter(change func() error) (back func() error, err error) {
 	runtime.LockOSThread()
 	home, err := netns.Get()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offloads are the ethtool commands for segmentation, coalescing and checksum offloads, in an order
-// in which they can be switched on: TSO needs checksums.
+// offloads are the ethtool commands for segmentation, coalescing and checksum offloads. Checksums come first, because
+// TSO can only be switched on after them.
 var offloads = []struct {
 	name string
 	set  uint32
@@ -19,8 +19,8 @@ var offloads = []struct {
 	{"gro", unix.ETHTOOL_SGRO},
 }
 
-// SetOffloads switches TSO, GSO, GRO and checksum offloads of both ends. A new veth has them on;
-// kernel senders then use 64 KiB super-frames and partial checksums.
+// SetOffloads switches TSO, GSO, GRO and checksum offloads of both ends. They are on in a new veth; the kernel then
+// sends 64 KiB super-frames with partial checksums.
 //
 // System calls: ioctl(SIOCETHTOOL) inside each namespace.
 func (l *Lab) SetOffloads(on bool) error {

@@ -84,8 +84,8 @@ func (l *Lab) SetMTU(mtu int) error {
 	})
 }
 
-// SetUp takes one end up or down. The other end loses its carrier when this end goes down. When SetUp returns after up,
-// both ends have a carrier.
+// SetUp takes one end up or down. While one end is down, the other has no carrier. After up, SetUp returns when both
+// ends have a carrier.
 func (l *Lab) SetUp(s Side, up bool) error {
 	if up {
 		if err := l.ends[s].up(Interface); err != nil {
@@ -103,9 +103,9 @@ func (l *Lab) SetUp(s Side, up bool) error {
 	return nil
 }
 
-// awaitCarrier waits until both ends can send, unless one of them is down. An end drops packets until the kernel has
-// noticed, in the background, that its peer is up. Since Linux 6.8 reading the state makes the kernel notice; older
-// kernels need time.
+// awaitCarrier waits until both ends can send. It does not wait if one of them is down. An end drops packets until the
+// kernel has noticed, in the background, that its peer is up. Since Linux 6.8 reading the state makes the kernel
+// notice; older kernels need time.
 func (l *Lab) awaitCarrier() error {
 	for deadline := time.Now().Add(carrierTimeout); ; time.Sleep(time.Millisecond) {
 		ready, err := l.ready()

@@ -1,7 +1,7 @@
-// Package pathtable gives the paths of a link their numbers.
+// Package pathtable assigns numbers to the paths of a link.
 //
-// A link.Path is an index and a generation. The number of a path that was removed names no path,
-// also once its place is in use again.
+// A link.Path is an index and a generation. The number of a removed path stays invalid, even after its index is used
+// again.
 //
 // Get takes no lock, and may be called while other goroutines call any method.
 package pathtable
@@ -23,8 +23,8 @@ const (
 // Max is the largest number of paths in a table. Index 0 is link.PathReply.
 const Max = 1<<indexBits - 1
 
-// slot is one place in the table. The path number is stored before the value, so a reader that
-// finds a value also finds its number or a later one.
+// slot is one entry of the table. The path number is stored before the value. A reader that finds a value therefore
+// also finds the number of this value or of a later one.
 type slot[T any] struct {
 	value atomic.Pointer[T]
 	path  atomic.Uint32 // the number of value; while value is nil, the number for the next one
@@ -32,8 +32,8 @@ type slot[T any] struct {
 
 type chunk[T any] [chunkSize]slot[T]
 
-// Table maps a link.Path to a T. It grows by chunks that never move, and never shrinks. The zero
-// Table is empty and ready to use.
+// Table maps a link.Path to a T. It grows by chunks that never move, and never shrinks. The zero Table is empty and
+// ready to use.
 type Table[T any] struct {
 	chunks [(Max + 1) / chunkSize]atomic.Pointer[chunk[T]]
 

@@ -64,8 +64,7 @@ func TestFullTable(t *testing.T) {
 	}
 }
 
-// TestNumbersComeRound: the generation of a place has 14 bits, and its first number comes back
-// after them.
+// TestNumbersComeRound checks that a slot uses all 2^14 generations before its first number comes back.
 func TestNumbersComeRound(t *testing.T) {
 	var table Table[int]
 	first := add(t, &table, new(int))

@@ -10,10 +10,14 @@ import (
 	asavie "github.com/asavie/xdp"
 )
 
-// asaviePort uses github.com/asavie/xdp v0.3.3 as fast as its API allows: it spins on the rings without calling Poll.
-// The library has limits. It supports one frame per packet, so MTU 1500. It takes the mode that the kernel chooses and
-// cannot report it, so this package reads the mode. Its program takes every packet of the queue. It panics on an
-// unexpected errno; this package turns the panic into an error. A closed queue stays busy until the process ends.
+// asaviePort measures github.com/asavie/xdp v0.3.3 at the highest speed of its API: it spins on the rings without
+// calling Poll. The library has these limits:
+//
+//   - One frame per packet, so MTU 1500.
+//   - The kernel chooses the mode, and the library cannot report it; this package reads the mode itself.
+//   - Its XDP program redirects every packet of the queue.
+//   - It panics on an unexpected errno; this package turns the panic into an error.
+//   - A closed queue stays busy until the process ends.
 type asaviePort struct {
 	xsk     *asavie.Socket
 	program *asavie.Program
@@ -23,8 +27,8 @@ type asaviePort struct {
 	back    []asavie.Desc
 }
 
-// asavieFill is the number of free slots in the fill ring that triggers a refill. Looking for a free frame scans all
-// frames, so a refill handles many at once.
+// asavieFill is the number of free slots in the fill ring at which the ring is refilled. A refill adds many frames at
+// once, because the search for a free frame scans all frames.
 const asavieFill = 256
 
 // asavieOptions are twice the defaults, enough for a burst. Frames beyond the fill ring are for transmission.
@@ -79,8 +83,8 @@ const (
 	flagDriver  = 1 << 2
 )
 
-// attach attaches the program in native mode or, if that fails, in generic mode. The kernel would choose by itself, but
-// two steps show which mode it is. The flags are a variable of the whole process.
+// attach attaches the program in native mode or, if that fails, in generic mode. The kernel could choose the mode
+// itself, but would not report it. The flags are a variable of the whole process.
 func (p *asaviePort) attach() (generic bool, err error) {
 	asavie.DefaultXdpFlags = flagDriver
 	if err = p.program.Attach(p.ifindex); err == nil {
@@ -139,7 +143,7 @@ func (p *asaviePort) fill() {
 	}
 }
 
-// reap takes back transmitted frames. It kicks again while the ring is not empty, because one kick transmits at most 32
+// reap reclaims transmitted frames. It also kicks while the tx ring is not empty, because one kick transmits at most 32
 // frames.
 func (p *asaviePort) reap() {
 	if n := p.xsk.NumCompleted(); n > 0 {

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// badPort is a port on which something never comes. Looking at it takes a millisecond, so that
-// virtual time passes.
+// badPort is a port on which some events never happen. Each call takes a millisecond, so that virtual time passes.
 type badPort struct {
-	// room, answers and left are what works: frames find room, pings are answered, frames leave.
+	// room, answers and left say what works: there is room for frames, pings are answered, frames are transmitted.
 	room, answers, left bool
 	// late is how long an answer takes.
 	late time.Duration

@@ -13,11 +13,11 @@ import (
 
 // Time limits of a client.
 const (
-	// answerTimeout bounds the wait for an answer, and for room to send. A server that shares its core with a busy host
-	// may be descheduled for a second.
+	// answerTimeout limits the wait for an answer, and for room to send. It is long because a server on a busy host may
+	// be descheduled for a second.
 	answerTimeout = 3 * time.Second
-	// lostAfter is the age at which a ping counts as lost. An emulated machine may answer after 100 ms, which is late
-	// but not lost.
+	// lostAfter is the age at which a ping counts as lost. It is long because an emulated machine may answer after 100
+	// ms.
 	lostAfter = time.Second
 	// askEvery is the interval at which the result is requested again.
 	askEvery = 5 * time.Millisecond
@@ -131,8 +131,8 @@ func (c *Client) roundTrip(ctx context.Context, size int) (time.Duration, error)
 	}
 }
 
-// one sends a single frame as soon as there is room. The calls of exchange make room: they kick the transmit ring and
-// free received frames.
+// one sends a single frame as soon as there is room. While it waits it calls exchange, which kicks the tx ring and
+// frees received frames.
 func (c *Client) one(ctx context.Context, k kind, size int) error {
 	c.prepare(k, size)
 	for deadline := time.Now().Add(answerTimeout); ; {
@@ -188,8 +188,8 @@ func (c *Client) visit(h []byte, _ int) bool {
 	return false
 }
 
-// batch returns the number of frames per send: 32, which one system call transmits in copy mode, or 4 for large frames.
-// A large frame takes many buffers, and more than four exceed the CPU cache.
+// batch returns the number of frames per send. It is 32, which one system call transmits in copy mode, but 4 for large
+// frames: they have many buffers, and more of them would not fit into the CPU cache.
 func batch(size int) int {
 	if size > 4096 {
 		return 4

@@ -18,8 +18,8 @@ func openPort(cfg Config) (port, error) {
 // recvBatch is the number of frames per receive call.
 const recvBatch = 64
 
-// native uses this repository's engine. It transmits on one queue and receives on all, because a NIC spreads packets
-// over its queues.
+// native uses the engine of this repository. It transmits on one queue, but receives on all, because a NIC spreads
+// incoming packets over its queues.
 type native struct {
 	dev    *xdp.Device
 	queues []queue
@@ -106,8 +106,8 @@ func (p *native) serve(q *queue, visit visitor) {
 	q.sock.Free(p.free)
 }
 
-// take handles one frame of a packet. It copies the header of a packet of several frames, because the first frame may
-// be freed before the last arrives.
+// take handles one frame of a packet. If the packet has several frames, take copies its header, because the first frame
+// may be freed before the last one arrives.
 func (q *queue) take(b *link.Buf, visit visitor) (answer bool) {
 	more := b.Flags&link.More != 0
 	if q.open == 0 && !more {

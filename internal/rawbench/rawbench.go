@@ -32,8 +32,8 @@ type Config struct {
 	Mode string
 	// MTU of the link, which bounds the frame size.
 	MTU int
-	// Port is the UDP port of the frames. Local and Peer are the addresses, PeerMAC is the Ethernet
-	// destination.
+	// Port is the UDP port of the frames. Local and Peer are their addresses, and PeerMAC is their destination MAC
+	// address.
 	Port        uint16
 	Local, Peer netip.Addr
 	PeerMAC     net.HardwareAddr
@@ -41,12 +41,12 @@ type Config struct {
 
 // port moves raw frames in batches. One goroutine uses it.
 type port interface {
-	// exchange receives packets and calls visit with the header and the length of each. The header
-	// has at least headLen bytes unless the packet is shorter. If visit returns true, a packet of
-	// one frame is sent back as visit left it.
+	// exchange receives packets and calls visit with the header and the length of each. The header has at least headLen
+	// bytes unless the packet is shorter. If visit returns true and the packet has one frame, the packet is sent back
+	// with the changes that visit made.
 	exchange(visit visitor) error
-	// send transmits up to n packets of size bytes; write fills in the header of each. It returns
-	// how many it had room for.
+	// send transmits up to n packets of size bytes, and calls write to fill in the header of each. It returns the
+	// number of packets for which there was room.
 	send(n, size int, write func(head []byte)) (int, error)
 	// drained reports whether all frames have left.
 	drained() bool

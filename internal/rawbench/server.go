@@ -28,15 +28,14 @@ func NewServer(cfg Config) (*Server, error) {
 }
 
 const (
-	// quietAfter is the time without a frame after which a server stops spinning: it is between
-	// rows, or its client is gone.
+	// quietAfter is the time without a frame after which a server stops spinning. The server is then between two rows,
+	// or its client is gone.
 	quietAfter = time.Second
 	// nap is how long a quiet server sleeps between two checks of its context.
 	nap = 20 * time.Millisecond
 )
 
-// Serve spins until the context ends, and sleeps while no frames arrive. It returns an error if the
-// engine fails.
+// Serve spins until the context ends, but sleeps while no frames arrive. It returns an error if the engine fails.
 func (s *Server) Serve(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -81,8 +80,8 @@ func (s *Server) visit(h []byte, size int) (answer bool) {
 	return false
 }
 
-// dateEvery is the number of frames per reading of the clock, since a reading costs as much as a
-// frame. In a run of about 10 000 frames the error is one in a thousand.
+// dateEvery is the number of frames between two reads of the clock, because a read costs as much as a frame. The error
+// is one in a thousand for a run of about 10 000 frames.
 const dateEvery = 16
 
 // begin starts the count of a run at its first frame.

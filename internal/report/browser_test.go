@@ -21,8 +21,8 @@ import (
 // own is whom the browser asks for purposes of its own.
 var own = regexp.MustCompile(`(^|\.)(google|googleapis|gvt1|chromium)\.(com|org)(:\d+)?$`)
 
-// browser runs chromium on a page and returns what it prints. Everything that it asks the network for
-// goes to a proxy that notes it.
+// browser opens a page in chromium and returns its standard output. asked lists the requests that the browser sent to
+// the network; they go to a proxy that records them.
 func browser(t *testing.T, page string, args ...string) (stdout string, asked []string) {
 	t.Helper()
 	exe, err := exec.LookPath("chromium")
@@ -89,8 +89,8 @@ func TestBrowserDOM(t *testing.T) {
 	}
 }
 
-// TestBrowserPicture: what is seen has the colour of every series, and ink on its ground; in the dark it
-// is dark.
+// TestBrowserPicture checks the colours in a screenshot: those of every series, of the text and of the background. In
+// dark style the page must be dark.
 func TestBrowserPicture(t *testing.T) {
 	file := save(t, pageOf(t, read(t, "full")))
 	shot := filepath.Join(t.TempDir(), "shot.png")
@@ -109,8 +109,8 @@ func TestBrowserPicture(t *testing.T) {
 	}
 }
 
-// TestBrowserNarrow: on a telephone nothing but tables is wider than the screen, so that its right edge is
-// the page's ground.
+// TestBrowserNarrow: on a telephone only tables may be wider than the screen. The right edge of the screenshot must
+// therefore have the colour of the page's background.
 func TestBrowserNarrow(t *testing.T) {
 	shot := filepath.Join(t.TempDir(), "shot.png")
 	browser(t, save(t, pageOf(t, read(t, "full"))), "--window-size=500,2400", "--screenshot="+shot)

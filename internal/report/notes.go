@@ -50,8 +50,8 @@ func leftOut(rows []result.Result) (out []string) {
 	return out
 }
 
-// runsOf names the runs of an omission: "send run 2 of 5, RDMA write runs 1 and 3 of 5". It is empty if the rows were
-// not repeated.
+// runsOf names the runs that were left out: "send run 2 of 5, RDMA write runs 1 and 3 of 5". It is empty if the rows
+// were not repeated.
 func runsOf(o result.Omission, rows []result.Result) string {
 	var parts []string
 	for _, r := range o.Rows {

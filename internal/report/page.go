@@ -39,8 +39,7 @@ type envRow struct {
 	Values []string
 }
 
-// Write writes the page of some files, side by side in their order. It fails if there are no
-// results.
+// Write writes a page that shows some files side by side, in their order. It fails if there are no results.
 func Write(w io.Writer, files []File) error {
 	if len(files) == 0 {
 		return errors.New("report: no files")

@@ -65,8 +65,8 @@ func addPercentiles(p *plot.Plot, r result.Result, at float64, values span) erro
 // lineHeight is the height of a label as a fraction of the chart's height.
 const lineHeight = 0.055
 
-// apart returns the positions of the labels of points above one another, lowest first. Each label is at its point, or
-// higher if the label below needs the space.
+// apart returns label positions for points that may be close to each other. points are ordered from low to high. Each
+// label is at its point, or higher if the label below needs the space.
 func apart(points plotter.XYs, values span) plotter.XYs {
 	out := slices.Clone(points)
 	step := math.Pow(values.high/values.low, lineHeight)

@@ -81,8 +81,8 @@ func groupName(metric string, at place) string {
 	return fmt.Sprintf("Gb/s at\n%d", at.MTU)
 }
 
-// times returns how many times as fast a row is as another operation under the same conditions. For a latency, shorter
-// is faster.
+// times returns how many times faster a row is than another operation under the same conditions. It inverts the ratio
+// of latencies, because a shorter latency is better.
 func times(r *result.Result, rows []result.Result, op string) (float64, bool) {
 	v := result.FigureRatio(rows, r, op)
 	if v == nil {

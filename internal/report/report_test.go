@@ -197,8 +197,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestRepeated: of a row that was repeated the valid runs are drawn, and each chart and table says how many are left
-// out and why, equal reasons once.
+// TestRepeated: charts show only the valid runs of a repeated row. Each chart and table says how many runs were left
+// out and why; it gives each reason once.
 func TestRepeated(t *testing.T) {
 	run := func(op string, gbps float64, share int) result.Result {
 		r := result.Result{Row: result.Row{Op: op, Metric: result.Bandwidth, Size: 1 << 20, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: 1, Gbps: gbps}

@@ -47,8 +47,8 @@ func extreme(r *result.Result) float64 {
 func gbps(r *result.Result) float64     { return r.Gbps }
 func millions(r *result.Result) float64 { return r.MsgsPerSec / 1e6 }
 
-// latency returns, for each place, a distribution and its percentiles. If several sizes were measured, it returns the
-// medians against the size, with the distributions folded.
+// latency returns the charts of round trips: for each MTU and impairment a distribution and its percentiles. If several
+// sizes were measured, it returns the medians by size, and folds the distributions.
 func latency(files []File) (section, error) {
 	s := section{Title: "Round trip", Note: "The full round trip of one operation at a time. In a distribution each step up the left axis is ten times " +
 		"rarer: at 99 % one in a hundred takes longer."}

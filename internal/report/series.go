@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// role is the meaning of a colour. A chart is drawn in marker colours; the page replaces them by
-// colours for its light and dark style.
+// role is the meaning of a colour. Charts are drawn with marker colours. The page replaces each marker by a colour for
+// its light and its dark style.
 type role struct {
 	variable string
 	marker   color.RGBA

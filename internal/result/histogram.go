@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Histogram is the distribution of a latency row: the non-empty buckets, shortest times first. In JSON each is
-// [upper_us, count].
+// Histogram is the distribution of a latency row: the non-empty buckets, shortest times first. In JSON a bucket is the
+// pair [upper_us, count].
 type Histogram []Bucket
 
-// Bucket counts the times of at most Upper µs that exceed the bucket before.
+// Bucket counts the times up to Upper µs that are longer than those of the bucket before it.
 type Bucket struct {
 	Upper float64
 	Count int64
@@ -32,8 +32,8 @@ func (h Histogram) Total() (n int64) {
 	return n
 }
 
-// Quantile returns the time in µs that percent of the times do not exceed; 0 if there are none. Quantile(100) is the
-// longest.
+// Quantile returns the time in µs that the given percentage of the times does not exceed; 0 if there are none.
+// Quantile(100) is the longest time.
 func (h Histogram) Quantile(percent float64) float64 {
 	rank, seen := max(int64(percent/100*float64(h.Total())+0.5), 1), int64(0)
 	for _, b := range h {

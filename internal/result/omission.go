@@ -18,14 +18,14 @@ type Omission struct {
 type OmittedRuns struct {
 	// Row is the index of the row.
 	Row int
-	// Runs are the numbers of the runs, from 1. Of is the number of all runs. Both are empty for a row that was not
-	// repeated.
+	// Runs are the numbers of the omitted runs, from 1. Of is the number of all runs. For a row that was not repeated,
+	// Runs is nil and Of is 0.
 	Runs []int
 	Of   int
 }
 
-// Omissions returns every reason once, in the order of the rows. It merges reasons that differ only in numbers, and
-// gives the range of each number.
+// Omissions returns the reasons for omitted rows, each reason once, in the order of the rows. Reasons that differ only
+// in numbers are merged; the result has the range of each number.
 func Omissions(rows []Result) (out []Omission) {
 	var list reasons
 	for i := range rows {

@@ -2,9 +2,9 @@ package result
 
 import "slices"
 
-// Pool merges the repeated runs of a row into one result, over all their samples and their total time. The result is
-// valid if every run is. Invalid runs contribute only their reason, unless all are invalid. Runs in another mode than
-// the first valid one are invalid.
+// Pool merges the runs of a repeated row into one result, over all their samples and their total time. Invalid runs
+// contribute only their reason, unless all are invalid. A run is also invalid if its mode differs from that of the
+// first valid run. The result is valid if every run is.
 func Pool(runs []Result) Result {
 	if len(runs) == 1 {
 		return runs[0]

@@ -74,8 +74,8 @@ func Values(r *Result, q Quantity) (out []float64) {
 	return out
 }
 
-// Ratios returns a quantity of one row divided by that of another, in each round that has both. Rows of one round are
-// measured close in time, so that a temporary slowdown of the host affects both.
+// Ratios returns a quantity of r divided by that of base, for each round that has both. The two rows of a round are
+// measured close in time, so a temporary slowdown of the host affects both.
 func Ratios(r, base *Result, q Quantity) (out []float64) {
 	rounds, bases := r.rounds(), base.rounds()
 	for i := range min(len(rounds), len(bases)) {
@@ -109,8 +109,8 @@ func Base(rows []Result, r *Result, op string) *Result {
 	return nil
 }
 
-// Ratio returns the median of a row's ratios to its base. It returns nil if there is no base, or if most rounds have no
-// ratio.
+// Ratio returns the median of a row's ratios to its base. It returns nil if there is no base, or if half of the rounds
+// or more have no ratio.
 func Ratio(rows []Result, r *Result, op string, q Quantity) *float64 {
 	b := Base(rows, r, op)
 	if b == nil {
@@ -132,8 +132,8 @@ func FigureRatio(rows []Result, r *Result, op string) *float64 {
 // Repeats returns the number of runs of a row, valid or not.
 func (r *Result) Repeats() int { return len(r.rounds()) }
 
-// Enough reports whether n rounds are more than half of the rounds of two rows. A median of fewer rounds would depend
-// on which ones happen to be valid.
+// Enough reports whether n rounds are more than half of the rounds of two rows. The median of fewer rounds would depend
+// too much on which rounds are valid.
 func Enough(n int, r, base *Result) bool { return 2*n > max(r.Repeats(), base.Repeats()) }
 
 // ValidRuns returns the number of valid runs. An invalid row has the figures of its valid runs, if there are any.

@@ -55,8 +55,8 @@ func (r *Report) Verdict() error {
 	return fmt.Errorf("%d of %d results are %w", bad, len(r.Results), ErrInvalid)
 }
 
-// numbers matches the fields that hold long lists; each is written on one line of the file. A
-// bracket in the text of a round does not end the match.
+// numbers matches the fields that contain long lists; the file has each list on one line. A bracket in the text of a
+// round does not end the match.
 var numbers = regexp.MustCompile(`"(histogram_us|runs|parts)": \[[-+0-9.eE,\[\]\s]*\]|"rounds": \[([^\]"]|"([^"\\]|\\.)*")*\]`)
 
 // JSON returns the report in the format of a file, with a final line feed.

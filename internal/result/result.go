@@ -6,7 +6,7 @@ import (
 )
 
 // Result is a row with its measured values. The fields without omitempty are a contract: they are always present and
-// keep their names. Times and rates refer to the measured stage. A percentile that a row does not have is nil.
+// keep their names. Times and rates are those of the measured stage. A percentile without a value is nil.
 type Result struct {
 	// Row is the identity of the measurement. A default depth or number of connections is 0.
 	Row
@@ -21,8 +21,8 @@ type Result struct {
 	Gbps       float64 `json:"gbps"`
 	// Samples is the number of measured operations.
 	Samples int64 `json:"samples"`
-	// Retransmits is the number of retransmitted packets, Drops that of packets known to be lost; both count both
-	// sides.
+	// Retransmits is the number of retransmitted packets. Drops is the number of packets known to be lost. Both include
+	// both sides.
 	Retransmits uint64 `json:"retransmits"`
 	Drops       uint64 `json:"drops"`
 	// Valid means that the result is a measurement; Reason says why it is not.
@@ -42,19 +42,19 @@ type Result struct {
 	Runs []float64 `json:"runs,omitempty"`
 	// Parts are the figures of the parts of a row that was measured once, in parts.
 	Parts []float64 `json:"parts,omitempty"`
-	// Rounds are all runs of a repeated row, in order. Round n of all rows of a report is measured before round n+1 of
-	// any.
+	// Rounds are all runs of a repeated row, in order. All rows of a report are measured in round n before any row is
+	// measured in round n+1.
 	Rounds []Round `json:"rounds,omitempty"`
 	// Bidir holds the two directions of a bidirectional row; the row's own figures are the sums.
 	Bidir *Bidir `json:"bidir,omitempty"`
 	// Intervals are the requested intervals of the row's time.
 	Intervals []Interval `json:"intervals,omitempty"`
-	// RawRatio is the row's figure divided by that of raw frames under the same conditions. RawP99Ratio is the same for
-	// the p99. For a repeated row both are medians over the rounds.
+	// RawRatio is the row's figure divided by the figure of raw frames under the same conditions. RawP99Ratio is the
+	// same ratio of the p99. For a repeated row both are medians over the rounds.
 	RawRatio    *float64 `json:"raw_ratio,omitempty"`
 	RawP99Ratio *float64 `json:"raw_p99_ratio,omitempty"`
 	// Kept and P99Ratio compare an impaired row with the same row of the same run without impairment. Kept is the
-	// remaining throughput in percent; P99Ratio is the p99 divided by the unimpaired p99.
+	// remaining throughput in percent. P99Ratio is the p99 divided by the p99 without impairment.
 	Kept     *float64 `json:"kept_percent,omitempty"`
 	P99Ratio *float64 `json:"p99_ratio,omitempty"`
 }
@@ -83,8 +83,7 @@ type Interval struct {
 	Max *float64 `json:"max_us,omitempty"`
 }
 
-// Figure returns the value that a row is measured for and compared by: the median in µs, operations per second, or
-// Gb/s.
+// Figure returns the main value of a row, by which rows are compared: the median in µs, operations per second, or Gb/s.
 func (r *Result) Figure() float64 {
 	switch {
 	case r.Metric == Rate || r.Metric == Requests:

@@ -19,18 +19,18 @@ const (
 	SHA256    = "sha256"
 )
 
-// Row identifies a measurement: the operation, the metric, and the conditions under which it runs. Equal rows are the
-// same measurement, in one report or in two.
+// Row identifies a measurement: the operation, the metric, and the conditions. Two equal rows are the same measurement,
+// in one report or in two.
 //
 // This struct is the only list of these fields. The JSON files, bounds, comparisons, the request of a client to a
-// server, titles, tables and the help of datbench report are generated from it, so a new condition is one line here.
-// The zero value means the default. The following tags describe a field; all but json have defaults:
+// server, titles, tables and the help of datbench report are generated from it. To add a condition, add one field here.
+// The zero value means the default. These tags describe a field; every tag except json may be omitted:
 //
 //	json    the key in files
 //	help    the text of datbench report --help
-//	title   the text in titles, with %v for the value: ", KEY %v" by default; "-" for a field that tables show in a column
-//	short   the text behind the operation where there is little room; the title's text by default
-//	column  the heading of the column in tables; the key by default
+//	title   the text in titles, with %v for the value; default ", KEY %v"; "-" for a field that tables show in a column
+//	short   the text behind the operation where there is little room; default the title's text
+//	column  the heading of the column in tables; default the key
 //	unit    "bytes" for a size
 //	peer    "-" for a field that the other end does not need
 type Row struct {
@@ -62,14 +62,14 @@ type Row struct {
 	Impair string `json:"impair,omitempty" title:", impaired by %v" short:", impaired" column:"impaired by" peer:"-" help:"what was done to the packets that arrived (--impair)"`
 }
 
-// Plain returns the row with the same link and impairment but without other conditions. Other rows are compared with
-// it.
+// Plain returns the row with the same link and impairment, and without the other conditions. It is the row to compare
+// others with.
 func (r Row) Plain() Row {
 	return Row{Op: r.Op, Metric: r.Metric, Size: r.Size, Transport: r.Transport, MTU: r.MTU, Impair: r.Impair}
 }
 
-// Place returns the part of the identity that all rows of one table share. Operation, size, transport and the
-// conditions in table columns are cleared.
+// Place returns the part of the identity that all rows of one table share. It clears operation, size, transport and the
+// conditions that tables show in columns.
 func (r Row) Place() Row {
 	r.Op, r.Size, r.Transport, r.Connections, r.BothWays = "", 0, "", 0, false
 	return r.cleared(func(f field) bool { return f.title == "" })

@@ -94,8 +94,8 @@ func (r Row) Conditions() string {
 	return r.texts(func(f field) string { return cmp.Or(f.title, f.short) })
 }
 
-// Title names the row in a sentence: metric, operation, size and conditions, without those that tables show in a
-// column. For an impaired row it only says "impaired".
+// Title returns the row in words: metric, operation, size and conditions, without those that tables show in a column.
+// For an impaired row it only says "impaired".
 func (r Row) Title() string {
 	s := MetricTitle(r.Metric) + " " + r.Op
 	if r.Size > 0 {
@@ -109,8 +109,8 @@ func (r Row) Title() string {
 	return s
 }
 
-// Name returns the operation and, if there are several, the number of connections. It is at most as long as raw_asavie,
-// which the column width allows.
+// Name returns the operation and, if there are several, the number of connections. It is not longer than "raw_asavie",
+// for which the column is wide enough.
 func (r Row) Name() string {
 	if r.Connections > 1 {
 		return fmt.Sprintf("%s × %d", r.Op, r.Connections)

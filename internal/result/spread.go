@@ -21,8 +21,9 @@ func (r *Result) Spread() (Range, bool) {
 	return rangeOf(r.Parts)
 }
 
-// RatioSpread returns the range of a row's ratio to another operation under the same conditions: over the rounds of
-// both, or over the parts of the other. It returns false if there are fewer than two ratios.
+// RatioSpread returns the range of a row's ratio to another operation under the same conditions. It is the range over
+// the rounds of both rows or, if they were not repeated, over the parts of the other row. It returns false if there are
+// fewer than two ratios.
 func RatioSpread(rows []Result, r *Result, op string) (Range, bool) {
 	if FigureRatio(rows, r, op) == nil {
 		return Range{}, false

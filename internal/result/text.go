@@ -41,8 +41,8 @@ func scaled(n, base float64, units ...string) string {
 // OneLine joins the lines of a text into one.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Printable replaces each non-printable character of a text from a peer or a file with a question mark, because a
-// terminal would interpret control characters.
+// Printable replaces each non-printable character of a text by a question mark. It is for texts from a peer or a file,
+// because a terminal would interpret control characters.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -52,8 +52,8 @@ func Printable(text string) string {
 	}, text)
 }
 
-// MakePrintable applies Printable to every string in the value that p points to, through structs, slices and pointers.
-// Their fields must be exported.
+// MakePrintable applies Printable to every string in the value that p points to. It follows structs, slices and
+// pointers; the fields must be exported.
 func MakePrintable(p any) { makePrintable(reflect.ValueOf(p).Elem()) }
 
 func makePrintable(v reflect.Value) {

@@ -8,10 +8,10 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Answer returns the Ethernet address of the next hop to dst, for an answer to a packet that claims to be from dst and
-// whose Ethernet source is from. ok is false if no route through the interface leads to dst, or while the neighbour is
-// unknown. An unknown neighbour is resolved in the background at a bounded rate, and a later call finds it. Neighbours
-// whose claim was confirmed by a probe are resolved first.
+// Answer returns the MAC address of the next hop to dst, for an answer to a received packet. dst is the packet's source
+// IP address, which may be forged, and from is its source MAC address. ok is false if there is no route to dst through
+// the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a limited
+// rate, so that a later call finds it. Neighbours that have confirmed their address are resolved first.
 //
 // Answer makes no system call, takes no lock and allocates nothing. Any goroutine may call it.
 func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
@@ -35,7 +35,7 @@ func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
 }
 
 // resolve asks the kernel to resolve the neighbours that Answer did not know. A token bucket limits the rate, because
-// every invented address occupies an entry in the kernel's table for some time.
+// every forged address occupies an entry of the kernel's neighbour table for some time.
 func (t *Table) resolve() {
 	bucket := bucket{tokens: resolveBurst, at: time.Now()}
 	for t.pause(bucket.wait(time.Now())) && t.await(t.confirmed) {
@@ -55,8 +55,8 @@ func (t *Table) resolve() {
 	}
 }
 
-// probe has the prober confirm claims. A claim that cannot be probed counts as confirmed. Unconfirmed claims get half
-// of the tokens, because a host may be unable to answer a probe.
+// probe checks claims with the prober. A claim that cannot be probed counts as confirmed. Claims without an answer also
+// get resolved, with half of the tokens, because a host may be unable to answer a probe.
 func (t *Table) probe() {
 	for t.pause(lookPause) && t.await(t.claims) {
 		for range probeBatch {
@@ -138,8 +138,9 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
-// wanting reports whether the kernel must be asked for a neighbour. It need not if it is resolving the neighbour
-// already, or knows it and only the table of Answer had no room for it.
+// wanting reports whether the kernel must be asked to resolve a neighbour. It must not be asked if it is already
+// resolving the neighbour. If it knows the neighbour, wanting puts it into the table of Answer instead, which had no
+// room for it.
 func (t *Table) wanting(addr netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,8 +152,8 @@ func (t *Table) wanting(addr netip.Addr) bool {
 	return s.state != netlink.NUD_INCOMPLETE
 }
 
-// note updates the table of Answer with the kernel's state of a neighbour. A neighbour that is being resolved again
-// keeps its address. The caller holds mu.
+// note updates the table of Answer with the kernel's state of a neighbour. While the kernel resolves a neighbour again,
+// the table keeps its MAC address. The caller holds mu.
 func (t *Table) note(addr netip.Addr, s sighting) {
 	switch {
 	case s.mac != 0:

@@ -60,8 +60,8 @@ func TestAnswerGoesToTheGateway(t *testing.T) {
 	w.answers(far, lab.B.MAC())
 }
 
-// Claims of any number of addresses from one Ethernet address are resolved slowly, and do not keep one from
-// another waiting.
+// One host claims many IP addresses. The table lets the kernel resolve them slowly, and another host that claims one
+// address does not have to wait.
 func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
 	w := newWorld(t)
 	invented := lab.B.Addr6().As16()
@@ -97,8 +97,9 @@ func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
 	t.Logf("%d entries after %v", len(list), time.Since(start))
 }
 
-// A newcomer that the kernel does not know is known within a second beside 5000 claims a second of addresses that nobody
-// has, each from another Ethernet address, though it tries as seldom as a requester does.
+// A new host is resolved within a second during a flood of 5000 claims per second. Each claim of the flood is for an
+// unused IP address and comes from another MAC address. The new host increases the pause between its attempts, as a
+// connection request does.
 func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		newcomer netip.Addr

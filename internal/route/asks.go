@@ -10,13 +10,14 @@ import (
 // askCells is the number of cells. Senders in different cells do not affect each other.
 const askCells = 64
 
-// asks holds the neighbours to be resolved. It has a fixed number of cells; the hash of the Ethernet address of the
-// sender selects the cell of a claim. Each cell keeps one claim, chosen at random from all its claims (reservoir
-// sampling). The cells are served round robin. A sender that claims many IP addresses therefore delays another one by
-// one cell only. Senders that share a cell do so only until the next epoch, because the epoch is part of the hash.
+// asks is a queue of claims: IP addresses that packet sources claim to have, and that are to be resolved. It has a
+// fixed number of cells. The hash of the sender's MAC address selects the cell of a claim. Each cell keeps one claim,
+// chosen at random from all its claims (reservoir sampling), and the cells are served round robin. A sender that claims
+// many IP addresses therefore fills only one cell. Senders that share a cell are separated in the next epoch, because
+// the epoch is part of the hash.
 //
-// A sender that also forges Ethernet addresses can fill every cell. Therefore claims are probed first, at any rate, and
-// only confirmed claims compete for the kernel's resolution.
+// A sender that also forges MAC addresses can fill every cell. Therefore all claims are probed first, and only
+// confirmed claims compete for the kernel's resolution.
 type asks struct {
 	seed  maphash.Seed
 	epoch atomic.Uint32
@@ -25,7 +26,7 @@ type asks struct {
 	wake  chan struct{} // capacity one: there may be a claim
 }
 
-// askCell has a flag as a lock that nobody waits for: a claim for a busy cell is dropped.
+// askCell keeps one claim. busy is a lock without waiting: a claim for a busy cell is dropped.
 type askCell struct {
 	busy   atomic.Bool
 	claims uint32 // since the last take

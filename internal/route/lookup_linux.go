@@ -23,9 +23,9 @@ type way struct {
 
 // lookup asks the kernel for the route to an address through this interface.
 //
-// It asks twice. When an interface is given, the kernel invents an on-link IPv4 route if there is
-// none. Only a match against its tables (FIBMatch) shows whether a route exists, but that match
-// returns no path MTU and no source address.
+// It makes two requests. When the request has an interface, the kernel invents an on-link IPv4 route if there is none.
+// Only a match with its tables (FIBMatch) shows whether a route exists, but this match returns no path MTU and no
+// source address.
 func (t *Table) lookup(dst netip.Addr) (way, error) {
 	if !dst.IsValid() || dst.IsUnspecified() {
 		return way{}, fmt.Errorf("route: resolve %v: %w", dst, ErrUnreachable)

@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// Size of a macTable: sets of a fixed number of entries, 8192 in all. Linux keeps 1024 neighbours per family by default
-// (net.ipv4.neigh.default.gc_thresh3).
+// macSets and macWays are the size of a macTable: macSets sets of macWays entries, 8192 in all. For comparison, Linux
+// keeps 1024 neighbours per family by default (net.ipv4.neigh.default.gc_thresh3).
 const (
 	macSets = 1 << 10
 	macWays = 8
 )
 
-// macTable maps neighbours to their Ethernet addresses. Any goroutine may look up entries without a lock. Changes need
-// the lock of the Table. A new entry in a full set replaces a random one.
+// macTable maps neighbours to their MAC addresses. Any goroutine may look up entries without a lock. A change needs the
+// lock of the Table. In a full set, a new entry replaces a random one.
 type macTable struct {
 	seed maphash.Seed
 	sets [macSets][macWays]atomic.Pointer[macEntry]

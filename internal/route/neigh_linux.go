@@ -77,9 +77,8 @@ func (t *Table) sight(m *netlink.Neigh, gone bool, now time.Time) {
 	}
 }
 
-// follow updates a neighbour with the kernel's state and plans the next request. If the entry
-// disappears or is being resolved again, the neighbour keeps its MAC until the kernel reports
-// failure. The caller holds mu.
+// follow updates a neighbour with the kernel's state and plans the next request. If the kernel removes its entry or
+// resolves it again, the neighbour keeps its MAC address until the kernel reports a failure. The caller holds mu.
 func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
 	if mac := s.mac; mac != n.mac && (mac != 0 || s.state == netlink.NUD_FAILED) {
 		n.mac = mac
@@ -139,8 +138,8 @@ func (n *neighbour) plan(now time.Time) {
 	}
 }
 
-// kick marks a neighbour as used. The kernel then creates, resolves or probes the entry, as needed.
-// An error (the interface is down) is left to the next request.
+// kick marks a neighbour as used. The kernel then creates, resolves or probes its entry, as needed. kick ignores errors
+// (the interface is down), because the next request follows.
 //
 // System calls: sendto, recvfrom (netlink), or sendto on an IPv6 socket.
 func (t *Table) kick(addr netip.Addr) {

@@ -3,29 +3,28 @@ package route
 import "time"
 
 const (
-	// kickFirst and kickLast bound the pause between two requests to resolve a neighbour that does not answer. For each
-	// request the kernel itself asks three times in three seconds.
+	// kickFirst and kickLast limit the pause between two requests to resolve a neighbour that does not answer. On each
+	// request the kernel itself solicits three times in three seconds.
 	kickFirst = 100 * time.Millisecond
 	kickLast  = 2 * time.Second
-	// refresh is the interval at which a resolved neighbour is marked as used. It is well below the 60 s after which
-	// the kernel may drop an unused entry (net.ipv4.neigh.*.gc_stale_time).
+	// refresh is the interval at which a resolved neighbour is marked as used. It is well below 60 s, after which the
+	// kernel may drop an unused entry (net.ipv4.neigh.*.gc_stale_time).
 	refresh = 20 * time.Second
-	// resolvePause and resolveBurst limit the neighbours that Answer makes the kernel resolve. An entry for an address
-	// that no host has stays in the kernel's table for at least 3 s and, below gc_thresh1 entries, until the space is
-	// needed.
+	// resolvePause and resolveBurst limit the rate at which Answer makes the kernel resolve neighbours. The kernel's
+	// entry for an unused address stays for at least 3 s. Below gc_thresh1 entries, it stays until the space is needed.
 	resolvePause = 100 * time.Millisecond
 	resolveBurst = 32
-	// probeBatch bounds the claims probed per lookPause. maxProbes is the number of probes that are remembered,
-	// probeTime the time for which they are. A host answers at once.
+	// probeBatch limits the claims that are probed per lookPause. maxProbes is the number of probes that are
+	// remembered, and probeTime is for how long. It is short because a host answers at once.
 	probeBatch = 8
 	maxProbes  = 4096
 	probeTime  = time.Second
-	// lookPause is the time between two checks for claims. It bounds the processor time that a flood of claims can
+	// lookPause is the time between two checks for claims. It limits the processor time that a flood of claims can
 	// cost.
 	lookPause = time.Millisecond
 	// settle is the delay before routes are looked up again after a change, because changes come in groups.
 	settle = 10 * time.Millisecond
-	// recheck is the interval at which all routes are looked up without a message. The kernel reports neither a path
-	// MTU from a router nor changes of policy rules.
+	// recheck is the interval at which all routes are looked up again. It is needed because the kernel reports neither
+	// a path MTU from a router nor changes of policy rules.
 	recheck = 30 * time.Second
 )

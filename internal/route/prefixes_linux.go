@@ -11,12 +11,12 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// maxPrefixes bounds the routes per family that prefixes holds. The kernel lists routes by address, and later ones are
-// left out.
+// maxPrefixes is the largest number of routes per family in prefixes. The kernel lists routes in the order of their
+// addresses; prefixes leaves out the last ones.
 const maxPrefixes = 4096
 
-// prefixes holds routes by destination. It is immutable. That of a Table holds the unicast routes through the interface,
-// from every table but the local one.
+// prefixes maps destination prefixes to gateways. It is immutable. The prefixes of a Table are the unicast routes
+// through its interface, from all routing tables except the local one.
 type prefixes struct {
 	bits4, bits6 []int // existing prefix lengths, longest first
 	gateways     map[netip.Prefix]gateway
@@ -94,7 +94,7 @@ func (t *Table) readPrefixes() error {
 	return nil
 }
 
-// listPrefixes returns the kernel's routes that gatewayOf takes.
+// listPrefixes returns the kernel's routes for which gatewayOf returns true.
 //
 // System calls: sendto, recvfrom (netlink).
 func listPrefixes(h *netlink.Handle, gatewayOf func(*netlink.Route) (gateway, bool)) (*prefixes, error) {
@@ -137,8 +137,8 @@ func (t *Table) gatewayOf(r *netlink.Route) (g gateway, ok bool) {
 	return g, false
 }
 
-// gatewayAddr returns the address of a gateway, which may be of another family than the route; not valid if there is
-// none.
+// gatewayAddr returns the address of a route's gateway, which may be of another family than the route. Without a
+// gateway it returns the zero Addr.
 func gatewayAddr(gw net.IP, other netlink.Destination) netip.Addr {
 	if a := address(gw); a.IsValid() {
 		return a

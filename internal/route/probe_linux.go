@@ -95,7 +95,7 @@ func checksum6(addrs, message []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// parseAdvertisement returns the address that a neighbour advertisement is for. It rejects advertisements that a router
+// parseAdvertisement returns the target address of a neighbour advertisement. It rejects advertisements that a router
 // has forwarded.
 func parseAdvertisement(b []byte) (addr netip.Addr, ok bool) {
 	if len(b) < ethSize+ip6Size+nsSize {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// prober checks claims of IP addresses. It asks the Ethernet address from which a packet came whether it has the
-// claimed IP address: by an ARP request (RFC 826) or a neighbour solicitation (RFC 4861 §7.3.3), sent to that Ethernet
-// address alone. Confirmed claims go to the kernel first, because the kernel's table is small and its solicitations are
-// broadcast or multicast. An invented address costs one frame, which is no longer than the claim and reaches no other
-// host.
+// prober checks claims of IP addresses. It asks the MAC address from which a packet came whether it has the claimed IP
+// address. The probe is an ARP request (RFC 826) or a neighbour solicitation (RFC 4861 §7.3.3), sent to that MAC
+// address alone. Confirmed claims are resolved by the kernel first, because the kernel's neighbour table is small and
+// its solicitations are broadcast or multicast. A forged address therefore costs only one frame, which is no longer
+// than the claim and reaches no other host.
 //
 // Only the kernel resolves neighbours: an answer to a probe creates no entry.
 type prober struct {
@@ -34,7 +34,7 @@ type probe struct {
 	at   time.Time
 }
 
-// openProber opens packet sockets on an interface. It returns nil without the privilege.
+// openProber opens packet sockets on an interface. It returns nil if the process lacks the privilege.
 //
 // System calls: socket, bind, setsockopt.
 func openProber(index int) *prober {
@@ -83,7 +83,7 @@ func (p *prober) serves(addr netip.Addr) bool {
 	return p != nil && (addr.Is4() && p.v4 != nil || addr.Is6() && p.v6 != nil)
 }
 
-// send probes a claim. If the device drops the frame, the next claim of the address is probed again.
+// send sends a probe for a claim. If the device drops the frame, the next claim of the address is probed again.
 //
 // System calls: write.
 func (p *prober) send(i *Interface, addr netip.Addr, mac [6]byte, now time.Time) {
@@ -104,8 +104,8 @@ func (p *prober) send(i *Interface, addr netip.Addr, mac [6]byte, now time.Time)
 
 func (p *prober) place(addr netip.Addr) int { return int(maphash.Comparable(p.seed, addr) % maxProbes) }
 
-// answered returns the Ethernet address to which the recent probe for an address was sent, and removes the probe. The
-// answer may come from another Ethernet address, for example from a bond.
+// answered returns the MAC address to which the recent probe for an address was sent, and removes the probe. The answer
+// may come from another MAC address, for example from a member of a bond.
 func (p *prober) answered(addr netip.Addr, now time.Time) (mac [6]byte, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +142,8 @@ func (p *prober) listen(f *os.File, parse func([]byte) (netip.Addr, bool), confi
 	}
 }
 
-// sourceFor returns the source address for a probe of an address: an address of the interface in the same subnet, or
-// the first of the family.
+// sourceFor returns the source address for a probe of an address. It is the interface's address in the same subnet or,
+// if there is none, its first address of the family.
 func (i *Interface) sourceFor(addr netip.Addr) (from netip.Addr, ok bool) {
 	for _, p := range i.Addrs {
 		switch a := p.Addr(); {

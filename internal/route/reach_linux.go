@@ -14,12 +14,12 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// Reach tells which destinations the kernel can send to at once, and which would have to wait in the queue of a neighbour that
-// it has not resolved. It covers all interfaces of a network namespace, only listens, and needs no privilege: whoever
-// sends through the kernel makes it resolve neighbours by that.
+// Reach tells whether the kernel can send to a destination at once, or first has to resolve the neighbour while the
+// packet waits in a queue. It covers all interfaces of a network namespace. It only listens, because sending through
+// the kernel makes the kernel resolve neighbours, and needs no privilege.
 //
-// Known, Version and Ask make no system call, take no lock and allocate nothing. Known and Version may be called by any
-// goroutine, Ask by one at a time.
+// Known, Version and Ask make no system call, take no lock and allocate nothing. Any goroutine may call Known and
+// Version; one goroutine at a time may call Ask.
 type Reach struct {
 	handle   *netlink.Handle
 	events   *nl.NetlinkSocket
@@ -36,8 +36,8 @@ type Reach struct {
 	on map[netip.Addr][]int // the interfaces where a neighbour is resolved; of Open, then of watch
 }
 
-// OpenReach reads routes and neighbours in the network namespace of the calling thread, and keeps them current by two
-// goroutines until Close.
+// OpenReach reads routes and neighbours in the network namespace of the calling thread. Two goroutines keep them
+// current until Close.
 //
 // System calls: socket, bind, sendto, recvfrom (netlink).
 func OpenReach() (_ *Reach, err error) {
@@ -94,20 +94,23 @@ func (r *Reach) Close() {
 	})
 }
 
-// Known reports whether a packet to dst leaves the kernel at once: if the neighbour is resolved, and where none is needed,
-// as on loopback and point-to-point interfaces. Destinations behind a gateway count as known: nobody invents gateways,
-// and all that wait for one are in one queue. So do those without a route, for which the kernel keeps nothing.
+// Known reports whether the kernel sends a packet to dst at once. It does in these cases:
+//
+//   - The neighbour is resolved.
+//   - No neighbour is needed, as on loopback and point-to-point interfaces.
+//   - dst is behind a gateway. A gateway cannot be forged, and all packets that wait for it are in one queue.
+//   - There is no route to dst. The kernel then refuses the packet.
 func (r *Reach) Known(dst netip.Addr) bool {
 	dst = dst.WithZone("")
 	g, ok := r.prefixes.Load().find(dst)
 	return !ok || g.free || r.macs.find(dst) != nil
 }
 
-// Version changes when destinations may no longer be Known that were.
+// Version changes when a destination that was Known may no longer be.
 func (r *Reach) Version() uint64 { return r.version.Load() }
 
-// Ask reports whether the kernel may be given an answer without a connection to a neighbour that is not Known, which it
-// resolves then. Such answers have the rate at which a Table has neighbours resolved for its own.
+// Ask reports whether an answer may be sent to a neighbour that is not Known and belongs to no connection. The kernel
+// then resolves the neighbour. Ask limits the rate of such answers, as a Table limits its own resolutions.
 func (r *Reach) Ask(now time.Time) bool { return r.asks.take(now) }
 
 // watch applies the kernel's messages until the socket is closed.
@@ -169,7 +172,7 @@ func neighbourOf(m *netlink.Neigh) (addr netip.Addr, ok bool) {
 	return addr, addr.IsValid() && m.Flags&netlink.NTF_PROXY == 0 && m.Family != syscall.AF_BRIDGE
 }
 
-// readNeighbours takes over the kernel's whole tables.
+// readNeighbours replaces the neighbours by the kernel's tables.
 //
 // System calls: sendto, recvfrom (netlink).
 func (r *Reach) readNeighbours() error {
@@ -205,7 +208,7 @@ func (r *Reach) keep() {
 	}
 }
 
-// readRoutes takes over the routes of all tables.
+// readRoutes replaces the routes by those of all kernel tables.
 //
 // System calls: sendto, recvfrom (netlink).
 func (r *Reach) readRoutes() error {
@@ -227,8 +230,8 @@ func (r *Reach) readRoutes() error {
 	return nil
 }
 
-// reachOf is what a route leads to; direct are the interfaces without neighbours. Local addresses are free, and so is what
-// the kernel refuses to send to.
+// reachOf returns the gateway of a route; direct has the interfaces without neighbours. The gateway is free if packets
+// along the route wait for no neighbour. Routes to local addresses are free, and so are routes that refuse packets.
 func reachOf(route *netlink.Route, direct map[int]bool) (g gateway, ok bool) {
 	if route.Type == syscall.RTN_THROW { // go on with the next table
 		return g, false

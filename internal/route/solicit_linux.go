@@ -9,12 +9,12 @@ import (
 // discard is the UDP port of the discard protocol (RFC 863).
 const discard = 9
 
-// solicitor makes the kernel solicit an IPv6 neighbour where NTF_USE cannot. A solicitation without
-// a packet needs a link-local source address, and an interface may have none. The solicitor sends
-// an empty datagram to the discard port; this packet causes the solicitation.
+// solicitor makes the kernel solicit an IPv6 neighbour when NTF_USE cannot. A solicitation with NTF_USE needs a
+// link-local source address, which an interface may not have. The solicitor instead sends an empty datagram to the
+// discard port; the kernel solicits the neighbour for this packet.
 type solicitor struct{ fd int }
 
-// openSolicitor binds a socket to the interface. It returns nil on a host without IPv6.
+// openSolicitor opens a socket that is bound to the interface. It returns nil on a host without IPv6.
 //
 // System calls: socket, setsockopt(SO_BINDTODEVICE).
 func openSolicitor(device string) (*solicitor, error) {
@@ -32,7 +32,7 @@ func openSolicitor(device string) (*solicitor, error) {
 	return &solicitor{fd: fd}, nil
 }
 
-// solicit sends the datagram. The send may fail while the neighbour is unknown.
+// solicit sends the datagram. It ignores errors: the send may fail while the neighbour is unknown.
 //
 // System calls: sendto.
 func (n *solicitor) solicit(to netip.Addr) {

@@ -138,15 +138,15 @@ func (t *Table) Close() error {
 	return nil
 }
 
-// Changes returns a channel that has a token after the state of the interface was read again. One goroutine at a time
-// receives the tokens and compares the results of Interface. Changes in quick succession leave one token.
+// Changes returns a channel that has a token when the state of the interface was read again. One goroutine at a time
+// receives the tokens, and compares the results of Interface. Several changes in quick succession give one token.
 func (t *Table) Changes() <-chan struct{} { return t.news }
 
 // Interface returns the current state of the interface.
 func (t *Table) Interface() Interface { return *t.iface.Load() }
 
-// Refresh reads the interface now and returns its state, for a caller that cannot wait for the message of a change. It
-// leaves no token in Changes.
+// Refresh reads the state of the interface now and returns it. It is for callers that cannot wait for the kernel's
+// message about a change. It puts no token into Changes.
 //
 // System calls: sendto, recvfrom (netlink).
 func (t *Table) Refresh() Interface {
@@ -160,8 +160,8 @@ func (t *Table) Refresh() Interface {
 	return t.Interface()
 }
 
-// Resolve returns the route to an address. The neighbour may still be unknown; Hop.MAC reports when it is known. The
-// error matches ErrUnreachable if no route through this interface leads to the address.
+// Resolve returns the route to an address. The neighbour may still be unknown; Hop.MAC reports when it is known. If no
+// route through this interface leads to the address, the error matches ErrUnreachable.
 //
 // System calls: sendto, recvfrom (netlink).
 func (t *Table) Resolve(dst netip.Addr) (*Hop, error) {

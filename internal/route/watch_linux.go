@@ -20,7 +20,7 @@ const (
 // watch applies the kernel's messages until the socket is closed.
 func (t *Table) watch() { follow(t.events, t.done, t.apply, t.resync) }
 
-// follow calls apply for each message of the kernel, and lost after messages were lost, until the socket is closed.
+// follow calls apply for each message of the kernel until the socket is closed. It calls lost when messages were lost.
 //
 // System calls: recvfrom (netlink).
 func follow(events *nl.NetlinkSocket, done <-chan struct{}, apply func(*syscall.NetlinkMessage), lost func()) {
@@ -70,9 +70,9 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 	}
 }
 
-// interfaceChanged reads the interface again, and makes routes and unresolved neighbours due at once. If the interface
-// is gone, the last state stays, marked as down. gone says why, according to the messages. An interface that is missing
-// before its message arrives may still prove to have moved.
+// interfaceChanged reads the interface again. It also makes routes and unresolved neighbours due at once. If the
+// interface is gone, its last state stays, marked as down, and gone is the reason so far. If no message has given the
+// reason yet, a later message may still show that the interface was moved.
 func (t *Table) interfaceChanged(gone Fate) {
 	if err := t.readInterface(true); err != nil {
 		t.leave(gone)

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// clock is virtual time and the packets in flight: a binary heap ordered by delivery time, then by
-// order of sending.
+// clock is the virtual time and the packets in flight. The packets are in a binary heap, ordered by delivery time, then
+// by order of sending.
 type clock struct {
 	now    int64
 	seq    uint64
@@ -40,8 +40,8 @@ func (n *Net) Next() (at int64, ok bool) {
 	return n.clock.flight[0].at, true
 }
 
-// Advance moves virtual time forward to a moment and delivers the packets that are due by then, in
-// order. Time never goes back.
+// Advance moves virtual time forward to the given time, and delivers the packets that are due by then, in order. Time
+// never goes back.
 func (n *Net) Advance(to int64) {
 	c := &n.clock
 	for len(c.flight) > 0 && c.flight[0].at <= to {

@@ -9,24 +9,24 @@ import (
 type Config struct {
 	// Seed determines every random choice.
 	Seed uint64
-	// Immediate delivers packets inside Send and makes Wait sleep. Delay, Rate and MarkFrames must then be zero, since
-	// they need virtual time.
+	// Immediate delivers packets inside Send and makes Wait really sleep. Delay, Rate and MarkFrames must then be zero,
+	// because they need virtual time.
 	Immediate bool
 	// Delay is the one-way propagation delay.
 	Delay time.Duration
 	// Rate is the transmission rate of a link in bits per second; 0 is infinitely fast.
 	Rate int64
-	// Loss, Duplicate, Reorder and Corrupt are probabilities per packet, 0 to 1. A reordered packet is overtaken by
-	// later ones. A corrupted packet has one bit flipped.
+	// Loss, Duplicate, Reorder and Corrupt are probabilities per packet, 0 to 1. A reordered packet arrives after later
+	// ones. A corrupted packet has one bit flipped.
 	Loss, Duplicate, Reorder, Corrupt float64
 	// MTU is the largest UDP payload of one packet in bytes; 0 means 1472.
 	MTU int
-	// QueueFrames bounds the transmit queue of each link and, in immediate mode, the queue of received frames. Packets
-	// beyond it are dropped and counted. With 0 only Frames bounds them.
+	// QueueFrames limits the transmit queue of each link and, in immediate mode, the queue of received frames. Further
+	// packets are dropped and counted. With 0 only Frames limits the queues.
 	QueueFrames int
-	// PortFrames puts a switch before the receivers. Packets to one address share a switch port that sends at Rate and
-	// queues this many packets of MTU bytes. The port drops packets beyond that, and marks packets from a queue length
-	// of MarkFrames on. 0 means no switch.
+	// PortFrames adds a switch in front of the receivers. All packets to one address pass one switch port, which sends
+	// at Rate and queues this many packets of MTU bytes. It drops further packets, and marks packets when the queue has
+	// MarkFrames or more. 0 means no switch.
 	PortFrames int
 	// MarkFrames is the length of the transmit queue from which packets are marked CE; 0 marks none.
 	MarkFrames int
@@ -34,20 +34,20 @@ type Config struct {
 	FrameSize int
 	// RxFrameSize is the payload in bytes of a received frame; a larger packet is split. 0 means FrameSize.
 	RxFrameSize int
-	// Segments is the largest number of frames in one packet; 0 means as many as MTU needs with the smaller of the two
-	// frame sizes.
+	// Segments is the largest number of frames in one packet. 0 means as many as a packet of MTU bytes needs with the
+	// smaller of the two frame sizes.
 	Segments int
 	// Frames is the number of frames in each direction of each link; 0 means 1024.
 	Frames int
-	// Memory is the size in bytes of the memory of each link that packets can be sent from in place, in blocks of
+	// Memory is the size in bytes of each link's memory for sending in place (link.Caps.Memory), in blocks of
 	// FrameSize; 0 is none. Segments must then leave room for the additional pieces.
 	Memory int
-	// Refuse reports to senders that no link listens at an address (link.Reporter); it needs virtual time. It simulates
-	// hosts whose kernel is up. RefuseSlowly limits the reports of one address to another: six at once, then one per
-	// second, as in Linux (net.ipv4.icmp_ratelimit).
+	// Refuse makes the network report to a sender that no link listens at an address (link.Reporter). This simulates a
+	// host whose kernel is up; it needs virtual time. RefuseSlowly limits the reports from one address to another to
+	// six at once, then one per second, as in Linux (net.ipv4.icmp_ratelimit).
 	Refuse, RefuseSlowly bool
-	// Unchecked disables the poisoning of free frames, for benchmarks. Double frees and the use of frames that are not
-	// held still panic.
+	// Unchecked disables the poisoning of free frames, for benchmarks. A double free, and the use of a frame that is
+	// not held, still panic.
 	Unchecked bool
 }
 

@@ -8,8 +8,8 @@ import (
 // poison fills free frames of a checked pool.
 const poison = 0xDB
 
-// pool holds the frames of one direction of a link and the stack of free ones. It has no lock. The link's owner uses
-// the transmit pool. The holder of the mailbox's lock uses the stack of the receive pool. Only the owner accesses held.
+// pool holds the frames of one direction of a link, and the stack of free frames. It has no lock. Only the link's owner
+// uses the transmit pool. The stack of the receive pool needs the mailbox's lock. Only the owner uses held.
 type pool struct {
 	name  string
 	size  int
@@ -49,7 +49,7 @@ func (p *pool) take() uint32 {
 	return i
 }
 
-// inspect panics if a free frame was written. Frames are poisoned when they are first taken and not at creation,
+// inspect panics if a free frame was written. It poisons a frame when the frame is first taken, not at creation,
 // because most networks use few of their frames.
 func (p *pool) inspect(i uint32) {
 	want := p.blank

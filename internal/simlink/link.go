@@ -13,8 +13,8 @@ import (
 // txFrame marks the numbers of frames from Alloc; the others are received frames.
 const txFrame = 1 << 31
 
-// Link is one end of a simulated network. The rules of link.Link apply. In virtual time it belongs to the goroutine
-// that drives the Net.
+// Link is one end of a simulated network. The rules of link.Link apply. In virtual time, a link belongs to the
+// goroutine that drives the Net.
 type Link struct {
 	net  *Net
 	at   *node
@@ -89,8 +89,8 @@ func (l *Link) Recv(bufs []link.Buf) int {
 	return n
 }
 
-// receive moves one entry of the mailbox into a Buf and reports whether the packet continues. The caller holds the
-// mailbox's lock.
+// receive moves one entry of the mailbox into a Buf. It reports whether the next entry belongs to the same packet. The
+// caller holds the mailbox's lock.
 func (l *Link) receive(b *link.Buf) bool {
 	m := &l.rx
 	e := m.at(m.head)
@@ -132,8 +132,8 @@ func (l *Link) giveUp(bufs []link.Buf, what string) {
 	l.held -= len(bufs)
 }
 
-// retire takes the frames of a sent packet from the owner. Frames of the transmit pool become free when the packet has
-// left.
+// retire takes the frames of a sent packet from the owner. Frames of the transmit pool become free at the time left,
+// when the packet has been transmitted.
 func (l *Link) retire(pkt []link.Buf, left int64) {
 	for i := range pkt {
 		if pkt[i].Frame&txFrame == 0 {

@@ -25,8 +25,7 @@ type mailbox struct {
 	packets, bytes, dropped, invalid uint64
 }
 
-// entry is one received frame. segments is the number of frames of the packet, set in its first
-// entry only.
+// entry is one received frame. segments is the number of frames of the packet; only its first entry has it.
 type entry struct {
 	way      *line
 	frame    uint32
@@ -62,16 +61,15 @@ func newMailbox(cfg *Config) mailbox {
 
 func (m *mailbox) at(i uint32) *entry { return &m.ring[i&uint32(len(m.ring)-1)] }
 
-// release ends a series of deliveries: it publishes the queued frames, wakes sleepers and unlocks
-// mu.
+// release ends a series of deliveries. It publishes the queued frames, wakes sleepers and unlocks mu.
 func (m *mailbox) release() {
 	m.pending.Store(int32(m.tail - m.head))
 	m.gate.open()
 	m.mu.Unlock()
 }
 
-// deliver copies a packet of total bytes into free frames and queues them. The caller holds mu;
-// release publishes the frames.
+// deliver copies a packet of total bytes into free frames and queues them. The caller holds mu; release publishes the
+// frames.
 func (m *mailbox) deliver(way *line, pkt []link.Buf, total int, f fate) {
 	if m.closed {
 		return

@@ -53,8 +53,8 @@ func New(cfg Config) *Net {
 	}
 }
 
-// Link creates the link of an address. After it is closed, the address may get a new link: this simulates a crash and a
-// restart, and packets in flight reach the new link. Link panics if the address has an open link.
+// Link creates the link of an address. It panics if the address has an open link. After a link is closed, its address
+// may get a new one: this simulates a crash and a restart. Packets in flight then reach the new link.
 func (n *Net) Link(addr netip.AddrPort) *Link {
 	n.mu.Lock()
 	at := n.node(addr)
@@ -99,8 +99,8 @@ func (n *Net) line(from, to netip.AddrPort) *line {
 	return n.lineBetween(n.node(from), n.node(to))
 }
 
-// back returns the line of an answer to a packet that arrived on there. port is the destination port; 0 means the
-// packet's source port. back returns nil, and creates nothing, if the network does not know the port.
+// back returns the line for an answer to a packet that arrived on there. port is the destination port of the answer; 0
+// means the packet's source port. If the network does not know the port, back returns nil and creates nothing.
 func (n *Net) back(there *line, port uint16) *line {
 	if port == 0 || port == there.from.addr.Port() {
 		return there.back

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Resolve implements link.Link. Every address of the link's family can be resolved. Packets to an
-// address without a link are lost.
+// Resolve implements link.Link. It resolves every address of the link's family. Packets to an address without a link
+// are lost.
 func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	if !to.IsValid() || to.Addr().Is4() != l.at.addr.Addr().Is4() || to.Addr().IsUnspecified() {
 		return 0, fmt.Errorf("simlink: resolve %v from %v: %w", to, l.at.addr, link.ErrUnreachable)

@@ -22,8 +22,8 @@ type refusals struct {
 
 var _ link.Reporter = (*Link)(nil)
 
-// Refuse makes the link report that no program listens at an address, as a forged ICMP message would. With
-// Config.Refuse the network calls it.
+// Refuse makes the link report that no program listens at an address, as a forged ICMP message would. If Config.Refuse
+// is set, the network calls it.
 func (l *Link) Refuse(report link.Report) {
 	r := &l.refused
 	r.mu.Lock()
@@ -75,9 +75,9 @@ const (
 	refuseEvery = int64(time.Second)
 )
 
-// bucket is a token bucket for the reports of one host to another. spent is in nanoseconds of refuseEvery, as of the
-// time at.
-type bucket struct{ spent, at int64 } // in nanoseconds of refuseEvery, as of at
+// bucket is a token bucket for the reports of one host to another. spent is the number of used tokens, times
+// refuseEvery, at the time at.
+type bucket struct{ spent, at int64 }
 
 // take takes a token and reports whether there was one.
 func (b *bucket) take(now int64) bool {

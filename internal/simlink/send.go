@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// wireOverhead is the size in bytes of Ethernet with FCS, IPv4 and UDP headers. Rate counts it
-	// in addition to the payload.
+	// wireOverhead is the size in bytes of the Ethernet (with FCS), IPv4 and UDP headers. Rate counts these bytes too.
 	wireOverhead = 46
-	// reorderSpan, in nanoseconds, or the propagation delay if that is longer bounds the delay of a
-	// reordered packet: a few packets at 1 Gb/s.
+	// reorderSpan, in nanoseconds, limits the delay of a reordered packet; the limit is the propagation delay if that
+	// is longer. It is the time of a few packets at 1 Gb/s.
 	reorderSpan = 50_000
 )
 
-// Send implements link.Link. It panics on a frame that is not held, on data outside its frame, on a
-// packet with too many frames or bytes, and on a PathReply that link.Link does not allow.
+// Send implements link.Link. It panics on misuse: a frame that is not held, data outside its frame, too many frames or
+// bytes in a packet, and a PathReply that link.Link does not allow.
 func (l *Link) Send(bufs []link.Buf) {
 	var t tally
 	if l.net.cfg.Immediate {
@@ -128,8 +127,8 @@ func (l *Link) way(b *link.Buf) *line {
 	return l.net.back(l.ways[b.Frame], b.Port)
 }
 
-// pass delivers a packet in immediate mode. It returns the mailbox that it left locked, so that
-// consecutive packets to one receiver take the lock once.
+// pass delivers a packet in immediate mode. It returns the receiver's mailbox, which stays locked, so that consecutive
+// packets to one receiver take the lock only once.
 func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mailbox {
 	dst := way.to.link.Load()
 	if dst == nil || l.lost(way, total) {
@@ -153,8 +152,8 @@ func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mail
 	return locked
 }
 
-// launch puts a packet on the wire in virtual time and keeps its frames until it has left. If the
-// queue is full it does nothing and returns false.
+// launch puts a packet on the wire in virtual time, and keeps its frames until it has been transmitted. If the queue is
+// full it does nothing and returns false.
 func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 	cfg, now := &l.net.cfg, l.net.clock.now
 	l.reclaim()
@@ -185,8 +184,8 @@ func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 	return true
 }
 
-// cross passes a packet through the switch port of its receiver. left is the time when the packet
-// left its sender, held the time that the port delays it.
+// cross passes a packet through the switch port of its receiver. left is the time when the packet left its sender. held
+// is the time for which the port delays it.
 func (to *node) cross(cfg *Config, left int64, total int) (held int64, dropped, marked bool) {
 	if cfg.PortFrames == 0 {
 		return 0, false, false
@@ -232,6 +231,6 @@ func (l *Link) draw(total int) fate {
 	return f
 }
 
-// roll returns true with probability p. With p = 0 it draws no random number, so that an unused
-// option does not change the other choices of a seed.
+// roll returns true with probability p. If p is 0 it draws no random number, so that an option that is not used does
+// not change the other random choices of a seed.
 func (l *Link) roll(p float64) bool { return p > 0 && l.rng.Float64() < p }

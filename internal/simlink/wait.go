@@ -46,8 +46,8 @@ func (g *gate) remove(s *sleeper) {
 	}
 }
 
-// Wait implements link.Link. In virtual time it returns at once, because nothing can arrive before
-// the caller advances the clock.
+// Wait implements link.Link. In virtual time it returns at once, because nothing can arrive before the caller advances
+// the clock.
 func (l *Link) Wait(d time.Duration) {
 	if !l.net.cfg.Immediate {
 		return

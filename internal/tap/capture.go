@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Capture is a link that writes every packet to a Pcap. It does not write packets on a released
-// path, because their destination is unknown.
+// Capture is a link that also writes every packet to a Pcap. It does not write packets on a released path, because
+// their destination is unknown.
 type Capture struct {
 	link.Link
 	pcap    *Pcap

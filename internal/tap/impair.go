@@ -14,18 +14,16 @@ const (
 	// maxLate bounds the delayed packets, maxTwins the packets to be duplicated.
 	maxLate  = 16
 	maxTwins = 16
-	// maxOvertake is the largest number of packets that overtake a delayed one. It exceeds the
-	// protocol's reordering threshold.
+	// maxOvertake is the largest number of packets that are delivered before a delayed one. It exceeds the protocol's
+	// reordering threshold.
 	maxOvertake = 8
-	// maxIdleRecvs is the number of consecutive empty Recvs after which delayed packets are
-	// released anyway.
+	// maxIdleRecvs is the number of consecutive empty Recvs after which delayed packets are delivered anyway.
 	maxIdleRecvs = 64
 )
 
-// Impaired is a link that impairs received packets. It works on the frames of the link below. It
-// holds back the frames of a delayed packet. A duplicate is the same frames, delivered again with
-// their original content after the holder has freed them. If the holder sends such a frame
-// (PathReply), there is no duplicate.
+// Impaired is a link that impairs received packets, in the frames of the link below. It keeps the frames of a delayed
+// packet. To duplicate a packet, it waits until the receiver has freed the frames, restores their content and delivers
+// them again. If the receiver sends such a frame instead (PathReply), there is no duplicate.
 type Impaired struct {
 	link.Link
 	rates Rates
@@ -147,8 +145,7 @@ func (t *Impaired) hold(pkt []link.Buf) {
 	l.after = 1 + t.rng.IntN(maxOvertake)
 }
 
-// overtake counts n packets that go before each delayed one, and releases the delayed packets that
-// are due.
+// overtake counts n packets as delivered before each delayed packet. It releases the delayed packets that are then due.
 func (t *Impaired) overtake(n int) {
 	kept := 0
 	for i := range t.late {

@@ -12,8 +12,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 )
 
-// Pcap writes the packets of any number of links to one pcapng file. It makes up Ethernet, IP and
-// UDP headers from the addresses. Any goroutine may call its methods.
+// Pcap writes the packets of any number of links to one pcapng file. It generates the Ethernet, IP and UDP headers from
+// the addresses. Any goroutine may call its methods.
 type Pcap struct {
 	mu      sync.Mutex // guards the rest
 	out     *bufio.Writer
@@ -111,8 +111,7 @@ func (r *record) build(b gopacket.SerializeBuffer) error {
 	return gopacket.SerializeLayers(b, o, eth, network, udp, gopacket.Payload(r.payload))
 }
 
-// madeUpMAC returns a locally administered MAC address that contains the last bytes of the IP
-// address.
+// madeUpMAC returns a locally administered MAC address that contains the last bytes of the IP address.
 func madeUpMAC(a netip.Addr) []byte {
 	ip := a.AsSlice()
 	mac := []byte{2, 0, 0, 0, 0, 0}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The parts of the pcapng format (draft-ietf-opsawg-pcapng) for one Ethernet interface. A block is
-// its type, its length, a body padded to four bytes, and its length again, in the byte order of the
+// These are the parts of the pcapng format (draft-ietf-opsawg-pcapng) for one Ethernet interface. A block consists of
+// its type, its length, a body padded to four bytes, and its length again. Numbers are in the byte order of the
 // section.
 const (
 	blockSection   = 0x0A0D0D0A

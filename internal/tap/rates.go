@@ -29,9 +29,8 @@ func (r *Rates) field(key string) *float64 {
 	return nil
 }
 
-// Parse parses rates such as "loss=1%,dup=0.001,seed=7": a percentage or a fraction of 1 for loss,
-// dup, reorder and corrupt, and a whole number for seed. Missing keys are 0. An empty string is no
-// impairment.
+// Parse parses rates such as "loss=1%,dup=0.001,seed=7". The rates loss, dup, reorder and corrupt are percentages or
+// fractions of 1; seed is an integer. Missing keys are 0. An empty string means no impairment.
 func Parse(s string) (Rates, error) {
 	var r Rates
 	seen := make(map[string]bool)

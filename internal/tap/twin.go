@@ -28,8 +28,7 @@ func (t *Impaired) expect(pkt []link.Buf) {
 	}
 }
 
-// owner returns the twin that a frame belongs to, and the frame's index in it; nil if there is
-// none.
+// owner returns the twin that a frame belongs to, and the frame's index in it; nil if there is none.
 func (t *Impaired) owner(frame uint32) (*twin, int) {
 	for i := range t.twins {
 		for j := range t.twins[i].bufs {

@@ -40,8 +40,8 @@ func tool(t *testing.T, name string, args ...string) string {
 	return stdout.String()
 }
 
-// conversation captures, at addrs[0], a question of two frames and its answer, then writes one
-// packet whose time is known, and returns the file.
+// conversation returns a capture of two packets: a request of two frames and its answer, captured at addrs[0]. It then
+// adds one packet with a known time.
 func conversation(t *testing.T, addrs [2]netip.AddrPort, at time.Time) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -89,8 +89,8 @@ func conversation(t *testing.T, addrs [2]netip.AddrPort, at time.Time) string {
 	return name
 }
 
-// TestWireshark has capinfos and tshark open a capture: both directions, times to the nanosecond,
-// headers and checksums that are right.
+// TestWireshark opens a capture with capinfos and tshark. It checks both directions, times in nanoseconds, headers and
+// checksums.
 func TestWireshark(t *testing.T) {
 	for _, tt := range []struct {
 		name, network, ecn string

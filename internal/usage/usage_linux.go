@@ -14,8 +14,7 @@ type Usage struct {
 // Start begins the measurement of the calling thread. The goroutine must be locked to it.
 func Start() Usage { return Usage{time.Now(), threadTime()} }
 
-// Share returns the fraction of a core that the thread has had since Start; negative if it is
-// unknown.
+// Share returns the fraction of a core that the thread has had since Start; a negative value means unknown.
 func (u Usage) Share() float64 {
 	wall := time.Since(u.start)
 	if u.start.IsZero() || wall <= 0 {

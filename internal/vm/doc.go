@@ -1,7 +1,7 @@
-// Package vm tests the scripts of vagrant/ and the Vagrantfile, and the drivers of emulated NICs. It holds nothing else.
+// Package vm tests the scripts of vagrant/, the Vagrantfile, and the drivers of emulated NICs. It contains only tests.
 //
-// TestMachines boots machines with another kernel than the host's under qemu without KVM, and runs the
-// scripts on them; make vm prepares what it needs. TestNICs boots one machine a kernel, with pairs of NICs in two
-// of its namespaces, holds what is granted to support_test.go, and writes docs/DRIVERS.md; make nics. One goroutine
-// drives; each machine has one that waits for its end.
+// TestMachines boots machines under qemu without KVM, with another kernel than the host's, and runs the scripts on
+// them. make vm prepares what it needs. TestNICs (make nics) boots one machine per kernel, with pairs of NICs in two of
+// its namespaces. It compares the granted modes with support_test.go and writes docs/DRIVERS.md. One goroutine drives a
+// test; each machine has another goroutine that waits for the machine's end.
 package vm

@@ -126,8 +126,9 @@ func (f *fault) ring(t *testing.T, g *guest, slots int) {
 // tooFew is why a short row is no measurement, which it need not be here.
 const tooFew = "samples are too few"
 
-// callsPerTrip bounds the calls of both ends: one to send, one to sleep or to wake the driver, and as many again for a
-// processor that is slow. A call on every idle turn makes hundreds.
+// callsPerTrip is the largest accepted number of system calls per round trip, at both ends together. Each end needs one
+// to send and one to sleep or to wake the driver. The rest allows for a slow processor. A call on every idle poll would
+// make hundreds.
 const callsPerTrip = 20
 
 // atOnce runs right after opening, several times. There is no second try.

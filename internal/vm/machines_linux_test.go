@@ -210,8 +210,8 @@ type result struct {
 	Valid                    bool
 }
 
-// check holds a file that was brought back to the kernel, to the mode that has to be granted and to its
-// number of rows. Each row has measured something.
+// check checks a result file from a machine: its kernel, the mode that must be granted, and the number of rows. Each
+// row must have measured something.
 func (n *network) check(t *testing.T, name, mode string, rows int) []result {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(n.results, name))

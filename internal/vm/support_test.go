@@ -14,8 +14,8 @@ func (r release) atLeast(o release) bool {
 	return r.major > o.major || r.major == o.major && r.minor >= o.minor
 }
 
-// support says that a NIC grants a mode from a kernel on, up to an MTU. It is what was seen: a kernel that grants less fails
-// the lane, one that grants more is reported.
+// support says that a NIC grants a mode since a kernel version, up to an MTU. The values were measured. A kernel that
+// grants less fails the test; a kernel that grants more is reported.
 type support struct {
 	nic, mode string
 	since     release

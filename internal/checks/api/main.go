@@ -1,9 +1,9 @@
-// Command api holds the exported surface of the public packages to what a release has promised. It prints what was removed or
-// changed since the newest api/v*.txt without a line under [API change] in the unreleased part of CHANGELOG.md that names it,
-// and fails then. Additions are free.
+// Command api compares the exported surface of the public packages with the newest api/v*.txt, which a release
+// promised. It fails if a promised line was removed or changed and CHANGELOG.md does not name it. The name must be in
+// an entry under [API change] in the unreleased part. Additions need no entry.
 //
-//	go run ./internal/checks/api                         what is wrong
-//	go run ./internal/checks/api -write api/v0.1.0.txt   write the surface of a release down
+//	go run ./internal/checks/api                         prints the missing entries
+//	go run ./internal/checks/api -write api/v0.1.0.txt   writes the surface for a release
 package main
 
 import (
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// public are the packages that programs may build on. Whatever of another package of the module they show is part of the
-// promise too, so that they may show none.
+// public lists the packages that other programs may use. They must not export types of other packages of the module,
+// because the promise would then cover these too.
 var public = []string{"dat", "dat/metrics", "dat/metrics/exporter", "link", "udplink", "xdp"}
 
 const head = "# The exported surface of the public packages, a line for each name. Written by make api; make lint compares.\n"

@@ -48,8 +48,8 @@ func announcements(changelog string) (all []string) {
 // name are the parts of a line that say what it is about: for a method or a field the type and its own name.
 var name = regexp.MustCompile(`^pkg \S+, (?:(?:const|var|func|type) (\w+)|method \(\*?(\w+)\) (\w+))(?:(?: struct| interface), (\w+))?`)
 
-// unannounced are the promised lines that are there no more, and that no announcement names: as Name, or as Type.Name. Where
-// the type itself has gone, the type is enough.
+// unannounced returns the promised lines that are gone and that no announcement names. An announcement names a line as
+// Name or Type.Name; if the whole type is gone, the name of the type is sufficient.
 func unannounced(promised, now, announced []string) (broken []string) {
 	there := map[string]bool{}
 	types := map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// surface lists what packages of the module in a directory export, a line for each name, sorted. It fails if they show a type
-// of a package of the module that is not among them.
+// surface lists the exported names of some packages of the module in dir, one line per name, sorted. It fails if an
+// exported declaration uses a type of another package of the module.
 func surface(dir string, packages []string) ([]string, error) {
 	module, err := goList(dir, "-m", "-f", "{{.Path}}")
 	if err != nil {

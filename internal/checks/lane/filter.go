@@ -27,8 +27,8 @@ type event struct {
 	Elapsed                       float64
 }
 
-// filter turns the events of go test -json into readable output: the closing line of every package,
-// the whole output of each failed test, and nothing else.
+// filter makes the events of go test -json readable. It keeps the last line of each package and the whole output of
+// each failed test.
 type filter struct {
 	w     io.Writer
 	show  *regexp.Regexp
@@ -93,8 +93,8 @@ func (f *filter) output(e event) {
 	f.said[e.Package][e.Test] = append(f.said[e.Package][e.Test], e.Output)
 }
 
-// failed prints the output of a failed test. For a failed package it also prints the output of
-// tests that did not end (a panic, a timeout).
+// failed prints the output of a failed test. For a failed package it also prints the output of tests that did not end,
+// because of a panic or a timeout.
 func (f *filter) failed(e event) {
 	tests := f.said[e.Package]
 	f.print(tests[e.Test])

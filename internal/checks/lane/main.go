@@ -1,14 +1,14 @@
-// Command lane runs one lane of make test: it says what it runs and how long that took, keeps the
-// output of tests that pass to itself, and remembers slow tests and every skipped test with its reason.
+// Command lane runs one lane of make test. It prints what it runs and how long this took, hides the output of passed
+// tests, and records slow tests and each skipped test with its reason.
 //
-//	lane [-test] [-show REGEXP] NAME COMMAND ARG...   run a lane; -test: the command is "go test -json"
-//	lane -skip REASON NAME                            a lane this host cannot run
-//	lane -failed NAME                                 a lane that failed, maybe before its command ran
-//	lane -summary                                     times, slow tests and skips of all lanes since -reset
-//	lane -report FILE                                 writes the same to FILE, with the revision; fails if a lane did
-//	lane -reset                                       forget them
+//	lane [-test] [-show REGEXP] NAME COMMAND ARG...   runs a lane; -test: the command is "go test -json"
+//	lane -skip REASON NAME                            records a lane that this host cannot run
+//	lane -failed NAME                                 records a failed lane, even if its command did not run
+//	lane -summary                                     prints times, slow tests and skips of all lanes since -reset
+//	lane -report FILE                                 writes the summary and the revision to FILE; fails if a lane failed
+//	lane -reset                                       deletes the records
 //
-// A command that ends with exit status 77 cannot run here; its last line on standard error says why.
+// A command that ends with exit status 77 cannot run on this host; its last line on standard error is the reason.
 package main
 
 import (

@@ -19,7 +19,7 @@ type host struct {
 	cpus                        int
 }
 
-// thisHost describes this host and the revision of the tree, ignoring the files that the lanes write.
+// thisHost describes this host and the revision of the tree. Changes of the files that the lanes write do not count.
 //
 // It runs git and uname.
 func thisHost(written string) host {

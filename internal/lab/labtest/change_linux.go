@@ -35,8 +35,8 @@ func AddTunnel(name string, p netip.Prefix) error {
 	return errors.Join(AddAddress(name, p), netlink.LinkSetUp(l))
 }
 
-// AddReluctant creates an interface whose driver refuses XDP programs: a veth with fewer receive queues than its peer
-// has transmit queues.
+// AddReluctant creates an interface whose driver refuses XDP programs: a veth that has fewer receive queues than its
+// peer has transmit queues.
 func AddReluctant(name, peer string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.NumRxQueues, attrs.NumTxQueues = name, 1, 1

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// ForgeTooBig sends a forged ICMP message from the namespace of the calling thread. The message says that a UDP packet
-// between two addresses is too big for a path with the given MTU (RFC 792, fragmentation needed; RFC 4443, packet too
-// big). No such packet was sent.
+// ForgeTooBig sends a forged ICMP message from the namespace of the calling thread. The message claims that a UDP
+// packet from one address to the other is too big for a path with this MTU (RFC 792, fragmentation needed; RFC 4443,
+// packet too big). No such packet was sent.
 //
 // System calls: socket, sendto, close.
 func ForgeTooBig(from, to netip.AddrPort, mtu int) error {

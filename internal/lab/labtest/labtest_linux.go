@@ -1,6 +1,5 @@
-// Package labtest holds what root tests share: the conditions under which they may be skipped, labs
-// that end with their test, and the output of programs. It is apart from package lab so that no
-// shipped program imports testing.
+// Package labtest has what several root tests need: the conditions for skipping a test, labs that are closed with their
+// test, and the output of programs. It is separate from package lab, so that no shipped program imports testing.
 package labtest
 
 import (
@@ -44,8 +43,8 @@ func RequireRoot(t testing.TB) {
 	}
 }
 
-// RequireXDP skips the test unless it may use AF_XDP. If the test has the privilege and a supported
-// kernel, missing AF_XDP fails the test, because such a skip would hide a fault.
+// RequireXDP skips the test if it lacks the privilege or the kernel is too old for AF_XDP. If AF_XDP is missing for
+// another reason, RequireXDP fails the test, because a skip would hide a fault.
 func RequireXDP(t testing.TB) {
 	t.Helper()
 	RequireRoot(t)

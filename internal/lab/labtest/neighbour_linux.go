@@ -8,8 +8,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// SetNeighbour adds a permanent neighbour entry to an interface of the calling thread's namespace, so that the kernel
-// never resolves the neighbour.
+// SetNeighbour adds a permanent neighbour entry to an interface of the calling thread's namespace. The kernel then
+// sends no request for this neighbour.
 func SetNeighbour(name string, addr netip.Addr, mac net.HardwareAddr) error {
 	l, err := netlink.LinkByName(name)
 	if err != nil {
@@ -29,8 +29,8 @@ func ForgetNeighbour(name string, addr netip.Addr) error {
 	return netlink.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: addr.AsSlice()})
 }
 
-// CountNeighbours returns the number of unicast entries in the neighbour table of an interface of the calling thread's
-// namespace.
+// CountNeighbours returns the number of unicast entries in the neighbour table of an interface. The interface is in the
+// calling thread's namespace.
 func CountNeighbours(name string) (int, error) {
 	l, err := netlink.LinkByName(name)
 	if err != nil {

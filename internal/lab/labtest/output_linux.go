@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Output collects the output of programs and returns it while they run. The zero value is empty and ready to use. Any
+// Output collects the output of programs, and can be read while they run. The zero value is empty and ready to use. Any
 // goroutine may call its methods.
 type Output struct {
 	mu   sync.Mutex

@@ -14,8 +14,8 @@ import (
 // ProgramName is the name of a [Program] in the kernel.
 const ProgramName = "somebody_elses"
 
-// Program is an XDP program of a foreign owner on an interface. It redirects each packet to the
-// AF_XDP socket of its queue, and passes it if the queue has none.
+// Program is an XDP program that does not belong to datxdp. It redirects each packet to the AF_XDP socket of its queue;
+// if the queue has no socket, the packet goes to the kernel.
 type Program struct {
 	sockets *ebpf.Map
 	prog    *ebpf.Program
@@ -75,8 +75,7 @@ func (p *Program) Close() error {
 	return errors.Join(err, p.prog.Close(), p.sockets.Close())
 }
 
-// ProgramOn returns the ID of the XDP program on an interface of the calling thread's network
-// namespace; 0 for none.
+// ProgramOn returns the ID of the XDP program on an interface of the calling thread's namespace, or 0 if it has none.
 func ProgramOn(name string) (uint32, error) {
 	l, err := netlink.LinkByName(name)
 	if err != nil {

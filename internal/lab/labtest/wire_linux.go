@@ -16,9 +16,9 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// Wire is a connection between the two ends of a lab that drops frames at random, whatever they carry. Both ends are
-// veths as in any lab, so AF_XDP works on them. The other halves of two veth pairs lie in a third namespace, where two
-// programs at tc ingress connect them. Any goroutine may call its methods.
+// Wire connects the two ends of a lab and drops frames of all kinds at random. Both ends are veths as in any lab, so
+// AF_XDP works on them. Their peers are in a third namespace, where two BPF programs at tc ingress forward frames
+// between them. Any goroutine may call the methods.
 type Wire struct {
 	ns       netns.NsHandle
 	nl       *netlink.Handle
@@ -28,9 +28,9 @@ type Wire struct {
 	links    []link.Link
 }
 
-// NewLossy creates a lab whose wire drops a fraction, 0 to 1, of the frames in each direction, ARP and TCP included.
-// The lab is closed at the end of the test. [lab.Lab.SetMTU] does not change the devices in the middle. NewLossy skips
-// the test like [RequireRoot], and before Linux 6.6, which has no bpf_link for tc.
+// NewLossy creates a lab whose wire drops a fraction (0 to 1) of the frames in each direction, including ARP and TCP.
+// The lab is closed at the end of the test. [lab.Lab.SetMTU] does not change the devices in the third namespace.
+// NewLossy skips the test like [RequireRoot], and on kernels before 6.6, which have no bpf_link for tc.
 //
 // System calls: bpf(2), unshare(2), setns(2).
 func NewLossy(t testing.TB, o lab.Options, part float64) (*lab.Lab, *Wire) {
@@ -128,8 +128,8 @@ func (w *Wire) addPair(b int) error {
 	return nil
 }
 
-// addrGenNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h: no link-local address, so the interface sends nothing by
-// itself.
+// addrGenNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h. The interface then has no link-local address and sends
+// nothing by itself.
 const addrGenNone = 1
 
 // address adds the addresses of a side to the interface in the calling thread's namespace.
