@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/datxdp/datxdp/internal/progress"
+	"github.com/datxdp/datxdp/internal/progressbar"
 )
 
 // compare is the program's job.
@@ -29,7 +29,7 @@ func compare(ctx context.Context, cfg *config, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	r := &runner{cfg: cfg, rows: rows, pr: progress.New(stderr, cfg.repeat*steps(rows))}
+	r := &runner{cfg: cfg, rows: rows, pr: progressbar.New(stderr, cfg.repeat*steps(rows))}
 	ended := r.run(ctx)
 	r.pr.End()
 	r.env.Command = strings.Join(append([]string{"bench/peers.sh"}, os.Args[1:]...), " ")

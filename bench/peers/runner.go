@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/bench/peers/tool"
-	"github.com/datxdp/datxdp/internal/progress"
+	"github.com/datxdp/datxdp/internal/progressbar"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
@@ -17,7 +17,7 @@ import (
 type runner struct {
 	cfg  *config
 	rows []*row
-	pr   progress.Display
+	pr   progressbar.Display
 	// env is what datbench says of this host.
 	env result.Env
 }

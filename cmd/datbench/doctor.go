@@ -15,7 +15,7 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/doctor"
-	"github.com/datxdp/datxdp/internal/progress"
+	"github.com/datxdp/datxdp/internal/progressbar"
 )
 
 // errNotFit reports that the doctor found an error: exit status 1.
@@ -124,7 +124,7 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 
 func (a *app) show(r *doctor.Report, asJSON bool) error {
 	if !asJSON {
-		return r.Print(a.stdout, progress.IsTerminal(a.stdout))
+		return r.Print(a.stdout, progressbar.IsTerminal(a.stdout))
 	}
 	e := json.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")
@@ -138,7 +138,7 @@ func (a *app) explain(ctx context.Context, cmd *cobra.Command, err error) {
 		return
 	}
 	for _, f := range doctor.Explain(ctx, targetOf(ctx, cmd)) {
-		_ = f.Print(a.stderr, progress.IsTerminal(a.stderr)) // there is no other place to report it
+		_ = f.Print(a.stderr, progressbar.IsTerminal(a.stderr)) // there is no other place to report it
 	}
 }
 

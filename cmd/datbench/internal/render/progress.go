@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
-	"github.com/datxdp/datxdp/internal/progress"
+	"github.com/datxdp/datxdp/internal/progressbar"
 	"github.com/datxdp/datxdp/internal/result"
 )
 
 // ProgressPrinter prints the progress of a job. It writes a progress bar or lines to standard error. It writes each
 // measured row to standard output, and the row's intervals below a heading.
 type ProgressPrinter struct {
-	pr progress.Display
+	pr progressbar.Display
 	// rows receives rows, w receives intervals.
 	rows, w io.Writer
 	// silent means that standard output is reserved for other output. single means that the job has one row; the row is
@@ -28,7 +28,7 @@ type ProgressPrinter struct {
 
 // NewProgressPrinter returns the printer for a job. steps is the number of rows, with every round counted.
 func NewProgressPrinter(stdout, stderr io.Writer, steps int, silent bool) *ProgressPrinter {
-	t := &ProgressPrinter{pr: progress.New(stderr, steps), rows: stdout, w: stdout, silent: silent, single: steps == 1}
+	t := &ProgressPrinter{pr: progressbar.New(stderr, steps), rows: stdout, w: stdout, silent: silent, single: steps == 1}
 	if silent {
 		t.rows = stderr
 	}

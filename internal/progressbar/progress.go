@@ -1,4 +1,4 @@
-package progress
+package progressbar
 
 import (
 	"fmt"
@@ -12,8 +12,7 @@ import (
 type Display interface {
 	// Begin announces the next step.
 	Begin(title string)
-	// Note shows what the step waits for. Without a terminal only the first note of a step is
-	// printed.
+	// Note shows what the step waits for. Without a terminal only the first note of a step is printed.
 	Note(text string)
 	// Around calls write, which may print to the same terminal. The display moves out of the way.
 	Around(write func())
