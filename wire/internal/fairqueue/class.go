@@ -6,24 +6,25 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// class is the priority of a peer: each class waits behind those before it. A host that holds buffers again and again has
-// slow messages and waits longest. Of the peers of its network those that have sent whole messages, and were not slow
-// while they were connected, come first: a host with ever new addresses does not keep them waiting for longer than one turn.
+// class is the priority of a waiting peer. A peer is served when no peer of an earlier class may take the buffer. A
+// peer that holds buffers for slow messages gets the last class. The other peers of its network get knownPeer if they
+// have sent whole messages and none was slow, otherwise slowNetwork. So an attacker that uses ever new addresses of a
+// network delays the known peers of that network by one turn at most.
 type class uint8
 
 // Classes.
 const (
 	normal      class = iota
-	knownPeer         // another peer of its network was slow; this one has sent whole messages and never was
-	slowNetwork       // another peer of its network was slow
-	slowPeer
+	knownPeer         // another peer of the network was slow; this one has sent whole messages and was never slow
+	slowNetwork       // another peer of the network was slow
+	slowPeer          // a message of this peer was slow
 	classes
 )
 
-// slowTable is addresses and networks, and until when they are slow.
+// slowTable maps the addresses and networks that count as slow to the time until which they do.
 type slowTable map[netip.Prefix]clock.Time
 
-// add makes an address or a network slow for a while.
+// add makes an address or a network count as slow for SlowTime.
 func (t slowTable) add(k netip.Prefix, now clock.Time) {
 	if _, ok := t[k]; !ok && len(t) >= MaxSlow {
 		t.shrink(now)
@@ -31,7 +32,8 @@ func (t slowTable) add(k netip.Prefix, now clock.Time) {
 	t[k] = now.Add(SlowTime)
 }
 
-// shrink makes room: it removes those that are slow no more, or one of the others.
+// shrink makes room for an entry. It deletes the entries whose time is over. If there is none, it deletes an arbitrary
+// entry.
 func (t slowTable) shrink(now clock.Time) {
 	for k, until := range t {
 		if now >= until {
@@ -46,7 +48,7 @@ func (t slowTable) shrink(now clock.Time) {
 	}
 }
 
-// class is the priority of a peer now.
+// class returns the class that a peer has now.
 func (q *Queue[W]) class(p *peer[W], now clock.Time) class {
 	switch t := q.slow; {
 	case len(t) == 0:
@@ -62,7 +64,7 @@ func (q *Queue[W]) class(p *peer[W], now clock.Time) class {
 	}
 }
 
-// reclassify moves a peer that waits to the end of its class if that is another than it was.
+// reclassify moves a waiting peer to the end of its current class, if the class has changed.
 func (q *Queue[W]) reclassify(p *peer[W]) (moved bool) {
 	now := q.starved.at
 	if q.class(p, now) == p.class {
@@ -73,7 +75,7 @@ func (q *Queue[W]) reclassify(p *peer[W]) (moved bool) {
 	return true
 }
 
-// demote moves a peer that waits to a later class if it or its network was slow since it began to wait.
+// demote moves a waiting peer to a later class, if the peer or its network has become slow since it began to wait.
 func (q *Queue[W]) demote(p *peer[W]) bool {
 	return q.class(p, q.starved.at) > p.class && q.reclassify(p)
 }

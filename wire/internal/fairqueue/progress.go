@@ -6,16 +6,19 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// bucket is the token bucket of an unfinished message. Its tokens are time.
+// bucket is the token bucket of a message that holds a buffer. Its tokens are time.
 type bucket struct {
-	left    time.Duration
-	lowest  time.Duration // least that was left
-	starved time.Duration // readings of the stopwatches of the queue and of the network, and bytes received, at the last update
+	left   time.Duration // tokens
+	lowest time.Duration // smallest number of tokens so far
+
+	// At the last update: readings of the stopwatches of the queue and of the network, and bytes received.
+	starved time.Duration
 	delayed time.Duration
 	bytes   uint64
 }
 
-// update takes out the time in which others have waited, and fills in that of the bytes that have arrived, up to most.
+// update removes the time in which other flows waited since the last update. It adds the time that the bytes received
+// since then take at MinRate. The bucket holds at most most.
 func (b *bucket) update(starved, delayed time.Duration, bytes uint64, most time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)
@@ -27,11 +30,11 @@ func (b *bucket) update(starved, delayed time.Duration, bytes uint64, most time.
 // stopwatch measures the time for which a condition holds.
 type stopwatch struct {
 	sum time.Duration
-	at  clock.Time // until when
+	at  clock.Time // time of the last count
 }
 
-// count adds the time until now if the watch was running. Callers do not agree on the time exactly: an earlier one counts
-// as none.
+// count adds the time since the last count if the condition has held, which running says. It ignores a time that is not
+// later than the last one: the engines that share a queue read the clock at different moments.
 func (s *stopwatch) count(now clock.Time, running bool) {
 	d := now.Sub(s.at)
 	if d <= 0 {
@@ -43,23 +46,24 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 	s.at = now
 }
 
-// count brings the queue's stopwatch up to date. It is called before the number of waiting flows changes.
+// count updates the stopwatch of the queue. It is called before the number of waiting flows or free buffers changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
-// count brings the network's stopwatch up to date. Peers of a network, and hosts behind one address, wait for each other
-// also while buffers are free that the thresholds keep for other networks.
+// count updates the stopwatch of the network. It also runs while buffers are free that the thresholds keep for other
+// networks: then only peers of this network, or hosts behind one address, wait for each other.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
-// Timeout is how long a message may make no progress.
+// Timeout returns the progress timeout of a message.
 func (q *Queue[W]) Timeout() time.Duration { return q.timeout }
 
-// Holds reports whether the flow holds a buffer for a message that goes on in another packet.
+// Holds reports whether the flow holds a buffer for a message that continues in a later packet.
 func (f *Flow[W]) Holds() bool { return f.holds }
 
-// Complete counts the bytes of a message that is whole. It needs no lock.
+// Complete counts n bytes of a message that is complete. It needs no lock.
 func (f *Flow[W]) Complete(n uint32) { f.received += uint64(n) }
 
-// Hold counts the buffer of a message of f that goes on in another packet; partial bytes of it have arrived.
+// Hold begins to count a buffer that flow f holds, because its message continues in a later packet. partial is the
+// number of bytes of the message that have arrived.
 func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	p := f.peer
 	f.holds = true
@@ -70,8 +74,8 @@ func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	f.bucket = bucket{left: q.timeout, lowest: q.timeout, starved: q.starved.sum, delayed: p.net.delayed.sum, bytes: f.received + uint64(partial)}
 }
 
-// Release stops counting the buffer of a message that is whole, or will not be. A peer whose message was slow is slow for
-// SlowTime.
+// Release stops counting the buffer that f holds, because its message is complete or never will be. If the message was
+// slow, the peer counts as slow for SlowTime.
 func (q *Queue[W]) Release(f *Flow[W], partial uint32, now clock.Time) {
 	q.update(f, partial, now)
 	p := f.peer
@@ -85,14 +89,14 @@ func (q *Queue[W]) Release(f *Flow[W], partial uint32, now clock.Time) {
 	}
 }
 
-// TimeLeft returns how long it takes until the message of f counts as stalled, if no more of it arrives. The result is zero
-// or negative if the message counts as stalled already.
+// TimeLeft returns the time until the message of f counts as stalled, if no more of it arrives. The result is zero or
+// negative if the message has stalled already.
 func (q *Queue[W]) TimeLeft(f *Flow[W], partial uint32, now clock.Time) time.Duration {
 	q.update(f, partial, now)
 	return f.bucket.left
 }
 
-// update brings the bucket of f's message up to date.
+// update updates the bucket of the message of f.
 func (q *Queue[W]) update(f *Flow[W], partial uint32, now clock.Time) {
 	q.count(now)
 	net := f.peer.net

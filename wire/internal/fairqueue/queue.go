@@ -1,22 +1,24 @@
 // Package fairqueue divides the buffers of a shared receive queue among peers.
 //
-// A flow is a connection that takes a buffer for each message. A peer is the source address of its flows, and a network is
-// the IPv4 /24 or IPv6 /64 of its peers. Three rules decide:
+// A flow is a connection that takes a buffer for each message. A peer is the source address of its flows, and a network
+// is the IPv4 /24 or IPv6 /64 of its peers. Three rules decide which flow gets the next buffer:
 //
-//   - Dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998): a
-//     peer may hold as many buffers as it leaves free, and a network NetworkShare times as many. A single peer can hold half
-//     of the buffers, two peers a third each. Messages of one packet hold no buffer.
-//   - Fair queueing (Nagle, RFC 970), in three levels: networks take turns of one buffer, the peers of a network share its
-//     turns in the same way, and the flows of a peer come in the order in which they began to wait. Priority classes come
-//     before the turns: peers whose messages were slow wait behind others.
-//   - Progress: a message that holds a buffer while others wait has a token bucket, whose tokens are time. The time that others
-//     wait drains it, and bytes that arrive fill it. The caller has to end a message whose bucket is empty.
+//   - Dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
+//     1998). A peer may hold as many buffers as are free, and a network NetworkShare times as many. So a single peer
+//     can hold half of the buffers, and two peers can hold a third each. Messages of one packet hold no buffer.
+//   - Fair queueing (Nagle, RFC 970). Networks are served round robin, one buffer a turn. In the turn of a network, its
+//     peers are served round robin too. The flows of a peer are served in the order in which they began to wait.
+//     Priority classes come before this order: peers whose messages were slow are served after all others.
+//   - Progress timeout. A message that holds a buffer while others wait has a token bucket, whose tokens are time. The
+//     time that others wait drains the bucket, and arriving bytes fill it. The caller must end a message whose bucket
+//     is empty.
 //
-// The threshold belongs to the address first, because all neighbours of a LAN are in one network: what one of them holds does
-// not count against the others. A host may also have all addresses of a network. It then has that network's turns, so that
-// peers of other networks do not wait for it. Its neighbours in the network share these turns with it.
+// Addresses have thresholds because all hosts of a LAN are in one network, and a host must not have to wait for the
+// buffers that its neighbour holds. Networks have turns because one host may use every address of a network. Such a
+// host gets only the turns of its network, so it does not delay peers of other networks. Its neighbours share these
+// turns with it.
 //
-// The package knows no connections, reads no clock and locks nothing: the caller's lock guards a queue and its flows.
+// The package knows no connections, reads no clock and locks nothing. The caller's lock guards a queue and its flows.
 package fairqueue
 
 import (
@@ -27,66 +29,67 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/list"
 )
 
-// Queue is a number of buffers and the flows that take them. W is what a waiting flow is woken by.
+// Queue is a number of buffers and the flows that take them. A value of type W identifies a waiting flow to the caller,
+// which wakes it.
 type Queue[W any] struct {
 	free    uint32
 	peers   map[netip.Prefix]*peer[W]
 	nets    map[netip.Prefix]*network[W]
-	active  [classes]list.List[network[W]] // networks with flows that wait, in the order of their turns
-	waiting int                            // flows
+	active  [classes]list.List[network[W]] // networks with waiting flows, in the order of their turns
+	waiting int                            // number of waiting flows
 	starved stopwatch                      // time in which flows waited and no buffer was free
 	slow    slowTable
-	timeout time.Duration // of a message without progress
+	timeout time.Duration // progress timeout of a message
 }
 
-// network is the peers of one network.
+// network holds the peers of one network.
 type network[W any] struct {
 	prefix  netip.Prefix
-	peers   int                         // peers that have flows
-	held    uint32                      // buffers of unfinished messages
-	waiting int                         // flows
-	delayed stopwatch                   // time in which flows of the network waited
-	active  [classes]list.List[peer[W]] // peers with flows that wait, in the order of their turns
+	peers   int                         // number of peers with flows
+	held    uint32                      // buffers that unfinished messages hold
+	waiting int                         // number of waiting flows
+	delayed stopwatch                   // time in which flows of this network waited
+	active  [classes]list.List[peer[W]] // peers with waiting flows, in the order of their turns
 	nodes   [classes]list.Node[network[W]]
 }
 
-// peer is the flows of one source address.
+// peer holds the flows of one source address.
 type peer[W any] struct {
 	addr    netip.Prefix
 	net     *network[W]
-	flows   int    // flows of the peer
-	held    uint32 // buffers of unfinished messages
+	flows   int    // number of flows
+	held    uint32 // buffers that unfinished messages hold
 	waiting list.List[Flow[W]]
-	known   bool  // it has sent a whole message
-	slowed  bool  // a message of it was slow
-	class   class // while it waits
+	known   bool  // the peer has sent a whole message
+	slowed  bool  // a message of the peer was slow
+	class   class // class of the peer while it waits
 	node    list.Node[peer[W]]
 }
 
 // Flow is a connection that takes buffers. The zero value belongs to no peer.
 type Flow[W any] struct {
 	received uint64 // bytes of whole messages
-	holds    bool   // a buffer for a message that goes on in another packet
-	bucket   bucket // of that message
+	holds    bool   // the flow holds a buffer for a message that continues in a later packet
+	bucket   bucket // token bucket of that message
 
 	peer   *peer[W]
 	node   list.Node[Flow[W]] // while it waits
 	waiter W
 }
 
-// New makes a queue without buffers. The progress timeout is at most most.
+// New makes a queue without buffers. Its progress timeout is ProgressTimeout, or most if that is shorter.
 func New[W any](most time.Duration) Queue[W] {
 	return Queue[W]{peers: make(map[netip.Prefix]*peer[W]), nets: make(map[netip.Prefix]*network[W]), slow: make(slowTable),
 		timeout: min(ProgressTimeout, most)}
 }
 
-// Free is the number of buffers that may be taken.
+// Free returns the number of free buffers.
 func (q *Queue[W]) Free() uint32 { return q.free }
 
-// Waiting is the number of flows that wait.
+// Waiting returns the number of waiting flows.
 func (q *Queue[W]) Waiting() int { return q.waiting }
 
-// Held is the number of buffers of unfinished messages.
+// Held returns the number of buffers that unfinished messages hold.
 func (q *Queue[W]) Held() (n int) {
 	for _, p := range q.peers {
 		n += int(p.held)
@@ -94,10 +97,10 @@ func (q *Queue[W]) Held() (n int) {
 	return n
 }
 
-// Peers is the number of peers that have flows.
+// Peers returns the number of peers that have flows.
 func (q *Queue[W]) Peers() int { return len(q.peers) }
 
-// Put adds a free buffer. Next says who is to be woken.
+// Put adds a free buffer. The caller then calls Next and wakes the flow that Next returns.
 func (q *Queue[W]) Put() { q.free++ }
 
 // Added reports whether the flow belongs to a peer.
@@ -106,7 +109,7 @@ func (f *Flow[W]) Added() bool { return f.peer != nil }
 // Waits reports whether the flow waits for a buffer.
 func (f *Flow[W]) Waits() bool { return f.node.Listed() }
 
-// Add makes f a flow of the peer with an address, which is in a network.
+// Add makes f a flow of the peer with address addr in the network prefix.
 func (q *Queue[W]) Add(f *Flow[W], addr, prefix netip.Prefix) {
 	p := q.peers[addr]
 	if p == nil {
@@ -123,7 +126,7 @@ func (q *Queue[W]) Add(f *Flow[W], addr, prefix netip.Prefix) {
 	f.peer = p
 }
 
-// Remove takes a flow away that is over, with partial bytes of an unfinished message.
+// Remove removes a flow that has ended. partial is the number of bytes received of its unfinished message.
 func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 	p := f.peer
 	if p == nil {
@@ -143,8 +146,8 @@ func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 	}
 }
 
-// Take takes a buffer for f, and reports whether there is one that f may have. If not, f waits, and Next returns w in its
-// turn. Where flows wait, those whose turn it is come first.
+// Take takes a buffer for f. If other flows are served first, or f may not have a buffer, Take reports false and f
+// waits. When its turn comes, Next returns w.
 func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
 	if q.waiting == 0 && q.allows(f.peer) {
 		q.free--
@@ -153,7 +156,7 @@ func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
 	return q.takeTurn(f, w, now)
 }
 
-// takeTurn is Take where flows wait or f has to.
+// takeTurn is Take for the case that flows wait or that f has to wait.
 func (q *Queue[W]) takeTurn(f *Flow[W], w W, now clock.Time) bool {
 	q.wait(f, w, now)
 	if q.next() != f {
@@ -164,7 +167,8 @@ func (q *Queue[W]) takeTurn(f *Flow[W], w W, now clock.Time) bool {
 	return true
 }
 
-// Next is what wakes the flow whose turn it is; the zero value if there is none that may take a buffer.
+// Next returns the value that identifies the flow to be served next, or the zero value if no waiting flow may take a
+// buffer.
 func (q *Queue[W]) Next() (w W) {
 	if q.waiting > 0 {
 		if f := q.next(); f != nil {
@@ -174,12 +178,12 @@ func (q *Queue[W]) Next() (w W) {
 	return w
 }
 
-// allows is the dynamic threshold.
+// allows reports whether the dynamic thresholds allow a peer another buffer.
 func (q *Queue[W]) allows(p *peer[W]) bool {
 	return p.held < q.free && p.net.held < NetworkShare*q.free
 }
 
-// next is the first flow of the first peer that may take a buffer, of the network whose turn it is.
+// next returns the flow to be served next: the first flow of the first peer that may take a buffer, by class and turn.
 func (q *Queue[W]) next() *Flow[W] {
 	if q.free == 0 {
 		return nil
@@ -196,7 +200,7 @@ func (q *Queue[W]) next() *Flow[W] {
 	return nil
 }
 
-// nextOf is the first flow of the first peer of a network and class that may take a buffer.
+// nextOf returns the first flow of the first peer, in a network and class, that may take a buffer; or nil.
 func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	for n := net.active[c].First(); n != nil; {
 		p := n.Elem()
@@ -208,8 +212,8 @@ func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	return nil
 }
 
-// wait adds f to the end of those of its peer that wait, and its peer to the end of its class if it was not there. A
-// flow that waits already keeps its turn.
+// wait adds f to the end of the waiting flows of its peer. If the peer had none, it adds the peer to the end of its
+// class. A flow that already waits keeps its place.
 func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
 	p := f.peer
 	q.count(now)
@@ -228,8 +232,8 @@ func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
 	}
 }
 
-// unwait takes f out of those that wait, if it is one of them. Its peer goes to the end of the peers of its network, and
-// the network to the end of its class.
+// unwait removes f from the waiting flows, if it waits. This ends a turn: the peer goes to the end of the peers of its
+// network, and the network goes to the end of its class.
 func (q *Queue[W]) unwait(f *Flow[W], now clock.Time) {
 	if !f.Waits() {
 		return
@@ -249,7 +253,7 @@ func (q *Queue[W]) unwait(f *Flow[W], now clock.Time) {
 	}
 }
 
-// activate adds a peer to the end of the peers of its network and class.
+// activate adds a peer to the end of the waiting peers of its network and class.
 func (q *Queue[W]) activate(p *peer[W], now clock.Time) {
 	net := p.net
 	p.class = q.class(p, now)
@@ -259,7 +263,7 @@ func (q *Queue[W]) activate(p *peer[W], now clock.Time) {
 	}
 }
 
-// deactivate takes a peer away from those of its network and class.
+// deactivate removes a peer from the waiting peers of its network and class.
 func (q *Queue[W]) deactivate(p *peer[W]) {
 	net := p.net
 	net.active[p.class].Remove(&p.node)
@@ -268,7 +272,7 @@ func (q *Queue[W]) deactivate(p *peer[W]) {
 	}
 }
 
-// endTurn moves a network to the end of a class, if it has peers there.
+// endTurn moves a network to the end of a class, if it has waiting peers in the class.
 func (q *Queue[W]) endTurn(net *network[W], c class) {
 	if n := &net.nodes[c]; n.Listed() {
 		q.active[c].Remove(n)
