@@ -1,8 +1,12 @@
 // Package congestion decides how many packets of a connection may be in the network.
 //
-// The congestion window grows by a packet in each round trip. It shrinks, at most once in a round trip, by one of three
-// signals: in proportion to congestion marks (DCTCP, RFC 8257), by delay above a target (Swift, SIGCOMM 2020), or by a
-// fixed factor on loss (RFC 5681). A window below one packet is a rate, at which a pacer sends single packets.
+// The congestion window grows by one packet per round trip. It shrinks at most once per round trip. One of three
+// signals shrinks it:
+//   - congestion marks, in proportion to their share (DCTCP, RFC 8257),
+//   - delay above a target (Swift, SIGCOMM 2020),
+//   - loss, by a fixed factor (RFC 5681).
+//
+// A window below one packet is a rate: a pacer then sends single packets.
 //
 // The delay of a round trip is the shortest of its samples. So a receiver or sender that sometimes polls late is not
 // mistaken for a queue in the network.
@@ -23,27 +27,27 @@ type Controller struct {
 	window   float64 // cwnd, in packets
 	ssthresh float64 // slow start threshold, in packets
 	undo     float64 // window before the last timeout; 0: nothing to undo
-	recover  seq.Num // a loss of a packet before it shrinks nothing: the window has shrunk for it (RFC 6582)
+	recover  seq.Num // the window has shrunk for losses of packets before this one (RFC 6582)
 	limited  bool    // the window has delayed packets in this round
 
 	round    round
-	lastMin  time.Duration // shortest round trip of the last round
+	lastMin  time.Duration // shortest sample of the last round
 	alpha    float64       // smoothed share of marked packets (RFC 8257 §3.3)
-	ce       uint16        // marks that the peer has counted; wraps
+	ce       uint16        // congestion marks that the peer has counted; wraps
 	base     baseDelay
 	pacer    pacer
 	slowdown slowdown
 }
 
-// round is a round trip. It ends with the acknowledgement of a packet that left after its beginning.
+// round is the state of one round trip. It ends with the acknowledgement of a packet that left after its beginning.
 type round struct {
-	end   seq.Num
+	end   seq.Num       // first packet that left after the beginning
 	min   time.Duration // shortest sample; 0: none
 	acked int           // acknowledged packets
-	marks int           // of these, marked packets
+	marks int           // marked packets among them
 }
 
-// New returns the state of a new connection, whose first packet is psn.
+// New returns the state of a new connection. psn is the number of its first packet.
 func New(psn seq.Num) Controller {
 	return Controller{window: InitialWindow, ssthresh: MaxWindow, recover: psn, round: round{end: psn}, alpha: 1}
 }
@@ -51,11 +55,11 @@ func New(psn seq.Num) Controller {
 // Window returns the congestion window in packets.
 func (c *Controller) Window() float64 { return c.window }
 
-// BaseDelay returns the round trip of the empty network; 0 without a sample.
+// BaseDelay returns the round trip of the empty network, or 0 without a sample.
 func (c *Controller) BaseDelay() time.Duration { return c.base.get() }
 
-// Open reports whether a packet may leave with pipe packets in the network. With a window below one packet, a packet
-// may leave only if the network has none, and not before NextSend.
+// Open reports whether a packet may leave while pipe packets are in the network. If the window is below one packet, a
+// packet may leave only if no other one is in the network, and not before NextSend.
 func (c *Controller) Open(now clock.Time, pipe int) bool {
 	if c.window >= 1 {
 		return float64(pipe) < c.window
@@ -66,7 +70,7 @@ func (c *Controller) Open(now clock.Time, pipe int) bool {
 // NextSend returns when the pacer allows the next packet.
 func (c *Controller) NextSend() clock.Time { return c.pacer.next }
 
-// Limit notes that the window delays packets. The window grows only in such rounds (RFC 7661).
+// Limit notes that the window delays packets. The window grows only in rounds in which it does (RFC 7661).
 func (c *Controller) Limit() { c.limited = true }
 
 // Sent notes that a packet leaves.
@@ -81,7 +85,7 @@ func (c *Controller) Sample(now clock.Time, d time.Duration) {
 }
 
 // Acked handles the acknowledgement of n packets, all before una. ce is the peer's count of marked packets since the
-// beginning of the connection, next the next new packet.
+// beginning of the connection. next is the next new packet.
 func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) {
 	c.round.acked += n
 	c.round.marks += int(ce - c.ce)
@@ -95,7 +99,8 @@ func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) 
 	}
 }
 
-// grow enlarges the window after n packets were acknowledged: by pacing rate, slow start or congestion avoidance.
+// grow enlarges the window after n packets were acknowledged. It depends on the window which rule applies: a rate below
+// one packet, slow start, or congestion avoidance.
 func (c *Controller) grow(n float64) {
 	switch {
 	case c.window < 1:
@@ -108,17 +113,17 @@ func (c *Controller) grow(n float64) {
 }
 
 // limit returns the round trip above which the window shrinks. On short paths it does not depend on the base delay,
-// which a late connection cannot know. It is longer for a smaller window, so that the windows of connections on the
-// same queue converge.
+// because a connection that starts late cannot measure that. It is longer for a smaller window, so that the windows of
+// connections on the same queue converge.
 func (c *Controller) limit() time.Duration {
 	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
 	return max(time.Duration(share*float64(DelayTarget)), c.base.get()*5/4)
 }
 
-// queueing reports whether the delay suggests a queue in the network.
+// queueing reports whether the delay shows a queue in the network.
 func (c *Controller) queueing() bool { return c.round.min > (c.base.get()+c.limit())/2 }
 
-// endRound adjusts the window to the signals of a round trip.
+// endRound adjusts the window to the signals of the round trip that ends.
 func (c *Controller) endRound(now clock.Time, una seq.Num) {
 	r, limit := &c.round, c.limit()
 	share := min(float64(r.marks)/float64(r.acked), 1)
@@ -128,7 +133,7 @@ func (c *Controller) endRound(now clock.Time, una seq.Num) {
 		c.endSlowdownRound()
 	case c.limited && c.slowdown.due(now, r.min > 0 && r.min < c.lastMin*3/4):
 		c.beginSlowdown(now)
-	case una.LessEq(c.recover): // the window has shrunk for a loss
+	case una.LessEq(c.recover): // the window has already shrunk for a loss
 	case r.marks > 0:
 		c.shrink(1 - c.alpha/2)
 	case r.min > limit && c.window > DelayFloor:
@@ -138,7 +143,7 @@ func (c *Controller) endRound(now clock.Time, una seq.Num) {
 	*r = round{end: r.end}
 }
 
-// beginSlowdown makes a large window small for slowdownRounds rounds.
+// beginSlowdown reduces a large window to slowdownWindow for slowdownRounds rounds.
 func (c *Controller) beginSlowdown(now clock.Time) {
 	s := &c.slowdown
 	s.next = now.Add(max(slowdownEvery, 300*c.round.min))
@@ -147,8 +152,7 @@ func (c *Controller) beginSlowdown(now clock.Time) {
 	}
 }
 
-// endSlowdownRound counts the rounds of a slowdown and restores the window after the last one. In the first round the
-// packets from before it are still acknowledged.
+// endSlowdownRound counts down the rounds of a slowdown. After the last one it restores the window.
 func (c *Controller) endSlowdownRound() {
 	if c.slowdown.rounds--; c.slowdown.rounds == 0 {
 		c.window = c.slowdown.window
@@ -166,7 +170,7 @@ func (c *Controller) shrink(factor float64) {
 	c.ssthresh = *w
 }
 
-// Lost shrinks the window after a loss, once for all packets before next.
+// Lost shrinks the window after a loss. Further losses of packets before next do not shrink it again.
 func (c *Controller) Lost(una, next seq.Num) {
 	if una.Less(c.recover) {
 		return
@@ -179,7 +183,7 @@ func (c *Controller) Lost(una, next seq.Num) {
 	}
 }
 
-// TimedOut reduces the window after a retransmission timeout to a packet, since no packet is known to be in the
+// TimedOut reduces the window to one packet after a retransmission timeout, because no packet is known to be in the
 // network.
 func (c *Controller) TimedOut(next seq.Num) {
 	if c.slowdown.active() {
@@ -193,8 +197,8 @@ func (c *Controller) TimedOut(next seq.Num) {
 	c.recover = next
 }
 
-// Undo reverts a TimedOut since the last Progress. The timeout was spurious (RFC 4015): the packets had arrived and the
-// acknowledgement was late.
+// Undo reverts a TimedOut if no Progress came since. The timeout was spurious (RFC 4015): the packets had arrived, and
+// their acknowledgement was late.
 func (c *Controller) Undo() {
 	if c.undo != 0 {
 		c.window = max(c.window, c.undo)
@@ -203,8 +207,8 @@ func (c *Controller) Undo() {
 	}
 }
 
-// Progress notes an acknowledgement. Undo does not revert a timeout before it.
+// Progress notes an acknowledgement. After it, Undo does not revert an earlier timeout.
 func (c *Controller) Progress() { c.undo = 0 }
 
-// Rewind notes that PSNs from psn on are used again.
+// Rewind notes that PSNs from psn on will be used again.
 func (c *Controller) Rewind(psn seq.Num) { c.recover, c.round.end = psn, psn }

@@ -6,12 +6,13 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// pacer spaces out packets when the window is below one packet (RFC 9002 §7.7).
+// pacer spaces out packets while the window is below one packet (RFC 9002 §7.7).
 type pacer struct {
 	next clock.Time // when the next packet may leave
 }
 
-// sent notes that a packet leaves, with the window in packets and the smoothed round trip.
+// sent notes that a packet leaves, and sets the time of the next one from the window, in packets, and the smoothed
+// round trip.
 func (p *pacer) sent(now clock.Time, window float64, srtt time.Duration) {
 	if window < 1 {
 		p.next = now.Add(min(time.Duration(float64(srtt)/window), max(srtt, maxGap)))

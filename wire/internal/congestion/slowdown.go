@@ -3,18 +3,18 @@ package congestion
 import "github.com/datxdp/datxdp/wire/internal/clock"
 
 // slowdown empties the queue in the network from time to time, to measure the base delay (LEDBAT++, periodic slowdown).
-// A late connection has never seen the queue empty: it would include the queue of others in its base delay and take
-// their share of the path.
+// A connection that starts late has never seen the queue empty. Without slowdowns, its base delay would include the
+// queue of the other connections, and it would take their share of the path.
 type slowdown struct {
-	next   clock.Time
-	rounds int     // rounds left; 0: no slowdown now
-	window float64 // to restore at the end
+	next   clock.Time // when the next slowdown begins
+	rounds int        // remaining rounds; 0: no slowdown now
+	window float64    // window to restore at the end
 }
 
 func (s *slowdown) active() bool { return s.rounds > 0 }
 
-// due reports whether a slowdown should begin. A dip, a sudden decrease of the round trip, makes it begin earlier:
-// another connection may have slowed down, and together both see more of the queue drained (BBR, ProbeRTT).
+// due reports whether a slowdown should begin. It begins earlier at a dip, a sudden decrease of the round trip. A dip
+// suggests that another connection slows down, and two slowdowns at a time drain more of the queue (BBR, ProbeRTT).
 func (s *slowdown) due(now clock.Time, dip bool) bool {
 	return now >= s.next || dip && now >= s.next.Add(-slowdownEvery/2)
 }

@@ -1,15 +1,15 @@
-// Package crc32c computes CRC-32 with the Castagnoli polynomial (RFC 3385), as SCTP, iSCSI and MPA use it. On
-// processors with carry-less multiplication in 512-bit registers it takes a third of the time of hash/crc32. On others,
+// Package crc32c computes CRC-32 with the Castagnoli polynomial (RFC 3385), as SCTP, iSCSI and MPA use it. If the
+// processor has carry-less multiplication in 512-bit registers, it takes a third of the time of hash/crc32. Otherwise,
 // and for short input, it calls hash/crc32.
 //
-// Ordering: none. Ownership: input is read during the call only. Threading: any goroutine may call.
+// Ordering: none. Ownership: the package reads its input only during the call. Threading: any goroutine may call.
 package crc32c
 
 import "hash/crc32"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// Update extends checksum crc by b. The checksum of no bytes is 0.
+// Update returns the checksum of earlier bytes, whose checksum is crc, followed by b. The checksum of no bytes is 0.
 func Update(crc uint32, b []byte) uint32 {
 	if wide && len(b) >= wideMin {
 		return fold(crc, b)

@@ -9,34 +9,34 @@ import (
 // wide reports whether the processor can run fold.
 var wide = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
 
-// wideMin is the shortest input of fold in bytes. From there on fold is faster than hash/crc32 (BenchmarkUpdate).
+// wideMin is the shortest input of fold in bytes. For shorter input hash/crc32 is faster (BenchmarkUpdate).
 const wideMin = 64
 
 // fold is Update for at least wideMin bytes.
 func fold(crc uint32, b []byte) uint32 { return foldBy(&theFactors, crc, b) }
 
-// foldBy is fold with the factors as an argument.
+// foldBy is fold with the multipliers as an argument.
 //
-// A checksum is the remainder of a polynomial division. It does not change when 16 bytes are removed from the input and
-// a congruent value is added (exclusive or) some bytes later. foldBy does so for 4 x 64 bytes at a time until 16 bytes
-// are left, whose checksum is that of the whole input. (V. Gopal and others, "Fast CRC Computation for Generic
-// Polynomials Using PCLMULQDQ Instruction", Intel, 2009.)
+// A checksum is the remainder of a polynomial division. It stays the same if 16 bytes are removed from the input and a
+// congruent value is added to later bytes (exclusive or). foldBy does so for 4 x 64 bytes at a time, until 16 bytes are
+// left, whose checksum is that of the whole input (V. Gopal and others, "Fast CRC Computation for Generic Polynomials
+// Using PCLMULQDQ Instruction", Intel, 2009).
 //
 //go:noescape
 func foldBy(f *factors, crc uint32, b []byte) uint32
 
-// factors are the multipliers that move the first and the last 8 of 16 bytes to a later position. fold_amd64.s knows
-// the offsets of the fields.
+// factors holds the multipliers that move 16 bytes to a later position: one for the first 8 bytes and one for the last
+// 8. fold_amd64.s knows the offsets of the fields.
 type factors struct {
 	by256, by192, by128, by64 [2]uint64
-	lanes                     [4][2]uint64 // move each 16 of 64 bytes to the last 16, whose factors are 0
+	lanes                     [4][2]uint64 // move each 16 of 64 bytes to the last 16; the last lane has factors 0
 }
 
 var theFactors = factors{moved(256), moved(192), moved(128), moved(64), [4][2]uint64{moved(48), moved(32), moved(16)}}
 
-// moved returns the two factors that move 16 bytes of data n bytes on. The first 8 bytes need the factor x^(8n+64), and
-// the last 8 bytes need x^(8n). In the bit order of the checksum, a product with a result of power has an additional
-// factor x^32. So both exponents are 32 less.
+// moved returns the two multipliers that move 16 bytes of data by n bytes. The first 8 bytes need the multiplier
+// x^(8n+64), and the last 8 bytes need x^(8n). In the bit order of the checksum, multiplying by a result of power also
+// multiplies by x^32, so both exponents are 32 less.
 func moved(n int) [2]uint64 { return [2]uint64{power(8*n + 32), power(8*n - 32)} }
 
 // power returns x^n modulo the polynomial, in the bit order of the checksum and shifted left by one bit.

@@ -1,11 +1,11 @@
-// Package list is an intrusive doubly linked list: the links are part of the elements, so that adding and removing
-// allocate nothing.
+// Package list is an intrusive doubly linked list: the links are part of the elements, so adding and removing an
+// element allocates nothing.
 //
-// A list and its elements belong to one goroutine, or to whoever holds the lock that guards them.
+// A list and its elements belong to one goroutine, or are guarded by one lock.
 package list
 
-// Node is the position of an element in a list. It is a field of the element, so that an element can be in as many
-// lists as it has nodes. The zero value is in no list.
+// Node is the position of an element in a list. It is a field of the element, so an element can be in as many lists as
+// it has nodes. The zero value is in no list.
 type Node[T any] struct {
 	prev, next *Node[T]
 	elem       *T // nil: in no list
@@ -14,10 +14,10 @@ type Node[T any] struct {
 // Listed reports whether the element is in a list.
 func (n *Node[T]) Listed() bool { return n.elem != nil }
 
-// Next returns the next node; nil after the last one, or if the node is in no list.
+// Next returns the next node. It returns nil after the last one, and if the node is in no list.
 func (n *Node[T]) Next() *Node[T] { return n.next }
 
-// Elem returns the element that contains the node; nil if the node is in no list.
+// Elem returns the element that contains the node, or nil if the node is in no list.
 func (n *Node[T]) Elem() *T { return n.elem }
 
 // List is a list of elements of one type. The zero value is empty.
@@ -32,13 +32,13 @@ func (l *List[T]) Len() int { return l.n }
 // Empty reports whether the list has no element.
 func (l *List[T]) Empty() bool { return l.first == nil }
 
-// First returns the node of the first element; nil if the list is empty.
+// First returns the node of the first element, or nil if the list is empty.
 func (l *List[T]) First() *Node[T] { return l.first }
 
-// Last returns the node of the last element; nil if the list is empty.
+// Last returns the node of the last element, or nil if the list is empty.
 func (l *List[T]) Last() *Node[T] { return l.last }
 
-// Front returns the first element; nil if the list is empty.
+// Front returns the first element, or nil if the list is empty.
 func (l *List[T]) Front() *T {
 	if l.first == nil {
 		return nil
@@ -58,7 +58,7 @@ func (l *List[T]) PushBack(n *Node[T], e *T) {
 	l.n++
 }
 
-// Remove takes the element with node n out of this list.
+// Remove removes the element with node n from the list.
 func (l *List[T]) Remove(n *Node[T]) {
 	if n.prev == nil {
 		l.first = n.next

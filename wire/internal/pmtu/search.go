@@ -1,7 +1,9 @@
 // Package pmtu searches for the largest packet that a path passes (DPLPMTUD, RFC 8899). A connection begins with
-// packets of Base bytes. Each end probes larger sizes, and uses a size once the other end has confirmed its probe.
+// packets of Base bytes. Each end sends probes of larger sizes, and uses a size after the other end has confirmed the
+// probe.
 //
-// A Search decides what to send and when, and sends nothing. It has one owner. Sizes are in bytes, header to trailer.
+// A Search decides what to send and when; it sends nothing itself. It has one owner. Sizes are in bytes, header to
+// trailer.
 package pmtu
 
 import (
@@ -11,18 +13,18 @@ import (
 )
 
 const (
-	// Base is the size that every path has to carry (BASE_PLPMTU).
+	// Base is the size that every path must carry (BASE_PLPMTU).
 	Base = 1200
 	// Tries is the number of probes of a size before a smaller one is probed (MAX_PROBES).
 	Tries = 3
 	// Again is the time from the end of a search to the next one (PMTU_RAISE_TIMER).
 	Again = 30 * time.Second
-	// maxWait bounds the time between two questions to a silent peer.
+	// maxWait is the longest time between two questions to a silent peer.
 	maxWait = time.Second
 )
 
-// Usual are the UDP payloads of common links in bytes: jumbo frames, 4 KiB and Ethernet, each for IPv4 and then for
-// IPv6, and Ethernet with tunnel headers.
+// Usual lists the UDP payloads of common links in bytes: jumbo frames, frames of 4 KiB and Ethernet, each first for
+// IPv4 and then for IPv6, and Ethernet with tunnel headers.
 var Usual = [...]int{8972, 8952, 4052, 4032, 1472, 1452, 1400}
 
 // Action is what the owner of a Search has to do.
@@ -32,7 +34,7 @@ type Action uint8
 const (
 	None  Action = iota
 	Probe        // send a packet of Probing bytes
-	Ask          // ask the peer, which has been silent since the last probe
+	Ask          // ask the peer for an answer, because it has been silent since the last probe
 )
 
 // Search is the search on one path.
@@ -41,22 +43,22 @@ type Search struct {
 
 	max    int           // largest packet that both ends and the link support (MAX_PLPMTU)
 	probed int           // size being probed (PROBED_SIZE); 0: no search
-	tries  int           // probes of that size
-	at     clock.Time    // next probe, or next search
-	asked  clock.Time    // when the last probe left; the next one waits for a packet of the peer
-	wait   time.Duration // from the last probe or question to the next
+	tries  int           // probes of that size that have left
+	at     clock.Time    // time of the next probe, or of the next search
+	asked  clock.Time    // when the last probe left; the next one waits for a packet from the peer
+	wait   time.Duration // time from the last probe or question to the next one
 }
 
-// New returns the search on a path whose link takes packets of max bytes. Size is 0 until Agree.
+// New returns the search on a path whose link takes packets of up to max bytes. Size is 0 until Agree is called.
 func New(max int) Search { return Search{max: max} }
 
-// Agree sets the largest packet that the peer can receive.
+// Agree sets the largest packet that the peer can receive, and Size to at most Base.
 func (s *Search) Agree(max int) {
 	s.max = min(s.max, max)
 	s.Size = min(s.max, Base)
 }
 
-// Start begins a search for sizes above Size. below is a size that is known not to pass.
+// Start begins a search for sizes above Size. below is a size that does not pass.
 func (s *Search) Start(now clock.Time, below int) {
 	s.tries, s.at = 0, now
 	if s.probed = s.smaller(below); s.probed == 0 {
@@ -67,7 +69,7 @@ func (s *Search) Start(now clock.Time, below int) {
 // Unlimited returns the argument of Start for a search without an upper bound.
 func (s *Search) Unlimited() int { return s.max + 1 }
 
-// smaller returns the next size to probe below a size; 0 if none above Size is left.
+// smaller returns the next size to probe, which is less than below. It returns 0 if no size above Size is left.
 func (s *Search) smaller(below int) int {
 	switch {
 	case s.Size >= s.max:
@@ -91,9 +93,9 @@ func (s *Search) Deadline() clock.Time {
 	return s.at
 }
 
-// Step returns the next action: nothing before Deadline, else a probe of the same size or of the next smaller one.
-// heard is when the peer's last packet came. If the peer has been silent since the last probe, Step asks the peer
-// instead, because the loss of that probe says nothing about the size. pto is the probe timeout.
+// Step returns the next action: None before Deadline, otherwise a probe of the same size or of the next smaller one.
+// heard is when the peer's last packet came. If the peer has been silent since the last probe, the loss of that probe
+// says nothing about its size. Then Step asks the peer instead. pto is the probe timeout.
 func (s *Search) Step(now, heard clock.Time, pto time.Duration) Action {
 	if now < s.Deadline() {
 		return None
@@ -117,27 +119,27 @@ func (s *Search) Step(now, heard clock.Time, pto time.Duration) Action {
 	return do
 }
 
-// Probing returns the size being probed; 0 without a search.
+// Probing returns the size being probed, or 0 without a search.
 func (s *Search) Probing() int { return s.probed }
 
-// HoldBack delays the first probe until a packet of the peer comes after now.
+// HoldBack delays the first probe until a packet from the peer comes after now.
 func (s *Search) HoldBack(now clock.Time) { s.asked = now }
 
-// PeerProbes notes a probe of the peer. It shows that the peer is established, so a search that waits begins now.
+// PeerProbes notes a probe from the peer. It shows that the peer is established, so a search that waits begins now.
 func (s *Search) PeerProbes(now clock.Time) {
 	if s.tries == 0 && s.probed > 0 {
 		s.at = min(s.at, now)
 	}
 }
 
-// Confirm notes that a probe of n bytes has arrived.
+// Confirm notes that a probe of n bytes has reached the peer.
 func (s *Search) Confirm(now clock.Time, n int) {
 	if n == s.probed && n > s.Size {
 		s.Size, s.probed, s.at = n, 0, now.Add(Again)
 	}
 }
 
-// Fail returns to Base, because packets of Size no longer pass. It returns the old Size.
+// Fail sets Size to Base, because packets of the old Size no longer pass. It returns the old Size.
 func (s *Search) Fail() (failed int) {
 	failed, s.Size = s.Size, Base
 	return failed

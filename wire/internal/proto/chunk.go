@@ -36,7 +36,7 @@ const (
 // Answer reports whether a chunk carries a response.
 func (o Op) Answer() bool { return o == OpReadResp || o == OpAtomicResp }
 
-// Sizes of chunk headers. Every chunk begins with {op, flags, length of the payload after the header}.
+// Sizes of chunk headers in bytes. Every chunk begins with {op, flags, length of the payload after the header}.
 const (
 	chunkCommon    = 4
 	ReadySize      = chunkCommon
@@ -57,7 +57,7 @@ var opSize = [numOps]int{OpReady: ReadySize, OpSend: SendSize, OpWrite: WriteSiz
 	OpReadReq: ReadReqSize, OpReadResp: ReadRespSize, OpSendInv: SendInvSize, OpWriteImm: WriteImmSize,
 	OpAtomicReq: AtomicReqSize, OpAtomicResp: AtomicRespSize, OpSendOnly: SendOnlySize}
 
-// ChunkSize returns the size of the chunk header that begins with byte op, or 0 for an unknown op.
+// ChunkSize returns the size of a chunk header whose first byte is op, or 0 if op is unknown.
 func ChunkSize(op byte) int {
 	if op >= byte(numOps) {
 		return 0
@@ -76,7 +76,7 @@ type Chunk struct {
 	Addr  uint64  // OpWrite, OpWriteImm, OpReadReq, OpAtomicReq
 	Size  uint32  // OpReadReq: bytes to read
 	Imm   uint32  // OpWriteImm: immediate data
-	Value uint64  // OpAtomicReq: operand to add or swap in; OpAtomicResp: value before
+	Value uint64  // OpAtomicReq: operand to add or swap in; OpAtomicResp: old value
 	Comp  uint64  // OpAtomicReq with Compare: expected value
 }
 
@@ -165,7 +165,7 @@ func putCommon(b []byte, op Op, f ChunkFlags, n int) {
 	binary.BigEndian.PutUint16(b[2:], uint16(n))
 }
 
-// Parse reads the chunk header that fills b. Its length is ChunkSize(b[0]), which is not 0.
+// Parse reads the chunk header in b, which must have ChunkSize(b[0]) bytes and a known op.
 func (c *Chunk) Parse(b []byte) {
 	c.Op, c.Flags = Op(b[0]), ChunkFlags(b[1])
 	c.Len = int(binary.BigEndian.Uint16(b[2:]))

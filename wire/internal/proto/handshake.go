@@ -17,7 +17,7 @@ const (
 	ReasonNotReady                 // Close: a message found no receive
 	ReasonProtocol                 // Close: a packet violated the protocol
 	ReasonTimeout                  // Close: the peer was silent too long
-	ReasonLocal                    // Close: an operation of the side that closes failed
+	ReasonLocal                    // Close: an operation failed on the side that closes
 	ReasonMemory                   // Close: registered memory of the side that closes is inaccessible
 	ReasonUnfinished               // Close: an unfinished message held a shared receive for too long
 	ReasonVersion                  // local only: the peer speaks other protocol versions
@@ -33,10 +33,10 @@ const (
 
 // Hello is the body of Connect, Challenge, Accept and Reject.
 type Hello struct {
-	CID          uint32 // the sender's name of the connection
-	Tag          uint32 // what the peer puts into the packets of this connection; never 0
-	MTU          uint32 // largest packet that the sender can receive: bytes, header to trailer
-	Window       uint16 // packets after the next one that the sender can hold and name in a SACK
+	CID          uint32 // the sender's ID of the connection
+	Tag          uint32 // verification tag that the peer must put into packets of this connection; never 0
+	MTU          uint32 // largest packet in bytes, header to trailer, that the sender can receive
+	Window       uint16 // receive window: packets after the next one that the sender can hold and name in a SACK
 	ReadIn       uint16 // RDMA reads that the sender serves at a time
 	ReadOut      uint16 // RDMA reads that the sender wants outstanding
 	Reason       Reason // Reject only
@@ -44,21 +44,22 @@ type Hello struct {
 	Qual         uint64 // Connect: qualifier of the service
 	Port         uint64 // Connect: port qualifier of the requester
 	Cookie       uint64 // Challenge: cookie; Connect: cookie of the last Challenge, 0 before
-	UDPPort      uint16 // option: port at which the sender receives; 0: the header tells
-	Private      []byte // after Parse a slice of the packet
+	UDPPort      uint16 // option: port at which the sender receives; 0: as the header says
+	Private      []byte // private data; after Parse a slice of the packet
 
-	// Refused is an unknown mandatory option; 0: none. Parse sets it.
+	// Refused is the type of an unknown mandatory option, or 0. Parse sets it.
 	Refused uint8
 }
 
-// HelloSize is the size of a Hello without options and private data in bytes, MaxHelloSize that of the largest Hello.
+// HelloSize is the size in bytes of a Hello without options and private data. MaxHelloSize is that of the largest
+// Hello.
 const (
 	HelloSize    = 52
 	MaxHelloSize = HelloSize + MaxOptions + MaxPrivateData
 )
 
-// Options follow the fixed part of a Hello, as {type, length, value}. A receiver ignores unknown options, but refuses
-// the connection if the upper bit of the type is set.
+// Options follow the fixed part of a Hello, each as {type, length, value}. A receiver ignores an unknown option unless
+// the upper bit of its type is set. Then it refuses the connection.
 const (
 	optionUDPPort   = 1
 	optionMandatory = 0x80
@@ -66,8 +67,8 @@ const (
 	udpPortSize     = 2
 )
 
-// Caller returns CID and tag of the Hello in a Connect. It needs the first bytes of the packet only, which an ICMP
-// message quotes.
+// Caller returns the CID and the tag of the Hello in a Connect. It reads only the first bytes of the packet, which an
+// ICMP message quotes.
 func Caller(b []byte) (cid, tag uint32, ok bool) {
 	if len(b) < HeaderSize+8 {
 		return 0, 0, false
@@ -75,7 +76,7 @@ func Caller(b []byte) (cid, tag uint32, ok bool) {
 	return binary.BigEndian.Uint32(b[HeaderSize:]), binary.BigEndian.Uint32(b[HeaderSize+4:]), true
 }
 
-// optionsSize returns the size of the options that Put writes, in bytes.
+// optionsSize returns the size in bytes of the options that Put writes.
 func (h *Hello) optionsSize() int {
 	if h.UDPPort == 0 {
 		return 0
@@ -83,10 +84,10 @@ func (h *Hello) optionsSize() int {
 	return optionHead + udpPortSize
 }
 
-// Size returns the size of h with options and private data, in bytes.
+// Size returns the size of h in bytes, with options and private data.
 func (h *Hello) Size() int { return HelloSize + h.optionsSize() + len(h.Private) }
 
-// Put writes h with options and private data into b, which must be long enough. It returns the number of bytes.
+// Put writes h with options and private data into b, which must be long enough. It returns the number of bytes written.
 func (h *Hello) Put(b []byte) int {
 	n := h.optionsSize()
 	_ = b[HelloSize-1+n+len(h.Private)]
@@ -110,7 +111,7 @@ func (h *Hello) Put(b []byte) int {
 	return HelloSize + n + copy(b[HelloSize+n:], h.Private)
 }
 
-// Parse reads a Hello that fills b. It reports false if the lengths do not fit.
+// Parse reads the Hello in b. It reports false if the lengths in it do not match the length of b.
 func (h *Hello) Parse(b []byte) bool {
 	if len(b) < HelloSize {
 		return false
@@ -135,7 +136,7 @@ func (h *Hello) Parse(b []byte) bool {
 	return h.parseOptions(rest[:options])
 }
 
-// parseOptions reads the options, which fill b.
+// parseOptions reads the options in b. It reports false if they are malformed.
 func (h *Hello) parseOptions(b []byte) bool {
 	h.UDPPort, h.Refused = 0, 0
 	for len(b) > 0 {
@@ -161,14 +162,14 @@ func (h *Hello) parseOptions(b []byte) bool {
 
 // Goodbye is the body of Close.
 type Goodbye struct {
-	CID    uint32 // the sender's name of the connection, for Closed to name
+	CID    uint32 // the sender's ID of the connection, which Closed returns
 	Reason Reason
-	Num    uint32 // operation that failed: message number or read number, by Op
-	Op     Op     // 0: none
+	Num    uint32 // number of the failed operation: message number or read number, depending on Op
+	Op     Op     // kind of the failed operation; 0: none
 }
 
-// ProbedSize is the size of the body of Probed in bytes. The body is the size of the Probe that arrived, header to
-// trailer.
+// ProbedSize is the size in bytes of the body of Probed, which is a number: the size of the Probe that arrived, header
+// to trailer.
 const ProbedSize = 4
 
 // PutProbed writes the body of Probed into the first ProbedSize bytes of b.
@@ -188,7 +189,7 @@ func (g *Goodbye) Put(b []byte) {
 	p[8], p[9], p[10], p[11] = byte(g.Reason), byte(g.Op), 0, 0
 }
 
-// Parse reads a Goodbye that fills b.
+// Parse reads the Goodbye in b. It reports false if b has another length.
 func (g *Goodbye) Parse(b []byte) bool {
 	if len(b) != GoodbyeSize {
 		return false

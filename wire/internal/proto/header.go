@@ -1,5 +1,6 @@
-// Package proto has the byte layout of protocol version 2, as accessors without state. docs/WIRE.md specifies it. All
-// numbers are big-endian. No function panics on input of a length that its comment allows, and none allocates.
+// Package proto defines the byte layout of protocol version 2, as functions without state. docs/WIRE.md specifies it.
+// All numbers are big-endian. No function allocates. None panics if its input has a length that the function's comment
+// allows.
 package proto
 
 import (
@@ -26,7 +27,7 @@ const (
 	Closed                    // confirms Close
 	Reset                     // answers a packet of an unknown connection
 	Challenge                 // answers a Connect without a valid cookie
-	Probe                     // padding only, of the size that is probed
+	Probe                     // padding only; its size is being probed
 	Probed                    // answers Probe
 	Versions                  // answers a Connect of another protocol version
 	numTypes
@@ -41,11 +42,11 @@ type Flags uint8
 const (
 	AckRequest Flags = 1 << iota // acknowledge without delay
 	HasSACK                      // a SACK block follows the header
-	KeyPhase                     // secure mode: one of two keys
+	KeyPhase                     // secure mode: which one of two keys is used
 	Epoch                        // epoch of the packet, see docs/WIRE.md
 	NoCredit                     // the credit field is void (shared receive queue)
-	EpochSeen                    // epoch that this end takes from the peer
-	NotReady                     // packet Ack arrived and found no receive: receiver not ready
+	EpochSeen                    // the peer's epoch as the sender knows it
+	NotReady                     // receiver not ready: the packet with PSN Ack found no receive
 	SourcePort                   // the sender receives at the source port of this packet
 )
 
@@ -66,18 +67,18 @@ const (
 	TrailerSize = 4
 )
 
-// MaxWindow is the largest receive window in packets. A PSN further from the expected one is implausible, and a SACK
-// block covers as many packets.
+// MaxWindow is the largest receive window in packets. A PSN is implausible if it differs by more from the expected one.
+// A SACK block covers at most that many packets.
 const MaxWindow = 1024
 
-// A SACK block has a bit for each packet after Ack. Bit i, from the least significant bit of the first byte on, is set
-// if packet Ack+1+i has arrived. The block ends with the word of the last bit that is set.
+// A SACK block has one bit for each packet after Ack. Bit i is set if packet Ack+1+i has arrived. Bit 0 is the least
+// significant bit of the first byte. The block ends with the 4-byte word of the last bit that is set.
 const (
 	SACKWord    = 4 // bytes
 	MaxSACKSize = MaxWindow / 8
 )
 
-// SACKSize returns the size in bytes of a SACK block whose last bit has index last.
+// SACKSize returns the size in bytes of a SACK block whose last set bit is bit last.
 func SACKSize(last int) int { return (last/8/SACKWord + 1) * SACKWord }
 
 // SACKFits reports whether a SACK block may be n bytes long.
@@ -87,15 +88,15 @@ func SACKFits(n int) bool { return n > 0 && n <= MaxSACKSize && n%SACKWord == 0 
 type Header struct {
 	Type   Type
 	Flags  Flags
-	CE     uint16  // congestion marks that the sender has received; wraps
-	CID    uint32  // the receiver's name of the connection
-	PSN    seq.Num // Data: number of this packet; else number of the next new packet
-	Ack    seq.Num // PSN expected next
-	Credit seq.Num // messages that the peer may send, counted from the first
-	TS     uint32  // sender's clock in units of 64 ns
-	Echo   uint32  // newest TS received, plus the time since then; 0: none
-	// Tag is the verification tag that the receiver chose (RFC 9260 §8.5); 0 in Connect. Closed and Reset return the
-	// tag of the packet that they answer. In secure mode it is the low half of the nonce.
+	CE     uint16  // number of congestion marks that the sender has received; wraps
+	CID    uint32  // the receiver's ID of the connection
+	PSN    seq.Num // Data: number of this packet; other types: number of the next new packet
+	Ack    seq.Num // PSN that the sender expects next
+	Credit seq.Num // number of messages that the peer may send, counted from the beginning of the connection
+	TS     uint32  // time stamp: sender's clock in units of 64 ns
+	Echo   uint32  // newest time stamp received, plus the time since then; 0: none
+	// Tag is the verification tag that the receiver has chosen (RFC 9260 §8.5). It is 0 in Connect. Closed and Reset
+	// return the tag of the packet that they answer. In secure mode it is the low half of the nonce.
 	Tag uint32
 }
 
@@ -114,6 +115,8 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(p[offTag:], h.Tag)
 }
 
+// Parse reads the header at the start of b. It reports false if the packet is short or has another version or an
+// unknown type.
 // Parse reads the header at the start of b. It reports false for a short packet, another version or an unknown type.
 func (h *Header) Parse(b []byte) bool {
 	if len(b) < HeaderSize {
@@ -133,11 +136,13 @@ func (h *Header) Parse(b []byte) bool {
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
 }
 
-// A Connect of any version has the fields for an answer at the same offsets: version and type in byte 0, the PSN, and
+// A Connect of any version has the fields for an answer at the same offsets: version and type in byte 0, the PSN in the
+// header, and the sender's CID and tag after the header.
 // the sender's CID and tag behind the header.
 const minForeign = HeaderSize + 8 + TrailerSize
 
-// Foreign parses a Connect of another version, as far as all versions agree. It returns that version and fills in the
+// Foreign parses the fields of a Connect of another version that all versions share. It returns that version, and fills
+// in the header of the answer. It reports false for any other packet.
 // header of the answer. It reports false for any other packet.
 func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {
@@ -150,14 +155,15 @@ func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	return b[offType] >> 4, true
 }
 
-// PutVersions writes the body of Versions into b and returns its size: one byte for each version that this side speaks.
-// It changes the version in the header, which Put has written, to the one that the peer asked for.
+// PutVersions writes the body of a Versions packet into b: one byte for each version that this side speaks. It returns
+// the size of the body. It also changes the version in the header, which Put has written, to the one of the request.
 func PutVersions(header, b []byte, asked byte) int {
 	header[offType] = asked<<4 | byte(Versions)
 	b[0] = Version
 	return 1
 }
 
+// CRC returns the checksum of earlier bytes, whose checksum is crc, followed by b. The checksum of no bytes is 0.
 // CRC extends checksum crc by b. The checksum of no bytes is 0.
 func CRC(crc uint32, b []byte) uint32 { return crc32c.Update(crc, b) }
 

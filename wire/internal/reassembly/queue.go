@@ -1,7 +1,7 @@
-// Package reassembly holds packets that arrive before their turn, in their own frames, and writes the SACK block that
-// names them (RFC 2018).
+// Package reassembly holds packets that arrive before their turn, in the frames in which they arrived. It also writes
+// the SACK block that names them (RFC 2018).
 //
-// Ownership: the queue owns the frames of a packet from Hold to Remove, which returns them.
+// Ownership: the queue owns the frames of a packet from Hold until Remove returns them.
 //
 // Threading: a Queue has one owner.
 package reassembly
@@ -20,8 +20,8 @@ type Packet struct {
 	Total int // bytes, header to trailer
 }
 
-// Queue holds the early packets of one connection, by PSN. The zero value is empty. The argument next is the PSN
-// expected next; every held packet has that PSN or a later one.
+// Queue holds the early packets of one connection by PSN. The zero value is empty. The argument next of the methods is
+// the PSN expected next. No held packet precedes it.
 type Queue struct {
 	slots   []Packet // length is a power of two
 	packets int
@@ -36,7 +36,7 @@ func (q *Queue) Frames() int { return q.frames }
 
 func (q *Queue) slot(psn seq.Num) *Packet { return &q.slots[uint32(psn)&uint32(len(q.slots)-1)] }
 
-// At returns the held packet with a PSN, or nil.
+// At returns the held packet with PSN psn, or nil.
 func (q *Queue) At(next, psn seq.Num) *Packet {
 	if q.packets == 0 || psn.Sub(next) >= len(q.slots) {
 		return nil
@@ -47,7 +47,7 @@ func (q *Queue) At(next, psn seq.Num) *Packet {
 	return nil
 }
 
-// Hold adds a packet. Its PSN is not held yet and not before next. Hold copies bufs, but not the frames.
+// Hold adds a packet that is not held yet and does not precede next. Hold copies bufs, but not the frames.
 func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
 	if d := psn.Sub(next); d >= len(q.slots) {
 		q.grow(next, d)
@@ -58,7 +58,7 @@ func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
 	q.frames += len(bufs)
 }
 
-// grow enlarges the table for a packet that is d PSNs after next.
+// grow enlarges the table for a packet whose PSN is next+d.
 func (q *Queue) grow(next seq.Num, d int) {
 	n := max(len(q.slots), InitialSlots)
 	for n <= d {
@@ -72,7 +72,7 @@ func (q *Queue) grow(next seq.Num, d int) {
 	}
 }
 
-// Remove removes a held packet. It appends the packet's frames to drop and returns that.
+// Remove removes a held packet. It appends the frames of the packet to drop and returns the extended slice.
 func (q *Queue) Remove(p *Packet, drop []link.Buf) []link.Buf {
 	drop = append(drop, p.Bufs...)
 	q.frames -= len(p.Bufs)
@@ -92,7 +92,7 @@ func (q *Queue) RemoveAll(drop []link.Buf) []link.Buf {
 	return drop
 }
 
-// Last returns the distance from next to the last held packet. It is 0 if no packet after next is held.
+// Last returns the distance from next to the last held packet, or 0 if no packet after next is held.
 func (q *Queue) Last(next seq.Num) int {
 	if q.packets == 0 {
 		return 0
@@ -104,8 +104,8 @@ func (q *Queue) Last(next seq.Num) int {
 	return d
 }
 
-// PutSACK fills b with a SACK block. Bit i, from the least significant bit of the first byte on, stands for packet
-// next+1+i.
+// PutSACK fills b with a SACK block. Bit i stands for packet next+1+i. Bit 0 is the least significant bit of the first
+// byte.
 func (q *Queue) PutSACK(next seq.Num, b []byte) {
 	clear(b)
 	for d := 1; d <= min(len(b)*8, len(q.slots)-1); d++ {

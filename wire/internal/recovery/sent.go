@@ -1,6 +1,6 @@
 // Package recovery keeps the sent packets of a connection until they are acknowledged, and detects lost ones. A packet
-// is lost if later packets were selectively acknowledged (RFC 6675, with the time condition of RACK, RFC 8985), after a
-// timeout, or if the receiver reneged (RFC 2018 §8).
+// is marked lost in three cases: later packets were selectively acknowledged (RFC 6675, with the time condition of
+// RACK, RFC 8985), a timeout has passed, or the receiver has reneged (RFC 2018 §8).
 //
 // The package sends nothing and has no timer. Its caller builds the packets and reports timeouts.
 //
@@ -28,10 +28,10 @@ type Sent struct {
 	packets  []Packet // length is a power of two
 	pipe     int      // packets assumed to be in the network (RFC 6675)
 	partials int      // unacknowledged partial packets
-	lost     int      // packets marked lost and not sent again
-	firstGap seq.Num  // no packet before it is marked lost
-	highSACK seq.Num  // one past the highest selectively acknowledged packet
-	tailLoss bool     // the next lost packet is a tail loss probe: it may exceed the congestion window
+	lost     int      // packets marked lost and not sent again since
+	firstGap seq.Num  // no packet before this one is marked lost
+	highSACK seq.Num  // PSN after the highest selectively acknowledged packet
+	tailLoss bool     // the next lost packet is a tail loss probe, which may exceed the congestion window
 
 	Retransmits uint64 // packets sent again
 }
@@ -53,20 +53,20 @@ func (s *Sent) Pipe() int { return s.pipe }
 // Partials returns the number of unacknowledged partial packets.
 func (s *Sent) Partials() int { return s.partials }
 
-// Lost returns the number of packets that are marked lost and not sent again.
+// Lost returns the number of packets that are marked lost and were not sent again since.
 func (s *Sent) Lost() int { return s.lost }
 
-// TailLossProbe reports whether NextLost returns a tail loss probe, which may leave although the congestion window is
+// TailLossProbe reports whether NextLost returns a tail loss probe, which may leave even if the congestion window is
 // full.
 func (s *Sent) TailLossProbe() bool { return s.tailLoss }
 
-// At returns the entry of a packet from Una to Nxt-1.
+// At returns the entry of packet psn, which must be in [Una, Nxt).
 func (s *Sent) At(psn seq.Num) *Packet { return &s.packets[uint32(psn)&uint32(len(s.packets)-1)] }
 
-// Oldest returns the entry of Una. The table must not be empty.
+// Oldest returns the entry of packet Una. There must be an unacknowledged packet.
 func (s *Sent) Oldest() *Packet { return s.At(s.Una) }
 
-// Next returns an entry for the next new packet. Add puts it into the table.
+// Next returns a free entry for the next new packet. Add puts the entry into the table.
 func (s *Sent) Next() *Packet {
 	if n := len(s.packets); s.Nxt.Sub(s.Una) >= n {
 		s.grow(max(2*n, initialPackets))
@@ -82,7 +82,7 @@ func (s *Sent) grow(n int) {
 	}
 }
 
-// Add adds the packet in the entry from Next, which has left.
+// Add adds the entry from Next to the table, after its packet has left.
 func (s *Sent) Add(p *Packet) {
 	p.First = p.Sent
 	if p.Partial {
@@ -97,8 +97,9 @@ func (s *Sent) Left(p *Packet, now clock.Time) {
 	s.pipe++
 }
 
-// Ack removes the packets before ack, which is in (Una, Nxt], and returns the last one, valid until the next call of
-// Next. undo reports that one of them was marked lost and not sent again. So it had arrived, and marking it was wrong.
+// Ack removes the packets before ack, which is in (Una, Nxt]. It returns the last removed entry, which is valid until
+// the next call of Next. undo reports that a removed packet was marked lost and not sent again since: it had arrived,
+// so it was marked lost by mistake.
 func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
 	for ; s.Una != ack; s.Una++ {
 		last = s.At(s.Una)
@@ -117,7 +118,7 @@ func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
 	return last, undo
 }
 
-// settle removes a packet from the counts of pipe and lost packets.
+// settle stops counting a packet as in the network or as lost.
 func (s *Sent) settle(p *Packet) {
 	if p.inPipe {
 		p.inPipe = false
@@ -140,8 +141,8 @@ func (s *Sent) MarkLost(psn seq.Num, cause uint8) {
 	}
 }
 
-// SACK handles a SACK block. Bit i, from the least significant bit of the first byte on, says that packet Una+1+i has
-// arrived.
+// SACK handles a SACK block. If bit i is set, packet Una+1+i has arrived. Bit 0 is the least significant bit of the
+// first byte.
 func (s *Sent) SACK(block []byte) {
 	for i := range len(block) * 8 {
 		psn := s.Una + 1 + seq.Num(i)
@@ -160,13 +161,13 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks packets lost and reports whether it did. A packet is lost if it has not arrived, left no later than
-// sentBy, and precedes an arrived packet by at least ReorderThreshold.
+// DetectLost marks a packet lost if it has not arrived, left no later than sentBy, and an arrived packet is at least
+// ReorderThreshold later. It reports whether it has marked any.
 func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) bool {
 	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
 }
 
-// MarkAllLost marks every packet lost that has not arrived.
+// MarkAllLost marks every packet lost that is not known to have arrived.
 func (s *Sent) MarkAllLost(now clock.Time, cause uint8) { s.markLost(s.Nxt, now, cause) }
 
 func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) bool {
@@ -179,9 +180,9 @@ func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) bool {
 	return s.lost > was
 }
 
-// ProbeTail makes the newest packet that has not arrived a tail loss probe (RFC 8985 §7): it marks the packet lost and
-// allows it to exceed the congestion window. The acknowledgement of the probe shows what else is missing. If the peer
-// was only slow, a single packet was sent in vain, instead of a window of packets.
+// ProbeTail turns the newest packet that has not arrived into a tail loss probe (RFC 8985 §7): it marks the packet lost
+// and allows it to exceed the congestion window. The acknowledgement of the probe shows which other packets are
+// missing. If the peer was only slow, just one packet was sent in vain, and not a window of packets.
 func (s *Sent) ProbeTail(cause uint8) {
 	for psn := s.Nxt - 1; s.Una.LessEq(psn); psn-- {
 		if p := s.At(psn); !p.sacked && !p.lost {
@@ -192,8 +193,8 @@ func (s *Sent) ProbeTail(cause uint8) {
 	}
 }
 
-// DetectReneging marks Una lost if it was selectively acknowledged. The peer must have dropped it, since otherwise the
-// cumulative acknowledgement would be beyond it.
+// DetectReneging marks packet Una lost if it was selectively acknowledged. The peer must have dropped it: otherwise its
+// cumulative acknowledgement would include it.
 func (s *Sent) DetectReneging(cause uint8) {
 	if s.Empty() {
 		return
@@ -225,7 +226,7 @@ func (s *Sent) Resent(p *Packet) {
 	s.Retransmits++
 }
 
-// HasLarger reports whether a packet larger than size bytes has not arrived.
+// HasLarger reports whether a packet of more than size bytes is not known to have arrived.
 func (s *Sent) HasLarger(size int32) bool {
 	for psn := s.Una; psn != s.Nxt; psn++ {
 		if p := s.At(psn); !p.sacked && p.Size > size {
@@ -245,8 +246,8 @@ func (s *Sent) HasReady() bool {
 	return false
 }
 
-// Rewind discards the unacknowledged packets and returns their number. Their PSNs are used again, and they count as
-// retransmitted.
+// Rewind discards the unacknowledged packets and counts them as retransmitted. It returns their number. Their PSNs will
+// be used again.
 func (s *Sent) Rewind() int {
 	n := s.Nxt.Sub(s.Una)
 	s.Retransmits += uint64(n)

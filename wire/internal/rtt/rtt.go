@@ -1,4 +1,5 @@
-// Package rtt estimates the round-trip time of a path (RFC 6298), without the delay of acknowledgements at the peer.
+// Package rtt estimates the round-trip time of a path (RFC 6298). The time for which the peer delays an acknowledgement
+// is not included.
 //
 // An Estimator has one owner. The zero value has no sample.
 package rtt
@@ -14,8 +15,8 @@ const (
 	InitialPTO = 2 * time.Millisecond
 	// MinPTO is the shortest probe timeout.
 	MinPTO = 200 * time.Microsecond
-	// Outlier bounds a sample, in probe timeouts. The estimate follows a path that becomes slow within a few samples,
-	// while one packet that a stopped peer held for seconds changes it little.
+	// Outlier bounds a sample to this many probe timeouts. If a path becomes slow, the estimate follows within a few
+	// samples. But one packet that a stopped peer held for seconds changes the estimate little.
 	Outlier = 4
 	// maxSample is the longest sample that is accepted.
 	maxSample = 10 * time.Second
@@ -27,15 +28,15 @@ type Estimator struct {
 	variance time.Duration // RTTVAR
 }
 
-// Sample returns the round trip that an echoed time stamp shows, from the departure of the stamped packet. The peer has
-// added its own delay to the echo, so that the result excludes it. An echo of 0 means that the packet has no echo.
-// Sample reports false for an echo of 0 and for an implausible echo.
+// Sample returns the round trip from an echoed time stamp, measured from when the stamped packet left. The peer has
+// added its own delay to the echo, so the result does not include that delay. Sample reports false if the echo is 0,
+// which means that the packet has none, or implausible.
 func Sample(now clock.Time, echo uint32) (d time.Duration, ok bool) {
 	d = time.Duration(int32(now.Stamp()-echo)) << clock.StampShift
 	return max(d, 1), echo != 0 && d >= 0 && d < maxSample
 }
 
-// Update adds a sample (RFC 6298 §2.2 and §2.3), bounded by Outlier.
+// Update adds a sample to the estimate (RFC 6298 §2.2 and §2.3). The sample is bounded by Outlier.
 func (r *Estimator) Update(d time.Duration) {
 	if r.smoothed == 0 {
 		r.smoothed, r.variance = d, d/2
@@ -46,13 +47,13 @@ func (r *Estimator) Update(d time.Duration) {
 	r.smoothed += (d - r.smoothed) / 8
 }
 
-// Smoothed returns SRTT; 0 before the first sample.
+// Smoothed returns SRTT, or 0 before the first sample.
 func (r *Estimator) Smoothed() time.Duration { return r.smoothed }
 
 // Variance returns RTTVAR.
 func (r *Estimator) Variance() time.Duration { return r.variance }
 
-// PTO returns the probe timeout (RFC 9002 §6.2.1), in which an acknowledgement should arrive.
+// PTO returns the probe timeout (RFC 9002 §6.2.1): the time within which an acknowledgement should arrive.
 func (r *Estimator) PTO() time.Duration {
 	if r.smoothed == 0 {
 		return InitialPTO

@@ -1,13 +1,14 @@
-// Package slotkey allocates keys of a slot and a generation. A slot is the index of a table; each use of a slot has a new
-// generation, so that an old key does not find what is new. Slots are used again as late as possible.
+// Package slotkey allocates keys that consist of a slot and a generation. A slot is an index of a table. Each use of a
+// slot has a new generation, so an old key does not find the new user of its slot. A freed slot is reused as late as
+// possible.
 //
-// An allocator may be used by any goroutine.
+// Any goroutine may use an Allocator.
 package slotkey
 
 import "sync"
 
-// MinFree is how many freed slots are kept back before the oldest is used again. With as many and 2^12 generations a key
-// comes back after 2^28 allocations at the earliest, and the slots take 640 KiB.
+// MinFree is the number of freed slots that are kept before the oldest one is reused. With 2^12 generations, a key then
+// comes back after 2^28 allocations at the earliest. The kept slots take 640 KiB.
 const MinFree = 1 << 16
 
 const (
@@ -15,24 +16,24 @@ const (
 	pages    = 1 << (SlotBits - pageBits)
 )
 
-// SlotBits is the width of a slot in a key; the generation is above it. SlotMask has the bits of the slot.
+// SlotBits is the width of the slot in a key; the generation is in the bits above. SlotMask selects the slot.
 const (
 	SlotBits = 20
 	SlotMask = 1<<SlotBits - 1
 )
 
-// Max is the number of slots that can be in use. Slot 0 is never used.
+// Max is the largest number of slots in use. Slot 0 is never used.
 const Max = SlotMask
 
 // Allocator hands out keys. The zero value has all slots free.
 type Allocator struct {
 	mu   sync.Mutex
-	used uint32                        // slots handed out so far
-	free fifo                          // slots given back
+	used uint32                        // number of different slots handed out so far
+	free fifo                          // freed slots, oldest first
 	gens [pages]*[1 << pageBits]uint16 // generation of each slot
 }
 
-// Take is a new key; false if all slots are in use.
+// Take allocates a key. It reports false if all slots are in use.
 func (a *Allocator) Take() (key uint32, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,23 +56,23 @@ func (a *Allocator) Take() (key uint32, ok bool) {
 	return uint32(*gen)<<SlotBits | i, true
 }
 
-// Give takes the slot of a key back.
+// Give frees the slot of a key.
 func (a *Allocator) Give(key uint32) {
 	a.mu.Lock()
 	a.free.push(key & SlotMask)
 	a.mu.Unlock()
 }
 
-// Counts are the slots that were ever used, and those of them that are free now.
+// Counts returns the number of slots that were ever used, and how many of them are free now.
 func (a *Allocator) Counts() (used, free int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return int(a.used), a.free.n
 }
 
-// fifo is a queue of numbers that stops allocating once it has grown to its size.
+// fifo is a queue of numbers. It allocates only to grow.
 type fifo struct {
-	ring    []uint32 // of a power of two
+	ring    []uint32 // its length is a power of two
 	head, n int
 }
 
@@ -85,7 +86,7 @@ func (q *fifo) push(v uint32) {
 	q.n++
 }
 
-// pop takes the oldest number out; there is one.
+// pop removes and returns the oldest number. The queue must not be empty.
 func (q *fifo) pop() uint32 {
 	v := q.ring[q.head]
 	q.head = (q.head + 1) & (len(q.ring) - 1)

@@ -1,6 +1,6 @@
 // Package speck implements the block cipher SPECK32/64 (Beaulieu et al., 2013), a keyed permutation of 32 bits. It
-// encrypts a table index and a generation into a key that an attacker cannot guess. Decryption gives the index back, so
-// that a lookup needs no map.
+// encrypts a table index and a generation into a key that an attacker cannot guess. Decryption returns the index, so a
+// lookup needs no map.
 package speck
 
 import "math/bits"

@@ -1,7 +1,7 @@
-// Package wheel is a hierarchical timer wheel. The caller passes the time.
+// Package wheel is a hierarchical timer wheel. It reads no clock: the caller passes the time.
 //
-// A timer is an index that the caller chooses. So the wheel holds no pointers, and allocates only for an index that is
-// larger than all before. One goroutine at a time may use a wheel.
+// A timer is an index that the caller chooses. So the wheel holds no pointers, and it allocates only for an index that
+// is larger than all before. One goroutine at a time may use a wheel.
 package wheel
 
 import "math/bits"
@@ -13,14 +13,14 @@ const (
 	none     = -1
 	// tickBits makes a tick 2^14 ns = 16.4 µs; five levels of 64 slots reach 2^44 ns, 4.9 hours.
 	tickBits = 14
-	reach    = (slots - 1) << ((levels - 1) * slotBits) // in ticks, 4.8 hours
+	reach    = (slots - 1) << ((levels - 1) * slotBits) // longest time to a deadline in ticks: 4.8 hours
 )
 
 // Tick is the resolution of the wheel in nanoseconds.
 const Tick = 1 << tickBits
 
 type node struct {
-	at         int64 // in ticks
+	at         int64 // deadline in ticks
 	next, prev int32
 	list       int32 // level*slots+slot, or none
 }
@@ -46,9 +46,9 @@ func New(now int64) *Wheel {
 // Len returns the number of armed timers.
 func (w *Wheel) Len() int { return w.armed }
 
-// Set arms timer id, and replaces its earlier deadline. at is the deadline in nanoseconds, which Set rounds up to a
-// tick, and to the next tick at least. The timer fires in the first Advance to the deadline or later. A deadline beyond
-// the reach of the wheel fires at the end of the reach.
+// Set arms timer id and replaces its earlier deadline. at is the new deadline in nanoseconds. Set rounds it up to a
+// tick, at least to the next tick. The timer fires in the first Advance to the deadline or later. A deadline beyond the
+// reach of the wheel is reduced to the reach.
 func (w *Wheel) Set(id int32, at int64) {
 	for int(id) >= len(w.nodes) {
 		w.nodes = append(w.nodes, node{list: none})
@@ -75,7 +75,7 @@ func (w *Wheel) Stop(id int32) {
 	w.armed--
 }
 
-// insert adds id to the highest level at which its deadline and now differ.
+// insert adds timer id to the list for its deadline, at the highest level at which the deadline differs from now.
 func (w *Wheel) insert(id int32, at int64) {
 	level := 0
 	if diff := uint64(at ^ w.now); diff != 0 {
@@ -93,8 +93,8 @@ func (w *Wheel) insert(id int32, at int64) {
 	w.armed++
 }
 
-// Next returns a time in nanoseconds before which no timer fires, and false if none is armed. The time may be too early
-// by the width of the next timer's slot.
+// Next returns a time in nanoseconds before which no timer fires. It reports false if no timer is armed. The time may
+// be earlier than the next deadline by up to the width of its slot.
 func (w *Wheel) Next() (int64, bool) {
 	for level := range levels {
 		shift := level * slotBits
@@ -111,9 +111,9 @@ func (w *Wheel) Next() (int64, bool) {
 	return 0, false
 }
 
-// Advance moves the clock to now (nanoseconds) and calls fire for every due timer, after disarming it. fire may set and
-// stop any timer. Advance stops after most timers: the clock then stays behind, Next returns a time in the past, and
-// the next call continues.
+// Advance moves the clock to now in nanoseconds. It disarms every due timer and calls fire for it. fire may set and
+// stop any timer. Advance stops after most timers. The clock then stays behind, Next returns a time in the past, and
+// the next Advance continues.
 func (w *Wheel) Advance(now int64, most int, fire func(id int32)) {
 	to := now >> tickBits
 	for w.armed > 0 && w.now <= to {
@@ -126,7 +126,7 @@ func (w *Wheel) Advance(now int64, most int, fire func(id int32)) {
 	w.now = max(w.now, to)
 }
 
-// fireSlot fires the timers of the current tick, at most most, and returns how many more may fire.
+// fireSlot fires the timers of the current tick, but at most most of them. It returns how many more may fire.
 func (w *Wheel) fireSlot(most int, fire func(id int32)) int {
 	list := int32(w.now & (slots - 1))
 	for id := w.heads[list]; id != none && most > 0; id = w.heads[list] {
@@ -137,7 +137,7 @@ func (w *Wheel) fireSlot(most int, fire func(id int32)) int {
 	return most
 }
 
-// nextTick returns the next tick with a timer to fire or to move to a lower level.
+// nextTick returns the next tick at which a timer fires or moves to a lower level.
 func (w *Wheel) nextTick() int64 {
 	best := int64(1) << 62
 	for level := range levels {
@@ -154,7 +154,7 @@ func (w *Wheel) nextTick() int64 {
 	return best
 }
 
-// step moves the clock to tick, and moves the timers of the slots that it enters to lower levels.
+// step moves the clock to tick. It moves the timers of the slots that the clock enters to lower levels.
 func (w *Wheel) step(tick int64) {
 	was := w.now
 	w.now = tick
