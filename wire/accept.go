@@ -7,9 +7,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Accept answers a connection request with c, which must be Idle, and sends Accept. A completion of KindEstablished or
-// KindAcceptFailed follows. Accept takes over path. After an error the request is unanswered as before, path is
-// released, and the caller may answer again.
+// Accept accepts a connection request with connection c, which must be Idle. A completion of KindEstablished or
+// KindAcceptFailed follows. Accept takes over path. If Accept returns an error, it releases path, and the request is
+// still unanswered: the caller may answer it again.
 func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s CompletionQueues) error {
 	e.mustOwn()
 	err := e.accept(r, c, path, private, s)
@@ -44,7 +44,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 	return nil
 }
 
-// sendAccept sends Accept and notes when, since repeats of Connect are answered at most once in helloRetry.
+// sendAccept sends Accept and stores the time, because repeated Connects are answered at most once in helloRetry.
 func (c *Conn) sendAccept() {
 	c.dial.offered = c.eng.now
 	hi := c.hello(c.dial.private)
@@ -52,7 +52,7 @@ func (c *Conn) sendAccept() {
 	c.sendHello(&h, &hi)
 }
 
-// Undecided returns the unanswered requests whose service satisfies of.
+// Undecided returns the unanswered requests whose service satisfies the function of.
 func (e *Engine) Undecided(of func(Service) bool) []*Request {
 	e.mustOwn()
 	var all []*Request
@@ -64,8 +64,8 @@ func (e *Engine) Undecided(of func(Service) bool) []*Request {
 	return all
 }
 
-// Forget drops an unanswered request without a reply, because the link has no path to the requester. The requester's
-// next Connect becomes a new request.
+// Forget drops an unanswered request without a reply. The caller uses it if the link has no path to the requester. The
+// next Connect of the requester becomes a new request.
 func (e *Engine) Forget(r *Request) error {
 	e.mustOwn()
 	if r.gone || r.conn != nil {
@@ -75,8 +75,8 @@ func (e *Engine) Forget(r *Request) error {
 	return nil
 }
 
-// Handoff delivers an unanswered request to the service of another qualifier, as a new Request. If that qualifier has
-// no service or the backlog of the service is full, the request is refused and the requester sees KindRefused. Handoff
+// Handoff delivers an unanswered request to the service of another qualifier, as a new Request. If the qualifier has no
+// service, or the service has a full backlog, Handoff refuses the request and the requester sees KindRefused. Handoff
 // takes over path.
 func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	e.mustOwn()
@@ -95,8 +95,8 @@ func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	return nil
 }
 
-// Reject answers a request with the consumer's refusal: the requester sees KindPeerRejected and the private data.
-// Reject takes over path.
+// Reject answers a request on behalf of the consumer. The requester sees KindPeerRejected and the private data. Reject
+// takes over path.
 func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
 	e.mustOwn()
 	return e.reject(r, path, proto.ReasonPeer, private)
@@ -128,8 +128,8 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 	return nil
 }
 
-// sendReject sends Reject, at most once in helloRetry: Reject may be larger than the repeated Connect that asks for it,
-// so the rate limit bounds amplification.
+// sendReject sends Reject, at most once in helloRetry. A Reject may be larger than the repeated Connect that it
+// answers, so the limit bounds amplification.
 func (e *Engine) sendReject(r *Request) {
 	if r.rejectedAt != 0 && e.now.Sub(r.rejectedAt) < helloRetry {
 		return
@@ -139,9 +139,8 @@ func (e *Engine) sendReject(r *Request) {
 	e.sendHello(r.path, &h, &r.rejection)
 }
 
-// rememberRejected keeps a rejected request in place of the oldest one, so that a repeated Connect gets the same
-// Reject. Otherwise a Connect that was still in the network, or that repeats because Reject was lost, would become a
-// new request.
+// rememberRejected stores a rejected request in place of the oldest one, so that a repeated Connect gets the same
+// Reject. Without it, a late Connect, or a Connect that repeats because Reject was lost, would become a new request.
 func (e *Engine) rememberRejected(r *Request) {
 	e.leaveHalfOpen(r)
 	r.gone = true
@@ -158,7 +157,7 @@ func (e *Engine) forgetAllRejected() {
 	}
 }
 
-// forgetRejected drops the rejected request in slot i, if there is one, and its path.
+// forgetRejected drops the rejected request in ring slot i, if any, and the path of the request.
 func (e *Engine) forgetRejected(i int) {
 	if r := e.rejected[i]; r != nil {
 		e.forget(r)

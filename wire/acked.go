@@ -6,11 +6,11 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// takeAck handles the acknowledgement in a packet: cumulative, selective, credit, and receiver not ready.
+// takeAck handles what a packet acknowledges and grants: cumulative and selective acknowledgement, credit, RNR.
 func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	s := &c.sent
 	if !c.epoch.acknowledged(h) || !h.Ack.Within(s.Una, s.Nxt) {
-		return // from an old epoch, or for a packet that was never sent
+		return // the acknowledgement is from an old epoch, or acknowledges a packet that was never sent
 	}
 	c.takeCredit(h)
 	if h.Ack != s.Una {
@@ -41,7 +41,8 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	c.endBackoff()
 }
 
-// advance handles a cumulative acknowledgement of new packets: round trip, congestion window, timers, completions.
+// advance handles a cumulative acknowledgement of new packets. It updates the round trip, the congestion window and the
+// timers, and completes requests.
 func (c *Conn) advance(h *proto.Header) {
 	s, now := &c.sent, c.eng.now
 	if d, ok := rtt.Sample(now, h.Echo); ok {
@@ -68,8 +69,8 @@ func (c *Conn) advance(h *proto.Header) {
 	}
 }
 
-// completeRequests completes finished requests in posting order. A send or write is finished when the peer has
-// acknowledged it, a read or atomic when its response has arrived.
+// completeRequests completes finished requests in posting order. A send or a write is finished when the peer has
+// acknowledged it. A read or an atomic is finished when its response has arrived.
 func (c *Conn) completeRequests() {
 	done := seq.Num(c.sq.done.Load())
 	start := done

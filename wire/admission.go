@@ -2,10 +2,10 @@ package wire
 
 // admission holds the connection requests of an engine and the limits on them.
 type admission struct {
-	requests    map[requestKey]*Request // undecided, accepted and rejected
-	halfOpen    quota                   // places of requests that are undecided or not established
+	requests    map[requestKey]*Request // undecided, accepted and rejected requests
+	halfOpen    quota                   // half-open requests by address
 	unconfirmed unconfirmed             // half-open requests that the consumer has accepted
-	conns       quota                   // places of connections
+	conns       quota                   // passive connections by address
 	keyGuesses  guessLimiter            // wrong remote keys by address
 	rejected    [maxRejected]*Request   // ring of rejected requests; a repeated Connect gets the same Reject
 	nrejected   uint32                  // requests ever put into the ring; wraps

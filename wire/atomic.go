@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// atomicSize is the size of the word of an atomic in bytes.
+	// atomicSize is the size in bytes of the word that an atomic changes.
 	atomicSize = 8
 	// atomicRights are the rights that an atomic needs on its target.
 	atomicRights = RemoteAtomic | RemoteRead | RemoteWrite
@@ -20,19 +20,19 @@ type operands struct {
 	comp  uint64 // compare and swap: expected value
 }
 
-// hasResponse reports whether the peer completes an operation with a response. Such a request carries no data, and uses
-// one of the RDMA reads that the peer serves at a time.
+// hasResponse reports whether an operation completes with a response from the peer. A request of such an operation
+// carries no data. It counts as one of the RDMA reads that the peer serves at a time.
 func (op Op) hasResponse() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
 
-// PostFetchAdd queues an atomic addition of add to the aligned 64-bit word at a remote address. The value before is
-// stored in the first 8 bytes of local, in the byte order of this host.
+// PostFetchAdd queues an atomic addition of add to the aligned 64-bit word at a remote address. The old value of the
+// word is stored in the first 8 bytes of local, in the byte order of this host.
 func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: add}, local)
 }
 
-// PostCmpSwap queues an atomic compare-and-swap on the aligned 64-bit word at a remote address: swap replaces the word
-// if it equals compare. The value before is stored in local as for PostFetchAdd, whether the word was replaced or not.
+// PostCmpSwap queues an atomic compare-and-swap of the aligned 64-bit word at a remote address: if the word equals
+// compare, swap replaces it. The old value is stored in local as for PostFetchAdd, whether it was replaced or not.
 func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: swap, comp: compare}, local)
@@ -68,8 +68,8 @@ func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
 	proto.PutAtomicReq(p.put(proto.AtomicReqSize), f, w.key, w.addr, num, arg.value, arg.comp)
 }
 
-// recvAtomicReq executes an atomic of the peer. A request is consumed once, so it executes once. The response is kept
-// until the peer acknowledges it, so that it can be sent again.
+// recvAtomicReq executes an atomic of the peer. It executes a request only once, because a packet is consumed only
+// once. It keeps the response until the peer has acknowledged it, so that the response can be sent again.
 func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 	r := &c.resp
 	if ch.Len != 0 || r.tail.Sub(r.acked.Op) >= r.limit {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// atomicWord returns the word in b, which has 8 bytes, or nil if its address is not aligned. The address counts, not
-// the one that the consumer registered for it.
+// atomicWord returns the 8-byte word in b, or nil if the word is not aligned. What counts is its address in memory, not
+// the address that the consumer registered for it.
 func atomicWord(b []byte) *atomic.Uint64 {
 	p := unsafe.Pointer(unsafe.SliceData(b[:atomicSize]))
 	if uintptr(p)%atomicSize != 0 {
@@ -15,7 +15,7 @@ func atomicWord(b []byte) *atomic.Uint64 {
 	return (*atomic.Uint64)(p) // size and alignment fit, no pointers, and the caller keeps the memory alive
 }
 
-// compareSwap stores swap in a word if the word equals comp, and returns the value before.
+// compareSwap stores swap in a word if the word equals comp. It returns the old value of the word.
 func compareSwap(word *atomic.Uint64, comp, swap uint64) uint64 {
 	for !word.CompareAndSwap(comp, swap) {
 		if old := word.Load(); old != comp {

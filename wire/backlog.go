@@ -2,10 +2,10 @@ package wire
 
 import "net/netip"
 
-// Backlog bounds the connection requests that wait for the consumer and divides the places among their addresses. An
-// address may hold backlogShare times as many places as are free, and its network backlogPrefix times as many. So one
-// address that sends many requests leaves a place for an address without one. A backlog of at most 7 places may go to a
-// single address.
+// Backlog bounds the connection requests that wait for the consumer and divides its places among addresses. An address
+// may hold backlogShare times as many places as are free, and its network backlogPrefix times as many. So an address
+// that sends many requests leaves a place for another address. If the backlog has at most 7 places, one address may
+// hold all.
 //
 // Backlog has no lock. The caller synchronises the calls, and gives back every place that it takes.
 type Backlog struct{ quota quota }
@@ -25,5 +25,5 @@ func (b *Backlog) Take(from netip.Addr) bool {
 // Give returns a place that Take reserved for an address.
 func (b *Backlog) Give(from netip.Addr) { b.quota.give(from) }
 
-// Resize sets the number of places to n. Reserved places stay reserved, also beyond n.
+// Resize sets the number of places to n. Places that are reserved stay reserved, even if they exceed n.
 func (b *Backlog) Resize(n int) { b.quota.places = n }

@@ -5,12 +5,12 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// PostBind queues a bind of a window to n bytes of a region, and returns the new key for peers. When the bind has
-// completed, the new key is valid and the old key of the window is invalid. A bind with n = 0 unbinds the window and
-// ignores the region.
+// PostBind queues a bind of window win to n bytes of region r from addr on. It returns the new remote key. When the
+// bind completes, the new key is valid and the old key of the window is invalid. If n is 0, the bind unbinds the window
+// and ignores r.
 //
-// Requests posted later wait for the bind. The rights of peers may exceed the remote rights of the region, but not its
-// local rights: reading needs a local right, writing needs LocalWrite.
+// Requests posted later wait for the bind. A window may give rights that the region does not give to peers, but it
+// needs local rights of the region: any of them for RemoteRead, LocalWrite for RemoteWrite.
 func (c *Conn) PostBind(win *Window, r *Region, addr uint64, n uint32, rights Rights, cookie uint64, flags WorkFlags) (key uint32, err error) {
 	if win.zone != c.zone.Load() {
 		return 0, ErrZone
@@ -37,7 +37,7 @@ func (c *Conn) PostBind(win *Window, r *Region, addr uint64, n uint32, rights Ri
 	return key, nil
 }
 
-// mayBind says whether a window may give peers such rights to a range of the region.
+// mayBind returns an error if a window on the range [addr, addr+n) of the region may not give these rights.
 func (r *Region) mayBind(zone uint32, addr uint64, n uint32, rights Rights) error {
 	switch {
 	case r.dead.Load():
@@ -54,7 +54,7 @@ func (r *Region) mayBind(zone uint32, addr uint64, n uint32, rights Rights) erro
 	return nil
 }
 
-// postBind queues a bind where the state allows it.
+// postBind queues a bind, if the state of the connection allows it.
 func (c *Conn) postBind(w *work, win *Window) error {
 	q := &c.sq
 	q.mu.Lock()
@@ -72,7 +72,7 @@ func (c *Conn) postBind(w *work, win *Window) error {
 	return q.post(w, nil)
 }
 
-// window is the window of a request; nil if it is no bind.
+// window returns the window of request n, or nil if the request is not a bind.
 func (r *workRing) window(n seq.Num) *Window {
 	if r.at(n).op != OpBind {
 		return nil
@@ -80,8 +80,8 @@ func (r *workRing) window(n seq.Num) *Window {
 	return r.wins[uint32(n)&r.mask]
 }
 
-// atBind reports whether the next request to be sent is a bind that need not wait. It needs no room in
-// the network.
+// atBind reports whether the next request to send is a bind that need not wait. A bind sends nothing, so the congestion
+// window does not limit it.
 func (c *Conn) atBind() bool {
 	q := &c.sq
 	if !q.binds || q.next.Op == q.counted || q.next.Off != 0 {
@@ -91,8 +91,8 @@ func (c *Conn) atBind() bool {
 	return w.op == OpBind && c.waitsFor(w) == sendPacket
 }
 
-// bindNext executes a bind that is the next request to be sent. What was sent before it completes
-// before it does.
+// bindNext executes the next request to send if it is a bind. The bind completes after all packets sent before it are
+// acknowledged.
 func (c *Conn) bindNext() bool {
 	if !c.atBind() {
 		return false
@@ -113,7 +113,8 @@ func (c *Conn) bindNext() bool {
 	return true
 }
 
-// bindWindow executes a bind, once. It reports false if its window was freed.
+// bindWindow executes a bind. It does nothing for a bind that was executed before. It reports false if the window was
+// freed.
 func (c *Conn) bindWindow(n seq.Num, w *work) bool {
 	if w.done {
 		return true
@@ -132,7 +133,7 @@ func (c *Conn) bindWindow(n seq.Num, w *work) bool {
 	return false
 }
 
-// undoBind takes back a bind that does not succeed: its key is, or stays, invalid.
+// undoBind reverts a bind that fails. Its key is invalid afterwards.
 func (c *Conn) undoBind(w *work) {
 	if w.op == OpBind && w.key != 0 {
 		if w.done {

@@ -8,37 +8,39 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Two messages say that a peer has lost a connection: Reset, and ICMP port unreachable. Both quote the header of a
-// packet of ours with its verification tag, which an off-path attacker does not know. But either message may be older
-// than the peer's last packet. So the first one only makes the connection send a challenge ACK (RFC 5961 §3): an Ack
-// with AckRequest. The connection breaks when another such message quotes the challenge ACK or a later packet. Any
-// packet of the peer cancels the challenge.
+// A Reset or an ICMP port unreachable says that the peer has lost a connection. Both quote the header of a packet of
+// ours with its verification tag, which an off-path attacker does not know. But the message may be older than the
+// peer's last packet. So the first message does not break the connection: the connection sends a challenge ACK (RFC
+// 5961 §3), which is an Ack with AckRequest. If a second message quotes the challenge ACK or a later packet, the
+// connection breaks. Any packet from the peer cancels the challenge.
 
-// challengeAck is the state of the challenge on one connection.
+// challengeAck is the state of a challenge on one connection.
 type challengeAck struct {
-	pending bool // sent, and no packet of the peer has come since
-	since   Time // when the first challenge ACK left; kept afterwards
+	pending bool // a challenge ACK has left, and no packet from the peer has come since
+	since   Time // when the first challenge ACK of the last challenge left
 	next    Time // when the challenge ACK is repeated
 }
 
 const (
-	// challengeAckRetry is the time to the first repeat, since the challenge ACK or its answer may be lost. It doubles.
+	// challengeAckRetry is the time to the first repeat; it doubles. The challenge ACK or its answer may have been
+	// lost.
 	challengeAckRetry = 10 * time.Millisecond
-	// portReportWait is the least time that a peer has to answer the challenge ACK when the report of the closed port
-	// came for another connection.
+	// portReportWait is the least time for the peer to answer the challenge ACK before the connection breaks, if the
+	// ICMP message was caused by a packet of another connection.
 	portReportWait = 20 * time.Millisecond
-	// challengeAckLimit is the time after which a challenge without a second message ends. It exceeds the time until a
-	// second ICMP message: Linux sends at least one a second to a host (net.ipv4.icmp_ratelimit).
+	// challengeAckLimit is the time after which a challenge without a second message ends. It is longer than the
+	// interval of ICMP messages: Linux sends at least one per second to a host (net.ipv4.icmp_ratelimit).
 	challengeAckLimit = 3 * time.Second
 )
 
-// hasSent reports whether a quoted PSN can be one of ours: from a window before the oldest unacknowledged packet to the
-// next new one.
+// hasSent reports whether this side may have sent a packet with a quoted PSN: at most one window before the oldest
+// unacknowledged packet, and not after the next new packet.
 func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) }
 
-// handleLostReport handles a Reset or an ICMP report that the peer has lost the connection. ts is the time stamp of the
-// quoted packet, and the caller has checked tag and PSN. It reports true when the message confirms a pending challenge;
-// then the caller ends the connection. Otherwise it sends a challenge ACK.
+// handleLostReport handles a Reset or an ICMP message which says that the peer has lost the connection. ts is the time
+// stamp of the quoted packet. The caller has checked the tag and the PSN of that packet. If the message confirms a
+// pending challenge, handleLostReport returns true and the caller ends the connection. Otherwise it sends a challenge
+// ACK.
 func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
 	if c.challengeAck.pending && c.eng.sentSince(ts, c.challengeAck.since) {
 		return true
@@ -47,15 +49,16 @@ func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
 	return false
 }
 
-// sentSince reports whether a time stamp of ours is from since or later, and at most challengeAckLimit old. Time stamps
-// wrap, so that an older one proves nothing.
+// sentSince reports whether ts is a time stamp of this side from the time since or later, and at most challengeAckLimit
+// old. An older time stamp proves nothing, because time stamps wrap.
 func (e *Engine) sentSince(ts uint32, since Time) bool {
 	now := e.now.Stamp()
 	return ts-since.Stamp() <= now-since.Stamp() && now-ts <= uint32(challengeAckLimit>>clock.StampShift)
 }
 
-// sendChallengeAck begins a challenge. It does nothing while one is pending, or within a probe timeout after the last
-// one left, whose answer may still be in the network. It reports false if the link has no frame.
+// sendChallengeAck begins a challenge. It does nothing if a challenge is pending. It also does nothing within a probe
+// timeout after the last challenge began, because the answer may still be in the network. It reports false if the link
+// has no frame.
 func (c *Conn) sendChallengeAck() bool {
 	d, now := &c.challengeAck, c.eng.now
 	if d.pending || d.since != 0 && now.Sub(d.since) < c.rtt.PTO() {
@@ -69,8 +72,8 @@ func (c *Conn) sendChallengeAck() bool {
 	return true
 }
 
-// dueChallengeAck repeats the challenge ACK, ends the challenge or breaks the connection, and returns when it has to
-// run next.
+// dueChallengeAck repeats the challenge ACK, ends the challenge, or breaks the connection. It returns when it has to
+// run again.
 func (c *Conn) dueChallengeAck() Time {
 	d, now := &c.challengeAck, c.eng.now
 	switch {
@@ -89,8 +92,8 @@ func (c *Conn) dueChallengeAck() Time {
 	return d.next
 }
 
-// portClosed reports whether the kernel has refused a packet to the peer's port that left after the challenge ACK, from
-// this connection or another one, and the peer has had time to answer.
+// portClosed reports whether the peer's port is closed: the peer has had time to answer the challenge ACK, and its
+// kernel has refused a later packet to the port, from this connection or another one.
 func (c *Conn) portClosed() bool {
 	since := c.challengeAck.since
 	return c.challengeAck.pending && c.eng.runTime(since) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(since)

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// linger is the rest of a connection that this side closed. It repeats Close until the peer confirms with Closed, the
-// tries are used up, or an ICMP report says that the peer's port is closed.
+// linger is what remains of a connection that this side has closed. It repeats Close until the peer confirms with
+// Closed, closeTries packets have left, or an ICMP message says that the peer's port is closed.
 type linger struct {
 	path     link.Path
 	peerAddr netip.Addr
@@ -21,11 +21,11 @@ type linger struct {
 	wait     time.Duration // time to the next repeat; doubles
 }
 
-// key returns the peerKey that finds the connection for an ICMP report that quotes Close.
+// key returns the key under which an ICMP message that quotes Close finds the connection.
 func (l *linger) key() peerKey { return peerKey{l.peerAddr, l.header.CID, l.header.Tag} }
 
-// Disconnect ends a connection. A graceful disconnect lets the outstanding requests finish first. One completion with a
-// connection kind follows, unless the connection was closed already.
+// Disconnect ends a connection. If gracefully is true, the outstanding requests complete first. One completion with a
+// connection kind follows, unless the connection was closed before.
 func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
 	e.mustOwn()
 	switch c.State() {
@@ -49,15 +49,15 @@ func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
 	return nil
 }
 
-// disconnect ends a connection immediately. Before, it sends a partial packet that waits for a token only.
+// disconnect ends a connection immediately. First it sends a partial packet that waits only for a token.
 func (c *Conn) disconnect() {
 	if c.sendWaiting() {
 		c.finish(KindDisconnected, proto.Goodbye{})
 	}
 }
 
-// Reset flushes what is posted on a closed connection and makes the connection Idle again. On an Idle connection it
-// does nothing: posted receives stay.
+// Reset flushes the work queues of a closed connection and makes the connection Idle again. On an Idle connection it
+// does nothing, and posted receives stay posted.
 func (e *Engine) Reset(c *Conn) error {
 	e.mustOwn()
 	switch c.State() {
@@ -73,7 +73,7 @@ func (e *Engine) Reset(c *Conn) error {
 	}
 }
 
-// Drop ends a connection whose consumer frees it: neither the connection nor its requests get completions.
+// Drop ends a connection that the consumer frees. Neither the connection nor its requests get completions.
 func (e *Engine) Drop(c *Conn) {
 	e.mustOwn()
 	c.completions = CompletionQueues{}
@@ -113,7 +113,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	c.over(k, StatusFlushed)
 }
 
-// end closes a connection without sending Close: the peer does not know it, has closed it, or has ended.
+// end closes a connection without sending Close, because the peer does not know it, has closed it, or has ended.
 func (c *Conn) end(k Kind, s Status) {
 	c.leave()
 	c.eng.table.release(c.slot)
@@ -143,8 +143,8 @@ func (c *Conn) leave() {
 	c.recv.target.region = nil
 }
 
-// over reports the end of a connection to its consumer: it sets the state, completes what is posted, and emits the
-// event last. The first unfinished request gets status s, all others are flushed.
+// over reports the end of a connection to its consumer: it sets the state, completes all posted entries, and emits the
+// event last. The oldest incomplete request gets status s, all other entries are flushed.
 func (c *Conn) over(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
@@ -160,7 +160,7 @@ func (c *Conn) over(k Kind, s Status) {
 	c.emit(k)
 }
 
-// flushWork completes everything that is posted: the first request with status s, the rest with StatusFlushed.
+// flushWork completes all posted entries: the oldest request with status s, the others with StatusFlushed.
 func (c *Conn) flushWork(s Status) {
 	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
 		w := c.sq.at(n)
@@ -195,10 +195,10 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 	}
 }
 
-// noRequest in Close means that no request of the peer is the cause: it is more operations than a peer has outstanding.
+// noRequest in a Close packet means that no request of the peer is the cause. A peer never has so many requests.
 const noRequest = 1 << 31
 
-// fault counts the error and breaks the connection, because of what the peer sent or because local memory is gone. op
+// fault breaks the connection because of what the peer sent, or because local memory is gone. It counts the error. op
 // and num tell the peer which of its operations failed.
 func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {
@@ -245,8 +245,8 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 	e.table.release(slot)
 }
 
-// handleClose ends the connection that the peer has closed, and confirms with Closed. It confirms an unknown connection
-// too, since the Closed before may have been lost.
+// handleClose ends the connection that the peer has closed, and confirms with Closed. It confirms the Close of an
+// unknown connection too, because an earlier Closed may have been lost.
 func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var g proto.Goodbye
 	if !g.Parse(body) {
@@ -302,8 +302,8 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 	c.end(kind, StatusFlushed)
 }
 
-// failNamedRequest completes the request that the peer's Close names, with the status for the reason. Earlier requests
-// succeed, because the peer handles requests in order.
+// failNamedRequest completes the request that the peer's Close names, with the status that belongs to the reason. The
+// requests before it succeed, because the peer handles requests in order.
 func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	var s Status
 	switch g.Reason {
@@ -339,7 +339,7 @@ func (c *Conn) succeedBefore(n seq.Num) {
 	c.completeRequests()
 }
 
-// handleClosed frees a lingering connection whose Close the peer confirms. Closed carries the tag of the Close.
+// handleClosed frees a lingering connection after the peer has confirmed its Close. Closed carries the tag of Close.
 func (e *Engine) handleClosed(h *proto.Header, b *link.Buf) {
 	s, slot, _ := e.table.find(h.CID)
 	switch {

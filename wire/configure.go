@@ -24,7 +24,7 @@ func (cfg *ConnConfig) requestSegs() int {
 	return max(cfg.MaxRequestIOV, cfg.MaxReadIOV, cfg.MaxWriteIOV)
 }
 
-// configure sets all attributes except the depths of the work queues.
+// configure sets every attribute that does not change the size of a work queue.
 func (c *Conn) configure(cfg *ConnConfig) {
 	c.zone.Store(cfg.Zone)
 	c.maxMessage.Store(cfg.MaxMessage)
@@ -35,11 +35,11 @@ func (c *Conn) configure(cfg *ConnConfig) {
 }
 
 // Reconfigure changes the attributes of an Idle connection, except User, NoCredit and the shared queue. Posted receives
-// stay posted. A receive with memory of another zone fails with StatusLocalProtection when a message arrives for it. If
-// the posted receives do not fit the new depth, Reconfigure returns ErrPosted and changes nothing.
+// stay posted. If they do not fit the new depth, Reconfigure returns ErrPosted and changes nothing. A posted receive
+// with memory of another zone fails with StatusLocalProtection when a message arrives for it.
 //
-// Any goroutine may call it, and others may post meanwhile. The caller makes sure that nobody connects, accepts or
-// resets.
+// Any goroutine may call it, and others may post meanwhile. The caller makes sure that no goroutine connects, accepts
+// or resets the connection meanwhile.
 func (c *Conn) Reconfigure(cfg ConnConfig) error {
 	if c.State() != Idle {
 		return ErrState
@@ -60,8 +60,8 @@ func (c *Conn) Reconfigure(cfg ConnConfig) error {
 // NeverReceived reports whether no receive was ever posted.
 func (c *Conn) NeverReceived() bool { return c.rq.posted.Load() == 0 }
 
-// resize changes the depth and the segments of a ring that no engine uses now. Posted entries are copied. It returns
-// ErrPosted if they do not fit.
+// resize changes the depth of a ring and the segments of its slots. It copies the posted entries, and returns ErrPosted
+// if they do not fit. No engine may use the ring meanwhile.
 func (r *workRing) resize(depth, maxSeg, stride int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +94,8 @@ func (r *workRing) resize(depth, maxSeg, stride int) error {
 	return nil
 }
 
-// dropForeignSegments invalidates the segments of posted receives that lie in another zone, if the zone has changed. A
-// message for such a receive fails as if its region had been freed.
+// dropForeignSegments invalidates the segments of posted receives whose memory belongs to another zone, if the zone has
+// changed. A message for such a receive fails as if the region had been unregistered.
 func (c *Conn) dropForeignSegments() {
 	if !c.zoneChanged {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// maxOperation is the most bytes one operation moves.
+// maxOperation is the largest number of bytes that one operation moves.
 const maxOperation = 1<<31 - 1
 
 // State is the state of a connection.
@@ -49,30 +49,32 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 type ConnConfig struct {
 	User any // for the consumer; see Conn.User
 	Zone uint32
-	// MaxRecv and MaxRequest are the depths of the work queues in entries, MaxRecvIOV and MaxRequestIOV the segments of
-	// one entry.
+	// MaxRecv and MaxRequest are the depths of the work queues in entries. MaxRecvIOV and MaxRequestIOV are the largest
+	// numbers of segments in one entry.
 	MaxRecv, MaxRequest       int
 	MaxRecvIOV, MaxRequestIOV int
-	// MaxReadIOV and MaxWriteIOV are the segments of one RDMA read and of one RDMA write; 0 means MaxRequestIOV.
+	// MaxReadIOV and MaxWriteIOV are the largest numbers of segments in one RDMA read and in one RDMA write. 0 means
+	// MaxRequestIOV.
 	MaxReadIOV, MaxWriteIOV int
 	// MaxMessage and MaxRDMA are the largest message and the largest RDMA operation in bytes; 0 means 2^31-1.
 	MaxMessage, MaxRDMA uint32
-	// ReadIn is how many RDMA reads this side serves at a time, ReadOut how many it has outstanding at the peer.
+	// ReadIn is the number of RDMA reads that this side serves at a time. ReadOut is the number that it wants
+	// outstanding at the peer.
 	ReadIn, ReadOut int
-	// NoCredit promises the peer no receives, because other connections take from the same ones. A message that finds
-	// no receive is answered with receiver not ready, and the peer sends it again.
+	// NoCredit makes this side promise the peer no receives, because other connections take the same receives. A
+	// message that finds no receive is answered with receiver not ready (RNR), and the peer sends it again.
 	NoCredit bool
-	// SRQ is the shared receive queue of the connection. It implies NoCredit, and no receive can be posted to the
-	// connection itself. The engine's owner calls Notice with events of the queue; Notice must not block.
+	// SRQ is the shared receive queue of the connection. It implies NoCredit, and a post of a receive to the connection
+	// itself fails. The engine's owner calls Notice for each event of the queue. Notice must not block.
 	SRQ    *SharedQueue
 	Notice func(Notice)
 }
 
-// CompletionQueues are the queues for a connection's completions; nil discards them. They belong to the engine of the
-// connection.
+// CompletionQueues are the queues for a connection's completions. The completions for a nil queue are discarded. All
+// queues belong to the engine of the connection.
 type CompletionQueues struct {
 	Recv, Request, Connect *Queue
-	// Solicited suppresses the notification of a receive, unless the peer's send was Solicited or the receive failed.
+	// Solicited suppresses the notification of a successful receive unless the peer's send was Solicited.
 	Solicited bool
 }
 
@@ -80,7 +82,7 @@ type CompletionQueues struct {
 //
 // Any goroutine may call the Post methods, State, Idle and PeerPrivate. The other methods need ownership of the engine.
 //
-// A Conn is made of parts, embedded by value; each has its own type, comment and tests
+// A Conn is made of parts that are embedded by value. Each part has its own type, comment and tests
 // (docs/decisions/0011-a-connection-made-of-parts.md).
 type Conn struct {
 	// User belongs to the consumer; the engine does not read it.
@@ -117,20 +119,20 @@ type attributes struct {
 	readIOV, writeIOV   atomic.Int32  // segments
 	readIn, readOut     int           // RDMA reads served at a time, and wanted outstanding
 	noCredit            bool
-	zoneChanged         bool // the zone changed while receives were posted
+	zoneChanged         bool // the zone has changed while receives were posted
 }
 
 // workQueues are the send queue and the receive queue, with the queues for their completions.
 type workQueues struct {
-	lowCredit   atomic.Bool // the peer will soon be out of credit, so that posting a receive needs an Ack
+	lowCredit   atomic.Bool // the peer will soon run out of credit, so a posted receive is worth an Ack
 	rung        atomic.Bool // the connection is in the engine's list of doorbells
 	sq          sendQueue
 	rq          recvQueue
-	srq         *sharedRecv // in place of rq; nil without one
+	srq         *sharedRecv // replaces rq if the connection has a shared queue, otherwise nil
 	completions CompletionQueues
 }
 
-// identity holds the names of the connection and the address of the peer.
+// identity holds the IDs and tags of the connection and the address of the peer.
 type identity struct {
 	path      link.Path
 	slot      int32                  // slot in the engine's connection table
@@ -143,7 +145,7 @@ type identity struct {
 	peerData  atomic.Pointer[[]byte] // private data of the peer's Accept or Reject
 }
 
-// setup is the state of the handshake, and the reason for the end of the connection.
+// setup is the state of the handshake. It also holds the reason why the connection ended.
 type setup struct {
 	dial         dialState
 	req          *Request // passive side: the accepted request
@@ -152,15 +154,15 @@ type setup struct {
 	why          BreakReason
 }
 
-// liveness holds when the peer was last heard, and the deadlines that depend on it.
+// liveness holds the time at which the peer was last heard, and the deadlines that depend on it.
 type liveness struct {
 	lastHeard    Time // when the peer's last packet came
-	lastAsked    Time // when the last keep-alive, or the last question for credit, left
-	armed        Time // deadline of the connection's timer; never: not armed
+	lastAsked    Time // when the last keep-alive or request for credit left
+	armed        Time // when the connection's timer fires; never: not armed
 	challengeAck challengeAck
 }
 
-// rdma is the state of RDMA reads and atomics: those outstanding at the peer and those that this side serves.
+// rdma is the state of RDMA reads and atomics, both those outstanding at the peer and those that this side serves.
 type rdma struct {
 	readsAllowed int       // reads and atomics that the peer serves at a time
 	readsOut     int       // reads and atomics outstanding at the peer
@@ -170,8 +172,8 @@ type rdma struct {
 
 // receiver is the state of incoming packets and messages.
 type receiver struct {
-	hole   list.Node[Conn]  // in holes
-	next   seq.Num          // PSN of the next packet
+	hole   list.Node[Conn]  // position in holes
+	next   seq.Num          // PSN expected next
 	epoch  proto.Flags      // epoch of the peer's packets: proto.Epoch or 0
 	newest uint32           // latest time stamp of a packet of this epoch
 	early  reassembly.Queue // packets that came before their turn
@@ -182,19 +184,20 @@ type receiver struct {
 	off    uint32  // bytes received of the current message
 	immOff uint32  // bytes received of the current write with immediate data
 
-	notReady bool // packet next came and found no receive
-	skip     int  // chunks of packet next that are handled already
+	notReady bool // the packet with PSN next has arrived and found no receive
+	skip     int  // number of its chunks that have been consumed before
 }
 
-// echo is what our headers return about the peer's packets: the time stamp of the newest packet that came in order (RFC
-// 7323 §4.3), and the number of congestion marks (RFC 3168).
+// echo holds two values that this side's headers return to the peer: the time stamp of the newest packet that came in
+// order (RFC 7323 §4.3), and the number of congestion marks received (RFC 3168).
 type echo struct {
 	stamp uint32
 	at    Time   // when that packet came
 	ce    uint16 // congestion marks received; wraps
 }
 
-// targetCache is the memory that the peer's last RDMA operation named, since the next one usually names it again.
+// targetCache holds the memory that the peer's last RDMA operation named, because the next operation usually names the
+// same memory.
 type targetCache struct {
 	region  *Region  // last region found by its remote key
 	binding *binding // last window found by its remote key
@@ -219,13 +222,13 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 // State returns the state of the connection.
 func (c *Conn) State() State { return State(c.state.Load()) }
 
-// Idle reports whether no receive is outstanding, and whether no request is.
+// Idle reports whether no receive is outstanding (recv), and whether no request is outstanding (request).
 func (c *Conn) Idle() (recv, request bool) {
 	n, _ := c.Receiving()
 	return n == 0, c.sq.empty()
 }
 
-// PeerPrivate returns the private data of the peer's Accept or Reject, else nil. The bytes never change.
+// PeerPrivate returns the private data of the peer's Accept or Reject, or nil if none has come. The bytes never change.
 func (c *Conn) PeerPrivate() []byte {
 	if p := c.peerData.Load(); p != nil {
 		return *p
@@ -233,15 +236,15 @@ func (c *Conn) PeerPrivate() []byte {
 	return nil
 }
 
-// setState sets the state. It holds the lock of the send queue, so that no request is posted in a state that refuses
-// it.
+// setState sets the state. It holds the lock of the send queue while it does, so that no request is posted in a state
+// that refuses it.
 func (c *Conn) setState(s State) {
 	c.sq.mu.Lock()
 	c.state.Store(uint32(s))
 	c.sq.mu.Unlock()
 }
 
-// attach takes an Idle connection into an engine: it reserves a slot and resets the protocol state.
+// attach adds an Idle connection to an engine: it reserves a slot and resets the protocol state.
 func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) error {
 	slot, cid, err := e.table.take(c)
 	if err != nil {
@@ -274,7 +277,7 @@ func (c *Conn) hello(private []byte) proto.Hello {
 		ReadIn: uint16(c.readIn), ReadOut: uint16(c.readOut), UDPPort: c.eng.udpPort, Private: private}
 }
 
-// setPeer stores the peer's Hello and the start of its packet numbers.
+// setPeer stores the contents of the peer's Hello and the peer's first PSN.
 func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
 	c.sent.Limit = min(maxWindow, int(hi.Window))
@@ -287,8 +290,8 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.takeCredit(h)
 }
 
-// emit reports a connection event. It publishes earlier completions first, so that the consumer sees them before the
-// event.
+// emit reports a connection event to the consumer. It first publishes the earlier completions, so that the consumer
+// sees them before the event.
 func (c *Conn) emit(k Kind) {
 	e := c.eng
 	e.publish()
@@ -321,7 +324,7 @@ func (c *Conn) establish() {
 	}
 	c.setDeadline(c.eng.now.Add(c.host.limits.KeepAlive))
 	c.emit(KindEstablished)
-	if c.req != nil { // the peer may close at once: do not probe yet
+	if c.req != nil { // the peer may close at once: do not probe before it sends more
 		c.pmtu.HoldBack(c.eng.now)
 	}
 	c.searchMTU(c.pmtu.Unlimited())

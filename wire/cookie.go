@@ -8,13 +8,13 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// cookieLife is the shortest time for which a cookie is valid. The longest is twice that, since a cookie is valid in
-// the period in which it was made and in the next one.
+// cookieLife is the shortest time for which a cookie is valid. A cookie is valid in the period in which it was made and
+// in the next one, so the longest time is twice as long.
 const cookieLife = 15 * time.Second
 
-// cookie computes the value that proves that a requester receives at its address and port, as a SYN cookie does. Before
-// that proof the engine keeps no state, so a spoofed address costs no memory. The cookie is a keyed hash of address,
-// port, attempt and period under the host's secret. It is never 0.
+// cookie computes a value that proves that a requester receives at its address and port, like a SYN cookie. The engine
+// keeps no state for a requester without that proof, so spoofed addresses cost no memory. The cookie is a hash of the
+// host's secret, the address, the port, the connection attempt and the period. It is never 0.
 func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch int64) uint64 {
 	var b [80]byte
 	copy(b[:32], e.host.secret[:])
@@ -31,8 +31,8 @@ func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
-// proven computes the cookie that a Connect should carry, and reports whether the Connect carries it or the one of the
-// period before. The caller sends fresh in a Challenge if it does not.
+// proven reports whether a Connect carries a valid cookie: the one of this period or the one of the last period. fresh
+// is the cookie of this period, for a Challenge.
 func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
 	epoch := int64(e.now) / int64(cookieLife)
 	fresh = e.cookie(key, h, hi, epoch)
@@ -40,7 +40,7 @@ func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fres
 	return fresh, ok
 }
 
-// handleChallenge repeats Connect with the peer's cookie.
+// handleChallenge sends Connect again with the cookie from the peer's Challenge.
 func (c *Conn) handleChallenge(hi *proto.Hello) {
 	if hi.Cookie == c.dial.cookie {
 		return // a repeated Challenge

@@ -5,11 +5,11 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// cursor reads the body of a received packet. The body may be divided between frames at any byte.
+// cursor reads the body of a received packet. The frames of the packet may divide the body at any byte.
 type cursor struct {
 	bufs []link.Buf // frames after the current one
 	cur  []byte     // unread bytes of the current frame
-	left int        // unread bytes of the body, without the trailer
+	left int        // number of unread bytes of the body, without the trailer
 }
 
 // open sets the cursor to the first byte after the header. total is the length of the packet in bytes.
@@ -18,14 +18,14 @@ func (r *cursor) open(bufs []link.Buf, total int) {
 	r.left = total - proto.HeaderSize - proto.TrailerSize
 }
 
-// more advances to a frame with unread bytes. The caller knows that there is one.
+// more advances to the next frame with unread bytes. The caller knows that there is one.
 func (r *cursor) more() {
 	for len(r.cur) == 0 {
 		r.cur, r.bufs = r.bufs[0].Data, r.bufs[1:]
 	}
 }
 
-// chunk reads a chunk header. It reports false if the body is too short for the chunk.
+// chunk reads a chunk header into c. It reports false if the body is too short for the chunk.
 func (r *cursor) chunk(c *proto.Chunk) bool {
 	r.more()
 	n := proto.ChunkSize(r.cur[0])
@@ -44,7 +44,7 @@ func (r *cursor) chunk(c *proto.Chunk) bool {
 	return c.Len <= r.left
 }
 
-// copy reads len(dst) bytes, which the body must have left.
+// copy reads len(dst) bytes into dst. The body must have that many unread bytes.
 func (r *cursor) copy(dst []byte) {
 	r.left -= len(dst)
 	for {
@@ -57,7 +57,7 @@ func (r *cursor) copy(dst []byte) {
 	}
 }
 
-// skip discards n bytes, which the body must have left.
+// skip discards n bytes. The body must have that many unread bytes.
 func (r *cursor) skip(n int) {
 	r.left -= n
 	for n > 0 {
@@ -68,7 +68,7 @@ func (r *cursor) skip(n int) {
 	}
 }
 
-// intact returns the length of a packet in bytes, and whether its CRC is right.
+// intact returns the length of a packet in bytes, and whether the packet's CRC is correct.
 func intact(bufs []link.Buf) (total int, ok bool) {
 	last := len(bufs) - 1
 	for i := range bufs {
@@ -89,7 +89,7 @@ func intact(bufs []link.Buf) (total int, ok bool) {
 	return total, proto.CRC(crc, d[:cut]) == proto.Trailer(d[cut:])
 }
 
-// intactCut checks the CRC of a packet whose trailer lies in more than one frame.
+// intactCut checks the CRC of a packet whose trailer is divided between frames.
 func intactCut(bufs []link.Buf, total int) bool {
 	var crc uint32
 	var trailer [proto.TrailerSize]byte

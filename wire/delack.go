@@ -6,20 +6,24 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// delayedAck decides when this side sends a packet only for an acknowledgement (RFC 1122 §4.2.3.2): immediately after a
-// packet out of order, one Poll after the peer asked for an acknowledgement, after ackEvery packets, or after ackDelay.
-// The Poll in between gives the consumer time to respond, and the response carries the acknowledgement. Every packet
-// that leaves carries an acknowledgement.
+// delayedAck decides when this side sends an Ack (RFC 1122 §4.2.3.2). Every packet carries an acknowledgement; an Ack
+// carries nothing else. An Ack leaves in the first of these cases:
+//   - a packet has arrived out of order: at once,
+//   - the peer has asked for an acknowledgement: in the next Poll. Until then the consumer may respond to the packet,
+//     and its response carries the acknowledgement,
+//   - ackEvery packets have arrived,
+//   - ackDelay has passed.
 type delayedAck struct {
 	packets int    // received since the last acknowledgement left
-	now     bool   // no delay
-	asked   bool   // the peer asked for an acknowledgement
+	now     bool   // send an Ack without delay
+	asked   bool   // the peer has asked for an acknowledgement
 	poll    uint64 // number of the Poll in which the peer asked
-	by      Time   // deadline of the delay; never: nothing to acknowledge
+	by      Time   // end of the delay; never: nothing to acknowledge
 	listed  bool   // in the engine's acks
 }
 
-// ask notes that the peer asked for an acknowledgement, in a Poll. It reports false if the peer had asked before.
+// ask notes that the peer asks for an acknowledgement in the Poll with number poll. It reports false if the peer has
+// asked before.
 func (a *delayedAck) ask(poll uint64) bool {
 	if a.asked {
 		return false
@@ -28,12 +32,12 @@ func (a *delayedAck) ask(poll uint64) bool {
 	return true
 }
 
-// due reports whether an acknowledgement has to leave in a Poll.
+// due reports whether an Ack has to leave in the Poll with number poll.
 func (a *delayedAck) due(poll uint64) bool {
 	return a.now || a.packets >= ackEvery || a.asked && a.poll != poll
 }
 
-// sent resets the state, because a packet with an acknowledgement leaves.
+// sent resets the state, because a packet leaves and carries an acknowledgement.
 func (a *delayedAck) sent() { *a = delayedAck{by: never, listed: a.listed} }
 
 // wantAck requests an acknowledgement within ackDelay.
@@ -48,13 +52,14 @@ func (c *Conn) wantAck() {
 	}
 }
 
-// wantAckNow requests an acknowledgement in this Poll, or in the next one if this one has sent its acknowledgements.
+// wantAckNow requests an acknowledgement in this Poll. If this Poll has sent its Acks already, it leaves in the next
+// one.
 func (c *Conn) wantAckNow() {
 	c.ack.now = true
 	c.wantAck()
 }
 
-// acknowledge sends the acknowledgements that are due and that no data packet has carried.
+// acknowledge sends the Acks that are due, unless a data packet has carried the acknowledgement.
 func (e *Engine) acknowledge() {
 	keep := e.acks[:0]
 	for _, c := range e.acks {
@@ -73,7 +78,7 @@ func (e *Engine) acknowledge() {
 	e.acks = keep
 }
 
-// sendAck sends an Ack, which has no chunks. It reports false if the link has no frame.
+// sendAck sends an Ack. It reports false if the link has no frame.
 func (c *Conn) sendAck(flags proto.Flags) bool {
 	var p packet
 	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.MaxSACKSize+proto.TrailerSize) {
@@ -91,8 +96,8 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 	return true
 }
 
-// header returns the header of a packet that leaves now. The header acknowledges everything received, so header also
-// resets the delayed acknowledgement.
+// header returns the header of a packet that leaves now. Because the header acknowledges all packets received so far,
+// header also resets the delayed acknowledgement.
 func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	r, now := &c.recv, c.eng.now
 	c.flow.granted = c.credit()

@@ -2,16 +2,16 @@ package wire
 
 import "sync"
 
-// doorbells lists the connections with posts that came while another goroutine owned the engine. Posters append under
-// the mutex; the owner takes the whole list.
+// doorbells lists the connections with new posts from goroutines that did not own the engine. Posters append to ringing
+// and hold the mutex. The owner takes the whole list.
 type doorbells struct {
 	bellMu  sync.Mutex
 	ringing []*Conn
-	taking  []*Conn // list that the owner is working on
+	taking  []*Conn // list that the owner works on
 }
 
-// Ring tells the engine that something was posted on c. The caller need not own the engine: the current owner, or the
-// next one, takes in the post.
+// Ring tells the engine that something was posted on c. The caller need not own the engine. The current owner takes in
+// the post, or the next one if there is none now.
 func (e *Engine) Ring(c *Conn) {
 	if !c.rung.CompareAndSwap(false, true) {
 		return
@@ -22,9 +22,9 @@ func (e *Engine) Ring(c *Conn) {
 	e.rings.Add(1)
 }
 
-// answerDoorbells takes in the posts of the connections in the list. A connection that rings meanwhile waits for the
-// next Poll, so that the work of this Poll is bounded. That happens when a connection takes its receive of a shared
-// queue: it rings for the next connection in line.
+// answerDoorbells takes in the posts of the connections in the list. A connection that rings during the call waits for
+// the next Poll, so that this Poll has bounded work. This happens when a connection takes its receive from a shared
+// queue and rings for the next connection that waits.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
 	e.taking, e.ringing = e.ringing, e.taking

@@ -7,10 +7,11 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// hold keeps the frames of an early packet and reports whether it did. The connections of an engine share the frames
-// that the link can spare, and a single connection may hold half of them. A connection at that limit replaces its early
-// packet that is furthest ahead, if the new packet is less far ahead. When no frame is left at all, the connection with
-// the oldest hole has to drop a packet.
+// hold keeps the frames of a packet that arrived early. It reports false if it does not keep them. All connections of
+// an engine share the frames that the link can spare.
+//   - One connection may hold half of these frames. At that limit, the new packet replaces the connection's early
+//     packet that is furthest ahead, if the new packet is less far ahead.
+//   - If no frame is left, the connection with the oldest hole has to drop an early packet (see holes).
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.next) >= proto.MaxWindow || e.forwarded {
@@ -40,7 +41,8 @@ func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	return true
 }
 
-// dropLast drops the early packet that is furthest ahead, if it comes after psn. It reports whether it did.
+// dropLast drops the early packet that is furthest ahead, if that packet comes after psn. It reports whether it has
+// dropped one.
 func (c *Conn) dropLast(psn seq.Num) bool {
 	r := &c.recv
 	last := r.next + seq.Num(r.early.Last(r.next))
@@ -51,7 +53,7 @@ func (c *Conn) dropLast(psn seq.Num) bool {
 	return true
 }
 
-// takeEarly consumes the early packets that are next now.
+// takeEarly consumes the early packets whose turn has come.
 func (c *Conn) takeEarly() {
 	r := &c.recv
 	for p := r.early.At(r.next, r.next); p != nil; p = r.early.At(r.next, r.next) {
@@ -59,7 +61,7 @@ func (c *Conn) takeEarly() {
 		if !ok && c.alive() {
 			return // the packet stays held until a receive is posted
 		}
-		if len(p.Bufs) > 0 { // 0: the connection ended in consume, which dropped the packet
+		if len(p.Bufs) > 0 { // 0: consume has ended the connection and dropped the packet
 			c.dropEarly(p)
 		}
 		if !ok {

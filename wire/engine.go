@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/wheel"
 )
 
-// allocBatch is the number of transmit frames that the engine takes from the link at a time.
+// allocBatch is the number of transmit frames that the engine requests from the link at a time.
 const allocBatch = 32
 
 // Engine runs the protocol over one link. It has no goroutine of its own: it works only within calls.
@@ -58,11 +58,11 @@ type timers struct {
 // buffers are the frames that the engine holds.
 type buffers struct {
 	rx     []link.Buf
-	drop   []link.Buf // received frames that the engine frees at the end of the batch
-	held   int        // received frames of early packets
+	drop   []link.Buf // received frames that are freed at the end of the batch
+	held   int        // number of received frames that early packets occupy
 	holes  holes
 	frames []link.Buf // empty transmit frames
-	tx     []link.Buf // built packets that the link does not have yet
+	tx     []link.Buf // frames of built packets that the link does not have yet
 }
 
 func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
@@ -85,7 +85,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		e.portFlag = proto.SourcePort
 	}
 	e.maxPacket = caps.MaxPayload
-	if segs > 1 { // a chunk header lies in one frame, so that some bytes of each frame may stay unused
+	if segs > 1 { // a chunk header must lie in one frame, so some bytes at the end of a frame may stay unused
 		e.maxPacket = min(e.maxPacket, segs*(caps.FrameSize-proto.MaxChunkSize))
 	} else {
 		e.maxPacket = min(e.maxPacket, caps.FrameSize)
@@ -106,8 +106,9 @@ func (e *Engine) Index() int { return e.index }
 // Link returns the engine's link.
 func (e *Engine) Link() link.Link { return e.link }
 
-// Poll does all work that is due: it receives packets, runs timers, takes in posts, transmits and acknowledges. It
-// reports whether packets arrived or left. Poll never blocks. It allocates only to set up connections.
+// Poll does all work that is due: it receives packets, runs timers, takes in posts, sends data and sends
+// acknowledgements. It reports whether packets arrived or left. Poll never blocks. It allocates only to set up
+// connections.
 func (e *Engine) Poll(now Time) bool {
 	e.mustOwn()
 	e.sched.polled(now.Sub(e.now))
@@ -148,8 +149,8 @@ func (e *Engine) Poll(now Time) bool {
 	return busy
 }
 
-// Next returns when Poll has to be called again if no packet arrives. If work is left over, that is the time of the
-// last Poll.
+// Next returns when Poll has to be called again if no packet arrives before. If work is left now, Next returns the time
+// of the last Poll.
 func (e *Engine) Next() Time {
 	e.mustOwn()
 	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 {
@@ -165,9 +166,10 @@ func (e *Engine) Next() Time {
 	return next
 }
 
-// Kick takes in what was posted on c. poll reports that Poll should be called now. Otherwise the posts leave with a
-// later Poll, together with others (see scheduler). active reports that the caller should poll, and that the consumer
-// has taken completions of c since the last such report: it is likely to poll again soon.
+// Kick takes in the requests and receives that were posted on c. If poll is true, the caller should call Poll now. If
+// poll is false, the posts leave with a later Poll, together with others (see scheduler). active is true if poll is
+// true and the consumer has taken completions of c since the last time that active was true. Such a consumer is likely
+// to poll again soon.
 func (e *Engine) Kick(c *Conn) (poll, active bool) {
 	e.mustOwn()
 	if !e.takePosts(c) || e.sched.deferPost(c) {
@@ -176,7 +178,7 @@ func (e *Engine) Kick(c *Conn) (poll, active bool) {
 	return true, c.consumed()
 }
 
-// takePosts takes in what was posted on c. It reports whether a Poll now has anything to do for it.
+// takePosts takes in what was posted on c. It reports whether a Poll now would have work because of it.
 func (e *Engine) takePosts(c *Conn) bool {
 	switch c.State() {
 	case Connecting, Established, Draining:
@@ -210,7 +212,7 @@ func (e *Engine) Connections() int {
 	return e.table.live
 }
 
-// Close drops all connections and returns every frame to the link. The caller has closed the connections before.
+// Close drops all connections and returns every frame to the link. The caller has ended the connections before.
 func (e *Engine) Close() {
 	e.mustOwn()
 	e.flush()

@@ -2,13 +2,15 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// A path may stop passing packets of the current size without notice: a black hole. Then outstanding data has to be cut
-// into smaller packets, and both ends must agree on what is outstanding. The sender changes its epoch, a bit in its
-// headers, and announces it in short packets until the peer answers with EpochSeen. The peer takes no more data of the
-// old epoch, so the acknowledgement in that answer is final. The sender then cuts everything after it into packets of
-// the base size, under the same PSNs. The peer has dropped the early packets of the old epoch.
+// A path may begin to drop packets of the current size without notice: a black hole. The outstanding data then has to
+// be cut into smaller packets, and both ends must agree on what is outstanding. An epoch change does this:
+//   - The sender toggles its epoch, a bit in its headers, and announces it in short packets until the peer answers with
+//     EpochSeen.
+//   - The peer drops the early packets of the old epoch and takes no more data of it. So the acknowledgement in its
+//     answer is final.
+//   - The sender cuts all data after that acknowledgement into packets of the base size, with the same PSNs.
 
-// epochChange is the sender's epoch, and the state of a change.
+// epochChange is the epoch of the sender, and the state of an epoch change.
 type epochChange struct {
 	flag     proto.Flags // epoch of our packets: proto.Epoch or 0
 	changing bool        // the peer has not confirmed the epoch
@@ -16,19 +18,19 @@ type epochChange struct {
 	failed   int         // size in bytes that no longer passes
 }
 
-// acknowledged reports whether the acknowledgement in a packet is of the current epoch. One of an old epoch is void.
+// acknowledged reports whether the acknowledgement in a packet belongs to the current epoch. Otherwise it is void.
 func (e *epochChange) acknowledged(h *proto.Header) bool {
 	return h.Flags&proto.EpochSeen != 0 == (e.flag != 0)
 }
 
-// blackHole reports whether the path seems to drop packets for their size: the peer has answered several short packets in a
-// row, and larger ones that left with them are unacknowledged. The count of answers is not that of timeouts: that begins
-// anew when a peer is heard after a silence, which an answer ends each time where the back-off is longer than that.
+// blackHole reports whether the path seems to drop packets because of their size: the peer has answered several short
+// packets, and larger packets that left with them are unacknowledged. It counts answers (rtxTimer.answered) and not
+// consecutive timeouts, because endBackoff sets the count of timeouts back to 1 when a silent peer answers.
 func (c *Conn) blackHole() bool {
 	return c.pmtu.Size > basePacket && c.rtx.answered >= blackHoleTries && c.sent.HasLarger(basePacket)
 }
 
-// changeEpoch begins a new epoch, whose packets have the base size.
+// changeEpoch begins a new epoch with packets of the base size.
 func (c *Conn) changeEpoch() {
 	c.eng.stats.BlackHoles++
 	c.epoch.flag ^= proto.Epoch
@@ -38,7 +40,7 @@ func (c *Conn) changeEpoch() {
 	c.askEpoch()
 }
 
-// askEpoch announces the new epoch to the peer.
+// askEpoch announces the new epoch to the peer and asks for an answer.
 func (c *Conn) askEpoch() {
 	c.epoch.askAt = c.eng.now.Add(c.rto())
 	c.rtx.count++
@@ -46,8 +48,8 @@ func (c *Conn) askEpoch() {
 	c.setDeadline(c.epoch.askAt)
 }
 
-// enterEpoch takes the receiver into the epoch of a packet. It reports false for a packet of an old epoch. The time
-// stamp tells which of two epochs is the later one.
+// enterEpoch changes the receiver's epoch to that of a packet. It reports false if the packet belongs to an old epoch.
+// The time stamp shows which of two epochs is the later one.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0
@@ -55,7 +57,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 		if !newer {
 			return false
 		}
-		if r.notReady { // packet next is partly consumed: its rest has to come in the same cut
+		if r.notReady { // part of the next packet is consumed: the rest must come in a packet of the same cut
 			c.wantAckNow()
 			return false
 		}
@@ -68,8 +70,8 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 	return true
 }
 
-// repacketize discards how outstanding data was cut into packets, so that it is cut again. Each discarded packet counts
-// as retransmitted. That includes packets known from a SACK, since the peer has dropped them.
+// repacketize discards the division of outstanding data into packets, so that the data is cut again. Each discarded
+// packet counts as retransmitted, even if a SACK has acknowledged it, because the peer has dropped it.
 func (c *Conn) repacketize() {
 	q := &c.sq
 	c.readyPending = c.readyPending || c.sent.HasReady()
@@ -86,7 +88,7 @@ func (c *Conn) repacketize() {
 	c.schedule()
 }
 
-// unsend reverts begun for the part of a request after a position.
+// unsend reverts begun for the part of a request from a position on.
 func (c *Conn) unsend(from position) {
 	q, w := &c.sq, c.sq.at(from.Op)
 	if from.Off == 0 {

@@ -6,17 +6,17 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Errors of calls. The data path returns them without wrapping, so that it does not allocate.
+// Errors of calls. The data path returns them without wrapping, so it does not allocate.
 var (
 	ErrQueueFull    = errors.New("wire: work queue is full")
-	ErrState        = errors.New("wire: connection is not in a state for this")
-	ErrBadKey       = errors.New("wire: no such memory region")
-	ErrZone         = errors.New("wire: region belongs to another protection zone")
+	ErrState        = errors.New("wire: the state of the connection does not allow this")
+	ErrBadKey       = errors.New("wire: no memory region has this key")
+	ErrZone         = errors.New("wire: the region belongs to another protection zone")
 	ErrRights       = errors.New("wire: region lacks the right")
 	ErrBounds       = errors.New("wire: range is not inside the region")
 	ErrSegments     = errors.New("wire: too many segments")
 	ErrTooLong      = errors.New("wire: operation is too long")
-	ErrNoReads      = errors.New("wire: the ends of the connection allow no RDMA read or atomic")
+	ErrNoReads      = errors.New("wire: this connection allows no RDMA reads or atomics")
 	ErrPrivateData  = errors.New("wire: private data is too long")
 	ErrInUse        = errors.New("wire: connection qualifier is in use")
 	ErrTooManyConns = errors.New("wire: connection table is full")
@@ -42,8 +42,8 @@ const (
 	StatusBindFailed      Status = 11
 )
 
-// BreakReason says why a connection broke or was refused. BreakByPeer is set if the peer closed it. Zero means no
-// reason.
+// BreakReason says why a connection broke or was refused. The flag BreakByPeer is set if the peer has closed the
+// connection. Zero means no reason.
 type BreakReason uint8
 
 // Reasons.
@@ -64,12 +64,12 @@ const (
 	BreakVersion    = BreakReason(proto.ReasonVersion) // refused: the peer speaks other protocol versions only
 	BreakOption     = BreakReason(proto.ReasonOption)  // refused: one end does not know a mandatory option of the other
 
-	// BreakPort: refused, the kernel of the peer reports that its UDP port is closed.
+	// BreakPort: refused, because the peer's kernel reports that the peer's UDP port is closed.
 	BreakPort = BreakReason(proto.ReasonPort)
 
 	BreakUnknown BreakReason = 0x7f // the peer's reason is not in this list
 
-	// BreakByPeer is a flag: the peer closed the connection. r &^ BreakByPeer is the reason without it.
+	// BreakByPeer is a flag: the peer has closed the connection. r &^ BreakByPeer is the reason without the flag.
 	BreakByPeer BreakReason = 0x80
 )
 
@@ -91,7 +91,7 @@ var breakReasons = [...]string{
 	BreakUnknown:    "a reason that is not known here",
 }
 
-// String returns a phrase; empty for no reason.
+// String describes the reason in a phrase. It returns "" for no reason.
 func (r BreakReason) String() string {
 	if r == 0 {
 		return ""
@@ -106,7 +106,7 @@ func (r BreakReason) String() string {
 	return why
 }
 
-// givenByPeer converts the reason in a peer's packet, which may be any byte.
+// givenByPeer converts the reason in a peer's packet. The reason may be any byte.
 func givenByPeer(r proto.Reason) BreakReason {
 	if r >= proto.Reason(BreakUnknown) || breakReasons[r] == "" {
 		return BreakUnknown | BreakByPeer

@@ -7,27 +7,27 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// flowControl is end-to-end credit in both directions (InfiniBand §9.7.7.2). Credit is the number of messages that a
-// receiver promises to take, counted from the first message. A receiver with a shared queue promises none. It takes
-// messages as long as it has receives, and answers others with receiver not ready (RNR).
+// flowControl is end-to-end credit in both directions (InfiniBand §9.7.7.2). Credit is the number of messages, counted
+// from the beginning of the connection, that a receiver promises to take. A receiver with a shared queue promises none:
+// it takes messages while it has receives, and answers others with receiver not ready (RNR).
 type flowControl struct {
-	limit     seq.Num // messages that the peer has promised to take
-	unlimited bool    // the peer gives no credit, so that credit limits nothing
-	outSince  Time    // since when a message has waited for credit or a receive; 0: none waits
+	limit     seq.Num // number of messages that the peer has promised to take
+	unlimited bool    // the peer gives no credit, so credit limits nothing
+	outSince  Time    // since when a message waits for credit or for a receive of the peer; 0: none waits
 	rnr       rnr
 
-	granted seq.Num // credit in the last packet to the peer
+	granted seq.Num // credit in the last packet that this side sent
 }
 
-// rnr is the RNR timer (InfiniBand §9.7.5.2.8). The zero value is no wait.
+// rnr is the RNR timer (InfiniBand §9.7.5.2.8). In the zero value no message waits.
 type rnr struct {
 	waits bool          // the peer has no receive; the connection sends no data
 	delay time.Duration // length of the wait; doubles
 	until Time          // end of the wait
 }
 
-// update stores the credit in a packet and reports whether it has grown. msn is the number of the next message. Credit
-// never shrinks.
+// update stores the credit in a packet. It reports whether the credit has grown; credit never shrinks. msn is the
+// number of the next message.
 func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)
@@ -57,8 +57,8 @@ func (c *Conn) outOfCredit() {
 	}
 }
 
-// noteCredit sets lowCredit when the peer's remaining credit is at most half of the receive queue. Posting a receive is
-// then worth an Ack, which grants more.
+// noteCredit sets lowCredit if the peer has credit for at most half of the receive queue. PostRecv then asks its caller
+// to kick the engine, which grants more credit in an Ack.
 func (c *Conn) noteCredit() {
 	left := c.flow.granted.Sub(c.recv.msn)
 	if low := left <= int(c.rq.depth/2); low != c.lowCredit.Load() {
@@ -66,8 +66,8 @@ func (c *Conn) noteCredit() {
 	}
 }
 
-// grantCredit requests an Ack if enough receives were posted since the last packet to the peer. If a held packet waits
-// for a receive and now has one, grantCredit consumes it first.
+// grantCredit requests an Ack if enough receives were posted since the last packet left. If a held packet waited for a
+// receive and now has one, grantCredit first consumes that packet.
 func (c *Conn) grantCredit() {
 	r := &c.recv
 	if r.notReady && !c.mustWait() {
@@ -92,8 +92,8 @@ func (c *Conn) grantCredit() {
 	}
 }
 
-// receiverNotReady handles receiver not ready from the peer. The connection sends no data until the peer says that it
-// has a receive, or until the RNR timer ends, because that packet may be lost.
+// receiverNotReady handles an RNR answer from the peer. The connection sends no data until the peer reports that it has
+// a receive. That report may be lost, so the connection tries again when the RNR timer ends.
 func (c *Conn) receiverNotReady() {
 	f, now := &c.flow, c.eng.now
 	c.rtx.reset()
@@ -110,7 +110,7 @@ func (c *Conn) receiverNotReady() {
 	c.setDeadline(f.rnr.until)
 }
 
-// retryReceiver sends the packet again that found no receive.
+// retryReceiver sends the packet again that found no receive at the peer.
 func (c *Conn) retryReceiver() {
 	c.flow.rnr.waits = false
 	if s := &c.sent; !s.Empty() && !s.Oldest().IsLost() {

@@ -9,37 +9,37 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// maxStrays bounds the packets that wait for one engine, strayBatch those that it handles in one Poll.
+// maxStrays bounds the stray packets that wait for one engine. strayBatch bounds those that it handles in one Poll.
 const (
 	maxStrays  = 256
 	strayBatch = 64
 )
 
-// strayPacket is a packet that arrived on another queue than its connection's: a copy of its bytes, its source and its
-// congestion mark.
+// strayPacket is a packet that arrived on another queue than the queue of its connection. It holds a copy of the bytes,
+// the source address and the congestion mark.
 type strayPacket struct {
 	data  []byte
 	from  netip.Addr
 	flags link.Flags
 }
 
-// keepStray is the largest buffer in bytes that a slot keeps for the next packet. Larger ones are freed.
+// keepStray is the largest buffer in bytes that a slot keeps for the next packet. A larger buffer is freed.
 const keepStray = 16 << 10
 
-// forwardRing holds the stray packets that other engines forward to this one. The owners of the other engines append,
-// the owner of this engine takes.
+// forwardRing holds the stray packets that other engines forward to this one. The owners of the other engines append
+// packets, and the owner of this engine takes them.
 type forwardRing struct {
 	mu    sync.Mutex // held to append
 	slots [maxStrays]strayPacket
 	tail  atomic.Uint32
 	head  atomic.Uint32
-	from  netip.Addr // source of the packet that is being handled; for the owner only
+	from  netip.Addr // source of the packet that is being handled; only the owner uses it
 }
 
-// forwarding is the receiving side of an engine's stray packets.
+// forwarding is the state of an engine that handles stray packets.
 type forwarding struct {
 	incoming  forwardRing
-	forwarded bool // the packet that is being handled comes from incoming, so that it lies in no frame of the link
+	forwarded bool // the packet that is being handled comes from incoming, so it does not lie in a frame of the link
 }
 
 // waiting returns the number of packets in the ring.
@@ -63,8 +63,8 @@ func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 	return true
 }
 
-// forward hands a packet to the engine that its connection ID names. It reports false if that is this engine, or if no
-// engine has that index. A packet is forwarded once at most.
+// forward hands a packet to the engine that the packet's connection ID names. It reports false in three cases: the ID
+// names this engine, it names no engine, or the packet was forwarded before.
 func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	_, _, index := e.table.find(h.CID)
 	if index == e.index || index >= len(e.host.engines) || e.forwarded {
@@ -80,8 +80,8 @@ func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	return true
 }
 
-// takeForwarded handles the packets that other engines forwarded. They lie in no frame of the link, so none of them can
-// be held early or answered in its own frame.
+// takeForwarded handles the packets that other engines have forwarded. They do not lie in frames of the link, so the
+// engine can neither hold them as early packets nor answer them in their own frame.
 func (e *Engine) takeForwarded() {
 	s := &e.incoming
 	e.forwarded = true

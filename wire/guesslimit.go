@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// A wrong remote key breaks the connection that it came on. guessLimiter also slows down an address that keeps guessing
-// keys: it drops the Connects of the address for a time that doubles with each wrong key. The count of wrong keys
-// decays with time.
+// A wrong remote key breaks the connection on which it came. guessLimiter also slows down an address that keeps
+// guessing keys: it drops the Connects of the address for a time that doubles with each wrong key. The count of wrong
+// keys decays with time.
 
-// guessCount counts the wrong keys of an address or a network.
+// guessCount counts the wrong keys from an address or a network.
 type guessCount struct {
 	guesses int  // decays by one in guessDecay
-	since   Time // last decay
+	since   Time // when the count last decayed
 	until   Time // Connects before this moment are dropped
 }
 
 // guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// record counts a wrong key of holder. Above free keys, it blocks the holder for a time that doubles up to most. If
-// renew is true, a wrong key during a block extends the block. If renew is false, a new block begins only after a pause
-// of at least most since the end of the last block.
+// record counts a wrong key from holder. After more than free wrong keys, it blocks the holder for a time that doubles
+// with each wrong key, up to most. If renew is true, a wrong key during a block extends the block. If renew is false, a
+// new block begins no earlier than most after the end of the last one.
 func (p guessCounts) record(holder netip.Prefix, now Time, free int, most time.Duration, renew bool) {
 	x := p[holder]
 	if x == nil {
@@ -38,7 +38,7 @@ func (p guessCounts) record(holder netip.Prefix, now Time, free int, most time.D
 	}
 }
 
-// blocked reports whether the Connects of a holder are dropped now.
+// blocked reports whether the Connects of holder are dropped now.
 func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	if len(p) == 0 {
 		return false
@@ -47,8 +47,8 @@ func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	return x != nil && now < x.until
 }
 
-// prune makes room for an entry. It deletes the entries whose count has decayed to 0. If the map is still full, it
-// deletes arbitrary entries until the map is not full.
+// prune makes room for an entry. It deletes the entries whose count has decayed to 0. If the map is still full, it also
+// deletes arbitrary entries.
 func (p guessCounts) prune(now Time) {
 	for network, x := range p {
 		if x.decay(now); x.guesses == 0 {
@@ -63,21 +63,21 @@ func (p guessCounts) prune(now Time) {
 	}
 }
 
-// decay subtracts one guess for each guessDecay that has passed.
+// decay subtracts one wrong key for each guessDecay that has passed.
 func (x *guessCount) decay(now Time) {
 	n := int(now.Sub(x.since) / guessDecay)
 	x.guesses = max(x.guesses-n, 0)
 	x.since = x.since.Add(time.Duration(n) * guessDecay)
 }
 
-// guessLimiter limits the rate of wrong remote keys per address and, for IPv6, per network, because one IPv6 host may
-// use every address of a /64. Strangers share a network too: it has a higher limit and short blocks, so that an honest
-// address of it connects soon.
+// guessLimiter limits the rate of wrong remote keys per address. For IPv6 it also limits the rate per network, because
+// one host may use every address of a /64. But strangers may share a network, so a network has a higher limit and
+// shorter blocks: an honest address in it can still connect soon.
 type guessLimiter struct{ addrs, networks guessCounts }
 
 func newGuessLimiter() guessLimiter { return guessLimiter{make(guessCounts), make(guessCounts)} }
 
-// record counts a wrong key of an address.
+// record counts a wrong key from an address.
 func (s *guessLimiter) record(a netip.Addr, now Time) {
 	addr, network := holders(addressOf(a))
 	s.addrs.record(addr, now, freeGuesses, maxGuessDelay, true)

@@ -12,32 +12,32 @@ import (
 
 // Dial holds the arguments of Connect.
 type Dial struct {
-	Path link.Path // path to Host; the connection takes it over, also if Connect fails
+	Path link.Path // path to Host; Connect takes it over, even if it fails
 	Host netip.Addr
 	Qual uint64
 	Port uint64 // our port qualifier, which the peer's consumer sees
-	// Timeout ends the attempt with KindTimedOut; negative means never.
+	// Timeout is the time after which the attempt ends with KindTimedOut; negative means never.
 	Timeout     time.Duration
 	Private     []byte // copied
 	Completions CompletionQueues
 }
 
-// dialState is the state of a handshake, on either side.
+// dialState is the state of a handshake, on the active or the passive side.
 type dialState struct {
 	qual, port uint64
 	private    []byte
-	cookie     uint64        // from the peer's Challenge; proves our address
+	cookie     uint64        // cookie from the peer's Challenge, which proves our address
 	challenges int           // Challenges received
 	until      Time          // end of the attempt
-	graceEnd   Time          // ReasonNoListener before this moment is ignored; 0: none received yet
+	graceEnd   Time          // end of ListenGrace, in which ReasonNoListener is ignored; 0: none received yet
 	retry      time.Duration // time from the next handshake packet to its repeat; doubles
 	nextTry    Time          // when the handshake packet is repeated
-	offered    Time          // when Accept last left
-	tries      int           // repeats of Accept that no repeated Connect asked for
+	offered    Time          // when the last Accept left
+	tries      int           // repeats of Accept that the timer has sent
 }
 
-// Connect begins the active side of a connection, which must be Idle. Exactly one completion with a connection kind
-// follows, unless Connect returns an error.
+// Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one
+// completion with a connection kind follows.
 func (e *Engine) Connect(c *Conn, d Dial) error {
 	e.mustOwn()
 	if c.State() != Idle {
@@ -116,13 +116,13 @@ type Request struct {
 	User any
 
 	eng        *Engine
-	service    Service // that the request was delivered to
+	service    Service // service that got the request
 	header     proto.Header
 	hello      proto.Hello
 	key        requestKey
-	conn       *Conn       // accepts the request; nil while undecided
-	open       bool        // not counted as half-open any more
-	places     [2]listed   // in unconfirmed, by address and by network
+	conn       *Conn       // connection that accepted the request; nil while undecided
+	open       bool        // no longer counted as half-open
+	places     [2]listed   // positions in unconfirmed, by address and by network
 	gone       bool        // rejected, forgotten or handed off
 	path       link.Path   // rejected request: path of Reject
 	rejection  proto.Hello // rejected request: body of Reject
@@ -132,7 +132,7 @@ type Request struct {
 // Engine returns the engine on which the request has to be answered.
 func (r *Request) Engine() *Engine { return r.eng }
 
-// control dispatches a packet that sets up or ends a connection, and reports whether a reply took over the frame.
+// control dispatches a packet that sets up or ends a connection. It reports whether a reply has taken over the frame.
 func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	if len(bufs) != 1 { // every control packet fits in a frame
 		e.stats.BadPackets++
@@ -159,9 +159,11 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 	return false
 }
 
-// handleConnect delivers a request to the service of its qualifier. A Connect without a valid cookie gets a Challenge,
-// one without a service or a connection place a Reject; neither keeps state. A Connect above the limit of half-open
-// requests or from a blocked address is dropped.
+// handleConnect handles a connection request:
+//   - a Connect without a valid cookie gets a Challenge, and no state is kept,
+//   - a Connect for which there is no service or no connection place gets a Reject, and no state is kept,
+//   - a Connect above the limit of half-open requests, or from a blocked address, is dropped,
+//   - any other Connect is delivered to the service of its qualifier.
 func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
 	if h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) {
@@ -198,8 +200,8 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	return false
 }
 
-// repeatAnswer sends Reject or Accept again for a repeated Connect, because the first may be lost. An undecided request
-// gets no reply.
+// repeatAnswer answers a repeated Connect with the same Reject or Accept as before, because that may have been lost. If
+// the consumer has not decided yet, no reply leaves.
 func (e *Engine) repeatAnswer(r *Request) {
 	if r.gone {
 		e.sendReject(r)
@@ -210,7 +212,7 @@ func (e *Engine) repeatAnswer(r *Request) {
 	}
 }
 
-// newRequest creates a request, which counts as half-open.
+// newRequest creates a request and counts it as half-open.
 func (e *Engine) newRequest(s Service, key requestKey, h *proto.Header, hi *proto.Hello) *Request {
 	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, hi, key.from))
 	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
@@ -227,14 +229,14 @@ func validHello(hi *proto.Hello) bool {
 	return hi.MTU >= minPacket && hi.Window >= minPeerWindow && hi.CID != 0 && hi.Tag != 0
 }
 
-// refuse answers a Connect with Reject in the frame of the Connect, and keeps no state.
+// refuse answers a Connect with Reject, in the frame of the Connect. It keeps no state.
 func (e *Engine) refuse(h *proto.Header, hi *proto.Hello, bufs []link.Buf, why proto.Reason) (kept bool) {
 	e.stats.ConnRequestsRejected++
 	return e.replyHello(h, hi, bufs, proto.Reject, proto.Hello{Reason: why})
 }
 
-// replyHello answers a Connect in the frame of the Connect. The reply is not longer than the Connect, so a spoofed
-// source address gains no amplification.
+// replyHello answers a Connect in the frame of the Connect. The reply is no longer than the Connect, so an attacker
+// with a spoofed source address gains no amplification.
 func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t proto.Type, body proto.Hello) (kept bool) {
 	out := proto.Header{Type: t, CID: hi.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: hi.Tag}
 	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
@@ -244,8 +246,8 @@ func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t
 	return true
 }
 
-// portOf returns the UDP port at which the sender of a packet receives: the port in its Hello, else the source port if
-// the header has SourcePort set, else the port of this engine.
+// portOf returns the UDP port at which the sender of a packet receives. That is the port in its Hello. Without one it
+// is the source port if the header has the flag SourcePort, otherwise the port of this engine.
 func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) uint16 {
 	switch {
 	case hi.UDPPort != 0:
@@ -257,8 +259,8 @@ func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) u
 	}
 }
 
-// reply sends a header and n bytes of body in the frame of the received packet, to a UDP port at the source address.
-// The reply is not longer than the received packet.
+// reply sends a header and n bytes of body in the frame of a received packet, to a UDP port at the packet's source
+// address. The reply must not be longer than the received packet.
 func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 	b := bufs[0]
 	n += proto.HeaderSize
@@ -272,14 +274,14 @@ func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 	}
 }
 
-// replyHeader sends a header without a body in the frame of the received packet, to its sender.
+// replyHeader sends a header without a body in the frame of a received packet, to the sender of that packet.
 func (e *Engine) replyHeader(bufs []link.Buf, asked *proto.Header, h *proto.Header) {
 	port := e.portOf(asked, &proto.Hello{}, e.link.Source(&bufs[0]))
 	h.Put(bufs[0].Data)
 	e.reply(bufs, port, 0)
 }
 
-// leaveHalfOpen removes a request from the count of half-open requests.
+// leaveHalfOpen stops counting a request as half-open.
 func (e *Engine) leaveHalfOpen(r *Request) {
 	if r.open {
 		return
@@ -289,7 +291,7 @@ func (e *Engine) leaveHalfOpen(r *Request) {
 	e.unconfirmed.remove(r)
 }
 
-// forget removes a request from the table, so that a later Connect is a new request.
+// forget removes a request from the table. A later Connect then is a new request.
 func (e *Engine) forget(r *Request) {
 	e.leaveHalfOpen(r)
 	if e.requests[r.key] == r {
@@ -328,7 +330,7 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 	}
 }
 
-// handleAccept stores what the peer says in Accept and schedules Ready, the last packet of the handshake.
+// handleAccept stores the contents of Accept and schedules Ready, the last packet of the handshake.
 func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	e := c.eng
 	switch {
@@ -352,7 +354,7 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	c.schedule()
 }
 
-// handleReject ends the attempt to connect. ReasonNoListener ends it only after ListenGrace, counted from the first
+// handleReject ends the connection attempt. ReasonNoListener ends it only after ListenGrace, measured from the first
 // such Reject, because the peer's program may be about to listen.
 func (c *Conn) handleReject(hi *proto.Hello) {
 	d := &c.dial

@@ -27,7 +27,7 @@ func (h *Histogram) observe(d time.Duration, n uint64) {
 	h.Sum += uint64(d) * n
 }
 
-// bucketOf returns the bucket of a duration in nanoseconds, from its two highest bits.
+// bucketOf returns the index of the bucket for a duration in nanoseconds. It depends on the two highest bits.
 func bucketOf(ns uint64) int {
 	if ns < 1<<histogramBase {
 		return 0
@@ -36,7 +36,7 @@ func bucketOf(ns uint64) int {
 	return min(1+2*(top-histogramBase)+int(ns>>(top-1)&1), histogramBuckets-1)
 }
 
-// Bound returns the upper bound of bucket i, exclusive. It is 0 below the first bucket, and math.MaxInt64 for the last
+// Bound returns the exclusive upper bound of bucket i. It returns 0 if i is negative, and math.MaxInt64 for the last
 // bucket and beyond.
 func (h *Histogram) Bound(i int) time.Duration {
 	switch {
@@ -49,14 +49,14 @@ func (h *Histogram) Bound(i int) time.Duration {
 	return octave + octave/2*time.Duration(i%2)
 }
 
-// run is a number of consecutive requests whose first packets left in the same Poll. The requests of one packet are
-// counted together to save time.
+// run is a series of consecutive requests whose first packets left in the same Poll, so they have the same latency.
+// They are counted together to save time.
 type run struct {
 	began Time
 	n     uint64
 }
 
-// count adds the latency of requests that complete now. began is 0 for binds, which send nothing.
+// count adds the latency of the requests, which complete now. began is 0 for binds, which send nothing.
 func (r run) count(e *Engine) {
 	if r.began != 0 {
 		e.stats.Latency.observe(e.now.Sub(r.began), r.n)

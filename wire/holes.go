@@ -2,27 +2,28 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/list"
 
-// holes lists the connections that hold early packets, the one with the oldest hole first. When every frame is used,
-// that connection drops an early packet for the new one. Its missing packet is the least likely to come. So an attacker
-// that keeps holes open, on however many connections, cannot stop others from holding early packets.
+// holes lists the connections that hold early packets, the connection with the oldest hole first. A hole is a missing
+// packet before the early ones. When every frame is in use, the first connection of the list drops an early packet to
+// make room for a new one, because its missing packet is the least likely to arrive. So an attacker that keeps holes
+// open, on any number of connections, cannot prevent others from holding early packets.
 type holes struct{ conns list.List[Conn] }
 
-// renew moves a connection to the end of the list: its hole is new.
+// renew moves a connection to the end of the list, because it has a new hole.
 func (h *holes) renew(c *Conn) {
 	h.close(c)
 	h.conns.PushBack(&c.recv.hole, c)
 }
 
-// close removes a connection that holds no early packet.
+// close removes a connection that no longer holds early packets.
 func (h *holes) close(c *Conn) {
 	if c.recv.hole.Listed() {
 		h.conns.Remove(&c.recv.hole)
 	}
 }
 
-// evictOldest drops an early packet of a connection whose hole is older than that of c, and reports whether it did. It
-// tries evictTries connections at most. A connection that holds only packet next, which waits for a receive, has
-// nothing to drop.
+// evictOldest drops an early packet of a connection with an older hole than that of c. It reports whether it has
+// dropped one. It tries at most evictTries connections. A connection has nothing to drop if its only held packet is the
+// next one, which waits for a receive.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
 	for range evictTries {

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/speck"
 )
 
-// Bits of the fields of a connection ID, from the most significant one: engine, generation, slot. A region key before
-// its permutation has a generation and a slot of regionBits.
+// Widths of the bit fields of a connection ID, from the most significant field: engine, generation, slot. A region key,
+// before its encryption, consists of a generation and a slot of regionBits.
 const (
 	engineBits = 8
 	genBits    = 7
@@ -20,8 +20,8 @@ const (
 	regionBits = slotkey.SlotBits
 )
 
-// Host is the state that the engines of one adapter share: the secrets of keys and cookies, registered memory, and
-// services. Any goroutine may call its methods.
+// Host is the state that the engines of one adapter share: secrets, registered memory, and services. Any goroutine may
+// call its methods.
 type Host struct {
 	rand    io.Reader
 	limits  Limits
@@ -37,14 +37,14 @@ type Host struct {
 
 // Service receives the connection requests for a connection qualifier.
 type Service interface {
-	// Arrive delivers a new request. The engine's owner calls it, so it must not block. If it returns false, the
-	// backlog is full and the engine rejects the request. The service answers with Accept or Reject later, not within
-	// the call.
+	// Arrive delivers a new request. It returns false if the backlog is full; the engine then rejects the request. The
+	// engine's owner calls Arrive, so Arrive must not block. The service answers with Accept or Reject later, not
+	// within Arrive.
 	Arrive(*Request) bool
 }
 
-// NewHost makes a host. Verification tags, initial packet numbers and keys are read from random: crypto/rand in
-// production, a seeded reader in simulation.
+// NewHost makes a host. It reads verification tags, initial packet numbers and keys from random, which is crypto/rand
+// in production and a seeded reader in simulation.
 func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	limits.setDefaults()
 	h := &Host{rand: random, limits: limits, services: make(map[uint64]Service)}
@@ -57,7 +57,7 @@ func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	return h, nil
 }
 
-// NewEngine makes an engine for a further link of the adapter. All engines have to be made before traffic starts.
+// NewEngine makes an engine for another link of the adapter. All engines must be made before traffic starts.
 func (h *Host) NewEngine(l link.Link, now Time) (*Engine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *Host) Listen(qual uint64, s Service) error {
 	return nil
 }
 
-// Unlisten removes the service of a qualifier. Requests that were delivered before stay valid.
+// Unlisten removes the service of a qualifier. Requests that were delivered to the service stay valid.
 func (h *Host) Unlisten(qual uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

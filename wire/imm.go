@@ -2,8 +2,8 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// PostWriteImm queues an RDMA write of all segments to a remote address. Its completion at the peer consumes a receive
-// and delivers imm; the memory of that receive is not written. The operation is ordered like a message.
+// PostWriteImm queues an RDMA write of all segments to a remote address. When the write has arrived, it consumes a
+// receive at the peer and delivers imm. The memory of that receive is not written. The write is ordered like a message.
 func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.writeIOV.Load(), segs, LocalRead|LocalWrite, c.maxRDMA.Load())
 	if err != nil {
@@ -21,8 +21,8 @@ func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off ui
 	proto.PutWriteImm(p.put(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.got)
 }
 
-// needsReceive reports whether a chunk needs a posted receive: any chunk of a message, and the last one of a write with
-// immediate data.
+// needsReceive reports whether a chunk needs a posted receive. Every chunk of a message does, and so does the last
+// chunk of a write with immediate data.
 func needsReceive(ch *proto.Chunk) bool {
 	return ch.Op == proto.OpSend || ch.Op == proto.OpSendOnly || ch.Op == proto.OpSendInv || ch.Op == proto.OpWriteImm && ch.Flags&proto.Last != 0
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ConnInfo is a snapshot of a connection. PSNs and packet counts are those of the direction under which they stand.
+// ConnInfo is a snapshot of a connection. PSNs and packet counts belong to the direction under which they are listed.
 type ConnInfo struct {
 	Engine  int
 	State   State
@@ -16,34 +16,35 @@ type ConnInfo struct {
 	Silence time.Duration // since the peer's last packet
 	MTU     int           // largest packet in bytes, header to trailer
 
-	// Direction: sending.
-	SendOldest  uint32  // PSN of the oldest packet that is not acknowledged
-	SendNext    uint32  // PSN of the next packet
-	Window      float64 // congestion window in packets; below 1 packets are paced
+	// Sending.
+	SendOldest  uint32  // PSN of the oldest unacknowledged packet
+	SendNext    uint32  // PSN of the next new packet
+	Window      float64 // congestion window in packets; below 1, packets are paced
 	InFlight    int     // packets in the network (RFC 6675 pipe)
 	Lost        int     // packets marked lost and not sent again yet
-	Timeouts    int     // retransmission timeouts in a row
-	Retransmits uint64  // packets sent again, of the whole connection
+	Timeouts    int     // consecutive retransmission timeouts
+	Retransmits uint64  // packets sent again since the connection began
 	RTT, RTTVar time.Duration
 	RTO         time.Duration // current retransmission timeout
 	Requests    int           // outstanding requests
 	Unsent      int           // bytes of requests that were not sent yet, chunk headers included
-	Credits     int           // messages that the peer can receive; -1: it gives no credit
-	Starved     bool          // a message waits for credit or a receive of the peer
+	Credits     int           // messages that the peer has promised to take; -1: the peer gives no credit
+	Starved     bool          // a message waits for credit or for a receive of the peer
 
-	// Direction: receiving.
-	RecvNext uint32 // PSN of the next packet
-	Early    int    // packets held because an earlier one is missing, or because no receive was posted
-	Receives int    // outstanding receives; with a shared queue, those taken from it
+	// Receiving.
+	RecvNext uint32 // PSN expected next
+	Early    int    // packets held because an earlier packet is missing, or because no receive is posted
+	Receives int    // outstanding receives; with a shared queue, the receives taken from it
 	Granted  int    // messages that the peer has credit for; -1: this side gives no credit
 }
 
-// inspectSlots bounds the slots of the connection table that one Inspect reads, to some microseconds of work.
+// inspectSlots bounds the slots of the connection table that one Inspect reads, which keeps a call to a few
+// microseconds.
 const inspectSlots = 32
 
-// Inspect appends a row for each connection in a part of the connection table. slot is where the part begins: 0 in the
-// first call, then next of the call before, until next is negative. Inspect may miss a connection that begins or ends
-// between two calls. It needs ownership.
+// Inspect appends a row for each connection in a part of the connection table. slot is the first slot of the part. The
+// caller passes 0 first and then next from the last call, until next is negative. Inspect may miss a connection that
+// begins or ends between two calls. The caller owns the engine.
 func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
 	e.mustOwn()
 	end := min(slot+inspectSlots, len(e.table.slots))

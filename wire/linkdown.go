@@ -2,8 +2,8 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// LinkDown ends every connection, because the link moves no packets any more. Established connections break, attempts
-// to connect time out, and accepts fail. The caller owns the engine.
+// LinkDown ends every connection, because the link can no longer move packets. Established connections break,
+// connection attempts time out, and accepts fail. The caller owns the engine.
 func (e *Engine) LinkDown() {
 	e.mustOwn()
 	for i := range e.table.slots {

@@ -7,25 +7,25 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// The consumer can unmap registered memory, protect it, or truncate the file behind it. An access then raises SIGSEGV
-// or SIGBUS. Go turns the signal into a panic if debug.SetPanicOnFault is set for the goroutine. Poll sets it from its
-// first data packet to its end. The panic is recovered for each packet, so that only the connection of that packet
-// breaks.
+// The consumer can unmap or protect registered memory, or truncate the file behind it. An access then raises SIGSEGV or
+// SIGBUS. Go turns the signal into a panic if debug.SetPanicOnFault is set for the goroutine. Poll sets it before it
+// handles its first data packet, and restores it at its end. The panic is recovered for each packet, so only the
+// connection of that packet breaks.
 
 // faults is the state of fault handling on an engine.
 type faults struct {
-	catching    bool // SetPanicOnFault is on, by this engine
-	wasCatching bool // its setting before, which allowFaults restores
+	catching    bool // this engine has set SetPanicOnFault
+	wasCatching bool // the setting before, which allowFaults restores
 }
 
-// catchFaults turns memory faults into panics until allowFaults.
+// catchFaults turns memory faults into panics until allowFaults is called.
 func (e *Engine) catchFaults() {
 	if !e.catching {
 		e.catching, e.wasCatching = true, debug.SetPanicOnFault(true)
 	}
 }
 
-// allowFaults restores the setting from before catchFaults.
+// allowFaults restores the setting that catchFaults changed.
 func (e *Engine) allowFaults() {
 	if e.catching {
 		e.catching = false
@@ -33,14 +33,14 @@ func (e *Engine) allowFaults() {
 	}
 }
 
-// intake is the progress of consume in a packet.
+// intake is the progress of consume in one packet.
 type intake struct {
 	chunk proto.Chunk // current chunk
-	done  int         // operations of the peer that this packet has completed
-	over  bool        // all chunks are handled, so that a panic now is no memory fault
+	done  int         // number of the peer's operations that this packet has completed
+	over  bool        // all chunks are handled, so a later panic is not a memory fault
 }
 
-// catchIntake is deferred by consume. After a fault in memory that data was placed in, it breaks the connection.
+// catchIntake is deferred by consume. After a fault in the memory that a chunk was placed in, it breaks the connection.
 func (c *Conn) catchIntake(in *intake, next *bool) {
 	if in.over {
 		return
@@ -59,8 +59,8 @@ func (c *Conn) catchIntake(in *intake, next *bool) {
 	c.reject(proto.ReasonMemory, &in.chunk, in.done)
 }
 
-// catchBuild is deferred by build. After a fault in memory that was being sent, it abandons the packet and breaks the
-// connection.
+// catchBuild is deferred by build. After a fault in the memory that a packet was built from, it abandons the packet and
+// breaks the connection.
 func (c *Conn) catchBuild(p *packet, built *bool) {
 	if p.over {
 		return
@@ -76,8 +76,8 @@ func (c *Conn) catchBuild(p *packet, built *bool) {
 	c.fault(proto.ReasonMemory, 0, noRequest)
 }
 
-// mustBeFault panics again unless the recovered value is a fault at an address. A nil dereference has no address: it is
-// a bug and has to crash.
+// mustBeFault panics again unless the recovered value is a memory fault at an address. A nil dereference has no
+// address. It is a bug and has to crash the program.
 func mustBeFault(recovered any) {
 	if f, ok := recovered.(interface {
 		runtime.Error

@@ -2,15 +2,15 @@ package wire
 
 import "sync/atomic"
 
-// Role is what the owner of an engine does with it; 0 means no owner. The package that drives engines defines its
-// roles.
+// Role says what the owner of an engine does with it. 0 means no owner. The package that drives the engines defines the
+// other values.
 type Role uint32
 
-// Token is the ownership of an engine: at most one goroutine holds it. Its methods take a few nanoseconds. Any
-// goroutine may call them, except Disown and Become, which are for the owner.
+// Token is the ownership of an engine. At most one goroutine holds it. Its methods take a few nanoseconds. Any
+// goroutine may call them, except Disown and Become, which only the owner may call.
 //
-// A build with the tag datxdpdebug records the goroutine that owns the engine. There, every call into the engine from
-// another goroutine panics. An engine without an owner so far is not checked, because protocol tests drive it from a
+// A build with the tag datxdpdebug records which goroutine owns the engine, and panics if another goroutine calls into
+// the engine. It does not check an engine that never had an owner, because protocol tests drive such an engine from a
 // single goroutine.
 type Token struct {
 	guard
@@ -27,16 +27,16 @@ func (t *Token) TryOwn(as Role) bool {
 	return true
 }
 
-// Become changes the role of the owner, who calls it.
+// Become changes the role of the owner, which calls it.
 func (t *Token) Become(as Role) { t.role.Store(uint32(as)) }
 
-// Disown ends ownership. It reports true if another goroutine has called Ring: the caller then tries to own the engine
-// again and polls, so that no post is left behind.
+// Disown ends ownership. It reports true if another goroutine has called Ring. The caller then tries to own the engine
+// again and polls it, so that no post is left behind.
 func (t *Token) Disown() (rung bool) {
 	t.disowned()
 	t.role.Store(0)
 	return t.rings.Load() != 0
 }
 
-// Role returns the role of the current owner; 0 without one.
+// Role returns the role of the current owner, or 0 if there is none.
 func (t *Token) Role() Role { return Role(t.role.Load()) }

@@ -12,7 +12,7 @@ import (
 // guard records the goroutine that owns an engine.
 type guard struct {
 	used  atomic.Bool   // the engine has had an owner
-	owner atomic.Uint64 // number of the goroutine; 0: none
+	owner atomic.Uint64 // number of the owner's goroutine; 0: no owner
 }
 
 func (g *guard) owned() {
@@ -26,18 +26,17 @@ func (g *guard) disowned() {
 	g.owner.Store(0)
 }
 
-// mustOwn panics if another goroutine than the caller owns the engine, or nobody does any more. It does nothing before
-// the first owner.
+// mustOwn panics unless the calling goroutine owns the engine. It does nothing before the engine has its first owner.
 func (g *guard) mustOwn() {
 	if !g.used.Load() {
 		return
 	}
 	if owner, caller := g.owner.Load(), goroutine(); owner != caller {
-		panic(fmt.Sprintf("wire: goroutine %d calls an engine that goroutine %d owns (0: nobody)", caller, owner))
+		panic(fmt.Sprintf("wire: goroutine %d calls an engine that goroutine %d owns (0: no owner)", caller, owner))
 	}
 }
 
-// stacks pools the buffers of goroutine, because a local buffer would escape to the heap on each call.
+// stacks pools the buffers of goroutine. A local buffer would escape to the heap on each call.
 var stacks = sync.Pool{New: func() any { return new([32]byte) }}
 
 // goroutine returns the number of the calling goroutine, parsed from its stack trace: "goroutine 18 [running]".

@@ -6,17 +6,17 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// packet is a packet under construction. Its frames are the last ones of the engine's transmit batch.
+// packet is a packet under construction. Its frames are the last ones in the engine's transmit batch.
 type packet struct {
 	e          *Engine
 	first      int    // index in e.tx of its first frame
 	cur        []byte // free bytes of the current frame
 	left       int    // free bytes of the packet's body
-	zeroCopied bool   // some entries of e.tx refer to link memory and are no frames
+	zeroCopied bool   // some entries of e.tx refer to link memory instead of a frame
 
-	op      seq.Num // request, or job of the responder, whose memory is being read
-	answers bool    // op is a job of the responder
-	over    bool    // the packet is built, so that a panic now is no memory fault
+	op      seq.Num // request or responder job whose memory is being read
+	answers bool    // op is a responder job
+	over    bool    // the packet is built, so a later panic is not a memory fault
 }
 
 // begin starts a packet of at most size bytes on path. It reports false if the link has no transmit frame.
@@ -35,7 +35,7 @@ func (e *Engine) begin(p *packet, path link.Path, size int) bool {
 	return true
 }
 
-// queueFrame moves an empty frame to the end of tx and returns its space.
+// queueFrame moves an empty frame to the end of tx and returns its memory.
 func (e *Engine) queueFrame(path link.Path) []byte {
 	n := len(e.frames) - 1
 	e.tx = append(e.tx, e.frames[n])
@@ -45,10 +45,10 @@ func (e *Engine) queueFrame(path link.Path) []byte {
 	return f.Data
 }
 
-// refill takes transmit frames from the link, and reports whether the engine has at least need of them.
+// refill takes transmit frames from the link. It reports whether the engine then has at least need frames.
 func (e *Engine) refill(need int) bool {
 	if len(e.tx) > 0 && len(e.frames) == 0 {
-		e.flush() // frames that wait here may be the ones that are missing
+		e.flush() // the link may lack the frames that wait in tx
 	}
 	have := len(e.frames)
 	n := e.link.Alloc(e.frames[have : have+max(need-have, min(cap(e.frames)-have, allocBatch))])
@@ -56,7 +56,8 @@ func (e *Engine) refill(need int) bool {
 	return len(e.frames) >= need
 }
 
-// put reserves n contiguous bytes of the body, which must have n bytes left, for the caller to write.
+// put reserves n contiguous bytes of the body and returns them for the caller to write. The body must have room for
+// them.
 func (p *packet) put(n int) []byte {
 	if n > len(p.cur) {
 		p.nextFrame()
@@ -67,7 +68,7 @@ func (p *packet) put(n int) []byte {
 	return b
 }
 
-// copy appends src, for which the body must have room.
+// copy appends src. The body must have room for it.
 func (p *packet) copy(src []byte) {
 	p.left -= len(src)
 	for {
@@ -80,7 +81,7 @@ func (p *packet) copy(src []byte) {
 	}
 }
 
-// nextFrame ends the current frame and continues the packet in another one.
+// nextFrame ends the current frame and continues the packet in another frame.
 func (p *packet) nextFrame() {
 	e := p.e
 	last := &e.tx[len(e.tx)-1]
@@ -89,7 +90,7 @@ func (p *packet) nextFrame() {
 	p.cur = e.queueFrame(last.Path)
 }
 
-// add appends src, for which the body must have room. If src lies in link memory and is large enough, the link sends it
+// add appends src. The body must have room for it. If src lies in link memory and is large enough, the link sends it
 // from there without a copy.
 func (p *packet) add(src []byte) {
 	if e := p.e; len(src) >= e.zeroCopyMin {
@@ -105,23 +106,23 @@ func (p *packet) add(src []byte) {
 	}
 }
 
-// zeroCopyLen returns how many of n bytes, at an offset of link memory, can be sent without a copy. Each block of link
-// memory takes a segment of the packet. The rest of the packet, at least the trailer, needs segments too.
+// zeroCopyLen returns how many of n bytes at an offset of link memory can be sent without a copy. Each block of link
+// memory takes one segment of the packet. The remaining bytes of the packet, at least the trailer, need segments too.
 func (p *packet) zeroCopyLen(at, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize
 	segments := min(e.caps.Segments-(len(e.tx)-p.first), len(e.frames))
 	n = min(n, segments*block-at%block)
 	for n > 0 && ceil(at%block+n, block)+1+(p.left-n)/room > segments {
-		n -= (at+n-1)%block + 1 // without the last block
+		n -= (at+n-1)%block + 1 // give up the last block
 	}
 	return n
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// addZeroCopy appends src, which lies at an offset of link memory, without a copy. For each block it adds a frame of
-// the engine to tx, and lets that entry of tx refer to src instead of the frame's memory.
+// addZeroCopy appends src, which lies at offset at of link memory, without a copy. For each block it moves a frame of
+// the engine to tx, and makes that entry of tx refer to src instead of the frame's memory.
 func (p *packet) addZeroCopy(src []byte, at int) {
 	e := p.e
 	p.zeroCopied = true
@@ -137,7 +138,7 @@ func (p *packet) addZeroCopy(src []byte, at int) {
 	}
 }
 
-// finish writes header and trailer. The packet leaves with the next flush.
+// finish writes the header and the trailer. The packet leaves with the next flush.
 func (p *packet) finish(h *proto.Header) {
 	e := p.e
 	if len(p.cur) < proto.TrailerSize {
@@ -158,7 +159,7 @@ func (p *packet) finish(h *proto.Header) {
 	}
 }
 
-// abandon takes the frames of an unfinished packet back.
+// abandon takes back the frames of an unfinished packet.
 func (p *packet) abandon() {
 	e := p.e
 	if p.zeroCopied {

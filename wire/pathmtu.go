@@ -6,10 +6,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// basePacket is the size in bytes, header to trailer, that every path has to carry.
+// basePacket is the packet size in bytes, header to trailer, that every path must carry.
 const basePacket = pmtu.Base
 
-// searchMTU starts a search for a larger packet size. below is a size that is known not to pass.
+// searchMTU starts a search for a larger packet size. below is a size that does not pass.
 func (c *Conn) searchMTU(below int) {
 	c.pmtu.Start(c.eng.now, below)
 	c.stepMTU()
@@ -42,8 +42,8 @@ func (c *Conn) sendProbe(size int) {
 	p.finish(&h)
 }
 
-// handleProbe tells the peer the size of its Probe. Since the peer searches, it is established: this side may search
-// too.
+// handleProbe tells the peer the size of the Probe that has arrived. A peer that probes is established, so the search
+// of this side may begin too.
 func (c *Conn) handleProbe(total int) {
 	c.pmtu.PeerProbes(c.eng.now)
 	c.setDeadline(c.pmtu.Deadline())
@@ -55,7 +55,7 @@ func (c *Conn) handleProbe(total int) {
 	}
 }
 
-// handleProbed handles the answer to a Probe: packets of that size pass.
+// handleProbed handles the answer to a Probe, which confirms that packets of the probed size pass.
 func (c *Conn) handleProbed(bufs []link.Buf, total int) {
 	if total != proto.HeaderSize+proto.ProbedSize+proto.TrailerSize || len(bufs) != 1 {
 		c.eng.stats.BadPackets++

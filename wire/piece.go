@@ -26,8 +26,8 @@ func headerOf(w *work) int {
 	}
 }
 
-// pieceOf returns how many bytes of an operation, from offset off, go into room bytes of a packet. It is negative if
-// the operation should wait for the next packet, since small operations are not divided.
+// pieceOf returns how many bytes of an operation, from offset off, fit into room bytes of a packet. It returns a
+// negative number if the operation should wait for the next packet, because small operations are not divided.
 func pieceOf(w *work, off uint32, room int) int {
 	room -= headerOf(w)
 	if w.op.hasResponse() {
@@ -43,7 +43,7 @@ func pieceOf(w *work, off uint32, room int) int {
 	}
 }
 
-// putPiece appends a chunk with n bytes of the request at a position. It reports false if memory of the request is
+// putPiece appends a chunk with n bytes of a request, from a position on. It reports false if memory of the request is
 // gone.
 func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 	var f proto.ChunkFlags

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// splitLastWord cuts off the last aligned word of a destination. It is 8 bytes if the end is aligned to 8 and the range
-// is long enough, else 4 bytes, else nothing. Go stores an aligned word whole and guarantees no more, which is enough
-// for a consumer that polls on it.
+// splitLastWord splits dst into a body and its last aligned word. The word has 8 bytes if the end of dst is aligned to
+// 8 bytes and dst is long enough, otherwise 4 bytes, otherwise none. Go stores an aligned word with a single
+// instruction, and a consumer that polls on the word needs no more.
 func splitLastWord(dst []byte) (body, word []byte) {
 	n := len(dst)
 	if n < 4 {
@@ -26,15 +26,14 @@ func splitLastWord(dst []byte) (body, word []byte) {
 	}
 }
 
-// offsetIn returns the offset of b in mem; ok is false if b is not part of mem. It compares addresses and reads no
-// memory.
+// offsetIn returns the offset of b in mem, and whether b is part of mem. It compares addresses and reads no memory.
 func offsetIn(mem, b []byte) (at int, ok bool) {
 	base, p := uintptr(unsafe.Pointer(unsafe.SliceData(mem))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return int(p - base), p >= base && p-base+uintptr(len(b)) <= uintptr(len(mem))
 }
 
-// storeWord stores the first len(dst) bytes of b, 8 or 4, as one atomic word with release order. A consumer that loads
-// the word atomically then sees everything that was placed before.
+// storeWord stores the first len(dst) bytes of b, 8 or 4, with one atomic store. A consumer that loads the word
+// atomically sees the new value only after all data placed before it.
 func storeWord(dst []byte, b *[8]byte) {
 	p := unsafe.Pointer(unsafe.SliceData(dst)) // splitLastWord made sure of the alignment
 	if len(dst) == 8 {

@@ -5,12 +5,12 @@ import "sync/atomic"
 // Kind is the kind of a Completion.
 type Kind uint8
 
-// Kinds of completions: a work request, or an event of a connection.
+// Kinds of completions: the completion of a work request, or an event of a connection.
 const (
 	KindWork Kind = iota
 	KindEstablished
 	KindPeerRejected // the remote consumer rejected the request
-	KindRefused      // rejected without a consumer: see BreakReason
+	KindRefused      // the request was rejected, but not by the remote consumer: see BreakReason
 	KindAcceptFailed // an accepted connection was not established
 	KindDisconnected // one side disconnected
 	KindBroken       // an operation failed, or the peer is silent or has ended
@@ -18,11 +18,13 @@ const (
 	KindUnreachable
 )
 
-// Completion is an entry of a Queue. Data is the immediate data of OpRecvImm, the key of the window that
-// OpRecvInvalidate invalidated, or the BreakReason of a connection event.
+// Completion is an entry of a Queue. Data depends on the kind and the operation:
+//   - OpRecvImm: the immediate data,
+//   - OpRecvInvalidate: the key of the invalidated window,
+//   - connection event: the BreakReason.
 type Completion struct {
 	Conn   *Conn
-	Window *Window // OpBind
+	Window *Window // window of OpBind
 	Cookie uint64
 	Length uint32 // bytes moved, on success
 	Data   uint32
@@ -32,29 +34,30 @@ type Completion struct {
 	Flags  WorkFlags
 }
 
-// Queue is a bounded ring of completions with one producer, the engine's owner, and one consumer.
+// Queue is a bounded ring of completions. It has one producer, which is the engine's owner, and one consumer.
 //
-// The completions of a Poll become visible together at its end. Each is a notification, and calls notify, unless it is
-// a success that was posted Unsignalled. A completion that finds the queue full is lost, but still notifies.
+// The completions of a Poll become visible together at the end of the Poll. Each completion is a notification and makes
+// the producer call notify, unless it is a success that was posted Unsignalled. If the queue is full, a completion is
+// lost, but the producer still calls notify.
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// base is the sequence number of the completion in ring[0]. Whenever the producer finds the queue empty, it sets
-	// base to next. So a queue that is emptied often uses few cache lines, however long it is. The consumer reads base
-	// only when tail shows a completion, and the producer publishes tail after it has set base.
+	// base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it sets base
+	// to next and so begins at ring[0] again. So a queue that is emptied often uses few cache lines, however long it
+	// is. The consumer reads base only after it has seen a completion in tail, and the producer sets base before tail.
 	base uint32
 
-	head atomic.Uint32 // sequence number of the next completion to pop; the consumer writes it
+	head atomic.Uint32 // sequence number of the next completion to pop; written by the consumer
 	_    [60]byte
-	// tail is written by the producer. The lower half is one past the last completion, the upper half one past the last
-	// notification.
+	// tail is written by the producer. The lower half is the sequence number after the last completion. The upper half
+	// is the sequence number after the last notification.
 	tail   atomic.Uint64
 	listen atomic.Bool
 	_      [48]byte
 
 	limit     uint32
-	next      uint32 // one past the last pushed completion, not yet in tail
-	notice    uint32 // one past the last pushed notification, not yet in tail
+	next      uint32 // sequence number after the last pushed completion; may not be in tail yet
+	notice    uint32 // sequence number after the last pushed notification; may not be in tail yet
 	published uint32 // notice at the last publish
 	seenHead  uint32 // the producer's copy of head
 	takenTo   uint32 // head at the last call of consumed
@@ -64,8 +67,8 @@ type Queue struct {
 	overflow  func()
 }
 
-// NewQueue makes a queue for n completions. The producer calls notify after it has published notifications, if Listen
-// is on. It calls overflow for each completion that finds the queue full. Neither may block.
+// NewQueue makes a queue for n completions. If Listen is on, the producer calls notify after it has published
+// notifications. It calls overflow for each completion that finds the queue full. notify and overflow must not block.
 func NewQueue(n int, notify, overflow func()) *Queue {
 	q := &Queue{limit: uint32(n), notify: notify, overflow: overflow}
 	q.ring, q.mask = newRing(n)
@@ -78,17 +81,17 @@ func newRing(n int) (ring []Completion, mask uint32) {
 	for size < n {
 		size *= 2
 	}
-	// Consecutive rings of a power of two in bytes map the same index to the same cache set, and the conflict misses
-	// cost up to as much as a message. So each ring has some space behind it.
+	// Rings whose size in bytes is a power of two may lie one after the other. Then the same index of each ring maps to
+	// the same cache set, and the conflict misses cost up to as much as a message. So each ring has some space behind
+	// it.
 	return make([]Completion, size+min(size/4, 1024))[:size], uint32(size - 1)
 }
 
-// Share makes the queue take its places from a capacity that several queues share. It is called before the queue is
-// used.
+// Share limits the queue by room r, which several queues share. It is called before the queue is used.
 func (q *Queue) Share(r *Room) { q.room = r }
 
-// Resize sets the capacity to n and keeps the completions in the queue, of which there may be n at most. The caller
-// owns the engine and keeps the consumer away.
+// Resize sets the capacity to n and keeps the completions in the queue, which must be at most n. The caller owns the
+// engine and makes sure that the consumer does not use the queue meanwhile.
 func (q *Queue) Resize(n int) {
 	old, was := q.ring, q.mask
 	q.limit = uint32(n)
@@ -112,8 +115,8 @@ func (q *Queue) Pop(c *Completion) bool {
 	return true
 }
 
-// Move pops without releasing the place in the shared capacity. The caller keeps the completion for the consumer and
-// calls Settled once the consumer has it.
+// Move pops a completion but does not release its place in the shared capacity. The caller keeps the completion for the
+// consumer and calls Settled when the consumer has it.
 func (q *Queue) Move(c *Completion) bool {
 	h := q.head.Load()
 	if h == uint32(q.tail.Load()) {
@@ -124,7 +127,7 @@ func (q *Queue) Move(c *Completion) bool {
 	return true
 }
 
-// Len returns the number of completions that Pop would find.
+// Len returns the number of completions that are ready to pop.
 func (q *Queue) Len() int {
 	h := q.head.Load() // before tail, so that the difference is not negative
 	return int(uint32(q.tail.Load()) - h)
@@ -133,12 +136,12 @@ func (q *Queue) Len() int {
 // Notice returns a value that changes with every published notification.
 func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 
-// Listen turns calls of notify on or off. After turning them on the caller checks the queue, since a notification may
-// have been published just before.
+// Listen turns calls of notify on or off. After turning them on, the caller must check the queue, because a
+// notification may have been published just before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
 // consuming reports whether the consumer has taken a completion since the last call of consumed, and at least minLeft
-// are left.
+// completions are left.
 func (q *Queue) consuming() bool {
 	if q == nil {
 		return false
@@ -147,7 +150,7 @@ func (q *Queue) consuming() bool {
 	return h != q.takenTo && uint32(q.tail.Load())-h >= minLeft
 }
 
-// consumed reports whether the consumer has taken a completion since the last call.
+// consumed reports whether the consumer has taken a completion since the last call of consumed.
 func (q *Queue) consumed() (some bool) {
 	if q == nil {
 		return false
@@ -158,7 +161,7 @@ func (q *Queue) consumed() (some bool) {
 	return some
 }
 
-// push appends a completion. Engine e publishes it at the end of its Poll.
+// push appends a completion. The engine publishes it at the end of its Poll.
 func (q *Queue) push(e *Engine, c *Completion) {
 	if q == nil {
 		c.Settled()
@@ -183,7 +186,7 @@ func (q *Queue) push(e *Engine, c *Completion) {
 	q.touch(e)
 }
 
-// reserve takes a place for a completion. It reports false if there is none.
+// reserve takes a place for a completion. It reports false if no place is free.
 func (q *Queue) reserve() bool {
 	if q.next-q.seenHead >= q.limit {
 		if q.seenHead = q.head.Load(); q.next-q.seenHead >= q.limit {
@@ -193,7 +196,7 @@ func (q *Queue) reserve() bool {
 	return q.room == nil || q.room.Take()
 }
 
-// touch lists the queue for the engine's next publish.
+// touch adds the queue to those that the engine publishes next.
 func (q *Queue) touch(e *Engine) {
 	if !q.dirty {
 		q.dirty = true
@@ -201,7 +204,7 @@ func (q *Queue) touch(e *Engine) {
 	}
 }
 
-// publish makes pushed completions visible. It calls notify if they include notifications and Listen is on.
+// publish makes the pushed completions visible. It calls notify if there are notifications among them and Listen is on.
 func (q *Queue) publish() {
 	q.dirty = false
 	q.tail.Store(uint64(q.notice)<<32 | uint64(q.next))

@@ -3,17 +3,17 @@ package wire
 import "net/netip"
 
 // quota divides places among addresses by dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for
-// Shared-Memory Packet Switches", 1998): an address may hold a fixed multiple of the free places. So one address alone
-// gets many places, and each of a thousand addresses gets few. Some places always stay free for a new address.
+// Shared-Memory Packet Switches", 1998). An address may hold a fixed multiple of the number of free places. So a single
+// address gets many places, each of a thousand addresses gets few, and some places always stay free for a new address.
 //
-// The network of an address has a threshold too, with a larger multiple, because one IPv6 host may use every address of
-// a /64. For the first place of an address, the threshold of its network is newcomerFactor times higher, unless only
-// one place is free. So a host with few addresses cannot shut out its neighbours, and a host with every address of a
-// network leaves a place for other networks.
+// The network of an address has a threshold too, because one IPv6 host may use every address of a /64. The multiple for
+// a network is larger. For the first place of an address, the threshold of its network is newcomerFactor times higher,
+// unless only one place is free. So a host with few addresses cannot shut out its neighbours, and a host with every
+// address of a network leaves a place for other networks.
 type quota struct {
 	places       int
 	used         int
-	addr, prefix float64 // held places of an address and of a network, as multiples of the free places
+	addr, prefix float64 // how many times the free places an address and a network may hold
 	held         map[netip.Prefix]int
 }
 
@@ -21,7 +21,7 @@ func newQuota(places int, addr, prefix float64) quota {
 	return quota{places: places, addr: addr, prefix: prefix, held: make(map[netip.Prefix]int)}
 }
 
-// holders returns the keys of an address and of its network in held.
+// holders returns the keys of an address and of its network in quota.held.
 func holders(a netip.Addr) (addr, network netip.Prefix) {
 	bits := prefix4
 	if a.Is6() {
@@ -31,14 +31,14 @@ func holders(a netip.Addr) (addr, network netip.Prefix) {
 	return netip.PrefixFrom(a, a.BitLen()), network
 }
 
-// room reports whether an address may take a place.
+// room reports whether an address may take another place.
 func (q *quota) room(a netip.Addr) bool {
 	_, full := q.full(a)
 	return !full
 }
 
-// full returns the holder, the address or its network, whose threshold denies the address a place. It reports false if
-// the address may take one.
+// full reports whether a threshold denies the address another place. holder is the address or its network, whichever
+// has reached its threshold.
 func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
 	free := float64(q.places - q.used)

@@ -5,8 +5,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// target returns the memory that a remote key names. It reports false if zone, rights or bounds of the region or window
-// do not allow the access.
+// target returns the n bytes at address addr of the memory that a remote key names. It reports false if the zone, the
+// rights or the bounds of the region or window do not allow the access.
 func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	r := c.recv.target.region
 	if r == nil || r.remote != key || r.dead.Load() {
@@ -21,7 +21,7 @@ func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, b
 	return r.slice(addr, n)
 }
 
-// recvWrite places a piece of an RDMA write. It stores the last word atomically, since consumers poll on that word.
+// recvWrite places a piece of an RDMA write. It stores the last word atomically, because consumers poll on that word.
 func (c *Conn) recvWrite(ch *proto.Chunk, p *cursor) proto.Reason {
 	if ch.Len == 0 {
 		return proto.ReasonNone
@@ -47,25 +47,25 @@ func (c *Conn) recvWrite(ch *proto.Chunk, p *cursor) proto.Reason {
 	return proto.ReasonNone
 }
 
-// readJob is an RDMA read that this side serves, or an atomic that it has executed.
+// readJob is an RDMA read of the peer, which this side serves, or an atomic of the peer, which it has executed.
 type readJob struct {
 	addr   uint64
-	old    uint64 // atomic: value before, the response
+	old    uint64 // atomic: old value of the word, which is the response
 	key    uint32
 	size   uint32
 	num    seq.Num
 	atomic bool
 }
 
-// responder serves the peer's RDMA reads and atomics in order. It keeps a job until the peer has acknowledged the
-// response.
+// responder serves the peer's RDMA reads and atomics in order. A job stays in the ring until the peer has acknowledged
+// its response.
 type responder struct {
 	jobs  []readJob
 	mask  uint32
 	limit int
-	tail  seq.Num  // jobs received
-	next  position // first byte that was not sent yet
-	acked position
+	tail  seq.Num  // number of jobs received
+	next  position // next byte to send
+	acked position // position up to which the peer has acknowledged
 }
 
 func (r *responder) init(limit int) {
@@ -80,8 +80,8 @@ func (r *responder) pending() bool { return r.next.Op != r.tail }
 
 func (r *responder) at(n seq.Num) *readJob { return &r.jobs[uint32(n)&r.mask] }
 
-// recvReadReq queues an RDMA read of the peer. The memory is looked up again for each piece, because it may be freed
-// meanwhile.
+// recvReadReq queues an RDMA read of the peer. Each piece of the response looks the memory up again, because the region
+// may be unregistered meanwhile.
 func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
 	if r := &c.resp; ch.Len != 0 || ch.Size > maxOperation || r.tail.Sub(r.acked.Op) >= r.limit {
 		return proto.ReasonProtocol

@@ -2,14 +2,14 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// mustWait reports whether the next message finds no receive, and none was promised: the peer is told that the receiver
-// is not ready.
+// mustWait reports whether the next message finds no receive although this side has promised none. The peer is then
+// answered with receiver not ready and sends the message again.
 func (c *Conn) mustWait() bool {
 	return c.noCredit && c.nextRecv() == nil
 }
 
-// nextRecv is the receive of the message that arrives; nil when there is none. One of a shared queue
-// is taken here. A caller that can have the message sent again calls mustWait before.
+// nextRecv returns the receive for the message that is arriving, or nil if there is none. If the connection has a
+// shared queue, nextRecv takes the receive from it.
 func (c *Conn) nextRecv() *work {
 	switch {
 	case c.srq != nil:
@@ -21,7 +21,7 @@ func (c *Conn) nextRecv() *work {
 	}
 }
 
-// recvSegments are the segments of the receive of the message that arrives.
+// recvSegments returns the segments of the receive for the message that is arriving.
 func (c *Conn) recvSegments(w *work) []Segment {
 	if c.srq != nil && w.nseg > 1 {
 		return c.srq.segs[:w.nseg]
@@ -29,10 +29,10 @@ func (c *Conn) recvSegments(w *work) []Segment {
 	return c.rq.segments(c.rq.next, w)
 }
 
-// recvSend puts a piece of a message into the receive it belongs to.
+// recvSend places a piece of a message into the receive for the message.
 func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	r := &c.recv
-	if ch.Op == proto.OpSendOnly { // packets are taken in in order: it can be no other
+	if ch.Op == proto.OpSendOnly { // packets are consumed in order, so this is the next message
 		ch.Num, ch.Off = r.msn, 0
 	}
 	if ch.Num != r.msn || ch.Off != r.off || r.immOff != 0 || ch.Op != proto.OpSend && ch.Flags&proto.Last == 0 {
@@ -67,7 +67,7 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 	return proto.ReasonNone
 }
 
-// receiveFlags are the flags of a receive whose message came with flags of its own.
+// receiveFlags returns the completion flags of a receive, from its own flags w and the flags f of the message's chunk.
 func (c *Conn) receiveFlags(w WorkFlags, f proto.ChunkFlags) WorkFlags {
 	switch {
 	case f&proto.Solicited != 0:
@@ -79,12 +79,12 @@ func (c *Conn) receiveFlags(w WorkFlags, f proto.ChunkFlags) WorkFlags {
 	}
 }
 
-// completeRecv ends the oldest receive as one of a message.
+// completeRecv completes the receive that nextRecv found with status s and n bytes.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
 	c.endRecv(&Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Data: w.key, Status: s, Flags: w.flags})
 }
 
-// endRecv completes the receive that nextRecv found.
+// endRecv pushes a completion of the receive that nextRecv found, and moves on to the next receive.
 func (c *Conn) endRecv(done *Completion) {
 	c.completions.Recv.push(c.eng, done)
 	if c.srq != nil {
@@ -95,8 +95,8 @@ func (c *Conn) endRecv(done *Completion) {
 	c.rq.next++
 }
 
-// countRecv makes room for as many receives as were completed. A poster that looks before the end of the
-// packet finds the queue fuller than it is, but the consumer has no completion of it yet.
+// countRecv frees the ring slots of the completed receives. It runs at the end of a packet: until then a poster may
+// find the ring full although receives have completed, but the consumer has not seen their completions yet.
 func (c *Conn) countRecv() {
 	if c.srq != nil {
 		c.srq.packetDone(c)
@@ -107,8 +107,8 @@ func (c *Conn) countRecv() {
 	}
 }
 
-// scatter places n bytes at offset off of a list of segments, which is known to be long enough. It
-// reports false if a region is gone.
+// scatter copies n bytes from p to offset off of a scatter list. The list is known to be long enough. It reports false
+// if a region is gone.
 func (c *Conn) scatter(segs []Segment, off uint32, p *cursor, n int) bool {
 	c.eng.stats.RxBytes += uint64(n)
 	for i := range segs {

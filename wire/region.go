@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
-// Rights say what a region may be used for.
+// Rights are the accesses that a region or window allows.
 type Rights uint8
 
 // Rights of a region; the values are those of DAT_MEM_PRIV_FLAGS.
@@ -15,7 +15,7 @@ const (
 	RemoteRead  Rights = 0x02
 	LocalWrite  Rights = 0x10
 	RemoteWrite Rights = 0x20
-	// RemoteAtomic allows atomics, beside RemoteRead and RemoteWrite.
+	// RemoteAtomic allows atomics, which also need RemoteRead and RemoteWrite.
 	RemoteAtomic Rights = 0x40
 )
 
@@ -25,20 +25,20 @@ type Region struct {
 	base   uint64
 	zone   uint32
 	rights Rights
-	local  uint32 // key for local segments
-	remote uint32 // key for peers; 0 when they have no right
+	local  uint32 // local key, for segments
+	remote uint32 // remote key, for peers; 0 if they have no rights
 	dead   atomic.Bool
-	pins   atomic.Int32 // windows bound to it; negative once none may be
+	pins   atomic.Int32 // windows bound to the region; negative after Retire
 }
 
-// LocalKey names the region in segments of this host's operations.
+// LocalKey returns the key that names the region in segments of this host's operations.
 func (r *Region) LocalKey() uint32 { return r.local }
 
-// RemoteKey names the region to peers; it is 0 when they have no right to it.
+// RemoteKey returns the key that names the region to peers, or 0 if they have no right to it.
 func (r *Region) RemoteKey() uint32 { return r.remote }
 
-// slice is the range [addr, addr+n) of the region, and false if any byte of it is outside. No sum
-// is formed that could overflow.
+// slice returns the range [addr, addr+n) of the region. It reports false if any byte of the range is outside. It
+// computes no sum that could overflow.
 func (r *Region) slice(addr uint64, n uint32) ([]byte, bool) {
 	off, size := addr-r.base, uint64(len(r.mem))
 	if addr < r.base || off > size || uint64(n) > size-off {
@@ -47,7 +47,7 @@ func (r *Region) slice(addr uint64, n uint32) ([]byte, bool) {
 	return r.mem[off : off+uint64(n) : off+uint64(n)], true
 }
 
-// check says whether a segment of a work request may use the region.
+// check returns an error if a segment of a work request may not use the region. r may be nil.
 func (r *Region) check(zone uint32, need Rights, addr uint64, n uint32) error {
 	switch {
 	case r == nil || r.dead.Load():
@@ -70,8 +70,8 @@ const (
 
 type regionPage [1 << pageBits]atomic.Pointer[Region]
 
-// regionTable finds regions and window bindings by slot without a lock. A key before it is encrypted is a slot and its
-// generation.
+// regionTable finds regions and window bindings by slot, without a lock. A composed key, which is a key before its
+// encryption, consists of a slot and the generation of the slot.
 type regionTable struct {
 	slotkey.Allocator
 	pages    [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]
@@ -86,7 +86,7 @@ func (t *regionTable) slot(i uint32) *atomic.Pointer[Region] {
 	return &p[i&(1<<pageBits-1)]
 }
 
-// find is the live region with a composed key (generation and slot), or nil.
+// find returns the registered region with a composed key, or nil.
 func (t *regionTable) find(key uint32) *Region {
 	s := t.slot(key & regionMask)
 	if s == nil {
@@ -98,7 +98,7 @@ func (t *regionTable) find(key uint32) *Region {
 	return nil
 }
 
-// take allocates a key, and the page of its slot.
+// take allocates a composed key and, if missing, the page of its slot.
 func (t *regionTable) take() (uint32, error) {
 	key, ok := t.Take()
 	if !ok {
@@ -110,7 +110,7 @@ func (t *regionTable) take() (uint32, error) {
 	return key, nil
 }
 
-// Register makes mem known as the addresses from base on, to connections of one protection zone.
+// Register registers mem for the connections of one protection zone. The memory has the addresses from base on.
 func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*Region, error) {
 	key, err := h.regions.take()
 	if err != nil {
@@ -124,9 +124,9 @@ func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*R
 	return r, nil
 }
 
-// Unregister makes both keys of a region invalid. An engine that found the region earlier may still access its memory.
-// The caller may reuse the memory only after every engine has been owned once more, because a later owner does not find
-// the region.
+// Unregister invalidates both keys of a region. An engine that found the region before may still access its memory. A
+// later owner of the engine does not find the region. So the caller may reuse the memory when every engine has been
+// owned once more.
 func (h *Host) Unregister(r *Region) {
 	if r.dead.Swap(true) {
 		return
@@ -136,7 +136,7 @@ func (h *Host) Unregister(r *Region) {
 	h.regions.Give(r.local)
 }
 
-// Registered reports whether a segment is inside a region; an empty one always is.
+// Registered reports whether a segment is inside a registered region. An empty segment always is.
 func (h *Host) Registered(s Segment) bool {
 	if s.Length == 0 {
 		return true

@@ -5,17 +5,17 @@ import (
 	"net/netip"
 )
 
-// replyLimiter is a token bucket for the packets that an engine sends without a connection and without a proof of the
-// address: Reset, Versions, and Closed for an unknown connection. Two rules divide the tokens. Dynamic thresholds bound
-// each address and each network to a share of the remaining tokens. Random early detection (Floyd and Jacobson, 1993)
-// grants a token with falling probability once less than half of the bucket is left. Randomness keeps an attacker from
-// taking every token by timing: in a flood from many addresses each packet has the same chance, and an honest peer gets
-// its reply after a few repeats.
+// replyLimiter is a token bucket for packets that an engine sends without a connection to an address that is not
+// proven: Reset, Versions, and Closed for an unknown connection. Two rules decide who gets a token:
+//   - Dynamic thresholds (see quota) bound each address and each network to a share of the remaining tokens.
+//   - Random early detection (Floyd and Jacobson, 1993): once less than half of the bucket is left, a token is granted
+//     with falling probability. So an attacker cannot take every token by timing its packets. In a flood from many
+//     addresses each packet has the same chance, and an honest peer gets its reply after a few repeats.
 type replyLimiter struct {
-	quota         // places are tokens: used counts the tokens missing from the bucket, held the tokens of this period
+	quota         // a place is a token: used counts the tokens missing from the bucket, held those taken in this period
 	left  float64 // tokens in the bucket
 	at    Time    // last refill
-	until Time    // end of the period in which held counts
+	until Time    // end of this period, when held is cleared
 	dice  *rand.Rand
 }
 

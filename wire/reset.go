@@ -8,25 +8,25 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A restarted host does not know the connections that it had before. It answers their packets with Reset. Reset quotes
-// the packet's header with the verification tag, so that sending it needs no state.
+// A host that has restarted does not know the connections that it had before. It answers their packets with Reset,
+// which quotes the header of the packet with its verification tag. So sending Reset needs no state.
 
-// peerKey identifies a connection by the peer's address and connection ID, and by the tag that our packets carry. The
-// tag tells apart two processes at one address that chose the same ID. It also keeps out an attacker, who does not know
-// it.
+// peerKey identifies a connection by the peer's address, the peer's connection ID, and the verification tag of our
+// packets. The tag distinguishes two processes at one address that have chosen the same ID. An attacker does not know
+// the tag.
 type peerKey struct {
 	addr     netip.Addr
 	cid, tag uint32
 }
 
-// peerName is the entry of a peerKey.
+// peerName is what peers stores for a peerKey.
 type peerName struct {
 	cid uint32         // our ID of the connection
-	at  netip.AddrPort // where its packets go; zero if the link reports no closed ports
+	at  netip.AddrPort // destination of our packets; zero if the link has no reports
 }
 
-// peers finds a connection of the host by peerKey, for a Reset, and for a packet of ours that an ICMP message quotes.
-// Both may arrive at any engine, so the map has a lock.
+// peers finds a connection of the host by its peerKey. It is used for a Reset, and for an ICMP message that quotes a
+// packet of ours. Both may arrive at any engine, so the map has a lock.
 type peers struct {
 	mu   sync.Mutex
 	cids map[peerKey]peerName
@@ -56,9 +56,9 @@ func (p *peers) find(k peerKey) (n peerName, ok bool) {
 	return n, ok
 }
 
-// handleUnknown handles a packet whose connection ID has no connection here, or whose tag is not that of the
-// connection. It forwards the packet to the engine that the ID names. If that is this engine, it answers with Reset in
-// the packet's own frame, within the limit of stateless replies.
+// handleUnknown handles a packet with an unknown connection ID, or with a wrong tag or source address. If the ID names
+// another engine, it forwards the packet to that engine. Otherwise it answers with Reset, in the packet's own frame and
+// within the limit of stateless replies.
 func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 	if e.forward(h, bufs) {
 		return false
@@ -76,13 +76,13 @@ func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// mayReply reports whether a packet may be answered in its own frame without a connection.
+// mayReply reports whether the engine may answer a packet in the packet's own frame without a connection.
 func (e *Engine) mayReply(bufs []link.Buf) bool {
 	return !e.forwarded && len(bufs) == 1 && e.replyLimit.allow(e.source(&bufs[0]), e.now)
 }
 
-// handleReset handles a Reset, which names the connection by the peer's ID. handleReset writes our ID into the packet,
-// since our ID tells which engine owns the connection, and forwards it there.
+// handleReset handles a Reset. A Reset names the connection by the peer's ID, so handleReset replaces it by our ID,
+// which tells which engine owns the connection. Then it forwards the Reset to that engine.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	if !e.forwarded {
 		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})

@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// receive handles a batch of packets from the link and returns the number of frames in it.
+// receive handles a batch of packets from the link. It returns the number of frames in the batch.
 func (e *Engine) receive() int {
 	n := e.link.Recv(e.rx)
 	for i := 0; i < n; {
@@ -52,16 +52,15 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	return c.input(&h, bufs, total)
 }
 
-// fromPeer reports whether a packet has the connection's verification tag and comes from the peer's address. A packet
-// with a wrong one gets the same answer as a packet of an unknown connection, so that an attacker who guesses learns
-// nothing.
+// fromPeer reports whether a packet has the verification tag of the connection and comes from the peer's address. If
+// the tag or the address is wrong, the packet gets the same answer as a packet of an unknown connection. So an attacker
+// who guesses learns nothing.
 func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 	return h.Tag == c.tag && c.eng.source(b) == c.peerAddr
 }
 
-// plausible reports whether the peer can have sent these numbers: a PSN within a window of the expected one, and an
-// acknowledgement of a packet that was sent. It is checked before any effect of the packet, on epoch, liveness,
-// acknowledgement or state.
+// plausible reports whether the peer may have sent the numbers in a header: the PSN is within a window of the expected
+// one, and the acknowledged packet was sent. It is checked before the packet has any effect on the connection.
 func (c *Conn) plausible(h *proto.Header) bool {
 	const most = proto.MaxWindow
 	ahead, behind := h.PSN.Sub(c.recv.next), c.sent.Nxt.Sub(h.Ack)
@@ -84,7 +83,7 @@ func (e *Engine) source(b *link.Buf) netip.Addr {
 // addresses as IPv4.
 func addressOf(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// lookup returns the connection with an ID, or nil.
+// lookup returns the connection with a connection ID, or nil.
 func (e *Engine) lookup(cid uint32) *Conn {
 	t := &e.table
 	if t.lastConn != nil && t.lastCID == cid {
@@ -98,8 +97,8 @@ func (e *Engine) lookup(cid uint32) *Conn {
 	return s.conn
 }
 
-// input handles a packet that the peer sent on this connection: first its header, then its contents. It reports whether
-// the engine keeps the frames.
+// input handles a packet from the peer on this connection: first its header, then its contents. It reports whether the
+// engine keeps the frames.
 func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
 	if c.State() == Accepting && h.Type == proto.Data {
@@ -136,8 +135,8 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return c.handle(h, bufs, total)
 }
 
-// sackOf returns the SACK block of a packet, or nil if it has none. It reports false if the block is malformed, or if
-// the packet's type may not carry one.
+// sackOf returns the SACK block of a packet, or nil if the packet has none. It reports false if the block is malformed,
+// or if a packet of that type may not carry one.
 func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) {
 	if h.Flags&proto.HasSACK == 0 {
 		return nil, true
@@ -153,7 +152,7 @@ func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) 
 func (c *Conn) handle(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	switch h.Type {
 	case proto.Ack:
-		c.schedule() // its header said everything
+		c.schedule() // an Ack has only a header, which takeAck has handled
 	case proto.Probe:
 		c.handleProbe(total)
 	case proto.Probed:
@@ -164,8 +163,8 @@ func (c *Conn) handle(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// handleData handles a packet with chunks, and schedules the connection, since the acknowledgement in it may allow more
-// packets.
+// handleData handles a packet with chunks. Then it schedules the connection, because the acknowledgement in the packet
+// may allow more packets to leave.
 func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	kept = c.arrive(h, bufs, total)
 	if c.alive() {
@@ -174,7 +173,7 @@ func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept boo
 	return kept
 }
 
-// arrive consumes a data packet if it is the next one, holds it if it is early, and drops it if it is a duplicate.
+// arrive consumes a data packet if its turn has come, holds it if it is early, and drops it if it is a duplicate.
 func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
 	c.ack.packets++
@@ -185,7 +184,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		c.ack.now = true
 	case d == 0:
 		r.echo.stamp, r.echo.at = h.TS, e.now
-		if r.early.At(r.next, r.next) != nil { // the first copy found no receive and was held: try that one
+		if r.early.At(r.next, r.next) != nil { // a held copy of this packet found no receive: try that copy again
 			e.stats.Duplicates++
 			c.takeEarly()
 			return false
@@ -203,8 +202,8 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// consume handles the chunks of the next packet in order. It returns false if the packet ended the connection, or if a
-// message in it found no receive, so that the peer has to send it again.
+// consume handles the chunks of the next packet in order. It returns false in two cases: the packet has ended the
+// connection, or a message in the packet has found no receive, and the peer has to send it again.
 func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	var in intake
 	c.eng.catchFaults()
@@ -214,7 +213,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	return next
 }
 
-// takeChunks is consume where faults of memory are caught.
+// takeChunks does the work of consume. A memory fault in takeChunks raises a panic, which consume recovers.
 func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 	var r cursor
 	ch := &in.chunk
@@ -254,12 +253,12 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 	return true
 }
 
-// reject breaks the connection because of the chunk ch. done is the number of operations of the peer that the packet
+// reject breaks the connection because of chunk ch. done is the number of the peer's operations that the packet
 // completed before ch. The Close packet carries done, and the peer derives from it which operation failed. If ch is a
-// response, reject sends noRequest instead: a response belongs to a request of this side, not to an operation of the
-// peer.
-// ReasonAccess counts as a wrong key of the peer. reject does not run for a key that becomes invalid while a read is
-// served, so that such a key does not count.
+// response, Close carries noRequest instead, because a response belongs to a request of this side.
+//
+// ReasonAccess counts as a wrong key of the peer. A key that becomes invalid while a read is served does not count,
+// because reject does not run then.
 func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 	if ch.Op.Answer() {
 		done = noRequest

@@ -7,58 +7,58 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// scheduler decides when packets leave (docs/decisions/0010-one-transmit-scheduler.md).
+// scheduler decides when the packets of an engine leave (docs/decisions/0010-one-transmit-scheduler.md).
 //
-// A full packet leaves when its connection has its turn, round robin. A partial packet, which has room left, leaves
-// only if the sender has time to spare. Sharing a packet saves time, so an idle sender gains nothing by it. The rules
-// for partial packets:
+// Connections with a full packet send in round robin order. A partial packet has room left, so later posts could share
+// it, which saves time. An idle sender has time to spare: its partial packets leave at once. A busy sender delays them.
+// These rules decide when a partial packet leaves:
 //
 //   - Token bucket. A partial packet takes a token. Idle time refills the bucket, and 8 polls in a row without a post
 //     fill it. A busy sender gets one token for 32 posts.
-//   - Response. The first message that a connection sends after it has received one needs no token.
-//   - Nagle's algorithm (RFC 896). A connection with more than nagleThreshold requests outstanding has one partial
-//     packet in flight.
-//   - Doorbell batching. A post asks for no poll if its caller is busy and has completions to take. The caller posts
-//     more and polls once no completion is left.
+//   - Response. The first message that a connection sends after it has received a message needs no token.
+//   - Nagle's algorithm (RFC 896). A connection with more than nagleThreshold requests outstanding may have only one
+//     partial packet in flight.
+//   - Doorbell batching. While the consumer is busy taking completions, its posts do not ask for a poll. It posts more
+//     requests and polls when no completion is left.
 //
-// sendMode decides what a connection may send and has no side effects. schedule queues the connection, and transmit
-// sends. A waiting packet leaves in a later Poll of the caller or of the background owner.
+// sendMode decides what a connection may send now and has no side effects. schedule queues the connection, and transmit
+// sends. A packet that waits leaves in a later Poll, which the consumer or the background owner calls.
 type scheduler struct {
 	ready []*Conn // connections with a packet to send, round robin
 
-	partials list.List[Conn] // connections with a partial packet that needs a token, oldest first
-	noFrame  bool            // the link had no frame for the first partial packet
+	partials list.List[Conn] // connections with a partial packet that waits for a token, oldest first
+	noFrame  bool            // the link had no frame for the first of these packets
 
-	bucket   time.Duration // tokens, as the idle time that they stand for: tokenTime each
+	bucket   time.Duration // tokens, in units of idle time; a token is tokenTime
 	idle     int           // consecutive polls without a post
-	posts    int           // since the last poll
-	packets  int           // received and sent in the last poll
-	busy     bool          // posts and packets account for the time between the last two polls
-	deferred int           // consecutive posts that asked for no poll
+	posts    int           // posts since the last poll
+	packets  int           // packets received and sent in the last poll
+	busy     bool          // posts and packets took all the time between the last two polls
+	deferred int           // consecutive posts that did not ask for a poll
 }
 
-// turn is the scheduler's state of a connection.
+// turn is the state of one connection in the scheduler.
 type turn struct {
-	ready    bool            // in scheduler.ready
-	partial  list.Node[Conn] // in partials
-	received seq.Num         // messages received before the last own message began
+	ready    bool            // the connection is in scheduler.ready
+	partial  list.Node[Conn] // position in scheduler.partials
+	received seq.Num         // number of messages received when this side last began a message
 }
 
 // sendMode says what a connection may send now.
 type sendMode uint8
 
 const (
-	sendNone    sendMode = iota // nothing to send, or it waits for the peer
-	sendWindow                  // nothing: congestion window or pacer
+	sendNone    sendMode = iota // nothing: no data, or the data waits for the peer
+	sendWindow                  // nothing: the congestion window or the pacer forbids it
 	sendCredit                  // nothing: no credit
-	sendPartial                 // a partial packet, for a token
+	sendPartial                 // a partial packet, if there is a token
 	sendPacket                  // a packet, without a token
 )
 
 // sends reports whether the mode allows a packet.
 func (m sendMode) sends() bool { return m >= sendPartial }
 
-// sendMode returns what the connection may send now. It has no side effects; blockedBy has those.
+// sendMode returns what the connection may send now. It has no side effects; blockedBy has them.
 func (c *Conn) sendMode() sendMode {
 	s := &c.sent
 	switch {
@@ -81,7 +81,7 @@ func (c *Conn) sendMode() sendMode {
 	return c.requestMode()
 }
 
-// requestMode is the part of sendMode that depends on the send queue.
+// requestMode is the part of sendMode that looks at the send queue.
 func (c *Conn) requestMode() sendMode {
 	q := &c.sq
 	if q.next.Op == q.counted {
@@ -106,8 +106,8 @@ func (c *Conn) requestMode() sendMode {
 	return sendNone
 }
 
-// waitsFor returns sendPacket if a request may begin. Otherwise the request waits for a fence, for credit, or until the
-// peer can serve another read. Atomics count as reads.
+// waitsFor returns sendPacket if request w may begin now. Otherwise it returns what the request waits for: a fence,
+// credit, or the end of an earlier read at the peer. Atomics count as reads.
 func (c *Conn) waitsFor(w *work) sendMode {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return sendNone
@@ -126,7 +126,7 @@ func (c *Conn) waitsFor(w *work) sendMode {
 	return sendPacket
 }
 
-// blockedBy arms the timer of a connection that may send nothing.
+// blockedBy arms the timer of a connection that may not send now. m is the reason.
 func (c *Conn) blockedBy(m sendMode) {
 	switch m {
 	case sendWindow:
@@ -156,7 +156,7 @@ func (c *Conn) schedule() {
 	}
 }
 
-// transmit sends a burst of each ready connection, then partial packets while there are tokens.
+// transmit sends a burst on each ready connection, then partial packets as long as there are tokens.
 func (e *Engine) transmit() {
 	s := &e.sched
 	if s.noFrame {
@@ -176,7 +176,7 @@ func (e *Engine) transmit() {
 	e.transmitPartials()
 }
 
-// sendBurst sends up to maxBurst packets, and queues a partial packet that needs a token. It reports whether the
+// sendBurst sends up to maxBurst packets. It queues a partial packet that needs a token. It reports whether the
 // connection could send more now.
 func (c *Conn) sendBurst() (more bool) {
 	for range maxBurst {
@@ -198,7 +198,7 @@ func (c *Conn) sendBurst() (more bool) {
 	return m.sends()
 }
 
-// sendOne sends the next packet, lost ones first. It reports false if none left.
+// sendOne sends the next packet: a lost one if there is any, otherwise a new one. It reports false if none left.
 func (c *Conn) sendOne() bool {
 	if c.sent.Lost() > 0 {
 		return c.retransmitNext()
@@ -206,7 +206,7 @@ func (c *Conn) sendOne() bool {
 	return c.sendNext()
 }
 
-// transmitPartials sends one partial packet per token, of the connections that have waited longest.
+// transmitPartials sends one partial packet per token, first those that have waited longest.
 func (e *Engine) transmitPartials() {
 	s := &e.sched
 	s.noFrame = false
@@ -227,8 +227,8 @@ func (e *Engine) transmitPartials() {
 	}
 }
 
-// sendWaiting sends the partial packet of a connection that is about to end, if the packet waits for a token only. It
-// reports false if the connection ended meanwhile.
+// sendWaiting sends the waiting partial packet of a connection that is about to end, if the packet only lacks a token.
+// It reports false if the connection ended while it did.
 func (c *Conn) sendWaiting() bool {
 	if c.alive() && c.sendMode() == sendPartial {
 		c.sendNext()
@@ -243,7 +243,7 @@ func (s *scheduler) mayPartial() bool { return !s.partials.Empty() && s.bucket >
 // empty reports whether no connection waits to send.
 func (s *scheduler) empty() bool { return len(s.ready) == 0 && s.partials.Empty() }
 
-// posted accounts for n posts.
+// posted adds the tokens for n posts and notes that the consumer posts.
 func (s *scheduler) posted(n int) {
 	if n > 0 {
 		s.fill(time.Duration(n) * postTokens)
@@ -252,8 +252,8 @@ func (s *scheduler) posted(n int) {
 	}
 }
 
-// polled accounts for the start of a poll. since is the time from the last poll; idle time is the part that posts and
-// packets do not account for.
+// polled refills the bucket at the start of a poll. since is the time since the last poll. Idle time is the part of it
+// that posts and packets did not take.
 func (s *scheduler) polled(since time.Duration) {
 	idle := since - time.Duration(s.posts)*postTime - time.Duration(s.packets)*packetTime
 	s.busy = idle <= 0
@@ -264,11 +264,11 @@ func (s *scheduler) polled(since time.Duration) {
 	s.posts = 0
 }
 
-// fill adds idle time to the bucket, up to its size.
+// fill adds a time to the bucket, up to its size.
 func (s *scheduler) fill(d time.Duration) { s.bucket = min(s.bucket+d, bucketSize*tokenTime) }
 
-// deferPost reports whether a post on c should ask for no poll, because the consumer will poll anyway when it has taken
-// its completions. At most maxDeferred posts in a row are deferred.
+// deferPost reports whether a post on c should not ask for a poll. Such a post can wait, because the consumer is taking
+// completions and polls when it has taken them. At most maxDeferred posts in a row are deferred.
 func (s *scheduler) deferPost(c *Conn) bool {
 	if s.deferred < maxDeferred && s.busy && c.consuming() {
 		s.deferred++
@@ -278,7 +278,7 @@ func (s *scheduler) deferPost(c *Conn) bool {
 	return false
 }
 
-// consuming reports whether the consumer of c is taking completions and has more to take.
+// consuming reports whether the consumer of c takes completions now and has more to take.
 func (c *Conn) consuming() bool {
 	return c.completions.Request.consuming() || c.completions.Recv.consuming()
 }
@@ -289,14 +289,14 @@ func (c *Conn) consumed() bool {
 	return request || recv
 }
 
-// push appends a connection to the list of partial packets, if it is not in it.
+// push appends a connection to the list of partial packets, unless it is in the list.
 func (s *scheduler) push(c *Conn) {
 	if n := &c.turn.partial; !n.Listed() {
 		s.partials.PushBack(n, c)
 	}
 }
 
-// remove takes a connection out of the list of partial packets, if it is in it.
+// remove removes a connection from the list of partial packets, if it is in the list.
 func (s *scheduler) remove(c *Conn) {
 	if n := &c.turn.partial; n.Listed() {
 		s.partials.Remove(n)

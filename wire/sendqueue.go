@@ -5,29 +5,29 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// position is a place in the stream of requests, or of answers.
+// position is a place in the sequence of requests, or in the sequence of responses.
 type position = recovery.Position
 
-// sendQueue is the requests of a connection, and how far they are cut into packets. The ring may be posted to by any
-// goroutine; what follows it is the engine owner's.
+// sendQueue holds the requests of a connection, and how far they have been cut into packets. Any goroutine may post to
+// the embedded ring. The other fields belong to the engine's owner.
 type sendQueue struct {
 	workRing
-	counted seq.Num  // requests that are counted in unsent
-	next    position // what is to be sent
-	acked   position // what the peer has acknowledged
-	unsent  int      // bytes of requests not sent yet, chunk headers included
+	counted seq.Num  // requests included in unsent
+	next    position // next byte to send
+	acked   position // position up to which the peer has acknowledged
+	unsent  int      // bytes not sent yet, chunk headers included
 	msn     seq.Num  // number of the next message
-	binds   bool     // there was a bind among the requests
+	binds   bool     // a bind was posted on this connection
 }
 
-// restart begins a connection with what is posted next.
+// restart prepares the queue for a new connection, which begins with the next posted request.
 func (q *sendQueue) restart() {
 	done := seq.Num(q.done.Load())
 	q.counted, q.next, q.acked = done, position{Op: done}, position{Op: done}
 	q.unsent, q.msn, q.binds = 0, 0, false
 }
 
-// count adds newly posted requests to what is unsent, and returns how many there are.
+// count adds newly posted requests to unsent. It returns their number.
 func (q *sendQueue) count() (n int) {
 	for posted := seq.Num(q.posted.Load()); q.counted != posted; q.counted++ {
 		w := q.at(q.counted)
@@ -41,11 +41,11 @@ func (q *sendQueue) count() (n int) {
 	return n
 }
 
-// outstanding is the number of requests that are posted and not complete.
+// outstanding returns the number of requests that are posted and not complete.
 func (q *sendQueue) outstanding() int { return q.counted.Sub(seq.Num(q.done.Load())) }
 
-// recvQueue is the receives of a connection.
+// recvQueue holds the receives of a connection.
 type recvQueue struct {
 	workRing
-	next seq.Num // next receive to be filled; the engine owner's
+	next seq.Num // next receive to fill; belongs to the engine's owner
 }

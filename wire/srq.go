@@ -10,44 +10,43 @@ import (
 // NoMark is a high watermark that is never crossed.
 const NoMark = math.MaxInt64
 
-// Notice is news of a shared queue that is no completion.
+// Notice is an event of a shared queue that is not a completion.
 type Notice uint8
 
 // Notices.
 const (
-	NoticeHigh Notice = iota // a connection has more receives of the queue than its soft mark
-	NoticeEnd                // a connection that was established is over, and takes no more
+	NoticeHigh Notice = iota // a connection holds more receives of the queue than its soft watermark
+	NoticeEnd                // an established connection has ended and takes no more receives
 )
 
-// SharedConfig is what a shared queue is made of.
+// SharedConfig holds the attributes of a shared queue.
 type SharedConfig struct {
 	Zone                uint32
 	MaxRecv, MaxRecvIOV int
-	// Low is called by an engine's owner, or within SetLow, once fewer receives are there than the
-	// low mark. It must not block.
+	// Low is called when the number of receives falls below the low mark. The engine's owner or SetLow calls it. Low
+	// must not block.
 	Low func()
 }
 
-// SharedQueue is a queue of receives that connections of one host take from, on whichever engines
-// they are. A connection takes one when a message begins to arrive and has it until the message is
-// complete. Package fairqueue decides which connection gets one, and which waits for its turn.
+// SharedQueue is a queue of receives that the connections of one host share, on all engines. A connection takes a
+// receive when a message begins to arrive, and holds it until the message is complete. Package fairqueue decides which
+// connection gets the next receive and which ones wait.
 //
-// All methods may be called by any goroutine. Posting and taking lock the queue for as long as it
-// takes to copy a work request.
+// Any goroutine may call the methods. Posting and taking a receive lock the queue while a work queue entry is copied.
 type SharedQueue struct {
 	host *Host
 	zone uint32
 	low  func()
 
-	// ring holds the receives that are posted and not taken. ring.done counts the receives whose completions the
-	// consumer has dequeued. It never exceeds the number of receives taken. ring.mu guards all fields below.
+	// ring holds the posted receives that no connection has taken. ring.done counts the receives whose completions the
+	// consumer has dequeued. It never exceeds the number of taken receives. ring.mu guards ring and all fields below.
 	ring     workRing
-	fair     fairqueue.Queue[waiter] // its free buffers are the receives that are not taken
+	fair     fairqueue.Queue[waiter] // its free buffers are the receives that no connection has taken
 	lowMark  uint32
 	lowArmed bool
 }
 
-// waiter is a connection that waits for a receive, and its engine.
+// waiter is a connection that waits for a receive, and the connection's engine.
 type waiter struct {
 	conn *Conn
 	eng  *Engine
@@ -61,8 +60,8 @@ func (h *Host) NewSharedQueue(cfg SharedConfig) *SharedQueue {
 	return q
 }
 
-// Post queues a receive. If a connection waits for a receive, Post returns this connection, and the caller has to kick
-// its engine.
+// Post queues a receive. If a connection waits for a receive, Post returns that connection, and the caller must kick
+// the connection's engine.
 func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err error) {
 	n, err := q.host.checkSegments(q.ring.maxSeg.Load(), q.zone, segs, LocalWrite, maxOperation)
 	if err != nil {
@@ -81,11 +80,11 @@ func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err erro
 	return waits, nil
 }
 
-// next is the number of the oldest receive that is not taken. The caller holds the mutex.
+// next returns the number of the oldest receive that is not taken. The caller holds the mutex.
 func (q *SharedQueue) next() seq.Num { return seq.Num(q.ring.posted.Load() - q.fair.Free()) }
 
-// Counts returns the number of receives that are not taken, and the number of posted receives whose completion the
-// consumer has not dequeued.
+// Counts returns the number of receives that are not taken (available). It also returns the number of posted receives
+// whose completion the consumer has not dequeued (outstanding).
 func (q *SharedQueue) Counts() (available, outstanding int) {
 	q.ring.mu.Lock()
 	defer q.ring.mu.Unlock()
@@ -120,8 +119,8 @@ func (q *SharedQueue) Resize(maxRecv int) error {
 	return nil
 }
 
-// SetLow arms the low mark: SharedConfig.Low is called once when fewer than n receives are not taken. If this is
-// already so, SetLow calls it. SetLow returns ErrBounds if n exceeds the maximum number of outstanding receives.
+// SetLow arms the low mark: SharedConfig.Low is called once, as soon as fewer than n receives are available. If that is
+// true now, SetLow calls Low itself. SetLow returns ErrBounds if n exceeds the maximum number of outstanding receives.
 func (q *SharedQueue) SetLow(n int) error {
 	q.ring.mu.Lock()
 	if n < 0 || uint32(n) > q.ring.depth {
@@ -137,8 +136,8 @@ func (q *SharedQueue) SetLow(n int) error {
 	return nil
 }
 
-// below reports whether the number of receives is below an armed low mark. If so, it disarms the mark. The caller holds
-// the mutex.
+// below reports whether the number of available receives is below an armed low mark, and disarms the mark if so. The
+// caller holds the mutex.
 func (q *SharedQueue) below() bool {
 	if !q.lowArmed || q.fair.Free() >= q.lowMark {
 		return false
@@ -147,7 +146,7 @@ func (q *SharedQueue) below() bool {
 	return true
 }
 
-// take moves the oldest receive to c. It reports false if c has to wait for one.
+// take moves the oldest receive to connection c. It reports false if c has to wait for a receive.
 func (q *SharedQueue) take(c *Conn) bool {
 	s, r := c.srq, &q.ring
 	r.mu.Lock()
@@ -178,13 +177,13 @@ func (q *SharedQueue) take(c *Conn) bool {
 	return ok
 }
 
-// addFlow makes c a flow of its peer. The caller holds the mutex.
+// addFlow adds c to the flows of its peer. The caller holds the mutex.
 func (q *SharedQueue) addFlow(c *Conn) {
 	addr, network := holders(c.peerAddr)
 	q.fair.Add(&c.srq.flow, addr, network)
 }
 
-// remove takes c, whose connection is over, out of the flows of the queue.
+// remove removes c, which has ended, from the flows of the queue.
 func (q *SharedQueue) remove(c *Conn) {
 	q.ring.mu.Lock()
 	q.fair.Remove(&c.srq.flow, c.recv.off, c.eng.now)
@@ -193,7 +192,7 @@ func (q *SharedQueue) remove(c *Conn) {
 	c.eng.wake(next)
 }
 
-// wake has the engine of another connection look at what there is for it.
+// wake rings the doorbell of a connection that waited, so that its engine looks for the receive that is now available.
 func (e *Engine) wake(w waiter) {
 	if w.conn == nil {
 		return

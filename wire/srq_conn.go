@@ -7,24 +7,24 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// sharedRecv is how a connection receives from a shared queue.
+// sharedRecv is the state of a connection that receives from a shared queue.
 type sharedRecv struct {
 	q      *SharedQueue
 	notice func(Notice)
 
-	held atomic.Bool // a message is arriving; its receive is copied to work and segs
+	held atomic.Bool // the connection holds a receive for an arriving message; work and segs are a copy of it
 	work work
 	segs []Segment
 
-	taken      uint32        // receives; the engine owner's
-	counted    uint32        // taken when the flow's Hold began; the engine owner's
-	back       atomic.Uint32 // those of which the consumer has the completion
-	soft, hard atomic.Int64  // marks; the soft one is NoMark once it was crossed
+	taken      uint32        // receives ever taken; only the engine's owner uses it
+	counted    uint32        // taken at the last fairqueue Hold of this flow; only the engine's owner uses it
+	back       atomic.Uint32 // taken receives whose completion the consumer has
+	soft, hard atomic.Int64  // high watermarks; soft is NoMark after it was crossed
 
-	flow fairqueue.Flow[waiter] // written by the engine's owner, with the queue's mutex held
+	flow fairqueue.Flow[waiter] // the engine's owner writes it and holds the queue's mutex
 }
 
-// newConn makes the part of a new connection.
+// newConn creates the state for a new connection.
 func (q *SharedQueue) newConn(notice func(Notice)) *sharedRecv {
 	s := &sharedRecv{q: q, notice: notice, segs: make([]Segment, q.ring.stride)}
 	s.soft.Store(NoMark)
@@ -32,8 +32,8 @@ func (q *SharedQueue) newConn(notice func(Notice)) *sharedRecv {
 	return s
 }
 
-// receive is the receive of the message that arrives, taken from the queue when it begins to; nil if
-// there is none, or taking it ended the connection.
+// receive returns the receive for the message that is arriving. It takes the receive from the queue when the message
+// begins. It returns nil if there is none, or if taking it has ended the connection.
 func (s *sharedRecv) receive(c *Conn) *work {
 	if !s.held.Load() {
 		if !s.q.take(c) {
@@ -46,8 +46,8 @@ func (s *sharedRecv) receive(c *Conn) *work {
 	return &s.work
 }
 
-// packetDone tells the queue whether the connection holds a receive for a message that goes on in another packet. It is
-// called after each packet.
+// packetDone tells the queue whether the connection holds a receive for a message that continues in a later packet. It
+// runs after each packet.
 func (s *sharedRecv) packetDone(c *Conn) {
 	f, held := &s.flow, s.held.Load()
 	if held == f.Holds() && (!held || s.taken == s.counted) || !f.Added() {
@@ -70,7 +70,8 @@ func (s *sharedRecv) packetDone(c *Conn) {
 	c.eng.wake(next)
 }
 
-// checkProgress ends a connection whose message has made no progress for too long. It returns when to look again.
+// checkProgress breaks the connection if its message has held a receive without progress for too long. It returns when
+// to check again.
 func (c *Conn) checkProgress() Time {
 	s := c.srq
 	if s == nil || !s.flow.Holds() {
@@ -87,16 +88,18 @@ func (c *Conn) checkProgress() Time {
 	return never
 }
 
-// SetMarks sets the high watermarks of a connection with a shared queue, counted in receives taken
-// whose completion the consumer does not have. More than soft: one NoticeHigh. More than hard: the
-// connection breaks. Both happen when a receive is taken, or within CheckMarks. Any goroutine may
-// call it.
+// SetMarks sets the high watermarks of a connection with a shared queue. They limit the receives that the connection
+// has taken and whose completion the consumer does not have yet:
+//   - more than soft: the engine gives one NoticeHigh,
+//   - more than hard: the connection breaks.
+//
+// CheckMarks checks them, and so does the engine when the connection takes a receive. Any goroutine may call SetMarks.
 func (c *Conn) SetMarks(soft, hard int64) {
 	c.srq.soft.Store(soft)
 	c.srq.hard.Store(hard)
 }
 
-// CheckMarks does what crossing a high watermark entails.
+// CheckMarks gives the notice or breaks the connection if a high watermark is exceeded (see SetMarks).
 func (c *Conn) CheckMarks() {
 	s := c.srq
 	n := int64(s.taken - s.back.Load())
@@ -108,7 +111,7 @@ func (c *Conn) CheckMarks() {
 	}
 }
 
-// flush completes the receive of a message that will not be complete.
+// flush completes the held receive of a message whose rest will not arrive.
 func (s *sharedRecv) flush(c *Conn) {
 	if s.held.Load() {
 		w := &s.work
@@ -117,7 +120,7 @@ func (s *sharedRecv) flush(c *Conn) {
 	}
 }
 
-// Settled notes that the consumer has dequeued the completion or will never get it.
+// Settled notes that the consumer has dequeued the completion, or that the completion was lost.
 func (c *Completion) Settled() {
 	if c.Flags&shared != 0 {
 		s := c.Conn.srq
@@ -126,8 +129,8 @@ func (c *Completion) Settled() {
 	}
 }
 
-// Receiving returns two numbers: n counts the receives of the connection that are not complete, and span counts the
-// messages from the first to the last of these receives. Any goroutine may call it.
+// Receiving returns the number n of incomplete receives of the connection, and the number span of messages from the
+// first to the last of them. Any goroutine may call it.
 func (c *Conn) Receiving() (n, span int) {
 	if c.srq == nil {
 		n = int(c.rq.posted.Load() - c.rq.done.Load())

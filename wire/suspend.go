@@ -3,27 +3,28 @@ package wire
 import "time"
 
 // A suspended host or a stopped process cannot receive, so that time must not count as silence of the peers. The engine
-// detects a suspension by a Poll that comes long after a timer was due. The link still holds packets that arrived
-// meanwhile, as many as fit: the engine reads them before it runs timers. Then it sends each peer an Ack, because the
-// retransmission timeouts of the peers are long by now and their packets may have been dropped.
+// detects a suspension by a Poll that comes long after a timer was due. The link may still hold packets that arrived in
+// the meantime. The engine reads them before it runs timers. Then it sends each peer an Ack: the peer's retransmission
+// timeout is long by now, and its packets may have been dropped.
 //
-// Without a due timer, a late Poll may only mean that the engine slept. If that Poll finds a batch of packets from
-// peers, the engine reads first and sends Acks too, at most once in resumeAckPause. But it does not subtract the time
-// from the peers' silence: otherwise a peer that sends bursts of packets could prolong its timeouts without end.
+// If a Poll comes late and no timer was due, the engine may only have slept. If that Poll also finds a full batch of
+// packets from peers, the engine reads all packets first and sends Acks too, at most once in resumeAckPause. But it
+// does not subtract the time from the peers' silence. Otherwise a peer that sends bursts of packets could prolong its
+// own timeouts without limit.
 
-// suspension is the state of suspension handling on an engine.
+// suspension is the state of an engine for detecting and handling suspensions.
 type suspension struct {
-	late     bool   // this Poll comes suspendTime or more after the one before
-	rxPeers  uint32 // packets from peers; wraps
-	rxBefore uint32 // rxPeers before this Poll
+	late     bool   // this Poll comes suspendTime or more after the last one
+	rxPeers  uint32 // number of packets from peers; wraps
+	rxBefore uint32 // rxPeers at the beginning of this Poll
 	ended    Time   // when the last suspension ended
-	catchUp  bool   // the engine reads the packets that arrived meanwhile; timers wait
-	toAck    int    // slots of the connection table whose peers still get an Ack
+	catchUp  bool   // the engine reads the packets that arrived during the suspension; timers wait
+	toAck    int    // number of slots of the connection table whose peers still get an Ack
 	nextAck  Time   // when the next batch of Acks leaves
 	past     suspensions
 }
 
-// detectSuspend notices at the beginning of a Poll that the engine was suspended.
+// detectSuspend checks at the beginning of a Poll whether the engine was suspended.
 func (e *Engine) detectSuspend(now Time) {
 	s := &e.suspension
 	s.rxBefore = s.rxPeers
@@ -42,8 +43,8 @@ func (e *Engine) resumed(now Time) {
 	s.ended, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
 }
 
-// catchingUp reports whether timers have to wait for the next Poll. If a Poll after a suspension fills its receive
-// batch, the link holds more packets. They may acknowledge what a timer would send again.
+// catchingUp reports whether timers must wait until the next Poll. After a suspension they wait while each Poll
+// receives a full batch: the link then holds more packets, and these may acknowledge what a timer would send again.
 func (e *Engine) catchingUp(received int) bool {
 	s := &e.suspension
 	full := received >= maxReceive
@@ -63,7 +64,7 @@ func (e *Engine) ackAllPeers() {
 	for n := 0; s.toAck > 0 && n < resumeAckBatch; s.toAck-- {
 		if c := e.table.slots[s.toAck-1].conn; c != nil && c.alive() {
 			if !c.sendAck(0) {
-				break // the link has no frame; the next batch goes on
+				break // the link has no frame; the next batch continues here
 			}
 			n++
 		}
@@ -71,21 +72,21 @@ func (e *Engine) ackAllPeers() {
 	s.nextAck = e.now.Add(resumeAckEvery)
 }
 
-// runTime returns how long the engine ran since a moment, suspensions excluded.
+// runTime returns how long the engine has run since a moment, without suspensions.
 func (e *Engine) runTime(since Time) time.Duration {
 	return e.now.Sub(since) - e.suspension.past.after(since)
 }
 
-// suspensions remembers the last 64 suspensions. Older ones are not subtracted from a run time.
+// suspensions stores the last 64 suspensions. Older ones are not subtracted from a run time.
 type suspensions struct {
 	ring  [64]suspensionEnd
-	n     int           // suspensions ever added
-	total time.Duration // length of all ever added
+	n     int           // number of suspensions ever added
+	total time.Duration // total length of all suspensions ever added
 }
 
 type suspensionEnd struct {
 	end    Time
-	before time.Duration // length of all earlier ones
+	before time.Duration // total length of all earlier suspensions
 }
 
 func (s *suspensions) add(end Time, d time.Duration) {

@@ -7,29 +7,29 @@ const (
 	genMask  = 1<<genBits - 1
 )
 
-// slotEntry is a slot of the connection table. It has a connection, the linger of one, or neither.
+// slotEntry is a slot of the connection table. It contains a connection, a linger, or neither.
 type slotEntry struct {
 	conn   *Conn
 	linger *linger
 	gen    uint32
 }
 
-// connTable maps connection IDs to connections. An ID consists of engine, generation and slot, so that a lookup is an
-// index and needs no hashing. The ID is not secret: the verification tag authenticates a packet. The engine's owner
-// uses the table.
+// connTable maps connection IDs to connections. An ID consists of engine, generation and slot, so a lookup is an index
+// and needs no hashing. The ID is not secret: the verification tag authenticates a packet. Only the engine's owner uses
+// the table.
 type connTable struct {
 	engine uint32
 	slots  []slotEntry
 	free   []int32 // freed slots, oldest first
 	live   int     // slots in use
 
-	// cache of the last lookup
+	// result of the last lookup
 	lastCID  uint32
 	lastConn *Conn
 }
 
-// minFreeSlots is the number of freed slots that the table collects before it reuses the oldest one. So it takes many
-// connections until an ID repeats, and a late packet does not find a new connection with its ID.
+// minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. So an ID repeats only
+// after many connections, and a late packet finds no new connection under its ID.
 const minFreeSlots = 64
 
 func (t *connTable) take(c *Conn) (int32, uint32, error) {
@@ -44,7 +44,7 @@ func (t *connTable) take(c *Conn) (int32, uint32, error) {
 		return none, 0, ErrTooManyConns
 	}
 	s := &t.slots[slot]
-	s.conn, s.gen = c, s.gen%genMask+1 // the generation is never 0, hence neither is an ID
+	s.conn, s.gen = c, s.gen%genMask+1 // a generation is never 0, so an ID is never 0
 	t.live++
 	return slot, t.engine<<(genBits+slotBits) | s.gen<<slotBits | uint32(slot), nil
 }
@@ -62,8 +62,8 @@ func (t *connTable) detach(slot int32, l *linger) {
 	t.lastConn = nil
 }
 
-// find returns the entry, the slot and the engine that a connection ID names. s is nil if the ID belongs to another
-// engine or if the generation is old.
+// find returns the entry and the slot that a connection ID names, and the index of the engine in the ID. s is nil if
+// the ID belongs to another engine or has an old generation.
 func (t *connTable) find(cid uint32) (s *slotEntry, slot int32, engine int) {
 	slot = int32(cid & slotMask)
 	engine = int(cid >> (genBits + slotBits))

@@ -6,15 +6,15 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// rtxTimer is the retransmission timer (RFC 6298 §5). The first timeout in a row is a probe timeout (RFC 9002 §6.2),
-// which sends a tail loss probe. Later ones mark all outstanding packets lost and back off.
+// rtxTimer is the retransmission timer (RFC 6298 §5). The first of consecutive timeouts is a probe timeout (RFC 9002
+// §6.2) and sends a tail loss probe. Each later one marks all outstanding packets lost and doubles the timeout.
 type rtxTimer struct {
 	count    int  // timeouts in a row
 	firedAt  Time // when it fired last
 	progress Time // last acknowledgement of a new packet
-	silent   bool // at a timeout, the peer had been silent for long
-	asked    bool // a short packet of a black-hole test has left
-	answered int  // timeouts since then that the peer answered
+	silent   bool // the peer had been silent for long when the timer fired
+	asked    bool // a short packet has left, to test for a black hole
+	answered int  // timeouts since then before which the peer had answered
 }
 
 // acked resets the timer after an acknowledgement of a new packet.
@@ -23,17 +23,18 @@ func (t *rtxTimer) acked(now Time) {
 	t.progress = now
 }
 
-// reset ends the back-off: the peer responds, and packets of this size pass.
+// reset ends the back-off, because the peer responds and packets of the current size pass.
 func (t *rtxTimer) reset() { t.count, t.asked, t.answered = 0, false, 0 }
 
-// since returns when the timeout begins. first is when the oldest outstanding packet left for the first time.
+// since returns the time from which the timeout is measured. first is when the oldest outstanding packet left for the
+// first time.
 func (t *rtxTimer) since(first Time) Time { return max(first, t.progress, t.firedAt) }
 
-// rto returns the retransmission timeout: the probe timeout, doubled with each timeout in a row (RFC 6298 §5.5). The
-// bound of the back-off is busyRTO while anything arrives at the engine, else maxRTO. A path with a longer probe
-// timeout has that as its bound.
+// rto returns the current timeout: the probe timeout, doubled for each consecutive timeout (RFC 6298 §5.5). The
+// back-off ends at busyRTO if packets arrive at the engine, otherwise at maxRTO, but the result is never shorter than
+// the probe timeout.
 func (c *Conn) rto() time.Duration {
-	most := c.host.limits.GiveUp / 4 // the peer gets several retransmissions before it is given up
+	most := c.host.limits.GiveUp / 4 // several retransmissions fit before the connection breaks
 	t := min(c.rtt.PTO(), most)
 	if c.rtx.count == 0 {
 		return t
@@ -46,8 +47,11 @@ func (c *Conn) rto() time.Duration {
 	return min(max(t, min(t<<min(c.rtx.count, 16), ceiling)), most) // never below the probe timeout
 }
 
-// rtxTimeout handles a retransmission timeout: it sends a tail loss probe, tests for a black hole, marks all packets
-// lost, or gives the connection up.
+// rtxTimeout handles a retransmission timeout. It does one of four things:
+//   - breaks the connection if data has been unacknowledged for too long,
+//   - sends a tail loss probe, at the first of consecutive timeouts,
+//   - begins a new epoch with small packets, if larger ones fall into a black hole,
+//   - marks all outstanding packets lost.
 func (c *Conn) rtxTimeout() {
 	t, now := &c.rtx, c.eng.now
 	if c.lostTouch() {
@@ -76,8 +80,8 @@ func (c *Conn) rtxTimeout() {
 	c.schedule()
 }
 
-// askShort sends the peer an Ack with AckRequest if an outstanding packet is larger than the base size. A peer that
-// answers this short packet, and acknowledges no larger one, is behind a black hole.
+// askShort sends a short packet, an Ack with AckRequest, if an outstanding packet is larger than the base size. A peer
+// that answers the Ack, but acknowledges no larger packet, is behind a black hole.
 func (c *Conn) askShort() {
 	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return
@@ -86,8 +90,8 @@ func (c *Conn) askShort() {
 	c.sendAck(proto.AckRequest)
 }
 
-// endBackoff ends the back-off when a silent peer is heard again. The peer was stopped or the path was down, so what
-// was sent meanwhile may be lost and should be sent again soon.
+// endBackoff ends the back-off when the peer is heard again after a long silence. The peer was stopped or the path was
+// down. Packets that were sent in that time may be lost, so they should be sent again soon.
 func (c *Conn) endBackoff() {
 	t := &c.rtx
 	if !t.silent {
@@ -100,7 +104,8 @@ func (c *Conn) endBackoff() {
 	}
 }
 
-// lostTouch reports whether data is unacknowledged for too long: GiveUp if the peer is silent, NotReady if it is not.
+// lostTouch reports whether the connection should break because data has been unacknowledged for too long: for GiveUp
+// if the peer is silent, otherwise for NotReady.
 func (c *Conn) lostTouch() bool {
 	now, lim := c.eng.now, &c.host.limits
 	first := c.sent.Oldest().First

@@ -6,20 +6,20 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A connection has one timer in the engine's wheel and several deadlines. The earliest deadline arms the timer.
-// Deadlines are computed from the state of the parts and not stored, so that moving one later costs nothing: the timer
-// fires early, finds nothing due, and is armed again.
+// Each connection has one timer in the engine's wheel and several deadlines. The earliest deadline arms the timer. A
+// deadline is not stored but computed from the state of its part, so postponing a deadline costs nothing: the timer
+// fires early, finds that nothing is due, and is armed again.
 
-// deadline is a reason for an established connection's timer.
+// deadline is one of the reasons for which the timer of an established connection fires.
 type deadline uint8
 
 const (
 	deadlineAck          deadline = iota // delayed acknowledgement
 	deadlineRtx                          // retransmission timeout, or repeat of the epoch change
 	deadlineChallengeAck                 // repeat of a challenge ACK
-	deadlineProgress                     // message that holds a receive of a shared queue
-	deadlineReads                        // response to an RDMA read
-	deadlineCredit                       // message that waits for credit or a receive
+	deadlineProgress                     // unfinished message that holds a receive of a shared queue
+	deadlineReads                        // outstanding RDMA reads without a response
+	deadlineCredit                       // message that waits for credit or for a receive of the peer
 	deadlineKeepAlive                    // keep-alive
 	deadlineMTU                          // search for the path MTU
 	numDeadlines
@@ -33,7 +33,7 @@ func (c *Conn) setDeadline(t Time) {
 	}
 }
 
-// expire handles the timer of a slot in the connection table.
+// expire handles the timer of a slot of the connection table.
 func (e *Engine) expire(slot int32) {
 	s := &e.table.slots[slot]
 	switch {
@@ -66,7 +66,8 @@ func (c *Conn) tick() {
 	}
 }
 
-// tickHello repeats a handshake packet, or gives the handshake up with a completion of kind gaveUp.
+// tickHello repeats a handshake packet. If the time of the handshake is over, it ends the handshake with a completion
+// of kind gaveUp.
 func (c *Conn) tickHello(gaveUp Kind) {
 	now, d := c.eng.now, &c.dial
 	switch {
@@ -78,7 +79,7 @@ func (c *Conn) tickHello(gaveUp Kind) {
 		c.setDeadline(min(d.nextTry, d.until))
 	case c.State() == Connecting:
 		c.sendConnect()
-	case d.tries >= acceptTries: // from now on only a repeated Connect is answered with Accept
+	case d.tries >= acceptTries: // from now on Accept only answers a repeated Connect
 		c.setDeadline(d.until)
 	default:
 		d.tries++
@@ -87,8 +88,8 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	}
 }
 
-// tickTraffic handles the deadlines that have passed and arms the timer for the next one. It stops if a deadline ends
-// the connection.
+// tickTraffic handles every deadline that has passed and arms the timer for the next one. It returns early if a
+// deadline ends the connection.
 func (c *Conn) tickTraffic() {
 	next := never
 	for d := range numDeadlines {
@@ -103,7 +104,7 @@ func (c *Conn) tickTraffic() {
 	}
 }
 
-// due handles a deadline if it has passed, and returns the next one of its kind.
+// due handles deadline d if it has passed. It returns when d passes next, or never.
 func (c *Conn) due(d deadline) Time {
 	switch d {
 	case deadlineAck:
@@ -130,7 +131,7 @@ func (c *Conn) due(d deadline) Time {
 	}
 }
 
-// dueAck requests the delayed acknowledgement.
+// dueAck requests the delayed acknowledgement once its delay is over.
 func (c *Conn) dueAck() Time {
 	if c.ack.by > c.eng.now {
 		return c.ack.by
@@ -139,7 +140,7 @@ func (c *Conn) dueAck() Time {
 	return never
 }
 
-// dueRtx handles the retransmission timeout.
+// dueRtx handles a retransmission timeout.
 func (c *Conn) dueRtx() Time {
 	if c.sent.Empty() || c.flow.rnr.waits {
 		return never
@@ -154,7 +155,7 @@ func (c *Conn) dueRtx() Time {
 	return now.Add(c.rto())
 }
 
-// dueEpoch repeats the announcement of a new epoch, or gives the connection up.
+// dueEpoch announces the new epoch again, or breaks the connection if the peer has been silent for too long.
 func (c *Conn) dueEpoch() Time {
 	if c.epoch.askAt <= c.eng.now {
 		if c.lostTouch() {
@@ -166,16 +167,18 @@ func (c *Conn) dueEpoch() Time {
 	return c.epoch.askAt
 }
 
-// dueReads gives the connection up if the peer does not respond to RDMA reads.
+// dueReads breaks the connection if the peer does not respond to RDMA reads.
 func (c *Conn) dueReads() Time {
 	if c.readsOut > 0 && c.eng.runTime(c.readAt) > c.host.limits.NotReady {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 	}
-	return never // the other deadlines are earlier
+	return never // another deadline always passes earlier
 }
 
-// dueCredit acts for a message that waits for credit or a receive: it asks the peer for credit, retries after the RNR
-// timer, or gives the connection up.
+// dueCredit handles a message that waits for credit or for a receive of the peer. It does one of three things:
+//   - breaks the connection if the wait exceeds NotReady,
+//   - sends the message again when the RNR timer ends,
+//   - asks a peer that grants no credit for credit.
 func (c *Conn) dueCredit() Time {
 	f, now, most := &c.flow, c.eng.now, c.host.limits.NotReady
 	switch {
@@ -194,11 +197,11 @@ func (c *Conn) dueCredit() Time {
 	return min(c.askPeer(c.lastAsked.Add(every), every), f.outSince.Add(most+1))
 }
 
-// dueKeepAlive sends a keep-alive on an idle connection, or gives the connection up.
+// dueKeepAlive sends keep-alives on an idle connection, or breaks the connection if the peer does not answer.
 func (c *Conn) dueKeepAlive() Time {
 	lim := &c.host.limits
 	if c.flow.outSince != 0 || !c.sent.Empty() {
-		return never // other deadlines cover the connection
+		return never // dueRtx and dueCredit detect a silent peer
 	}
 	if c.eng.runTime(c.lastHeard) > lim.KeepAlive+lim.GiveUp {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
@@ -217,7 +220,8 @@ func (c *Conn) dueMTU() Time {
 	return c.pmtu.Deadline()
 }
 
-// askPeer sends an Ack with AckRequest if at has passed, and returns when the next one is due.
+// askPeer sends an Ack with AckRequest if the time at has passed. It returns the time of the next one, which is every
+// later.
 func (c *Conn) askPeer(at Time, every time.Duration) Time {
 	if now := c.eng.now; at <= now {
 		c.lastAsked = now

@@ -6,10 +6,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// room returns the bytes that the body of a full packet has.
+// room returns the number of bytes that fit into the body of a full packet.
 func (c *Conn) room() int { return c.pmtu.Size - proto.HeaderSize - proto.TrailerSize }
 
-// sendNext builds the next new packet. It reports false if it queued none.
+// sendNext builds the next new packet. It reports false if it has built none.
 func (c *Conn) sendNext() bool {
 	if c.bindNext() {
 		return c.alive()
@@ -24,7 +24,7 @@ func (c *Conn) sendNext() bool {
 	return true
 }
 
-// retransmitNext builds the first lost packet again. It reports false if it queued none.
+// retransmitNext builds the first lost packet again. It reports false if it has built none.
 func (c *Conn) retransmitNext() bool {
 	psn, f := c.sent.NextLost()
 	if f == nil {
@@ -39,8 +39,9 @@ func (c *Conn) retransmitNext() bool {
 	return true
 }
 
-// build builds the packet that carries the range of requests and responses in f. A fresh packet takes as much of the
-// range as fits, and build shortens the range to that. A retransmitted packet carries exactly the same range as before.
+// build builds the packet that carries the range of requests and responses in f. If fresh is true, the packet takes as
+// much of the range as fits, and build shortens the range in f accordingly. If fresh is false, the packet carries
+// exactly the range that it carried before.
 func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	var p packet
 	c.eng.catchFaults()
@@ -50,7 +51,7 @@ func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	return built
 }
 
-// fillPacket does the work of build. Here a memory fault raises a panic, which build recovers.
+// fillPacket does the work of build. A memory fault in fillPacket raises a panic, which build recovers.
 func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool) bool {
 	e := c.eng
 	if !e.begin(p, c.path, c.pmtu.Size) {
@@ -89,8 +90,8 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	return true
 }
 
-// cutChunks appends the responses and requests of f, and returns the positions at which it stopped. If registered
-// memory is gone, it abandons the packet, breaks the connection and reports false.
+// cutChunks appends the chunks of the responses and requests in f, and returns the positions at which it stopped. If
+// registered memory is gone, it abandons the packet, breaks the connection and reports false.
 func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp position, ok bool) {
 	resp, ok = c.cutResponses(p, f.Resp, f.RespEnd)
 	if !ok {
@@ -108,15 +109,17 @@ func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp p
 	return req, resp, true
 }
 
-// asks reports whether a packet should ask for an acknowledgement without delay. It should if no packet follows soon,
-// if the window is full, and some six times per window.
+// asks reports whether the packet f should ask for an acknowledgement without delay. It should in these cases:
+//   - no further packet follows soon, or f is a retransmission,
+//   - the congestion window is full,
+//   - about six times per window, and at least every ackEvery packets.
 func (c *Conn) asks(f *recovery.Packet, psn seq.Num, end position) bool {
 	return f.Partial || end.Op == c.sq.counted || f.Again ||
 		!c.cc.Open(c.eng.now, c.sent.Pipe()+1) || int(psn)%min(int(c.cc.Window())/6+1, ackEvery) == 0
 }
 
-// cutRequests appends chunks of requests from one position up to another, and returns the position at which it stopped.
-// It reports false if the memory of the request there is gone.
+// cutRequests appends chunks of the requests between two positions, as far as they fit. It returns the position at
+// which it stopped. It reports false if the memory of the request at that position is gone.
 func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, bool) {
 	for from.Before(to) {
 		w := c.sq.at(from.Op)
@@ -155,7 +158,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 	return from, true
 }
 
-// begun updates the counts for a piece of a request that is sent for the first time.
+// begun updates the counts when a piece of a request is sent for the first time.
 func (c *Conn) begun(w *work, off uint32, n int) {
 	q := &c.sq
 	if off == 0 {
@@ -181,7 +184,7 @@ func (c *Conn) begun(w *work, off uint32, n int) {
 	}
 }
 
-// cutResponses appends chunks of responses to RDMA reads and atomics, as cutRequests does for requests.
+// cutResponses appends chunks of responses to RDMA reads and atomics. It returns what cutRequests returns.
 func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 	for from.Before(to) {
 		j := c.resp.at(from.Op)

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 )
 
-// unconfirmed lists the accepted requests that the requester has not confirmed, oldest first, by address and by
-// network. An honest requester confirms within a round trip. When an address or a network has its share of half-open
-// requests, a new request evicts the oldest of these, as the SYN cache of FreeBSD does. So during a flood an honest
-// requester of the same network has time to confirm: as long as the flood takes to fill the share once.
+// unconfirmed lists accepted requests that the requester has not confirmed, by address and by network, oldest first. An
+// honest requester confirms within a round trip. If an address or a network has its share of half-open requests, a new
+// request evicts the oldest unconfirmed one, as in the SYN cache of FreeBSD. So even during a flood from the same
+// network, an honest requester can confirm in the time that the flood takes to fill the share once.
 type unconfirmed map[netip.Prefix]*list.List
 
 // listed is the position of a request in one list.
@@ -52,8 +52,8 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 	return nil
 }
 
-// admit reports whether an address may have one more half-open request. If need be it evicts the oldest unconfirmed
-// request of the address or of its network, unless that is younger than confirmTime. The requester of the evicted one
+// admit reports whether an address may have one more half-open request. If the address or its network has its share,
+// admit evicts its oldest unconfirmed request, unless that request is younger than confirmTime. The evicted requester
 // gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network

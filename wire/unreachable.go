@@ -8,24 +8,25 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// When a process has ended, its kernel answers packets to its UDP port with ICMP port unreachable, which quotes the
-// packet. The link hands such messages over as reports. A report counts only if it quotes the verification tag of a
-// connection to that address and port.
+// When a process has ended, its kernel answers packets to the process's UDP port with ICMP port unreachable, which
+// quotes the packet. The link delivers such messages as reports. A report counts only if it quotes the verification tag
+// of a connection to that address and port.
 //
-// Kernels limit the rate of these messages, so most connections to a closed port get no report of their own. A report
-// for one connection therefore makes every connection to the port send a challenge ACK. A connection without an answer
-// breaks once the kernel refuses a later packet to the port. A connection attempt ends when a later Connect is refused.
+// Kernels limit the rate of these messages, so most connections to a closed port get no report of their own. So a
+// report for one connection makes every connection to the port send a challenge ACK. If the peer does not answer, and
+// the kernel refuses a later packet to the port, the connection breaks. A connection attempt ends when a later Connect
+// is refused.
 //
 // A connection sends no Close to a process that is known to have ended. Otherwise thousands of connections would send
-// and repeat Close, the kernel would answer each one by ICMP, and other connections of the engine would wait.
+// and repeat Close, the kernel would answer each Close with ICMP, and other connections of the engine would wait.
 
-// closedPort is an address and port for which a report came.
+// closedPort is an address and port that a report has named.
 type closedPort struct {
 	at         netip.AddrPort
-	sent       uint32 // time stamp of the newest packet that was refused
+	sent       uint32 // time stamp of the newest refused packet
 	lastReport Time   // when the newest report came
-	toSearch   int    // slots of the connection table that are not searched yet
-	peerEnded  bool   // a connection to the port broke, so that the process is known to have ended
+	toSearch   int    // number of slots of the connection table that are not searched yet
+	peerEnded  bool   // a connection to the port has broken, so the process is known to have ended
 }
 
 // portReports holds the reports of closed ports.
@@ -37,17 +38,18 @@ type portReports struct {
 }
 
 const (
-	// maxClosedPorts bounds the closed ports for which the connection table is searched. For any further port there is
-	// no search: a connection breaks only after two reports that quote its own packets. reportBatch bounds the reports
-	// that one Poll handles. searchBatch bounds the slots that it searches, because each may send a challenge ACK,
-	// which the kernel answers by ICMP: with 10000 connections to a closed port, a ping-pong over loopback beside them
-	// stops for 120 to 830 ms when searchBatch is 64, and for 20 ms when it is 8.
+	// maxClosedPorts bounds the closed ports for which the engine searches the connection table. A connection to a
+	// further port breaks only after two reports that quote its own packets.
 	maxClosedPorts = 8
-	reportBatch    = 16
-	searchBatch    = 8
+	// reportBatch bounds the reports that one Poll handles.
+	reportBatch = 16
+	// searchBatch bounds the slots that one Poll searches, because each slot may send a challenge ACK, which the kernel
+	// answers with ICMP. With 10000 connections to a closed port, a ping-pong over loopback beside them stops for 120
+	// to 830 ms if searchBatch is 64, and for 20 ms if it is 8.
+	searchBatch = 8
 )
 
-// destination returns where packets on a path go; zero if the link has no reports.
+// destination returns the address and port to which packets on a path go. It is zero if the link has no reports.
 func (r *portReports) destination(p link.Path) netip.AddrPort {
 	if r.link == nil {
 		return netip.AddrPort{}
@@ -55,7 +57,7 @@ func (r *portReports) destination(p link.Path) netip.AddrPort {
 	return r.link.Destination(p)
 }
 
-// takePortReports handles the new reports of the link and continues the search for connections to closed ports.
+// takePortReports handles new reports from the link and continues the search for connections to closed ports.
 func (e *Engine) takePortReports() {
 	r := &e.portReports
 	for i := range r.batch[:r.link.Refused(r.batch[:])] {
@@ -89,7 +91,7 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	if !ok || report.To != name.at {
 		return false
 	}
-	c := e.lookup(name.cid) // nil if it belongs to another engine, or only its Close lingers
+	c := e.lookup(name.cid) // nil if the connection belongs to another engine, or only its linger is left
 	asks := c != nil && c.alive()
 	if asks && !c.hasSent(h.PSN) {
 		return false
@@ -101,8 +103,8 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	return true
 }
 
-// handleConnectReport handles a report that quotes a Connect, whose sender is named in the Hello. It reports false if
-// no attempt of this engine sent it.
+// handleConnectReport handles a report that quotes a Connect. It finds the connection attempt by the Hello in the
+// quoted Connect. It reports false if no attempt of this engine sent that Connect.
 func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool {
 	cid, tag, ok := proto.Caller(report.Quoted())
 	c := e.lookup(cid)
@@ -115,9 +117,9 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 }
 
 // connectPortClosed handles a report that the UDP port of a connection attempt is closed. sent is the time stamp of the
-// refused Connect, which may be that of another attempt. As with ReasonNoListener, the peer's program may be about to
-// start. So the first report only begins ListenGrace. A later report ends the attempt if its Connect left after the
-// first one. A Challenge resets the grace period, since a program answered.
+// refused Connect, which may belong to another attempt. As with ReasonNoListener, the peer's program may be about to
+// start. So the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if its Connect left
+// after the first report. A Challenge resets ListenGrace, because it shows that a program runs.
 func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
@@ -129,7 +131,7 @@ func (c *Conn) connectPortClosed(sent uint32) {
 	}
 }
 
-// note stores a report and starts a search of the connection table for other connections to the port.
+// note stores a report and starts a search for other connections to the port.
 func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) {
 	for i := range r.known[:r.n] {
 		if k := &r.known[i]; k.at == at {
@@ -149,8 +151,8 @@ func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) 
 	}
 }
 
-// search goes through a part of the connection table. It sends a challenge ACK on each connection to the port, and ends
-// those that did not answer theirs.
+// search searches a part of the connection table for connections to a closed port. It sends a challenge ACK on each of
+// them, and breaks those that have not answered theirs.
 func (e *Engine) search(k *closedPort) {
 	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.toSearch-1].conn
@@ -161,7 +163,7 @@ func (e *Engine) search(k *closedPort) {
 		case c.portClosed():
 			c.peerEnded()
 		case !c.sendChallengeAck():
-			return // the link has no frame; the next Poll goes on
+			return // the link has no frame; the next Poll continues here
 		}
 		k.toSearch--
 	}
@@ -178,8 +180,8 @@ func (r *portReports) forget(now Time) {
 	}
 }
 
-// closedSince returns the entry of the port to which packets on a path go, if a packet to it that left at t or later
-// was refused; else nil.
+// closedSince returns the entry for the port at the end of a path, if a packet that left for it at time t or later was
+// refused. Otherwise it returns nil.
 func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	r := &e.portReports
 	for i := range r.known[:r.n] {
@@ -190,12 +192,12 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	return nil
 }
 
-// portClosedSince reports whether a packet to the peer's port that left at t or later was refused.
+// portClosedSince reports whether a packet that left for the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because its peer process has ended and has sent no Close. It also
-// marks the peer process of the port as ended: another connection to the port then ends without sending Close, unless it
-// received a packet after the refused packet left.
+// peerEnded breaks a connection because the peer process has ended without sending Close. If a packet was refused after
+// the peer's last packet, peerEnded also records in the port's entry that the process has ended. Then finish sends no
+// Close on other connections to the port.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true
@@ -205,13 +207,13 @@ func (c *Conn) peerEnded() {
 	c.end(KindBroken, StatusFlushed)
 }
 
-// peerGone reports whether the peer process is known to have ended after its last packet.
+// peerGone reports whether the peer process is known to have ended after it sent its last packet.
 func (c *Conn) peerGone() bool {
 	k := c.eng.closedSince(c.path, c.lastHeard)
 	return k != nil && k.peerEnded
 }
 
-// next returns when Poll has to run for the search, without a new report.
+// next returns when Poll must run to continue the search even if no report comes: now or never.
 func (r *portReports) next(now Time) Time {
 	for i := range r.known[:r.n] {
 		if r.known[i].toSearch > 0 {

@@ -7,8 +7,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// handleOtherVersion answers a Connect of another protocol version with the versions that this side speaks, in the
-// frame of the Connect and within the limit of stateless replies. It drops every other packet.
+// handleOtherVersion handles a packet of another protocol version. It answers a Connect with the versions that this
+// side speaks, within the limit of stateless replies, and sends the answer in the frame of the Connect. It drops any
+// other packet.
 func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	e.stats.BadPackets++
 	var h proto.Header
@@ -23,8 +24,8 @@ func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// handleVersions ends the attempt to connect: the peer speaks other versions only. A list that has our version is
-// invalid, since the peer would have answered the Connect.
+// handleVersions ends the connection attempt, because the peer speaks only other versions. A list that contains our
+// version is invalid: the peer would have answered the Connect.
 func (c *Conn) handleVersions(versions []byte) {
 	if bytes.IndexByte(versions, proto.Version) >= 0 {
 		c.eng.stats.BadPackets++

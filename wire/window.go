@@ -8,44 +8,43 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Window is a memory window: it gives peers rights to a range of a region for as long as a bind of
-// it lasts. Each bind has a remote key of its own, which is good until the next bind, an
-// invalidation by a peer, or Free.
+// Window is a memory window: it gives peers rights to a range of a region. A bind chooses the range and the rights, and
+// gets a new remote key. The key is valid until the next bind of the window, an invalidation by a peer, or Free.
 //
-// Its methods may be called by any goroutine.
+// Any goroutine may call the methods.
 type Window struct {
-	// User is the consumer's own; the engine does not look at it.
+	// User belongs to the consumer; the engine does not read it.
 	User any
 
 	host       *Host
 	zone       uint32
-	singleConn bool          // a key is good only for the connection that it was bound on
-	bound      atomic.Uint32 // composed key that was bound last; 0: none, windowFreed: none any more
+	singleConn bool          // only the connection that bound a key may use it
+	bound      atomic.Uint32 // composed key of the last bind; 0: no bind; windowFreed: the window is freed
 }
 
-// windowFreed is a composed key that no window is given.
+// windowFreed is a value that is never the composed key of a window.
 const windowFreed = math.MaxUint32
 
-// NewWindow makes a window that is not bound, for connections of one protection zone. If singleConn is true, only the
-// connection that binds the window can use it.
+// NewWindow makes a window that is not bound. The connections of one protection zone may use it. If singleConn is true,
+// only the connection that binds the window may use it.
 func (h *Host) NewWindow(zone uint32, singleConn bool, user any) *Window {
 	return &Window{User: user, host: h, zone: zone, singleConn: singleConn}
 }
 
-// Free makes the key of the window invalid for ever. As after Unregister, an engine may still access the memory. A
-// posted bind of the window fails if it has not been executed.
+// Free invalidates the key of the window for ever. As after Unregister, an engine may still access the memory until it
+// has been owned once more. A bind that was posted but not executed fails.
 func (w *Window) Free() { w.host.unbind(w.bound.Swap(windowFreed)) }
 
-// Binding is what a window stands for.
+// Binding describes the memory and the rights that a bound window gives.
 type Binding struct {
-	Key     uint32 // for peers
-	Context uint32 // Region.LocalKey
+	Key     uint32 // remote key for peers
+	Context uint32 // Region.LocalKey of the region
 	Address uint64
 	Length  uint32 // bytes
 	Rights  Rights
 }
 
-// Binding is what the window stands for now, and false if it is not bound.
+// Binding returns the current binding of the window. It reports false if the window is not bound.
 func (w *Window) Binding() (Binding, bool) {
 	plain := w.bound.Load()
 	key := w.host.keys.Encrypt(plain)
@@ -56,16 +55,16 @@ func (w *Window) Binding() (Binding, bool) {
 	return Binding{Key: key, Context: r.local, Address: v.base, Length: uint32(v.size), Rights: v.rights}, true
 }
 
-// Live reports whether the region is registered.
+// Live reports whether the region is still registered.
 func (r *Region) Live() bool { return !r.dead.Load() }
 
-// Retire keeps windows from being bound to a region that is about to be unregistered. It reports
-// false, and does nothing, while one is bound or a bind to it is posted.
+// Retire prevents new binds to a region that is about to be unregistered. If a window is bound to the region, or a bind
+// is posted, Retire does nothing and reports false.
 func (r *Region) Retire() bool { return r.pins.CompareAndSwap(0, retired) }
 
 const retired = math.MinInt32 / 2
 
-// pin counts a window; false if the region is retired.
+// pin counts a window that is bound to the region. It reports false if the region is retired.
 func (r *Region) pin() bool {
 	if r.pins.Add(1) > 0 {
 		return true
@@ -74,21 +73,21 @@ func (r *Region) pin() bool {
 	return false
 }
 
-// binding is the slot of a key that belongs to a window. It is written while it has no key, and its
-// key is its version: a reader compares the key before and after. A key comes back after so many
-// binds that nobody sees it twice.
+// binding is the entry of a window key. It is written only while key is 0. A reader loads key before and after the
+// other fields: if key has not changed, the fields belong together (a seqlock with the key as its version). The same
+// key is used again only after so many binds that no reader sees it twice.
 type binding struct {
-	key    atomic.Uint32 // for peers; 0: invalid
+	key    atomic.Uint32 // remote key; 0: invalid
 	rights atomic.Uint32
 	size   atomic.Uint32
 	base   atomic.Uint64
 	region atomic.Pointer[Region]
-	only   atomic.Pointer[Conn] // that may use it; nil: every connection of the zone
+	only   atomic.Pointer[Conn] // the connection that may use it; nil: every connection of the zone
 }
 
 type bindingPage [1 << pageBits]binding
 
-// view is what was read of a binding.
+// view is a copy of the fields of a binding.
 type view struct {
 	base   uint64
 	size   uint64
@@ -96,7 +95,7 @@ type view struct {
 	only   *Conn
 }
 
-// load reads a binding, whose region is nil if key is not what it has.
+// load reads a binding. It returns a nil region if key is not the valid key of the binding.
 func (b *binding) load(key uint32) (view, *Region) {
 	if !b.has(key) {
 		return view{}, nil
@@ -109,10 +108,11 @@ func (b *binding) load(key uint32) (view, *Region) {
 	return v, r
 }
 
-// has reports whether key is valid and that of the binding, which may be nil.
+// has reports whether key is valid and belongs to the binding. The binding may be nil.
 func (b *binding) has(key uint32) bool { return b != nil && key != 0 && b.key.Load() == key }
 
-// memory is the range [addr, addr+n) of what a key stands for, for a connection that needs a right.
+// memory returns the range [addr, addr+n) of the memory that a window key names. It returns an error if connection c
+// may not access the range with the rights in need.
 func (b *binding) memory(c *Conn, key uint32, addr, n uint64, need Rights) ([]byte, error) {
 	v, r := b.load(key)
 	switch {
@@ -132,7 +132,7 @@ func (b *binding) memory(c *Conn, key uint32, addr, n uint64, need Rights) ([]by
 	return mem, nil
 }
 
-// binding is the slot of a composed key, nil if no window ever had it.
+// binding returns the entry for a composed key, or nil if no window ever had the slot of the key.
 func (t *regionTable) binding(plain uint32) *binding {
 	p := t.bindings[plain&regionMask>>pageBits].Load()
 	if p == nil {
@@ -141,7 +141,7 @@ func (t *regionTable) binding(plain uint32) *binding {
 	return &p[plain&(1<<pageBits-1)]
 }
 
-// takeBinding takes a slot for a window.
+// takeBinding allocates a composed key and an entry for it.
 func (t *regionTable) takeBinding() (uint32, *binding, error) {
 	plain, err := t.take()
 	if err != nil {
@@ -153,14 +153,14 @@ func (t *regionTable) takeBinding() (uint32, *binding, error) {
 	return plain, t.binding(plain), nil
 }
 
-// reserve prepares a binding and returns its composed key and the one for peers, which is not valid yet.
+// reserve prepares a binding. It returns the composed key and the remote key, which is not valid yet.
 func (h *Host) reserve(r *Region, addr uint64, n uint32, rights Rights, only *Conn) (plain, key uint32, err error) {
 	plain, b, err := h.regions.takeBinding()
 	if err != nil {
 		return 0, 0, err
 	}
 	if key = h.keys.Encrypt(plain); key == 0 || plain == windowFreed {
-		h.regions.Give(plain) // one in four thousand million, and it says "none"
+		h.regions.Give(plain) // these two of 2^32 values mean "none"
 		return h.reserve(r, addr, n, rights, only)
 	}
 	if !r.pin() {
@@ -175,7 +175,7 @@ func (h *Host) reserve(r *Region, addr uint64, n uint32, rights Rights, only *Co
 	return plain, key, nil
 }
 
-// discard gives back a binding that is not valid, or not any more.
+// discard frees a binding whose key is not valid.
 func (h *Host) discard(plain uint32) {
 	b := h.regions.binding(plain)
 	b.only.Store(nil)
@@ -183,7 +183,7 @@ func (h *Host) discard(plain uint32) {
 	h.regions.Give(plain)
 }
 
-// unbind makes a key invalid, given as it is composed. It reports false if it was not valid.
+// unbind invalidates the remote key that belongs to composed key plain. It reports false if the key was not valid.
 func (h *Host) unbind(plain uint32) bool {
 	b, key := h.regions.binding(plain), h.keys.Encrypt(plain)
 	if !b.has(key) || !b.key.CompareAndSwap(key, 0) {
@@ -193,7 +193,7 @@ func (h *Host) unbind(plain uint32) bool {
 	return true
 }
 
-// localFault is the status of a request that failed for a reason on this side.
+// localFault returns the status of request n, which failed for a reason on this side.
 func (c *Conn) localFault(n seq.Num) Status {
 	if c.sq.at(n).op == OpBind {
 		return StatusBindFailed
@@ -201,8 +201,8 @@ func (c *Conn) localFault(n seq.Num) Status {
 	return StatusLocalProtection
 }
 
-// operation is the request that comes num operations after one as the peer counts them: it does not
-// see binds.
+// operation returns the request that comes num operations after request n. Binds do not count as operations, because
+// they send nothing and the peer does not see them.
 func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 	for end := seq.Num(c.sq.posted.Load()); n.Less(end); n++ {
 		if c.sq.at(n).op == OpBind {
@@ -216,8 +216,8 @@ func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 	return n
 }
 
-// PostSendInvalidate queues a message like PostSend that makes a window of the peer invalid before
-// the receive there completes.
+// PostSendInvalidate queues a message like PostSend. When the message has arrived, the peer invalidates its window key
+// before the receive completes.
 func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {
@@ -226,8 +226,8 @@ func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, fla
 	return c.postRequest(&work{cookie: cookie, op: OpSend, flags: flags, length: n, key: key, window: true}, segs)
 }
 
-// invalidate ends a binding that the peer names. It reports false for a key that is none of a window
-// which the connection may use.
+// invalidate invalidates a window key that the peer names. It reports false if no window has that key, or if the
+// connection may not use the window.
 func (c *Conn) invalidate(key uint32) bool {
 	plain := c.host.keys.Decrypt(key)
 	v, r := c.host.regions.binding(plain).load(key)
@@ -237,15 +237,15 @@ func (c *Conn) invalidate(key uint32) bool {
 	return c.host.unbind(plain)
 }
 
-// WindowRange is a range of a memory window of this host, the destination of an RDMA read.
+// WindowRange is a range of a memory window of this host. An RDMA read stores its result there.
 type WindowRange struct {
-	Key    uint32 // of a window that is bound
+	Key    uint32 // remote key of a bound window
 	Addr   uint64
 	Length uint64 // bytes
 }
 
-// PostReadToWindow queues an RDMA read of n bytes from a remote address, into a window of this host
-// that gives RemoteWrite. If it is rebound or invalidated meanwhile the read fails.
+// PostReadToWindow queues an RDMA read of n bytes from a remote address into a window of this host, which must give
+// RemoteWrite. The read fails if the window is rebound or invalidated before the read completes.
 func (c *Conn) PostReadToWindow(to WindowRange, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
 	switch {
 	case uint64(n) > to.Length:
@@ -263,7 +263,7 @@ func (c *Conn) PostReadToWindow(to WindowRange, cookie uint64, from Remote, n ui
 		key: from.Key, addr: from.Addr, window: true}, seg[:])
 }
 
-// placeRead puts a piece of the answer to a read where it belongs. It reports false if that is gone.
+// placeRead stores a piece of the response to an RDMA read. It reports false if the destination is gone.
 func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 	segs := c.sq.segments(ch.Num, w)
 	if !w.window {
@@ -280,8 +280,8 @@ func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 	return ok
 }
 
-// findTarget is the region that a peer names, nil if the key is not one of a region. The slot where
-// it may be that of a window is recv.window then.
+// findTarget returns the region that has a remote key, or nil if the key belongs to no region. In that case it stores
+// the entry that the key may have as a window key in recv.target.binding.
 func (c *Conn) findTarget(key uint32) *Region {
 	if c.recv.target.binding.has(key) {
 		return nil

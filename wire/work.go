@@ -16,11 +16,11 @@ const (
 	OpWrite Op = 1
 	OpRead  Op = 2
 	OpRecv  Op = 3
-	// OpRecvInvalidate is a receive, as it completes, whose message has made a window invalid.
+	// OpRecvInvalidate is in the completion of a receive if its message has invalidated a window.
 	OpRecvInvalidate Op = 4
 	OpBind           Op = 5
 	OpWriteImm       Op = 8
-	// OpRecvImm is a receive, as it completes, that a write with immediate data has consumed.
+	// OpRecvImm is in the completion of a receive that a write with immediate data has consumed.
 	OpRecvImm  Op = 9
 	OpFetchAdd Op = 10
 	OpCmpSwap  Op = 11
@@ -31,62 +31,63 @@ type WorkFlags uint8
 
 // Flags of a work request.
 const (
-	Suppress    WorkFlags = 0x01 // no completion if it succeeds
-	Solicited   WorkFlags = 0x02 // send, write with immediate data: ask the peer's receive to notify
+	Suppress    WorkFlags = 0x01 // no completion on success
+	Solicited   WorkFlags = 0x02 // send, write with immediate data: the peer's receive notifies its consumer
 	Unsignalled WorkFlags = 0x04 // completion without notification
-	Fence       WorkFlags = 0x08 // wait for all earlier reads and atomics
+	Fence       WorkFlags = 0x08 // begin only after all earlier reads and atomics have completed
 
 	shared WorkFlags = 0x80 // receive: from a shared queue
 )
 
-// Segment is a piece of registered memory, addressed by a local key. Its memory layout is that of DAT_LMR_TRIPLET.
+// Segment is a range of registered memory, named by a local key. Its memory layout is that of DAT_LMR_TRIPLET.
 type Segment struct {
 	Address uint64
 	Length  uint32 // bytes; a segment of length 0 is ignored
 	Context uint32 // Region.LocalKey
 }
 
-// Remote is the peer's side of an RDMA operation.
+// Remote is the peer's memory in an RDMA operation.
 type Remote struct {
 	Key  uint32
 	Addr uint64
 }
 
-// work is a work queue entry and fills one cache line. The segments of an entry with more than one segment are in
+// work is a work queue entry and fills one cache line. If an entry has more than one segment, its segments are in
 // workRing.segs.
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address
-	key    uint32  // RDMA: remote key; bind: composed key, 0 for none
+	key    uint32  // RDMA: remote key; bind: composed key, 0 to unbind
 	length uint32  // bytes to be moved
-	msn    seq.Num // send, write with immediate data: message number, once it is being sent
-	got    uint32  // read: bytes that have arrived; write with immediate data: what it is
+	msn    seq.Num // send, write with immediate data: message number, set when the first piece leaves
+	got    uint32  // read: bytes that have arrived; write with immediate data: the immediate data
 	began  Time    // request: when its first packet left
 	op     Op
 	flags  WorkFlags
 	nseg   uint8
-	done   bool // read, atomic: the answer has arrived; bind: it is executed
-	window bool // send: it makes key invalid at the peer; read: the segment names a window
+	done   bool // read, atomic: the response has arrived; bind: it has been executed
+	window bool // send: the peer invalidates key; read: the segment names a window
 	only   [1]Segment
 }
 
-// workRing holds work requests from posting to completion. Posters write slots under mu; the
-// engine's owner reads them. posted and done count without end, modulo 2^32.
+// workRing holds work queue entries from posting to completion. Posters write entries and hold mu; the engine's owner
+// reads them. posted and done count all entries ever posted and completed, modulo 2^32.
 type workRing struct {
 	mu     sync.Mutex
 	slots  []work
-	segs   []Segment  // stride of them for each slot; nil if that is one
-	wins   []*Window  // of binds; nil before the first
-	args   []operands // of atomics
+	segs   []Segment  // stride segments for each slot; nil if stride is 1
+	wins   []*Window  // window of each bind; nil before the first bind
+	args   []operands // operands of each atomic
 	mask   uint32
 	depth  uint32
-	stride int // segments of a slot
+	stride int // space for segments in a slot
 	maxSeg atomic.Int32
 	posted atomic.Uint32
 	done   atomic.Uint32
 }
 
-// init makes an empty ring of requests with up to maxSeg segments; some kinds may have up to stride.
+// init makes an empty ring for entries of up to maxSeg segments. A slot has space for stride segments, because some
+// kinds of requests may have more than maxSeg.
 func (r *workRing) init(depth, maxSeg, stride int) {
 	size := 1
 	for size < depth {
@@ -110,12 +111,12 @@ func (r *workRing) segments(n seq.Num, w *work) []Segment {
 	return r.segs[i : i+int(w.nseg)]
 }
 
-// post adds a request. The caller holds mu.
+// post appends a request. The caller holds mu.
 func (r *workRing) post(w *work, segs []Segment) error {
 	if r.full() {
 		return ErrQueueFull
 	}
-	if len(segs) > r.stride { // the ring was changed since they were counted
+	if len(segs) > r.stride { // the ring was resized after checkSegments
 		return ErrSegments
 	}
 	n := r.posted.Load()
@@ -133,13 +134,13 @@ func (r *workRing) post(w *work, segs []Segment) error {
 	return nil
 }
 
-// full reports that there is no room. The caller holds mu.
+// full reports whether there is no room for another entry. The caller holds mu.
 func (r *workRing) full() bool { return r.posted.Load()-r.done.Load() >= r.depth }
 
-// empty reports that nothing is outstanding.
+// empty reports whether no entry is outstanding.
 func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
 
-// checkSegments validates the local segments of a request and returns their sum.
+// checkSegments checks the local segments of a request and returns the sum of their lengths.
 func (c *Conn) checkSegments(maxSeg int32, segs []Segment, need Rights, limit uint32) (uint32, error) {
 	return c.host.checkSegments(maxSeg, c.zone.Load(), segs, need, limit)
 }
@@ -165,9 +166,9 @@ func (h *Host) checkSegments(maxSeg int32, zone uint32, segs []Segment, need Rig
 	return uint32(sum), nil
 }
 
-// PostRecv queues a receive buffer. It is legal in every state; a closed connection flushes the receive immediately.
-// Any goroutine may call it. kick reports whether the caller should kick the engine, so that the peer gets the credit
-// or the receive is flushed. On a connection with a shared receive queue, PostRecv returns ErrState.
+// PostRecv queues a receive. It is legal in every state; a closed connection flushes the receive immediately. kick
+// reports whether the caller should kick the engine, to grant the peer credit or to flush the receive. On a connection
+// with a shared receive queue, PostRecv returns ErrState. Any goroutine may call it.
 func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {
 	if c.srq != nil {
 		return false, ErrState
@@ -182,7 +183,7 @@ func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bo
 	return err == nil && (c.lowCredit.Load() || c.State() == Closed), err
 }
 
-// PostSend queues a message. Any goroutine may call it; the engine is to be kicked afterwards.
+// PostSend queues a message. Any goroutine may call it. The caller then kicks the engine.
 func (c *Conn) PostSend(segs []Segment, cookie uint64, flags WorkFlags) error {
 	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {
@@ -201,8 +202,7 @@ func (c *Conn) PostWrite(segs []Segment, cookie uint64, to Remote, flags WorkFla
 		key: to.Key, addr: to.Addr}, segs)
 }
 
-// PostRead queues an RDMA read of n bytes from a remote address into the segments, which hold at
-// least as many.
+// PostRead queues an RDMA read of n bytes from a remote address into the segments, which must have room for n bytes.
 func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
 	room, err := c.checkSegments(c.readIOV.Load(), segs, LocalWrite, c.maxRDMA.Load())
 	if err != nil {
@@ -215,8 +215,8 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 		key: from.Key, addr: from.Addr}, segs)
 }
 
-// postRequest queues a request where the state allows it: on an established connection, and on a
-// closed one, where it is flushed.
+// postRequest queues a request. It returns ErrState unless the connection is established, or closed. On a closed
+// connection the request is flushed.
 func (c *Conn) postRequest(w *work, segs []Segment) error {
 	c.sq.mu.Lock()
 	err := c.postLocked(w, segs)
@@ -224,7 +224,7 @@ func (c *Conn) postRequest(w *work, segs []Segment) error {
 	return err
 }
 
-// postLocked is postRequest with the request lock held.
+// postLocked is postRequest without the lock. The caller holds sq.mu.
 func (c *Conn) postLocked(w *work, segs []Segment) error {
 	if err := c.mayRequest(w.op); err != nil {
 		return err
@@ -232,14 +232,14 @@ func (c *Conn) postLocked(w *work, segs []Segment) error {
 	return c.sq.post(w, segs)
 }
 
-// mayRequest says whether the state allows a request. The caller holds the request lock.
+// mayRequest returns an error if the state of the connection allows no request of kind op. The caller holds sq.mu.
 func (c *Conn) mayRequest(op Op) error {
 	s := c.State()
 	if s != Established && s != Closed {
 		return ErrState
 	}
-	if op.hasResponse() && s == Established && c.readsAllowed == 0 { // it does not change while established
-		return ErrNoReads // it would block the queue for ever
+	if op.hasResponse() && s == Established && c.readsAllowed == 0 { // readsAllowed does not change while established
+		return ErrNoReads // the request would block the queue for ever
 	}
 	return nil
 }
