@@ -14,8 +14,8 @@ import (
 // number is the word at an offset.
 func (m memory) number(off int) uint64 { return binary.NativeEndian.Uint64(m.mem[off:]) }
 
-// Atomics of two connections on one word, over a lossy network: each is done once, and each addition
-// brings a value that no other one does.
+// Two connections post atomics on the same word over a lossy network. Each atomic must execute once, so each addition
+// must return a different old value.
 func TestAtomicsOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(t, simlink.Config{Seed: seed, Delay: 5 * time.Microsecond, Loss: 0.1, Reorder: 0.1, Duplicate: 0.1}, 2)
@@ -71,8 +71,8 @@ func TestCompareSwap(t *testing.T) {
 	}
 }
 
-// The answer to an atomic is kept until it is acknowledged: if it is lost it comes again, as it was,
-// though the word and the region have changed since.
+// The response to an atomic is kept until it is acknowledged. If it is lost, the same response is sent again, although
+// the word and the region have changed since.
 func TestAtomicAnswerKept(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -97,8 +97,8 @@ func TestAtomicAnswerKept(t *testing.T) {
 	}
 }
 
-// An atomic needs every one of its rights, memory that is there, and an aligned word; otherwise the
-// connection ends and memory is untouched.
+// An atomic needs all three of its rights, existing memory and an aligned word. Otherwise the connection must break and
+// the memory must not change.
 func TestAtomicDenied(t *testing.T) {
 	const base = 0x4000
 	for _, tc := range []struct {

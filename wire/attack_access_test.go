@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Attacks 15 and 16: RDMA with a key, a right or a range that is not the peer's. Nothing is written
-// or read, and the offender's connection ends, as that of an honest program with the same fault.
+// Attacks 15 and 16: the peer uses RDMA with a key, a right or a range that it does not have. Nothing may be written or
+// read, and the peer's connection must break, as it would for an honest program with the same error.
 func TestAttack15And16RemoteAccess(t *testing.T) {
 	const base, size = 0x4000, 64
 	type target struct {
@@ -125,8 +125,7 @@ func TestAttack15And16RemoteAccess(t *testing.T) {
 	})
 }
 
-// Attack 15: a region that is unregistered while a read of it is served: what has left has left, the
-// rest is not read.
+// Attack 15: a region is unregistered while the victim serves a read of it. The rest of the region must not be read.
 func TestAttack15UnregisterWhileRead(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

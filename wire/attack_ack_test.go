@@ -8,9 +8,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Attack 5: acknowledgements that cannot be: from one who does not know the connection they change
-// nothing, from the peer they do nothing but what it could have said in truth, and the connection
-// goes on when the genuine peer speaks again.
+// Attack 5: acknowledgements that are false. From an attacker who does not know the connection they must change
+// nothing. From the peer itself they must have no other effect than a true acknowledgement could have. The connection
+// must continue when the genuine peer sends again.
 func TestAttack05FalseAcknowledgements(t *testing.T) {
 	ones := bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)
 	for _, tc := range []struct {
@@ -72,8 +72,8 @@ func TestAttack05FalseAcknowledgements(t *testing.T) {
 	}
 }
 
-// Attack 5 and 19: a SACK of all there is, that the peer does not stand by: the packets are sent
-// again, once each, and no request completes before its acknowledgement.
+// Attacks 5 and 19: the peer sends a SACK of all outstanding packets and then denies it. The victim must send the
+// packets again, each once, and no request may complete before its cumulative acknowledgement.
 func TestAttack05SACKThatIsTakenBack(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

@@ -10,8 +10,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 3: Connects from addresses that are not the sender's. Nothing is kept and nobody gets more
-// than was sent in his name.
+// Attack 3: a flood of Connects with spoofed source addresses. The victim must keep no state, and must send no address
+// more bytes than were received in its name.
 func TestAttack03SpoofedConnectFlood(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -72,8 +72,8 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 	}
 }
 
-// connect makes the victim receive a Connect with a good cookie from an address, as one who owns the
-// address could send it.
+// connect makes the victim receive a Connect with a valid cookie from an address, as only the owner of the address
+// could send it.
 func (s *siege) connect(from netip.AddrPort, cid uint32) {
 	s.guise.as = func() netip.AddrPort { return from }
 	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid)}
@@ -84,8 +84,8 @@ func (s *siege) connect(from netip.AddrPort, cid uint32) {
 	s.strike(&h, body[:])
 }
 
-// Attack 3, by owners of addresses: requests that nobody has decided are bounded for each address, for each
-// network and in all, and a newcomer connects beside those who have taken all that they get.
+// Attack 3: a flood of Connects with valid cookies, from owners of addresses. Undecided requests must be bounded for
+// each address, for each network and in total. A newcomer must connect while the attackers hold their shares.
 func TestAttack03HalfOpenFlood(t *testing.T) {
 	one := netip.MustParseAddr("192.0.2.1")
 	alone := func(share float64) int { return int(share*maxHalfOpen/(1+share)) + 1 }
@@ -148,8 +148,9 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 	}
 }
 
-// Attack 3: one host with many addresses of a network, or one, asks for connections, which are accepted at once, and
-// confirms none. An honest host of the same network, or behind the same address, connects within a second, again and again.
+// Attack 3: a host with one address, or with many addresses of a network, requests connections and never confirms them.
+// Each request is accepted at once. An honest host of the same network, or behind the same address, must still connect
+// within a second, repeatedly.
 func TestAttack03HalfOpenNeighbour(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -215,8 +216,8 @@ func (s *siege) acceptAll() {
 	}
 }
 
-// Attack 4: control packets of one who does not know a connection's names and numbers are ignored in
-// every state of it. The foe uses the address of the peer.
+// Attack 4: control packets from the peer's address, sent by an attacker who does not know the IDs, tags and numbers of
+// the connection. They must be ignored in every state.
 func TestAttack04ForgedControl(t *testing.T) {
 	hello := func(hi proto.Hello) []byte {
 		b := make([]byte, proto.HelloSize+len(hi.Private))
@@ -346,8 +347,8 @@ func TestAttack04ForgedClosed(t *testing.T) {
 	s.finish()
 }
 
-// Attack 4: a Reset in the peer's name costs one short probe, at most one in the time an answer takes,
-// however many come.
+// Attack 4: a flood of Resets in the peer's name. The victim must answer with one challenge ACK per probe timeout at
+// most.
 func TestAttack04ResetFlood(t *testing.T) {
 	s := newSiege(t)
 	s.guise.as = func() netip.AddrPort { return s.friend.addr }
@@ -418,8 +419,8 @@ func TestAttack09BitFlips(t *testing.T) {
 	s.finish()
 }
 
-// Attack 24, as far as it gets here: packets that claim to come from the victim itself. What it answers
-// comes back to it, and that is not answered again.
+// Attack 24, as far as it reaches this package: packets that claim to come from the victim itself. The victim's answers
+// return to the victim, which must not answer them again.
 func TestAttack24OwnAddress(t *testing.T) {
 	s := newSiege(t)
 	var hello [proto.HelloSize]byte

@@ -10,9 +10,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 19: packets from the far end of the window and never the one that is due. What one
-// connection holds is bounded, and what all hold, and the bystander gets through a network that loses
-// packets though there is no room to hold its own.
+// Attack 19: foes send packets from the far end of the window, but never the next one. The frames that one connection
+// holds must be bounded, and so must those that all hold. The bystander must make progress on a lossy network, even
+// without room for its early packets.
 func TestAttack19WindowBomb(t *testing.T) {
 	for _, foes := range []int{1, 2, 4} {
 		s := newSiege(t)
@@ -59,8 +59,8 @@ func TestAttack19WindowBomb(t *testing.T) {
 	}
 }
 
-// Attack 19: connections that hold all early packets there is room for, behind holes that are never filled, keep no
-// other from holding its own on a path that loses packets.
+// Attack 19: connections with holes that are never filled hold as many early packets as there is room for. They must
+// not prevent another connection from holding its own early packets on a lossy path.
 func TestAttack19HolesThatStayOpen(t *testing.T) {
 	resends := func(foes int) uint64 {
 		s := newSiegeOn(t, simlink.Config{Frames: 4 * siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000})
@@ -100,8 +100,8 @@ func TestAttack19HolesThatStayOpen(t *testing.T) {
 	}
 }
 
-// Attack 21: a client with good cookies that asks for more connections than there is room for. Who
-// is connected stays connected; the request is refused like any other.
+// Attack 21: a client with valid cookies requests more connections than the table can hold. Established connections
+// must stay, and the excess request must be refused.
 func TestAttack21TableFull(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng
@@ -136,8 +136,7 @@ func TestAttack21TableFull(t *testing.T) {
 	s.finish()
 }
 
-// Attack 21: a client that never takes up what was accepted. Each attempt is told so within GiveUp
-// and leaves nothing.
+// Attack 21: a client does not confirm its accepted requests. Each accept must fail within GiveUp and leave nothing.
 func TestAttack21NeverTakenUp(t *testing.T) {
 	s := newSiege(t)
 	const count = 200
@@ -171,8 +170,8 @@ func TestAttack21NeverTakenUp(t *testing.T) {
 	s.finish()
 }
 
-// Attack 22: peers that keep a connection without letting it do anything. Each ends in the time that
-// the limits say, with the status that says why, and frees everything.
+// Attack 22: peers keep a connection alive but let it do nothing. Each connection must break in the time that the
+// limits say, with the right status, and must leave nothing.
 func TestAttack22SlowLoris(t *testing.T) {
 	lim := siegeLimits
 	lim.setDefaults()
@@ -275,8 +274,8 @@ func TestAttack22EndlessChallenge(t *testing.T) {
 	s.finish()
 }
 
-// Attack 20 at the link: bystanders share the receive ring with a storm, and what is lost of theirs
-// for it comes again.
+// Attack 20 at the link: bystanders share the receive ring with a packet storm. The packets that they lose because of
+// it must be sent again.
 func TestAttack20StormFillsTheRing(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 20})
 	r := randSource(20)

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// mangler is a link that does to packets what no network of simlink does: cuts them short, pads
-// them, splits them in two, and sends old ones again when a window has passed.
+// mangler is a link that damages packets in ways that simlink does not: it truncates them, pads them, splits them, and
+// sends old ones again after more than a window.
 type mangler struct {
 	link.Link
 	r       *rand.Rand
@@ -57,8 +57,8 @@ func (m *mangler) again(raw []byte, path link.Path) {
 	}
 }
 
-// Attack 10: packets reordered, duplicated, delayed by more than a window, truncated, extended and
-// split: messages arrive once, in order and whole, and a write is not repeated once it was overwritten.
+// Attack 10: packets are reordered, duplicated, delayed by more than a window, truncated, extended and split. Messages
+// must arrive once, in order and whole. A write must not be placed again after its memory was overwritten.
 func TestAttack10Mangled(t *testing.T) {
 	w := newWorld(t, simlink.Config{Seed: 10, Delay: 5 * time.Microsecond, Reorder: 0.1, Duplicate: 0.1, Loss: 0.02, Corrupt: 0.02, Frames: 512}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -13,9 +13,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 1: packets with random verification tags. Half of them have the connection's own ID and its
-// peer's address and port, which are no secrets. None is accepted, none changes anything, few are
-// answered and none with more than was asked.
+// Attack 1: packets with random verification tags. Half of them have the right connection ID and the peer's address and
+// port, which are not secret. None may be accepted or change anything. Few may be answered, and no answer may be larger
+// than the packet it answers.
 func TestAttack01GuessedTag(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Unchecked: true})
 	r := randSource(1)
@@ -72,8 +72,8 @@ func TestAttack01GuessedTag(t *testing.T) {
 	s.finish()
 }
 
-// Attack 20: as many packets as fit, each of which asks for work. They get no more out than they put
-// in, a Poll stays bounded, and the bystander has its turn.
+// Attack 20: floods of packets that each ask the victim for work. The victim must send no more bytes than it receives,
+// a Poll must stay bounded, and the bystander must make progress.
 func TestAttack20Storms(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -167,8 +167,8 @@ func TestAttack20Storms(t *testing.T) {
 	}
 }
 
-// Attack 23: a tag is guessed one at a time, and the answers to wrong ones are bounded, in whatever way they are wrong:
-// they say that a guess was wrong no faster than that.
+// Attack 23: an attacker guesses a verification tag. The rate of answers to wrong guesses must be bounded, because each
+// answer tells the attacker that a guess was wrong.
 func TestAttack23GuessesAreAnsweredSlowly(t *testing.T) {
 	s := newSiege(t)
 	r := randSource(23)

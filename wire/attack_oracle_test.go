@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 5: numbers that are exactly half of all away, on an idle connection, at the place that takes them in and
-// without the checks before it: nothing is acknowledged, and nothing goes round 2^31 times.
+// Attack 5: acknowledgements whose numbers differ by 2^31 or nearly that, on an idle connection, passed to takeAck
+// without the checks before it. Nothing may be acknowledged, and no loop may run 2^31 times.
 func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 	s := newSiege(t)
 	if s.cb.sent.Una != s.cb.sent.Nxt {
@@ -43,9 +43,11 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 	s.finish()
 }
 
-// Attack 6: one small packet asks for 1 MiB in the peer's name. Who does not know the tag gets nothing sent to
-// anybody; who knows it and writes from another address neither. A peer that asks for itself and acknowledges nothing
-// gets no more than the first window, the same packets again at longer and longer times, until it is given up.
+// Attack 6: a small packet requests a read of 1 MiB in the peer's name.
+//   - An attacker who does not know the tag must cause no response, and neither must one who knows the tag but sends
+//     from another address.
+//   - A peer that reads for itself and acknowledges nothing must get only the first window. Its packets are sent again
+//     at growing intervals until the connection breaks.
 func TestAttack06ReadForgedSource(t *testing.T) {
 	const size = 1 << 20
 	s := newSiege(t)
@@ -87,8 +89,8 @@ func TestAttack06ReadForgedSource(t *testing.T) {
 	s.finish()
 }
 
-// Attack 23: whatever is wrong with a key or a range, the peer is told the same, so that the answer does not say
-// which keys, zones and addresses there are.
+// Attack 23: the answer to an RDMA access must be the same for every error in its key or range. Otherwise it would say
+// which keys, zones and addresses exist.
 func TestAttack23OneAnswerToEveryKey(t *testing.T) {
 	const base, size = 0x4000, 64
 	answers := map[string][]byte{}

@@ -9,9 +9,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
 )
 
-// A packet that was put off and comes again when there is a receive is taken in once: its place in
-// the table of held packets is free, and it is not taken in again when a window later that place
-// has its turn.
+// A packet that found no receive is held, and the peer sends it again when there is a receive. It must be consumed only
+// once: its place in the table of held packets must be free afterwards. Otherwise it would be consumed again one window
+// later, when the place has its turn.
 func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -75,8 +75,8 @@ func TestAttack17BeyondWhatWasGranted(t *testing.T) {
 	})
 }
 
-// Attack 17: reads are served again only as far as their answers are acknowledged, so that one
-// connection has no more than its grant outstanding.
+// Attack 17: a peer requests reads and never acknowledges the responses. The victim must not serve more reads at a time
+// than it has granted to the connection.
 func TestAttack17ReadsNotAcknowledged(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -148,8 +148,8 @@ func TestAttack18MessageWithinWrite(t *testing.T) {
 	}
 }
 
-// Attack 18: a message whose last piece never comes keeps its one receive for as long as the peer
-// shows that it lives, and no longer.
+// Attack 18: the last piece of a message never arrives. The message keeps its receive as long as the peer is alive, and
+// no longer.
 func TestAttack18LastPieceNeverSent(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

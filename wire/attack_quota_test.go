@@ -53,8 +53,8 @@ func TestAttack21OneAddress(t *testing.T) {
 	}
 }
 
-// Attack 21: a few addresses take all places that their network gets. A neighbour without a place gets its first one, and
-// no second. Also a host with every address of a network leaves places for other networks.
+// Attack 21: a few addresses take all places that their network gets. A neighbour that has no place must get one, but
+// not a second. A host with every address of a network must also leave places for other networks.
 func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 	addr := func(network, host int) netip.Addr {
 		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 7: byte(network), 13: byte(host >> 16), 14: byte(host >> 8), 15: byte(host)})
@@ -132,8 +132,8 @@ func TestAttack21NeighbourConnects(t *testing.T) {
 	}
 }
 
-// Attack 15: whoever goes on guessing remote keys, at the price of a connection each, waits longer and longer
-// for the next connection. Others do not wait, and time forgives.
+// Attack 15: an attacker guesses remote keys, and each wrong key costs it a connection. It must wait longer and longer
+// for the next connection. Others must not wait. The wait decays with time.
 func TestAttack15KeyGuesses(t *testing.T) {
 	s := newSiege(t)
 	start := s.net.Now()
@@ -175,8 +175,8 @@ func TestPenaltiesAreBounded(t *testing.T) {
 	}
 }
 
-// Attack 15: a host with every address of an IPv6 /64 guesses without end, by connections that it has, and waits for new
-// ones; an address waits for its own guesses, and one of the same network that never guessed for less than a second.
+// Attack 15: a host with every address of an IPv6 /64 keeps guessing remote keys. Each of its addresses is blocked for
+// its own guesses. Another address of the same /64, which has never guessed, must be blocked for less than a second.
 func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	p := newGuessLimiter()
 	guesser := func(i int) netip.Addr {
@@ -216,8 +216,8 @@ func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	}
 }
 
-// A remote key does not come back while a peer may remember it: 2^16 registrations use as many slots, and each
-// slot has 2^12 generations.
+// A remote key must not be used again while a peer may still remember it. 2^16 registrations use as many slots, and
+// each slot has 2^12 generations.
 func TestKeyPeriod(t *testing.T) {
 	s := newSiege(t)
 	h := s.victim.host

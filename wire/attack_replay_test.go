@@ -49,8 +49,8 @@ func (s *siege) mixed(ca, cb *Conn, here, there memory) {
 	}
 }
 
-// Attack 7: somebody on the path sends the packets of a connection again: sends, writes, reads and atomics are not
-// done twice, neither at once nor when more packets than a window have passed, whatever has become of the memory.
+// Attack 7: an attacker on the path sends the packets of a connection again. No send, write, read or atomic may execute
+// twice, neither at once nor after more than a window of packets. This must hold even if the memory has changed.
 func TestAttack07Replay(t *testing.T) {
 	s := newSiege(t)
 	s.guise.tapped = true
@@ -133,8 +133,8 @@ func rename(raw []byte, c *Conn) {
 	binary.BigEndian.PutUint32(raw[12:], uint32(c.sent.Una))
 }
 
-// Attack 8: packets of a connection that is over are refused by the next one, though they are given its ID and its
-// numbers: its tags are others.
+// Attack 8: packets of a former connection get the ID and the numbers of the next connection between the same hosts.
+// They must be refused, because the next connection has other tags.
 func TestAttack08ReplayAfterReconnect(t *testing.T) {
 	s := newSiege(t)
 	old := s.life()
@@ -160,8 +160,9 @@ func TestAttack08ReplayAfterReconnect(t *testing.T) {
 	s.finish()
 }
 
-// Attack 8: the Connect of an attempt that is over is a request again for as long as its cookie is good. No connection
-// comes of it, since the requester does not know the attempt any more. Later it is only challenged.
+// Attack 8: a Connect of a former attempt is replayed. While its cookie is valid, it becomes a request again. No
+// connection may be established, because the requester no longer knows the attempt. Later the Connect only gets a
+// Challenge.
 func TestAttack08ReplayedConnect(t *testing.T) {
 	s := newSiege(t)
 	var connects [][]byte
@@ -190,8 +191,8 @@ func TestAttack08ReplayedConnect(t *testing.T) {
 	s.finish()
 }
 
-// Attack 8: a process that has restarted knows none of the packets of its former life, cookies included: its secrets
-// are others.
+// Attack 8: a process restarts and gets packets from before the restart. It must accept none of them, not even their
+// cookies, because it has new secrets.
 func TestAttack08ReplayAfterRestart(t *testing.T) {
 	s := newSiege(t)
 	old := s.life()
@@ -226,8 +227,8 @@ func TestAttack08ReplayAfterRestart(t *testing.T) {
 	s.noGain()
 }
 
-// Attack 13: what the victim sends comes back to it, from the peer's address. Each direction has a tag of its own, so
-// that it is no packet of the peer's.
+// Attack 13: the victim's own packets return to it from the peer's address. It must not take them for packets of the
+// peer, because each direction has its own tag.
 func TestAttack13Reflection(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 13})
 	s.guise.tapped = true

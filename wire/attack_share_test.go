@@ -90,8 +90,8 @@ func (h *hoard) alive(cv *Conn) {
 	h.strike(&hd, sendChunk(0, 1, 0, cv.recv.off))
 }
 
-// Attack 21: one peer begins a message on each of as many connections as there are receives in a shared queue, and
-// finishes none. Half of the queue is all that it gets, and another peer's messages are as fast as they were.
+// Attack 21: one peer has as many connections as a shared queue has receives. On each it begins a message and never
+// finishes it. It must get only half of the receives, and the messages of another peer must not become slower.
 func TestAttack21SharedQueueShare(t *testing.T) {
 	h := newHoard(t)
 	small, large := h.messages(500, 64), h.messages(100, hoardSize)
@@ -116,8 +116,9 @@ func TestAttack21SharedQueueShare(t *testing.T) {
 	h.p.checkFlows(t, append(foes, h.fb))
 }
 
-// Attack 21: peers of two networks with an address for each receive of a shared queue hold all of them, show that they live, and add a
-// byte now and then. They lose their connections while an honest peer waits, whose connection stays.
+// Attack 21: peers of two networks have one address for each receive of a shared queue. They hold all receives, stay
+// alive, and add a byte now and then. When an honest peer waits, they must lose their connections, and the honest peer
+// must not.
 func TestAttack21SharedQueueTime(t *testing.T) {
 	h := newHoard(t)
 	foes := map[*Conn]*node{}
@@ -209,9 +210,9 @@ func TestAttack21SharedQueueOneAddress(t *testing.T) {
 	}
 }
 
-// Attack 21: many peers in 16 networks begin a message on each of their connections, add a byte ten times a second,
-// finish some of them in time, and connect anew when they lose a connection. An honest peer waits 1 s for a receive at
-// most, and a message of its own that loses packets, or its path for 500 ms, goes on.
+// Attack 21: many peers in 16 networks begin a message on each connection and add a byte ten times a second. Some
+// finish in time. Those that lose their connection connect again. An honest peer must wait at most 1 s for a receive.
+// Its own message must survive packet loss and an outage of 500 ms.
 func TestAttack21SharedQueueCrowd(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -377,8 +378,8 @@ func (c *mob) restock() {
 	}
 }
 
-// message has the friend send one message, in the middle of which its path may be out for 500 ms, and returns how long
-// it waited for its receive.
+// message makes the friend send one message. If outage is true, the path fails for 500 ms in the middle of the message.
+// It returns how long the message waited for its receive.
 func (c *mob) message(outage bool) time.Duration {
 	c.t.Helper()
 	c.friend.post(c.fa, c.fa.PostSend(c.src.seg(0, hoardSize), 0, Suppress))

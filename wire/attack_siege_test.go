@@ -15,29 +15,29 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// The tests named TestAttack are what strangers and hostile peers may try against a host in plaintext
-// mode. Each has a bystander, an ordinary connection of the same engine that works before, during and
-// after the attack, and ends with nothing left over in the engine.
+// The tests named TestAttack try what strangers and hostile peers can do to a host in plaintext mode. In each test a
+// bystander, which is an ordinary connection of the same engine, must work before, during and after the attack. At the
+// end, nothing may be left in the engine.
 //
-// Frames that are not well formed (attack 24) and descriptors that lie (25) do not reach this package:
-// the tests of bpf and xdp have them.
+// Malformed frames (attack 24) and false descriptors (attack 25) do not reach this package. The tests of bpf and xdp
+// cover them.
 
-// siegeFrames makes links small, and the share of frames that one connection may hold smaller than
-// its window.
+// siegeFrames is the number of frames of a link. It is so small that a connection may hold fewer frames than a window
+// has packets.
 const siegeFrames = 256
 
-// siege is a victim, a friend that has the bystander's connection with it, and a foe whose packets
-// the test makes up.
+// siege consists of a victim, a friend with the bystander's connection to the victim, and a foe whose packets the test
+// builds.
 type siege struct {
 	*world
 	victim, friend, foe *node
-	ca, cb              *Conn // the bystander: the friend's end and the victim's
+	ca, cb              *Conn // the bystander's connection: the friend's end and the victim's end
 	src, dst            memory
 	round               uint64
-	in, out             traffic // of the foe: what it sent, and what came back to it
+	in, out             traffic // packets from the foe, and packets to the foe
 	guise               *guise
 	path                link.Path
-	raw                 [2048]byte // the packet being made
+	raw                 [2048]byte // the packet being built
 }
 
 // traffic counts packets.
@@ -141,8 +141,8 @@ func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	return s
 }
 
-// join connects the foe to the victim and silences the foe's engine: from then on the test speaks for
-// it. It returns the victim's end and the foe's.
+// join connects the foe to the victim and stops the foe's engine. From then on the test builds the foe's packets. It
+// returns the victim's end of the connection and the foe's end.
 func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 	s.t.Helper()
 	cv, cf = s.victim.host.NewConn(cfg), s.foe.host.NewConn(cfg)
@@ -239,8 +239,8 @@ func (s *siege) work() {
 	}
 }
 
-// gauges are everything in an engine that a packet could fill, but for the rejected requests that it
-// remembers, which are bounded.
+// gauges counts everything in an engine that a packet could fill. The remembered rejected requests are not included,
+// because they are bounded.
 type gauges struct {
 	conns, requests, sources, opening, peers, held, ready, acks, paths int
 }
@@ -252,7 +252,7 @@ func (s *siege) gauges() gauges {
 		len(e.sched.ready), len(e.acks), s.victim.link.Paths()}
 }
 
-// standing is what a packet that is believed would change in a connection.
+// standing is the state of a connection that a packet would change if the connection accepted it.
 type standing struct {
 	state                         State
 	una, nxt, credit, next, msn   seq.Num
@@ -302,8 +302,8 @@ func (s *siege) noGain() {
 	}
 }
 
-// broken checks that the foe's connection has ended, as the victim's consumer and the foe are told,
-// and that no other has.
+// broken checks that the foe's connection has ended, that the victim's consumer and the foe are told so, and that no
+// other connection has ended.
 func (s *siege) broken(cv *Conn, why proto.Reason) {
 	s.t.Helper()
 	if cv.State() != Closed {
@@ -319,8 +319,8 @@ func (s *siege) broken(cv *Conn, why proto.Reason) {
 	}
 }
 
-// finish has the bystander work once more, ends its connection in order, and checks that the victim
-// keeps nothing of anybody.
+// finish lets the bystander work once more, ends its connection gracefully, and checks that nothing is left in the
+// victim.
 func (s *siege) finish() {
 	s.t.Helper()
 	s.work()

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Attack 3: a peer that is silent once its connection is established gets no Probe, which is a large packet, but
-// short questions, fewer and fewer of them, until it is given up.
+// Attack 3: a peer is silent after its connection is established. The victim must not send it a Probe, which is a large
+// packet, but only short packets, at growing intervals, until the connection breaks.
 func TestAttack03SilentAfterReady(t *testing.T) {
 	s := newSiege(t)
 	cv, cf := s.victim.host.NewConn(plain), s.foe.host.NewConn(plain)

@@ -30,9 +30,9 @@ func bodyFor(c *Conn, t proto.Type, mem memory) []byte {
 	}
 }
 
-// Attack 2: a stranger knows the connection's ID, its addresses and ports and all its numbers, and guesses
-// the verification tag. Nothing of the packet counts: not that the peer is alive, not its time stamp, not
-// its epoch, and the RDMA fields are not looked at.
+// Attack 2: an attacker knows everything of a connection but its verification tag, and guesses the tag. The packet must
+// have no effect: it must not count as a sign of life, its time stamp and epoch must be ignored, and its RDMA fields
+// must not be read.
 func TestAttack02WrongTag(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -61,8 +61,9 @@ func TestAttack02WrongTag(t *testing.T) {
 	s.finish()
 }
 
-// Attack 14: packets with the right tag and numbers from another IP address are refused, and answered as one with a
-// wrong tag is. From another port of the peer's address they are the peer's: a peer chooses its source port.
+// Attack 14: packets with the right tag and numbers come from another IP address. They must be refused and answered
+// like packets with a wrong tag. From another port of the peer's address they must be accepted, because a peer chooses
+// its source port.
 func TestAttack14OtherAddress(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -98,8 +99,8 @@ func TestAttack14OtherAddress(t *testing.T) {
 	s.finish()
 }
 
-// Attack 5: packets with the right tag whose numbers the peer cannot have sent do not count as a sign of
-// life, do not turn the epoch, and do not close.
+// Attack 5: packets have the right tag, but numbers that the peer cannot have sent. They must not count as a sign of
+// life, must not change the epoch, and must not close the connection.
 func TestAttack05ImplausibleNumbers(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -136,8 +137,8 @@ func TestAttack05ImplausibleNumbers(t *testing.T) {
 	}
 }
 
-// A peer that answers a read and does not acknowledge the request, and then an epoch begins: the read is
-// counted down once.
+// A peer responds to a read but does not acknowledge the request. Then an epoch change cuts the request again. The
+// count of outstanding reads must be decremented only once.
 func TestRecutAfterAnsweredRead(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -185,8 +186,8 @@ func TestStrayKeepsSourceAndMark(t *testing.T) {
 	s.finish()
 }
 
-// A flood of strays does not take a Poll of its own: a part of them is handled, the rest has to wait, and
-// what does not fit is dropped without being copied.
+// A flood of stray packets must not fill a Poll: the Poll handles a batch of them, and the rest waits. A packet that
+// does not fit into the ring is dropped without being copied.
 func TestStrayFlood(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng
@@ -205,8 +206,8 @@ func TestStrayFlood(t *testing.T) {
 	s.finish()
 }
 
-// A Connect of another version gets the versions that are spoken here, in that version's packet and with no
-// more bytes than it has itself; every other packet of another version is dropped.
+// A Connect of another protocol version is answered with the versions that this side speaks. The answer has the version
+// of the Connect and is no longer. Any other packet of another version is dropped.
 func TestOtherVersions(t *testing.T) {
 	s := newSiege(t)
 	h := proto.Header{Type: proto.Connect, PSN: 0x01020304}

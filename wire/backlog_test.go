@@ -26,8 +26,8 @@ func TestBacklogAlone(t *testing.T) {
 	}
 }
 
-// TestBacklogNewcomer: beside one that fills the backlog, another address finds a place, whether it is of the same network or
-// not, and a network of many addresses leaves one for another network.
+// If one address fills the backlog, another address must still get a place, whether or not it is in the same network.
+// If many addresses of a network fill it, another network must still get a place.
 func TestBacklogNewcomer(t *testing.T) {
 	const places = 16
 	network := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }

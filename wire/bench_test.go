@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// benchWorld is two engines joined by memory, driven by one goroutine: the cost of both sides
+// benchWorld returns two engines that are joined by memory and driven by one goroutine. It shows the cost of both sides
 // without a kernel.
 func benchWorld(b *testing.B, mtu int) *world {
 	w := newWorld(b, simlink.Config{Immediate: true, Unchecked: true, MTU: mtu, FrameSize: mtu, Frames: 512}, 2)

@@ -11,13 +11,13 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/pmtu"
 )
 
-// A path that stops passing large packets in the middle of a transfer costs some time and nothing
-// else: messages, writes and reads arrive once and whole, also when packets are lost, doubled and
-// overtaken. The larger size is used again when the path has recovered.
+// In the middle of a transfer, a path begins to drop large packets. Messages, writes and reads must arrive once and
+// whole, even if packets are lost, duplicated and reordered. When the path has recovered, large packets must be used
+// again.
 func TestBlackHole(t *testing.T) {
 	for seed := range uint64(66) {
 		cfg := simlink.Config{Seed: seed, Delay: time.Duration(1+seed%7) * 20 * time.Microsecond, MTU: 1472}
-		if seed >= 60 { // retransmissions further apart than a silence whose end ends the back-off
+		if seed >= 60 { // retransmissions are further apart than the silence after which endBackoff ends the back-off
 			cfg.Delay = 15 * time.Millisecond
 		}
 		if seed%4 != 0 {

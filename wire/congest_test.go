@@ -81,8 +81,8 @@ func (w *world) flow(d time.Duration, streams ...*stream) []float64 {
 	return rates
 }
 
-// A lone connection fills links of many speeds and lengths, finds their queue and does not keep it
-// full, with and without marks.
+// A single connection on links of many rates and delays must fill the link, find the size of its queue and not keep the
+// queue full, with and without congestion marks.
 func TestWindowFitsTheLink(t *testing.T) {
 	for _, tc := range []struct {
 		rate  int64
@@ -147,8 +147,8 @@ func TestTwoFlowsShare(t *testing.T) {
 	}
 }
 
-// Thirty-two senders that all send to one receiver through one switch port: everybody's data
-// arrives, nobody starves, and the port is used.
+// Incast: 32 senders send to one receiver through one switch port. All data must arrive, no sender may starve, and the
+// port must be used.
 func TestIncast(t *testing.T) {
 	for _, mark := range []int{0, 40} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e9, PortFrames: 100, MarkFrames: mark}, 33)
@@ -206,8 +206,8 @@ func TestTwoHostsShare(t *testing.T) {
 	}
 }
 
-// More connections than the queue has places for packets send less than one packet each in a round
-// trip, and all go on.
+// If more connections share a queue than the queue holds packets, each sends less than one packet per round trip. All
+// of them must make progress.
 func TestWindowBelowOnePacket(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 10 * time.Microsecond, Rate: 100e6, QueueFrames: 12}, 2)
 	var all []*stream

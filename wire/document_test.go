@@ -21,8 +21,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// documentTable is the table of docs/WIRE.md that has that header and, if there are several, stands
-// below that heading.
+// documentTable returns the rows of the table in docs/WIRE.md with the given header. If several tables have that
+// header, heading selects the section.
 func documentTable(t *testing.T, heading, header string) [][]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/WIRE.md")
@@ -70,8 +70,8 @@ func place(zero, set []byte) string {
 	return fmt.Sprintf("%d–%d", first, last)
 }
 
-// checkLayout holds a table of byte ranges and names to what setting each of the fields changes. It
-// must have a row for every field; rows named 0 are those no field changes.
+// checkLayout compares a documented table of byte ranges with the bytes that setting each field changes. The table must
+// have a row for every field. A row named 0 is for bytes that no field changes.
 func checkLayout(t *testing.T, rows [][]string, zero []byte, set map[string][]byte) {
 	t.Helper()
 	next := 0

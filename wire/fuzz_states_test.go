@@ -73,8 +73,8 @@ func (z *fuzzed) begin(state byte, cfg ConnConfig) {
 	}
 }
 
-// judge checks what must hold whatever has happened: with a silent peer the connection ends by itself,
-// every request has completed once, the connection was reported ended once, and nothing is left.
+// judge checks the invariants after any script. If the peer is silent, the connection must end. Every request must have
+// completed once, the end must be reported once, and nothing may be left.
 func (z *fuzzed) judge() {
 	v, c := z.v, z.c
 	z.o.down = true
@@ -117,14 +117,14 @@ func (z *fuzzed) judge() {
 	}
 }
 
-// In whatever state a connection is, a peer that knows all its numbers, a consumer and the time may do
-// what they like in any order: nothing panics, memory of others stays as it was, and the connection
-// ends, once, with everything that belonged to it.
+// A peer that knows all numbers of a connection, a consumer, and time act in any order, in any state of the connection.
+// Nothing may panic, other memory must not change, and the connection must end once, together with everything that
+// belongs to it.
 func FuzzConnectionStates(f *testing.F) {
 	data, ack := byte(proto.Data), byte(proto.Ack)
 	scripts := [][]byte{
 		{},
-		// A packet out of order, one in order, a SACK of everything, then silence.
+		// An early packet, a packet in order, a SACK of everything, then silence.
 		{stepPacket, data, 0, 3, 0, 1, 0, 0, bodyWrite | 64, 0, 0, 8, stepPacket, data, 1, 0, 0, 1, 1, 0, bodySend | 64, 0, 0, 4},
 		{stepRequest, 1, 8, stepPacket, ack, byte(proto.HasSACK), 0, 0, 0, 0, 0, bodyRaw, 0, 0, 32,
 			255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,

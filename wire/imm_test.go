@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Writes with immediate data arrive in order with messages, over lossy networks too, whether receives
-// were promised or are found later, and their data is there when their receive completes.
+// Writes with immediate data must arrive in order with messages, over lossy networks too, with and without credit. The
+// data of a write must be in place when its receive completes.
 func TestWriteImm(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(t, rough(seed, 2), 2)
@@ -112,8 +112,8 @@ func TestWriteImmDenied(t *testing.T) {
 	}
 }
 
-// A path that stops passing large packets while writes with immediate data and atomics are under way
-// changes nothing of what they do: what is cut anew is done once.
+// A path begins to drop large packets while writes with immediate data and atomics are outstanding. They are cut again
+// into smaller packets, and each must still execute once.
 func TestExtensionsCutAnew(t *testing.T) {
 	w := newWorld(t, simlink.Config{Seed: 3, Delay: 5 * time.Microsecond, MTU: 3000, Loss: 0.05}, 2)
 	a, b := w.nodes[0], w.nodes[1]

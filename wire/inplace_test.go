@@ -10,8 +10,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// What is sent from memory of the link arrives as if it had been copied: in every operation, from every offset, in
-// every size, and again where packets are lost.
+// Data sent from link memory without a copy must arrive like copied data: in every operation, from any offset, in any
+// size, and after packet loss.
 func TestInPlace(t *testing.T) {
 	const size = 1 << 18
 	for _, loss := range []float64{0, 0.05} {

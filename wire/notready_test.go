@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Messages to a peer that promises no receives are put off until it has some, over lossy networks
-// too, and each is received once, in order, whatever shares its packets.
+// A peer without credit takes a message only when it has a receive. Each message must be received once and in order,
+// over lossy networks too, and whatever other operations share its packets.
 func TestNotReady(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, rough(seed, 1), 2)
@@ -51,8 +51,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// A message that never finds a receive breaks the connection after the limit, not before, and says
-// why.
+// A message that never finds a receive must break the connection after NotReady, not earlier, and with the right
+// status.
 func TestNotReadyForEver(t *testing.T) {
 	for _, promised := range []bool{true, false} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)

@@ -118,8 +118,8 @@ func TestQueueConsuming(t *testing.T) {
 	want("too few are left", false)
 }
 
-// A queue that is emptied begins at its first place again, so that it stays in few lines of the cache; one that is not
-// uses all of them.
+// A queue that is emptied begins again at its first slot, so it uses few cache lines. A queue that is not emptied uses
+// all of its slots.
 func TestQueueBegins(t *testing.T) {
 	q := newTestQueue(64)
 	for i := 0; i < 300; i += 3 {

@@ -12,8 +12,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// restart has a node forget everything, its secrets included, as a process that was killed and
-// started again.
+// restart makes a node lose all state, its secrets included, like a process that was killed and started again.
 func (w *world) restart(n *node) {
 	w.t.Helper()
 	n.eng.Close()
@@ -28,8 +27,7 @@ func (w *world) restart(n *node) {
 	}
 }
 
-// A peer that was restarted is noticed with the first packet sent to it, long before it would be
-// given up.
+// A restart of the peer must be noticed with the first packet that is sent to the peer, long before GiveUp.
 func TestPeerThatRestarts(t *testing.T) {
 	for _, loss := range []float64{0, 0.2} {
 		w := newWorld(t, simlink.Config{Delay: time.Microsecond, Loss: loss, Seed: 5}, 2)
@@ -51,8 +49,8 @@ func TestPeerThatRestarts(t *testing.T) {
 	}
 }
 
-// A Reset that somebody forges, who knows everything but what the probe will say, costs one probe
-// and nothing else, however often it comes.
+// An attacker forges Resets and knows everything but the time stamp of the challenge ACK. However many there are, they
+// must cost one challenge ACK and nothing else.
 func TestForgedReset(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -69,9 +67,10 @@ func TestForgedReset(t *testing.T) {
 	}
 }
 
-// A peer that was restarted is noticed within a second, though its host gets 20,000 packets of unknown connections a
-// second, from one address, from one network, or in the name of the peer that is to notice; and nearly always if they are
-// from addresses that are made up. No more than the limit is answered.
+// The host of a restarted peer gets 20,000 packets per second of unknown connections. The restart must be noticed
+// within a second if the packets come from one address, from one network, or from the address of the side that has to
+// notice. If they come from random addresses, it must nearly always be noticed. The limit of stateless replies must
+// hold.
 func TestRestartIsNoticedInAFlood(t *testing.T) {
 	const seeds = 10
 	for _, tc := range []struct {

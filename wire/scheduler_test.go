@@ -80,8 +80,8 @@ func (s *spread) packets(f func()) int {
 	return n
 }
 
-// A consumer that posts to many connections in turn, and looks for completions now and then, sends packets of many
-// messages, and with one message for each connection a packet each.
+// A consumer posts to many connections in turn and looks for completions now and then. Its packets must contain many
+// messages. If it posts only one message per connection, each message leaves in its own packet.
 func TestPartialsShare(t *testing.T) {
 	const conns = 64
 	s := newSpread(t, conns)
@@ -238,8 +238,8 @@ func TestPartialNoFrames(t *testing.T) {
 	s.until("all", time.Second, func() bool { return s.from.request.Len() == conns })
 }
 
-// A consumer that posts to many connections once in a while and looks for completions once has its messages leave: the time
-// between is a pause.
+// A consumer posts to many connections at intervals and polls once each time. Its messages must leave, because the
+// interval counts as idle time.
 func TestPartialsTick(t *testing.T) {
 	const conns = 128
 	s := newSpread(t, conns)
@@ -326,8 +326,8 @@ func (s *spread) posts(n int) {
 	c.sq.count()
 }
 
-// Doorbell batching: what is posted by a caller that takes completions and has more to take waits for the poll after them,
-// but only so many posts in a row; what others post does not.
+// Doorbell batching: if the caller is taking completions and has more to take, its post is deferred to the poll after
+// them. Only maxDeferred posts in a row are deferred. Posts of other callers are not deferred.
 func TestDeferPosts(t *testing.T) {
 	const events = 2 * minLeft
 	s := newSpread(t, 1)

@@ -11,9 +11,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// crowd is many connections of one client to one server that carry few messages in all, on a link whose
-// receive queue holds two packets of each: the ratios of 4000 connections at 2000 messages/s over kernel
-// UDP, where the socket holds some ten thousand small packets.
+// crowd is many connections of one client to one server that carry few messages in total. The receive queue of the link
+// holds two packets of each connection. These are the ratios of 4000 connections with 2000 messages/s over kernel UDP,
+// where the socket holds about ten thousand small packets.
 type crowd struct {
 	*world
 	client, server *node
@@ -98,8 +98,8 @@ func (c *crowd) resends() uint64 {
 	return c.client.eng.stats.Retransmits + c.server.eng.stats.Retransmits
 }
 
-// A server that is stopped and goes on, as by SIGSTOP and SIGCONT, loses no connection, is not sent its
-// own backlog many times over, and catches up at once.
+// A server is stopped and continues, as by SIGSTOP and SIGCONT. It must lose no connection, it must not be sent the
+// same data many times, and it must catch up at once.
 func TestServerIsStopped(t *testing.T) {
 	for _, tc := range []struct {
 		stop time.Duration
@@ -141,8 +141,8 @@ func TestServerIsStopped(t *testing.T) {
 	}
 }
 
-// An engine that was stopped for longer than its silence limit does not take its own absence for silence of
-// its peers, whose packets it has not read yet.
+// An engine is stopped for longer than GiveUp. It must not take its own absence for silence of its peers, whose packets
+// it has not read yet.
 func TestStallIsNoSilence(t *testing.T) {
 	w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond}, Limits{GiveUp: 30 * time.Second}, 1)
 	w.limits.GiveUp = time.Second
@@ -205,8 +205,8 @@ func TestAttack22BurstsAreNoStall(t *testing.T) {
 	}
 }
 
-// A stop of the engine forgives its own length and no more: a peer that is silent is given up though the process is
-// stopped again and again.
+// The time in which an engine is stopped does not count as silence of the peers. But a silent peer must still be given
+// up, even if the process is stopped again and again.
 func TestStopsForgiveTheirLength(t *testing.T) {
 	w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond}, Limits{GiveUp: 2 * time.Second}, 2)
 	a, b := w.nodes[0], w.nodes[1]

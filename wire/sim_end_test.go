@@ -333,8 +333,8 @@ func (e *end) postAtomic(q *request, cookie uint64) error {
 	return e.c.PostCmpSwap(comp, x, local, cookie, at, q.flags)
 }
 
-// aim is the remote address of a request: a wrong one if the request is to fail. Its first byte is
-// wrong then, since what comes before a wrong byte may be placed.
+// aim returns the remote address of a request. If the request is meant to fail, the address is wrong from the first
+// byte, because the bytes before a wrong one could be placed.
 func (e *end) aim(q *request, m memory, off int) Remote {
 	to := m.at(off)
 	switch {

@@ -53,8 +53,8 @@ func (s *session) cause() string {
 		s.trouble, s.shaken, s.evil, s.starved, s.hungUp, s.gaveUp, s.timedOut)
 }
 
-// excused reports whether the connection may have broken. A side that closes repeats that for a
-// while only, so that a bad network may keep it from the other.
+// excused reports whether the connection may have broken. A bad network is an excuse if one side has closed: Close is
+// repeated for a limited time only, so it may never arrive.
 func (s *session) excused() bool {
 	return s.trouble || s.evil || s.starved || s.shaken && (s.hungUp || s.timedOut || s.gaveUp)
 }
@@ -121,8 +121,8 @@ func (e *end) mayEnd(q *request) bool {
 	}
 }
 
-// judgeMemory checks that the peer's memory is what the writes make it that were done: those that
-// succeeded, and of the others, in posting order, as many bytes as may be.
+// judgeMemory checks that the peer's memory contains the writes that were executed. These are the writes that
+// succeeded, followed in posting order by a prefix of the other writes, of which the last may be incomplete.
 func (e *end) judgeMemory() {
 	e.judgeWord()
 	got := e.peer.target.mem
@@ -146,8 +146,8 @@ func (e *end) judgeMemory() {
 	}
 }
 
-// judgeWord checks that the peer's word is what the atomics make it that were done, each once: those
-// that succeeded, and of the others, in posting order, some.
+// judgeWord checks that the peer's word is the result of the atomics that were executed, each once. These are the
+// atomics that succeeded, followed in posting order by a prefix of the others.
 func (e *end) judgeWord() {
 	got := binary.NativeEndian.Uint64(e.peer.word.mem[8:])
 	n := 0

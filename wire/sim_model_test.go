@@ -74,8 +74,8 @@ func (e *end) posted(q *request) {
 	e.reqs = append(e.reqs, *q)
 }
 
-// write applies a write to the model. Reads before it that no fence separates from it may bring its
-// bytes.
+// write applies a write to the model. An earlier read of the same bytes may return the new bytes, unless a fence
+// separates the two.
 func (e *end) write(i int, q *request) {
 	copy(e.model[q.to:], q.bytes())
 	for b := q.to; b < q.to+q.n; b++ {
@@ -234,8 +234,8 @@ func (e *end) message(i int, c *Completion) {
 	e.received++
 }
 
-// immediate checks the completion of a write with immediate data: everything that was written before
-// must be there. What an earlier one has vouched for is not looked at again.
+// immediate checks the completion of a write with immediate data: everything written before it must be in place. It
+// does not check again what an earlier completion has confirmed.
 func (e *end) immediate(q *request, c *Completion) {
 	if q.evil || c.Data != q.imm || int(c.Length) != q.n || (c.Flags^q.flags)&Solicited != 0 {
 		e.fail("message %d: %+v, was sent as %v with %#x", e.received, *c, q, q.imm)

@@ -15,11 +15,10 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// blackHoles adds events in which a way stops passing its larger packets. Off until the engine
-// notices that and sends smaller ones.
+// blackHoles adds events in which a path begins to drop large packets.
 const blackHoles = true
 
-// scenario is what one seed stands for.
+// scenario is what one seed generates.
 type scenario struct {
 	net      simlink.Config
 	limits   Limits

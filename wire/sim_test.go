@@ -17,13 +17,16 @@ import (
 // defaultSeeds is how many scenarios plain go test runs; make sim runs more.
 const defaultSeeds = 1000
 
-// Random scenarios in virtual time: hosts, connections, work, a bad network, crashes. Whatever
-// happens, every message arrives once, in order and whole, memory is what the writes made it, every
-// request completes once and with a status that is true, every connection is reported and ended
-// once, and nothing is left over. sim_model_test.go and sim_judge_test.go say what is checked.
+// TestScenarios runs random scenarios in virtual time: hosts, connections, work, a bad network, crashes. In each
+// scenario:
+//   - every message must arrive once, in order and whole,
+//   - memory must contain what the writes wrote,
+//   - every request must complete once, with the right status,
+//   - the beginning and the end of every connection must be reported once,
+//   - nothing may be left over.
 //
-// One seed is one scenario and always the same one: DATXDP_SEEDS=n runs the first n, DATXDP_SEED=i
-// number i alone.
+// sim_model_test.go and sim_judge_test.go contain the checks. A seed always generates the same scenario. DATXDP_SEEDS=n
+// runs the first n scenarios, and DATXDP_SEED=i runs only scenario i.
 func TestScenarios(t *testing.T) {
 	first, n := seedRange(t)
 	var failed atomic.Int32

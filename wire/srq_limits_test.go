@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// What a connection has taken and not filled is flushed when it ends and forgotten when it is
-// dropped; what nobody took stays.
+// If a connection has taken a receive and not filled it, the receive is flushed when the connection ends. If the
+// connection is dropped, the receive gets no completion. Receives that no connection has taken stay in the queue.
 func TestSharedQueueEnd(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e8, QueueFrames: 1000}, 2)
@@ -56,8 +56,8 @@ func TestSharedQueueEnd(t *testing.T) {
 	}
 }
 
-// Completions that find their queue full count as had by the consumer: their receives are lost to it,
-// not to the shared queue.
+// A completion that finds its queue full is lost. For the shared queue, its receive must still count as dequeued by
+// the consumer.
 func TestSharedQueueOverflow(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

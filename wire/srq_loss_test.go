@@ -10,9 +10,9 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Connections share a queue that is always short of receives, over networks that lose, repeat and
-// reorder: each message is received once, whole and in order of its connection, no receive is taken
-// twice, and in the end none is missing.
+// Connections share a queue that never has enough receives, over networks that lose, duplicate and reorder packets.
+// Each message must be received once, whole and in the order of its connection. No receive may be taken twice or be
+// missing at the end.
 func TestSharedQueueUnderLoss(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, rough(seed, 1), 2)
@@ -65,8 +65,8 @@ func TestSharedQueueUnderLoss(t *testing.T) {
 	}
 }
 
-// Connections come and go, at either side and at any time, while messages of several packets arrive
-// over a bad network. Each receive that was posted comes back once, or is there in the end.
+// Connections begin and end, on either side and at any time, while messages of several packets arrive over a bad
+// network. Each posted receive must complete once, or still be in the queue at the end.
 func TestSharedQueueConservation(t *testing.T) {
 	for seed := range uint64(60) {
 		cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond, Loss: 0.05, Reorder: 0.05, Duplicate: 0.05}

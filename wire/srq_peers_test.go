@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Connections of several peers share a queue that is short of receives, with messages of many packets over networks
-// that lose and reorder: each message arrives, and in the end nothing is held and nobody waits.
+// Connections of several peers share a queue that never has enough receives. Their messages have many packets, and the
+// networks lose and reorder packets. Each message must arrive. At the end, no receive may be held and no flow may wait.
 func TestSharedQueueOfPeers(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(t, rough(seed, 1), 4)
@@ -64,8 +64,8 @@ func TestSharedQueueOfPeers(t *testing.T) {
 	}
 }
 
-// A host that is out of reach for 500 ms in the middle of its messages, or whose packets get lost, is no attacker,
-// though others wait for receives all the time.
+// A host that is out of reach for 500 ms in the middle of its messages, or whose packets are lost, must keep its
+// connections, even while others always wait for receives.
 func TestSharedQueueSlowSender(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -94,8 +94,8 @@ func (w *world) answer(n *node, with []*Conn) {
 	n.arrived = n.arrived[:0]
 }
 
-// Whoever waits is served as soon as receives are posted, and before who comes later, though the
-// sender would not try again for long; one post tells the first of the line, which tells the next.
+// A connection that waits for a receive must get one as soon as it is posted, before connections that come later, and
+// long before its sender tries again. A post wakes the first waiting connection, which wakes the next one.
 func TestSharedQueueWakes(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	const conns = 10
@@ -132,8 +132,8 @@ func TestSharedQueueWakes(t *testing.T) {
 	}
 }
 
-// A connection that leaves the line does not keep the receive from the others that it was told of,
-// and one that is over does not wait.
+// A connection was told of a free receive and ends without taking it. The next waiting connection must get the receive.
+// A connection that has ended must not wait.
 func TestSharedQueueLeave(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	p, from, to := w.sharing(plain, 3, 8, 100, nil)

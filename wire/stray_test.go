@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// crosswise is a link whose packets arrive on another one, as those of a device do whose receive
-// hash does not agree with our choice of queue.
+// crosswise is a link whose packets arrive on another link. A device does this if its receive hash (RSS) differs from
+// our choice of queue.
 type crosswise struct {
 	link.Link
 	from link.Link

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// The retransmission timeout doubles up to busyRTO while the engine receives anything, and up to maxRTO else. It is never
-// longer than a quarter of GiveUp, and never shorter than the probe timeout.
+// The retransmission timeout doubles up to busyRTO while packets arrive at the engine, otherwise up to maxRTO. It is
+// never longer than a quarter of GiveUp, and never shorter than the probe timeout.
 func TestRTO(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	c, _ := w.pair(plain)

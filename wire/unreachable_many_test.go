@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Attack: forged port unreachable with everything right but the verification tag, at any rate, breaks no connection: not
-// an idle one, not a busy one, not one whose peer is stopped for 5 s. It costs no packet.
+// Attack: forged port unreachable messages with everything right but the verification tag. At any rate they must break
+// no connection: neither an idle one, nor a busy one, nor one whose peer is stopped for 5 s. They must cost no packet.
 func TestAttackForgedUnreachable(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -69,8 +69,9 @@ func TestAttackForgedUnreachable(t *testing.T) {
 	}
 }
 
-// Thousands of connections to a killed process end within seconds, though its host sends six ICMP messages at once and
-// then one a second; and a host that has sent six before, as late by the seconds that it is silent.
+// Thousands of connections to a killed process must end within seconds, although the host of the process sends only six
+// ICMP messages at once and then one per second. If the host has sent its six messages before, they must end as much
+// later as the host is silent.
 func TestKilledProcessEndsManyConnections(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]

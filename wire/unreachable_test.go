@@ -12,8 +12,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A process that is killed is noticed within 100 ms by every connection to it, idle ones and those with data
-// outstanding, since its host answers for it; the other connections of the engine notice nothing.
+// A killed process is noticed because its host answers with ICMP. Every connection to it must notice within 100 ms,
+// idle or with outstanding data. The other connections of the engine must not be affected.
 func TestKilledProcessIsNoticed(t *testing.T) {
 	for _, loss := range []float64{0, 0.1} {
 		t.Run(fmt.Sprint(loss), func(t *testing.T) {
@@ -200,8 +200,8 @@ func (w *world) exactly(d time.Duration) {
 	}
 }
 
-// One report that counts about a peer that is silent for another reason breaks nothing: it may be late. A second one
-// that is older than the probe does not either, however often it comes.
+// A report counts and its peer is silent for another reason. That single report must break nothing, because it may be
+// old. A second report that is older than the challenge ACK must break nothing either, however often it comes.
 func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -251,8 +251,8 @@ func TestReportOfProbeBreaks(t *testing.T) {
 	}
 }
 
-// When a peer's process has ended and its host said so, nothing more is sent to it: by connections that break for it, by
-// those that were closed before, and by those that are closed after.
+// A peer process has ended and its host has reported it. Then nothing more may be sent to the peer: not by connections
+// that break because of it, not by those closed before, and not by those closed later.
 func TestNothingIsSentToAnEndedPeer(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -396,8 +396,8 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 	}
 }
 
-// A connection to a host where no program has the port is refused, with the reason, well before the consumer's time is
-// over, also if the host reports once a second only; one to a host that is silent is not.
+// A connection to a host where no program has the port must be refused with the right reason, well before the
+// consumer's timeout, even if the host sends only one report per second. A connection to a silent host must time out.
 func TestConnectToClosedPort(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -469,8 +469,8 @@ func tryReport(c *Conn, at Time) link.Report {
 	return r
 }
 
-// Attack: forged reports about an attempt to connect, with one thing wrong each, at any rate and for longer than listen
-// grace, do not end it. Nor do true ones of before the first.
+// Attack: forged reports about a connection attempt, each with one error. At any rate, and for longer than ListenGrace,
+// they must not end the attempt. True reports from before the first one must not end it either.
 func TestAttackForgedUnreachableOfConnect(t *testing.T) {
 	flip := func(at int) func(*link.Report, uint32) {
 		return func(r *link.Report, i uint32) { r.Quote[at+int(i%32)/8] ^= 1 << (i % 8) }

@@ -23,8 +23,8 @@ func (w *world) bind(n *node, c *Conn, win *Window, m memory, off, size int, rig
 // kept is how many windows keep a region.
 func (m memory) kept() int { return int(m.pins.Load()) }
 
-// A window for each message, on a bad network on which packets are cut anew: bind, a message with
-// the key, a write with it, a message that makes it invalid.
+// Each message gets its own window, on a bad network on which packets are cut again. In each round one side binds a
+// window and sends its key, and the peer writes through the window and sends a message that invalidates it.
 func TestWindowForEachMessage(t *testing.T) {
 	const rounds = 60
 	for seed := range uint64(20) {

@@ -146,8 +146,7 @@ func (w *world) next() Time {
 	return next
 }
 
-// step polls every engine once and moves time to the next thing that happens. It reports false when
-// nothing ever will.
+// step polls every engine once and moves time to the next event. It reports false if there will be no further event.
 func (w *world) step() bool {
 	now := w.net.Now()
 	if w.poll() {

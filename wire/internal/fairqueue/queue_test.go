@@ -45,8 +45,8 @@ func (b *bench) begin(id int) bool {
 	return true
 }
 
-// finish ends the message of a flow, whose buffer is posted again, and has the flow whose turn it is begin one. It returns
-// the number of that.
+// finish ends the message of a flow, frees its buffer, and begins a message of the flow that is served next. It returns
+// the number of that flow.
 func (b *bench) finish(id int) int {
 	f := b.flows[id]
 	f.Complete(1)
@@ -55,7 +55,7 @@ func (b *bench) finish(id int) int {
 	return b.serve()
 }
 
-// serve has the flow whose turn it is begin a message.
+// serve begins a message of the flow that is served next. It returns the number of the flow.
 func (b *bench) serve() int {
 	next := b.Next()
 	if next != 0 && !b.begin(next) {
@@ -154,8 +154,8 @@ func TestTimeoutIsBounded(t *testing.T) {
 	}
 }
 
-// A peer whose message was slow waits behind all others for SlowTime, and strangers of its network behind known neighbours
-// and other networks.
+// A peer with a slow message must wait behind all others for SlowTime. Unknown peers of its network must wait behind
+// known peers of the network and behind other networks.
 func TestClasses(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1") // slow
@@ -285,8 +285,8 @@ func TestNetworksTakeTurns(t *testing.T) {
 	}
 }
 
-// A network leaves buffers to peers of others, and the messages that it holds do not stand still for ever while its own
-// peers wait.
+// A network must leave buffers for peers of other networks. The messages that it holds must make progress or end while
+// its own peers wait.
 func TestNetworkThreshold(t *testing.T) {
 	b := newBench(t, 64)
 	for id := range 200 {
@@ -307,8 +307,8 @@ func TestNetworkThreshold(t *testing.T) {
 	}
 }
 
-// Flows come, take, finish, stall and go in any order: the counts agree, every buffer comes back, and a buffer is never
-// free while a flow waits that may take it and is not told.
+// Flows are added, take buffers, finish, stall and are removed in any order. The counts must agree, and every buffer
+// must return. If a buffer is free and a waiting flow may take it, the flow must be told.
 func TestRandomFlows(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))

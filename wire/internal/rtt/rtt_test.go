@@ -60,8 +60,8 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// A packet that a stopped peer held for seconds moves the estimate by as much as the bound allows; a path that stays slow
-// is followed within a few samples.
+// A packet that a stopped peer held for seconds must move the estimate no further than Outlier allows. If a path stays
+// slow, the estimate must follow within a few samples.
 func TestOutlier(t *testing.T) {
 	var r Estimator
 	for range 20 {

@@ -2,8 +2,8 @@ package slotkey
 
 import "testing"
 
-// Keys in use differ, none is of slot 0, and a slot that was given back is used again with the next generation, after
-// MinFree others.
+// Keys in use must differ, and none may have slot 0. A freed slot must be reused with the next generation, after
+// MinFree other slots.
 func TestReuse(t *testing.T) {
 	var a Allocator
 	first, ok := a.Take()
