@@ -9,8 +9,8 @@ import (
 // bind completes, the new key is valid and the old key of the window is invalid. If n is 0, the bind unbinds the window
 // and ignores r.
 //
-// Requests posted later wait for the bind. A window may give rights that the region does not give to peers, but it
-// needs local rights of the region: any of them for RemoteRead, LocalWrite for RemoteWrite.
+// Requests posted later wait for the bind. A window may give rights that the region itself does not give to peers. But
+// RemoteRead needs LocalRead or LocalWrite of the region, and RemoteWrite needs LocalWrite.
 func (c *Conn) PostBind(win *Window, r *Region, addr uint64, n uint32, rights Rights, cookie uint64, flags WorkFlags) (key uint32, err error) {
 	if win.zone != c.zone.Load() {
 		return 0, ErrZone

@@ -73,8 +73,8 @@ func (z *fuzzed) begin(state byte, cfg ConnConfig) {
 	}
 }
 
-// judge checks the invariants after any script. If the peer is silent, the connection must end. Every request must have
-// completed once, the end must be reported once, and nothing may be left.
+// judge silences the peer and checks what must be true after any script. The connection must end, and its end must be
+// reported once. Every request must have completed once. Nothing may be left.
 func (z *fuzzed) judge() {
 	v, c := z.v, z.c
 	z.o.down = true

@@ -79,7 +79,8 @@ const (
 	// sent one.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// resumeAckPause is the least time between two such rounds of Acks, if no timer was due before the second one.
+	// resumeAckPause is the least time between two such rounds of Acks, if the second one follows a late Poll before
+	// which no timer was due (see suspension).
 	resumeAckPause = time.Second
 
 	// evictTries bounds the connections that evictOldest searches for an early packet to drop.
@@ -112,14 +113,14 @@ const (
 	// rnrDelayMin is the first wait of the RNR timer; it doubles up to rnrDelayMax.
 	rnrDelayMin = 200 * time.Microsecond
 	rnrDelayMax = 50 * time.Millisecond
-	// maxCredit is the largest number of messages, beyond those sent, that this side accepts as credit. A larger credit
-	// would leave the range in which two message numbers can be compared.
+	// maxCredit is the largest credit, in messages that are not sent yet, that this side accepts. A larger one would
+	// exceed the range in which two message numbers can be compared.
 	maxCredit = 1 << 30
 	// keepAliveProbes is the number of keep-alives that a silent peer is sent before the connection breaks.
 	keepAliveProbes = 8
 	// creditProbeInterval is the least time between two requests for credit. The time grows to 1/creditShare of the
-	// wait so far, up to maxRTO. A peer sends new credit without a request. A request is needed only if that packet was
-	// lost.
+	// wait so far, up to maxRTO. A peer also sends new credit without a request. A request helps if the packet with the
+	// new credit was lost.
 	creditProbeInterval = 10 * time.Millisecond
 	creditShare         = 4
 
@@ -127,23 +128,24 @@ const (
 	// of the fields of a connection ID (docs/WIRE.md).
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
-	// maxHalfOpen bounds the half-open connection requests of an engine. An address may hold halfOpenShare times as
-	// many places as are free, hence at most 456. A network may hold halfOpenPrefix times as many as are free, hence at
-	// most 1366. When 64 addresses hold their share, 455 places are free.
+	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
+	// halfOpenShare × the number of free places, hence 456. A network may hold at most halfOpenPrefix × the number of
+	// free places, hence 1366. When 64 addresses hold their share, 455 places are free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2
-	// confirmTime is the time after Accept in which no new request evicts the accepted one (see admit). It is longer
-	// than the round trip of the networks that the protocol is made for. It is shorter than the time in which a flood
-	// of 20,000 requests/s fills the share of a network: 68 ms.
+	// confirmTime is how long an accepted request is protected from eviction by new requests (see admit). It is longer
+	// than the round trip of the networks that the protocol is made for. It is shorter than the 68 ms in which a flood
+	// of 20,000 requests/s fills the share of a network.
 	confirmTime = 50 * time.Millisecond
-	// An address may hold connsShare times as many connections of an engine as are free, hence at most half of all. A
-	// network may hold connsPrefix times as many as are free, hence at most 4/5 of all.
+	// connsShare and connsPrefix divide the maxConns connections of an engine. An address may hold at most connsShare ×
+	// the number of free connections, hence half of all. A network may hold at most connsPrefix × that number, hence
+	// 4/5 of all.
 	connsShare  = 1
 	connsPrefix = 4
-	// An address may hold backlogShare times as many places of a backlog as are free, hence at most 14 of 16. A network
-	// may hold backlogPrefix times as many as are free, hence at most 15 of 16. So clients on one host that start
-	// together get nearly the whole backlog.
+	// backlogShare and backlogPrefix divide the places of a backlog. An address may hold at most backlogShare × the
+	// number of free places, hence 14 of 16. A network may hold at most backlogPrefix × that number, hence 15 of 16. So
+	// clients on one host that start together get nearly the whole backlog.
 	backlogShare  = 7
 	backlogPrefix = 15
 	// newcomerFactor multiplies the threshold of a network for an address that holds no place yet (see quota).
@@ -162,9 +164,9 @@ const (
 	maxGuessDelay = time.Second
 	guessDecay    = time.Second
 	maxGuessers   = 1024
-	// prefixGuesses is the number of free wrong keys for an IPv6 /64. After that number, Connects from the /64 are
-	// blocked for at most prefixPause at a time, and the next block begins no earlier than prefixPause after the last
-	// one. An honest requester repeats Connect at least every helloRetryMax, so it gets through between two blocks.
+	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send without being blocked. After that,
+	// each block lasts at most prefixPause, and the next block begins no earlier than prefixPause after its end. An
+	// honest requester repeats Connect at least every helloRetryMax, so it gets through between two blocks.
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 
@@ -175,8 +177,8 @@ const (
 	// time in which an empty bucket fills.
 	replyBurst  = 64
 	replyPeriod = 10 * time.Millisecond
-	// In one replyPeriod, an address may take replyShare times as many tokens as are left, hence at most 22. A network
-	// may take replyPrefix times as many as are left, hence at most 32.
+	// replyShare and replyPrefix divide the tokens of one replyPeriod. An address may take at most replyShare × the
+	// number of tokens left, hence 22. A network may take at most replyPrefix × that number, hence 32.
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 )

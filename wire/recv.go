@@ -2,8 +2,8 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// mustWait reports whether the next message finds no receive although this side has promised none. The peer is then
-// answered with receiver not ready and sends the message again.
+// mustWait reports whether the next message must be answered with receiver not ready: this side gives no credit and has
+// no receive for the message. The peer then sends it again.
 func (c *Conn) mustWait() bool {
 	return c.noCredit && c.nextRecv() == nil
 }

@@ -8,8 +8,8 @@ import (
 // position is a place in the sequence of requests, or in the sequence of responses.
 type position = recovery.Position
 
-// sendQueue holds the requests of a connection, and how far they have been cut into packets. Any goroutine may post to
-// the embedded ring. The other fields belong to the engine's owner.
+// sendQueue holds the requests of a connection and records how far they have been cut into packets. Any goroutine may
+// post to the embedded ring. The other fields belong to the engine's owner.
 type sendQueue struct {
 	workRing
 	counted seq.Num  // requests included in unsent

@@ -195,9 +195,10 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet that left for the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. If a packet was refused after
-// the peer's last packet, peerEnded also records in the port's entry that the process has ended. Then finish sends no
-// Close on other connections to the port.
+// peerEnded breaks a connection because the peer process has ended without sending Close. If a packet to the peer's
+// port was refused after the peer's last packet, peerEnded also records in the entry of the port that the process has
+// ended. Other connections to the port then end without sending Close, unless they have received a packet after the
+// refused packet left.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

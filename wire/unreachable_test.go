@@ -200,8 +200,9 @@ func (w *world) exactly(d time.Duration) {
 	}
 }
 
-// A report counts and its peer is silent for another reason. That single report must break nothing, because it may be
-// old. A second report that is older than the challenge ACK must break nothing either, however often it comes.
+// A valid report comes about a peer that is silent for another reason. A single report must not break the connection,
+// because it may be old. A second report that is older than the challenge ACK must not break it either, however often
+// it comes.
 func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -470,7 +471,7 @@ func tryReport(c *Conn, at Time) link.Report {
 }
 
 // Attack: forged reports about a connection attempt, each with one error. At any rate, and for longer than ListenGrace,
-// they must not end the attempt. True reports from before the first one must not end it either.
+// they must not end the attempt. Valid reports about Connects that left before the first report must not end it either.
 func TestAttackForgedUnreachableOfConnect(t *testing.T) {
 	flip := func(at int) func(*link.Report, uint32) {
 		return func(r *link.Report, i uint32) { r.Quote[at+int(i%32)/8] ^= 1 << (i % 8) }

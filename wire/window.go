@@ -280,8 +280,8 @@ func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 	return ok
 }
 
-// findTarget returns the region that has a remote key, or nil if the key belongs to no region. In that case it stores
-// the entry that the key may have as a window key in recv.target.binding.
+// findTarget returns the region with a remote key, or nil if there is none. If there is none, the key may belong to a
+// window: findTarget stores the entry for such a key in recv.target.binding.
 func (c *Conn) findTarget(key uint32) *Region {
 	if c.recv.target.binding.has(key) {
 		return nil

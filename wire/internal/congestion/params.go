@@ -22,14 +22,15 @@ const (
 	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path. On a longer path that
 	// round trip is 1.25 times the base delay.
 	DelayTarget = 100 * time.Microsecond
-	// BasePeriod is the period of the base delay, which is the shortest round trip of one to two periods.
+	// BasePeriod is a period of the base delay: the base delay is the shortest round trip of this period and the one
+	// before.
 	BasePeriod = 5 * time.Second
 	// DelayFloor is the smallest window that delay alone can cause. Two packets cannot build a queue on a link that is
 	// fast enough for AF_XDP, so a longer delay comes from a busy host. Losses and marks can make the window smaller.
 	DelayFloor = 2
 
-	// A connection that fills its window has a slowdown every slowdownEvery: its window is slowdownWindow for
-	// slowdownRounds round trips. Slowdowns are rarer where round trips are long.
+	// While the window delays packets, a slowdown begins every slowdownEvery, or every 300 round trips if that is
+	// longer. For slowdownRounds round trips the window then is slowdownWindow.
 	slowdownEvery  = 500 * time.Millisecond
 	slowdownWindow = 2
 	slowdownRounds = 4

@@ -9,7 +9,7 @@ import "hash/crc32"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// Update returns the checksum of earlier bytes, whose checksum is crc, followed by b. The checksum of no bytes is 0.
+// Update updates checksum crc with the bytes in b. The checksum of no bytes is 0.
 func Update(crc uint32, b []byte) uint32 {
 	if wide && len(b) >= wideMin {
 		return fold(crc, b)

@@ -147,7 +147,7 @@ func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 }
 
 // Take takes a buffer for f. If other flows are served first, or f may not have a buffer, Take reports false and f
-// waits. When its turn comes, Next returns w.
+// waits. When the turn of f comes, Next returns w.
 func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
 	if q.waiting == 0 && q.allows(f.peer) {
 		q.free--

@@ -117,7 +117,6 @@ func (h *Header) Put(b []byte) {
 
 // Parse reads the header at the start of b. It reports false if the packet is short or has another version or an
 // unknown type.
-// Parse reads the header at the start of b. It reports false for a short packet, another version or an unknown type.
 func (h *Header) Parse(b []byte) bool {
 	if len(b) < HeaderSize {
 		return false
@@ -138,12 +137,10 @@ func (h *Header) Parse(b []byte) bool {
 
 // A Connect of any version has the fields for an answer at the same offsets: version and type in byte 0, the PSN in the
 // header, and the sender's CID and tag after the header.
-// the sender's CID and tag behind the header.
 const minForeign = HeaderSize + 8 + TrailerSize
 
 // Foreign parses the fields of a Connect of another version that all versions share. It returns that version, and fills
 // in the header of the answer. It reports false for any other packet.
-// header of the answer. It reports false for any other packet.
 func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {
 		return 0, false
@@ -163,8 +160,7 @@ func PutVersions(header, b []byte, asked byte) int {
 	return 1
 }
 
-// CRC returns the checksum of earlier bytes, whose checksum is crc, followed by b. The checksum of no bytes is 0.
-// CRC extends checksum crc by b. The checksum of no bytes is 0.
+// CRC updates checksum crc with the bytes in b. The checksum of no bytes is 0.
 func CRC(crc uint32, b []byte) uint32 { return crc32c.Update(crc, b) }
 
 // PutTrailer writes the trailer into the first TrailerSize bytes of b.

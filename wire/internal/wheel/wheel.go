@@ -46,9 +46,9 @@ func New(now int64) *Wheel {
 // Len returns the number of armed timers.
 func (w *Wheel) Len() int { return w.armed }
 
-// Set arms timer id and replaces its earlier deadline. at is the new deadline in nanoseconds. Set rounds it up to a
-// tick, at least to the next tick. The timer fires in the first Advance to the deadline or later. A deadline beyond the
-// reach of the wheel is reduced to the reach.
+// Set arms timer id and replaces its earlier deadline. at is the new deadline in nanoseconds. It is rounded up to a
+// tick, and to the next tick if it has passed. The timer fires in the first Advance to the deadline or later. A
+// deadline beyond the reach of the wheel is reduced to the reach.
 func (w *Wheel) Set(id int32, at int64) {
 	for int(id) >= len(w.nodes) {
 		w.nodes = append(w.nodes, node{list: none})
