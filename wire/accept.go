@@ -52,12 +52,12 @@ func (c *Conn) sendAccept() {
 	c.sendHello(&h, &hi)
 }
 
-// Undecided returns the unanswered requests whose service satisfies the function of.
-func (e *Engine) Undecided(of func(Service) bool) []*Request {
+// Undecided returns the unanswered requests whose service satisfies match.
+func (e *Engine) Undecided(match func(Service) bool) []*Request {
 	e.mustOwn()
 	var all []*Request
 	for _, r := range e.requests {
-		if r.conn == nil && !r.gone && of(r.service) {
+		if r.conn == nil && !r.gone && match(r.service) {
 			all = append(all, r)
 		}
 	}

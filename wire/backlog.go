@@ -2,10 +2,9 @@ package wire
 
 import "net/netip"
 
-// Backlog bounds the connection requests that wait for the consumer and divides its places among addresses. An address
-// may hold backlogShare times as many places as are free, and its network backlogPrefix times as many. So an address
-// that sends many requests leaves a place for another address. If the backlog has at most 7 places, one address may
-// hold all.
+// Backlog bounds the connection requests that wait for the consumer. It divides its places among addresses and networks
+// (see quota, backlogShare and backlogPrefix). So an address that sends many requests leaves a place for another
+// address. If the backlog has at most 7 places, one address may hold all.
 //
 // Backlog has no lock. The caller synchronises the calls, and gives back every place that it takes.
 type Backlog struct{ quota quota }

@@ -9,7 +9,7 @@ import (
 )
 
 // A Reset or an ICMP port unreachable says that the peer has lost a connection. Both quote the header of a packet of
-// ours with its verification tag, which an off-path attacker does not know. But the message may be older than the
+// ours with its verification tag, which an off-path attacker does not know. But such a message may be older than the
 // peer's last packet. So the first message does not break the connection: the connection sends a challenge ACK (RFC
 // 5961 §3), which is an Ack with AckRequest. If a second message quotes the challenge ACK or a later packet, the
 // connection breaks. Any packet from the peer cancels the challenge.
@@ -17,13 +17,12 @@ import (
 // challengeAck is the state of a challenge on one connection.
 type challengeAck struct {
 	pending bool // a challenge ACK has left, and no packet from the peer has come since
-	since   Time // when the first challenge ACK of the last challenge left
+	begun   Time // when the first challenge ACK of the last challenge left
 	next    Time // when the challenge ACK is repeated
 }
 
 const (
-	// challengeAckRetry is the time to the first repeat; it doubles. The challenge ACK or its answer may have been
-	// lost.
+	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. It doubles.
 	challengeAckRetry = 10 * time.Millisecond
 	// portReportWait is the least time for the peer to answer the challenge ACK before the connection breaks, if the
 	// ICMP message was caused by a packet of another connection.
@@ -42,18 +41,18 @@ func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.Ma
 // pending challenge, handleLostReport returns true and the caller ends the connection. Otherwise it sends a challenge
 // ACK.
 func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
-	if c.challengeAck.pending && c.eng.sentSince(ts, c.challengeAck.since) {
+	if c.challengeAck.pending && c.eng.sentSince(ts, c.challengeAck.begun) {
 		return true
 	}
 	c.sendChallengeAck()
 	return false
 }
 
-// sentSince reports whether ts is a time stamp of this side from the time since or later, and at most challengeAckLimit
-// old. An older time stamp proves nothing, because time stamps wrap.
-func (e *Engine) sentSince(ts uint32, since Time) bool {
+// sentSince reports whether ts is a time stamp that this side sent at start or later, and at most challengeAckLimit
+// ago. An older time stamp proves nothing, because time stamps wrap.
+func (e *Engine) sentSince(ts uint32, start Time) bool {
 	now := e.now.Stamp()
-	return ts-since.Stamp() <= now-since.Stamp() && now-ts <= uint32(challengeAckLimit>>clock.StampShift)
+	return ts-start.Stamp() <= now-start.Stamp() && now-ts <= uint32(challengeAckLimit>>clock.StampShift)
 }
 
 // sendChallengeAck begins a challenge. It does nothing if a challenge is pending. It also does nothing within a probe
@@ -61,13 +60,13 @@ func (e *Engine) sentSince(ts uint32, since Time) bool {
 // has no frame.
 func (c *Conn) sendChallengeAck() bool {
 	d, now := &c.challengeAck, c.eng.now
-	if d.pending || d.since != 0 && now.Sub(d.since) < c.rtt.PTO() {
+	if d.pending || d.begun != 0 && now.Sub(d.begun) < c.rtt.PTO() {
 		return true
 	}
 	if !c.sendAck(proto.AckRequest) {
 		return false
 	}
-	*d = challengeAck{pending: true, since: now, next: now.Add(max(challengeAckRetry, c.rtt.PTO()))}
+	*d = challengeAck{pending: true, begun: now, next: now.Add(max(challengeAckRetry, c.rtt.PTO()))}
 	c.setDeadline(d.next)
 	return true
 }
@@ -82,11 +81,11 @@ func (c *Conn) dueChallengeAck() Time {
 	case c.portClosed():
 		c.peerEnded()
 		return never
-	case now.Sub(d.since) > challengeAckLimit:
+	case now.Sub(d.begun) > challengeAckLimit:
 		d.pending = false
 		return never
 	case now >= d.next:
-		d.next = now.Add(max(challengeAckRetry, c.rtt.PTO(), now.Sub(d.since)))
+		d.next = now.Add(max(challengeAckRetry, c.rtt.PTO(), now.Sub(d.begun)))
 		c.sendAck(proto.AckRequest)
 	}
 	return d.next
@@ -95,6 +94,6 @@ func (c *Conn) dueChallengeAck() Time {
 // portClosed reports whether the peer's port is closed: the peer has had time to answer the challenge ACK, and its
 // kernel has refused a later packet to the port, from this connection or another one.
 func (c *Conn) portClosed() bool {
-	since := c.challengeAck.since
-	return c.challengeAck.pending && c.eng.runTime(since) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(since)
+	begun := c.challengeAck.begun
+	return c.challengeAck.pending && c.eng.runTime(begun) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(begun)
 }

@@ -89,7 +89,7 @@ func (c *Conn) drop() {
 	c.leave()
 	c.eng.table.release(c.slot)
 	c.eng.link.Release(c.path)
-	c.over(KindDisconnected, StatusFlushed)
+	c.reportEnd(KindDisconnected, StatusFlushed)
 }
 
 // finish closes the connection from this side: it sends Close with the reason, and leaves a linger that repeats Close.
@@ -110,7 +110,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	e.table.detach(c.slot, l)
 	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
 	e.sendClose(c.slot, l)
-	c.over(k, StatusFlushed)
+	c.reportEnd(k, StatusFlushed)
 }
 
 // end closes a connection without sending Close, because the peer does not know it, has closed it, or has ended.
@@ -118,7 +118,7 @@ func (c *Conn) end(k Kind, s Status) {
 	c.leave()
 	c.eng.table.release(c.slot)
 	c.eng.link.Release(c.path)
-	c.over(k, s)
+	c.reportEnd(k, s)
 }
 
 // leave removes the connection from every list of the engine.
@@ -143,9 +143,9 @@ func (c *Conn) leave() {
 	c.recv.target.region = nil
 }
 
-// over reports the end of a connection to its consumer: it sets the state, completes all posted entries, and emits the
+// reportEnd reports the end of a connection to its consumer: it sets the state, completes all posted entries, and emits the
 // event last. The oldest incomplete request gets status s, all other entries are flushed.
-func (c *Conn) over(k Kind, s Status) {
+func (c *Conn) reportEnd(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
 	}
@@ -198,7 +198,7 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 // noRequest in a Close packet means that no request of the peer is the cause. A peer never has so many requests.
 const noRequest = 1 << 31
 
-// fault breaks the connection because of what the peer sent, or because local memory is gone. It counts the error. op
+// fault counts an error and breaks the connection, because of what the peer sent or because local memory is gone. op
 // and num tell the peer which of its operations failed.
 func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// cookieLife is the shortest time for which a cookie is valid. A cookie is valid in the period in which it was made and
-// in the next one, so the longest time is twice as long.
+// cookieLife is the length of a period of cookies. A cookie is valid in the period in which it was made and in the next
+// one, hence for 15 to 30 s.
 const cookieLife = 15 * time.Second
 
 // cookie computes a value that proves that a requester receives at its address and port, like a SYN cookie. The engine

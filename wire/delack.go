@@ -14,12 +14,12 @@ import (
 //   - ackEvery packets have arrived,
 //   - ackDelay has passed.
 type delayedAck struct {
-	packets int    // received since the last acknowledgement left
-	now     bool   // send an Ack without delay
-	asked   bool   // the peer has asked for an acknowledgement
-	poll    uint64 // number of the Poll in which the peer asked
-	by      Time   // end of the delay; never: nothing to acknowledge
-	listed  bool   // in the engine's acks
+	packets   int    // received since the last acknowledgement left
+	immediate bool   // send an Ack without delay
+	asked     bool   // the peer has asked for an acknowledgement
+	poll      uint64 // number of the Poll in which the peer asked
+	deadline  Time   // end of the delay; never: nothing to acknowledge
+	listed    bool   // in the engine's acks
 }
 
 // ask notes that the peer asks for an acknowledgement in the Poll with number poll. It reports false if the peer has
@@ -34,17 +34,17 @@ func (a *delayedAck) ask(poll uint64) bool {
 
 // due reports whether an Ack has to leave in the Poll with number poll.
 func (a *delayedAck) due(poll uint64) bool {
-	return a.now || a.packets >= ackEvery || a.asked && a.poll != poll
+	return a.immediate || a.packets >= ackEvery || a.asked && a.poll != poll
 }
 
 // sent resets the state, because a packet leaves and carries an acknowledgement.
-func (a *delayedAck) sent() { *a = delayedAck{by: never, listed: a.listed} }
+func (a *delayedAck) sent() { *a = delayedAck{deadline: never, listed: a.listed} }
 
 // wantAck requests an acknowledgement within ackDelay.
 func (c *Conn) wantAck() {
-	if c.ack.by == never {
-		c.ack.by = c.eng.now.Add(ackDelay)
-		c.setDeadline(c.ack.by)
+	if c.ack.deadline == never {
+		c.ack.deadline = c.eng.now.Add(ackDelay)
+		c.setDeadline(c.ack.deadline)
 	}
 	if !c.ack.listed {
 		c.ack.listed = true
@@ -55,7 +55,7 @@ func (c *Conn) wantAck() {
 // wantAckNow requests an acknowledgement in this Poll. If this Poll has sent its Acks already, it leaves in the next
 // one.
 func (c *Conn) wantAckNow() {
-	c.ack.now = true
+	c.ack.immediate = true
 	c.wantAck()
 }
 

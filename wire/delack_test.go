@@ -12,11 +12,11 @@ func TestDelayedAck(t *testing.T) {
 		{"nothing", func(a *delayedAck) {}, false, false},
 		{"a packet", func(a *delayedAck) { a.packets++ }, false, false},
 		{"many packets", func(a *delayedAck) { a.packets = ackEvery }, true, true},
-		{"a repeat", func(a *delayedAck) { a.now = true }, true, true},
+		{"a repeat", func(a *delayedAck) { a.immediate = true }, true, true},
 		{"asked for", func(a *delayedAck) { a.ask(poll) }, false, true},
-		{"asked for, and answered", func(a *delayedAck) { a.ask(poll); a.packets = ackEvery; a.now = true; a.sent() }, false, false},
+		{"asked for, and answered", func(a *delayedAck) { a.ask(poll); a.packets = ackEvery; a.immediate = true; a.sent() }, false, false},
 	} {
-		a := delayedAck{by: never, listed: true}
+		a := delayedAck{deadline: never, listed: true}
 		if tt.do(&a); a.due(poll) != tt.now || a.due(poll+1) != tt.later {
 			t.Errorf("%s: due %v, %v; want %v, %v", tt.name, a.due(poll), a.due(poll+1), tt.now, tt.later)
 		}

@@ -11,7 +11,7 @@ type doorbells struct {
 }
 
 // Ring tells the engine that something was posted on c. The caller need not own the engine. The current owner takes in
-// the post, or the next one if there is none now.
+// the post, or else the next owner does.
 func (e *Engine) Ring(c *Conn) {
 	if !c.rung.CompareAndSwap(false, true) {
 		return

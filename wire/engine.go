@@ -188,7 +188,7 @@ func (e *Engine) takePosts(c *Conn) bool {
 		e.sched.posted(c.sq.count())
 		c.grantCredit()
 		c.schedule()
-		return len(e.sched.ready) > 0 || e.sched.mayPartial() || c.ack.now
+		return len(e.sched.ready) > 0 || e.sched.mayPartial() || c.ack.immediate
 	case Closed:
 		c.flushWork(StatusFlushed)
 		return len(e.dirty) > 0

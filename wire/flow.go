@@ -57,8 +57,8 @@ func (c *Conn) outOfCredit() {
 	}
 }
 
-// noteCredit sets lowCredit if the peer has credit for at most half of the receive queue. PostRecv then asks its caller
-// to kick the engine, which grants more credit in an Ack.
+// noteCredit updates lowCredit, which is true if the peer has credit for at most half of the receive queue. PostRecv
+// then asks its caller to kick the engine, and an Ack grants more credit.
 func (c *Conn) noteCredit() {
 	left := c.flow.granted.Sub(c.recv.msn)
 	if low := left <= int(c.rq.depth/2); low != c.lowCredit.Load() {

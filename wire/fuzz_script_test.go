@@ -58,7 +58,7 @@ func (z *fuzzed) packet() {
 		Credit: c.flow.limit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.Stamp() + uint32(int8(z.next()))}
 	switch e := z.next(); {
 	case e > 200:
-		h.Echo = c.challengeAck.since.Stamp()
+		h.Echo = c.challengeAck.begun.Stamp()
 	case e > 100:
 		h.Echo = now.Stamp() - uint32(e)<<(e%24)
 	}

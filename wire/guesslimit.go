@@ -11,30 +11,30 @@ import (
 
 // guessCount counts the wrong keys from an address or a network.
 type guessCount struct {
-	guesses int  // decays by one in guessDecay
-	since   Time // when the count last decayed
-	until   Time // Connects before this moment are dropped
+	guesses   int  // decays by one in guessDecay
+	lastDecay Time // when the count last decayed
+	until     Time // Connects before this moment are dropped
 }
 
 // guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// record counts a wrong key from holder. After more than free wrong keys, it blocks the holder for a time that doubles
-// with each wrong key, up to most. If renew is true, a wrong key during a block extends the block. If renew is false, a
-// new block begins no earlier than most after the end of the last one.
-func (p guessCounts) record(holder netip.Prefix, now Time, free int, most time.Duration, renew bool) {
+// record counts a wrong key from holder. After more than freeKeys wrong keys, it blocks the holder for a time that
+// doubles with each wrong key, up to maxBlock. If extend is true, a wrong key during a block extends the block. If
+// extend is false, a new block begins no earlier than maxBlock after the end of the last one.
+func (p guessCounts) record(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {
 		if len(p) >= maxGuessers {
 			p.prune(now)
 		}
-		x = &guessCount{since: now}
+		x = &guessCount{lastDecay: now}
 		p[holder] = x
 	}
 	x.decay(now)
 	x.guesses++
-	if over := x.guesses - free; over > 0 && (renew || now >= x.until.Add(most)) {
-		x.until = now.Add(min(guessDelay<<min(over-1, 30), most))
+	if over := x.guesses - freeKeys; over > 0 && (extend || now >= x.until.Add(maxBlock)) {
+		x.until = now.Add(min(guessDelay<<min(over-1, 30), maxBlock))
 	}
 }
 
@@ -65,9 +65,9 @@ func (p guessCounts) prune(now Time) {
 
 // decay subtracts one wrong key for each guessDecay that has passed.
 func (x *guessCount) decay(now Time) {
-	n := int(now.Sub(x.since) / guessDecay)
+	n := int(now.Sub(x.lastDecay) / guessDecay)
 	x.guesses = max(x.guesses-n, 0)
-	x.since = x.since.Add(time.Duration(n) * guessDecay)
+	x.lastDecay = x.lastDecay.Add(time.Duration(n) * guessDecay)
 }
 
 // guessLimiter limits the rate of wrong remote keys per address. For IPv6 it also limits the rate per network, because

@@ -35,14 +35,14 @@ func (e *Engine) allowFaults() {
 
 // intake is the progress of consume in one packet.
 type intake struct {
-	chunk proto.Chunk // current chunk
-	done  int         // number of the peer's operations that this packet has completed
-	over  bool        // all chunks are handled, so a later panic is not a memory fault
+	chunk    proto.Chunk // current chunk
+	done     int         // number of the peer's operations that this packet has completed
+	finished bool        // all chunks are handled, so a later panic is not a memory fault
 }
 
 // catchIntake is deferred by consume. After a fault in the memory that a chunk was placed in, it breaks the connection.
 func (c *Conn) catchIntake(in *intake, next *bool) {
-	if in.over {
+	if in.finished {
 		return
 	}
 	mustBeFault(recover())
@@ -62,7 +62,7 @@ func (c *Conn) catchIntake(in *intake, next *bool) {
 // catchBuild is deferred by build. After a fault in the memory that a packet was built from, it abandons the packet and
 // breaks the connection.
 func (c *Conn) catchBuild(p *packet, built *bool) {
-	if p.over {
+	if p.built {
 		return
 	}
 	mustBeFault(recover())

@@ -16,7 +16,7 @@ type packet struct {
 
 	op      seq.Num // request or responder job whose memory is being read
 	answers bool    // op is a responder job
-	over    bool    // the packet is built, so a later panic is not a memory fault
+	built   bool    // the packet is built, so a later panic is not a memory fault
 }
 
 // begin starts a packet of at most size bytes on path. It reports false if the link has no transmit frame.

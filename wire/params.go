@@ -18,7 +18,7 @@ const (
 	minPeerWindow = 32
 	// blackHoleTries is the number of retransmission timeouts after which an unacknowledged large packet counts as
 	// dropped for its size (black hole). A timeout counts only if the peer has answered a short packet since the
-	// timeout before.
+	// previous one.
 	blackHoleTries = 4
 
 	// nagleThreshold is the largest number of outstanding requests at which each request may leave in a packet of its
@@ -44,8 +44,8 @@ const (
 	postTime   = time.Microsecond
 	packetTime = 8 * time.Microsecond
 	// minLeft is the number of completions that must wait for the consumer before a post is deferred (see deferPost).
-	// maxDeferred bounds the deferred posts in a row. Rate of 64-byte messages on one connection with maxDeferred = 0:
-	// 3.0 M/s; 32: 3.8 M/s; 64: 4.4 M/s; 256: 4.2 M/s (dat: BenchmarkStreamSend64).
+	// maxDeferred bounds the deferred posts in a row. Rate of 64-byte messages on one connection (dat:
+	// BenchmarkStreamSend64): 3.0 M/s with maxDeferred 0, 3.8 with 32, 4.4 with 64, 4.2 with 256.
 	minLeft     = 8
 	maxDeferred = 64
 	// zeroCopyBlocks is the least number of blocks of link memory that the engine sends without a copy. Sending without
@@ -62,17 +62,17 @@ const (
 	ackDelay = 100 * time.Microsecond
 
 	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds its exponential
-	// back-off (RFC 6298 §5.5 to §5.7). In that time a peer must be able to read what all connections of a host send
-	// again. With 25 ms, 4000 connections sent 160,000 packets/s, and a process that had been stopped for 1 s never
-	// caught up.
+	// back-off (RFC 6298 §5.5 to §5.7). It must be long enough for a peer to read what all connections of a host send
+	// again in that time: with 25 ms, 4000 connections sent 160,000 packets/s, and a process that had been stopped for
+	// 1 s never caught up.
 	minRTO = 500 * time.Microsecond
 	maxRTO = time.Second
 	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
 	// longer back-off, some of many connections that share a short queue starve: with 500 ms and 40 connections in a
 	// queue of 12 packets, some sent nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
-	// suspendTime is the shortest detected suspension: a Poll that comes so long after a timer was due ends one. The
-	// engine then reads the waiting packets before it runs timers, for at most catchUp.
+	// suspendTime is the shortest suspension that the engine detects. A suspension ends with a Poll that comes so long
+	// after a timer was due. Then the engine reads the waiting packets before it runs timers, for at most catchUp.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
 	// After a suspension, the engine sends an Ack on resumeAckBatch connections every resumeAckEvery, until all have

@@ -181,7 +181,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	switch d := h.PSN.Sub(r.next); {
 	case d < 0:
 		e.stats.Duplicates++
-		c.ack.now = true
+		c.ack.immediate = true
 	case d == 0:
 		r.echo.stamp, r.echo.at = h.TS, e.now
 		if r.early.At(r.next, r.next) != nil { // a held copy of this packet found no receive: try that copy again
@@ -196,7 +196,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 			return c.hold(h.PSN, bufs, total)
 		}
 	default:
-		c.ack.now = true
+		c.ack.immediate = true
 		return c.hold(h.PSN, bufs, total)
 	}
 	return false
@@ -209,7 +209,7 @@ func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	c.eng.catchFaults()
 	defer c.catchIntake(&in, &next)
 	next = c.takeChunks(&in, bufs, total)
-	in.over = true
+	in.finished = true
 	return next
 }
 
@@ -226,7 +226,7 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
 			case needsReceive(ch) && c.mustWait():
-				c.recv.skip, c.recv.notReady, c.ack.now = n, true, true
+				c.recv.skip, c.recv.notReady, c.ack.immediate = n, true, true
 				c.eng.stats.NotReadySent++
 				c.countRecv()
 				return false

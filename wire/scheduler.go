@@ -228,7 +228,7 @@ func (e *Engine) transmitPartials() {
 }
 
 // sendWaiting sends the waiting partial packet of a connection that is about to end, if the packet only lacks a token.
-// It reports false if the connection ended while it did.
+// It reports false if the connection ended meanwhile.
 func (c *Conn) sendWaiting() bool {
 	if c.alive() && c.sendMode() == sendPartial {
 		c.sendNext()
@@ -252,12 +252,12 @@ func (s *scheduler) posted(n int) {
 	}
 }
 
-// polled refills the bucket at the start of a poll. since is the time since the last poll. Idle time is the part of it
-// that posts and packets did not take.
-func (s *scheduler) polled(since time.Duration) {
-	idle := since - time.Duration(s.posts)*postTime - time.Duration(s.packets)*packetTime
+// polled refills the bucket at the start of a poll. elapsed is the time since the last poll. Idle time is the part of
+// it that posts and packets did not take.
+func (s *scheduler) polled(elapsed time.Duration) {
+	idle := elapsed - time.Duration(s.posts)*postTime - time.Duration(s.packets)*packetTime
 	s.busy = idle <= 0
-	s.fill(max(idle, since/busyShare, 0))
+	s.fill(max(idle, elapsed/busyShare, 0))
 	if s.idle++; s.idle >= pausePolls {
 		s.bucket = bucketSize * tokenTime
 	}

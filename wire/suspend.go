@@ -72,9 +72,9 @@ func (e *Engine) ackAllPeers() {
 	s.nextAck = e.now.Add(resumeAckEvery)
 }
 
-// runTime returns how long the engine has run since a moment, without suspensions.
-func (e *Engine) runTime(since Time) time.Duration {
-	return e.now.Sub(since) - e.suspension.past.after(since)
+// runTime returns how long the engine has run since start, without suspensions.
+func (e *Engine) runTime(start Time) time.Duration {
+	return e.now.Sub(start) - e.suspension.past.after(start)
 }
 
 // suspensions stores the last 64 suspensions. Older ones are not subtracted from a run time.

@@ -26,13 +26,13 @@ func (t *rtxTimer) acked(now Time) {
 // reset ends the back-off, because the peer responds and packets of the current size pass.
 func (t *rtxTimer) reset() { t.count, t.asked, t.answered = 0, false, 0 }
 
-// since returns the time from which the timeout is measured. first is when the oldest outstanding packet left for the
-// first time.
-func (t *rtxTimer) since(first Time) Time { return max(first, t.progress, t.firedAt) }
+// start returns the time from which the timeout is measured. firstSent is when the oldest outstanding packet first
+// left.
+func (t *rtxTimer) start(firstSent Time) Time { return max(firstSent, t.progress, t.firedAt) }
 
 // rto returns the current timeout: the probe timeout, doubled for each consecutive timeout (RFC 6298 §5.5). The
-// back-off ends at busyRTO if packets arrive at the engine, otherwise at maxRTO, but the result is never shorter than
-// the probe timeout.
+// back-off ends at busyRTO if packets arrive at the engine, otherwise at maxRTO. The result is at least the probe
+// timeout, and at most a quarter of GiveUp.
 func (c *Conn) rto() time.Duration {
 	most := c.host.limits.GiveUp / 4 // several retransmissions fit before the connection breaks
 	t := min(c.rtt.PTO(), most)
@@ -54,7 +54,7 @@ func (c *Conn) rto() time.Duration {
 //   - marks all outstanding packets lost.
 func (c *Conn) rtxTimeout() {
 	t, now := &c.rtx, c.eng.now
-	if c.lostTouch() {
+	if c.ackOverdue() {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return
 	}
@@ -104,9 +104,9 @@ func (c *Conn) endBackoff() {
 	}
 }
 
-// lostTouch reports whether the connection should break because data has been unacknowledged for too long: for GiveUp
-// if the peer is silent, otherwise for NotReady.
-func (c *Conn) lostTouch() bool {
+// ackOverdue reports whether data has been unacknowledged for so long that the connection should break: for GiveUp if
+// the peer is silent, otherwise for NotReady.
+func (c *Conn) ackOverdue() bool {
 	now, lim := c.eng.now, &c.host.limits
 	first := c.sent.Oldest().First
 	return c.eng.runTime(max(first, c.rtx.progress)) > lim.NotReady ||

@@ -43,10 +43,10 @@ func TestRTO(t *testing.T) {
 
 func TestRtxTimerState(t *testing.T) {
 	timer := rtxTimer{count: 3, firedAt: 20, progress: 10, asked: true, silent: true}
-	if got := timer.since(15); got != 20 {
+	if got := timer.start(15); got != 20 {
 		t.Errorf("it counts from %d, want the last timeout", got)
 	}
-	if timer.acked(30); timer.count != 0 || timer.asked || timer.since(15) != 30 || !timer.silent {
+	if timer.acked(30); timer.count != 0 || timer.asked || timer.start(15) != 30 || !timer.silent {
 		t.Errorf("after an acknowledgement: %+v", timer)
 	}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Each connection has one timer in the engine's wheel and several deadlines. The earliest deadline arms the timer. A
-// deadline is not stored but computed from the state of its part, so postponing a deadline costs nothing: the timer
-// fires early, finds that nothing is due, and is armed again.
+// deadline is not stored but computed from the state of the connection, so postponing a deadline costs nothing: the
+// timer fires early, finds that nothing is due, and is armed again.
 
 // deadline is one of the reasons for which the timer of an established connection fires.
 type deadline uint8
@@ -133,8 +133,8 @@ func (c *Conn) due(d deadline) Time {
 
 // dueAck requests the delayed acknowledgement once its delay is over.
 func (c *Conn) dueAck() Time {
-	if c.ack.by > c.eng.now {
-		return c.ack.by
+	if c.ack.deadline > c.eng.now {
+		return c.ack.deadline
 	}
 	c.wantAckNow()
 	return never
@@ -146,7 +146,7 @@ func (c *Conn) dueRtx() Time {
 		return never
 	}
 	now := c.eng.now
-	if at := c.rtx.since(c.sent.Oldest().First).Add(c.rto()); at > now {
+	if at := c.rtx.start(c.sent.Oldest().First).Add(c.rto()); at > now {
 		return at
 	}
 	if c.rtxTimeout(); !c.alive() {
@@ -158,7 +158,7 @@ func (c *Conn) dueRtx() Time {
 // dueEpoch announces the new epoch again, or breaks the connection if the peer has been silent for too long.
 func (c *Conn) dueEpoch() Time {
 	if c.epoch.askAt <= c.eng.now {
-		if c.lostTouch() {
+		if c.ackOverdue() {
 			c.breakDown(StatusTransport, proto.ReasonTimeout)
 			return never
 		}
@@ -178,13 +178,13 @@ func (c *Conn) dueReads() Time {
 // dueCredit handles a message that waits for credit or for a receive of the peer. It does one of three things:
 //   - breaks the connection if the wait exceeds NotReady,
 //   - sends the message again when the RNR timer ends,
-//   - asks a peer that grants no credit for credit.
+//   - asks the peer for credit.
 func (c *Conn) dueCredit() Time {
-	f, now, most := &c.flow, c.eng.now, c.host.limits.NotReady
+	f, now, limit := &c.flow, c.eng.now, c.host.limits.NotReady
 	switch {
 	case f.outSince == 0:
 		return never
-	case c.eng.runTime(f.outSince) > most:
+	case c.eng.runTime(f.outSince) > limit:
 		c.breakDown(StatusNotReady, proto.ReasonTimeout)
 		return never
 	case f.rnr.waits && f.rnr.until <= now:
@@ -193,8 +193,8 @@ func (c *Conn) dueCredit() Time {
 	case f.rnr.waits:
 		return f.rnr.until
 	}
-	every := max(creditProbeInterval, min(now.Sub(f.outSince)/creditShare, maxRTO))
-	return min(c.askPeer(c.lastAsked.Add(every), every), f.outSince.Add(most+1))
+	interval := max(creditProbeInterval, min(now.Sub(f.outSince)/creditShare, maxRTO))
+	return min(c.askPeer(c.lastAsked.Add(interval), interval), f.outSince.Add(limit+1))
 }
 
 // dueKeepAlive sends keep-alives on an idle connection, or breaks the connection if the peer does not answer.
@@ -207,8 +207,8 @@ func (c *Conn) dueKeepAlive() Time {
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 		return never
 	}
-	every := lim.GiveUp / keepAliveProbes
-	return c.askPeer(max(c.lastHeard.Add(lim.KeepAlive), c.lastAsked.Add(every)), every)
+	interval := lim.GiveUp / keepAliveProbes
+	return c.askPeer(max(c.lastHeard.Add(lim.KeepAlive), c.lastAsked.Add(interval)), interval)
 }
 
 // dueMTU continues the search for the path MTU.
@@ -220,13 +220,13 @@ func (c *Conn) dueMTU() Time {
 	return c.pmtu.Deadline()
 }
 
-// askPeer sends an Ack with AckRequest if the time at has passed. It returns the time of the next one, which is every
+// askPeer sends an Ack with AckRequest if deadline has passed. It returns the next deadline, which is one interval
 // later.
-func (c *Conn) askPeer(at Time, every time.Duration) Time {
-	if now := c.eng.now; at <= now {
+func (c *Conn) askPeer(deadline Time, interval time.Duration) Time {
+	if now := c.eng.now; deadline <= now {
 		c.lastAsked = now
 		c.sendAck(proto.AckRequest)
-		at = now.Add(every)
+		deadline = now.Add(interval)
 	}
-	return at
+	return deadline
 }

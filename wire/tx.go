@@ -47,7 +47,7 @@ func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	c.eng.catchFaults()
 	defer c.catchBuild(&p, &built)
 	built = c.fillPacket(&p, f, psn, fresh)
-	p.over = true
+	p.built = true
 	return built
 }
 
@@ -80,7 +80,7 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 		e.stats.TxBytes += uint64(room - p.left)
 	}
 	h := c.header(proto.Data, psn)
-	if c.asks(f, psn, req) {
+	if c.needsAck(f, psn, req) {
 		h.Flags |= proto.AckRequest
 	}
 	p.finish(&h)
@@ -109,11 +109,11 @@ func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp p
 	return req, resp, true
 }
 
-// asks reports whether the packet f should ask for an acknowledgement without delay. It should in these cases:
+// needsAck reports whether packet f should ask for an acknowledgement without delay. It should in these cases:
 //   - no further packet follows soon, or f is a retransmission,
 //   - the congestion window is full,
 //   - about six times per window, and at least every ackEvery packets.
-func (c *Conn) asks(f *recovery.Packet, psn seq.Num, end position) bool {
+func (c *Conn) needsAck(f *recovery.Packet, psn seq.Num, end position) bool {
 	return f.Partial || end.Op == c.sq.counted || f.Again ||
 		!c.cc.Open(c.eng.now, c.sent.Pipe()+1) || int(psn)%min(int(c.cc.Window())/6+1, ackEvery) == 0
 }

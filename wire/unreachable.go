@@ -12,7 +12,7 @@ import (
 // quotes the packet. The link delivers such messages as reports. A report counts only if it quotes the verification tag
 // of a connection to that address and port.
 //
-// Kernels limit the rate of these messages, so most connections to a closed port get no report of their own. So a
+// Kernels limit the rate of these messages, and most connections to a closed port get no report of their own. So a
 // report for one connection makes every connection to the port send a challenge ACK. If the peer does not answer, and
 // the kernel refuses a later packet to the port, the connection breaks. A connection attempt ends when a later Connect
 // is refused.
@@ -180,8 +180,8 @@ func (r *portReports) forget(now Time) {
 	}
 }
 
-// closedSince returns the entry for the port at the end of a path, if a packet that left for it at time t or later was
-// refused. Otherwise it returns nil.
+// closedSince returns the entry for the destination of path p, if a packet that left for that port at time t or later
+// was refused. Otherwise it returns nil.
 func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	r := &e.portReports
 	for i := range r.known[:r.n] {

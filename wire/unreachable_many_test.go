@@ -55,7 +55,7 @@ func TestAttackForgedUnreachable(t *testing.T) {
 			}
 			w.run(2 * time.Second)
 			for i, c := range all {
-				if c.State() != Established || c.challengeAck.since != 0 {
+				if c.State() != Established || c.challengeAck.begun != 0 {
 					t.Fatalf("connection %d is %v, %+v", i/2, c.State(), c.challengeAck)
 				}
 			}

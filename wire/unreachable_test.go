@@ -105,7 +105,7 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 		second.link.Refuse(reportOf(first, Time(w.net.Now())))
 		w.run(50 * time.Millisecond)
 	}
-	if same.State() != Closed || other.State() != Established || other.challengeAck.since != 0 {
+	if same.State() != Closed || other.State() != Established || other.challengeAck.begun != 0 {
 		t.Errorf("the connection is %v, one to another port %v with challenge ACK %+v", same.State(), other.State(), other.challengeAck)
 	}
 	if s := second.eng.Stats(); s.Unreachable != 2 || s.UnreachableIgnored != 0 {
@@ -218,7 +218,7 @@ func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 		w.poll()
 		w.net.Advance(w.net.Now() + int64(time.Millisecond))
 	}
-	if ca.challengeAck.since == 0 {
+	if ca.challengeAck.begun == 0 {
 		t.Error("the report raised no doubt: the test tests nothing")
 	}
 	b.down = false
@@ -241,7 +241,7 @@ func TestReportOfProbeBreaks(t *testing.T) {
 		probe := reportOf(ca, Time(w.net.Now()))
 		w.net.Advance(w.net.Now() + spin)
 		if reset {
-			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peerCID, PSN: ca.sent.Nxt, Echo: ca.challengeAck.since.Stamp(), Tag: ca.peerTag}, nil)
+			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peerCID, PSN: ca.sent.Nxt, Echo: ca.challengeAck.begun.Stamp(), Tag: ca.peerTag}, nil)
 		} else {
 			a.link.Refuse(probe)
 			w.poll()

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Window is a memory window: it gives peers rights to a range of a region. A bind chooses the range and the rights, and
-// gets a new remote key. The key is valid until the next bind of the window, an invalidation by a peer, or Free.
+// Window is a memory window: it gives peers rights to a range of a region. Each bind chooses the range and the rights,
+// and creates a new remote key. The key is valid until the next bind of the window, an invalidation by a peer, or Free.
 //
 // Any goroutine may call the methods.
 type Window struct {
@@ -280,8 +280,8 @@ func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 	return ok
 }
 
-// findTarget returns the region with a remote key, or nil if there is none. If there is none, the key may belong to a
-// window: findTarget stores the entry for such a key in recv.target.binding.
+// findTarget returns the region with a remote key. If there is none, it returns nil and stores the window entry for the
+// key in recv.target.binding.
 func (c *Conn) findTarget(key uint32) *Region {
 	if c.recv.target.binding.has(key) {
 		return nil

@@ -215,7 +215,7 @@ func (c *Conn) PostRead(segs []Segment, cookie uint64, from Remote, n uint32, fl
 		key: from.Key, addr: from.Addr}, segs)
 }
 
-// postRequest queues a request. It returns ErrState unless the connection is established, or closed. On a closed
+// postRequest queues a request. It returns ErrState unless the connection is Established or Closed. On a Closed
 // connection the request is flushed.
 func (c *Conn) postRequest(w *work, segs []Segment) error {
 	c.sq.mu.Lock()

@@ -99,8 +99,8 @@ func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) 
 	}
 }
 
-// grow enlarges the window after n packets were acknowledged. It depends on the window which rule applies: a rate below
-// one packet, slow start, or congestion avoidance.
+// grow enlarges the window after n packets were acknowledged. The rule depends on the window: a rate below one packet,
+// slow start, or congestion avoidance.
 func (c *Controller) grow(n float64) {
 	switch {
 	case c.window < 1:
@@ -183,8 +183,7 @@ func (c *Controller) Lost(una, next seq.Num) {
 	}
 }
 
-// TimedOut reduces the window to one packet after a retransmission timeout, because no packet is known to be in the
-// network.
+// TimedOut reduces the window to one packet after a retransmission timeout: no packet is known to be in the network.
 func (c *Controller) TimedOut(next seq.Num) {
 	if c.slowdown.active() {
 		c.slowdown.rounds, c.window = 0, c.slowdown.window

@@ -22,8 +22,7 @@ const (
 	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path. On a longer path that
 	// round trip is 1.25 times the base delay.
 	DelayTarget = 100 * time.Microsecond
-	// BasePeriod is a period of the base delay: the base delay is the shortest round trip of this period and the one
-	// before.
+	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
 	BasePeriod = 5 * time.Second
 	// DelayFloor is the smallest window that delay alone can cause. Two packets cannot build a queue on a link that is
 	// fast enough for AF_XDP, so a longer delay comes from a busy host. Losses and marks can make the window smaller.

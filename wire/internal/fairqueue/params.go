@@ -4,7 +4,7 @@ import "time"
 
 // Tunables.
 const (
-	// NetworkShare is how many times the free buffers a network may hold. Of 64 buffers it may hold 57, so some are
+	// NetworkShare: a network may hold at most NetworkShare × the number of free buffers. This is 57 of 64, so some are
 	// left for other networks. Of up to 8 buffers, it may hold all.
 	NetworkShare = 8
 	// ProgressTimeout is how long an unfinished message may hold a buffer without progress while others wait for a

@@ -18,11 +18,11 @@ type bucket struct {
 }
 
 // update removes the time in which other flows waited since the last update. It adds the time that the bytes received
-// since then take at MinRate. The bucket holds at most most.
-func (b *bucket) update(starved, delayed time.Duration, bytes uint64, most time.Duration) {
+// since then take at MinRate. The bucket holds at most size.
+func (b *bucket) update(starved, delayed time.Duration, bytes uint64, size time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)
-	b.left = min(b.left-drained+filled, most)
+	b.left = min(b.left-drained+filled, size)
 	b.lowest = min(b.lowest, b.left)
 	b.starved, b.delayed, b.bytes = starved, delayed, bytes
 }
@@ -33,8 +33,8 @@ type stopwatch struct {
 	at  clock.Time // time of the last count
 }
 
-// count adds the time since the last count if the condition has held, which running says. It ignores a time that is not
-// later than the last one: the engines that share a queue read the clock at different moments.
+// count adds the time since the last count if running is true. The engines that share a queue read the clock at
+// different moments, so count ignores a time that is not later than the last one.
 func (s *stopwatch) count(now clock.Time, running bool) {
 	d := now.Sub(s.at)
 	if d <= 0 {
@@ -49,8 +49,8 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 // count updates the stopwatch of the queue. It is called before the number of waiting flows or free buffers changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
-// count updates the stopwatch of the network. It also runs while buffers are free that the thresholds keep for other
-// networks: then only peers of this network, or hosts behind one address, wait for each other.
+// count updates the stopwatch of the network. The stopwatch also runs while buffers are free that the thresholds keep
+// for other networks: then only peers of this network, or hosts behind one address, wait for each other.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.

@@ -13,8 +13,8 @@
 //     time that others wait drains the bucket, and arriving bytes fill it. The caller must end a message whose bucket
 //     is empty.
 //
-// Addresses have thresholds because all hosts of a LAN are in one network, and a host must not have to wait for the
-// buffers that its neighbour holds. Networks have turns because one host may use every address of a network. Such a
+// Addresses have thresholds of their own, because all hosts of a LAN are in one network: a host should not wait because
+// its neighbour holds many buffers. Networks have turns because one host may use every address of a network. Such a
 // host gets only the turns of its network, so it does not delay peers of other networks. Its neighbours share these
 // turns with it.
 //
@@ -29,8 +29,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/list"
 )
 
-// Queue is a number of buffers and the flows that take them. A value of type W identifies a waiting flow to the caller,
-// which wakes it.
+// Queue is a number of buffers and the flows that take them. The caller wakes a waiting flow by its value of type W.
 type Queue[W any] struct {
 	free    uint32
 	peers   map[netip.Prefix]*peer[W]
@@ -77,10 +76,10 @@ type Flow[W any] struct {
 	waiter W
 }
 
-// New makes a queue without buffers. Its progress timeout is ProgressTimeout, or most if that is shorter.
-func New[W any](most time.Duration) Queue[W] {
+// New makes a queue without buffers. Its progress timeout is ProgressTimeout or maxTimeout, whichever is shorter.
+func New[W any](maxTimeout time.Duration) Queue[W] {
 	return Queue[W]{peers: make(map[netip.Prefix]*peer[W]), nets: make(map[netip.Prefix]*network[W]), slow: make(slowTable),
-		timeout: min(ProgressTimeout, most)}
+		timeout: min(ProgressTimeout, maxTimeout)}
 }
 
 // Free returns the number of free buffers.

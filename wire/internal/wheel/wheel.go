@@ -46,9 +46,9 @@ func New(now int64) *Wheel {
 // Len returns the number of armed timers.
 func (w *Wheel) Len() int { return w.armed }
 
-// Set arms timer id and replaces its earlier deadline. at is the new deadline in nanoseconds. It is rounded up to a
-// tick, and to the next tick if it has passed. The timer fires in the first Advance to the deadline or later. A
-// deadline beyond the reach of the wheel is reduced to the reach.
+// Set arms timer id and replaces its earlier deadline. at is the new deadline in nanoseconds. Set rounds it up to a
+// tick. A deadline that has passed becomes the next tick. The timer fires in the first Advance to the deadline or
+// later. A deadline beyond the reach of the wheel is reduced to the reach.
 func (w *Wheel) Set(id int32, at int64) {
 	for int(id) >= len(w.nodes) {
 		w.nodes = append(w.nodes, node{list: none})
@@ -94,7 +94,7 @@ func (w *Wheel) insert(id int32, at int64) {
 }
 
 // Next returns a time in nanoseconds before which no timer fires. It reports false if no timer is armed. The time may
-// be earlier than the next deadline by up to the width of its slot.
+// be too early, by at most the width of the wheel slot that the next timer is in.
 func (w *Wheel) Next() (int64, bool) {
 	for level := range levels {
 		shift := level * slotBits
@@ -112,12 +112,12 @@ func (w *Wheel) Next() (int64, bool) {
 }
 
 // Advance moves the clock to now in nanoseconds. It disarms every due timer and calls fire for it. fire may set and
-// stop any timer. Advance stops after most timers. The clock then stays behind, Next returns a time in the past, and
-// the next Advance continues.
-func (w *Wheel) Advance(now int64, most int, fire func(id int32)) {
+// stop any timer. Advance fires at most limit timers. If more are due, the clock stays behind, Next returns a time in
+// the past, and the next Advance continues.
+func (w *Wheel) Advance(now int64, limit int, fire func(id int32)) {
 	to := now >> tickBits
 	for w.armed > 0 && w.now <= to {
-		if most = w.fireSlot(most, fire); most == 0 || w.now == to {
+		if limit = w.fireSlot(limit, fire); limit == 0 || w.now == to {
 			return
 		}
 		next := min(w.nextTick(), to)
@@ -126,15 +126,15 @@ func (w *Wheel) Advance(now int64, most int, fire func(id int32)) {
 	w.now = max(w.now, to)
 }
 
-// fireSlot fires the timers of the current tick, but at most most of them. It returns how many more may fire.
-func (w *Wheel) fireSlot(most int, fire func(id int32)) int {
+// fireSlot fires at most limit timers of the current tick. It returns how many more may fire.
+func (w *Wheel) fireSlot(limit int, fire func(id int32)) int {
 	list := int32(w.now & (slots - 1))
-	for id := w.heads[list]; id != none && most > 0; id = w.heads[list] {
+	for id := w.heads[list]; id != none && limit > 0; id = w.heads[list] {
 		w.Stop(id)
 		fire(id)
-		most--
+		limit--
 	}
-	return most
+	return limit
 }
 
 // nextTick returns the next tick at which a timer fires or moves to a lower level.
