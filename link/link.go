@@ -45,8 +45,8 @@ type Buf struct {
 type Caps struct {
 	// MaxPayload is the largest UDP payload of one packet in bytes.
 	MaxPayload int
-	// FrameSize is the number of payload bytes that one frame from Alloc holds. A received packet of at most this size
-	// arrives in one frame.
+	// FrameSize is the payload size of a frame from Alloc in bytes. A received packet of at most this size is one
+	// frame.
 	FrameSize int
 	// Segments is the largest number of frames in one packet; 1 means no multi-buffer.
 	Segments int
@@ -55,8 +55,7 @@ type Caps struct {
 	RxFrames int
 	// TxFrames is the largest number of frames that are allocated or in transmission at one time.
 	TxFrames int
-	// SourcePort means that packets leave from the UDP port of Local. Otherwise the link chooses a source port for each
-	// path.
+	// SourcePort: packets leave from the UDP port of Local. Otherwise the link chooses a source port for each path.
 	SourcePort bool
 	// Memory is memory from which the link can send without a copy. It consists of blocks of Block bytes. The link
 	// reads a block until the packet has left. Memory is nil if the link cannot do this.

@@ -41,8 +41,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	c.endBackoff()
 }
 
-// advance handles a cumulative acknowledgement of new packets. It updates the round trip, the congestion window and the
-// timers, and completes requests.
+// advance handles a cumulative acknowledgement of new packets.
 func (c *Conn) advance(h *proto.Header) {
 	s, now := &c.sent, c.eng.now
 	if d, ok := rtt.Sample(now, h.Echo); ok {

@@ -72,8 +72,7 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 	}
 }
 
-// connect makes the victim receive a Connect with a valid cookie from an address, as only the owner of the address
-// could send it.
+// connect makes the victim receive a Connect with a valid cookie, as only the owner of the address could send it.
 func (s *siege) connect(from netip.AddrPort, cid uint32) {
 	s.guise.as = func() netip.AddrPort { return from }
 	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid)}
@@ -347,8 +346,7 @@ func TestAttack04ForgedClosed(t *testing.T) {
 	s.finish()
 }
 
-// Attack 4: a flood of Resets in the peer's name. The victim must answer with one challenge ACK per probe timeout at
-// most.
+// Attack 4: a flood of Resets in the peer's name. The victim may send only one challenge ACK per probe timeout.
 func TestAttack04ResetFlood(t *testing.T) {
 	s := newSiege(t)
 	s.guise.as = func() netip.AddrPort { return s.friend.addr }

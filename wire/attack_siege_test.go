@@ -319,8 +319,7 @@ func (s *siege) broken(cv *Conn, why proto.Reason) {
 	}
 }
 
-// finish lets the bystander work once more, ends its connection gracefully, and checks that nothing is left in the
-// victim.
+// finish lets the bystander work once more, ends its connection, and checks that nothing is left in the victim.
 func (s *siege) finish() {
 	s.t.Helper()
 	s.work()

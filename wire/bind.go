@@ -91,8 +91,7 @@ func (c *Conn) atBind() bool {
 	return w.op == OpBind && c.waitsFor(w) == sendPacket
 }
 
-// bindNext executes the next request to send if it is a bind. The bind completes after all packets sent before it are
-// acknowledged.
+// bindNext executes the next request if it is a bind. The bind completes when all earlier packets are acknowledged.
 func (c *Conn) bindNext() bool {
 	if !c.atBind() {
 		return false
@@ -113,8 +112,7 @@ func (c *Conn) bindNext() bool {
 	return true
 }
 
-// bindWindow executes a bind. It does nothing for a bind that was executed before. It reports false if the window was
-// freed.
+// bindWindow executes a bind, unless it was executed before. It reports false if the window was freed.
 func (c *Conn) bindWindow(n seq.Num, w *work) bool {
 	if w.done {
 		return true

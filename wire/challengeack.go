@@ -71,8 +71,8 @@ func (c *Conn) sendChallengeAck() bool {
 	return true
 }
 
-// dueChallengeAck repeats the challenge ACK, ends the challenge, or breaks the connection. It returns when it has to
-// run again.
+// dueChallengeAck repeats the challenge ACK, ends the challenge, or breaks the connection. It returns its next
+// deadline.
 func (c *Conn) dueChallengeAck() Time {
 	d, now := &c.challengeAck, c.eng.now
 	switch {

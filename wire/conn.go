@@ -49,17 +49,16 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 type ConnConfig struct {
 	User any // for the consumer; see Conn.User
 	Zone uint32
-	// MaxRecv and MaxRequest are the depths of the work queues in entries. MaxRecvIOV and MaxRequestIOV are the largest
-	// numbers of segments in one entry.
+	// MaxRecv and MaxRequest are the depths of the work queues in entries. MaxRecvIOV and MaxRequestIOV bound the
+	// segments of one entry.
 	MaxRecv, MaxRequest       int
 	MaxRecvIOV, MaxRequestIOV int
-	// MaxReadIOV and MaxWriteIOV are the largest numbers of segments in one RDMA read and in one RDMA write. 0 means
-	// MaxRequestIOV.
+	// MaxReadIOV and MaxWriteIOV bound the segments of one RDMA read and one RDMA write. 0 means MaxRequestIOV.
 	MaxReadIOV, MaxWriteIOV int
 	// MaxMessage and MaxRDMA are the largest message and the largest RDMA operation in bytes; 0 means 2^31-1.
 	MaxMessage, MaxRDMA uint32
-	// ReadIn is the number of RDMA reads that this side serves at a time. ReadOut is the number that it wants
-	// outstanding at the peer.
+	// ReadIn is the number of RDMA reads that this side serves at a time, ReadOut the number that it may have
+	// outstanding.
 	ReadIn, ReadOut int
 	// NoCredit makes this side promise the peer no receives, because other connections take the same receives. A
 	// message that finds no receive is answered with receiver not ready (RNR), and the peer sends it again.
@@ -196,8 +195,7 @@ type echo struct {
 	ce    uint16 // congestion marks received; wraps
 }
 
-// targetCache holds the memory that the peer's last RDMA operation named, because the next operation usually names the
-// same memory.
+// targetCache holds the memory that the peer's last RDMA operation named. The next one usually names the same memory.
 type targetCache struct {
 	region  *Region  // last region found by its remote key
 	binding *binding // last window found by its remote key
@@ -236,8 +234,7 @@ func (c *Conn) PeerPrivate() []byte {
 	return nil
 }
 
-// setState sets the state. It holds the lock of the send queue while it does, so that no request is posted in a state
-// that refuses it.
+// setState sets the state. It locks the send queue, so that no request is posted in a state that refuses it.
 func (c *Conn) setState(s State) {
 	c.sq.mu.Lock()
 	c.state.Store(uint32(s))
@@ -290,8 +287,7 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.takeCredit(h)
 }
 
-// emit reports a connection event to the consumer. It first publishes the earlier completions, so that the consumer
-// sees them before the event.
+// emit publishes earlier completions and then a connection event, so that the consumer sees them in this order.
 func (c *Conn) emit(k Kind) {
 	e := c.eng
 	e.publish()

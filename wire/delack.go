@@ -22,8 +22,7 @@ type delayedAck struct {
 	listed    bool   // in the engine's acks
 }
 
-// ask notes that the peer asks for an acknowledgement in the Poll with number poll. It reports false if the peer has
-// asked before.
+// ask notes that the peer asks for an acknowledgement in Poll number poll. It reports false if it has asked before.
 func (a *delayedAck) ask(poll uint64) bool {
 	if a.asked {
 		return false
@@ -52,8 +51,7 @@ func (c *Conn) wantAck() {
 	}
 }
 
-// wantAckNow requests an acknowledgement in this Poll. If this Poll has sent its Acks already, it leaves in the next
-// one.
+// wantAckNow requests an acknowledgement in this Poll, or in the next Poll if this one has already sent its Acks.
 func (c *Conn) wantAckNow() {
 	c.ack.immediate = true
 	c.wantAck()

@@ -41,8 +41,7 @@ func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	return true
 }
 
-// dropLast drops the early packet that is furthest ahead, if that packet comes after psn. It reports whether it has
-// dropped one.
+// dropLast drops the early packet that is furthest ahead, if it comes after psn. It reports whether it dropped one.
 func (c *Conn) dropLast(psn seq.Num) bool {
 	r := &c.recv
 	last := r.next + seq.Num(r.early.Last(r.next))

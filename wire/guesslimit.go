@@ -47,8 +47,7 @@ func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	return x != nil && now < x.until
 }
 
-// prune makes room for an entry. It deletes the entries whose count has decayed to 0. If the map is still full, it also
-// deletes arbitrary entries.
+// prune makes room for an entry. It deletes the entries whose count has decayed to 0, and if needed arbitrary ones.
 func (p guessCounts) prune(now Time) {
 	for network, x := range p {
 		if x.decay(now); x.guesses == 0 {

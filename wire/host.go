@@ -20,8 +20,7 @@ const (
 	regionBits = slotkey.SlotBits
 )
 
-// Host is the state that the engines of one adapter share: secrets, registered memory, and services. Any goroutine may
-// call its methods.
+// Host is the state that the engines of one adapter share. Any goroutine may call its methods.
 type Host struct {
 	rand    io.Reader
 	limits  Limits

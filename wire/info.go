@@ -38,8 +38,7 @@ type ConnInfo struct {
 	Granted  int    // messages that the peer has credit for; -1: this side gives no credit
 }
 
-// inspectSlots bounds the slots of the connection table that one Inspect reads, which keeps a call to a few
-// microseconds.
+// inspectSlots bounds the slots of the connection table that one Inspect reads, to a few microseconds of work.
 const inspectSlots = 32
 
 // Inspect appends a row for each connection in a part of the connection table. slot is the first slot of the part. The

@@ -51,8 +51,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// A message that never finds a receive must break the connection after NotReady, not earlier, and with the right
-// status.
+// A message that never finds a receive must break the connection after NotReady, with the right status.
 func TestNotReadyForEver(t *testing.T) {
 	for _, promised := range []bool{true, false} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)

@@ -2,8 +2,7 @@ package wire
 
 import "sync/atomic"
 
-// Role says what the owner of an engine does with it. 0 means no owner. The package that drives the engines defines the
-// other values.
+// Role says what the owner of an engine does with it; 0 means no owner. The owner's package defines the other values.
 type Role uint32
 
 // Token is the ownership of an engine. At most one goroutine holds it. Its methods take a few nanoseconds. Any

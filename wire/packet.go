@@ -56,8 +56,7 @@ func (e *Engine) refill(need int) bool {
 	return len(e.frames) >= need
 }
 
-// put reserves n contiguous bytes of the body and returns them for the caller to write. The body must have room for
-// them.
+// put reserves n contiguous bytes of the body for the caller to write. The body must have room for them.
 func (p *packet) put(n int) []byte {
 	if n > len(p.cur) {
 		p.nextFrame()

@@ -43,8 +43,7 @@ func pieceOf(w *work, off uint32, room int) int {
 	}
 }
 
-// putPiece appends a chunk with n bytes of a request, from a position on. It reports false if memory of the request is
-// gone.
+// putPiece appends a chunk with n bytes of a request, from a position on. It reports false if the memory is gone.
 func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 	var f proto.ChunkFlags
 	if at.Off+uint32(n) == w.length {

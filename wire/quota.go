@@ -37,8 +37,7 @@ func (q *quota) room(a netip.Addr) bool {
 	return !full
 }
 
-// full reports whether a threshold denies the address another place. holder is the address or its network, whichever
-// has reached its threshold.
+// full reports whether a threshold denies an address another place. holder is the address or network at its threshold.
 func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
 	free := float64(q.places - q.used)

@@ -57,8 +57,7 @@ type readJob struct {
 	atomic bool
 }
 
-// responder serves the peer's RDMA reads and atomics in order. A job stays in the ring until the peer has acknowledged
-// its response.
+// responder serves the peer's RDMA reads and atomics in order. It keeps a job until the response is acknowledged.
 type responder struct {
 	jobs  []readJob
 	mask  uint32

@@ -79,8 +79,7 @@ func (e *Engine) source(b *link.Buf) netip.Addr {
 	return addressOf(e.link.Source(b).Addr())
 }
 
-// addressOf normalises an address for comparison: without the zone of a link-local address, and with IPv4-mapped
-// addresses as IPv4.
+// addressOf normalises an address for comparison. It removes the zone, and turns an IPv4-mapped address into IPv4.
 func addressOf(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // lookup returns the connection with a connection ID, or nil.
@@ -97,8 +96,7 @@ func (e *Engine) lookup(cid uint32) *Conn {
 	return s.conn
 }
 
-// input handles a packet from the peer on this connection: first its header, then its contents. It reports whether the
-// engine keeps the frames.
+// input handles a packet from the peer on this connection. It reports whether the engine keeps the frames.
 func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
 	if c.State() == Accepting && h.Type == proto.Data {

@@ -23,8 +23,8 @@ const (
 type SharedConfig struct {
 	Zone                uint32
 	MaxRecv, MaxRecvIOV int
-	// Low is called when the number of receives falls below the low mark. The engine's owner or SetLow calls it. Low
-	// must not block.
+	// Low is called when fewer receives than the low mark are left, by an engine's owner or by SetLow. It must not
+	// block.
 	Low func()
 }
 
@@ -136,8 +136,7 @@ func (q *SharedQueue) SetLow(n int) error {
 	return nil
 }
 
-// below reports whether the number of available receives is below an armed low mark, and disarms the mark if so. The
-// caller holds the mutex.
+// below disarms the low mark if fewer receives are available, and reports whether it did. The caller holds the mutex.
 func (q *SharedQueue) below() bool {
 	if !q.lowArmed || q.fair.Free() >= q.lowMark {
 		return false

@@ -46,8 +46,7 @@ func (s *sharedRecv) receive(c *Conn) *work {
 	return &s.work
 }
 
-// packetDone tells the queue whether the connection holds a receive for a message that continues in a later packet. It
-// runs after each packet.
+// packetDone tells the queue, after each packet, whether the connection holds a receive for an unfinished message.
 func (s *sharedRecv) packetDone(c *Conn) {
 	f, held := &s.flow, s.held.Load()
 	if held == f.Holds() && (!held || s.taken == s.counted) || !f.Added() {
@@ -70,8 +69,7 @@ func (s *sharedRecv) packetDone(c *Conn) {
 	c.eng.wake(next)
 }
 
-// checkProgress breaks the connection if its message has held a receive without progress for too long. It returns when
-// to check again.
+// checkProgress breaks the connection if its message makes no progress for too long. It returns when to check again.
 func (c *Conn) checkProgress() Time {
 	s := c.srq
 	if s == nil || !s.flow.Holds() {

@@ -26,8 +26,7 @@ func (t *rtxTimer) acked(now Time) {
 // reset ends the back-off, because the peer responds and packets of the current size pass.
 func (t *rtxTimer) reset() { t.count, t.asked, t.answered = 0, false, 0 }
 
-// start returns the time from which the timeout is measured. firstSent is when the oldest outstanding packet first
-// left.
+// start returns when the current timeout began. firstSent is when the oldest outstanding packet first left.
 func (t *rtxTimer) start(firstSent Time) Time { return max(firstSent, t.progress, t.firedAt) }
 
 // rto returns the current timeout: the probe timeout, doubled for each consecutive timeout (RFC 6298 §5.5). The

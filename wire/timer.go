@@ -66,8 +66,7 @@ func (c *Conn) tick() {
 	}
 }
 
-// tickHello repeats a handshake packet. If the time of the handshake is over, it ends the handshake with a completion
-// of kind gaveUp.
+// tickHello repeats a handshake packet, or ends the handshake with a completion of kind gaveUp if its time is over.
 func (c *Conn) tickHello(gaveUp Kind) {
 	now, d := c.eng.now, &c.dial
 	switch {
@@ -220,8 +219,7 @@ func (c *Conn) dueMTU() Time {
 	return c.pmtu.Deadline()
 }
 
-// askPeer sends an Ack with AckRequest if deadline has passed. It returns the next deadline, which is one interval
-// later.
+// askPeer sends an Ack with AckRequest if deadline has passed. It returns the next deadline.
 func (c *Conn) askPeer(deadline Time, interval time.Duration) Time {
 	if now := c.eng.now; deadline <= now {
 		c.lastAsked = now

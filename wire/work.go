@@ -52,8 +52,7 @@ type Remote struct {
 	Addr uint64
 }
 
-// work is a work queue entry and fills one cache line. If an entry has more than one segment, its segments are in
-// workRing.segs.
+// work is a work queue entry and fills one cache line. If it has several segments, they are in workRing.segs.
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address

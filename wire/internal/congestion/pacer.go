@@ -11,8 +11,7 @@ type pacer struct {
 	next clock.Time // when the next packet may leave
 }
 
-// sent notes that a packet leaves, and sets the time of the next one from the window, in packets, and the smoothed
-// round trip.
+// sent notes that a packet leaves, and computes when the next one may leave. window is in packets.
 func (p *pacer) sent(now clock.Time, window float64, srtt time.Duration) {
 	if window < 1 {
 		p.next = now.Add(min(time.Duration(float64(srtt)/window), max(srtt, maxGap)))

@@ -4,15 +4,13 @@ import "time"
 
 // Tunables. Windows are in packets. Times are measured on the sender's clock.
 const (
-	// MaxWindow bounds the packets in flight on a connection. It is less than the 256 packets that a veth queue holds
-	// before it drops.
+	// MaxWindow bounds the packets in flight. It is less than the 256 packets that a veth queue holds before it drops.
 	MaxWindow = 192
 	// InitialWindow is the window of a new connection.
 	InitialWindow = 32
 	// MinWindow is the smallest window that marks, delay and losses can cause: one packet in 16 round trips.
 	MinWindow = 1.0 / 16
-	// maxGap is the longest time between two packets while the window is below one packet, unless the round trip is
-	// longer.
+	// maxGap, or the round trip if longer, bounds the time between two packets while the window is below one packet.
 	maxGap = 10 * time.Millisecond
 
 	// LossFactor multiplies the window after a loss if the delay shows a queue. Without a queue the loss may be random,

@@ -32,8 +32,7 @@ func (t slowTable) add(k netip.Prefix, now clock.Time) {
 	t[k] = now.Add(SlowTime)
 }
 
-// shrink makes room for an entry. It deletes the entries whose time is over. If there is none, it deletes an arbitrary
-// entry.
+// shrink makes room for an entry. It deletes the entries whose time is over, or else an arbitrary entry.
 func (t slowTable) shrink(now clock.Time) {
 	for k, until := range t {
 		if now >= until {

@@ -166,8 +166,7 @@ func (q *Queue[W]) takeTurn(f *Flow[W], w W, now clock.Time) bool {
 	return true
 }
 
-// Next returns the value that identifies the flow to be served next, or the zero value if no waiting flow may take a
-// buffer.
+// Next returns the value of the flow to be served next, or the zero value if no waiting flow may take a buffer.
 func (q *Queue[W]) Next() (w W) {
 	if q.waiting > 0 {
 		if f := q.next(); f != nil {
