@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
-// Sends, writes, reads and atomics allocate nothing, on either side.
+// Sends, writes, reads and atomics must not allocate, on either side.
 func TestNoAllocation(t *testing.T) {
 	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -40,7 +40,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// Packets that are not ours or are damaged are dropped without an allocation.
+// Packets that are damaged or belong to no connection must be dropped without an allocation.
 func TestDropsWithoutAllocation(t *testing.T) {
 	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -68,7 +68,7 @@ func TestDropsWithoutAllocation(t *testing.T) {
 	}
 }
 
-// Binding a window, writing through it and making it invalid allocate nothing, on either side.
+// Binding, writing through and invalidating a window must not allocate, on either side.
 func TestWindowsWithoutAllocation(t *testing.T) {
 	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -95,7 +95,7 @@ func TestWindowsWithoutAllocation(t *testing.T) {
 			w.pollAll()
 		}
 	}
-	for range slotkey.MinFree/2 + slotkey.MinFree/8 { // each round takes two keys: every slot has been used
+	for range slotkey.MinFree/2 + slotkey.MinFree/8 { // a round takes two keys, so every slot is used
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n != 0 {
@@ -103,7 +103,7 @@ func TestWindowsWithoutAllocation(t *testing.T) {
 	}
 }
 
-// Posting and taking allocate nothing, nor do being put off and being woken.
+// Posting and taking receives of a shared queue must not allocate, and neither must waiting and waking.
 func TestSharedQueueNoAllocation(t *testing.T) {
 	w := newWorld(t, simlink.Config{Immediate: true, Unchecked: true}, 2)
 	p, from, _ := w.sharing(plain, 4, 64, 64, nil)
@@ -125,7 +125,7 @@ func TestSharedQueueNoAllocation(t *testing.T) {
 			w.pollAll()
 		}
 	}
-	for range 2 * reassembly.InitialSlots { // each slot of held packets gets its table
+	for range 2 * reassembly.InitialSlots { // so that each slot of held packets has its memory
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n != 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// number is the word at an offset.
+// number returns the word at an offset.
 func (m memory) number(off int) uint64 { return binary.NativeEndian.Uint64(m.mem[off:]) }
 
 // Two connections post atomics on the same word over a lossy network. Each atomic must execute once, so each addition
@@ -157,7 +157,7 @@ func TestAtomicDenied(t *testing.T) {
 	}
 }
 
-// It is the place in memory that has to be aligned, not the address that the consumer gave it.
+// The address in memory must be aligned, not the address that the consumer registered.
 func TestAtomicAlignment(t *testing.T) {
 	buf := make([]byte, 24)
 	aligned := 0
@@ -175,7 +175,7 @@ func TestAtomicAlignment(t *testing.T) {
 	}
 }
 
-// Atomics wait for a place at the peer as reads do, and a fence waits for them.
+// Atomics must wait like reads until the peer can serve them, and a fence must wait for them.
 func TestAtomicsTakePlacesOfReads(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 50 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -234,7 +234,7 @@ func TestAtomicPostErrors(t *testing.T) {
 	}
 }
 
-// A consumer's memory that is gone when the answer comes ends the connection, and is not written.
+// If local memory is gone when the response arrives, the connection must break and the memory must not be written.
 func TestAtomicIntoFreedMemory(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 50 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -251,7 +251,7 @@ func TestAtomicIntoFreedMemory(t *testing.T) {
 	}
 }
 
-// An answer that does not fit a request, or comes twice, ends the connection.
+// A response that fits no request, or comes twice, must break the connection.
 func TestAtomicFalseAnswers(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"answer of a read":   answerChunk(proto.Last, 8, 0, 0),

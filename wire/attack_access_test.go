@@ -63,7 +63,7 @@ func TestAttack15And16RemoteAccess(t *testing.T) {
 			t.Run(map[bool]string{false: "write/", true: "read/"}[read]+tc.name, func(t *testing.T) {
 				s := newSiege(t)
 				cv, _ := s.join(plain)
-				arena := bytes.Repeat([]byte{0xaa}, 3*size) // the region is the middle of it
+				arena := bytes.Repeat([]byte{0xaa}, 3*size) // the region is its middle third
 				rights := tc.rights
 				if rights == 0 {
 					rights = allRights
@@ -74,7 +74,7 @@ func TestAttack15And16RemoteAccess(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if good := s.victim.memory(8); tc.zone == 1 { // one access that is fine, for the region to be known
+				if good := s.victim.memory(8); tc.zone == 1 { // a valid access first, so that targetCache has the region
 					h := s.header(cv, proto.Data)
 					s.strike(&h, writeChunk(proto.Last, 8, good.remote, good.base))
 				}
@@ -147,7 +147,7 @@ func TestAttack15UnregisterWhileRead(t *testing.T) {
 	s.finish()
 }
 
-// A read that fails because its region was unregistered while it was served is no guess of a key.
+// A read that fails because its region was unregistered meanwhile must not count as a wrong key.
 func TestUnregisterWhileReadIsNoGuess(t *testing.T) {
 	s := newSiege(t)
 	for range 2 * freeGuesses {

@@ -57,14 +57,14 @@ func TestAttack05FalseAcknowledgements(t *testing.T) {
 				s.strike(&h, tc.sack)
 			}
 			got := standingOf(cv)
-			was.heard, was.newest = got.heard, got.newest // it was heard of
+			was.heard, was.newest = got.heard, got.newest // the packet counts as a sign of life
 			if got != was {
 				t.Errorf("the connection was\n%+v, now it is\n%+v", was, got)
 			}
 			if p := cv.sent.Pipe(); p < 0 || p > cv.sent.Nxt.Sub(cv.sent.Una) || cv.sent.Lost() < 0 {
 				t.Errorf("pipe %d, lost %d of %d", p, cv.sent.Lost(), cv.sent.Nxt.Sub(cv.sent.Una))
 			}
-			s.foe.down = false // the truth
+			s.foe.down = false // the genuine peer sends again
 			s.until("the writes", time.Second, func() bool { return s.victim.request.Len() == 4 })
 			s.drop(cv)
 			s.finish()

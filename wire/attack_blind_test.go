@@ -112,7 +112,7 @@ func TestAttack03HalfOpenFlood(t *testing.T) {
 			s := newSiege(t)
 			for i := range tc.send {
 				s.connect(tc.from(i), uint32(i)+1)
-				if i%16 == 0 { // a repeat is no further request
+				if i%16 == 0 { // a repeat must not become another request
 					s.connect(tc.from(i), uint32(i)+1)
 				}
 			}
@@ -199,7 +199,7 @@ func TestAttack03HalfOpenNeighbour(t *testing.T) {
 	}
 }
 
-// acceptAll accepts all requests, and takes all events of the victim.
+// acceptAll accepts all requests and pops all events of the victim.
 func (s *siege) acceptAll() {
 	for _, r := range s.victim.arrived {
 		path, err := s.victim.link.Resolve(r.From, 0)
@@ -230,7 +230,7 @@ func TestAttack04ForgedControl(t *testing.T) {
 	}
 	answer := hello(proto.Hello{CID: 99, Tag: 99, MTU: 1472, Window: minPeerWindow, Cookie: 7, Reason: proto.ReasonPeer, ReadIn: 4, Private: []byte("forged")})
 	forge := func(s *siege, c *Conn) {
-		// With the right connection ID and numbers, but a tag that was guessed.
+		// The connection ID and the numbers are right, the tag is guessed.
 		for _, tag := range []uint32{0, 1, c.tag ^ 1, ^c.tag, c.peerTag} {
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
 				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: tag, Ack: c.sent.Una, PSN: c.recv.next}, answer)
@@ -255,7 +255,7 @@ func TestAttack04ForgedControl(t *testing.T) {
 				s.strike(&proto.Header{Type: proto.Reset, CID: cid, PSN: c.sent.Nxt}, nil)
 			}
 		}
-		// With the right connection ID, but numbers that were guessed.
+		// The connection ID is right, the numbers are guessed.
 		for _, d := range []seq.Num{1, 1 << 8, 1 << 31, ^seq.Num(0)} {
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
 				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: c.tag, Ack: c.sent.Una + d}, answer)
@@ -268,7 +268,7 @@ func TestAttack04ForgedControl(t *testing.T) {
 		for _, d := range []seq.Num{1, 1 << 8, 1 << 31} {
 			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.sent.Nxt + d}, bye(c.peerCID))
 		}
-		s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: c.peerTag}, nil) // not asked for
+		s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: c.peerTag}, nil) // unsolicited
 	}
 	for _, tc := range []struct {
 		name  string
@@ -319,7 +319,7 @@ func TestAttack04ForgedControl(t *testing.T) {
 	}
 }
 
-// Attack 4, against what lingers of a closed connection: only the peer's own confirmation ends it.
+// Attack 4, against a lingering connection: only the peer's own Closed may end it.
 func TestAttack04ForgedClosed(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -334,7 +334,7 @@ func TestAttack04ForgedClosed(t *testing.T) {
 		t.Errorf("had %+v, now %+v", was, got)
 	}
 	s.guise.as = func() netip.AddrPort { return s.friend.addr }
-	s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid, Tag: cv.peerTag}, nil) // from elsewhere
+	s.strike(&proto.Header{Type: proto.Closed, CID: cv.cid, Tag: cv.peerTag}, nil) // from another address
 	if got := s.victim.eng.Connections(); got != 2 {
 		t.Errorf("%d connections after a Closed from another address, want 2", got)
 	}
@@ -363,7 +363,7 @@ func TestAttack04ResetFlood(t *testing.T) {
 	s.finish()
 }
 
-// Attack 9: every packet type, every bit of it flipped: none gets past the checksum.
+// Attack 9: each bit of each packet type is flipped. The checksum must detect every such packet.
 func TestAttack09BitFlips(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

@@ -13,12 +13,12 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// alone is how many places an address gets that no other competes with, if it may have share of the free ones.
+// alone returns the places that a single address gets if its threshold is share times the free places.
 func alone(share float64, places int) int {
 	return int(math.Ceil(share * float64(places) / (1 + share)))
 }
 
-// TestSecurityNumbers holds the bounds and the worth of secrets in docs/SECURITY.md to the constants.
+// TestSecurityNumbers compares the bounds and the strength of secrets in docs/SECURITY.md with the constants.
 func TestSecurityNumbers(t *testing.T) {
 	data, err := os.ReadFile("../docs/SECURITY.md")
 	if err != nil {

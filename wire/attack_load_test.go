@@ -192,7 +192,7 @@ func TestAttack22SlowLoris(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		begin  []func(s *siege, cv *Conn)
-		say    func(h *proto.Header, cv *Conn) // nil: nothing
+		say    func(h *proto.Header, cv *Conn) // nil: the peer is silent
 		limit  time.Duration
 		status Status
 	}{
@@ -254,11 +254,11 @@ func TestAttack22SlowLoris(t *testing.T) {
 	}
 }
 
-// Attack 22: a server that never answers but with challenges: the attempt ends when its consumer said.
+// Attack 22: a server answers only with Challenges. The attempt must end at the consumer's timeout.
 func TestAttack22EndlessChallenge(t *testing.T) {
 	s := newSiege(t)
 	c := s.victim.host.NewConn(plain)
-	s.dial(s.victim, s.foe, c, nil) // 30 s
+	s.dial(s.victim, s.foe, c, nil) // with a timeout of 30 s
 	s.foe.down = true
 	start := s.net.Now()
 	for cookie := uint64(1); c.State() == Connecting; cookie++ {
@@ -283,7 +283,7 @@ func TestAttack20StormFillsTheRing(t *testing.T) {
 	s.victim.postRecv(s.cb, s.dst.seg(0, 64), 1)
 	friend.post(s.ca, s.ca.PostSend(s.src.seg(0, 64), 1, 0))
 	for i := 0; friend.request.Len() == 0; i++ {
-		for range siegeFrames / 2 { // twice what a Poll takes
+		for range siegeFrames / 2 { // twice as many as a Poll receives
 			s.send(&proto.Header{Type: proto.Data, CID: r.Uint32()}, nil)
 		}
 		s.land()

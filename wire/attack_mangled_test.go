@@ -92,7 +92,7 @@ func TestAttack10Mangled(t *testing.T) {
 			t.Fatalf("round %d: %+v, or wrong bytes", i, c)
 		}
 	}
-	clear(dst.mem) // the consumer uses it for something else
+	clear(dst.mem) // the consumer reuses the memory
 	for _, raw := range m.history {
 		if path, err := a.link.Resolve(b.addr, 0); err == nil {
 			m.again(raw, path)

@@ -78,7 +78,7 @@ func TestAttack20Storms(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		make func(h *proto.Header, mem memory) (body []byte)
-		most int // answers in a Poll
+		most int // largest number of answers in a Poll
 	}{
 		{"acknowledgements", func(h *proto.Header, _ memory) []byte { h.Type = proto.Ack; return nil }, 1},
 		{"acknowledgement requests", func(h *proto.Header, _ memory) []byte {
@@ -136,7 +136,7 @@ func TestAttack20Storms(t *testing.T) {
 			for range 200 {
 				storm()
 			}
-			// The bystander's work, each step of it in a storm.
+			// The bystander works, and each of its steps is in a storm.
 			friend := s.friend
 			s.victim.postRecv(s.cb, s.dst.seg(0, 64), 1)
 			friend.post(s.ca, s.ca.PostSend(s.src.seg(0, 64), 1, 0))

@@ -26,7 +26,7 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 			}, s.cb)
 		}
 	}
-	for _, d := range []seq.Num{1 << 31, 1<<31 + 1} { // with the right tag, from the peer's address
+	for _, d := range []seq.Num{1 << 31, 1<<31 + 1} { // the packet has the right tag and comes from the peer's address
 		s.asFriend()
 		s.unmoved("packets", func() {
 			for _, typ := range established {

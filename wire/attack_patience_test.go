@@ -20,12 +20,12 @@ func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 	ca, cb := w.pair(cfg)
 	src, dst := a.memory(64), b.memory(128)
 	src.mem[0] = 1
-	if err := ca.PostWrite(src.seg(0, 1), 1, dst.at(0), 0); err != nil { // shares the packet of the message
+	if err := ca.PostWrite(src.seg(0, 1), 1, dst.at(0), 0); err != nil { // shares a packet with the message
 		t.Fatal(err)
 	}
 	a.post(ca, ca.PostSend(src.seg(0, 1), 2, 0))
 	w.until("the message to be put off", time.Second, func() bool { return cb.recv.notReady })
-	// Another goroutine posts; before the engine has looked at it, the packet comes again.
+	// Another goroutine posts a receive. Before the engine takes it in, the packet comes again.
 	if _, err := cb.PostRecv(dst.seg(64, 64), 1, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 	}
 }
 
-// An engine that is closed gives back what its connections held early.
+// A closed engine must return the frames of early packets to the link.
 func TestCloseGivesHeldFramesBack(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -56,7 +56,7 @@ func TestCloseGivesHeldFramesBack(t *testing.T) {
 	}
 }
 
-// Attack 22: a peer that talks and yet lets nothing finish is given up like one that is silent, if later.
+// Attack 22: a peer sends packets but lets nothing complete. Its connection must break too, but later.
 func TestAttack22TalksForEver(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -74,7 +74,7 @@ func TestAttack22TalksForEver(t *testing.T) {
 			s := newSiege(t)
 			cv, _ := s.join(plain)
 			m := s.victim.memory(64)
-			if tc.name[0] == 'c' { // 3 steps of 2^30 and the count is behind again
+			if tc.name[0] == 'c' { // after three steps of 2^30 the number is behind again
 				for range 3 {
 					h := s.header(cv, proto.Ack)
 					h.Credit = cv.flow.limit + 1<<30
@@ -102,7 +102,7 @@ func TestAttack22TalksForEver(t *testing.T) {
 	}
 }
 
-// Attack 5: a false echo does not put off the time at which a silent peer is given up.
+// Attack 5: a false echo must not delay the time at which the connection to a silent peer breaks.
 func TestAttack05FalseEchoThenSilence(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -121,7 +121,7 @@ func TestAttack05FalseEchoThenSilence(t *testing.T) {
 	}
 }
 
-// Attack 3: repeats of a Connect get at most three times their bytes, whatever private data Accept has.
+// Attack 3: the answers to repeated Connects may have at most three times their bytes, with any private data.
 func TestAttack03RepeatedConnect(t *testing.T) {
 	s := newSiege(t)
 	s.connect(s.foe.addr, 5)

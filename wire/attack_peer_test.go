@@ -9,15 +9,15 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// fault is a packet, or several, after which a connection ends.
+// fault is one or more packets that break a connection.
 type fault struct {
 	name    string
 	packets [][]byte
 	why     proto.Reason
-	recv    Status // of the one receive that is posted
+	recv    Status // status of the only posted receive
 }
 
-// endWith has the victim, who has posted one receive of 64 bytes, receive the packets of each case.
+// endWith sends the packets of each case to the victim, which has posted one receive of 64 bytes.
 func endWith(t *testing.T, cases []fault) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func endWith(t *testing.T, cases []fault) {
 	}
 }
 
-// Attack 17: more reads than are served at a time, and messages that no receive was promised for.
+// Attack 17: the peer sends more reads than it may, and messages without credit.
 func TestAttack17BeyondWhatWasGranted(t *testing.T) {
 	flood := func(n int) (b []byte) {
 		for i := range n {
@@ -94,7 +94,7 @@ func TestAttack17ReadsNotAcknowledged(t *testing.T) {
 	s.finish()
 }
 
-// Attack 18: messages that do not fit, or do not fit together.
+// Attack 18: messages longer than their receives, and pieces that do not fit together.
 func TestAttack18Messages(t *testing.T) {
 	const L = proto.Last
 	endWith(t, []fault{
@@ -124,7 +124,7 @@ func TestAttack18Messages(t *testing.T) {
 	})
 }
 
-// Attack 18: a message within a write with immediate data, whose number it takes.
+// Attack 18: in the middle of a write with immediate data, a message with the same number.
 func TestAttack18MessageWithinWrite(t *testing.T) {
 	for _, message := range [][]byte{sendChunk(proto.Last, 8, 0, 0), sendOnlyChunk(8)} {
 		s := newSiege(t)
@@ -159,7 +159,7 @@ func TestAttack18LastPieceNeverSent(t *testing.T) {
 		h := s.header(cv, proto.Data)
 		s.strike(&h, sendChunk(0, 8, 0, i*8))
 	}
-	for range 1000 { // pieces of nothing are no progress and no harm
+	for range 1000 { // empty pieces are no progress and do no harm
 		h := s.header(cv, proto.Data)
 		s.strike(&h, sendChunk(0, 0, 0, 64))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
-// Attack 21: one address does not get all places for connections, and is told so; others do.
+// Attack 21: one address requests all connections. It must be refused beyond its share, and others must connect.
 func TestAttack21OneAddress(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng
@@ -35,7 +35,7 @@ func TestAttack21OneAddress(t *testing.T) {
 	if s.out.types[proto.Reject] != 1 || len(s.victim.arrived) != 0 {
 		t.Errorf("answers by type %v, %d requests at the consumer", s.out.types, len(s.victim.arrived))
 	}
-	if n := e.conns.used; n < 14 || n > 16 { // the bystander's is one
+	if n := e.conns.used; n < 14 || n > 16 { // one of them is the bystander's
 		t.Errorf("%d of 30 places are taken", n)
 	}
 	if !e.conns.room(netip.MustParseAddr("192.0.2.1")) {
@@ -101,7 +101,7 @@ func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 	}
 }
 
-// Attack 21: a few addresses have all the connections that their network gets. A neighbour without a connection connects.
+// Attack 21: a few addresses hold the share of their network. A neighbour without a connection must connect.
 func TestAttack21NeighbourConnects(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng
@@ -122,7 +122,7 @@ func TestAttack21NeighbourConnects(t *testing.T) {
 	s.acceptAll()
 	s.until("the connection", time.Second, func() bool { return c.State() == Established })
 	honest.eng.Drop(c)
-	for range 10 { // until the foes are given up
+	for range 10 { // until the connections of the foes break
 		s.run(e.host.limits.GiveUp / 5)
 		s.acceptAll()
 	}
@@ -164,7 +164,7 @@ func TestAttack15KeyGuesses(t *testing.T) {
 	s.finish()
 }
 
-// However many guess, what is remembered of them is bounded.
+// The memory for guessing addresses must be bounded.
 func TestPenaltiesAreBounded(t *testing.T) {
 	p := newGuessLimiter()
 	for i := range 3 * maxGuessers {

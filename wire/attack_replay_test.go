@@ -10,15 +10,15 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// typeOf is the type of a packet.
+// typeOf returns the type of a packet.
 func typeOf(raw []byte) proto.Type { return proto.Type(raw[0] & 15) }
 
-// asFriend has the foe's packets come from the friend.
+// asFriend gives the foe's packets the source address of the friend.
 func (s *siege) asFriend() {
 	s.guise.as = func() netip.AddrPort { return s.friend.addr }
 }
 
-// replay sends recorded packets again, each after edit, which may be nil.
+// replay sends recorded packets again. edit, if not nil, changes each of them first.
 func (s *siege) replay(packets [][]byte, edit func(raw []byte)) {
 	for _, raw := range packets {
 		if edit != nil {
@@ -31,7 +31,7 @@ func (s *siege) replay(packets [][]byte, edit func(raw []byte)) {
 	}
 }
 
-// mixed has the friend do one operation of each kind with the victim's end of a connection.
+// mixed makes the friend execute one operation of each kind on a connection to the victim.
 func (s *siege) mixed(ca, cb *Conn, here, there memory) {
 	s.t.Helper()
 	a, b := s.friend, s.victim
@@ -56,7 +56,7 @@ func TestAttack07Replay(t *testing.T) {
 	s.guise.tapped = true
 	s.mixed(s.ca, s.cb, s.src, s.dst)
 	s.guise.tapped = false
-	clear(s.dst.mem) // the consumer uses it for something else
+	clear(s.dst.mem) // the consumer reuses the memory
 	untouched := func(what string) {
 		t.Helper()
 		for i, x := range s.dst.mem {
@@ -97,7 +97,7 @@ func TestAttack07Replay(t *testing.T) {
 	s.finish()
 }
 
-// life records all packets that the victim gets in the life of a further connection with the friend.
+// life records all packets that the victim receives during the life of another connection with the friend.
 func (s *siege) life() (packets [][]byte) {
 	s.t.Helper()
 	s.guise.tapped = true
@@ -119,14 +119,14 @@ func (s *siege) life() (packets [][]byte) {
 	}
 	s.guise.tapped = false
 	for _, raw := range s.guise.heard {
-		if binary.BigEndian.Uint32(raw[4:]) != s.cb.cid { // the bystander's goes on
+		if binary.BigEndian.Uint32(raw[4:]) != s.cb.cid { // not a packet of the bystander's connection
 			packets = append(packets, raw)
 		}
 	}
 	return packets
 }
 
-// rename gives a packet the ID and the numbers that the victim expects of a connection, but not its tag.
+// rename gives a packet the ID and the numbers that the victim expects on a connection, but not the tag.
 func rename(raw []byte, c *Conn) {
 	binary.BigEndian.PutUint32(raw[4:], c.cid)
 	binary.BigEndian.PutUint32(raw[8:], uint32(c.recv.next))
@@ -145,7 +145,7 @@ func TestAttack08ReplayAfterReconnect(t *testing.T) {
 		s.replay(old, func(raw []byte) {
 			typ := typeOf(raw)
 			if seen[typ]++; typ == proto.Connect {
-				raw[0] = raw[0]&0xf0 | byte(proto.Data) // its replay is another test
+				raw[0] = raw[0]&0xf0 | byte(proto.Data) // another test replays Connects
 			}
 			rename(raw, s.cb)
 		})

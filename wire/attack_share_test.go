@@ -11,11 +11,11 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// hoard is a siege of a shared queue: the friend has a connection that takes from it, and so have foes.
+// hoard is a siege of a shared queue. The friend and the foes have connections that take receives from it.
 type hoard struct {
 	*siege
 	p      *depot
-	fa, fb *Conn // the friend's
+	fa, fb *Conn // the friend's connection
 	src    memory
 }
 
@@ -26,7 +26,7 @@ const (
 
 func newHoard(t *testing.T) *hoard { return newHoardIn(t, netip.AddrFrom4([4]byte{10})) }
 
-// newHoardIn makes a hoard in the network of an address.
+// newHoardIn makes a hoard whose hosts have addresses of the given network.
 func newHoardIn(t *testing.T, network netip.Addr) *hoard {
 	cfg := simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000}
 	h := &hoard{siege: newSiegeIn(t, cfg, network)}
@@ -40,7 +40,7 @@ func newHoardIn(t *testing.T, network netip.Addr) *hoard {
 	return h
 }
 
-// begin connects the foe and has it send the first piece of a message.
+// begin connects the foe and makes it send the first piece of a message.
 func (h *hoard) begin() *Conn {
 	h.foe.down = false
 	_, cv := h.joinQueue(h.foe, h.victim, h.p, plain)
@@ -52,7 +52,7 @@ func (h *hoard) begin() *Conn {
 	return cv
 }
 
-// from has another foe speak.
+// from selects the foe whose packets the test builds next.
 func (h *hoard) from(n *node) {
 	h.foe = n
 	var err error
@@ -61,7 +61,7 @@ func (h *hoard) from(n *node) {
 	}
 }
 
-// messages has the friend send n messages of a size, with all receives posted anew, and returns how long that took.
+// messages makes the friend send n messages, each into a newly posted receive. It returns the time that they took.
 func (h *hoard) messages(n, size int) time.Duration {
 	h.t.Helper()
 	start, sent, got := h.net.Now(), 0, 0
@@ -84,7 +84,7 @@ func (h *hoard) messages(n, size int) time.Duration {
 	return time.Duration(h.net.Now() - start)
 }
 
-// alive has a foe's connection show that it lives, and add a byte to its message.
+// alive makes a foe add a byte to its message, which also keeps its connection alive.
 func (h *hoard) alive(cv *Conn) {
 	hd := h.header(cv, proto.Data)
 	h.strike(&hd, sendChunk(0, 1, 0, cv.recv.off))
@@ -131,7 +131,7 @@ func TestAttack21SharedQueueTime(t *testing.T) {
 		}
 	}
 	h.p.counts(t, 0, hoardReceives)
-	for range 60 { // nobody waits: they may
+	for range 60 { // nobody waits, so the foes may hold the receives
 		h.run(time.Second)
 		for c, n := range foes {
 			h.from(n)
@@ -180,7 +180,7 @@ func TestAttack21SharedQueueTime(t *testing.T) {
 	h.p.checkFlows(t, []*Conn{h.fb})
 }
 
-// Attack 21: connections that wait behind others of their own address are served too: many hosts may have one.
+// Attack 21: many hosts may share an address. Connections that wait behind others of it must be served too.
 func TestAttack21SharedQueueOneAddress(t *testing.T) {
 	h := newHoard(t)
 	var foes []*Conn
@@ -217,7 +217,7 @@ func TestAttack21SharedQueueCrowd(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		foes   int
-		finish bool // within the progress timeout
+		finish bool // finishes each message within the progress timeout
 		lossy  bool
 	}{
 		{"16", 16, false, false}, {"64", 64, false, false}, {"16, lossy", 16, false, true}, {"64, lossy", 64, false, true},
@@ -259,7 +259,7 @@ func TestAttack21SharedQueueNeighbours(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHoardIn(t, netip.MustParseAddr(tc.network))
-			h.messages(1, 64) // the neighbour is known
+			h.messages(1, 64) // makes the neighbour a known peer
 			mob := newMob(h, 64, tc.foe)
 			var longest time.Duration
 			for range 20 {
@@ -274,15 +274,15 @@ func TestAttack21SharedQueueNeighbours(t *testing.T) {
 	}
 }
 
-// mob is many foes of a hoard, each with a connection.
+// mob consists of many foes of a hoard, each with a connection.
 type mob struct {
 	*hoard
 	foes   []*node
 	held   map[netip.AddrPort]*Conn
 	since  map[*Conn]Time
 	finish bool
-	ended  int // connections of foes
-	mine   int // messages of the friend that arrived
+	ended  int // connections of foes that ended
+	mine   int // messages of the friend that have arrived
 }
 
 func newMob(h *hoard, n int, addr func(i int) netip.Addr) *mob {
@@ -302,7 +302,7 @@ func (c *mob) conns() []*Conn {
 	return all
 }
 
-// begin is that of hoard, while others end.
+// begin is hoard.begin while connections of other foes end.
 func (c *mob) begin() *Conn {
 	cfg := plain
 	cf := c.foe.host.NewConn(cfg)
@@ -321,12 +321,12 @@ func (c *mob) begin() *Conn {
 	return cv
 }
 
-// step has each foe go on with its message, or connect and begin one.
+// step makes each foe continue its message, or connect and begin one.
 func (c *mob) step() {
 	for i, n := range c.foes {
 		c.from(n)
 		x := c.held[n.addr]
-		if x != nil && x.State() != Established { // with nothing left of its former life
+		if x != nil && x.State() != Established { // a new connection
 			c.crash(n)
 			n = c.reboot(slices.Index(c.world.nodes, n))
 			c.foes[i] = n
@@ -351,7 +351,7 @@ func (c *mob) step() {
 	c.restock()
 }
 
-// restock posts what came back, and takes the events of foes that ended.
+// restock posts the completed receives again, and pops the events of foes that ended.
 func (c *mob) restock() {
 	var x Completion
 	for c.victim.recv.Pop(&x) {
@@ -384,7 +384,7 @@ func (c *mob) message(outage bool) time.Duration {
 	c.t.Helper()
 	c.friend.post(c.fa, c.fa.PostSend(c.src.seg(0, hoardSize), 0, Suppress))
 	start := c.net.Now()
-	waited, left := time.Duration(0), 50 // steps of outage
+	waited, left := time.Duration(0), 50 // remaining steps of the outage
 	for c.mine = 0; c.mine == 0; {
 		if took := time.Duration(c.net.Now() - start); took > 20*time.Second {
 			c.t.Fatalf("the friend's message has not arrived: waits %v, %d wait, %d available", c.fb.srq.flow.Waits(), c.p.fair.Waiting(), c.p.fair.Free())

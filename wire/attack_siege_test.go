@@ -45,7 +45,7 @@ type traffic struct {
 	packets, bytes    int
 	smallest, largest int
 	types             [16]int
-	last              []byte // the last one
+	last              []byte // the last packet
 }
 
 func (c *traffic) add(b []byte) {
@@ -59,12 +59,12 @@ func (c *traffic) add(b []byte) {
 	c.last = append(c.last[:0], b...)
 }
 
-// guise is the victim's link, on which the foe's packets come from where the test says.
+// guise is the victim's link. It gives the foe's packets the source address that the test chooses.
 type guise struct {
 	link.Link
 	foe netip.AddrPort
-	as  func() netip.AddrPort // nil: the foe's own address
-	// tapped is set while heard and said record the packets that the victim gets from others than the foe, and sends.
+	as  func() netip.AddrPort // returns the source address; nil: the foe's own address
+	// While tapped is set, heard records the packets to the victim, except the foe's, and said those from the victim.
 	tapped      bool
 	heard, said [][]byte
 }
@@ -99,14 +99,14 @@ func newSiege(t testing.TB) *siege {
 	return newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1})
 }
 
-// siegeLimits are short, for tests that wait until a peer is given up.
+// siegeLimits are short, for tests that wait until a connection to a silent peer breaks.
 var siegeLimits = Limits{GiveUp: 2 * time.Second}
 
 func newSiegeOn(t testing.TB, cfg simlink.Config) *siege {
 	return newSiegeIn(t, cfg, netip.AddrFrom4([4]byte{10}))
 }
 
-// newSiegeIn makes a siege in the network of an address.
+// newSiegeIn makes a siege whose hosts have addresses of the given network.
 func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	t.Helper()
 	host := func(i byte) netip.AddrPort {
@@ -137,7 +137,7 @@ func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	s.ca, s.cb = s.pair(plain)
 	s.src, s.dst = s.friend.memory(4096), s.victim.memory(4096)
 	s.work()
-	s.run(50 * time.Millisecond) // the search for the path MTU
+	s.run(50 * time.Millisecond) // time for the search for the path MTU
 	return s
 }
 
@@ -162,14 +162,14 @@ func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 	return cv, cf
 }
 
-// header is one that fits the victim's end of the foe's connection.
+// header returns a valid header of a packet from the foe to the victim's end cv.
 func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
 	now := Time(s.net.Now())
 	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.next, Ack: cv.sent.Una,
 		Credit: cv.flow.limit, TS: now.Stamp(), Tag: cv.tag}
 }
 
-// send puts a packet of the foe's on the wire.
+// send sends a packet of the foe.
 func (s *siege) send(h *proto.Header, body []byte) {
 	raw := &s.raw
 	h.Put(raw[:])
@@ -188,13 +188,13 @@ func (s *siege) sendRaw(raw []byte) {
 	s.foe.link.Send(b[:])
 }
 
-// strike sends a packet and has the victim look at it and answer.
+// strike sends a packet of the foe and makes the victim receive and answer it.
 func (s *siege) strike(h *proto.Header, body []byte) {
 	s.send(h, body)
 	s.land()
 }
 
-// land has what is on the wire arrive, the victim poll, and what it answers come back.
+// land delivers the packets in the network, polls the victim, and delivers its answers.
 func (s *siege) land() {
 	s.net.Advance(s.net.Now() + 2*int64(time.Microsecond))
 	s.victim.eng.Poll(Time(s.net.Now()))
@@ -202,7 +202,7 @@ func (s *siege) land() {
 	s.drain()
 }
 
-// drain counts what has come back to the foe.
+// drain counts the packets that have arrived at the foe.
 func (s *siege) drain() {
 	var b [64]link.Buf
 	for n := s.foe.link.Recv(b[:]); n > 0; n = s.foe.link.Recv(b[:]) {
@@ -213,7 +213,7 @@ func (s *siege) drain() {
 	}
 }
 
-// work has the bystander write and send, and checks that both arrive whole, once and soon.
+// work makes the bystander write and send, and checks that both arrive whole, once and soon.
 func (s *siege) work() {
 	s.t.Helper()
 	s.round++
@@ -274,7 +274,7 @@ func standingOf(c *Conn) standing {
 		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}
 }
 
-// unmoved checks that an attack has changed neither connections nor what the engine keeps.
+// unmoved checks that an attack changes neither connections nor the gauges of the engine.
 func (s *siege) unmoved(what string, attack func(), conns ...*Conn) {
 	s.t.Helper()
 	var before []standing
@@ -293,7 +293,7 @@ func (s *siege) unmoved(what string, attack func(), conns ...*Conn) {
 	}
 }
 
-// noGain checks that the foe got no more packets and bytes out of the victim than it put in.
+// noGain checks that the victim has sent the foe no more packets and bytes than it has received from it.
 func (s *siege) noGain() {
 	s.t.Helper()
 	if s.out.packets > s.in.packets || s.out.bytes > s.in.bytes {
@@ -343,7 +343,7 @@ func (s *siege) finish() {
 	}
 }
 
-// drop ends the foe's connection where the attack did not.
+// drop ends the foe's connection if the attack has not ended it.
 func (s *siege) drop(cv *Conn) {
 	s.t.Helper()
 	if err := s.victim.eng.Disconnect(cv, false); err != nil {
@@ -352,7 +352,7 @@ func (s *siege) drop(cv *Conn) {
 	s.want(s.victim.connect, KindDisconnected)
 }
 
-// anyAddr is an address and port that somebody might have.
+// anyAddr returns a random address and port.
 func anyAddr(r *rand.Rand) netip.AddrPort {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], r.Uint32())

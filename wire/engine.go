@@ -149,7 +149,7 @@ func (e *Engine) Poll(now Time) bool {
 	return busy
 }
 
-// Next returns when Poll must be called again if no packet arrives before. It returns the current time if work is left.
+// Next returns when Poll must be called again if no packet arrives: the time of the last Poll if work is left.
 func (e *Engine) Next() Time {
 	e.mustOwn()
 	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 {
