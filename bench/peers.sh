@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Measures UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside datbench, in the same network
-# namespaces, and prints one table: bench/peers.sh --help. Needs root.
+# Compares datbench with UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC in the same network namespaces,
+# and prints one table. Options: bench/peers.sh --help. Needs root.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-# A checkout that belongs to another user cannot be stamped with its revision.
+# If the checkout belongs to another user, git refuses, and go cannot stamp the programs with the revision.
 git -C "$root" rev-parse HEAD >/dev/null 2>&1 || export GOFLAGS="${GOFLAGS-} -buildvcs=false"
 mkdir -p "$root/bin"
 go -C "$root" build -o bin/datbench ./cmd/datbench

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds everything for linux/arm64, and for macOS what has to run anywhere, tests included.
+# Builds everything for linux/arm64. For macOS it checks the packages that must run on any system, with their tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0

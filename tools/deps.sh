@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the tests need and this host lacks: only as root, only on a system with apt-get.
-# Otherwise names what will be skipped, and why. Never fails: a lane that cannot go on says so itself.
+# Installs the programs that the tests need and this host does not have. It installs only as root, and only with
+# apt-get. Otherwise it lists what the lanes will skip, and why. It never fails: a lane that cannot run reports this
+# itself.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-# tool | Debian packages | what is left out without it
+# tool | Debian packages | what is skipped without it
 needs() {
   cat <<'END'
 gcc|gcc libc6-dev|no -race build: the race detector needs a C compiler
@@ -38,7 +39,7 @@ have() {
   esac
 }
 
-# The rows of needs that this host lacks.
+# missing prints the rows of needs whose tool is missing.
 missing() {
   local tool rest
   needs | while IFS='|' read -r tool rest; do
@@ -46,8 +47,8 @@ missing() {
   done
 }
 
-# Debian's prometheus comes with a service that is started at once and at every boot. Tests need two
-# programs of it: they are unpacked to bin/, nothing is installed.
+# unpack_prometheus unpacks the two programs that the tests need to bin/. It does not install Debian's package, because
+# that starts a service, now and at every boot.
 unpack_prometheus() {
   local dir
   dir=$(mktemp -d) || return

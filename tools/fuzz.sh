@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# fuzz.sh TIME: runs every fuzz target of the module for TIME, as many at a time as there are processors.
-# A failing input stays in testdata/fuzz beside its test: commit it with the fix.
+# fuzz.sh TIME: runs every fuzz target of the module for TIME, as many targets at a time as there are processors. Go
+# writes a failing input to testdata/fuzz beside its test: commit it with the fix.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 cache=$(go env GOCACHE)/fuzz
 
-# The time was up and nothing else: before Go 1.27 that is now and then taken for a failure (go.dev/issue/75804).
+# time_was_up tests for a log in which only the time limit was reached. Before Go 1.27 this sometimes counts as a
+# failure (go.dev/issue/75804).
 time_was_up() {
   grep -qx ' *context deadline exceeded' "$1" && ! grep -q 'Failing input\|panic\|_test.go:\|fuzzing process' "$1"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails and names the files that gofmt would change.
+# Lists the files that gofmt would change, and fails if there are any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 files=$(find . -name '.?*' -prune -o -name '*.go' -exec gofmt -l {} +)

@@ -1,15 +1,15 @@
 #!/bin/bash
-# nics-guest.sh COMMAND...: what make nics does in its machine, where it lies as /run/nics. Namespaces a and b have one
-# interface each of every pair of NICs, with the same name in both; what leaves one arrives at the other.
-#   setup NAME...           makes the namespaces; the NIC whose MAC address ends in 00:P:S is the one of the P-th NAME in a or b
-#   set IF MTU QUEUES       sets both ends up, with addresses 10.9.0.1 and 10.9.0.2; 0 queues leaves them as they are
-#   unset IF                takes both ends down and away from their addresses
-#   over KIND IF            puts an interface called "over" on both ends of IF; KIND is vlan, bond, bridge, macvlan, ipip or vxlan
-#   unover IF               takes it away
-#   open IA IF MTU          opens the adapter in a at this MTU, and prints "serving ... mode M" or why it does not open
-#   transfer IA [ARG...]    serves in a, runs datbench with ARGs in b; the last line is what it wrote as JSON
-#   counted IA [ARG...]     transfer, and after its last line the system calls of both ends on sockets
-#   rings IF N              slots of the receive and transmit rings
+# nics-guest.sh COMMAND...: the commands of make nics inside its machine, where this file is /run/nics. There are pairs
+# of NICs; namespace a has one NIC of each pair and namespace b the other, with the same name. The two are connected.
+#   setup NAME...           makes the namespaces; in each, the NIC with MAC address ...:P:S gets the P-th NAME
+#   set IF MTU QUEUES       sets both ends up, with addresses 10.9.0.1 and 10.9.0.2; QUEUES 0 does not change the queues
+#   unset IF                sets both ends down and removes their addresses
+#   over KIND IF            adds an interface "over" on both ends of IF; KIND is vlan, bond, bridge, macvlan, ipip or vxlan
+#   unover IF               removes that interface
+#   open IA IF MTU          opens the adapter in a at this MTU; prints "serving ... mode M" or the error
+#   transfer IA [ARG...]    runs a server in a, and datbench with ARGs in b; the last line is datbench's JSON
+#   counted IA [ARG...]     like transfer, and then prints the number of system calls of both ends on sockets
+#   rings IF N              sets the slots of the receive and transmit rings
 set -uo pipefail
 
 LIMIT=90      # seconds that opening may take: the processor is emulated, and may have to share the host's
@@ -19,7 +19,7 @@ LOG=/run/server.log
 JSON=/run/result.json
 server=
 
-# both COMMAND...: in both namespaces.
+# both COMMAND...: runs a command in both namespaces.
 both() {
   local ns
   for ns in a b; do ip netns exec "$ns" "$@" || return; done
@@ -40,7 +40,8 @@ setup() {
   both sysctl -qw net.ipv6.conf.all.disable_ipv6=1
 }
 
-# queues IF N: of a NIC that has a number to set; for the number it has already, some drivers have an error.
+# queues IF N: sets the number of queues of a NIC that can change it. It does nothing if the number is right, because
+# some drivers then return an error.
 queues() {
   local now
   now=$(ip netns exec a ethtool -l "$1" 2>/dev/null | awk '/^Combined:/ { n = $2 } END { print n }')
@@ -57,7 +58,7 @@ set_up() {
   addresses "$1" && carrier "$1"
 }
 
-# carrier IF: waits until both ends have it.
+# carrier IF: waits until both ends have a carrier.
 carrier() {
   local n ns
   for ns in a b; do
@@ -82,7 +83,8 @@ over() {
     case $1 in
     vlan) ip -n $ns link add link "$2" name over type vlan id 7 ;;
     macvlan)
-      # Both are in one namespace: the NIC would answer ARP requests for the addresses of the macvlan.
+      # Without arp_ignore the NIC would answer ARP requests for the address of the macvlan, which is in the same
+      # namespace.
       ip netns exec $ns sysctl -qw "net.ipv4.conf.$2.arp_ignore=1" && ip -n $ns link add link "$2" name over type macvlan mode bridge
       ;;
     bridge) ip -n $ns link add over type bridge && ip -n $ns link set "$2" master over ;;
@@ -97,7 +99,7 @@ over() {
   addresses over
 }
 
-# below IF: addresses for a tunnel to run between.
+# below IF: adds addresses between which a tunnel runs.
 below() {
   ip -n a address replace 10.8.0.1/24 dev "$1" && ip -n b address replace 10.8.0.2/24 dev "$1"
 }
@@ -164,11 +166,11 @@ rings() {
   both ethtool -G "$1" rx "$2" tx "$2" && carrier "$1"
 }
 
-# The calls by which a socket of AF_XDP makes the driver look at its rings.
+# EVENTS are the system calls with which an AF_XDP socket makes the driver look at its rings.
 EVENTS=(sys_enter_sendto sys_enter_recvfrom sys_enter_poll sys_enter_ppoll)
 TRACING=/sys/kernel/tracing/events/syscalls
 
-# calls_made: of datbench, by the histograms of the kernel's trace events.
+# calls_made: prints the number of these calls by datbench, from the histograms of the kernel's trace events.
 calls_made() {
   local event
   for event in "${EVENTS[@]}"; do cat "$TRACING/$event/hist"; done |

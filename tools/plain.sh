@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# plain.sh run|packages: what make plain runs. Tests that the race detector spoils, or that are long below it and use one
-# goroutine, are in files with "//go:build !race". Benchmarks run once.
+# plain.sh run|packages: prints the tests or the packages of make plain. Its tests are in files with "//go:build
+# !race": the race detector would spoil them, or they are long and use one goroutine. Benchmarks run once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mapfile -t files < <(grep -rlE '^//go:build .*!race' --include='*_test.go' .)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Takes the picture of docs: runs the main job, makes its page, and has a browser show it.
-# Usage: screenshot.sh PICTURE.png [flags of datbench]; FROM=RESULT.json takes a run that there is.
+# Makes the screenshot in docs: runs the main job, writes its report page, and takes a picture of the page in a
+# browser. Usage: screenshot.sh PICTURE.png [flags of datbench]; with FROM=RESULT.json it shows an existing result.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 picture=$1

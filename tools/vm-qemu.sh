@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# vm-qemu.sh: prints the path of a qemu that emulates igb: the one that is installed, else that of Debian 12's backports,
-# unpacked in $DATXDP_VM_CACHE/qemu and not installed; it runs with the libraries and the firmware of the installed one.
-# Without either it fails, and says why.
+# vm-qemu.sh: prints the path of a qemu that emulates igb. This is the installed qemu or, if that cannot, the one of
+# Debian 12's backports. The latter is not installed but unpacked to $DATXDP_VM_CACHE/qemu; it runs with the libraries
+# and the firmware of the installed one. If neither works, the script fails and prints the reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ for qemu in "$(command -v qemu-system-x86_64)" "$CACHE/qemu/usr/bin/qemu-system-
   if [ -x "$qemu" ] && emulates_igb "$qemu"; then echo "$qemu"; exit; fi
 done
 
-# It is the first process of its namespace, to which a signal without a trap does not come through.
+# This is the first process of a namespace, which ignores signals without a trap.
 trap 'exit 130' INT TERM
 work=$(mktemp -d "$CACHE/qemu.XXXXXX")
 trap 'rm -rf "$work"' EXIT

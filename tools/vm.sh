@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # vm.sh: runs the tests of internal/vm on machines with Debian's kernels, emulated by qemu without KVM:
-#   vm.sh machines   make vm: the scripts of vagrant/ on two machines that a bridge joins
-#   vm.sh nics       make nics: emulated NICs under several kernels, in one machine; docs/DRIVERS.md is what it saw
+#   vm.sh machines   make vm: tests the scripts of vagrant/ on two machines that are joined by a bridge
+#   vm.sh nics       make nics: tests emulated NICs under several kernels, in one machine; writes docs/DRIVERS.md
 #   vm.sh nics all   make nics-all: the whole matrix
-#   vm.sh fetch      make vm-fetch: only fills the cache of what they boot
-# As root on Debian 12 it installs the tools that it needs. Kernels, a minimal system and a newer qemu are unpacked in
-# $DATXDP_VM_CACHE and not installed; all checkouts of a user share it.
-# Everything lives in process, mount and network namespaces of its own, which the kernel ends with their first process:
-# nothing is left, however this ends. Exit status: 0 passed, 1 failed, 77 skipped: this host cannot.
+#   vm.sh fetch      make vm-fetch: only downloads what the machines boot
+# As root on Debian 12 it installs the tools that it needs. Kernels, a minimal system and a newer qemu are not
+# installed but unpacked to $DATXDP_VM_CACHE, which all checkouts of a user share. Everything runs in new process,
+# mount and network namespaces. The kernel removes them with their first process, so nothing is left behind, however
+# the script ends. Exit status: 0 passed, 1 failed, 77 skipped (this host cannot run it).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,7 +49,7 @@ install_tools() {
     >bin/vm.log 2>&1 </dev/null || skip "apt-get cannot install ${packages[*]}: bin/vm.log"
 }
 
-# join makes the bridge between the machines. IPv6 is off: what crosses is theirs.
+# join makes the bridge between the machines. IPv6 is off, so that only packets of the machines cross it.
 join() {
   ip link add nodes type bridge
   ip link set nodes up
@@ -59,14 +59,15 @@ join() {
   done
 }
 
-# contained UNSHARE-ARG... COMMAND...: runs it so that it ends with this script, which a signal ends at once.
+# contained UNSHARE-ARG... COMMAND...: runs a command that is killed when this script ends. A signal ends the script at
+# once.
 contained() {
   setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc "$@" &
   child=$!
   wait $child
 }
 
-# prepare SUITE...: makes what the machines boot, and names it in the environment of the tests.
+# prepare SUITE...: builds what the machines boot, and exports its paths to the tests.
 prepare() {
   local started=$SECONDS
   contained tools/vm-root.sh >bin/vm/root.out
@@ -77,7 +78,8 @@ prepare() {
   echo "$lane: system and kernels took $((SECONDS - started)) s"
 }
 
-# build makes what the machines run; they have no C library of ours.
+# build compiles the programs for the machines. They are static, because the machines do not have this host's C
+# library.
 build() {
   export CGO_ENABLED=0
   go test -c -o bin/vm/vm.test ./internal/vm
