@@ -4,8 +4,8 @@ package bpf
 
 import "fmt"
 
-// Attached reports whether the program is still attached. It is not if another program has detached it or the interface
-// was deleted.
+// Attached reports whether the program is still attached. The program is detached if another program replaces it or the
+// interface is deleted.
 //
 // System calls: bpf(BPF_OBJ_GET_INFO_BY_FD).
 func (s *Steer) Attached() (bool, error) {

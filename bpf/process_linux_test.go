@@ -79,8 +79,8 @@ func startPeer(t *testing.T, role string) peer {
 	return peer{child, in, bufio.NewReader(out)}
 }
 
-// TestKill kills a process that has the program attached. Before that, another attach fails and names the process;
-// afterwards the interface has no program.
+// TestKill attaches the program in another process. An attempt to attach a second program then fails and names the
+// process. When the process is killed, its program is detached.
 func TestKill(t *testing.T) {
 	labtest.RequireXDP(t)
 	attacher, idle := startPeer(t, "attacher"), startPeer(t, "idle")

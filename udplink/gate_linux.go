@@ -17,8 +17,8 @@ type gate struct {
 	reach   *route.Reach // nil: every packet passes
 	fd      int
 	limit   int       // bytes of the send buffer, as the kernel counts them
-	waiting int       // bytes, about, of packets that passed and are not yet sent
-	next    time.Time // of the trickle
+	waiting int       // approximate bytes of packets that passed and are not yet sent
+	next    time.Time // when the next packet of the trickle may pass
 }
 
 // open reads the size of the socket's send buffer. Every packet passes the gate on the loopback interface, and if the

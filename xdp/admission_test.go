@@ -7,15 +7,16 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Packets that claim to be from where no host can be, or are not for us, are dropped and counted; the frames come back.
+// Packets are dropped and counted if they claim an impossible source or are not addressed to us. Their frames return to
+// the pool.
 func TestSourcesThatCannotBe(t *testing.T) {
 	for _, tc := range []struct {
 		src, dst string
 		good     bool
 	}{
 		{"10.0.0.2", "10.0.0.1", true}, {"192.0.2.255", "10.0.0.1", true}, {"240.0.0.1", "10.0.0.1", true},
-		{"10.0.0.2", "10.0.0.9", false}, // for another
-		{"10.0.0.1", "10.0.0.1", false}, // land: from us
+		{"10.0.0.2", "10.0.0.9", false}, // for another host
+		{"10.0.0.1", "10.0.0.1", false}, // LAND attack: our own address as source
 		{"10.0.0.255", "10.0.0.1", false}, {"255.255.255.255", "10.0.0.1", false},
 		{"224.0.0.1", "10.0.0.1", false}, {"239.255.255.255", "10.0.0.1", false},
 		{"127.0.0.1", "10.0.0.1", false}, {"127.9.9.9", "10.0.0.1", false}, {"0.0.0.0", "10.0.0.1", false},
@@ -39,7 +40,8 @@ func TestSourcesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Headers that are wrong are counted too; a UDP checksum is no reason, since those of veth and virtio are partial.
+// Packets with wrong headers are dropped and counted too. A wrong UDP checksum is accepted, because veth and virtio
+// leave checksums partial.
 func TestHeadersThatAreDropped(t *testing.T) {
 	change := func(f func(ip []byte), sum bool) []byte {
 		b := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(100))

@@ -17,7 +17,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// stranger sends frames of its own making from the far end of a lab, and sees every frame that arrives there.
+// stranger sends raw frames from the other end of a lab, and sees every frame that arrives there.
 type stranger struct {
 	t  *testing.T
 	fd int
@@ -47,7 +47,7 @@ func (s *stranger) send(frame []byte) {
 	}
 }
 
-// arrived takes the UDP packets that have arrived for a MAC address, and returns their number.
+// arrived receives the UDP packets that have arrived for a MAC address, and returns their number.
 func (s *stranger) arrived(mac []byte) (n int) {
 	b := make([]byte, 2048)
 	for {
@@ -61,12 +61,12 @@ func (s *stranger) arrived(mac []byte) (n int) {
 	}
 }
 
-// isUDP reports whether an IP packet, or what is none, is UDP.
+// isUDP reports whether the bytes are an IP packet with UDP.
 func isUDP(ip []byte) bool {
 	return ip[0]>>4 == 4 && ip[v4Protocol] == protocolUDP || ip[0]>>4 == 6 && ip[v6Next] == protocolUDP
 }
 
-// claim is a frame from a MAC address that claims to be from an IP address.
+// claim returns a frame from a MAC address that claims to be from an IP address.
 func claim(t *testing.T, mac []byte, src, dst netip.Addr) []byte {
 	b := packetFor(t, src.String(), dst.String(), payloadOf(100))
 	copy(b[ethDst:], lab.A.MAC())
@@ -74,7 +74,7 @@ func claim(t *testing.T, mac []byte, src, dst netip.Addr) []byte {
 	return b
 }
 
-// answering sends every packet that arrives at a device back, until the test ends.
+// answering makes a device send back every packet that it receives, until the test ends.
 func answering(t *testing.T, d *Device) {
 	var stop atomic.Bool
 	var all sync.WaitGroup
@@ -137,7 +137,7 @@ func TestAnswersOfInventedAddresses(t *testing.T) {
 			if answered > time.Second {
 				t.Errorf("the newcomer was answered after %v", answered)
 			}
-			newcomer.ask(func(int) {}) // what came before has been handled
+			newcomer.ask(func(int) {}) // all earlier packets have been handled then
 			if n := s.arrived(forged); n != 0 {
 				t.Errorf("%d answers for addresses of others", n)
 			}
@@ -198,7 +198,8 @@ func TestNewcomerBesideInventedSources(t *testing.T) {
 	}
 }
 
-// newcomer is a kernel socket that knows the Ethernet address of the other side and so never tells its own.
+// newcomer is a kernel socket on a host that never sends an ARP request, because it already has the other side's MAC
+// address. The other side therefore does not learn its address.
 type newcomer struct {
 	t    *testing.T
 	conn *net.UDPConn
@@ -210,7 +211,7 @@ func newcomerOn(t *testing.T, l *lab.Lab, from netip.Addr, to netip.AddrPort) (n
 		if err := labtest.SetNeighbour(lab.Interface, to.Addr(), lab.A.MAC()); err != nil {
 			return err
 		}
-		// Answers go to the port that the link itself has.
+		// Replies are sent to the link's own port.
 		n.conn, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, to.Port())), net.UDPAddrFromAddrPort(to))
 		return err
 	})
@@ -218,7 +219,7 @@ func newcomerOn(t *testing.T, l *lab.Lab, from netip.Addr, to netip.AddrPort) (n
 	return n
 }
 
-// ask sends until an answer comes, calling f before each try, and returns the time that it took.
+// ask sends packets until a reply arrives, and returns the time that this took. It calls f before each packet.
 func (n newcomer) ask(f func(i int)) time.Duration {
 	n.t.Helper()
 	b := make([]byte, 2048)

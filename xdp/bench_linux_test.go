@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// spinner runs f on a locked thread until the benchmark ends; f returns at once.
+// spinner calls f in a loop on a locked thread until stop is called. f must not block.
 func spinner(b *testing.B, f func()) (stop func()) {
 	var quit atomic.Bool
 	var wg sync.WaitGroup
@@ -31,7 +31,7 @@ func spinner(b *testing.B, f func()) (stop func()) {
 	}
 }
 
-// verbs are the two ways to move packets.
+// verbs are the two ways to move packets: with link.Link methods, or with whole frames.
 type verbs struct {
 	recv func([]link.Buf) int
 	send func([]link.Buf)
@@ -46,7 +46,7 @@ var verbKinds = []struct {
 	of   func(*Socket) verbs
 }{{"raw", rawVerbs}, {"link", linkVerbs}}
 
-// BenchmarkRoundTrip is one packet of 64 bytes there and back, both ends spinning.
+// BenchmarkRoundTrip measures round trips of a 64-byte packet. Both ends spin.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, kind := range verbKinds {
 		b.Run(kind.name, func(b *testing.B) {
@@ -96,7 +96,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// rawHeader is an Ethernet header of a local experiment.
+// rawHeader is an Ethernet header with the EtherType for local experiments.
 var rawHeader = [14]byte{2, 0x73, 0, 0, 0, 2, 2, 0x73, 0, 0, 0, 1, 0x88, 0xb5}
 
 // BenchmarkStream measures one-way throughput with 64-byte and full-size packets. Both ends spin. It counts packets at
@@ -178,7 +178,7 @@ func stream(b *testing.B, of func(*Socket) verbs, mtu, size, batch int) {
 	b.ReportMetric(float64(st.TxKicks)/float64(b.N), "kicks/op")
 }
 
-// BenchmarkVerbs is what our own code costs, per packet, with a kernel that does nothing.
+// BenchmarkVerbs measures the cost of our own code per packet. The kernel is a fake that does nothing.
 func BenchmarkVerbs(b *testing.B) {
 	const batch = 32
 	for _, kind := range verbKinds {

@@ -30,9 +30,9 @@ type Device struct {
 	asked       Mode
 	all         bool       // Options.Queues was 0: all queues
 	local       netip.Addr // the device's own address
-	mtu         int        // as of Open
+	mtu         int        // the interface's MTU at Open
 
-	renamed      atomic.Pointer[string] // the interface's new name; nil while it is still name
+	renamed      atomic.Pointer[string] // the interface's new name; nil if it was not renamed
 	watcher      sync.WaitGroup
 	closing      sync.Once
 	quit         chan struct{} // closed to stop watcher
@@ -214,7 +214,7 @@ func (d *Device) Name() string {
 
 func (d *Device) rename(name string) { d.renamed.Store(&name) }
 
-// end makes the sockets refuse new paths, with why as the reason.
+// end makes the sockets refuse new paths; why is the error that they return.
 func (d *Device) end(why error) {
 	for _, s := range d.sockets {
 		s.ended.Store(&why)

@@ -55,7 +55,7 @@ func awaitNeighbour(t testing.TB, s *Socket, id link.Path) {
 	}
 }
 
-// awaitAnswer waits until a device can answer an address.
+// awaitAnswer waits until a device can send answers to an address.
 func awaitAnswer(t testing.TB, d *Device, to netip.Addr) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -103,7 +103,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// exchange sends the largest packet from a to b, on each queue, and answers it without a path.
+// exchange sends a packet of the largest size from a to b, on each queue. b answers with link.PathReply.
 func exchange(t *testing.T, da, db *Device) {
 	t.Helper()
 	for q := range da.sockets {
@@ -166,7 +166,7 @@ func firstOf(t *testing.T, d *Device) (*Socket, []link.Buf) {
 	return nil, nil
 }
 
-// A packet that is sent before the neighbour answered is dropped and counted.
+// A packet that is sent before the neighbour is resolved is dropped and counted.
 func TestUnknownNeighbour(t *testing.T) {
 	l := newLab(t, 1500, 1)
 	d := openDevice(t, l, lab.A, small())
@@ -187,7 +187,7 @@ func TestUnknownNeighbour(t *testing.T) {
 	}
 }
 
-// Packets to the device's own address come back in the next Recv, as any packet would.
+// Packets to the device's own address are returned by the next Recv, like any other packets.
 func TestLoop(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, 9000, 1)
@@ -211,7 +211,7 @@ func TestLoop(t *testing.T) {
 			if n == 0 || s.Source(&bufs[0]).Addr() != s.Local().Addr() {
 				t.Fatalf("%d Bufs from %v", n, s.Source(&bufs[0]))
 			}
-			s.Send(bufs[:n]) // an answer comes back too
+			s.Send(bufs[:n]) // the reply returns too
 			if got := collect(t, s, 1); len(got[0]) != size {
 				t.Errorf("%d bytes, want %d", len(got[0]), size)
 			}
@@ -296,7 +296,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Regression (i): an XDP program of somebody else's is named and left alone.
+// Regression (i): an XDP program of another owner is named in the error and not changed.
 func TestForeignProgram(t *testing.T) {
 	l := newLab(t, 1500, 1)
 	onSide(t, l, lab.A, func() error {
@@ -315,7 +315,7 @@ func TestForeignProgram(t *testing.T) {
 	})
 }
 
-// programOn is the ID of the XDP program on an interface, 0 for none.
+// programOn returns the ID of the XDP program on an interface; 0 if there is none.
 func programOn(t *testing.T, name string) uint32 {
 	t.Helper()
 	id, err := labtest.ProgramOn(name)
@@ -325,7 +325,7 @@ func programOn(t *testing.T, name string) uint32 {
 	return id
 }
 
-// Regression (j): a process that is killed leaves no program on the interface and no queue in use.
+// Regression (j): when a process is killed, its program is detached and its queues are free.
 func TestKillLeavesNothing(t *testing.T) {
 	if os.Getenv("DATXDP_TEST_HOLD") != "" {
 		holdUntilKilled()
@@ -374,7 +374,7 @@ func holdUntilKilled() {
 	select {}
 }
 
-// Without privilege, the error says which is needed.
+// Without privilege, the error names the capabilities that are needed.
 func TestNoPrivilege(t *testing.T) {
 	err := explainAttach("eth0", 1500, fmt.Errorf("bpf: attach: %w", bpf.ErrPrivilege))
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "CAP_NET_RAW") {
@@ -382,7 +382,7 @@ func TestNoPrivilege(t *testing.T) {
 	}
 }
 
-// The MTU is blamed for a mode that is not granted only where it may be the reason.
+// If a mode is not granted, the error mentions the MTU only if the MTU may be the reason.
 func TestModeNotGranted(t *testing.T) {
 	for mtu, want := range map[int]bool{1400: false, 1500: false, 3000: true, 9000: true} {
 		err := explainBind(ZeroCopy, mtu, unix.EOPNOTSUPP)
@@ -392,7 +392,8 @@ func TestModeNotGranted(t *testing.T) {
 	}
 }
 
-// A driver that refuses the program is quoted; the MTU is blamed only where it may be the reason.
+// If the driver refuses the program, the error quotes the driver. It mentions the MTU only if the MTU may be the
+// reason.
 func TestProgramRefused(t *testing.T) {
 	driver := fmt.Errorf("bpf: attach to igb in native mode: the buffers are small: %w", bpf.ErrRefused)
 	for mtu, want := range map[int]bool{1500: false, 3100: true} {
@@ -404,7 +405,7 @@ func TestProgramRefused(t *testing.T) {
 	}
 }
 
-// The verbs of the owner do not allocate, also when packets are dropped.
+// The owner's calls do not allocate memory, even when packets are dropped.
 func TestNoAllocation(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		p := newPair(t, pairOptions{mtu: 9000, v6: v6})

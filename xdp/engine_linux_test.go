@@ -14,12 +14,12 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Where the kernel gives no counts, those it gave last stay: a counter does not go back.
+// If the kernel's counters cannot be read, the last values are returned: a counter never decreases.
 func TestKernelStatsStay(t *testing.T) {
 	s := newFake(t, 1500).s
 	s.kernel.Rx_ring_full = 5
 	was := s.fd
-	s.fd = 1 << 30 // no file
+	s.fd = 1 << 30 // not an open file
 	defer func() { s.fd = was }()
 	if got := s.KernelStats().RxRingFull; got != 5 || s.Stats().RxDropped != 5 {
 		t.Errorf("rx ring full %d times after a read that failed, want 5", got)
@@ -39,7 +39,7 @@ func TestConcurrentKernel(t *testing.T) {
 	const total = 20_000
 	var quit atomic.Bool
 	var wg sync.WaitGroup
-	wg.Go(func() { // reflects what is sent
+	wg.Go(func() { // sends every packet back
 		want := uint32(0)
 		for !quit.Load() {
 			k.transmit(16)
@@ -53,7 +53,7 @@ func TestConcurrentKernel(t *testing.T) {
 				}
 				src, dst := p[ethSize+v4Src:ethSize+v4Dst], p[ethSize+v4Dst:ethSize+v4Size]
 				for i := range src {
-					src[i], dst[i] = dst[i], src[i] // the checksum stays right
+					src[i], dst[i] = dst[i], src[i] // the checksum does not change
 				}
 				if !quit.Load() {
 					k.deliver(t, p)

@@ -27,7 +27,7 @@ func Example() {
 	bufs := make([]link.Buf, 64)
 	for {
 		n := queue.Recv(bufs)
-		queue.Send(bufs[:n]) // a received packet's Path is link.PathReply
+		queue.Send(bufs[:n]) // Path of a received packet is link.PathReply
 		if n == 0 {
 			queue.Wait(-1)
 		}
@@ -48,7 +48,7 @@ func ExampleDevice_Links() {
 	}
 	var bufs [1]link.Buf
 	if queue.Alloc(bufs[:]) == 0 {
-		return // back-pressure
+		return // no frame is free: try again later
 	}
 	bufs[0].Path = path
 	bufs[0].Data = bufs[0].Data[:copy(bufs[0].Data, "hello")]

@@ -19,20 +19,20 @@ type fakeKernel struct {
 	comp producer[uint64]
 
 	batch     uint32          // slots that one kick moves
-	answers   []syscall.Errno // what the next kicks return, moving nothing but for EBUSY
+	answers   []syscall.Errno // results of the next kicks; a kick with EBUSY also drops a packet
 	sent      [][]byte        // packets as transmitted
 	partial   []byte
 	kicks     int
 	rxWakeups int
 }
 
-// newFake makes a socket whose kernel is played by the test. local is 10.0.0.1, the peer 10.0.0.2.
+// newFake returns a socket whose kernel is simulated by the test. Our address is 10.0.0.1, the peer's 10.0.0.2.
 func newFake(t testing.TB, mtu int) *fakeKernel {
 	t.Helper()
 	return newFakeNIC(t, mtu, 0)
 }
 
-// newFakeNIC is newFake in zero-copy mode with a NIC whose receive ring has nic slots; 0 is copy mode.
+// newFakeNIC is newFake in zero-copy mode, with a NIC whose receive ring has nic slots; nic 0 means copy mode.
 func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 	t.Helper()
 	o := DefaultOptions()
@@ -63,7 +63,7 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 	return k
 }
 
-// wakeRx counts the calls for the fill ring.
+// wakeRx counts the wakeups for the fill ring.
 func (k *fakeKernel) wakeRx() syscall.Errno {
 	k.rxWakeups++
 	return 0
@@ -75,7 +75,7 @@ func (k *fakeKernel) kick(bool) syscall.Errno {
 	if len(k.answers) > 0 {
 		e := k.answers[0]
 		k.answers = k.answers[1:]
-		if e == unix.EBUSY { // completed but not sent
+		if e == unix.EBUSY { // the packet's frame is completed, but the packet is not sent
 			k.transmit(1)
 			k.sent = k.sent[:len(k.sent)-1]
 		}
@@ -109,7 +109,7 @@ func (k *fakeKernel) transmit(n uint32) {
 	k.comp.submit(n)
 }
 
-// deliver receives one packet, cut into the given pieces.
+// deliver puts one packet, split into the given pieces, into the rx ring.
 func (k *fakeKernel) deliver(t testing.TB, pieces ...[]byte) {
 	t.Helper()
 	for i, p := range pieces {
@@ -133,14 +133,14 @@ func (k *fakeKernel) piece(t testing.TB, p []byte, more bool) {
 	k.rx.submit(1)
 }
 
-// raw puts a descriptor into the rx ring, whatever it says.
+// raw puts any descriptor into the rx ring, valid or not.
 func (k *fakeKernel) raw(d desc) {
 	k.rx.reserve(1)
 	k.rx.put(0, d)
 	k.rx.submit(1)
 }
 
-// pieces cuts a packet at the given places.
+// pieces splits a packet at the given offsets.
 func pieces(b []byte, cuts ...int) (out [][]byte) {
 	from := 0
 	for _, c := range append(cuts, len(b)) {
@@ -154,7 +154,7 @@ func (k *fakeKernel) peer() netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), DefaultPort)
 }
 
-// complete transmits all, without looking.
+// complete completes all packets in the tx ring without reading them.
 func (k *fakeKernel) complete() {
 	n := k.tx.refresh()
 	k.comp.reserve(n)
@@ -165,7 +165,7 @@ func (k *fakeKernel) complete() {
 	k.comp.submit(n)
 }
 
-// refresh receives n packets of size bytes, whatever the frames hold.
+// refresh delivers n packets of size bytes; their content is what the frames contain.
 func (k *fakeKernel) refresh(n, size uint32) {
 	n = min(n, k.fill.refresh())
 	k.rx.reserve(n)
@@ -176,7 +176,7 @@ func (k *fakeKernel) refresh(n, size uint32) {
 	k.rx.submit(n)
 }
 
-// payloadOf is n bytes of which no two neighbours are alike.
+// payloadOf returns n bytes in which adjacent bytes differ.
 func payloadOf(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

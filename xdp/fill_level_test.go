@@ -16,7 +16,7 @@ func TestPacer(t *testing.T) {
 	for range onTimeFrames/64 - 1 {
 		after(64, most)
 	}
-	after(hotFrames, most) // late again: the count begins anew
+	after(hotFrames, most) // late again: the count of frames restarts
 	for range onTimeFrames/64 - 1 {
 		after(64, most)
 	}

@@ -15,7 +15,7 @@ import (
 
 const patience = 5 * time.Second
 
-// fixedHop is a neighbour whose MAC is given.
+// fixedHop is a neighbour with a fixed MAC address.
 type fixedHop struct {
 	mac     [6]byte
 	unknown bool
@@ -26,7 +26,7 @@ func (h *fixedHop) MAC() ([6]byte, bool) { return h.mac, !h.unknown }
 func (h *fixedHop) Source() netip.Addr   { return netip.Addr{} }
 func (h *fixedHop) MTU() int             { return h.mtu }
 
-// fixedRouter leads everywhere over one hop.
+// fixedRouter returns the same next hop for every destination.
 type fixedRouter struct{ hop *fixedHop }
 
 func (r fixedRouter) Resolve(netip.Addr) (hop, error) { return r.hop, nil }
@@ -72,7 +72,7 @@ func (p *pair) open(t testing.TB, side lab.Side, po pairOptions) (s *Socket) {
 	return s
 }
 
-// openOn opens a socket on the veth of the namespace that the thread is in, and steers to it.
+// openOn opens a socket on the veth in the calling thread's namespace, and redirects all packets to it.
 func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
 	ifi, err := net.InterfaceByName(lab.Interface)
 	if err != nil {
@@ -112,7 +112,7 @@ func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
 	return s, program.Put(0, s.fd)
 }
 
-// attachProgram has every packet go to the socket of its queue.
+// attachProgram attaches a program that redirects every packet to the socket of its queue.
 func attachProgram(t testing.TB, generic bool) (*labtest.Program, error) {
 	p, err := labtest.AttachProgram(lab.Interface, generic)
 	if err == nil {
@@ -125,7 +125,7 @@ func attachProgram(t testing.TB, generic bool) (*labtest.Program, error) {
 	return p, err
 }
 
-// path resolves the peer.
+// path returns a path to the other end.
 func (p *pair) path(t testing.TB, from lab.Side) link.Path {
 	t.Helper()
 	id, err := p.ends[from].Resolve(p.ends[from.Peer()].Local(), 7)
@@ -135,7 +135,7 @@ func (p *pair) path(t testing.TB, from lab.Side) link.Path {
 	return id
 }
 
-// message allocates a packet with a payload of size bytes that begins with n, and returns its Bufs.
+// message allocates a packet and returns its Bufs. The payload has size bytes and begins with the number n.
 func message(t testing.TB, s *Socket, to link.Path, size int, n uint32) []link.Buf {
 	t.Helper()
 	per := s.Caps().FrameSize
@@ -161,7 +161,7 @@ func message(t testing.TB, s *Socket, to link.Path, size int, n uint32) []link.B
 	return bufs
 }
 
-// collect receives until it has want packets, and returns them by payload. The frames are freed.
+// collect receives want packets, returns their payloads and frees their frames.
 func collect(t testing.TB, s *Socket, want int) [][]byte {
 	t.Helper()
 	var out [][]byte
@@ -187,7 +187,7 @@ func collect(t testing.TB, s *Socket, want int) [][]byte {
 	return out
 }
 
-// conserve checks that no frame is lost or in two places.
+// conserve checks that every frame is in exactly one place.
 func conserve(t testing.TB, s *Socket) {
 	t.Helper()
 	var count [states]uint32
@@ -199,7 +199,7 @@ func conserve(t testing.TB, s *Socket) {
 	}
 }
 
-// settled drives s until the kernel has given back all that was sent.
+// settled drives s until the kernel has completed all transmitted frames.
 func settled(t testing.TB, s *Socket) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); s.pool.count[isSent] > 0; {

@@ -46,7 +46,7 @@ var be = binary.BigEndian
 type layout struct {
 	ip      int // offset of the IP header
 	payload int // offset of the UDP payload
-	size    int // bytes of UDP payload, over all frames of the packet
+	size    int // UDP payload of the packet in bytes, over all its frames
 	v6, ce  bool
 }
 
@@ -177,7 +177,7 @@ func seal(h []byte, packet []link.Buf) {
 	total, odd := pseudo6(h), false
 	for i := range packet {
 		part := uint64(fold(sum(packet[i].Data, 0)))
-		if odd { // a part that begins at an odd offset adds with its bytes swapped
+		if odd { // after an odd number of bytes, a part's sum has its bytes swapped
 			part = part<<8&0xff00 | part>>8
 		}
 		total += part

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// packetFor builds a packet with headers by a path, as a received frame would hold it.
+// packetFor returns a packet whose headers a path has written, as a received frame contains it.
 func packetFor(t testing.TB, src, dst string, payload []byte) []byte {
 	t.Helper()
 	p, err := newPath([6]byte{2, 0, 0, 0, 0, 1}, netip.AddrPortFrom(netip.MustParseAddr(src), 49152), netip.AddrPortFrom(netip.MustParseAddr(dst), DefaultPort), nil)
@@ -24,14 +24,14 @@ func packetFor(t testing.TB, src, dst string, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// resum puts the checksum of an IPv4 header right after a change, in a packet without a tag.
+// resum corrects the IPv4 header checksum after a change. The packet must not have a VLAN tag.
 func resum(packet []byte) {
 	h := packet[ethSize : ethSize+v4Size]
 	be.PutUint16(h[v4Sum:], 0)
 	be.PutUint16(h[v4Sum:], ^fold(sum(h, 0)))
 }
 
-// targetOf is the destination address in the IP header at the head of h.
+// targetOf returns the destination address of the IP header at the beginning of h.
 func targetOf(h []byte) netip.Addr {
 	if h[0]>>4 == 6 {
 		return netip.AddrFrom16([16]byte(h[v6Dst:]))
@@ -61,7 +61,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A checksum over pieces is the one over the whole, also when a piece has an odd length.
+// The checksum over several pieces equals the checksum over the whole packet, even if a piece has an odd length.
 func TestSealOverPieces(t *testing.T) {
 	payload := make([]byte, 101)
 	for i := range payload {
@@ -86,7 +86,7 @@ func TestParseRejects(t *testing.T) {
 		b = append([]byte(nil), b...)
 		b[at] = v
 		if len(b) >= headers4 {
-			resum(b) // of IPv6 it changes what is not read, a byte of the source
+			resum(b) // for IPv6 this changes a byte of the source address, which parse does not read
 		}
 		return b
 	}
@@ -128,13 +128,13 @@ func TestParseRejects(t *testing.T) {
 	}
 }
 
-// The quick check of a header's checksum agrees with the plain one.
+// The fast check of an IPv4 header checksum agrees with the general one.
 func TestSoundHeaders(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	h := make([]byte, v4Size+4)
 	for i := range 100_000 {
 		for j := range h {
-			h[j] = byte(r.Uint32()) | byte(-(i & 1)) // half of them with every bit set
+			h[j] = byte(r.Uint32()) | byte(-(i & 1)) // every second header has all bits set
 		}
 		b := h[:v4Size+i%3/2*4]
 		if i%2 == 0 {
@@ -151,7 +151,7 @@ func TestSoundHeaders(t *testing.T) {
 }
 
 func TestParseTrimsAndMarks(t *testing.T) {
-	b := append(packetFor(t, "10.0.0.1", "10.0.0.2", []byte("x")), make([]byte, 17)...) // Ethernet's 60 bytes
+	b := append(packetFor(t, "10.0.0.1", "10.0.0.2", []byte("x")), make([]byte, 17)...) // padding to the minimum of 60 bytes
 	b[ethSize+v4TOS] = ecnCE
 	resum(b)
 	l, ok := parse(b, len(b))

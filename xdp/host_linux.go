@@ -13,7 +13,7 @@ type host struct {
 	groups []netip.Addr // broadcast addresses of the interface's subnets
 	mtu    int
 	router router
-	memory memory // consumers' memory that packets are sent from in place; nil without
+	memory memory // the consumers' memory; nil if there is none
 }
 
 func (h *host) owns(a netip.Addr) bool {

@@ -31,14 +31,14 @@ func TestRefusedPortIsReported(t *testing.T) {
 			return r.To == there && string(r.Quoted()) == packet[:link.QuoteSize]
 		}
 		var to [4]link.Report
-		for end := time.Now().Add(patience); ; { // the neighbour has to be found first
+		for end := time.Now().Add(patience); ; { // first the neighbour must be resolved
 			var b [1]link.Buf
 			if first.Alloc(b[:]) == 1 {
 				b[0].Data, b[0].Path = append(b[0].Data[:0], packet...), path
 				first.Send(b[:])
 			}
 			first.Wait(20 * time.Millisecond)
-			if n := first.Refused(to[:1]); n > 0 && right(&to[0]) { // looking for a neighbour may be refused too
+			if n := first.Refused(to[:1]); n > 0 && right(&to[0]) { // the failure to resolve a neighbour may be reported too
 				break
 			}
 			if time.Now().After(end) {
@@ -48,7 +48,7 @@ func TestRefusedPortIsReported(t *testing.T) {
 		second := d.Sockets()[1]
 		for to[0] = (link.Report{}); !right(&to[0]); {
 			if second.Refused(to[:1]) == 0 {
-				second.Wait(-1) // the report wakes it
+				second.Wait(-1) // until the report wakes it
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func FuzzParseRefused(f *testing.F) {
 	})
 }
 
-// Reports beyond what a socket keeps are dropped, and a flood of them is read slowly.
+// A socket keeps a limited number of reports and drops the others. A flood of reports is read slowly.
 func TestRefusalsAreBounded(t *testing.T) {
 	var s Socket
 	s.closed.Store(true)

@@ -69,14 +69,14 @@ func TestSendInPlace(t *testing.T) {
 	bufs[1].Data = m[block : 2*block]
 	s.Send(bufs)
 	want := bytes.Clone(m[block : 2*block])
-	m[block]++ // the packet has left
+	m[block]++ // allowed, because the packet has been transmitted
 	if got := collect(t, s, 1)[0]; !bytes.Equal(got[1:], want) {
 		t.Error("what was sent to ourselves changed on the way")
 	}
 	if len(s.lent) != 0 {
 		t.Errorf("%d frames stand for nothing", len(s.lent))
 	}
-	// What crosses a block, or is the beginning of a packet, is refused and nothing is lost.
+	// Data that crosses a block, or is a packet's first piece, is refused. No frame is lost.
 	for _, first := range []int{0, 1} {
 		bufs := make([]link.Buf, 2)
 		s.Alloc(bufs)
@@ -92,7 +92,7 @@ func TestSendInPlace(t *testing.T) {
 	settled(t, s)
 }
 
-// Memory is used again by the next device, without what was in it.
+// The next device uses the same memory again. It does not contain the data of the earlier device.
 func TestMemoryAgain(t *testing.T) {
 	m, err := newMemory(3 * os.Getpagesize())
 	if err != nil {
@@ -102,7 +102,7 @@ func TestMemoryAgain(t *testing.T) {
 	if err := m.release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := newMemory(3*os.Getpagesize() + 1) // of the same power of two
+	again, err := newMemory(3*os.Getpagesize() + 1) // rounded up to the same power of two
 	if err != nil {
 		t.Fatal(err)
 	}

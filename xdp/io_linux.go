@@ -6,7 +6,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Alloc implements link.Link. System calls: sendto, when frames are short and packets wait to be transmitted.
+// Alloc implements link.Link.
+//
+// System calls: sendto, if too few frames are free and packets wait to be transmitted.
 func (s *Socket) Alloc(bufs []link.Buf) int {
 	s.reap()
 	n := s.allocatable(len(bufs))
@@ -21,7 +23,7 @@ func (s *Socket) Alloc(bufs []link.Buf) int {
 	return n
 }
 
-// driveTx makes the kernel transmit if packets wait. It reports whether it did.
+// driveTx makes the kernel transmit if packets wait. It reports whether it did so.
 func (s *Socket) driveTx() bool {
 	if s.stall.Load() != flowing {
 		s.drain()
@@ -45,7 +47,7 @@ func (s *Socket) reap() {
 		addr := s.comp.at(i)
 		if f, _, ok := s.kernelFrame(addr, isSent); ok {
 			s.pool.give(f, isSent)
-		} else if last := len(s.lent) - 1; last >= 0 && s.umem.isUser(addr) { // any lent frame will do: it carries no data
+		} else if last := len(s.lent) - 1; last >= 0 && s.umem.isUser(addr) { // any lent frame can be freed, because lent frames carry no data
 			s.pool.give(s.lent[last], isSent)
 			s.lent = s.lent[:last]
 		}

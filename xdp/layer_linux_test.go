@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// An interface whose packets have no Ethernet header is refused: AF_XDP would carry nothing that we send.
+// An interface without Ethernet headers is refused, because AF_XDP would not carry our packets.
 func TestTunnelIsRefused(t *testing.T) {
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{})
@@ -32,7 +32,7 @@ func TestTunnelIsRefused(t *testing.T) {
 	})
 }
 
-// A bond and a team are refused in every mode, with what to use instead; a NIC and a bridge are not.
+// A bond and a team are refused in every mode, and the error names an alternative. A NIC and a bridge are accepted.
 func TestBondIsRefused(t *testing.T) {
 	local := netip.MustParseAddr("10.9.0.1")
 	for kind, want := range map[string]bool{"bond": true, "team": true, "bridge": false, "vlan": false, "device": false, "veth": false} {
@@ -43,7 +43,7 @@ func TestBondIsRefused(t *testing.T) {
 	}
 }
 
-// overlay is the name of an interface on top of the veth, with an address of a network of its own.
+// overlay is the name of an interface on top of the veth. Its address is in another subnet.
 const overlay = "over"
 
 func overlayAddress(side lab.Side) netip.Prefix {
@@ -60,7 +60,7 @@ func overlayLab(t *testing.T, kind string) *lab.Lab {
 	return l
 }
 
-// Packets of the largest size cross a macvlan and a bridge in both directions.
+// Packets of the largest size pass through a macvlan and a bridge in both directions.
 func TestOverlay(t *testing.T) {
 	for _, kind := range []string{"macvlan", "bridge"} {
 		t.Run(kind, func(t *testing.T) {
@@ -78,12 +78,13 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// answerOwn has the veth answer ARP requests for its own addresses alone.
+// answerOwn makes the veth answer ARP requests only for its own addresses.
 func answerOwn() error {
 	return os.WriteFile("/proc/sys/net/ipv4/conf/"+lab.Interface+"/arp_ignore", []byte("1"), 0)
 }
 
-// A macvlan whose lower interface also answers ARP requests for its address is refused with the command that mends it.
+// A macvlan is refused if its lower interface also answers ARP requests for its address. The error has the command that
+// corrects this.
 func TestMacvlanBesideItsLowerInterface(t *testing.T) {
 	l := overlayLab(t, "macvlan")
 	onSide(t, l, lab.A, func() error {

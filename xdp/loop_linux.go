@@ -25,7 +25,7 @@ func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int
 	note.headers, note.ip, note.start, note.loop = uint8(len(headers)), ethSize, uint16(at), true
 	one := tally{packets: 1, bytes: uint64(size)}
 	s.counters.sent(&one)
-	s.signal() // wakes a Wait that is already asleep
+	s.signal() // wakes a Wait that sleeps
 }
 
 // recvLoop returns whole packets that were sent to this socket itself.

@@ -81,7 +81,7 @@ func (e *ethtool) Close() error {
 	return unix.Close(fd)
 }
 
-// receive returns the number of receive queues; most returns the largest number that can be set.
+// receive returns the number of receive queues. most returns the largest number of queues that can be configured.
 func (c *channels) receive() int { return int(c.rx + c.combined) }
 func (c *channels) most() int    { return max(c.receive(), int(c.maxRx+c.maxCombined)) }
 

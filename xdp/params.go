@@ -62,7 +62,7 @@ const (
 	// call on a busy machine, the 64-byte round trip rises from 6 us to milliseconds.
 	rawKick = 64
 
-	// A kernel worker frees a queue about 25 ms after its socket was closed.
+	// bindTimeout limits the retries of a bind. A kernel worker frees a queue about 25 ms after its socket was closed.
 	bindTimeout = time.Second
 	bindPause   = 2 * time.Millisecond
 
@@ -83,9 +83,10 @@ const (
 	// driver. After reviveTicks the queue is reopened, and not earlier, because flow control may stop a ring for a
 	// while.
 	stallTicks, reviveTicks = 2, 6
-	// addressTicks is how long the device's address may be missing: about 5 s, enough to take an interface down and up.
+	// addressTicks is how long the device's address may be missing: about 5 s, so that an interface can be taken down
+	// and up.
 	addressTicks = 50
 
-	// pendingPoll bounds Wait while the tx ring holds packets that only a system call transmits.
+	// pendingPoll limits Wait while the tx ring holds packets that only a system call transmits.
 	pendingPoll = 200 * time.Microsecond
 )

@@ -80,7 +80,7 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return link.ErrUnsupported }
 
-// list names the queues and adds the verb.
+// list names the queues, followed by "does" or "do".
 func list(queues []int) string {
 	if len(queues) == 1 {
 		return fmt.Sprintf("queue %d does", queues[0])

@@ -17,11 +17,11 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// fakeNIC says first what the test has it say, then what is.
+// fakeNIC first reports the number of queues that the test has set, then the real number.
 type fakeNIC struct {
 	first  channels
 	calls  int
-	second func() // before the answer to the second question
+	second func() // called before the second result
 }
 
 func (f *fakeNIC) ring(string) int { return 0 }
@@ -42,7 +42,7 @@ func (f *fakeNIC) channels(name string) (c channels, err error) {
 	return c, errors.Join(err, e.Close())
 }
 
-// openWith opens an interface whose driver does something when a program is attached.
+// openWith opens the interface on side A; n reports its queues and rings.
 func openWith(t *testing.T, l *lab.Lab, n nic) *Device {
 	t.Helper()
 	var d *Device
@@ -58,7 +58,7 @@ func openWith(t *testing.T, l *lab.Lab, n nic) *Device {
 	return d
 }
 
-// Queues that the driver makes when the program is attached get sockets.
+// Queues that the driver creates when the program is attached get sockets.
 func TestQueuesAddedAtAttach(t *testing.T) {
 	l := newLab(t, 1500, 4)
 	d := openWith(t, l, &fakeNIC{first: channels{combined: 2, maxCombined: 4}})
@@ -68,7 +68,7 @@ func TestQueuesAddedAtAttach(t *testing.T) {
 	exchange(t, d, openDevice(t, l, lab.B, small()))
 }
 
-// Added queues that do not transmit are refused with the command after which none are added.
+// If such queues do not transmit, Open fails. The error has the command after which the driver creates no queues.
 func TestAddedQueuesThatDoNotTransmit(t *testing.T) {
 	for _, tc := range []struct {
 		before, after, most uint32
@@ -82,7 +82,7 @@ func TestAddedQueuesThatDoNotTransmit(t *testing.T) {
 	}
 }
 
-// Queues that the driver adds get no socket in zero-copy mode: it removes them with the program.
+// Queues that the driver creates get no socket in zero-copy mode, because the driver removes them with the program.
 func TestNoZeroCopyOnAddedQueues(t *testing.T) {
 	d := &Device{name: "eth7", addedQueues: 2, steer: new(bpf.Steer), nic: &fakeNIC{first: channels{combined: 4, maxCombined: 4}}}
 	err := d.openQueues(4, &host{}, &Options{Mode: ZeroCopy})
@@ -122,7 +122,7 @@ func TestCarrierLostAtAttach(t *testing.T) {
 	}
 }
 
-// The transmit side of a queue is proven by one frame that nobody takes for his own.
+// One proof frame shows that a queue transmits. No host accepts it as its own.
 func TestProof(t *testing.T) {
 	works, pending, dead, isDown := newFake(t, 1500), newFake(t, 1500), newFakeNIC(t, 1500, 256), newFake(t, 1500)
 	pending.answers = []syscall.Errno{unix.EAGAIN, unix.EAGAIN, unix.EAGAIN, unix.EAGAIN, unix.EAGAIN}

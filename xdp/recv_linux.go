@@ -27,7 +27,7 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 		}
 		k, frames := s.recvMany(used, avail, bufs[n:], &got)
 		if k == 0 {
-			if now := s.rx.refresh(); now > avail { // the rest of a packet may have arrived
+			if now := s.rx.refresh(); now > avail { // the other frames of a packet may have arrived
 				avail = now
 				continue
 			}
@@ -142,7 +142,7 @@ func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tal
 		bufs[n] = link.Buf{Data: data, Frame: frame, Flags: mark(&l) | link.More}
 		n++
 		if i++; i == k || rest == 0 {
-			s.discardRx(first+i, k-i) // frames of padding only
+			s.discardRx(first+i, k-i) // the other frames contain only padding
 			break
 		}
 		d = s.rx.at(first + i)
@@ -187,7 +187,7 @@ func (s *Socket) discardRx(first, k uint32) {
 }
 
 // refill fills the fill ring when at least refillBatch frames are missing. It leaves enough frames in the pool for
-// Alloc, which may hand out txMax.
+// Alloc, which may take up to txMax frames.
 func (s *Socket) refill() {
 	have := s.pool.count[isFill]
 	if have+refillBatch > s.level.target {

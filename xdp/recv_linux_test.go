@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet in pieces is handed over whole, trimmed to its UDP length, and never in two calls.
+// A packet of several frames is returned as a whole by one call, and is trimmed to its UDP length.
 func TestReceivePieces(t *testing.T) {
 	payload := payloadOf(5000)
 	packet := packetFor(t, "10.0.0.2", "10.0.0.1", payload)
@@ -15,7 +15,7 @@ func TestReceivePieces(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   [][]byte
-		bufs int // wanted
+		bufs int // expected number of Bufs
 	}{
 		{"two", pieces(packet, 3840), 2},
 		{"headers alone", pieces(packet, headers4, 3000), 3},
@@ -52,7 +52,7 @@ func TestReceivePieces(t *testing.T) {
 	}
 }
 
-// A packet that does not fit behind others waits for the next call.
+// A packet that does not fit behind other packets waits for the next call.
 func TestReceiveDoesNotSplit(t *testing.T) {
 	k := newFake(t, 9000)
 	packet := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(9000-28))
@@ -67,7 +67,8 @@ func TestReceiveDoesNotSplit(t *testing.T) {
 	}
 }
 
-// What is not whole UDP for one of our addresses is dropped and counted, and its frames come back.
+// Everything except complete UDP packets for one of our addresses is dropped and counted. The frames return to the
+// pool.
 func TestReceiveDrops(t *testing.T) {
 	k := newFake(t, 9000)
 	good := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(100))
@@ -82,7 +83,7 @@ func TestReceiveDrops(t *testing.T) {
 	}
 	bufs := make([]link.Buf, maxSegments)
 	for i, b := range bad {
-		for j := range b { // piece by piece: Recv looks in between
+		for j := range b { // Recv is called after each piece
 			k.piece(t, b[j], j < len(b)-1)
 			if n := k.s.Recv(bufs); n != 0 {
 				t.Fatalf("bad packet %d: %d Bufs", i, n)
@@ -104,10 +105,10 @@ func TestReceiveDrops(t *testing.T) {
 	}
 }
 
-// Descriptors that point nowhere are survived.
+// Descriptors with invalid addresses do no harm.
 func TestBadDescriptors(t *testing.T) {
 	packet := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(5000))
-	long := func(k *fakeKernel, at uint32, change func(*desc)) { // a packet of three pieces, one of them bad
+	long := func(k *fakeKernel, at uint32, change func(*desc)) { // a packet of three pieces, one of which is invalid
 		k.deliver(t, pieces(packet, 2000, 4000)...)
 		d := k.s.rx.at(at)
 		change(&d)
@@ -127,7 +128,7 @@ func TestBadDescriptors(t *testing.T) {
 			receive(k)
 			k.comp.reserve(2)
 			k.comp.put(0, 1<<40)
-			k.comp.put(1, free(k)) // never sent
+			k.comp.put(1, free(k)) // a frame that was not sent
 			k.comp.submit(2)
 			bufs := make([]link.Buf, maxSegments)
 			if n := k.s.Recv(bufs); n != 0 {

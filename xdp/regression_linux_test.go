@@ -15,7 +15,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Regression (a): a burst larger than what one sendto moves leaves as a whole.
+// Regression (a): a burst that is larger than one sendto can transmit is transmitted completely.
 func TestBurstDrains(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	a, b := p.ends[lab.A], p.ends[lab.B]
@@ -61,7 +61,7 @@ func TestAllocAfterPartialDrain(t *testing.T) {
 	}
 }
 
-// Regression (c): no random sequence of operations loses or doubles a frame.
+// Regression (c): no random sequence of operations loses a frame or uses it twice.
 func TestFramesAreConserved(t *testing.T) {
 	for _, mtu := range []int{1500, 9000} {
 		t.Run(fmt.Sprint(mtu), func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestInterfaceDownAndUp(t *testing.T) {
 	}
 }
 
-// flowsAgain sends until a packet with a mark arrives.
+// flowsAgain sends until a packet with a special payload arrives.
 func flowsAgain(t *testing.T, a, b *Socket, to link.Path) {
 	t.Helper()
 	const mark = 0xfeedface
@@ -195,7 +195,7 @@ func flowsAgain(t *testing.T, a, b *Socket, to link.Path) {
 	}
 }
 
-// While the interface is down, what is sent is dropped, counted, and its frames come back.
+// Packets that are sent while the interface is down are dropped and counted. Their frames return to the pool.
 func TestSendWhileDown(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	a := p.ends[lab.A]
@@ -218,7 +218,7 @@ func TestSendWhileDown(t *testing.T) {
 	settled(t, a)
 }
 
-// Regression (e): opening and closing a queue again and again leaves no descriptor and no mapping.
+// Regression (e): repeated opening and closing of a queue leaks no descriptor and no mapping.
 func TestOpenCloseCycles(t *testing.T) {
 	cycles := 200
 	switch {
@@ -254,7 +254,8 @@ func TestOpenCloseCycles(t *testing.T) {
 		if rings > 0 {
 			t.Errorf("%d mappings of rings after %d cycles", rings, cycles)
 		}
-		// One in eight of the frame memories: the runtime's own memory grows and shrinks too.
+		// The limit is an eighth of the frame memory of all cycles, because the runtime's own memory grows and shrinks
+		// too.
 		if leak := uint64(cycles-10) * uint64(small().Frames*small().FrameSize) / 8; now > memory+leak {
 			t.Errorf("%d MiB of memory after %d cycles, %d MiB after 10", now>>20, cycles, memory>>20)
 		}
@@ -283,7 +284,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	}
 	bufs := make([]link.Buf, 32)
 	for a.counters.wakeups.Load() < 100 {
-		a.Free(bufs[:a.Recv(bufs)]) // with something to receive, Wait does not sleep
+		a.Free(bufs[:a.Recv(bufs)]) // Wait would not sleep while packets wait to be received
 		runtime.Gosched()
 	}
 	if err := a.Close(); err != nil {
@@ -342,7 +343,7 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// mapped counts the mappings of rings, which are of sockets, and the bytes of writable memory without a file.
+// mapped counts the mappings of rings, which belong to sockets, and the bytes of anonymous writable memory.
 func mapped(t *testing.T) (rings int, memory uint64) {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -367,7 +368,7 @@ func mapped(t *testing.T) (rings int, memory uint64) {
 	return rings, memory
 }
 
-// small are options for a device that is opened often.
+// small returns options for a device that is opened often.
 func small() Options {
 	o := DefaultOptions()
 	o.Frames, o.TxRing, o.CompletionRing, o.RxRing, o.FillRing = 256, 64, 64, 128, 128

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// newRings makes both ends of one ring over plain memory.
+// newRings returns both ends of one ring in plain memory.
 func newRings[T uint64 | desc](size uint32) (producer[T], consumer[T]) {
 	words := make([]uint32, 3)
 	slots := make([]T, size)
@@ -51,7 +51,7 @@ func TestRingVerbs(t *testing.T) {
 	}
 }
 
-// The indices wrap at 2^32 and the ring does not notice.
+// A ring works when its indices wrap at 2^32.
 func TestRingWraps(t *testing.T) {
 	p, c := newRings[uint64](4)
 	start := ^uint32(0) - 1

@@ -15,7 +15,7 @@ func word(mem []byte, off uint64) *uint32 {
 	return (*uint32)(unsafe.Pointer(unsafe.SliceData(mem[off : off+4 : off+4])))
 }
 
-// array returns n values of T at off of a mapping. It is sound for the same reasons as word.
+// array returns n values of type T at offset off of a mapping. It is sound for the same reasons as word.
 func array[T uint64 | desc](mem []byte, off uint64, n uint32) []T {
 	var t T
 	end := off + uint64(n)*uint64(unsafe.Sizeof(t))

@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// used is how full a ring is.
+// used returns the number of used slots of a ring.
 func used(t *testing.T, s *Socket, name string) int {
 	t.Helper()
 	for _, r := range s.Rings() {
@@ -22,7 +22,7 @@ func used(t *testing.T, s *Socket, name string) int {
 	return 0
 }
 
-// The rings show what waits in them, and the kernel what it lost for want of frames.
+// Rings shows the frames that wait in each ring. The kernel's counters show the packets lost because no frame was free.
 func TestRings(t *testing.T) {
 	p := newPair(t, pairOptions{mtu: 1500})
 	a, b := p.ends[lab.A], p.ends[lab.B]
@@ -38,7 +38,7 @@ func TestRings(t *testing.T) {
 			t.Fatalf("the packet is not in the rx ring: %+v", b.Rings())
 		}
 	}
-	for n := uint32(2); ; n++ { // nobody receives
+	for n := uint32(2); ; n++ { // until the rx ring is full, because nothing receives
 		a.Send(message(t, a, to, 64, n))
 		if k := b.KernelStats(); k.FillRingEmpty+k.RxRingFull+k.RxDropped > 0 {
 			break

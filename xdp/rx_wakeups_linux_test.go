@@ -12,7 +12,7 @@ func TestFillRingBesideLargeNIC(t *testing.T) {
 	const slots = 512
 	k := newFakeNIC(t, 1500, slots)
 	bufs := make([]link.Buf, maxSegments)
-	for held := uint32(0); held < slots; { // the fill ring is smaller than the NIC's
+	for held := uint32(0); held < slots; { // in several rounds, because the fill ring is smaller than the NIC's ring
 		n := min(k.fill.refresh(), slots-held)
 		if n == 0 {
 			t.Fatalf("the NIC got %d frames of %d", held, slots)
@@ -27,7 +27,7 @@ func TestFillRingBesideLargeNIC(t *testing.T) {
 	conserve(t, k.s)
 }
 
-// A driver that asks for a call at the fill ring all the time gets few, and one at once when there are new frames.
+// A driver that always has the need-wakeup flag set gets few wakeups, but one at once when there are new frames.
 func TestNudgesAreBounded(t *testing.T) {
 	const idle = 1 << 16
 	bufs := make([]link.Buf, maxSegments)
@@ -46,7 +46,7 @@ func TestNudgesAreBounded(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			k := newFake(t, 1500)
 			*k.s.fill.flags = ringNeedWakeup
-			if tc.empty { // the NIC has them all
+			if tc.empty { // the NIC has taken all frames
 				k.fill.release(k.fill.refresh())
 			}
 			if n := spin(k); n == 0 || n > tc.most {
@@ -57,10 +57,10 @@ func TestNudgesAreBounded(t *testing.T) {
 	}
 }
 
-// fresh puts frames into the fill ring and checks that the driver is told of them.
+// fresh adds frames to the fill ring and checks that the driver is woken.
 func fresh(t *testing.T, k *fakeKernel, bufs []link.Buf) {
 	t.Helper()
-	k.fill.release(min(k.fill.refresh(), 2*refillBatch)) // room
+	k.fill.release(min(k.fill.refresh(), 2*refillBatch)) // makes room
 	k.s.level.target += 2 * refillBatch
 	k.rxWakeups = 0
 	k.s.Recv(bufs)

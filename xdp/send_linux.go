@@ -6,7 +6,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Send implements link.Link. System calls: sendto, until the kernel has taken every packet or accepts no more for now.
+// Send implements link.Link.
+//
+// System calls: sendto, until the kernel has taken every packet or accepts no more for now.
 func (s *Socket) Send(bufs []link.Buf) {
 	if !s.open() {
 		s.refuse(bufs)
@@ -32,7 +34,7 @@ func span(bufs []link.Buf) int {
 	return len(bufs)
 }
 
-// open reports whether the interface takes packets. If it was down, open tries again.
+// open reports whether the interface accepts packets. If it was down at the last try, open tries again.
 func (s *Socket) open() bool {
 	if s.umem.mem == nil {
 		return false

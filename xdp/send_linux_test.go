@@ -79,7 +79,7 @@ func TestReply(t *testing.T) {
 		t.Errorf("unknown neighbour: %d dropped, %d sent", d, len(k.sent))
 	}
 	neighbour.unknown = false
-	// A reply is made of a fresh packet only.
+	// Only a fresh packet can be answered.
 	k.s.Alloc(bufs[:1])
 	bufs[0].Path = link.PathReply
 	k.s.Send(bufs[:1])
@@ -96,12 +96,12 @@ func TestReply(t *testing.T) {
 	conserve(t, k.s)
 }
 
-// No answer of the kernel panics, loses a frame, or has a counter go back.
+// No errno of a kick causes a panic, loses a frame or decreases a counter.
 func TestErrnos(t *testing.T) {
 	for _, tc := range []struct {
 		errno   syscall.Errno
 		times   int
-		sent    int // at once, of 10
+		sent    int // packets, of 10, that are sent at once
 		dropped uint64
 	}{
 		{unix.EAGAIN, 1, 10, 0}, {unix.EAGAIN, 50, 0, 0}, {unix.EINTR, 1, 10, 0}, {unix.ENOBUFS, 2, 10, 0},
@@ -125,7 +125,7 @@ func TestErrnos(t *testing.T) {
 		if len(k.sent) != tc.sent || s.Stats().TxDropped != tc.dropped {
 			t.Errorf("%v: %d packets sent, %+v", tc.errno, len(k.sent), s.Stats())
 		}
-		for len(k.answers) > 0 { // the owner goes on polling
+		for len(k.answers) > 0 { // the owner continues to poll
 			s.Recv(bufs)
 		}
 		s.Recv(bufs)
@@ -142,7 +142,7 @@ func TestErrnos(t *testing.T) {
 	}
 }
 
-// Packets that cannot be sent are dropped whole and counted one by one.
+// Packets that cannot be sent are dropped with all their frames, and each is counted.
 func TestSendDrops(t *testing.T) {
 	k := newFake(t, 9000)
 	s := k.s

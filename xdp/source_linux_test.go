@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// The source of a packet is read where Recv found it, tag or not, and costs no memory.
+// Source returns the source address of a packet with and without a VLAN tag, and allocates no memory.
 func TestSource(t *testing.T) {
 	for _, tc := range []struct {
 		src, dst string
@@ -41,12 +41,12 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// tagged is a packet behind an 802.1Q tag.
+// tagged returns the packet with an 802.1Q tag.
 func tagged(packet []byte, tci uint16) []byte {
 	return slices.Insert(slices.Clone(packet), ethType, 0x81, 0, byte(tci>>8), byte(tci))
 }
 
-// BenchmarkSource is what it costs to compare where a packet came from with where it should have come from.
+// BenchmarkSource measures a comparison of a packet's source with the expected address.
 func BenchmarkSource(b *testing.B) {
 	for name, hosts := range map[string][2]string{"v4": {"10.0.0.2", "10.0.0.1"}, "v6": {"fd00::2", "fd00::1"}} {
 		b.Run(name, func(b *testing.B) {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// option is a fixed-size structure of an AF_XDP socket option. None of them contains a pointer.
+// option is a structure of fixed size for an AF_XDP socket option. It contains no pointers.
 type option interface {
 	uint32 | unix.XDPUmemReg | unix.XDPMmapOffsets | unix.XDPStatistics
 }
@@ -37,11 +37,11 @@ func errnoErr(e syscall.Errno) error {
 // umemAddr returns the address that the kernel registers. It is sound because the mapping does not move.
 func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
-// mapAgain maps the pages of the shared mapping mem a second time, in place of the mapping target, which must have the
-// same size. An mremap(2) with old size 0 does this.
-func mapAgain(mem, target []byte) error {
-	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(mem))), 0, uintptr(len(mem)),
-		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(target))), 0)
+// mapAgain maps the pages of the shared mapping src at a second place: at the mapping dst, which it replaces. Both must
+// have the same size. An mremap(2) with old size 0 does this.
+func mapAgain(src, dst []byte) error {
+	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(src))), 0, uintptr(len(src)),
+		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), 0)
 	return errnoErr(e)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// seen counts the frames with a text in them that a packet socket has been given, both ways.
+// seen counts the frames with this text that a packet socket has received, in both directions.
 func (s *stranger) seen(text []byte) (n int) {
 	b := make([]byte, 2048)
 	for {
@@ -58,7 +58,7 @@ func TestTapsSeeNothing(t *testing.T) {
 				if time.Now().After(end) {
 					t.Fatal("a packet to another port was not seen either: the test tests nothing")
 				}
-				_, _ = unix.Poll([]unix.PollFd{{Fd: int32(tap.fd), Events: unix.POLLIN}}, 100) // the deadline decides
+				_, _ = unix.Poll([]unix.PollFd{{Fd: int32(tap.fd), Events: unix.POLLIN}}, 100) // a timeout is no failure: the deadline of the loop is
 			}
 		})
 	}

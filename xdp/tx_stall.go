@@ -7,15 +7,15 @@ type txStall struct {
 	cons  uint32 // the kernel's index in the tx ring at the last check
 }
 
-// due reports true on every stuckPolls-th call: time for a check.
+// due returns true on every stuckPolls-th call: it is time for a check.
 func (u *txStall) due() bool {
 	u.polls++
 	return u.polls%stuckPolls == 0
 }
 
-// still reports whether slots wait and the ring has not moved since the last check.
-func (u *txStall) still(cons, left uint32) bool {
-	stands := left > 0 && cons == u.cons
+// still reports whether packets wait and the ring has not moved since the last check. backlog is their number.
+func (u *txStall) still(cons, backlog uint32) bool {
+	stands := backlog > 0 && cons == u.cons
 	u.cons = cons
 	return stands
 }

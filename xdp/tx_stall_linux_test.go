@@ -62,7 +62,7 @@ func TestStalledRingIsKicked(t *testing.T) {
 	}
 }
 
-// A ring that moves by itself is left alone.
+// A ring that moves by itself is not kicked.
 func TestMovingRingIsNotKicked(t *testing.T) {
 	k := fillTx(t)
 	bufs := make([]link.Buf, maxSegments)
@@ -78,7 +78,7 @@ func TestMovingRingIsNotKicked(t *testing.T) {
 	}
 }
 
-// An interface that was down and whose driver then works without calls takes packets again.
+// An interface was down, and its driver then needs no wakeups. It accepts packets again.
 func TestDownAndUpWithoutWakeup(t *testing.T) {
 	k := fillTx(t)
 	to, err := k.s.Resolve(k.peer(), 1)

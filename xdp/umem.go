@@ -21,7 +21,7 @@ func (u *umem) frames() uint32 { return uint32(len(u.mem) >> u.shift) }
 // addr returns the kernel's address of a byte in a frame.
 func (u *umem) addr(frame, off uint32) uint64 { return uint64(frame)<<u.shift | uint64(off) }
 
-// frame returns the frame and the offset in it of a kernel address; ok is false for an address outside the frames.
+// frame converts a kernel address to a frame and an offset in it. ok is false if the address is outside the frames.
 func (u *umem) frame(addr uint64) (frame, off uint32, ok bool) {
 	return uint32(addr >> u.shift), uint32(addr) & (u.size - 1), addr < uint64(len(u.mem))
 }

@@ -13,7 +13,7 @@ func TestWait(t *testing.T) {
 	a, b := p.ends[lab.A], p.ends[lab.B]
 	to := p.path(t, lab.A)
 	in := make([]link.Buf, 32)
-	quiet := func() { // other packets of a new interface may be under way
+	quiet := func() { // waits until no other packets of the new interface arrive
 		for b.Wait(50 * time.Millisecond); b.Recv(in) > 0; b.Wait(50 * time.Millisecond) {
 		}
 	}
@@ -30,7 +30,7 @@ func TestWait(t *testing.T) {
 	returns("no time", 0, time.Second)
 	b.Wake()
 	returns("a Wake before", -1, time.Second)
-	for slept := false; !slept; quiet() { // another packet may end it before
+	for slept := false; !slept; quiet() { // again, if another packet ended the Wait
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -72,7 +72,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A socket whose interface is gone is quiet: Wait sleeps and Send drops.
+// A socket whose interface is gone uses no processor time: Wait sleeps and Send drops.
 func TestInterfaceGone(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	a := p.ends[lab.A]
@@ -100,7 +100,7 @@ func TestInterfaceGone(t *testing.T) {
 	}
 	const limit = 50 * time.Millisecond
 	var slept time.Duration
-	for range 20 { // a signal to the thread ends a Wait early
+	for range 20 { // several times, because a signal to the thread ends a Wait early
 		start := time.Now()
 		a.Wait(limit)
 		if slept = time.Since(start); slept >= limit {

@@ -16,7 +16,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// witness is a Keeper that writes down what it hears. The owner of the sockets holds own.
+// witness is a Keeper that records the events. own is locked by the owner of the sockets.
 type witness struct {
 	own   sync.Mutex
 	heard chan string
@@ -32,7 +32,7 @@ func (w *witness) Exclude(_ int, f func()) {
 func (w *witness) Changed(_ int, _ bool, text string) { w.heard <- text }
 func (w *witness) Ended(err error)                    { w.ended <- err }
 
-// hears waits for a change whose text has the words.
+// hears waits for a change whose text contains the words.
 func (w *witness) hears(t *testing.T, words string) {
 	t.Helper()
 	var all []string
@@ -51,7 +51,7 @@ func (w *witness) hears(t *testing.T, words string) {
 	}
 }
 
-// ends waits for the end of the device, whose reason has the words.
+// ends waits for the end of the device; the error must contain the words.
 func (w *witness) ends(t *testing.T, words ...string) {
 	t.Helper()
 	select {
@@ -66,7 +66,7 @@ func (w *witness) ends(t *testing.T, words ...string) {
 	}
 }
 
-// watched opens a device on each side of a lab and watches that of side A.
+// watched opens a device on each side of a lab and watches the device of side A.
 func watched(t *testing.T, queues int) (*lab.Lab, *Device, *Device, *witness) {
 	t.Helper()
 	l := newLab(t, 1500, queues)
@@ -76,7 +76,7 @@ func watched(t *testing.T, queues int) (*lab.Lab, *Device, *Device, *witness) {
 	return l, a, b, w
 }
 
-// Changes that a device survives are told, and packets flow afterwards.
+// Changes that do not end a device are reported, and packets flow afterwards.
 func TestWatchFollows(t *testing.T) {
 	l, a, b, w := watched(t, 1)
 	on := func(what string, f func() error) {
@@ -132,7 +132,7 @@ func TestWatchFollows(t *testing.T) {
 	}
 }
 
-// Changes that end a device are named in its error, and nothing can be resolved afterwards.
+// Changes that end a device are named in its error. Resolve then returns this error.
 func TestWatchEnds(t *testing.T) {
 	mine := netip.PrefixFrom(lab.A.Addr4(), 24)
 	for _, tc := range []struct {
@@ -171,7 +171,7 @@ func TestWatchEnds(t *testing.T) {
 	t.Run("queues", func(t *testing.T) {
 		l := newLab(t, 1500, 4)
 		w := &witness{heard: make(chan string, 100), ended: make(chan error, 1)}
-		for _, side := range []lab.Side{lab.A, lab.B} { // veth has as many receive queues as its peer sends on, at most
+		for _, side := range []lab.Side{lab.A, lab.B} { // on both sides: a veth uses at most as many receive queues as its peer has transmit queues
 			onSide(t, l, side, func() error { return setQueues(lab.Interface, 2) })
 		}
 		openDevice(t, l, lab.A, small()).Watch(w)
@@ -180,7 +180,7 @@ func TestWatchEnds(t *testing.T) {
 	})
 }
 
-// setQueues is ethtool -L.
+// setQueues sets the number of queues, as ethtool -L does.
 func setQueues(name string, n uint32) error {
 	e, err := openEthtool()
 	if err != nil {
@@ -191,7 +191,7 @@ func setQueues(name string, n uint32) error {
 	return ethtoolDo(e.fd, name, &c)
 }
 
-// A receive ring of another size is told.
+// A change of the receive ring's size is reported.
 func TestWatchRingSize(t *testing.T) {
 	l := newLab(t, 1500, 1)
 	n := &ringNIC{}
@@ -200,7 +200,7 @@ func TestWatchRingSize(t *testing.T) {
 	w.hears(t, "receive ring was changed")
 }
 
-// ringNIC is a NIC whose receive ring changes all the time.
+// ringNIC is a NIC whose receive ring has another size each time.
 type ringNIC struct {
 	fakeNIC
 	size int
@@ -211,7 +211,7 @@ func (r *ringNIC) channels(string) (channels, error) {
 	return channels{combined: 1, maxCombined: 1}, nil
 }
 
-// stick makes the driver of a queue deaf: a kick succeeds and moves nothing, until the queue is opened again.
+// stick makes the driver of a queue ignore kicks until the queue is reopened: a kick succeeds but transmits nothing.
 func stick(t *testing.T, d *Device, w *witness) *Socket {
 	t.Helper()
 	s := d.sockets[0]
@@ -229,7 +229,7 @@ func stick(t *testing.T, d *Device, w *witness) *Socket {
 	return s
 }
 
-// A transmit ring that stands still is named, kicked, and opened again; what the owner holds stays valid.
+// A stalled tx ring is reported, then kicked, then reopened. Frames that the owner holds stay valid.
 func TestStalledQueueIsOpenedAgain(t *testing.T) {
 	_, a, b, w := watched(t, 1)
 	s := a.sockets[0]
@@ -261,7 +261,7 @@ func TestStalledQueueIsOpenedAgain(t *testing.T) {
 	exchange(t, a, b)
 }
 
-// Waiters are released for the time that the queue is opened again, and wait afterwards.
+// Wait returns when the queue is reopened, and sleeps again afterwards.
 func TestReopenWhileWaiting(t *testing.T) {
 	_, a, _, w := watched(t, 1)
 	s := a.sockets[0]
@@ -292,15 +292,15 @@ func TestReopenWhileWaiting(t *testing.T) {
 		case <-done:
 			return
 		case <-time.After(10 * time.Millisecond):
-			s.Wake() // who began to wait in between
+			s.Wake() // for a Wait that began meanwhile
 		}
 	}
 }
 
-// A queue that zero-copy does not revive goes on in copy mode under Auto, and is known by that mode.
+// If reopening in zero-copy mode does not help, Auto continues in copy mode, and Caps reports copy mode.
 func TestStalledQueueGoesOnInCopyMode(t *testing.T) {
 	_, a, b, w := watched(t, 1)
-	a.sockets[0].caps.Mode = string(ZeroCopy) // veth has none: opening the queue again in this mode fails
+	a.sockets[0].caps.Mode = string(ZeroCopy) // veth has no zero-copy, so reopening in this mode fails
 	stick(t, a, w)
 	w.hears(t, "opened again in copy mode, since it did not transmit in zero-copy mode")
 	if got := a.Mode(); got != Copy {
@@ -311,7 +311,7 @@ func TestStalledQueueGoesOnInCopyMode(t *testing.T) {
 	exchange(t, a, b)
 }
 
-// A queue that nothing revives ends the device, also in a mode that was asked for by name.
+// If reopening does not help in any mode, the device ends. This also holds for a mode that was requested by name.
 func TestStalledQueueEndsTheDevice(t *testing.T) {
 	_, a, _, w := watched(t, 1)
 	a.asked = ZeroCopy
@@ -321,7 +321,7 @@ func TestStalledQueueEndsTheDevice(t *testing.T) {
 	w.own.Lock()
 	defer w.own.Unlock()
 	bufs := make([]link.Buf, 4)
-	for range 10 { // the owner finds nothing, and nothing panics
+	for range 10 { // the owner receives nothing, and nothing panics
 		n := s.Alloc(bufs)
 		s.Send(bufs[:n])
 		s.Free(bufs[:s.Recv(bufs)])
@@ -330,7 +330,7 @@ func TestStalledQueueEndsTheDevice(t *testing.T) {
 	conserve(t, s)
 }
 
-// Without carrier a ring stands still for a known reason.
+// A ring that does not move because there is no carrier is not reported as stalled.
 func TestNoStallWithoutCarrier(t *testing.T) {
 	l, a, _, w := watched(t, 1)
 	if err := l.SetUp(lab.B, false); err != nil {
@@ -345,7 +345,7 @@ func TestNoStallWithoutCarrier(t *testing.T) {
 	w.own.Lock()
 	s.queueProof()
 	w.own.Unlock()
-	time.Sleep((reviveTicks + 2) * watchTick) // that nothing happens has no event
+	time.Sleep((reviveTicks + 2) * watchTick) // to see that nothing happens, which causes no event
 	if h := s.Health(); h.Stalls != 0 || h.Reopens != 0 {
 		t.Errorf("%+v", h)
 	}
@@ -356,13 +356,13 @@ func TestNoStallWithoutCarrier(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-deaf: // what waited is transmitted when the carrier is back
+	case <-deaf: // waiting packets are transmitted when the carrier is back
 	case <-time.After(patience):
 		t.Error("nobody kicked the driver")
 	}
 }
 
-// Close ends the watch while it hears of changes.
+// Close ends the watch even while it reports changes.
 func TestCloseWhileWatched(t *testing.T) {
 	l, a, _, w := watched(t, 1)
 	var changes sync.WaitGroup

@@ -99,7 +99,7 @@ func (s *sender) dial(ctx context.Context, ia *dat.IA, hosts []string, offer []b
 		}
 		s.all = append(s.all, r)
 	}
-	err = s.until(ctx, func(r *receiver) bool { return r.window.Length > 0 })
+	err = s.waitFor(ctx, func(r *receiver) bool { return r.window.Length > 0 })
 	if err == errNobody {
 		return s.report("", nil)
 	}
@@ -116,7 +116,7 @@ func (s *sender) expect(r *receiver) error {
 func (s *sender) copy(ctx context.Context, file io.Reader, p *progress) (chunks int, sum []byte, err error) {
 	hash := sha256.New()
 	for chunk := 0; ; chunk++ {
-		if err := s.until(ctx, func(r *receiver) bool { return r.done() > chunk-window }); err != nil {
+		if err := s.waitFor(ctx, func(r *receiver) bool { return r.done() > chunk-window }); err != nil {
 			return 0, nil, err
 		}
 		p.show(int64(s.slowest()) * chunkSize)
@@ -148,12 +148,12 @@ func (s *sender) compare(ctx context.Context, chunks int, sum []byte, p *progres
 		return r.ep.PostSend([]dat.LMRTriplet{s.mem.Segment(at, len(sum))}, 0, dat.CompletionDefault)
 	})
 	for chunk := max(chunks-window, 0); chunk < chunks; chunk++ { // the patience is for one at a time
-		if err := s.until(ctx, func(r *receiver) bool { return r.done() > chunk }); err != nil {
+		if err := s.waitFor(ctx, func(r *receiver) bool { return r.done() > chunk }); err != nil {
 			return err
 		}
 		p.show(int64(s.slowest()) * chunkSize)
 	}
-	return s.until(ctx, func(r *receiver) bool { return r.sum != nil })
+	return s.waitFor(ctx, func(r *receiver) bool { return r.sum != nil })
 }
 
 func (s *sender) report(name string, sum []byte) error {
@@ -205,16 +205,16 @@ func (r *receiver) leave(why error) {
 
 var errNobody = errors.New("no receiver is left")
 
-// until handles events until so returns true for every receiver. Receivers for which it is still false after the
-// sender's patience have stalled; until drops them, so that the others do not wait longer.
-func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
+// waitFor handles events until cond returns true for every receiver. It drops receivers for which cond is still false
+// after the sender's patience, because the others would have to wait for them.
+func (s *sender) waitFor(ctx context.Context, cond func(*receiver) bool) error {
 	limit, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	for {
 		left, waits := 0, false
 		s.each(func(r *receiver) error {
 			left++
-			waits = waits || !so(r)
+			waits = waits || !cond(r)
 			return nil
 		})
 		if left == 0 {
@@ -226,7 +226,7 @@ func (s *sender) until(ctx context.Context, so func(*receiver) bool) error {
 		err := s.next(limit)
 		if err != nil && limit.Err() != nil && ctx.Err() == nil {
 			s.each(func(r *receiver) error {
-				if so(r) {
+				if cond(r) {
 					return nil
 				}
 				return fmt.Errorf("it has done nothing for %v", s.patience)

@@ -31,7 +31,7 @@ const (
 	// shared queue has as many receives as all clients have credits, so no request finds it empty.
 	credits = 64
 	slots   = maxClients * credits
-	// slotSize is of a request, and of its answer behind it.
+	// slotSize is the size of a slot in bytes: a request, followed by its answer.
 	slotSize = requestSize + 64
 )
 

@@ -38,13 +38,13 @@ func udpSockets(at netip.AddrPort) (inodes []uint64) {
 	return inodes
 }
 
-// excludes reports whether a socket that is bound to the address have prevents a bind to want. It does if the addresses
-// are equal or have is a wildcard. An IPv6 wildcard usually includes IPv4.
-func excludes(have, want netip.Addr) bool {
-	if have.IsUnspecified() {
-		return have.Is6() || want.Is4()
+// excludes reports whether a socket that is bound to an address prevents a bind to another one. It does if the
+// addresses are equal or the bound address is a wildcard. An IPv6 wildcard usually includes IPv4.
+func excludes(bound, other netip.Addr) bool {
+	if bound.IsUnspecified() {
+		return bound.Is6() || other.Is4()
 	}
-	return have == want.WithZone("")
+	return bound == other.WithZone("")
 }
 
 // udpLine is a line of /proc/net/udp.

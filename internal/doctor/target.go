@@ -22,7 +22,7 @@ type Target struct {
 	// link down for a second when an XDP program is attached or detached.
 	Try bool
 
-	// explaining leaves out what an explanation has no use for: see [Explain].
+	// explaining skips checks that do not help to explain a failure: see [Explain].
 	explaining bool
 
 	kind         ianame.Kind

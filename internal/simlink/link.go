@@ -34,7 +34,7 @@ type Link struct {
 	refused refusals
 }
 
-// leaving is a transmitted frame and the virtual time when it has left.
+// leaving is a frame that is being transmitted, and the virtual time when this is done.
 type leaving struct {
 	at    int64
 	frame uint32
@@ -132,9 +132,9 @@ func (l *Link) giveUp(bufs []link.Buf, what string) {
 	l.held -= len(bufs)
 }
 
-// retire takes the frames of a sent packet from the owner. Frames of the transmit pool become free at the time left,
-// when the packet has been transmitted.
-func (l *Link) retire(pkt []link.Buf, left int64) {
+// retire takes the frames of a sent packet from the owner. Frames of the transmit pool become free at sentAt, when the
+// packet has been transmitted.
+func (l *Link) retire(pkt []link.Buf, sentAt int64) {
 	for i := range pkt {
 		if pkt[i].Frame&txFrame == 0 {
 			l.giveUp(pkt[i:i+1], "Send")
@@ -142,12 +142,12 @@ func (l *Link) retire(pkt []link.Buf, left int64) {
 		}
 		n := pkt[i].Frame &^ txFrame
 		l.tx.giveUp(n, "Send")
-		l.egress = append(l.egress, leaving{at: left, frame: n})
+		l.egress = append(l.egress, leaving{at: sentAt, frame: n})
 		l.held--
 	}
 }
 
-// reclaim frees the frames that have left by now.
+// reclaim frees the frames that have been transmitted by now.
 func (l *Link) reclaim() {
 	n := 0
 	for n < len(l.egress) && l.egress[n].at <= l.net.clock.now {

@@ -165,43 +165,43 @@ func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 	if cfg.MarkFrames > 0 && depth >= cfg.MarkFrames {
 		flags = link.CE
 	}
-	left := now
+	sentAt := now
 	if cfg.Rate > 0 {
-		left = max(now, l.idleAt) + int64(total+wireOverhead)*8*1e9/cfg.Rate
-		l.idleAt = left
+		sentAt = max(now, l.idleAt) + int64(total+wireOverhead)*8*1e9/cfg.Rate
+		l.idleAt = sentAt
 	}
-	held, dropped, marked := way.to.cross(cfg, left, total)
+	delay, dropped, marked := way.to.cross(cfg, sentAt, total)
 	if marked {
 		flags = link.CE
 	}
 	if !dropped && !l.lost(way, total) {
-		l.fly(left+held, way, pkt, total, flags)
+		l.fly(sentAt+delay, way, pkt, total, flags)
 		if l.roll(cfg.Duplicate) {
-			l.fly(left+held, way, pkt, total, flags)
+			l.fly(sentAt+delay, way, pkt, total, flags)
 		}
 	}
-	l.retire(pkt, left)
+	l.retire(pkt, sentAt)
 	return true
 }
 
-// cross passes a packet through the switch port of its receiver. left is the time when the packet left its sender. held
-// is the time for which the port delays it.
-func (to *node) cross(cfg *Config, left int64, total int) (held int64, dropped, marked bool) {
+// cross passes a packet through the switch port of its receiver. sentAt is the time when the sender has transmitted the
+// packet. delay is the additional time in the port.
+func (to *node) cross(cfg *Config, sentAt int64, total int) (delay int64, dropped, marked bool) {
 	if cfg.PortFrames == 0 {
 		return 0, false, false
 	}
 	time := func(bytes int) int64 { return int64(bytes+wireOverhead) * 8 * 1e9 / cfg.Rate }
-	queued := max(to.portIdle-left, 0) / time(cfg.MTU)
+	queued := max(to.portIdle-sentAt, 0) / time(cfg.MTU)
 	if queued >= int64(cfg.PortFrames) {
 		to.portDrops.Add(1)
 		return 0, true, false
 	}
-	to.portIdle = max(to.portIdle, left) + time(total)
-	return to.portIdle - left, false, cfg.MarkFrames > 0 && queued >= int64(cfg.MarkFrames)
+	to.portIdle = max(to.portIdle, sentAt) + time(total)
+	return to.portIdle - sentAt, false, cfg.MarkFrames > 0 && queued >= int64(cfg.MarkFrames)
 }
 
-func (l *Link) fly(left int64, way *line, pkt []link.Buf, total int, flags link.Flags) {
-	at := left + int64(l.net.cfg.Delay)
+func (l *Link) fly(sentAt int64, way *line, pkt []link.Buf, total int, flags link.Flags) {
+	at := sentAt + int64(l.net.cfg.Delay)
 	f := l.draw(total)
 	if f.swap {
 		at += 1 + l.rng.Int64N(int64(l.net.cfg.Delay)+reorderSpan)

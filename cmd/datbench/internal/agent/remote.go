@@ -124,12 +124,12 @@ func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 
 // orPeerDeath returns an agent's error text as an error. If the other agent has died, the error begins with that cause.
 // The death may be reported later than the error, so orPeerDeath waits for it, at most deathDelay.
-func (r *remote) orPeerDeath(what string) error {
+func (r *remote) orPeerDeath(text string) error {
 	select {
 	case <-r.peer.dead.Done():
-		return fmt.Errorf("%w; %s", context.Cause(r.peer.dead), what)
+		return fmt.Errorf("%w; %s", context.Cause(r.peer.dead), text)
 	case <-time.After(deathDelay):
-		return errors.New(what)
+		return errors.New(text)
 	}
 }
 
