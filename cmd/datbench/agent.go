@@ -20,7 +20,7 @@ func agentCommand(stdin io.Reader, stdout io.Writer) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A terminal sends its interrupt to every process. The main job alone handles it.
+			// A terminal sends an interrupt to every process. Only the main job handles it.
 			signal.Ignore(os.Interrupt)
 			h := &workload.Host{}
 			if pcapFD != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// written is the name of a file with this text.
+// written writes a file with this text and returns its name.
 func written(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -31,7 +31,7 @@ func reportFile(t *testing.T, r result.Report) string {
 	return written(t, "r.json", string(text))
 }
 
-// streamRow is a bandwidth row.
+// streamRow returns a bandwidth row.
 func streamRow(op string, gbps float64) result.Result {
 	return result.Result{Row: result.Row{Op: op, Metric: result.Bandwidth, Size: 64, MTU: 1500, Transport: plan.TransportXDP}, Samples: 1, Gbps: gbps, Valid: true}
 }
@@ -93,7 +93,7 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
-// TestBounds: --full measures what the program's own bounds are of.
+// TestBounds: every built-in bound belongs to a row that --full measures.
 func TestBounds(t *testing.T) {
 	bounds, err := readBounds("")
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// fits is the verdict on a veth that is sound; before Linux 6.3 its mode is not known beforehand.
+// fits matches the verdict for a veth without faults. Before Linux 6.3 its mode is unknown until it is opened.
 const fits = `^AF_XDP will run in (native copy mode|the best mode that the driver grants) on veth0`
 
-// TestDoctorSound: nothing is wrong, and with a server at the peer nothing is missing.
+// TestDoctorSound: doctor reports no fault on a veth, also with a server at the peer.
 func TestDoctorSound(t *testing.T) {
 	p := newPatient(t)
 	p.sound(p.doctor("--ia", "xdp:veth0"), fits)
@@ -43,25 +43,25 @@ func TestDoctorSound(t *testing.T) {
 	}
 }
 
-// TestDoctorRunning: the queues of a program that runs are shown by its metrics, before and after its first packet.
+// TestDoctorRunning: doctor examines a running program by its metrics, before and after the program's first packet.
 func TestDoctorRunning(t *testing.T) {
 	const metrics = "127.0.0.1:9404"
 	p := newPatient(t)
 	s := inLab(t, p.l, lab.A, "server", "--ia", "xdp:veth0", "--metrics", metrics)
 	s.awaitLine(t, `^serving on`)
 	p.finds(p.doctor("--metrics", metrics), "queues-open", doctor.Info, "no packet has arrived on queue 0 yet", "datbench doctor --metrics")
-	r := inLab(t, p.l, lab.B, "doctor", "--ia", "xdp:veth0", "--peer", "10.73.0.1") // which asks the adapter for an answer
+	r := inLab(t, p.l, lab.B, "doctor", "--ia", "xdp:veth0", "--peer", "10.73.0.1") // sends a packet to the server's adapter
 	r.wait(t)
 	unproven := func(f doctor.Finding) bool { return f.Check == "queues-open" && f.Severity == doctor.Info }
 	now := p.doctor("--metrics", metrics)
 	for end := time.Now().Add(20 * time.Second); slices.ContainsFunc(now.Findings, unproven) && time.Now().Before(end); {
-		now = p.doctor("--metrics", metrics) // the server reads its counters once a second
+		now = p.doctor("--metrics", metrics) // again, because the server reads its counters once a second
 	}
 	p.finds(now, "queues-open", doctor.OK, "1 queue: every one has transmitted and received", "")
 	endServer(t, s)
 }
 
-// TestDoctorDown: an interface that is down, and one whose other end is.
+// TestDoctorDown: the interface is down, or its peer is.
 func TestDoctorDown(t *testing.T) {
 	p := newPatient(t)
 	if err := p.l.SetUp(lab.A, false); err != nil {
@@ -83,7 +83,7 @@ func TestDoctorDown(t *testing.T) {
 	p.finds(p.doctor("--ia", "xdp:veth0"), "carrier", doctor.Error, "the other end of the veth pair is down", "bring the other end up")
 }
 
-// TestDoctorMTU: ends that differ, and an MTU that is too small for the protocol.
+// TestDoctorMTU: the two ends have different MTUs, or the MTU is too small for the protocol.
 func TestDoctorMTU(t *testing.T) {
 	p := newPatient(t)
 	s := inLab(t, p.l, lab.B, "server", "--ia", "xdp:veth0")
@@ -101,7 +101,7 @@ func TestDoctorMTU(t *testing.T) {
 	p.works()
 }
 
-// TestDoctorPort: another program has the port, as the doctor names it.
+// TestDoctorPort: another program has the port; doctor names this program.
 func TestDoctorPort(t *testing.T) {
 	p := newPatient(t)
 	s := inLab(t, p.l, lab.A, "server", "--ia", "udp:10.73.0.1")
@@ -120,7 +120,7 @@ func TestDoctorPort(t *testing.T) {
 	p.works()
 }
 
-// TestDoctorProgram: an XDP program of somebody else's, one of ours, and a socket on the queue.
+// TestDoctorProgram: the interface has an XDP program of another owner or of datxdp, or another socket has the queue.
 func TestDoctorProgram(t *testing.T) {
 	p := newPatient(t)
 	var fd int
@@ -160,7 +160,7 @@ func TestDoctorProgram(t *testing.T) {
 	p.works()
 }
 
-// TestDoctorPeer: no route, nobody there, nothing there, and another program there.
+// TestDoctorPeer: there is no route to the peer, no such host, no adapter on it, or another program on its port.
 func TestDoctorPeer(t *testing.T) {
 	p := newPatient(t)
 	peer := func(host string) *doctor.Report { return p.doctor("--ia", "xdp:veth0", "--peer", host) }
@@ -191,7 +191,7 @@ func TestDoctorPeer(t *testing.T) {
 	p.works()
 }
 
-// silent: a program that answers nothing has the peer's port.
+// silent: a program that does not answer has the port at the peer.
 func (p patient) silent(b netip.Addr) {
 	p.Helper()
 	var c *net.UDPConn
@@ -209,7 +209,7 @@ func (p patient) silent(b netip.Addr) {
 	}
 }
 
-// TestDoctorNoRoot: without privilege, then with what the doctor says to give the program.
+// TestDoctorNoRoot: doctor runs without privilege, then with the capabilities that it recommends.
 func TestDoctorNoRoot(t *testing.T) {
 	p := newPatient(t)
 	if _, err := exec.LookPath("setcap"); err != nil {
@@ -247,7 +247,7 @@ func TestDoctorNoRoot(t *testing.T) {
 	endServer(t, s)
 }
 
-// TestExplain: below the line of a failure stands why, and what to do, and nothing of what is fine.
+// TestExplain: after an error, the command prints the cause and the remedy, and no other findings.
 func TestExplain(t *testing.T) {
 	p := newPatient(t)
 	tests := []struct {

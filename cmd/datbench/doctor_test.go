@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDoctorUsage: what cannot be examined is one line, and exit status 2.
+// TestDoctorUsage: a target that cannot be examined gives a one-line error and exit status 2.
 func TestDoctorUsage(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"eth0", `datbench: datbench doctor takes no argument "eth0"; see datbench doctor --help`},

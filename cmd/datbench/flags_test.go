@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestContradictions: what says nothing, or nothing together, is refused in words.
+// TestContradictions: invalid flags, and flags that exclude each other, are refused with an explanation.
 func TestContradictions(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"--count 10", "--count: 10 round trips are too few for a p99.9; ask for 1000 or more"},
@@ -44,7 +44,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestCompletion: a shell is told the words of flags, one by one of a list, and scripts for each are there.
+// TestCompletion: the shell completion offers the values of flags, also inside a list. Every shell has a script.
 func TestCompletion(t *testing.T) {
 	tests := []struct {
 		args []string
@@ -76,7 +76,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestHelpWidth: help fits 100 columns, and every command has some.
+// TestHelpWidth: every command has a help text of at most 100 columns.
 func TestHelpWidth(t *testing.T) {
 	for _, args := range [][]string{{}, {"server"}, {"run"}, {"raw"}, {"selftest"}} {
 		var stdout, stderr bytes.Buffer

@@ -10,17 +10,17 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// fullRowsXDP are the rows of the main job with --full.
+// fullRowsXDP lists the rows of the main job with --full.
 var fullRowsXDP = slices.Concat(xdpRows[:18],
 	product([]string{"bw"}, []string{"raw", "send", "write", "read", "tcp"}, " 3498"),
 	product([]string{"bw"}, []string{"raw", "send", "write", "read", "tcp"}, " 9000"),
 	product([]string{"bw"}, []string{"raw", "send", "write", "read", "tcp"}, " 65000"),
 	[]string{"rate send × 64 1500", "rr send 1500", "lat send churn 1500"})
 
-// TestFullXDP is the main job with all that it knows, shortened.
+// TestFullXDP runs the main job with --full, shortened.
 func TestFullXDP(t *testing.T) {
 	labtest.RequireXDP(t)
-	// Linux keeps real-time threads off a processor for 50 ms of each second: a row is longer.
+	// Linux stops real-time threads for 50 ms of each second, so a row must be longer.
 	got := datbench(t, "--transport", "xdp", "--full", "--churn", "8M", "--duration", "150ms", "--warmup", "10ms", "--json", "-")
 	r := checkReport(t, got, []byte(got.stdout))
 	if diff := cmp.Diff(sorted(fullRowsXDP), rowNames(r, true)); diff != "" {
@@ -37,7 +37,7 @@ func TestFullXDP(t *testing.T) {
 	}
 }
 
-// TestRounds: repeated rows keep the run of each round, over UDP and any adapter.
+// TestRounds: repeated rows keep the result of each round, over UDP and any adapter.
 func TestRounds(t *testing.T) {
 	got := datbench(t, "--transport", "udp", "--full", "--churn", "4M", "--op", "send", "--metric", "lat,rr", "--repeat", "2",
 		"--duration", "50ms", "--warmup", "10ms", "--port", "17671", "--json", "-")
@@ -52,7 +52,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestRequests: as many are answered and timed as are asked for, beside a heap at both ends.
+// TestRequests: the requested number of requests is answered and timed, with a churned heap at both ends.
 func TestRequests(t *testing.T) {
 	got := runUDP(t, "17673", "--metric", "rr,rate", "--depth", "4", "--churn", "4M", "--count", "2000", "--warmup", "5ms", "--json", "-")
 	for _, res := range checkReport(t, got, []byte(got.stdout)).Results {

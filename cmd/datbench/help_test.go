@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TestHelp: the help of every command names defaults that there are.
+// TestHelp: the defaults in the help of every command are correct.
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	root := (&app{stdout: &out, stderr: &out}).rootCommand()
@@ -26,7 +26,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestVersion: what is asked first of a program that misbehaves.
+// TestVersion: the version is printed, as a report about a fault needs it.
 func TestVersion(t *testing.T) {
 	got := inProcess(t, "--version")
 	want := "datbench " + result.BuildVersion() + ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + "\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestImpairedXDP is the main job with every impairment at once.
+// TestImpairedXDP runs the main job with every impairment at once.
 func TestImpairedXDP(t *testing.T) {
 	labtest.RequireXDP(t)
 	const impair = "loss=0.01,dup=0.01,reorder=0.01,corrupt=0.001,seed=5"
@@ -22,7 +22,7 @@ func TestImpairedXDP(t *testing.T) {
 	checkImpaired(t, r, impair)
 }
 
-// TestCaptureXDP: the main job's capture holds the frames of every pair of ends.
+// TestCaptureXDP: the main job's capture contains the frames of every pair of ends.
 func TestCaptureXDP(t *testing.T) {
 	labtest.RequireXDP(t)
 	file := filepath.Join(t.TempDir(), "xdp.pcapng")

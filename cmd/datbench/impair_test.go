@@ -10,14 +10,14 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TestImpairedUDP is the main job with an impairment, without root: packets are lost, and resent.
+// TestImpairedUDP runs the main job with an impairment, without root. Packets are lost and retransmitted.
 func TestImpairedUDP(t *testing.T) {
 	got := datbench(t, "--transport", "udp", "--impair", "loss=2%,seed=5", "--duration", "100ms", "--warmup", "20ms",
 		"--port", "17651", "--json", "-")
 	checkImpaired(t, checkReport(t, got, []byte(got.stdout)), "loss=0.02,seed=5")
 }
 
-// TestCaptureUDP: what the main job captures can be read, and the report says that it did.
+// TestCaptureUDP: the main job's capture can be read, and the report names the file.
 func TestCaptureUDP(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "udp.pcapng")
 	got := datbench(t, "--transport", "udp", "--pcap", file, "--op", "send", "--metric", "lat", "--duration", "50ms", "--warmup", "10ms",
@@ -28,7 +28,8 @@ func TestCaptureUDP(t *testing.T) {
 	checkCapture(t, file, "127.0.0.2", "127.0.0.1")
 }
 
-// checkImpaired: half of the rows are impaired, lose packets, and are compared with the others where both have the figure.
+// checkImpaired checks the rows of an impaired job. Half of them are impaired, lose packets, and are compared with the
+// other half if both have the figure.
 func checkImpaired(t *testing.T, r result.Report, impair string) {
 	t.Helper()
 	impaired := 0

@@ -38,20 +38,20 @@ func killSeed(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// traces are what a datbench has made in the kernel.
+// traces are the kernel objects that a running datbench has created.
 type traces struct {
-	// agents are its children.
+	// agents are the process IDs of its children.
 	agents []int
-	// namespaces are theirs, as "net:[4026532000]".
+	// namespaces are the network namespaces of the children, such as "net:[4026532000]".
 	namespaces []string
-	// programs are the IDs of the BPF programs that they hold.
+	// programs are the IDs of the BPF programs that the children hold.
 	programs []uint32
 	// at is the time of this snapshot, in ticks since boot. Processes that began later are ignored, because the number
 	// of a namespace that is gone may be used again.
 	at uint64
 }
 
-// began is when a process began, in ticks since boot; 0 if it has ended.
+// began returns when a process began, in ticks since boot; 0 if the process has ended.
 func began(pid string) uint64 {
 	b, _ := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, _ := bytes.Cut(b, []byte(") "))
@@ -64,7 +64,7 @@ func began(pid string) uint64 {
 	return n
 }
 
-// ticks is the time since boot in ticks of 10 ms.
+// ticks returns the time since boot, in ticks of 10 ms.
 func ticks(t *testing.T) uint64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/uptime")
@@ -72,14 +72,14 @@ func ticks(t *testing.T) uint64 {
 		t.Fatal(err)
 	}
 	up, _, _ := strings.Cut(string(b), " ")
-	n, err := strconv.ParseUint(strings.Replace(up, ".", "", 1), 10, 64) // seconds with two places
+	n, err := strconv.ParseUint(strings.Replace(up, ".", "", 1), 10, 64) // the file has seconds with two decimals
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// traces looks at the children of a datbench. What has ended meanwhile is left out.
+// traces examines the children of a running datbench. It skips what ends meanwhile.
 func (r *running) traces(t *testing.T) (found traces) {
 	t.Helper()
 	found.at = ticks(t)
@@ -89,7 +89,7 @@ func (r *running) traces(t *testing.T) (found traces) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		b, _ := os.ReadFile(file) // an error: that thread has ended
+		b, _ := os.ReadFile(file) // fails if the thread has ended
 		for _, pid := range strings.Fields(string(b)) {
 			n, err := strconv.Atoi(pid)
 			if err != nil {
@@ -105,7 +105,7 @@ func (r *running) traces(t *testing.T) (found traces) {
 	return found
 }
 
-// namespaceOf is the network namespace of a process, empty if that has ended.
+// namespaceOf returns the network namespace of a process; empty if the process has ended.
 func namespaceOf(pid string) string {
 	ns, err := os.Readlink("/proc/" + pid + "/ns/net")
 	if err != nil {
@@ -114,14 +114,14 @@ func namespaceOf(pid string) string {
 	return ns
 }
 
-// programsOf is the BPF programs that a process holds a descriptor of.
+// programsOf returns the BPF programs for which a process has a descriptor.
 func programsOf(pid string) (ids []uint32) {
 	files, err := filepath.Glob("/proc/" + pid + "/fdinfo/*")
 	if err != nil {
 		return nil
 	}
 	for _, file := range files {
-		b, _ := os.ReadFile(file) // an error: it was closed
+		b, _ := os.ReadFile(file) // fails if the descriptor was closed
 		for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
 			if value, ok := strings.CutPrefix(s.Text(), "prog_id:"); ok {
 				if id, err := strconv.ParseUint(strings.TrimSpace(value), 10, 32); err == nil {
@@ -189,7 +189,7 @@ func programLives(t *testing.T, id uint32) bool {
 	return errno == 0
 }
 
-// awaitNothing waits until the kernel has taken everything back. It tells nobody when it has.
+// awaitNothing waits until the kernel has removed all traces. It polls, because the kernel does not report this.
 func (tr traces) awaitNothing(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
@@ -221,12 +221,12 @@ func surroundings(t *testing.T) (found []string) {
 	return append(found, named...)
 }
 
-// TestKilled: however the main job is ended, in whatever moment, nothing is left.
+// TestKilled: nothing is left behind, however and whenever the main job is ended.
 func TestKilled(t *testing.T) {
 	labtest.RequireXDP(t)
 	random := killSeed(t)
 	before := surroundings(t)
-	// The whole job takes some two seconds at this length; the last moments are near its end.
+	// The whole job takes about two seconds with these flags, so the last moments are near its end.
 	const length = 2200 * time.Millisecond
 	made := traces{}
 	part := 1
@@ -239,13 +239,13 @@ func TestKilled(t *testing.T) {
 	}{{syscall.SIGKILL, 10}, {syscall.SIGINT, 4}, {syscall.SIGTERM, 4}} {
 		times := tt.times / part
 		for i := range times {
-			// Moments are spread over the job, each at random in its part.
+			// The moments are spread over the job: one at random in each of several equal parts.
 			moment := (time.Duration(i)*length + time.Duration(random.Int64N(int64(length)))) / time.Duration(times)
 			t.Run(fmt.Sprintf("%v after %s", tt.signal, moment.Round(time.Millisecond)), func(t *testing.T) {
 				job := start(t, "--transport", "xdp", "--duration", "20ms", "--warmup", "5ms")
 				ended := job.await(moment)
 				tr := job.traces(t)
-				_ = job.cmd.Process.Signal(tt.signal) // an error: it has ended already
+				_ = job.cmd.Process.Signal(tt.signal) // fails if the job has ended already
 				got := job.wait(t)
 				job.awaitGone(t)
 				tr.awaitNothing(t)
@@ -259,13 +259,13 @@ func TestKilled(t *testing.T) {
 			})
 		}
 	}
-	// Without these the test looked at nothing.
+	// Otherwise the test would have examined nothing.
 	if len(made.namespaces) < 6 || len(made.programs) < 6 {
 		t.Errorf("got %d namespaces, %d programs in all: too few to say anything", len(made.namespaces), len(made.programs))
 	}
 }
 
-// await waits until the job has ended, no longer than d.
+// await waits until the job has ended, for at most d.
 func (r *running) await(d time.Duration) (ended bool) {
 	select {
 	case <-r.read:
@@ -275,7 +275,8 @@ func (r *running) await(d time.Duration) (ended bool) {
 	}
 }
 
-// checkInterrupted: it says so, below what it has so far, unless it had not begun or was done already.
+// checkInterrupted: an interrupted job reports this below its results so far. A job that had not begun, or was
+// complete, need not.
 func checkInterrupted(t *testing.T, job *running, got outcome) {
 	t.Helper()
 	const want = "datbench: interrupted; nothing is left behind"
@@ -286,7 +287,7 @@ func checkInterrupted(t *testing.T, job *running, got outcome) {
 	}
 }
 
-// TestAgentKilled: the main job outlives its agents, ends soon, and says what happened.
+// TestAgentKilled: if an agent is killed, the main job ends soon and names the agent.
 func TestAgentKilled(t *testing.T) {
 	labtest.RequireXDP(t)
 	random := killSeed(t)
@@ -323,7 +324,7 @@ func TestAgentKilled(t *testing.T) {
 	}
 }
 
-// checkDeathTold: rows are there, those after the death say who died and how.
+// checkDeathTold: the report has all rows. The rows after the death name the process and how it died.
 func checkDeathTold(t *testing.T, got outcome) {
 	t.Helper()
 	var r result.Report

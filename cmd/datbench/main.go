@@ -94,7 +94,7 @@ func (a *app) rootCommand() *cobra.Command {
 	c.SetVersionTemplate("datbench {{.Version}}\n")
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
-	c.SuggestionsMinimumDistance = 2 // in letters
+	c.SuggestionsMinimumDistance = 2 // largest edit distance of a suggested command
 	cfg.jsonFlag(c)
 	cfg.metricsFlag(c)
 	cfg.jobFlags(c)

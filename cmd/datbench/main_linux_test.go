@@ -31,7 +31,7 @@ func asNobody(t *testing.T, cmd *exec.Cmd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = exe.Close() }) // it was only read
+	t.Cleanup(func() { _ = exe.Close() }) // opened only for reading
 	const nobody = 65534
 	cmd.ExtraFiles = []*os.File{exe}
 	cmd.Path, cmd.Dir = "/proc/self/fd/3", "/"
@@ -68,7 +68,7 @@ func TestNotRoot(t *testing.T) {
 	}
 }
 
-// interfaces are those of this namespace.
+// interfaces returns the names of the interfaces of this namespace.
 func interfaces(t *testing.T) (names []string) {
 	t.Helper()
 	ifis, err := net.Interfaces()
@@ -81,7 +81,7 @@ func interfaces(t *testing.T) (names []string) {
 	return names
 }
 
-// TestMainJobXDP is the main job, shortened: every row, and nothing left behind.
+// TestMainJobXDP runs the main job, shortened. It must measure every row and leave nothing behind.
 func TestMainJobXDP(t *testing.T) {
 	labtest.RequireXDP(t)
 	before := interfaces(t)
@@ -96,7 +96,7 @@ func TestMainJobXDP(t *testing.T) {
 	}
 }
 
-// TestSelftestXDP: bytes arrive as they were, by every operation, at every MTU.
+// TestSelftestXDP: the bytes arrive unchanged with every operation and at every MTU.
 func TestSelftestXDP(t *testing.T) {
 	labtest.RequireXDP(t)
 	got := datbench(t, "selftest", "--transport", "xdp", "--bytes", "20MiB", "--mtu", "1500,9000,65000", "--json", "-")
@@ -105,7 +105,7 @@ func TestSelftestXDP(t *testing.T) {
 	}
 }
 
-// running is a datbench that has been started. All processes of its family hold the lifeline open.
+// running is a running datbench. All its processes inherit the lifeline, a pipe that closes when the last one ends.
 type running struct {
 	cmd            *exec.Cmd
 	stdout, stderr strings.Builder
@@ -140,9 +140,9 @@ func startCmd(t *testing.T, cmd *exec.Cmd) *running {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = held.Close() // the child has it
+	_ = held.Close() // the child has its own descriptor
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended, or the test has failed
+		_ = cmd.Process.Kill() // fails if the process has ended
 		_ = lifeline.Close()
 	})
 	var both sync.WaitGroup
@@ -152,7 +152,7 @@ func startCmd(t *testing.T, cmd *exec.Cmd) *running {
 	return r
 }
 
-// follow keeps the lines of a stream and passes them on as they come.
+// follow records the lines of a stream and passes them on when they arrive.
 func (r *running) follow(stream io.Reader, kept *strings.Builder) {
 	for s := bufio.NewScanner(stream); s.Scan(); {
 		kept.WriteString(s.Text() + "\n")
@@ -163,7 +163,7 @@ func (r *running) follow(stream io.Reader, kept *strings.Builder) {
 	}
 }
 
-// awaitLine waits for a line of either stream that matches.
+// awaitLine waits for a line that matches, on standard output or standard error.
 func (r *running) awaitLine(t *testing.T, pattern string) []string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -189,7 +189,7 @@ func (r *running) wait(t *testing.T) outcome {
 	return outcome{r.stdout.String(), r.stderr.String(), r.cmd.ProcessState.ExitCode()}
 }
 
-// awaitGone waits until the last process of the family has gone: the lifeline then ends.
+// awaitGone waits for the end of the last process; the lifeline then closes.
 func (r *running) awaitGone(t *testing.T) {
 	t.Helper()
 	if err := r.lifeline.SetReadDeadline(time.Now().Add(soon)); err != nil {
@@ -200,7 +200,7 @@ func (r *running) awaitGone(t *testing.T) {
 	}
 }
 
-// TestServerAndRun is two processes that a user starts, in the two ends of a lab.
+// TestServerAndRun runs a server and a client as separate processes in the two namespaces of a lab.
 func TestServerAndRun(t *testing.T) {
 	t.Parallel()
 	l := labtest.New(t, lab.Options{})
@@ -222,7 +222,7 @@ func TestServerAndRun(t *testing.T) {
 	}
 }
 
-// TestServerErrors: what is taken is named, and refused in one line.
+// TestServerErrors: a server that cannot start prints one line that names the busy resource.
 func TestServerErrors(t *testing.T) {
 	t.Parallel()
 	l := labtest.New(t, lab.Options{})
@@ -253,7 +253,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// serve starts a server at end A and waits until it serves.
+// serve starts a server at end A and waits until it accepts requests.
 func serve(t *testing.T, l *lab.Lab, args ...string) *running {
 	t.Helper()
 	server := inLab(t, l, lab.A, append([]string{"server"}, args...)...)
@@ -261,7 +261,7 @@ func serve(t *testing.T, l *lab.Lab, args ...string) *running {
 	return server
 }
 
-// inLab starts datbench in one end: it is forked by the thread that Do has put there.
+// inLab starts datbench in the namespace of one end. It forks on the thread that Do has moved there.
 func inLab(t *testing.T, l *lab.Lab, s lab.Side, args ...string) (r *running) {
 	t.Helper()
 	if err := l.Do(s, func() error { r = start(t, args...); return nil }); err != nil {
@@ -270,7 +270,7 @@ func inLab(t *testing.T, l *lab.Lab, s lab.Side, args ...string) (r *running) {
 	return r
 }
 
-// TestMetrics: while the main job runs, its agent serves what Prometheus wants.
+// TestMetrics: an agent serves Prometheus metrics while the main job runs.
 func TestMetrics(t *testing.T) {
 	job := start(t, "--transport", "udp", "--duration", "2s", "--port", "17643", "--op", "send", "--metric", "rate",
 		"--metrics", "127.0.0.1:0")
@@ -295,7 +295,7 @@ func scrape(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() // it has been read
+	defer resp.Body.Close() // the body has been read
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// asProgram makes the test binary be datbench, also where datbench starts itself again.
+// asProgram is the variable that makes the test binary run as datbench. Agents inherit it.
 const asProgram = "DATBENCH_TEST_RUN=1"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limit bounds every datbench that a test runs.
+// limit limits the run time of every datbench that a test starts.
 const limit = 2 * time.Minute
 
 func program(t *testing.T, args ...string) *exec.Cmd {
@@ -43,13 +43,13 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is how a run of datbench ended.
+// outcome is the result of a finished datbench.
 type outcome struct {
 	stdout, stderr string
 	code           int
 }
 
-// lastLine is the line of standard error that says why; findings of the doctor may follow it.
+// lastLine returns the error line on standard error; findings of the doctor may follow it.
 func (o outcome) lastLine() (last string) {
 	for line := range strings.Lines(o.stderr) {
 		if strings.HasPrefix(line, "datbench: ") || last == "" {
@@ -76,7 +76,7 @@ func datbench(t *testing.T, args ...string) outcome {
 	return outcomeOf(t, program(t, args...))
 }
 
-// TestErrors: what cannot be measured is one line that says what to do, and exit status 2.
+// TestErrors: an invalid command gives a one-line error that names the remedy, and exit status 2.
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		name string
@@ -133,7 +133,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// udpRows and xdpRows are the main job, as "metric op mtu".
+// udpRows and xdpRows list the rows of the main job, as "metric op mtu".
 var (
 	udpRows = product([]string{"lat", "rate", "bw"}, []string{"send", "write", "read", "tcp"}, "")
 	xdpRows = append(product([]string{"lat", "rate", "bw"}, []string{"raw", "send", "write", "read", "tcp", "raw_asavie"}, " 1500"),
@@ -149,11 +149,11 @@ func product(metrics, ops []string, suffix string) (rows []string) {
 	return rows
 }
 
-// environmental are reasons that lie with the host of the test, not with the program.
+// environmental matches reasons that are due to the host of the test, not to the program.
 var environmental = regexp.MustCompile(`^((run|runs|each) [0-9, and]*of \d+( runs)?: )?(nothing arrived; )?(not saturated: a side had \d+( to \d+)? % of a core, the host is busy with something else|` +
 	`\d+( to \d+)? samples are too few for a p99.9|measured for .*)(; |$)`)
 
-// checkReport checks a report against the contract and returns it.
+// checkReport decodes a report, checks the fields that every report must have, and returns it.
 func checkReport(t *testing.T, got outcome, data []byte) result.Report {
 	t.Helper()
 	var r result.Report
@@ -171,7 +171,7 @@ func checkReport(t *testing.T, got outcome, data []byte) result.Report {
 		}
 		checkResult(t, res)
 	}
-	if starved > 1 { // one short row may be without a processor beside other tests
+	if starved > 1 { // one short row may get no CPU time because other tests run
 		t.Errorf("nothing arrived in %d of %d rows", starved, len(r.Results))
 	}
 	if want := map[bool]int{true: exitValid, false: exitInvalid}[valid]; got.code != want {
@@ -188,7 +188,7 @@ func checkResult(t *testing.T, r result.Result) {
 		t.Errorf("%s: valid %t with reason %q", name, r.Valid, r.Reason)
 	case !r.Valid && !environmental.MatchString(r.Reason):
 		t.Errorf("%s: %s", name, r.Reason)
-	case !r.Valid: // it may have measured next to nothing
+	case !r.Valid: // an invalid row may have almost no samples
 		t.Logf("%s: %s", name, r.Reason)
 	case r.Samples == 0 || r.MsgsPerSec == 0 || r.Gbps == 0 || r.Mode == "" || r.Transport == "" || r.MTU == 0:
 		t.Errorf("%s: something is not filled in: %+v", name, r)
@@ -219,7 +219,7 @@ func rowName(r result.Result, withMTU bool) string {
 
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
-// TestMainJobUDP: nothing but JSON on standard output, every row there, no root needed.
+// TestMainJobUDP: the main job measures every row without root. Standard output has only the JSON.
 func TestMainJobUDP(t *testing.T) {
 	got := datbench(t, "--transport", "udp", "--duration", "100ms", "--warmup", "20ms", "--port", "17631", "--json", "-")
 	r := checkReport(t, got, []byte(got.stdout))
@@ -231,7 +231,7 @@ func TestMainJobUDP(t *testing.T) {
 	}
 }
 
-// TestJSONFile: the table is on standard output and the JSON in the file.
+// TestJSONFile: standard output has the table, and the file has the JSON.
 func TestJSONFile(t *testing.T) {
 	path := t.TempDir() + "/result.json"
 	got := datbench(t, "--transport", "udp", "--duration", "50ms", "--warmup", "10ms", "--port", "17633",
@@ -248,7 +248,7 @@ func TestJSONFile(t *testing.T) {
 	}
 }
 
-// TestJSONFileKept: a run that fails leaves a file of results as it was, and makes no empty one.
+// TestJSONFileKept: a run that fails does not change an existing result file, and leaves no new empty one.
 func TestJSONFileKept(t *testing.T) {
 	dir := t.TempDir()
 	old, fresh := dir+"/old.json", dir+"/fresh.json"
@@ -269,7 +269,7 @@ func TestJSONFileKept(t *testing.T) {
 	}
 }
 
-// TestSelftestUDP: bytes arrive as they were, by every operation.
+// TestSelftestUDP: the bytes arrive unchanged with every operation.
 func TestSelftestUDP(t *testing.T) {
 	got := datbench(t, "selftest", "--transport", "udp", "--bytes", "20MiB", "--port", "17635", "--json", "-")
 	r := checkReport(t, got, []byte(got.stdout))

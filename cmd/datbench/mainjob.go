@@ -22,7 +22,7 @@ type mainJob struct {
 	labs func(*plan.Options, plan.Link) [][]plan.Phase
 }
 
-// run runs the job over XDP if this host supports it, else over UDP with the reason.
+// run runs the job over XDP if this host supports it. Otherwise the job runs over UDP, and the report has the reason.
 func (j *mainJob) run(ctx context.Context) error {
 	if err := j.cfg.Validate(); err != nil {
 		return err

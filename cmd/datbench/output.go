@@ -16,7 +16,7 @@ import (
 type output struct {
 	table io.Writer
 	json  io.Writer
-	file  *os.File // the file behind json, if it is one; its old content stays until there is a report
+	file  *os.File // the JSON file; it keeps its old content until there is a report
 	made  bool     // the file did not exist before
 }
 

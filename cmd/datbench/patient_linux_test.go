@@ -21,7 +21,7 @@ import (
 // afXDP is AF_XDP of linux/socket.h.
 const afXDP = 44
 
-// chosenInterfaces are all but loopback.
+// chosenInterfaces returns all interfaces except loopback.
 func chosenInterfaces([]string) (chosen []net.Interface, err error) {
 	all, err := net.Interfaces()
 	for _, ifi := range all {
@@ -32,7 +32,7 @@ func chosenInterfaces([]string) (chosen []net.Interface, err error) {
 	return chosen, err
 }
 
-// attachedXDP is the XDP program on an interface, 0 for none.
+// attachedXDP returns the ID and the mode of the XDP program on an interface; ID 0 if there is none.
 func attachedXDP(index int) (id uint32, mode string, err error) {
 	ifi, err := net.InterfaceByIndex(index)
 	if err != nil {
@@ -42,14 +42,14 @@ func attachedXDP(index int) (id uint32, mode string, err error) {
 	return id, "", err
 }
 
-// patient is a host with what is wrong with it.
+// patient is a lab with a fault for the doctor to find.
 type patient struct {
 	*testing.T
 	l *lab.Lab
 }
 
 func newPatient(t *testing.T) patient {
-	t.Parallel() // in a lab of its own
+	t.Parallel() // each test has its own lab
 	labtest.RequireXDP(t)
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("no ip: apt-get install iproute2; the commands of the doctor are run with it")
@@ -57,7 +57,7 @@ func newPatient(t *testing.T) patient {
 	return patient{t, labtest.New(t, lab.Options{})}
 }
 
-// doctor examines side A and wants an exit status that agrees with the report.
+// doctor runs datbench doctor on side A. The exit status must agree with the report.
 func (p patient) doctor(args ...string) *doctor.Report {
 	p.Helper()
 	return reportOf(p.T, inLab(p.T, p.l, lab.A, append([]string{"doctor", "--json"}, args...)...).wait(p.T))
@@ -77,7 +77,7 @@ func reportOf(t *testing.T, got outcome) *doctor.Report {
 	return r
 }
 
-// finds wants one finding of a check, and returns it.
+// finds returns the finding of a check; there must be exactly one.
 func (p patient) finds(r *doctor.Report, check string, s doctor.Severity, found, fix string) doctor.Finding {
 	p.Helper()
 	for _, f := range r.Findings {
@@ -93,7 +93,7 @@ func (p patient) finds(r *doctor.Report, check string, s doctor.Severity, found,
 	return doctor.Finding{}
 }
 
-// sound wants a report without warnings, but for those of the host that the test runs on, and a verdict.
+// sound requires this verdict and no warnings, except warnings about the host that runs the test.
 func (p patient) sound(r *doctor.Report, verdict string) {
 	p.Helper()
 	if !regexp.MustCompile(verdict).MatchString(r.Verdict) {
@@ -106,7 +106,7 @@ func (p patient) sound(r *doctor.Report, verdict string) {
 	}
 }
 
-// types runs a command of the doctor's on side A.
+// types runs a command that the doctor recommended, on side A.
 func (p patient) types(command, want string) {
 	p.Helper()
 	if command != want {
@@ -124,7 +124,7 @@ func (p patient) types(command, want string) {
 	}
 }
 
-// works measures over AF_XDP from side A to a server on side B.
+// works checks that datbench can measure over AF_XDP from side A to a server on side B.
 func (p patient) works() {
 	p.Helper()
 	s := inLab(p.T, p.l, lab.B, "server", "--ia", "xdp:veth0")
@@ -145,7 +145,7 @@ func endServer(t *testing.T, s *running) {
 	s.wait(t)
 }
 
-// copyOfProgram is this program where everybody may run it.
+// copyOfProgram copies this program to a directory where every user may run it.
 func copyOfProgram(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -29,7 +29,7 @@ func (a *app) reportCommand() *cobra.Command {
 	return c
 }
 
-// The conditions in this help come from their declarations.
+// The text takes the conditions from their declarations.
 var reportHelp = `report makes one HTML page from files that --json wrote. The page shows the distribution of round trips,
 bandwidth and message rate by size or MTU, our operations beside raw AF_XDP and kernel TCP, all rows and
 the environment. It draws the valid runs of a repeated row, and lists the others with the reason. It

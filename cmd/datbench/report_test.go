@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// resultFile writes a file of one row with these runs.
+// resultFile writes a file with one row that has these runs.
 func resultFile(t *testing.T, name string, runs ...float64) string {
 	t.Helper()
 	r := result.Report{Results: []result.Result{{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 64, MTU: 1500, Transport: plan.TransportXDP},
@@ -72,7 +72,7 @@ func TestCompareCommand(t *testing.T) {
 	}
 }
 
-// TestFilesPrintable: control characters in a file do not reach the terminal.
+// TestFilesPrintable: control characters in a file are not sent to the terminal.
 func TestFilesPrintable(t *testing.T) {
 	in := resultFile(t, "in.json", 5, 6)
 	text, err := os.ReadFile(in)
@@ -115,7 +115,7 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// TestPartial: what a run that was ended has is shown, with that it is not all.
+// TestPartial: the results of an interrupted run are shown and marked as incomplete.
 func TestPartial(t *testing.T) {
 	r := &result.Report{Env: result.Env{Interrupted: true}, Results: []result.Result{{Row: result.Row{Op: result.Send, Metric: result.Rate}, Valid: true}}}
 	var b bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// runUDP measures against a server, between two addresses of loopback.
+// runUDP measures against a server, between two loopback addresses.
 func runUDP(t *testing.T, port string, args ...string) outcome {
 	t.Helper()
 	server := start(t, "server", "--ia", "udp:127.0.0.11", "--port", port, "--cpu", ownList(t))
@@ -30,7 +30,7 @@ func runUDP(t *testing.T, port string, args ...string) outcome {
 	return got
 }
 
-// ownList is the CPUs that this process may use.
+// ownList returns the CPUs that this process may use.
 func ownList(t *testing.T) string {
 	t.Helper()
 	mine, err := measure.OwnCPUs()
@@ -92,7 +92,7 @@ func TestServerOutlivesClient(t *testing.T) {
 	server.awaitLine(t, "^serving on ")
 	for _, end := range []struct {
 		who func(client *running) *running
-		// told is what the server says of the row, code the client's exit status.
+		// told is the server's log text about the row, and code the client's exit status.
 		told   string
 		signal syscall.Signal
 		code   int
@@ -136,12 +136,12 @@ func TestRowsAsTheyFinish(t *testing.T) {
 		t.Errorf("control character %q in\n%s\n%s", odd, got.stdout, got.stderr)
 	}
 	single := datbench(t, s.clientArgs("127.0.0.23", "--duration", "20ms", "--warmup", "1ms")...)
-	if n := strings.Count(single.stdout, "round trip"); n > 2 || strings.Contains(single.stdout, ": p50 ") { // the title, and a reason
+	if n := strings.Count(single.stdout, "round trip"); n > 2 || strings.Contains(single.stdout, ": p50 ") { // once in the title, once in a reason
 		t.Errorf("the only row is told of twice:\n%s", single.stdout)
 	}
 }
 
-// TestCountOps: one way too, by every metric.
+// TestCountOps: --count also works in one direction and with every metric.
 func TestCountOps(t *testing.T) {
 	got := runUDP(t, "17663", "--op", "send", "--metric", "lat,rate", "--count", "1000", "--warmup", "5ms", "--json", "-")
 	for _, res := range checkReport(t, got, []byte(got.stdout)).Results {
@@ -151,7 +151,7 @@ func TestCountOps(t *testing.T) {
 	}
 }
 
-// TestIntervals: lines while it runs, their sum in the JSON.
+// TestIntervals: intervals are printed while a row runs. Their sum equals the figures in the JSON.
 func TestIntervals(t *testing.T) {
 	file := t.TempDir() + "/r.json"
 	got := runUDP(t, "17665", "--op", "send", "--metric", "lat,bw", "--size", "4K", "--duration", "300ms", "--warmup", "5ms", "--interval", "100ms", "--json", file)

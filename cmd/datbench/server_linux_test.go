@@ -24,14 +24,14 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// served is a server in this process, with the lines that it logs.
+// served is a server in this process, with its log lines.
 type served struct {
 	*ends.DATTarget
 	station plan.Station
 	lines   chan string
 }
 
-// serveHere serves on an address of loopback until the test ends.
+// serveHere runs a server on a loopback address until the test ends.
 func serveHere(t *testing.T, ia string, port uint16, most ends.Allowance) *served {
 	t.Helper()
 	addr, _, _ := strings.Cut(strings.TrimPrefix(ia, "udp:"), " ")
@@ -68,7 +68,7 @@ func (s *served) logged(t *testing.T, pattern string) {
 	}
 }
 
-// stranger is a client that is not datbench: its connection, and something to send.
+// stranger is a client that is not datbench: a connection, and memory to send from.
 type stranger struct {
 	evd *dat.EVD
 	ep  *dat.EP
@@ -89,7 +89,7 @@ func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal err
 	o.Port = s.station.Port
 	ia, err := dat.Open(s.station.IA, o)
 	check(err)
-	t.Cleanup(func() { _ = ia.Close() }) // with all that is in it
+	t.Cleanup(func() { _ = ia.Close() }) // closes all objects of the IA
 	pz, err := ia.CreatePZ()
 	check(err)
 	evd, err := ia.CreateEVD(16, nil, dat.EVDDTO|dat.EVDConnection)
@@ -108,7 +108,7 @@ func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal err
 	return &stranger{evd, ep, lmr}, nil
 }
 
-// clientArgs run against the server from an address of their own.
+// clientArgs returns the arguments of a client of this server that uses its own address.
 func (s *served) clientArgs(from string, args ...string) []string {
 	return append([]string{"run", s.station.Peer.String(), "--ia", "udp:" + from, "--port", strconv.Itoa(int(s.station.Port))}, args...)
 }
@@ -140,7 +140,7 @@ func TestTaken(t *testing.T) {
 	s.logged(t, `^127\.0\.0\.22: bandwidth send 1 MiB: the client is alive but has sent nothing for 5s: dropped$`)
 }
 
-// TestHalfWay: a client that makes some of a row's connections, and no more, loses the server.
+// TestHalfWay: a client that makes only some of its row's connections loses the server.
 func TestHalfWay(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17673, ends.FullAllowance)
@@ -155,7 +155,8 @@ func TestHalfWay(t *testing.T) {
 	}
 }
 
-// TestUnaskedMessages: a client that sends messages where its row has none loses its row, and nobody else anything.
+// TestUnaskedMessages: a client that sends messages in a row without messages loses its row. Other clients are not
+// affected.
 func TestUnaskedMessages(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17679, ends.FullAllowance)
 	row := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Churn: int64(ends.DefaultAllowance.Heap)}, Duration: plan.MaxDuration}
@@ -163,7 +164,7 @@ func TestUnaskedMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 8 { // more than the server has noticed when its heap is filled
+	for range 8 { // more messages than the server needs to notice them after it has filled its heap
 		if err := c.ep.PostSend([]dat.LMRTriplet{c.lmr.Segment(0, 64)}, 0, dat.CompletionDefault); err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestStrangersAsk(t *testing.T) {
 	}
 }
 
-// resident is the memory of this process in bytes.
+// resident returns the resident memory of this process in bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")
@@ -211,13 +212,13 @@ func resident(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// holdings is what a process has.
+// holdings counts the resources of a process.
 type holdings struct {
 	goroutines, descriptors, connections int
 	heap                                 int64
 }
 
-// holdings are those of this process, with the server in it.
+// holdings returns those of this process, in which the server runs.
 func (s *served) holdings(t *testing.T) holdings {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")
@@ -229,13 +230,13 @@ func (s *served) holdings(t *testing.T) holdings {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	runtime.GC() // the first may leave what has finalizers
+	runtime.GC() // the first collection may keep objects with finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return holdings{runtime.NumGoroutine(), len(fds), len(conns), int64(m.HeapAlloc)}
 }
 
-// TestServerLeaks: a server has after many clients, of which every third was killed, what it had before.
+// TestServerLeaks: after many clients, of which every third was killed, the server holds the same resources as before.
 func TestServerLeaks(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21 silence=500ms", 17677, ends.FullAllowance)
 	clients := 120
@@ -244,12 +245,12 @@ func TestServerLeaks(t *testing.T) {
 	}
 	var before holdings
 	for i := range clients + 3 {
-		if i == 3 { // the first have made what stays
+		if i == 3 { // the first clients create resources that stay
 			before = s.holdings(t)
 		}
 		args := []string{"--op", []string{result.Send, result.Write, result.Read}[i/3%3], "--metric", "bw", "--size", "64K", "--warmup", "1ms", "--wait", "1m"}
 		if i%3 == 2 {
-			// An address whose row was cut short would have to wait for its next one.
+			// Each client has its own address, because an address whose row was interrupted must wait.
 			s.killed(t, fmt.Sprintf("127.0.1.%d", i+1), append(args, "--duration", "10m", "--interval", "10ms"))
 			continue
 		}
@@ -257,7 +258,7 @@ func TestServerLeaks(t *testing.T) {
 			t.Fatalf("client %d: %s", i, got.stderr)
 		}
 	}
-	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) { // closed connections linger
+	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) { // closed connections stay for a while
 		after := s.holdings(t)
 		if after.goroutines <= before.goroutines && after.descriptors <= before.descriptors && after.connections <= before.connections &&
 			after.heap < before.heap+1<<20 {
@@ -270,7 +271,7 @@ func TestServerLeaks(t *testing.T) {
 	}
 }
 
-// killed is a client that is killed in the middle of its row.
+// killed runs a client and kills it during its row.
 func (s *served) killed(t *testing.T, from string, args []string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", s.clientArgs(from, args...)...)
@@ -291,7 +292,8 @@ func (s *served) killed(t *testing.T, from string, args []string) {
 	_ = cmd.Wait() // it was killed
 }
 
-// TestKilledClientXDP: over AF_XDP too a server knows of a client's death by what its host answers, and serves the next.
+// TestKilledClientXDP: also over AF_XDP, the server learns of a client's death from the client's host. It then serves
+// the next client.
 func TestKilledClientXDP(t *testing.T) {
 	t.Parallel()
 	labtest.RequireXDP(t)

@@ -14,12 +14,12 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// commandsOn are the commands that open an adapter on an interface.
+// commandsOn returns the commands that open an adapter on an interface.
 func commandsOn(ia string) [][]string {
 	return [][]string{{"server", "--ia", ia}, {"run", lab.B.Addr4().String(), "--ia", ia}}
 }
 
-// checkRefused: every command ends at once, with one line.
+// checkRefused: every command fails at once with one line.
 func checkRefused(t *testing.T, l *lab.Lab, ia, want string) {
 	t.Helper()
 	for _, args := range commandsOn(ia) {
@@ -30,7 +30,7 @@ func checkRefused(t *testing.T, l *lab.Lab, ia, want string) {
 	}
 }
 
-// TestForeignProgram: a program of somebody else is named, and still there afterwards.
+// TestForeignProgram: the error names the XDP program of another owner, which stays attached.
 func TestForeignProgram(t *testing.T) {
 	t.Parallel()
 	labtest.RequireXDP(t)
@@ -94,7 +94,7 @@ func takeQueue(name string) (fd int, err error) {
 		return -1, err
 	}
 	const frame, frames = 4096, 16
-	// It stays mapped: the kernel holds the pages until the socket is closed.
+	// The memory stays mapped, because the kernel holds the pages until the socket is closed.
 	mem, err := syscall.Mmap(-1, 0, frame*frames, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		return fd, errors.Join(err, syscall.Close(fd))
@@ -109,7 +109,7 @@ func takeQueue(name string) (fd int, err error) {
 		family, flags          uint16
 		ifindex, queue, shared uint32
 	}{family: afXDP, ifindex: uint32(ifi.Index)}
-	// The conversions are in the argument lists of the calls, which keep what they point to alive.
+	// The conversions are in the argument lists of the calls, which keeps the objects alive.
 	_, _, errno := syscall.Syscall6(syscall.SYS_SETSOCKOPT, uintptr(fd), solXDP, umemReg, uintptr(unsafe.Pointer(&reg)), unsafe.Sizeof(reg), 0)
 	for _, ring := range []int{fillRing, completionRing, rxRing} {
 		err = errors.Join(err, syscall.SetsockoptInt(fd, solXDP, ring, frames))

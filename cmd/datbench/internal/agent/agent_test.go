@@ -34,7 +34,7 @@ func TestTailLastLine(t *testing.T) {
 	}
 }
 
-// TestAgentProtocol: commands out of turn are refused, and the agent goes on.
+// TestAgentProtocol: an agent refuses a command that is not allowed in its state, and continues.
 func TestAgentProtocol(t *testing.T) {
 	in := strings.NewReader(`{"do":"run","row":{}}` + "\n" + `{"do":"serve","station":{"kind":"smoke"}}` + "\n" + `{"do":"stop"}` + "\n")
 	var out bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// slowInitiator measures until its context ends, or, deaf, for an hour.
+// slowInitiator measures until its context ends; if deaf is set, it ignores the context for an hour.
 type slowInitiator struct{ deaf bool }
 
 func (i slowInitiator) Run(ctx context.Context, _ plan.Spec) (result.Result, error) {
@@ -28,7 +28,7 @@ func (i slowInitiator) Run(ctx context.Context, _ plan.Spec) (result.Result, err
 
 func (slowInitiator) Close() error { return nil }
 
-// TestAgentEndsWithInput: an agent whose main job is gone stops what it does.
+// TestAgentEndsWithInput: an agent stops a running row when its main job has ended.
 func TestAgentEndsWithInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(&workload.Host{})
@@ -42,11 +42,11 @@ func TestAgentEndsWithInput(t *testing.T) {
 		if took := time.Since(start); took > watchdogAfter || !strings.Contains(out.String(), context.Canceled.Error()) {
 			t.Errorf("after %s: %s", took, out.String())
 		}
-		time.Sleep(watchdogAfter) // its watchdog has nothing to say: it does nothing here
+		time.Sleep(watchdogAfter) // the watchdog must not act: nothing hangs
 	})
 }
 
-// TestAgentGivesUp: an agent that hangs ends itself, whether its main job is there or not.
+// TestAgentGivesUp: an agent that hangs ends itself, with and without a main job.
 func TestAgentGivesUp(t *testing.T) {
 	for name, closed := range map[string]bool{"row hangs": false, "main job gone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func startAgents(t *testing.T) *Pair {
 	return p
 }
 
-// tcpPhase is kernel TCP between two addresses of loopback.
+// tcpPhase returns a kernel TCP phase between two loopback addresses.
 func tcpPhase(port uint16) plan.Phase {
 	a, b := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 	return plan.Phase{
@@ -106,7 +106,7 @@ func tcpPhase(port uint16) plan.Phase {
 	}
 }
 
-// TestCallEnds: a call ends with its context, with the death of the agent and with that of the other.
+// TestCallEnds: a call ends when its context ends and when either agent dies.
 func TestCallEnds(t *testing.T) {
 	row := plan.Spec{Row: result.Row{Op: result.TCP, Metric: result.Rate, Size: 64}, Duration: time.Hour}
 	tests := []struct {
@@ -137,7 +137,7 @@ func TestCallEnds(t *testing.T) {
 	}
 }
 
-// TestAgentEndsByItself: the end of its input is the end of an agent, without a signal.
+// TestAgentEndsByItself: an agent ends without a signal when its input is closed.
 func TestAgentEndsByItself(t *testing.T) {
 	p := startAgents(t)
 	if err := p.target.in.Close(); err != nil {

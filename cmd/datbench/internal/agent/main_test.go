@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// TestMain makes the test binary an agent where a test starts one.
+// TestMain runs the test binary as an agent if a test has started it as one.
 func TestMain(m *testing.M) {
 	if os.Getenv("DATBENCH_TEST_AGENT") == "1" {
 		if err := New(&workload.Host{}).Serve(context.Background(), os.Stdin, os.Stdout); err != nil {

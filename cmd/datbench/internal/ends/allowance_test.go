@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TestAllowance: what a server gives to one row is less if its user says so.
+// TestAllowance: a server grants less to a row if its user requests that.
 func TestAllowance(t *testing.T) {
 	row := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Depth: 8, Churn: 1 << 30}}
 	for want, a := range map[string]Allowance{

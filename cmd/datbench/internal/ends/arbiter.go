@@ -49,7 +49,7 @@ type holder struct {
 	over bool
 }
 
-// maxFirst bounds the requests that wait for the end of a row.
+// maxFirst limits the requests that wait for the end of a row.
 const maxFirst = 16
 
 func newArbiter() *arbiter {

@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// at is a request from 10.0.0.n for a row of a job.
+// at returns a request from 10.0.0.n for a row of a job.
 func at(n byte, job uint64, more bool) request {
 	return request{from: netip.AddrFrom4([4]byte{10, 0, 0, n}),
 		ask: workload.Ask{Spec: plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Connections: 2}, More: more}, Job: job, Session: job}}
@@ -58,7 +58,7 @@ func TestDoor(t *testing.T) {
 		other.ask.Index = 1
 		enter(other, "connection 2 is of a row that is not being measured")
 		d.over()
-		enter(at(2, 2, false), "taken") // another row of the job is to follow
+		enter(at(2, 2, false), "taken") // the job has announced another row
 		d.leave(true)
 		enter(at(2, 2, false), "taken")
 		enter(at(1, 1, true), "")
@@ -74,7 +74,7 @@ func TestDoor(t *testing.T) {
 			t.Errorf("the target was free after %s, want %s", took, jobGap)
 		}
 		d.over()
-		enter(at(3, 3, false), "") // it is free in a moment
+		enter(at(3, 3, false), "") // the target will be free soon
 		d.leave(false)
 		take(3)
 		d.leave(false)
@@ -98,7 +98,7 @@ func TestPenalty(t *testing.T) {
 		fail := func() {
 			t.Helper()
 			d.over()
-			for _, n := range []byte{1, 1, 2} { // wait for the end of the row
+			for _, n := range []byte{1, 1, 2} { // these requests wait for the end of the row
 				if err := d.enter(at(n, uint64(n), false)); err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +135,7 @@ func TestPenalty(t *testing.T) {
 	})
 }
 
-// TestPenaltiesBounded: the addresses with a penalty are bounded, and the oldest one is forgotten first.
+// TestPenaltiesBounded: the number of penalties is limited; a new one replaces the oldest.
 func TestPenaltiesBounded(t *testing.T) {
 	p, now := penalties{}, time.Unix(1, 0)
 	address := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
@@ -148,7 +148,7 @@ func TestPenaltiesBounded(t *testing.T) {
 	}
 }
 
-// TestDoorFull: requests that wait are bounded.
+// TestDoorFull: the number of waiting requests is limited.
 func TestDoorFull(t *testing.T) {
 	d := newArbiter()
 	for i := range maxFirst + 3 {
@@ -158,7 +158,7 @@ func TestDoorFull(t *testing.T) {
 	}
 }
 
-// TestAwait: a target that is taken is asked again until it is free, or for as long as was said.
+// TestAwait: a client requests a busy target again until the target is free or the given time is over.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, notes := time.Now(), 0
@@ -181,7 +181,7 @@ func TestAwait(t *testing.T) {
 	})
 }
 
-// TestSampler: lines about requests that are refused are bounded, and none is forgotten.
+// TestSampler: the number of log lines about refused requests is limited, and every refusal is counted in one.
 func TestSampler(t *testing.T) {
 	var s sampler
 	now, lines := time.Unix(1, 0), 0

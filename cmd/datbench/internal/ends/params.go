@@ -16,9 +16,9 @@ const (
 	// of --wait.
 	penaltyMin = 500 * time.Millisecond
 	penaltyMax = 8 * time.Second
-	// penaltyMemory is how long after its end a penalty counts for the next one.
+	// penaltyMemory is the time after the end of a penalty in which a new one is twice as long.
 	penaltyMemory = time.Minute
-	// maxPenalties bounds the addresses that are held back or remembered.
+	// maxPenalties limits the number of addresses with a current or remembered penalty.
 	maxPenalties = 256
 	// serverHeap is the size in bytes of the churned heap that a server grants to any client by default. It is small
 	// because the kernel commits it immediately.

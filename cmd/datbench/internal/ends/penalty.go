@@ -15,7 +15,7 @@ type penalty struct {
 	until time.Time
 }
 
-// add begins a penalty. It doubles the last one of the address, unless that ended long ago.
+// add begins a penalty. It is twice as long as the address's last one, unless that ended long ago.
 func (p penalties) add(a netip.Addr, now time.Time) {
 	lasts := penaltyMin
 	old, known := p[a]
@@ -38,7 +38,7 @@ func (p penalties) oldest() (first netip.Addr) {
 	return first
 }
 
-// left returns how long the address is still held back; 0 or less if it is not.
+// left returns how long the address is still refused; 0 or less if it is not refused.
 func (p penalties) left(a netip.Addr, now time.Time) time.Duration {
 	of, known := p[a]
 	if !known {

@@ -26,7 +26,7 @@ type DATTarget struct {
 	// realtime makes serve run at real-time priority while it measures.
 	realtime bool
 
-	// stop ends serve. Served is done afterwards, and err may be read.
+	// stop ends serve. Served is done when serve has ended; err may be read then.
 	stop    context.CancelFunc
 	Served  context.Context
 	wg      sync.WaitGroup
@@ -158,7 +158,7 @@ func (t *DATTarget) settle(from netip.Addr, err error) {
 	}
 }
 
-// fail logs a failed row, or without a log keeps the first failure, since later ones are often a consequence.
+// fail logs a failed row. Without a log it keeps the first failure, because later ones are often its consequence.
 func (t *DATTarget) fail(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,8 @@ type Job struct {
 	// Files are passed to the agents. Pcap is the name of the capture file among them.
 	Files agent.InheritedFiles
 	Pcap  string
-	// NewObserver returns the observer for a number of rows, with every round counted. Warn reports a fallback.
+	// NewObserver returns the observer of a job; steps is the number of rows times the number of rounds. Warn reports a
+	// fallback.
 	NewObserver func(steps int) Observer
 	Warn        func(text string)
 }
@@ -38,7 +39,7 @@ func (j *Job) Measure(ctx context.Context) (*result.Report, error) {
 	return report, err
 }
 
-// UnavailableError reports that the job cannot run over XDP on this host: why, and what would help.
+// UnavailableError reports that the job cannot run over XDP on this host. It has the reason and the remedy.
 type UnavailableError struct{ why, help string }
 
 func (e *UnavailableError) Error() string { return e.why + ": " + e.help }

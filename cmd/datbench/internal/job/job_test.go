@@ -7,7 +7,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TestEndedEarly: a job that was ended has its rows so far, marked, and no report without any.
+// TestEndedEarly: an interrupted job has a report with its rows so far, marked as incomplete. Without rows it has no
+// report.
 func TestEndedEarly(t *testing.T) {
 	if r := partial(&result.Report{}, nil); r != nil {
 		t.Errorf("of nothing: %+v", r)

@@ -12,14 +12,14 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestPin: a thread is where it was put, and afterwards where it was.
+// TestPin: Pin moves a thread to the CPUs, and release restores its CPUs.
 func TestPin(t *testing.T) {
 	before, err := OwnCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	go func() { // its thread ends with it
+	go func() { // the locked thread ends with this goroutine
 		defer close(done)
 		runtime.LockOSThread()
 		release, err := Pin(plan.CPUList{(*before)[0]})
@@ -38,7 +38,7 @@ func TestPin(t *testing.T) {
 	<-done
 }
 
-// TestRealtime: the thread goes before others until it is released, and who may not is told what to do.
+// TestRealtime: the thread has real-time priority until release. Without the privilege, the error names the remedy.
 func TestRealtime(t *testing.T) {
 	labtest.RequireRoot(t)
 	policy := func() uint32 {

@@ -95,7 +95,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestIdentity: a result names the conditions that are not the default, measured or not.
+// TestIdentity: every result names the conditions that differ from the default, even a result without a measurement.
 func TestIdentity(t *testing.T) {
 	spelt := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: plan.RateDepth, Signal: plan.RateSignal, Connections: 1}}
 	if want := (result.Row{Op: result.Send, Metric: result.Rate, Size: 64}); NewResult(spelt).Row != want {
@@ -107,7 +107,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestPhaseOf: a count ends the measured part at exactly its operation.
+// TestPhaseOf: a count ends the measured stage at exactly that operation.
 func TestPhaseOf(t *testing.T) {
 	s := NewSchedule(plan.Spec{Duration: time.Hour, Count: 3})
 	var got []string
@@ -120,7 +120,7 @@ func TestPhaseOf(t *testing.T) {
 	}
 }
 
-// TestFew: kernel TCP may have few samples where packets are lost, and says nothing of its p99.9 then.
+// TestFew: kernel TCP may have few samples if packets are lost. Its row then has no p99.9.
 func TestFew(t *testing.T) {
 	for _, tt := range []struct {
 		r     result.Result

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestWithin: a wait ends with what it waits for, or with its limit.
+// TestWithin: a wait ends when its function returns, or at its limit.
 func TestWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if err := Within(time.Second, "it", func() error { return io.EOF }); !errors.Is(err, io.EOF) {
@@ -18,6 +18,6 @@ func TestWithin(t *testing.T) {
 		if err == nil || err.Error() != "the thing takes longer than 1s" {
 			t.Errorf("got %v", err)
 		}
-		time.Sleep(time.Minute) // for what it no longer waits for
+		time.Sleep(time.Minute) // until the abandoned function has returned
 	})
 }

@@ -7,12 +7,12 @@ const (
 	// RateDepth is the number of outstanding operations of a rate row. Measured on veth at 64 B: below 256 the sender
 	// sometimes waits for an acknowledgement, and above 1024 the buffers do not fit into the CPU cache.
 	RateDepth = 512
-	// rateDepthRead is the same for reads. It is smaller because the peer's engine answers each read separately.
+	// rateDepthRead is the same number for reads. It is smaller because the peer's engine answers each read separately.
 	rateDepthRead = 128
 	// RateSignal is the number of requests per completion event. perftest uses 100. On veth the values from 4 to 32
 	// give equal results within the noise; 1 is 12 % slower at 64 B.
 	RateSignal = 16
-	// requestDepth is the number of requests in flight of an rr row: a busy client of one server.
+	// requestDepth is the number of requests in flight of a request-response row, as of a busy client.
 	requestDepth = 32
 	// bandwidthDepth is the number of outstanding operations of 1 MiB each. Two would fill the link; the others hide
 	// the time that the next post takes.
@@ -40,7 +40,7 @@ const (
 	longRow      = 5 * time.Second
 	// minInterval keeps the cost of progress reports out of the measurement.
 	minInterval = 10 * time.Millisecond
-	// maxRepeat bounds a job to a time that somebody may wait for.
+	// maxRepeat limits the run time of a job to what a user may wait for.
 	maxRepeat = 1000
 	// PeerTimeout is how long a side waits for its peer beyond the time of the row.
 	PeerTimeout = 5 * time.Second
@@ -48,9 +48,9 @@ const (
 	sha256Limit = 10 * time.Minute
 	// sha256Bytes is the number of bytes that a sha256 row transfers by default.
 	sha256Bytes = 1 << 30
-	// impairedSize is the size in bytes of the latency operations in impaired rows: small, and one packet.
+	// impairedSize is the size in bytes of the latency operations in impaired rows. Such an operation is one packet.
 	impairedSize = 1 << 10
-	// maxSeed bounds the seeds that are drawn, so that they are easy to type.
+	// maxSeed limits the seeds that datbench chooses, so that they are easy to type.
 	maxSeed = 999_999
 	// tcpLossTimes multiplies the duration of kernel TCP rows with packet loss. TCP waits 0.2 s for a lost packet that
 	// no other packet follows, and transfers only a few megabytes in the normal duration.

@@ -27,7 +27,7 @@ func Rounds(repeat int) (all []Round) {
 	return all
 }
 
-// Note returns the text after a row's title: ", run 2 of 5"; empty if there is one round.
+// Note returns the text after a row's title, such as ", run 2 of 5". It is empty if there is only one round.
 func (r Round) Note() string {
 	if r.of <= 1 {
 		return ""

@@ -25,7 +25,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// contract is the rows of the main job over XDP, in order.
+// contract lists the rows of the main job over XDP, in order.
 func contract() []string {
 	rows := []string{"bw raw 9000", "bw write 9000", "bw tcp 9000", "bw raw 65000", "bw write 65000", "bw tcp 65000"}
 	for _, metric := range []string{"lat", "rate", "bw"} {
@@ -36,7 +36,7 @@ func contract() []string {
 	return slices.Sorted(slices.Values(rows))
 }
 
-// TestMainRows: the main job is the rows of the contract.
+// TestMainRows: the main job has the rows of the contract.
 func TestMainRows(t *testing.T) {
 	cfg := DefaultOptions()
 	var got []string
@@ -79,7 +79,7 @@ func TestImpairment(t *testing.T) {
 	}
 }
 
-// TestImpairedRows: each row as the link is and impaired, and TCP only where packets are lost.
+// TestImpairedRows: each row is measured with and without the impairment. TCP is measured only if packets are lost.
 func TestImpairedRows(t *testing.T) {
 	dat := []string{"bw write 1500", "lat send 1500", "bw write 1500 impaired", "lat send 1500 impaired"}
 	tcp := []string{"bw tcp 1500 plain", "lat tcp 1500 plain", "bw tcp 1500 impaired plain", "lat tcp 1500 impaired plain"}
@@ -110,7 +110,7 @@ func TestImpairedRows(t *testing.T) {
 	}
 }
 
-// TestWantMode: options behind the name of an adapter are no part of the mode.
+// TestWantMode: options after the name of an adapter do not belong to the mode.
 func TestWantMode(t *testing.T) {
 	for ia, want := range map[string]string{"xdp:eth0,copy": "copy", "xdp:eth0,zero-copy silence=5s": "zero-copy", "xdp:eth0 port=4000": "",
 		"auto:eth0": "", "udp:10.0.0.1": ""} {

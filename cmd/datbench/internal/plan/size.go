@@ -59,7 +59,7 @@ func (l *SizeList) Set(s string) error {
 	return nil
 }
 
-// maxSizes bounds a list, because a range with a small step is long.
+// maxSizes limits a list, because a range with a small step could be very long.
 const maxSizes = 1000
 
 // parseSizes parses one size or one range.
@@ -90,15 +90,15 @@ func parseSizes(s string) ([]int64, error) {
 	if err == nil && to < from {
 		err = fmt.Errorf("%q ends before it begins", s)
 	}
-	return upTo(from, to, next), err
+	return sizeRange(from, to, next), err
 }
 
-// upTo returns from, the following sizes below to, and to.
-func upTo(from, to int64, next func(int64) int64) (out []int64) {
-	for n := from; n < to && n > 0 && len(out) <= maxSizes; n = next(n) {
+// sizeRange returns the sizes of a range: first, then each result of next that is below last, and finally last.
+func sizeRange(first, last int64, next func(int64) int64) (out []int64) {
+	for n := first; n < last && n > 0 && len(out) <= maxSizes; n = next(n) {
 		out = append(out, n)
 	}
-	return append(out, to)
+	return append(out, last)
 }
 
 var sizeUnits = []struct {

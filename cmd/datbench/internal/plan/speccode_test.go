@@ -14,9 +14,9 @@ func soundSpec() Spec {
 	return Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Connections: 1}, Duration: time.Second}
 }
 
-// TestSpecBounded: each number that a client sends has bounds, a new field too.
+// TestSpecBounded: every number that a client sends is limited. This must also hold for new fields.
 func TestSpecBounded(t *testing.T) {
-	endless := map[string]bool{"Count": true, "Bytes": true} // the duration bounds the row
+	endless := map[string]bool{"Count": true, "Bytes": true} // not limited themselves, because the duration limits the row
 	for _, f := range peerFields {
 		if f.Type.Kind() == reflect.String || f.Type.Kind() == reflect.Bool {
 			continue
@@ -31,7 +31,7 @@ func TestSpecBounded(t *testing.T) {
 	}
 }
 
-// TestSpecShort: a spec that is cut anywhere is refused, and so is one of another version.
+// TestSpecShort: a truncated spec, and a spec of another version, are refused.
 func TestSpecShort(t *testing.T) {
 	text := soundSpec().AppendTo(nil)
 	for n := range text {

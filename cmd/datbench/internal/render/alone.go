@@ -83,7 +83,7 @@ func (g group) renderAlone(w io.Writer) {
 	t.Render()
 }
 
-// untitled returns the columns of the conditions that no title shows.
+// untitled returns columns for the conditions that no title shows.
 func untitled() (cells []cell) {
 	for _, c := range result.Columns() {
 		if c.Untitled {
@@ -133,7 +133,7 @@ func decimal(v float64, digits int, samples int64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// millions formats the rate of small messages in millions, perSecond that of large ones.
+// millions formats the rate of small messages in millions per second; perSecond formats the rate of large messages.
 func millions(r *result.Result) string {
 	if r.Metric != result.Rate && r.Metric != result.Requests {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// impairedResults are a run at 1 % loss, as widely printed as can be.
+// impairedResults returns a run with 1 % loss, whose figures are as wide as possible.
 func impairedResults() []result.Result {
 	const impair = "loss=0.01,dup=0.001,seed=999999"
 	lat := result.Result{Row: result.Row{Metric: result.Latency, Size: 1024, MTU: 1500}, P50: ptr(9), P99: ptr(30), P999: ptr(99999), Samples: 9, Mode: "zero-copy", Valid: true}

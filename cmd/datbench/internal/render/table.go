@@ -146,7 +146,7 @@ func (g group) tcpSpread() string {
 	return fmt.Sprintf("tcp: %s in %s; × tcp: %s", span, partsOf(tcp), strings.Join(ratios, ", "))
 }
 
-// partsOf names what a row's spread is taken over: runs or connections.
+// partsOf returns what the spread of a row is calculated over: "runs" or "connections".
 func partsOf(r *result.Result) string {
 	if len(r.Runs) > 0 {
 		return fmt.Sprintf("%d runs", len(r.Runs))
@@ -167,7 +167,7 @@ func plainTable(w io.Writer) table.Writer {
 	return t
 }
 
-// columns returns column widths that are equal in all groups, so that the groups line up.
+// columns returns column widths. They are equal in all groups, so that the groups are aligned.
 func columns() (out []table.ColumnConfig) {
 	for i, width := range []int{len(result.RawAsavie), len("65014 B"), 6, 5, 5, 5, 5, 5, 6, 6, len("zero-copy")} {
 		c := table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignRight, AlignHeader: text.AlignRight}

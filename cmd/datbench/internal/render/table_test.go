@@ -84,7 +84,7 @@ func TestTableWidth(t *testing.T) {
 	}
 }
 
-// TestFullTable: a row beside a churned heap, and one over many connections, say so in the table.
+// TestFullTable: the table marks a row with a churned heap, and a row with several connections.
 func TestFullTable(t *testing.T) {
 	plain := result.Result{Row: result.Row{Op: result.Send, Metric: result.Latency, Size: 64, MTU: 1500}, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
 	raw, churned, requests := plain, plain, plain
@@ -110,7 +110,7 @@ func TestFullTable(t *testing.T) {
 	}
 }
 
-// TestReasonsOnce: an equal reason stands below the table once, with all rows that it applies to.
+// TestReasonsOnce: equal reasons are printed once below the table, with all their rows.
 func TestReasonsOnce(t *testing.T) {
 	row := func(op string, share int) result.Result {
 		r := result.Result{Row: result.Row{Op: op, Metric: result.Rate, Size: 64, MTU: 1500}, Samples: 9, Valid: true}
@@ -133,7 +133,7 @@ func TestReasonsOnce(t *testing.T) {
 	}
 }
 
-// TestTCPSpread: below a table with ratios to kernel TCP stands how far that lies apart.
+// TestTCPSpread: a table with ratios to kernel TCP is followed by the spread of the kernel TCP figures.
 func TestTCPSpread(t *testing.T) {
 	row := func(op string, p50 float64) result.Result {
 		return result.Result{Row: result.Row{Op: op, Metric: result.Latency, Size: 64, MTU: 1500}, P50: ptr(p50), Samples: 9, Valid: true}

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TestAskBounds: what a request may ask for is bounded, and the refusal names the bound.
+// TestAskBounds: every number of a request is limited. A refusal names the limit.
 func TestAskBounds(t *testing.T) {
 	plain := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 512, Connections: 1}, Duration: time.Second}
 	for _, tt := range []struct {

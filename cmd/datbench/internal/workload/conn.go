@@ -47,7 +47,7 @@ type Conn struct {
 	ctx      context.Context
 	deadline time.Time
 	idle     uint
-	// watch detects an initiator that has stopped half way; nil at an initiator.
+	// watch detects an initiator that has stopped during its row; nil at an initiator.
 	watch *watch
 }
 
@@ -196,7 +196,7 @@ func (c *Conn) connectionEvent() error {
 	}
 }
 
-// until polls until cond holds.
+// until polls until cond returns true.
 func (c *Conn) until(cond func() bool) error {
 	for !cond() {
 		if _, err := c.poll(); err != nil {
@@ -206,7 +206,8 @@ func (c *Conn) until(cond func() bool) error {
 	return nil
 }
 
-// full reports whether a post found its queue full. The caller then polls and posts again.
+// full handles the error of a post. It returns true if the queue was full; it has polled then, and the caller posts
+// again.
 func (c *Conn) full(err error) (bool, error) {
 	if err == nil {
 		c.posted++

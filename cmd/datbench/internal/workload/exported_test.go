@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// An adapter that is open twice is shown once, as long as one of the two is open.
+// An adapter that is open twice is exported once, until both have been closed.
 func TestShown(t *testing.T) {
 	s := newExported()
 	count := func() int {
@@ -24,7 +24,7 @@ func TestShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ia.Close() // the last of the test
+		defer ia.Close() // the last open IA of the test
 		if hide[i], err = s.add("udp:127.0.0.1", ia); err != nil {
 			t.Fatal(err)
 		}

@@ -74,11 +74,11 @@ func (m *memory) slotOffset(i int) int { return (m.shape.sources + i) * m.stride
 // noteOffset is the offset of the last cache line. It is always zero and is the data of notification messages.
 func (m *memory) noteOffset() int { return len(m.bytes) - cacheLine }
 
-// source returns the bytes of a source, slot those of a whole slot.
+// source returns the data bytes of a source. slot returns all bytes of a slot.
 func (m *memory) source(i int) []byte { return m.bytes[i*m.stride:][:m.size] }
 func (m *memory) slot(i int) []byte   { return m.bytes[m.slotOffset(i):][:m.stride] }
 
-// piece is a segment of n bytes of a source, slotPiece of a slot.
+// piece returns the segment of the first n bytes of a source. slotPiece does the same for a slot.
 func (m *memory) piece(i, n int) []dat.LMRTriplet {
 	return []dat.LMRTriplet{m.lmr.Segment(i*m.stride, n)}
 }

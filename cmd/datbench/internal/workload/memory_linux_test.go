@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 )
 
-// TestMemoryGoesBack: buffers that were used are the kernel's again when their row is over.
+// TestMemoryGoesBack: the kernel gets the buffers of a row back when the row is over.
 func TestMemoryGoesBack(t *testing.T) {
 	a, err := OpenAdapter(&Host{}, plan.Station{IA: "udp:127.0.0.25", Port: 17679})
 	if err != nil {
@@ -36,7 +36,7 @@ func TestMemoryGoesBack(t *testing.T) {
 	}
 }
 
-// residentBytes is the memory of this process in bytes.
+// residentBytes returns the resident memory of this process in bytes.
 func residentBytes(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")
@@ -50,11 +50,11 @@ func residentBytes(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// TestHeap: a heap has the size asked for, the collector runs all the time, and nothing is left.
+// TestHeap: a churned heap has the requested size, its collector runs all the time, and all of it is freed.
 func TestHeap(t *testing.T) {
 	const (
 		size  = 16 << 20
-		noise = size / 16 // the runtime frees memory of earlier tests meanwhile
+		noise = size / 16 // meanwhile the runtime frees memory of earlier tests
 	)
 	live := func() (m runtime.MemStats) {
 		runtime.ReadMemStats(&m)

@@ -46,7 +46,7 @@ func (m *meter) setStage(c *Conn, stage byte, now time.Time) {
 		m.mark(c, now)
 	case m.on:
 		m.on = false
-		if now.Sub(m.from) > m.every/10 { // a shorter rest would make no meaningful interval
+		if now.Sub(m.from) > m.every/10 { // a shorter remainder would be no meaningful interval
 			m.report(c, now)
 		}
 	}

@@ -129,7 +129,8 @@ func sinkSend(c *Conn) (measure.Tally, error) {
 	return measure.Tally{Count: count.Count, Elapsed: count.Elapsed()}, nil
 }
 
-// streamRDMA writes to the target's slots in turn, or reads them. It counts completed operations: their data is placed.
+// streamRDMA writes to the target's slots round robin, or reads them. It counts completed operations, whose data is
+// placed.
 func streamRDMA(c *Conn, r *result.Result) (measure.Evidence, error) { return c.countDone(r) }
 
 func (c *Conn) remoteSlots() []dat.RMRTriplet {

@@ -30,7 +30,7 @@ func (c *Conn) pieces() pieces { return pieces{c.row.Bytes, c.row.Size, int64(c.
 
 func (p pieces) count() int64 { return (p.total + p.size - 1) / p.size }
 
-// length returns the length of piece i, place its position in the window.
+// length returns the length of piece i, and place its position in the window.
 func (p pieces) length(i int64) int { return int(min(p.size, p.total-i*p.size)) }
 func (p pieces) place(i int64) int  { return int(i % p.window) }
 
@@ -184,7 +184,7 @@ func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return c.compare(r, sum, start)
 }
 
-// hashRead fills the window, and each place again when the initiator has read it.
+// hashRead fills the window with pieces. It fills each place again after the initiator has read its piece.
 func hashRead(c *Conn) (measure.Tally, error) {
 	g, p, over := newGenerator(), c.pieces(), false
 	read := c.notes(&over)

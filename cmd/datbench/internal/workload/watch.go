@@ -17,7 +17,7 @@ type watch struct {
 	limit time.Duration
 
 	next time.Time // time of the next check
-	// seen changes with each packet that carries data; since is the time of its last change.
+	// seen is a counter that changes with each packet that carries data. since is the time of its last change.
 	seen  uint32
 	since time.Time
 }

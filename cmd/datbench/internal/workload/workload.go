@@ -50,9 +50,9 @@ func workloadFor(op, metric string, bidir bool) (workload, error) {
 	return workload{}, fmt.Errorf("no workload for %s of %s", metric, op)
 }
 
-// Buffers beside those of the data.
+// Numbers of buffers and requests in addition to those for the data.
 const (
-	// spare is the number of additional requests: the end message of a row, and its tally.
+	// spare is the number of additional requests, for the end message of a row and its tally.
 	spare = 4
 	// pongs is the number of receives that are posted in advance, so that reposting is outside the timed path.
 	pongs = 8
