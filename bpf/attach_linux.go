@@ -68,7 +68,7 @@ func (s *Steer) attachMode(ifi *net.Interface, mode Mode) error {
 // attachError explains an error of attaching. why returns the driver's own message.
 func attachError(ifi *net.Interface, mode Mode, err error, why func() string) error {
 	switch {
-	// EBUSY: this mode has a program. EEXIST: another mode has one.
+	// EBUSY: this mode already has a program. EEXIST: another mode has one.
 	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EEXIST):
 		err = occupied(ifi.Index, err)
 	case errors.Is(err, syscall.EPERM):

@@ -21,7 +21,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// labOptions attach to the interface of a lab.
+// labOptions returns options for the interface of a lab.
 func labOptions(mode Mode) Options {
 	return Options{Interface: lab.Interface, Port: testPort, Queues: 1, Mode: mode}
 }
@@ -32,7 +32,7 @@ func newLab(t *testing.T, o lab.Options) *lab.Lab {
 	return labtest.New(t, o)
 }
 
-// attachIn attaches on side A of the lab.
+// attachIn attaches the program on side A of the lab.
 func attachIn(l *lab.Lab, o Options) (s *Steer, err error) {
 	err = l.Do(lab.A, func() (err error) {
 		s, err = Attach(o)
@@ -55,7 +55,7 @@ func mustAttach(t *testing.T, l *lab.Lab, o Options) *Steer {
 	return s
 }
 
-// programs lists what is attached on side A.
+// programs returns the XDP programs on side A.
 func programs(t *testing.T, l *lab.Lab) (progs []attached) {
 	t.Helper()
 	err := l.Do(lab.A, func() error {
@@ -149,7 +149,7 @@ func TestAttachOptions(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost sends ordinary traffic past the program and counts it.
+// TestNothingIsLost sends packets that the program must pass to the kernel, and counts their arrival.
 func TestNothingIsLost(t *testing.T) {
 	for _, mode := range []Mode{Native, Generic} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// sendThrough sends packets from side B to a kernel socket on side A and sees each arrive.
+// sendThrough sends packets from side B to a kernel socket on side A; each must arrive.
 func sendThrough(t *testing.T, l *lab.Lab, port uint16, packets int) {
 	t.Helper()
 	to := netip.AddrPortFrom(lab.A.Addr4(), port)
@@ -250,7 +250,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestInterfaceGone deletes the interface under a Steer.
+// TestInterfaceGone deletes the interface while the program is attached.
 func TestInterfaceGone(t *testing.T) {
 	l := newLab(t, lab.Options{})
 	s := mustAttach(t, l, labOptions(Auto))
@@ -292,7 +292,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// attachForeign attaches a program that passes everything, on side A.
+// attachForeign attaches a program that passes every packet, on side A.
 func attachForeign(t *testing.T, l *lab.Lab, name string, mode Mode) {
 	t.Helper()
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{

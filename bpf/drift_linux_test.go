@@ -19,7 +19,7 @@ import (
 // compares only the output of this version.
 const generatedBy = "clang version 14."
 
-// TestGenerated runs the line in gen.go again and compares with what is committed.
+// TestGenerated runs the go:generate line again and compares the result with the committed object.
 func TestGenerated(t *testing.T) {
 	for _, tool := range []string{"go", "clang", "llvm-strip"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -74,7 +74,7 @@ func words(line string) (args []string) {
 	return args
 }
 
-// normalized is what an object means, without names of files and numbers of lines.
+// normalized is an object's code and data without file names and line numbers.
 type normalized struct{ code, data []string }
 
 func content(t *testing.T, path string) (n normalized) {

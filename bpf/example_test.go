@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/bpf"
 )
 
-// Steer one port of eth0, for one address, into the sockets of its four queues.
+// Redirect one port of one address on eth0 to the sockets of its four queues.
 func ExampleAttach() {
 	steer, err := bpf.Attach(bpf.Options{
 		Interface: "eth0",
@@ -38,5 +38,5 @@ func ExampleAttach() {
 	fmt.Printf("%+v\n", counters)
 }
 
-// openSockets stands for binding one AF_XDP socket to each queue.
+// openSockets would bind an AF_XDP socket to each queue.
 func openSockets() []int { return nil }

@@ -35,7 +35,7 @@ const (
 	offUDPLength   = 4
 )
 
-// frame4 is a good frame for local4 at testPort.
+// frame4 returns a valid frame for local4 and testPort.
 func frame4(payload int) []byte {
 	ip := make([]byte, 20, 20+8+payload)
 	ip[0] = 0x45
@@ -47,7 +47,7 @@ func frame4(payload int) []byte {
 	return ethernet(0x0800, append(ip, udp(payload)...))
 }
 
-// frame6 is a good frame for local6 at testPort.
+// frame6 returns a valid frame for local6 and testPort.
 func frame6(payload int) []byte {
 	ip := make([]byte, 40, 40+8+payload)
 	ip[0] = 0x60
@@ -88,7 +88,7 @@ func put16(b []byte, offset int, v uint16) []byte {
 
 func insert(b []byte, offset int, v ...byte) []byte { return slices.Insert(b, offset, v...) }
 
-// tag puts a tag that is a priority before whatever follows the addresses, tagVLAN that of a VLAN.
+// tag inserts a VLAN tag with ID 0, which carries only a priority. tagVLAN inserts one with a VLAN ID.
 func tag(b []byte, etherType uint16) []byte {
 	return insert(b, offEtherType, byte(etherType>>8), byte(etherType), 0x20, 0)
 }
@@ -97,14 +97,14 @@ func tagVLAN(b []byte, etherType, id uint16) []byte {
 	return insert(b, offEtherType, byte(etherType>>8), byte(etherType), byte(0x20|id>>8), byte(id))
 }
 
-// options4 puts four bytes of IPv4 options into the header.
+// options4 inserts four bytes of IPv4 options into the header.
 func options4(b []byte) []byte {
 	put8(b, offIP, 0x46)
 	put16(b, offIP4Length, binary.BigEndian.Uint16(b[offIP4Length:])+4)
 	return insert(b, offUDP4, 1, 1, 1, 0)
 }
 
-// extension6 puts an 8-byte extension header between IPv6 and UDP.
+// extension6 inserts an extension header of 8 bytes between IPv6 and UDP.
 func extension6(b []byte, kind uint8) []byte {
 	put8(b, offIP6Next, kind)
 	put16(b, offIP6Length, binary.BigEndian.Uint16(b[offIP6Length:])+8)

@@ -10,7 +10,7 @@ import (
 type Mode uint8
 
 const (
-	// Auto takes Native if the driver supports it, else Generic.
+	// Auto selects Native if the driver supports it, otherwise Generic.
 	Auto Mode = iota
 	// Native runs in the driver, before the kernel allocates a socket buffer.
 	Native
@@ -34,7 +34,7 @@ func (m Mode) String() string {
 // steer.c.
 const MaxAddresses = 8
 
-// maxQueues bounds the socket map. NICs have a few hundred queues at most.
+// maxQueues limits the size of the socket map. NICs have a few hundred queues at most.
 const maxQueues = 1 << 16
 
 // Options configure the redirect.

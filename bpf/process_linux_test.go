@@ -18,7 +18,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// roleVar makes this test binary act as one of the processes that a test starts.
+// roleVar is the variable that makes the test binary run as a helper process of a test.
 const roleVar = "DATXDP_BPF_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// attachAndHold waits for a line, attaches, says so and holds on until it is killed.
+// attachAndHold waits for a line, attaches the program, reports this, and then waits to be killed.
 func attachAndHold() error {
 	in := bufio.NewReader(os.Stdin)
 	if _, err := in.ReadString('\n'); err != nil {
@@ -51,7 +51,7 @@ func attachAndHold() error {
 	return err
 }
 
-// peer is a process of this test binary in a namespace of its own.
+// peer is a helper process in its own network namespace.
 type peer struct {
 	*lab.Child
 	in  io.Writer
@@ -187,7 +187,7 @@ func TestVerifierPrivilege(t *testing.T) {
 	}
 }
 
-// TestForeignWithoutName refuses a foreign program also when its name cannot be read.
+// TestForeignWithoutName: a foreign program is refused even if its name cannot be read.
 func TestForeignWithoutName(t *testing.T) {
 	l := newLab(t, lab.Options{})
 	attachForeign(t, l, "someone_else", Native)
@@ -208,7 +208,7 @@ func inside(t *testing.T, l *lab.Lab, fn func()) {
 	}
 }
 
-// TestDescriptors opens and fails in every way and counts descriptors.
+// TestDescriptors attaches, and fails to attach in every way, and checks that no descriptor leaks.
 func TestDescriptors(t *testing.T) {
 	l := newLab(t, lab.Options{})
 	attempt := func() {
@@ -223,7 +223,7 @@ func TestDescriptors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	attempt() // whatever is opened once and kept
+	attempt() // opens what is opened once per process
 	before := descriptors(t)
 	for range 20 {
 		attempt()

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestReasonOfRefusal: a driver that refuses the program is quoted, in its own words.
+// TestReasonOfRefusal: the error quotes the message of a driver that refuses the program.
 func TestReasonOfRefusal(t *testing.T) {
 	l := newLab(t, lab.Options{})
 	if err := l.Do(lab.A, func() error { return labtest.AddReluctant("few", "many") }); err != nil {
@@ -32,10 +32,10 @@ func TestReasonOfRefusal(t *testing.T) {
 	}
 }
 
-// TestReasonOfNothing: where the program is accepted on second thought it does not stay.
+// TestReasonOfNothing: if the driver accepts the program at the second attempt, reason detaches it.
 func TestReasonOfNothing(t *testing.T) {
 	l := newLab(t, lab.Options{})
-	s := mustAttach(t, newLab(t, lab.Options{}), labOptions(Native)) // a program that is loaded, elsewhere
+	s := mustAttach(t, newLab(t, lab.Options{}), labOptions(Native)) // only to load a program, on another interface
 	err := l.Do(lab.A, func() error {
 		ifi, err := labOptions(Native).find()
 		if err != nil {

@@ -29,7 +29,7 @@ func testOptions() Options {
 	return Options{Interface: "none", Port: testPort, MAC: localMAC, Queues: 1}
 }
 
-// program is the steering program loaded and not attached; it runs through BPF_PROG_TEST_RUN.
+// program is the loaded program, not attached to an interface. Tests run it with BPF_PROG_TEST_RUN.
 type program struct{ *steerObjects }
 
 func loadProgram(t testing.TB, o Options, multiBuffer bool) program {
@@ -50,7 +50,7 @@ func loadProgram(t testing.TB, o Options, multiBuffer bool) program {
 	return program{objs}
 }
 
-// withSocket gives queue 0 an AF_XDP socket. It need not be bound to be redirected to.
+// withSocket registers an AF_XDP socket for queue 0. The program redirects to it even though it is not bound.
 func (p program) withSocket(t testing.TB) program {
 	t.Helper()
 	if err := p.Xsks.Put(uint32(0), uint32(xskSocket(t))); err != nil {
@@ -143,7 +143,7 @@ func verdictCases() []verdictCase {
 		{"v4 without don't-fragment", put16(frame4(100), offIP4Fragment, 0), redirected},
 		{"v4 reserved flag", put16(frame4(100), offIP4Fragment, 0x8000), redirected},
 
-		// What package xdp drops and counts.
+		// The program redirects these packets; package xdp drops and counts them.
 		{"v4 land", put8(frame4(100), offIP4Dst-1, local4.As4()[3]), redirected},
 		{"v4 TTL 0", put8(frame4(100), offIP+8, 0), redirected},
 		{"v6 hop limit 0", put8(frame6(100), offIP+7, 0), redirected},
@@ -224,7 +224,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Without an Ethernet address of ours every one that is no group is taken.
+// Without a configured MAC address, the program redirects packets to every unicast MAC address.
 func TestAnyMAC(t *testing.T) {
 	o := testOptions()
 	o.MAC = [6]byte{}
@@ -279,7 +279,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestMultiBuffer runs frames that fill several buffers: lengths count all of them.
+// TestMultiBuffer runs frames of several buffers: the checks of lengths must include all buffers.
 func TestMultiBuffer(t *testing.T) {
 	p := loadProgram(t, testOptions(), true).withSocket(t)
 	const payload = 30000
@@ -354,7 +354,7 @@ func randomFrame(rng *rand.Rand) []byte {
 	return frame
 }
 
-// TestVerdictNames holds the enum in the object against the names and fields in Go.
+// TestVerdictNames compares the enum in the object with the names and fields in Go.
 func TestVerdictNames(t *testing.T) {
 	spec, err := loadSteer()
 	if err != nil {
@@ -387,7 +387,7 @@ func TestVerdictNames(t *testing.T) {
 	}
 }
 
-// TestCounterFields checks that every verdict has a field of its own.
+// TestCounterFields checks that every verdict has its own field.
 func TestCounterFields(t *testing.T) {
 	var c Counters
 	for v := range steerVerdictVERDICTS {

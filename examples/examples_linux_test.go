@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// labs is two namespaces over AF_XDP, where this process may make them.
+// labs returns a network of two namespaces with AF_XDP, if this process may create them.
 func labs(t *testing.T) []network {
 	if os.Geteuid() != 0 {
 		t.Log("not over AF_XDP: needs root")

@@ -4,5 +4,5 @@ package examples
 
 import "testing"
 
-// labs are of Linux only.
+// labs returns nothing, because labs need Linux.
 func labs(*testing.T) []network { return nil }

@@ -22,22 +22,22 @@ import (
 	"github.com/datxdp/datxdp/udplink"
 )
 
-// patience ends what hangs; nothing takes nearly as long.
+// patience limits every wait. Nothing takes nearly as long.
 const patience = 60 * time.Second
 
-// network is where the examples run: hosts, and how each opens its adapter.
+// network is an environment for the examples: its hosts, and how they open their adapters.
 type network struct {
 	name  string
 	hosts []host
 }
 
-// host is one end. start starts a command there.
+// host is one end of a network. start starts a command on it.
 type host struct {
 	ia, addr string
 	start    func(*exec.Cmd) error
 }
 
-// loopback is four addresses of this host.
+// loopback returns a network of four loopback addresses.
 func loopback(net string) network {
 	n := network{name: "udp"}
 	for _, addr := range []string{net + ".1", net + ".2", net + ".3", net + ".4"} {
@@ -46,7 +46,7 @@ func loopback(net string) network {
 	return n
 }
 
-// build compiles the examples and returns where they are.
+// build compiles the examples and returns their directory.
 func build(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -56,7 +56,7 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// process is an example that runs.
+// process is a running example.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -82,7 +82,7 @@ func (h host) run(t *testing.T, stdin string, args ...string) *process {
 	return p
 }
 
-// ready waits for the line of a server that says where it is.
+// ready waits for the line with which a server prints its address.
 func (p *process) ready(addr string) *process {
 	p.t.Helper()
 	line, err := p.out.ReadString('\n')
@@ -94,11 +94,11 @@ func (p *process) ready(addr string) *process {
 }
 
 func (p *process) wait() error {
-	p.rest, _ = io.ReadAll(p.out) // an error is that of Wait
+	p.rest, _ = io.ReadAll(p.out) // Wait returns the error
 	return p.cmd.Wait()
 }
 
-// output is what it prints until it ends, which it has to do well.
+// output waits until the process has ended successfully, and returns what it has printed.
 func (p *process) output() string {
 	p.t.Helper()
 	if err := p.wait(); err != nil || p.stderr.Len() > 0 && !strings.Contains(p.stderr.String(), " % of ") {
@@ -107,7 +107,7 @@ func (p *process) output() string {
 	return string(p.rest)
 }
 
-// interrupt ends a server by ^C: without a word, and with success.
+// interrupt sends ^C to a server, which must end successfully and print no error.
 func (p *process) interrupt() string {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -116,7 +116,7 @@ func (p *process) interrupt() string {
 	return p.output()
 }
 
-// fails is what it complains of, in one line.
+// fails waits until the process has failed, and returns its error, which must be one line.
 func (p *process) fails() string {
 	p.t.Helper()
 	if err := p.wait(); err == nil {
@@ -136,11 +136,11 @@ func match(t *testing.T, got, want string) {
 	}
 }
 
-// TestExamples runs every example on every network there is.
+// TestExamples runs every example on every available network.
 func TestExamples(t *testing.T) {
 	bin := build(t)
 	t.Run("nobody", func(t *testing.T) {
-		t.Parallel() // it takes as long as clients wait
+		t.Parallel() // clients wait for a long time
 		n := loopback("127.78.0")
 		match(t, n.hosts[1].run(t, "", bin+"/echo", "--to", n.hosts[0].addr).fails(), `echo: no connection to .*: is the server running there.*`)
 	})
@@ -158,7 +158,7 @@ func TestExamples(t *testing.T) {
 func testEcho(t *testing.T, n network, echo string) {
 	server, client := n.hosts[0], n.hosts[1]
 	s := server.run(t, "", echo).ready(server.addr)
-	for range 2 { // the server goes on with the next
+	for range 2 { // the server also serves a second client
 		match(t, client.run(t, "one\n\nthree\n", echo, "--to", server.addr).output(),
 			`one\t[\d.]+[µm]s\n\t[\d.]+[µm]s\nthree\t[\d.]+[µm]s\n`)
 	}
@@ -199,7 +199,7 @@ func testKV(t *testing.T, n network, kv string) {
 
 func testPush(t *testing.T, n network, push string) {
 	file := filepath.Join(t.TempDir(), "file")
-	content := bytes.Repeat([]byte("0123456789abcde\n"), 300_001) // 19 chunks, the last not full
+	content := bytes.Repeat([]byte("0123456789abcde\n"), 300_001) // 19 chunks, of which the last is shorter
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func testPush(t *testing.T, n network, push string) {
 	send := func() *process {
 		return n.hosts[0].run(t, "", append([]string{push, "--file", file}, addrs...)...)
 	}
-	for range 2 { // the second replaces the first
+	for range 2 { // the second file replaces the first
 		p := send()
 		match(t, p.output(), `.*: \d of \d receivers have it, SHA-256 [0-9a-f]{64}\n`)
 		match(t, p.stderr.String(), `(\d+ % of 4800016 bytes\n)*100 % of 4800016 bytes\n`)
@@ -230,7 +230,7 @@ func testPush(t *testing.T, n network, push string) {
 	testPushRefused(t, n, push, file)
 }
 
-// testPushRefused: a receiver that cannot take the file is left out and named, the others get it.
+// testPushRefused: a receiver that cannot store the file is dropped and named. The others get the file.
 func testPushRefused(t *testing.T, n network, push, file string) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	addrs := []string{push, "--file", file}
@@ -261,12 +261,13 @@ func testPushRefused(t *testing.T, n network, push, file string) {
 	}
 }
 
-// deaf is a link that loses the answers to its requests for connections, which are accepted and never taken up.
+// deaf is a link that drops the answers to its connection requests. The server accepts them, but no connection is
+// established.
 type deaf struct{ link.Link }
 
 func (d deaf) Recv(bufs []link.Buf) int {
 	n := d.Link.Recv(bufs)
-	const accept = 4 // the type of a packet is the lower half of its first byte
+	const accept = 4 // the packet type is the lower half of the first byte
 	heard := bufs[:0]
 	for i := range n {
 		if bufs[i].Data[0]&15 == accept {
@@ -308,7 +309,7 @@ func TestClientsThatDoNotConfirm(t *testing.T) {
 	}
 }
 
-// asksInVain keeps asking for 64 connections to a service from an address, and takes none up.
+// asksInVain repeatedly requests 64 connections to a service, and completes none of them.
 func asksInVain(t *testing.T, from, to netip.Addr, qual dat.ConnQual) {
 	t.Helper()
 	l, err := udplink.Open(from, udplink.Options{})

@@ -33,8 +33,8 @@ type batch struct {
 	rxIov   [maxBatch]unix.Iovec
 	txIov   [maxBatch]unix.Iovec
 	control [maxBatch][controlSize]byte
-	sent    [maxBatch]*path  // path by entry of tx, to mark it stale when a packet does not fit
-	cut     [maxBatch]uint32 // frames of packets that were too long
+	sent    [maxBatch]*path  // path of each entry of tx, to mark it stale if the packet does not fit
+	cut     [maxBatch]uint32 // the frames of packets that were too long
 }
 
 func openBatch(l *Link, o Options) (_ socket, err error) {
@@ -113,7 +113,7 @@ func (s *batch) recv(bufs []link.Buf) int {
 	return n
 }
 
-// arm points entry i at a frame and resets the fields that the kernel wrote last time.
+// arm points entry i at a frame, and resets the fields that the kernel wrote at the last call.
 func (s *batch) arm(i int, f uint32) {
 	data := s.link.slab.data(f)
 	s.rxIov[i].Base = &data[0]
@@ -125,7 +125,7 @@ func (s *batch) arm(i int, f uint32) {
 	h.Flags = 0
 }
 
-// flags reads the control messages of entry i.
+// flags returns the flags of entry i, from its control messages.
 func (s *batch) flags(i int) link.Flags {
 	c := parseControl(s.control[i][:min(controlSize, int(s.rx[i].hdr.Controllen))])
 	if c.counted && c.lost != s.lost {
@@ -179,7 +179,7 @@ func (s *batch) load(i int, b *link.Buf) bool {
 			return false
 		}
 		if b.Port != 0 {
-			name.setPort(b.Port) // may overwrite names: the caller gives up the frame with Send
+			name.setPort(b.Port) // may overwrite an element of names: the caller gives up its frame with Send
 		}
 	default:
 		return false

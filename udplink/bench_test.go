@@ -33,7 +33,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// echo spins and sends back what comes.
+// echo spins and sends back every packet.
 func echo(l *Link, stop chan struct{}) {
 	bufs := make([]link.Buf, 64)
 	for {
@@ -82,7 +82,7 @@ func BenchmarkPackets(b *testing.B) {
 	}
 }
 
-// BenchmarkSource is what it costs to compare where a packet came from with where it should have come from.
+// BenchmarkSource measures a comparison of a packet's source with the expected address.
 func BenchmarkSource(b *testing.B) {
 	for _, portable := range []bool{false, true} {
 		for name, host := range map[string]netip.Addr{"v4": host1, "v6": host6} {

@@ -88,7 +88,7 @@ func (q *errQueue) drain(fd int, zone string) {
 	}
 }
 
-// report stores a refused address and the beginning of the refused packet for the owner.
+// report stores a report for the owner: the address that refused a packet, and the beginning of the packet.
 func (q *errQueue) report(at netip.AddrPort, quote []byte) {
 	if q.n < maxRefused {
 		q.refused[q.n].To = at
@@ -104,7 +104,7 @@ func (q *errQueue) take(to []link.Report) int {
 	return n
 }
 
-// portUnreachable reports whether the control messages say port unreachable.
+// portUnreachable reports whether the control messages contain a port unreachable error.
 func portUnreachable(b []byte) bool {
 	for kind, data, rest, ok := nextControl(b); ok; kind, data, rest, ok = nextControl(rest) {
 		if len(data) <= offCode {

@@ -45,7 +45,7 @@ func TestRefusedPortIsReported(t *testing.T) {
 				t.Error("Wait does not sleep any more")
 			}
 			self := mustResolve(t, a, a.Local())
-			for range 10 { // the error of each is that of the next call
+			for range 10 { // the error of each packet is returned by the next call
 				send(t, a, gone, "knock")
 				send(t, a, self, "knock")
 			}
@@ -62,7 +62,7 @@ func TestRefusedPortIsReported(t *testing.T) {
 	}
 }
 
-// Reports beyond what a socket keeps are dropped.
+// A socket keeps a limited number of reports and drops the others.
 func TestRefusalsAreBounded(t *testing.T) {
 	var q errQueue
 	for i := range 3 * maxRefused {

@@ -14,7 +14,7 @@ import (
 // to 3 s and counts them in the send buffer, which all packets of the link share. A full buffer would block all
 // packets. Packets that need no neighbour, or a resolved one, always pass the gate. Only the owner of the link uses it.
 type gate struct {
-	reach   *route.Reach // nil: every packet passes
+	reach   *route.Reach // if nil, every packet passes
 	fd      int
 	limit   int       // bytes of the send buffer, as the kernel counts them
 	waiting int       // approximate bytes of packets that passed and are not yet sent

@@ -16,7 +16,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// answering sends every packet that arrives at a link back, until the test ends.
+// answering makes a link send back every packet that it receives, until the test ends.
 func answering(t *testing.T, l *Link) {
 	var stop atomic.Bool
 	var all sync.WaitGroup
@@ -39,7 +39,7 @@ func answering(t *testing.T, l *Link) {
 	})
 }
 
-// forger sends UDP packets of end B to a link of end A, from addresses that nobody has.
+// forger sends UDP packets from end B to a link of end A, with source addresses that no host has.
 type forger struct {
 	t  *testing.T
 	fd int
@@ -88,7 +88,7 @@ func (f *forger) flood(rate int, invented func(i int) netip.Addr, done <-chan st
 	}
 }
 
-// udpFrame is an Ethernet frame from end B to end A.
+// udpFrame returns an Ethernet frame from end B to end A.
 func udpFrame(from, to netip.AddrPort, payload []byte) []byte {
 	udp := binary.BigEndian.AppendUint16(nil, from.Port())
 	udp = binary.BigEndian.AppendUint16(udp, to.Port())
@@ -110,7 +110,7 @@ func udpFrame(from, to netip.AddrPort, payload []byte) []byte {
 	return append(append(b, addrs...), udp...)
 }
 
-// checksum is that of the Internet protocols (RFC 1071), of an even number of bytes.
+// checksum returns the Internet checksum (RFC 1071) of an even number of bytes.
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for i := 0; i < len(b); i += 2 {
@@ -120,7 +120,7 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum>>16 + sum)
 }
 
-// families are the addresses of a lab, and those on its subnet that nobody has.
+// families has the addresses of a lab, and unused addresses of its subnet, for each family.
 var families = []struct {
 	name     string
 	addr     func(lab.Side) netip.Addr
@@ -141,7 +141,7 @@ func TestInventedSourcesDoNotFillTheSendBuffer(t *testing.T) {
 	for _, tc := range families {
 		t.Run(tc.name, func(t *testing.T) {
 			l := labtest.New(t, lab.Options{})
-			const buffer = 212992 // what a process without privilege has by default
+			const buffer = 212992 // the default for a process without privilege
 			a := open(t, l, lab.A, tc.addr(lab.A), Options{Buffer: buffer})
 			answering(t, a)
 			peer := dialFrom(t, l, tc.addr(lab.B), a.Local())
@@ -161,7 +161,7 @@ func TestInventedSourcesDoNotFillTheSendBuffer(t *testing.T) {
 				return labtest.AddAddress(lab.Interface, netip.PrefixFrom(tc.newcomer, tc.newcomer.BitLen()))
 			})
 			newcomer := dialFrom(t, l, tc.newcomer, a.Local())
-			// So that end B asks for end A with the address of the newcomer, as that would.
+			// End B then resolves end A again with the newcomer's address, as a real new host would.
 			onSide(t, l, lab.B, func() error { return labtest.ForgetNeighbour(lab.Interface, tc.addr(lab.A)) })
 			took := newcomer.ask()
 			t.Logf("the newcomer was answered after %v", took)
@@ -198,7 +198,8 @@ func dialFrom(t *testing.T, l *lab.Lab, from netip.Addr, to netip.AddrPort) (p a
 	return p
 }
 
-// ask sends until an answer comes, as a requester does, and returns the time that it took.
+// ask sends packets until a reply arrives, with pauses like those of a connection request. It returns the time that
+// this took.
 func (p asker) ask() time.Duration {
 	p.t.Helper()
 	var b [64]byte
@@ -216,7 +217,7 @@ func (p asker) ask() time.Duration {
 	return 0
 }
 
-// Connections to 100 peers that do not answer ARP leave the send buffer to others, and go on asking for the peers.
+// Packets to 100 peers that do not answer ARP do not fill the send buffer, and the kernel still solicits these peers.
 func TestAbsentPeersLeaveTheSendBuffer(t *testing.T) {
 	for _, tc := range families {
 		t.Run(tc.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ type Link struct {
 	sock   socket
 	routes *routeQuery
 	slab   slab
-	tx     []uint32 // free transmit frames; the owner's
+	tx     []uint32 // free transmit frames; only the owner uses it
 	paths  pathtable.Table[path]
 	stats  counters
 }

@@ -33,7 +33,7 @@ func recvmmsgFlags(fd int, msgs []mmsghdr, flags uintptr) (int, error) {
 	return int(n), nil
 }
 
-// sendmmsg sends msgs and returns how many the kernel accepted. The error is that of the next one.
+// sendmmsg sends msgs and returns how many the kernel accepted. err is the error of the next message.
 func sendmmsg(fd int, msgs []mmsghdr) (int, error) {
 	// Sound: as in recvmmsg.
 	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd),

@@ -12,9 +12,9 @@ import (
 type path struct {
 	to      netip.AddrPort
 	name    sockaddr
-	mtu     atomic.Int64 // UDP payload
+	mtu     atomic.Int64 // largest UDP payload in bytes
 	stale   atomic.Bool  // a packet did not fit: read the MTU again
-	reached uint64       // of the gate: the version at which the neighbour was resolved
+	reached uint64       // version of Reach at which the neighbour was resolved; for the gate
 }
 
 // Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy, because its socket has

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// tokens bounds the pending wake-ups. There is more than one so that several waiters wake.
+// tokens is the largest number of pending wake-ups. It is above one, so that several waiters wake.
 const tokens = 16
 
 // portable is a socket of package net. One goroutine reads it into free frames; the owner receives them from a channel.

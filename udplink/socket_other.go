@@ -19,7 +19,7 @@ type routeQuery struct{ from netip.Addr }
 
 func openRouteQuery(from netip.Addr) (*routeQuery, error) { return &routeQuery{from: from}, nil }
 
-// routeMTU fails if there is no route. It returns 0, since the MTU is unknown.
+// routeMTU fails if there is no route. Otherwise it returns 0, because the MTU is unknown.
 func (p *routeQuery) routeMTU(to netip.AddrPort) (int, error) {
 	from := netip.AddrPortFrom(p.from, 0)
 	conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to))

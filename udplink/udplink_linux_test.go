@@ -61,7 +61,7 @@ func TestSockaddr(t *testing.T) {
 	}
 }
 
-// open makes a link inside one end of a lab.
+// open opens a link in the namespace of one end of a lab.
 func open(t *testing.T, l *lab.Lab, s lab.Side, addr netip.Addr, o Options) (u *Link) {
 	t.Helper()
 	err := l.Do(s, func() (err error) {
@@ -81,7 +81,7 @@ func TestPathMTUFollowsTheInterface(t *testing.T) {
 	if got := a.Caps().MaxPayload; got != defaultPayload {
 		t.Errorf("MaxPayload = %d at MTU 9000, want %d", got, defaultPayload)
 	}
-	// From here on the test is outside the namespace; the link stays inside.
+	// From here the test runs outside of the namespace; the link stays inside.
 	p := mustResolve(t, a, netip.AddrPortFrom(lab.B.Addr4(), DefaultPort))
 	if err := world.SetMTU(1500); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestForgedTooBig(t *testing.T) {
 	}
 }
 
-// A packet for which the send buffer is full is counted.
+// A packet that is dropped because the send buffer is full is counted.
 func TestFullSendBufferIsCounted(t *testing.T) {
 	l := labtest.New(t, lab.Options{})
 	a := open(t, l, lab.A, lab.A.Addr4(), Options{Buffer: 8 << 10})

@@ -20,7 +20,7 @@ var (
 	host3 = netip.AddrFrom4([4]byte{127, 73, byte(os.Getpid() >> 8), byte(os.Getpid())}) // whose default port is free
 )
 
-// freePort is a port that nobody has at these addresses now.
+// freePort returns a port that is free at all of these addresses.
 func freePort(t testing.TB, addrs ...netip.Addr) uint16 {
 	t.Helper()
 	for range 100 {
@@ -75,7 +75,7 @@ func mustResolve(t testing.TB, l *Link, to netip.AddrPort) link.Path {
 	return p
 }
 
-// send transmits payloads of one path in one batch.
+// send sends payloads on one path in one batch.
 func send(t testing.TB, l *Link, p link.Path, payloads ...string) {
 	t.Helper()
 	bufs := make([]link.Buf, len(payloads))
@@ -102,7 +102,7 @@ func receive(t testing.TB, l *Link, bufs []link.Buf) []link.Buf {
 	return nil
 }
 
-// bothSockets runs a test on the system's socket and on the portable one.
+// bothSockets runs a test with the system's socket and with the portable one.
 func bothSockets(t *testing.T, test func(t *testing.T, o Options)) {
 	for _, portable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("portable=%v", portable), func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestThereAndBack(t *testing.T) {
 	})
 }
 
-// An answer goes to the port that it names, at the address that asked.
+// A reply with a port goes to that port of the requesting host.
 func TestReplyToAnotherPort(t *testing.T) {
 	bothSockets(t, func(t *testing.T, o Options) {
 		for _, host := range []netip.Addr{host1, host6} {
@@ -343,7 +343,7 @@ func TestNothingIsAllocated(t *testing.T) {
 			for i := range bufs[:n] {
 				bufs[i].Path, bufs[i].Data = p, bufs[i].Data[:64]
 			}
-			bufs[0].Path = gone // the drop path
+			bufs[0].Path = gone // makes Send drop the packet
 			a.Send(bufs[:n])
 			for got := 0; got < 7; {
 				n := b.Recv(bufs)

@@ -57,7 +57,7 @@ func (b *bell) close() bool {
 	if b.closed.Swap(true) {
 		return false
 	}
-	b.add(1 << 30) // more than there can be waiters
+	b.add(1 << 30) // more than the largest number of waiters
 	b.inUse.Lock()
 	defer b.inUse.Unlock()
 	_ = unix.Close(b.fd) // closing an eventfd loses nothing

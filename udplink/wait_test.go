@@ -16,7 +16,7 @@ func TestWakeBeforeWaitIsNotLost(t *testing.T) {
 		}
 		start := time.Now()
 		for time.Since(start) < 20*time.Millisecond {
-			l.Wait(20 * time.Millisecond) // may return early, must return
+			l.Wait(20 * time.Millisecond) // may return early, but must return
 		}
 	})
 }

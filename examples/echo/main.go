@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	service    = 7    // connection qualifier: to an adapter what a port is to a host
-	lineSize   = 4096 // bytes of the longest line
-	window     = 4    // messages of one client that the server has room for
+	service    = 7    // connection qualifier, the counterpart of a port number
+	lineSize   = 4096 // largest length of a line in bytes
+	window     = 4    // number of messages of one client for which the server has buffers
 	maxClients = 64
 )
 
@@ -33,7 +33,7 @@ func main() {
 	name := flag.String("ia", "udp:127.0.0.1", "adapter: udp:ADDRESS, xdp:INTERFACE or auto:INTERFACE")
 	to := flag.String("to", "", "IP address of the server to send to; without it, serve")
 	flag.Parse()
-	// ^C ends a wait, the wait ends run, and run closes the adapter: the peer is told.
+	// ^C ends a wait, and with it run. run closes the adapter, which notifies the peer.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *name, *to); err != nil && ctx.Err() == nil {
@@ -47,7 +47,7 @@ func run(ctx context.Context, name, to string) error {
 	if err != nil {
 		return err
 	}
-	// Abruptly: all that was made through the adapter goes with it, in any state.
+	// Close is abrupt: it frees every object of the adapter, in any state.
 	defer ia.Close()
 	if to == "" {
 		return serve(ctx, ia)
@@ -59,7 +59,7 @@ func run(ctx context.Context, name, to string) error {
 	return talk(ctx, ia, server, os.Stdin, os.Stdout)
 }
 
-// server is one adapter, one protection zone and one dispatcher for all clients.
+// server has one adapter, one protection zone and one dispatcher for all clients.
 type server struct {
 	ia      *dat.IA
 	pz      *dat.PZ
@@ -93,7 +93,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		if err != nil {
 			return err
 		}
-		// An error of one client does not end the service of the others.
+		// An error of one client does not affect the other clients.
 		if err := s.handle(ev); err != nil {
 			fmt.Fprintln(os.Stderr, "echo:", err)
 		}
@@ -109,13 +109,13 @@ func (s *server) handle(ev *dat.Event) error {
 		return s.turn(ev)
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
 		return s.drop(ev.EP)
-	default: // a connection is established: the receives are there
+	default: // a connection is established; its receives are already posted
 		s.places.Settle(ev.EP)
 		return nil
 	}
 }
 
-// accept gives a client an endpoint and memory, and posts the receives before it can send.
+// accept creates an endpoint and memory for a client. It posts the receives before the client can send.
 func (s *server) accept(cr *dat.CR) (err error) {
 	host, ok, err := s.places.Admit(cr)
 	if !ok {
@@ -126,7 +126,7 @@ func (s *server) accept(cr *dat.CR) (err error) {
 		return errors.Join(err, cr.Reject(nil))
 	}
 	defer func() {
-		if err != nil { // the client is not left waiting, nor anything of it here
+		if err != nil { // reject the client, and free its objects
 			err = errors.Join(err, cr.Reject(nil), s.drop(ep))
 		}
 	}()
@@ -144,7 +144,7 @@ func (s *server) accept(cr *dat.CR) (err error) {
 	return cr.Accept(ep, nil)
 }
 
-// buffer is the first n bytes of a slot. Posts take a list of segments: a message may be scattered.
+// buffer returns the first n bytes of a slot as a list of one segment. A list of several would scatter a message.
 func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
 	return []dat.LMRTriplet{mem.Segment(slot*lineSize, n)}
 }
@@ -154,7 +154,7 @@ func buffer(mem *dat.LMR, slot, n int) []dat.LMRTriplet {
 func (s *server) turn(ev *dat.Event) error {
 	mem, slot := s.buffers[ev.EP], int(ev.Cookie)
 	switch {
-	case ev.Status != dat.DTOSuccess || mem == nil: // the connection has ended, of which an event of its own tells
+	case ev.Status != dat.DTOSuccess || mem == nil: // the connection has ended, which another event reports
 		return nil
 	case ev.Op == dat.DTOReceive:
 		return ev.EP.PostSend(buffer(mem, slot, int(ev.Length)), ev.Cookie, dat.CompletionDefault)
@@ -163,7 +163,7 @@ func (s *server) turn(ev *dat.Event) error {
 	}
 }
 
-// drop frees what a client has here, once, and accepts the request that waits for its place.
+// drop frees the objects of a client, once. It then accepts the request that waits for the client's place.
 func (s *server) drop(ep *dat.EP) error {
 	mem := s.buffers[ep]
 	if mem == nil {
@@ -186,7 +186,7 @@ type client struct {
 	mem  *dat.LMR
 }
 
-// talk sends line after line until the input ends.
+// talk sends every line of the input.
 func talk(ctx context.Context, ia *dat.IA, server netip.Addr, in io.Reader, out io.Writer) error {
 	c, err := dial(ctx, ia, server)
 	if err != nil {
@@ -235,7 +235,7 @@ func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
 	return c, nil
 }
 
-// roundTrip posts the receive before the send: the answer never meets an empty queue.
+// roundTrip posts the receive before the send, so that the answer always finds a receive.
 func (c *client) roundTrip(ctx context.Context, line []byte) (took time.Duration, err error) {
 	copy(c.data, line)
 	if err := c.ep.PostRecv(buffer(c.mem, 1, lineSize), 0, dat.CompletionDefault); err != nil {
@@ -245,7 +245,7 @@ func (c *client) roundTrip(ctx context.Context, line []byte) (took time.Duration
 	if err := c.ep.PostSend(buffer(c.mem, 0, len(line)), 0, dat.CompletionDefault); err != nil {
 		return 0, err
 	}
-	for range 2 { // the send's completion and the receive's come in either order
+	for range 2 { // the send and the receive complete in any order
 		var ev dat.Event
 		if _, err := c.evd.WaitContext(ctx, 1, &ev); err != nil {
 			return 0, err

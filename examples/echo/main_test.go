@@ -27,7 +27,7 @@ func TestPlaceIsFreeAfterLastEvent(t *testing.T) {
 	s := server{ia: ia, pz: pz, evd: evd, places: places.New(maxClients), buffers: map[*dat.EP]*dat.LMR{}}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	handle := func(want dat.EventNumber) { // takes all events, and handles the first that is wanted
+	handle := func(want dat.EventNumber) { // takes all events, and handles the first one of the given number
 		t.Helper()
 		for ev, err := range evd.Events(ctx) {
 			if err != nil {
@@ -82,7 +82,8 @@ func open(t *testing.T, addr string) *dat.IA {
 	return ia
 }
 
-// TestClientsThatDoNothing: a host whose clients connect and do nothing gets half of the places, and another host a connection.
+// TestClientsThatDoNothing: idle clients of one host get at most half of the places. Another host still gets a
+// connection.
 func TestClientsThatDoNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ia, done, at := open(t, "127.82.1.1"), make(chan error), netip.MustParseAddr("127.82.1.1")

@@ -36,7 +36,7 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	// ^C ends a wait, the wait ends run, and run closes the adapter: peers are told.
+	// ^C ends a wait, and with it run. run closes the adapter, which notifies the peers.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *name, *to, flag.Args()); err != nil && ctx.Err() == nil {
@@ -50,7 +50,7 @@ func run(ctx context.Context, name, to string, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer ia.Close() // abruptly: all that was made through the adapter goes with it
+	defer ia.Close() // abruptly: it frees every object of the adapter
 	if to == "" {
 		return serve(ctx, ia)
 	}
@@ -75,7 +75,7 @@ func run(ctx context.Context, name, to string, args []string) error {
 	return errors.New("say what to do: get KEY, or put KEY VALUE")
 }
 
-// server is one adapter, one protection zone and one table for all clients.
+// server has one adapter, one protection zone and one table for all clients.
 type server struct {
 	ia     *dat.IA
 	pz     *dat.PZ
@@ -95,7 +95,8 @@ func serve(ctx context.Context, ia *dat.IA) error {
 	if s.table, err = ia.CreateLMR(make([]byte, tableSize), s.pz, dat.MemAll|dat.MemRemoteAtomic); err != nil {
 		return err
 	}
-	// A request, an establishment and an end for each client, and some requests to refuse.
+	// The dispatcher has room for a request, an establishment and a disconnection per client, and for requests to
+	// refuse.
 	if s.evd, err = ia.CreateEVD(4*maxClients, nil, dat.EVDCR|dat.EVDConnection); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		if err != nil {
 			return err
 		}
-		// An error of one client does not end the service of the others.
+		// An error of one client does not affect the other clients.
 		if err := s.handle(ev); err != nil {
 			fmt.Fprintln(os.Stderr, "kv:", err)
 		}
@@ -144,7 +145,8 @@ func (s *server) admit(cr *dat.CR) error {
 	return s.accept(cr, host)
 }
 
-// accept tells the client where the table is. The endpoint needs no dispatchers for transfers: it makes none.
+// accept sends the address of the table to the client. The endpoint has no dispatchers for transfers, because it posts
+// none.
 func (s *server) accept(cr *dat.CR, host netip.Addr) error {
 	private, err := binary.Append(nil, binary.BigEndian, s.table.Remote(0, tableSize))
 	if err != nil {
@@ -167,7 +169,7 @@ type client struct {
 	ep    *dat.EP
 	evd   *dat.EVD
 	table dat.RMRTriplet
-	data  []byte // probes entries that were read, an entry to write, and what an atomic found
+	data  []byte // the entries that a key may have, an entry to write, and the result of an atomic
 	mem   *dat.LMR
 	// patience is how long an entry may be locked or torn before a get or a put fails.
 	patience time.Duration
@@ -210,7 +212,7 @@ func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
 	return c, nil
 }
 
-// wait ends one operation that was posted.
+// wait waits for the completion of one operation; posted is the error of its post.
 func (c *client) wait(ctx context.Context, posted error) error {
 	if posted != nil {
 		return posted
@@ -225,24 +227,24 @@ func (c *client) wait(ctx context.Context, posted error) error {
 	return nil
 }
 
-// at is n bytes of the server's table.
+// at returns the triplet of n bytes of the server's table.
 func (c *client) at(offset, n int) dat.RMRTriplet {
 	return dat.RMRTriplet{Context: c.table.Context, Address: c.table.Address + uint64(offset), Length: uint64(n)}
 }
 
-// read fetches the entries from one on that a key may have.
+// read reads the entries that a key may have, beginning with entry first.
 func (c *client) read(ctx context.Context, first int) error {
 	to := []dat.LMRTriplet{c.mem.Segment(0, probes*entrySize)}
 	return c.wait(ctx, c.ep.PostRDMARead(to, 0, c.at(first*entrySize, probes*entrySize), dat.CompletionDefault))
 }
 
-// write stores the entry at writeAt.
+// write writes the entry at writeAt to the table.
 func (c *client) write(ctx context.Context, i int) error {
 	from := []dat.LMRTriplet{c.mem.Segment(writeAt, entrySize)}
 	return c.wait(ctx, c.ep.PostRDMAWrite(from, 0, c.at(i*entrySize, entrySize), dat.CompletionDefault))
 }
 
-// swap makes the version of an entry next if it is version, and says whether it was.
+// swap changes the version of an entry to next if it equals version. It reports whether it did so.
 func (c *client) swap(ctx context.Context, i int, version, next uint64) (bool, error) {
 	found := c.mem.Segment(foundAt, 8)
 	err := c.wait(ctx, c.ep.PostCmpSwap(version, next, found, 0, c.at(i*entrySize+versionAt, 8), dat.CompletionDefault))

@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// open opens the adapter of one of them.
+// open opens the adapter of host i.
 func open(t *testing.T, i int) *dat.IA {
 	t.Helper()
 	ia, err := dat.Open(fmt.Sprintf("udp:127.79.0.%d", i+1), dat.DefaultOptions())
@@ -24,7 +24,7 @@ func open(t *testing.T, i int) *dat.IA {
 	return ia
 }
 
-// cluster is a server and n clients, each with an adapter of its own.
+// cluster starts a server and n clients, each with its own adapter.
 func cluster(t *testing.T, n int) []*client {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -48,7 +48,8 @@ func cluster(t *testing.T, n int) []*client {
 	return clients
 }
 
-// TestClientsThatDoNothing: a host whose clients connect and do nothing gets half of the places, and another host a connection.
+// TestClientsThatDoNothing: idle clients of one host get at most half of the places. Another host still gets a
+// connection.
 func TestClientsThatDoNothing(t *testing.T) {
 	clients, at := cluster(t, 1), netip.MustParseAddr("127.79.0.1")
 	idle := open(t, 3)
@@ -72,7 +73,7 @@ func TestClientsThatDoNothing(t *testing.T) {
 	}
 }
 
-// TestAcceptFails: a request that cannot be accepted leaves no endpoint behind.
+// TestAcceptFails: if a request cannot be accepted, its endpoint is freed.
 func TestAcceptFails(t *testing.T) {
 	ia := open(t, 0)
 	pz, err1 := ia.CreatePZ()
@@ -116,7 +117,7 @@ func TestTornReads(t *testing.T) {
 	for w, c := range clients[:writers] {
 		writing.Go(func() {
 			for n := range puts {
-				// As long as an entry allows, and the same in all of its bytes.
+				// The value has the largest size that an entry allows, and all its bytes are equal.
 				value := fmt.Sprintf("%d %05d %s", w, n, strings.Repeat(string(rune('a'+n%26)), 90))
 				if err := c.put(t.Context(), "key", value); err != nil {
 					t.Errorf("put %d: %v", n, err)
@@ -164,7 +165,7 @@ func checkValue(t *testing.T, c *client, last *[2]int) {
 	last[w] = n
 }
 
-// rivals are keys that want one entry: n of each of some.
+// rivals returns lists of n keys; the keys of a list have the same first entry.
 func rivals(n, some int) (keys [][]string) {
 	byHome := map[int][]string{}
 	for k := 0; len(keys) < some; k++ {
@@ -177,7 +178,7 @@ func rivals(n, some int) (keys [][]string) {
 	return keys
 }
 
-// TestRivals: clients put new keys at the same time, which all want the same empty entry; none is lost.
+// TestRivals: several clients put new keys with the same first entry at the same time. No value is lost.
 func TestRivals(t *testing.T) {
 	clients := cluster(t, 3)
 	keys := rivals(len(clients), 50)
@@ -201,7 +202,7 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestDeadWriter: an entry that a client has locked and not written can be read, and not written.
+// TestDeadWriter: an entry that a client has locked but not written can be read, but not written.
 func TestDeadWriter(t *testing.T) {
 	c := cluster(t, 1)[0]
 	c.patience = 50 * time.Millisecond
@@ -221,7 +222,7 @@ func TestDeadWriter(t *testing.T) {
 	if err := c.put(t.Context(), "key", "new"); !errors.Is(err, errLocked) {
 		t.Errorf("put: %v, want %v", err, errLocked)
 	}
-	// Half a write: the entry is torn.
+	// This writes only a part of the entry, so it is torn.
 	entry(c.data[writeAt:][:entrySize]).fill("key", "new", e.version())
 	copy(c.data[writeAt:], make([]byte, 8))
 	if err := c.write(t.Context(), i); err != nil {

@@ -32,12 +32,12 @@ import (
 // real store would give a lock an owner and a timeout. All hosts need the same byte order.
 const (
 	entries   = 4096
-	probes    = 8 // entries that a key may have: read at once
+	probes    = 8 // number of entries that a key may have; one read fetches them all
 	entrySize = 128
 	lengthsAt = 8
 	bytesAt   = 10
 	versionAt = 120
-	maxBytes  = versionAt - bytesAt // of a key and its value together
+	maxBytes  = versionAt - bytesAt // bytes of a key and its value together
 	tableSize = (entries + probes) * entrySize
 )
 
@@ -57,13 +57,13 @@ func (e entry) vacant() bool { return e.version() <= 1 }
 
 var ecma = crc64.MakeTable(crc64.ECMA)
 
-// checksum is that of the entry as written with a version.
+// checksum returns the checksum of the entry, if it was written with this version.
 func (e entry) checksum(version uint64) uint64 {
 	seed := crc64.Checksum(binary.NativeEndian.AppendUint64(nil, version), ecma)
 	return crc64.Update(seed, ecma, e[lengthsAt:versionAt])
 }
 
-// whole reports whether the entry is what one put has written. A lock alone does not change that.
+// whole reports whether one put has written the entry completely. A lock alone does not change the entry.
 func (e entry) whole() bool {
 	return binary.NativeEndian.Uint64(e) == e.checksum(e.version()&^1) && int(e[lengthsAt])+int(e[lengthsAt+1]) <= maxBytes
 }
@@ -73,7 +73,7 @@ func (e entry) pair() (key, value string) {
 	return string(e[bytesAt:][:k]), string(e[bytesAt+k:][:v])
 }
 
-// fill makes it the entry of a put.
+// fill sets the content of an entry for a put.
 func (e entry) fill(key, value string, version uint64) {
 	clear(e)
 	e[lengthsAt], e[lengthsAt+1] = byte(len(key)), byte(len(value))
@@ -82,7 +82,7 @@ func (e entry) fill(key, value string, version uint64) {
 	binary.NativeEndian.PutUint64(e, e.checksum(version))
 }
 
-// home is the first of the entries that a key may have.
+// home returns the index of the first entry that a key may have.
 func home(key string) int {
 	h := fnv.New64a()
 	h.Write([]byte(key))

@@ -15,7 +15,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Table is the places of a server.
+// Table holds the places of a server.
 type Table struct {
 	limit  int
 	taken  map[*dat.EP]*place
@@ -28,12 +28,12 @@ type Table struct {
 // clients.
 type place struct {
 	host netip.Addr
-	next *dat.CR // request of that host that gets the place when the client has gone; nil without
+	next *dat.CR // waiting request of that host, which gets the place when the client has left; nil if there is none
 }
 
 var errFull = []byte("the server has as many clients as it takes")
 
-// New returns a table of limit places.
+// New returns a table with limit places.
 func New(limit int) *Table {
 	return &Table{limit: limit, taken: map[*dat.EP]*place{}, hosts: map[netip.Addr]int{}}
 }
@@ -85,7 +85,7 @@ func (t *Table) count(host netip.Addr, n int) {
 	}
 }
 
-// Enter gives a place to a client that Admit has let in.
+// Enter gives a place to a client that Admit has accepted.
 func (t *Table) Enter(ep *dat.EP, host netip.Addr) {
 	t.taken[ep] = &place{host: host}
 	t.count(host, 1)

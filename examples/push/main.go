@@ -34,7 +34,7 @@ func main() {
 	dir := flag.String("dir", ".", "directory to receive into")
 	patience := flag.Duration("patience", 30*time.Second, "how long a receiver may take for a chunk; a receiver gives a silent sender up after twice that")
 	flag.Parse()
-	// ^C ends a wait, the wait ends run, and run closes the adapter: peers are told.
+	// ^C ends a wait, and with it run. run closes the adapter, which notifies the peers.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *name, *file, *dir, flag.Args(), *patience); err != nil && (ctx.Err() == nil || *file != "") {
@@ -54,10 +54,10 @@ func run(ctx context.Context, name, file, dir string, hosts []string, patience t
 	if err != nil {
 		return err
 	}
-	defer ia.Close() // abruptly: all that was made through the adapter goes with it
+	defer ia.Close() // abruptly: it frees every object of the adapter
 	if file != "" {
 		return send(ctx, ia, file, hosts, patience)
 	}
-	// A sender that is honest sends a chunk at least as often as the patience is over for another receiver.
+	// A sender may have to wait for another receiver until it drops that one. It is silent for up to patience then.
 	return receive(ctx, ia, dir, 2*patience)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// TestSlowest: the first receiver that has nothing yet counts, one that is left out does not.
+// TestSlowest: a receiver without any chunk counts as the slowest; a dropped receiver does not count.
 func TestSlowest(t *testing.T) {
 	has := func(chunks int) *receiver { return &receiver{written: chunks, credited: chunks} }
 	out := &receiver{err: errors.New("left out")}
@@ -28,7 +28,7 @@ func TestSlowest(t *testing.T) {
 	}
 }
 
-// TestOffer: no name leads out of the directory.
+// TestOffer: a file name with a path to another directory is refused.
 func TestOffer(t *testing.T) {
 	for _, name := range []string{"file", "file.iso", "...", "Bücher und 本"} {
 		got, size, err := parseOffer(offer(name, 1<<40))
@@ -45,7 +45,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestSenderLeaves: a sender that leaves in the middle of its file, or before it, keeps no other from sending.
+// TestSenderLeaves: when a sender disconnects during its file, or before it, other senders can still send.
 func TestSenderLeaves(t *testing.T) {
 	t.Parallel()
 	dir, at := t.TempDir(), netip.MustParseAddr("127.81.0.1")
@@ -59,7 +59,7 @@ func TestSenderLeaves(t *testing.T) {
 	sends(t, sender, dir, []byte("content"), at)
 }
 
-// TestSilentSender: a sender that connects and sends nothing keeps no other from sending meanwhile.
+// TestSilentSender: while one sender is connected and silent, other senders can send.
 func TestSilentSender(t *testing.T) {
 	t.Parallel()
 	dir, at := t.TempDir(), netip.MustParseAddr("127.81.9.1")
@@ -68,7 +68,7 @@ func TestSilentSender(t *testing.T) {
 	sends(t, open(t, "127.81.9.3"), dir, []byte("content"), at)
 }
 
-// TestSenderStandsStill: a sender that connects and sends nothing is given up, and the next one's file comes.
+// TestSenderStandsStill: a silent sender is given up, and the file of the next sender arrives.
 func TestSenderStandsStill(t *testing.T) {
 	t.Parallel()
 	dir, at := t.TempDir(), netip.MustParseAddr("127.81.1.1")
@@ -128,7 +128,7 @@ func receives(t *testing.T, at netip.Addr, dir string, patience time.Duration) {
 	})
 }
 
-// accepts runs a receiver that accepts one sender and does no more.
+// accepts runs a receiver that accepts one sender and then does nothing.
 func accepts(t *testing.T, at netip.Addr) {
 	t.Helper()
 	ia, dir := open(t, at.String()), t.TempDir()
@@ -150,7 +150,7 @@ func accepts(t *testing.T, at netip.Addr) {
 	}()
 }
 
-// sends sends a file to one receiver, which has to have it then.
+// sends sends a file to one receiver and checks that it has arrived.
 func sends(t *testing.T, ia *dat.IA, dir string, content []byte, to netip.Addr) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
@@ -165,7 +165,7 @@ func sends(t *testing.T, ia *dat.IA, dir string, content []byte, to netip.Addr) 
 	}
 }
 
-// offerTo connects as a sender does, and is accepted.
+// offerTo connects as a sender does. The receiver must accept.
 func offerTo(t *testing.T, ia *dat.IA, to netip.Addr) (*dat.EP, *dat.EVD) {
 	t.Helper()
 	pz, err1 := ia.CreatePZ()

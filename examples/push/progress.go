@@ -7,7 +7,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress is a bar on a terminal, and elsewhere a line for every tenth.
+// progress is a bar on a terminal. Without a terminal it prints a line for every tenth of the file.
 type progress struct {
 	out    *os.File
 	size   int64
@@ -24,7 +24,7 @@ func newProgress(out *os.File, size int64) *progress {
 	return p
 }
 
-// show says how many bytes the slowest receiver has. Progress is decoration: an error of showing it is none.
+// show reports how many bytes the slowest receiver has. It ignores errors, because the transfer does not depend on it.
 func (p *progress) show(n int64) {
 	n = min(n, p.size)
 	if p.bar != nil {

@@ -25,31 +25,31 @@ import (
 type incoming struct {
 	ep     *dat.EP
 	evd    *dat.EVD
-	data   []byte // window chunks, and one for the message at the end
+	data   []byte // window chunks, and one for the last message
 	mem    *dat.LMR
 	name   string
-	left   int64 // bytes that have not come
-	chunks int   // that have come
+	left   int64 // bytes that have not arrived
+	chunks int   // chunks that have arrived
 	file   *os.File
 	hash   hash.Hash
 
-	patience time.Duration // for the sender's next message
+	patience time.Duration // longest wait for the sender's next message
 }
 
-// cookieOfSum is that of the last message to the sender; all others have 0.
+// cookieOfSum is the cookie of the last message to the sender. All other operations have cookie 0.
 const cookieOfSum = 1
 
-// maxFiles is how many files are received at a time, each of which has memory for window chunks.
+// maxFiles is the largest number of files that are received at the same time. Each has memory for window chunks.
 const maxFiles = 16
 
-// inbox counts the files that are being received, by the host of their senders. One host has half of them at most.
+// inbox counts the files that are being received, by their sender's host. One host may have at most half of maxFiles.
 type inbox struct {
 	mu    sync.Mutex
 	files map[netip.Addr]int
 	all   int
 }
 
-// enter counts one more file of the sender that asks; it reports whether there is room for it.
+// enter counts a file of the requesting sender. ok is false if there is no room for it.
 func (b *inbox) enter(cr *dat.CR) (host netip.Addr, ok bool) {
 	about, err := cr.Query()
 	host = about.RemoteAddress
@@ -118,7 +118,7 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 	return nil
 }
 
-// finish takes the file and says what has become of it.
+// finish receives the file and prints the result.
 func (in *incoming) finish(ctx context.Context) {
 	defer in.close()
 	if err := in.take(ctx); err != nil {
@@ -145,7 +145,8 @@ func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err er
 	if in.name, in.left, err = parseOffer(about.PrivateData); err != nil {
 		return nil, err
 	}
-	// A temporary file in the same directory: it is renamed when all has come, and replaces an older file at once.
+	// The file is written under a temporary name in the same directory. When it is complete, a rename replaces an older
+	// file.
 	if in.file, err = os.CreateTemp(dir, "."+in.name+".*"); err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err er
 	return in, cr.Accept(in.ep, where)
 }
 
-// setUp makes the endpoint, with receives for all that the sender may send before it has a credit.
+// setUp creates the endpoint. It posts receives for everything that the sender may send before it gets a credit.
 func (in *incoming) setUp(ia *dat.IA, pz *dat.PZ) (err error) {
 	if in.evd, err = ia.CreateEVD(4*window, nil, dat.EVDConnection|dat.EVDDTO); err != nil {
 		return err
@@ -187,12 +188,12 @@ func (in *incoming) expect() error {
 	return in.ep.PostRecv([]dat.LMRTriplet{in.mem.Segment(window*chunkSize, sha256.Size)}, 0, dat.CompletionDefault)
 }
 
-// offer is the private data of a request: size and name of the file.
+// offer encodes the private data of a request: size and name of the file.
 func offer(name string, size int64) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(size)), name...)
 }
 
-// parseOffer refuses a name that leads out of the directory, or that would not show as it is on a terminal.
+// parseOffer decodes an offer. It refuses names of other directories, and names with control characters.
 func parseOffer(b []byte) (name string, size int64, err error) {
 	if len(b) < 9 || int64(binary.BigEndian.Uint64(b)) < 0 {
 		return "", 0, errors.New("a request that is no offer of a file")
@@ -207,7 +208,7 @@ func parseOffer(b []byte) (name string, size int64, err error) {
 	return name, int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// take writes the chunks to the file, until both sides have exchanged their sums.
+// take writes the chunks to the file until both sides have exchanged their checksums.
 func (in *incoming) take(ctx context.Context) error {
 	for {
 		var ev dat.Event
@@ -219,7 +220,7 @@ func (in *incoming) take(ctx context.Context) error {
 		case ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO:
 			return fmt.Errorf("the sender has ended the connection: %v", ev.Number)
 		case ev.Op == dat.DTOSend && ev.Status == dat.DTOSuccess:
-		case ev.Status == dat.DTOFlushed: // of a connection that has ended, as the event that follows says
+		case ev.Status == dat.DTOFlushed: // the connection has ended, which the next event reports
 		case ev.Number == dat.EventIBDTO && ev.Status == dat.DTOSuccess:
 			if err := in.chunk(int(ev.Imm)); err != nil {
 				return err
@@ -232,7 +233,7 @@ func (in *incoming) take(ctx context.Context) error {
 	}
 }
 
-// next waits for what happens next on the connection, as long as the patience lasts.
+// next waits for the next event of the connection, for at most the patience.
 func (in *incoming) next(ctx context.Context, ev *dat.Event) error {
 	limit, cancel := context.WithTimeout(ctx, in.patience)
 	defer cancel()
@@ -243,9 +244,9 @@ func (in *incoming) next(ctx context.Context, ev *dat.Event) error {
 	return err
 }
 
-// chunk writes one chunk to the file and gives its memory back to the sender.
+// chunk writes one chunk to the file and returns a credit for its memory to the sender.
 func (in *incoming) chunk(n int) error {
-	if n == 0 || int64(n) != min(chunkSize, in.left) { // only the last may be short
+	if n == 0 || int64(n) != min(chunkSize, in.left) { // only the last chunk may be shorter
 		return fmt.Errorf("a chunk of %d bytes where %d are left", n, in.left)
 	}
 	data := in.data[in.chunks%window*chunkSize:][:n]
@@ -260,7 +261,7 @@ func (in *incoming) chunk(n int) error {
 	return in.ep.PostSend(nil, 0, dat.CompletionDefault)
 }
 
-// compare keeps the file if the two sums are equal, and tells the sender ours.
+// compare keeps the file if the two checksums are equal, and sends ours to the sender.
 func (in *incoming) compare(ctx context.Context, theirs []byte) error {
 	ours := in.hash.Sum(nil)
 	if in.left != 0 || string(ours) != string(theirs) {
@@ -272,9 +273,9 @@ func (in *incoming) compare(ctx context.Context, theirs []byte) error {
 	in.file = nil
 	copy(in.data, ours)
 	if err := in.ep.PostSend([]dat.LMRTriplet{in.mem.Segment(0, len(ours))}, cookieOfSum, dat.CompletionDefault); err != nil {
-		return nil // the sender is gone, and the file is here
+		return nil // the sender has left, but the file is complete
 	}
-	// The completion says that the sender has the answer. If it never takes it, the file is here all the same.
+	// Wait for the completion, after which the sender has our checksum. Without it the file is kept too.
 	for {
 		var ev dat.Event
 		if err := in.next(ctx, &ev); err != nil || ev.Cookie == cookieOfSum || ev.Number == dat.EventDisconnected || ev.Number == dat.EventBroken {
@@ -283,16 +284,16 @@ func (in *incoming) compare(ctx context.Context, theirs []byte) error {
 	}
 }
 
-// close lets go of what the file has held. What came only in part is not kept.
+// close frees the resources of the file. An incomplete file is deleted.
 func (in *incoming) close() {
 	if in.ep != nil {
-		_ = in.ep.Free() // also connected
+		_ = in.ep.Free() // also frees a connected endpoint
 	}
 	if in.evd != nil {
-		_ = in.evd.Free() // nothing feeds it any more
+		_ = in.evd.Free() // no object uses it any more
 	}
 	if in.mem != nil {
-		_ = in.mem.Free() // nothing is bound to it
+		_ = in.mem.Free() // no window is bound to it
 	}
 	if in.file != nil {
 		_ = in.file.Close()

@@ -16,25 +16,25 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// receiver is one host that the file goes to.
+// receiver is one host that gets the file.
 type receiver struct {
 	host              string
 	ep                *dat.EP
-	answer            int            // where in sender.data its messages go
-	window            dat.RMRTriplet // its memory
-	written, credited int            // chunks that have arrived there, and that are in its file
-	sum               []byte         // of its file
-	err               error          // why it is left out
+	answer            int            // offset in sender.data for its messages
+	window            dat.RMRTriplet // its memory for chunks
+	written, credited int            // number of chunks that it has received, and that it has written to its file
+	sum               []byte         // its checksum of the file
+	err               error          // why it was dropped; nil if it was not
 }
 
-// sender reads the file once, into window chunks that are written to all receivers from there.
+// sender reads the file once into memory for window chunks, and writes each chunk to all receivers.
 type sender struct {
 	evd  *dat.EVD
-	data []byte // window chunks, a sum, and an answer of each receiver
+	data []byte // window chunks, a checksum, and a message of each receiver
 	mem  *dat.LMR
 	all  []*receiver
 
-	patience time.Duration // for a receiver that others wait for
+	patience time.Duration // longest wait for a receiver
 }
 
 func send(ctx context.Context, ia *dat.IA, name string, hosts []string, patience time.Duration) error {
@@ -75,7 +75,7 @@ func (s *sender) dial(ctx context.Context, ia *dat.IA, hosts []string, offer []b
 	if s.mem, err = ia.CreateLMR(s.data, pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
 		return err
 	}
-	// For each receiver a completion of every write and every receive, and what happens to the connection.
+	// For each receiver: a completion for every write and every receive, and the events of the connection.
 	if s.evd, err = ia.CreateEVD(len(hosts)*(2*window+8), nil, dat.EVDConnection|dat.EVDDTO); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *sender) dial(ctx context.Context, ia *dat.IA, hosts []string, offer []b
 		if r.ep, err = ia.CreateEP(pz, dat.EPConfig{RecvEVD: s.evd, RequestEVD: s.evd, ConnectEVD: s.evd}); err != nil {
 			return err
 		}
-		_ = r.ep.SetConsumerContext(r) // so that an event leads to the receiver; the endpoint is there
+		_ = r.ep.SetConsumerContext(r) // lets next find the receiver of an event; it cannot fail on a new endpoint
 		for range window + 1 {
 			if err := s.expect(r); err != nil {
 				return err
@@ -106,7 +106,7 @@ func (s *sender) dial(ctx context.Context, ia *dat.IA, hosts []string, offer []b
 	return err
 }
 
-// expect posts a receive, for a credit or the sum.
+// expect posts a receive for a credit or the checksum.
 func (s *sender) expect(r *receiver) error {
 	return r.ep.PostRecv([]dat.LMRTriplet{s.mem.Segment(r.answer, sha256.Size)}, 0, dat.CompletionDefault)
 }
@@ -133,7 +133,7 @@ func (s *sender) copy(ctx context.Context, file io.Reader, p *progress) (chunks 
 	}
 }
 
-// write stores n bytes at the same place of a receiver's window; the immediate data tells it how many.
+// write copies n bytes at offset at to the same offset of a receiver's window. The immediate data is n.
 func (s *sender) write(r *receiver, at, n int) error {
 	to := dat.RMRTriplet{Context: r.window.Context, Address: r.window.Address + uint64(at), Length: uint64(n)}
 	return r.ep.PostRDMAWriteImm([]dat.LMRTriplet{s.mem.Segment(at, n)}, 0, to, uint32(n), dat.CompletionDefault)
@@ -147,7 +147,7 @@ func (s *sender) compare(ctx context.Context, chunks int, sum []byte, p *progres
 	s.each(func(r *receiver) error {
 		return r.ep.PostSend([]dat.LMRTriplet{s.mem.Segment(at, len(sum))}, 0, dat.CompletionDefault)
 	})
-	for chunk := max(chunks-window, 0); chunk < chunks; chunk++ { // the patience is for one at a time
+	for chunk := max(chunks-window, 0); chunk < chunks; chunk++ { // each chunk has its own time limit
 		if err := s.waitFor(ctx, func(r *receiver) bool { return r.done() > chunk }); err != nil {
 			return err
 		}
@@ -172,10 +172,10 @@ func (s *sender) report(name string, sum []byte) error {
 	return errors.Join(errs...)
 }
 
-// done is the number of chunks that are in the receiver's file, and whose memory here is free again.
+// done returns the number of chunks that are in the receiver's file and whose writes have completed.
 func (r *receiver) done() int { return min(r.written, r.credited) }
 
-// slowest is done of the receiver that has the fewest chunks, 0 if no receiver is left.
+// slowest returns the smallest result of done, or 0 if all receivers were dropped.
 func (s *sender) slowest() int {
 	least := -1
 	for _, r := range s.all {
@@ -186,7 +186,7 @@ func (s *sender) slowest() int {
 	return max(least, 0)
 }
 
-// each calls do for every receiver that is not left out, and leaves out those for which it fails.
+// each calls do for every receiver. It drops the receivers for which do fails.
 func (s *sender) each(do func(*receiver) error) {
 	for _, r := range s.all {
 		if r.err == nil {
@@ -195,11 +195,11 @@ func (s *sender) each(do func(*receiver) error) {
 	}
 }
 
-// leave leaves a receiver out, so that the others do not wait for it.
+// leave drops a receiver because of an error.
 func (r *receiver) leave(why error) {
 	if why != nil && r.err == nil {
 		r.err = why
-		_ = r.ep.Disconnect(dat.CloseAbrupt) // an error says that it is not connected
+		_ = r.ep.Disconnect(dat.CloseAbrupt) // fails if it is not connected
 	}
 }
 
@@ -263,8 +263,8 @@ func (s *sender) handle(r *receiver, ev *dat.Event) error {
 		return fmt.Errorf("it refuses: %q", ev.PrivateData)
 	case ev.Number == dat.EventTimedOut, ev.Number == dat.EventNonPeerRejected, ev.Number == dat.EventUnreachable:
 		return fmt.Errorf("%v: is it receiving there, and nothing else just now?", ev.Number)
-	case ev.Status == dat.DTOFlushed: // of a connection that has ended, as the event that follows says
-	case r.sum != nil && (ev.Number == dat.EventDisconnected || ev.Number == dat.EventBroken): // it has answered, and left
+	case ev.Status == dat.DTOFlushed: // the connection has ended, which the next event reports
+	case r.sum != nil && (ev.Number == dat.EventDisconnected || ev.Number == dat.EventBroken): // it has disconnected after its last message
 	case ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO || ev.Status != dat.DTOSuccess:
 		return fmt.Errorf("it has ended the connection: %v %v", ev.Number, ev.Status)
 	case ev.Op == dat.DTORDMAWriteImm:

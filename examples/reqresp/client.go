@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// load is what to ask: so many requests in all, over some connections with some outstanding on each.
+// load is the work of the client: the total number of requests, the connections, and the requests outstanding on each.
 type load struct {
 	server                   netip.Addr
 	clients, depth, requests int
@@ -20,7 +20,7 @@ type load struct {
 	evd             *dat.EVD
 	data            []byte
 	mem             *dat.LMR
-	open            []int // by slot: what has to come before it is free, its answer and its completion
+	open            []int // for each slot, the number of events before it is free: an answer and a completion
 	asked, answered int
 }
 
@@ -53,13 +53,13 @@ func (l *load) run(ctx context.Context, ia *dat.IA) error {
 	return nil
 }
 
-// dial connects and registers memory for as many requests as the server allows.
+// dial connects, and registers memory for the number of requests that the server allows.
 func (l *load) dial(ctx context.Context, ia *dat.IA) ([]*dat.EP, error) {
 	pz, err := ia.CreatePZ()
 	if err != nil {
 		return nil, err
 	}
-	// A slot has two receives or completions outstanding, a connection two events of its own.
+	// A slot has two outstanding receives or completions, and a connection has two events of its own.
 	if l.evd, err = ia.CreateEVD(l.clients*(2*credits+2), nil, dat.EVDConnection|dat.EVDDTO); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (l *load) receive(ep *dat.EP, slot int) error {
 	return ep.PostRecv([]dat.LMRTriplet{l.mem.Segment(slot*slotSize+requestSize, answerSize)}, uint64(slot), dat.CompletionDefault)
 }
 
-// ask sends the next request, if there is one left. Its identifier is its slot.
+// ask sends the next request, unless all have been sent. The identifier of a request is its slot.
 func (l *load) ask(ep *dat.EP, slot int) error {
 	if l.asked == l.requests {
 		return nil
@@ -118,7 +118,7 @@ func (l *load) handle(ev *dat.Event) error {
 	if ev.Number != dat.EventDTOCompletion || ev.Status != dat.DTOSuccess {
 		return fmt.Errorf("the server has ended a connection: %v %v", ev.Number, ev.Status)
 	}
-	slot := int(ev.Cookie) // of a request that has arrived
+	slot := int(ev.Cookie) // the slot whose request has completed
 	if ev.Op == dat.DTOReceive {
 		var err error
 		if slot, err = l.check(ev); err != nil {

@@ -24,8 +24,8 @@ import (
 
 const (
 	service     = 8
-	requestSize = 1024 // bytes of the largest request: an identifier of 8 bytes and the payload
-	answerSize  = 12   // an identifier and a CRC of 4 bytes
+	requestSize = 1024 // largest size of a request in bytes: an identifier of 8 bytes, and the payload
+	answerSize  = 12   // size of an answer in bytes: the identifier and a CRC of 4 bytes
 	maxClients  = 64
 	// credits is the number of requests that a client may have outstanding; the server sends it with the accept. The
 	// shared queue has as many receives as all clients have credits, so no request finds it empty.
@@ -48,7 +48,7 @@ func main() {
 	flag.IntVar(&l.depth, "depth", 32, "requests outstanding on each; never more than the server allows")
 	flag.IntVar(&l.requests, "requests", 100000, "requests in all")
 	flag.Parse()
-	// ^C ends a wait, the wait ends run, and run closes the adapter: peers are told.
+	// ^C ends a wait, and with it run. run closes the adapter, which notifies the peers.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *name, l); err != nil && ctx.Err() == nil {
@@ -67,7 +67,7 @@ func run(ctx context.Context, name string, l load) error {
 	if err != nil {
 		return err
 	}
-	defer ia.Close() // abruptly: all that was made through the adapter goes with it
+	defer ia.Close() // abruptly: it frees every object of the adapter
 	if l.server.IsValid() {
 		return l.run(ctx, ia)
 	}
@@ -100,7 +100,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 		if err != nil {
 			return err
 		}
-		// An error of one client does not end the service of the others.
+		// An error of one client does not affect the other clients.
 		if err := s.handle(ev); err != nil {
 			fmt.Fprintln(os.Stderr, "reqresp:", err)
 		}
@@ -115,7 +115,7 @@ func (s *server) setUp() (err error) {
 	if s.mem, err = s.ia.CreateLMR(s.data, s.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
 		return err
 	}
-	// A slot has one completion at a time; a client a request, an establishment and an end.
+	// A slot has one completion at a time. A client has a request, an establishment and a disconnection.
 	if s.evd, err = s.ia.CreateEVD(slots+3*maxClients, nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *server) setUp() (err error) {
 	return err
 }
 
-// receive gives a slot to the shared queue.
+// receive posts a slot to the shared queue.
 func (s *server) receive(slot int) error {
 	return s.srq.PostRecv([]dat.LMRTriplet{s.mem.Segment(slot*slotSize, requestSize)}, uint64(slot))
 }
@@ -144,16 +144,16 @@ func (s *server) handle(ev *dat.Event) error {
 		if ev.Op == dat.DTOReceive && ev.Status == dat.DTOSuccess && s.answer(ev) == nil {
 			return nil
 		}
-		// Answered, or nobody is there any more: the slot takes the next request.
+		// The answer was sent, or the client has left: the slot receives another request.
 		return s.receive(int(ev.Cookie))
 	case dat.EventDisconnected, dat.EventBroken, dat.EventAcceptCompletionError:
-		// Its slots come back with completions, which stay in the dispatcher when the endpoint is freed.
+		// The client's slots return with their completions, which stay in the dispatcher when the endpoint is freed.
 		next, err := s.places.Leave(ev.EP), ev.EP.Free()
 		if next != nil {
 			err = errors.Join(err, s.accept(next))
 		}
 		return err
-	default: // a connection is established: its requests will come
+	default: // a connection is established: requests will arrive
 		s.places.Settle(ev.EP)
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *server) accept(cr *dat.CR) error {
 		return err
 	}
 	attr := dat.DefaultEPAttr()
-	attr.MaxRequestDTOs = credits // answers outstanding
+	attr.MaxRequestDTOs = credits // largest number of outstanding answers
 	ep, err := s.ia.CreateEP(s.pz, dat.EPConfig{RecvEVD: s.evd, RequestEVD: s.evd, ConnectEVD: s.evd, SRQ: s.srq, Attr: &attr})
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
