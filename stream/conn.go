@@ -1,0 +1,307 @@
+package stream
+
+import (
+	"io"
+	"math/bits"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// phase is the state of a connection.
+type phase uint8
+
+const (
+	connecting phase = iota
+	open
+	ended // by the peer or by an error, Conn.cause says why
+)
+
+// Conn is one end of a stream. It implements net.Conn; any goroutine may call its methods.
+type Conn struct {
+	stack         *stack
+	ep            *dat.EP
+	evd           *dat.EVD
+	slots         []byte // memory of control messages: receives, then sends
+	slotMem       *dat.LMR
+	local, remote *net.TCPAddr
+	active        bool // this end has dialed
+
+	reading, writing sync.Mutex // held by Read and by Write: one call of each at a time
+
+	mu      sync.Mutex // guards the fields below
+	phase   phase
+	cause   error // why the stream has ended: io.EOF if the peer has closed it
+	closed  bool  // Close was called
+	linger  time.Duration
+	in      inbox
+	out     outbox
+	segment [1]dat.LMRTriplet
+
+	read, write, closing blocker
+	leader               *blocker  // the one inside EVD.Wait; nil for none
+	event                dat.Event // of the leader
+	nudged               bool      // a software event is queued
+	watched              bool      // events notify the goroutine of the stack
+}
+
+const (
+	recvSlots = maxMessages + maxControls
+	evdLength = recvSlots + maxMessages + maxControls + 8 // and connection events, one software event
+)
+
+var epAttr = dat.EPAttr{MaxRecvDTOs: recvSlots, MaxRequestDTOs: maxMessages + maxControls, MaxRecvIOV: 1, MaxRequestIOV: 1}
+
+// newConn makes an unconnected stream, which belongs to the caller.
+func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
+	c = &Conn{stack: s, remote: remote, linger: defaultLinger, slots: make([]byte, (recvSlots+maxControls)*controlSize)}
+	c.out.slots = allSlots
+	c.read.wake, c.write.wake, c.closing.wake = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+	defer func() {
+		if err != nil {
+			c.free()
+		}
+	}()
+	if c.in.first, err = s.newRing(minRing, dat.MemLocalWrite|dat.MemRemoteWrite); err != nil {
+		return c, err
+	}
+	if c.out.first, err = s.newRing(minRing, dat.MemLocalRead); err != nil {
+		return c, err
+	}
+	if c.slotMem, err = s.ia.CreateLMR(c.slots, s.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
+		return c, err
+	}
+	if c.evd, err = s.ia.CreateEVD(evdLength, s.cno, dat.EVDDTO|dat.EVDConnection|dat.EVDSoftware); err != nil {
+		return c, err
+	}
+	if err = c.evd.Disable(); err != nil {
+		return c, err
+	}
+	if c.ep, err = s.ia.CreateEP(s.pz, dat.EPConfig{RecvEVD: c.evd, RequestEVD: c.evd, ConnectEVD: c.evd, Attr: &epAttr}); err != nil {
+		return c, err
+	}
+	for i := range recvSlots {
+		if err = c.receive(uint64(i)); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// receive posts a receive slot.
+func (c *Conn) receive(slot uint64) error {
+	c.segment[0] = c.slotMem.Segment(int(slot)*controlSize, controlSize)
+	return c.ep.PostRecv(c.segment[:], slot, dat.CompletionDefault)
+}
+
+// post posts a control message. It returns false if all slots are in use; a completion then calls flush again.
+func (c *Conn) post(m control) bool {
+	if c.out.slots == 0 {
+		return false
+	}
+	slot := bits.TrailingZeros(c.out.slots)
+	offset := (recvSlots + slot) * controlSize
+	b := m.append(c.slots[offset:offset])
+	c.segment[0] = c.slotMem.Segment(offset, len(b))
+	if c.fail(c.ep.PostSend(c.segment[:], isControl|uint64(slot), dat.CompletionDefault)) {
+		return false
+	}
+	c.out.slots &^= 1 << slot
+	return true
+}
+
+// fail ends the stream because of an error. It returns false, and does nothing, without one.
+func (c *Conn) fail(err error) bool {
+	if err == nil {
+		return false
+	}
+	if c.phase != ended {
+		c.phase, c.cause = ended, err
+	}
+	return true
+}
+
+// drain handles the events that are queued, without waiting for others. While a leader waits, the events are the
+// leader's: it takes each without mu, so that another goroutine would handle a later one first.
+func (c *Conn) drain() {
+	for c.leader == nil && c.evd.Len() > 0 {
+		var ev dat.Event
+		if c.evd.Dequeue(&ev) != nil {
+			return
+		}
+		c.handle(&ev)
+	}
+}
+
+// handle handles an event of the connection.
+func (c *Conn) handle(ev *dat.Event) {
+	switch ev.Number {
+	case dat.EventDTOCompletion, dat.EventIBDTO:
+		if ev.Status == dat.DTOSuccess { // else an event about the connection follows
+			c.fail(c.transferred(ev))
+		}
+	case dat.EventEstablished:
+		c.fail(c.established(ev.PrivateData))
+	case dat.EventSoftware:
+		c.nudged = false
+	default:
+		c.fail(c.endOf(ev))
+	}
+}
+
+// transferred handles the completion of a receive or request.
+func (c *Conn) transferred(ev *dat.Event) (err error) {
+	switch ev.Op {
+	case dat.DTOReceiveImm:
+		if err = c.in.data(ev.Length); err != nil {
+			return err
+		}
+		c.enlarge()
+	case dat.DTOReceive:
+		m, err := parseControl(c.slots[ev.Cookie*controlSize:][:ev.Length])
+		if err != nil {
+			return err
+		}
+		if err := c.control(m); err != nil {
+			return err
+		}
+	default:
+		c.completed(ev.Cookie)
+		return nil
+	}
+	return c.receive(ev.Cookie)
+}
+
+// control handles a control message.
+func (c *Conn) control(m control) error {
+	switch m.kind {
+	case controlCredit:
+		return c.out.credit(m)
+	case controlRing:
+		if c.out.next.size > 0 {
+			return errProtocol
+		}
+		c.out.next = m.ring
+	case controlSwitch:
+		return c.in.switched()
+	case controlEnd:
+		c.in.ended = true
+	}
+	return nil
+}
+
+// established starts the stream. The accept of the peer has its hello; that of a request was parsed before.
+func (c *Conn) established(private []byte) (err error) {
+	if c.active {
+		if c.out.peer.remoteRing, err = parseHello(private); err != nil {
+			return err
+		}
+	}
+	c.phase = open
+	return nil
+}
+
+// Close ends the stream in both directions. It waits until the peer has acknowledged what was written, at most for the
+// linger time (SetLinger); the peer then reads io.EOF. Blocked calls return net.ErrClosed.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return c.opError("close", net.ErrClosed)
+	}
+	c.closed = true
+	c.interrupt(&c.read)
+	c.interrupt(&c.write)
+	c.mu.Unlock()
+	c.reading.Lock() // the blocked calls have returned
+	defer c.reading.Unlock()
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	err := c.finish()
+	c.free()
+	return err
+}
+
+// finish sends what is left and the end, and waits for the acknowledgement.
+func (c *Conn) finish() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing.deadline = time.Now().Add(c.linger)
+	c.out.end = c.linger > 0
+	for c.out.end && c.phase != ended && !c.out.acknowledged() {
+		c.drain()
+		c.flush()
+		if c.out.acknowledged() {
+			break
+		}
+		if c.closing.expired() {
+			return c.opError("close", os.ErrDeadlineExceeded)
+		}
+		c.await(&c.closing)
+	}
+	return nil
+}
+
+// free frees everything of the connection. Nothing blocks in it any more.
+func (c *Conn) free() {
+	s := c.stack
+	s.unwatch(c)
+	if c.ep != nil {
+		_ = c.ep.Free()
+	}
+	if c.evd != nil {
+		_ = c.evd.Free()
+	}
+	if c.slotMem != nil {
+		_ = c.slotMem.Free()
+	}
+	for _, r := range []ring{c.in.first, c.in.second, c.in.announced, c.out.first, c.out.second} {
+		s.freeRing(r)
+	}
+	s.release()
+}
+
+// CloseWrite ends the sending direction: the peer reads io.EOF after the last byte. Reading goes on.
+func (c *Conn) CloseWrite() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return c.opError("close", net.ErrClosed)
+	case c.phase == ended:
+		return c.opError("close", c.cause)
+	}
+	c.out.end = true
+	c.flush()
+	c.watchIfDue()
+	return nil
+}
+
+// SetLinger sets the longest time in seconds that Close waits for the peer's acknowledgement, as net.TCPConn has it.
+// With 0, Close drops what is not acknowledged, and the peer's Read fails. A negative number restores the default of
+// 5 seconds.
+func (c *Conn) SetLinger(sec int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.linger = time.Duration(sec) * time.Second
+	if sec < 0 {
+		c.linger = defaultLinger
+	}
+	return nil
+}
+
+const defaultLinger = 5 * time.Second
+
+// LocalAddr implements net.Conn. It returns a *net.TCPAddr, because libraries expect one.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements net.Conn. It returns a *net.TCPAddr; the port of a client is made up.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+var (
+	_ net.Conn  = (*Conn)(nil)
+	_ io.Closer = (*Conn)(nil)
+)

@@ -1,0 +1,139 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// defaultTimeout bounds a Dial whose context has no deadline.
+const defaultTimeout = 10 * time.Second
+
+// Dialer has options for Dial. The zero value of each field means the default.
+type Dialer struct {
+	Adapter string        // name of the adapter: xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE
+	IA      *dat.IA       // an adapter that the caller has opened and closes later, in place of Adapter
+	Timeout time.Duration // longest time for a connection; 0 means 10 seconds
+}
+
+// Dial connects to the stream service at address, which is host:port. The context bounds the time until the connection
+// is there, and has no effect afterwards. The first stream of an adapter opens it and the last one closes it.
+func Dial(ctx context.Context, adapter, address string) (*Conn, error) {
+	d := Dialer{Adapter: adapter}
+	return d.dial(ctx, address)
+}
+
+// DialContext connects as Dial does. The name of the network is ignored, so that the method has the form of
+// net.Dialer.DialContext.
+func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	c, err := d.dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
+	remote, err := resolve(ctx, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	c, err := d.connect(ctx, remote)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: remote, Err: err}
+	}
+	return c, nil
+}
+
+// resolve returns the address of host:port.
+func resolve(ctx context.Context, address string) (*net.TCPAddr, error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
+	if err != nil {
+		return nil, err
+	}
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(all[0].Unmap(), uint16(port))), nil
+}
+
+func (d *Dialer) connect(ctx context.Context, remote *net.TCPAddr) (*Conn, error) {
+	if d.Adapter == "" && d.IA == nil {
+		return nil, errors.New("no adapter: name one, such as xdp:eth0 or udp:10.0.0.2")
+	}
+	timeout := defaultTimeout
+	if d.Timeout > 0 {
+		timeout = d.Timeout
+	}
+	if at, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(at))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := use(d.Adapter, d.IA)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.newConn(remote)
+	if err != nil {
+		return nil, err
+	}
+	c.active = true
+	if err = c.establish(ctx, timeout); err != nil {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		c.free()
+		return nil, err
+	}
+	return c, nil
+}
+
+// establish connects to c.remote.
+func (c *Conn) establish(ctx context.Context, timeout time.Duration) (err error) {
+	if c.local, err = c.stack.address(); err != nil {
+		return err
+	}
+	addr := c.remote.AddrPort()
+	if err := c.ep.Connect(addr.Addr(), dat.ConnQual(addr.Port()), max(timeout, time.Millisecond), hello(c.in.first.remote())); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.interrupt(&c.read)
+	})()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		switch {
+		case c.phase == open:
+			return nil
+		case c.phase == ended:
+			return c.cause
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		c.await(&c.read)
+	}
+}
+
+// address returns the address of the adapter, with a port that is made up.
+func (s *stack) address() (*net.TCPAddr, error) {
+	p, err := s.ia.Query()
+	if err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
+	}
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.Address, p.Port)), nil
+}

@@ -1,0 +1,111 @@
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// The messages of a stream. Bytes travel as RDMA writes with immediate data, whose length is their number. Everything
+// else is a control message, a send of at most controlSize bytes: its kind, and fields in network byte order.
+const (
+	controlCredit = iota + 1 // messages u32, consumed u64: the receiver has taken so many data messages since the last credit, and the application all bytes below consumed
+	controlRing              // context u32, address u64, size u32: the receiver has a larger ring
+	controlSwitch            // the bytes after this message go into the ring of the last controlRing
+	controlEnd               // no bytes follow (CloseWrite)
+
+	controlSize = 32
+)
+
+// control is a control message.
+type control struct {
+	kind     uint8
+	messages uint32
+	consumed uint64
+	ring     remoteRing
+}
+
+// remoteRing is the address of a ring in the peer's memory.
+type remoteRing struct {
+	context uint32
+	address uint64
+	size    uint32
+}
+
+func (r remoteRing) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, r.context)
+	b = binary.BigEndian.AppendUint64(b, r.address)
+	return binary.BigEndian.AppendUint32(b, r.size)
+}
+
+const remoteRingSize = 16
+
+func parseRemoteRing(b []byte) (remoteRing, error) {
+	if len(b) != remoteRingSize {
+		return remoteRing{}, errProtocol
+	}
+	r := remoteRing{binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), binary.BigEndian.Uint32(b[12:])}
+	if r.size == 0 {
+		return remoteRing{}, errProtocol
+	}
+	return r, nil
+}
+
+// append appends the encoded message to b.
+func (m *control) append(b []byte) []byte {
+	b = append(b, m.kind)
+	switch m.kind {
+	case controlCredit:
+		b = binary.BigEndian.AppendUint32(b, m.messages)
+		b = binary.BigEndian.AppendUint64(b, m.consumed)
+	case controlRing:
+		b = m.ring.append(b)
+	}
+	return b
+}
+
+var errProtocol = errors.New("the peer sent a message that is no part of the stream protocol")
+
+// parseControl decodes a control message.
+func parseControl(b []byte) (m control, err error) {
+	if len(b) == 0 {
+		return m, errProtocol
+	}
+	m.kind, b = b[0], b[1:]
+	switch {
+	case m.kind == controlCredit && len(b) == 12:
+		m.messages, m.consumed = binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:])
+	case m.kind == controlRing:
+		m.ring, err = parseRemoteRing(b)
+	case (m.kind == controlSwitch || m.kind == controlEnd) && len(b) == 0:
+	default:
+		err = errProtocol
+	}
+	return m, err
+}
+
+// The hello is the private data of a connection request and of its accept: magic, version, and the receive ring.
+const (
+	helloMagic   = "DXST"
+	helloVersion = 1
+)
+
+func hello(r remoteRing) []byte {
+	return r.append(append([]byte(helloMagic), helloVersion))
+}
+
+var (
+	errNoStream = errors.New("the service at this port is not a stream of datxdp")
+	errVersion  = errors.New("the peer has another version of the stream protocol")
+)
+
+func parseHello(b []byte) (remoteRing, error) {
+	switch n := len(helloMagic); {
+	case len(b) < n+1 || string(b[:n]) != helloMagic:
+		return remoteRing{}, errNoStream
+	case b[n] != helloVersion:
+		return remoteRing{}, fmt.Errorf("%w: version %d there, %d here", errVersion, b[n], helloVersion)
+	default:
+		return parseRemoteRing(b[n+1:])
+	}
+}

@@ -1,0 +1,111 @@
+package stream
+
+import (
+	"io"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// inbox is the receiving half of a stream. Conn.mu guards it.
+type inbox struct {
+	rings
+	announced ring // a larger ring that the peer knows of but does not use yet; buf is nil for none
+
+	received uint64 // position after the last byte that has arrived
+	consumed uint64 // position after the last byte that the application has read
+	reported uint64 // consumed in the last credit message
+	messages uint32 // data messages since the last credit message
+	ended    bool   // the peer sends no further bytes
+}
+
+// data takes a data message of n bytes.
+func (b *inbox) data(n uint64) error {
+	if b.received+n > b.limit(b.consumed) {
+		return errProtocol
+	}
+	b.received += n
+	b.messages++
+	return nil
+}
+
+// switched starts the use of the announced ring.
+func (b *inbox) switched() error {
+	if b.announced.buf == nil || b.growing() {
+		return errProtocol
+	}
+	b.announced.base = b.received
+	b.grow(b.announced)
+	b.announced = ring{}
+	return nil
+}
+
+// full reports whether the rings are so full that a larger one is worth its memory.
+func (b *inbox) full() bool {
+	return b.announced.buf == nil && !b.growing() && b.size() < maxRing && b.received-b.consumed >= uint64(b.size()/2)
+}
+
+// creditDue reports whether the peer should be told what has been taken: half of the messages or half of the ring.
+func (b *inbox) creditDue() bool {
+	return b.messages >= maxMessages/2 || b.consumed-b.reported >= uint64(b.size()/2)
+}
+
+// credit returns the credit message that is due.
+func (b *inbox) credit() control {
+	m := control{kind: controlCredit, messages: b.messages, consumed: b.consumed}
+	b.messages, b.reported = 0, b.consumed
+	return m
+}
+
+// Read implements net.Conn. It returns io.EOF after the last byte of a peer that has called Close or CloseWrite.
+func (c *Conn) Read(p []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.release(&c.read)
+	for {
+		if err := c.usable(&c.read); err != nil {
+			return 0, c.opError("read", err)
+		}
+		if c.in.received > c.in.consumed || len(p) == 0 {
+			return c.take(p), nil
+		}
+		switch {
+		case c.in.ended:
+			return 0, io.EOF
+		case c.phase == ended:
+			return 0, c.opError("read", c.cause)
+		}
+		c.await(&c.read)
+	}
+}
+
+// take copies received bytes to p.
+func (c *Conn) take(p []byte) (n int) {
+	b := &c.in
+	for n < len(p) && b.consumed < b.received {
+		in, offset, k := b.span(b.consumed, b.received)
+		k = copy(p[n:], in.buf[offset:offset+k])
+		n += k
+		b.consumed += uint64(k)
+		if old, ok := b.release(b.consumed); ok {
+			c.stack.freeRing(old)
+		}
+	}
+	c.flush()
+	return n
+}
+
+// enlarge allocates a larger receive ring if the current one is full, and announces it. Without memory, the stream goes
+// on with the ring that it has.
+func (c *Conn) enlarge() {
+	if !c.in.full() {
+		return
+	}
+	r, err := c.stack.newRing(min(c.in.size()*ringGrowth, maxRing), dat.MemLocalWrite|dat.MemRemoteWrite)
+	if err != nil {
+		return
+	}
+	c.in.announced = r
+	c.out.announce = true
+}

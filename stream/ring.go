@@ -1,0 +1,74 @@
+package stream
+
+import "github.com/datxdp/datxdp/dat"
+
+// Sizes of a ring in bytes. Each growth multiplies the size by ringGrowth.
+const (
+	minRing    = 4 << 10
+	maxRing    = 1 << 20
+	ringGrowth = 4
+)
+
+// ring is registered memory for consecutive bytes of a stream. The byte at stream position p is at index
+// (p - base) modulo the size.
+type ring struct {
+	buf  []byte
+	mem  *dat.LMR
+	base uint64 // position of the first byte that the ring held
+}
+
+// span returns the longest contiguous range of the ring that begins at position p and ends at q or before.
+func (r *ring) span(p, q uint64) (offset, n int) {
+	offset = int((p - r.base) % uint64(len(r.buf)))
+	return offset, int(min(q-p, uint64(len(r.buf)-offset)))
+}
+
+// rings hold the bytes of a stream between two positions. They grow by a second ring, which takes the bytes from its
+// base on. The first ring is freed when its last byte has left.
+type rings struct {
+	first, second ring // second.buf is nil without a second ring
+}
+
+// growing reports whether the second ring is in use.
+func (r *rings) growing() bool { return r.second.buf != nil }
+
+// size returns the size of the newest ring.
+func (r *rings) size() int {
+	if r.growing() {
+		return len(r.second.buf)
+	}
+	return len(r.first.buf)
+}
+
+// limit returns the position up to which the rings have room, if all bytes below left have left them.
+func (r *rings) limit(left uint64) uint64 {
+	if r.growing() {
+		return max(left, r.second.base) + uint64(len(r.second.buf))
+	}
+	return left + uint64(len(r.first.buf))
+}
+
+// span returns the ring with the byte at position p, and the longest contiguous range in it that ends at q or before.
+func (r *rings) span(p, q uint64) (in *ring, offset, n int) {
+	in = &r.first
+	switch {
+	case r.growing() && p >= r.second.base:
+		in = &r.second
+	case r.growing():
+		q = min(q, r.second.base)
+	}
+	offset, n = in.span(p, q)
+	return in, offset, n
+}
+
+// grow adds a second ring for the bytes from its base on.
+func (r *rings) grow(second ring) { r.second = second }
+
+// release returns the first ring if all of its bytes are below left, for the caller to free.
+func (r *rings) release(left uint64) (freed ring, ok bool) {
+	if !r.growing() || left < r.second.base {
+		return ring{}, false
+	}
+	freed, r.first, r.second = r.first, r.second, ring{}
+	return freed, true
+}

@@ -1,0 +1,183 @@
+package stream
+
+import (
+	"io"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+const (
+	// maxMessages is the number of data messages that may be without credit. The receiver has a receive for each.
+	maxMessages = 16
+	// maxControls is the number of control messages that may be under way: two credits for half of the messages each,
+	// two for half of the ring each, an announcement, a switch and an end are 7.
+	maxControls = 8
+	// maxMessage is the size of the largest data message in bytes.
+	maxMessage = 64 << 10
+
+	isControl = 1 << 63 // flag in the cookie of a request: a control message; the rest is its slot
+)
+
+// outbox is the sending half of a stream. Conn.mu guards it.
+type outbox struct {
+	rings
+	wrote  uint64 // position after the last byte that Write has stored
+	posted uint64 // position after the last byte that is posted
+	done   uint64 // position after the last byte that the peer has acknowledged
+
+	peer     window
+	next     remoteRing // the ring that the peer has announced; size is 0 for none
+	messages uint32     // data messages without credit
+	posts    int        // data messages without completion
+
+	announce   bool // the announcement of a ring is due
+	end, ended bool // the end is asked for; it is posted
+	slots      uint // bit set of the free slots for control messages
+}
+
+// window is the receive ring of the peer, and what is free of it.
+type window struct {
+	remoteRing
+	base     uint64 // position of the ring's first byte
+	consumed uint64 // position up to which the peer's application has read
+}
+
+// limit returns the position up to which the peer has room.
+func (w *window) limit() uint64 { return max(w.consumed, w.base) + uint64(w.size) }
+
+// span returns the remote range for the bytes from position p on, as far as it is contiguous and ends at q or before.
+func (w *window) span(p, q uint64) (to dat.RMRTriplet, n int) {
+	offset := (p - w.base) % uint64(w.size)
+	n = int(min(q-p, uint64(w.size)-offset))
+	return dat.RMRTriplet{Context: w.context, Address: w.address + offset, Length: uint64(n)}, n
+}
+
+// credit takes a credit message.
+func (b *outbox) credit(m control) error {
+	if m.messages > b.messages || m.consumed < b.peer.consumed || m.consumed > b.posted {
+		return errProtocol
+	}
+	b.messages -= m.messages
+	b.peer.consumed = m.consumed
+	return nil
+}
+
+// room returns the number of bytes that the send ring has room for.
+func (b *outbox) room() int { return int(b.limit(b.done) - b.wrote) }
+
+// idle reports whether everything that was written has left, and the end if it was asked for.
+func (b *outbox) idle() bool {
+	return b.posted == b.wrote && !b.announce && b.next.size == 0 && b.end == b.ended
+}
+
+// acknowledged reports whether the peer has everything.
+func (b *outbox) acknowledged() bool {
+	return b.idle() && b.done == b.wrote && b.slots == allSlots
+}
+
+const allSlots = 1<<maxControls - 1
+
+// Write implements net.Conn. It copies p, so that p is free when Write returns. It blocks while the send ring is full.
+func (c *Conn) Write(p []byte) (n int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.release(&c.write)
+	for {
+		if err := c.writable(); err != nil {
+			return n, c.opError("write", err)
+		}
+		c.drain()
+		n += c.store(p[n:])
+		c.flush()
+		if n == len(p) {
+			return n, nil
+		}
+		if c.out.room() == 0 {
+			c.await(&c.write)
+		}
+	}
+}
+
+// writable returns the error of a Write that cannot store anything.
+func (c *Conn) writable() error {
+	switch {
+	case c.out.end && !c.closed:
+		return errClosedWrite
+	case c.phase == ended && c.cause == io.EOF:
+		return errPipe
+	case c.phase == ended:
+		return c.cause
+	}
+	return c.usable(&c.write)
+}
+
+// store copies bytes of p into the send ring, as many as it has room for. A ring that is too small for p grows.
+func (c *Conn) store(p []byte) (n int) {
+	b := &c.out
+	if len(p) > b.room() && !b.growing() && b.size() < maxRing {
+		if r, err := c.stack.newRing(min(b.size()*ringGrowth, maxRing), dat.MemLocalRead); err == nil {
+			r.base = b.wrote
+			b.grow(r)
+		}
+	}
+	end := min(b.limit(b.done), b.wrote+uint64(len(p)))
+	for b.wrote < end {
+		in, offset, k := b.span(b.wrote, end)
+		n += copy(in.buf[offset:offset+k], p[n:])
+		b.wrote += uint64(k)
+	}
+	return n
+}
+
+// flush posts what may leave: control messages first, then bytes.
+func (c *Conn) flush() {
+	if c.phase != open {
+		return
+	}
+	c.postControls()
+	b := &c.out
+	for b.posted < b.wrote && b.messages < maxMessages && b.posts < maxMessages && b.posted < b.peer.limit() {
+		in, offset, n := b.span(b.posted, min(b.wrote, b.posted+maxMessage, b.peer.limit()))
+		to, n := b.peer.span(b.posted, b.posted+uint64(n))
+		cookie := b.posted + uint64(n)
+		c.segment[0] = in.mem.Segment(offset, n)
+		if c.fail(c.ep.PostRDMAWriteImm(c.segment[:], cookie, to, uint32(n), dat.CompletionDefault)) {
+			return
+		}
+		b.posted = cookie
+		b.messages++
+		b.posts++
+	}
+	if b.posted == b.wrote && b.end && !b.ended {
+		b.ended = c.post(control{kind: controlEnd})
+	}
+}
+
+// postControls posts the control messages that are due.
+func (c *Conn) postControls() {
+	if b := &c.out; b.next.size > 0 && c.post(control{kind: controlSwitch}) {
+		b.peer.remoteRing, b.peer.base, b.next = b.next, b.posted, remoteRing{}
+	}
+	if r := &c.in.announced; c.out.announce && c.post(control{kind: controlRing, ring: r.remote()}) {
+		c.out.announce = false
+	}
+	if c.in.creditDue() && c.out.slots != 0 {
+		c.post(c.in.credit())
+	}
+}
+
+// completed takes the completion of a request.
+func (c *Conn) completed(cookie uint64) {
+	b := &c.out
+	if cookie&isControl != 0 {
+		b.slots |= 1 << (cookie &^ isControl)
+		return
+	}
+	b.done = cookie
+	b.posts--
+	if old, ok := b.release(b.done); ok {
+		c.stack.freeRing(old)
+	}
+}

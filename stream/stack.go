@@ -1,0 +1,200 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// maxMemory is the number of bytes that the rings of all streams of an adapter may have.
+const maxMemory = 256 << 20
+
+// stack is an open adapter with its streams and listeners, its users. The last user closes it.
+type stack struct {
+	key    any // in stacks
+	ia     *dat.IA
+	own    bool // close ia with the stack
+	pz     *dat.PZ
+	cno    *dat.CNO
+	memory atomic.Int64 // bytes of all rings
+	users  int          // guarded by opening
+
+	stop context.CancelFunc
+	over chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex
+	watched map[*Conn]struct{} // streams whose events the goroutine handles
+}
+
+// stacks has the adapters in use: by name, or by *dat.IA for those of the caller.
+var (
+	opening sync.Mutex
+	stacks  = map[any]*stack{}
+)
+
+// use returns the stack of an adapter, for one more user. It opens the adapter of that name, or uses ia if it is not nil.
+func use(name string, ia *dat.IA) (*stack, error) {
+	var key any = name
+	if ia != nil {
+		key = ia
+	}
+	opening.Lock()
+	defer opening.Unlock()
+	if s := stacks[key]; s != nil {
+		s.users++
+		return s, nil
+	}
+	s := &stack{key: key, ia: ia, users: 1, over: make(chan struct{}), watched: map[*Conn]struct{}{}}
+	if err := s.open(name); err != nil {
+		return nil, err
+	}
+	stacks[key] = s
+	return s, nil
+}
+
+func (s *stack) open(name string) (err error) {
+	if s.ia == nil {
+		o := dat.DefaultOptions()
+		o.AsyncQLen = dat.NoAsyncEVD
+		if s.ia, err = dat.Open(name, o); err != nil {
+			return err
+		}
+		s.own = true
+	}
+	defer func() {
+		if err != nil {
+			s.closeObjects()
+		}
+	}()
+	if s.pz, err = s.ia.CreatePZ(); err != nil {
+		return err
+	}
+	if s.cno, err = s.ia.CreateCNO(nil); err != nil {
+		return err
+	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	go s.run(ctx)
+	return nil
+}
+
+// another counts one more user of a stack that is in use.
+func (s *stack) another() {
+	opening.Lock()
+	defer opening.Unlock()
+	s.users++
+}
+
+// release ends the use by one user.
+func (s *stack) release() {
+	opening.Lock()
+	defer opening.Unlock()
+	if s.users--; s.users > 0 {
+		return
+	}
+	delete(stacks, s.key)
+	s.stop()
+	<-s.over
+	s.closeObjects()
+}
+
+// closeObjects frees what open has made. Everything else is freed.
+func (s *stack) closeObjects() {
+	if s.own {
+		_ = s.ia.Close()
+		return
+	}
+	if s.cno != nil {
+		_ = s.cno.Free()
+	}
+	if s.pz != nil {
+		_ = s.pz.Free()
+	}
+}
+
+// run is the goroutine of the stack. It handles the events of streams whose bytes wait to be sent while no call blocks.
+func (s *stack) run(ctx context.Context) {
+	defer close(s.over)
+	var all []*Conn
+	for {
+		if _, err := s.cno.WaitContext(ctx); err != nil {
+			return
+		}
+		all = s.appendWatched(all[:0])
+		for _, c := range all {
+			c.proceed()
+		}
+		clear(all)
+	}
+}
+
+func (s *stack) appendWatched(all []*Conn) []*Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.watched {
+		all = append(all, c)
+	}
+	return slices.Clip(all)
+}
+
+// proceed sends what may leave by now.
+func (c *Conn) proceed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.leader != nil { // the call that leads does this
+		return
+	}
+	c.drain()
+	c.flush()
+	c.release(nil)
+}
+
+// watch makes events of a stream wake the goroutine.
+func (s *stack) watch(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched[c] = struct{}{}
+	_ = c.evd.Enable() // fails if the adapter is closed: every call then says so
+}
+
+// unwatch ends watch.
+func (s *stack) unwatch(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watched, c)
+	if c.evd != nil {
+		_ = c.evd.Disable()
+	}
+}
+
+// newRing allocates and registers a ring.
+func (s *stack) newRing(size int, priv dat.MemPriv) (r ring, err error) {
+	if s.memory.Add(int64(size)) > maxMemory {
+		s.memory.Add(-int64(size))
+		return r, fmt.Errorf("stream: the rings of this adapter's streams have %d MiB, the most: close some", maxMemory>>20)
+	}
+	r.buf = make([]byte, size)
+	if r.mem, err = s.ia.CreateLMR(r.buf, s.pz, priv); err != nil {
+		s.memory.Add(-int64(size))
+		return ring{}, err
+	}
+	return r, nil
+}
+
+// freeRing frees a ring, which may be the zero ring.
+func (s *stack) freeRing(r ring) {
+	if r.mem == nil {
+		return
+	}
+	_ = r.mem.Free() // fails only if the adapter is closed
+	s.memory.Add(-int64(len(r.buf)))
+}
+
+// remote returns the ring as the peer addresses it.
+func (r *ring) remote() remoteRing {
+	return remoteRing{context: r.mem.RMRContext(), address: r.mem.Address(), size: uint32(len(r.buf))}
+}

@@ -1,0 +1,179 @@
+package stream
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// A blocker is a call that may block: Read, Write or Close. One blocked call of a connection, the leader, waits in the
+// event dispatcher and handles the events for all. The others follow: they wait for their channel. A leader that
+// returns wakes the followers, and one of them becomes the leader. Conn.mu guards the fields.
+type blocker struct {
+	deadline time.Time // zero for none
+	blocked  bool
+	wake     chan struct{} // capacity 1
+}
+
+// expired reports whether the deadline has passed.
+func (b *blocker) expired() bool { return !b.deadline.IsZero() && !time.Now().Before(b.deadline) }
+
+// rest returns the time until the deadline; negative means for ever.
+func (b *blocker) rest() time.Duration {
+	if b.deadline.IsZero() {
+		return -1
+	}
+	return max(0, time.Until(b.deadline))
+}
+
+// usable returns the error of a call that cannot begin or go on.
+func (c *Conn) usable(b *blocker) error {
+	switch {
+	case c.closed:
+		return net.ErrClosed
+	case b.expired():
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// await waits until the condition of a call may have changed. mu is held, but not while await waits.
+func (c *Conn) await(b *blocker) {
+	c.drain()
+	c.flush()
+	if c.ready(b) {
+		return
+	}
+	b.blocked = true
+	if c.leader == nil {
+		c.lead(b)
+	} else {
+		c.follow(b)
+	}
+	b.blocked = false
+}
+
+// ready reports whether a call can go on.
+func (c *Conn) ready(b *blocker) bool {
+	if c.phase == ended {
+		return true
+	}
+	switch b {
+	case &c.read:
+		return c.in.received > c.in.consumed || c.in.ended || c.closed
+	case &c.write:
+		return c.out.room() > 0 || c.closed
+	default:
+		return c.out.acknowledged()
+	}
+}
+
+// lead waits for an event of the connection, and handles what has come.
+func (c *Conn) lead(b *blocker) {
+	c.leader = b
+	rest := b.rest()
+	c.mu.Unlock()
+	_, err := c.evd.Wait(rest, 1, &c.event)
+	c.mu.Lock()
+	c.leader = nil
+	if err == nil {
+		c.handle(&c.event)
+	} else if !errors.Is(err, dat.ErrTimeoutExpired) {
+		c.fail(err)
+	}
+	c.drain()
+	c.flush()
+	for _, other := range c.blockers() {
+		if other != b && other.blocked && c.ready(other) {
+			other.signal()
+		}
+	}
+}
+
+func (c *Conn) blockers() [3]*blocker { return [3]*blocker{&c.read, &c.write, &c.closing} }
+
+// follow waits for the leader.
+func (c *Conn) follow(b *blocker) {
+	rest := b.rest()
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	if rest < 0 {
+		<-b.wake
+		return
+	}
+	t := time.NewTimer(rest)
+	defer t.Stop()
+	select {
+	case <-b.wake:
+	case <-t.C:
+	}
+}
+
+func (b *blocker) signal() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// release ends a call that may have been the leader: a follower takes over. If nobody is blocked, the stack takes over
+// what is not yet sent.
+func (c *Conn) release(b *blocker) {
+	if c.leader != nil {
+		return
+	}
+	for _, other := range c.blockers() {
+		if other != b && other.blocked {
+			other.signal()
+			return
+		}
+	}
+	c.watchIfDue()
+}
+
+// watchIfDue lets the goroutine of the stack handle the next events if bytes wait to be sent.
+func (c *Conn) watchIfDue() {
+	if due := c.leader == nil && c.phase != ended && !c.out.idle(); due != c.watched {
+		c.watched = due
+		if due {
+			c.stack.watch(c)
+		} else {
+			c.stack.unwatch(c)
+		}
+	}
+}
+
+// interrupt ends the waiting of a blocked call, which then looks at its condition again.
+func (c *Conn) interrupt(b *blocker) {
+	switch {
+	case c.leader == b && !c.nudged:
+		c.nudged = c.evd.PostSE(nil) == nil // without room the call has an event to take
+	case b.blocked:
+		b.signal()
+	}
+}
+
+// SetDeadline implements net.Conn.
+func (c *Conn) SetDeadline(t time.Time) error { return c.setDeadline(t, &c.read, &c.write) }
+
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(t, &c.read) }
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(t, &c.write) }
+
+func (c *Conn) setDeadline(t time.Time, all ...*blocker) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("set", net.ErrClosed)
+	}
+	for _, b := range all {
+		b.deadline = t
+		c.interrupt(b)
+	}
+	return nil
+}
