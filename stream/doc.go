@@ -1,4 +1,5 @@
-// Package stream carries streams of bytes over DAT: a Conn is a net.Conn, and a Listener is a net.Listener.
+// Package stream carries streams of bytes over DAT: a Conn is a net.Conn, and a Listener is a net.Listener. The package
+// is new. Its API may change until a release lists it.
 //
 //	l, err := stream.Listen(ctx, "xdp:eth0", 7000)                  // the server
 //	c, err := stream.Dial(ctx, "xdp:eth0", "10.0.0.1:7000")         // the client

@@ -1,15 +1,12 @@
 package stream
 
 import (
-	"errors"
-	"fmt"
+	"net"
 	"net/netip"
-	"sync/atomic"
 	"testing"
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/simlink"
-	"github.com/datxdp/datxdp/link"
 )
 
 // linkType makes two adapters that are connected.
@@ -61,24 +58,21 @@ func sim(t testing.TB, cfg simlink.Config) (a, b *dat.IA) {
 	})
 }
 
-var nextPort atomic.Uint32
-
-// udp returns two adapters of the loopback interface, at a port that is free.
+// udp returns two adapters of the loopback interface, at a UDP port that is free.
 func udp(t testing.TB) (a, b *dat.IA) {
-	return adapters(t, func(side int) (ia *dat.IA, err error) {
-		o := options
+	o := options
+	return adapters(t, func(side int) (*dat.IA, error) {
+		addr := netip.AddrFrom4([4]byte{127, 0, 0, byte(side + 1)})
 		if side == 0 {
-			nextPort.Add(1)
-		}
-		for range 1000 {
-			o.Port = uint16(30000 + nextPort.Load()%10000)
-			if ia, err = dat.Open(fmt.Sprintf("udp:127.0.0.%d", side+1), o); !errors.Is(err, link.ErrBusy) {
-				return ia, err
+			c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 0)))
+			if err != nil {
+				return nil, err
 			}
-			if side == 0 {
-				nextPort.Add(1)
+			o.Port = c.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+			if err := c.Close(); err != nil {
+				return nil, err
 			}
 		}
-		return ia, err
+		return dat.Open("udp:"+addr.String(), o)
 	})
 }
