@@ -9,20 +9,20 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-func TestPhaseAfterTurn(t *testing.T) {
+func TestPhaseAfterPass(t *testing.T) {
 	const now = wire.Time(1000)
 	for name, c := range map[string]struct {
-		turn  turn
+		pass  pass
 		quiet time.Duration
 		want  Phase
 	}{
-		"callers drive":             {turn{driven: true}, time.Hour, Watching},
-		"packets":                   {turn{busy: true, next: Forever}, time.Hour, Polling},
-		"a deadline that is over":   {turn{next: now}, time.Hour, Polling},
-		"nothing for a short time":  {turn{next: Forever}, idleSpin - 1, Polling},
-		"nothing for a longer time": {turn{next: now + 1}, idleSpin, Sleeping},
+		"callers drive":             {pass{driven: true}, time.Hour, Watching},
+		"packets":                   {pass{busy: true, next: Forever}, time.Hour, Polling},
+		"a deadline that is over":   {pass{next: now}, time.Hour, Polling},
+		"nothing for a short time":  {pass{next: Forever}, idleSpin - 1, Polling},
+		"nothing for a longer time": {pass{next: now + 1}, idleSpin, Sleeping},
 	} {
-		if got := c.turn.phase(now, c.quiet); got != c.want {
+		if got := c.pass.phase(now, c.quiet); got != c.want {
 			t.Errorf("%s: phase %d, want %d", name, got, c.want)
 		}
 	}
@@ -85,8 +85,8 @@ func TestBackgroundWatches(t *testing.T) {
 	})
 }
 
-// An engine that is owned for statistics is not driven: the background owner polls as soon as it is given up, not at its
-// next look.
+// An engine that is owned for statistics is not driven: the background owner polls as soon as it is given up, not at
+// its next look.
 func TestBackgroundWaitsForControl(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()

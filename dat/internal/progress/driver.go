@@ -26,20 +26,20 @@ type Link interface {
 	Wake()
 }
 
-// Driver runs one engine: in the calls of goroutines that post or wait and, when there are none, in a goroutine of
-// its own. Embed it by value and do not copy it.
+// Driver runs one engine. Goroutines that post or wait run the engine in their calls. While there are none, the
+// background owner runs it. Embed a Driver by value and do not copy it.
 type Driver struct {
 	engine Engine
 	token  *wire.Token
 	link   Link
 
-	polls uint64 // polls by active pollers; guarded by the token
-	empty int    // consecutive empty polls by callers; guarded by the token
+	polls uint64 // number of polls by callers that keep polling; guarded by the token
+	empty int    // number of consecutive empty polls by callers; guarded by the token
 
 	phase    atomic.Uint32 // Phase of the background owner
-	handover chan struct{} // a token tells the background owner that a caller parks
-	stop     chan struct{} // closed by halt
-	done     chan struct{} // closed at the end of run
+	handover chan struct{} // handOver sends to tell the background owner that a caller parks
+	stop     chan struct{} // halt closes it to end run
+	done     chan struct{} // run closes it when it ends
 }
 
 // Init makes d the driver of an engine with its token and link. The background owner starts with Group.Start.
@@ -51,11 +51,11 @@ func (d *Driver) Init(e Engine, token *wire.Token, l Link) {
 // Phase returns the current phase of the background owner.
 func (d *Driver) Phase() Phase { return Phase(d.phase.Load()) }
 
-// Polls returns the number of polls by active pollers. Only the owner may call it.
+// Polls returns the number of polls by callers that keep polling. Only the owner may call it.
 func (d *Driver) Polls() uint64 { return d.polls }
 
-// Own waits until the caller owns the engine, in the role Control. It returns false if the driver is closed. An owner
-// holds the token for one poll, so the wait is short.
+// Own waits until the caller owns the engine, in the role Control. The wait is short, because other owners hold the
+// token for one poll. If the driver is closed, Own returns false.
 func (d *Driver) Own() bool {
 	for !d.token.TryOwn(Control) {
 		if d.token.Role() == Closed {
@@ -66,14 +66,14 @@ func (d *Driver) Own() bool {
 	return true
 }
 
-// Disown gives up an engine that Own has taken, after processing the posts that rang meanwhile.
+// Disown gives up the engine after a successful Own. If other goroutines have posted meanwhile, it polls first.
 func (d *Driver) Disown() { d.disown(Control) }
 
-// disown gives the engine up. If a doorbell rang while the engine was owned, disown takes the engine again and polls,
-// so that no post is left behind. It reports whether it polled.
-func (d *Driver) disown(as wire.Role) (polled bool) {
+// disown gives the engine up, for an owner in the given role. If a doorbell rang while the engine was owned, disown
+// takes the engine again and polls, so that every post is processed. It reports whether it polled.
+func (d *Driver) disown(role wire.Role) (polled bool) {
 	for d.token.Disown() {
-		if !d.token.TryOwn(as) {
+		if !d.token.TryOwn(role) {
 			return polled // the new owner polls
 		}
 		d.engine.Poll(Now())
@@ -83,10 +83,10 @@ func (d *Driver) disown(as wire.Role) (polled bool) {
 	return polled
 }
 
-// poll polls the engine once, unless it is owned. busy reports whether packets moved, yield whether the calling
-// thread is to yield.
-func (d *Driver) poll(now wire.Time, as wire.Role) (busy, yield bool) {
-	if !d.token.TryOwn(as) {
+// poll polls the engine once in the given role, unless the engine is owned. busy is true if packets moved. yield is
+// true if the calling thread should yield.
+func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
+	if !d.token.TryOwn(role) {
 		return false, false
 	}
 	d.polls++
@@ -95,27 +95,28 @@ func (d *Driver) poll(now wire.Time, as wire.Role) (busy, yield bool) {
 		d.wake()
 	}
 	yield = d.countEmpty(busy)
-	d.disown(as)
+	d.disown(role)
 	return busy, yield
 }
 
-// Post makes the engine process what was posted on c: immediately or, if the engine is owned, by its owner.
+// Post makes the engine process what was posted on c. If the engine is owned, Post rings the doorbell, and the owner
+// processes the post.
 func (d *Driver) Post(c *wire.Conn) {
 	if !d.token.TryOwn(Poster) {
 		d.engine.Ring(c)
-		if d.token.TryOwn(Poster) { // the owner may have given the engine up before it saw the ring
+		if d.token.TryOwn(Poster) { // the owner may have given the engine up before it saw the doorbell
 			d.engine.Poll(Now())
 			d.wake()
 			d.disown(Poster)
 		}
 		return
 	}
-	if d.sleeping() { // the engine's time is old, and the post may need an earlier deadline than the sleep
+	if d.sleeping() { // poll, because the engine's time is old and the post may set a deadline before the end of the sleep
 		d.engine.Poll(Now())
 		d.wake()
 	}
 	if poll, active := d.engine.Kick(c); poll {
-		if active { // counts as driving: a caller may post and read memory that peers write, and never poll
+		if active { // count it as a poll: a caller may post and read memory that peers write, and never call Dequeue
 			d.polls++
 		}
 		d.engine.Poll(Now())
@@ -124,13 +125,13 @@ func (d *Driver) Post(c *wire.Conn) {
 	d.disown(Poster)
 }
 
-// Do calls f while it owns the engine, and polls before and after f. It returns false, and does not call f, if the
-// driver is closed.
+// Do calls f while it owns the engine, and polls the engine before and after f. If the driver is closed, Do returns
+// false and does not call f.
 func (d *Driver) Do(f func()) bool {
 	if !d.Own() {
 		return false
 	}
-	d.engine.Poll(Now()) // before f, which may end the connection of a post that has not left yet
+	d.engine.Poll(Now()) // before f, which may end a connection whose posts have not been sent yet
 	f()
 	d.engine.Poll(Now())
 	d.wake()
@@ -138,8 +139,8 @@ func (d *Driver) Do(f func()) bool {
 	return true
 }
 
-// With calls f while it owns the engine, and does not poll: f sends nothing and moves no deadline. It returns false,
-// and does not call f, if the driver is closed.
+// With calls f while it owns the engine, and does not poll. So f must send nothing and set no deadline. If the driver
+// is closed, With returns false and does not call f.
 func (d *Driver) With(f func()) bool {
 	if !d.Own() {
 		return false
@@ -149,15 +150,15 @@ func (d *Driver) With(f func()) bool {
 	return true
 }
 
-// barrier returns when the owner at the time of the call has given the engine up.
+// barrier waits until the goroutine that owned the engine at the time of the call has given the engine up.
 func (d *Driver) barrier() {
 	if d.Own() {
 		d.Disown()
 	}
 }
 
-// close stops the background owner and ends every connection. Peers have closeLinger to confirm the end. The driver
-// then keeps the token, so that calls still in progress do not use a closed link.
+// close stops the background owner and ends every connection. It waits up to closeLinger for the peers to confirm the
+// end. Then it keeps the token for ever, so that calls in progress do not use the closed link.
 func (d *Driver) close() {
 	d.halt()
 	d.Own()

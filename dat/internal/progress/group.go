@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Group has the drivers of one adapter. Its callers poll all of them together.
+// Group has the drivers of one adapter. Its methods work on all drivers.
 type Group struct {
 	drivers []*Driver
 	parked  atomic.Uint64 // number of times that a waiter parked
@@ -22,7 +22,7 @@ func (g *Group) Start() {
 	}
 }
 
-// Close ends every connection and keeps the tokens of all engines. It is called once, after Start.
+// Close closes every driver: it ends all connections and keeps the tokens of all engines. Call it once, after Start.
 func (g *Group) Close() {
 	for _, d := range g.drivers {
 		d.close()
@@ -31,21 +31,21 @@ func (g *Group) Close() {
 
 // Poll polls every engine once, for a call of Dequeue.
 func (g *Group) Poll() {
-	busy, thread := g.pass(Now(), Poller)
-	yield(Poller, busy, thread)
+	busy, yieldThread := g.pass(Now(), Poller)
+	yield(Poller, busy, yieldThread)
 }
 
-// pass polls every engine that is not owned. busy reports whether packets moved, thread whether the calling thread is
-// to yield.
-func (g *Group) pass(now wire.Time, as wire.Role) (busy, thread bool) {
+// pass polls every engine that is not owned, in the given role. busy is true if packets moved on one of them.
+// yieldThread is true if the calling thread should yield.
+func (g *Group) pass(now wire.Time, role wire.Role) (busy, yieldThread bool) {
 	for _, d := range g.drivers {
-		b, t := d.poll(now, as)
-		busy, thread = busy || b, thread || t
+		b, y := d.poll(now, role)
+		busy, yieldThread = busy || b, yieldThread || y
 	}
-	return busy, thread
+	return busy, yieldThread
 }
 
-// Halt calls f while it owns every engine. It returns false, and does not call f, if the group is closed.
+// Halt calls f while it owns every engine. If the group is closed, Halt returns false and does not call f.
 func (g *Group) Halt(f func()) bool {
 	for i, d := range g.drivers {
 		if !d.Own() {
@@ -65,7 +65,7 @@ func (g *Group) resume(n int) {
 	}
 }
 
-// Barrier returns when the owners at the time of the call have given their engines up.
+// Barrier waits until each goroutine that owned an engine at the time of the call has given the engine up.
 func (g *Group) Barrier() {
 	for _, d := range g.drivers {
 		d.barrier()

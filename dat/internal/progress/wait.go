@@ -6,11 +6,11 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Waiting is a condition that a goroutine waits for. An engine or another goroutine makes it true.
+// Waiting is a condition for which a goroutine waits. An engine or another goroutine makes it true.
 type Waiting interface {
 	// Ready reports whether the condition is true.
 	Ready() bool
-	// Arm with true asks for Signal to be raised when Ready becomes true; with false it ends that.
+	// Arm(true) requests that Signal is raised when Ready becomes true. Arm(false) cancels the request.
 	Arm(on bool)
 	Signal() Signal
 }
@@ -25,8 +25,8 @@ const (
 	Interrupted
 )
 
-// Wait polls the engines until w is ready, the limit has passed or done is closed. After waitSpin (some tens of
-// microseconds) without a packet it parks; the background owners then poll the engines.
+// Wait waits until w is ready, the time limit has passed or done is closed. It polls the engines. After waitSpin (some
+// tens of microseconds) without a packet it parks; the background owners then poll the engines.
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	now := Now()
 	quiet := now // when packets last moved
@@ -34,7 +34,7 @@ func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 		if w.Ready() {
 			return Ready
 		}
-		busy, thread := g.pass(now, Waiter)
+		busy, yieldThread := g.pass(now, Waiter)
 		if busy {
 			quiet = now
 		}
@@ -44,7 +44,7 @@ func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 		if received(done) {
 			return Interrupted
 		}
-		yield(Waiter, busy, thread)
+		yield(Waiter, busy, yieldThread)
 		switch now = Now(); {
 		case now >= limit:
 			return TimedOut
@@ -56,7 +56,7 @@ func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	}
 }
 
-// park sleeps until w is ready, the limit has passed or done is closed.
+// park sleeps until w is ready, the time limit has passed or done is closed.
 func (g *Group) park(w Waiting, limit wire.Time, done <-chan struct{}) {
 	w.Arm(true)
 	defer w.Arm(false)
@@ -66,11 +66,11 @@ func (g *Group) park(w Waiting, limit wire.Time, done <-chan struct{}) {
 	for _, d := range g.drivers {
 		d.handOver()
 	}
-	rest := limit.Sub(Now())
-	if rest <= 0 {
+	remaining := limit.Sub(Now())
+	if remaining <= 0 {
 		return
 	}
-	timer := time.NewTimer(rest)
+	timer := time.NewTimer(remaining)
 	defer timer.Stop()
 	g.parked.Add(1)
 	select {

@@ -2,22 +2,21 @@ package progress
 
 // This file has every wake-up of package progress:
 //
-//	cause                              goroutine woken               function
-//	a poll may have set an earlier     background owner, Sleeping    wake, which calls Link.Wake
-//	 deadline
-//	a waiter parks                     background owner, Watching    handOver, a token in a channel
-//	a post finds the engine owned      the owner                     Engine.Ring, which disown sees
-//	an event arrives                   the parked waiter             Signal.Raise
-//	Close                              background owner              halt
+//	cause                                      woken goroutine                     function
+//	a poll, which may set an earlier deadline  background owner in phase Sleeping  wake
+//	a waiter parks                             background owner in phase Watching  handOver
+//	Group.Close                                background owner in every phase     halt
+//	a post while the engine is owned           owner of the engine, in disown      Engine.Ring
+//	an event arrives                           parked waiter                       Signal.Raise
 
-// Signal wakes one parked goroutine. The channel holds one token. After a Raise without a waiter, the next wait takes
-// the token and returns immediately.
+// Signal wakes one parked goroutine. It is a channel that holds at most one token. A Raise while no goroutine waits
+// leaves a token; the next wait takes it and returns immediately.
 type Signal chan struct{}
 
 // NewSignal makes a Signal without a token.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Raise wakes the waiter or, if none waits, ends the next wait. It does not block.
+// Raise wakes the waiter or, if no goroutine waits, ends the next wait. It does not block.
 func (s Signal) Raise() {
 	select {
 	case s <- struct{}{}:
@@ -25,21 +24,21 @@ func (s Signal) Raise() {
 	}
 }
 
-// Clear takes the token back if there is one.
+// Clear removes the token if there is one.
 func (s Signal) Clear() { received(s) }
 
-// sleeping reports whether the background owner sleeps or is about to.
+// sleeping reports whether the background owner sleeps or is about to sleep.
 func (d *Driver) sleeping() bool { return d.Phase() == Sleeping }
 
-// wake ends the sleep of the background owner, because the engine may have an earlier deadline now. Only the owner of
-// the engine may call it.
+// wake ends the sleep of the background owner. It is called after a poll, because the engine may have an earlier
+// deadline now. Only the owner of the engine may call it.
 func (d *Driver) wake() {
 	if d.sleeping() && d.phase.CompareAndSwap(uint32(Sleeping), uint32(Polling)) {
 		d.link.Wake()
 	}
 }
 
-// handOver tells the background owner that a caller stops polling.
+// handOver tells the background owner that a caller stops polling, so that it polls without waiting for its next check.
 func (d *Driver) handOver() {
 	select {
 	case d.handover <- struct{}{}:
@@ -54,10 +53,11 @@ func (d *Driver) halt() {
 	<-d.done
 }
 
-// received reports whether done is closed or had a token, which it takes.
-func received(done <-chan struct{}) bool {
+// received reports whether a receive from ch succeeds without blocking: ch is closed or has a token. It takes the
+// token.
+func received(ch <-chan struct{}) bool {
 	select {
-	case <-done:
+	case <-ch:
 		return true
 	default:
 		return false

@@ -6,25 +6,27 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// yield lets other goroutines or threads run after a poll. The role and the result of the poll decide which:
+// yield lets other goroutines or threads run after a poll. busy is true if the poll moved packets. There are three
+// cases:
 //
-//	Waiter, empty pass           runnable goroutines (Gosched). Otherwise a goroutine of the consumer, such as one that
-//	                             just got a message, would wait for a scheduling quantum.
-//	Background, packets moved    runnable goroutines (Gosched), such as one that waited for these packets.
-//	emptyPolls consecutive       other threads that wait for this core (sched_yield); thread is true then.
-//	 empty polls by callers
-func yield(as wire.Role, busy, thread bool) {
+//   - The poll of a Waiter moved no packets: other goroutines run (runtime.Gosched). Otherwise a goroutine of the
+//     consumer, such as one that just got a message, would have to wait for a scheduling quantum.
+//   - The poll of the background owner moved packets: other goroutines run (runtime.Gosched), such as one that waited
+//     for these packets.
+//   - thread is true, because there were emptyPolls consecutive empty polls: other threads that wait for this core run
+//     (sched_yield).
+func yield(role wire.Role, busy, thread bool) {
 	if thread {
 		yieldThread()
 	}
 	switch {
-	case as == Waiter && !busy, as == Background && busy:
+	case role == Waiter && !busy, role == Background && busy:
 		runtime.Gosched()
 	}
 }
 
-// countEmpty counts consecutive empty polls by callers. It reports whether the thread is to yield now. Only the owner
-// may call it.
+// countEmpty counts consecutive empty polls by callers. It returns true if the calling thread should yield now. Only
+// the owner may call it.
 func (d *Driver) countEmpty(busy bool) (yield bool) {
 	if busy {
 		d.empty = 0
