@@ -9,21 +9,22 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Collector is a prometheus.Collector for one adapter. It reads the adapter's counters once a second at most, and
-// concurrent scrapes share them. Reading stops each engine for microseconds at a time; between scrapes a Collector
-// costs nothing. For a closed adapter it exports no metrics. Any goroutine may call its methods.
+// Collector is a prometheus.Collector for one adapter. It reads the adapter's counters at most once a second; scrapes
+// within a second of a read export the same values. A read stops each engine for microseconds at a time. Without
+// scrapes a Collector costs nothing. Once the adapter is closed, it exports no metrics. Any goroutine may call the
+// methods.
 type Collector struct {
 	ia    *dat.IA
-	descs []*prometheus.Desc        // of families, in the same order
-	read  func() (dat.Stats, error) // IA.Stats, but in tests
+	descs []*prometheus.Desc        // the descriptions of families, in the same order
+	read  func() (dat.Stats, error) // IA.Stats; tests replace it
 
-	mu    sync.Mutex // held during read, so that scrapes wait for one that reads; guards stats and at
+	mu    sync.Mutex // guards stats and at; held during read, so that concurrent scrapes share the result
 	stats dat.Stats
-	at    time.Time // end of the last read; zero before the first
+	at    time.Time // end of the last read; zero before the first read
 }
 
-// statsInterval is the least time from the end of a read of the counters to the next read. A read visits every
-// connection, so without it the rate of scrapes, which any local user may choose, would slow the data path.
+// statsInterval is the minimum time from the end of a read of the counters to the next read. A read visits every
+// connection. Without this limit, a local user could slow the data path with frequent scrapes.
 const statsInterval = time.Second
 
 var _ prometheus.Collector = (*Collector)(nil)
@@ -70,7 +71,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// recent returns the counters as read within statsInterval. It waits for a read in progress and takes its result.
+// recent returns counters that were read within the last statsInterval. If a read is in progress, recent waits for it
+// and returns its result.
 func (c *Collector) recent() (dat.Stats, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +93,7 @@ func constHistogram(desc *prometheus.Desc, h *dat.Histogram) prometheus.Metric {
 	var count uint64
 	for i, n := range h.Buckets {
 		count += n
-		if i < len(h.Buckets)-1 { // the last is +Inf
+		if i < len(h.Buckets)-1 { // the upper bound of the last bucket is +Inf, which Prometheus adds
 			buckets[h.Bound(i).Seconds()] = count
 		}
 	}

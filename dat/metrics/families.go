@@ -18,9 +18,9 @@ type sample struct {
 type family struct {
 	name, help string
 	kind       prometheus.ValueType
-	labels     []string                                               // labels besides ia, each with few values
+	labels     []string                                               // names of the labels, without ia
 	show       func(s *sample, put func(v float64, labels ...string)) // calls put for each value; nil for a histogram
-	histogram  func(s *sample) *dat.Histogram                         // nil for a counter or gauge
+	histogram  func(s *sample) *dat.Histogram                         // returns the histogram; nil for other metrics
 }
 
 // counter makes a family of one counter.
@@ -35,8 +35,8 @@ func gauge(name, help string, value func(*sample) float64) family {
 		show: func(s *sample, put func(float64, ...string)) { put(value(s)) }}
 }
 
-// families has all metrics. Names and units follow the conventions of Prometheus: base units, and _total for
-// counters. A test holds docs/METRICS.md to it.
+// families has all metrics. Names and units follow the conventions of Prometheus: base units, and the suffix _total for
+// counters. A test checks that docs/METRICS.md has the same metrics.
 var families = []family{
 	{name: "adapter_info", kind: prometheus.GaugeValue, labels: []string{"mode", "address", "port", "max_packet_bytes"},
 		help: "The open adapter: granted mode, address, port and largest UDP payload. Always 1.",
@@ -204,8 +204,8 @@ func showQueue(value func(*dat.QueueStats) float64) func(*sample, func(float64, 
 	}
 }
 
-// showKernel exports some of the kernel's counters of each queue. labels maps their names in XDP_STATISTICS to label
-// values.
+// showKernel exports some of the kernel's counters (XDP_STATISTICS) of each queue, as one metric. labels maps the name
+// of a counter to the value of the metric's label; counters without a label value are not exported.
 func showKernel(labels map[string]string) func(*sample, func(float64, ...string)) {
 	return func(s *sample, put func(float64, ...string)) {
 		for _, q := range s.Queues {
