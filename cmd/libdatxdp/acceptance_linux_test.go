@@ -168,8 +168,8 @@ func TestDTest(t *testing.T) {
 	})
 }
 
-// brief is a d-test with fewer rounds, with -short, unless it has a number of its own. Where each side watches memory in
-// a loop, a round takes some turns of the scheduler.
+// brief is a d-test with fewer rounds, with -short, unless it has a number of its own. Where each side watches memory
+// in a loop, a round takes some turns of the scheduler.
 func brief(line string) string {
 	if testing.Short() && strings.HasPrefix(line, "dtest ") && !strings.Contains(line, "-B ") {
 		line += " -B 50"

@@ -1,6 +1,6 @@
 //go:build cgo && datprovider
 
-/* The memory of handles. Only set-up calls use it, no data path. */
+/* The memory of handles. Posts and dequeues of completions do not use it. */
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,18 +9,19 @@
 #include "shim.h"
 
 enum {
-	PAGE = 1024,       /* handles taken from malloc at a time */
-	SLOTS = 1 << 22,   /* must not exceed the slots of handles.go */
-	QUARANTINE = 65536 /* freed handles that are kept before the oldest is reused */
+	PAGE = 1024,       /* number of handles that one calloc allocates */
+	SLOTS = 1 << 22,   /* maximum number of handles; must not exceed the slots of handles.go */
+	QUARANTINE = 65536 /* number of freed handles above which the oldest is reused */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dx_handle *fresh;     /* unused handles of the newest page */
-static uint32_t nfresh, used;       /* number of unused handles there; slots in use so far */
-static struct dx_handle *dead, **last_dead = &dead;
-static uint32_t ndead;
+static struct dx_handle *fresh; /* the first handle of the newest page that was never used */
+static uint32_t nfresh;         /* number of handles from fresh to the end of the page */
+static uint32_t used;           /* number of slots that were ever used */
+static struct dx_handle *dead, **last_dead = &dead; /* list of freed handles, the oldest first */
+static uint32_t ndead;          /* length of that list */
 
-/* take returns an unused handle with a new generation, or NULL. The caller holds the lock. */
+/* Returns an unused handle with a new generation, or NULL. The caller holds the lock. */
 static struct dx_handle *take(void)
 {
 	struct dx_handle *h;
@@ -48,7 +49,7 @@ static struct dx_handle *take(void)
 	return h;
 }
 
-/* give puts a handle into quarantine. The caller holds the lock. */
+/* Adds a handle to the list of freed handles. The caller holds the lock. */
 static void give(struct dx_handle *h)
 {
 	h->younger = NULL;
@@ -73,7 +74,10 @@ struct dx_handle *dx_make(const DAT_PROVIDER *table, struct dx_handle *ia, DAT_H
 	return h;
 }
 
-/* Makes the handle valid, after its object was created. Fails if the IA was closed in the meantime. */
+/*
+ * Makes a handle valid, after its object was created. If the IA was closed in the meantime, drops the handle and
+ * returns 0.
+ */
 int dx_live(struct dx_handle *h)
 {
 	int ok = 1;
@@ -97,7 +101,7 @@ int dx_live(struct dx_handle *h)
 	return ok;
 }
 
-/* entomb makes a valid handle invalid. The caller holds the lock. */
+/* Makes a handle invalid. Returns 0 if it was not valid. The caller holds the lock. */
 static int entomb(struct dx_handle *h)
 {
 	if (h->magic != DX_MAGIC)
@@ -108,7 +112,7 @@ static int entomb(struct dx_handle *h)
 	return 1;
 }
 
-/* Removes the handle of a freed object. If two threads call it, the second call does nothing. */
+/* Removes the handle of a freed object. If two threads free the object, the second call does nothing. */
 void dx_bury(struct dx_handle *h)
 {
 	pthread_mutex_lock(&lock);
@@ -139,7 +143,7 @@ void dx_bury_all(struct dx_handle *ia)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Drops a handle that never became valid: its object was not created, or was freed before. */
+/* Drops a handle that never became valid, because its object was not created or was freed before that. */
 void dx_drop(struct dx_handle *h)
 {
 	dxForget(h->id);
@@ -148,7 +152,10 @@ void dx_drop(struct dx_handle *h)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Returns the additional memory of a handle, allocated as zeros at first use. Its size depends on the type. NULL: no memory. */
+/*
+ * Returns the additional memory of a handle. The first call allocates size bytes of zeros; the size depends on the type
+ * of the handle. Returns NULL if memory is missing.
+ */
 void *dx_memory(struct dx_handle *h, size_t size)
 {
 	void *m;
@@ -163,7 +170,7 @@ void *dx_memory(struct dx_handle *h, size_t size)
 	return m;
 }
 
-/* For Go, where handles are numbers. */
+/* Functions that Go calls, with addresses of handles as integers. */
 
 struct dx_more *dx_more(uint64_t handle)
 {

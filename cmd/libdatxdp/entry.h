@@ -1,4 +1,6 @@
-/* Macros of the entries: checks of handles and arguments, and the creation of objects. */
+/*
+ * Macros for the entries (the functions that libdat2 calls): checks of handles and arguments, and creation of objects.
+ */
 #ifndef DATXDP_ENTRY_H
 #define DATXDP_ENTRY_H
 
@@ -6,7 +8,7 @@
 
 #include "shim.h"
 
-/* Returns an error, with a reason for the log. */
+/* Returns DAT_RETURN r as an error, and stores the reason for the log. */
 static inline __attribute__((cold)) DAT_RETURN refuse(DAT_RETURN r, const char *why)
 {
 	dx_because(why);
@@ -40,7 +42,10 @@ static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 			return NO_HANDLE(type, DAT_INVALID_HANDLE_##sub);          \
 	} while (0)
 
-/* Checks the EVD of the call. The error has no subtype: a subtype names the role of an EVD argument. */
+/*
+ * Checks the EVD on which a function works. The error has no subtype, because the subtypes for EVDs name the roles of
+ * EVDs in other objects.
+ */
 #define LIVE_EVD(evd)                                                              \
 	do {                                                                       \
 		if (__builtin_expect(!alive(evd, DAT_HANDLE_TYPE_EVD), 0))         \
@@ -54,6 +59,7 @@ static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 			LIVE(handle, type, sub);   \
 	} while (0)
 
+/* Checks argument number arg of the entry. */
 #define NEED(condition, arg)                                                     \
 	do {                                                                     \
 		if (__builtin_expect(!(condition), 0))                           \
@@ -65,15 +71,16 @@ static inline struct dx_handle *H(DAT_HANDLE handle) { return handle; }
 
 static inline uint64_t id(DAT_HANDLE handle) { return handle ? H(handle)->id : 0; }
 
-/* Converts the number of a Go object's handle to a handle for the program. */
+/* Converts the address of a handle, as Go passes it, to a handle for the program. */
 static inline DAT_HANDLE handle(uint64_t h) { return (DAT_HANDLE)(uintptr_t)h; }
 
-/* Allocates the handle of a new object before Go creates the object, so that nothing can fail afterwards. */
+/* Allocates the handle of a new object. It is called before Go creates the object: a later allocation could fail. */
 static inline struct dx_handle *make(DAT_HANDLE sibling, DAT_HANDLE_TYPE type)
 {
 	return dx_make(H(sibling)->table, H(sibling)->ia, type);
 }
 
+/* Makes the handle of a new object valid. r is the result of creating the object; if it is an error, drops the handle. */
 static inline DAT_RETURN made(struct dx_handle *h, DAT_RETURN r, DAT_HANDLE *out)
 {
 	if (r != DAT_SUCCESS) {
@@ -81,7 +88,7 @@ static inline DAT_RETURN made(struct dx_handle *h, DAT_RETURN r, DAT_HANDLE *out
 		return r;
 	}
 	if (!dx_live(h))
-		return ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA, "the adapter was closed meanwhile");
+		return ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA, "the adapter was closed during the call");
 	*out = h;
 	return DAT_SUCCESS;
 }
@@ -93,6 +100,7 @@ static inline DAT_RETURN made(struct dx_handle *h, DAT_RETURN r, DAT_HANDLE *out
 			return NO_MEMORY;                                                      \
 	} while (0)
 
+/* Removes a handle if its object was freed. r is the result of freeing the object. */
 static inline DAT_RETURN freed(DAT_HANDLE handle, DAT_RETURN r)
 {
 	if (r == DAT_SUCCESS)
@@ -100,7 +108,7 @@ static inline DAT_RETURN freed(DAT_HANDLE handle, DAT_RETURN r)
 	return r;
 }
 
-/* Checks the segments of a post, n of them. */
+/* Checks the arguments n and iov of a post. */
 #define NEED_IOV()                     \
 	do {                           \
 		NEED(n >= 0, 2);       \

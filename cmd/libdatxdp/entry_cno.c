@@ -4,7 +4,10 @@
 
 #include "entry.h"
 
-/* Keeps the agent for queries; Go has only a function that calls it. NULL if there is no memory. */
+/*
+ * Returns the memory in which a CNO keeps its agent for dx_cno_query, because Go cannot return the agent. Returns NULL
+ * if memory is missing.
+ */
 static DAT_OS_WAIT_PROXY_AGENT *kept_agent(struct dx_handle *cno)
 {
 	return dx_memory(cno, sizeof(DAT_OS_WAIT_PROXY_AGENT));
@@ -49,7 +52,7 @@ DAT_RETURN dx_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PAR
 
 	ENTRY();
 	LIVE(cno, CNO, CNO);
-	NEED(!(mask & ~0x7), 2); /* 7: all there is; DAT_CNO_FIELD_ALL is 4 */
+	NEED(!(mask & ~0x7), 2); /* 0x7 has all fields; the header has 4 as DAT_CNO_FIELD_ALL */
 	NEED(out, 3);
 	if (!(kept = kept_agent(cno)))
 		return NO_MEMORY;

@@ -4,7 +4,7 @@
 
 #include "entry.h"
 
-/* Allocates memory for the private data of the peer now, because an event cannot report missing memory later. */
+/* Allocates the memory for the peer's private data before connecting, because the event cannot report missing memory. */
 #define NEED_ANSWER(ep)                                          \
 	do {                                                     \
 		if (!dx_memory(H(ep), sizeof(struct dx_more)))   \

@@ -4,7 +4,7 @@
 
 #include "entry.h"
 
-/* An extension event carries its type in its own part. */
+/* Fills in the part of an event that only events of extended operations have. */
 static void fill_extension(DAT_EVENT *out, const struct dx_event *e)
 {
 	DAT_IB_EXTENSION_EVENT_DATA *x = (DAT_IB_EXTENSION_EVENT_DATA *)out->event_extension_data;
@@ -15,7 +15,7 @@ static void fill_extension(DAT_EVENT *out, const struct dx_event *e)
 	x->val.immed.data = e->immediate;
 }
 
-/* The address of an IA. libdat2 queried it when it opened the IA. */
+/* Returns the address of an IA. The memory has the address, because libdat2 queries the IA when it opens it. */
 static DAT_IA_ADDRESS_PTR address(struct dx_handle *ia)
 {
 	struct dx_ia_more *more = dx_memory(ia, sizeof *more);

@@ -84,7 +84,7 @@ DAT_RETURN dx_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async, DAT_IA_ATTR_MASK
 		return r;
 	if (async)
 		*async = evd ? handle(evd) : DAT_EVD_OUT_OF_SCOPE;
-	if (provider) { /* dat_ia_close finds its registry entry by these */
+	if (provider) { /* dat_ia_close of libdat2 finds the registry entry by these fields */
 		line = (struct dx_line *)H(ia)->table;
 		provider->dapl_version_major = line->info.dapl_version_major;
 		provider->dapl_version_minor = line->info.dapl_version_minor;

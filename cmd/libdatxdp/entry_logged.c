@@ -1,8 +1,8 @@
 //go:build cgo && datprovider
 
 /*
- * The entries that programs call if DATXDP_LOG is debug. A refused call logs its name, its result and the
- * reason. An empty queue and a timeout are results, not refusals.
+ * The entries that libdat2 calls if DATXDP_LOG is debug. They log the name, the result and the reason of each refused
+ * call. DAT_QUEUE_EMPTY and DAT_TIMEOUT_EXPIRED do not count as refusals.
  */
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static DAT_RETURN tell(const char *call, DAT_RETURN r)
 
 	if (type == DAT_SUCCESS || type == DAT_QUEUE_EMPTY || type == DAT_TIMEOUT_EXPIRED)
 		return r;
-	if (dx_forked) /* Go does not run in the child of a fork */
+	if (dx_forked) /* Go cannot write the log, because it does not run in the child of a fork */
 		fprintf(stderr, "level=DEBUG msg=refused call=%s error=DAT_INVALID_STATE reason=\"%s\"\n", call, why);
 	else
 		dxRefused((char *)call, r, why);

@@ -1,6 +1,6 @@
 //go:build cgo && datprovider
 
-/* Data transfers. The extended ones have a va_list. */
+/* Data transfer operations. The arguments of extended operations are in a va_list. */
 
 #include "entry.h"
 

@@ -18,13 +18,14 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// C calls the exported functions with ids of handles that it has checked; 0 is a null handle. Each function returns a
-// DAT_RETURN.
+// C calls the exported functions. It names an object by the id of the object's handle; 0 is a null handle. C has
+// checked that the handles are valid. Each function returns a DAT_RETURN, except dxForget and dxRefused.
 
 // classError marks a DAT_RETURN as an error (DAT_CLASS_ERROR).
 const classError = 1 << 31
 
-// code returns the DAT_RETURN of an error. DAT_QUEUE_EMPTY has no class bit, because programs compare the whole value.
+// code returns the DAT_RETURN for an error. DAT_QUEUE_EMPTY gets no class bit, because programs compare the whole
+// value.
 func code(err error) uint32 {
 	if err == nil {
 		return uint32(dat.Success)
@@ -42,7 +43,8 @@ func code(err error) uint32 {
 	return classError | uint32(r)
 }
 
-// caught turns a panic into an internal error. A panic must not unwind into C.
+// caught is deferred by every exported function. It turns a panic into DAT_INTERNAL_ERROR, because a panic must not
+// unwind into C.
 func caught(r *uint32) {
 	if p := recover(); p != nil {
 		slog.Error("panic", "reason", p, "stack", string(debug.Stack()))
@@ -50,7 +52,7 @@ func caught(r *uint32) {
 	}
 }
 
-// created binds a new object to its handle.
+// created connects a new object and its handle. err is the error of creating the object; created returns its code.
 func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	if err != nil {
 		return code(err)
@@ -58,7 +60,7 @@ func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	return code(introduce(uint64(C.dx_id(C.uint64_t(handle))), handle, object))
 }
 
-// duration converts a DAT_TIMEOUT in microseconds. All bits set means no limit.
+// duration converts a DAT_TIMEOUT, in microseconds. DAT_TIMEOUT_INFINITE (all bits set) becomes a negative duration.
 func duration(timeout uint32) time.Duration {
 	if timeout == 1<<32-1 {
 		return -1
@@ -73,10 +75,10 @@ func truth(b bool) C.DAT_BOOLEAN {
 	return C.DAT_FALSE
 }
 
-// bytes returns C memory as a slice. The caller copies from it during the call.
+// bytes returns C memory as a slice, which is valid during the call from C.
 func bytes(p unsafe.Pointer, n int32) []byte { return unsafe.Slice((*byte)(p), n) }
 
-// address converts an IPv4 or IPv6 socket address. It returns the zero Addr for other families.
+// address converts an IPv4 or IPv6 socket address. For other families it returns the zero Addr.
 func address(sa *C.DAT_SOCK_ADDR) netip.Addr {
 	switch sa.sa_family {
 	case C.AF_INET:
@@ -88,7 +90,7 @@ func address(sa *C.DAT_SOCK_ADDR) netip.Addr {
 	}
 }
 
-// setAddress writes a socket address without a port.
+// setAddress writes an IPv4 or IPv6 socket address to *to, without a port, and returns to.
 func setAddress(to *C.struct_sockaddr_in6, a netip.Addr) C.DAT_IA_ADDRESS_PTR {
 	*to = C.struct_sockaddr_in6{}
 	switch a = a.Unmap(); {
@@ -103,7 +105,7 @@ func setAddress(to *C.struct_sockaddr_in6, a netip.Addr) C.DAT_IA_ADDRESS_PTR {
 	return (C.DAT_IA_ADDRESS_PTR)(unsafe.Pointer(to))
 }
 
-// setText writes a zero-terminated string, cut to the available space.
+// setText writes s with a terminating zero. If s is too long, it is truncated.
 func setText(to []C.char, s string) {
 	n := min(len(s), len(to)-1)
 	for i := range n {
@@ -112,7 +114,7 @@ func setText(to []C.char, s string) {
 	to[n] = 0
 }
 
-// pointer converts a handle to the pointer type of C structures.
+// pointer converts the address of a handle to a pointer, the type of handles in C structures.
 func pointer(handle uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&handle)) }
 
 //export dxForget

@@ -7,7 +7,8 @@ import "C"
 
 import "github.com/datxdp/datxdp/dat"
 
-// agent returns a function that calls the program's wait proxy agent; nil if the program has none.
+// agent returns a function that calls the program's wait proxy agent, a C function. If the program has no agent, it
+// returns nil.
 func agent(function, instance uint64) func(*dat.EVD) {
 	if function == 0 {
 		return nil
@@ -30,7 +31,7 @@ func dxModifyAgent(cno, function, instance uint64) (r uint32) {
 	return code(get[*dat.CNO](cno).ModifyAgent(agent(function, instance)))
 }
 
-// dxQueryCNO sets *agent if the CNO still has a wait proxy agent. C has stored which one.
+// dxQueryCNO sets *agent to 1 if the CNO still has a wait proxy agent, and to 0 if not. C has stored the agent itself.
 //
 //export dxQueryCNO
 func dxQueryCNO(cno uint64, agent *uint32) (r uint32) {

@@ -11,9 +11,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// adopt creates a handle for a connection request, in the IA of its service point. If the provider has created the
-// endpoint too, adopt creates a handle for both or for neither. It returns 0 if the IA was closed in the meantime or
-// memory is missing.
+// adopt creates a handle for a connection request cr, in the IA of the service point with handle sp, and returns it. If
+// ep is an endpoint that the provider has created for the request, adopt creates a handle for ep too. It returns 0 if
+// the IA was closed in the meantime or memory is missing; then neither has a handle.
 func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 	h := prepare(sp, C.DAT_HANDLE_TYPE_CR, cr)
 	switch {
@@ -23,7 +23,7 @@ func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 		C.dx_discard(C.uint64_t(h))
 		return 0
 	case C.dx_publish(C.uint64_t(h)) == 0:
-		return 0 // the close of the IA has also removed the endpoint's handle
+		return 0 // the IA was closed, which has also removed the endpoint's handle
 	}
 	return h
 }
@@ -33,8 +33,8 @@ func adoptEP(sp uint64, ep *dat.EP) bool {
 	return h != 0 && C.dx_publish(C.uint64_t(h)) != 0
 }
 
-// prepare creates a handle for an object. The handle becomes valid when it is published. prepare returns 0 if memory is
-// missing or the object is gone.
+// prepare creates a handle for an object and connects the two. The handle becomes valid with dx_publish. prepare
+// returns 0 if memory is missing or the object was freed.
 func prepare[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
 	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
 	if h != 0 && created(h, object, nil) != 0 {
@@ -44,13 +44,13 @@ func prepare[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
 	return h
 }
 
-// setPrivate copies private data to the memory that events and queries point to.
+// setPrivate copies private data to the memory to which events and query results point. It returns the number of bytes.
 func setPrivate(to *C.struct_dx_more, data []byte) int {
 	return copy(unsafe.Slice((*byte)(unsafe.Pointer(&to.private_data)), len(to.private_data)), data)
 }
 
-// keepRequest copies the data that queries of a request point to. It copies only once, because the program may write to
-// the private data.
+// keepRequest copies the data of a connection request to the memory to which the results of dat_cr_query point. It
+// copies only at the first call, because the program may have changed the private data since then.
 func keepRequest(more *C.struct_dx_more, p *dat.CRParam) {
 	if more.remote.sin6_family == C.AF_UNSPEC {
 		setAddress(&more.remote, p.RemoteAddress)
@@ -58,9 +58,9 @@ func keepRequest(more *C.struct_dx_more, p *dat.CRParam) {
 	}
 }
 
-// fillConnection copies the private data to the memory of the endpoint's handle, which the next connection reuses. The
-// memory exists: the handle got it when the endpoint asked for a connection, and only such an endpoint receives private
-// data.
+// fillConnection fills in a connection event. It copies the private data to the memory of the endpoint's handle, where
+// it stays until the next connection. That memory exists: only an endpoint that has called dat_ep_connect receives
+// private data, and that call has allocated the memory.
 func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
 	ep := handleOf(ev.EP)
 	out.object, out.private_data, out.length = C.uint64_t(ep), 0, 0
@@ -100,7 +100,7 @@ func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
 	return code(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
 }
 
-// dxReject refuses a request. *ep becomes the handle of an endpoint that was freed with the request.
+// dxReject refuses a request. If an endpoint was freed with the request, *ep becomes the handle of that endpoint.
 //
 //export dxReject
 func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
@@ -128,7 +128,7 @@ func dxHandoff(cr, qual uint64, ep *uint64) (r uint32) {
 	return 0
 }
 
-// ifGone returns the handle of an endpoint that was freed with its request; 0 if the endpoint still exists.
+// ifGone returns handle if the endpoint was freed. If the endpoint still exists, it returns 0.
 func ifGone(ep *dat.EP, handle uint64) uint64 {
 	if _, _, _, err := ep.Status(); err == nil {
 		return 0

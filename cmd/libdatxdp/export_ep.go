@@ -23,8 +23,8 @@ func dxCreateEP(ia, pz, recv, request, connect uint64, attr *C.DAT_EP_ATTR, hand
 	return created(handle, ep, err)
 }
 
-// defaultAttr returns the attributes of an endpoint that is created without any. They allow as many segments as the
-// adapter supports, because dapltest refuses to use more segments than the default in a test.
+// defaultAttr returns the attributes of an endpoint for which the program passes none. They allow as many segments as
+// the adapter supports: dapltest uses the default as its maximum number of segments.
 func defaultAttr(ia *dat.IA) *dat.EPAttr {
 	p, err := ia.Query()
 	if err != nil {
@@ -36,8 +36,8 @@ func defaultAttr(ia *dat.IA) *dat.EPAttr {
 	return &a
 }
 
-// epAttr converts the attributes that the program requests; nil for the default. A value that does not fit the Go type
-// becomes the type's largest value, which dat refuses.
+// epAttr converts the attributes that the program requests; nil stays nil. If a value does not fit the Go type, it
+// becomes the largest value of that type, which package dat refuses.
 func epAttr(a *C.DAT_EP_ATTR) *dat.EPAttr {
 	if a == nil {
 		return nil

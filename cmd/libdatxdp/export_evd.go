@@ -129,10 +129,10 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
 	out.rmr_context = C.uint32_t(ev.RMRContext)
 }
 
-// fillRequest creates a handle for the connection request. If the provider has created an endpoint for the request,
-// fillRequest creates a handle for the endpoint too. It also copies the data to which the results of dat_cr_query
-// point. If memory is missing, fillRequest refuses the request. The program then gets an event with a null cr_handle,
-// and every call with this handle returns DAT_INVALID_HANDLE.
+// fillRequest fills in the event of a connection request. It creates a handle for the request and, if the provider has
+// created an endpoint for the request, a handle for the endpoint. It also copies the data to which the results of
+// dat_cr_query point. If memory is missing, fillRequest rejects the request. The program then gets an event with a null
+// cr_handle, and every call with this handle returns DAT_INVALID_HANDLE.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64
 	if ev.RSP != nil {
@@ -143,7 +143,7 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	p, _ := ev.CR.Query()
 	cr := adopt(sp, ev.CR, p.LocalEP)
 	if cr == 0 {
-		_ = ev.CR.Reject(nil) // the program has no handle to refuse it with
+		_ = ev.CR.Reject(nil) // the program cannot answer the request, because it gets no handle
 	} else if more := C.dx_more(C.uint64_t(cr)); more != nil {
 		keepRequest(more, &p)
 	}
@@ -151,7 +151,7 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 }
 
 // settled returns the handle of a service point. The first request may arrive while another thread is still creating
-// the service point; settled then waits until that thread has bound the handle.
+// the service point. In that case settled waits until that thread has connected the service point and the handle.
 func settled[T any, P handled[T]](sp P) uint64 {
 	for {
 		if h := handleOf(sp); h != 0 {
@@ -161,7 +161,7 @@ func settled[T any, P handled[T]](sp P) uint64 {
 	}
 }
 
-// sourceOf returns the handle of the object of an asynchronous event.
+// sourceOf returns the handle of the object in Event.Source.
 func sourceOf(ev *dat.Event) uint64 {
 	switch object := ev.Source.(type) {
 	case *dat.EP:

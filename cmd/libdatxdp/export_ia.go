@@ -12,8 +12,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// dxOpen opens the adapter of a line of dat.conf. async is the id of an existing asynchronous EVD; evd is the handle
-// for a new one. If both are 0, the IA has none.
+// dxOpen opens an adapter. params is field 7 of a line of dat.conf, ia the handle for the IA. The asynchronous EVD of
+// the IA depends on two parameters: async is the id of an existing EVD, evd is the handle for a new EVD. One of them is
+// 0. If both are 0, the IA has no asynchronous EVD.
 //
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
@@ -36,7 +37,7 @@ func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 	}
 	r = created(evd, a.AsyncEVD(), nil)
 	if r != 0 {
-		_ = a.Close() // no program has its handle yet
+		_ = a.Close() // the program has not got the handle yet
 	}
 	return r
 }
@@ -77,8 +78,8 @@ func dxQueryIA(ia, handle uint64, attr *C.DAT_IA_ATTR, provider *C.DAT_PROVIDER_
 	return 0
 }
 
-// texts allocates the memory of strings. The same strings in the same order are written to the same places, so that the
-// result of an earlier query stays valid.
+// texts allocates memory for strings, one after the other. Each query writes the same strings to the same places, so
+// the results of earlier queries stay valid.
 type texts struct{ rest []C.char }
 
 // attrs writes as many attributes as fit, and returns their number.

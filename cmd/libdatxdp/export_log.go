@@ -14,7 +14,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// storeReason stores the reason of a refusal until the call returns to C. It runs in the thread of the call.
+// storeReason stores the text of err as the reason of a refusal, for the log. It must run in the thread of the call
+// from C, because C keeps the reason in a variable of the thread.
 func storeReason(r dat.Return, err error) {
 	text := C.CString(strings.TrimPrefix(err.Error(), "dat: "+r.Error()+": "))
 	defer C.free(unsafe.Pointer(text))
@@ -38,13 +39,13 @@ func explain(r dat.Return) string {
 	case dat.ErrInvalidHandle:
 		return "a handle was freed, or is of another kind or adapter"
 	case dat.ErrInvalidState:
-		return "an object is not in a state for this call, or in use by another"
+		return "the call is not legal in the state of an object, or another object uses the object"
 	case dat.ErrInvalidParameter:
 		return "an argument has a value that is not allowed"
 	case dat.ErrInsufficientResources:
-		return "all that there is of a resource is in use"
+		return "a resource is exhausted"
 	case dat.ErrModelNotSupported, dat.ErrNotImplemented:
-		return "this provider does not have it: see docs/DAT.md"
+		return "this provider does not support it: see docs/DAT.md"
 	default:
 		return r.Error()
 	}

@@ -24,11 +24,11 @@ func dxFreePZ(pz uint64) (r uint32) {
 	return code(get[*dat.PZ](pz).Free())
 }
 
-// dxCreateLMR registers memory of the program: length bytes at base, or the memory of another region. The results go to
-// out.
+// dxCreateLMR registers memory of the program. The memory is length bytes at base or, with DAT_MEM_TYPE_LMR, the memory
+// of the region parent. The results of dat_lmr_create are written to *out.
 //
 //export dxCreateLMR
-func dxCreateLMR(ia uint64, kind uint32, from uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {
+func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {
 	defer caught(&r)
 	if va != C.DAT_VA_TYPE_VA {
 		return code(dat.ErrModelNotSupported)
@@ -42,7 +42,7 @@ func dxCreateLMR(ia uint64, kind uint32, from uint64, base, cookie unsafe.Pointe
 	case C.DAT_MEM_TYPE_VIRTUAL:
 		lmr, err = a.CreateLMR(mem, z, p)
 	case C.DAT_MEM_TYPE_LMR:
-		lmr, err = a.CreateLMRFromLMR(get[*dat.LMR](from), z, p)
+		lmr, err = a.CreateLMRFromLMR(get[*dat.LMR](parent), z, p)
 	case C.DAT_MEM_TYPE_SHARED_VIRTUAL:
 		if cookie == nil {
 			return code(dat.ErrInvalidParameter)
@@ -59,8 +59,8 @@ func dxCreateLMR(ia uint64, kind uint32, from uint64, base, cookie unsafe.Pointe
 	return code(err)
 }
 
-// memory returns the memory to register as a slice. It refuses ranges that a Go slice cannot describe: address 0, or an
-// end beyond the address space.
+// memory returns length bytes at base as a slice. It returns ErrInvalidParameter for a range that a Go slice cannot
+// describe: base is 0, or the end is beyond the address space.
 func memory(base unsafe.Pointer, length uint64) ([]byte, error) {
 	if length == 0 || base == nil && length > 1<<62 {
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// dat.LMRTriplet has the layout of DAT_LMR_TRIPLET, so the program's array is passed on without a
-// copy. These constants check the layout at compile time.
+// dat.LMRTriplet has the layout of DAT_LMR_TRIPLET, so the program's array of triplets is passed to package dat without
+// a copy. These constants check the layout: if it differs, one of them is negative and the package does not compile.
 const (
 	_ = uint(unsafe.Sizeof(dat.LMRTriplet{}) - C.sizeof_DAT_LMR_TRIPLET)
 	_ = uint(C.sizeof_DAT_LMR_TRIPLET - unsafe.Sizeof(dat.LMRTriplet{}))
@@ -25,12 +25,12 @@ func triplets(iov *C.DAT_LMR_TRIPLET, n int32) []dat.LMRTriplet {
 	return unsafe.Slice((*dat.LMRTriplet)(unsafe.Pointer(iov)), n)
 }
 
-// completion converts the flags of a post. Unknown bits become a value that dat refuses.
+// completion converts completion flags. Flags with unknown bits become a value that package dat refuses.
 func completion(flags uint32) dat.CompletionFlags {
 	return dat.CompletionFlags(min(flags, 1<<8-1))
 }
 
-// privileges converts memory privileges. Unknown bits become a value that dat refuses.
+// privileges converts memory privileges. Privileges with unknown bits become a value that package dat refuses.
 func privileges(priv uint32) dat.MemPriv { return dat.MemPriv(min(priv, 1<<8-1)) }
 
 func remote(t *C.DAT_RMR_TRIPLET) dat.RMRTriplet {

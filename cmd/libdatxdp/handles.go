@@ -9,11 +9,11 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// A C handle refers to its Go object by an id: a slot of objects and a generation, which counts the uses of the slot. C
-// assigns slots and generations (arena.c).
+// A C handle refers to its Go object by an id. The lower slotBits bits of the id are a slot, an index into objects. The
+// upper 32 bits are a generation, which counts the uses of the slot. C assigns slots and generations (arena.c).
 const (
 	pageBits = 12
-	slotBits = 22 // SLOTS of arena.c
+	slotBits = 22 // SLOTS of arena.c is 1<<slotBits
 )
 
 type (
@@ -23,7 +23,7 @@ type (
 		object dat.Handle
 	}
 	page [1 << pageBits]atomic.Pointer[entry]
-	// table finds objects by id without a lock.
+	// table maps ids to objects. Lookups take no lock.
 	table [1 << (slotBits - pageBits)]atomic.Pointer[page]
 )
 
@@ -48,7 +48,7 @@ func (t *table) put(id uint64, object dat.Handle) {
 	t.slot(id).Store(&entry{id, object})
 }
 
-// forget removes an object. A newer object in the same slot stays.
+// forget removes the object with an id. It does not remove a newer object in the same slot.
 func (t *table) forget(id uint64) {
 	if s := t.slot(id); s != nil {
 		if e := s.Load(); e != nil && e.id == id {
@@ -57,8 +57,8 @@ func (t *table) forget(id uint64) {
 	}
 }
 
-// get returns the object with an id. If there is none it returns nil; every call of package dat on nil returns
-// ErrInvalidHandle.
+// get returns the object with an id, or nil if there is none. Every method of package dat returns ErrInvalidHandle for
+// a nil object.
 func get[T dat.Handle](id uint64) T {
 	if s := objects.slot(id); s != nil {
 		if e := s.Load(); e != nil && e.id == id {
@@ -70,17 +70,19 @@ func get[T dat.Handle](id uint64) T {
 	return none
 }
 
-// handled is a pointer to an object that has a handle.
+// handled is the constraint of functions for all kinds of objects: a pointer *T that implements dat.Handle.
 type handled[T any] interface {
 	*T
 	dat.Handle
 }
 
-// outlived keeps the handles of objects by weak pointer. A queued event may refer to a freed object, and programs
-// compare its handle with the one that they freed. An entry is removed when its object is collected.
+// outlived maps weak pointers to objects to the handles of the objects. It has entries for freed objects too: a queued
+// event may refer to a freed object, and programs compare the handle in the event with the handle that they freed. An
+// entry is removed when its object is garbage-collected.
 var outlived sync.Map
 
-// bind stores the handle in the object, as its consumer context. The context of C consumers is kept in C.
+// bind stores the handle in the object, as its consumer context, and in outlived. The consumer context that C programs
+// set is kept in the handle.
 func bind[T any, P handled[T]](object P, handle uint64) error {
 	weakly := weak.Make((*T)(object))
 	outlived.Store(weakly, handle)
@@ -98,7 +100,8 @@ func introduce[T any, P handled[T]](id, handle uint64, object P) error {
 	return nil
 }
 
-// handleOf returns the C handle of an object; 0 for none.
+// handleOf returns the C handle of an object, also of a freed object. It returns 0 if the object has no handle or is
+// nil.
 func handleOf[T any, P handled[T]](object P) uint64 {
 	v, err := object.ConsumerContext()
 	if err != nil && object != nil {

@@ -10,7 +10,7 @@
 #include "shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dx_line *lines; /* never freed: a handle may outlive its IA and points to the table of its line */
+static struct dx_line *lines; /* never freed, because freed handles still point to the table of a line */
 
 struct dx_line *dx_find_line(const char *name, DAT_BOOLEAN thread_safe)
 {
@@ -52,7 +52,7 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 		free(copy);
 		return;
 	}
-	if (dat_registry_add_provider(&l->table, &l->info) != DAT_SUCCESS) { /* another line of this name was registered before */
+	if (dat_registry_add_provider(&l->table, &l->info) != DAT_SUCCESS) { /* a line with this name is registered already */
 		free(copy);
 		return;
 	}
@@ -69,8 +69,8 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 }
 
 /*
- * dat_ib_open_query opens an IA to read its attributes. libdat2 passes a name in place of the handle, then
- * the usual arguments.
+ * Implements dat_ib_open_query, which opens an IA and returns its attributes. In place of a handle, libdat2 passes the
+ * name of a line of dat.conf.
  */
 DAT_RETURN dx_open_query(const char *name, va_list args)
 {
@@ -84,7 +84,7 @@ DAT_RETURN dx_open_query(const char *name, va_list args)
 	DAT_RETURN r;
 
 	if (!name || !out) {
-		dx_because("dat_ib_open_query needs a name, and where to put the handle");
+		dx_because("dat_ib_open_query needs a name, and a pointer for the handle");
 		return DAT_CLASS_ERROR | DAT_INVALID_PARAMETER;
 	}
 	if (!(l = dx_find_line(name, DAT_FALSE)) && !(l = dx_find_line(name, DAT_TRUE))) {
@@ -101,7 +101,7 @@ DAT_RETURN dx_open_query(const char *name, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* libdat2 requires this symbol in a provider with extensions, but calls the entry of the table. */
+/* libdat2 requires this symbol of a provider with extensions. It does not call it, but the function in the table. */
 DAT_RETURN dapl_extensions(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 {
 	return dx_handle_extendedop(h, op, args);

@@ -8,12 +8,11 @@ import (
 	"os"
 )
 
-// logVar is the environment variable that enables a log on standard error: debug, info, warn or error. Without it the
-// library logs nothing.
+// logVar is the environment variable that enables a log on standard error. Its value is the level: debug, info, warn or
+// error. Without the variable the library logs nothing.
 const logVar = "DATXDP_LOG"
 
-// refusals enables the log of refused calls. entry_logged.c writes the log, with the reason that storeReason has
-// stored.
+// refusals is true if refused calls are logged. storeReason then stores the reason, and entry_logged.c logs the call.
 var refusals bool
 
 func init() {

@@ -51,8 +51,9 @@ func (f fault) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// memcheck is a command below valgrind, and the file that it reports to. Valgrind runs one thread at a time; with a fair
-// schedule, since without one a thread that polls keeps those from running that it waits for, until connections break.
+// memcheck is a command below valgrind, and the file that it reports to. Valgrind runs one thread at a time; with a
+// fair schedule, since without one a thread that polls keeps those from running that it waits for, until connections
+// break.
 func memcheck(t *testing.T, line string) (command, report string) {
 	requireProgram(t, strings.Fields(line)[0])
 	program, err := exec.LookPath(strings.Fields(line)[0])

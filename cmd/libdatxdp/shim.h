@@ -1,4 +1,4 @@
-/* Declarations for the C files of the provider that Go does not use. */
+/* Declarations that only the C files of the provider use. */
 #ifndef DATXDP_SHIM_H
 #define DATXDP_SHIM_H
 
@@ -10,16 +10,16 @@ enum { DX_MAGIC = 0x44415458 };
 struct dx_line {
 	DAT_PROVIDER table;
 	DAT_PROVIDER_INFO info;
-	char *params; /* field 7: the link and its options */
+	char *params; /* field 7: the description of the device, with options */
 	struct dx_line *next;
 };
 
-extern int dx_forked;
-extern const DAT_PROVIDER dx_entries[2]; /* by thread safety */
-extern const DAT_PROVIDER dx_logged_entries[2]; /* the same, with a log line per refused call */
-int dx_logging(void); /* whether refused calls are logged */
+extern int dx_forked; /* 1 in the child of a fork */
+extern const DAT_PROVIDER dx_entries[2]; /* the tables of functions; the index is the thread safety */
+extern const DAT_PROVIDER dx_logged_entries[2]; /* tables of functions that also log each refused call */
+int dx_logging(void); /* 1 if refused calls are logged */
 
-/* All entries of the table except ia_open_func; NAME_func calls dx_NAME. */
+/* All functions of the table except ia_open_func. The implementation of NAME_func is dx_NAME. */
 #define DX_ENTRIES(X) \
 	X(ia_query) X(ia_close) X(set_consumer_context) X(get_consumer_context) X(get_handle_type) \
 	X(cno_create) X(cno_modify_agent) X(cno_query) X(cno_free) X(cno_wait) X(cno_fd_create) X(cno_trigger) \
@@ -39,7 +39,10 @@ int dx_logging(void); /* whether refused calls are logged */
 DX_ENTRIES(DX_DECLARE)
 #undef DX_DECLARE
 
-/* libdat2 does not say which line it opens. Lines with the same name differ only in thread safety. */
+/*
+ * libdat2 passes the name of the line that it opens. Two lines may have the same name if they differ in thread safety,
+ * so each has a function of its own.
+ */
 __typeof__(*((DAT_PROVIDER *)0)->ia_open_func) dx_ia_open_unsafe, dx_ia_open_safe;
 
 struct dx_line *dx_find_line(const char *name, DAT_BOOLEAN thread_safe);

@@ -18,7 +18,7 @@ _Static_assert(sizeof(DAT_CR_PARAM) == 40 || sizeof(void *) != 8, "DAT_CR_PARAM"
 _Static_assert(sizeof(DAT_EVD_PARAM) == 32 || sizeof(void *) != 8, "DAT_EVD_PARAM");
 _Static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof(((DAT_EVENT *)0)->event_extension_data), "extension data");
 
-/* The child of a fork has the memory, but not the threads of Go: no call works there. */
+/* The child of a fork has the memory of the process, but not the threads of Go. So every entry fails in a child. */
 int dx_forked;
 
 static void in_child(void) { dx_forked = 1; }
