@@ -15,29 +15,29 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// adapter owns the links and engines of one device. A device has one adapter in a process, however often it is
-// opened. Each IA is one open of the adapter.
+// adapter owns the links and engines of one device. A process has one adapter for each open device. Each IA is one
+// open of an adapter; all opens share its links and engines.
 type adapter struct {
 	key     string
 	port    uint16
 	host    *wire.Host
-	drivers []*driver      // one for each link, and so for each receive queue
-	engines progress.Group // the same drivers, as package progress drives them
-	arena   arena
-	device  io.Closer          // closes the device below the links; nil if the links need no more than their own Close
-	report  func() deviceStats // counters of the device; nil if it has none
-	tallies tallies
-	next    atomic.Uint32 // round-robin index: spreads connections over the engines
-	zones   atomic.Uint32 // the last id of a protection zone
-	feeding sync.Mutex    // guards EVD.feeding of every EVD
-	quals   atomic.Uint32 // the last qualifier that CreatePSPAny tried, as an offset
-	refs    int           // open IAs; guarded by adaptersMu
-	attr    IAAttr        // the limits hold for all opens together
-	count   [HandleSRQ + 1]atomic.Int32
-	sharing shares
-	maps    mappings
-	views   views
-	ended   atomic.Pointer[error] // why the device stopped moving packets; nil while it works
+	drivers []*driver                   // one for each link; each receive queue has one link
+	engines progress.Group              // the same drivers, for calls that poll all engines
+	arena   arena                       // memory for IA.Alloc
+	device  io.Closer                   // closes the device and its links; nil: close each link
+	report  func() deviceStats          // reads the counters of the device; nil if it has none
+	tallies tallies                     // counters that the engines do not keep
+	next    atomic.Uint32               // round-robin index of pick
+	zones   atomic.Uint32               // the id of the newest protection zone
+	feeding sync.Mutex                  // guards EVD.feeding of every EVD
+	quals   atomic.Uint32               // counts the qualifiers that CreatePSPAny has tried
+	refs    int                         // number of open IAs; guarded by adaptersMu
+	attr    IAAttr                      // its maximum numbers of objects apply to all opens together
+	count   [HandleSRQ + 1]atomic.Int32 // number of existing objects, by kind
+	sharing shares                      // sizes of shared memory, by cookie
+	maps    mappings                    // checks that memory is mapped
+	views   views                       // the open IAs
+	ended   atomic.Pointer[error]       // why the device stopped moving packets; nil while it works
 }
 
 var (
@@ -48,21 +48,22 @@ var (
 // device is the result of opening a device.
 type device struct {
 	links  []link.Link
-	closer io.Closer          // closes the device and its links; nil: close the links one by one
-	report func() deviceStats // counters of the device itself; nil if it has none
-	note   note               // logged after the open
-	key    string             // key of the adapter, if not the one asked for: the system may have picked the port
-	watch  func(*adapter)     // starts to watch the device, as the last step; nil for none
+	closer io.Closer          // closes the device and its links; nil: close each link
+	report func() deviceStats // reads the counters of the device; nil if it has none
+	note   note               // a log message, written after the open
+	key    string             // key of the adapter, with the port in use; empty: the key given to acquire
+	watch  func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
 }
 
-// acquire returns the adapter of key, or of one of the keys in also. If none is open, it opens the device with open
-// and makes the adapter.
-func acquire(key string, o Options, open func() (device, error), also ...string) (*adapter, error) {
+// acquire returns the open adapter that is registered under key or under one of aliases, and counts one more open of
+// it. If the device of that adapter has ended, acquire returns the reason as an error. If no such adapter is open,
+// acquire calls open, makes an adapter for the device, and registers the adapter.
+func acquire(key string, o Options, open func() (device, error), aliases ...string) (*adapter, error) {
 	var dev device
 	defer func() { dev.note.write() }()
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
-	for _, k := range append([]string{key}, also...) {
+	for _, k := range append([]string{key}, aliases...) {
 		a := adapters[k]
 		if a == nil {
 			continue
@@ -88,7 +89,7 @@ func acquire(key string, o Options, open func() (device, error), also ...string)
 	return a, nil
 }
 
-// wrap puts a layer over each link. A nil layer changes nothing.
+// wrap replaces each link by layer(link), a link on top of it (Options.Wrap). If layer is nil, it does nothing.
 func (dev *device) wrap(layer func(link.Link) link.Link) {
 	if layer == nil {
 		return
@@ -100,7 +101,8 @@ func (dev *device) wrap(layer func(link.Link) link.Link) {
 	dev.links, dev.closer = over, &layers{over, dev.closer}
 }
 
-// layers closes the layers of Options.Wrap before the device below them: a layer may still hold frames of the device.
+// layers closes the links that Options.Wrap made, then the device below them. The order matters, because such a link
+// may hold frames of the device until it is closed.
 type layers struct {
 	links []link.Link
 	below io.Closer
@@ -133,7 +135,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 		return nil, fail(ErrInvalidParameter, "an adapter needs at least one link")
 	}
 	if o.Memory < 0 {
-		return nil, fail(ErrInvalidParameter, "Options.Memory is %d bytes; 0 is none", o.Memory)
+		return nil, fail(ErrInvalidParameter, "Options.Memory is %d bytes; use 0 or more", o.Memory)
 	}
 	if l := o.Limits; min(l.GiveUp, l.NotReady, l.KeepAlive, l.ListenGrace) < 0 {
 		return nil, fail(ErrInvalidParameter, "Options.Limits has a negative time")
@@ -180,12 +182,12 @@ func (a *adapter) release() error {
 	return err
 }
 
-// pick chooses the engine of a new connection, round-robin.
+// pick returns the driver for a new connection, round-robin.
 func (a *adapter) pick() *driver {
 	return a.drivers[int(a.next.Add(1))%len(a.drivers)]
 }
 
-// barrier returns when no engine accesses memory that was unregistered before the call.
+// barrier waits until no engine can still access memory that was unregistered before the call.
 func (a *adapter) barrier() { a.engines.Barrier() }
 
 func (a *adapter) address() netip.Addr { return a.drivers[0].link.Local().Addr() }

@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// arenaUnit is the alignment in bytes of memory from Alloc. It is at least a page, and at least a block of any link.
+// arenaUnit is the alignment, in bytes, of the memory that Alloc returns. It is at least the page size and at least
+// the block size of every link.
 const arenaUnit = 4096
 
-// arena is the memory of an adapter that IA.Alloc hands out.
+// arena is the memory of an adapter from which IA.Alloc allocates.
 type arena struct {
 	mem []byte
 
@@ -25,15 +26,15 @@ type span struct {
 // units rounds n bytes up to a multiple of arenaUnit.
 func units(n int) int { return (n + arenaUnit - 1) &^ (arenaUnit - 1) }
 
-// newArena makes an arena of the links' memory. If the links have none, it takes n bytes of ordinary memory.
-func newArena(of []byte, n int) arena {
-	if len(of) == 0 && n > 0 {
-		of = make([]byte, n)
+// newArena makes an arena of mem, the memory of the links. If mem is empty, the arena has n bytes of ordinary memory.
+func newArena(mem []byte, n int) arena {
+	if len(mem) == 0 && n > 0 {
+		mem = make([]byte, n)
 	}
-	return arena{mem: of}
+	return arena{mem: mem}
 }
 
-// alloc allocates n bytes in the first gap that is large enough (first fit).
+// alloc allocates n bytes in the first gap that is large enough (first fit). It returns false if no gap is.
 func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,7 +52,7 @@ func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 	return a.mem[off : off+n : off+n], true
 }
 
-// free frees mem. It returns false if mem is not exactly the result of one alloc for this IA.
+// free frees mem. It returns false if mem is not a whole allocation of this IA.
 func (a *arena) free(mem []byte, ia *IA) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,10 +73,12 @@ func (a *arena) freeAll(ia *IA) {
 	a.taken = slices.DeleteFunc(a.taken, func(s span) bool { return s.ia == ia })
 }
 
-// Alloc returns n bytes of zeroed memory from the Options.Memory bytes of the adapter. Where the link supports it,
-// large operations are sent from this memory without a copy. AF_XDP supports it with packets of several frames (an
-// MTU above 3700 or so). The memory must be registered like any other. It belongs to the caller until Dealloc, or
-// until the IA is closed: another open of the adapter may get it then. Alloc is an extension; DAT has no such call.
+// Alloc allocates n bytes of zeroed memory from the Options.Memory bytes of the adapter. Large operations are sent
+// from this memory without a copy, if the link supports that. AF_XDP supports it when packets can have several frames,
+// that is with an MTU above about 3700 bytes. Like other memory, it must be registered before use.
+//
+// The memory belongs to the caller until Dealloc or until the IA is closed. After that, another open of the adapter
+// may get it. Alloc is an extension; DAT has no such call.
 //
 // Errors: ErrInvalidParameter (n below 1), ErrInsufficientResources (not enough memory left).
 func (ia *IA) Alloc(n int) ([]byte, error) {
@@ -84,30 +87,30 @@ func (ia *IA) Alloc(n int) ([]byte, error) {
 	}
 	defer ia.mu.Unlock()
 	if n < 1 {
-		return nil, fail(ErrInvalidParameter, "memory of %d bytes; it is at least 1", n)
+		return nil, fail(ErrInvalidParameter, "an allocation of %d bytes; use 1 or more", n)
 	}
 	mem, ok := ia.a.arena.alloc(n, ia)
 	if !ok {
-		return nil, fail(ErrInsufficientResources, "no room for %d bytes in the adapter's memory of %d; open it with more in Options.Memory",
+		return nil, fail(ErrInsufficientResources, "no room for %d bytes in the adapter's %d bytes of memory; open the adapter with a larger Options.Memory",
 			n, len(ia.a.arena.mem))
 	}
 	clear(mem)
 	return mem, nil
 }
 
-// Dealloc frees memory that Alloc returned; mem must be the same slice. Errors: ErrInvalidParameter (mem is not the
-// result of Alloc of this IA), ErrInvalidState (an LMR still registers part of it).
+// Dealloc frees mem, a slice that Alloc of this IA returned. Errors: ErrInvalidParameter (mem is not such a slice),
+// ErrInvalidState (an LMR still registers part of mem).
 func (ia *IA) Dealloc(mem []byte) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
 	defer ia.mu.Unlock()
 	if len(mem) == 0 {
-		return fail(ErrInvalidParameter, "no bytes; give back what Alloc returned")
+		return fail(ErrInvalidParameter, "the slice is empty; pass the slice that Alloc returned")
 	}
 	for l := range ia.lmrs {
 		if overlap(l.mem, mem) {
-			return fail(ErrInvalidState, "an LMR of the memory is left; free it first")
+			return fail(ErrInvalidState, "an LMR still registers part of the memory; free the LMR first")
 		}
 	}
 	if !ia.a.arena.free(mem, ia) {

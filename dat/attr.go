@@ -1,6 +1,7 @@
 package dat
 
-// ConnQual is a connection qualifier: the number of a service of an adapter (DAT_CONN_QUAL).
+// ConnQual is a connection qualifier (DAT_CONN_QUAL): a number that identifies a service at an address, as a port
+// number does in TCP.
 type ConnQual uint64
 
 // CloseFlags choose between an abrupt and a graceful close or disconnect (DAT_CLOSE_FLAGS).
@@ -24,18 +25,22 @@ const (
 	QoSPremium        QoS = 0x08 // high throughput and low latency
 )
 
-// CompletionFlags are the flags of a post. As an attribute of an endpoint they say which of its completions are
-// notifications (DAT_COMPLETION_FLAGS).
+// CompletionFlags are the flags of a post (DAT_COMPLETION_FLAGS). As an attribute of an endpoint they select the
+// completions of the endpoint that are notifications: events that may end EVD.Wait or trigger a CNO.
 type CompletionFlags uint8
 
 // Completion flags.
 const (
-	CompletionDefault       CompletionFlags = 0
-	CompletionSuppress      CompletionFlags = 0x01 // the request makes no completion if it succeeds
-	CompletionSolicitedWait CompletionFlags = 0x02 // the peer's receive is a notification; for sends and writes with immediate data
-	CompletionUnsignalled   CompletionFlags = 0x04 // the completion is not a notification
-	CompletionBarrierFence  CompletionFlags = 0x08 // the request starts after all earlier RDMA reads and atomics have completed
-
+	CompletionDefault CompletionFlags = 0
+	// CompletionSuppress: a request that succeeds has no completion.
+	CompletionSuppress CompletionFlags = 0x01
+	// CompletionSolicitedWait: the completion of the message at the peer is a notification. This flag is for sends and
+	// for RDMA writes with immediate data.
+	CompletionSolicitedWait CompletionFlags = 0x02
+	// CompletionUnsignalled: the completion is not a notification.
+	CompletionUnsignalled CompletionFlags = 0x04
+	// CompletionBarrierFence: the request starts after all earlier RDMA reads and atomics have completed.
+	CompletionBarrierFence CompletionFlags = 0x08
 	// CompletionEVDThreshold is an attribute of endpoints, not a flag of posts: every completion counts toward the
 	// threshold of EVD.Wait.
 	CompletionEVDThreshold CompletionFlags = 0x10
@@ -53,7 +58,8 @@ const (
 	EVDRMRBind    EVDFlags = 0x080
 	EVDAsync      EVDFlags = 0x100
 	evdAll                 = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind | EVDAsync
-	evdSlow                = EVDSoftware | EVDCR | EVDAsync // streams whose events do not pass through an engine's queue
+	// evdSlow has the streams whose events are queued in EVD.slow, not in an engine's queue.
+	evdSlow = EVDSoftware | EVDCR | EVDAsync
 )
 
 // PSPFlags say whether the consumer or the provider creates the endpoints of a service point (DAT_PSP_FLAGS).
@@ -84,14 +90,14 @@ type EPState uint8
 // Endpoint states; the values are those of DAT_EP_STATE.
 const (
 	EPUnconnected                EPState = 0
-	EPReserved                   EPState = 2 // belongs to a reserved service point that listens
-	EPPassiveConnectionPending   EPState = 4 // belongs to a connection request that is not answered yet
+	EPReserved                   EPState = 2 // held by a reserved service point that listens
+	EPPassiveConnectionPending   EPState = 4 // held by a connection request that is not answered yet
 	EPActiveConnectionPending    EPState = 6 // Connect was called; the peer has not answered yet
-	EPTentativeConnectionPending EPState = 7 // created by the provider for a request that is not answered yet
+	EPTentativeConnectionPending EPState = 7 // created by the provider for a connection request that is not answered yet
 	EPConnected                  EPState = 9
-	EPDisconnectPending          EPState = 10 // graceful disconnect, outstanding requests are finishing
+	EPDisconnectPending          EPState = 10 // after a graceful disconnect, until all outstanding requests have completed
 	EPDisconnected               EPState = 11
-	EPCompletionPending          EPState = 12 // accepted; the peer has not confirmed yet
+	EPCompletionPending          EPState = 12 // Accept was called; the peer has not confirmed yet
 )
 
 var epStateNames = map[EPState]string{
@@ -105,16 +111,16 @@ var epStateNames = map[EPState]string{
 // String returns the DAT name without its prefix.
 func (s EPState) String() string { return enumName(epStateNames[s], "DAT_EP_STATE", s) }
 
-// LMRTriplet is a range of registered local memory (DAT_LMR_TRIPLET, with the same layout in memory). LMR.Segment
-// makes one. A post copies its triplets, so the caller may reuse the slice.
+// LMRTriplet names a range of registered local memory. It has the memory layout of DAT_LMR_TRIPLET. LMR.Segment
+// returns an LMRTriplet. A post copies its triplets, so the caller may reuse the slice.
 type LMRTriplet struct {
 	Address uint64
 	Length  uint32 // bytes; a triplet of length 0 is ignored
 	Context uint32 // LMR.Context
 }
 
-// RMRTriplet is a range of the peer's memory (DAT_RMR_TRIPLET). The program at the peer sends it to this side, for
-// example in a message.
+// RMRTriplet names a range of the peer's memory (DAT_RMR_TRIPLET). The peer's program calls LMR.Remote or RMR.Bind to
+// get the values, and sends them to this side, for example in a message.
 type RMRTriplet struct {
 	Context uint32
 	Address uint64
@@ -139,33 +145,41 @@ const (
 	connectAll                             = ConnectMultipathRequested | ConnectMultipathRequired
 )
 
-// EPAttr are the attributes of an endpoint (DAT_EP_ATTR). EP.Query returns the granted values.
+// EPAttr are the attributes of an endpoint (DAT_EP_ATTR). The program requests values; EP.Query returns the granted
+// values:
 //
-// The two sizes are minimums. An endpoint without a shared receive queue gets 2^31-1 bytes, since a larger limit
-// costs nothing. An endpoint with a shared receive queue gets exactly the sizes in its attributes, as
-// dat_ep_create_with_srq requires. The other values are granted exactly as given. Zero in a size or in a limit on
-// segments (IOV) means the default.
+//   - MaxMessageSize and MaxRDMASize of an endpoint without a shared receive queue: 2^31-1 bytes, whatever was
+//     requested, because a larger limit costs nothing.
+//   - MaxMessageSize and MaxRDMASize of an endpoint with a shared receive queue: the requested values, as
+//     dat_ep_create_with_srq requires.
+//   - Other attributes: the requested values.
 type EPAttr struct {
-	ServiceType                   ServiceType
-	QoS                           QoS
-	MaxMessageSize, MaxRDMASize   uint32 // bytes of one operation; 0 means 2^31-1
-	MaxRecvDTOs, MaxRequestDTOs   int    // outstanding receives and requests
-	MaxRecvIOV, MaxRequestIOV     int    // segments of one operation; 0 means 4
-	MaxRDMAReadIn, MaxRDMAReadOut int    // RDMA reads of the peer served at a time; own RDMA reads outstanding
-	MaxRDMAReadIOV                int    // segments of one RDMA read; 0 means MaxRequestIOV
-	MaxRDMAWriteIOV               int    // segments of one RDMA write; 0 means MaxRequestIOV
-	SRQSoftHW                     int    // soft high watermark with a shared receive queue; 0 or WatermarkInfinite means none
+	ServiceType                 ServiceType
+	QoS                         QoS
+	MaxMessageSize, MaxRDMASize uint32 // bytes of one operation; 0 means 2^31-1
+	MaxRecvDTOs                 int    // outstanding receives
+	MaxRequestDTOs              int    // outstanding requests
+	MaxRecvIOV                  int    // segments of one receive; 0 means 4
+	MaxRequestIOV               int    // segments of one request; 0 means 4
+	MaxRDMAReadIn               int    // RDMA reads of the peer that this endpoint serves at the same time
+	MaxRDMAReadOut              int    // outstanding RDMA reads of this endpoint
+	MaxRDMAReadIOV              int    // segments of one RDMA read; 0 means MaxRequestIOV
+	MaxRDMAWriteIOV             int    // segments of one RDMA write; 0 means MaxRequestIOV
+	SRQSoftHW                   int    // soft high watermark of EP.SetWatermark; 0 or WatermarkInfinite: no watermark
 
-	// RecvCompletionFlags say which completions of receives are notifications:
+	// RecvCompletionFlags selects the completions of receives that are notifications:
 	//
-	//   - CompletionEVDThreshold, CompletionDefault: all.
-	//   - CompletionUnsignalled: all but those of receives posted with CompletionUnsignalled. PostRecv accepts that flag
-	//     only in this case.
-	//   - CompletionSolicitedWait: those of messages that the peer posted with CompletionSolicitedWait.
+	//   - CompletionEVDThreshold or CompletionDefault: all completions.
+	//   - CompletionUnsignalled: all except those of receives posted with the flag CompletionUnsignalled. With other
+	//     values of this attribute, PostRecv refuses that flag.
+	//   - CompletionSolicitedWait: the completions of messages that the peer posted with the flag
+	//     CompletionSolicitedWait.
 	//
-	// A failure is always a notification. All streams that feed a dispatcher must have the same kind of flags.
+	// The completion of a failed receive is always a notification. If one stream that feeds an EVD has
+	// CompletionUnsignalled or CompletionSolicitedWait, all streams of that EVD must have the same flag.
 	RecvCompletionFlags CompletionFlags
-	// RequestCompletionFlags say the same for requests. CompletionSolicitedWait is not legal here.
+	// RequestCompletionFlags selects the completions of requests in the same way, but CompletionSolicitedWait is not
+	// legal.
 	RequestCompletionFlags CompletionFlags
 }
 
@@ -187,14 +201,15 @@ const (
 	maxPrivateData = 256
 )
 
-// grant raises the sizes of an endpoint without a shared receive queue to the maximum. The attributes are valid.
+// grant sets the sizes of an endpoint without a shared receive queue to the maximum. The caller has validated the
+// attributes.
 func (p *EPParam) grant() {
 	if p.SRQ == nil {
 		p.Attr.MaxMessageSize, p.Attr.MaxRDMASize = maxSize, maxSize
 	}
 }
 
-// setDefaults replaces zero in sizes and in limits on segments by the default.
+// setDefaults replaces zero by the default, in sizes and in limits on segments (IOV).
 func (a *EPAttr) setDefaults() {
 	d := DefaultEPAttr()
 	if a.MaxMessageSize == 0 {

@@ -10,43 +10,45 @@ import (
 	"github.com/datxdp/datxdp/dat/internal/progress"
 )
 
-// CNO is a consumer notification object (DAT_CNO_HANDLE): it collects the notifications of many EVDs. A notification
-// on an EVD triggers the EVD's CNO, unless the EVD is disabled or a goroutine is inside EVD.Wait. A trigger releases
-// one goroutine from CNO.Wait. If no goroutine waits, the trigger is kept for the next Wait; several kept triggers
-// count as one.
+// CNO is a consumer notification object (DAT_CNO_HANDLE). A goroutine in CNO.Wait waits for events of many EVDs. A
+// notification (an event that may wake a waiter) on an EVD triggers the EVD's CNO, unless the EVD is disabled or a
+// goroutine is inside EVD.Wait. A trigger releases one goroutine from CNO.Wait. If no goroutine waits, the CNO keeps
+// the trigger for the next Wait. Several kept triggers count as one: they release one goroutine.
 //
-// Any goroutine may call its methods. Once the CNO is freed or its IA closed, each method returns ErrInvalidHandle.
+// Any goroutine may call the methods. After the CNO is freed or its IA is closed, each method returns
+// ErrInvalidHandle.
 type CNO struct {
 	consumer
 	ia *IA
 
 	mu      sync.Mutex // guards the fields below; held briefly, because owners of engines wait for it
 	dead    bool
-	agent   func(*EVD) // called at the next trigger, once; nil for none
+	agent   func(*EVD) // function that the next trigger calls, once; nil: none
 	evds    map[*EVD]struct{}
-	latched []*EVD       // EVDs with a kept trigger, the latest last; has capacity for all of evds
-	waiters []*cnoWaiter // goroutines in Wait, the longest waiting first
+	latched []*EVD       // EVDs with a kept trigger, in the order of the triggers; its capacity suffices for all of evds
+	waiters []*cnoWaiter // goroutines in Wait, in the order of their calls
 }
 
 // CNOParam has the parameters of a CNO (DAT_CNO_PARAM).
 type CNOParam struct {
 	IA    *IA
-	Agent func(*EVD) // nil if there is none, or if it was called already
+	Agent func(*EVD) // nil if no agent was set, or if it was called already
 }
 
 // cnoWaiter is a goroutine in Wait.
 type cnoWaiter struct {
-	evd      *EVD // the EVD that triggered; nil if the CNO has lost its last EVD
+	evd      *EVD // the EVD that triggered; nil if no EVD is left that could trigger
 	released atomic.Bool
 	wake     progress.Signal
 }
 
 var cnoWaiters = sync.Pool{New: func() any { return &cnoWaiter{wake: progress.NewSignal()} }}
 
-// CreateCNO creates a notification object (dat_cno_create). CreateEVD or EVD.ModifyCNO adds EVDs to it. The agent may
-// be nil. It is called once, at the first trigger, with the EVD that triggered, in a goroutine of its own, so it may
-// make any call. If the last EVD is freed or the IA is closed before a trigger, the agent is called with nil. A
-// trigger releases a waiting goroutine too.
+// CreateCNO creates a notification object (dat_cno_create). CreateEVD and EVD.ModifyCNO add EVDs to it.
+//
+// agent may be nil. Otherwise the first trigger calls agent, once, with the EVD that triggered. The agent runs in a
+// new goroutine, so it may make any call. The same trigger also releases a waiting goroutine. If the last EVD is freed
+// or the IA is closed before the first trigger, the agent is called with nil.
 func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -57,7 +59,7 @@ func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	return c, nil
 }
 
-// lock locks a usable CNO. It fails, without the lock, on another. The caller unlocks mu.
+// lock locks mu. If the CNO is nil or freed, it returns an error and does not lock. The caller unlocks mu.
 func (c *CNO) lock() error {
 	if c == nil {
 		return errHandleCNO
@@ -79,11 +81,11 @@ func (c *CNO) usable() error {
 	return nil
 }
 
-// serves reports whether c may be the CNO of an EVD of ia. A nil c may.
+// serves reports whether an EVD of ia may use c as its CNO. It is true for a nil c, which means no CNO.
 func (c *CNO) serves(ia *IA) bool { return c == nil || c.ia == ia && c.usable() == nil }
 
-// ModifyAgent replaces the agent; nil removes it (dat_cno_modify_agent). The new agent is called at the next trigger.
-// Triggers before this call do not call it, so look at the EVDs after the call.
+// ModifyAgent replaces the agent; nil removes it (dat_cno_modify_agent). The next trigger calls the new agent. Earlier
+// triggers do not, so the caller should look for events in the EVDs after the call.
 func (c *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := c.lock(); err != nil {
 		return err
@@ -102,13 +104,14 @@ func (c *CNO) Query() (CNOParam, error) {
 	return CNOParam{IA: c.ia, Agent: c.agent}, nil
 }
 
-// Wait waits until the CNO is triggered and returns the EVD that triggered it (dat_cno_wait). A negative timeout
-// waits for ever, zero does not wait. It returns ErrQueueEmpty when the timeout has passed. Like EVD.Wait, it drives
-// the adapter's engines for some tens of microseconds before it sleeps.
+// Wait waits until an EVD triggers the CNO, and returns that EVD (dat_cno_wait). It returns ErrQueueEmpty when the
+// timeout has passed. With a negative timeout it waits for ever; with a zero timeout it does not wait. Like EVD.Wait,
+// it polls the adapter's engines, and sleeps after some tens of microseconds without a packet.
 //
-// The returned EVD is a hint: another goroutine may have emptied it, and other EVDs may have events too, because
-// several kept triggers count as one. So look at every EVD of the CNO. If the last EVD is freed or the IA is closed
-// during the wait, Wait returns nil and no error.
+// The returned EVD is only a hint. Another goroutine may already have taken its events. Other EVDs may have events
+// too, because several kept triggers count as one. So look for events in every EVD of the CNO.
+//
+// If the last EVD is freed or the IA is closed during the call, Wait returns nil and no error.
 func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {
 	evd, err := c.wait(timeout, nil)
 	if err == ErrTimeoutExpired {
@@ -117,7 +120,8 @@ func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {
 	return evd, err
 }
 
-// WaitContext is Wait until a context is done. It then returns the context's error, wrapped with ErrInterruptedCall.
+// WaitContext is Wait without a timeout. When ctx is done, it returns an error that wraps both ErrInterruptedCall and
+// the error of ctx.
 func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -129,7 +133,8 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	return evd, interrupted(ctx, err)
 }
 
-// wait is Wait that also ends when done is closed.
+// wait is Wait, except that it returns ErrInterruptedCall when done is closed, and ErrTimeoutExpired in place of
+// ErrQueueEmpty.
 func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
@@ -145,7 +150,7 @@ func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	return c.endWait(w, err)
 }
 
-// endWait ends the waiting of w. It returns err, or nil if a trigger has released w.
+// endWait removes w from the waiters. If a trigger has released w, it returns the EVD and no error, otherwise err.
 func (c *CNO) endWait(w *cnoWaiter, err error) (*EVD, error) {
 	c.mu.Lock()
 	if i := slices.Index(c.waiters, w); i >= 0 {
@@ -163,8 +168,8 @@ func (c *CNO) endWait(w *cnoWaiter, err error) (*EVD, error) {
 	return evd, err
 }
 
-// Trigger takes the kept trigger without waiting (dat_cno_trigger). It returns the EVD that triggered last, or nil if
-// no trigger is kept.
+// Trigger takes the kept trigger, if there is one, and does not wait (dat_cno_trigger). It returns the EVD that
+// triggered last, or nil if no trigger was kept.
 func (c *CNO) Trigger() (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
@@ -194,7 +199,8 @@ func (c *CNO) Free() error {
 	return nil
 }
 
-// unlatch takes the kept triggers, which count as one, and returns the EVD of the latest. mu is held.
+// unlatch drops all kept triggers, because they count as one. It returns the EVD that triggered last, or nil if no
+// trigger was kept. mu is held.
 func (c *CNO) unlatch() *EVD {
 	n := len(c.latched)
 	if n == 0 {
@@ -219,9 +225,9 @@ func (c *CNO) forget(e *EVD) {
 	}
 }
 
-// emptied drops the kept trigger of an EVD after its last event was taken, because that trigger would report no
-// event. No event is missed: an event that arrives meanwhile either shows in Len, or triggers the CNO once mu is
-// free.
+// emptied drops the kept trigger of an EVD. It is called after a consumer has taken the last event of e: a Wait that
+// returned e would then find no event. No event is missed: an event that arrives during the call is either counted by
+// e.Len, or triggers the CNO after mu is unlocked.
 func (c *CNO) emptied(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,12 +236,13 @@ func (c *CNO) emptied(e *EVD) {
 	}
 }
 
-// trigger delivers a notification of e. Owners of engines call it.
+// trigger delivers a notification of e: it calls the agent, then releases one waiter or keeps the trigger. The owner
+// of an engine may call it.
 func (c *CNO) trigger(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ours := c.evds[e]; !ours {
-		return // e has left this CNO meanwhile
+		return // e was freed or has another CNO now
 	}
 	c.ia.a.tallies.triggers.Add(1)
 	c.call(e)
@@ -254,7 +261,8 @@ func (c *CNO) call(e *EVD) {
 	}
 }
 
-// release releases the goroutine that has waited longest. mu is held and a goroutine waits.
+// release ends the wait of the goroutine that has waited longest; its Wait returns e. mu is held, and at least one
+// goroutine waits.
 func (c *CNO) release(e *EVD) {
 	w := c.waiters[0]
 	c.waiters = slices.Delete(c.waiters, 0, 1)
@@ -264,8 +272,8 @@ func (c *CNO) release(e *EVD) {
 	w.wake.Raise()
 }
 
-// releaseAll releases all waiting goroutines and calls the agent, because no EVD is left that could trigger. mu is
-// held.
+// releaseAll ends the waits of all goroutines and calls the agent, each with a nil EVD. It is called when no EVD is
+// left that could trigger. mu is held.
 func (c *CNO) releaseAll() {
 	c.latched = nil
 	c.call(nil)
@@ -282,7 +290,7 @@ func (c *CNO) join(e *EVD) {
 	c.latched = slices.Grow(c.latched, len(c.evds)) // so that latch does not allocate
 }
 
-// leave removes an EVD and its kept trigger: the EVD was freed or has another CNO now.
+// leave removes an EVD and its kept trigger. freed is true if the EVD was freed, and false if it has another CNO now.
 func (c *CNO) leave(e *EVD, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -305,7 +313,7 @@ func (c *CNO) abort() {
 // Ready implements progress.Waiting.
 func (w *cnoWaiter) Ready() bool { return w.released.Load() }
 
-// Arm implements progress.Waiting. It does nothing: a release always raises the signal.
+// Arm implements progress.Waiting. It does nothing, because release raises the signal whether or not it is armed.
 func (w *cnoWaiter) Arm(bool) {}
 
 // Signal implements progress.Waiting.

@@ -7,17 +7,18 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// ConnState is the state of a connection in the protocol. EPState is the state of an endpoint, which has more values.
+// ConnState is the state of a connection in the wire protocol. It differs from EPState, the state of an endpoint,
+// which has more values.
 type ConnState uint8
 
 // States of a connection.
 const (
 	ConnIdle        ConnState = 0
-	ConnConnecting  ConnState = 1 // the request was sent, or waits to be
-	ConnAccepting   ConnState = 2 // accepted; the peer has not confirmed yet
+	ConnConnecting  ConnState = 1 // the connection request was sent or is about to be sent
+	ConnAccepting   ConnState = 2 // this side has accepted; the peer has not confirmed yet
 	ConnEstablished ConnState = 3
-	ConnDraining    ConnState = 4 // graceful disconnect: outstanding requests complete first
-	ConnClosed      ConnState = 5 // ended; kept until the peer has confirmed the end
+	ConnDraining    ConnState = 4 // after a graceful disconnect, until all outstanding requests have completed
+	ConnClosed      ConnState = 5 // the connection has ended; the peer has not confirmed the end yet
 	numConnStates             = ConnClosed + 1
 )
 
@@ -38,10 +39,10 @@ func (s ConnState) MarshalText() ([]byte, error) { return []byte(s.String()), ni
 // ConnInfo is a snapshot of one connection: a row of IA.Connections. PSN is the packet sequence number, which counts
 // the packets of one direction.
 type ConnInfo struct {
-	Engine  int // index of its engine in the adapter; there is one engine for each receive queue
+	Engine  int // index of the connection's engine; an adapter has one engine for each receive queue
 	State   ConnState
 	Peer    netip.Addr
-	Qual    ConnQual      // the connection qualifier asked for
+	Qual    ConnQual      // the connection qualifier in the connection request
 	Passive bool          // the peer sent the connection request
 	Age     time.Duration // since Connect or Accept
 	Silence time.Duration // since the last packet of the peer
@@ -50,7 +51,7 @@ type ConnInfo struct {
 	// Sending.
 	SendOldest  uint32        // PSN of the oldest unacknowledged packet
 	SendNext    uint32        // PSN of the next new packet
-	Window      float64       // congestion window in packets; below 1 the packets are paced
+	Window      float64       // congestion window in packets; if it is below 1, packets are paced
 	InFlight    int           // packets in the network (pipe, RFC 6675 §2)
 	Lost        int           // packets declared lost and not yet sent again
 	Timeouts    int           // consecutive retransmission timeouts
@@ -59,14 +60,14 @@ type ConnInfo struct {
 	RTO         time.Duration // current retransmission timeout
 	Requests    int           // outstanding requests
 	Unsent      int           // bytes of requests not yet sent, chunk headers included
-	Credits     int           // messages that the peer has promised to take; -1: it makes no promise
+	Credits     int           // messages that the peer has promised to take; -1 if the peer gives no credits
 	Starved     bool          // a message waits for the peer to post a receive
 
 	// Receiving.
 	RecvNext uint32 // PSN of the next packet in order
-	Early    int    // packets held: an earlier packet or a receive is missing
-	Receives int    // outstanding receives; with a shared receive queue, those taken from it
-	Granted  int    // messages that this side has promised to take; -1: no promise
+	Early    int    // early packets held, because an earlier packet or a receive is missing
+	Receives int    // outstanding receives; with a shared receive queue, receives that the endpoint has taken from it
+	Granted  int    // messages that this side has promised to take; -1 if this side gives no credits
 }
 
 func connInfo(c *wire.ConnInfo) ConnInfo {

@@ -11,8 +11,9 @@ type ProtocolStats struct {
 	RxPackets, TxPackets   uint64
 	RxMessages             uint64            // messages received completely
 	TxRequests             uint64            // sends, writes, reads and atomics that completed successfully
-	RxBytes, TxBytes       uint64            // payload bytes placed in memory and sent, retransmissions excluded
-	InPlaceBytes           uint64            // payload bytes sent without a copy from memory of IA.Alloc, retransmissions included
+	RxBytes                uint64            // payload bytes received and placed in memory, retransmissions excluded
+	TxBytes                uint64            // payload bytes sent, retransmissions excluded
+	InPlaceBytes           uint64            // payload bytes sent without a copy, retransmissions included (IA.Alloc)
 	Retransmits            uint64            // packets sent again
 	RetransmitsBy          [NumCauses]uint64 // Retransmits by Cause
 	Timeouts               uint64            // retransmission timeouts
@@ -22,27 +23,29 @@ type ProtocolStats struct {
 	EarlyDropped           uint64            // early packets dropped for lack of room
 	BadPackets             uint64            // packets too short, or of unknown version or type
 	BadChecksum            uint64            // packets with a wrong CRC
-	UnknownConnection      uint64            // packets of no connection, or with another verification tag or source address than the peer's
-	Forged                 uint64            // packets with the right tag and address but an impossible PSN or acknowledgement
-	Strays                 uint64            // packets that arrived on another queue than their connection's
+	UnknownConnection      uint64            // packets whose ID, verification tag and address match no connection
+	Forged                 uint64            // packets with correct tag and address but impossible PSN or acknowledgement
+	Strays                 uint64            // packets that arrived on a queue other than that of their connection
 	StraysDropped          uint64            // stray packets dropped for lack of room
-	ProtectionErrors       uint64            // remote accesses refused
+	ProtectionErrors       uint64            // operations of peers refused: wrong key, range, privilege or zone
 	ProtocolErrors         uint64            // packets of established connections that violated the protocol
 	Backpressure           uint64            // times the transmit ring was full
 	CreditStalls           uint64            // times a message began to wait for the peer to post a receive
 	NotReadySent           uint64            // times a message of a peer found no receive here (RNR)
 	NotReadyReceived       uint64            // times a message found no receive at the peer (RNR)
 	Overflows              uint64            // completions lost because an event dispatcher was full
-	Connects, Accepts      uint64            // connections established on the active and on the passive side
+	Connects               uint64            // connections established on the active side
+	Accepts                uint64            // connections established on the passive side
 	ConnRequestsRejected   uint64            // connection requests refused
-	ConnRequestsChallenged uint64            // connection requests asked to prove their address
+	ConnRequestsChallenged uint64            // connection requests answered with a Challenge, to verify the address
 	BlackHoles             uint64            // times a path stopped passing packets of the current size
 	Resets                 uint64            // packets of unknown connections answered with Reset
 	Broken                 uint64            // connections that broke
 	Unreachable            uint64            // ICMP reports that nothing listens at a peer's port
-	UnreachableIgnored     uint64            // such reports that quote no packet of a connection, included in Unreachable
+	UnreachableIgnored     uint64            // the part of Unreachable that quotes no packet of a connection
 	ConnRequestsDropped    uint64            // connection requests ignored because too many were half-open
-	Polls, EmptyPolls      uint64            // all polls of an engine, and those in which no packet came or left
+	Polls                  uint64            // polls of an engine
+	EmptyPolls             uint64            // the part of Polls that received and sent no packet
 }
 
 // LinkStats are the counters of the links: packets of this protocol and their bytes. They never decrease.
@@ -51,20 +54,19 @@ type LinkStats struct {
 	TxPackets, TxBytes uint64
 	// RxDropped counts packets that arrived and were dropped: no frame was free, or a ring was full.
 	RxDropped uint64
-	// RxInvalid counts packets that arrived malformed or with an impossible source address: this host's own, a
+	// RxInvalid counts packets that were malformed or had an impossible source address: an address of this host, or a
 	// multicast, loopback or unspecified address.
 	RxInvalid uint64
-	// TxDropped counts packets that Send accepted and that did not leave. A packet lost after the device had taken it
-	// counts in TxPackets too.
+	// TxDropped counts packets that Send accepted but that were not transmitted. If the device had already taken such a
+	// packet, TxPackets counts it too.
 	TxDropped uint64
-	// TxFull counts the packets, included in TxDropped, that found the kernel's send buffer full. It is used over
-	// kernel UDP only.
+	// TxFull counts the part of TxDropped that found the kernel's send buffer full. Only links over kernel UDP use it.
 	TxFull uint64
 	// TxKicks counts system calls that start transmission. Wakeups counts the calls of Wait that slept.
 	TxKicks, Wakeups uint64
 }
 
-// Cause is the reason of a retransmission. It is the index of ProtocolStats.RetransmitsBy.
+// Cause is the reason of a retransmission, and the index into ProtocolStats.RetransmitsBy.
 type Cause uint8
 
 // Causes of retransmissions.
@@ -99,6 +101,6 @@ type Histogram struct {
 	Sum     uint64 // of all durations, in nanoseconds
 }
 
-// Bound returns the upper bound of bucket i: every duration in it is shorter. It is math.MaxInt64 for the last bucket
-// and above, and 0 for i below 0.
+// Bound returns the upper bound of bucket i: every duration in the bucket is shorter. For the last bucket, and for i
+// above it, Bound returns math.MaxInt64. For i below 0 it returns 0.
 func (h *Histogram) Bound(i int) time.Duration { return (*wire.Histogram)(h).Bound(i) }

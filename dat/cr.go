@@ -9,15 +9,15 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// CR is a connection request (DAT_CR_HANDLE). A successful Accept, Reject or Handoff ends it: later calls return
-// ErrInvalidHandle. Any goroutine may call its methods. If the requester gives up, the handle stays valid: Accept
-// then leads to EventAcceptCompletionError, and Reject has no effect on the peer.
+// CR is a connection request (DAT_CR_HANDLE). A successful Accept, Reject or Handoff ends the request: later calls
+// return ErrInvalidHandle. If the requester gives up, the handle stays valid. Accept then leads to
+// EventAcceptCompletionError, and Reject has no effect on the peer. Any goroutine may call the methods.
 type CR struct {
 	consumer
 	ia   *IA
 	req  *wire.Request
-	ep   *EP  // the endpoint that came with the request; nil if the consumer supplies one
-	made bool // the provider created ep for this request
+	ep   *EP  // the endpoint of the request; nil if the consumer passes an endpoint to Accept
+	made bool // ep was created by the provider for this request
 
 	mu   sync.Mutex // guards over; locked after the mutex of an IA
 	over bool       // the request was answered
@@ -28,7 +28,7 @@ type CRParam struct {
 	RemoteAddress netip.Addr
 	RemotePort    uint64 // port qualifier of the requesting endpoint
 	PrivateData   []byte // owned by the consumer
-	LocalEP       *EP    // the endpoint of a reserved service point, or the one that the provider created; else nil
+	LocalEP       *EP    // endpoint of the reserved service point, or created by the provider; nil: pass one to Accept
 }
 
 // newCR makes the CR for a request that arrived at a service point of ia.
@@ -38,7 +38,8 @@ func newCR(ia *IA, r *wire.Request) *CR {
 	return c
 }
 
-// makeEP creates an endpoint for the request. It allows as many RDMA reads as the requester asks for.
+// makeEP creates the endpoint of the request. The endpoint allows as many RDMA reads as the requester asks for, up to
+// maxReads.
 func (c *CR) makeEP() {
 	a := DefaultEPAttr()
 	a.MaxRDMAReadIn = min(max(a.MaxRDMAReadIn, c.req.ReadOut), maxReads)
@@ -56,8 +57,8 @@ func (c *CR) Query() (CRParam, error) {
 	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: c.req.Private, LocalEP: c.ep}, nil
 }
 
-// lock locks the IA and mu of a request that is not over. It fails, without the locks, on another. The caller calls
-// unlock.
+// lock locks the IA and mu. If the request is nil or over, or the IA is closed, it returns an error and locks nothing.
+// The caller calls unlock.
 func (c *CR) lock() error {
 	if c == nil {
 		return errHandleCR
@@ -78,17 +79,20 @@ func (c *CR) unlock() {
 	c.ia.mu.Unlock()
 }
 
-// Accept accepts the connection (dat_cr_accept). ep is an unconnected endpoint. If the request came with an endpoint,
-// ep must be nil, and the request's endpoint is used. The endpoint needs a zone and a connect EVD. That EVD gets
-// EventEstablished or EventAcceptCompletionError. The peer's EventEstablished carries the private data, which is
-// copied.
+// Accept accepts the request and connects an endpoint to the requester (dat_cr_accept). If CRParam.LocalEP is nil, ep
+// is that endpoint and must be unconnected. Otherwise LocalEP is that endpoint, and ep must be nil. The endpoint needs
+// a zone and a connect EVD. The connect EVD gets EventEstablished or EventAcceptCompletionError. The private data is
+// copied; the peer's EventEstablished carries it.
 //
-// After an error the request may be answered again, with one exception: if no route leads to the requester, Accept
-// returns ErrInvalidAddress and the request is over. The next attempt of the requester is a new request.
+// After an error the consumer may answer the request again. The exception is ErrInvalidAddress: no route leads to the
+// requester, and the request is over. The next attempt of the requester is a new request.
 //
-// Errors: ErrInvalidHandle (the request is over; the endpoint is freed, of another adapter, or lacks a zone or
-// connect EVD), ErrInvalidParameter (ep is nil and the request has no endpoint, or neither is nil; more than 256
-// bytes of private data), ErrInvalidState, ErrInsufficientResources, ErrInvalidAddress.
+// Errors:
+//
+//   - ErrInvalidHandle: the request is over; or the endpoint is freed, belongs to another adapter, or lacks a zone or
+//     connect EVD.
+//   - ErrInvalidParameter: ep and LocalEP are both nil or both not nil, or the private data has more than 256 bytes.
+//   - ErrInvalidState, ErrInsufficientResources, ErrInvalidAddress.
 func (c *CR) Accept(ep *EP, private []byte) error {
 	var n note
 	defer n.write()
@@ -101,7 +105,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	case ep != nil && ep.usable() != nil:
 		return errHandleEP
 	case (ep == nil) == (c.ep == nil):
-		return fail(ErrInvalidParameter, "accept with an endpoint if the request comes without, and with nil otherwise")
+		return fail(ErrInvalidParameter, "pass an endpoint if the request has none, and nil if the request has one")
 	case ep == nil:
 		ep, call = c.ep, callAcceptHeld
 	}
@@ -110,7 +114,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	}
 	defer ep.mu.Unlock()
 	if ep.pz == nil || ep.connect == nil || ep.ia.a != c.ia.a {
-		return fail(ErrInvalidHandle, "the endpoint has no protection zone, no connect event dispatcher, or is of another adapter")
+		return fail(ErrInvalidHandle, "the endpoint has no protection zone or no connect event dispatcher, or belongs to another adapter")
 	}
 	if err := checkPrivate(private); err != nil {
 		return err
@@ -123,7 +127,7 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 			return err
 		}
 	}
-	d, path, err := c.resolve() // last: if the accept fails the engine frees the path, and nothing else does
+	d, path, err := c.resolve() // the last check: after an error, only Engine.Accept frees the path
 	if err != nil {
 		n = c.drop(d, err)
 		c.releaseEP()
@@ -141,27 +145,27 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	c.over = true
 	n = c.note("dat: accepting", d)
 	if c.made {
-		c.ia.eps[ep] = struct{}{} // from now on the consumer frees it
+		c.ia.eps[ep] = struct{}{} // from now on the consumer has to free the endpoint
 	}
 	return nil
 }
 
-// Reject refuses the request (dat_cr_reject). The peer gets EventPeerRejected with the private data. The endpoint of
-// a reserved service point becomes unconnected; an endpoint that the provider created is freed. If no route leads to
-// the peer, it gets no answer.
+// Reject refuses the request (dat_cr_reject). The requester gets EventPeerRejected with the private data. If no route
+// leads to the requester, no answer is sent. An endpoint of a reserved service point becomes unconnected. An endpoint
+// that the provider created is freed.
 func (c *CR) Reject(private []byte) error {
 	return c.decline(private, func(e *wire.Engine, path link.Path) error { return e.Reject(c.req, path, private) })
 }
 
-// Handoff passes the request to the service point of another qualifier of the adapter (dat_cr_handoff), where it is a
-// new request. The peer does not notice. If no service point listens there, or its backlog is full, the peer gets
-// EventNonPeerRejected. The request's endpoint is released as by Reject. If no route leads to the requester, the
-// request is dropped instead.
+// Handoff passes the request to the service point of the adapter that listens on qual (dat_cr_handoff). The request
+// arrives there as a new request, and the requester does not notice. The endpoint of this request is released as by
+// Reject. If no service point listens on qual, or its backlog is full, the requester gets EventNonPeerRejected. If no
+// route leads to the requester, the request is dropped.
 func (c *CR) Handoff(qual ConnQual) error {
 	return c.decline(nil, func(e *wire.Engine, path link.Path) error { return e.Handoff(c.req, path, uint64(qual)) })
 }
 
-// decline runs f, which rejects the request or hands it off, in the request's engine. Then it ends the request.
+// decline runs f in the request's engine, then ends the request. The function f rejects the request or hands it off.
 func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) error {
 	var n note
 	defer n.write()
@@ -173,7 +177,7 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 		return err
 	}
 	d, path, err := c.resolve()
-	if err != nil { // no answer is sent: the peer sees the same as if the network lost the answer
+	if err != nil { // no answer is sent; to the requester this looks like a lost answer
 		n = c.drop(d, err)
 		c.end()
 		return nil
@@ -186,20 +190,20 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	return nil
 }
 
-// note returns a log message about the request. d is the driver of its engine. mu is held.
+// note returns a log message about the request. d is the driver of the request's engine. mu is held.
 func (c *CR) note(message string, d *driver) note {
 	return note{c.ia.log, slog.LevelDebug, message, []any{"peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index()}}
 }
 
-// resolve resolves the path to the requester, for the engine that has the request.
+// resolve returns the driver of the engine that has the request, and the path from that engine to the requester.
 func (c *CR) resolve() (*driver, link.Path, error) {
 	d := c.ia.a.drivers[c.req.Engine().Index()]
 	path, err := d.link.Resolve(c.req.From, uint16(c.req.Port))
 	return d, path, status(err)
 }
 
-// drop drops the request in d's engine and returns a log message with the reason err. The caller releases the
-// request's endpoint. mu is held.
+// drop makes d's engine forget the request, without an answer. It returns a log message that has err as the reason.
+// The caller releases the request's endpoint. mu is held.
 func (c *CR) drop(d *driver, err error) note {
 	_ = d.do(func(e *wire.Engine) error { return e.Forget(c.req) }) // fails if the engine has dropped the request already
 	n := c.note("dat: request dropped, no way back", d)
@@ -218,7 +222,7 @@ func (c *CR) end() {
 	c.releaseEP()
 }
 
-// releaseEP is end for a caller that has locked the request's endpoint, if there is one.
+// releaseEP does the same as end. The caller has locked the request's endpoint, if there is one.
 func (c *CR) releaseEP() {
 	c.over = true
 	if c.ep == nil {

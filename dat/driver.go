@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// driver is an engine of an adapter, its link, and the progress.Driver that runs the engine.
+// driver has one engine of an adapter, the engine's link, and the progress.Driver that runs the engine.
 type driver struct {
 	progress.Driver
 	eng  *wire.Engine
@@ -23,8 +23,8 @@ func newDriver(h *wire.Host, l link.Link) (*driver, error) {
 	return d, nil
 }
 
-// do calls f while it owns the engine, then polls the engine. It returns the error of f, or ErrInvalidHandle if the
-// adapter is closed.
+// do calls f while it owns the engine, and polls the engine before and after f. It returns the error of f, or
+// ErrInvalidHandle if the adapter is closed.
 func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	if !d.Do(func() { err = f(d.eng) }) {
 		return ErrInvalidHandle
@@ -32,19 +32,19 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// drop ends a connection whose endpoint the consumer frees. It polls the engine only if poll is set and the
-// connection has not ended, because an ended connection sends nothing more. Without that exception, freeing thousands
-// of endpoints would run the timers of all other connections for each of them.
+// drop ends the connection of a freed endpoint. If poll is true and the connection has not ended yet, it also polls
+// the engine, so that the disconnect is sent. An ended connection sends nothing, so drop does not poll for it: each
+// poll runs the timers of all connections, and a program may free thousands of endpoints.
 func (d *driver) drop(c *wire.Conn, poll bool) {
 	run := d.With
 	if s := c.State(); poll && s != wire.Closed && s != wire.Idle {
 		run = d.Do
 	}
-	run(func() { d.eng.Drop(c) }) // a closed adapter has dropped the connection already
+	run(func() { d.eng.Drop(c) }) // does nothing if the adapter is closed: its connections have ended
 }
 
-// park drives the engines of the adapter until w is ready. It returns ErrTimeoutExpired at the limit, and
-// ErrInterruptedCall when done is closed.
+// park waits until w is ready. It polls the adapter's engines at first and sleeps later. It returns ErrTimeoutExpired
+// when the time limit has passed, and ErrInterruptedCall when done is closed.
 func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}) error {
 	switch a.engines.Wait(w, limit, done) {
 	case progress.TimedOut:
@@ -56,7 +56,7 @@ func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}
 	}
 }
 
-// flush sends what was posted and what ended connections have to say, on every engine.
+// flush polls every engine, so that posted requests and disconnects are sent.
 func (a *adapter) flush() {
 	for _, d := range a.drivers {
 		d.Do(func() {})

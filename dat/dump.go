@@ -10,10 +10,10 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Connections returns a snapshot of every connection of the adapter, those of its other opens included. Each row is
-// consistent in itself, but rows are read at different times. The call stops an engine for some microseconds for
-// every 32 of its connections, and pauses so that packets move between. It returns ErrInvalidHandle if the adapter is
-// closed, or closes during the call.
+// Connections returns one row for every connection of the adapter, also for connections of other opens. Each row is a
+// consistent snapshot, but the rows are read at different times: the call stops an engine for some microseconds to
+// read 32 of its connections. Between these reads the engine runs. Connections returns ErrInvalidHandle if the adapter
+// is closed before or during the call.
 func (ia *IA) Connections() ([]ConnInfo, error) {
 	var all []ConnInfo
 	err := ia.EachConnection(func(c *ConnInfo) error {
@@ -26,9 +26,9 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 	return all, nil
 }
 
-// EachConnection calls f for each row of Connections, without holding them all in memory. It ends with the first error
-// of f and returns it. The row is valid during f. No engine is stopped during f. Other errors: ErrInvalidHandle,
-// ErrInvalidParameter (f is nil).
+// EachConnection calls f for each row that Connections would return, without holding all rows in memory. Row c is
+// valid only during f. If f returns an error, EachConnection stops and returns that error. The engines run during f.
+// Other errors: ErrInvalidHandle, ErrInvalidParameter (f is nil).
 func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	if err := ia.lock(); err != nil {
 		return err
@@ -49,18 +49,18 @@ func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	return nil
 }
 
-// An inspection that has owned its engine for inspectTime sleeps for inspectPause, so that it does not take turns with
-// the data path for as long as there are connections. Reading 19200 connections takes 11 ms of ownership.
+// When inspect has owned its engine for inspectTime, summed over several reads, it sleeps for inspectPause. Without
+// the pause, reading thousands of connections would delay the data path: 19200 connections take 11 ms of ownership.
 const (
 	inspectTime  = 100 * time.Microsecond
 	inspectPause = 200 * time.Microsecond
 )
 
-// inspect calls f for each connection of the engine until f returns an error, which it returns. It owns the engine
-// while it reads 32 connections, and not during f.
+// inspect calls f for each connection of the engine. If f returns an error, inspect stops and returns that error. It
+// owns the engine while it reads 32 connections, but not during f.
 func (d *driver) inspect(f func(*wire.ConnInfo) error) error {
 	rows := make([]wire.ConnInfo, 0, 32)
-	var owned time.Duration // since the last pause
+	var owned time.Duration // time of ownership since the last pause
 	for slot := 0; slot >= 0; {
 		if owned >= inspectTime {
 			time.Sleep(inspectPause)
@@ -82,22 +82,22 @@ func (d *driver) inspect(f func(*wire.ConnInfo) error) error {
 	return nil
 }
 
-// dumpHead and dumpLine are the columns of Dump. Their widths are fixed, so that a line can be written before the rest
-// is known.
+// dumpHead is the header of the table that Dump writes; dumpLine is the format of its lines. The columns have fixed
+// widths, because Dump writes a line before it has read the next connection.
 const (
 	dumpHead = "ENGINE  STATE        PEER                                     QUALIFIER           SIDE     AGE             SILENT          MTU   PSN               WINDOW   FLIGHT  LOST  RESENT  RTT           RTO           REQUESTS  UNSENT    CREDITS      NEXT        EARLY  RECEIVES  GRANTED"
 	dumpLine = "%-6d  %-11v  %-39v  %#-18x  %-7s  %-14v  %-14v  %-4d  %-16s  %-7.2f  %-6d  %-4d  %-6d  %-12v  %-12v  %-8d  %-8d  %-11s  %-10d  %-5d  %-8d  %s\n"
 )
 
-// Dump writes the rows of Connections as a table, one line for each, as it reads them. The column PSN has the oldest
-// unacknowledged PSN, a plus sign and the number of outstanding packets. Times carry their units. Errors:
-// ErrInvalidHandle, ErrInvalidParameter (w is nil), and those of w.
+// Dump writes the rows of Connections to w as a table, with one line for each connection. It writes the lines while it
+// reads. The column PSN has the oldest unacknowledged PSN, a plus sign and the number of unacknowledged packets.
+// Durations have units. Errors: ErrInvalidHandle, ErrInvalidParameter (w is nil), and errors of w.
 func (ia *IA) Dump(w io.Writer) error {
 	if w == nil {
 		return fail(ErrInvalidParameter, "no writer to dump to")
 	}
 	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, dumpHead) // b keeps an error for Flush
+	fmt.Fprintln(b, dumpHead) // Flush returns the error, if there is one
 	if err := ia.EachConnection(func(c *ConnInfo) error { return dumpRow(b, c) }); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func dumpRow(w io.Writer, c *ConnInfo) error {
 	return err
 }
 
-// promised formats a number of credits; "-" means that none are promised.
+// promised formats a number of credits. A negative number means that the side gives no credits; the result is "-".
 func promised(n int) string {
 	if n < 0 {
 		return "-"

@@ -14,11 +14,11 @@ type EP struct {
 	permits
 	ia   *IA
 	conn *wire.Conn
-	port uint64 // port qualifier of the endpoint; the peer's CR shows it
-	srq  *SRQ   // nil without one
+	port uint64 // port qualifier of the endpoint: CRParam.RemotePort at the peer
+	srq  *SRQ   // nil: the endpoint has a receive queue of its own
 
 	drv   atomic.Pointer[driver] // the driver of the connection's engine; nil before the first connection
-	hold  atomic.Pointer[hold]   // the service point or request that holds the endpoint; nil if none
+	hold  atomic.Pointer[hold]   // the service point or connection request that holds the endpoint; nil: none
 	freed atomic.Bool
 
 	// mu serialises the calls that change the endpoint's state or parameters, and guards the fields below. Lock
@@ -33,40 +33,47 @@ type EP struct {
 // remote is the peer of a connection, and the flags of the connection request.
 type remote struct {
 	addr  netip.Addr
-	port  uint64 // active side: the connection qualifier asked for; passive side: the peer's port qualifier
-	qual  uint64 // the connection qualifier asked for, on both sides
+	port  uint64 // active side: the requested connection qualifier; passive side: the peer's port qualifier
+	qual  uint64 // both sides: the requested connection qualifier
 	flags ConnectFlags
 }
 
-// portQuals is the last port qualifier that was given to an endpoint.
+// portQuals is the port qualifier of the newest endpoint.
 var portQuals atomic.Uint64
 
 // EPConfig are the parameters of CreateEP, except the zone.
 type EPConfig struct {
-	// The dispatchers of receive completions, request completions and connection events. One dispatcher may serve for
-	// all three. Nil discards those events. A dispatcher may come from any open of the same adapter.
+	// RecvEVD gets the completions of receives, RequestEVD the completions of requests, and ConnectEVD the connection
+	// events. They may be the same dispatcher. If one is nil, its events are discarded. A dispatcher may belong to any
+	// open of the same adapter.
 	RecvEVD, RequestEVD, ConnectEVD *EVD
 
-	// SRQ is the shared receive queue that the endpoint takes its receives from. Nil means a receive queue of its
-	// own. Shared receives use memory of the queue's zone, all other operations memory of the endpoint's zone. The
-	// two zones may differ.
+	// SRQ is the shared receive queue from which the endpoint takes its receives. If SRQ is nil, the endpoint has a
+	// receive queue of its own. Receives of the SRQ use memory of the SRQ's zone; all other operations use memory of
+	// the endpoint's zone. The two zones may differ.
 	SRQ *SRQ
 
-	// Attr are the attributes; nil means DefaultEPAttr. With an SRQ, Attr is required and its MaxRecvIOV is ignored.
+	// Attr has the attributes; nil means DefaultEPAttr. If SRQ is not nil, Attr must not be nil, and Attr.MaxRecvIOV is
+	// ignored.
 	Attr *EPAttr
 }
 
-// CreateEP creates an unconnected endpoint (dat_ep_create; with an SRQ dat_ep_create_with_srq). The zone may be nil
-// and set later with Modify. Without a zone the endpoint cannot connect or post memory.
+// CreateEP creates an unconnected endpoint (dat_ep_create, or dat_ep_create_with_srq if c.SRQ is not nil). The zone pz
+// may be nil; Modify can set it later. Until it has a zone, the endpoint can neither connect nor post operations that
+// use memory.
 //
-// An endpoint with a shared receive queue refuses PostRecv in every state. It uses the queue until Free; Reset does
-// not change that. After its connection has ended, its incomplete receives are flushed. Then the asynchronous EVD
-// gets EventAsyncEPBroken with the endpoint as Source and ReasonEPTransferToError: the endpoint takes no more
-// receives.
+// An endpoint with a shared receive queue refuses PostRecv in every state. It uses the shared receive queue until
+// Free, even after Reset. When its connection has ended, the receives that the endpoint has taken and not completed
+// are flushed. Then the asynchronous EVD gets EventAsyncEPBroken with the endpoint as Source and
+// ReasonEPTransferToError, which means that the endpoint takes no more receives.
 //
-// Errors: ErrInvalidHandle (a zone, dispatcher or queue that is freed or of another adapter, or a dispatcher without
-// the stream), ErrInvalidParameter (attributes beyond the limits of IA.Query, or no attributes with an SRQ),
-// ErrModelNotSupported (service type or quality of service), ErrInsufficientResources.
+// Errors:
+//
+//   - ErrInvalidHandle: the zone, a dispatcher or the shared receive queue is freed or belongs to another adapter; or a
+//     dispatcher was not created for the stream.
+//   - ErrInvalidParameter: an attribute exceeds a limit of IA.Query, or Attr is nil although SRQ is not.
+//   - ErrModelNotSupported: service type or quality of service.
+//   - ErrInsufficientResources.
 func (ia *IA) CreateEP(pz *PZ, c EPConfig) (*EP, error) {
 	p := &EPParam{PZ: pz, RecvEVD: c.RecvEVD, RequestEVD: c.RequestEVD, ConnectEVD: c.ConnectEVD, SRQ: c.SRQ, Attr: DefaultEPAttr()}
 	if c.Attr != nil {
@@ -106,7 +113,7 @@ func (ia *IA) createEP(p *EPParam) (*EP, error) {
 	return ep, nil
 }
 
-// newEP makes an endpoint, which the caller adds to ia.eps. The caller has counted the references of the parameters.
+// newEP makes an endpoint. The caller has counted the references to the objects in p, and adds the endpoint to ia.eps.
 func (ia *IA) newEP(p *EPParam) *EP {
 	ep := &EP{ia: ia, pz: p.PZ, attr: p.Attr, recv: p.RecvEVD, request: p.RequestEVD, connect: p.ConnectEVD,
 		srq: p.SRQ, port: portQuals.Add(1)}
@@ -115,7 +122,7 @@ func (ia *IA) newEP(p *EPParam) *EP {
 	return ep
 }
 
-// config returns the configuration of the connection in package wire.
+// config converts the parameters p to the configuration of the endpoint's wire.Conn.
 func (ep *EP) config(p *EPParam) wire.ConnConfig {
 	a := &p.Attr
 	c := wire.ConnConfig{User: ep, MaxRecv: a.MaxRecvDTOs, MaxRequest: a.MaxRequestDTOs,
@@ -131,7 +138,7 @@ func (ep *EP) config(p *EPParam) wire.ConnConfig {
 	return c
 }
 
-// adopt applies the parameters that are not in config.
+// adopt applies the parameters that config does not convert: the permits, and the soft high watermark.
 func (ep *EP) adopt(p *EPParam) {
 	ep.permit(p)
 	if ep.srq != nil && p.Attr.SRQSoftHW > 0 {
@@ -139,7 +146,8 @@ func (ep *EP) adopt(p *EPParam) {
 	}
 }
 
-// handles checks that the handles which mask names are valid for an endpoint of ia. The caller has locked ia.
+// handles returns ErrInvalidHandle if a handle in p is not valid for an endpoint of ia. It checks the SRQ, and the
+// handles that mask names. The caller has locked ia.
 func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	if mask&EPFieldPZ != 0 && p.PZ != nil && !p.PZ.usable(ia) {
 		return errHandlePZ
@@ -162,17 +170,17 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	return nil
 }
 
-// refer replaces the references of an endpoint: it adds those in after and drops those in before. before is nil for a
-// new endpoint, and after is nil for one that is freed. If a dispatcher cannot take its new streams together, refer
-// fails and changes nothing.
-func (a *adapter) refer(before, after *EPParam) error {
-	if err := a.refeed(before.feeds(), after.feeds()); err != nil {
+// refer updates the reference counts of the objects that an endpoint uses, when the endpoint's parameters change from
+// was to now. For a new endpoint was is nil; for a freed endpoint now is nil. If the streams of a dispatcher would not
+// be compatible, refer returns an error and changes nothing.
+func (a *adapter) refer(was, now *EPParam) error {
+	if err := a.refeed(was.feeds(), now.feeds()); err != nil {
 		return err
 	}
-	for _, r := range after.uses() {
+	for _, r := range now.uses() {
 		r.take()
 	}
-	for _, r := range before.uses() {
+	for _, r := range was.uses() {
 		r.drop()
 	}
 	return nil
@@ -207,7 +215,7 @@ func (ep *EP) usable() error {
 	return nil
 }
 
-// lock locks mu of an endpoint that is not freed. It fails, without the lock, on a freed one. The caller unlocks mu.
+// lock locks mu. If the endpoint is nil or freed, it returns an error and does not lock. The caller unlocks mu.
 func (ep *EP) lock() error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -220,7 +228,8 @@ func (ep *EP) lock() error {
 	return nil
 }
 
-// Status returns the state, whether no receive is outstanding, and whether no request is (dat_ep_get_status).
+// Status returns the state of the endpoint (dat_ep_get_status). recvIdle is true if no receive is outstanding;
+// requestIdle is true if no request is outstanding.
 func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, false, false, err
@@ -229,13 +238,13 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 	return ep.State(), recvIdle, requestIdle, nil
 }
 
-// Free frees the endpoint (dat_ep_free). The peer sees a disconnect, or a refusal while the connection is being set
-// up. Free makes no completions for outstanding operations. It returns ErrInvalidState in the states EPReserved,
-// EPPassiveConnectionPending and EPTentativeConnectionPending: free the service point or answer the request first.
+// Free frees the endpoint (dat_ep_free). The peer sees a disconnect or, if the connection is not established yet, a
+// refusal. Outstanding operations get no completions. Free returns ErrInvalidState in the state EPReserved (free the
+// service point first), and in EPPassiveConnectionPending and EPTentativeConnectionPending (answer the request first).
 //
-// Completions that are queued in an event dispatcher stay there, with this EP, and use its slots. A program that frees
-// endpoints and creates others in their place should therefore call Disconnect, and free each endpoint when it takes
-// the endpoint's last event, EventDisconnected. The dispatcher then holds only events of endpoints that exist.
+// Completions of the endpoint that are queued in a dispatcher stay there and use slots. A program that replaces
+// endpoints all the time should therefore call Disconnect first, and free an endpoint when it takes EventDisconnected,
+// the endpoint's last event. Then the dispatcher has no events of freed endpoints.
 func (ep *EP) Free() error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -263,8 +272,8 @@ func (ep *EP) end() {
 		return
 	}
 	if d := ep.drv.Load(); d != nil {
-		d.drop(ep.conn, !ep.ia.closed) // the call that closes polls once for all
+		d.drop(ep.conn, !ep.ia.closed) // when the IA closes, destroy polls once for all endpoints
 	}
 	p := ep.param()
-	_ = ep.ia.a.refer(&p, nil) // cannot fail without new streams
+	_ = ep.ia.a.refer(&p, nil) // cannot fail, because it adds no stream
 }

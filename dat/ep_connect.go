@@ -8,49 +8,51 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// completions returns the queues of d's engine that get the endpoint's completions.
+// completions returns the queues in which d's engine puts the endpoint's completions.
 func (ep *EP) completions(d *driver) wire.CompletionQueues {
 	i := d.eng.Index()
 	return wire.CompletionQueues{Recv: ep.recv.queue(i), Request: ep.request.queue(i), Connect: ep.connect.queue(i),
 		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
 }
 
-// Connect starts a connection to a service of an adapter, which may be this one (dat_ep_connect). The endpoint must
-// be unconnected and have a zone and a connect EVD. That EVD gets exactly one event: EventEstablished with the
-// private data of the accept, or EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable or
-// EventDisconnected. After any event but EventEstablished the endpoint is disconnected. A negative timeout waits for
-// ever. The private data is copied.
+// Connect starts a connection to the service with qualifier qual at an address (dat_ep_connect). The address may be
+// that of this adapter. The endpoint must be unconnected, and must have a zone and a connect EVD. With a negative
+// timeout it tries for ever. The private data is copied.
+//
+// The connect EVD gets exactly one event about the attempt: EventEstablished with the private data of the peer's
+// accept, or EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable or EventDisconnected. After an
+// event other than EventEstablished the endpoint is disconnected.
 //
 // Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data), ErrInvalidAddress (no
 // route), ErrInvalidState, ErrInsufficientResources.
-func (ep *EP) Connect(to netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
-	return ep.ConnectWith(to, qual, ConnectConfig{Timeout: timeout, PrivateData: private})
+func (ep *EP) Connect(addr netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
+	return ep.ConnectWith(addr, qual, ConnectConfig{Timeout: timeout, PrivateData: private})
 }
 
 // ConnectConfig are the parameters of ConnectWith and DupConnect.
 type ConnectConfig struct {
-	Timeout     time.Duration // how long to try; negative means for ever, 0 is ErrInvalidParameter
-	PrivateData []byte        // for the peer's CR.Query; it is copied; at most 256 bytes
-	QoS         QoS           // any but QoSBestEffort is ErrModelNotSupported
+	Timeout     time.Duration // how long to try; a negative time means for ever, 0 is ErrInvalidParameter
+	PrivateData []byte        // delivered to the peer in CRParam.PrivateData; copied; at most 256 bytes
+	QoS         QoS           // QoSBestEffort; other values are ErrModelNotSupported
 	Flags       ConnectFlags  // ConnectMultipathRequired is ErrModelNotSupported
 }
 
 // ConnectWith is Connect with a quality of service and flags (dat_ep_connect).
-func (ep *EP) ConnectWith(to netip.Addr, qual ConnQual, c ConnectConfig) error {
+func (ep *EP) ConnectWith(addr netip.Addr, qual ConnQual, c ConnectConfig) error {
 	if err := ep.usable(); err != nil {
 		return err
 	}
-	if !to.IsValid() {
+	if !addr.IsValid() {
 		return fail(ErrInvalidParameter, "no address to connect to")
 	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	return ep.dial(remote{addr: to.Unmap(), port: uint64(qual), flags: c.Flags}, c.Timeout, c.PrivateData)
+	return ep.dial(remote{addr: addr.Unmap(), port: uint64(qual), flags: c.Flags}, c.Timeout, c.PrivateData)
 }
 
-// DupConnect is ConnectWith to the same address and qualifier, and with the same flags, as the endpoint dup
-// (dat_ep_dup_connect). dup must be connected. It returns ErrInvalidParameter if c has flags.
+// DupConnect connects to the same address and qualifier, and with the same flags, as the connected endpoint dup
+// (dat_ep_dup_connect). Otherwise it is like ConnectWith. If c.Flags is not 0, it returns ErrInvalidParameter.
 func (ep *EP) DupConnect(dup *EP, c ConnectConfig) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -59,34 +61,34 @@ func (ep *EP) DupConnect(dup *EP, c ConnectConfig) error {
 		return err
 	}
 	if c.Flags != ConnectDefault {
-		return fail(ErrInvalidParameter, "connect flags %#x: they are those of the endpoint that is duplicated", uint8(c.Flags))
+		return fail(ErrInvalidParameter, "connect flags %#x: DupConnect uses the flags of the other endpoint", uint8(c.Flags))
 	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	to, err := dup.dialled()
+	peer, err := dup.dialled()
 	if err != nil {
 		return err
 	}
-	return ep.dial(to, c.Timeout, c.PrivateData)
+	return ep.dial(peer, c.Timeout, c.PrivateData)
 }
 
 // check checks the parameters that ConnectWith and DupConnect share.
 func (c *ConnectConfig) check() error {
 	switch {
 	case c.Timeout == 0:
-		return fail(ErrInvalidParameter, "timeout 0: wait for some time, or for ever with a negative one")
+		return fail(ErrInvalidParameter, "timeout 0: use a positive timeout, or a negative timeout to try for ever")
 	case c.Flags&^connectAll != 0:
 		return fail(ErrInvalidParameter, "connect flags %#x", uint8(c.Flags))
 	case c.QoS != QoSBestEffort:
 		return fail(ErrModelNotSupported, "quality of service %#x: use QoSBestEffort", uint8(c.QoS))
 	case c.Flags&ConnectMultipathRequired != 0:
-		return fail(ErrModelNotSupported, "there is one path: do not require more")
+		return fail(ErrModelNotSupported, "a connection uses one path: do not require several")
 	}
 	return checkPrivate(c.PrivateData)
 }
 
-// dialled returns the peer and the connect flags of a connected endpoint.
+// dialled returns the peer and the connect flags of a connected endpoint. In other states it returns ErrInvalidState.
 func (ep *EP) dialled() (remote, error) {
 	if err := ep.lock(); err != nil {
 		return remote{}, err
@@ -95,8 +97,8 @@ func (ep *EP) dialled() (remote, error) {
 	return ep.remote, ep.may(callDup)
 }
 
-// dial starts the active side of a connection.
-func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
+// dial starts a connection to a peer, as the active side.
+func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 	var n note
 	defer n.write()
 	if err := ep.lock(); err != nil {
@@ -109,22 +111,22 @@ func (ep *EP) dial(to remote, timeout time.Duration, private []byte) error {
 	if ep.pz == nil || ep.connect == nil {
 		return fail(ErrInvalidState, "the endpoint has no protection zone or no connect event dispatcher: set them with Modify")
 	}
-	to.qual = to.port
+	peer.qual = peer.port
 	d := ep.ia.a.pick()
-	path, err := d.link.Resolve(netip.AddrPortFrom(to.addr, ep.ia.peerPort), uint16(ep.port))
+	path, err := d.link.Resolve(netip.AddrPortFrom(peer.addr, ep.ia.peerPort), uint16(ep.port))
 	if err != nil {
 		return status(err)
 	}
-	dial := wire.Dial{Path: path, Host: to.addr, Qual: to.port, Port: ep.port, Timeout: timeout, Private: private, Completions: ep.completions(d)}
-	if err := ep.take(d, to, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }); err != nil {
+	dial := wire.Dial{Path: path, Host: peer.addr, Qual: peer.port, Port: ep.port, Timeout: timeout, Private: private, Completions: ep.completions(d)}
+	if err := ep.take(d, peer, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }); err != nil {
 		return err
 	}
-	n = note{ep.ia.log, slog.LevelDebug, "dat: connecting", []any{"peer", to.addr, "qualifier", to.qual, "queue", d.eng.Index()}}
+	n = note{ep.ia.log, slog.LevelDebug, "dat: connecting", []any{"peer", peer.addr, "qualifier", peer.qual, "queue", d.eng.Index()}}
 	return nil
 }
 
-// take makes d the driver of the endpoint and runs f in d's engine. f starts a connection with the given peer. mu is
-// held.
+// take makes d the driver of the endpoint and runs f in d's engine. The function f starts the connection to peer. If f
+// succeeds, take ends the hold on the endpoint. mu is held.
 func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
@@ -136,8 +138,8 @@ func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	return nil
 }
 
-// move prepares the change of the endpoint's driver to d. It keeps the events that the old engine has queued before
-// those of the new one.
+// move prepares the change of the endpoint's driver to d. Consumers will take the events that the old engine has
+// queued before events of the new engine.
 func (ep *EP) move(d *driver) {
 	if was := ep.drv.Load(); was != nil && was != d {
 		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
@@ -146,9 +148,9 @@ func (ep *EP) move(d *driver) {
 	}
 }
 
-// Disconnect ends a connection or the attempt to make one (dat_ep_disconnect). With CloseGraceful, outstanding
-// requests complete first. Both sides get one EventDisconnected. On a disconnected endpoint the call does nothing. It
-// returns ErrInvalidState if no connection was started.
+// Disconnect ends a connection, or an attempt to connect (dat_ep_disconnect). With CloseGraceful, outstanding requests
+// complete first. Each side gets one EventDisconnected. On a disconnected endpoint the call does nothing. If no
+// connection was started, it returns ErrInvalidState.
 func (ep *EP) Disconnect(flags CloseFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -160,12 +162,13 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 }
 
 // Reset makes a disconnected endpoint unconnected (dat_ep_reset). Completions that the consumer has not taken stay in
-// their EVDs. On an unconnected endpoint the call does nothing: its receives stay posted.
+// their EVDs. On an unconnected endpoint the call does nothing, and receives stay posted.
 func (ep *EP) Reset() error {
 	return ep.inEngine(callReset, func(e *wire.Engine) error { return e.Reset(ep.conn) })
 }
 
-// inEngine runs f in the engine of the connection, if the state allows the call.
+// inEngine runs f in the engine of the connection. If the endpoint's state does not allow the call c, it returns
+// ErrInvalidState.
 func (ep *EP) inEngine(c epCall, f func(*wire.Engine) error) error {
 	if err := ep.lock(); err != nil {
 		return err
@@ -176,7 +179,7 @@ func (ep *EP) inEngine(c epCall, f func(*wire.Engine) error) error {
 	}
 	d := ep.drv.Load()
 	if d == nil {
-		return nil // it was never connected
+		return nil // no connection was ever started
 	}
 	return status(d.do(f))
 }

@@ -8,18 +8,18 @@ type EPParam struct {
 	State        EPState
 	LocalAddress netip.Addr
 	LocalPort    uint64 // port qualifier, which the peer's CR shows
-	// RemoteAddress and RemotePort are zero without a connection or an attempt to make one. On the active side
-	// RemotePort is the connection qualifier asked for, on the passive side the peer's port qualifier.
+	// RemoteAddress and RemotePort are zero while there is no connection and no attempt to connect. On the active side
+	// RemotePort is the requested connection qualifier; on the passive side it is the peer's port qualifier.
 	RemoteAddress netip.Addr
 	RemotePort    uint64
 
 	PZ                              *PZ
 	RecvEVD, RequestEVD, ConnectEVD *EVD
-	SRQ                             *SRQ   // nil without one
-	Attr                            EPAttr // as granted
+	SRQ                             *SRQ   // nil: the endpoint has a receive queue of its own
+	Attr                            EPAttr // the granted values
 }
 
-// EPMask names parameters of an endpoint (DAT_EP_PARAM_MASK); the values are those of uDAPL 2.0.
+// EPMask is a set of parameters of an endpoint (DAT_EP_PARAM_MASK); the values are those of uDAPL 2.0.
 type EPMask uint64
 
 // Parameters of an endpoint (DAT_EP_FIELD_...). EPFieldServiceType and the fields after it are fields of EPAttr
@@ -60,8 +60,14 @@ const (
 	EPFieldAll EPMask = 1<<iota - 1
 )
 
-// Groups of parameters. Modify may change the parameters of a group in the same states: epFixed never, epTransport with
-// callModifyTransport, epSetUp with callModify. epHandles are the parameters that are handles.
+// Groups of parameters. The first three, and EPFieldPZ, differ in the states in which Modify may change them:
+//
+//	epFixed       in no state
+//	epTransport   in the states of callModifyTransport
+//	epSetUp       in the states of callModify
+//	EPFieldPZ     in the states of callModifyPZ
+//
+// epHandles has the parameters that are handles and can change.
 const (
 	epFixed = EPFieldIA | EPFieldState | EPFieldComm | EPFieldLocalAddress | EPFieldLocalPort |
 		EPFieldRemoteAddress | EPFieldRemotePort | EPFieldSRQ
@@ -93,17 +99,17 @@ func (ep *EP) param() EPParam {
 	return p
 }
 
-// set copies the parameters that mask names from another EPParam.
-func (p *EPParam) set(mask EPMask, from *EPParam) {
-	to, a := &p.Attr, &from.Attr
+// set copies the parameters in mask from src to p.
+func (p *EPParam) set(mask EPMask, src *EPParam) {
+	to, a := &p.Attr, &src.Attr
 	for _, f := range []struct {
 		field EPMask
 		set   func()
 	}{
-		{EPFieldPZ, func() { p.PZ = from.PZ }},
-		{EPFieldRecvEVD, func() { p.RecvEVD = from.RecvEVD }},
-		{EPFieldRequestEVD, func() { p.RequestEVD = from.RequestEVD }},
-		{EPFieldConnectEVD, func() { p.ConnectEVD = from.ConnectEVD }},
+		{EPFieldPZ, func() { p.PZ = src.PZ }},
+		{EPFieldRecvEVD, func() { p.RecvEVD = src.RecvEVD }},
+		{EPFieldRequestEVD, func() { p.RequestEVD = src.RequestEVD }},
+		{EPFieldConnectEVD, func() { p.ConnectEVD = src.ConnectEVD }},
 		{EPFieldServiceType, func() { to.ServiceType = a.ServiceType }},
 		{EPFieldMaxMessageSize, func() { to.MaxMessageSize = a.MaxMessageSize }},
 		{EPFieldMaxRDMASize, func() { to.MaxRDMASize = a.MaxRDMASize }},
@@ -126,19 +132,20 @@ func (p *EPParam) set(mask EPMask, from *EPParam) {
 	}
 }
 
-// Modify changes the parameters that mask names (dat_ep_modify). It changes all of them or, if it fails, none. Which
-// parameters may change depends on the state:
+// Modify changes the parameters in mask to their values in param (dat_ep_modify). If it returns an error, it has
+// changed nothing. The state of the endpoint decides which parameters may change:
 //
-//	zone                         EPUnconnected, EPTentativeConnectionPending
-//	dispatchers and attributes   these two, EPReserved, EPPassiveConnectionPending
-//	RecvCompletionFlags          the same, before the first receive is posted
-//	transport attributes         EPUnconnected
-//	all others                   never
+//   - The zone: in EPUnconnected and EPTentativeConnectionPending.
+//   - The dispatchers and the attributes: in EPUnconnected, EPTentativeConnectionPending, EPReserved and
+//     EPPassiveConnectionPending. RecvCompletionFlags may change only before the first receive is posted.
+//   - The transport attributes: in EPUnconnected.
+//   - Other parameters: never.
 //
-// Zero means the default where EPAttr says so. A nil dispatcher means none.
+// An attribute of 0 means the default where EPAttr says so. The events of a nil dispatcher are discarded.
 //
-// Posted receives stay posted. A depth or a limit on segments that is too small for them is ErrInvalidState. After a
-// change of the zone, receives with memory of the old zone fail with DTOLocalProtection when a message arrives.
+// Posted receives stay posted. If they do not fit the new MaxRecvDTOs or MaxRecvIOV, Modify returns ErrInvalidState.
+// If the zone has changed, a receive with memory of the old zone fails with DTOLocalProtection when a message arrives
+// for it.
 //
 // Errors: ErrInvalidParameter (mask or value), ErrInvalidHandle (zone or dispatcher), ErrModelNotSupported,
 // ErrInvalidState.
@@ -148,13 +155,13 @@ func (ep *EP) Modify(mask EPMask, param *EPParam) error {
 	}
 	switch {
 	case mask&^EPFieldAll != 0:
-		return fail(ErrInvalidParameter, "no parameters have the bits %#x", uint64(mask&^EPFieldAll))
+		return fail(ErrInvalidParameter, "the mask has the unknown bits %#x", uint64(mask&^EPFieldAll))
 	case mask&epFixed != 0:
-		return fail(ErrInvalidParameter, "the parameters %#x never change", uint64(mask&epFixed))
+		return fail(ErrInvalidParameter, "the parameters %#x cannot be changed", uint64(mask&epFixed))
 	case mask == 0:
 		return nil
 	case param == nil:
-		return fail(ErrInvalidParameter, "no parameters are given")
+		return fail(ErrInvalidParameter, "the mask is not 0, but there are no parameters")
 	}
 	if err := ep.ia.lock(); err != nil {
 		return err
@@ -186,7 +193,7 @@ func (ep *EP) modify(mask EPMask, param *EPParam) error {
 		return err
 	}
 	if err := ep.conn.Reconfigure(ep.config(&now)); err != nil {
-		_ = ep.ia.a.refer(&now, &was) // cannot fail: the old streams went together before
+		_ = ep.ia.a.refer(&now, &was) // cannot fail: the old streams were compatible before
 		return status(err)
 	}
 	ep.adopt(&now)
@@ -208,7 +215,7 @@ func (ep *EP) mayModify(mask EPMask) error {
 		}
 	}
 	if mask&EPFieldRecvCompletionFlags != 0 && !ep.conn.NeverReceived() {
-		return fail(ErrInvalidState, "completion flags of receives change before the first is posted")
+		return fail(ErrInvalidState, "RecvCompletionFlags cannot change after the first receive was posted")
 	}
 	return nil
 }

@@ -2,38 +2,44 @@ package dat
 
 import "github.com/datxdp/datxdp/wire"
 
-// The state machine of an endpoint. While the connection is idle, the hold decides the state: a service point or a
-// connection request may hold the endpoint. Otherwise the state of the connection decides.
+// This file has the state machine of an endpoint. While the endpoint's wire connection is idle, EP.hold decides the
+// state: without a hold the endpoint is UNCONNECTED, with a hold its state is hold.state. Otherwise the state of the
+// wire connection decides.
 //
-// The functions below move an endpoint whose connection is idle. They run with EP.mu held, except arrive and makeEP,
-// which the owner of an engine calls:
+// These functions change the state while the connection is idle. The caller holds EP.mu. arrive and makeEP are called
+// by the owner of an engine, without EP.mu.
 //
-//	from                       by         to                              because of
-//	UNCONNECTED                reserve    RESERVED                        CreateRSP
-//	RESERVED                   release    UNCONNECTED                     RSP.Free
-//	RESERVED                   arrive     PASSIVE_CONNECTION_PENDING      a request for the service point
-//	(new)                      makeEP     TENTATIVE_CONNECTION_PENDING    a request, provider to make the endpoint
-//	PASSIVE_...                release    UNCONNECTED                     CR.Reject, CR.Handoff
-//	TENTATIVE_...              end        (gone)                          CR.Reject, CR.Handoff
-//	UNCONNECTED                take       ACTIVE_CONNECTION_PENDING       Connect, DupConnect
-//	UNCONNECTED, PASSIVE_...,
-//	TENTATIVE_...              take       COMPLETION_PENDING              CR.Accept
+//	old state                      new state                      function   called by
+//	UNCONNECTED                    RESERVED                       reserve    IA.CreateRSP
+//	RESERVED                       UNCONNECTED                    release    RSP.Free
+//	RESERVED                       PASSIVE_CONNECTION_PENDING     arrive     RSP.arrive
+//	(the endpoint is created)      TENTATIVE_CONNECTION_PENDING   makeEP     PSP.arrive, RSP.arrive
+//	PASSIVE_CONNECTION_PENDING     UNCONNECTED                    release    CR.Reject, CR.Handoff
+//	TENTATIVE_CONNECTION_PENDING   (the endpoint is freed)        end        CR.Reject, CR.Handoff
+//	UNCONNECTED                    ACTIVE_CONNECTION_PENDING      take       EP.Connect, EP.DupConnect
+//	UNCONNECTED                    COMPLETION_PENDING             take       CR.Accept
+//	PASSIVE_CONNECTION_PENDING     COMPLETION_PENDING             take       CR.Accept
+//	TENTATIVE_CONNECTION_PENDING   COMPLETION_PENDING             take       CR.Accept
 //
-// Afterwards package wire changes the state of the connection, and reports each change with an event:
+// After take, package wire changes the state of the connection:
 //
-//	ACTIVE_...                 CONNECTED            EventEstablished
-//	                           DISCONNECTED         EventPeerRejected, EventNonPeerRejected, EventTimedOut,
-//	                                                EventUnreachable; EventDisconnected of Disconnect
-//	COMPLETION_PENDING         CONNECTED            EventEstablished
-//	                           DISCONNECTED         EventAcceptCompletionError; EventDisconnected of Disconnect
-//	CONNECTED                  DISCONNECT_PENDING   graceful Disconnect with requests outstanding
-//	CONNECTED, DISCONNECT_...  DISCONNECTED         EventDisconnected, EventBroken
-//	DISCONNECTED               UNCONNECTED          Reset
+//	old state                   new state            event, or call without an event
+//	ACTIVE_CONNECTION_PENDING   CONNECTED            EventEstablished
+//	ACTIVE_CONNECTION_PENDING   DISCONNECTED         EventPeerRejected, EventNonPeerRejected, EventTimedOut,
+//	                                                 EventUnreachable; EventDisconnected after a call of Disconnect
+//	COMPLETION_PENDING          CONNECTED            EventEstablished
+//	COMPLETION_PENDING          DISCONNECTED         EventAcceptCompletionError; EventDisconnected after a call of
+//	                                                 Disconnect
+//	CONNECTED                   DISCONNECT_PENDING   call: graceful Disconnect while requests are outstanding
+//	CONNECTED                   DISCONNECTED         EventDisconnected, EventBroken
+//	DISCONNECT_PENDING          DISCONNECTED         EventDisconnected, EventBroken
+//	DISCONNECTED                UNCONNECTED          call: Reset
 
-// hold says what holds an endpoint whose connection is idle. A hold does not change: a new one replaces it.
+// hold is the state of an endpoint that a service point or a connection request holds. A hold is never modified; a new
+// hold replaces it.
 type hold struct {
 	state EPState
-	cr    *CR // the request that the endpoint answers; nil while RESERVED
+	cr    *CR // the connection request that holds the endpoint; nil in state RESERVED
 }
 
 var epStates = [...]EPState{
@@ -48,7 +54,7 @@ var epStates = [...]EPState{
 // State returns the state of the endpoint (dat_ep_get_status). When an event reports a change of the state, State
 // already returns the new state.
 func (ep *EP) State() EPState {
-	h := ep.hold.Load() // before the state: take clears hold after the connection has left Idle
+	h := ep.hold.Load() // load hold first: take clears hold only after the connection has left the state Idle
 	s := ep.conn.State()
 	if s == wire.Idle && h != nil {
 		return h.state
@@ -63,24 +69,25 @@ func (ep *EP) reserve() *hold {
 	return h
 }
 
-// arrive passes an endpoint from its service point to a request, or back if the request could not be delivered. The
-// owner of an engine calls it, with the service point locked.
+// arrive replaces the hold of a reserved endpoint: the hold of its service point by that of an arrived connection
+// request or, if the request could not be delivered, the reverse. The owner of an engine calls arrive, with RSP.mu
+// held.
 func (ep *EP) arrive(h *hold) { ep.hold.Store(h) }
 
 // release ends the hold: the endpoint is unconnected.
 func (ep *EP) release() { ep.hold.Store(nil) }
 
-// epCall is a call that is legal only in some states of the endpoint. Posts are not in the list, because package wire
-// checks them with the work queue locked. A receive may be posted in every state. A request may be posted in state
-// CONNECTED or DISCONNECTED. A DISCONNECTED endpoint immediately completes both as flushed.
+// epCall is a call that is legal only in some states of the endpoint. It does not include posts, because package wire
+// checks their state with the work queue locked: receives may be posted in every state, requests in CONNECTED and
+// DISCONNECTED. Work posted in DISCONNECTED completes immediately, as flushed.
 type epCall uint8
 
 const (
 	callConnect    epCall = iota // Connect, DupConnect
 	callReserve                  // CreateRSP
-	callAccept                   // CR.Accept with an endpoint of the consumer
-	callAcceptHeld               // CR.Accept with the endpoint of the request
-	callDup                      // the endpoint whose connection DupConnect copies
+	callAccept                   // CR.Accept of an endpoint that the consumer passes
+	callAcceptHeld               // CR.Accept of the endpoint that the connection request holds
+	callDup                      // DupConnect, for its parameter dup
 	callDisconnect
 	callReset
 	callFree
@@ -89,7 +96,7 @@ const (
 	callModifyTransport
 )
 
-// epStateSet is a set of states, one bit for each.
+// epStateSet is a set of states: bit 1<<s is set if state s is in the set.
 type epStateSet uint16
 
 func states(all ...EPState) (set epStateSet) {
@@ -99,7 +106,7 @@ func states(all ...EPState) (set epStateSet) {
 	return set
 }
 
-// legal has the states in which each call is legal.
+// legal has, for each call, the states in which the call is legal.
 var legal = [...]epStateSet{
 	callConnect:    states(EPUnconnected),
 	callReserve:    states(EPUnconnected),

@@ -8,44 +8,43 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Each event is returned by exactly one call. The
-// events of one stream are returned in the order in which they were queued.
+// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Each event is returned by exactly one call of Dequeue
+// or Wait. The events of one stream are returned in the order in which they were queued.
 //
-// Any goroutine may call its methods. Dequeue and Wait drive the adapter's engines while they look for events. Once
-// the dispatcher is freed or its adapter closed, each method returns ErrInvalidHandle.
+// Any goroutine may call the methods. Dequeue and Wait poll the adapter's engines while they look for events. After
+// the dispatcher is freed or its IA is closed, each method returns ErrInvalidHandle.
 type EVD struct {
 	consumer
 	ia    *IA
 	flags EVDFlags
 
-	queues []*wire.Queue // one for each engine, in the order of adapter.drivers
-	room   *wire.Room    // limits the events in queues and slow together; nil if one queue is the only source
-	// backlog limits the connection requests in slow. It is nil if room is; slowMu guards it.
-	backlog *wire.Backlog
+	queues  []*wire.Queue // completions and connection events, one queue for each engine, in the order of adapter.drivers
+	room    *wire.Room    // limits the events in queues and slow together; nil if there is one queue and slow is unused
+	backlog *wire.Backlog // limits the connection requests in slow; nil if room is nil; guarded by slowMu
 	qlen    atomic.Int32
 	refs    refs          // counts the streams that feed the dispatcher
 	state   atomic.Uint32 // 0, evdFreed or evdAborted
 
 	feeding feedings      // guarded by adapter.feeding
-	config  atomic.Uint32 // EVDState.Config, which feeding decides
+	config  atomic.Uint32 // feeding.config(), for readers that do not lock
 
-	// take serialises the consumers and guards the fields below. Consumers take events from the sources round-robin.
-	// source is the number of the source to look at first. quota is the number of further events that a consumer may
-	// take from this source before the next source follows.
-	take    sync.Mutex
-	source  int
-	quota   int
-	oldest  []wire.Completion // gathered completions: they come before those in queues
+	// Consumers take events from the sources round-robin. The sources are the queues and slow. takeMu serialises the
+	// consumers and guards the fields of this group.
+	takeMu  sync.Mutex
+	source  int               // number of the next source (see popFrom)
+	quota   int               // events that may still be taken from this source before the next source follows
+	oldest  []wire.Completion // gathered completions, which are taken before those in queues
 	noldest atomic.Int32      // len(oldest)
 
-	// slow queues the events that do not pass through an engine's queue.
+	// slow queues the events that the consumer or the provider posts, not an engine: software events, connection
+	// requests and asynchronous events. slowMu guards it and catastropheQueued.
 	slowMu            sync.Mutex
 	slow              []Event
 	nslow             atomic.Int32  // len(slow)
-	slowNotice        atomic.Uint32 // counts the events added to slow
+	slowNotice        atomic.Uint32 // counts the events that were added to slow
 	catastropheQueued bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
 
-	lost atomic.Bool // an overflow was reported, and the dispatcher has not been empty since
+	lost atomic.Bool // an overflow was reported, and the dispatcher has not been empty since then
 
 	waiter
 	notifier
@@ -56,8 +55,8 @@ const (
 	evdAborted = 2
 )
 
-// EVDState is the state of a dispatcher (DAT_EVD_STATE). It has one value of each of three groups: enabled or
-// disabled, waitable or unwaitable, and the configuration.
+// EVDState is the state of a dispatcher (DAT_EVD_STATE). It combines three values: enabled or disabled, waitable or
+// unwaitable, and a configuration.
 type EVDState uint8
 
 // States of dispatchers.
@@ -70,10 +69,10 @@ const (
 	evdStateConfig          EVDState = 0x30
 	EVDStateConfigNotify    EVDState = 0x10 // the streams have CompletionUnsignalled
 	EVDStateConfigSolicited EVDState = 0x20 // the streams are receives with CompletionSolicitedWait
-	EVDStateConfigThreshold EVDState = 0x30 // all other streams: every completion counts toward the threshold
+	EVDStateConfigThreshold EVDState = 0x30 // the streams have neither flag: each completion counts toward the threshold
 )
 
-// Config returns the configuration, which the completion flags of the streams decide.
+// Config returns the configuration. It follows from the completion flags of the streams that feed the dispatcher.
 func (s EVDState) Config() EVDState { return s & evdStateConfig }
 
 // EVDParam has the parameters of a dispatcher (DAT_EVD_PARAM).
@@ -81,14 +80,14 @@ type EVDParam struct {
 	IA    *IA
 	QLen  int // maximum number of queued events
 	State EVDState
-	CNO   *CNO // nil for none
+	CNO   *CNO // nil: none
 	Flags EVDFlags
 }
 
-// CreateEVD creates an event dispatcher (dat_evd_create) that is enabled and waitable. It accepts the streams in
+// CreateEVD creates an event dispatcher, enabled and waitable (dat_evd_create). The dispatcher accepts the streams in
 // flags, in any combination, and holds up to qlen events. With EVDCR it also holds up to qlen connection requests,
-// which do not count toward the qlen events; CreatePSP says how peers share them. Notifications trigger cno, which
-// may be nil.
+// which do not count as events here. CreatePSP says how requesters share these slots. Notifications trigger cno; a nil
+// cno means none.
 //
 // Errors: ErrInvalidHandle (the CNO is freed or of another IA), ErrInvalidParameter (qlen below 1, no stream, or an
 // unknown stream), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or IAAttr.MaxEVDs exist).
@@ -159,7 +158,8 @@ func (e *EVD) usable() error {
 	return nil
 }
 
-// lock locks the IA of a usable dispatcher. It fails, without the lock, on another. The caller unlocks ia.mu.
+// lock locks the IA. If the dispatcher is nil, freed or closed, it returns an error and does not lock. The caller
+// unlocks ia.mu.
 func (e *EVD) lock() error {
 	if err := e.usable(); err != nil {
 		return err
@@ -189,12 +189,12 @@ func (e *EVD) Free() error {
 	}
 	defer e.ia.mu.Unlock()
 	if !e.retire() {
-		return fail(ErrInvalidState, "the event dispatcher is in use; free what feeds it, and end the waiting")
+		return fail(ErrInvalidState, "an endpoint or service point feeds the event dispatcher, or a goroutine waits on it")
 	}
 	if c := e.cno.Swap(nil); c != nil {
 		c.leave(e, true)
 	}
-	for ev := (Event{}); e.popAny(&ev); { // shared receive queues count completions when they are dequeued
+	for ev := (Event{}); e.popAny(&ev); { // a receive of an SRQ stays outstanding until its completion is taken
 	}
 	if e != e.ia.async {
 		e.ia.a.removeObjects(HandleEVD, 1)
@@ -203,8 +203,8 @@ func (e *EVD) Free() error {
 	return nil
 }
 
-// retire marks the dispatcher as freed. It returns false if the dispatcher is in use. A goroutine that calls Wait at
-// the same time gets ErrAbort.
+// retire marks the dispatcher as freed. If the dispatcher is in use, it returns false and changes nothing. A goroutine
+// that calls Wait at the same time gets ErrAbort.
 func (e *EVD) retire() bool {
 	e.ia.a.feeding.Lock()
 	defer e.ia.a.feeding.Unlock()
@@ -215,7 +215,7 @@ func (e *EVD) retire() bool {
 	return true
 }
 
-// queue returns the queue for the completions of an engine, by the engine's index. It returns nil if e is nil.
+// queue returns the queue in which an engine puts its completions, by the engine's index. For a nil e it returns nil.
 func (e *EVD) queue(engine int) *wire.Queue {
 	if e == nil {
 		return nil

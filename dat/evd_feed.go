@@ -1,13 +1,13 @@
 package dat
 
-// feed is one event stream of an object.
+// feed is one event stream from an object to a dispatcher.
 type feed struct {
-	to    *EVD // nil discards the events
+	evd   *EVD // nil: the events are discarded
 	kind  feedKind
-	flags CompletionFlags // completion flags of the endpoint for this stream
+	flags CompletionFlags // the endpoint's attribute for this stream
 }
 
-// feedKind is the kind of a stream, as far as completion flags distinguish it.
+// feedKind is the kind of a stream. Kinds to which completion flags do not apply are not distinguished.
 type feedKind uint8
 
 const (
@@ -18,9 +18,9 @@ const (
 
 // feedings counts the streams that feed a dispatcher, by their completion flags.
 type feedings struct {
-	completions int // streams of receives and of requests
-	unsignalled int // streams with CompletionUnsignalled, included in completions
-	solicited   int // streams with CompletionSolicitedWait, included in completions
+	completions int // streams of completions, of receives or of requests
+	unsignalled int // the part of completions with CompletionUnsignalled
+	solicited   int // the part of completions with CompletionSolicitedWait
 }
 
 func (f *feedings) count(s feed, n int) {
@@ -37,13 +37,14 @@ func (f *feedings) count(s feed, n int) {
 	}
 }
 
-// compatible reports whether the streams that feed a dispatcher may share it. all is their number. CompletionDefault
-// is equivalent to CompletionEVDThreshold.
+// compatible reports whether the streams that feed a dispatcher may share it. total is the number of these streams,
+// connection events and connection requests included. The streams are compatible in three cases:
 //
-//   - If one stream is unsignalled, all must be completions of endpoints with CompletionUnsignalled.
-//   - If one stream is solicited, all must be receives with CompletionSolicitedWait.
-func (f *feedings) compatible(all int) bool {
-	return f.solicited == all || f.unsignalled == all || f.solicited+f.unsignalled == 0
+//   - All streams are completions with CompletionUnsignalled.
+//   - All streams are completions of receives with CompletionSolicitedWait.
+//   - No stream has one of these two flags. CompletionDefault and CompletionEVDThreshold are equivalent.
+func (f *feedings) compatible(total int) bool {
+	return f.solicited == total || f.unsignalled == total || f.solicited+f.unsignalled == 0
 }
 
 func (f *feedings) config() EVDState {
@@ -63,25 +64,26 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 		{connect, feedOther, 0}}
 }
 
-// refeed replaces the streams of an object: it drops those in removed and adds those in added. If it fails, it has
-// changed nothing. removed is nil for a new object. added is nil for an object that is freed; refeed cannot fail
-// then. Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if the streams of a dispatcher would
-// not be compatible.
+// refeed changes the streams of an object: it removes the streams in removed and adds the streams in added. For a new
+// object removed is nil. For a freed object added is nil, and refeed cannot fail.
+//
+// Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if the streams of a dispatcher would not be
+// compatible. After an error nothing has changed.
 func (a *adapter) refeed(removed, added []feed) error {
 	a.feeding.Lock()
 	defer a.feeding.Unlock()
 	for _, f := range added {
-		if f.to != nil && f.to.usable() != nil {
+		if f.evd != nil && f.evd.usable() != nil {
 			return ErrInvalidHandle
 		}
 	}
 	count(removed, -1)
 	count(added, 1)
 	for _, f := range added {
-		if e := f.to; e != nil && !e.feeding.compatible(int(e.refs.n.Load())) {
+		if e := f.evd; e != nil && !e.feeding.compatible(int(e.refs.n.Load())) {
 			count(added, -1)
 			count(removed, 1)
-			return fail(ErrInvalidParameter, "completion flags do not go with those of other streams of the event dispatcher; use another dispatcher")
+			return fail(ErrInvalidParameter, "the completion flags are not compatible with those of other streams of the event dispatcher; use another dispatcher")
 		}
 	}
 	configure(removed)
@@ -89,30 +91,31 @@ func (a *adapter) refeed(removed, added []feed) error {
 	return nil
 }
 
-// serve makes e accept the connection requests of a service point. The caller drops the reference in e.refs at the
-// end.
-func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{to: e}}) }
+// serve adds the connection requests of a service point to the streams of e. When the service point ends, the caller
+// drops the reference in e.refs.
+func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{evd: e}}) }
 
-// count adds n to the counts of each stream.
+// count counts each stream n times in its dispatcher: n is 1 for added streams, -1 for removed streams.
 func count(streams []feed, n int) {
 	for _, f := range streams {
-		if f.to != nil {
-			f.to.refs.n.Add(int32(n))
-			f.to.feeding.count(f, n)
+		if f.evd != nil {
+			f.evd.refs.n.Add(int32(n))
+			f.evd.feeding.count(f, n)
 		}
 	}
 }
 
-// configure publishes the configuration of the dispatchers to goroutines in Wait and Query, which take no lock.
+// configure stores the new configuration of each stream's dispatcher. Wait and Query read it without a lock.
 func configure(streams []feed) {
 	for _, f := range streams {
-		if f.to != nil {
-			f.to.config.Store(uint32(f.to.feeding.config()))
+		if f.evd != nil {
+			f.evd.config.Store(uint32(f.evd.feeding.config()))
 		}
 	}
 }
 
-// feeds returns ErrInvalidHandle if e cannot accept a stream of an object of ia. A nil e accepts every stream.
+// feeds returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e accepts
+// every stream.
 func (e *EVD) feeds(ia *IA, stream EVDFlags) error {
 	if e == nil {
 		return nil

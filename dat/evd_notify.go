@@ -5,17 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// notifier is the part of an EVD that delivers notifications: to the goroutine inside Wait or, without one, to the
-// CNO.
+// notifier is the part of an EVD that delivers notifications. While a goroutine is inside Wait, notifications go to
+// that goroutine, otherwise to the CNO.
 type notifier struct {
 	cno     atomic.Pointer[CNO] // written with IA.mu held
 	enabled atomic.Bool         // notifications may trigger the CNO
 
-	listening sync.Mutex // makes listen atomic
+	listening sync.Mutex // serialises calls of listen
 }
 
-// notified delivers a notification that has become visible. The owner of an engine may call it. While a goroutine is
-// inside Wait, the CNO is not triggered.
+// notified delivers a notification. The event is already visible to Len and Dequeue. The owner of an engine may call
+// notified.
 func (e *EVD) notified() {
 	if e.held.Load() != heldByWaiter {
 		e.trigger()
@@ -31,8 +31,8 @@ func (e *EVD) trigger() {
 	}
 }
 
-// listen turns the engines' reports of notifications on if a sleeping waiter or a CNO needs them, and off otherwise,
-// because each report costs an engine a call.
+// listen makes the engines call notified if a sleeping waiter or a CNO needs the notifications. Otherwise it stops
+// these calls, because they cost the engines time.
 func (e *EVD) listen() {
 	e.listening.Lock()
 	defer e.listening.Unlock()
@@ -42,7 +42,8 @@ func (e *EVD) listen() {
 	}
 }
 
-// triggerIfQueued triggers the CNO for the events that are queued already.
+// triggerIfQueued is called after a change of the CNO or of enabled. It calls listen, and triggers the CNO if events
+// are queued already and no goroutine is inside Wait.
 func (e *EVD) triggerIfQueued() {
 	e.listen()
 	if e.Len() > 0 && e.held.Load() != heldByWaiter {
@@ -50,9 +51,9 @@ func (e *EVD) triggerIfQueued() {
 	}
 }
 
-// ModifyCNO makes notifications trigger another CNO; nil means none (dat_evd_modify_cno). If events are queued, the
-// new CNO is triggered immediately. A notification during the call may trigger either CNO; to prevent that, call
-// Disable first. It returns ErrInvalidHandle if the CNO is freed or of another IA.
+// ModifyCNO replaces the CNO that notifications trigger; nil means none (dat_evd_modify_cno). If events are queued, it
+// triggers the new CNO immediately. A notification during the call may trigger the old or the new CNO; to prevent
+// that, call Disable first. ModifyCNO returns ErrInvalidHandle if the CNO is freed or belongs to another IA.
 func (e *EVD) ModifyCNO(cno *CNO) error {
 	if err := e.lock(); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (e *EVD) associate(cno *CNO) {
 	e.triggerIfQueued()
 }
 
-// Enable lets notifications trigger the CNO (dat_evd_enable). If events are queued, the CNO is triggered immediately,
+// Enable makes notifications trigger the CNO (dat_evd_enable). If events are queued, it triggers the CNO immediately,
 // so that no event is missed. On an enabled dispatcher the call does nothing.
 func (e *EVD) Enable() error {
 	if err := e.usable(); err != nil {
@@ -94,7 +95,7 @@ func (e *EVD) Enable() error {
 }
 
 // Disable stops notifications from triggering the CNO (dat_evd_disable). A trigger that is in progress may still
-// arrive. Events still arrive, and wake a goroutine inside Wait.
+// arrive after the call. The dispatcher still accepts events, and they still wake a goroutine inside Wait.
 func (e *EVD) Disable() error {
 	if err := e.usable(); err != nil {
 		return err

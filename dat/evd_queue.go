@@ -14,8 +14,8 @@ func (e *EVD) Len() int {
 	return n
 }
 
-// Dequeue takes the first event (dat_evd_dequeue). If none is queued it drives the engines once and looks again. It
-// works on disabled and unwaitable dispatchers too. It does not allocate. Errors: ErrQueueEmpty (no event),
+// Dequeue takes the first event (dat_evd_dequeue). If no event is queued, it polls the engines once and looks again.
+// It works on disabled and unwaitable dispatchers too, and it does not allocate. Errors: ErrQueueEmpty (no event),
 // ErrInvalidState (another goroutine is inside Wait), ErrInvalidParameter (ev is nil).
 func (e *EVD) Dequeue(ev *Event) error {
 	if err := e.usable(); err != nil {
@@ -37,8 +37,8 @@ func (e *EVD) Dequeue(ev *Event) error {
 	return ErrQueueEmpty
 }
 
-// pop takes the next event and returns false if there is none. It withdraws the trigger of the CNO if no event is
-// left.
+// pop takes the next event. It returns false if there is none. If the event was the last, pop drops the trigger that
+// the CNO keeps for e.
 func (e *EVD) pop(ev *Event) bool {
 	found := e.popAny(ev)
 	if !found {
@@ -53,10 +53,10 @@ func (e *EVD) pop(ev *Event) bool {
 	return true
 }
 
-// popAny takes the next event from any source.
+// popAny takes the next event: the gathered completions first, then events of the sources.
 func (e *EVD) popAny(ev *Event) bool {
-	e.take.Lock()
-	defer e.take.Unlock()
+	e.takeMu.Lock()
+	defer e.takeMu.Unlock()
 	var found bool
 	if e.room == nil {
 		found = e.popFrom(0, ev)
@@ -64,12 +64,12 @@ func (e *EVD) popAny(ev *Event) bool {
 		found = e.popOldest(ev) || e.popInTurn(ev)
 	}
 	if !found && e.lost.Load() {
-		e.lost.Store(false) // it is empty: the next overflow is reported again
+		e.lost.Store(false) // the dispatcher is empty: report the next overflow again
 	}
 	return found
 }
 
-// popInTurn takes the next event round-robin: up to fairShare events of one source, then the next source.
+// popInTurn takes the next event of the sources, round-robin: up to fairShare events in a row from one source.
 func (e *EVD) popInTurn(ev *Event) bool {
 	for range len(e.queues) + 1 {
 		if e.popFrom(e.source, ev) {
@@ -83,7 +83,7 @@ func (e *EVD) popInTurn(ev *Event) bool {
 	return false
 }
 
-// popFrom takes the first event of a source. Sources are numbered: first the engines' queues, then slow.
+// popFrom takes the first event of a source. Source i is queues[i]; source len(queues) is slow.
 func (e *EVD) popFrom(source int, ev *Event) bool {
 	if source == len(e.queues) {
 		return e.nslow.Load() > 0 && e.popSlow(ev)
@@ -96,7 +96,7 @@ func (e *EVD) popFrom(source int, ev *Event) bool {
 	return true
 }
 
-// popOldest takes the first of the gathered completions.
+// popOldest takes the first gathered completion.
 func (e *EVD) popOldest(ev *Event) bool {
 	if len(e.oldest) == 0 {
 		return false
@@ -111,15 +111,15 @@ func (e *EVD) popOldest(ev *Event) bool {
 	return true
 }
 
-// gather moves the queued completions of an engine to oldest, so that they come before all later ones. It is called
-// when an endpoint that feeds e changes to another engine. Without it the endpoint's new events could overtake its
-// old ones. e may be nil.
+// gather moves the queued completions of an engine to oldest, so that consumers take them first. It is called when an
+// endpoint that feeds e moves to another engine: events of the new engine must not overtake events of the old engine.
+// If e is nil, gather does nothing.
 func (e *EVD) gather(engine int) {
 	if e == nil || len(e.queues) == 1 {
 		return
 	}
-	e.take.Lock()
-	defer e.take.Unlock()
+	e.takeMu.Lock()
+	defer e.takeMu.Unlock()
 	var c wire.Completion
 	for e.queues[engine].Move(&c) {
 		e.oldest = append(e.oldest, c)
@@ -154,8 +154,8 @@ func (e *EVD) popSlow(ev *Event) bool {
 	return true
 }
 
-// takeSlot reserves a slot for an event of slow. It returns false if none is free. Connection requests have slots of
-// their own, so that a burst of requests makes no completion overflow. slowMu is held.
+// takeSlot reserves a slot for an event in slow. It returns false if no slot is free. Connection requests have slots of
+// their own, so a burst of requests cannot cause completions to be lost. slowMu is held.
 func (e *EVD) takeSlot(ev *Event) bool {
 	if ev.Number == EventConnectionRequest {
 		return e.backlog.Take(ev.CR.req.From.Addr())
@@ -172,16 +172,17 @@ func (e *EVD) giveSlot(ev *Event) {
 	}
 }
 
-// post appends an event to slow and delivers a notification. It returns false if no slot is free. Connection requests
-// have their own slots. The address of a requester gets a limited share of these.
+// post appends an event to slow and delivers a notification. It returns false if no slot is free. For a connection
+// request this includes the case that requests of the same address hold their share of the slots.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
-// postAfter is post with a callback. first runs after a slot is reserved and before a consumer can take the event.
-func (e *EVD) postAfter(ev Event, first func()) bool {
+// postAfter is post with a callback: it calls prepare after it has reserved a slot, before a consumer can take the
+// event. If no slot is free, it does not call prepare.
+func (e *EVD) postAfter(ev Event, prepare func()) bool {
 	e.slowMu.Lock()
 	took := e.takeSlot(&ev)
 	if took {
-		first()
+		prepare()
 		e.add(ev)
 	}
 	e.slowMu.Unlock()
@@ -199,32 +200,33 @@ func (e *EVD) add(ev Event) {
 	e.slowNotice.Add(1)
 }
 
-// PostSE queues an EventSoftware that carries a value of the consumer (dat_evd_post_se). The event is a notification.
-// Errors: ErrInvalidParameter (the dispatcher lacks EVDSoftware), ErrQueueFull. A full queue is not an overflow here:
-// nothing is lost and no asynchronous event follows.
-func (e *EVD) PostSE(pointer any) error {
+// PostSE queues an EventSoftware that carries value in Event.Software (dat_evd_post_se). The event is a notification.
+// Errors: ErrInvalidParameter (the dispatcher was created without EVDSoftware), ErrQueueFull. ErrQueueFull does not
+// count as an overflow: no event is lost, and no asynchronous event follows.
+func (e *EVD) PostSE(value any) error {
 	if err := e.usable(); err != nil {
 		return err
 	}
 	if e.flags&EVDSoftware == 0 {
 		return ErrInvalidParameter
 	}
-	if !e.post(Event{Number: EventSoftware, Software: pointer}) {
+	if !e.post(Event{Number: EventSoftware, Software: value}) {
 		return ErrQueueFull
 	}
 	return nil
 }
 
-// overflow reports lost events with an asynchronous event: once, until the consumer has emptied the dispatcher.
+// overflow reports lost events with one asynchronous event. It does not report again before the consumer has emptied
+// the dispatcher.
 func (e *EVD) overflow() {
 	if !e.lost.Swap(true) {
 		e.ia.raise(EventAsyncEVDOverflow, e, ReasonEVDOverflow)
 	}
 }
 
-// raise queues an asynchronous event on the asynchronous EVD. Without that EVD the event is dropped. If the EVD is
-// full, raise queues one EventAsyncIACatastrophic, which has a slot of its own, to report that asynchronous errors
-// were lost. Any goroutine may call it.
+// raise queues an asynchronous event on the asynchronous EVD. If there is no such EVD, the event is dropped. If the EVD
+// is full, raise queues one EventAsyncIACatastrophic in its place, to report that asynchronous errors were lost; that
+// event has a slot of its own. Any goroutine may call raise.
 func (ia *IA) raise(n EventNumber, source any, reason int) {
 	e := ia.async
 	if e.usable() != nil || e.post(Event{Number: n, Source: source, Reason: reason}) {
@@ -242,9 +244,9 @@ func (ia *IA) raise(n EventNumber, source any, reason int) {
 	}
 }
 
-// Resize changes the queue length to qlen events (dat_evd_resize). It loses no event and keeps their order. Resize is
-// slow: it stops all engines of the adapter meanwhile. Errors: ErrInvalidParameter (qlen below 1 or above
-// IAAttr.MaxEVDQLen), ErrInvalidState (more than qlen events are queued, or a goroutine is inside Wait).
+// Resize changes the queue length to qlen events (dat_evd_resize). No event is lost, and their order stays the same.
+// Resize is slow, because it stops all engines of the adapter while it works. Errors: ErrInvalidParameter (qlen below
+// 1 or above IAAttr.MaxEVDQLen), ErrInvalidState (more than qlen events are queued, or a goroutine is inside Wait).
 func (e *EVD) Resize(qlen int) error {
 	if err := e.lock(); err != nil {
 		return err
@@ -260,8 +262,8 @@ func (e *EVD) Resize(qlen int) error {
 	return e.ia.a.halted(func() error { return e.resize(qlen) })
 }
 
-// occupied returns the smallest queue length that holds what is queued. Connection requests and all other events are
-// counted apart. slowMu is held.
+// occupied returns the smallest queue length that holds the queued events. Connection requests and other events have
+// separate slots, so the result is the larger of the two numbers. slowMu is held.
 func (e *EVD) occupied() int {
 	requests := 0
 	for i := range e.slow {
@@ -274,8 +276,8 @@ func (e *EVD) occupied() int {
 
 // resize changes the queue length. The caller owns every engine.
 func (e *EVD) resize(qlen int) error {
-	e.take.Lock()
-	defer e.take.Unlock()
+	e.takeMu.Lock()
+	defer e.takeMu.Unlock()
 	e.slowMu.Lock()
 	defer e.slowMu.Unlock()
 	if n := e.occupied(); n > qlen {

@@ -15,13 +15,13 @@ import (
 // waiter is the part of an EVD for the goroutine inside Wait.
 type waiter struct {
 	held  atomic.Uint32 // heldByNone, heldByWaiter or heldByResize
-	armed atomic.Bool   // the waiter sleeps or is about to: notifications raise wake
+	armed atomic.Bool   // the waiter sleeps or is about to sleep, so notifications raise wake
 	goal  atomic.Int32  // threshold of the waiter, in events
 	mark  atomic.Uint32 // value of EVD.noticed when the waiter began to wait
 	wake  progress.Signal
 
 	unwaitable atomic.Bool
-	cancels    atomic.Uint32 // counts the calls that ended the waiting of a waiter
+	cancels    atomic.Uint32 // counts the calls of SetUnwaitable, each of which ends a wait
 	entered    uint32        // value of cancels when the waiter called Wait
 }
 
@@ -32,18 +32,27 @@ const (
 	heldByResize
 )
 
-// Wait waits until at least threshold events are queued, then takes the first (dat_evd_wait). A negative timeout
-// waits for ever, zero does not wait. more is the number of events that remain queued. ErrTimeoutExpired takes no
-// event; more is then the number of queued events.
+// Wait waits until at least threshold events are queued, then takes the first (dat_evd_wait). With a negative timeout
+// it waits for ever; with a zero timeout it does not wait. more is the number of events that remain queued. If Wait
+// returns ErrTimeoutExpired, it has taken no event.
 //
-// If threshold events are queued when Wait is called, it returns immediately. Otherwise only a notification ends the
-// wait. Two kinds of completions are no notifications: those of posts with CompletionUnsignalled, and on endpoints
-// with CompletionSolicitedWait those of receives that the peer did not solicit. While it waits, Wait drives the
-// adapter's engines. After some tens of microseconds without any packet it sleeps.
+// If threshold events are queued when Wait is called, it returns immediately. Otherwise it returns when threshold
+// events are queued and at least one of those that arrived during the wait is a notification. All events are
+// notifications, except two kinds of successful completions:
 //
-// Errors: ErrTimeoutExpired; ErrAbort (the adapter was closed during the wait); ErrInvalidParameter (threshold below
-// 1 or above QLen, ev is nil); ErrInvalidState (another goroutine is inside Wait, the dispatcher is or becomes
-// unwaitable, or threshold is not 1 although the streams have CompletionUnsignalled or CompletionSolicitedWait).
+//   - completions of operations posted with CompletionUnsignalled;
+//   - on endpoints with CompletionSolicitedWait, completions of receives whose message the peer sent without
+//     CompletionSolicitedWait.
+//
+// Wait polls the adapter's engines while it waits, and sleeps after some tens of microseconds without a packet.
+//
+// Errors:
+//
+//   - ErrTimeoutExpired.
+//   - ErrAbort: the IA was closed during the wait.
+//   - ErrInvalidParameter: threshold is below 1 or above QLen, or ev is nil.
+//   - ErrInvalidState: another goroutine is inside Wait; the dispatcher is unwaitable or becomes so; or threshold is
+//     above 1 although the streams have CompletionUnsignalled or CompletionSolicitedWait.
 func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err
@@ -51,8 +60,8 @@ func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, e
 	return e.wait(progress.Until(timeout), nil, threshold, ev)
 }
 
-// WaitContext is Wait until a context is done. It then returns the context's error, wrapped with ErrInterruptedCall.
-// It takes no event; more is the number of queued events.
+// WaitContext is Wait without a timeout. When ctx is done, it takes no event and returns an error that wraps both
+// ErrInterruptedCall and the error of ctx. more is then the number of queued events.
 func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err
@@ -64,7 +73,7 @@ func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more i
 	return more, interrupted(ctx, err)
 }
 
-// interrupted adds the context's error to ErrInterruptedCall. It returns any other err unchanged.
+// interrupted adds the error of ctx if err is ErrInterruptedCall. It returns other errors unchanged.
 func interrupted(ctx context.Context, err error) error {
 	if err == ErrInterruptedCall {
 		return fmt.Errorf("dat: %w: %w", err, ctx.Err())
@@ -72,15 +81,20 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// Events returns an iterator that takes events one after the other and waits for each. It ends when the context is
-// done, the dispatcher ends, or the dispatcher has overflowed. The last pair is nil and the error: that of
-// WaitContext, or ErrQueueFull after an overflow. The Event that the iterator yields is valid until the next
-// iteration.
+// Events returns an iterator that waits for one event after the other and yields it. An event is valid until the next
+// iteration. After an error of WaitContext, or an overflow of the dispatcher, the iterator yields a nil event with the
+// error and ends.
 //
-// After an overflow the consumer would wait for events that are lost, so the iterator ends. EventAsyncEVDOverflow
-// reports the overflow too. A dispatcher that has been emptied since counts as not overflowed.
+// The error after an overflow is ErrQueueFull. The iterator ends then because the consumer would wait for events that
+// are lost. Once the consumer has emptied the dispatcher, the overflow no longer counts. EventAsyncEVDOverflow also
+// reports it.
 //
 //	for ev, err := range evd.Events(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		handle(ev)
+//	}
 func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		var ev Event
@@ -100,7 +114,7 @@ func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	}
 }
 
-// wait is Wait with a limit in engine time. It also ends when done is closed.
+// wait is Wait with a time limit in place of a timeout. When done is closed, it returns ErrInterruptedCall.
 func (e *EVD) wait(limit wire.Time, done <-chan struct{}, threshold int, ev *Event) (more int, err error) {
 	if ev == nil {
 		return 0, fail(ErrInvalidParameter, "no event to fill")
@@ -124,8 +138,8 @@ func (e *EVD) checkThreshold(threshold int) error {
 	return nil
 }
 
-// beginWait makes the caller the waiter. It returns false if there is one already. If a resize holds the dispatcher, it
-// waits for the end of the resize, which is short.
+// beginWait makes the calling goroutine the waiter. It returns false if another goroutine is the waiter. During a
+// Resize it busy-waits until the Resize has ended.
 func (e *EVD) beginWait() bool {
 	for !e.held.CompareAndSwap(heldByNone, heldByWaiter) {
 		if e.held.Load() == heldByWaiter {
@@ -137,9 +151,9 @@ func (e *EVD) beginWait() bool {
 	return true
 }
 
-// endWait ends the waiting and returns the number of queued events. While held is heldByWaiter, events do not trigger
-// the CNO. So endWait triggers it if an event was queued after the count: the caller of Wait does not know of that
-// event.
+// endWait ends the wait and returns the number of queued events. While held is heldByWaiter, notifications do not
+// trigger the CNO. If an event was queued after endWait had counted the events, the caller of Wait does not know of
+// it; so endWait triggers the CNO.
 func (e *EVD) endWait() (more int) {
 	notice := e.noticed()
 	more = e.Len()
@@ -150,7 +164,7 @@ func (e *EVD) endWait() (more int) {
 	return more
 }
 
-// mayWait checks the conditions of Wait that cannot change while the caller is the waiter.
+// mayWait checks the conditions of Wait that beginWait does not check. The caller is the waiter.
 func (e *EVD) mayWait(threshold int) error {
 	if e.unwaitable.Load() {
 		return ErrInvalidState
@@ -161,7 +175,7 @@ func (e *EVD) mayWait(threshold int) error {
 	if EVDState(e.config.Load()) != EVDStateConfigThreshold {
 		return fail(ErrInvalidState, "threshold %d on an event dispatcher with unsignalled or solicited streams; it has to be 1", threshold)
 	}
-	return e.checkThreshold(threshold) // again: a resize may have come before beginWait
+	return e.checkThreshold(threshold) // again, because a Resize may have run since the first check
 }
 
 // next waits until threshold events are queued and takes the first.
@@ -181,11 +195,11 @@ func (e *EVD) next(limit wire.Time, done <-chan struct{}, threshold int, ev *Eve
 			return ErrInvalidState
 		case e.pop(ev):
 			return nil
-		} // else a Dequeue that began before this call took the event: wait again
+		} // here a Dequeue that began before this call has taken the event: wait again
 	}
 }
 
-// waiting is the EVD as a progress.Waiting.
+// waiting implements progress.Waiting for the waiter of an EVD.
 type waiting EVD
 
 // Ready implements progress.Waiting.
@@ -204,13 +218,13 @@ func (w *waiting) Arm(on bool) {
 // Signal implements progress.Waiting.
 func (w *waiting) Signal() progress.Signal { return w.wake }
 
-// met reports whether the waiter's condition holds: enough events are queued, and at least one of those that arrived
-// during the wait is a notification.
+// met reports whether the waiter may return: at least goal events are queued, and at least one notification has
+// arrived during the wait.
 func (e *EVD) met() bool {
 	return e.Len() >= int(e.goal.Load()) && e.noticed() != e.mark.Load()
 }
 
-// noticed returns a count of the notifications. It wraps around.
+// noticed returns the number of notifications so far. The number wraps around.
 func (e *EVD) noticed() uint32 {
 	n := e.slowNotice.Load()
 	for _, q := range e.queues {
@@ -219,8 +233,8 @@ func (e *EVD) noticed() uint32 {
 	return n
 }
 
-// SetUnwaitable makes the dispatcher unwaitable (dat_evd_set_unwaitable): a current Wait returns ErrInvalidState, and
-// so do later ones. Events still arrive and trigger the CNO, and Dequeue takes them.
+// SetUnwaitable makes the dispatcher unwaitable (dat_evd_set_unwaitable): a Wait in progress and later calls of Wait
+// return ErrInvalidState. The dispatcher still accepts events, notifications trigger the CNO, and Dequeue takes events.
 func (e *EVD) SetUnwaitable() error {
 	if err := e.usable(); err != nil {
 		return err

@@ -21,18 +21,19 @@ const (
 	EventAsyncEVDOverflow      EventNumber = 0x08001
 	EventAsyncIACatastrophic   EventNumber = 0x08002
 	EventSoftware              EventNumber = 0x10001
-	// EventAsyncEPBroken reports a change of an endpoint that need not be an error; Event.Reason says which.
+	// EventAsyncEPBroken reports a change of an endpoint. In spite of its name, the change need not be an error. The
+	// change is in Event.Reason.
 	EventAsyncEPBroken EventNumber = 0x08003
-	// EventAsyncProviderInternalError reports a change of an object without an event number of its own, such as a
-	// shared receive queue. It need not be an error. Event.Source is the object, Event.Reason the change.
+	// EventAsyncProviderInternalError reports a change of an object for which DAT has no event number, such as a shared
+	// receive queue. The change need not be an error. Event.Source is the object; Event.Reason is the change.
 	EventAsyncProviderInternalError EventNumber = 0x08005
 )
 
-// Values of Event.Reason for asynchronous events. The kind of Event.Source decides which of them apply: the same number
-// means different things for different kinds.
+// Values of Event.Reason in asynchronous events. The meaning of a number depends on the type of Event.Source, with
+// which each comment below begins.
 const (
 	ReasonIACatastrophic       = 0 // IA: asynchronous errors were lost, because the asynchronous EVD was full
-	ReasonIAEnded              = 1 // IA: its device stopped moving packets; IA.Err returns the reason
+	ReasonIAEnded              = 1 // IA: the device stopped moving packets; IA.Err returns the reason
 	ReasonEVDOverflow          = 0 // EVD: it was full and lost events
 	ReasonEPTransferToError    = 0 // EP: it takes no more receives of its shared receive queue
 	ReasonSRQSoftHighWatermark = 2 // EP: its receives exceed the soft high watermark
@@ -110,43 +111,43 @@ const (
 )
 
 // Event is an event of an EVD (DAT_EVENT). Dequeue and Wait fill in an Event of the caller. Number decides which
-// fields have a meaning; the others are zero.
+// fields are used; the other fields are zero.
 type Event struct {
 	Number EventNumber
-	EVD    *EVD
+	EVD    *EVD // the dispatcher of the event
 
-	// EP to Imm belong to completions of operations and binds; Length is in bytes and valid on success. Connection
-	// events use EP, PrivateData (of the peer's accept or reject) and BreakReason.
-	EP          *EP
-	Cookie      uint64
-	Length      uint64
-	Op          DTO
-	Status      DTOStatus
-	Ext         ExtType // EventIBDTO
-	Imm         uint32  // EventIBDTO with ExtRDMAWriteImmData
-	PrivateData []byte
-	BreakReason BreakReason // EventBroken, EventNonPeerRejected, EventAcceptCompletionError; Reason is not used there
+	EP *EP // completions and connection events: the endpoint
 
-	// RMR is the region of a bind. RMRContext is the context that a DTOReceiveWithInvalidate has invalidated.
-	RMR        *RMR
-	RMRContext uint32
+	// Fields of completions, of operations and of binds.
+	Cookie     uint64 // the cookie of the post
+	Length     uint64 // transferred bytes; valid if Status is DTOSuccess
+	Op         DTO
+	Status     DTOStatus
+	Ext        ExtType // EventIBDTO only
+	Imm        uint32  // EventIBDTO with ExtRDMAWriteImmData only: the immediate data
+	RMR        *RMR    // DTOBind only: the region
+	RMRContext uint32  // DTOReceiveWithInvalidate only: the context that the peer has invalidated
 
-	// Connection requests: the request, and the service point that it arrived at.
+	// Fields of connection events.
+	PrivateData []byte      // EventEstablished, EventPeerRejected: private data of the peer's accept or reject
+	BreakReason BreakReason // EventBroken, EventNonPeerRejected, EventAcceptCompletionError: the reason
+
+	// Fields of EventConnectionRequest.
 	CR       *CR
-	PSP      *PSP // nil if it arrived at an RSP
-	RSP      *RSP // nil if it arrived at a PSP
+	PSP      *PSP // the service point at which the request arrived; nil if it is an RSP
+	RSP      *RSP // the service point at which the request arrived; nil if it is a PSP
 	ConnQual ConnQual
 
-	// Asynchronous events: the object concerned, an *IA, *EVD, *EP or *SRQ, and the reason.
-	Source any
-	Reason int
+	// Fields of asynchronous events.
+	Source any // the object that has changed: an *IA, *EVD, *EP or *SRQ
+	Reason int // the change, such as ReasonIAEnded
 
-	// Software events: the value given to PostSE.
+	// Software is the field of EventSoftware: the value passed to PostSE.
 	Software any
 }
 
-// BreakReason says why a connection broke or was refused; 0 means no reason. If the peer closed the connection, the
-// flag BreakByPeer is set: r &^ BreakByPeer is the reason without the flag.
+// BreakReason is the reason why a connection broke or was refused; 0 means no reason. If the peer closed the
+// connection, the flag BreakByPeer is set: r &^ BreakByPeer is the reason without the flag.
 type BreakReason uint8
 
 // Reasons of broken and refused connections.
@@ -156,17 +157,17 @@ const (
 	BreakResources  BreakReason = 4  // refused: the peer has no room for another connection
 	BreakVersion    BreakReason = 13 // refused: the two sides have no version of the wire protocol in common
 	BreakOption     BreakReason = 14 // refused: one side requires an option that the other does not support
-	BreakPort       BreakReason = 15 // refused: no process at the peer's host has the UDP port (ICMP)
+	BreakPort       BreakReason = 15 // refused: no process of the peer's host has the UDP port (ICMP port unreachable)
 
 	BreakAccess     BreakReason = 5    // remote access refused: wrong context, range, privilege or zone
 	BreakLength     BreakReason = 6    // a message was longer than its receive
 	BreakNotReady   BreakReason = 7    // a message found no receive (receiver not ready)
 	BreakProtocol   BreakReason = 8    // a packet violated the protocol
-	BreakTimeout    BreakReason = 9    // the other side was silent too long
+	BreakTimeout    BreakReason = 9    // the other side was silent for too long
 	BreakLocal      BreakReason = 10   // an operation failed on the side that closed the connection
 	BreakMemory     BreakReason = 11   // registered memory of the side that closed the connection is inaccessible
-	BreakUnfinished BreakReason = 12   // an incomplete message held a receive of an SRQ too long while endpoints waited
-	BreakUnknown    BreakReason = 0x7f // the peer gave a reason that is unknown here
+	BreakUnfinished BreakReason = 12   // an incomplete message held a receive of an SRQ for too long (see SRQ)
+	BreakUnknown    BreakReason = 0x7f // the peer sent a reason that this version does not know
 
 	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection
 )
@@ -185,7 +186,7 @@ var connectionEvents = [...]EventNumber{
 	wire.KindUnreachable:  EventUnreachable,
 }
 
-// fill sets ev from a completion in a queue of evd.
+// fill converts c, a completion in a queue of evd, to ev.
 func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 	*ev = Event{EVD: evd, EP: c.Conn.User.(*EP)}
 	if c.Kind == wire.KindWork {

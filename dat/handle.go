@@ -31,12 +31,12 @@ func (t HandleType) String() string {
 	return enumName(name, "DAT_HANDLE_TYPE", t)
 }
 
-// Handle has the methods that all objects share (DAT_HANDLE). On a handle that is nil, freed, or of a closed adapter,
-// each returns ErrInvalidHandle. Any goroutine may call them.
+// Handle has the methods that all objects share (DAT_HANDLE). If the handle is nil or freed, or its IA is closed, each
+// method returns ErrInvalidHandle. Any goroutine may call the methods.
 type Handle interface {
-	// HandleType returns the kind of object (dat_get_handle_type).
+	// HandleType returns the kind of the object (dat_get_handle_type).
 	HandleType() (HandleType, error)
-	// SetConsumerContext attaches a value of the caller and replaces the old one; nil removes it
+	// SetConsumerContext attaches a value of the caller to the object, in place of the old value; nil removes the value
 	// (dat_set_consumer_context). The provider does not use the value.
 	SetConsumerContext(v any) error
 	// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
@@ -62,8 +62,9 @@ type consumer struct{ context atomic.Pointer[any] }
 
 func (c *consumer) holder() *consumer { return c }
 
-// object is a type that embeds consumer. live works on a nil pointer and holder does not. So the types implement the
-// methods of Handle themselves: methods promoted from consumer would panic on nil.
+// object has the methods from which the functions below implement Handle for every type of DAT object. Each of these
+// types embeds consumer. The types cannot simply promote the methods of Handle from consumer, because a promoted
+// method panics on a nil pointer. live accepts a nil pointer; holder does not.
 type object interface {
 	live() error
 	holder() *consumer
@@ -188,7 +189,7 @@ func (s *SRQ) SetConsumerContext(v any) error { return setContext(s, v) }
 // ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 func (s *SRQ) ConsumerContext() (any, error) { return contextOf(s) }
 
-// live returns an error if the adapter is nil or closed.
+// live returns an error if the IA is nil or closed.
 func (ia *IA) live() error {
 	if err := ia.lock(); err != nil {
 		return err

@@ -10,14 +10,14 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// IA is an open interface adapter (DAT_IA_HANDLE). All its methods may be called by any goroutine.
+// IA is an open interface adapter (DAT_IA_HANDLE). Any goroutine may call the methods.
 type IA struct {
 	consumer
 	a         *adapter
-	name      string      // the name given to Open
-	async     *EVD        // nil if the adapter was opened without one
-	providers []*provider // the added providers whose functions opened this IA
-	peerPort  uint16      // UDP port of the peers that EP.Connect asks
+	name      string      // the name passed to Open
+	async     *EVD        // the asynchronous EVD; nil if the IA was opened with NoAsyncEVD
+	providers []*provider // providers of AddProvider that opened this IA; each stays in use until the IA is closed
+	peerPort  uint16      // UDP port to which EP.Connect sends
 	log       *slog.Logger
 
 	mu     sync.Mutex // guards the fields below and the reference counts of the objects in them
@@ -33,7 +33,7 @@ type IA struct {
 	rsps   map[*RSP]struct{}
 }
 
-// newIA makes an open of an adapter. It releases the adapter if it fails.
+// newIA makes an IA: one open of adapter a. If it fails, it releases a.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
 	ia := &IA{a: a, name: name, peerPort: cmp.Or(o.PeerPort, a.port), log: o.logger().With("ia", name),
 		pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{},
@@ -48,11 +48,11 @@ func newIA(a *adapter, name string, o Options) (*IA, error) {
 	return ia, nil
 }
 
-// asyncEVD returns the dispatcher of asynchronous errors: Options.AsyncEVD, a new one, or nil for NoAsyncEVD.
+// asyncEVD returns the dispatcher for asynchronous events: Options.AsyncEVD, a new dispatcher, or nil for NoAsyncEVD.
 func (ia *IA) asyncEVD(o Options) (*EVD, error) {
 	switch evd := o.AsyncEVD; {
 	case evd != nil && (evd.usable() != nil || evd.ia.a != ia.a || evd.flags&EVDAsync == 0):
-		return nil, fail(with(ErrInvalidHandle, SubInvalidHandleEVDAsync), "Options.AsyncEVD is no asynchronous EVD of this adapter")
+		return nil, fail(with(ErrInvalidHandle, SubInvalidHandleEVDAsync), "Options.AsyncEVD is not an asynchronous EVD of this adapter")
 	case evd != nil:
 		return evd, nil
 	case o.AsyncQLen == NoAsyncEVD:
@@ -62,15 +62,15 @@ func (ia *IA) asyncEVD(o Options) (*EVD, error) {
 	if err != nil {
 		return nil, err
 	}
-	delete(ia.evds, evd) // it ends with the adapter and does not count toward MaxEVDs
+	delete(ia.evds, evd) // this EVD ends with the IA and does not count toward MaxEVDs
 	ia.a.removeObjects(HandleEVD, 1)
 	return evd, nil
 }
 
-// AsyncEVD returns the EVD that receives asynchronous errors, or nil if the adapter was opened without one.
+// AsyncEVD returns the EVD that receives asynchronous events, or nil if the IA was opened with NoAsyncEVD.
 func (ia *IA) AsyncEVD() *EVD { return ia.async }
 
-// lock locks an open IA. It fails, without the lock, if the IA is nil or closed. The caller unlocks mu.
+// lock locks mu. If the IA is nil or closed, it returns an error and does not lock. The caller unlocks mu.
 func (ia *IA) lock() error {
 	if ia == nil {
 		return errHandleIA
@@ -101,10 +101,10 @@ func (ia *IA) Query() (IAParam, error) {
 // Close is CloseWith(CloseAbrupt). It implements io.Closer.
 func (ia *IA) Close() error { return ia.CloseWith(CloseAbrupt) }
 
-// CloseWith closes this open of the adapter (dat_ia_close). CloseGraceful fails with ErrInvalidState while any object
-// created through this IA exists. CloseAbrupt destroys the objects: peers see a disconnect, EVD.Wait returns
-// ErrAbort, and CNO.Wait returns no EVD. The asynchronous EVD ends with the IA that created it, even if another IA
-// shares it.
+// CloseWith closes this open of the adapter (dat_ia_close). With CloseGraceful it returns ErrInvalidState while any
+// object created through this IA exists. With CloseAbrupt it destroys these objects: peers see a disconnect, EVD.Wait
+// returns ErrAbort, and CNO.Wait returns nil. The asynchronous EVD ends with the IA that created it, even if another
+// IA shares it.
 func (ia *IA) CloseWith(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 	}
 	if n := ia.objects(); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
-		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter are left; free them or close abruptly", n)
+		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter still exist; free them or close abruptly", n)
 	}
 	ia.closed = true
 	ia.mu.Unlock()
@@ -140,8 +140,8 @@ func (ia *IA) removeObjects() {
 	ia.a.removeObjects(HandleSRQ, len(ia.srqs))
 }
 
-// objects counts the objects that the consumer created and has not freed. A reserved service point that has had its
-// request does not count: it holds no resource.
+// objects returns the number of objects that the consumer has created and not freed. Reserved service points whose
+// request has arrived are not counted, because they hold no resource.
 func (ia *IA) objects() int {
 	n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos)
 	for r := range ia.rsps {
@@ -152,7 +152,7 @@ func (ia *IA) objects() int {
 	return n
 }
 
-// destroy ends every object. It needs no lock: closed is set, so no call adds or removes an object.
+// destroy ends every object of the IA. It needs no lock: closed is set, so no call adds or removes an object.
 func (ia *IA) destroy() {
 	for p := range ia.psps {
 		p.end()
@@ -190,17 +190,17 @@ func (ia *IA) destroy() {
 	}
 }
 
-// refuse refuses the connection requests that the consumer has not answered. A request is dropped if no route leads
-// to its sender.
+// refuse refuses the connection requests of this IA that the consumer has not answered. If no route leads to a
+// requester, the request is dropped.
 func (ia *IA) refuse() {
 	ours := func(s wire.Service) bool { return s.(service).adapter() == ia }
 	for _, d := range ia.a.drivers {
-		var left []*wire.Request
+		var undecided []*wire.Request
 		_ = d.do(func(e *wire.Engine) error {
-			left = e.Undecided(ours)
+			undecided = e.Undecided(ours)
 			return nil
 		})
-		for _, r := range left {
+		for _, r := range undecided {
 			r.User.(*CR).end()
 			path, err := d.link.Resolve(r.From, uint16(r.Port))
 			_ = d.do(func(e *wire.Engine) error {

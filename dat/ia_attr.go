@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Maximum numbers of objects of an adapter, over all its opens. The maxima of endpoints and regions follow from the
-// size of their identifiers in the wire protocol (docs/WIRE.md). The other maxima are larger than any program needs.
+// Maximum numbers of objects of an adapter, in all its opens together. The maxima of endpoints and regions follow from
+// the size of their identifiers in the wire protocol (docs/WIRE.md). The other maxima are larger than programs need.
 const (
 	maxEPs  = 1<<18 - 1
 	maxEVDs = 1 << 20
@@ -29,7 +29,7 @@ const (
 // NamedAttr is an attribute that is specific to this provider or to its transport (DAT_NAMED_ATTR).
 type NamedAttr struct{ Name, Value string }
 
-// Extension is the kind of extensions that a provider has (DAT_EXTENSION).
+// Extension is a set of extensions of the API that a provider implements (DAT_EXTENSION).
 type Extension uint8
 
 // Extensions.
@@ -46,37 +46,40 @@ const extensionVersion = 209
 type IAParam struct {
 	IAAttr
 	Provider ProviderAttr
-	AsyncEVD *EVD // nil if the adapter was opened without one, or it was freed
+	AsyncEVD *EVD // nil if the IA was opened with NoAsyncEVD, or the asynchronous EVD was freed
 }
 
 // IAAttr has the attributes of an adapter (DAT_IA_ATTR). All opens of an adapter have the same attributes, except
-// Name. A limit on a number of objects applies to all opens together; a call that would exceed it returns
-// ErrInsufficientResources. A call that would exceed a limit on a size returns ErrInvalidParameter.
+// Name. There are two kinds of limits:
+//
+//   - Maximum numbers of objects apply to all opens together. A call that would exceed one returns
+//     ErrInsufficientResources.
+//   - Maximum sizes apply to one object or operation. A call that would exceed one returns ErrInvalidParameter.
 type IAAttr struct {
-	Name                         string // the name given to Open
+	Name                         string // the name passed to Open
 	VendorName                   string
 	HardwareMajor, HardwareMinor uint32
 	FirmwareMajor, FirmwareMinor uint32
 
 	Address   netip.Addr // the address that peers connect to
 	Port      uint16     // UDP port that the adapter receives on
-	Mode      string     // granted mode: zero-copy, copy, generic, udp, or the mode of the caller's links with OpenLink
+	Mode      string     // granted mode: zero-copy, copy, generic or udp; after OpenLink the mode of the caller's links
 	Queues    int        // receive queues in use
 	MaxPacket int        // UDP payload, in bytes
 
 	MaxEPs               int    // endpoints in all states
-	MaxDTOPerEP          int    // outstanding operations of one endpoint: receives, and requests, each
-	MaxRDMAReadPerEPIn   int    // RDMA reads of its peer that one endpoint serves at a time
+	MaxDTOPerEP          int    // outstanding receives of one endpoint, and also its outstanding requests
+	MaxRDMAReadPerEPIn   int    // RDMA reads of the peer that one endpoint serves at the same time
 	MaxRDMAReadPerEPOut  int    // outstanding RDMA reads of one endpoint
-	MaxEVDs              int    // event dispatchers; those that IA.AsyncEVD returns do not count
+	MaxEVDs              int    // event dispatchers, without the asynchronous EVDs that Open creates
 	MaxEVDQLen           int    // queue length of one event dispatcher, in events
 	MaxIOVPerDTO         int    // segments of one send or receive
 	MaxLMRs              int    // local memory regions
 	MaxLMRBlockSize      uint64 // size of one local memory region, in bytes
 	MaxLMRVirtualAddress uint64 // highest address of a local memory region
 	MaxPZs               int    // protection zones
-	MaxMessageSize       uint32 // of one send, in bytes
-	MaxRDMASize          uint32 // of one RDMA operation, in bytes
+	MaxMessageSize       uint32 // size of one send, in bytes
+	MaxRDMASize          uint32 // size of one RDMA operation, in bytes
 	MaxRMRs              int    // remote memory regions
 	MaxRMRTargetAddress  uint64 // highest address of a remote memory region
 	MaxSRQs              int    // shared receive queues
@@ -84,8 +87,8 @@ type IAAttr struct {
 	MaxRecvPerSRQ        int    // outstanding receives of one shared receive queue
 	MaxIOVPerRDMARead    int    // segments of one RDMA read
 	MaxIOVPerRDMAWrite   int    // segments of one RDMA write
-	MaxRDMAReadIn        int    // RDMA reads served at a time, over all endpoints
-	MaxRDMAReadOut       int    // outstanding RDMA reads, over all endpoints
+	MaxRDMAReadIn        int    // RDMA reads of peers that all endpoints together serve at the same time
+	MaxRDMAReadOut       int    // outstanding RDMA reads of all endpoints together
 	RDMAReadInGuarantee  bool   // MaxRDMAReadPerEPIn is reserved for each endpoint
 	RDMAReadOutGuarantee bool   // MaxRDMAReadPerEPOut is reserved for each endpoint
 	ZeroBased            bool   // a region may use offsets from 0 in place of virtual addresses
@@ -106,14 +109,14 @@ const (
 	MemSharedVirtual MemType = 2 // memory shared by processes: CreateLMRShared
 )
 
-// IOVOwnership says how long the slice of segments of a post must stay unchanged (DAT_IOV_OWNERSHIP).
+// IOVOwnership says who owns the slice of segments after a post (DAT_IOV_OWNERSHIP).
 type IOVOwnership uint8
 
-// Owners of the segments after a post.
+// Owners of the slice of segments after a post.
 const (
-	IOVConsumer      IOVOwnership = 0 // the consumer may change the slice when the post returns
-	IOVProviderNoMod IOVOwnership = 1 // the consumer may change it after the completion; the provider does not
-	IOVProviderMod   IOVOwnership = 2 // the consumer may change it after the completion; the provider may before
+	IOVConsumer      IOVOwnership = 0 // the consumer owns the slice
+	IOVProviderNoMod IOVOwnership = 1 // the provider owns the slice until the completion, and does not change it
+	IOVProviderMod   IOVOwnership = 2 // the provider owns the slice until the completion, and may change it
 )
 
 // EPCreator says when the provider creates the endpoints of a service point (DAT_EP_CREATOR_FOR_PSP).
@@ -131,8 +134,8 @@ type PZSupport uint8
 
 // Kinds of protection zones.
 const (
-	PZUnique    PZSupport = 0 // a zone belongs to one open
-	PZShareable PZSupport = 1 // several opens can share a zone
+	PZUnique    PZSupport = 0 // a zone belongs to one open of the adapter
+	PZShareable PZSupport = 1 // several opens of the adapter can share a zone
 )
 
 // RMRScope says which endpoints may use a remote memory region (DAT_RMR_SCOPE).
@@ -142,7 +145,7 @@ type RMRScope uint8
 const (
 	RMRScopeEP  RMRScope = 0 // only the endpoint that the region was bound on
 	RMRScopePZ  RMRScope = 1 // every endpoint of the region's protection zone
-	RMRScopeAny RMRScope = 2 // in ProviderAttr.RMRScope: the provider supports both
+	RMRScopeAny RMRScope = 2 // only in ProviderAttr.RMRScope: the provider supports both scopes
 )
 
 // Event streams: the indices of ProviderAttr.StreamMerging.
@@ -168,9 +171,9 @@ type ProviderAttr struct {
 	ThreadSafe           bool                         // any goroutine may make any call
 	MaxPrivateData       int                          // size of private data, in bytes
 	Multipath            bool                         // a connection may use several paths
-	EPCreator            EPCreator                    // whether the provider creates endpoints for service points
-	PZSupport            PZSupport                    // whether opens can share a protection zone
-	BufferAlignment      int                          // bytes; aligned buffers move fastest
+	EPCreator            EPCreator                    // when the provider creates endpoints for service points
+	PZSupport            PZSupport                    // whether several opens can share a protection zone
+	BufferAlignment      int                          // alignment of buffers, in bytes, at which copies are fastest
 	StreamMerging        [NumStreams][NumStreams]bool // which pairs of streams may share an event dispatcher
 
 	SRQ             bool // shared receive queues
@@ -179,7 +182,7 @@ type ProviderAttr struct {
 	SRQInfo         bool // SRQ.Query returns Available and Outstanding
 	EPRecvInfo      bool // EP.RecvQuery is supported
 
-	LMRSyncRequired          bool     // memory is not coherent: SyncRDMARead and SyncRDMAWrite are needed
+	LMRSyncRequired          bool     // programs need SyncRDMARead and SyncRDMAWrite, because memory is not coherent
 	AsyncReturnGuaranteed    bool     // posts never block
 	RDMAReadNeedsRemoteWrite bool     // the local memory of an RDMA read needs MemRemoteWrite
 	RDMAReadExposesContext   bool     // an RDMA read tells the peer the context of the local memory
@@ -190,7 +193,7 @@ type ProviderAttr struct {
 	Specific []NamedAttr
 }
 
-// adapterAttr returns the attributes of the adapter. Name, which differs between opens, is empty.
+// adapterAttr returns the attributes of the adapter. Name is empty, because it differs between opens.
 func (a *adapter) adapterAttr() IAAttr {
 	caps := a.drivers[0].link.Caps()
 	return IAAttr{VendorName: "datxdp", Address: a.address(), Port: a.port, Mode: caps.Mode, Queues: len(a.drivers),
@@ -244,11 +247,12 @@ func (a *IAAttr) limit(t HandleType) int {
 var resources = [...]Subtype{HandleEP: SubResourceTEP, HandleEVD: SubResourceTEVD, HandlePZ: SubResourceProtectionDomain,
 	HandleLMR: SubResourceMemoryRegion, HandleRMR: SubResourceMemoryRegion, HandleSRQ: SubResourceSRQ}
 
-// addObject counts one more object of kind t. It fails if the adapter has the maximum number already.
+// addObject counts one more object of kind t. If the adapter has the maximum number already, it returns
+// ErrInsufficientResources.
 func (a *adapter) addObject(t HandleType) error {
 	if limit := a.attr.limit(t); int(a.count[t].Add(1)) > limit {
 		a.count[t].Add(-1)
-		return fail(with(ErrInsufficientResources, resources[t]), "the adapter has %d of %v and all are in use", limit, t)
+		return fail(with(ErrInsufficientResources, resources[t]), "the adapter has the maximum number of %v objects, %d", t, limit)
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// minSilence is the shortest give-up time that a name may ask for. A shorter one would break connections whenever a
-// host is busy.
+// minSilence is the minimum of the option "silence" in an adapter name. With a shorter time, connections would break
+// whenever a host is busy.
 const minSilence = 100 * time.Millisecond
 
-// override copies the options in a name to o. They override those of the program.
+// override replaces options in o by the options that adapter name n has.
 func (o *Options) override(n ianame.Name) error {
 	if s := n.Silence; s != 0 && (s < minSilence || s > wire.MaxGiveUp) {
 		return fail(ErrInvalidParameter, "opening %s: silence=%v is not a time from %v to %v", n.Device, s, minSilence, wire.MaxGiveUp)

@@ -8,16 +8,17 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// keeper acts on the adapter when package xdp reports a change of the adapter's device. The device's own goroutine
-// calls its methods, and closing the device waits for that goroutine. So the methods take no lock that is held while
-// a device is closed. They log from a new goroutine, because a log handler may call the adapter.
+// keeper receives the reports of package xdp about changes of the adapter's device. The goroutine of package xdp that
+// watches the device calls the methods. Closing the device waits for that goroutine, so the methods take no lock that
+// is held while a device is closed. They log in a new goroutine, because a log handler may call the adapter.
 type keeper struct {
 	a    *adapter
 	log  *slog.Logger
 	name func() string // returns the name of the interface
 }
 
-// Exclude runs f while it owns the engine of a queue. It does not run f on a closed adapter.
+// Exclude runs f while it owns the engine of a queue, so that the engine does not use the queue's socket meanwhile. If
+// the adapter is closed, it does not run f.
 func (k *keeper) Exclude(queue int, f func()) {
 	if d := k.a.drivers[queue]; d.Own() {
 		f()
@@ -25,8 +26,8 @@ func (k *keeper) Exclude(queue int, f func()) {
 	}
 }
 
-// Changed logs a change of the device. text describes the change. harmful is true if the change may do harm. queue is
-// the index of the receive queue that changed, or -1 if the change concerns the whole device.
+// Changed logs a change of the device, which text describes. If harmful is true, the level is Warn, otherwise Info.
+// queue is the index of the receive queue that changed, or -1 if the change concerns the whole device.
 func (k *keeper) Changed(queue int, harmful bool, text string) {
 	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", text}
 	if harmful {
@@ -58,8 +59,8 @@ func (a *adapter) end(why error) {
 	}
 }
 
-// Err returns the reason why the adapter stopped moving packets, such as a deleted interface or a removed address. It
-// returns nil while the adapter works. When the adapter stops, each open gets EventAsyncIACatastrophic with
+// Err returns the reason why the adapter stopped moving packets, such as a deleted interface or a removed address.
+// While the adapter works, it returns nil. When the adapter stops, each open gets EventAsyncIACatastrophic with
 // ReasonIAEnded. After that the only useful call is Close.
 func (ia *IA) Err() error {
 	if ia == nil {
@@ -71,7 +72,8 @@ func (ia *IA) Err() error {
 	return nil
 }
 
-// mode returns the current mode. If a queue has lost the granted mode, it returns the mode of that queue.
+// mode returns the current mode of the adapter. If a queue has another mode than the granted one, mode returns the
+// mode of that queue.
 func (a *adapter) mode() string {
 	mode := a.attr.Mode
 	for _, d := range a.drivers {

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// LMR is a local memory region (DAT_LMR_HANDLE): memory registered for operations. It keeps the memory alive. Any
-// goroutine may call its methods.
+// LMR is a local memory region (DAT_LMR_HANDLE): memory that is registered for operations. It keeps the memory alive.
+// Any goroutine may call the methods.
 type LMR struct {
 	consumer
 	ia     *IA
@@ -30,29 +30,33 @@ type LMRParam struct {
 	IA         *IA
 	PZ         *PZ
 	MemType    MemType
-	Memory     []byte    // the slice given at registration
-	Parent     *LMR      // MemLMR only: the LMR given to CreateLMRFromLMR
+	Memory     []byte    // the registered memory
+	Parent     *LMR      // MemLMR only: the LMR passed to CreateLMRFromLMR
 	Cookie     LMRCookie // MemSharedVirtual only
 	Priv       MemPriv
 	LMRContext uint32
-	RMRContext uint32 // 0 without a remote privilege
+	RMRContext uint32 // 0 if the LMR has no remote privilege
 
-	// Virtual address of the first byte, and size in bytes. The registered range is exactly Memory.
-	RegisteredAddress, RegisteredSize uint64
+	RegisteredAddress uint64 // virtual address of the first byte of Memory
+	RegisteredSize    uint64 // size of Memory in bytes
 }
 
-// CreateLMR registers memory (dat_lmr_create). Operations send from the memory and receive into it directly. The
-// memory must not be on a goroutine's stack, which may move: use make or mmap. The caller must not access a range
+// CreateLMR registers memory (dat_lmr_create). Operations send directly from the memory and receive directly into it.
+// The memory must not be on a goroutine's stack, which may move: use make or mmap. The caller must not access a range
 // while an operation uses it. The same memory may be registered any number of times; each LMR has its own contexts.
 //
-// CreateLMR checks that the memory is mapped with the access that the privileges need. The mapping must stay so until
-// the LMR is freed. An operation that finds the memory unmapped, protected, or beyond the end of its file ends its
-// connection with DTOLocalProtection or BreakMemory (docs/DAT.md).
+// Receives and the local side of RDMA reads need MemLocalWrite. Other local accesses need MemLocalRead, which
+// MemLocalWrite includes. CreateLMR checks that the memory is mapped with the access that the privileges need. The
+// mapping must not change until the LMR is freed. If an operation finds the memory unmapped, protected, or beyond the
+// end of a mapped file, its connection ends with DTOLocalProtection or BreakMemory (docs/DAT.md).
 //
-// Receives and the local side of RDMA reads need MemLocalWrite. Other local access needs MemLocalRead, which
-// MemLocalWrite includes. Errors: ErrInvalidHandle (pz), ErrLengthError (no bytes), ErrInvalidParameter (unknown
-// privileges, a mapping that does not allow them, more than IAAttr.MaxLMRBlockSize bytes), ErrInsufficientResources
-// (IAAttr.MaxLMRs exist).
+// Errors:
+//
+//   - ErrInvalidHandle: pz.
+//   - ErrLengthError: mem is empty.
+//   - ErrInvalidParameter: an unknown privilege, a mapping that does not allow the privileges, or more than
+//     IAAttr.MaxLMRBlockSize bytes.
+//   - ErrInsufficientResources: IAAttr.MaxLMRs regions exist.
 func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -61,9 +65,9 @@ func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	return ia.register(&LMR{ia: ia, pz: pz, mem: mem, priv: priv, kind: MemVirtual})
 }
 
-// CreateLMRFromLMR registers the memory of another LMR of this IA again, with a zone, privileges and contexts of its
-// own (dat_lmr_create with type DAT_MEM_TYPE_LMR). The two LMRs may be freed in any order. Errors are those of
-// CreateLMR.
+// CreateLMRFromLMR registers the memory of parent, an LMR of this IA, a second time (dat_lmr_create with type
+// DAT_MEM_TYPE_LMR). The new LMR has its own zone, privileges and contexts. The two LMRs may be freed in any order.
+// Errors are those of CreateLMR.
 func (ia *IA) CreateLMRFromLMR(parent *LMR, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -75,10 +79,10 @@ func (ia *IA) CreateLMRFromLMR(parent *LMR, pz *PZ, priv MemPriv) (*LMR, error) 
 	return ia.register(&LMR{ia: ia, pz: pz, mem: parent.mem, priv: priv, kind: MemLMR, parent: parent})
 }
 
-// CreateLMRShared registers memory that processes share, such as a file mapped with MAP_SHARED (dat_lmr_create with
-// type DAT_MEM_TYPE_SHARED_VIRTUAL). The cookie identifies the memory. All registrations of an adapter with the same
-// cookie must have the same size, else the call returns ErrInvalidParameter. The provider does not check that the
-// memory is shared. Each process has its own contexts for it. Other errors are those of CreateLMR.
+// CreateLMRShared registers memory that several processes share, such as a file mapped with MAP_SHARED (dat_lmr_create
+// with type DAT_MEM_TYPE_SHARED_VIRTUAL). The cookie identifies the memory. If an LMR of the adapter with the same
+// cookie has another size, the call returns ErrInvalidParameter. The provider does not check that the memory is shared.
+// Each process has its own contexts for the memory. Other errors are those of CreateLMR.
 func (ia *IA) CreateLMRShared(mem []byte, cookie LMRCookie, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -107,7 +111,7 @@ func (ia *IA) register(l *LMR) (*LMR, error) {
 	if l.kind == MemSharedVirtual && !ia.a.sharing.take(l.cookie, len(l.mem)) {
 		ia.a.host.Unregister(l.region)
 		ia.a.removeObjects(HandleLMR, 1)
-		return nil, fail(ErrInvalidParameter, "the cookie names memory of another length than %d bytes", len(l.mem))
+		return nil, fail(ErrInvalidParameter, "another memory region with this cookie has a size other than %d bytes", len(l.mem))
 	}
 	l.pz.refs.take()
 	ia.lmrs[l] = struct{}{}
@@ -119,9 +123,9 @@ func (l *LMR) validate() error {
 	case !l.pz.usable(l.ia):
 		return errHandlePZ
 	case len(l.mem) == 0:
-		return fail(ErrLengthError, "a memory region of no bytes")
+		return fail(ErrLengthError, "a memory region of 0 bytes")
 	case uint64(len(l.mem)) > most:
-		return fail(ErrInvalidParameter, "a memory region of %d bytes; the most is %d", len(l.mem), most)
+		return fail(ErrInvalidParameter, "a memory region of %d bytes; the maximum is %d", len(l.mem), most)
 	case l.priv&^(MemAll|MemRemoteAtomic) != 0:
 		return fail(ErrInvalidParameter, "memory privileges %#x", uint8(l.priv))
 	}
@@ -148,14 +152,14 @@ func (l *LMR) Query() (LMRParam, error) {
 // Context is the key of the region for local access, used in an LMRTriplet (lmr_context).
 func (l *LMR) Context() uint32 { return l.region.LocalKey() }
 
-// RMRContext is the key of the region for RDMA by peers (rmr_context). It is 0 if no remote privilege was given.
+// RMRContext is the key of the region for RDMA by peers (rmr_context). It is 0 if the region has no remote privilege.
 func (l *LMR) RMRContext() uint32 { return l.region.RemoteKey() }
 
 // Address is the virtual address of the first byte.
 func (l *LMR) Address() uint64 { return l.base }
 
-// Segment returns the triplet of n bytes of the region, from offset off, for a post. It does not check the range; the
-// post does.
+// Segment returns the triplet of n bytes of the region, from offset off, for a post. It does not check the range, but
+// the post does.
 func (l *LMR) Segment(off, n int) LMRTriplet {
 	return LMRTriplet{Context: l.region.LocalKey(), Address: l.base + uint64(off), Length: uint32(n)}
 }
@@ -167,8 +171,8 @@ func (l *LMR) Remote(off, n int) RMRTriplet {
 }
 
 // Free ends the registration (dat_lmr_free). It returns ErrInvalidState while an RMR is bound to the LMR. After Free
-// no engine accesses the memory: operations that still name it fail. The contexts are not reused soon, so that a late
-// use of an old context fails.
+// no engine accesses the memory, and operations that still name it fail. For a long time no other LMR gets the same
+// contexts, so the late use of an old context fails too.
 func (l *LMR) Free() error {
 	if l == nil {
 		return errHandleLMR
@@ -181,7 +185,7 @@ func (l *LMR) Free() error {
 		return errHandleLMR
 	}
 	if !l.region.Retire() {
-		return fail(with(ErrInvalidState, SubInvalidStateLMRInUse), "a remote memory region is bound to it; unbind or free that first")
+		return fail(with(ErrInvalidState, SubInvalidStateLMRInUse), "a remote memory region is bound to the LMR; unbind or free it first")
 	}
 	l.freed = true
 	delete(l.ia.lmrs, l)
@@ -200,14 +204,15 @@ func (l *LMR) end() {
 	}
 }
 
-// SyncRDMARead makes earlier writes of this host to its memory visible to RDMA reads that arrive from now on
-// (dat_lmr_sync_rdma_read). The segments may belong to several regions and zones. Memory is coherent here, so C
-// programs do not need the call. In Go it orders the writes before the reads in the memory model, as a lock does. It
+// SyncRDMARead makes earlier writes of this program to the segments visible to RDMA reads that arrive after the call
+// (dat_lmr_sync_rdma_read). The segments may belong to several regions and zones. C programs do not need the call,
+// because memory is coherent. In Go it orders the writes before the reads in the memory model, as a lock does. It
 // returns ErrInvalidParameter if a segment is not inside a region.
 func (ia *IA) SyncRDMARead(segments []LMRTriplet) error { return ia.sync(segments) }
 
-// SyncRDMAWrite makes received data visible to this host (dat_lmr_sync_rdma_write): data that RDMA writes of peers or
-// RDMA reads of this host have placed in its memory. Otherwise the call is like SyncRDMARead.
+// SyncRDMAWrite makes the data that RDMA has placed in the segments visible to this program
+// (dat_lmr_sync_rdma_write): data of RDMA writes by peers and of RDMA reads by this side. Otherwise it is like
+// SyncRDMARead.
 func (ia *IA) SyncRDMAWrite(segments []LMRTriplet) error { return ia.sync(segments) }
 
 func (ia *IA) sync(segments []LMRTriplet) error {
@@ -223,7 +228,8 @@ func (ia *IA) sync(segments []LMRTriplet) error {
 	return nil
 }
 
-// shares has the size and the number of registrations of an adapter's shared memory, by cookie.
+// shares has the memory of an adapter that CreateLMRShared has registered: for each cookie its size, and the number of
+// its LMRs.
 type shares struct {
 	mu     sync.Mutex
 	memory map[LMRCookie]share
@@ -231,7 +237,7 @@ type shares struct {
 
 type share struct{ size, refs int }
 
-// take counts one more registration with a cookie. It returns false if the memory of that cookie has another size.
+// take counts one more LMR with a cookie. If the LMRs with that cookie have another size, it returns false.
 func (s *shares) take(c LMRCookie, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,8 +2,9 @@ package dat
 
 import "unsafe"
 
-// addressOf returns the address of the first byte of mem. The number names the memory to peers. It is never converted
-// back to a pointer, so it need not keep the memory alive: the LMR does.
+// addressOf returns the address of the first byte of mem, as a number by which peers name the memory. The number does
+// not keep the memory alive; the LMR does. The conversion is sound because the number is never converted back to a
+// pointer.
 func addressOf(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
 // overlap reports whether a and b have a byte in common.

@@ -5,14 +5,17 @@ import (
 	"log/slog"
 )
 
-// The package logs rare events: the open and close of an adapter (Info), a connection request (Debug), a connection
-// that is established, ends or fails to be established (Info), or breaks (Warn).
+// The package logs rare events:
 //
-// Nothing is logged inside an engine or with a lock held. Connection events are logged by the call that takes them from
-// their dispatcher; events freed with their dispatcher are not logged. A sampler limits the number of lines, because
-// peers cause some of them.
+//   - Debug: a connection request is sent, accepted or declined.
+//   - Info: an adapter is opened or closed; a connection is established, ends, or fails to be established.
+//   - Warn: a connection breaks.
+//
+// Nothing is logged inside an engine or with a lock held. The call that takes a connection event from its dispatcher
+// logs the event. Events that are lost when their dispatcher is freed are not logged. A sampler limits the number of
+// lines, because peers decide how many connection events there are.
 
-// logger returns the sampled logger of an IA, or one that discards everything if Options.Logger is nil.
+// logger returns the logger of an IA, with a sampler. If Options.Logger is nil, it discards everything.
 func (o *Options) logger() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)
@@ -33,11 +36,11 @@ const connectionEvent = EventEstablished &^ 1
 
 // notConnected has a hint for each event that ends an attempt to connect.
 var notConnected = map[EventNumber]string{
-	EventPeerRejected:          "the program there refused",
-	EventNonPeerRejected:       "nobody listens on the port or the qualifier there, or its backlog is full, or it has no resources",
+	EventPeerRejected:          "the peer's program rejected the request",
+	EventNonPeerRejected:       "at the peer nothing listens on the port or the qualifier, or the backlog is full, or resources are exhausted",
 	EventAcceptCompletionError: "the requester gave up, or did not confirm",
-	EventTimedOut:              "no answer in time: is the peer there, on this port, and does a firewall pass UDP both ways?",
-	EventUnreachable:           "no route to the peer, or no answer from its neighbourhood",
+	EventTimedOut:              "no answer in time: does the peer run, does it use this port, and does a firewall pass UDP both ways?",
+	EventUnreachable:           "no route to the peer, or its link-layer address cannot be resolved",
 }
 
 // log logs a connection event that was taken from its dispatcher.
@@ -68,8 +71,8 @@ func (ev *Event) log() {
 	log.Log(context.Background(), level, message, attrs...)
 }
 
-// note is a log message that is written after the locks of a call are released, because a log handler may block or
-// call the adapter.
+// note is a log message that a call writes after it has released its locks, because a log handler may block or call the
+// adapter.
 type note struct {
 	log     *slog.Logger // nil: write does nothing
 	level   slog.Level
@@ -77,7 +80,8 @@ type note struct {
 	attrs   []any
 }
 
-// write logs the message. Callers defer it before they take the first lock, so that it runs after the last unlock.
+// write logs the message. A caller defers write before it takes the first lock, so that write runs after the last
+// unlock.
 func (n *note) write() {
 	if n.log != nil {
 		n.log.Log(context.Background(), n.level, n.message, n.attrs...)

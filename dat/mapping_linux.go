@@ -13,20 +13,21 @@ import (
 // mapsFile lists the mappings of the process.
 const mapsFile = "/proc/self/maps"
 
-// mappings answers whether memory of this process is mapped, and with which protection. It does not touch the memory,
-// which may be sparse. On Linux 6.11 and later the ioctl PROCMAP_QUERY answers for one address. On older kernels
-// every check reads the whole list.
+// mappings checks whether memory of this process is mapped, and with which protection. It asks the kernel, and does not
+// touch the memory, which may be sparse. On Linux 6.11 and later it uses the ioctl PROCMAP_QUERY, which looks up one
+// address. On older kernels every check reads all of mapsFile.
 //
-// The check finds mistakes of the consumer early. It is no protection: the memory may be unmapped after the check.
+// The check finds mistakes of the consumer early. It gives no protection, because the memory may be unmapped after the
+// check.
 type mappings struct {
 	once sync.Once
-	fd   int    // of the open list, for PROCMAP_QUERY; -1 if not open
-	name string // file name of the list; empty means mapsFile
-	list bool   // the kernel has no PROCMAP_QUERY: read the whole list
-	err  error  // the list cannot be opened; every check then succeeds
+	fd   int    // mapsFile, opened for PROCMAP_QUERY; -1 if it is not open
+	name string // the file to open for PROCMAP_QUERY; empty means mapsFile
+	list bool   // the kernel has no PROCMAP_QUERY, so each check reads the file
+	err  error  // the file could not be opened; every check then succeeds
 }
 
-// open opens the list and finds out whether the kernel supports PROCMAP_QUERY.
+// open opens the file and finds out whether the kernel supports PROCMAP_QUERY.
 //
 // System calls: open, ioctl; close if PROCMAP_QUERY is not supported.
 func (m *mappings) open() {
@@ -43,7 +44,7 @@ func (m *mappings) open() {
 	}
 }
 
-// close closes the file. No check may follow.
+// close closes the file. The caller must not call check afterwards.
 func (m *mappings) close() {
 	m.once.Do(func() { m.fd = -1 })
 	m.release()
@@ -56,8 +57,8 @@ func (m *mappings) release() {
 	}
 }
 
-// check returns ErrInvalidParameter if mem is not mapped with the protection that priv needs. If the system does not
-// report mappings, check returns nil.
+// check returns ErrInvalidParameter if mem is not mapped, or its protection does not allow the accesses of priv. If the
+// system does not report mappings, check returns nil.
 //
 // System calls: ioctl for each mapping that mem covers, usually one; without PROCMAP_QUERY open, read, close.
 func (m *mappings) check(mem []byte, priv MemPriv) error {
@@ -78,14 +79,14 @@ func (m *mappings) check(mem []byte, priv MemPriv) error {
 			return nil
 		}
 		if why := at.missing(addr, need); why != "" {
-			return fail(ErrInvalidParameter, "memory at %#x %s, which privileges %#x need; map it so, or ask for less", addr, why, uint8(priv))
+			return fail(ErrInvalidParameter, "memory at %#x %s; change the mapping or the privileges %#x", addr, why, uint8(priv))
 		}
 		addr = at.end
 	}
 	return nil
 }
 
-// find returns the mapping that contains addr. If there is none, it returns a mapping that does not contain addr.
+// find returns the mapping that contains addr. If there is none, it returns another mapping or an empty one.
 func (m *mappings) find(list []mapping, addr uint64) (mapping, error) {
 	if !m.list {
 		at, err := queryMapping(m.fd, addr)
@@ -104,7 +105,7 @@ func (m *mappings) find(list []mapping, addr uint64) (mapping, error) {
 //
 // System calls: open, read, close.
 func listMappings() ([]mapping, error) {
-	all, err := os.ReadFile(mapsFile) // in one piece: mappings of this process change meanwhile
+	all, err := os.ReadFile(mapsFile) // before parsing, which may change the mappings of this process
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,8 @@ type mapping struct {
 	prot       prot
 }
 
-// missing returns the reason why the mapping does not allow the accesses in need at addr, or "" if it does.
+// missing returns "" if the mapping contains addr and allows the accesses in need. Otherwise it returns the reason why
+// not.
 func (m mapping) missing(addr uint64, need prot) string {
 	switch {
 	case addr < m.start || addr >= m.end:

@@ -2,7 +2,7 @@
 
 package dat
 
-// mappings checks nothing: only Linux lists the mappings of a process.
+// mappings checks nothing, because only Linux lists the mappings of a process.
 type mappings struct{}
 
 func (*mappings) check([]byte, MemPriv) error { return nil }

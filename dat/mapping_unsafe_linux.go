@@ -11,7 +11,7 @@ type procmapQuery struct {
 	start, end, rights          uint64 // output
 	pageSize, offset, inode     uint64
 	devMajor, devMinor          uint32
-	nameSize, buildIDSize       uint32 // input: 0, the name and the build ID are not wanted
+	nameSize, buildIDSize       uint32 // input: 0, because the name and the build ID are not needed
 	nameAddress, buildIDAddress uint64
 }
 

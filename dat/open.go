@@ -14,58 +14,58 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// DefaultPort is the default UDP port of this adapter and of peers: 0x4441, "DA".
+// DefaultPort is the default UDP port, here and at peers: 0x4441, "DA" in ASCII.
 const DefaultPort = 17473
 
-// NoAsyncEVD, as Options.AsyncQLen, opens an adapter without an asynchronous EVD. Asynchronous errors are dropped.
+// NoAsyncEVD is a value of Options.AsyncQLen: the IA has no asynchronous EVD, and asynchronous events are dropped.
 const NoAsyncEVD = -1
 
 // Options are the options of an open. Queues, Memory, Limits and Wrap take effect only at the first open of a device
 // and port in the process; later opens share that adapter. The other fields apply to each open.
 type Options struct {
-	// Port is the UDP port to receive on. 0 means DefaultPort. If another process has that port and the device is a
-	// UDP address, the system picks a port; IAAttr.Port and the log show which.
+	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. If Port is 0, the device is a UDP
+	// address, and another process has DefaultPort, the system picks a port; IAAttr.Port and the log show it.
 	Port uint16
-	// PeerPort is the UDP port of the peers that this open connects to. 0 means Port, and DefaultPort if Port is 0
-	// too.
+	// PeerPort is the UDP port of the peers to which this open connects. 0 means the value of Port, or DefaultPort if
+	// Port is 0 too.
 	PeerPort uint16
-	// Queues is the maximum number of receive queues to use. 0 means all of the device.
+	// Queues is the maximum number of receive queues to use. 0 means all queues of the device.
 	Queues int
-	// Memory is the number of bytes that IA.Alloc can hand out; 0 means none. Over AF_XDP the kernel locks that
-	// memory in RAM and counts it once for each queue.
+	// Memory is the number of bytes that IA.Alloc can allocate; 0 means none. Over AF_XDP the kernel locks that memory
+	// in RAM and counts it once for each queue.
 	Memory int
 	// AsyncQLen is the queue length, in events, of the asynchronous EVD. 0 means 64. NoAsyncEVD means no such EVD.
 	AsyncQLen int
-	// AsyncEVD is an asynchronous EVD to share: one of another open of the same adapter, created with EVDAsync. It
-	// stays open when this IA closes. Nil means that the open creates its own.
+	// AsyncEVD is an EVD of another open of the same adapter, created with EVDAsync, that gets the asynchronous events
+	// of this open too. It stays open when this IA closes. If AsyncEVD is nil, the open creates an EVD.
 	AsyncEVD *EVD
-	// Limits are the timeouts of connections. The option "silence=30s" of a name overrides Limits.GiveUp.
+	// Limits are the timeouts of connections. The option "silence=30s" in a name overrides Limits.GiveUp.
 	Limits Limits
-	// Wrap puts a layer of the caller, such as a packet trace or a fault injector, over each link of the device. It
-	// is called once for each link, before the first packet. Closing the adapter closes the layers first, then the
-	// device. Nil means no layer.
+	// Wrap returns a link on top of a link of the device, such as a packet trace or a fault injector. It is called once
+	// for each link of the device, before the first packet. When the adapter closes, it closes the returned links
+	// first, then the device. Nil means that the device's links are used directly.
 	Wrap func(link.Link) link.Link
-	// Logger logs when the adapter is opened and closed, and what happens to the connections of this open. Nil means
-	// no log, except that slog.Default logs a fallback from AF_XDP to UDP.
+	// Logger logs when the adapter is opened and closed, and what happens to the connections of this open. Nil means no
+	// log, except that slog.Default logs warnings about AF_XDP, such as a fallback to UDP.
 	Logger *slog.Logger
 }
 
 // Limits are the timeouts of connections. 0 means the default. A negative time is ErrInvalidParameter. A time above
 // the maximum is reduced to the maximum.
 type Limits struct {
-	// GiveUp is how long a peer may be silent while data is unacknowledged before the connection breaks. Default 10
-	// s, maximum 60 s. The default is that long because a debugger, a snapshot or a migration stops a host for
-	// seconds, and a network takes as long to find another path. A peer whose process has ended is detected sooner:
-	// its host reports it.
+	// GiveUp is the time that a peer may be silent while data is unacknowledged. After that the connection breaks.
+	// Default 10 s, maximum 60 s. The default is long because a debugger, a snapshot or a migration may stop a host for
+	// seconds, and a network may need seconds to find another path. If the process of a peer ends, its host reports
+	// that, and the connection breaks sooner.
 	GiveUp time.Duration
-	// NotReady is how long a message may wait for the peer to post a receive before the connection breaks. Default 30
-	// s.
+	// NotReady is the time that a message may wait for the peer to post a receive. After that the connection breaks.
+	// Default 30 s.
 	NotReady time.Duration
-	// KeepAlive is how long a peer may be silent on an idle connection before it is probed. If the peer stays silent,
-	// the connection breaks after a further GiveUp. Default 10 s, maximum 60 s.
+	// KeepAlive is the time that a peer may be silent on an idle connection before this side sends keep-alives. If the
+	// peer does not answer for another GiveUp, the connection breaks. Default 10 s, maximum 60 s.
 	KeepAlive time.Duration
-	// ListenGrace is how long the active side repeats its request after the answer "no listener" before it reports
-	// the error. uDAPL programs often publish their address before they listen. Default 1 s.
+	// ListenGrace is the time for which the active side repeats its connection request after the answer "no listener",
+	// before it reports the error. uDAPL programs often publish their address before they listen. Default 1 s.
 	ListenGrace time.Duration
 }
 
@@ -79,55 +79,60 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// MaxName is the size in bytes of the longest name of an adapter, with its terminating zero in C
-// (DAT_NAME_MAX_LENGTH). A name in Go has at most MaxName-1 bytes.
+// MaxName is the maximum size of an adapter name in C, in bytes, with the terminating zero (DAT_NAME_MAX_LENGTH). A
+// name in Go has at most MaxName-1 bytes.
 const MaxName = 256
 
 // Open opens an adapter by name (dat_ia_open). It looks for the name among the providers added with AddProvider, then
-// in the registry (Providers). If neither has the name, the name itself says what to open:
+// in the registry (Providers). If neither has the name, the name must describe the device:
 //
-//	xdp:eth0       AF_XDP on an interface; add a mode as in xdp:eth0,zero-copy | copy | generic
-//	udp:10.0.0.1   a kernel UDP socket on an address of this host; no privilege needed
-//	auto:eth0      zero-copy, else copy, else generic, else udp on the interface's address; with a mode, that alone
+//	xdp:eth0        AF_XDP on an interface, in the first of these modes that works: zero-copy, copy, generic
+//	xdp:eth0,copy   AF_XDP on an interface, in this mode only: zero-copy, copy or generic
+//	udp:10.0.0.1    a kernel UDP socket on an address of this host; needs no privilege
+//	auto:eth0       like xdp:eth0 or, if AF_XDP fails, UDP on the interface's address
+//	auto:eth0,copy  like xdp:eth0,copy
 //
-// Options may follow the name, and override those of o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s".
+// Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s".
 //
-// IA.Query returns the granted mode. An adapter may be opened many times. Each open is an IA of its own: closing one
-// does not affect the others.
+// IA.Query returns the granted mode. An adapter may be opened many times. Each open returns an IA of its own; closing
+// an IA does not affect the others.
 //
-// Errors: ErrProviderNotFound, with subtype SubNameNotRegistered if the name is unknown; ErrInvalidParameter (the
-// name, AsyncQLen); ErrInvalidHandle (AsyncEVD); ErrInsufficientResources; and ErrPrivilegesViolation if the system
-// denies access.
+// Errors:
+//
+//   - ErrProviderNotFound: there is no such device. The subtype is SubNameNotRegistered if the name is unknown.
+//   - ErrInvalidParameter: the name, or AsyncQLen.
+//   - ErrInvalidHandle: AsyncEVD.
+//   - ErrInsufficientResources.
+//   - ErrPrivilegesViolation: the system denies access.
 func Open(name string, o Options) (*IA, error) {
 	if len(name) >= MaxName {
-		return nil, fail(errArg1, "a name of %d bytes; the most is %d", len(name), MaxName-1)
+		return nil, fail(errArg1, "a name of %d bytes; the maximum is %d", len(name), MaxName-1)
 	}
 	o.setDefaults()
 	if p := registered(name); p != nil {
 		return p.openIA(o)
 	}
-	what, err := lookUp(name)
+	description, err := lookUp(name)
 	if err != nil {
 		return nil, err
 	}
-	return openDevice(name, what, o)
+	return openDevice(name, description, o)
 }
 
-// openDevice opens a device as an IA. The string what is a direct name or the instance data of a registry entry; name
-// is the name of the IA.
-func openDevice(name, what string, o Options) (*IA, error) {
-	n, err := ianame.Parse(what)
+// openDevice opens a device and makes an IA with a name. description describes the device, as xdp:eth0 does.
+func openDevice(name, description string, o Options) (*IA, error) {
+	n, err := ianame.Parse(description)
 	if err != nil {
-		return nil, nameError(what, err)
+		return nil, nameError(description, err)
 	}
 	if err := o.override(n); err != nil {
 		return nil, err
 	}
 	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)
 	key := func(port uint16) string { return fmt.Sprintf("%s@%s:%d", n.Device, namespace(), port) }
-	var also []string
+	var aliases []string
 	if o.Port == 0 {
-		also = append(also, key(DefaultPort)) // an adapter that already has the default port serves an open without a port
+		aliases = append(aliases, key(DefaultPort)) // an adapter that is open on the default port is used
 	}
 	a, err := acquire(key(o.Port), o, func() (device, error) {
 		dev, err := openLinks(n, o)
@@ -135,7 +140,7 @@ func openDevice(name, what string, o Options) (*IA, error) {
 			dev.key = key(DefaultPort)
 		}
 		return dev, err
-	}, also...)
+	}, aliases...)
 	if err != nil {
 		return nil, &openError{name, openStatus(err), err}
 	}
@@ -154,7 +159,7 @@ func openLinks(n ianame.Name, o Options) (device, error) {
 	}
 }
 
-// nameError returns the DAT error for a name that the registry does not have and that is not a valid direct name.
+// nameError returns the DAT error for a name that cannot be parsed. err is the error of ianame.Parse.
 func nameError(name string, err error) error {
 	if errors.Is(err, ianame.ErrNotAdapter) {
 		return fail(errName, "%v; nor is it in the registry", err)
@@ -162,17 +167,17 @@ func nameError(name string, err error) error {
 	return fail(ErrInvalidParameter, "opening %s: %v", name, err)
 }
 
-// openError is the reason why an adapter cannot be opened: the DAT error and the error of the link or device.
+// openError is the reason why an adapter cannot be opened.
 type openError struct {
 	name   string
-	status error
-	err    error
+	status error // the DAT error
+	err    error // the error of the link or device
 }
 
 func (e *openError) Error() string   { return fmt.Sprintf("dat: opening %s: %v", e.name, e.err) }
 func (e *openError) Unwrap() []error { return []error{e.status, e.err} }
 
-// openStatus returns the DAT error for an error of opening a device.
+// openStatus returns the DAT error for err, the error of a device that could not be opened.
 func openStatus(err error) error {
 	var r Return
 	switch {
@@ -193,9 +198,9 @@ func openStatus(err error) error {
 
 var anonymous atomic.Uint64
 
-// OpenLink opens an adapter over links of the caller, one for each queue. They may be links that packages xdp or
-// udplink opened with options that a name cannot express, or the caller's own implementations of link.Link. The
-// adapter owns the links: closing it closes them. If OpenLink fails, it closes them too. Errors: ErrInvalidParameter
+// OpenLink opens an adapter over links of the caller, one for each queue. The links may come from packages xdp or
+// udplink, for example opened with options that a name cannot express, or be other implementations of link.Link. The
+// adapter owns the links: when it is closed, or when OpenLink fails, the links are closed. Errors: ErrInvalidParameter
 // (no link, Options), ErrInvalidHandle (AsyncEVD).
 func OpenLink(o Options, links ...link.Link) (*IA, error) {
 	o.setDefaults()

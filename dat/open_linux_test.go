@@ -155,7 +155,7 @@ func TestOpenBusy(t *testing.T) {
 	var log bytes.Buffer
 	ok(t, x.Do(lab.A, func() error {
 		_, err := Open("auto:veth0", Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		explains(t, "auto:veth0", err, ErrInsufficientResources, "udplink: ", "nor is AF_XDP to be had: xdp: ")
+		explains(t, "auto:veth0", err, ErrInsufficientResources, "udplink: ", "AF_XDP is unavailable too: xdp: ")
 		return nil
 	}))
 	if log.Len() > 0 {

@@ -31,7 +31,7 @@ func openXDP(n ianame.Name, o Options) (device, error) {
 	return d, nil
 }
 
-// xdpStats returns the counters of a device that its links do not have.
+// xdpStats returns the counters of a device that are not in the statistics of its links.
 func xdpStats(dev *xdp.Device) deviceStats {
 	s := deviceStats{steering: xdpCounters(dev)}
 	for q, sock := range dev.Sockets() {
@@ -60,8 +60,7 @@ func xdpCounters(dev *xdp.Device) []Counter {
 		{"passed_options", c.PassedOptions}, {"passed_malformed", c.PassedMalformed}}
 }
 
-// openAuto opens an interface over AF_XDP. If AF_XDP is unavailable, it opens the interface's address over UDP and
-// logs a warning.
+// openAuto opens an interface over AF_XDP. If that fails, it opens the interface's address over UDP and logs a warning.
 func openAuto(n ianame.Name, o Options) (device, error) {
 	dev, err := openXDP(n, o)
 	if err == nil {
@@ -71,16 +70,18 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	if aerr != nil {
 		return device{}, err
 	}
-	o.Port = cmp.Or(o.Port, DefaultPort) // fail if the port is taken: another process may have the interface and the port
+	// If the port is in use, openUDP fails: the process that uses the interface over AF_XDP may use this port.
+	o.Port = cmp.Or(o.Port, DefaultPort)
 	dev, uerr := openUDP(addr, o)
 	if uerr != nil {
-		return device{}, fmt.Errorf("%w; nor is AF_XDP to be had: %v", uerr, err)
+		return device{}, fmt.Errorf("%w; AF_XDP is unavailable too: %v", uerr, err)
 	}
-	dev.note = note{o.warner(), slog.LevelWarn, "dat: AF_XDP is not to be had, using UDP", []any{"interface", n.Interface, "address", addr, "reason", err}}
+	dev.note = note{o.warner(), slog.LevelWarn, "dat: AF_XDP is unavailable, using UDP", []any{"interface", n.Interface, "address", addr, "reason", err}}
 	return dev, nil
 }
 
-// firstAddress returns the first address of an interface that is not link-local, IPv4 before IPv6.
+// firstAddress returns the first IPv4 address of an interface or, if it has none, the first IPv6 address. It ignores
+// link-local addresses.
 func firstAddress(name string) (netip.Addr, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
@@ -107,7 +108,7 @@ func firstAddress(name string) (netip.Addr, error) {
 	return best, nil
 }
 
-// namespace returns an identifier of the network namespace, because interface names are unique only within one.
+// namespace returns an identifier of the network namespace. Interface names are unique only within a namespace.
 func namespace() string {
 	ns, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {

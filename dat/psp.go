@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// PSP is a public service point (DAT_PSP_HANDLE): it listens on a connection qualifier. Any goroutine may call its
+// PSP is a public service point (DAT_PSP_HANDLE). It listens on a connection qualifier. Any goroutine may call the
 // methods.
 type PSP struct {
 	consumer
@@ -25,7 +25,8 @@ type PSPParam struct {
 	Flags    PSPFlags
 }
 
-// CreatePSPAny picks from these qualifiers: the range that IANA reserves for dynamic use.
+// CreatePSPAny picks from numAnyQuals qualifiers, starting with firstAnyQual. IANA reserves the same range of ports for
+// dynamic use.
 const (
 	firstAnyQual = 49152
 	numAnyQuals  = 16384
@@ -37,7 +38,8 @@ type servicePoint interface {
 	adapter() *IA
 }
 
-// service adapts a servicePoint to wire.Service, so that Arrive is no method of the exported types.
+// service implements wire.Service for a servicePoint. PSP and RSP do not implement it themselves, because Arrive would
+// then be an exported method of exported types.
 type service struct{ servicePoint }
 
 // Arrive implements wire.Service.
@@ -49,19 +51,22 @@ var (
 )
 
 // CreatePSP listens on a connection qualifier of the adapter (dat_psp_create). Each connection request becomes an
-// EventConnectionRequest on evd. The queue length of evd is the backlog: a request is refused if that many requests
-// wait. Requests use no slots of other events, so a burst of requests makes no completion overflow.
+// EventConnectionRequest on evd.
 //
-// One requester cannot fill the backlog for others. A request is also refused if requests of its address hold at least 7
-// times as many slots as are free, or requests of its network (IPv4 /24, IPv6 /64) at least 15 times as many. A single
-// address thus gets the whole backlog if that is at most 7, and 7/8 of a longer one.
+// The queue length of evd is the backlog: the maximum number of requests that wait in evd. Further requests are
+// refused. Requests have slots of their own, so a burst of requests cannot cause completions to be lost. A dynamic
+// threshold keeps one requester from filling the backlog. A request is also refused in these two cases:
 //
-// With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, each request comes with an
-// endpoint in EPTentativeConnectionPending, which CR.Query returns. The consumer sets its zone and dispatchers with
-// Modify, then calls CR.Accept with nil.
+//   - Requests from the same address hold at least 7 times as many slots as are free. So one address can fill a backlog
+//     of up to 7 slots, and 7/8 of a longer backlog.
+//   - Requests from the same network (IPv4 /24, IPv6 /64) hold at least 15 times as many slots as are free.
 //
-// Errors: ErrInvalidHandle (evd does not accept EVDCR), ErrInvalidParameter (flags, or evd has unsignalled or
-// solicited streams), ErrConnQualInUse if a service point of any open of the adapter listens there.
+// With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
+// for each request, in state EPTentativeConnectionPending, and CR.Query returns it. The consumer sets the zone and the
+// dispatchers of this endpoint with Modify, then calls CR.Accept with nil.
+//
+// Errors: ErrInvalidHandle (evd was not created with EVDCR), ErrInvalidParameter (flags, or evd has unsignalled or
+// solicited streams), ErrConnQualInUse (a service point of any open of the adapter listens on the qualifier).
 func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		p.qual = qual
@@ -69,8 +74,8 @@ func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	})
 }
 
-// CreatePSPAny is CreatePSP on a qualifier that the provider picks (dat_psp_create_any); Qual returns it. It returns
-// ErrConnQualUnavailable if none is free.
+// CreatePSPAny is CreatePSP with a free qualifier, which the provider picks (dat_psp_create_any) and PSP.Qual returns.
+// If no qualifier is free, it returns ErrConnQualUnavailable.
 func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		for range numAnyQuals {
@@ -79,7 +84,7 @@ func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 				return nil
 			}
 		}
-		return fail(ErrConnQualUnavailable, "all of %d to %d are in use", firstAnyQual, firstAnyQual+numAnyQuals-1)
+		return fail(ErrConnQualUnavailable, "all qualifiers from %d to %d are in use", firstAnyQual, firstAnyQual+numAnyQuals-1)
 	})
 }
 
@@ -118,8 +123,8 @@ func (p *PSP) Query() (PSPParam, error) {
 	return PSPParam{IA: p.ia, ConnQual: p.qual, EVD: p.evd, Flags: p.flags}, nil
 }
 
-// lock locks the IA of a service point that is not freed. It fails, without the lock, on a freed one. The caller
-// unlocks ia.mu.
+// lock locks the IA. If the service point is nil or freed, or the IA is closed, it returns an error and does not lock.
+// The caller unlocks ia.mu.
 func (p *PSP) lock() error {
 	if p == nil {
 		return errHandlePSP
@@ -134,7 +139,8 @@ func (p *PSP) lock() error {
 	return nil
 }
 
-// arrive delivers a connection request. It returns false to refuse the request. The owner of the engine calls it.
+// arrive delivers a connection request to evd. If it returns false, the engine refuses the request. The owner of the
+// engine calls arrive.
 func (p *PSP) arrive(r *wire.Request) bool {
 	if p.over.Load() {
 		return false
@@ -156,8 +162,8 @@ func (p *PSP) end() {
 	}
 }
 
-// Free stops listening (dat_psp_free). The qualifier is free when Free returns. Requests that were delivered stay
-// valid.
+// Free stops listening (dat_psp_free). When it returns, the qualifier can be used again. Requests that were delivered
+// before stay valid.
 func (p *PSP) Free() error {
 	if err := p.lock(); err != nil {
 		return err

@@ -10,7 +10,7 @@ type PZ struct {
 	freed bool
 }
 
-// PZParam describes a protection zone (DAT_PZ_PARAM).
+// PZParam has the parameters of a protection zone (DAT_PZ_PARAM).
 type PZParam struct{ IA *IA }
 
 // CreatePZ creates a protection zone (dat_pz_create). It returns ErrInsufficientResources if the adapter has

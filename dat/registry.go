@@ -12,11 +12,11 @@ import (
 	"sync"
 )
 
-// The static registry: a file that lists adapters, written by the administrator.
+// The static registry is a file in which the administrator lists adapters.
 const (
-	registryVar  = "DAT_OVERRIDE" // environment variable that names another file
+	registryVar  = "DAT_OVERRIDE" // environment variable with another file name
 	registryFile = "/etc/dat.conf"
-	// maxRegistry is the maximum size of the file in bytes. A file of a thousand adapters has a tenth of it.
+	// maxRegistry is the maximum size of the file in bytes. A thousand adapters need a tenth of it.
 	maxRegistry = 1 << 20
 	// library is the prefix of the file names of this provider's shared library.
 	library = "libdatxdp"
@@ -42,9 +42,9 @@ var (
 )
 
 // Providers returns the entries of the registry, then the providers added with AddProvider
-// (dat_registry_list_providers). The registry is the file that the environment variable DAT_OVERRIDE names, or else
-// /etc/dat.conf. A missing file is an empty registry. Invalid lines are left out: Providers then returns
-// ErrInternalError, which names them, together with a list of the valid entries.
+// (dat_registry_list_providers). The registry is the file that the environment variable DAT_OVERRIDE names or, if the
+// variable is not set, /etc/dat.conf. A missing file is an empty registry. If lines of the file are invalid, Providers
+// returns the valid entries and an ErrInternalError that names the invalid lines.
 func Providers() ([]ProviderInfo, error) {
 	entries, err := readRegistry()
 	var list []ProviderInfo
@@ -59,12 +59,13 @@ func Providers() ([]ProviderInfo, error) {
 	return list, err
 }
 
-// AddProvider adds a provider (dat_registry_add_provider): dat.Open of info.Name then calls the function open. open
+// AddProvider adds a provider (dat_registry_add_provider). Afterwards, Open with the name info.Name calls opener, which
 // must return a new IA at each call. An added provider takes precedence over a registry entry with the same name.
-// Errors: ErrProviderAlreadyRegistered if a provider with this name was added; ErrInvalidParameter if the name is
-// empty or has MaxName bytes or more, or open is nil.
-func AddProvider(info ProviderInfo, open func(name string, o Options) (*IA, error)) error {
-	if info.Name == "" || len(info.Name) >= MaxName || open == nil {
+//
+// Errors: ErrProviderAlreadyRegistered if a provider with this name was added before; ErrInvalidParameter if the name
+// is empty or has MaxName bytes or more, or if opener is nil.
+func AddProvider(info ProviderInfo, opener func(name string, o Options) (*IA, error)) error {
+	if info.Name == "" || len(info.Name) >= MaxName || opener == nil {
 		return fail(ErrInvalidParameter, "a provider needs a name of 1 to %d bytes and a function", MaxName-1)
 	}
 	providersMu.Lock()
@@ -72,13 +73,12 @@ func AddProvider(info ProviderInfo, open func(name string, o Options) (*IA, erro
 	if slices.ContainsFunc(providers, func(p *provider) bool { return p.info.Name == info.Name }) {
 		return fail(ErrProviderAlreadyRegistered, "%s", info.Name)
 	}
-	providers = append(providers, &provider{info: info, open: open})
+	providers = append(providers, &provider{info: info, open: opener})
 	return nil
 }
 
-// RemoveProvider removes a provider that AddProvider added (dat_registry_remove_provider). Errors:
-// ErrInvalidParameter if no provider with exactly this info was added; ErrProviderInUse while the provider has open
-// IAs.
+// RemoveProvider removes a provider that AddProvider added (dat_registry_remove_provider). Errors: ErrInvalidParameter
+// if no provider with an identical info was added; ErrProviderInUse while an IA of the provider is open.
 func RemoveProvider(info ProviderInfo) error {
 	providersMu.Lock()
 	defer providersMu.Unlock()
@@ -93,7 +93,7 @@ func RemoveProvider(info ProviderInfo) error {
 	return nil
 }
 
-// registered returns the added provider with a name and counts one more open of it; nil if there is none.
+// registered returns the added provider with a name, and counts one more open of it. If there is none, it returns nil.
 func registered(name string) *provider {
 	providersMu.Lock()
 	defer providersMu.Unlock()
@@ -106,7 +106,7 @@ func registered(name string) *provider {
 	return nil
 }
 
-// openIA opens an adapter through p, which stays in use until that adapter is closed.
+// openIA calls the function of p to open an IA. The IA keeps p in use until the IA is closed.
 func (p *provider) openIA(o Options) (*IA, error) {
 	ia, err := p.open(p.info.Name, o)
 	if err == nil && ia == nil {
@@ -138,8 +138,8 @@ func (p *provider) drop() {
 	p.opens--
 }
 
-// lookUp returns what to open for a name: the instance data of its registry entry, or the name itself if the
-// registry has no entry.
+// lookUp returns the description of the device with a name: the instance data of the registry entry with that name or,
+// if the registry has no such entry, the name itself.
 func lookUp(name string) (string, error) {
 	entries, err := readRegistry()
 	var refusal error
@@ -160,14 +160,14 @@ func lookUp(name string) (string, error) {
 // entry is a line of the registry.
 type entry struct {
 	ProviderInfo
-	standard bool   // the field is "default" in the file; this package does not use it
+	standard bool   // whether the fourth field is "default"; not used
 	library  string // file name of the shared library
 	version  string // version of the provider
-	instance string // for this provider, the name that Open parses, such as xdp:eth0
-	platform string
+	instance string // instance data; for this provider the description of a device, such as xdp:eth0
+	platform string // platform data
 }
 
-// refuse returns the reason why this package cannot open an entry, or nil.
+// refuse returns an error if this package cannot open the entry.
 func (e *entry) refuse() error {
 	switch {
 	case !strings.HasPrefix(path.Base(e.library), library):
@@ -206,7 +206,7 @@ func readRegular(name string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxRegistry {
-		return "", fmt.Errorf("%s is no file of at most %d bytes", name, maxRegistry)
+		return "", fmt.Errorf("%s is not a regular file of at most %d bytes", name, maxRegistry)
 	}
 	f, err := os.Open(name)
 	if err != nil {

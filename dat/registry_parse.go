@@ -11,9 +11,9 @@ import (
 //
 //	name u2.0 threadsafe|nonthreadsafe default|nondefault library version "instance data" "platform data"
 //
-// with white space between the fields. Any field may be quoted with double quotes; inside them a backslash escapes
-// the next character. A number sign begins a comment. Lines of the kernel's DAT (API version k1.2) are left out. The
-// error names every invalid line.
+// with white space between the fields. Any field may be in double quotes; between them a backslash escapes the next
+// character. A number sign (#) begins a comment. Lines for the kernel's DAT (API version k1.2) are ignored. The result
+// has the valid entries; the error names every invalid line.
 func parseRegistry(text string) (entries []entry, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		fields, ferr := splitFields(line)
@@ -34,7 +34,7 @@ func parseRegistry(text string) (entries []entry, err error) {
 	return entries, err
 }
 
-// parseEntry makes an entry from the fields of a line. The result user is false for an entry of the kernel's DAT.
+// parseEntry makes an entry from the fields of a line. user is false if the entry is for the kernel's DAT.
 func parseEntry(f []string) (e entry, user bool, err error) {
 	if len(f) != 8 {
 		return e, false, fmt.Errorf("%d fields, want name, API version, thread safety, default, library, provider version, instance data and platform data", len(f))
@@ -55,7 +55,7 @@ func parseEntry(f []string) (e entry, user bool, err error) {
 	return e, user, nil
 }
 
-// parseVersion parses an API version: u2.0, or k1.2 for the kernel's DAT. The result user is true for u.
+// parseVersion parses an API version, such as u2.0 for uDAPL or k1.2 for the kernel's DAT. user is true for uDAPL.
 func (e *entry) parseVersion(s string) (user bool, err error) {
 	bad := fmt.Errorf("API version %q is not u or k and MAJOR.MINOR", s)
 	if s == "" || s[0] != 'u' && s[0] != 'k' {
@@ -63,14 +63,14 @@ func (e *entry) parseVersion(s string) (user bool, err error) {
 	}
 	major, minor, _ := strings.Cut(s[1:], ".")
 	for _, n := range []struct {
-		text string
-		to   *uint32
+		text  string
+		value *uint32
 	}{{major, &e.Major}, {minor, &e.Minor}} {
 		v, err := strconv.ParseUint(n.text, 10, 31)
 		if err != nil {
 			return false, bad
 		}
-		*n.to = uint32(v)
+		*n.value = uint32(v)
 	}
 	return s[0] == 'u', nil
 }
@@ -86,7 +86,7 @@ func either(s, yes, no string) (bool, error) {
 // blank has the characters that separate fields.
 const blank = " \t\r\v\f"
 
-// splitFields splits a line into its fields and drops the comment.
+// splitFields splits a line into its fields. It drops the comment.
 func splitFields(line string) ([]string, error) {
 	var fields []string
 	for {
@@ -108,7 +108,7 @@ func splitFields(line string) ([]string, error) {
 	}
 }
 
-// plain takes an unquoted field from the start of the line.
+// plain splits the line after its first field, which is not quoted.
 func plain(line string) (field, rest string) {
 	if i := strings.IndexAny(line, blank+`"#`); i >= 0 {
 		return line[:i], line[i:]
@@ -116,7 +116,7 @@ func plain(line string) (field, rest string) {
 	return line, ""
 }
 
-// quoted takes a quoted field from the start of the line. The caller has removed the opening quotation mark.
+// quoted splits the line after its first field, which is quoted. The line begins after the opening quotation mark.
 func quoted(line string) (field, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(line); i++ {

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// RMR is a remote memory region (DAT_RMR_HANDLE): a memory window on a range of an LMR. Peers may use the window from
-// the completion of one Bind to the completion of the next. Any goroutine may call the methods.
+// RMR is a remote memory region (DAT_RMR_HANDLE): a memory window on a range of an LMR. When a Bind completes, peers
+// may use the new range, and no longer the old one. Any goroutine may call the methods.
 type RMR struct {
 	consumer
 	ia    *IA
@@ -18,22 +18,23 @@ type RMR struct {
 }
 
 // RMRParam has the parameters of a remote memory region (DAT_RMR_PARAM). If the region is not bound, Bound is false
-// and the fields after it are zero.
+// and the fields after Bound are zero.
 type RMRParam struct {
 	IA      *IA
 	PZ      *PZ
 	Scope   RMRScope
 	Bound   bool
 	Context uint32     // the key that peers use
-	Triplet LMRTriplet // the range of the LMR that the region is bound to
+	Triplet LMRTriplet // the range to which the region is bound
 	Priv    MemPriv
 }
 
-// CreateRMR creates an unbound region (dat_rmr_create). After a bind, every endpoint of the zone may use the region.
+// CreateRMR creates an unbound region (dat_rmr_create). After a bind, the peers of all endpoints of the zone may use
+// the region.
 func (p *PZ) CreateRMR() (*RMR, error) { return p.createRMR(RMRScopePZ) }
 
-// CreateRMRForEP creates an unbound region (dat_rmr_create_for_ep). After a bind, only the endpoint of that bind may
-// use the region.
+// CreateRMRForEP creates an unbound region (dat_rmr_create_for_ep). After a bind, only the peer of the endpoint on
+// which the bind was posted may use the region.
 func (p *PZ) CreateRMRForEP() (*RMR, error) { return p.createRMR(RMRScopeEP) }
 
 func (p *PZ) createRMR(scope RMRScope) (*RMR, error) {
@@ -64,7 +65,7 @@ func (r *RMR) usable() error {
 	return nil
 }
 
-// Query returns the parameters of the region after its last completed bind (dat_rmr_query).
+// Query returns the parameters of the region, as the last completed bind has set them (dat_rmr_query).
 func (r *RMR) Query() (RMRParam, error) {
 	if r == nil {
 		return RMRParam{}, errHandleRMR
@@ -84,29 +85,35 @@ func (r *RMR) Query() (RMRParam, error) {
 	return p, nil
 }
 
-// Binding says what a region is bound to: a range of an LMR, and the rights of peers. The zero value unbinds.
+// Binding is the range of an LMR to which a region is bound, with the privileges of peers. The zero value unbinds the
+// region.
 type Binding struct {
 	LMR     *LMR
-	Segment LMRTriplet // a range of LMR; length 0 unbinds the region, and LMR is ignored
+	Segment LMRTriplet // a range of LMR; a segment of length 0 unbinds the region, and LMR is ignored
 	Priv    MemPriv    // MemRemoteRead, MemRemoteWrite; local privileges are ignored
 }
 
-// Bind binds the region to a range of an LMR with remote rights (dat_rmr_bind). It returns the new context, which
-// peers use to name the range. The new context is valid, and the old one invalid, from the completion of the bind.
-// Each bind returns another context; one that unbinds returns 0.
+// Bind posts a request that binds the region to a range of an LMR (dat_rmr_bind). It returns the new context, the key
+// by which peers name the range. When the request completes, the new context becomes valid and the old context becomes
+// invalid. Each Bind returns a different context. A Bind that unbinds the region returns 0.
 //
-// Bind is a request of the endpoint: it counts toward MaxRequestDTOs and completes in posting order with
-// EventRMRBindCompletion. Every request posted after it starts after it, so a send can carry the context. The flags
-// are those of PostRDMAWrite; a bind waits for earlier RDMA reads only with CompletionBarrierFence. Bind is legal
-// while the endpoint is connected. On a disconnected endpoint it completes as flushed and changes nothing. Like all
-// posts it neither blocks nor allocates.
+// The request counts toward MaxRequestDTOs of the endpoint and completes in posting order, with
+// EventRMRBindCompletion. Requests posted after it start after it, so a send can carry the new context to the peer. The
+// legal flags are those of PostRDMAWrite. Only with CompletionBarrierFence does the bind wait for earlier RDMA reads.
+// Like all posts, Bind neither blocks nor allocates.
 //
-// Errors: ErrInvalidHandle (a handle is invalid, or the request EVD lacks EVDRMRBind); ErrInvalidParameter (flags,
-// privileges, or a segment that is outside the LMR or has another context); ErrProtectionViolation (region, LMR and
-// endpoint are not of one zone); ErrPrivilegesViolation (MemRemoteRead needs an LMR with MemLocalRead, MemRemoteWrite
-// one with MemLocalWrite; the LMR needs no remote privilege); ErrInvalidState; ErrInsufficientResources.
+// Bind is legal in the states EPConnected and EPDisconnected. In EPDisconnected the request completes with DTOFlushed
+// and changes nothing. If the region is freed before the request executes, the request completes with DTORMRFailed and
+// the connection breaks.
 //
-// If the region is freed before the bind executes, the bind completes with DTORMRFailed and the connection breaks.
+// Errors:
+//
+//   - ErrInvalidHandle: a handle is invalid, or the request EVD was created without EVDRMRBind.
+//   - ErrInvalidParameter: flags, privileges, or a segment that is outside the LMR or has another context.
+//   - ErrProtectionViolation: region, LMR and endpoint are not of the same zone.
+//   - ErrPrivilegesViolation: MemRemoteRead needs an LMR with MemLocalRead; MemRemoteWrite needs an LMR with
+//     MemLocalWrite. The LMR needs no remote privilege.
+//   - ErrInvalidState, ErrInsufficientResources.
 func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (context uint32, err error) {
 	if r.usable() != nil || ep.usable() != nil || b.Segment.Length > 0 && (b.LMR == nil || !b.LMR.region.Live()) {
 		return 0, ErrInvalidHandle
@@ -138,8 +145,8 @@ func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (con
 	return context, ep.posted(err)
 }
 
-// Free frees the region, bound or not (dat_rmr_free). After Free peers cannot access memory through the region. An
-// attempt breaks the peer's connection.
+// Free frees the region, bound or not (dat_rmr_free). After Free peers cannot access memory through the region. If a
+// peer tries to, its connection breaks.
 func (r *RMR) Free() error {
 	if r == nil {
 		return errHandleRMR
@@ -160,9 +167,9 @@ func (r *RMR) Free() error {
 }
 
 // PostSendWithInvalidate sends a message like PostSend, and invalidates an RMR of the peer before the peer's receive
-// completes (dat_ep_post_send_with_invalidate with its invalidate flag set; without that flag, use PostSend). The
-// receive completes as DTOReceiveWithInvalidate. rmrContext must be the context of a bound RMR that this connection
-// may use. If it is not, the send completes with DTORemoteAccess and the connection breaks.
+// completes (dat_ep_post_send_with_invalidate with invalidate_flag set; without that flag, PostSend does the same). The
+// operation of the peer's completion is DTOReceiveWithInvalidate. rmrContext must be the context of a bound RMR that
+// this connection may use. Otherwise the send completes with DTORemoteAccess and the connection breaks.
 func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags CompletionFlags, rmrContext uint32) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -173,24 +180,27 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 	return ep.posted(ep.conn.PostSendInvalidate(segments(iov), cookie, rmrContext, wire.WorkFlags(flags)))
 }
 
-// PostRDMAReadToRMR is PostRDMARead into a range of a local RMR that is bound with MemRemoteWrite
-// (dat_ep_post_rdma_read_to_rmr). It returns ErrPrivilegesViolation if the context is not that of a bound RMR or the
-// RMR lacks MemRemoteWrite. It returns ErrProtectionViolation if the RMR is of another zone or bound for another
-// endpoint. If the RMR is rebound, unbound or freed before the data has arrived, the read completes with
-// DTOLocalProtection and the connection breaks.
-func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, from RMRTriplet, flags CompletionFlags) error {
+// PostRDMAReadToRMR reads the range remote of the peer's memory into local, a range of an RMR of this side that is
+// bound with MemRemoteWrite (dat_ep_post_rdma_read_to_rmr). If the RMR is rebound, unbound or freed before the data has
+// arrived, the read completes with DTOLocalProtection and the connection breaks.
+//
+// Errors are those of PostRDMARead, and these:
+//
+//   - ErrPrivilegesViolation: local.Context is not the context of a bound RMR, or the RMR lacks MemRemoteWrite.
+//   - ErrProtectionViolation: the RMR is of another zone, or may be used only by another endpoint.
+func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
 	}
 	if !ep.requestAllowed(flags, requestFlags) {
 		return errFlags5
 	}
-	if local.Length < from.Length {
+	if local.Length < remote.Length {
 		return errShort
 	}
-	if from.Length > maxSize {
+	if remote.Length > maxSize {
 		return ErrInvalidParameter
 	}
-	to := wire.WindowRange{Key: local.Context, Addr: local.Address, Length: local.Length}
-	return ep.posted(ep.conn.PostReadToWindow(to, cookie, from.remote(), uint32(from.Length), wire.WorkFlags(flags)))
+	window := wire.WindowRange{Key: local.Context, Addr: local.Address, Length: local.Length}
+	return ep.posted(ep.conn.PostReadToWindow(window, cookie, remote.toWire(), uint32(remote.Length), wire.WorkFlags(flags)))
 }

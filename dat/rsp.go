@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// RSP is a reserved service point (DAT_RSP_HANDLE): it listens on a connection qualifier for one request, which gets
-// one endpoint. Any goroutine may call its methods.
+// RSP is a reserved service point (DAT_RSP_HANDLE). It listens on a connection qualifier for one connection request,
+// for which it reserves an endpoint. Any goroutine may call the methods.
 type RSP struct {
 	consumer
 	ia   *IA
@@ -16,8 +16,8 @@ type RSP struct {
 
 	mu    sync.Mutex // locked after the mutexes of an IA and an EP; owners of engines lock it too
 	state rspState
-	ep    *EP   // the reserved endpoint; nil until the request arrives if the provider creates it
-	hold  *hold // the hold of this service point on ep
+	ep    *EP   // the endpoint; if the provider creates it, nil until the request arrives
+	hold  *hold // the hold of this service point on an endpoint of the consumer
 }
 
 type rspState uint8
@@ -33,19 +33,24 @@ type RSPParam struct {
 	IA       *IA
 	ConnQual ConnQual
 	EVD      *EVD
-	EP       *EP // nil until the request arrives if the provider creates it
+	EP       *EP // if the provider creates the endpoint, nil until the request arrives
 }
 
 // CreateRSP listens on a connection qualifier of the adapter for one connection request (dat_rsp_create). The request
-// becomes an EventConnectionRequest on evd. ep must be unconnected. It is EPReserved until the request arrives, and
-// EPPassiveConnectionPending from then on. If ep is nil, the provider creates the endpoint when the request arrives,
-// as EPTentativeConnectionPending. In both cases CR.Query returns the endpoint, and CR.Accept takes nil.
+// becomes an EventConnectionRequest on evd. There are two kinds of endpoints for the request:
 //
-// After that request the service point no longer listens: further requests find no listener. The handle stays valid
-// until Free, but it no longer keeps its dispatcher, its qualifier or the adapter in use.
+//   - If ep is not nil, it must be unconnected. Its state is EPReserved until the request arrives, and then
+//     EPPassiveConnectionPending.
+//   - If ep is nil, the provider creates an endpoint when the request arrives, in state EPTentativeConnectionPending.
 //
-// Errors: ErrInvalidHandle (ep is of another adapter or freed, or evd does not accept EVDCR), ErrInvalidState (ep is
-// not unconnected), ErrInvalidParameter (evd has unsignalled or solicited streams), ErrConnQualInUse.
+// In both cases CR.Query returns the endpoint, and the consumer passes nil to CR.Accept.
+//
+// When the request has arrived, the service point stops listening: further requests find no listener. The handle stays
+// valid until Free, but no longer keeps the dispatcher, the qualifier or the adapter in use.
+//
+// Errors: ErrInvalidHandle (ep is freed or belongs to another adapter, or evd was not created with EVDCR),
+// ErrInvalidState (ep is not unconnected), ErrInvalidParameter (evd has unsignalled or solicited streams),
+// ErrConnQualInUse.
 func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 			return nil, err
 		}
 	}
-	r.mu.Lock() // arrive waits until the service point is complete
+	r.mu.Lock() // so that arrive waits until the service point is complete
 	defer r.mu.Unlock()
 	if err := evd.serve(); err != nil {
 		return nil, err
@@ -92,8 +97,8 @@ func (r *RSP) Query() (RSPParam, error) {
 	return RSPParam{IA: r.ia, ConnQual: r.qual, EVD: r.evd, EP: r.ep}, nil
 }
 
-// Free frees the service point (dat_rsp_free). If no request has arrived, it stops listening and its endpoint becomes
-// unconnected. Otherwise the request and the endpoint stay as they are.
+// Free frees the service point (dat_rsp_free). If no request has arrived, the service point stops listening and its
+// endpoint becomes unconnected. If the request has arrived, the request and the endpoint stay as they are.
 func (r *RSP) Free() error {
 	if err := r.lock(); err != nil {
 		return err
@@ -104,8 +109,8 @@ func (r *RSP) Free() error {
 	return nil
 }
 
-// lock locks the IA and mu of a service point that is not freed. It fails, without the locks, on a freed one. The
-// caller calls unlock.
+// lock locks the IA and mu. If the service point is nil or freed, or the IA is closed, it returns an error and locks
+// nothing. The caller calls unlock.
 func (r *RSP) lock() error {
 	if r == nil {
 		return errHandleRSP
@@ -126,7 +131,8 @@ func (r *RSP) unlock() {
 	r.ia.mu.Unlock()
 }
 
-// arrive delivers a connection request. It returns false to refuse the request. The owner of the engine calls it.
+// arrive delivers a connection request to evd. If it returns false, the engine refuses the request. The owner of the
+// engine calls arrive.
 func (r *RSP) arrive(req *wire.Request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +147,7 @@ func (r *RSP) arrive(req *wire.Request) bool {
 		r.ep.arrive(&hold{EPPassiveConnectionPending, c})
 	}
 	request := Event{Number: EventConnectionRequest, CR: c, RSP: r, ConnQual: r.qual}
-	if !r.evd.postAfter(request, r.unlisten) { // before a consumer can take the event
+	if !r.evd.postAfter(request, r.unlisten) { // unlisten runs before a consumer can take the event
 		if r.ep != nil {
 			r.ep.arrive(r.hold)
 		}

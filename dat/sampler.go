@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// sampler is a slog.Handler that limits the size of the log, because peers decide how often connections come and go.
-// In each sampleTime it passes sampleBurst records with the same message and drops the rest. The next record that
-// passes has the number of dropped ones as the attribute left_out.
+// sampler is a slog.Handler that limits the rate of records, because peers decide how often connections are made and
+// end. Of the records with the same message it passes sampleBurst in each sampleTime and drops the others. The next
+// record with that message that passes has the attribute left_out, the number of dropped records.
 type sampler struct {
 	slog.Handler
 	seen *samples
@@ -17,10 +17,10 @@ type sampler struct {
 
 // samples has the counts of a sampler and of the handlers derived from it.
 type samples struct {
-	mu    sync.Mutex
-	until time.Time      // end of the current sampleTime
-	count map[string]int // records by message in the current sampleTime
-	left  map[string]int // dropped records by message, not yet reported
+	mu      sync.Mutex
+	until   time.Time      // end of the current sampleTime
+	count   map[string]int // number of records in the current sampleTime, by message
+	dropped map[string]int // number of dropped records that are not reported yet, by message
 }
 
 const (
@@ -29,25 +29,25 @@ const (
 )
 
 func newSampler(h slog.Handler) *sampler {
-	return &sampler{h, &samples{count: make(map[string]int), left: make(map[string]int)}}
+	return &sampler{h, &samples{count: make(map[string]int), dropped: make(map[string]int)}}
 }
 
 // Handle implements slog.Handler.
 func (s *sampler) Handle(ctx context.Context, r slog.Record) error {
-	left, pass := s.seen.take(r.Message, r.Time)
+	dropped, pass := s.seen.add(r.Message, r.Time)
 	if !pass {
 		return nil
 	}
-	if left > 0 {
+	if dropped > 0 {
 		r = r.Clone()
-		r.AddAttrs(slog.Int("left_out", left))
+		r.AddAttrs(slog.Int("left_out", dropped))
 	}
 	return s.Handler.Handle(ctx, r)
 }
 
-// take counts a record. pass says whether the record passes. left is the number of records dropped since the last
-// that passed.
-func (s *samples) take(message string, now time.Time) (left int, pass bool) {
+// add counts a record. If pass is true, the record passes, and dropped is the number of records with the same message
+// that were dropped before it.
+func (s *samples) add(message string, now time.Time) (dropped int, pass bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.After(s.until) {
@@ -55,12 +55,12 @@ func (s *samples) take(message string, now time.Time) (left int, pass bool) {
 		clear(s.count)
 	}
 	if s.count[message]++; s.count[message] > sampleBurst {
-		s.left[message]++
+		s.dropped[message]++
 		return 0, false
 	}
-	left = s.left[message]
-	delete(s.left, message)
-	return left, true
+	dropped = s.dropped[message]
+	delete(s.dropped, message)
+	return dropped, true
 }
 
 // WithAttrs implements slog.Handler.

@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// WatermarkInfinite, as a high watermark, means none (DAT_WATERMARK_INFINITE).
+// WatermarkInfinite is the value of a high watermark that is never exceeded (DAT_WATERMARK_INFINITE).
 const WatermarkInfinite = -1
 
 // maxSRQDTOs is the maximum number of outstanding receives of a shared receive queue.
@@ -24,8 +24,8 @@ const (
 
 // SRQAttr are the attributes of a shared receive queue (DAT_SRQ_ATTR).
 type SRQAttr struct {
-	MaxRecvDTOs  int // outstanding receives
-	MaxRecvIOV   int // segments of one receive; 0 means 4
+	MaxRecvDTOs  int // maximum number of outstanding receives
+	MaxRecvIOV   int // maximum number of segments of one receive; 0 means 4
 	LowWatermark int // must be 0 in CreateSRQ; SetLW sets it
 }
 
@@ -40,18 +40,18 @@ type SRQParam struct {
 	Outstanding int
 }
 
-// SRQ is a shared receive queue (DAT_SRQ_HANDLE): several endpoints take their receives from it. An endpoint takes
-// the oldest receive when a message begins to arrive. If no receive is available, the endpoint waits. New receives go
-// to waiting endpoints first, round-robin over the addresses of their peers. Otherwise there is no order between
-// endpoints.
+// SRQ is a shared receive queue (DAT_SRQ_HANDLE), from which several endpoints take their receives. An endpoint takes
+// the oldest receive when the first packet of a message arrives. If no receive is available, the endpoint waits. New
+// receives go to waiting endpoints first, round-robin over the addresses of their peers.
 //
 // Three rules keep a slow or hostile peer from blocking the queue:
 //
-//   - Messages of several packets from one address hold at most half of the receives.
-//   - While no receive is available and other endpoints wait, such a message must make progress. If it stands still for
-//     900 ms, or stays slower than 1 MiB/s for long, its connection ends with BreakUnfinished and the receive completes
-//     as DTOFlushed. The sender gets EventBroken, and DTOTransport for the send. It may connect again.
-//   - After a message of a peer has stood still for 100 ms, the peer's messages wait behind those of others for 10 s.
+//   - The messages of one address that consist of several packets hold at most half of the receives.
+//   - While no receive is available and other endpoints wait, an incomplete message must make progress. If it makes
+//     none for 900 ms, or stays slower than 1 MiB/s for long, its connection ends with BreakUnfinished and its receive
+//     completes with DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. It may connect again.
+//   - If an incomplete message makes no progress for 100 ms, messages of the same peer wait behind messages of other
+//     peers for 10 s.
 //
 // Any goroutine may call the methods.
 type SRQ struct {
@@ -109,9 +109,9 @@ func (a *SRQAttr) validate() error {
 func validDepth(n int) error {
 	switch {
 	case n < 1:
-		return fail(ErrInvalidParameter, "MaxRecvDTOs is %d; it has to be 1 at least", n)
+		return fail(ErrInvalidParameter, "MaxRecvDTOs is %d; the minimum is 1", n)
 	case n > maxSRQDTOs:
-		return fail(ErrInsufficientResources, "MaxRecvDTOs is %d; the largest is %d", n, maxSRQDTOs)
+		return fail(ErrInsufficientResources, "MaxRecvDTOs is %d; the maximum is %d", n, maxSRQDTOs)
 	default:
 		return nil
 	}
@@ -124,8 +124,8 @@ func (s *SRQ) usable() error {
 	return nil
 }
 
-// lock locks the IA of a queue that is not freed. It fails, without the lock, on a freed one. The caller unlocks
-// ia.mu.
+// lock locks the IA. If the queue is nil or freed, or the IA is closed, it returns an error and does not lock. The
+// caller unlocks ia.mu.
 func (s *SRQ) lock() error {
 	if s == nil {
 		return errHandleSRQ
@@ -140,7 +140,7 @@ func (s *SRQ) lock() error {
 	return nil
 }
 
-// Query returns the parameters of the queue (dat_srq_query). The counts are a snapshot.
+// Query returns the parameters of the queue (dat_srq_query). Available and Outstanding are a snapshot.
 func (s *SRQ) Query() (SRQParam, error) {
 	if err := s.lock(); err != nil {
 		return SRQParam{}, err
@@ -153,8 +153,9 @@ func (s *SRQ) Query() (SRQParam, error) {
 	return p, nil
 }
 
-// Resize changes the maximum number of outstanding receives (dat_srq_resize). It returns ErrInvalidState and changes
-// nothing if more receives are outstanding or if the low watermark is higher. Other errors are those of CreateSRQ.
+// Resize changes the maximum number of outstanding receives (dat_srq_resize). If the number of outstanding receives or
+// the low watermark exceeds maxRecvDTOs, it returns ErrInvalidState and changes nothing. Other errors are those of
+// CreateSRQ.
 func (s *SRQ) Resize(maxRecvDTOs int) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -164,14 +165,15 @@ func (s *SRQ) Resize(maxRecvDTOs int) error {
 		return err
 	}
 	if s.q.Resize(maxRecvDTOs) != nil {
-		return fail(ErrInvalidState, "%d receives are fewer than are outstanding, or than the low watermark", maxRecvDTOs)
+		return fail(ErrInvalidState, "more than %d receives are outstanding, or the low watermark is higher", maxRecvDTOs)
 	}
 	return nil
 }
 
 // SetLW arms the low watermark (dat_srq_set_lw). When fewer than lw receives are available, the asynchronous EVD gets
-// one event with the queue as Source and ReasonSRQLowWatermark. If fewer are available already, it gets the event at
-// once. 0 disarms the watermark. SetLW returns ErrInvalidParameter if lw is negative or above MaxRecvDTOs.
+// one EventAsyncProviderInternalError with the queue as Source and ReasonSRQLowWatermark. If fewer are available
+// already, it gets the event immediately. After the event, the watermark is disarmed until the next SetLW. A watermark
+// of 0 is disarmed. SetLW returns ErrInvalidParameter if lw is negative or above MaxRecvDTOs.
 func (s *SRQ) SetLW(lw int) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -183,7 +185,7 @@ func (s *SRQ) SetLW(lw int) error {
 	return nil
 }
 
-// low reports the low watermark. The owner of an engine may call it.
+// low raises the event of the low watermark. The owner of an engine may call it.
 func (s *SRQ) low() { s.ia.raise(EventAsyncProviderInternalError, s, ReasonSRQLowWatermark) }
 
 // PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. The completion goes
@@ -191,24 +193,24 @@ func (s *SRQ) low() { s.ia.raise(EventAsyncProviderInternalError, s, ReasonSRQLo
 //
 // PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion. Errors:
 // ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (segments, range),
-// ErrPrivilegesViolation (no such LMR, or it lacks MemLocalWrite), ErrProtectionViolation (memory of another zone
-// than the queue's).
+// ErrPrivilegesViolation (a segment names no LMR, or an LMR without MemLocalWrite), ErrProtectionViolation (memory of a
+// zone other than that of the queue).
 func (s *SRQ) PostRecv(iov []LMRTriplet, cookie uint64) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	waits, err := s.q.Post(segments(iov), cookie)
+	waiting, err := s.q.Post(segments(iov), cookie)
 	if err != nil {
 		return status(err)
 	}
-	if waits != nil {
-		waits.User.(*EP).kick()
+	if waiting != nil {
+		waiting.User.(*EP).kick()
 	}
 	return nil
 }
 
-// Free frees the queue (dat_srq_free). Its available receives are dropped without a completion. It returns
-// ErrInvalidState, with the subtype SubInvalidStateSRQInUse, while an endpoint uses the queue.
+// Free frees the queue (dat_srq_free). Its available receives are dropped without a completion. While an endpoint uses
+// the queue, Free returns ErrInvalidState with the subtype SubInvalidStateSRQInUse.
 func (s *SRQ) Free() error {
 	if err := s.lock(); err != nil {
 		return err
@@ -224,10 +226,10 @@ func (s *SRQ) Free() error {
 	return nil
 }
 
-// RecvQuery returns two numbers (dat_ep_recv_query). allocated is the number of receives of the endpoint that are not
-// complete. span is the number of messages from the oldest to the newest of these receives, both included. With a
-// shared receive queue, both are 0 or 1, because a connection receives one message after the other. Without a shared
-// receive queue, all posted receives belong to the endpoint. The call is legal in every state.
+// RecvQuery returns the number of incomplete receives that belong to the endpoint, and the number of messages that
+// these receives span, from the oldest to the newest (dat_ep_recv_query). Without a shared receive queue, all posted
+// receives belong to the endpoint. With a shared receive queue, both numbers are 0 or 1, because the receives that an
+// endpoint takes belong to one message after the other. The call is legal in every state.
 func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, 0, err
@@ -236,11 +238,15 @@ func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	return allocated, span, nil
 }
 
-// SetWatermark sets the high watermarks of an endpoint with a shared receive queue (dat_ep_set_watermark). They limit
-// the receives that the endpoint has taken and whose completions the consumer has not dequeued. When these exceed
-// soft, the asynchronous EVD gets one EventAsyncEPBroken with the endpoint as Source and ReasonSRQSoftHighWatermark;
-// the next comes only after another SetWatermark. When they exceed hard, the connection breaks. If a limit is
-// exceeded already, this happens immediately. WatermarkInfinite means no limit. The call is legal in every state.
+// SetWatermark sets two limits of an endpoint with a shared receive queue, its high watermarks (dat_ep_set_watermark).
+// They limit the number of receives that the endpoint has taken and whose completions the consumer has not dequeued:
+//
+//   - When the number exceeds soft, the asynchronous EVD gets one EventAsyncEPBroken, with the endpoint as Source and
+//     ReasonSRQSoftHighWatermark. The next such event needs another SetWatermark.
+//   - When the number exceeds hard, the connection breaks.
+//
+// If the number exceeds a limit already, this happens immediately. WatermarkInfinite means no limit. The call is legal
+// in every state.
 //
 // Errors: ErrInvalidParameter (a value below WatermarkInfinite), ErrModelNotSupported (no shared receive queue).
 func (ep *EP) SetWatermark(soft, hard int) error {
@@ -269,7 +275,7 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 	})
 }
 
-// mark converts a high watermark to that of package wire.
+// mark converts a high watermark to the type of package wire.
 func mark(n int) int64 {
 	if n == WatermarkInfinite {
 		return wire.NoMark
@@ -277,7 +283,8 @@ func mark(n int) int64 {
 	return int64(n)
 }
 
-// notice reports an event of an endpoint with a shared receive queue. It reports nothing for a freed endpoint.
+// notice raises the asynchronous event for n, a notice of package wire about an endpoint with a shared receive queue.
+// For a freed endpoint it does nothing.
 func (ep *EP) notice(n wire.Notice) {
 	switch {
 	case ep.freed.Load():

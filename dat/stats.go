@@ -13,57 +13,60 @@ type Counter struct {
 	Value uint64
 }
 
-// Stats has the counters of an adapter, summed over its queues, and its current state. All opens of the adapter share
-// them, except Dispatchers.
+// Stats has the counters of an adapter, summed over its queues, and its current state. Dispatchers describes one open
+// of the adapter; the other fields describe all opens together.
 type Stats struct {
 	ProtocolStats
-	// RoundTrip is the time from sending a packet to its acknowledgement, minus the delay that the peer reports. Each
+	// RoundTrip has the times from sending a packet to its acknowledgement, minus the delay that the peer reports. Each
 	// packet that acknowledges new data gives one sample.
 	RoundTrip Histogram
-	// Latency is the time from the first packet of a request to its successful completion: the round trip, the peer's
-	// work and all retransmissions. It does not include the wait before the first packet, for credit or for the
-	// congestion window. Binds send no packet and are not counted.
+	// Latency has the times from the first packet of a request to the successful completion of the request. This
+	// includes the round trip, the work of the peer, and retransmissions. It does not include the time in which the
+	// request waited for credit or for the congestion window before its first packet. Binds are not counted, because
+	// they send no packet.
 	Latency Histogram
 
 	Link LinkStats
-	// Steering counts packets by verdict of the XDP program. Queues has the AF_XDP sockets. Both are empty over other
-	// links.
+	// Steering counts packets by verdict of the XDP program. Queues describes the AF_XDP sockets. Both are empty over
+	// other links.
 	Steering []Counter
 	Queues   []QueueStats
 
-	Connections int // existing connections, those included that wait for the peer to confirm the end
+	Connections int // existing connections, including those whose end the peer has not confirmed yet
 	ConnStats
 	Dispatchers EVDStats
 
 	Triggers uint64 // triggers of notification objects
 	Wakeups  uint64 // goroutines released by notification objects
-	Sleeps   uint64 // times a goroutine that waited for an event slept
+	Sleeps   uint64 // times that a goroutine slept while it waited for an event
 	Mode     string // current mode, as in IAAttr.Mode
 }
 
-// QueueStats has the rings of one AF_XDP socket and the kernel's counters of it (XDP_STATISTICS).
+// QueueStats describes one AF_XDP socket.
 type QueueStats struct {
 	Queue  int
 	Rings  []RingStats
-	Kernel []Counter
+	Kernel []Counter // XDP_STATISTICS of the socket
 
-	TxProven, RxProven bool   // a transmitted frame has completed; a packet has arrived
-	Stalled            bool   // packets wait, and the transmit ring does not advance
-	Stalls             uint64 // times the transmit ring did not advance for 200 ms while packets waited
-	Reopens            uint64 // times the socket was opened again because of a stall
+	TxProven bool   // a transmitted frame has completed, so transmission is known to work
+	RxProven bool   // a packet has arrived, so reception is known to work
+	Stalled  bool   // the transmit ring does not advance although packets wait
+	Stalls   uint64 // times that the transmit ring did not advance for 200 ms although packets waited
+	Reopens  uint64 // times that the socket was closed and opened again because of a stall
 }
 
 // RingStats is the fill level of a ring.
 type RingStats struct {
-	Name       string // fill, rx, tx, completion
-	Used, Size int    // slots
+	Name string // fill, rx, tx or completion
+	Used int    // slots in use
+	Size int    // slots of the ring
 }
 
-// ConnStats sums up the connections of an adapter that are not closed: their number by state, and their totals.
+// ConnStats sums up the connections of an adapter that are not closed.
 type ConnStats struct {
-	Connecting, Accepting, Established, Draining int
+	Connecting, Accepting, Established, Draining int // number of connections by state
 
-	Window   float64 // congestion windows, in packets
+	Window   float64 // sum of the congestion windows, in packets
 	InFlight int     // packets in the network
 	Credits  int     // messages that peers have promised to take
 	Starved  int     // connections with a message that waits for the peer to post a receive
@@ -78,18 +81,19 @@ type EVDStats struct {
 	Fullest float64 // queued events of the fullest dispatcher divided by its queue length
 }
 
-// tallies has the counters of an adapter that are not kept by its engines.
+// tallies has the counters of an adapter that the engines do not keep: triggers of CNOs, and goroutines that they
+// released.
 type tallies struct{ triggers, wakeups atomic.Uint64 }
 
-// deviceStats has the counters of a device below its links.
+// deviceStats has the counters of a device that are not in the statistics of its links.
 type deviceStats struct {
 	steering []Counter
 	queues   []QueueStats
 }
 
-// Stats reads the counters. It stops each engine for a few microseconds, and again for every 32 of its connections,
-// with pauses so that packets move between; calls that use no engine are not delayed. It returns ErrInvalidHandle if the adapter is closed, or closes during
-// the call.
+// Stats reads the counters. It stops each engine for a few microseconds to read the engine's counters, and again to
+// read each 32 of its connections. Between these reads the engine runs. Stats returns ErrInvalidHandle if the adapter
+// is closed before or during the call.
 func (ia *IA) Stats() (Stats, error) {
 	dispatchers, err := ia.evdStats()
 	if err != nil {

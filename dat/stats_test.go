@@ -150,7 +150,7 @@ level=DEBUG msg="dat: connecting"%[1]s
 level=INFO msg="dat: established"%[1]s
 level=INFO msg="dat: disconnected"%[1]s
 level=DEBUG msg="dat: connecting"%[1]s
-level=INFO msg="dat: not connected"%[1]s reason=DAT_CONNECTION_EVENT_PEER_REJECTED hint="the program there refused"
+level=INFO msg="dat: not connected"%[1]s reason=DAT_CONNECTION_EVENT_PEER_REJECTED hint="the peer's program rejected the request"
 level=INFO msg="dat: closed" ia=link
 `, to)
 	if got := text.String(); got != want {

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Return is a DAT_RETURN without its class: the type is in bits 29 to 16, the subtype in bits 15 to 0. The calls of
-// this package return or wrap it as an error. Compare it with errors.Is, which ignores the subtype if the target has
+// Return is a DAT_RETURN without its class: the type is in bits 29 to 16, the subtype in bits 15 to 0. The errors of
+// this package are Returns, or wrap a Return. Compare them with errors.Is, which ignores the subtype if the target has
 // none.
 type Return uint32
 
@@ -70,7 +70,7 @@ var (
 	errRegions   = with(ErrInsufficientResources, SubResourceMemoryRegion)
 )
 
-// refusal is a DAT error with a text. The package makes each of them once, so that a post does not allocate.
+// refusal is a DAT error with a text. All refusals are made when the program starts, so that a post does not allocate.
 type refusal struct {
 	code   Return
 	reason string
@@ -83,23 +83,23 @@ func (r *refusal) Unwrap() error { return r.code }
 
 // The errors of posts.
 var (
-	errFull     = refuse(errMemory, "as many operations are outstanding as there is room for: MaxRecvDTOs, MaxRequestDTOs")
+	errFull     = refuse(errMemory, "the work queue is full: MaxRecvDTOs or MaxRequestDTOs operations are outstanding")
 	errContext  = refuse(ErrPrivilegesViolation, "no memory region has the LMR context of a segment")
 	errRights   = refuse(ErrPrivilegesViolation, "the memory region of a segment lacks the privilege")
 	errZone     = refuse(ErrProtectionViolation, "the memory region of a segment is of another protection zone")
-	errSegments = refuse(errArg2, "more segments than the endpoint has: MaxRecvIOV, MaxRequestIOV, MaxRDMAReadIOV, MaxRDMAWriteIOV")
+	errSegments = refuse(errArg2, "more segments than the endpoint allows: MaxRecvIOV, MaxRequestIOV, MaxRDMAReadIOV, MaxRDMAWriteIOV")
 	errBounds   = refuse(errArg3, "a segment is not inside its memory region")
 	errTooLong  = refuse(errArg3, "more bytes than the endpoint allows: MaxMessageSize, MaxRDMASize")
-	errNoReads  = refuse(ErrInvalidParameter, "reads and atomics need MaxRDMAReadOut here, and MaxRDMAReadIn at the peer")
+	errNoReads  = refuse(ErrInvalidParameter, "reads and atomics need MaxRDMAReadOut above 0 here, and MaxRDMAReadIn above 0 at the peer")
 	errFlags5   = refuse(errArg5, flagsReason)
 	errFlags6   = refuse(errArg6, flagsReason)
 	errFlags7   = refuse(errArg7, flagsReason)
 	errShort    = refuse(ErrLengthError, "the remote range of a write, or the local memory of a read, is too short for the data")
 )
 
-const flagsReason = "a completion flag is not legal for this call, or not with the endpoint's completion flags"
+const flagsReason = "a completion flag is not legal for this call or with the endpoint's completion flags"
 
-// stateErrors has ErrInvalidState with the subtype for each state of an endpoint.
+// stateErrors has, for each state of an endpoint, ErrInvalidState with the subtype for that state.
 var stateErrors = [...]error{
 	EPUnconnected:             with(ErrInvalidState, SubInvalidStateEPUnconnected),
 	2:                         with(ErrInvalidState, SubInvalidStateEPReserved),
@@ -138,12 +138,12 @@ func (r Return) Type() Return { return r & typeMask }
 // Subtype returns the subtype, or NoSubtype (DAT_GET_SUBTYPE).
 func (r Return) Subtype() Subtype { return Subtype(r & subtypeMask) }
 
-// Strings returns the DAT names of type and subtype (dat_strerror). minor is "" if r has no subtype. It returns
-// ErrInvalidParameter if the type or the subtype has no name.
+// Strings returns the DAT names of the type (major) and of the subtype (minor) of r (dat_strerror). minor is "" if r
+// has no subtype. If the type or the subtype is unknown, Strings returns ErrInvalidParameter.
 func (r Return) Strings() (major, minor string, err error) {
 	major, known := returnNames[r.Type()]
 	if !known || int(r.Subtype()) >= len(subtypeNames) {
-		return "", "", fail(ErrInvalidParameter, "%#08x is no return of DAT", uint32(r))
+		return "", "", fail(ErrInvalidParameter, "%#08x is not a return code of DAT", uint32(r))
 	}
 	return major, r.Subtype().String(), nil
 }
@@ -160,14 +160,14 @@ func (r Return) Error() string {
 	}
 }
 
-// Is reports whether target has the same type and either no subtype or the same one.
+// Is reports whether target is a Return of the same type. If target has a subtype, the subtypes must be equal too.
 func (r Return) Is(target error) bool {
 	t, ok := target.(Return)
 	return ok && (r == t || r.Type() == t)
 }
 
-// refused returns the DAT error for a post that package wire refused. If the state is the reason, the error has a
-// subtype for the endpoint's state.
+// refused returns the DAT error for err, with which package wire refused a post. If the reason is the state of the
+// endpoint, the error has the subtype for that state.
 func (ep *EP) refused(err error) error {
 	if err == wire.ErrState {
 		return stateErrors[ep.State()]
@@ -175,7 +175,7 @@ func (ep *EP) refused(err error) error {
 	return status(err)
 }
 
-// status returns the DAT error for an error of package wire. It does not allocate for the errors of posts.
+// status returns the DAT error for err, an error of package wire. For errors of posts it does not allocate.
 func status(err error) error {
 	if _, ok := err.(Return); ok {
 		return err
@@ -222,7 +222,8 @@ func status(err error) error {
 	}
 }
 
-// fail returns the DAT error r with a text that says what is wrong and, if possible, what to do.
+// fail returns an error that wraps the DAT error r and adds a text. The text says what is wrong and, if possible, what
+// to do.
 func fail(r error, format string, args ...any) error {
 	return fmt.Errorf("dat: %w: %s", r, fmt.Sprintf(format, args...))
 }

@@ -1,6 +1,6 @@
 package dat
 
-// Subtype details a Return (DAT_RETURN_SUBTYPE). It is a hint: compare types first.
+// Subtype gives details about a Return (DAT_RETURN_SUBTYPE). It is only a hint: programs should decide by the type.
 type Subtype uint16
 
 // Subtypes; the values are those of uDAPL 2.0.
