@@ -35,7 +35,7 @@ func TestAttack03SilentAfterReady(t *testing.T) {
 	s.finish()
 }
 
-// Attack 21: a requester that never takes up what was accepted gets few Accepts, however large they are.
+// Attack 21: a requester that never confirms its accepted request may get only few Accepts, however large they are.
 func TestAttack21AcceptsAreFew(t *testing.T) {
 	s := newSiege(t)
 	s.connect(s.foe.addr, 9)
@@ -59,7 +59,7 @@ func TestAttack21AcceptsAreFew(t *testing.T) {
 	s.finish()
 }
 
-// Attack 3: repeats of a Connect that was rejected with long private data are answered seldom.
+// Attack 3: repeats of a Connect that was rejected with long private data may get only few answers.
 func TestAttack03RejectRepeats(t *testing.T) {
 	s := newSiege(t)
 	s.connect(s.foe.addr, 9)
@@ -81,7 +81,7 @@ func TestAttack03RejectRepeats(t *testing.T) {
 	s.finish()
 }
 
-// Attack 3: handshakes that a crowd of clients leaves unfinished end in many Polls, not in one.
+// Attack 3: the unfinished handshakes of many clients must end in many Polls, not in a single one.
 func TestAttack03HandshakesThatEndTogether(t *testing.T) {
 	s := newSiege(t)
 	const crowd = 400

@@ -11,10 +11,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// established are the types of packet that a connection exchanges.
+// established lists the packet types of an established connection.
 var established = []proto.Type{proto.Data, proto.Ack, proto.Probe, proto.Probed, proto.Close}
 
-// bodyFor is a body that a packet of a type may have.
+// bodyFor returns a valid body for a packet of a type.
 func bodyFor(c *Conn, t proto.Type, mem memory) []byte {
 	switch t {
 	case proto.Data:
@@ -77,7 +77,7 @@ func TestAttack14OtherAddress(t *testing.T) {
 					h := s.header(cv, typ)
 					h.Tag = tag
 					s.out = traffic{}
-					s.net.Advance(s.net.Now() + int64(replyPeriod)) // no limit counts
+					s.net.Advance(s.net.Now() + int64(replyPeriod)) // so that the limit of stateless replies has no effect
 					s.strike(&h, bodyFor(cv, typ, mem))
 					answers[i] = s.out
 				}
@@ -145,7 +145,7 @@ func TestRecutAfterAnsweredRead(t *testing.T) {
 	mem := s.victim.memory(64)
 	s.victim.post(cv, cv.PostRead(mem.seg(0, 64), 1, Remote{}, 64, 0))
 	s.victim.eng.Poll(Time(s.net.Now()))
-	h := s.header(cv, proto.Data) // acknowledges nothing
+	h := s.header(cv, proto.Data) // the header acknowledges nothing
 	body := make([]byte, proto.ReadRespSize+64)
 	proto.PutReadResp(body, proto.Last, 64, seq.Num(cv.sq.done.Load()), 0)
 	s.strike(&h, body)
@@ -163,7 +163,7 @@ func TestRecutAfterAnsweredRead(t *testing.T) {
 	s.finish()
 }
 
-// A packet that crosses to another engine keeps its source and its congestion mark.
+// A packet that is forwarded to another engine must keep its source and its congestion mark.
 func TestStrayKeepsSourceAndMark(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -244,7 +244,7 @@ func TestOtherVersions(t *testing.T) {
 	s.finish()
 }
 
-// Versions ends an attempt to connect with a reason that says what to do, unless it lists our own version.
+// Versions must end a connection attempt with a reason that says what to do, unless it lists our own version.
 func TestVersionsEndsTheAttempt(t *testing.T) {
 	s := newSiege(t)
 	c := s.victim.host.NewConn(plain)
@@ -263,7 +263,7 @@ func TestVersionsEndsTheAttempt(t *testing.T) {
 	s.finish()
 }
 
-// An option that has to be understood and is not makes the Connect fail with a reason; others are skipped.
+// An unknown mandatory option must make the Connect fail with a reason. Other unknown options are skipped.
 func TestUnknownOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -287,7 +287,7 @@ func TestUnknownOptions(t *testing.T) {
 	}
 }
 
-// An Accept with an option that has to be understood and is not ends the attempt, with a reason at both ends.
+// An Accept with an unknown mandatory option must end the attempt, with a reason at both ends.
 func TestUnknownOptionOfAccept(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -327,7 +327,7 @@ func TestUnknownOptionOfAccept(t *testing.T) {
 	}
 }
 
-// A Close that answers Accept tells the passive side why.
+// A Close that answers Accept must tell the passive side the reason.
 func TestCloseOfAcceptSaysWhy(t *testing.T) {
 	s := newSiege(t)
 	cv, cf := s.victim.host.NewConn(plain), s.foe.host.NewConn(plain)
@@ -346,7 +346,7 @@ func TestCloseOfAcceptSaysWhy(t *testing.T) {
 	s.finish()
 }
 
-// Attack 22: however many Challenges a server sends, a client answers few of them at once.
+// Attack 22: a server sends many Challenges. The client may answer only few of them at once.
 func TestAttack22ChallengeFlood(t *testing.T) {
 	s := newSiege(t)
 	c := s.victim.host.NewConn(plain)
@@ -371,7 +371,7 @@ func TestAttack22ChallengeFlood(t *testing.T) {
 	s.finish()
 }
 
-// A receiver keeps packets that are as early as the protocol can tell, and says so.
+// A receiver must hold packets up to the end of the largest receive window, and acknowledge them in a SACK.
 func TestEarlyByTheLargestWindow(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: 8 * siegeFrames, Delay: time.Microsecond, Seed: 1})
 	cv, _ := s.join(plain)

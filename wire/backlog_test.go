@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBacklogAlone: an address that asks alone gets nearly all places, and all of a few.
+// A single address must get nearly all places of a large backlog, and all places of a small one.
 func TestBacklogAlone(t *testing.T) {
 	one := netip.MustParseAddr("192.0.2.1")
 	for places, want := range map[int]int{1: 1, 2: 2, 6: 6, 7: 7, 8: 7, 16: 14, 64: 56, 1024: 896} {
@@ -60,7 +60,7 @@ func TestBacklogNewcomer(t *testing.T) {
 	}
 }
 
-// TestBacklogResize: what was taken stays taken, and counts against the new number.
+// Reserved places must stay reserved after Resize, and must count against the new number.
 func TestBacklogResize(t *testing.T) {
 	from := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("10.0.%d.1", i)) }
 	b := NewBacklog(4)

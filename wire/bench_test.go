@@ -32,7 +32,7 @@ func (w *world) drain(q *Queue) (n int) {
 
 var deep = ConnConfig{Zone: 1, MaxRecv: 1024, MaxRequest: 1024, MaxRecvIOV: 1, MaxRequestIOV: 1, ReadIn: 4, ReadOut: 4}
 
-// One 64-byte message, packed with others: both sides together, completed at both.
+// The time of one 64-byte message that shares packets with others, at both sides, until it completes at both.
 func BenchmarkMessages64(b *testing.B) {
 	w := benchWorld(b, 1472)
 	n0, n1 := w.nodes[0], w.nodes[1]
@@ -56,7 +56,7 @@ func BenchmarkMessages64(b *testing.B) {
 	}
 }
 
-// One packet with 1400 bytes of RDMA write: both sides and the link between them together.
+// The time of one packet with 1400 bytes of RDMA write, at both sides and on the link between them.
 func BenchmarkWrite1400(b *testing.B) {
 	w := benchWorld(b, 1472)
 	n0, n1 := w.nodes[0], w.nodes[1]
@@ -77,7 +77,7 @@ func BenchmarkWrite1400(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/side")
 }
 
-// One small message there and one back.
+// The time of one small message and its response.
 func BenchmarkPingPong64(b *testing.B) {
 	w := benchWorld(b, 1472)
 	n0, n1 := w.nodes[0], w.nodes[1]

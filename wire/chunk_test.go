@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// chunk is a chunk with n bytes of payload, each 0x66.
+// chunk returns a chunk with n bytes of payload, each 0x66.
 func chunk(size, n int, put func(b []byte)) []byte {
 	b := bytes.Repeat([]byte{0x66}, size+n)
 	put(b)

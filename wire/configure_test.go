@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Receives stay posted, in their order and with their segments, through any change that they fit.
+// Posted receives must keep their order and their segments if they fit the new attributes.
 func TestReconfigureKeepsReceives(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -80,7 +80,7 @@ func TestReconfigureRefuses(t *testing.T) {
 	}
 }
 
-// Receives may be posted while the connection is changed: each is posted as a whole or refused.
+// Receives are posted while the connection is reconfigured. Each must be posted as a whole or refused.
 func TestReconfigureWhilePosting(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 1)
 	c, mem := w.nodes[0].host.NewConn(plain), w.nodes[0].memory(64)
@@ -100,7 +100,7 @@ func TestReconfigureWhilePosting(t *testing.T) {
 	for i := range 200 {
 		cfg := plain
 		cfg.MaxRecv, cfg.MaxRecvIOV = 1+i*7%900, 1+i%5
-		_ = c.Reconfigure(cfg) // refused when too many are posted
+		_ = c.Reconfigure(cfg) // fails if too many receives are posted
 	}
 	wg.Wait()
 	close(posted)

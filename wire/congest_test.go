@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/congestion"
 )
 
-// stream keeps one connection busy with writes of a size and counts the bytes that are done.
+// stream keeps one connection busy with writes of one size, and counts the bytes of completed writes.
 type stream struct {
 	from *node
 	c    *Conn
@@ -37,7 +37,7 @@ func (w *world) stream(from, to *node, size int) *stream {
 	return &stream{from: from, c: c, src: from.memory(size), to: to.memory(size).at(0), size: size}
 }
 
-// pump posts until four writes are outstanding, and takes completions.
+// pump pops completions and posts writes until four are outstanding.
 func (w *world) pump(streams []*stream) {
 	for _, s := range streams {
 		for s.out < 4 {
@@ -63,7 +63,7 @@ func (w *world) pump(streams []*stream) {
 	}
 }
 
-// flow runs streams for d of virtual time and returns what each moved, in bits per second.
+// flow runs streams for a virtual time d and returns the rate of each in bits per second.
 func (w *world) flow(d time.Duration, streams ...*stream) []float64 {
 	for _, s := range streams {
 		s.done = 0
@@ -72,7 +72,7 @@ func (w *world) flow(d time.Duration, streams ...*stream) []float64 {
 	for w.net.Now() < start+int64(d) {
 		w.pump(streams)
 		w.step()
-		w.nodes = append(w.nodes[1:], w.nodes[0]) // nobody is always first
+		w.nodes = append(w.nodes[1:], w.nodes[0]) // a different node is polled first each time
 	}
 	var rates []float64
 	for _, s := range streams {
@@ -89,7 +89,7 @@ func TestWindowFitsTheLink(t *testing.T) {
 		delay time.Duration
 		queue int
 		mark  int
-		share float64 // of the rate
+		share float64 // least share of the link's rate
 	}{
 		{5e9, 5 * time.Microsecond, 256, 0, 0.85},
 		{1e9, 5 * time.Microsecond, 256, 0, 0.85},
@@ -125,7 +125,7 @@ func TestWindowFitsTheLink(t *testing.T) {
 	}
 }
 
-// Two connections on one link, of which one began earlier, get about the same.
+// Two connections share a link, and one began earlier. Their rates must be about the same.
 func TestTwoFlowsShare(t *testing.T) {
 	for _, mark := range []int{0, 20} {
 		for _, rate := range []int64{1e9, 2.5e9} {
@@ -179,7 +179,7 @@ func TestIncast(t *testing.T) {
 	}
 }
 
-// jain is Jain's fairness index: 1 when all are equal, 1/n when one has everything.
+// jain returns Jain's fairness index: 1 if all rates are equal, 1/n if one has everything.
 func jain(x []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, v := range x {
@@ -189,7 +189,7 @@ func jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
-// Two hosts that share the way to a third get about the same, whoever began.
+// Two hosts share the path to a third. Their rates must be about the same, whichever began first.
 func TestTwoHostsShare(t *testing.T) {
 	for _, mark := range []int{0, 20} {
 		w := newWorld(t, simlink.Config{Rate: 1e9, Delay: 10 * time.Microsecond, PortFrames: 256, MarkFrames: mark}, 3)
@@ -235,7 +235,7 @@ func TestWindowBelowOnePacket(t *testing.T) {
 	}
 }
 
-// Losses that have nothing to do with congestion cost little: 1 MiB writes keep most of their rate.
+// Losses without congestion must cost little: writes of 1 MiB must keep most of their rate.
 func TestRandomLoss(t *testing.T) {
 	rate := func(loss float64) float64 {
 		w := newWorld(t, simlink.Config{Seed: 7, Rate: 2e9, Delay: 5 * time.Microsecond, QueueFrames: 256, Loss: loss}, 2)
@@ -253,7 +253,7 @@ func TestRandomLoss(t *testing.T) {
 	}
 }
 
-// The last packet of a lone message, lost, is sent again soon.
+// If the last packet of a single message is lost, it must be sent again soon.
 func TestLostTail(t *testing.T) {
 	for _, delay := range []time.Duration{3 * time.Microsecond, 100 * time.Microsecond} {
 		w := newWorld(t, simlink.Config{Delay: delay}, 2)

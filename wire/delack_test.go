@@ -7,7 +7,7 @@ func TestDelayedAck(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		do         func(a *delayedAck)
-		now, later bool // due in this Poll, and in the next one
+		now, later bool // an Ack is due in this Poll, and in the next one
 	}{
 		{"nothing", func(a *delayedAck) {}, false, false},
 		{"a packet", func(a *delayedAck) { a.packets++ }, false, false},

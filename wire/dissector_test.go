@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compare holds what tshark says of every packet to what the codec says.
+// compare compares what tshark shows of every packet with what the codec reads.
 func compare(t *testing.T, packets []datagram) {
 	t.Helper()
 	bad := 0
@@ -29,7 +29,7 @@ func compare(t *testing.T, packets []datagram) {
 	}
 }
 
-// Wireshark shows every packet of a real conversation, and those that are rare, as the codec reads them.
+// Wireshark must show every packet of a real conversation, and rare packets, as the codec reads them.
 func TestDissectorAgainstCodec(t *testing.T) {
 	for name, ends := range map[string][2]netip.AddrPort{"IPv4": ends4, "IPv6": ends6} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestDissectorAgainstCodec(t *testing.T) {
 	}
 }
 
-// mutate damages a packet; its checksum is made right again half of the time.
+// mutate damages a packet. In half of the cases it corrects the checksum afterwards.
 func mutate(r *rand.Rand, p []byte) []byte {
 	b := slices.Clone(p)
 	head := min(len(b), proto.HeaderSize+proto.HelloSize)
@@ -67,10 +67,10 @@ func mutate(r *rand.Rand, p []byte) []byte {
 			b = append(b, byte(r.Uint32()), byte(r.Uint32()))
 		case 2:
 			b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
-		case 3: // the lengths and the options of a Hello
+		case 3: // damage the lengths and the options of a Hello
 			at := proto.HeaderSize + 48 + r.IntN(10)
 			b[min(at, len(b)-1)] = byte(r.IntN(8))
-		default: // where the lengths and kinds are
+		default: // damage lengths and types of chunks
 			b[r.IntN(min(head, len(b)))] = byte(r.IntN(12))
 		}
 		if len(b) == 0 {
@@ -83,7 +83,7 @@ func mutate(r *rand.Rand, p []byte) []byte {
 	return b
 }
 
-// Nothing that arrives makes the dissector fail, and what is malformed for the codec is so for it.
+// No packet may make the dissector fail. It must find a packet malformed if the codec does.
 func TestDissectorOnDamage(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	samples := rarePackets()
@@ -109,7 +109,7 @@ func TestDissectorOnDamage(t *testing.T) {
 	compare(t, datagrams(ends4, damaged))
 }
 
-// Packets of which a capture holds the beginning only are shown as far as it goes.
+// A packet whose capture is cut short must be shown as far as the capture goes.
 func TestDissectorOnCutCapture(t *testing.T) {
 	var packets []datagram
 	for _, p := range rarePackets() {
@@ -124,7 +124,7 @@ func TestDissectorOnCutCapture(t *testing.T) {
 		if cut != (packets[i].cut > 0) {
 			t.Errorf("packet %d, %d bytes of %d: cut is %v", i+1, captured, len(packets[i].payload), cut)
 		}
-		for _, f := range whole { // all fields that lie within must be there
+		for _, f := range whole { // all fields within the capture must be shown
 			switch f.Name {
 			case "chunk", "hello", "hello.option", "hello.option.value", "goodbye", "sack", "body", "chunk.payload", "hello.private",
 				"probe.padding", "malformed", "ended", "crc.good":
@@ -137,7 +137,7 @@ func TestDissectorOnCutCapture(t *testing.T) {
 	}
 }
 
-// The names of types, operations and reasons are those of docs/WIRE.md.
+// The names of types, operations and reasons must be those of docs/WIRE.md.
 func TestDissectorNames(t *testing.T) {
 	var packets [][]byte
 	for i := range 16 {

@@ -50,7 +50,7 @@ func documentTable(t *testing.T, heading, header string) [][]string {
 	return rows[1:]
 }
 
-// place is the range of bytes that a setting changes: "4–7", "1", or "40–" when it reaches the end.
+// place returns the range of bytes that a field changes: "4–7", "1", or "40–" up to the end.
 func place(zero, set []byte) string {
 	if len(set) > len(zero) {
 		return fmt.Sprintf("%d–", len(zero))
@@ -143,7 +143,7 @@ func TestDocumentHello(t *testing.T) {
 	put := func(h proto.Hello) []byte {
 		b := make([]byte, h.Size())
 		h.Put(b)
-		clear(b[proto.HelloSize-4 : proto.HelloSize]) // the lengths, which stand in rows of their own
+		clear(b[proto.HelloSize-4 : proto.HelloSize]) // the lengths have rows of their own
 		return b
 	}
 	zero := put(proto.Hello{})
@@ -205,7 +205,7 @@ func TestDocumentOptions(t *testing.T) {
 	}
 }
 
-// tagRules say by type which tag a packet has.
+// tagRules says which tag a packet of each type has.
 func tagRules(t *testing.T) map[string]string {
 	rules := make(map[string]string)
 	for _, row := range documentTable(t, "### Verification tag", "| packets | tag |") {
@@ -217,13 +217,13 @@ func tagRules(t *testing.T) map[string]string {
 	return rules
 }
 
-// party is how a connection is called at one of its ends.
+// party holds the names of a connection at one of its ends.
 type party struct {
 	at  netip.AddrPort
 	cid uint32
 }
 
-// Every packet of a conversation has the tag that the document says.
+// Every packet of a conversation must have the tag that docs/WIRE.md says.
 func TestDocumentTags(t *testing.T) {
 	rules := tagRules(t)
 	names := make(map[proto.Type]string)
@@ -265,7 +265,7 @@ func TestDocumentTags(t *testing.T) {
 		}
 	}
 	for typ := range rules {
-		if checked[typ] == 0 && typ != "Versions" { // TestOtherVersions does
+		if checked[typ] == 0 && typ != "Versions" { // TestOtherVersions checks Versions
 			t.Errorf("no %s was sent", typ)
 		}
 		delete(checked, typ)
@@ -350,7 +350,7 @@ func TestDocumentChunks(t *testing.T) {
 	}
 }
 
-// checkNames holds a table of numbers and names to the constants.
+// checkNames compares a documented table of numbers and names with the constants.
 func checkNames[T fmt.Stringer](t *testing.T, rows [][]string, want map[string]T) {
 	t.Helper()
 	for _, row := range rows {
@@ -393,7 +393,7 @@ func TestDocumentNames(t *testing.T) {
 		"Epoch": hexByte(proto.Epoch), "NoCredit": hexByte(proto.NoCredit), "EpochSeen": hexByte(proto.EpochSeen),
 		"NotReady": hexByte(proto.NotReady), "SourcePort": hexByte(proto.SourcePort)})
 
-	// What the initiator's request ends with says which reason is which.
+	// Each reason must complete the request of the active side with the documented status.
 	status := map[Status]string{StatusRemoteAccess: "REMOTE_ACCESS", StatusRemoteResponder: "REMOTE_RESPONDER",
 		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusTransport: "TRANSPORT", StatusFlushed: "–"}
 	const header = "| reason | | initiator's status of the operation that failed |"
@@ -409,7 +409,7 @@ func TestDocumentNames(t *testing.T) {
 	}
 }
 
-// blamed is the status of a write that the peer ends the connection for.
+// blamed returns the status of a write for which the peer breaks the connection.
 func blamed(t *testing.T, why proto.Reason) Status {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a := w.nodes[0]
@@ -425,7 +425,7 @@ func blamed(t *testing.T, why proto.Reason) Status {
 	return c.Status
 }
 
-// overtaken is how much later a packet must be to make one lost when it arrives.
+// overtaken returns how many packets later a packet must be whose arrival makes a packet count as lost.
 func overtaken(t *testing.T) int {
 	for gap := 1; gap < 10; gap++ {
 		w := newWorld(t, simlink.Config{}, 2)

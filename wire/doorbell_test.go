@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Whoever rings while the engine is owned finds what it posted sent by the owner's next Poll, and nothing rings twice.
+// If a goroutine rings while the engine is owned, the owner's next Poll must send its post. No connection rings twice.
 func TestDoorbells(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a := w.nodes[0]

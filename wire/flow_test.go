@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Credit only grows, by no more than maxCredit, also across the wrap of message numbers.
+// Credit must only grow, by at most maxCredit, even if message numbers wrap.
 func TestCredit(t *testing.T) {
 	for _, msn := range []seq.Num{0, 1<<31 - 2, 1<<32 - 2} {
 		f := flowControl{limit: msn}

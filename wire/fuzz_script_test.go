@@ -16,7 +16,7 @@ const (
 	stepDisconnect
 	stepDisconnectGracefully
 	stepEpoch
-	stepPeer // the genuine peer falls silent, or talks again
+	stepPeer // the genuine peer stops or sends again
 	fuzzSteps
 )
 
@@ -38,7 +38,7 @@ const (
 	fuzzBodies
 )
 
-// next takes a byte off the script; 0 when it is over.
+// next takes the next byte of the script, or returns 0 at its end.
 func (z *fuzzed) next() byte {
 	if len(z.script) == 0 {
 		return 0
@@ -48,7 +48,7 @@ func (z *fuzzed) next() byte {
 	return b
 }
 
-// packet has the connection receive a packet that fits it, as far as the script does not say otherwise.
+// packet makes the connection receive a packet that is valid except where the script changes it.
 func (z *fuzzed) packet() {
 	c := z.c
 	typ, flags := z.next(), z.next()
@@ -74,7 +74,7 @@ func (z *fuzzed) packet() {
 	z.w.inject(z.o, z.v, &h, z.body())
 }
 
-// body makes the body of a packet.
+// body returns the body of a packet.
 func (z *fuzzed) body() []byte {
 	c, kind, num, off, n := z.c, z.next(), z.next(), z.next(), int(z.next())
 	b := make([]byte, proto.HelloSize+255+proto.MaxSACKSize)
@@ -132,7 +132,7 @@ func (z *fuzzed) body() []byte {
 	}
 }
 
-// count notes a request that was posted.
+// count counts a request if it was posted.
 func (z *fuzzed) count(err error) {
 	if err == nil {
 		z.posted++
@@ -171,7 +171,7 @@ func (z *fuzzed) request() {
 	z.v.eng.Kick(z.c)
 }
 
-// step does the next thing of the script.
+// step executes the next step of the script.
 func (z *fuzzed) step() {
 	switch z.next() % fuzzSteps {
 	case stepPacket:

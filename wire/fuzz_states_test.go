@@ -8,10 +8,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// States of the connection that FuzzConnectionStates begins with.
+// States of the connection at the beginning of a script.
 const (
 	fuzzConnecting = iota
-	fuzzAnswered   // Connecting, and Accept has come
+	fuzzAnswered   // Connecting, after Accept has come
 	fuzzAccepting
 	fuzzActive
 	fuzzPassive
@@ -24,16 +24,16 @@ const (
 type fuzzed struct {
 	t      *testing.T
 	w      *world
-	v, o   *node // whose connection is attacked, and the peer in whose name
+	v, o   *node // the attacked node, and the peer whose packets the script builds
 	c      *Conn
-	open   memory    // that the peer may reach
-	keys   [4]uint32 // of open, of two regions that the peer may not write, of a window on open
+	open   memory    // memory that the peer may access
+	keys   [4]uint32 // keys of open, of two regions that the peer may not write, and of a window on open
 	win    *Window
 	posted int
 	script []byte
 }
 
-// begin makes the connection and takes it to its first state.
+// begin makes the connection and brings it to its first state.
 func (z *fuzzed) begin(state byte, cfg ConnConfig) {
 	w := z.w
 	a, b := w.nodes[0], w.nodes[1]
@@ -129,35 +129,35 @@ func FuzzConnectionStates(f *testing.F) {
 		{stepRequest, 1, 8, stepPacket, ack, byte(proto.HasSACK), 0, 0, 0, 0, 0, bodyRaw, 0, 0, 32,
 			255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 			255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, stepTime, 30},
-		// A message put off, a receive, the message again, the peer's word that it can go on.
+		// A message without a receive, a receive, the message again, and the peer's end of receiver not ready.
 		{stepPacket, data, 0, 0, 0, 0, 0, 0, bodySend | 64, 0, 0, 4, stepRecv, 0, stepPacket, data, 0, 0, 0, 0, 1, 0, bodySend | 64, 0, 0, 4},
 		{stepRequest, 0, 8, stepPacket, ack, byte(proto.NoCredit), 0, 0, 0, 1, 0, bodyNone, 0, 0, 0, stepTime, 20,
 			stepPacket, ack, byte(proto.NoCredit | proto.NotReady), 0, 0, 0, 2, 0, bodyNone, 0, 0, 0, stepTime, 24,
 			stepPacket, ack, byte(proto.NoCredit), 0, 1, 0, 3, 0, bodyNone, 0, 0, 0},
-		// Epochs of both ends.
+		// Epoch changes of both ends.
 		{stepRequest, 1, 8, stepTime, 10, stepEpoch, stepTime, 20, stepPacket, ack, byte(proto.EpochSeen), 0, 0, 0, 1, 0, bodyNone, 0, 0, 0, stepTime, 20},
 		{stepPacket, data, byte(proto.Epoch), 1, 0, 0, 9, 0, bodyReady, 0, 0, 0, stepPacket, data, 0, 0, 0, 0, 1, 0, bodyReady, 0, 0, 0},
-		// Path MTU, both roles.
+		// The search for the path MTU, in both roles.
 		{stepPacket, byte(proto.Probe), 1, 0, 0, 0, 0, 0, bodyRaw, 0, 0, 0, stepPacket, byte(proto.Probed), 0, 0, 0, 0, 0, 0, bodyRaw, 0, 0, 4, 0, 0, 5, 192},
-		// Reads: served, answered, too many.
+		// Reads: served, answered, more than allowed.
 		{stepRequest, 2, 8, stepTime, 10, stepPacket, data, 0, 0, 1, 0, 0, 0, bodyReadResponse | 64, 0, 0, 8,
 			stepPacket, data, 0, 0, 0, 0, 0, 0, bodyReadRequest, 0, 0, 8, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyReadRequest, 64, 0, 8},
-		// Writes with immediate data: placed, without a receive, in pieces; posted and put off.
+		// Writes with immediate data: placed, without a receive, in pieces; posted and held.
 		{stepRecv, 0, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyWriteImm, 0, 0, 8, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyWriteImm | 64, 0, 8, 8,
 			stepPacket, data, 0, 0, 0, 0, 1, 0, bodyWriteImm | 64, 0, 0, 0},
 		{stepRequest, 3, 8, stepTime, 10, stepPacket, ack, byte(proto.NoCredit | proto.NotReady), 0, 0, 0, 2, 0, bodyNone, 0, 0, 0, stepTime, 24},
-		// Atomics: done, denied, too many, answered.
+		// Atomics: executed, denied, more than allowed, answered.
 		{stepPacket, data, 0, 0, 0, 0, 0, 0, bodyAtomicRequest, 0, 8, 1, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyAtomicRequest | 128, 0, 8, 1,
 			stepPacket, data, 0, 0, 0, 0, 0, 0, bodyAtomicRequest, 1, 0, 1},
 		{stepRequest, 4, 8, stepRequest, 5, 8, stepTime, 10, stepPacket, data, 0, 0, 1, 0, 0, 0, bodyAtomicResponse, 0, 0, 9,
 			stepPacket, data, 0, 0, 1, 0, 0, 0, bodyAtomicResponse, 0, 0, 9},
-		// Windows: bound, used, invalidated, used; a key that is none.
+		// Windows: bound, used, invalidated, used again; an invalid key.
 		{stepRequest, 8, 8, stepRecv, 0, stepTime, 10, stepPacket, data, 0, 0, 0, 0, 0, 0, bodyWrite | 64, 3, 0, 8,
 			stepRequest, 7, 8, stepPacket, data, 0, 0, 0, 0, 1, 0, bodySendInvalidate | 64, 3, 0, 8,
 			stepPacket, data, 0, 0, 0, 0, 2, 0, bodyWrite | 64, 3, 0, 8},
 		{stepRequest, 0, 8, stepRequest, 8, 8, stepRequest, 8, 0, stepRecv, 0, stepPacket, data, 0, 0, 0, 0, 0, 0, bodySendInvalidate | 64, 3, 0, 8},
 		{stepRequest, 6, 8, stepRequest, 8, 8, stepRequest, 8, 16, stepDisconnect},
-		// Ends: Close with blame, Closed, Reset twice, Reject, Accept, Challenge, Connect.
+		// Ends: Close that names a request, Closed, Reset twice, Reject, Accept, Challenge, Connect.
 		{stepRequest, 1, 8, stepPacket, byte(proto.Close), 0, 0, 0, 0, 0, 0, bodyGoodbye, 5, 0, 0},
 		{stepDisconnect, stepPacket, byte(proto.Closed), 0, 0, 0, 0, 0, 0, bodyNone},
 		{stepPacket, byte(proto.Reset), 0, 0, 0, 0, 0, 0, bodyNone, 0, 0, 0, stepPacket, byte(proto.Reset), 0, 0, 0, 0, 0, 201, bodyNone},
@@ -180,7 +180,7 @@ func FuzzConnectionStates(f *testing.F) {
 		z.begin(state%fuzzStates, cfg)
 		z.o.down = config&32 == 0
 		z.open = z.v.memory(64)
-		secret, locked := make([]byte, 64), make([]byte, 64) // of another zone; readable, not writable
+		secret, locked := make([]byte, 64), make([]byte, 64) // memory of another zone, and memory that is only readable
 		r1, err1 := z.v.host.Register(secret, z.open.base, 2, allRights)
 		r2, err2 := z.v.host.Register(locked, z.open.base, 1, LocalRead|LocalWrite|RemoteRead)
 		if err1 != nil || err2 != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// fuzzFrames keeps the memory of a simulated link small enough to make a new one for each input.
+// fuzzFrames is so small that a new simulated link for each input costs little.
 const fuzzFrames = 128
 
-// inject has a node's engine receive a packet of its peer: header fields as given, a right checksum.
+// inject makes a node's engine receive a packet from its peer with header h and a valid checksum.
 func (w *world) inject(from, to *node, h *proto.Header, body []byte) {
 	p, err := from.link.Resolve(to.addr, 0)
 	if err != nil {
@@ -64,7 +64,7 @@ func FuzzHostilePeer(f *testing.F) {
 		}
 		h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: cb.cid, Tag: cb.tag,
 			PSN: cb.recv.next + 1, Ack: cb.sent.Una, TS: psn, Echo: ack, Credit: cb.flow.limit}
-		for i := range 4 { // out of order, then in order, then anything
+		for i := range 4 { // an early packet, then the next one, then arbitrary ones
 			if i == 1 {
 				h.PSN--
 			} else if i > 1 {
@@ -88,7 +88,7 @@ func FuzzHostilePeer(f *testing.F) {
 	})
 }
 
-// sendInv is the only piece of the first message, of n bytes, that makes a key invalid.
+// sendInv returns the only piece of the first message, of n bytes, which invalidates a key.
 func sendInv(key uint32, n int) []byte {
 	b := make([]byte, proto.SendInvSize+n)
 	proto.PutSendInv(b, proto.Last, n, 0, 0, key)

@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// A request is one request, however often it is repeated and whatever of the answer is lost.
+// A request must arrive once, however often Connect is repeated and whichever answers are lost.
 func TestRejectOnce(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// TestTooSmallLink: a link that cannot carry a handshake is refused, with what to do.
+// A link that cannot carry a handshake must be refused, and the error must say what to do.
 func TestTooSmallLink(t *testing.T) {
 	for mtu, want := range map[int]bool{minPacket - 1: false, minPacket: true} {
 		h, err := NewHost(randReader{randSource(1)}, Limits{})

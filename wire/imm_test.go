@@ -70,7 +70,7 @@ func TestWriteImm(t *testing.T) {
 	}
 }
 
-// A write with immediate data that never finds a receive breaks the connection after the limit.
+// A write with immediate data that never finds a receive must break the connection after NotReady.
 func TestWriteImmNotReadyForEver(t *testing.T) {
 	for _, promised := range []bool{true, false} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
@@ -92,7 +92,7 @@ func TestWriteImmNotReadyForEver(t *testing.T) {
 	}
 }
 
-// A write with immediate data to memory that the peer does not give leaves its receive as it is.
+// A write with immediate data to memory without the right must not consume a receive.
 func TestWriteImmDenied(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

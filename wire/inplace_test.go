@@ -29,7 +29,7 @@ func TestInPlace(t *testing.T) {
 					off := r.IntN(size/3 - 1)
 					msg := from.seg(off, n)
 					want := bytes.Clone(from.mem[off : off+n])
-					if r.IntN(2) == 0 { // pieces of which some are too small
+					if r.IntN(2) == 0 { // several pieces, of which some are too small to be sent without a copy
 						cut := r.IntN(n)
 						msg = append(from.seg(off, cut), from.seg(off+cut, n-cut)...)
 					}
@@ -62,7 +62,7 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// takes waits for a completion of a request or receive that succeeded.
+// takes waits for the completion of a request or receive, which must have succeeded.
 func (w *world) takes(q *Queue) {
 	w.t.Helper()
 	var c Completion
@@ -72,13 +72,13 @@ func (w *world) takes(q *Queue) {
 	}
 }
 
-// A request whose memory is gone half-way gives back the frames that stood for pieces of it.
+// If the memory of a request is gone in the middle of a packet, the frames of its earlier pieces must return.
 func TestInPlaceAbandoned(t *testing.T) {
 	const size = 1 << 16
 	w := newWorld(t, simlink.Config{Seed: 7, MTU: 60000, FrameSize: 4096, RxFrameSize: 3840, Segments: 18, Memory: size}, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	ca, _ := w.pair(ConnConfig{Zone: 1, MaxRequest: 8, MaxRequestIOV: 2})
-	w.run(10 * time.Millisecond) // the path's size is known
+	w.run(10 * time.Millisecond) // time for the search for the path MTU
 	good, gone, to := a.memory(size), a.memory(size), b.memory(2*size)
 	if err := ca.PostWrite(append(good.seg(0, 40000), gone.seg(0, 20000)...), 1, to.at(0), 0); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestNotReady(t *testing.T) {
 		src, dst, window := a.memory(count*size), b.memory(count*size), b.memory(count*size)
 		r := randSource(seed)
 		src.fill(r)
-		for i := range count { // a write of the same bytes goes in front of each message
+		for i := range count { // a write of the same bytes precedes each message
 			at := i * size
 			a.post(ca, ca.PostWrite(src.seg(at, size), uint64(2*i), window.at(at), 0))
 			for !a.post(ca, ca.PostSend(src.seg(at, size), uint64(2*i+1), 0)) {

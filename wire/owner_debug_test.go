@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// A debug build panics when a goroutine calls an engine that it does not own, and only then.
+// A debug build must panic if a goroutine calls an engine that it does not own, and only then.
 func TestCallWithoutOwnership(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 1)
 	e := w.nodes[0].eng

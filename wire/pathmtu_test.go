@@ -7,15 +7,15 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// mtus are the packet sizes that both ends of a connection use.
+// mtus returns the packet sizes that the two ends of a connection use.
 func mtus(a, b *Conn) [2]int { return [2]int{a.pmtu.Size, b.pmtu.Size} }
 
-// Each end finds the largest size that passes in its direction, whatever the ends allow.
+// Each end must find the largest size that passes in its direction.
 func TestPathMTUIsFound(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		mtu    int // of the links
-		ab, ba int // what passes; 0: all
+		mtu    int // MTU of the links
+		ab, ba int // largest packet that passes in each direction; 0: no limit
 		want   [2]int
 	}{
 		{"ethernet", 1472, 0, 0, [2]int{1472, 1472}},

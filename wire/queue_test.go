@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// testQueue is a queue whose engine only publishes.
+// testQueue is a queue with an engine that only publishes.
 type testQueue struct {
 	*Queue
 	e           *Engine
@@ -18,7 +18,7 @@ func newTestQueue(n int) *testQueue {
 	return tq
 }
 
-// put pushes completions with cookies from..to-1 and publishes them.
+// put pushes completions with cookies in [from, to) and publishes them.
 func (q *testQueue) put(from, to int, c Completion) {
 	for i := from; i < to; i++ {
 		c.Cookie = uint64(i)
@@ -37,7 +37,7 @@ func (q *testQueue) expect(t *testing.T, from, to int) {
 	}
 }
 
-// What is a notification, and what who listens is told of.
+// Which completions are notifications, and which calls of notify they cause.
 func TestQueueNotice(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -72,7 +72,7 @@ func TestQueueNotice(t *testing.T) {
 	}
 }
 
-// A completion that is lost notifies: who waits for a notification may wait for this one.
+// A lost completion must notify, because the consumer may be waiting for it.
 func TestQueueOverflowNotifies(t *testing.T) {
 	q := newTestQueue(3)
 	q.Listen(true)
@@ -87,7 +87,7 @@ func TestQueueOverflowNotifies(t *testing.T) {
 	q.expect(t, 0, 3)
 }
 
-// A queue is being consumed while completions are taken and enough are left.
+// consuming must be true while completions are popped and minLeft or more are left.
 func TestQueueConsuming(t *testing.T) {
 	var none *Queue
 	if none.consuming() || none.consumed() {
@@ -143,7 +143,7 @@ func TestQueueBegins(t *testing.T) {
 	}
 }
 
-// Positions count on past 2^32, and stay when the ring changes its size.
+// Sequence numbers must wrap at 2^32, and must not change when the queue is resized.
 func TestQueueResize(t *testing.T) {
 	for _, start := range []uint32{0, 5, 1<<32 - 3} {
 		q := newTestQueue(4)
@@ -171,7 +171,7 @@ func TestQueueResize(t *testing.T) {
 	}
 }
 
-// Queues that share a capacity hold no more than that together, and no less.
+// Queues that share a capacity must together hold exactly that many completions.
 func TestRoom(t *testing.T) {
 	r := NewRoom(5)
 	p, q := newTestQueue(5), newTestQueue(5)

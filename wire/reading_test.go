@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// reading is what the codec sees in a packet, as items.
+// reading lists what the codec reads in a packet, as items.
 type reading []item
 
 func (r *reading) num(name string, pos, size int, value any) {
@@ -34,7 +34,7 @@ func (r *reading) bits(name string, pos int, flags uint8, names ...string) {
 	}
 }
 
-// read is what the dissector should say of a packet.
+// read returns what the dissector should show of a packet.
 func read(b []byte) []item {
 	var r reading
 	var h proto.Header
@@ -203,7 +203,7 @@ func (r *reading) hello(t proto.Type, b []byte) {
 	r.num("hello.cookie", at+40, 8, hi.Cookie)
 	r.num("hello.options_len", at+48, 2, binary.BigEndian.Uint16(b[48:]))
 	r.num("hello.private_len", at+50, 2, binary.BigEndian.Uint16(b[50:]))
-	if hi.Private != nil { // the lengths fit
+	if hi.Private != nil { // the lengths match
 		end := len(b) - len(hi.Private)
 		r.options(at+proto.HelloSize, b[proto.HelloSize:end])
 		r.bytes("hello.private", at+end, hi.Private)

@@ -22,10 +22,10 @@ var (
 type datagram struct {
 	from, to netip.AddrPort
 	payload  []byte
-	cut      int // bytes at its end that were not captured
+	cut      int // number of bytes at the end that were not captured
 }
 
-// recorder is a link that notes what is sent over it.
+// recorder is a link that records the packets sent over it.
 type recorder struct {
 	link.Link
 	to   netip.AddrPort
@@ -44,7 +44,7 @@ func (r *recorder) Send(bufs []link.Buf) {
 	r.Link.Send(bufs)
 }
 
-// recordEngines has two engines do everything that they can, on a bad network, and returns what they sent.
+// recordEngines makes two engines use every operation on a bad network. It returns what they sent.
 func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 	t.Helper()
 	var sent []datagram
@@ -55,7 +55,7 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 		record(i)
 	}
 	a, b := w.nodes[0], w.nodes[1]
-	refused := a.host.NewConn(plain) // nobody listens yet
+	refused := a.host.NewConn(plain) // no service listens yet
 	w.dial(a, b, refused, nil)
 	w.until("refusal", 10*time.Second, func() bool { return refused.State() == Closed })
 	w.want(a.connect, KindRefused)
@@ -94,7 +94,7 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 	w.want(b.connect, KindDisconnected)
 
 	ca, _ = w.pair(plain)
-	a.post(ca, ca.PostWrite(src.seg(0, 1), 4, Remote{}, 0)) // a key that is none
+	a.post(ca, ca.PostWrite(src.seg(0, 1), 4, Remote{}, 0)) // an invalid key
 	w.until("the end", time.Minute, func() bool { return ca.State() == Closed })
 	w.want(a.connect, KindBroken)
 	w.want(b.connect, KindBroken)
@@ -120,7 +120,7 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 	return sent
 }
 
-// pack makes a packet of header and body.
+// pack returns a packet with a header and a body.
 func pack(h proto.Header, body []byte) []byte {
 	b := make([]byte, proto.HeaderSize, proto.HeaderSize+len(body)+proto.TrailerSize)
 	h.Put(b)
@@ -132,7 +132,7 @@ func seal(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(slices.Clip(b), proto.CRC(0, b))
 }
 
-// rarePackets are those that engines never or seldom send: every flag, every reason, the largest fields.
+// rarePackets returns packets that engines rarely or never send: every flag and reason, and the largest fields.
 func rarePackets() [][]byte {
 	full := proto.Header{Type: proto.Data, Flags: 0xff &^ proto.HasSACK, CE: 0x0102, CID: 0xf3040506, PSN: 0xf708090a,
 		Ack: 0xfb0c0d0e, Credit: 0xff101112, TS: 0xf3141516, Echo: 0xf718191a, Tag: 0xfb1c1d1e}
@@ -202,7 +202,7 @@ func rarePackets() [][]byte {
 	return all
 }
 
-// rareOptions are options of a Hello that engines do not send: unknown, mandatory and malformed ones.
+// rareOptions returns Hello options that engines do not send: unknown, mandatory and malformed ones.
 var rareOptions = [][]byte{
 	{1, 2, 0x44, 0x41},
 	{9, 3, 1, 2, 3, 1, 2, 0x44, 0x41},
@@ -217,7 +217,7 @@ var rareOptions = [][]byte{
 	append([]byte{9, 253}, make([]byte, 256)...),
 }
 
-// withOptions is a Hello with these options and four bytes of private data.
+// withOptions returns a Hello with the options and four bytes of private data.
 func withOptions(options ...byte) []byte {
 	b := make([]byte, proto.HelloSize)
 	(&proto.Hello{CID: 1, Tag: 2, MTU: minPacket, Window: minPeerWindow}).Put(b)

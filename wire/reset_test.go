@@ -76,7 +76,7 @@ func TestRestartIsNoticedInAFlood(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		from func(s *siege, r *rand.Rand) netip.AddrPort
-		late int // most restarts that are noticed later
+		late int // largest number of restarts that may be noticed later
 	}{
 		{"one address", func(s *siege, _ *rand.Rand) netip.AddrPort { return s.foe.addr }, 0},
 		{"one network", func(_ *siege, r *rand.Rand) netip.AddrPort {
@@ -101,7 +101,7 @@ func TestRestartIsNoticedInAFlood(t *testing.T) {
 	}
 }
 
-// noticed is the time in which a peer notices a restart, at most somewhat above a second.
+// noticed returns the time in which a peer notices a restart, up to about one second.
 func noticed(t *testing.T, seed uint64, burst int, from func(*siege, *rand.Rand) netip.AddrPort) time.Duration {
 	s := newSiegeOn(t, simlink.Config{Frames: 8 * siegeFrames, Delay: time.Microsecond, Seed: 1})
 	s.victim.eng.Close()

@@ -10,12 +10,12 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// spread is many connections between two engines, with receives for all that is sent.
+// spread consists of many connections between two engines, with a receive for each message.
 type spread struct {
 	*world
 	from, to *node
-	conns    []*Conn // of from
-	peers    []*Conn // of to
+	conns    []*Conn // ends at from
+	peers    []*Conn // ends at to
 	s        []Segment
 	posted   int
 }
@@ -36,7 +36,7 @@ func newSpread(t *testing.T, conns int) *spread {
 	return sp
 }
 
-// post posts n messages, to the connections in turn, and polls where a post says that there is something to do.
+// post posts n messages, to the connections in turn. It polls when Kick asks for a poll.
 func (s *spread) post(n int) {
 	s.t.Helper()
 	for range n {
@@ -51,7 +51,7 @@ func (s *spread) post(n int) {
 	}
 }
 
-// look has both ends polled once, a microsecond pass, and the completions taken.
+// look polls both ends once, advances time by a microsecond, and pops all completions.
 func (s *spread) look() {
 	s.pollAll()
 	s.net.Advance(s.net.Now() + int64(time.Microsecond))
@@ -59,14 +59,14 @@ func (s *spread) look() {
 	s.drain(s.to.recv)
 }
 
-// idle looks until nothing is left to do.
+// idle calls look until nothing is left to do.
 func (s *spread) idle() {
 	for range 1000 {
 		s.look()
 	}
 }
 
-// packets is how many packets with data f sends.
+// packets returns the number of data packets that function f sends.
 func (s *spread) packets(f func()) int {
 	first := make([]seq.Num, len(s.conns))
 	for i, c := range s.conns {
@@ -101,7 +101,7 @@ func TestPartialsShare(t *testing.T) {
 	}
 }
 
-// What waits for more to share its packet leaves when its consumer has polled in vain for a while.
+// Waiting partial packets must leave after the consumer has polled pausePolls times without a post.
 func TestPartialsLeave(t *testing.T) {
 	const conns = 2 * bucketSize
 	s := newSpread(t, conns)
@@ -126,7 +126,7 @@ func TestPartialsLeave(t *testing.T) {
 	s.until("completions", time.Second, func() bool { return s.from.request.Len() == conns })
 }
 
-// What answers a packet to a connection with little outstanding does not wait.
+// A response on a connection with few outstanding requests must not wait for a token.
 func TestPartialsAnswer(t *testing.T) {
 	const conns = bucketSize
 	s := newSpread(t, conns)
@@ -165,7 +165,7 @@ func TestPartialsAnswer(t *testing.T) {
 	}
 }
 
-// line is the connections that wait.
+// line returns the connections with a waiting partial packet.
 func (s *spread) line() (line []*Conn) {
 	for n := s.from.eng.sched.partials.First(); n != nil; n = n.Next() {
 		line = append(line, n.Elem())
@@ -173,7 +173,7 @@ func (s *spread) line() (line []*Conn) {
 	return line
 }
 
-// A connection that ends while it waits leaves the line, wherever it stands.
+// A connection that ends while its partial packet waits must leave the list, from any place in it.
 func TestPartialGone(t *testing.T) {
 	const conns = bucketSize + 16
 	for _, at := range []string{"first", "middle", "last"} {
@@ -201,7 +201,7 @@ func TestPartialGone(t *testing.T) {
 	}
 }
 
-// Where the link has no frame, the first in line stays that, and what it has paid is not lost.
+// If the link has no frame, the first partial packet must stay first and must not lose its token.
 func TestPartialNoFrames(t *testing.T) {
 	const conns = bucketSize + 16
 	s := newSpread(t, conns)
@@ -248,7 +248,7 @@ func TestPartialsTick(t *testing.T) {
 		s.post(conns)
 		s.from.eng.Poll(Time(s.net.Now()))
 		s.drain(s.from.request)
-		for range 10 { // the peer has nothing else to do
+		for range 10 { // meanwhile the peer only receives
 			s.net.Advance(s.net.Now() + int64(100*time.Microsecond))
 			s.to.eng.Poll(Time(s.net.Now()))
 			s.drain(s.to.recv)
@@ -260,7 +260,7 @@ func TestPartialsTick(t *testing.T) {
 	}
 }
 
-// What waits for a token leaves before its connection is disconnected or dropped.
+// A partial packet that waits for a token must leave before its connection is disconnected or dropped.
 func TestPartialLeavesBeforeClose(t *testing.T) {
 	const conns = bucketSize + 16
 	for name, end := range map[string]func(e *Engine, c *Conn) error{
@@ -286,7 +286,7 @@ func TestPartialLeavesBeforeClose(t *testing.T) {
 	}
 }
 
-// To ask what may be sent changes nothing, whatever the answer is.
+// sendMode must change nothing, whatever it returns.
 func TestSendModeHasNoSideEffects(t *testing.T) {
 	s := newSpread(t, 1)
 	c, e := s.conns[0], s.from.eng
@@ -314,7 +314,7 @@ func TestSendModeHasNoSideEffects(t *testing.T) {
 	}
 }
 
-// posts posts n messages to the first connection and has the engine count them, without a poll.
+// posts posts n messages on the first connection and makes the engine count them, without a poll.
 func (s *spread) posts(n int) {
 	s.t.Helper()
 	c := s.conns[0]
@@ -336,7 +336,7 @@ func TestDeferPosts(t *testing.T) {
 		for range events {
 			s.from.post(c, c.PostSend(s.s, 0, 0))
 		}
-		for s.from.request.Len() < events { // no time passes: the caller does nothing else
+		for s.from.request.Len() < events { // the caller does nothing else, so no time passes for it
 			s.from.eng.Poll(e.now)
 			s.net.Advance(s.net.Now() + int64(time.Microsecond))
 			s.to.eng.Poll(Time(s.net.Now()))
@@ -375,7 +375,7 @@ func TestDeferPosts(t *testing.T) {
 	}
 	take(1)
 	waits("one was taken again", true)
-	e.Poll(e.now.Add(time.Millisecond)) // in which nothing was posted
+	e.Poll(e.now.Add(time.Millisecond)) // a poll without a post
 	waits("the caller did something else", false)
 	e.Poll(e.now)
 	waits("it is busy again", true)
@@ -383,7 +383,7 @@ func TestDeferPosts(t *testing.T) {
 	waits("too few are left", false)
 }
 
-// What adds tokens, and what does not.
+// Which events add tokens, and how many.
 func TestTokens(t *testing.T) {
 	const all = bucketSize * tokenTime
 	for _, tt := range []struct {

@@ -45,7 +45,7 @@ func newCrowd(t *testing.T) *crowd {
 	return c
 }
 
-// play runs the load for d of virtual time.
+// play runs for a virtual time d, with the load if load is true.
 func (c *crowd) play(d time.Duration, load bool) {
 	c.t.Helper()
 	for end := c.net.Now() + int64(d); c.net.Now() < end; {
@@ -68,7 +68,7 @@ func (c *crowd) play(d time.Duration, load bool) {
 	}
 }
 
-// reap takes the completions; each has to be a success.
+// reap pops the completions. Each must be a success.
 func (c *crowd) reap() {
 	var done Completion
 	for c.client.request.Pop(&done) {
@@ -103,7 +103,7 @@ func (c *crowd) resends() uint64 {
 func TestServerIsStopped(t *testing.T) {
 	for _, tc := range []struct {
 		stop time.Duration
-		most int // resends of a connection
+		most int // largest number of retransmissions on a connection
 	}{{time.Second, 6}, {5 * time.Second, 16}} {
 		stop := tc.stop
 		t.Run(fmt.Sprint(stop), func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestStallIsNoSilence(t *testing.T) {
 	}
 }
 
-// A peer that stays silent is asked less and less often, and given up when the limit says.
+// A silent peer must get packets at growing intervals, until its connection breaks after GiveUp.
 func TestSilentPeerIsAskedLessOften(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -184,7 +184,7 @@ func TestSilentPeerIsAskedLessOften(t *testing.T) {
 	}
 }
 
-// Attack 22: bursts of packets of no connection do not prolong the silence of a dead peer, and no peer is told of them.
+// Attack 22: bursts of packets without a connection must not prolong the timeout of a dead peer or cause Acks to peers.
 func TestAttack22BurstsAreNoStall(t *testing.T) {
 	s := newSiege(t)
 	s.foe.down = true
@@ -217,7 +217,7 @@ func TestStopsForgiveTheirLength(t *testing.T) {
 	stopped, start := time.Duration(0), w.net.Now()
 	for ca.State() == Established {
 		w.exactly(400 * time.Millisecond)
-		w.net.Advance(w.net.Now() + int64(800*time.Millisecond)) // its timers are at most 500 ms apart
+		w.net.Advance(w.net.Now() + int64(800*time.Millisecond)) // the timers are at most 500 ms apart
 		stopped += 800 * time.Millisecond
 		if took := time.Duration(w.net.Now() - start); took > 3*time.Second+stopped { // a timeout is at most 500 ms late
 			t.Fatalf("not given up after %v, of which it was stopped for %v", took, stopped)
@@ -228,7 +228,7 @@ func TestStopsForgiveTheirLength(t *testing.T) {
 	}
 }
 
-// What is remembered of stops is bounded, and exact for the last ones.
+// suspensions must be bounded in size, and exact for the last 64.
 func TestStops(t *testing.T) {
 	var s suspensions
 	for i := range 200 {

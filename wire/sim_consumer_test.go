@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pool is random bytes that all scenarios send and read. It is never changed.
+// pool contains random bytes that all scenarios send and read. It never changes.
 var pool = func() []byte {
 	r, b := rand.New(rand.NewPCG(1, 2)), make([]byte, 1<<17)
 	for i := range b {
@@ -18,29 +18,29 @@ var pool = func() []byte {
 	return b
 }()
 
-// simHost is a host and its consumer. The node changes when the host crashes and comes back.
+// simHost is a host and its consumer. After a crash the host gets a new node.
 type simHost struct {
 	*node
 	s       *sim
 	index   int
-	source  memory // the pool
+	source  memory // the pool as registered memory
 	live    []*end
 	asked   []asked // requests not answered yet
-	dozes   int64   // the consumer sleeps until then
-	dozed   bool    // has slept ever
-	cuts    [8]int  // by host: how many cuts separate us
-	severed [8]int  // those of them that a connection need not survive
+	dozes   int64   // time until which the consumer does nothing
+	dozed   bool    // dozes was set once
+	cuts    [8]int  // number of network cuts between this host and each other host
+	severed [8]int  // those of the cuts that may break a connection
 	wasCut  [8]bool
 }
 
-// asked is a request that the consumer will look at when it is time.
+// asked is a request that the consumer answers at time at.
 type asked struct {
 	r  *Request
 	m  manner
 	at int64
 }
 
-// simService is a service that treats all its requests in one manner.
+// simService is a service that handles all its requests in the same manner.
 type simService struct {
 	h *simHost
 	n *node
@@ -83,11 +83,11 @@ func (h *simHost) boot(n *node) {
 	}
 }
 
-// crash takes the host away. What its consumer had been told by then counts.
+// crash stops the host. Completions from before the crash still count.
 func (h *simHost) crash() {
 	h.drain()
 	h.s.w.crash(h.node)
-	for _, s := range h.s.sessions { // also where our end is over: the other may not have heard yet
+	for _, s := range h.s.sessions { // also if our end has ended, because the other end may not know yet
 		if s.circuit.host[0] == h.index || s.circuit.host[1] == h.index {
 			s.harmed(s.unheard(), false)
 		}
@@ -99,7 +99,7 @@ func (h *simHost) crash() {
 	h.live, h.asked = nil, nil
 }
 
-// turn is one look of the consumer at everything. It reports whether it did anything.
+// turn makes the consumer check everything once. It reports whether the consumer did anything.
 func (h *simHost) turn() (acted bool) {
 	if h.down || h.dozes > h.s.now() {
 		return false
@@ -124,7 +124,7 @@ func (h *simHost) turn() (acted bool) {
 	return h.drain() || acted
 }
 
-// drain takes all completions out.
+// drain pops all completions.
 func (h *simHost) drain() (any bool) {
 	var c Completion
 	for _, q := range []*Queue{h.recv, h.request, h.connect} {
@@ -146,7 +146,7 @@ func (h *simHost) drain() (any bool) {
 
 func (h *simHost) undelivered() int { return h.recv.Len() + h.request.Len() + h.connect.Len() }
 
-// answer accepts or rejects a request; when all is over it only gets it off the table.
+// answer accepts or rejects a request. At the end of the scenario it only removes the request.
 func (h *simHost) answer(a asked) {
 	s := h.s.sessionOf(a.r.Private)
 	path, err := h.link.Resolve(a.r.From, uint16(s.id))
@@ -185,7 +185,7 @@ func (h *simHost) answer(a asked) {
 	h.live = append(h.live, e)
 }
 
-// session is one attempt to connect and the connection that comes of it.
+// session is one connection attempt and the connection that results from it.
 type session struct {
 	sim      *sim
 	id       int
@@ -194,15 +194,15 @@ type session struct {
 	private  []byte
 	dialled  int64
 	active   *end
-	passives []*end // one for each time the request was accepted
+	passives []*end // an end for each time that the request was accepted
 
-	trouble  bool // what happened to network and hosts may have broken it
-	shaken   bool // packets were lost more often than repeats make up for
-	severed  bool // the hosts will not hear of each other again
-	evil     bool // a request that must fail was posted
-	starved  bool // a message waited too long for a receive
-	hungUp   bool // a consumer ended it
-	gaveUp   bool // an accepted end was not taken up
+	trouble  bool // an event of the network or a host may have broken the connection
+	shaken   bool // more packets may have been lost than repeats make up for
+	severed  bool // the hosts are separated for ever
+	evil     bool // a request was posted that must fail
+	starved  bool // a message may have waited too long for a receive
+	hungUp   bool // a consumer disconnected
+	gaveUp   bool // an accepted request was not confirmed
 	timedOut bool
 }
 
@@ -210,7 +210,7 @@ func (s *session) String() string {
 	return fmt.Sprintf("connection %d from host %d to host %d", s.id, s.circuit.host[0], s.circuit.host[1])
 }
 
-// sessionOf finds the attempt that private data names.
+// sessionOf returns the session that private data names.
 func (s *sim) sessionOf(private []byte) *session {
 	if len(private) < 8 || binary.BigEndian.Uint64(private) >= uint64(len(s.sessions)) {
 		s.fail("private data %x is nobody's", private)
@@ -258,16 +258,16 @@ func (s *sim) redial(c *circuit) bool {
 	return true
 }
 
-// willReturn reports whether an event is to come.
+// willReturn reports whether another event will happen.
 func (s *sim) willReturn() bool { return len(s.events) > 0 }
 
-// newEnd makes one end of a session, on the connection of the circuit's last session if that is free.
+// newEnd makes one end of a session. It reuses the Conn of the circuit's last session if that is free.
 func (s *session) newEnd(h *simHost, side, index int) *end {
 	c := s.circuit
 	e := &end{s: s, sim: s.sim, h: h, n: h.node, side: side, index: index, id: len(s.sim.ends),
 		cfg: c.cfg[side], todo: s.plan.ops[side], evilAt: s.plan.evil[side]}
 	s.sim.ends = append(s.sim.ends, e)
-	e.peer = s.active // nil for the active end itself, which learns it from the private data
+	e.peer = s.active // nil for the active end, which learns its peer from private data
 	if old := c.conn[side]; old != nil && c.owner[side] == h.node && (old.State() == Closed || old.State() == Idle) &&
 		old.User.(*end).over {
 		if err := h.eng.Reset(old); err != nil {
@@ -284,7 +284,7 @@ func (s *session) newEnd(h *simHost, side, index int) *end {
 	return e
 }
 
-// unheard reports whether some end is not over.
+// unheard reports whether any end has not ended.
 func (s *session) unheard() bool {
 	for _, e := range append(s.passives, s.active) {
 		if !e.over {
@@ -294,7 +294,7 @@ func (s *session) unheard() bool {
 	return false
 }
 
-// harm notes what an event did to the connections between two hosts.
+// harm records how an event affects the connections between two hosts.
 func (s *sim) harm(a, b int, fatal, forEver bool) {
 	for _, x := range s.sessions {
 		if h := x.circuit.host; h == [2]int{a, b} || h == [2]int{b, a} {

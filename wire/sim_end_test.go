@@ -7,48 +7,48 @@ import (
 	"time"
 )
 
-// end is one end of a connection: what its consumer has posted, and what it has been told.
+// end is one end of a connection: what its consumer has posted, and which completions it got.
 type end struct {
 	s    *session
 	sim  *sim
 	h    *simHost
-	n    *node // that it lives on
+	n    *node // node of the connection
 	c    *Conn
 	id   int
-	side int // 0: active
+	side int // 0: active side, 1: passive side
 	index,
 	evilAt, todo int
 	cfg  ConnConfig
 	peer *end
 
 	up, over, dead, void bool
-	kind                 Kind // of the event that ended it
+	kind                 Kind // event that ended the connection
 	upAt, deadline       int64
 	hung, polite         bool
 
 	reqs     []request
 	settled  int  // requests before this one are settled
-	failed   bool // a request did not succeed
+	failed   bool // a request has failed
 	sends    []int
 	writes   []int
-	lookups  []int // reads of the target that are not settled
-	fence    int   // the last request that waits for earlier reads
-	received int   // messages
-	seen     int   // writes of the peer that an immediate has vouched for
+	lookups  []int // reads of the peer's target that are not settled
+	fence    int   // last request with a fence
+	received int   // number of messages received
+	seen     int   // number of writes of the peer that immediate data has confirmed
 	recvDone int
-	recvEnd  bool  // a receive did not succeed
-	recvAt   int64 // when one was posted last
-	lazy     bool  // let a message wait for longer than it may
+	recvEnd  bool  // a receive has failed
+	recvAt   int64 // when the last receive was posted
+	lazy     bool  // a message had to wait longer than NotReady for a receive
 
 	inbox, sink, target memory
-	word                memory  // that the peer's atomics work on
-	win                 *Window // on target
+	word                memory  // memory for the peer's atomics
+	win                 *Window // window on target
 	recvPosted          int
-	slot                int     // bytes of one operation's place in inbox and sink
-	free                []int   // places in sink
-	model               []byte  // the peer's target if all writes posted were done
-	last                []int32 // by byte of it: the write that was posted last, plus 1
-	atomics             []int   // requests that are, and the peer's word before each and after the last
+	slot                int     // size of one operation's place in inbox and sink
+	free                []int   // free places in sink
+	model               []byte  // the peer's target after all posted writes
+	last                []int32 // for each byte of model: the last write to it, plus 1
+	atomics             []int   // requests that are atomics; words holds the peer's word before each and after the last
 	words               []uint64
 }
 
@@ -77,7 +77,7 @@ func (e *end) prepare() {
 	}
 }
 
-// mustEnd sets the time by which an end that will hear no more of its peer must be over.
+// mustEnd sets the time at which an end must have ended that hears no more from its peer.
 func (e *end) mustEnd() {
 	l := e.sim.sc.limits
 	if e.up && !e.over && !e.dead {
@@ -88,7 +88,7 @@ func (e *end) mustEnd() {
 	}
 }
 
-// forlorn tells the other ends of the connection that this one is no more.
+// forlorn calls mustEnd for the ends whose peer this end was.
 func (e *end) forlorn() {
 	for _, o := range append(e.s.passives, e.s.active) {
 		if o.peer == e {
@@ -108,10 +108,10 @@ func (s *sim) watch() {
 	}
 }
 
-// settledDown reports whether nothing more is expected of a connection that is up, or is to be.
+// settledDown reports whether the state of a connection is final: Closed, or established if up is false.
 func (s State) settledDown(up bool) bool { return s == Closed || !up && s >= Established }
 
-// act is the consumer's turn on one connection. It reports whether it did anything.
+// act makes the consumer handle one connection. It reports whether the consumer did anything.
 func (e *end) act() (acted bool) {
 	if e.over {
 		return false
@@ -135,7 +135,7 @@ func (e *end) act() (acted bool) {
 	return e.leave() || acted
 }
 
-// lose ends an attempt to connect for which the consumer has no more patience.
+// lose cancels a connection attempt if the plan says so.
 func (e *end) lose() bool {
 	p := &e.s.plan
 	if e.side != 0 || e.hung || p.cancel == 0 || e.sim.now() < e.s.dialled+int64(p.cancel) {
@@ -145,7 +145,7 @@ func (e *end) lose() bool {
 	return true
 }
 
-// leave disconnects when the plan says so.
+// leave disconnects if the plan says so.
 func (e *end) leave() bool {
 	p := &e.s.plan
 	switch {
@@ -169,7 +169,7 @@ func (e *end) disconnect(politely bool) {
 	}
 }
 
-// done reports whether all work of a connection is.
+// done reports whether all work of a connection is done.
 func (s *session) done() bool {
 	p := s.active.peer
 	return s.active.up && p != nil && p.up && s.active.idle() && p.idle()
@@ -199,12 +199,12 @@ func (e *end) postReceives() (acted bool) {
 	return acted
 }
 
-// hesitates reports whether the end has ever, for so long that a message may fail for it, posted no receive.
+// hesitates reports whether the end has once posted no receive for so long that a message may have failed.
 func (e *end) hesitates() bool {
 	return e.lazy || e.recvAt+int64(e.sim.sc.limits.NotReady) <= e.sim.now()
 }
 
-// kick tells the engine of what was posted, as its owner does or from outside.
+// kick tells the engine of new posts, with Kick or with Ring.
 func (e *end) kick() {
 	if chance(e.sim.r, 4) {
 		e.n.eng.Ring(e.c)
@@ -213,10 +213,10 @@ func (e *end) kick() {
 	}
 }
 
-// cookie names a request or receive of the end.
+// cookie returns the cookie of request or receive i of the end.
 func (e *end) cookie(i int) uint64 { return uint64(e.id)<<32 | uint64(i) }
 
-// split cuts a range into at most most segments.
+// split divides a range into at most most segments, at random.
 func (e *end) split(m memory, off, n, most int) []Segment {
 	var s []Segment
 	for len(s)+1 < most && n > 0 && chance(e.sim.r, 3) {
@@ -227,7 +227,7 @@ func (e *end) split(m memory, off, n, most int) []Segment {
 	return append(s, m.seg(off, n)...)
 }
 
-// length draws the length of an operation.
+// length returns a random length for an operation.
 func (e *end) length() int {
 	switch most := e.sim.sc.maxOp; e.sim.r.IntN(8) {
 	case 0:
@@ -306,7 +306,7 @@ func (e *end) post(q *request) error {
 		q.own = chance(r, 2)
 		there := e.peer.h.source
 		if e.peer.dead {
-			there = e.h.source // whatever its key is
+			there = e.h.source // any memory will do
 		}
 		if q.own {
 			q.from = r.IntN(len(e.model) - q.n + 1)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// judge checks, when all is over, what can only be told then.
+// judge checks what can only be checked at the end of the scenario.
 func (s *sim) judge() {
 	for _, e := range s.ends {
 		if e.void {
@@ -26,7 +26,7 @@ func (s *sim) judge() {
 	}
 }
 
-// judgeEnd checks that a connection ended, and as it had to.
+// judgeEnd checks that a connection has ended with an event that what happened explains.
 func (e *end) judgeEnd() {
 	s := e.s
 	ok := map[Kind]bool{
@@ -47,7 +47,7 @@ func (e *end) judgeEnd() {
 	}
 }
 
-// cause names what may have ended a connection.
+// cause lists what may have ended a connection.
 func (s *session) cause() string {
 	return fmt.Sprintf("trouble %v, shaken %v, evil %v, starved %v, hung up %v, gave up %v, timed out %v",
 		s.trouble, s.shaken, s.evil, s.starved, s.hungUp, s.gaveUp, s.timedOut)
@@ -66,7 +66,7 @@ func (e *end) mayTimeOut() bool {
 		e.h.dozed || e.sim.hosts[s.circuit.host[1]].dozed
 }
 
-// judgeWork checks that everything posted was completed, with a status that is true.
+// judgeWork checks that all posted work has completed with the right status.
 func (e *end) judgeWork() {
 	e.settleTo(len(e.reqs))
 	if e.recvDone != e.recvPosted {
@@ -93,14 +93,14 @@ func (e *end) judgeWork() {
 	}
 }
 
-// judgeWindow checks that no bind keeps memory that has not succeeded.
+// judgeWindow checks that no failed bind still pins memory.
 func (e *end) judgeWindow() {
 	if e.win.Free(); e.target.pins.Load() != 0 {
 		e.fail("%d binds keep memory", e.target.pins.Load())
 	}
 }
 
-// mayEnd reports whether the status of a request is one that what happened explains.
+// mayEnd reports whether what happened explains the status of a request.
 func (e *end) mayEnd(q *request) bool {
 	s := e.s
 	switch q.status {
@@ -159,7 +159,7 @@ func (e *end) judgeWord() {
 	}
 }
 
-// more applies a write byte by byte until no byte differs, and returns how many do.
+// more applies a write byte by byte until no byte differs. It returns how many bytes still differ.
 func more(q *request, model, got []byte, wrong int) int {
 	for b, v := range q.bytes() {
 		if wrong == 0 {

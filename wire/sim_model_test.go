@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// request is a request as its consumer knows it, and what it must do.
+// request is a posted request and its expected result.
 type request struct {
 	op      Op
 	flags   WorkFlags
 	n       int
-	from    int // read: offset at the peer; else offset in the pool
+	from    int // read: offset at the peer; otherwise offset in the pool
 	to      int // write: offset in the target
-	slot    int // read: where to
+	slot    int // read: place in sink
 	own     bool
-	evil    bool // names memory that the peer does not give
-	late    bool // posted after the end
+	evil    bool // names memory that the peer does not give access to
+	late    bool // posted after the end of the connection
 	settled bool
 	status  Status
-	want    []byte // read of the target: what it must bring
-	unsure  []bool // and which bytes of it may be later ones
+	want    []byte // read of the target: expected bytes
+	unsure  []bool // which bytes of want may also be newer
 	imm     uint32
-	old     uint64 // atomic: what it must bring
-	new     uint64 // and leave
+	old     uint64 // atomic: expected old value
+	new     uint64 // atomic: value afterwards
 }
 
 func (q *request) String() string {
@@ -34,7 +34,7 @@ func (q *request) String() string {
 		q.op, q.flags, q.n, q.from, q.to, q.evil, q.late, q.status)
 }
 
-// bytes is what a send or a write carries.
+// bytes returns the data of a send or a write.
 func (q *request) bytes() []byte { return pool[q.from : q.from+q.n] }
 
 // posted enters a request into the model.
@@ -68,8 +68,8 @@ func (e *end) posted(q *request) {
 			q.unsure = make([]bool, q.n)
 			e.lookups = append(e.lookups, i)
 		}
-	case OpBind: // changes nothing that the peer sees
-	case OpRecv, OpRecvInvalidate, OpRecvImm: // are no requests
+	case OpBind: // a bind changes nothing at the peer
+	case OpRecv, OpRecvInvalidate, OpRecvImm: // not requests
 	}
 	e.reqs = append(e.reqs, *q)
 }
@@ -92,7 +92,7 @@ func (e *end) write(i int, q *request) {
 	}
 }
 
-// index checks the cookie of a completion.
+// indexOf checks the cookie of a completion and returns the index in it.
 func (e *end) indexOf(c *Completion) int {
 	if c.Cookie>>32 != uint64(e.id) {
 		e.fail("completion %+v is of another connection", *c)
@@ -121,7 +121,7 @@ func (e *end) tookRequest(c *Completion) {
 	e.settle(i, c.Status)
 }
 
-// settleTo settles the requests before one: they have succeeded, and their completions were suppressed.
+// settleTo settles the requests before request i, which succeeded without a completion.
 func (e *end) settleTo(i int) {
 	for ; e.settled < i; e.settle(e.settled, StatusSuccess) {
 		if q := &e.reqs[e.settled]; q.flags&Suppress == 0 || e.failed {
@@ -130,7 +130,7 @@ func (e *end) settleTo(i int) {
 	}
 }
 
-// settle notes how the next request ended and checks what it did.
+// settle records the status of the next request and checks its effect.
 func (e *end) settle(i int, s Status) {
 	q := &e.reqs[i]
 	q.settled, q.status = true, s
@@ -159,7 +159,7 @@ func (e *end) settle(i int, s Status) {
 	}
 }
 
-// written checks that a write is in the peer's memory, where no later one covers it.
+// written checks that a write is in the peer's memory, except where a later write covers it.
 func (e *end) written(i int, q *request) {
 	got := e.peer.target.mem[q.to : q.to+q.n]
 	for b, want := range q.bytes() {
@@ -169,7 +169,7 @@ func (e *end) written(i int, q *request) {
 	}
 }
 
-// looked checks what a read brought.
+// looked checks the bytes that a read returned.
 func (e *end) looked(i int, q *request) {
 	got := e.sink.mem[q.slot*e.slot:][:q.n]
 	want := q.want
@@ -183,7 +183,7 @@ func (e *end) looked(i int, q *request) {
 	}
 }
 
-// tookRecv checks the completion of a receive, and the message in it.
+// tookRecv checks the completion of a receive and its message.
 func (e *end) tookRecv(c *Completion) {
 	i := e.indexOf(c)
 	if i != e.recvDone || i >= e.recvPosted {
@@ -248,7 +248,7 @@ func (e *end) immediate(q *request, c *Completion) {
 	e.received++
 }
 
-// meet finds out which end answered the active one.
+// meet finds the passive end of the active end.
 func (e *end) meet() {
 	if e.peer != nil {
 		return
@@ -260,7 +260,7 @@ func (e *end) meet() {
 	e.peer = e.s.passives[binary.BigEndian.Uint64(p)]
 }
 
-// event takes a connection event in.
+// event handles a connection event.
 func (e *end) event(k Kind) {
 	e.sim.note("%v: event %d", e, k)
 	switch {
@@ -291,7 +291,7 @@ func (e *end) established() {
 	}
 }
 
-// ended is the last event of an end. Work that its consumer posts afterwards is flushed.
+// ended handles the last event of an end. Work posted afterwards is flushed.
 func (e *end) ended(k Kind) {
 	e.over, e.kind = true, k
 	if got := e.c.State(); got != Closed {

@@ -24,10 +24,10 @@ type scenario struct {
 	limits   Limits
 	hosts    int
 	merged   bool          // one queue for all completions of a host
-	pace     time.Duration // between two looks of a consumer
-	maxOp    int           // bytes of the largest operation
+	pace     time.Duration // time between two turns of a consumer
+	maxOp    int           // size of the largest operation in bytes
 	circuits []*circuit
-	planned  string // the events
+	planned  string // description of the events
 }
 
 func (sc *scenario) String() string {
@@ -40,18 +40,18 @@ func (sc *scenario) String() string {
 	return b.String() + sc.planned
 }
 
-// circuit is two hosts between which connections are made, one after the other.
+// circuit is a pair of hosts. Connections between them begin one after the other.
 type circuit struct {
 	host   [2]int // active, passive
 	cfg    [2]ConnConfig
-	conn   [2]*Conn // of the last connection
-	owner  [2]*node // where they live
-	rounds int      // connections to come
+	conn   [2]*Conn // Conns of the last connection
+	owner  [2]*node // nodes of the Conns
+	rounds int      // number of connections to come
 	last   *session
-	next   int64 // not before
+	next   int64 // earliest time of the next connection
 }
 
-// manner is what a service does with requests.
+// manner says what a service does with requests.
 type manner int
 
 const (
@@ -69,19 +69,19 @@ func (m manner) String() string {
 	return [...]string{"accepts", "rejects", "refuses", "ignores", "is absent"}[m]
 }
 
-// plan is what the consumers of one connection are going to do. Index 0 is the active side.
+// plan says what the consumers of one connection will do. Index 0 is the active side.
 type plan struct {
 	manner  manner
 	timeout time.Duration
-	think   time.Duration // until the passive side answers
+	think   time.Duration // time until the passive side answers
 	ops     [2]int
-	evil    [2]int // the request that the peer must refuse; -1: none
+	evil    [2]int // index of the request that the peer must refuse; -1: none
 	leaves  [2]bool
-	polite  [2]bool // leaves gracefully
-	hasty   bool    // leaves when its own requests are posted, not when all is done
+	polite  [2]bool // disconnects gracefully
+	hasty   bool    // disconnects after its own requests are posted, not after all work is done
 	hold    time.Duration
-	cancel  time.Duration // after which the active side gives up; 0: never
-	late    int           // requests posted after the end
+	cancel  time.Duration // time after which the active side cancels; 0: never
+	late    int           // number of requests posted after the end
 }
 
 // event is something that happens to the network or to a host.
@@ -93,7 +93,7 @@ type event struct {
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// between is a duration whose logarithm is spread evenly.
+// between returns a random duration with an evenly distributed logarithm.
 func between(r *rand.Rand, low, high time.Duration) time.Duration {
 	d := low
 	for d < high && r.IntN(4) != 0 {
@@ -104,7 +104,7 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 
 func chance(r *rand.Rand, one int) bool { return r.IntN(one) == 0 }
 
-// newSim draws the scenario of a seed and builds its world.
+// newSim generates the scenario of a seed and builds its world.
 func newSim(t *testing.T, seed uint64) *sim {
 	r := rand.New(rand.NewPCG(seed, 99))
 	s := &sim{t: t, seed: seed, r: r}
@@ -176,7 +176,7 @@ func drawConn(r *rand.Rand) ConnConfig {
 		MaxRecvIOV: 1 + r.IntN(4), MaxRequestIOV: 1 + r.IntN(4), ReadIn: r.IntN(8), ReadOut: r.IntN(8)}
 }
 
-// drawPlan decides what becomes of the next connection of a circuit.
+// drawPlan generates the plan of the next connection of a circuit.
 func (s *sim) drawPlan() plan {
 	r := s.r
 	p := plan{timeout: 6 * time.Second, evil: [2]int{-1, -1}, hasty: chance(r, 3), late: r.IntN(3)}
@@ -209,7 +209,7 @@ func (s *sim) drawPlan() plan {
 	return p
 }
 
-// drawEvents decides what happens to the network and the hosts.
+// drawEvents generates the events of the network and the hosts.
 func (s *sim) drawEvents() {
 	r := s.r
 	kinds := []func(at int64) event{s.drawCut, s.drawStorm, s.drawDoze, s.drawCrash}
@@ -232,13 +232,13 @@ func (s *sim) plan(e event) {
 	s.sc.planned += fmt.Sprintf("event at %v: %s\n", time.Duration(e.at), e.what)
 }
 
-// twoHosts draws two different hosts.
+// twoHosts returns two different random hosts.
 func (s *sim) twoHosts() (a, b int) {
 	a = s.r.IntN(s.sc.hosts)
 	return a, (a + 1 + s.r.IntN(s.sc.hosts-1)) % s.sc.hosts
 }
 
-// drawCut separates two hosts for a while or for ever.
+// drawCut returns an event that separates two hosts, for a time or for ever.
 func (s *sim) drawCut(at int64) event {
 	a, b := s.twoHosts()
 	give := s.sc.limits.GiveUp
@@ -277,7 +277,7 @@ func (s *sim) cut(a, b int, d time.Duration) {
 	}})
 }
 
-// drawStorm makes the way from one host to another very bad for a while.
+// drawStorm returns an event with heavy loss from one host to another, for a time.
 func (s *sim) drawStorm(at int64) event {
 	a, b := s.twoHosts()
 	p, d := 0.2+0.6*s.r.Float64(), between(s.r, 100*time.Microsecond, s.sc.limits.GiveUp/4)
@@ -290,7 +290,7 @@ func (s *sim) drawStorm(at int64) event {
 	}}
 }
 
-// drawDoze makes the consumer of a host stop consuming for a while.
+// drawDoze returns an event after which the consumer of a host does nothing for a time.
 func (s *sim) drawDoze(at int64) event {
 	h, d := s.r.IntN(s.sc.hosts), between(s.r, 100*time.Microsecond, 100*time.Millisecond)
 	if chance(s.r, 4) {
@@ -302,7 +302,7 @@ func (s *sim) drawDoze(at int64) event {
 	}}
 }
 
-// drawCrash crashes a host; a new one may take its address later.
+// drawCrash returns an event that crashes a host. A new host may take its address later.
 func (s *sim) drawCrash(at int64) event {
 	h, d := s.r.IntN(s.sc.hosts), between(s.r, time.Microsecond, 5*time.Second)
 	back := !chance(s.r, 3)
@@ -319,7 +319,7 @@ func (s *sim) drawCrash(at int64) event {
 	}}
 }
 
-// drawHole makes a black hole of one way for packets beyond a size.
+// drawHole returns an event after which a path in one direction drops packets beyond a size.
 func (s *sim) drawHole(at int64) event {
 	if s.sc.net.MTU <= 1300 {
 		return event{}

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// defaultSeeds is how many scenarios plain go test runs; make sim runs more.
+// defaultSeeds is the number of scenarios that go test runs. make sim runs more.
 const defaultSeeds = 1000
 
 // TestScenarios runs random scenarios in virtual time: hosts, connections, work, a bad network, crashes. In each
@@ -47,7 +47,7 @@ func TestScenarios(t *testing.T) {
 	fmt.Printf("%d seeds, %d failures\n", n, failed.Load())
 }
 
-// seedRange is which scenarios to run.
+// seedRange returns the range of scenarios to run.
 func seedRange(t *testing.T) (first, n uint64) {
 	number := func(name string) (uint64, bool) {
 		v := os.Getenv(name)
@@ -69,7 +69,7 @@ func seedRange(t *testing.T) (first, n uint64) {
 	return 0, defaultSeeds
 }
 
-// sim is one scenario being played.
+// sim is one running scenario.
 type sim struct {
 	t        *testing.T
 	seed     uint64
@@ -79,14 +79,14 @@ type sim struct {
 	hosts    []*simHost
 	sessions []*session
 	ends     []*end
-	events   []event // not happened yet, by time
+	events   []event // events to come, by time
 	history  []string
 	steps    int
-	idle     int // steps in a row in which no consumer did anything
+	idle     int // consecutive steps in which no consumer did anything
 	settling bool
 }
 
-// Bounds of one scenario: beyond them it is taken for a livelock.
+// Bounds of one scenario. Beyond them it counts as a livelock.
 const (
 	maxSteps   = 400_000
 	maxVirtual = 20 * time.Minute
@@ -109,12 +109,12 @@ func runScenario(t *testing.T, seed uint64) {
 
 func (s *sim) now() int64 { return s.w.net.Now() }
 
-// note remembers something for the report of a failure.
+// note records a line for the report of a failure.
 func (s *sim) note(format string, args ...any) {
 	s.history = append(s.history, fmt.Sprintf("%12v  ", time.Duration(s.now()))+fmt.Sprintf(format, args...))
 }
 
-// fail ends the scenario with what differed and what it was.
+// fail ends the scenario with a message and its description.
 func (s *sim) fail(format string, args ...any) {
 	s.t.Helper()
 	const most = 60
@@ -126,7 +126,7 @@ func (s *sim) fail(format string, args ...any) {
 		fmt.Sprintf(format, args...), &s.sc, strings.Join(last, "\n"))
 }
 
-// step polls every engine, gives every consumer its turn and moves time on.
+// step polls every engine, gives every consumer a turn and advances time.
 func (s *sim) step() {
 	if s.steps++; s.steps > maxSteps || s.now() > int64(maxVirtual) {
 		s.fail("livelock: %d steps\n%s", s.steps, s.unfinished())
@@ -150,11 +150,11 @@ func (s *sim) step() {
 		s.w.net.Advance(s.now() + spin)
 		return
 	}
-	const starved = 50 * spin // an engine that waits for a frame asks to be polled at once, again and again
+	const starved = 50 * spin // limit for an engine that asks to be polled at once because it waits for a frame
 	s.w.net.Advance(max(int64(min(s.w.next(), s.look())), s.now()+starved))
 }
 
-// look is when consumers have another look though nothing happens; the longer nothing has, the later.
+// look returns when consumers get the next turn if nothing happens: later the longer nothing has happened.
 func (s *sim) look() Time {
 	const longest = 20 * time.Millisecond
 	at := Time(s.now()).Add(min(s.sc.pace<<min(s.idle/8, 20), longest))
@@ -164,7 +164,7 @@ func (s *sim) look() Time {
 	return at
 }
 
-// happen lets the events happen that are due.
+// happen executes the events that are due.
 func (s *sim) happen() {
 	for len(s.events) > 0 && s.events[0].at <= s.now() {
 		e := s.events[0]
@@ -174,7 +174,7 @@ func (s *sim) happen() {
 	}
 }
 
-// finished reports whether every connection of the scenario is over and none is to come.
+// finished reports whether every connection of the scenario has ended and none is to come.
 func (s *sim) finished() bool {
 	for _, c := range s.sc.circuits {
 		if c.rounds > 0 {
@@ -189,7 +189,7 @@ func (s *sim) finished() bool {
 	return true
 }
 
-// settle ends what the consumers have left open and gives the last repeats and timers their time.
+// settle ends the connections that consumers have left open, and waits for the last repeats and timers.
 func (s *sim) settle() {
 	s.events, s.settling = nil, true
 	for _, h := range s.hosts {
@@ -201,14 +201,14 @@ func (s *sim) settle() {
 	}
 }
 
-// leftovers checks that nothing is left in the engines, nor any frame or path of the links.
+// leftovers checks that nothing is left in the engines, and that all frames and paths have returned to the links.
 func (s *sim) leftovers() {
 	for _, h := range s.hosts {
 		if h.down {
 			continue
 		}
 		e := h.eng
-		e.forgetAllRejected() // remembered requests are bounded
+		e.forgetAllRejected() // rejected requests may be kept, because they are bounded
 		left := map[string]int{
 			"connections": e.Connections(), "early frames": e.held, "timers": e.wheel.Len(),
 			"requests": len(e.requests), "peers": len(e.host.peers.cids), "connections to send": len(e.sched.ready),
@@ -225,7 +225,7 @@ func (s *sim) leftovers() {
 	}
 }
 
-// unfinished names the connections that are not over.
+// unfinished lists the connections that have not ended.
 func (s *sim) unfinished() string {
 	var b strings.Builder
 	for _, h := range s.hosts {

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// checkFlows compares what the queue counts with its connections.
+// checkFlows compares the counts of the queue with its connections.
 func (p *depot) checkFlows(t *testing.T, conns []*Conn) {
 	t.Helper()
 	held, waiting := 0, 0
@@ -25,7 +25,7 @@ func (p *depot) checkFlows(t *testing.T, conns []*Conn) {
 	}
 }
 
-// sharingFrom connects n connections from each of some peers to node 0, where they share a queue.
+// sharingFrom connects n connections from each peer to node 0, where they share a queue.
 func (w *world) sharingFrom(peers []*node, cfg ConnConfig, n, receives, size int) (p *depot, from, to []*Conn) {
 	w.t.Helper()
 	b := w.nodes[0]
@@ -42,7 +42,7 @@ func (w *world) sharingFrom(peers []*node, cfg ConnConfig, n, receives, size int
 	return p, from, to
 }
 
-// joinQueue connects a to b, which takes the receives of the connection from a shared queue.
+// joinQueue connects a to b. At b the connection takes its receives from a shared queue.
 func (w *world) joinQueue(a, b *node, p *depot, cfg ConnConfig) (ca, cb *Conn) {
 	w.t.Helper()
 	ca = a.host.NewConn(cfg)
@@ -57,7 +57,7 @@ func (w *world) joinQueue(a, b *node, p *depot, cfg ConnConfig) (ca, cb *Conn) {
 	return ca, cb
 }
 
-// Each address is a peer, in whichever form it comes.
+// Each address must be one peer, in whichever form it is written.
 func TestSharedQueueTellsPeersApart(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string

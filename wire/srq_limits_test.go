@@ -77,7 +77,7 @@ func TestSharedQueueOverflow(t *testing.T) {
 	p.counts(t, 0, 0)
 }
 
-// Marks are crossed by what was taken and is not back; the soft one and the low one once per arming.
+// Receives that were taken and not dequeued must cross the watermarks, the soft and the low one once per arming.
 func TestSharedQueueMarks(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -145,7 +145,7 @@ func TestSharedQueueMarks(t *testing.T) {
 	p.counts(t, 0, 0)
 }
 
-// A queue is as deep as it was made, counted in receives that the consumer does not have back.
+// The depth of a queue must bound the receives that the consumer has not dequeued.
 func TestSharedQueueDepth(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -198,7 +198,7 @@ func TestSharedQueueDepth(t *testing.T) {
 	p.counts(t, 0, 0)
 }
 
-// One 64-byte message into a receive of a shared queue: compare BenchmarkMessages64.
+// The time of one 64-byte message into a receive of a shared queue. Compare BenchmarkMessages64.
 func BenchmarkMessagesShared64(b *testing.B) {
 	w := benchWorld(b, 1472)
 	n0, n1 := w.nodes[0], w.nodes[1]

@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// depot is a shared queue of a node, and the memory of its receives: cookie i has place i.
+// depot is a shared queue of a node with the memory of its receives. The receive with cookie i has place i.
 type depot struct {
 	*SharedQueue
 	n    *node
@@ -22,7 +22,7 @@ func newDepot(n *node, receives, size int) *depot {
 	return p
 }
 
-// add posts receive i in two pieces, and wakes who waits for it.
+// add posts receive i with two segments and wakes the connection that waits for it.
 func (p *depot) add(i int) {
 	p.n.t.Helper()
 	at := i * p.size
@@ -44,7 +44,7 @@ func (p *depot) counts(t *testing.T, available, outstanding int) {
 	}
 }
 
-// sharing connects n connections whose passive sides, at node 1, share a queue.
+// sharing connects n connections from node 0 to node 1, where they share a queue.
 func (w *world) sharing(cfg ConnConfig, n, receives, size int, notice func(*Conn, Notice)) (p *depot, from, to []*Conn) {
 	w.t.Helper()
 	a, b := w.nodes[0], w.nodes[1]
@@ -74,7 +74,7 @@ func (w *world) sharing(cfg ConnConfig, n, receives, size int, notice func(*Conn
 	return p, from, to
 }
 
-// answer accepts requests with the connections that are idle, and rejects others.
+// answer accepts requests with the Idle connections, and rejects further requests.
 func (w *world) answer(n *node, with []*Conn) {
 	w.t.Helper()
 	for _, c := range with {
@@ -106,7 +106,7 @@ func TestSharedQueueWakes(t *testing.T) {
 		a.post(c, c.PostSend(src.seg(0, 100), 0, Suppress))
 		w.run(10 * time.Microsecond)
 	}
-	w.run(200 * time.Millisecond) // they try again every 50 ms now
+	w.run(200 * time.Millisecond) // by now the senders try again every 50 ms
 	for i := range conns - 1 {
 		at := p.mem.seg(i*100, 100)
 		waits, err := p.Post(at, uint64(i))
@@ -119,7 +119,7 @@ func TestSharedQueueWakes(t *testing.T) {
 	}
 	late := from[conns-1]
 	a.post(late, late.PostSend(src.seg(0, 100), 0, Suppress))
-	w.run(200 * time.Microsecond) // it tells the first of the line too
+	w.run(200 * time.Microsecond) // it wakes the first waiting connection too
 	var c Completion
 	for i := range conns - 1 {
 		if !b.recv.Pop(&c) || c.Conn != to[i] || c.Cookie != uint64(i) {

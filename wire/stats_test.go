@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// number gives every number in v a value of its own.
+// number sets every number in v to a different value.
 func number(v reflect.Value, n *uint64) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -79,7 +79,7 @@ func TestHistogramBuckets(t *testing.T) {
 	}
 }
 
-// What is sent again is counted once, under its cause, and times fit the network.
+// Each retransmission must be counted once, under its cause. The histograms must match the network.
 func TestRetransmitCauses(t *testing.T) {
 	var all Stats
 	for seed := range uint64(8) {
@@ -89,7 +89,7 @@ func TestRetransmitCauses(t *testing.T) {
 		cfg.NoCredit = true
 		ca, cb := w.pair(cfg)
 		src, dst := a.memory(60000), b.memory(60000)
-		w.run(5 * time.Millisecond) // finds the MTU
+		w.run(5 * time.Millisecond) // time for the search for the path MTU
 		a.post(ca, ca.PostSend(src.seg(0, 100), 0, 0))
 		w.run(10 * time.Millisecond)
 		b.postRecv(cb, dst.seg(0, 100), 2)
@@ -107,7 +107,7 @@ func TestRetransmitCauses(t *testing.T) {
 	var sum uint64
 	for cause, n := range all.RetransmitsBy {
 		sum += n
-		if n == 0 && Cause(cause) != CauseEvicted { // takes a peer that is out of frames
+		if n == 0 && Cause(cause) != CauseEvicted { // needs a peer without free frames
 			t.Errorf("nothing was sent again because of %v", Cause(cause))
 		}
 	}
@@ -161,7 +161,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// A reason that a peer gives is one that has a name, whatever byte it is.
+// A reason from a peer must be converted to a reason with a name, whatever byte it is.
 func TestBreakReasonOfPeer(t *testing.T) {
 	known := map[BreakReason]bool{BreakNoListener: true, BreakBacklog: true, BreakResources: true, BreakAccess: true, BreakLength: true, BreakNotReady: true, BreakProtocol: true, BreakTimeout: true, BreakLocal: true,
 		BreakMemory: true, BreakUnfinished: true, BreakVersion: true, BreakOption: true, BreakPort: true}
@@ -174,7 +174,7 @@ func TestBreakReasonOfPeer(t *testing.T) {
 		if text := got.String(); got != want|BreakByPeer || text != "closed by the peer: "+want.String() || want.String() == "" {
 			t.Errorf("byte %d: reason %#x, %q", b, uint8(got), text)
 		}
-		_ = BreakReason(b).String() // of any value there is a text
+		_ = BreakReason(b).String() // any value must have a text
 	}
 }
 

@@ -20,7 +20,7 @@ func (c crosswise) Recv(b []link.Buf) int             { return c.from.Recv(b) }
 func (c crosswise) Free(b []link.Buf)                 { c.from.Free(b) }
 func (c crosswise) Source(b *link.Buf) netip.AddrPort { return c.from.Source(b) }
 func (c crosswise) Send(b []link.Buf) {
-	for i := range b { // an answer in a received frame leaves where it arrived
+	for i := range b { // an answer in a received frame leaves on the link where the frame arrived
 		if b[i].Path == link.PathReply {
 			c.from.Send(b[i : i+1])
 		} else {
@@ -29,7 +29,7 @@ func (c crosswise) Send(b []link.Buf) {
 	}
 }
 
-// A connection works whose packets all arrive on the wrong one of two queues.
+// A connection must work if all its packets arrive on the wrong one of two queues.
 func TestStraysCross(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 1)
 	a := w.nodes[0]

@@ -48,14 +48,14 @@ func writeCapture(t *testing.T, packets []datagram) string {
 	return name
 }
 
-// tshark runs it with our dissector alone, and fails the test for a Lua error.
+// tshark runs tshark with our dissector only. A Lua error fails the test.
 func tshark(t *testing.T, file string, args ...string) []byte {
 	t.Helper()
 	path, err := exec.LookPath("tshark")
 	if err != nil {
 		t.Skip("no tshark: the Wireshark dissector is not tested")
 	}
-	if _, err := os.ReadFile(dissector); err != nil { // also so that go test knows what its result depends on
+	if _, err := os.ReadFile(dissector); err != nil { // also tells go test that the result depends on this file
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), path, append([]string{"-n", "-X", "lua_script:" + dissector, "-r", file}, args...)...)
@@ -76,7 +76,7 @@ func tshark(t *testing.T, file string, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// item is a field as tshark shows it: where it is in the UDP payload, and its number or bytes in hex.
+// item is a field as tshark shows it: its place in the UDP payload, and its value in hexadecimal.
 type item struct {
 	Name      string
 	Pos, Size int
@@ -98,7 +98,7 @@ type pdmlPacket struct {
 	Protos []pdmlField `xml:"proto"`
 }
 
-// dissect is what tshark sees in each packet of a capture.
+// dissect returns what tshark shows of each packet of a capture.
 func dissect(t *testing.T, packets []datagram, args ...string) []pdmlPacket {
 	t.Helper()
 	var doc struct {
@@ -114,7 +114,7 @@ func dissect(t *testing.T, packets []datagram, args ...string) []pdmlPacket {
 	return doc.Packets
 }
 
-// items are our protocol's fields of one packet in order, below each other or not.
+// items returns our protocol's fields of one packet in order, nested ones included.
 func (p *pdmlPacket) items() []item {
 	var all []item
 	for _, pr := range p.Protos {
@@ -139,7 +139,7 @@ func (f *pdmlField) items(all []item, start int) []item {
 
 func (f *pdmlField) item(name string, start int) item {
 	switch name {
-	case "crc.good", "crc.bad", "malformed", "cut", "ended": // experts have no place
+	case "crc.good", "crc.bad", "malformed", "cut", "ended": // expert items have no place in the packet
 		return item{Name: name}
 	case "sack", "chunk.payload", "hello.private", "hello.option.value", "probe.padding", "body":
 		return item{name, f.Pos - start, f.Size, f.Value}
@@ -153,7 +153,7 @@ func (f *pdmlField) item(name string, start int) item {
 	return item{name, f.Pos - start, f.Size, fmt.Sprint(n)}
 }
 
-// summary is the columns Protocol and Info.
+// summary returns the columns Protocol and Info.
 func summary(t *testing.T, file string, args ...string) []string {
 	t.Helper()
 	var doc struct {

@@ -35,7 +35,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 			}
 			a.eng.Poll(Time(w.net.Now()))
 			w.crash(b)
-			if loss == 0 { // nothing is outstanding: the next packet is what the host answers
+			if loss == 0 { // nothing is outstanding, so the host answers the next packet
 				killed = killed[:25]
 			} else {
 				for _, ca := range killed[25:] {
@@ -64,7 +64,7 @@ func allClosed(all []*Conn) bool {
 	return true
 }
 
-// Idle connections to a killed process end as soon as one packet to it was answered by its host.
+// Idle connections to a killed process must end as soon as its host has answered one packet to it.
 func TestKilledProcessEndsIdleConnections(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -81,7 +81,7 @@ func TestKilledProcessEndsIdleConnections(t *testing.T) {
 	w.until("the end", 100*time.Millisecond, func() bool { return idle.State() == Closed && busy.State() == Closed })
 }
 
-// A report about a connection of one engine counts for those of another engine to the same port, and for no others.
+// A report about a connection must also count for connections of other engines to that port, and for no others.
 func TestReportCountsForOtherEngine(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -113,7 +113,7 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 	}
 }
 
-// reportOf is what the host of a connection's peer reports of an Ack that left at a moment.
+// reportOf returns the report of the peer's host about an Ack that left at a time.
 func reportOf(c *Conn, at Time) link.Report {
 	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: at.Stamp(), Tag: c.peerTag}
 	return quoting(c.eng.portReports.link.Destination(c.path), &h)
@@ -127,7 +127,7 @@ func quoting(at netip.AddrPort, h *proto.Header) link.Report {
 	return r
 }
 
-// forgeries change one thing in a report that is right otherwise.
+// forgeries lists functions that each change one thing in a valid report.
 var forgeries = []struct {
 	name   string
 	change func(*proto.Header, *link.Report, uint32)
@@ -152,7 +152,7 @@ var forgeries = []struct {
 	{"bad size", func(_ *proto.Header, r *link.Report, i uint32) { r.Size = -int(i % 100) }},
 }
 
-// forge makes the i-th forged report about a connection; kind is that of forgeries.
+// forge returns the i-th forged report about a connection. kind is an index into forgeries.
 func forge(c *Conn, kind int, i uint32) link.Report {
 	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: c.eng.now.Stamp(), Tag: c.peerTag}
 	at := c.eng.portReports.link.Destination(c.path)
@@ -163,7 +163,7 @@ func forge(c *Conn, kind int, i uint32) link.Report {
 	return changed
 }
 
-// Each thing that a report has to have right is looked at: without it no probe is sent.
+// Each part of a report must be checked. If one is wrong, no challenge ACK may leave.
 func TestForgedReportIsIgnored(t *testing.T) {
 	for kind := range forgeries {
 		t.Run(forgeries[kind].name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestForgedReportIsIgnored(t *testing.T) {
 	}
 }
 
-// exactly runs for d of virtual time and no longer.
+// exactly runs for exactly the virtual time d.
 func (w *world) exactly(d time.Duration) {
 	for end := w.net.Now() + int64(d); w.net.Now() < end; {
 		if w.poll() {
@@ -228,7 +228,7 @@ func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 	}
 }
 
-// A report about the probe breaks the connection at once, and so does a Reset.
+// A report or a Reset that quotes the challenge ACK must break the connection at once.
 func TestReportOfProbeBreaks(t *testing.T) {
 	for _, reset := range []bool{false, true} {
 		w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
@@ -262,7 +262,7 @@ func TestNothingIsSentToAnEndedPeer(t *testing.T) {
 	w.run(time.Second)
 	w.crash(b)
 	w.poll()
-	if err := a.eng.Disconnect(all[0], false); err != nil { // before anybody knows
+	if err := a.eng.Disconnect(all[0], false); err != nil { // before the end of the process is known
 		t.Fatal(err)
 	}
 	a.post(all[1], all[1].PostWrite(src.seg(0, 64), 7, dst.at(0), 0))
@@ -295,7 +295,7 @@ func TestNothingIsSentToAnEndedPeer(t *testing.T) {
 	}
 }
 
-// A report about one of many connections to a port has few probes leave in one Poll: the packets of others do not wait.
+// A report about many connections to a port may cause few challenge ACKs per Poll, so that other packets need not wait.
 func TestProbesOfManyLeaveInParts(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -325,7 +325,7 @@ func TestProbesOfManyLeaveInParts(t *testing.T) {
 	}
 }
 
-// Close is not repeated to a host that reports that nobody has the port: one report counts for all connections to it.
+// Close must not be repeated to a closed port. One report must count for all connections to it.
 func TestCloseIsNotRepeatedToAnEndedPeer(t *testing.T) {
 	for _, refuse := range []bool{true, false} {
 		w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: refuse, RefuseSlowly: true}, 2)
@@ -351,7 +351,7 @@ func TestCloseIsNotRepeatedToAnEndedPeer(t *testing.T) {
 	}
 }
 
-// pairs connects n connections between nodes 0 and 1, and returns those of node 0.
+// pairs connects n connections between nodes 0 and 1. It returns the ends at node 0.
 func (w *world) pairs(n int) (all []*Conn) {
 	for range n {
 		ca, _ := w.pair(plain)
@@ -360,7 +360,7 @@ func (w *world) pairs(n int) (all []*Conn) {
 	return all
 }
 
-// Reports of addresses without a connection cost no memory and hide none of a peer's.
+// Reports about addresses without a connection must cost no memory and must not hide a peer's report.
 func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -371,7 +371,7 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 		report.To = netipOf(r.Uint32())
 		return report
 	}
-	for range 4 * maxClosedPorts { // as many as there is room for, before the true one
+	for range 4 * maxClosedPorts { // as many forged reports as there is room for, before the genuine one
 		a.link.Refuse(stranger())
 		w.poll()
 		w.net.Advance(w.net.Now() + int64(time.Millisecond))
@@ -438,7 +438,7 @@ func TestConnectToClosedPort(t *testing.T) {
 	}
 }
 
-// A peer that starts within listen grace is reached, though its host has reported that nobody has the port.
+// A peer that starts within ListenGrace must be reached, even if its host has reported the port closed before.
 func TestConnectBeforeThePeerStarts(t *testing.T) {
 	w := newWorld(t, simlink.Config{Refuse: true, Delay: 20 * time.Microsecond}, 2)
 	a := w.nodes[0]
@@ -458,7 +458,7 @@ func TestConnectBeforeThePeerStarts(t *testing.T) {
 	w.until("establishment", time.Second, func() bool { return c.State() == Established })
 }
 
-// tryReport is what the host of a peer reports of a Connect that left at a moment.
+// tryReport returns the report of the peer's host about a Connect that left at a time.
 func tryReport(c *Conn, at Time) link.Report {
 	h := proto.Header{Type: proto.Connect, PSN: c.sent.Nxt, TS: at.Stamp()}
 	hi := c.hello(nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
-// Slots of windows are used again, as late as those of regions.
+// Slots of windows must be reused as late as those of regions.
 func TestWindowKeysComeBackLate(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a := w.nodes[0]

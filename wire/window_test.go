@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// bind binds a window to n bytes of a node's memory and waits for that.
+// bind binds a window to size bytes of a node's memory and waits for the completion.
 func (w *world) bind(n *node, c *Conn, win *Window, m memory, off, size int, rights Rights) uint32 {
 	w.t.Helper()
 	key, err := c.PostBind(win, m.Region, m.base+uint64(off), uint32(size), rights, 9, Suppress)
@@ -20,7 +20,7 @@ func (w *world) bind(n *node, c *Conn, win *Window, m memory, off, size int, rig
 	return key
 }
 
-// kept is how many windows keep a region.
+// kept returns the number of windows that are bound to the region.
 func (m memory) kept() int { return int(m.pins.Load()) }
 
 // Each message gets its own window, on a bad network on which packets are cut again. In each round one side binds a
@@ -80,7 +80,7 @@ func TestWindowForEachMessage(t *testing.T) {
 	}
 }
 
-// The peer does not count binds: the request that it refuses gets the blame wherever binds stand.
+// The peer does not count binds. The request that it refuses must be the one that fails, wherever binds are posted.
 func TestBlameBetweenBinds(t *testing.T) {
 	for _, script := range []string{"x", "bx", "wx", "wbx", "bwbbxb", "bbwwbbwbxbwb", "xbw", "wwwwwbbbbbx"} {
 		w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
@@ -124,7 +124,7 @@ func TestBlameBetweenBinds(t *testing.T) {
 	}
 }
 
-// Binds give everything back, however they end.
+// Binds must free everything, however they end.
 func TestBindsLeaveNothing(t *testing.T) {
 	for name, end := range map[string]func(w *world, c *Conn) error{
 		"disconnect": func(w *world, c *Conn) error { return w.nodes[0].eng.Disconnect(c, false) },
@@ -142,7 +142,7 @@ func TestBindsLeaveNothing(t *testing.T) {
 		src := a.memory(64)
 		win, other := a.host.NewWindow(1, false, nil), a.host.NewWindow(1, true, nil)
 		w.bind(a, ca, win, src, 0, 8, RemoteRead)
-		a.post(ca, ca.PostSend(nil, 0, 0)) // no receive: what follows waits
+		a.post(ca, ca.PostSend(nil, 0, 0)) // there is no receive, so the following requests wait
 		for range 5 {
 			for _, win := range []*Window{win, other} {
 				_, err := ca.PostBind(win, src.Region, src.base, 8, RemoteRead, 0, 0)
@@ -166,14 +166,14 @@ func TestBindsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A bind is executed at once though nothing can be sent.
+// A bind must be executed at once even if nothing can be sent.
 func TestBindNeedsNoPacket(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a := w.nodes[0]
 	ca, _ := w.pair(plain)
 	src := a.memory(64)
 	win := a.host.NewWindow(1, false, nil)
-	ca.sent.Limit = 0 // the peer has no room
+	ca.sent.Limit = 0 // the peer's receive window is full
 	sent := a.eng.Stats().TxPackets
 	key, err := ca.PostBind(win, src.Region, src.base, 8, RemoteRead, 5, 0)
 	if err != nil {
@@ -193,7 +193,7 @@ func TestBindNeedsNoPacket(t *testing.T) {
 	}
 }
 
-// Who looks a window up while it is rebound finds what the key stands for or nothing.
+// A lookup of a window key during a rebind must find the binding of that key or nothing.
 func TestWindowReadersAndBinds(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a := w.nodes[0]
@@ -244,7 +244,7 @@ func TestWindowReadersAndBinds(t *testing.T) {
 	}
 }
 
-// One bind, executed and completed.
+// The time of one bind, until it completes.
 func BenchmarkBind(b *testing.B) {
 	w := benchWorld(b, 1472)
 	n0 := w.nodes[0]
@@ -260,7 +260,7 @@ func BenchmarkBind(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite1400 through a window.
+// Like BenchmarkWrite1400, but through a window.
 func BenchmarkWriteWindow1400(b *testing.B) {
 	w := benchWorld(b, 1472)
 	n0, n1 := w.nodes[0], w.nodes[1]

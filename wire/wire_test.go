@@ -103,7 +103,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// An RDMA access that is not allowed ends that connection at both sides and touches nothing.
+// An RDMA access that is not allowed must break the connection at both ends and must not change memory.
 func TestRemoteAccessErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -138,7 +138,7 @@ func TestRemoteAccessErrors(t *testing.T) {
 				tc.change(b, memory{reg, dst}, &to, &n)
 				src := a.memory(n)
 				good := b.memory(n)
-				a.post(ca, ca.PostWrite(src.seg(0, n), 1, good.at(0), 0)) // before it, in the same packet
+				a.post(ca, ca.PostWrite(src.seg(0, n), 1, good.at(0), 0)) // a valid write in the same packet, before the wrong one
 				if op == OpWrite {
 					a.post(ca, ca.PostWrite(src.seg(0, n), 2, to, 0))
 				} else {

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// A read that can never leave is refused: it would hold up every request after it.
+// A read that can never leave must be refused, because it would block every later request.
 func TestReadsNotAllowed(t *testing.T) {
 	for _, tc := range []struct{ in, out int }{{0, 4}, {4, 0}} {
 		w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
@@ -25,7 +25,7 @@ func TestReadsNotAllowed(t *testing.T) {
 	}
 }
 
-// A request is a line of the cache, so that posting one touches one, and no other.
+// A work queue entry must be exactly one cache line, so that a post writes only one line.
 func TestWorkIsALine(t *testing.T) {
 	var r workRing
 	if r.init(64, 1, 1); unsafe.Sizeof(work{}) != 64 || uintptr(unsafe.Pointer(&r.slots[0]))%64 != 0 {

@@ -21,7 +21,7 @@ func (r randReader) Read(b []byte) (int, error) {
 
 func randSource(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// rough is a network that loses, doubles and reorders a tenth of its packets, if seed is at least from.
+// rough returns a network that loses, duplicates and reorders a tenth of its packets if seed is at least from.
 func rough(seed, from uint64) simlink.Config {
 	cfg := simlink.Config{Seed: seed, Delay: 5 * time.Microsecond}
 	if seed >= from {
@@ -30,7 +30,7 @@ func rough(seed, from uint64) simlink.Config {
 	return cfg
 }
 
-// node is one host with one engine in a simulated network. One that is down has crashed.
+// node is one host with one engine in a simulated network. The engine is not polled while down is true.
 type node struct {
 	t    testing.TB
 	down bool
@@ -42,7 +42,7 @@ type node struct {
 	recv, request, connect *Queue
 	arrived                []*Request
 	refuse                 bool
-	taken                  int // of the link's memory, in bytes
+	taken                  int // used bytes of the link's memory
 }
 
 func (n *node) Arrive(r *Request) bool {
@@ -63,7 +63,7 @@ type world struct {
 	net    *simlink.Net
 	nodes  []*node
 	seed   uint64
-	made   uint64 // hosts so far
+	made   uint64 // number of hosts made so far
 	limits Limits
 }
 
@@ -85,7 +85,7 @@ func (w *world) addNode(addr netip.AddrPort) *node {
 	return n
 }
 
-// crash takes a node away without a word: its memory, its frames and its secrets are gone.
+// crash stops a node without a packet to its peers. Its memory, frames and secrets are lost.
 func (w *world) crash(n *node) {
 	n.down = true
 	if err := n.link.Close(); err != nil {
@@ -99,7 +99,7 @@ func (w *world) reboot(i int) *node {
 	return w.nodes[i]
 }
 
-// boot makes a host with secrets of its own and its engine.
+// boot makes a host with new secrets, and its engine.
 func (w *world) boot(addr netip.AddrPort) *node {
 	r := randReader{rand.New(rand.NewPCG(w.seed, w.made))}
 	w.made++
@@ -118,7 +118,7 @@ func (w *world) boot(addr netip.AddrPort) *node {
 	return n
 }
 
-// spin in nanoseconds is how long one look at an engine takes at least.
+// spin is the least time of one poll in nanoseconds.
 const spin = 100
 
 // poll polls every engine once and reports whether one of them did anything.
@@ -132,7 +132,7 @@ func (w *world) poll() bool {
 	return busy
 }
 
-// next is when something happens of itself; never if nothing does.
+// next returns the time of the next event, or never.
 func (w *world) next() Time {
 	next := never
 	if at, ok := w.net.Next(); ok {
@@ -161,7 +161,7 @@ func (w *world) step() bool {
 	return true
 }
 
-// until steps until cond holds, for at most d of virtual time.
+// until calls step until cond is true, for at most the virtual time d.
 func (w *world) until(what string, d time.Duration, cond func() bool) {
 	w.t.Helper()
 	for end := w.net.Now() + int64(d); !cond(); {
@@ -171,7 +171,7 @@ func (w *world) until(what string, d time.Duration, cond func() bool) {
 	}
 }
 
-// run steps for d of virtual time.
+// run calls step for the virtual time d.
 func (w *world) run(d time.Duration) {
 	end := w.net.Now() + int64(d)
 	for steps := 0; w.net.Now() < end; steps++ {
@@ -188,7 +188,7 @@ var plain = ConnConfig{Zone: 1, MaxRecv: 64, MaxRequest: 64, MaxRecvIOV: 4, MaxR
 
 const service = 0x0affab1e0001
 
-// dial starts a connection from a to b, whose node listens.
+// dial starts a connection attempt from a to b, which listens.
 func (w *world) dial(a, b *node, c *Conn, private []byte) {
 	w.t.Helper()
 	path, err := a.link.Resolve(b.addr, 1)
@@ -235,7 +235,7 @@ func (w *world) pair(cfg ConnConfig) (ca, cb *Conn) {
 	return ca, cb
 }
 
-// want takes one completion of a connection out of q.
+// want pops a connection event from q and checks its kind.
 func (w *world) want(q *Queue, k Kind) {
 	w.t.Helper()
 	var c Completion
@@ -260,14 +260,14 @@ func (m memory) fill(r *rand.Rand) memory {
 
 const allRights = LocalRead | LocalWrite | RemoteRead | RemoteWrite | RemoteAtomic
 
-// memory registers memory of the link, while there is some, and ordinary memory after.
+// memory registers link memory while there is enough, otherwise ordinary memory.
 func (n *node) memory(size int) memory {
 	m := n.link.Caps().Memory[n.taken:]
 	if len(m) < size {
 		m = make([]byte, size)
 	} else {
 		m = m[:size:size]
-		n.taken += (size + 7) &^ 7 // atomics want words
+		n.taken += (size + 7) &^ 7 // atomics need aligned words
 	}
 	r, err := n.host.Register(m, 0x1000_0000, 1, allRights)
 	if err != nil {
@@ -282,7 +282,7 @@ func (m memory) seg(off, n int) []Segment {
 
 func (m memory) at(off int) Remote { return Remote{Key: m.remote, Addr: m.base + uint64(off)} }
 
-// post posts and kicks, and reports whether there was room.
+// post kicks the engine after a post with result err. It reports false if the work queue was full.
 func (n *node) post(c *Conn, err error) bool {
 	if err == ErrQueueFull {
 		return false

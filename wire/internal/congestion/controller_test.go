@@ -10,7 +10,7 @@ import (
 
 const us = time.Microsecond
 
-// path is a connection that keeps its window full on a path with a round trip.
+// path is a connection that keeps its window full on a path with a given round trip.
 type path struct {
 	Controller
 	now clock.Time
@@ -20,7 +20,7 @@ type path struct {
 
 func newPath() *path { return &path{Controller: New(0)} }
 
-// rounds has n round trips go by, each of a length and with so many of its packets marked.
+// rounds runs n round trips of length rtt, each with the given number of marked packets.
 func (p *path) rounds(n int, rtt time.Duration, marks int) {
 	for range n {
 		packets := max(int(p.window), 1)
@@ -48,7 +48,7 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// A window that holds nothing back does not grow.
+// A window that delays no packet must not grow.
 func TestUnlimited(t *testing.T) {
 	c := New(0)
 	c.Sample(0, 20*us)
@@ -58,7 +58,7 @@ func TestUnlimited(t *testing.T) {
 	}
 }
 
-// settled is a path of 20 µs whose window is 32, out of slow start, and not due for a slowdown.
+// settled returns a path of 20 µs with a window of 32, after slow start, with no slowdown due.
 func settled() *path {
 	p := newPath()
 	p.Sample(p.now, 20*us)
@@ -92,7 +92,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// Marks shrink the window in proportion: many of them more than few, all of them to a half at most in a round.
+// Marks must shrink the window in proportion, and by at most one half per round trip.
 func TestMarks(t *testing.T) {
 	few, many := settled(), settled()
 	few.alpha, many.alpha = 0.1, 0.1
@@ -108,7 +108,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// Delay shrinks the window to DelayFloor at least, and never one that is below.
+// Delay must not shrink the window below DelayFloor.
 func TestDelay(t *testing.T) {
 	p := settled()
 	p.rounds(100, 5*time.Millisecond, 0)
@@ -117,7 +117,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// A window below one packet lets one out at a time, spaced by the pacer.
+// With a window below one packet, single packets must leave, spaced by the pacer.
 func TestPacing(t *testing.T) {
 	p := settled()
 	p.window = 0.5
@@ -134,7 +134,7 @@ func TestPacing(t *testing.T) {
 	}
 }
 
-// A connection that fills its window slows down from time to time, and goes back to the window that it had.
+// A connection that fills its window must slow down from time to time, and then restore its window.
 func TestSlowdown(t *testing.T) {
 	p := newPath()
 	p.rounds(10, 20*us, 0)
@@ -143,14 +143,14 @@ func TestSlowdown(t *testing.T) {
 	if p.Window() != slowdownWindow {
 		t.Fatalf("the window is %v, want %v", p.Window(), slowdownWindow)
 	}
-	p.Lost(p.psn, p.psn+1) // counts for the window to go back to
+	p.Lost(p.psn, p.psn+1) // shrinks the window that will be restored
 	p.rounds(slowdownRounds, 20*us, 0)
 	if want := MaxWindow * NoiseFactor; p.Window() < want-1e-9 || p.Window() > want+2 {
 		t.Errorf("after the slowdown the window is %v, want %v", p.Window(), want)
 	}
 }
 
-// The base delay follows a path that becomes longer within two periods.
+// The base delay must follow a path that becomes longer, within two periods.
 func TestBaseDelay(t *testing.T) {
 	var b baseDelay
 	now := clock.Time(1)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUpdate takes every length at many alignments, in one piece and in two.
+// TestUpdate checks every length at many alignments, in one piece and in two.
 func TestUpdate(t *testing.T) {
 	if !wide {
 		t.Log("this processor has no fold: hash/crc32 is compared with itself")
@@ -21,7 +21,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// check compares with the standard library, whole and cut.
+// check compares Update with the standard library, for b in one piece and in two.
 func check(t *testing.T, p []byte, cut int) {
 	t.Helper()
 	want := crc32.Checksum(p, table)

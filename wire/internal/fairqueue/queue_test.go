@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// bench is a queue in virtual time, whose flows are woken by their numbers.
+// bench is a queue in virtual time. A flow is woken by its number.
 type bench struct {
 	Queue[int]
 	t     *testing.T
@@ -25,7 +25,7 @@ func newBench(t *testing.T, buffers int) *bench {
 	return b
 }
 
-// add makes flow id one of the peer with an address, in the /24 of it.
+// add adds flow id to the peer with an address, in the /24 network of the address.
 func (b *bench) add(id int, addr string) *Flow[int] {
 	a := netip.MustParseAddr(addr)
 	network, _ := a.Prefix(24)
@@ -35,7 +35,7 @@ func (b *bench) add(id int, addr string) *Flow[int] {
 	return f
 }
 
-// begin has a flow take a buffer for a message of several packets.
+// begin makes a flow take a buffer for a message of several packets.
 func (b *bench) begin(id int) bool {
 	f := b.flows[id]
 	if !b.Take(f, id, b.now) {
@@ -64,7 +64,7 @@ func (b *bench) serve() int {
 	return next
 }
 
-// One peer holds half of the buffers at most, and each of two a third.
+// One peer must hold at most half of the buffers, and each of two peers a third.
 func TestDynamicThreshold(t *testing.T) {
 	for peers, want := range map[int]int{1: 6, 2: 4, 3: 3} {
 		b := newBench(t, 12)
@@ -84,7 +84,7 @@ func TestDynamicThreshold(t *testing.T) {
 	}
 }
 
-// A peer with many flows and one with a single flow are served in turns; the flows of a peer in the order in which they came.
+// A peer with many flows and a peer with one flow must get alternate turns. A peer's flows are served in order.
 func TestRoundRobin(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1")
@@ -106,13 +106,13 @@ func TestRoundRobin(t *testing.T) {
 	}
 }
 
-// Time drains the bucket of a message only while others wait for a buffer, or others of its own peer wait; bytes fill it.
+// Time must drain the bucket of a message only while other flows wait. Bytes must fill it.
 func TestProgress(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		others string // address of a flow that waits; none if empty
-		spare  bool   // a buffer is free, which the waiting flow does not look at
-		bytes  uint32 // that arrive in each of ten steps of 100 ms
+		others string // address of a waiting flow; empty: none waits
+		spare  bool   // a buffer is free, but the waiting flow does not take it
+		bytes  uint32 // bytes that arrive in each of ten steps of 100 ms
 		left   time.Duration
 	}{
 		{"nobody waits", "", false, 0, ProgressTimeout},
@@ -145,7 +145,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The timeout is never longer than the caller says.
+// The progress timeout must not exceed maxTimeout.
 func TestTimeoutIsBounded(t *testing.T) {
 	for _, most := range []time.Duration{time.Millisecond, time.Hour} {
 		if q := New[int](most); q.Timeout() != min(most, ProgressTimeout) {
@@ -158,10 +158,10 @@ func TestTimeoutIsBounded(t *testing.T) {
 // known peers of the network and behind other networks.
 func TestClasses(t *testing.T) {
 	b := newBench(t, 1)
-	b.add(1, "10.0.0.1") // slow
-	b.add(2, "10.0.0.2") // a stranger beside it
+	b.add(1, "10.0.0.1") // the slow peer
+	b.add(2, "10.0.0.2") // an unknown peer of the same network
 	b.add(3, "10.0.0.3").Complete(8)
-	b.add(4, "10.0.1.1") // of another network
+	b.add(4, "10.0.1.1") // a peer of another network
 	b.begin(1)
 	b.begin(4)
 	b.now = b.now.Add(SlowMessage + time.Millisecond)
@@ -189,7 +189,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// A peer that turns slow while it waits loses its turn.
+// A peer that becomes slow while it waits must lose its turn.
 func TestSlowWhileItWaits(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1")
@@ -204,7 +204,7 @@ func TestSlowWhileItWaits(t *testing.T) {
 	}
 }
 
-// The slow table stays bounded, and forgets those first whose time is over.
+// The slow table must stay bounded, and must first delete the entries whose time is over.
 func TestSlowTableIsBounded(t *testing.T) {
 	table := slowTable{}
 	key := func(i int) netip.Prefix {
@@ -223,7 +223,7 @@ func TestSlowTableIsBounded(t *testing.T) {
 	}
 }
 
-// check compares what a queue counts with its flows.
+// check compares the counts of a queue with its flows.
 func (b *bench) check() {
 	held, waiting, heldBy := map[*peer[int]]uint32{}, map[*peer[int]]int{}, map[*network[int]]uint32{}
 	for _, f := range b.flows {
@@ -261,7 +261,7 @@ func (b *bench) check() {
 	}
 }
 
-// Networks take turns before peers do: a peer waits for one message of each other network, however many peers these have.
+// Networks must get turns before peers: a peer waits for one message of each other network, whatever its peers.
 func TestNetworksTakeTurns(t *testing.T) {
 	b := newBench(t, 4)
 	for id := range 400 { // all addresses of two networks
@@ -353,7 +353,7 @@ func TestRandomFlows(t *testing.T) {
 	}
 }
 
-// Waiting, being served and finishing allocate nothing.
+// Waiting, being served and finishing must not allocate.
 func TestNoAllocation(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1")

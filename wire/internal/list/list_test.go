@@ -11,7 +11,7 @@ type item struct {
 	node, also Node[item]
 }
 
-// check compares a list, walked from its front, with what it should hold.
+// check compares the elements of a list, from the front, with those expected.
 func check(t *testing.T, l *List[item], want []*item) {
 	t.Helper()
 	var got []*item
@@ -30,7 +30,7 @@ func check(t *testing.T, l *List[item], want []*item) {
 	}
 }
 
-// A list behaves as a slice does from which elements are removed at any place.
+// A list must behave like a slice from which elements are removed at any place.
 func TestListAgainstSlice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var l List[item]
@@ -53,7 +53,7 @@ func TestListAgainstSlice(t *testing.T) {
 	}
 }
 
-// An element with two nodes is in two lists independently.
+// An element with two nodes must be in two lists independently.
 func TestListTwoNodes(t *testing.T) {
 	var a, b List[item]
 	var x item

@@ -9,7 +9,7 @@ import (
 
 const pto = time.Millisecond
 
-// path answers probes of up to some bytes; a silent one answers nothing.
+// path answers probes up to a size. A silent path answers nothing.
 type path struct {
 	Search
 	now, heard clock.Time
@@ -26,7 +26,7 @@ func newPath(link, peer, passes int) *path {
 	return p
 }
 
-// run lets the search go on until a time.
+// run continues the search until a time.
 func (p *path) run(until time.Duration) {
 	for p.Deadline() <= clock.Time(until) {
 		p.now = max(p.now+1, p.Deadline())
@@ -66,7 +66,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// The search begins anew after a while, and finds what the path passes by then.
+// A new search must begin after Again, and must find the size that the path then passes.
 func TestSearchAgain(t *testing.T) {
 	p := newPath(1472, 1472, Base)
 	p.run(time.Second)
@@ -80,7 +80,7 @@ func TestSearchAgain(t *testing.T) {
 	}
 }
 
-// A silent peer gets one probe, and questions further and further apart.
+// A silent peer must get one probe, and then questions at growing intervals.
 func TestSilentPeer(t *testing.T) {
 	p := newPath(8972, 8972, 9000)
 	p.silent = true
@@ -90,7 +90,7 @@ func TestSilentPeer(t *testing.T) {
 	}
 }
 
-// A probe that is confirmed late, or twice, or was never sent, changes nothing.
+// The confirmation of a probe that comes late or twice, or was never sent, must change nothing.
 func TestConfirm(t *testing.T) {
 	p := newPath(8972, 8972, 0)
 	for _, n := range []int{-1, 0, 900, Base, 4052, 9000, 1 << 30} {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fullHello has every field set, each to a value of its own.
+// fullHello has every field set to a different value.
 var fullHello = Hello{CID: 0x01020304, Tag: 0x05060708, MTU: 0x090a0b0c, Window: 0x0d0e, ReadIn: 0x0f10, ReadOut: 0x1112,
 	Reason: 0x13, Capabilities: 0x15161718, Qual: 0x191a1b1c1d1e1f20, Port: 0x2122232425262728,
 	Cookie: 0x292a2b2c2d2e2f30, UDPPort: 0x4142, Private: []byte("abc")}
@@ -40,7 +40,7 @@ func TestHelloLayout(t *testing.T) {
 	}
 }
 
-// withOptions is a Hello with these options and private data "xy".
+// withOptions returns a Hello with the options and the private data "xy".
 func withOptions(options ...byte) []byte {
 	b := putHello(&Hello{CID: 1})
 	binary.BigEndian.PutUint16(b[48:], uint16(len(options)))
@@ -73,7 +73,7 @@ func TestHelloOptions(t *testing.T) {
 		{"as many bytes as there may be", append([]byte{9, MaxOptions - 2 - 2, 0, 0}, make([]byte, MaxOptions-4)...), true, 0, 0},
 		{"more bytes than there may be", make([]byte, MaxOptions+2), false, 0, 0},
 	} {
-		h := Hello{UDPPort: 99, Refused: 99} // what an earlier Parse left
+		h := Hello{UDPPort: 99, Refused: 99} // values from an earlier Parse
 		if ok := h.Parse(withOptions(tc.options...)); ok != tc.ok {
 			t.Errorf("%s: %v", tc.name, ok)
 			continue
@@ -84,7 +84,7 @@ func TestHelloOptions(t *testing.T) {
 	}
 }
 
-// The options and the private data fill exactly what follows the fixed part.
+// The options and the private data must exactly fill the space after the fixed part.
 func TestHelloLengths(t *testing.T) {
 	good := withOptions(1, 2, 0, 7)
 	change := func(at int, by byte) []byte { b := slices.Clone(good); b[at] += by; return b }
@@ -110,7 +110,7 @@ func TestHelloLengths(t *testing.T) {
 	}
 }
 
-// sent is what Put writes of h.
+// sent returns what Put writes for h.
 func sent(h Hello) Hello {
 	h.Refused = 0
 	if len(h.Private) == 0 {

@@ -40,7 +40,7 @@ func foreignConnect(version byte) []byte {
 
 func TestForeign(t *testing.T) {
 	for _, version := range []byte{0, 1, 3, 15} {
-		h := Header{Flags: 1, Echo: 2} // nothing of it stays
+		h := Header{Flags: 1, Echo: 2} // Foreign must overwrite all fields
 		got, ok := Foreign(foreignConnect(version), &h)
 		want := Header{Type: Versions, CID: 0x05060708, Ack: 0x01020304, Tag: 0x090a0b0c}
 		if !ok || got != version || h != want {

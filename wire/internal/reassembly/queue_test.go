@@ -27,7 +27,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// A table that grows keeps what it holds, also across the wrap of packet numbers.
+// A table must keep its packets when it grows, even if packet numbers wrap.
 func TestGrow(t *testing.T) {
 	for _, next := range []seq.Num{0, 1<<32 - 3, 1<<31 - 1} {
 		var q Queue
@@ -48,7 +48,7 @@ func TestGrow(t *testing.T) {
 
 func TestSACK(t *testing.T) {
 	var q Queue
-	for _, d := range []seq.Num{0, 1, 3, 9, 40} { // 40 has no bit in three bytes, 0 has none at all
+	for _, d := range []seq.Num{0, 1, 3, 9, 40} { // three bytes have no bit for 40, and 0 never has a bit
 		q.Hold(100, 100+d, frames(1), 0)
 	}
 	b := make([]byte, 3)
@@ -57,7 +57,7 @@ func TestSACK(t *testing.T) {
 	}
 }
 
-// The queue and a map of packets agree whatever is held and taken out, and no frame is lost or given back twice.
+// The queue must agree with a map of packets after any Hold and Remove. No frame may be lost or returned twice.
 func TestModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -85,7 +85,7 @@ type model struct {
 	seed   uint64
 	q      Queue
 	next   seq.Num
-	want   map[seq.Num]int // frames of each packet
+	want   map[seq.Num]int // number of frames of each packet
 	frames int
 }
 

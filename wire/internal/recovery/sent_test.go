@@ -16,7 +16,7 @@ const (
 	byReneging
 )
 
-// start is a connection of which n packets have left, one at each tick.
+// start returns a connection of which n packets have left, one per tick.
 func start(psn seq.Num, n int) *Sent {
 	s := &Sent{}
 	s.Restart(psn)
@@ -34,7 +34,7 @@ func send(s *Sent, partial bool) {
 	s.Add(p)
 }
 
-// lost are the numbers of the packets that are marked lost, counted from the first.
+// lost returns the packets that are marked lost, as offsets from the first.
 func lost(s *Sent, first seq.Num) (all []int) {
 	for psn := s.Una; psn != s.Nxt; psn++ {
 		if s.At(psn).IsLost() {
@@ -60,7 +60,7 @@ func TestDetectLost(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		block []byte
-		late  int // packets from here on left too recently to be lost
+		late  int // packets from this offset on left too recently to be lost
 		want  []int
 	}{
 		{"nothing arrived", []byte{0}, 100, nil},
@@ -112,7 +112,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// A peer that drops what it said it had has it sent again.
+// If a peer drops a packet that it has selectively acknowledged, the packet must be sent again.
 func TestReneging(t *testing.T) {
 	s := start(0, 3)
 	s.SACK([]byte{1})
@@ -156,7 +156,7 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// Whatever a peer says, the counts are those of the packets.
+// Whatever a peer acknowledges, the counts must match the packets.
 func TestCounts(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -184,7 +184,7 @@ func count(b bool) int {
 	return 0
 }
 
-// act does something that a connection may do.
+// act executes a random action of a connection.
 func act(s *Sent, r *rand.Rand) {
 	switch r.IntN(8) {
 	case 0:

@@ -30,7 +30,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// The time stamps of a clock wrap every 275 s.
+// Samples must be right when time stamps wrap, which happens every 275 s.
 func TestSampleAcrossWrap(t *testing.T) {
 	wrap := clock.Time(1 << (32 + clock.StampShift))
 	d, ok := Sample(wrap.Add(time.Millisecond), wrap.Add(-time.Millisecond).Stamp())

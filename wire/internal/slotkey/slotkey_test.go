@@ -26,7 +26,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// All slots can be in use at once, each with a key of its own.
+// All slots must be usable at the same time, each with a different key.
 func TestFull(t *testing.T) {
 	var a Allocator
 	seen := make([]bool, Max+1)
@@ -46,7 +46,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// The fifo keeps its order while it grows and wraps.
+// A fifo must keep its order while it grows and wraps.
 func TestFIFO(t *testing.T) {
 	var q fifo
 	in, out := uint32(0), uint32(0)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each timer fires once, not before its time and at most one tick after it, whatever the steps.
+// Each timer must fire once, at its deadline or at most one tick later, whatever the steps of the clock.
 func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -73,7 +73,7 @@ func BenchmarkSetStop(b *testing.B) {
 	}
 }
 
-// A call fires no more timers than it may, the clock waits, and the next call goes on.
+// Advance must fire at most limit timers, stop the clock there, and continue in the next call.
 func TestAdvanceStops(t *testing.T) {
 	w := New(0)
 	for id := range int32(100) {
