@@ -22,14 +22,14 @@ type Engine struct {
 	linkLimits
 
 	now     Time // argument of the current Poll
-	arrived Time // last Poll that received a packet
+	arrived Time // time of the last Poll that received a packet
 	table   connTable
 	timers
 	buffers
 	admission
 	replyLimit replyLimiter
 	sched      scheduler
-	acks       []*Conn  // connections that may have to acknowledge
+	acks       []*Conn  // connections that may have to send an Ack
 	dirty      []*Queue // queues with completions that are not published yet
 	stats      Stats
 	doorbells

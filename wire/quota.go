@@ -13,7 +13,7 @@ import "net/netip"
 type quota struct {
 	places       int
 	used         int
-	addr, prefix float64 // how many times the free places an address and a network may hold
+	addr, prefix float64 // thresholds of an address and of a network, as multiples of the free places
 	held         map[netip.Prefix]int
 }
 

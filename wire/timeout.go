@@ -9,12 +9,12 @@ import (
 // rtxTimer is the retransmission timer (RFC 6298 §5). The first of consecutive timeouts is a probe timeout (RFC 9002
 // §6.2) and sends a tail loss probe. Each later one marks all outstanding packets lost and doubles the timeout.
 type rtxTimer struct {
-	count    int  // timeouts in a row
-	firedAt  Time // when it fired last
+	count    int  // consecutive timeouts
+	firedAt  Time // when the timer last fired
 	progress Time // last acknowledgement of a new packet
 	silent   bool // the peer had been silent for long when the timer fired
 	asked    bool // a short packet has left, to test for a black hole
-	answered int  // timeouts since then before which the peer had answered
+	answered int  // timeouts since then, each after an answer of the peer
 }
 
 // acked resets the timer after an acknowledgement of a new packet.
