@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 5: acknowledgements whose numbers differ by 2^31 or nearly that, on an idle connection, passed to takeAck
-// without the checks before it. Nothing may be acknowledged, and no loop may run 2^31 times.
+// Attack 5: takeAck gets acknowledgements whose numbers are about 2^31 away, on an idle connection, without the checks
+// that normally precede it. Nothing may be acknowledged, and no loop may run 2^31 times.
 func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 	s := newSiege(t)
 	if s.cb.sent.Una != s.cb.sent.Nxt {
@@ -46,8 +46,8 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 // Attack 6: a small packet requests a read of 1 MiB in the peer's name.
 //   - An attacker who does not know the tag must cause no response, and neither must one who knows the tag but sends
 //     from another address.
-//   - A peer that reads for itself and acknowledges nothing must get only the first window. Its packets are sent again
-//     at growing intervals until the connection breaks.
+//   - A genuine peer that requests the read and acknowledges nothing must get only the first window. Its packets are
+//     sent again at growing intervals until the connection breaks.
 func TestAttack06ReadForgedSource(t *testing.T) {
 	const size = 1 << 20
 	s := newSiege(t)

@@ -133,8 +133,8 @@ func rename(raw []byte, c *Conn) {
 	binary.BigEndian.PutUint32(raw[12:], uint32(c.sent.Una))
 }
 
-// Attack 8: packets of a former connection get the ID and the numbers of the next connection between the same hosts.
-// They must be refused, because the next connection has other tags.
+// Attack 8: packets of a former connection are rewritten to the ID and the numbers of the next connection between the
+// same hosts. They must be refused, because the next connection has other tags.
 func TestAttack08ReplayAfterReconnect(t *testing.T) {
 	s := newSiege(t)
 	old := s.life()

@@ -30,9 +30,9 @@ func bodyFor(c *Conn, t proto.Type, mem memory) []byte {
 	}
 }
 
-// Attack 2: an attacker knows everything of a connection but its verification tag, and guesses the tag. The packet must
-// have no effect: it must not count as a sign of life, its time stamp and epoch must be ignored, and its RDMA fields
-// must not be read.
+// Attack 2: an attacker knows everything about a connection except its verification tag, and guesses the tag. The
+// packet must have no effect: it must not count as a sign of life, its time stamp and epoch must be ignored, and its
+// RDMA fields must not be read.
 func TestAttack02WrongTag(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

@@ -165,10 +165,9 @@ func (e *Engine) Next() Time {
 	return next
 }
 
-// Kick takes in the requests and receives that were posted on c. If poll is true, the caller should call Poll now. If
-// poll is false, the posts leave with a later Poll, together with others (see scheduler). active is true if poll is
-// true and the consumer has taken completions of c since the last time that active was true. Such a consumer is likely
-// to poll again soon.
+// Kick takes in the requests and receives that were posted on c. It returns two hints:
+//   - poll: Poll should be called now. If false, the posts leave with a later Poll, together with others (see scheduler).
+//   - active: the consumer will probably poll again soon, since it has taken completions of c after the last such hint.
 func (e *Engine) Kick(c *Conn) (poll, active bool) {
 	e.mustOwn()
 	if !e.takePosts(c) || e.sched.deferPost(c) {

@@ -117,9 +117,9 @@ func (z *fuzzed) judge() {
 	}
 }
 
-// A peer that knows all numbers of a connection, a consumer, and time act in any order, in any state of the connection.
-// Nothing may panic, other memory must not change, and the connection must end once, together with everything that
-// belongs to it.
+// The script makes a peer, a consumer and the clock act in any order, in any state of a connection. The peer knows all
+// numbers of the connection. Nothing may panic, other memory must not change, and the connection must end once,
+// together with everything that belongs to it.
 func FuzzConnectionStates(f *testing.F) {
 	data, ack := byte(proto.Data), byte(proto.Ack)
 	scripts := [][]byte{

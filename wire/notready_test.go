@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// A peer without credit takes a message only when it has a receive. Each message must be received once and in order,
-// over lossy networks too, and whatever other operations share its packets.
+// A peer that gives no credit takes a message only when it has a receive. Each message must be received once and in
+// order, over lossy networks too, and whatever other operations share its packets.
 func TestNotReady(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, rough(seed, 1), 2)

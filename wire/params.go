@@ -17,8 +17,7 @@ const (
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
 	// blackHoleTries is the number of retransmission timeouts after which an unacknowledged large packet counts as
-	// dropped for its size (black hole). A timeout counts only if the peer has answered a short packet since the
-	// previous one.
+	// dropped for its size (black hole). Only a timeout counts before which the peer has answered a short packet.
 	blackHoleTries = 4
 
 	// nagleThreshold is the largest number of outstanding requests at which each request may leave in a packet of its
@@ -79,8 +78,8 @@ const (
 	// sent one.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// resumeAckPause is the least time between two such rounds of Acks, if the second one follows a late Poll before
-	// which no timer was due (see suspension).
+	// resumeAckPause is the least time after such a round of Acks until a late Poll without a due timer may start
+	// another round (see suspension).
 	resumeAckPause = time.Second
 
 	// evictTries bounds the connections that evictOldest searches for an early packet to drop.
@@ -113,8 +112,8 @@ const (
 	// rnrDelayMin is the first wait of the RNR timer; it doubles up to rnrDelayMax.
 	rnrDelayMin = 200 * time.Microsecond
 	rnrDelayMax = 50 * time.Millisecond
-	// maxCredit is the largest credit, in messages that are not sent yet, that this side accepts. A larger one would
-	// exceed the range in which two message numbers can be compared.
+	// maxCredit is the largest credit that this side accepts, in messages beyond those sent. A larger one would exceed
+	// the range in which two message numbers can be compared.
 	maxCredit = 1 << 30
 	// keepAliveProbes is the number of keep-alives that a silent peer is sent before the connection breaks.
 	keepAliveProbes = 8

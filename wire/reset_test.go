@@ -67,10 +67,9 @@ func TestForgedReset(t *testing.T) {
 	}
 }
 
-// The host of a restarted peer gets 20,000 packets per second of unknown connections. The restart must be noticed
-// within a second if the packets come from one address, from one network, or from the address of the side that has to
-// notice. If they come from random addresses, it must nearly always be noticed. The limit of stateless replies must
-// hold.
+// A restarted peer receives 20,000 packets/s of unknown connections. The restart must be noticed within a second if the
+// packets come from one address, from one network, or from the address of the side that has to notice. If they come
+// from random addresses, it must nearly always be noticed. The limit of stateless replies must hold.
 func TestRestartIsNoticedInAFlood(t *testing.T) {
 	const seeds = 10
 	for _, tc := range []struct {

@@ -60,7 +60,7 @@ func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 }
 
 // plausible reports whether the peer may have sent the numbers in a header: the PSN is within a window of the expected
-// one, and the acknowledged packet was sent. It is checked before the packet has any effect on the connection.
+// one, and the acknowledged packet was sent. plausible runs before the packet has any effect on the connection.
 func (c *Conn) plausible(h *proto.Header) bool {
 	const most = proto.MaxWindow
 	ahead, behind := h.PSN.Sub(c.recv.next), c.sent.Nxt.Sub(h.Ack)

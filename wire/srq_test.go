@@ -94,8 +94,8 @@ func (w *world) answer(n *node, with []*Conn) {
 	n.arrived = n.arrived[:0]
 }
 
-// A connection that waits for a receive must get one as soon as it is posted, before connections that come later, and
-// long before its sender tries again. A post wakes the first waiting connection, which wakes the next one.
+// A waiting connection must get a receive as soon as one is posted, before connections that come later, and long before
+// its sender tries again. A post wakes the first waiting connection, which wakes the next one.
 func TestSharedQueueWakes(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	const conns = 10
