@@ -110,13 +110,13 @@ func (l *Listener) accept(cr *dat.CR) *Conn {
 	}
 	peer, err := parseHello(q.PrivateData)
 	if err != nil {
-		_ = cr.Reject([]byte(err.Error()))
+		refuse(cr, err)
 		return nil
 	}
 	l.stack.another()
 	c, err := l.stack.newConn(net.TCPAddrFromAddrPort(netip.AddrPortFrom(q.RemoteAddress, uint16(q.RemotePort))))
 	if err != nil {
-		_ = cr.Reject([]byte(err.Error()))
+		refuse(cr, err)
 		return nil
 	}
 	c.local, c.out.peer.remoteRing = l.addr, peer
@@ -127,6 +127,15 @@ func (l *Listener) accept(cr *dat.CR) *Conn {
 	}
 	return c
 }
+
+// refuse rejects a request and tells the peer why, as far as private data has room for it.
+func refuse(cr *dat.CR, reason error) {
+	text := reason.Error()
+	_ = cr.Reject([]byte(text[:min(len(text), maxReason)]))
+}
+
+// maxReason is the number of bytes of a reason; it is below the private data that every adapter carries.
+const maxReason = 128
 
 // Close ends the service. Requests that wait are refused; accepted streams go on. A blocked Accept returns net.ErrClosed.
 func (l *Listener) Close() error {

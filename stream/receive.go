@@ -62,7 +62,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	defer c.reading.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.release(&c.read)
+	defer c.handOver(&c.read)
 	for {
 		if err := c.usable(&c.read); err != nil {
 			return 0, c.opError("read", err)
@@ -88,7 +88,7 @@ func (c *Conn) take(p []byte) (n int) {
 		k = copy(p[n:], in.buf[offset:offset+k])
 		n += k
 		b.consumed += uint64(k)
-		if old, ok := b.release(b.consumed); ok {
+		if old, ok := b.retire(b.consumed); ok {
 			c.stack.freeRing(old)
 		}
 	}

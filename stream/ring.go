@@ -64,8 +64,8 @@ func (r *rings) span(p, q uint64) (in *ring, offset, n int) {
 // grow adds a second ring for the bytes from its base on.
 func (r *rings) grow(second ring) { r.second = second }
 
-// release returns the first ring if all of its bytes are below left, for the caller to free.
-func (r *rings) release(left uint64) (freed ring, ok bool) {
+// retire returns the first ring if all of its bytes are below left, for the caller to free.
+func (r *rings) retire(left uint64) (freed ring, ok bool) {
 	if !r.growing() || left < r.second.base {
 		return ring{}, false
 	}

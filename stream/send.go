@@ -83,7 +83,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.release(&c.write)
+	defer c.handOver(&c.write)
 	for {
 		if err := c.writable(); err != nil {
 			return n, c.opError("write", err)
@@ -177,7 +177,7 @@ func (c *Conn) completed(cookie uint64) {
 	}
 	b.done = cookie
 	b.posts--
-	if old, ok := b.release(b.done); ok {
+	if old, ok := b.retire(b.done); ok {
 		c.stack.freeRing(old)
 	}
 }

@@ -2,7 +2,7 @@ package stream
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,8 +10,10 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// maxMemory is the number of bytes that the rings of all streams of an adapter may have.
+// maxMemory is the number of bytes by which the rings of all streams of an adapter together may grow.
 const maxMemory = 256 << 20
+
+var errMemory = errors.New("the rings of this adapter's streams may not grow any further")
 
 // stack is an open adapter with its streams and listeners, its users. The last user closes it.
 type stack struct {
@@ -20,7 +22,7 @@ type stack struct {
 	own    bool // close ia with the stack
 	pz     *dat.PZ
 	cno    *dat.CNO
-	memory atomic.Int64 // bytes of all rings
+	memory atomic.Int64 // bytes that rings have beyond minRing
 	users  int          // guarded by opening
 
 	stop context.CancelFunc
@@ -150,7 +152,7 @@ func (c *Conn) proceed() {
 	}
 	c.drain()
 	c.flush()
-	c.release(nil)
+	c.handOver(nil)
 }
 
 // watch makes events of a stream wake the goroutine.
@@ -171,15 +173,16 @@ func (s *stack) unwatch(c *Conn) {
 	}
 }
 
-// newRing allocates and registers a ring.
+// newRing allocates and registers a ring. Bytes beyond minRing count toward maxMemory, so that a new stream always has
+// its rings, however large those of others are.
 func (s *stack) newRing(size int, priv dat.MemPriv) (r ring, err error) {
-	if s.memory.Add(int64(size)) > maxMemory {
-		s.memory.Add(-int64(size))
-		return r, fmt.Errorf("stream: the rings of this adapter's streams have %d MiB, the most: close some", maxMemory>>20)
+	if s.memory.Add(int64(size-minRing)) > maxMemory {
+		s.memory.Add(int64(minRing - size))
+		return r, errMemory
 	}
 	r.buf = make([]byte, size)
 	if r.mem, err = s.ia.CreateLMR(r.buf, s.pz, priv); err != nil {
-		s.memory.Add(-int64(size))
+		s.memory.Add(int64(minRing - size))
 		return ring{}, err
 	}
 	return r, nil
@@ -191,7 +194,7 @@ func (s *stack) freeRing(r ring) {
 		return
 	}
 	_ = r.mem.Free() // fails only if the adapter is closed
-	s.memory.Add(-int64(len(r.buf)))
+	s.memory.Add(int64(minRing - len(r.buf)))
 }
 
 // remote returns the ring as the peer addresses it.

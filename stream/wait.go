@@ -119,9 +119,9 @@ func (b *blocker) signal() {
 	}
 }
 
-// release ends a call that may have been the leader: a follower takes over. If nobody is blocked, the stack takes over
+// handOver ends a call that may have been the leader: a follower takes over. If nobody is blocked, the stack takes over
 // what is not yet sent.
-func (c *Conn) release(b *blocker) {
+func (c *Conn) handOver(b *blocker) {
 	if c.leader != nil {
 		return
 	}
