@@ -29,16 +29,25 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		c.repacketize()
 		return
 	}
+	c.takeSACK(h, sack)
+	if !c.flow.rnr.waits {
+		s.DetectReneging(uint8(CauseEvicted))
+	}
+	c.endBackoff()
+}
+
+// takeSACK handles the SACK block of a packet. The newest Ack shows all packets that the peer holds.
+func (c *Conn) takeSACK(h *proto.Header, sack []byte) {
+	s := &c.sent
 	if sack != nil {
 		s.SACK(sack)
 		if s.DetectLost(c.eng.now.Add(-c.rtt.Smoothed()), uint8(CauseLoss)) {
 			c.cc.Lost(s.Una, s.Nxt)
 		}
 	}
-	if !c.flow.rnr.waits {
-		s.DetectReneging(uint8(CauseEvicted))
+	if h.Type == proto.Ack && h.TS == c.recv.newest {
+		s.DetectDropped(sack, uint8(CauseEvicted))
 	}
-	c.endBackoff()
 }
 
 // advance handles a cumulative acknowledgement of new packets.

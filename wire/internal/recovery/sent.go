@@ -149,7 +149,7 @@ func (s *Sent) SACK(block []byte) {
 		if !psn.Less(s.Nxt) {
 			return
 		}
-		if block[i/8]>>(i%8)&1 == 0 {
+		if !shown(block, i) {
 			continue
 		}
 		p := s.At(psn)
@@ -204,6 +204,20 @@ func (s *Sent) DetectReneging(cause uint8) {
 		s.MarkLost(s.Una, cause)
 	}
 }
+
+// DetectDropped marks packets lost that were selectively acknowledged and are not in block, which shows all packets that
+// the peer holds. The peer must have dropped them.
+func (s *Sent) DetectDropped(block []byte, cause uint8) {
+	for psn := s.Una + 1; psn.Less(s.highSACK); psn++ {
+		if p := s.At(psn); p.sacked && !shown(block, psn.Sub(s.Una+1)) {
+			p.sacked = false
+			s.MarkLost(psn, cause)
+		}
+	}
+}
+
+// shown reports whether bit i of a SACK block is set.
+func shown(block []byte, i int) bool { return i/8 < len(block) && block[i/8]>>(i%8)&1 != 0 }
 
 // IsLost reports whether the packet is marked lost.
 func (p *Packet) IsLost() bool { return p.lost }

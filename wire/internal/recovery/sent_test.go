@@ -131,6 +131,32 @@ func TestReneging(t *testing.T) {
 	}
 }
 
+// A packet that the newest block does not show any more was dropped by the peer.
+func TestDetectDropped(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		was, block []byte
+		want       []int
+	}{
+		{"nothing was held", nil, nil, nil},
+		{"all is still held", []byte{0b1011}, []byte{0b1011}, nil},
+		{"more is held", []byte{0b1000}, []byte{0b1011}, nil},
+		{"two were dropped", []byte{0b1011}, []byte{0b0010}, []int{1, 4}},
+		{"all were dropped", []byte{0b1011}, nil, []int{1, 2, 4}},
+		{"a shorter block", []byte{1, 1}, []byte{1}, []int{9}},
+	} {
+		s := start(1<<32-3, 12)
+		s.SACK(tt.was)
+		s.SACK(tt.block)
+		for range 2 { // a packet is reported once
+			s.DetectDropped(tt.block, byReneging)
+			if got := lost(s, 1<<32-3); !equal(got, tt.want) || s.Lost() != len(tt.want) {
+				t.Errorf("%s: lost %v (%d), want %v", tt.name, got, s.Lost(), tt.want)
+			}
+		}
+	}
+}
+
 func TestPartials(t *testing.T) {
 	s := start(0, 2)
 	send(s, true)
@@ -198,6 +224,9 @@ func act(s *Sent, r *rand.Rand) {
 		}
 		s.SACK(block)
 		s.DetectLost(clock.Never, byLoss)
+		if r.IntN(2) == 0 {
+			s.DetectDropped(block, byReneging)
+		}
 	case 2:
 		if !s.Empty() {
 			s.ProbeTail(byTail)
