@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/datxdp/datxdp/bpf"
@@ -32,14 +30,10 @@ type Device struct {
 	local       netip.Addr // the device's own address
 	mtu         int        // the interface's MTU at Open
 
-	renamed      atomic.Pointer[string] // the interface's new name; nil if it was not renamed
-	watcher      sync.WaitGroup
-	closing      sync.Once
-	quit         chan struct{} // closed to stop watcher
-	addressGrace atomic.Int32  // ticks that the address may be missing
-	sockets      []*Socket
-	icmp         *icmpWatch
-	memory       memory
+	watching
+	sockets []*Socket
+	icmp    *icmpWatch
+	memory  memory
 }
 
 // Open opens an interface of the calling thread's network namespace, and takes over one of its UDP ports. Errors wrap
@@ -74,8 +68,8 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d = &Device{name: ifname, ifindex: ifi.Index, nic: n, asked: o.Mode, all: o.Queues == 0,
-		quit: make(chan struct{})}
+	d = &Device{name: ifname, ifindex: ifi.Index, nic: n, asked: o.Mode, all: o.Queues == 0}
+	d.quit = make(chan struct{})
 	d.addressGrace.Store(addressTicks)
 	defer func() {
 		if err != nil {
@@ -98,27 +92,32 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if err = d.takePort(h.local); err != nil {
 		return d, err
 	}
+	return d, d.start(&h, &o)
+}
+
+// start attaches the program, opens the sockets and begins to redirect packets to them.
+func (d *Device) start(h *host, o *Options) error {
 	carried := d.routes.Interface().Carrier
-	queues, err := d.attach(&h, &o)
+	queues, err := d.attach(h, o)
 	if err != nil {
-		return d, err
+		return err
 	}
 	if d.memory, err = newMemory(o.Memory); err != nil {
-		return d, fmt.Errorf("xdp: %s: %w", d.name, err)
+		return fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
 	h.memory = d.memory
-	if err = d.openQueues(queues, &h, &o); err != nil {
-		return d, err
+	if err := d.openQueues(queues, h, o); err != nil {
+		return err
 	}
 	d.awaitCarrier(carried, carrierTimeout)
-	if err = d.prove(); err != nil {
-		return d, err
+	if err := d.prove(); err != nil {
+		return err
 	}
-	if err = d.register(); err != nil {
-		return d, err
+	if err := d.register(); err != nil {
+		return err
 	}
-	d.icmp = watchICMP(d.name, &h, d.sockets)
-	return d, nil
+	d.icmp = watchICMP(d.name, h, d.sockets)
+	return nil
 }
 
 // awaitCarrier waits until the interface has its carrier again, if it had one before. Some drivers reset their link

@@ -47,11 +47,13 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 			mac: [6]byte{2, 0, 0, 0, 0, 1}, local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu,
 			addrs: []netip.Addr{local, netip.MustParseAddr("fd00::1")}, router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
 		},
-		fd: -1, event: -1, level: newFillLevel(uint32(o.filled()), uint32(nic)), txMax: uint32(o.TxRing), sg: true, zc: nic > 0, idleTx: 2,
-		umem: newUmem(make([]byte, (o.Frames+nic)*o.FrameSize), nil, uint32(o.FrameSize)), pool: newPool(uint32(o.Frames + nic)),
-		loop: make([]link.Buf, 0, 64),
+		fd: -1, loop: make([]link.Buf, 0, 64),
 	}
 	s := k.s
+	s.event, s.sg, s.zc, s.idleTx = -1, true, nic > 0, 2
+	s.level, s.txMax = newFillLevel(uint32(o.filled()), uint32(nic)), uint32(o.TxRing)
+	s.umem = newUmem(make([]byte, (o.Frames+nic)*o.FrameSize), nil, uint32(o.FrameSize))
+	s.pool = newPool(uint32(o.Frames + nic))
 	s.admission = newAdmission(s.addrs, broadcasts([]netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}))
 	k.rx, s.rx = newRings[desc](uint32(o.RxRing))
 	s.tx, k.tx = newRings[desc](uint32(o.TxRing))

@@ -6,6 +6,13 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
+// frameStore is the memory of the frames, and the record of who owns each.
+type frameStore struct {
+	umem umem
+	pool pool
+	lent []uint32 // frames in transmission that stand for a piece of the consumers' memory
+}
+
 // Alloc implements link.Link.
 //
 // System calls: sendto, if too few frames are free and packets wait to be transmitted.

@@ -68,24 +68,38 @@ func DefaultOptions() Options {
 
 // validate reports every invalid field, in the order of the fields.
 func (o *Options) validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var bad faults
 	if o.Port == 0 {
-		fault("port 0: choose one between 1 and 65535")
+		bad.add("port 0: choose one between 1 and 65535")
 	}
 	if o.Addr.IsValid() && (o.Addr.IsUnspecified() || o.Addr.IsMulticast()) {
-		fault("address %v: not an address of a host", o.Addr)
+		bad.add("address %v: not an address of a host", o.Addr)
 	}
 	switch o.Mode {
 	case Auto, ZeroCopy, Copy, Generic:
 	default:
-		fault("mode %q: choose %s, %s, %s or %s", o.Mode, Auto, ZeroCopy, Copy, Generic)
+		bad.add("mode %q: choose %s, %s, %s or %s", o.Mode, Auto, ZeroCopy, Copy, Generic)
 	}
 	if o.Queues < 0 {
-		fault("queues %d: choose 0 for all, or a number", o.Queues)
+		bad.add("queues %d: choose 0 for all, or a number", o.Queues)
 	}
+	o.validateRings(&bad)
+	if o.Memory < 0 || o.Memory > maxMemory {
+		bad.add("memory %d: choose 0 for none, or bytes up to %d", o.Memory, maxMemory)
+	}
+	if o.SendBuffer < 0 {
+		bad.add("send buffer %d: choose 0 for the default, or bytes", o.SendBuffer)
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("xdp: options: %w", errors.Join(bad...))
+}
+
+// validateRings reports every invalid size of rings and frames.
+func (o *Options) validateRings(bad *faults) {
 	if o.FrameSize != 2048 && o.FrameSize != 4096 {
-		fault("frame size %d: choose 2048 or 4096", o.FrameSize)
+		bad.add("frame size %d: choose 2048 or 4096", o.FrameSize)
 	}
 	rings := []struct {
 		name string
@@ -93,28 +107,23 @@ func (o *Options) validate() error {
 	}{{"rx ring", o.RxRing}, {"tx ring", o.TxRing}, {"fill ring", o.FillRing}, {"completion ring", o.CompletionRing}}
 	for _, r := range rings {
 		if r.n < minRing || r.n > maxRing || r.n&(r.n-1) != 0 {
-			fault("%s %d: choose a power of two from %d to %d", r.name, r.n, minRing, maxRing)
+			bad.add("%s %d: choose a power of two from %d to %d", r.name, r.n, minRing, maxRing)
 		}
 	}
 	if o.CompletionRing < o.TxRing {
-		fault("completion ring %d: at least the tx ring, %d", o.CompletionRing, o.TxRing)
+		bad.add("completion ring %d: at least the tx ring, %d", o.CompletionRing, o.TxRing)
 	}
 	if o.Frames < minFrames || o.Frames > maxFrames || o.Frames&(o.Frames-1) != 0 {
-		fault("frames %d: choose a power of two from %d to %d", o.Frames, minFrames, maxFrames)
+		bad.add("frames %d: choose a power of two from %d to %d", o.Frames, minFrames, maxFrames)
 	} else if o.Frames < 2*o.TxRing {
-		fault("frames %d: at least twice the tx ring, %d", o.Frames, o.TxRing)
+		bad.add("frames %d: at least twice the tx ring, %d", o.Frames, o.TxRing)
 	}
-	if o.Memory < 0 || o.Memory > maxMemory {
-		fault("memory %d: choose 0 for none, or bytes up to %d", o.Memory, maxMemory)
-	}
-	if o.SendBuffer < 0 {
-		fault("send buffer %d: choose 0 for the default, or bytes", o.SendBuffer)
-	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return fmt.Errorf("xdp: options: %w", errors.Join(faults...))
 }
+
+// faults are the errors of invalid fields.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
 // held returns the number of received frames that the owner may keep.
 func (o *Options) held() int { return o.Frames / 4 }

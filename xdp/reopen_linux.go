@@ -4,11 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/link"
 )
+
+// opening is how the kernel socket was opened, for reopen, which replaces it.
+type opening struct {
+	place   place
+	options Options
+	lowered atomic.Bool // reopen went from zero-copy to copy mode
+}
 
 // reopen closes the kernel socket and opens another in the given mode, with the same queue and frames. Frames that the
 // owner holds stay valid. Packets that waited for transmission are lost and counted. Packets that waited in the rx ring

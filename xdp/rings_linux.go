@@ -1,6 +1,28 @@
 package xdp
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// ringSet has the rings that a socket shares with the kernel, and the numbers of frames that they may hold.
+type ringSet struct {
+	rx    consumer[desc]
+	tx    producer[desc]
+	fill  producer[uint64]
+	comp  consumer[uint64]
+	level fillLevel // decides how many frames the kernel has for reception
+	txMax uint32    // largest number of frames allocated or in transmission
+}
+
+// kernelCounters are the kernel's counters of a socket.
+type kernelCounters struct {
+	kernelMu sync.Mutex         // locked after Socket.mu
+	kernel   unix.XDPStatistics // last values read, including past
+	past     unix.XDPStatistics // counters of earlier kernel sockets, see reopen
+}
 
 // Ring is the fill level of one ring of a socket.
 type Ring struct {

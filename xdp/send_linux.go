@@ -1,10 +1,21 @@
 package xdp
 
 import (
+	"syscall"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/link"
 )
+
+// kernelCalls are the system calls that drive the rings, and what decides when they are due.
+type kernelCalls struct {
+	kick      func(raw bool) syscall.Errno // for the tx ring
+	wakeRx    func() syscall.Errno         // for the fill ring
+	rxWakeups rxWakeups
+	txStall   txStall
+	idleTx    int // kicks without progress after which drain stops
+}
 
 // Send implements link.Link.
 //

@@ -3,7 +3,6 @@ package xdp
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,55 +17,37 @@ import (
 // may call which method.
 type Socket struct {
 	// Used by the owner only.
-	umem      umem
-	pool      pool
-	rx        consumer[desc]
-	tx        producer[desc]
-	fill      producer[uint64]
-	comp      consumer[uint64]
-	level     fillLevel // decides how many frames the kernel has for reception
-	txMax     uint32    // largest number of frames allocated or in transmission
-	skip      bool      // the rest of a packet with too many fragments is being discarded
-	lent      []uint32  // frames in transmission that stand for a piece of the consumers' memory
-	loop      []link.Buf
-	kick      func(raw bool) syscall.Errno
-	wakeRx    func() syscall.Errno
-	rxWakeups rxWakeups
-	txStall   txStall
-	idleTx    int // kicks without progress after which drain stops
+	frameStore
+	ringSet
+	kernelCalls
+	skip bool // the rest of a packet with too many fragments is being discarded
+	loop []link.Buf
 
 	// Set at open.
 	host
+	grants
 	admission admission
-	caps      link.Caps
-	sg        bool // packets of several frames are granted
-	zc        bool // zero-copy mode is granted
 	paths     pathtable.Table[path]
 
 	counters counters
 	refusals refusals
 	stall    atomic.Uint32 // one of the stall constants
 
-	// Wait, Wake and Stats hold mu shared; Close holds it exclusively, so that nothing is unmapped while they run.
-	mu       sync.RWMutex
-	closed   atomic.Bool
-	woken    atomic.Bool
-	sleepers atomic.Int32
-	fd       int
-	event    int
-	maps     [][]byte
+	waiting
+	fd   int
+	maps [][]byte
+	kernelCounters
 
-	kernelMu sync.Mutex         // locked after mu
-	kernel   unix.XDPStatistics // last values read, including past
-	past     unix.XDPStatistics // counters of earlier kernel sockets, see reopen
+	opening
+	health health
+	ended  atomic.Pointer[error] // why the device no longer works; nil while it does
+}
 
-	// Used by reopen, which replaces the kernel socket.
-	place   place
-	options Options
-	leave   atomic.Bool // reopen needs mu: Wait must return
-	lowered atomic.Bool // reopen went from zero-copy to copy mode
-	health  health
-	ended   atomic.Pointer[error] // why the device no longer works; nil while it does
+// grants are the features that the kernel has granted.
+type grants struct {
+	caps link.Caps
+	sg   bool // packets of several frames
+	zc   bool // zero-copy mode
 }
 
 var (
@@ -111,7 +92,8 @@ func openQueue(p place, h host, o *Options) (*Socket, error) {
 // openSocket opens a socket. It fills the fill ring before the bind, because some drivers never look again at a fill
 // ring that was empty at the bind.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
-	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1, event: -1, txMax: uint32(o.TxRing), place: p, options: *o}
+	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1}
+	s.event, s.txMax, s.place, s.options = -1, uint32(o.TxRing), p, *o
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("xdp: %v: %w", p, err), s.undo())

@@ -1,11 +1,23 @@
 package xdp
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// waiting is the state of Wait and Wake. Wait, Wake and Stats hold mu shared. Close and reopen hold it exclusively, so
+// that nothing is unmapped while the others run.
+type waiting struct {
+	mu       sync.RWMutex
+	closed   atomic.Bool
+	leave    atomic.Bool // reopen needs mu: Wait must return
+	woken    atomic.Bool
+	sleepers atomic.Int32
+	event    int // eventfd
+}
 
 // Wait implements link.Link.
 //

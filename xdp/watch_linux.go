@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/datxdp/datxdp/internal/route"
@@ -20,6 +22,15 @@ type Keeper interface {
 	Changed(queue int, harmful bool, text string)
 	// Ended reports that the device no longer works, and why. It is the last call.
 	Ended(err error)
+}
+
+// watching is the state of a device that its watcher shares with other goroutines.
+type watching struct {
+	watcher      sync.WaitGroup
+	closing      sync.Once
+	quit         chan struct{}          // closed to stop watcher
+	renamed      atomic.Pointer[string] // the interface's new name; nil if it was not renamed
+	addressGrace atomic.Int32           // ticks that the address may be missing
 }
 
 // Watch follows changes of the interface and revives stalled transmit rings, until Close. Call it once.
