@@ -79,11 +79,8 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 	if err != nil {
 		return err
 	}
-	requests, err := ia.CreateEVD(8, nil, dat.EVDCR)
+	requests, err := listen(ia)
 	if err != nil {
-		return err
-	}
-	if _, err := ia.CreatePSP(service, requests, dat.PSPConsumer); err != nil {
 		return err
 	}
 	about, err := ia.Query()
@@ -116,6 +113,16 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 		})
 	}
 	return nil
+}
+
+// listen returns the dispatcher that gets the requests of senders.
+func listen(ia *dat.IA) (*dat.EVD, error) {
+	requests, err := ia.CreateEVD(8, nil, dat.EVDCR)
+	if err != nil {
+		return nil, err
+	}
+	_, err = ia.CreatePSP(service, requests, dat.PSPConsumer)
+	return requests, err
 }
 
 // finish receives the file and prints the result.
