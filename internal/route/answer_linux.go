@@ -3,10 +3,25 @@ package route
 import (
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/vishvananda/netlink"
 )
+
+// answering is the state of Answer.
+type answering struct {
+	prefixes    atomic.Pointer[prefixes]
+	macs        *macTable
+	claims      *asks   // claims of unknown neighbours
+	unconfirmed *asks   // claims that no probe has confirmed
+	confirmed   *asks   // claims that a probe has confirmed
+	prober      *prober // nil without the privilege
+}
+
+func newAnswering() answering {
+	return answering{macs: newMACTable(), claims: newAsks(), unconfirmed: newAsks(), confirmed: newAsks()}
+}
 
 // Answer returns the MAC address of the next hop to dst, for an answer to a received packet. dst is the packet's source
 // IP address, which may be forged, and from is its source MAC address. ok is false if there is no route to dst through

@@ -223,7 +223,7 @@ func TestMACTable(t *testing.T) {
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	t := &Table{macs: newMACTable(), claims: newAsks(), confirmed: newAsks(), unconfirmed: newAsks()}
+	t := &Table{answering: newAnswering()}
 	p := &prefixes{gateways: make(map[netip.Prefix]gateway)}
 	for _, s := range []string{"0.0.0.0/0", "10.0.0.0/24", "172.16.0.0/12"} {
 		p.add(netip.MustParsePrefix(s), gateway{})

@@ -29,13 +29,7 @@ type Table struct {
 	all       sync.WaitGroup
 	life      sync.RWMutex // read-locked while a caller uses handle, which Close releases
 
-	// Read by Answer.
-	prefixes    atomic.Pointer[prefixes]
-	macs        *macTable
-	claims      *asks   // claims of unknown neighbours
-	unconfirmed *asks   // claims that no probe has confirmed
-	confirmed   *asks   // claims that a probe has confirmed
-	prober      *prober // nil without the privilege
+	answering
 
 	mu         sync.Mutex // guards the rest
 	hops       map[netip.Addr]*Hop
@@ -48,44 +42,22 @@ type Table struct {
 // Open reads the state of an interface in the network namespace of the calling thread and keeps it current.
 //
 // System calls: socket, bind, sendto, recvfrom (netlink).
-func Open(ifindex int) (_ *Table, err error) {
+func Open(ifindex int) (*Table, error) {
 	t := &Table{
-		index:       ifindex,
-		news:        make(chan struct{}, 1),
-		poke:        make(chan struct{}, 1),
-		done:        make(chan struct{}),
-		hops:        make(map[netip.Addr]*Hop),
-		neighbours:  make(map[netip.Addr]*neighbour),
-		seen:        make(map[netip.Addr]sighting),
-		routesAt:    time.Now().Add(recheck),
-		macs:        newMACTable(),
-		claims:      newAsks(),
-		confirmed:   newAsks(),
-		unconfirmed: newAsks(),
+		index:      ifindex,
+		news:       make(chan struct{}, 1),
+		poke:       make(chan struct{}, 1),
+		done:       make(chan struct{}),
+		answering:  newAnswering(),
+		hops:       make(map[netip.Addr]*Hop),
+		neighbours: make(map[netip.Addr]*neighbour),
+		seen:       make(map[netip.Addr]sighting),
+		routesAt:   time.Now().Add(recheck),
 	}
-	opened := false
-	defer func() {
-		if !opened {
-			t.closeSockets()
-		}
-	}()
-	if err := t.openSockets(); err != nil {
+	if err := t.open(); err != nil {
+		t.closeSockets()
 		return nil, err
 	}
-	// The subscription must precede the first dump, so that no change is missed.
-	if err := t.readInterface(false); err != nil {
-		return nil, err
-	}
-	if err := t.readPrefixes(); err != nil {
-		return nil, err
-	}
-	if err := t.readNeighbours(); err != nil {
-		return nil, err
-	}
-	if t.solicitor, err = openSolicitor(t.Interface().Name); err != nil {
-		return nil, err
-	}
-	opened = true
 	t.all.Go(t.watch)
 	t.all.Go(t.keep)
 	t.all.Go(t.resolve)
@@ -95,6 +67,25 @@ func Open(ifindex int) (_ *Table, err error) {
 	}
 	t.all.Go(t.probe)
 	return t, nil
+}
+
+// open opens the sockets and reads the state of the interface. The subscription must precede the first dump, so that no
+// change is missed.
+func (t *Table) open() (err error) {
+	if err = t.openSockets(); err != nil {
+		return err
+	}
+	if err = t.readInterface(false); err != nil {
+		return err
+	}
+	if err = t.readPrefixes(); err != nil {
+		return err
+	}
+	if err = t.readNeighbours(); err != nil {
+		return err
+	}
+	t.solicitor, err = openSolicitor(t.Interface().Name)
+	return err
 }
 
 func (t *Table) openSockets() (err error) {
