@@ -73,6 +73,27 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	l, err := newLink(addr, o)
+	if err != nil {
+		return nil, err
+	}
+	if l.routes, err = openRouteQuery(addr); err != nil {
+		return nil, bindError(l.local, err)
+	}
+	l.sock, err = openSocket(l, o)
+	if o.Port == 0 && errors.Is(err, syscall.EADDRINUSE) {
+		l.local = netip.AddrPortFrom(addr, 0)
+		l.sock, err = openSocket(l, o)
+	}
+	if err != nil {
+		l.routes.close()
+		return nil, bindError(l.local, err)
+	}
+	return l, nil
+}
+
+// newLink allocates the frames of a link, which are as large as the MTU of the interface of addr allows.
+func newLink(addr netip.Addr, o Options) (*Link, error) {
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
 		return nil, fmt.Errorf("udplink: open %v: a link needs one address of this host, not a wildcard or a group", addr)
 	}
@@ -98,19 +119,6 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	}
 	for f := 2 * o.Frames; f > o.Frames; f-- {
 		l.tx = append(l.tx, uint32(f-1))
-	}
-	var err error
-	if l.routes, err = openRouteQuery(addr); err != nil {
-		return nil, bindError(l.local, err)
-	}
-	l.sock, err = openSocket(l, o)
-	if o.Port == 0 && errors.Is(err, syscall.EADDRINUSE) {
-		l.local = netip.AddrPortFrom(addr, 0)
-		l.sock, err = openSocket(l, o)
-	}
-	if err != nil {
-		l.routes.close()
-		return nil, bindError(l.local, err)
 	}
 	return l, nil
 }
