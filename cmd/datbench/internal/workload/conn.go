@@ -25,11 +25,7 @@ type Conn struct {
 	remote dat.RMRTriplet
 
 	ev dat.Event
-	// posted and done count requests. One of signalEvery requests is signaled; its completion also reports the requests
-	// before it. unsignaled counts, per connection, the requests since the last signaled one.
-	posted, done int64
-	unsignaled   []int64
-	signalEvery  int64
+	requestCounts
 	// onReceive handles each received message; it gets the message's slot and length. If onReceive is nil, a message is
 	// a protocol error of the peer.
 	onReceive func(slot, n int) error
@@ -51,6 +47,14 @@ type Conn struct {
 	watch *watch
 }
 
+// requestCounts counts the requests of a row. One of signalEvery requests is signaled; its completion also reports the
+// requests before it. unsignaled counts, per connection, the requests since the last signaled one.
+type requestCounts struct {
+	posted, done int64
+	unsignaled   []int64
+	signalEvery  int64
+}
+
 // receiveCookie is the bit that marks the cookie of a receive; the other bits are the slot. The cookie of a request is
 // the number of requests that its completion reports.
 const receiveCookie = 1 << 63
@@ -64,7 +68,8 @@ var (
 
 // newConn makes endpoints with memory. They are not connected yet.
 func newConn(ctx context.Context, a *Adapter, row plan.Spec, sh shape) (c *Conn, err error) {
-	c = &Conn{Adapter: a, row: row, ctx: ctx, unsignaled: make([]int64, row.ConnectionCount()), signalEvery: 1}
+	n := row.ConnectionCount()
+	c = &Conn{Adapter: a, row: row, ctx: ctx, requestCounts: requestCounts{unsignaled: make([]int64, n), signalEvery: 1}}
 	c.extend()
 	defer func() {
 		if err != nil {
@@ -72,7 +77,6 @@ func newConn(ctx context.Context, a *Adapter, row plan.Spec, sh shape) (c *Conn,
 			c = nil
 		}
 	}()
-	n := row.ConnectionCount()
 	if c.mem, err = newMemory(a, int(row.Size), n, sh); err != nil {
 		return c, err
 	}
