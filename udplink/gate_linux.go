@@ -46,7 +46,7 @@ func (g *gate) close() {
 // answers reports whether an answer that belongs to no connection may be sent to an address. The address may be forged,
 // so answers to unresolved neighbours are limited (Reach.Ask).
 func (g *gate) answers(to *sockaddr) bool {
-	return g.reach == nil || g.reach.Known(to.addr()) || g.reach.Ask(time.Now())
+	return g.reach == nil || g.reach.Known(to.addr()) || g.reach.Ask(to.addr(), time.Now())
 }
 
 // passes reports whether a packet may be sent along a path. If the neighbour is unresolved, the packet passes in two

@@ -175,6 +175,39 @@ func TestInventedSourcesDoNotFillTheSendBuffer(t *testing.T) {
 	}
 }
 
+// A newcomer that knows the MAC address of the link, and so never tells its own, is answered within a second beside 8000
+// packets a second from 60 addresses that nobody has, once each of them was resolved in vain.
+func TestNewcomerBesideInventedSources(t *testing.T) {
+	for _, tc := range families {
+		t.Run(tc.name, func(t *testing.T) {
+			l := labtest.New(t, lab.Options{})
+			a := open(t, l, lab.A, tc.addr(lab.A), Options{})
+			answering(t, a)
+			f := newForger(t, l, a.Local())
+			onSide(t, l, lab.B, func() error { return labtest.SetNeighbour(lab.Interface, tc.addr(lab.A), lab.A.MAC()) })
+			newcomer := dialFrom(t, l, tc.addr(lab.B), a.Local())
+			const addrs = 60
+			var flood sync.WaitGroup
+			done := make(chan struct{})
+			flood.Go(func() { f.flood(8000, func(i int) netip.Addr { return tc.invented(i % addrs) }, done) })
+			defer flood.Wait()
+			defer close(done)
+			onSide(t, l, lab.A, func() (err error) {
+				n := 0
+				for deadline := time.Now().Add(20 * time.Second); n < addrs && err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+					n, err = labtest.CountNeighbours(lab.Interface)
+				}
+				return err
+			})
+			took := newcomer.ask()
+			t.Logf("the newcomer was answered after %v", took)
+			if took > time.Second {
+				t.Errorf("the newcomer was answered after %v", took)
+			}
+		})
+	}
+}
+
 // asker is a kernel socket.
 type asker struct {
 	t    *testing.T

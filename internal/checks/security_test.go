@@ -134,6 +134,7 @@ var boundsOf = map[string]string{
 	"RxFrames: o.Frames / 2":                "half of the frames",
 	"resolvePause = 100 * time.Millisecond": "10 a second",
 	"resolveBurst = 32":                     "32",
+	"resolveMemory = 2 * time.Minute":       "2 min",
 	"g.fd, g.limit = fd, size/4":            "while less than a quarter of the send buffer is in use",
 	"trickle = 100 * time.Millisecond":      "10 a second",
 	"probeBatch = 8":                        "8 in 1 ms",

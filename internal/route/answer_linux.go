@@ -144,9 +144,9 @@ func (b *bucket) wait(now time.Time) time.Duration {
 	return b.at.Add(resolvePause).Sub(now)
 }
 
-// take takes a token, if there is one.
-func (b *bucket) take(now time.Time) bool {
-	if b.refill(now); b.tokens == 0 {
+// take takes a token if there are more than keep.
+func (b *bucket) take(now time.Time, keep int) bool {
+	if b.refill(now); b.tokens <= keep {
 		return false
 	}
 	b.tokens--

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"sync/atomic"
+	"time"
 )
 
 // macSets and macWays are the size of a macTable: macSets sets of macWays entries, 8192 in all. For comparison, Linux
@@ -27,6 +28,7 @@ type macEntry struct {
 	mac   [6]byte
 	stale bool        // the kernel has not heard from the neighbour for a while
 	asked atomic.Bool // the kernel was asked to confirm a stale entry
+	at    time.Time   // of an attempt to resolve the neighbour; used by Reach.Ask only
 }
 
 func newMACTable() *macTable { return &macTable{seed: maphash.MakeSeed()} }

@@ -18,15 +18,16 @@ import (
 // packet waits in a queue. It covers all interfaces of a network namespace. It only listens, because sending through
 // the kernel makes the kernel resolve neighbours, and needs no privilege.
 //
-// Known, Version and Ask make no system call, take no lock and allocate nothing. Any goroutine may call Known and
-// Version; one goroutine at a time may call Ask.
+// Known, Version and Ask make no system call and take no lock. Only an Ask that returns true allocates. Any goroutine
+// may call Known and Version; one goroutine at a time may call Ask.
 type Reach struct {
 	handle   *netlink.Handle
 	events   *nl.NetlinkSocket
 	prefixes atomic.Pointer[prefixes]
 	macs     *macTable // neighbours that are resolved on any interface; their Ethernet addresses are left out
 	version  atomic.Uint64
-	asks     bucket // of Ask's caller
+	asks     bucket    // of Ask's caller
+	attempts *macTable // neighbours that Ask has admitted and that are not resolved
 
 	poke   chan struct{} // routes have changed
 	done   chan struct{}
@@ -42,10 +43,11 @@ type Reach struct {
 // System calls: socket, bind, sendto, recvfrom (netlink).
 func OpenReach() (_ *Reach, err error) {
 	r := &Reach{
-		macs: newMACTable(),
-		asks: bucket{tokens: resolveBurst, at: time.Now()},
-		poke: make(chan struct{}, 1),
-		done: make(chan struct{}),
+		macs:     newMACTable(),
+		asks:     bucket{tokens: resolveBurst, at: time.Now()},
+		attempts: newMACTable(),
+		poke:     make(chan struct{}, 1),
+		done:     make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
@@ -110,8 +112,21 @@ func (r *Reach) Known(dst netip.Addr) bool {
 func (r *Reach) Version() uint64 { return r.version.Load() }
 
 // Ask reports whether an answer may be sent to a neighbour that is not Known and belongs to no connection. The kernel
-// then resolves the neighbour. Ask limits the rate of such answers, as a Table limits its own resolutions.
-func (r *Reach) Ask(now time.Time) bool { return r.asks.take(now) }
+// then resolves the neighbour. A token bucket limits the rate of such answers, as a Table limits its own resolutions.
+// Half of the tokens are reserved for neighbours that were not resolved in vain in the last resolveMemory. Invented
+// addresses of a small subnet therefore leave tokens for a newcomer.
+func (r *Reach) Ask(dst netip.Addr, now time.Time) bool {
+	keep := 0
+	dst = dst.WithZone("")
+	if e := r.attempts.find(dst); e != nil && now.Sub(e.at) < resolveMemory {
+		keep = resolveBurst / 2
+	}
+	if !r.asks.take(now, keep) {
+		return false
+	}
+	r.attempts.put(&macEntry{addr: dst, at: now})
+	return true
+}
 
 // watch applies the kernel's messages until the socket is closed.
 //
@@ -156,6 +171,7 @@ func (r *Reach) sight(m *netlink.Neigh, gone bool) {
 			r.on[addr] = append(on, m.LinkIndex)
 		}
 		r.macs.put(&macEntry{addr: addr})
+		r.attempts.remove(addr)
 	case at < 0:
 	case len(on) > 1:
 		r.on[addr] = slices.Delete(on, at, at+1)

@@ -77,7 +77,7 @@ func TestReachWithoutNeighbours(t *testing.T) {
 
 // A neighbour that one interface no longer has is known while another has it.
 func TestReachOnTwoInterfaces(t *testing.T) {
-	r := &Reach{macs: newMACTable(), on: make(map[netip.Addr][]int)}
+	r := asking(time.Now())
 	peer := netip.MustParseAddr("192.0.2.1")
 	entry := func(index, state int) *netlink.Neigh {
 		return &netlink.Neigh{LinkIndex: index, Family: netlink.FAMILY_V4, State: state, IP: peer.AsSlice()}
@@ -101,13 +101,24 @@ func TestReachOnTwoInterfaces(t *testing.T) {
 	}
 }
 
+// asking is a Reach that only answers Ask.
+func asking(now time.Time) *Reach {
+	return &Reach{macs: newMACTable(), on: make(map[netip.Addr][]int),
+		asks: bucket{tokens: resolveBurst, at: now}, attempts: newMACTable()}
+}
+
+func invented(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+}
+
 // Answers to neighbours that are not known have the rate of those that a Table has resolved.
 func TestReachAsksSlowly(t *testing.T) {
 	now := time.Now()
-	r := &Reach{asks: bucket{tokens: resolveBurst, at: now}}
+	r := asking(now)
+	i := 0
 	asked := func(d time.Duration) (n int) {
 		for end := now.Add(d); now.Before(end); now = now.Add(time.Millisecond) {
-			if r.Ask(now) {
+			if i++; r.Ask(invented(i), now) {
 				n++
 			}
 		}
@@ -120,5 +131,49 @@ func TestReachAsksSlowly(t *testing.T) {
 	now = now.Add(time.Hour)
 	if n := asked(resolvePause / 2); n != resolveBurst {
 		t.Errorf("%d answers after an hour without, want %d", n, resolveBurst)
+	}
+}
+
+// Once the invented addresses of a subnet were all resolved in vain, a newcomer is answered at once.
+func TestReachAnswersNewcomerOfSmallSubnet(t *testing.T) {
+	now := time.Now()
+	r := asking(now)
+	flood := func(d time.Duration, addrs int) {
+		for i, end := 0, now.Add(d); now.Before(end); i, now = i+1, now.Add(time.Second/8000) {
+			r.Ask(invented(i%addrs), now)
+		}
+	}
+	flood(30*time.Second, 254)
+	for i := range resolveBurst / 2 {
+		if flood(time.Second, 254); !r.Ask(invented(1000+i), now) {
+			t.Errorf("newcomer %d is not answered", i)
+		}
+	}
+}
+
+// A neighbour that was resolved, and is not any more, has all tokens again.
+func TestReachForgetsTheAttempt(t *testing.T) {
+	now := time.Now()
+	r := asking(now)
+	peer := netip.MustParseAddr("192.0.2.1")
+	admitted := func() (n int) {
+		for range resolveBurst {
+			if r.Ask(peer, now) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := admitted(); n != resolveBurst/2 {
+		t.Errorf("%d answers to one neighbour, want %d", n, resolveBurst/2)
+	}
+	r.sight(&netlink.Neigh{Family: netlink.FAMILY_V4, State: netlink.NUD_REACHABLE, IP: peer.AsSlice()}, false)
+	if !r.Ask(peer, now) {
+		t.Error("no answer to a neighbour that was resolved")
+	}
+	now = now.Add(resolveMemory)
+	r.Ask(peer, now)
+	if now = now.Add(resolveMemory - time.Second); admitted() != resolveBurst/2 {
+		t.Error("the attempt is forgotten early")
 	}
 }
