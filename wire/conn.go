@@ -60,8 +60,8 @@ type ConnConfig struct {
 	// ReadIn is the number of RDMA reads that this side serves at a time, ReadOut the number that it may have
 	// outstanding.
 	ReadIn, ReadOut int
-	// NoCredit makes this side promise the peer no receives, because other connections take the same receives. A
-	// message that finds no receive is answered with receiver not ready (RNR), and the peer sends it again.
+	// NoCredit: this side promises the peer no receives, because other connections take the same receives. A message
+	// that finds no receive is answered with receiver not ready (RNR), and the peer sends it again.
 	NoCredit bool
 	// SRQ is the shared receive queue of the connection. It implies NoCredit, and a post of a receive to the connection
 	// itself fails. The engine's owner calls Notice for each event of the queue. Notice must not block.

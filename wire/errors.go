@@ -74,21 +74,21 @@ const (
 )
 
 var breakReasons = [...]string{
-	BreakNoListener: "nobody listens on the connection qualifier",
+	BreakNoListener: "no service listens on the connection qualifier",
 	BreakBacklog:    "the backlog of the service is full",
-	BreakResources:  "the peer has no room for another connection of this address",
+	BreakResources:  "the peer has no room for another connection from this address",
 	BreakAccess:     "remote access refused: key, range, right or zone is wrong",
 	BreakLength:     "a message was longer than its receive",
-	BreakNotReady:   "a message came without a receive",
-	BreakProtocol:   "a packet made no sense",
+	BreakNotReady:   "a message found no receive",
+	BreakProtocol:   "a packet violated the protocol",
 	BreakTimeout:    "the other side was silent too long",
 	BreakLocal:      "an operation failed on the closing side",
 	BreakMemory:     "registered memory of the closing side is unmapped, protected or beyond the end of its file",
 	BreakUnfinished: "an unfinished message held a shared receive for too long",
 	BreakVersion:    "the peer speaks another version of the wire protocol: run the same release at both ends",
-	BreakOption:     "one end does not know an option that the other asks for: run the same release at both ends",
-	BreakPort:       "no program has the UDP port at the peer: is it running there, and on this port?",
-	BreakUnknown:    "a reason that is not known here",
+	BreakOption:     "one end does not know a mandatory option of the other: run the same release at both ends",
+	BreakPort:       "no program has opened the UDP port at the peer: is the program running there, on this port?",
+	BreakUnknown:    "an unknown reason",
 }
 
 // String describes the reason in a phrase. It returns "" for no reason.
