@@ -70,8 +70,8 @@ const (
 
 type regionPage [1 << pageBits]atomic.Pointer[Region]
 
-// regionTable finds regions and window bindings by slot, without a lock. A composed key, which is a key before its
-// encryption, consists of a slot and the generation of the slot.
+// regionTable finds regions and window bindings by slot, without a lock. A plain key consists of a slot and the
+// generation of the slot. It is the local key of a region, and its encryption is the remote key.
 type regionTable struct {
 	slotkey.Allocator
 	pages    [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]
@@ -86,7 +86,7 @@ func (t *regionTable) slot(i uint32) *atomic.Pointer[Region] {
 	return &p[i&(1<<pageBits-1)]
 }
 
-// find returns the registered region with a composed key, or nil.
+// find returns the registered region with a plain key, or nil.
 func (t *regionTable) find(key uint32) *Region {
 	s := t.slot(key & regionMask)
 	if s == nil {
@@ -98,7 +98,7 @@ func (t *regionTable) find(key uint32) *Region {
 	return nil
 }
 
-// take allocates a composed key and, if missing, the page of its slot.
+// take allocates a plain key and, if missing, the page of its slot.
 func (t *regionTable) take() (uint32, error) {
 	key, ok := t.Take()
 	if !ok {

@@ -19,10 +19,10 @@ type Window struct {
 	host       *Host
 	zone       uint32
 	singleConn bool          // only the connection that bound a key may use it
-	bound      atomic.Uint32 // composed key of the last bind; 0: no bind; windowFreed: the window is freed
+	bound      atomic.Uint32 // plain key of the last bind; 0: no bind; windowFreed: the window is freed
 }
 
-// windowFreed is a value that is never the composed key of a window.
+// windowFreed is a value that is never the plain key of a window.
 const windowFreed = math.MaxUint32
 
 // NewWindow makes a window that is not bound. The connections of one protection zone may use it. If singleConn is true,
@@ -132,7 +132,7 @@ func (b *binding) memory(c *Conn, key uint32, addr, n uint64, need Rights) ([]by
 	return mem, nil
 }
 
-// binding returns the entry for a composed key, or nil if no window ever had the slot of the key.
+// binding returns the entry for a plain key, or nil if no window ever had the slot of the key.
 func (t *regionTable) binding(plain uint32) *binding {
 	p := t.bindings[plain&regionMask>>pageBits].Load()
 	if p == nil {
@@ -141,7 +141,7 @@ func (t *regionTable) binding(plain uint32) *binding {
 	return &p[plain&(1<<pageBits-1)]
 }
 
-// takeBinding allocates a composed key and an entry for it.
+// takeBinding allocates a plain key and an entry for it.
 func (t *regionTable) takeBinding() (uint32, *binding, error) {
 	plain, err := t.take()
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *regionTable) takeBinding() (uint32, *binding, error) {
 	return plain, t.binding(plain), nil
 }
 
-// reserve prepares a binding. It returns the composed key and the remote key, which is not valid yet.
+// reserve prepares a binding. It returns the plain key and the remote key, which is not valid yet.
 func (h *Host) reserve(r *Region, addr uint64, n uint32, rights Rights, only *Conn) (plain, key uint32, err error) {
 	plain, b, err := h.regions.takeBinding()
 	if err != nil {
@@ -183,7 +183,7 @@ func (h *Host) discard(plain uint32) {
 	h.regions.Give(plain)
 }
 
-// unbind invalidates the remote key that belongs to composed key plain. It reports false if the key was not valid.
+// unbind invalidates the remote key that belongs to a plain key. It reports false if the key was not valid.
 func (h *Host) unbind(plain uint32) bool {
 	b, key := h.regions.binding(plain), h.keys.Encrypt(plain)
 	if !b.has(key) || !b.key.CompareAndSwap(key, 0) {

@@ -56,7 +56,7 @@ type Remote struct {
 type work struct {
 	cookie uint64
 	addr   uint64  // RDMA: remote address
-	key    uint32  // RDMA: remote key; bind: composed key, 0 to unbind
+	key    uint32  // RDMA: remote key; bind: plain key, 0 to unbind
 	length uint32  // bytes to be moved
 	msn    seq.Num // send, write with immediate data: message number, set when the first piece leaves
 	got    uint32  // read: bytes that have arrived; write with immediate data: the immediate data
