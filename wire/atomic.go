@@ -32,7 +32,7 @@ func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote,
 }
 
 // PostCmpSwap queues an atomic compare-and-swap of the aligned 64-bit word at a remote address: if the word equals
-// compare, swap replaces it. The old value is stored in local as for PostFetchAdd, whether it was replaced or not.
+// compare, swap replaces it. The old value is stored in local as for PostFetchAdd, whether swap has replaced it or not.
 func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: swap, comp: compare}, local)

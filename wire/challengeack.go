@@ -32,8 +32,8 @@ const (
 	challengeAckLimit = 3 * time.Second
 )
 
-// hasSent reports whether this side may have sent a packet with a quoted PSN: at most one window before the oldest
-// unacknowledged packet, and not after the next new packet.
+// hasSent reports whether a quoted PSN may be from this side: at most one window before the oldest unacknowledged
+// packet, and not after the next new one.
 func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) }
 
 // handleLostReport handles a Reset or an ICMP message which says that the peer has lost the connection. ts is the time

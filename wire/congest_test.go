@@ -81,8 +81,8 @@ func (w *world) flow(d time.Duration, streams ...*stream) []float64 {
 	return rates
 }
 
-// A single connection on links of many rates and delays must fill the link, find the size of its queue and not keep the
-// queue full, with and without congestion marks.
+// A single connection uses links of many rates and delays, with and without congestion marks. It must fill the link,
+// but must not keep the queue of the link full.
 func TestWindowFitsTheLink(t *testing.T) {
 	for _, tc := range []struct {
 		rate  int64

@@ -9,9 +9,9 @@ import (
 
 // hold keeps the frames of a packet that arrived early. It reports false if it does not keep them. All connections of
 // an engine share the frames that the link can spare.
-//   - One connection may hold half of these frames. At that limit, the new packet replaces the connection's early
-//     packet that is furthest ahead, if the new packet is less far ahead.
-//   - If no frame is left, the connection with the oldest hole has to drop an early packet (see holes).
+//   - One connection may hold half of these frames. At that limit, it drops its early packet that is furthest ahead. If
+//     that is the new packet, nothing changes.
+//   - If no frame is left, the connection with the oldest hole drops an early packet (see holes).
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.next) >= proto.MaxWindow || e.forwarded {

@@ -4,8 +4,8 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 
 // A path may begin to drop packets of the current size without notice: a black hole. The outstanding data then has to
 // be cut into smaller packets, and both ends must agree on what is outstanding. An epoch change does this:
-//   - The sender toggles its epoch, a bit in its headers, and announces it in short packets until the peer answers with
-//     EpochSeen.
+//   - The sender toggles its epoch, which is a bit in its headers. It announces the new epoch in short packets until
+//     the peer answers with EpochSeen.
 //   - The peer drops the early packets of the old epoch and takes no more data of it. So the acknowledgement in its
 //     answer is final.
 //   - The sender cuts all data after that acknowledgement into packets of the base size, with the same PSNs.
@@ -25,7 +25,7 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 
 // blackHole reports whether the path seems to drop packets because of their size: the peer has answered several short
 // packets, and larger packets that left with them are unacknowledged. It counts answers (rtxTimer.answered) and not
-// consecutive timeouts, because endBackoff sets the count of timeouts back to 1 when a silent peer answers.
+// consecutive timeouts, because endBackoff resets the count of timeouts.
 func (c *Conn) blackHole() bool {
 	return c.pmtu.Size > basePacket && c.rtx.answered >= blackHoleTries && c.sent.HasLarger(basePacket)
 }

@@ -3,8 +3,8 @@ package wire
 import "github.com/datxdp/datxdp/wire/internal/list"
 
 // holes lists the connections that hold early packets, the connection with the oldest hole first. A hole is a missing
-// packet before the early ones. When every frame is in use, the first connection of the list drops an early packet to
-// make room for a new one, because its missing packet is the least likely to arrive. So an attacker that keeps holes
+// packet before the early ones. When every frame is in use and another early packet arrives, the first connection of
+// the list drops one of its own. Its missing packet is the least likely to arrive. So an attacker that keeps holes
 // open, on any number of connections, cannot prevent others from holding early packets.
 type holes struct{ conns list.List[Conn] }
 

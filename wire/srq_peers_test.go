@@ -64,7 +64,7 @@ func TestSharedQueueOfPeers(t *testing.T) {
 	}
 }
 
-// A host that is out of reach for 500 ms in the middle of its messages, or whose packets are lost, must keep its
+// A host is out of reach for 500 ms in the middle of its messages, or its packets are lost. It must keep its
 // connections, even while others always wait for receives.
 func TestSharedQueueSlowSender(t *testing.T) {
 	for _, tc := range []struct {

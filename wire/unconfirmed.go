@@ -7,8 +7,8 @@ import (
 
 // unconfirmed lists accepted requests that the requester has not confirmed, by address and by network, oldest first. An
 // honest requester confirms within a round trip. If an address or a network has its share of half-open requests, a new
-// request evicts the oldest unconfirmed one, as in the SYN cache of FreeBSD. So during a flood from the same network,
-// an honest requester still has time to confirm: as long as the flood takes to fill the share once.
+// request evicts the oldest unconfirmed one (see SYN cache of FreeBSD). So during a flood from the same network, an
+// honest requester still has time to confirm: as long as the flood takes to fill the share once.
 type unconfirmed map[netip.Prefix]*list.List
 
 // listed is the position of a request in one list.

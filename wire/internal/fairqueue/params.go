@@ -8,7 +8,7 @@ const (
 	// left for other networks. Of up to 8 buffers, it may hold all.
 	NetworkShare = 8
 	// ProgressTimeout is how long an unfinished message may hold a buffer without progress while others wait for a
-	// buffer. A sender needs up to 800 ms to continue after an outage of 500 ms, because it tries again within 300 ms.
+	// buffer. After an outage of 500 ms, a sender tries again within 300 ms, so a message may pause for 800 ms.
 	ProgressTimeout = 900 * time.Millisecond
 	// MinRate is the rate in bytes per second that counts as progress. It is low, because a slow path is not an attack.
 	MinRate = 1 << 20

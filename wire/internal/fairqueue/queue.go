@@ -210,8 +210,8 @@ func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	return nil
 }
 
-// wait adds f to the end of the waiting flows of its peer. If the peer had none, it adds the peer to the end of its
-// class. A flow that already waits keeps its place.
+// wait adds f to the end of the waiting flows of its peer. If no other flow of the peer waits, wait also adds the peer
+// to the end of its class. A flow that already waits keeps its place.
 func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
 	p := f.peer
 	q.count(now)
