@@ -9,8 +9,8 @@ import (
 
 // hold keeps the frames of a packet that arrived early. It reports false if it does not keep them. All connections of
 // an engine share the frames that the link can spare.
-//   - One connection may hold half of these frames. At that limit, it drops its early packet that is furthest ahead. If
-//     that is the new packet, nothing changes.
+//   - One connection may hold half of these frames. At that limit, it drops its early packet that is furthest ahead,
+//     which may be the new one.
 //   - If no frame is left, the connection with the oldest hole drops an early packet (see holes).
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
