@@ -46,7 +46,7 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 	s.at = now
 }
 
-// count updates the stopwatch of the queue. It is called before the number of waiting flows or free buffers changes.
+// count updates the stopwatch of the queue. It is called before the number of waiting flows changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
 // count updates the stopwatch of the network. The stopwatch also runs while buffers are free that the thresholds keep
