@@ -36,9 +36,9 @@ type Completion struct {
 
 // Queue is a bounded ring of completions. It has one producer, which is the engine's owner, and one consumer.
 //
-// The completions of a Poll become visible together at the end of the Poll. Each completion is a notification and makes
-// the producer call notify, unless it is a success that was posted Unsignalled. If the queue is full, a completion is
-// lost, but the producer still calls notify.
+// The completions of a Poll become visible together at the end of the Poll. A completion is a notification, unless it
+// is a success that was posted Unsignalled. After publishing notifications, the producer calls notify if Listen is on.
+// A completion that finds the queue full is lost, but it still counts as a notification.
 type Queue struct {
 	ring []Completion
 	mask uint32
@@ -81,9 +81,8 @@ func newRing(n int) (ring []Completion, mask uint32) {
 	for size < n {
 		size *= 2
 	}
-	// Rings whose size in bytes is a power of two may lie one after the other. Then the same index of each ring maps to
-	// the same cache set, and the conflict misses cost up to as much as a message. So each ring has some space behind
-	// it.
+	// Rings of 2^n bytes may lie one after the other. Then the same index of each ring maps to the same cache set, and
+	// the conflict misses cost up to as much as a message. So each ring is followed by some unused space.
 	return make([]Completion, size+min(size/4, 1024))[:size], uint32(size - 1)
 }
 
