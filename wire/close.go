@@ -143,8 +143,8 @@ func (c *Conn) leave() {
 	c.recv.target.region = nil
 }
 
-// reportEnd reports the end of a connection to its consumer: it sets the state, completes all posted entries, and emits the
-// event last. The oldest incomplete request gets status s, all other entries are flushed.
+// reportEnd tells the consumer that the connection has ended: it sets the state, completes all posted entries, and
+// emits the event last. The oldest incomplete request gets status s, all other entries are flushed.
 func (c *Conn) reportEnd(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
