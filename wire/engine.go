@@ -166,7 +166,7 @@ func (e *Engine) Next() Time {
 }
 
 // Kick takes in the requests and receives that were posted on c. It returns two hints:
-//   - poll: Poll should be called now. If false, the posts leave with a later Poll, together with others (see scheduler).
+//   - poll: the caller should call Poll now. Otherwise the posts leave with a later Poll, together with others.
 //   - active: the consumer will probably poll again soon, since it has taken completions of c after the last such hint.
 func (e *Engine) Kick(c *Conn) (poll, active bool) {
 	e.mustOwn()

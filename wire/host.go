@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/speck"
 )
 
-// Widths of the bit fields of a connection ID, from the most significant field: engine, generation, slot. A region key,
-// before its encryption, consists of a generation and a slot of regionBits.
+// Widths of the bit fields of a connection ID, from the most significant field: engine, generation, slot. A plain
+// region key (see regionTable) consists of a generation and a slot of regionBits.
 const (
 	engineBits = 8
 	genBits    = 7

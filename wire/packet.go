@@ -107,33 +107,33 @@ func (p *packet) add(src []byte) {
 
 // zeroCopyLen returns how many of n bytes at an offset of link memory can be sent without a copy. Each block of link
 // memory takes one segment of the packet. The remaining bytes of the packet, at least the trailer, need segments too.
-func (p *packet) zeroCopyLen(at, n int) int {
+func (p *packet) zeroCopyLen(offset, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize
 	segments := min(e.caps.Segments-(len(e.tx)-p.first), len(e.frames))
-	n = min(n, segments*block-at%block)
-	for n > 0 && ceil(at%block+n, block)+1+(p.left-n)/room > segments {
-		n -= (at+n-1)%block + 1 // give up the last block
+	n = min(n, segments*block-offset%block)
+	for n > 0 && ceil(offset%block+n, block)+1+(p.left-n)/room > segments {
+		n -= (offset+n-1)%block + 1 // give up the last block
 	}
 	return n
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// addZeroCopy appends src, which lies at offset at of link memory, without a copy. For each block it moves a frame of
+// addZeroCopy appends src, which lies at an offset of link memory, without a copy. For each block it moves a frame of
 // the engine to tx, and makes that entry of tx refer to src instead of the frame's memory.
-func (p *packet) addZeroCopy(src []byte, at int) {
+func (p *packet) addZeroCopy(src []byte, offset int) {
 	e := p.e
 	p.zeroCopied = true
 	p.left -= len(src)
 	e.stats.InPlaceBytes += uint64(len(src))
 	for block := e.caps.Block; len(src) > 0; {
 		p.nextFrame()
-		n := min(len(src), block-at%block)
+		n := min(len(src), block-offset%block)
 		e.tx[len(e.tx)-1].Data = src[:n:n]
 		p.cur = nil
 		src = src[n:]
-		at += n
+		offset += n
 	}
 }
 

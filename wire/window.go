@@ -112,7 +112,7 @@ func (b *binding) load(key uint32) (view, *Region) {
 func (b *binding) has(key uint32) bool { return b != nil && key != 0 && b.key.Load() == key }
 
 // memory returns the range [addr, addr+n) of the memory that a window key names. It returns an error if connection c
-// may not access the range with the rights in need.
+// may not access that range with the rights that it needs.
 func (b *binding) memory(c *Conn, key uint32, addr, n uint64, need Rights) ([]byte, error) {
 	v, r := b.load(key)
 	switch {

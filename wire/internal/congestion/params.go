@@ -27,7 +27,7 @@ const (
 	DelayFloor = 2
 
 	// While the window delays packets, a slowdown begins every slowdownEvery, or every 300 round trips if that is
-	// longer. For slowdownRounds round trips the window then is slowdownWindow.
+	// longer. It sets the window to slowdownWindow for slowdownRounds round trips.
 	slowdownEvery  = 500 * time.Millisecond
 	slowdownWindow = 2
 	slowdownRounds = 4
