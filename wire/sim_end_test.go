@@ -216,7 +216,7 @@ func (e *end) kick() {
 // cookie returns the cookie of request or receive i of the end.
 func (e *end) cookie(i int) uint64 { return uint64(e.id)<<32 | uint64(i) }
 
-// split divides a range into at most most segments, at random.
+// split divides a range at random into up to most segments.
 func (e *end) split(m memory, off, n, most int) []Segment {
 	var s []Segment
 	for len(s)+1 < most && n > 0 && chance(e.sim.r, 3) {

@@ -216,8 +216,8 @@ func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 	return n
 }
 
-// PostSendInvalidate queues a message like PostSend. When the message has arrived, the peer invalidates the window with
-// remote key key, before its receive completes.
+// PostSendInvalidate queues a message like PostSend. When the message arrives, the peer invalidates the window that has
+// this remote key, before its receive completes.
 func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {

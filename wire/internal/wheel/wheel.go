@@ -46,15 +46,15 @@ func New(now int64) *Wheel {
 // Len returns the number of armed timers.
 func (w *Wheel) Len() int { return w.armed }
 
-// Set arms timer id and replaces its earlier deadline. at is the new deadline in nanoseconds. Set rounds it up to a
-// tick. A deadline that has passed becomes the next tick. The timer fires in the first Advance to the deadline or
-// later. A deadline beyond the reach of the wheel is reduced to the reach.
-func (w *Wheel) Set(id int32, at int64) {
+// Set arms timer id and replaces its earlier deadline. deadline is in nanoseconds. Set rounds it up to a tick, and a
+// deadline that has passed becomes the next tick. The timer fires in the first Advance to the deadline or later. A
+// deadline beyond the reach of the wheel is reduced to the reach.
+func (w *Wheel) Set(id int32, deadline int64) {
 	for int(id) >= len(w.nodes) {
 		w.nodes = append(w.nodes, node{list: none})
 	}
 	w.Stop(id)
-	w.insert(id, min(max((at+Tick-1)>>tickBits, w.now+1), w.now+reach))
+	w.insert(id, min(max((deadline+Tick-1)>>tickBits, w.now+1), w.now+reach))
 }
 
 // Stop disarms timer id. If the timer is not armed, Stop does nothing.
