@@ -54,10 +54,10 @@ func checkRow(t *testing.T, tab table, lint, row string) {
 	}
 }
 
-// importable is an import path for a pattern of the table.
+// importable returns an import path that matches a pattern of the table.
 func importable(imp string) string { return strings.Replace(imp, "*", "some", 1) }
 
-// stubs writes an empty package for every import of the table, other modules by replacement.
+// stubs writes an empty package for every import in the table. Other modules are replaced by stubs too.
 func stubs(t *testing.T, dir string, tab table) {
 	t.Helper()
 	mod := "module " + module + "\n\ngo 1.26\n"
@@ -79,7 +79,7 @@ func stubs(t *testing.T, dir string, tab table) {
 	write(t, filepath.Join(dir, ".golangci.yml"), readFile(t, ".golangci.yml"))
 }
 
-// writeImporter writes a file that imports all it legally can, and returns those imports.
+// writeImporter writes a file that imports every package that Go lets it import, and returns these imports.
 func writeImporter(t *testing.T, dir, file string, tab table) []string {
 	t.Helper()
 	text := "package stub\n"
@@ -114,7 +114,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// findings runs depguard alone and returns the set of "file import" that it forbids.
+// findings runs only depguard and returns the set of "file import" that it forbids.
 func findings(t *testing.T, lint, dir string) map[string]bool {
 	t.Helper()
 	cmd := exec.Command(lint, "run", "--allow-parallel-runners", "--enable-only", "depguard",

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the example into README.md")
 
-// TestReadmeExample holds the Go block of README.md to the compiled example it quotes.
+// TestReadmeExample compares the Go block of README.md with the compiled example that it quotes.
 func TestReadmeExample(t *testing.T) {
 	const source = "dat/example_test.go"
 	if _, err := os.Stat(root + "/" + source); err != nil {
@@ -45,7 +45,7 @@ func TestReadmeExample(t *testing.T) {
 	}
 }
 
-// exampleText is the source of func Example, without its documentation.
+// exampleText returns the source of func Example without its doc comment.
 func exampleText(t *testing.T, file string) string {
 	t.Helper()
 	text := readFile(t, file)
@@ -68,7 +68,7 @@ var (
 	makeTarget = regexp.MustCompile("(?m)(?:`|^|sudo )make ([a-z-]+)")
 )
 
-// TestDocs holds every document to the tree: links lead to files, make targets exist.
+// TestDocs checks the links and make targets in every document: the files and targets must exist.
 func TestDocs(t *testing.T) {
 	makefile := readFile(t, "Makefile")
 	for _, doc := range documents(t) {

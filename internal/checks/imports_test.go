@@ -35,7 +35,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// standard says whether an import is the standard library's: its path has no dot in the first part.
+// standard reports whether an import belongs to the standard library: the first element of its path has no dot.
 func standard(imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	return !strings.Contains(first, ".")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLanes: each lane of make test and of make test-all is a target, and CONTRIBUTING.md says what it runs.
+// TestLanes: every lane of make test and make test-all is a make target, and CONTRIBUTING.md describes it.
 func TestLanes(t *testing.T) {
 	makefile, doc := readFile(t, "Makefile"), readFile(t, "CONTRIBUTING.md")
 	for _, list := range []string{`(?m)^test: reset deps (.*?) ##`, `(?m)^ALL_LANES := (.*)$`} {

@@ -22,10 +22,10 @@ func TestProfile(t *testing.T) {
 	if len(functions) < 40 {
 		t.Fatalf("%d functions of the module take 1 %% or more; a profile of the engine has more", len(functions))
 	}
-	sources := map[string]string{} // of each package
+	sources := map[string]string{} // source text by package
 	for _, f := range functions {
 		dir, receiver, name := f[1], f[2], f[3]
-		decl := "(func|type) " + name // a type has methods
+		decl := "(func|type) " + name // a type may be declared too
 		if receiver != "" {
 			decl = `func \(\w* ?\*` + receiver + `\) ` + name
 		}
@@ -38,7 +38,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// source is the text of all Go files of a directory.
+// source returns the text of all Go files of a directory.
 func source(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))

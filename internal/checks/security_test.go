@@ -16,7 +16,7 @@ import (
 
 const security = "docs/SECURITY.md"
 
-// securityRows are the cells of the rows below a header line in docs/SECURITY.md.
+// securityRows returns the cells of the rows below a header line in docs/SECURITY.md.
 func securityRows(t *testing.T, header string) (rows [][]string) {
 	t.Helper()
 	_, text, found := strings.Cut(readFile(t, security), header+"\n")
@@ -34,10 +34,10 @@ func securityRows(t *testing.T, header string) (rows [][]string) {
 		}
 		rows = append(rows, cells)
 	}
-	return rows[1:] // the first is the ruler
+	return rows[1:] // without the line below the header
 }
 
-// testFunctions are the tests and fuzz targets of a package's directory.
+// testFunctions returns the tests and fuzz targets in a package's directory.
 func testFunctions(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
@@ -128,7 +128,7 @@ func TestSecurityBounds(t *testing.T) {
 	}
 }
 
-// boundsOf says what lines of the source mean.
+// boundsOf maps a source line to the limit that it sets.
 var boundsOf = map[string]string{
 	"return o.Frames / 4":                   "a quarter of the frames",
 	"RxFrames: o.Frames / 2":                "half of the frames",
@@ -147,10 +147,10 @@ var boundsOf = map[string]string{
 	"inspectTime = 100 * time.Microsecond":  "0.1 ms",
 }
 
-// plain is a text with single spaces.
+// plain replaces all white space in a text by single spaces.
 func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// TestSecurityIsFound: whoever uses the project or changes it is led to docs/SECURITY.md.
+// TestSecurityIsFound: the documents for users and for contributors link to docs/SECURITY.md.
 func TestSecurityIsFound(t *testing.T) {
 	for _, doc := range []string{"README.md", "CONTRIBUTING.md"} {
 		if !strings.Contains(readFile(t, doc), "("+security+")") {

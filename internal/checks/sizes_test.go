@@ -12,24 +12,24 @@ import (
 	"testing"
 )
 
-// Bounds of what a reader takes in at once, in lines and fields.
+// Limits of files, functions and types, in lines and fields.
 const (
 	maxFile     = 400
 	maxFunction = 40
 	maxFields   = 20
 )
 
-// sized are the directories that keep the bounds.
+// sized lists the directories that must keep the limits.
 var sized = []string{"wire", "wire/internal/*"}
 
-// exempt are the exceptions, with the reason.
+// exempt lists the exceptions, with their reasons.
 var exempt = map[string]string{
 	"wire.ConnInfo": "a row of attributes",
 	"wire.Counters": "counters",
 	"proto.Parse":   "one flat case for each operation",
 }
 
-// TestSizes holds files, functions and types to their bounds.
+// TestSizes checks the limits of files, functions and types.
 func TestSizes(t *testing.T) {
 	looked := 0
 	for _, dir := range sized {
@@ -76,7 +76,7 @@ func checkSizes(t *testing.T, file string) {
 	})
 }
 
-// fields is the number of fields of a struct type; an embedded type is one.
+// fields returns the number of fields of a struct type; an embedded type counts as one.
 func fields(s *ast.StructType) (n int) {
 	for _, f := range s.Fields.List {
 		n += max(len(f.Names), 1)

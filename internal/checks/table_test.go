@@ -79,7 +79,7 @@ func readTable(t *testing.T) table {
 	return tab
 }
 
-// imports turns a cell of the table into import paths.
+// imports converts a cell of the table to import paths.
 func imports(t *testing.T, cell string) []string {
 	t.Helper()
 	var paths []string
@@ -97,7 +97,7 @@ func imports(t *testing.T, cell string) []string {
 	return paths
 }
 
-// row finds what a file may import: its own row, else its directory's, else that of a pattern.
+// row returns what a file may import: from the row of the file, of its directory, or of a pattern, in this order.
 func (tab table) row(file string) ([]string, bool) {
 	dir := path.Dir(file)
 	for _, key := range []string{file, dir, path.Dir(dir) + "/*"} {
@@ -108,7 +108,7 @@ func (tab table) row(file string) ([]string, bool) {
 	return nil, false
 }
 
-// allows says whether a file may import a package.
+// allows reports whether a file may import a package.
 func (tab table) allows(file, imp string) bool {
 	allowed, _ := tab.row(file)
 	if strings.HasSuffix(file, "_test.go") {
@@ -123,7 +123,7 @@ func (tab table) allows(file, imp string) bool {
 	})
 }
 
-// packages are the import paths of the table, ours and others'.
+// packages returns the import paths of the table, ours and those of other modules.
 func (tab table) packages() []string {
 	set := map[string]bool{}
 	for _, r := range tab.rows {

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// largestFile is the most bytes a file of the repository has: what is larger was built, not written.
+// largestFile is the largest size in bytes of a file in the repository. A larger file is probably built, not written.
 const largestFile = 256 << 10
 
-// TestNothingBuiltIsTracked: nobody commits a program by mistake.
+// TestNothingBuiltIsTracked: no built program is committed by mistake.
 func TestNothingBuiltIsTracked(t *testing.T) {
 	cmd := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z")
 	cmd.Dir = root

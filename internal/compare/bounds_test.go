@@ -9,10 +9,10 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// send is a good bound of it, without its braces.
+// send has the fields of a valid bound, without its braces.
 const send = `"op": "send", "metric": "lat", "size": 64, "mtu": 1500, "of": "p50_us", "over": "raw", "target": 1.4, "bound": 1.8`
 
-// TestParseBounds: a fault is named, with where it is.
+// TestParseBounds: an error names the fault and its place.
 func TestParseBounds(t *testing.T) {
 	good, err := ParseBounds([]byte(`{"bounds": [{` + send + `}]}`))
 	want := []Bound{{Row: result.Row{Op: "send", Metric: "lat", Size: 64, MTU: 1500}, Of: result.P50, Over: "raw", Target: 1.4, Limit: 1.8}}
@@ -60,7 +60,7 @@ func FuzzParseBounds(f *testing.F) {
 	})
 }
 
-// row is a row of some runs; a run of 0 is not valid.
+// row returns a row with these runs; 0 means an invalid run.
 func row(op, metric string, runs ...float64) result.Result {
 	var all []result.Result
 	for _, v := range runs {

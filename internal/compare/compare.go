@@ -15,7 +15,7 @@ const (
 	Better  = "better"
 	Worse   = "worse"
 	Same    = "no change seen" // the difference is within the variation of the runs
-	TooFew  = "too few runs"   // so few runs can prove no difference
+	TooFew  = "too few runs"   // so few runs cannot show a difference
 	OnlyOld = "only in old"
 	OnlyNew = "only in new"
 	Invalid = "not valid"
@@ -34,7 +34,7 @@ type Row struct {
 	Verdict  string
 }
 
-// alpha is the probability of chance below which a difference counts.
+// alpha is the significance level: a difference with a smaller P counts.
 const alpha = 0.05
 
 // Files compares the rows of two sets of files. The runs of a row are pooled over all files of a set; a row that was
@@ -130,7 +130,7 @@ func (r *Row) judge(a, b []float64) {
 // least returns the smallest possible p value with n runs on one side and m on the other. It belongs to the case in
 // which every run of one side is below all runs of the other.
 func least(n, m int) float64 {
-	ways := 1.0 // n+m over n
+	ways := 1.0 // binomial coefficient n+m over n
 	for i := 1; i <= n; i++ {
 		ways *= float64(m+i) / float64(i)
 	}

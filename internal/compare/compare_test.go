@@ -74,7 +74,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestLeast: four runs a side can prove something at 5 %, three cannot.
+// TestLeast: four runs per side can show a difference at the 5 % level; three cannot.
 func TestLeast(t *testing.T) {
 	if l3, l4 := least(3, 3), least(4, 4); math.Abs(l3-0.1) > 1e-9 || math.Abs(l4-2.0/70) > 1e-9 {
 		t.Errorf("got %g, %g, want 1/10, 1/35", l3, l4)

@@ -75,7 +75,7 @@ func reasons(row, base *result.Result) string {
 // Judged reports whether the bound can fail a run.
 func (j *Judgement) Judged() bool { return j.Over != "" }
 
-// Known reports whether there is a figure.
+// Known reports whether the judgement has a figure.
 func (j *Judgement) Known() bool { return j.Missing == "" && j.Invalid == "" }
 
 // Holds reports whether the bound is judged, known and kept.

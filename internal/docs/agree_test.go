@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// metricsPort is where every document, example and dashboard has the metrics.
+// metricsPort is the port of the metrics in every document, example and dashboard.
 const metricsPort = "9404"
 
-// address is one of this host with a port from the range of exporters.
+// address matches an address of this host with a port in the range of Prometheus exporters.
 var address = regexp.MustCompile(`127\.0\.0\.1:(9[1-9][0-9]{2})\b`)
 
-// TestMetricsPort: whoever follows one document finds the metrics where the next one looks for them.
+// TestMetricsPort: all documents use the same port for the metrics.
 func TestMetricsPort(t *testing.T) {
 	seen := map[string]bool{}
 	eachText(t, "../..", []string{".md", ".go", ".yml", ".json", ".service"}, func(name, text string) {
@@ -32,10 +32,10 @@ func TestMetricsPort(t *testing.T) {
 	}
 }
 
-// flag is a flag of datbench in a text: two dashes and a word.
+// flag matches a flag of datbench in a text: two dashes and a word.
 var flag = regexp.MustCompile("\"[^\"]*(^|[ (])--[a-z]+[^\"]*\"")
 
-// TestLibraryOptions: an error of a package that other programs use names its option, not a flag of datbench.
+// TestLibraryOptions: errors of packages that other programs use name an option, not a flag of datbench.
 func TestLibraryOptions(t *testing.T) {
 	n := 0
 	for _, dir := range []string{"dat", "link", "udplink", "wire", "xdp", "bpf", "internal/route"} {
@@ -55,7 +55,7 @@ func TestLibraryOptions(t *testing.T) {
 	}
 }
 
-// eachText calls f with each file below a directory that has one of the endings.
+// eachText calls f for each file below a directory that has one of the endings.
 func eachText(t *testing.T, root string, endings []string, f func(name, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {

@@ -17,13 +17,13 @@ type block struct {
 	line   int
 	lang   string
 	text   string
-	marker string // what the comment above says; empty without one
+	marker string // the comment above; empty if there is none
 	output string // the text block that follows
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// documents are the files whose commands are for users.
+// documents returns the files whose commands are for users.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -39,7 +39,7 @@ func documents(t *testing.T) []string {
 	return files
 }
 
-// blocks reads every fenced block of a language.
+// blocks returns every fenced block of a language.
 func blocks(t *testing.T, lang string) (found []block) {
 	t.Helper()
 	for _, file := range documents(t) {
@@ -66,10 +66,10 @@ func read(t *testing.T, file string) string {
 
 var markerLine = regexp.MustCompile(`^<!-- run: (.*) -->$`)
 
-// parse finds the blocks of a document.
+// parse returns the blocks of a document.
 func parse(file, text string) (found []block) {
 	var open *block
-	last := "" // the line before, blank ones left out
+	last := "" // the last line that is not blank
 	for i, line := range strings.Split(text, "\n") {
 		lang, fence := strings.CutPrefix(line, "```")
 		switch {
@@ -98,19 +98,19 @@ func parse(file, text string) (found []block) {
 	return found
 }
 
-// plan is a marker that was understood.
+// plan is a parsed marker.
 type plan struct {
 	kind  string
 	other bool     // on the other host
-	under []string // what runs the shell without privilege
+	under []string // command that runs the shell without privilege
 	fails bool
 	add   []addition
 }
 
-// nobody is without privilege, and without a way to it but the capabilities of a file.
+// nobody runs a command without privilege. The command can gain capabilities only from a file.
 var nobody = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"}
 
-// addition are flags for the commands that have a word.
+// addition is flags for the commands that contain a word.
 type addition struct{ word, flags string }
 
 func parseMarker(s string) (p plan, err error) {
@@ -148,7 +148,7 @@ func parseMarker(s string) (p plan, err error) {
 	return p, nil
 }
 
-// code is a line without its comment, and the comment. A # within a word or a quotation begins none.
+// code splits a line into command and comment. A # inside a word or quotation does not begin a comment.
 func code(line string) (code, comment string) {
 	quote := rune(0)
 	for i, r := range line {
@@ -166,7 +166,7 @@ func code(line string) (code, comment string) {
 	return line, ""
 }
 
-// with adds the flags that a command gets.
+// with returns a command with its additional flags.
 func (p plan) with(command string) string {
 	for _, a := range p.add {
 		if regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(a.word) + `(\s|$)`).MatchString(command) {
@@ -176,11 +176,11 @@ func (p plan) with(command string) string {
 	return command
 }
 
-// step is commands that run in one shell.
+// step is a list of commands that run in one shell.
 type step struct {
 	commands string
-	lasting  bool // goes on running until the block is over
-	other    bool // on the other host
+	lasting  bool // keeps running until the end of the block
+	other    bool // runs on the other host
 }
 
 // steps splits a block into steps, which are started one after the other. A command that keeps running is a step of its

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestPlaces: every block of commands says where it runs.
+// TestPlaces: every block of commands has a comment that says where it runs.
 func TestPlaces(t *testing.T) {
 	for _, b := range blocks(t, "sh") {
 		if b.marker == "" {
@@ -38,11 +38,11 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestSyntax: the commands that do not run here are at least commands, and make has its targets.
+// TestSyntax: commands that are not run have a valid syntax, and make targets exist.
 func TestSyntax(t *testing.T) {
 	for _, b := range blocks(t, "sh") {
 		switch p, err := parseMarker(b.marker); {
-		case err != nil: // TestPlaces complains
+		case err != nil: // TestPlaces reports it
 		case p.kind == "make":
 			checkTargets(t, b)
 		case p.kind == "not here":
@@ -78,7 +78,7 @@ func checkTargets(t *testing.T, b block) {
 	}
 }
 
-// pod is what of a pod decides what its program may do.
+// pod has the fields of a pod that determine the privileges of its program.
 type pod struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
@@ -119,7 +119,7 @@ func pods(t *testing.T) (all []pod) {
 	return all
 }
 
-// TestYAML: what is to be given to Kubernetes is YAML, and a pod has what AF_XDP needs.
+// TestYAML: every YAML block is valid, and a pod has the privileges that AF_XDP needs.
 func TestYAML(t *testing.T) {
 	for _, p := range pods(t) {
 		if p.APIVersion != "v1" || p.Metadata.Name == "" || len(p.Spec.Containers) != 1 {
@@ -133,7 +133,7 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// TestParse holds the reader of documents to one that has everything.
+// TestParse parses a document that has every feature.
 func TestParse(t *testing.T) {
 	text := "<!-- run: lab; run += --x -->\n\n```sh\na run # on the other\n```\n\n```text\nout\n```\n```sh\nb\n```\n"
 	got := parse("f", text)
@@ -155,7 +155,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// printed says whether the output has a line as the document shows it.
+// printed reports whether the output has a line that matches a line of the document.
 func printed(output, want string) bool {
 	parts := strings.Split(want, "…")
 	for i := range parts {

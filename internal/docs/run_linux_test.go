@@ -18,7 +18,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// patience ends what hangs; nothing takes nearly as long.
+// patience limits every wait. Nothing takes nearly as long.
 const patience = time.Minute
 
 // tools are programs that a host may not have. A block that needs a missing tool is skipped. tools/deps.sh installs
@@ -35,7 +35,7 @@ func TestCommands(t *testing.T) {
 	for _, b := range blocks(t, "sh") {
 		p, err := parseMarker(b.marker)
 		if err != nil || p.kind == "make" || p.kind == "not here" {
-			continue // TestPlaces and TestSyntax look at them
+			continue // TestPlaces and TestSyntax check them
 		}
 		if p.kind != "host" && w.copy == "" {
 			skipped++
@@ -64,11 +64,11 @@ func needTools(t *testing.T, text string) {
 	}
 }
 
-// world is what the commands see in place of what they could change.
+// world has copies of the directories that the commands may change.
 type world struct {
-	repository string // the real one
-	copy       string // empty without root: then commands run in the real one, and are such as change bin only
-	etc, local string // of /etc and /usr/local/bin
+	repository string // the real directory
+	copy       string // empty without root: commands then run in the real directory, and may change only bin
+	etc, local string // copies of /etc and /usr/local/bin
 }
 
 func newWorld(t *testing.T) *world {
@@ -115,7 +115,7 @@ func (w *world) enter(p plan) string {
 		s += "mount -t sysfs sysfs /sys; "
 	}
 	if p.under != nil {
-		// Others may not get to the repository.
+		// Other users may have no access to the repository.
 		return s + fmt.Sprintf("mount --bind %s /mnt; cd /mnt; export HOME=/tmp\n", w.copy)
 	}
 	return s + fmt.Sprintf("mount --bind %s %s; cd %[2]s\n", w.copy, w.repository)
@@ -149,7 +149,7 @@ func testCapabilities(t *testing.T, w *world) {
 	}
 }
 
-// hosts are the two ends of a lab as documents have them: eth0, 10.0.0.1 and 10.0.0.2.
+// hosts creates a lab like the two hosts of the documents: eth0, 10.0.0.1 and 10.0.0.2.
 func hosts(t *testing.T) *lab.Lab {
 	t.Helper()
 	needTools(t, "ip ")
@@ -170,7 +170,7 @@ func hosts(t *testing.T) *lab.Lab {
 	return l
 }
 
-// run runs a block, and compares what it has printed.
+// run runs a block and checks its output.
 func (w *world) run(t *testing.T, b block, p plan) {
 	var l *lab.Lab
 	if p.kind != "host" {
@@ -207,11 +207,11 @@ func (w *world) run(t *testing.T, b block, p plan) {
 	}
 }
 
-// What is no fault of a command.
+// Errors that are not a fault of the command.
 var (
-	// unsupported is how ethtool says that a veth cannot do what a NIC can. Wrong syntax reads otherwise.
+	// unsupported matches ethtool's error if a veth lacks a function of a NIC. Errors of syntax are different.
 	unsupported = regexp.MustCompile(`Operation not supported|channel count exceeds maximum`)
-	// invalid is how datbench says that it has measured, but not long enough or not on an idle host.
+	// invalid matches datbench's error if it measured for too short a time, or on a busy host.
 	invalid = regexp.MustCompile(`results? (is|are) not valid, for the reasons? given`)
 	// starved matches the error of an end that had no core for two seconds, because the host is busy with other tests.
 	// Such a command gets a second try.
@@ -229,13 +229,13 @@ type running struct {
 	cmd  *exec.Cmd
 	all  *labtest.Output
 	said labtest.Output
-	word chan struct{} // closed when it has said something
+	word chan struct{} // closed when the step has printed something
 	once sync.Once
 	done chan error
 }
 
 func (r *running) Write(b []byte) (int, error) {
-	_, _ = r.all.Write(b) // a buffer
+	_, _ = r.all.Write(b) // writing to a buffer cannot fail
 	n, err := r.said.Write(b)
 	r.once.Do(func() { close(r.word) })
 	return n, err
@@ -245,7 +245,7 @@ func (w *world) start(t *testing.T, l *lab.Lab, s step, p plan, all *labtest.Out
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	// Privilege is there already.
+	// sudo is replaced, because the shell already has the privilege.
 	script := `sudo() { "$@"; }` + "\n" + s.commands
 	r := &running{all: all, word: make(chan struct{}), done: make(chan error, 1)}
 	args := []string{"-euc", w.enter(p) + `exec "$@"`, "enter"}
@@ -254,7 +254,7 @@ func (w *world) start(t *testing.T, l *lab.Lab, s step, p plan, all *labtest.Out
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if w.copy != "" {
-		r.cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // Go makes its mounts private
+		r.cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // Go makes the mounts private
 	}
 	r.cmd.Cancel = func() error { return syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) }
 	start := r.cmd.Start
@@ -274,7 +274,7 @@ func (w *world) start(t *testing.T, l *lab.Lab, s step, p plan, all *labtest.Out
 
 func (r *running) wait() error { return <-r.done }
 
-// awaitWord waits for the first word of what goes on running: it is ready then.
+// awaitWord waits for the first output of a step that keeps running. The step is ready then.
 func (r *running) awaitWord(t *testing.T) {
 	t.Helper()
 	select {
@@ -284,10 +284,10 @@ func (r *running) awaitWord(t *testing.T) {
 	}
 }
 
-// stop ends what goes on running, as ^C does.
+// stop ends a step that keeps running, as ^C does.
 func (r *running) stop(t *testing.T) {
 	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Errorf("%s has ended by itself: %v\n%s", r.cmd, err, &r.said)
 	}
-	_ = r.wait() // it was told to end
+	_ = r.wait() // the signal ends it
 }

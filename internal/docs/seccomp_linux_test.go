@@ -19,7 +19,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// profile is a seccomp profile as container engines read it: docs/seccomp.json uses no more of the form.
+// profile is a seccomp profile in the format of container engines. It has the fields that docs/seccomp.json uses.
 type profile struct {
 	DefaultAction   string
 	DefaultErrnoRet uint32
@@ -57,7 +57,7 @@ func init() {
 	}
 }
 
-// confine does not return if it succeeds. System calls: prctl(2), execve(2).
+// confine installs the filter and executes the program. It returns only on an error. System calls: prctl(2), execve(2).
 func confine(name, numbers string, argv []string) error {
 	p, err := readProfile(name)
 	if err != nil {
@@ -87,7 +87,7 @@ func confine(name, numbers string, argv []string) error {
 	return syscall.Exec(path, argv, os.Environ())
 }
 
-// systemCalls are the numbers in a file of golang.org/x/sys.
+// systemCalls returns the numbers of system calls in a file of golang.org/x/sys.
 func systemCalls(text string) map[string]uint32 {
 	all := map[string]uint32{}
 	for _, m := range regexp.MustCompile(`(?m)^\s+SYS_(\w+)\s+= (\d+)`).FindAllStringSubmatch(text, -1) {
@@ -97,7 +97,7 @@ func systemCalls(text string) map[string]uint32 {
 	return all
 }
 
-// compile makes the filter for this architecture. Names that it does not have are left out, as container engines do.
+// compile returns the filter for this architecture. Like container engines, it skips names that it does not know.
 func (p *profile) compile(numbers map[string]uint32) ([]syscall.SockFilter, error) {
 	const (
 		load, equal, ret        = syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS, syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, syscall.BPF_RET | syscall.BPF_K
@@ -171,7 +171,7 @@ func TestSeccompProfile(t *testing.T) {
 	}
 }
 
-// numbersFile is where golang.org/x/sys, which is in go.mod, has the numbers of system calls.
+// numbersFile returns the file of golang.org/x/sys with the numbers of system calls.
 func numbersFile(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys")
@@ -203,7 +203,7 @@ func TestSeccomp(t *testing.T) {
 		}
 	}
 	var all labtest.Output
-	p := plan{kind: "lab", under: under(t, whole), add: make([]addition, 1)} // a short run on a busy host may be invalid
+	p := plan{kind: "lab", under: under(t, whole), add: make([]addition, 1)} // a short measurement on a busy host may be invalid
 	s := w.start(t, l, server, p, &all)
 	s.awaitWord(t)
 	if !printed(all.String(), "serving on 10.0.0.1…") {
@@ -215,7 +215,7 @@ func TestSeccomp(t *testing.T) {
 	s.stop(t)
 }
 
-// under runs a program below a profile, with the capabilities of a pod.
+// under returns a command that runs a program with a profile and the capabilities of a pod.
 func under(t *testing.T, profile string) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -230,7 +230,7 @@ func under(t *testing.T, profile string) []string {
 		filterVar + "_NUMBERS=" + numbersFile(t), self}
 }
 
-// without is a copy of a profile that allows one system call less; of sockets, those of AF_XDP.
+// without returns a copy of a profile without one system call; of socket, it removes only AF_XDP.
 func without(t *testing.T, name, call string) string {
 	t.Helper()
 	p, err := readProfile(name)

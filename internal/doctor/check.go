@@ -40,7 +40,7 @@ func Names() (all []Check) {
 	return all
 }
 
-// examine runs the checks of some scopes. A check that has no finding when the time is up counts as not run.
+// examine runs the checks of some scopes. If the time is up, a check without findings counts as not run.
 func (x *exam) examine(ctx context.Context, scopes ...scope) {
 	for _, c := range table() {
 		if !x.wants(c, scopes) {
@@ -60,7 +60,8 @@ func (x *exam) examine(ctx context.Context, scopes ...scope) {
 	}
 }
 
-// cutShort records that the time was up at a check. It is an error for auto: too, because nothing is known about UDP.
+// cutShort records the check at which the time was up. This is an error for auto: too, because nothing is known about
+// UDP.
 func (x *exam) cutShort(ctx context.Context, c check) {
 	x.cut = "the examination took too long"
 	fix := "run it again when the host and the network are idle; with --ia it looks at one interface alone"
@@ -83,7 +84,7 @@ func (x *exam) wants(c check, scopes []scope) bool {
 	return false
 }
 
-// add adds a finding. An error of AF_XDP alone is a warning for auto:, which then uses UDP.
+// add adds a finding. If auto: is requested, an error of AF_XDP alone becomes a warning, because auto: then uses UDP.
 func (x *exam) add(c check, f Finding) {
 	f.Check, f.Group = c.name, x.group(c.scope)
 	if f.Severity == Error && c.xdp && x.kind == ianame.Auto {

@@ -104,7 +104,7 @@ func TestExcludes(t *testing.T) {
 	}
 }
 
-// TestRemove: the command fits the way in which a program is attached.
+// TestRemove: the recommended command matches the way in which the program is attached.
 func TestRemove(t *testing.T) {
 	tests := []struct {
 		name string
@@ -125,7 +125,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestProgramModes: where there are programs in two modes the kernel names neither.
+// TestProgramModes: if there are programs in two modes, the kernel reports the name of neither.
 func TestProgramModes(t *testing.T) {
 	const attachedMulti = 4 // XDP_ATTACHED_MULTI of linux/if_link.h
 	tests := []struct {
@@ -147,7 +147,7 @@ func TestProgramModes(t *testing.T) {
 	}
 }
 
-// TestRareFixes: what cannot be brought about here says what to do as well.
+// TestRareFixes: findings that this test cannot cause on the host have a remedy too.
 func TestRareFixes(t *testing.T) {
 	x := &exam{Target: Target{kind: ianame.XDP, Port: 17474, Peer: netip.MustParseAddr("192.0.2.9")}}
 	x.link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "nowhere0"}}

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/ianame"
 )
 
-// untilAsked is a peer that says nothing, and a context that ends when it is sent something.
+// untilAsked returns a peer that never answers, and a context that ends when a packet is sent to it.
 func untilAsked(t *testing.T) (context.Context, netip.AddrPort) {
 	t.Helper()
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.9:0")))
@@ -23,18 +23,18 @@ func untilAsked(t *testing.T) (context.Context, netip.AddrPort) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		_, _, _ = c.ReadFromUDPAddrPort(make([]byte, 1)) // or the test is over
+		_, _, _ = c.ReadFromUDPAddrPort(make([]byte, 1)) // or the test has ended
 	}()
 	return ctx, c.LocalAddr().(*net.UDPAddr).AddrPort()
 }
 
-// asking is an exam that reached the checks of a peer, through some interface.
+// asking returns an exam that has found a route to a peer through the interface out.
 func asking(at netip.AddrPort, out netlink.Link) *exam {
 	return &exam{Target: Target{kind: ianame.UDP, addr: netip.MustParseAddr("127.0.0.1"), Peer: at.Addr(), Port: at.Port()},
 		facts: facts{out: out, nextHop: at.Addr(), routed: true, linked: true}}
 }
 
-// TestPeerNoTime: of a peer that was not given the time to answer nothing is said.
+// TestPeerNoTime: there is no finding about a peer that had no time to answer.
 func TestPeerNoTime(t *testing.T) {
 	for name, run := range map[string]func(context.Context, *exam) []Finding{"neighbour": checkNeighbour, "reach": checkReach} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestPeerNoTime(t *testing.T) {
 	}
 }
 
-// TestExamineNoTime: an examination that ends before it is done says where, as an error.
+// TestExamineNoTime: an examination that ends early has an error that names the check.
 func TestExamineNoTime(t *testing.T) {
 	ctx, at := untilAsked(t)
 	target := Target{IA: "udp:127.0.0.1", Peer: at.Addr(), Port: at.Port()}
@@ -73,7 +73,7 @@ func TestExamineNoTime(t *testing.T) {
 	}
 }
 
-// TestExamineTooLong: a limit that is over is an error, of every interface that was not looked at.
+// TestExamineTooLong: if the time is up, every interface that was not examined has an error.
 func TestExamineTooLong(t *testing.T) {
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
@@ -92,7 +92,7 @@ func TestExamineTooLong(t *testing.T) {
 	}
 }
 
-// TestBoundNoTime: of queues that were not tried nothing is said.
+// TestBoundNoTime: there is no finding about queues that were not tried.
 func TestBoundNoTime(t *testing.T) {
 	x := &exam{facts: facts{link: &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "nowhere0", Index: 1 << 30}}}}
 	x.channels.CombinedCount = 4

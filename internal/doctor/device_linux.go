@@ -38,7 +38,7 @@ func checkQueues(_ context.Context, x *exam) []Finding {
 	return ok("%s: a socket and an engine on each%s", plural(rx, "queue"), x.spread())
 }
 
-// grows returns the number of queues that virtio_net adds for XDP: one per processor if there is room for all, else 0.
+// grows returns the number of queues that virtio_net adds for XDP: one per processor, or 0 if there is no room for all.
 func (x *exam) grows() int {
 	n := processors()
 	if x.driver != virtioNet || x.mode == "generic" || n == 0 || x.channels.CombinedCount+uint32(n) > x.channels.MaxCombined {

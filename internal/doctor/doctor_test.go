@@ -24,7 +24,7 @@ func TestTarget(t *testing.T) {
 		{"xdp:eth0", ianame.XDP, "eth0", "", "invalid IP", ""},
 		{"xdp:eth0,zero-copy", ianame.XDP, "eth0", "zero-copy", "invalid IP", ""},
 		{"auto:eth0", ianame.Auto, "eth0", "", "invalid IP", ""},
-		{"auto:eth0,copy", ianame.XDP, "eth0", "copy", "invalid IP", ""}, // never falls back: see dat
+		{"auto:eth0,copy", ianame.XDP, "eth0", "copy", "invalid IP", ""}, // auto never replaces a mode that was requested by name
 		{"udp:10.0.0.1", ianame.UDP, "", "", "10.0.0.1", ""},
 		{"xdp:eth0,copy silence=5s", ianame.XDP, "eth0", "copy", "invalid IP", ""},
 		{"xdp:eth0 port=0", "", "", "", "", `"port=0" is not a number from 1 to 65535`},
@@ -53,7 +53,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestAdd: what an error of one check means for each kind of adapter.
+// TestAdd: the severity of an error depends on the kind of adapter.
 func TestAdd(t *testing.T) {
 	onlyXDP, both := check{name: "a", scope: scopeInterface, xdp: true}, check{name: "b", scope: scopeInterface}
 	tests := []struct {
@@ -106,7 +106,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// sample is a report with a finding of each kind.
+// sample returns a report with a finding of each severity.
 func sample() *Report {
 	r := &Report{IA: "xdp:eth0", Port: dat.DefaultPort, Peer: "10.0.0.2", Findings: []Finding{
 		{"kernel", "host", OK, "Linux 6.18", "", "", ""},
@@ -162,7 +162,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestNames: every check has a name of its own and says what it looks at.
+// TestNames: every check has a unique name and a description.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Names() {
@@ -173,7 +173,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestExplainNothing: who cannot be helped is not bothered.
+// TestExplainNothing: Explain returns nothing if it finds no explanation.
 func TestExplainNothing(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -190,7 +190,7 @@ func TestExplainNothing(t *testing.T) {
 	}
 }
 
-// TestSeverityUnknown: a word that is none leaves the severity as it was.
+// TestSeverityUnknown: an unknown word does not change the severity.
 func TestSeverityUnknown(t *testing.T) {
 	s := Warning
 	if err := s.UnmarshalText([]byte("fatal")); err == nil || s != Warning {

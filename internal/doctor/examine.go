@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// examineLimit bounds an examination, including the waits for a silent peer.
+	// examineLimit limits an examination, including the waits for a silent peer.
 	examineLimit = 10 * time.Second
-	// explainLimit bounds an explanation.
+	// explainLimit limits an explanation.
 	explainLimit = 2 * time.Second
 	// explainMost is the largest number of findings in an explanation.
 	explainMost = 3

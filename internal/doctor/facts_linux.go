@@ -25,7 +25,7 @@ type facts struct {
 	// unmapped means a virtio device that bypasses the DMA API: see [mapsDMA].
 	unmapped bool
 
-	// granted is the mode that Try got.
+	// granted is the mode that Try was granted.
 	granted string
 	// routed means that there is a route to the peer. loops means that the peer is this host. linked means that the
 	// next hop is resolved.

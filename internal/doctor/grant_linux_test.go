@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/ianame"
 )
 
-// nic is an interface of a driver under examination.
+// nic returns an exam of an interface with this driver.
 func nic(mode, driver string, mtu int, f xdpFeatures) *exam {
 	x := &exam{Target: Target{kind: ianame.XDP, ifname: "eth0", mode: mode}}
 	x.link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: mtu}}
@@ -19,7 +19,7 @@ func nic(mode, driver string, mtu int, f xdpFeatures) *exam {
 	return x
 }
 
-// TestMapsDMA reads what sysfs says of a virtio device.
+// TestMapsDMA: mapsDMA understands the feature string of a virtio device in sysfs.
 func TestMapsDMA(t *testing.T) {
 	zeros := strings.Repeat("0", 64)
 	for features, want := range map[string]bool{
@@ -31,7 +31,7 @@ func TestMapsDMA(t *testing.T) {
 	}
 }
 
-// TestGrant: zero-copy and native mode are promised where the driver was seen to grant them, and only there.
+// TestGrant: doctor promises zero-copy and native mode only if the driver was measured to grant them.
 func TestGrant(t *testing.T) {
 	all := xdpFeatures{known: true, bits: featureNative | featureZeroCopy}
 	many := xdpFeatures{known: true, bits: featureNative | featureZeroCopy | featureRxSegments, segments: 1}
@@ -73,7 +73,7 @@ func TestGrant(t *testing.T) {
 func driverOf(x *exam) []Finding { return checkDriver(context.Background(), x) }
 func mtuOf(x *exam) []Finding    { return checkMTU(context.Background(), x) }
 
-// TestGrows: virtio_net with room for a queue a processor adds them, which an adapter cannot use.
+// TestGrows: virtio_net adds queues if there is room for one per processor. An adapter cannot use these queues.
 func TestGrows(t *testing.T) {
 	n := uint32(processors())
 	if n == 0 {

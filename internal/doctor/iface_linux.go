@@ -24,7 +24,7 @@ func checkInterface(_ context.Context, x *exam) []Finding {
 		"choose one of "+strings.Join(interfaceNames(), ", "), "")
 }
 
-// driverName is a device by its driver, or by its kind where it has none.
+// driverName returns the name of the device's driver or, if it has none, the kind of the interface.
 func (x *exam) driverName() string {
 	switch {
 	case x.driver != "":
@@ -43,7 +43,7 @@ func address(l netlink.Link) string {
 }
 
 func interfaceNames() (names []string) {
-	links, _ := netlink.LinkList() // none, if it cannot be read
+	links, _ := netlink.LinkList() // empty on an error
 	for _, l := range links {
 		names = append(names, l.Attrs().Name)
 	}
@@ -51,7 +51,7 @@ func interfaceNames() (names []string) {
 }
 
 func localAddresses() (all []string) {
-	links, _ := netlink.LinkList() // none, if it cannot be read
+	links, _ := netlink.LinkList() // empty on an error
 	for _, l := range links {
 		for _, a := range addresses(l) {
 			if !a.IsLinkLocalUnicast() {
@@ -74,7 +74,7 @@ func checkCarrier(_ context.Context, x *exam) []Finding {
 	a := x.link.Attrs()
 	switch {
 	case !isUp(a):
-		return nil // it is said already
+		return nil // another check reports it
 	case a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown:
 		return ok("%s has carrier", x.name())
 	case x.link.Type() == "veth":
@@ -121,7 +121,7 @@ func masterOf(l netlink.Link) string {
 	return master.Attrs().Name
 }
 
-// checkLayer looks for what lies over or under the interface.
+// checkLayer examines interfaces above and below this one.
 func checkLayer(_ context.Context, x *exam) []Finding {
 	if local := x.local(); local.IsValid() {
 		if fault, fix, err := xdp.LayerFault(x.link.Attrs().Index, local); err == nil && fault != "" {
@@ -143,7 +143,7 @@ func checkLayer(_ context.Context, x *exam) []Finding {
 	return nil
 }
 
-// leastMTU leaves room for the packets of 1200 bytes that every path must carry, over IPv6.
+// leastMTU is the smallest useful MTU: every path must carry packets of 1200 bytes, and IPv6 headers are added.
 const leastMTU = 1280
 
 func checkMTU(_ context.Context, x *exam) []Finding {
@@ -167,7 +167,7 @@ func (x *exam) setMTU(mtu int) string {
 	return as(fmt.Sprintf("ip link set dev %s mtu %d", x.name(), mtu))
 }
 
-// tooLarge is of an MTU that native mode does not carry.
+// tooLarge returns the findings about an MTU that is too large for native mode.
 func (x *exam) tooLarge(mtu, most int, exact bool) []Finding {
 	about := "about "
 	if exact {
@@ -182,7 +182,7 @@ func (x *exam) tooLarge(mtu, most int, exact bool) []Finding {
 	return f
 }
 
-// notZeroCopy is of an MTU that native mode carries, but not without a copy.
+// notZeroCopy returns the findings about an MTU that is too large for zero-copy mode, but not for native mode.
 func (x *exam) notZeroCopy(mtu int) []Finding {
 	f := warning(fmt.Sprintf("MTU %d is more than %s carries in zero-copy mode, %d", mtu, x.driverName(), x.mostZeroCopy()),
 		"A packet has to fit into one frame there; copy mode takes several.",
@@ -240,7 +240,7 @@ func (x *exam) more() string {
 	return s
 }
 
-// expected is the mode that will be granted.
+// expected returns the mode that will be granted.
 func (x *exam) expected() string {
 	f := x.features
 	switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// attach puts a program on the interface over netlink, as ip-link(8) does: no process holds it there.
+// attach attaches a program to the interface over netlink, as ip-link(8) does. No process holds the program then.
 func attach(t *testing.T, flags int) {
 	t.Helper()
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "left_behind", Type: ebpf.XDP, License: "GPL",
@@ -37,7 +37,7 @@ func attach(t *testing.T, flags int) {
 	}
 }
 
-// examine is the finding of one check about the lab's interface.
+// examine returns the finding of one check about the lab's interface.
 func examine(t *testing.T, ia, check string) doctor.Finding {
 	t.Helper()
 	r, err := doctor.Examine(t.Context(), doctor.Target{IA: ia})
@@ -53,7 +53,7 @@ func examine(t *testing.T, ia, check string) doctor.Finding {
 	return doctor.Finding{}
 }
 
-// TestNetlinkProgram: a program that nobody holds is taken off by the command that is given.
+// TestNetlinkProgram: the recommended command detaches a program that no process holds.
 func TestNetlinkProgram(t *testing.T) {
 	labtest.RequireXDP(t)
 	if _, err := exec.LookPath("ip"); err != nil {
@@ -84,7 +84,7 @@ func TestNetlinkProgram(t *testing.T) {
 	}
 }
 
-// TestLayers: an interface over which nothing would arrive is an error, with what to do.
+// TestLayers: an interface on which AF_XDP would receive nothing has an error and a remedy.
 func TestLayers(t *testing.T) {
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{})
@@ -108,7 +108,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestModes: what the driver does not grant is an error where it is asked for by name.
+// TestModes: a mode that the driver does not grant is an error if it is requested by name.
 func TestModes(t *testing.T) {
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{Queues: 2})
@@ -144,7 +144,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestNoAddress: an interface that cannot be known, until it is given an address.
+// TestNoAddress: an interface without an address is an error, until it gets one.
 func TestNoAddress(t *testing.T) {
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{})
@@ -209,12 +209,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestMemlockOfQueues: the memory of all queues has to fit, also where no interface is named.
+// TestMemlockOfQueues: the limit of locked memory must suffice for all queues, also if no interface is named.
 func TestMemlockOfQueues(t *testing.T) {
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{Queues: 2})
 	err := l.Do(lab.A, func() error {
-		defer limitMemory(t, 20<<20)() // enough for one
+		defer limitMemory(t, 20<<20)() // enough for one queue
 		for _, ia := range []string{"", "xdp:veth0"} {
 			f := examine(t, ia, "memlock")
 			if f.Severity != doctor.Error || !strings.HasSuffix(f.Found, "are needed for 2 queues") || f.Group != "veth0" {

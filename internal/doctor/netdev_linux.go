@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// xdpFeatures are what a driver says of XDP, NETDEV_A_DEV_XDP_FEATURES; known since Linux 6.3.
+// xdpFeatures has the XDP features that a driver reports (NETDEV_A_DEV_XDP_FEATURES). known means Linux 6.3 or later.
 type xdpFeatures struct {
 	known bool
 	bits  uint64
-	// segments is the most buffers of a packet in zero-copy mode, 0 if the kernel does not tell.
+	// segments is the largest number of buffers per packet in zero-copy mode; 0 if the kernel does not report it.
 	segments uint32
 }
 
@@ -43,7 +43,7 @@ func featuresOf(ifindex int) (f xdpFeatures) {
 		return f
 	}
 	req := nl.NewNetlinkRequest(int(family.ID), 0)
-	// By hand: the reserved half of the header must be zero, which nl.Genlmsg leaves to chance.
+	// nl.Genlmsg is not used, because it does not clear the reserved half of the header.
 	req.AddRawData(append([]byte{netdevCmdDevGet, netdevVersion, 0, 0},
 		nl.NewRtAttr(netdevADevIfindex, nl.Uint32Attr(uint32(ifindex))).Serialize()...))
 	answers, err := req.Execute(unix.NETLINK_GENERIC, 0)

@@ -15,12 +15,13 @@ import (
 // ours is the name of the steering program in the kernel.
 const ours = "datxdp_steer"
 
-// program is an XDP program on an interface. What the kernel does not tell is zero.
+// program is an XDP program on an interface. Values that the kernel does not report are zero.
 type program struct {
 	id   uint32
 	name string
-	mode string // as ip-link(8) spells it
-	// link is the bpf_link that holds it there, 0 if it was put there over netlink; known says which.
+	mode string // as ip-link(8) writes it
+	// link is the ID of the bpf_link that attaches the program; 0 if netlink attached it. known means that link is
+	// certain.
 	link  uint32
 	known bool
 	by    holder
@@ -32,7 +33,7 @@ func checkProgram(ctx context.Context, x *exam) []Finding {
 	if on == nil || !on.Attached {
 		return ok("no XDP program is on %s", x.name())
 	}
-	if on.ProgId == 0 { // the kernel names one only if it is alone
+	if on.ProgId == 0 { // the kernel reports an ID only if there is one program
 		return manyPrograms(x.name())
 	}
 	p := program{id: on.ProgId, mode: modeWord(on.AttachMode), name: programName(on.ProgId)}
@@ -46,7 +47,7 @@ func checkProgram(ctx context.Context, x *exam) []Finding {
 	return programFinding(x.name(), p)
 }
 
-// manyPrograms is of an interface with a program in its device, and another in the driver or the kernel.
+// manyPrograms returns the findings about an interface with one program in the NIC and another in the driver or kernel.
 func manyPrograms(ifname string) []Finding {
 	var off []string
 	for _, mode := range []string{"xdpoffload", "xdpdrv", "xdpgeneric"} {
@@ -89,12 +90,12 @@ func (p program) String() string {
 	return s
 }
 
-// remove is the command that takes the program off the interface, empty if that cannot be told.
+// remove returns the command that detaches the program; empty if it is unknown.
 func (p program) remove(ifname string) string {
 	switch {
 	case !p.known:
 		return ""
-	case strings.HasPrefix(p.name, "xdp_dispatcher"): // libxdp's, which keeps state of its own
+	case strings.HasPrefix(p.name, "xdp_dispatcher"): // libxdp's dispatcher, which has its own state
 		return as(fmt.Sprintf("xdp-loader unload %s --all", ifname))
 	case p.link == 0:
 		return as(fmt.Sprintf("ip link set dev %s %s off", ifname, p.mode))
@@ -104,7 +105,7 @@ func (p program) remove(ifname string) string {
 	return as(fmt.Sprintf("bpftool link detach id %d", p.link))
 }
 
-// modeWord is an XDP_ATTACHED_* as ip-link(8) spells it.
+// modeWord returns the name that ip-link(8) gives to an XDP_ATTACHED_* value.
 func modeWord(mode uint32) string {
 	switch mode {
 	case nl.XDP_ATTACHED_DRV:
@@ -115,7 +116,7 @@ func modeWord(mode uint32) string {
 	return "xdp"
 }
 
-// programName needs CAP_SYS_ADMIN; it is empty without.
+// programName returns the name of a program. It needs CAP_SYS_ADMIN; without it the name is empty.
 func programName(id uint32) string {
 	p, err := ebpf.NewProgramFromID(ebpf.ProgramID(id))
 	if err != nil {

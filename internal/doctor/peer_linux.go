@@ -100,22 +100,22 @@ func noWay(err error) bool {
 	return false
 }
 
-// resolved are the states of a neighbour whose Ethernet address is known.
+// resolved is the set of neighbour states in which the MAC address is known.
 const resolved = netlink.NUD_REACHABLE | netlink.NUD_STALE | netlink.NUD_DELAY | netlink.NUD_PROBE | netlink.NUD_PERMANENT | netlink.NUD_NOARP
 
-// checkNeighbour sends a byte to the peer, which makes the kernel ask for its next hop.
+// checkNeighbour sends a byte to the peer, which makes the kernel resolve the next hop.
 func checkNeighbour(ctx context.Context, x *exam) []Finding {
 	a := x.out.Attrs()
 	if x.loops || a.Flags&(net.FlagLoopback|net.FlagPointToPoint) != 0 || a.RawFlags&syscall.IFF_NOARP != 0 {
 		x.linked = true
-		return nil // there is nobody to ask
+		return nil // there is no neighbour to resolve
 	}
 	n := x.neighbour(ctx)
 	if x.linked = n.State&resolved != 0; x.linked {
 		return ok("%v is at %v", x.nextHop, n.HardwareAddr)
 	}
 	if ctx.Err() != nil {
-		return nil // it was not given the time to answer
+		return nil // the neighbour had no time to answer
 	}
 	asks := "ARP"
 	if x.nextHop.Is6() {
@@ -126,7 +126,7 @@ func checkNeighbour(ctx context.Context, x *exam) []Finding {
 		"check the address, and that the interface of that host is up; on it, run: datbench doctor", "")
 }
 
-// neighbour waits until the kernel knows the next hop, or has asked for a while.
+// neighbour waits until the kernel has resolved the next hop, or neighbourLimit is over.
 func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	ctx, cancel := context.WithTimeout(ctx, neighbourLimit)
 	defer cancel()
@@ -182,7 +182,7 @@ func (x *exam) portFlag() string {
 	return fmt.Sprintf(" --port %d", x.Port)
 }
 
-// checkPathMTU compares the largest packet that came back with the interface's MTU.
+// checkPathMTU compares the largest packet that was answered with the interface's MTU.
 func checkPathMTU(_ context.Context, x *exam) []Finding {
 	mtu, out := x.out.Attrs().MTU, x.out.Attrs().Name
 	switch {

@@ -23,13 +23,13 @@ var pathSizes = []int{576, 1280, 1380, 1400, 1420, 1450, 1472, 1480, 1492, 1500,
 
 const (
 	echoHeader = 8
-	// echoTail is the time that the other replies may take after the first.
+	// echoLimit limits the wait for the first reply.
 	echoLimit = time.Second
-	// echoTail is how long the larger packets may come after the first that came back.
+	// echoTail is the time that the other replies may take after the first.
 	echoTail = 100 * time.Millisecond
 )
 
-// echoFamily is what differs between ICMP and ICMPv6.
+// echoFamily has the differences between ICMP and ICMPv6.
 type echoFamily struct {
 	domain, proto, ipHeader int
 	request, reply          icmp.Type
@@ -45,7 +45,7 @@ func familyOf(a netip.Addr) echoFamily {
 		unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE}
 }
 
-// largestEcho is the largest IP packet that can be asked for.
+// largestEcho returns the largest size of an IP packet that a host can be asked to echo.
 func largestEcho(a netip.Addr) int {
 	if a.Is4() {
 		return 65535
@@ -65,7 +65,7 @@ func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var requests sync.WaitGroup
-	defer requests.Wait() // one that waits for room ends with the socket
+	defer requests.Wait() // Close ends a request that waits for room in the send buffer
 	defer c.Close()
 	defer cancel()
 	sizes := slices.DeleteFunc(append(slices.Clone(pathSizes), min(mtu, largestEcho(to))), func(n int) bool { return n > mtu })
@@ -73,7 +73,7 @@ func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error
 	return f.receive(ctx, c, raw, to, slices.Max(sizes)), nil
 }
 
-// open makes a socket for pings: that which needs no privilege where the host allows it, else a raw one.
+// open opens a socket for pings: an unprivileged ICMP socket if the host allows it, otherwise a raw socket.
 func (f echoFamily) open(local netip.Addr) (c net.PacketConn, raw bool, err error) {
 	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW} {
 		fd, serr := unix.Socket(f.domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, f.proto)
@@ -89,7 +89,7 @@ func (f echoFamily) open(local netip.Addr) (c net.PacketConn, raw bool, err erro
 
 func (f echoFamily) prepare(fd int, local netip.Addr) (net.PacketConn, error) {
 	file := os.NewFile(uintptr(fd), "ping")
-	defer file.Close() // FilePacketConn duplicates it
+	defer file.Close() // FilePacketConn duplicates the descriptor
 	if err := unix.SetsockoptInt(fd, f.level, f.discover, f.probe); err != nil {
 		return nil, err
 	}
@@ -103,10 +103,10 @@ func (f echoFamily) prepare(fd int, local netip.Addr) (net.PacketConn, error) {
 	return net.FilePacketConn(file)
 }
 
-// id tells our echoes from those of others; the kernel sets it on a socket without privilege.
+// id returns the identifier of our echo requests. On an unprivileged socket the kernel sets another one.
 func id() int { return os.Getpid() & 0xffff }
 
-// send asks for every size, twice: a packet may be lost.
+// send sends two requests of every size, because a packet may be lost.
 func (f echoFamily) send(ctx context.Context, c net.PacketConn, to netip.Addr, sizes []int) {
 	for seq := range 2 * len(sizes) {
 		size := sizes[seq%len(sizes)]
@@ -115,11 +115,11 @@ func (f echoFamily) send(ctx context.Context, c net.PacketConn, to netip.Addr, s
 		if err != nil || ctx.Err() != nil {
 			return
 		}
-		_, _ = c.WriteTo(b, f.addr(c, to)) // what is too large for this host does not come back either
+		_, _ = c.WriteTo(b, f.addr(c, to)) // a packet that is too large for this host is not answered either
 	}
 }
 
-// addr is an address as the kind of socket wants it.
+// addr converts an address to the type that the socket needs.
 func (echoFamily) addr(c net.PacketConn, to netip.Addr) net.Addr {
 	if _, ip := c.(*net.IPConn); ip {
 		return &net.IPAddr{IP: to.AsSlice(), Zone: to.Zone()}
@@ -127,7 +127,7 @@ func (echoFamily) addr(c net.PacketConn, to netip.Addr) net.Addr {
 	return &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 }
 
-// receive takes replies until the largest has come, or none has for a while.
+// receive receives replies until the largest has arrived, or until none arrives for a while.
 func (f echoFamily) receive(ctx context.Context, c net.PacketConn, raw bool, from netip.Addr, most int) (largest int) {
 	end := time.Now().Add(echoLimit)
 	if limit, bounded := ctx.Deadline(); bounded && limit.Before(end) {
@@ -153,7 +153,7 @@ func (f echoFamily) receive(ctx context.Context, c net.PacketConn, raw bool, fro
 	return largest
 }
 
-// ours says whether a packet is a reply to what we sent.
+// ours reports whether a packet is a reply to one of our requests.
 func (f echoFamily) ours(b []byte, who net.Addr, raw bool, from netip.Addr) bool {
 	m, err := icmp.ParseMessage(f.proto, b)
 	if err != nil || m.Type != f.reply {

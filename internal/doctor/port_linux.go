@@ -11,7 +11,7 @@ import (
 func checkPort(ctx context.Context, x *exam) []Finding {
 	local := x.local()
 	if !local.IsValid() {
-		return nil // it is said already
+		return nil // another check reports it
 	}
 	at := netip.AddrPortFrom(local, x.Port)
 	sockets := udpSockets(at)

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// neighbourLimit bounds the wait for a next hop's Ethernet address: the kernel asks once a second.
+	// neighbourLimit limits the wait for a next hop's MAC address. The kernel solicits once per second.
 	neighbourLimit = 1200 * time.Millisecond
-	// connectLimit bounds the wait for an adapter, which answers within milliseconds.
+	// connectLimit limits the wait for an adapter, which answers within milliseconds.
 	connectLimit = 500 * time.Millisecond
 	// refusalLimit is the time of the second wait for "port unreachable": after a burst, a kernel sends only one of
 	// these messages per second. refusalPause is the time between two attempts.
@@ -87,7 +87,7 @@ func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit tim
 	for ctx.Err() == nil {
 		_, err := c.Write([]byte{0})
 		if err == nil {
-			_ = c.SetReadDeadline(time.Now().Add(min(limit, refusalPause))) // Read returns it
+			_ = c.SetReadDeadline(time.Now().Add(min(limit, refusalPause))) // Read returns the error
 			_, err = c.Read(make([]byte, 1))
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -106,7 +106,7 @@ func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered
 	if err != nil {
 		return false, errors.Is(err, link.ErrBusy)
 	}
-	// An answer is believed at once.
+	// ListenGrace is short, because any answer is sufficient.
 	ia, err := dat.OpenLink(dat.Options{Limits: dat.Limits{ListenGrace: time.Nanosecond}}, l)
 	if err != nil {
 		return false, false

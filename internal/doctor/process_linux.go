@@ -14,13 +14,13 @@ import (
 	"github.com/datxdp/datxdp/xdp"
 )
 
-// capability is one that the adapter uses, and what for.
+// capability is a capability that the adapter uses, and its purpose.
 type capability struct {
 	bit       uint
 	name, why string
 }
 
-// needed are the capabilities without which AF_XDP does not start, on a kernel.
+// needed returns the capabilities that AF_XDP needs on this kernel version.
 func needed(v version) []capability {
 	all := []capability{
 		{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN", "attach to the interface"},
@@ -33,7 +33,7 @@ func needed(v version) []capability {
 	return all
 }
 
-// System calls: capget.
+// effectiveCaps returns the effective capabilities of this process. System calls: capget.
 func effectiveCaps() uint64 {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -45,7 +45,7 @@ func effectiveCaps() uint64 {
 
 func has(caps uint64, bit uint) bool { return caps>>bit&1 != 0 }
 
-// lacks are the capabilities that are needed and missing. CAP_SYS_ADMIN stands for those on BPF.
+// lacks returns the needed capabilities that are missing. CAP_SYS_ADMIN includes those for BPF.
 func lacks(caps uint64, v version) (missing []capability) {
 	for _, c := range needed(v) {
 		stands := (c.bit == unix.CAP_BPF || c.bit == unix.CAP_PERFMON) && has(caps, unix.CAP_SYS_ADMIN)
@@ -84,7 +84,7 @@ func names(caps []capability) (all []string) {
 	return all
 }
 
-// setcap is the command that gives this program what it needs, memory without limit included.
+// setcap returns the command that gives this program the needed capabilities, and CAP_IPC_LOCK for unlimited memory.
 func setcap(v version) string {
 	program, err := os.Executable()
 	if err != nil {
@@ -99,7 +99,7 @@ func setcap(v version) string {
 // System calls: bpf(BPF_PROG_LOAD) of a program that does nothing.
 func checkBPF(_ context.Context, x *exam) []Finding {
 	if len(lacks(x.caps, x.kernel)) > 0 {
-		return nil // it is said already
+		return nil // another check reports it
 	}
 	err := features.HaveProgramType(ebpf.XDP)
 	switch {
@@ -115,7 +115,7 @@ func checkBPF(_ context.Context, x *exam) []Finding {
 
 func checkMemlock(_ context.Context, x *exam) []Finding {
 	if len(lacks(x.caps, x.kernel)) > 0 {
-		return nil // what gives them gives CAP_IPC_LOCK too
+		return nil // the command that gives the missing capabilities includes CAP_IPC_LOCK
 	}
 	if has(x.caps, unix.CAP_IPC_LOCK) {
 		return ok("memory may be locked without limit (CAP_IPC_LOCK)")
@@ -128,7 +128,7 @@ func checkMemlock(_ context.Context, x *exam) []Finding {
 	return memlockFinding(limit.Cur, x.queues())
 }
 
-// memlockFinding compares a limit in bytes with the frames of every queue.
+// memlockFinding compares the limit of locked memory in bytes with the frames of all queues.
 func memlockFinding(limit uint64, queues int) []Finding {
 	o := xdp.DefaultOptions()
 	need := uint64(queues) * uint64(o.Frames*o.FrameSize)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkHolders looks for AF_XDP sockets of others on the interface.
+// checkHolders looks for AF_XDP sockets of other programs on the interface.
 func checkHolders(ctx context.Context, x *exam) []Finding {
 	sockets, err := netlink.SocketDiagXDP()
 	switch {
@@ -20,14 +20,14 @@ func checkHolders(ctx context.Context, x *exam) []Finding {
 	case xdpSockets() == 0:
 		return ok("no AF_XDP socket has a queue of %s", x.name())
 	case x.explaining:
-		return nil // an adapter that was refused a queue has said so
+		return nil // opening the adapter has already reported a busy queue
 	case has(x.caps, unix.CAP_NET_RAW):
 		return x.bound(ctx)
 	}
 	return info("which queues AF_XDP sockets have cannot be read here: it takes CONFIG_XDP_SOCKETS_DIAG, or CAP_NET_RAW")
 }
 
-// listed looks through the sockets that the kernel lists.
+// listed searches the sockets that the kernel lists.
 func (x *exam) listed(ctx context.Context, sockets []*netlink.XDPDiagInfoResp) []Finding {
 	for _, s := range sockets {
 		if s.XDPInfo == nil || s.XDPDiagMsg == nil || int(s.XDPInfo.Ifindex) != x.link.Attrs().Index {
@@ -58,7 +58,7 @@ func (x *exam) bound(ctx context.Context) []Finding {
 // releaseLimit is how long a queue may stay busy after its socket was closed. The kernel frees it in about 25 ms.
 const releaseLimit = 200 * time.Millisecond
 
-// staysBusy says whether a queue is held for longer than a closed socket's is.
+// staysBusy reports whether a queue is busy for longer than releaseLimit, so that a socket must have it.
 func staysBusy(ctx context.Context, ifindex, queue int) bool {
 	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()

@@ -27,8 +27,8 @@ func bindQueue(ifindex, queue int) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Munmap(mem) }() // the kernel holds its own pages of it until the socket is closed
-	// The mapping is not the collector's, so its address stays; it outlives the call.
+	defer func() { _ = unix.Munmap(mem) }() // the kernel keeps the pages until the socket is closed
+	// Sound: the mapping is not in the Go heap, so its address does not change. It outlives the call.
 	reg := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(&mem[0]))), Len: uint64(len(mem)), Size: bindFrame}
 	// The conversion is in the argument list of the call, which keeps reg alive.
 	_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_XDP, unix.XDP_UMEM_REG,

@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// maxMetrics bounds what is read of a program's metrics, in bytes.
+// maxMetrics is the largest number of bytes that are read of a program's metrics.
 const maxMetrics = 16 << 20
 
 // Running examines the queues of adapters that another program has open. It reads the metrics that this program serves
@@ -53,23 +53,23 @@ func fetch(ctx context.Context, url string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		_ = response.Body.Close() // nothing of it is wanted
+		_ = response.Body.Close() // the body is not needed
 		return nil, fmt.Errorf("%s: %s", url, response.Status)
 	}
 	return response.Body, nil
 }
 
-// opened is an adapter and what is known of its queues.
+// opened is an open adapter with the state of its queues.
 type opened struct {
 	ia     string
 	queues []dat.QueueStats
 }
 
-// queueMetric is a line of package metrics about a queue: its name, adapter, queue, side and value.
+// queueMetric matches a line of package metrics about a queue: metric, adapter, queue, side and value.
 var queueMetric = regexp.MustCompile(`^datxdp_xdp_(queue_proven|transmit_stalled|transmit_stalls_total|reopens_total)` +
 	`\{ia="((?:[^"\\]|\\.)*)",queue="(\d+)"(?:,side="(rx|tx)")?\} (\S+)$`)
 
-// readQueues reads the text format of Prometheus, adapters and queues in their order there.
+// readQueues parses the text format of Prometheus. Adapters and queues keep the order of the text.
 func readQueues(r io.Reader) (all []opened, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxMetrics)
@@ -91,7 +91,7 @@ func readQueues(r io.Reader) (all []opened, err error) {
 	return all, lines.Err()
 }
 
-// find returns the queue of an adapter, which it adds where it is new.
+// find returns a queue of an adapter. It adds both to all if they are new.
 func find(all *[]opened, ia string, number int) *dat.QueueStats {
 	i := slices.IndexFunc(*all, func(o opened) bool { return o.ia == ia })
 	if i < 0 {
@@ -122,7 +122,7 @@ func set(q *dat.QueueStats, metric, side string, value float64) {
 	}
 }
 
-// queueReport is what there is to say of the queues of open adapters.
+// queueReport returns the report about the queues of open adapters.
 func queueReport(adapters []opened) *Report {
 	r := &Report{}
 	verdict := "Every queue transmits, and receives as far as it had to."

@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// TestQueueFindings: a queue that stands still is an error, one that nothing came to is known to be unproven.
+// TestQueueFindings: a stalled queue is an error. A queue on which no packet has arrived is unproven.
 func TestQueueFindings(t *testing.T) {
 	works := dat.QueueStats{TxProven: true, RxProven: true}
 	for _, tt := range []struct {
@@ -46,7 +46,7 @@ datxdp_xdp_transmit_stalled{ia="xdp:eth0 port=4000",queue="1"} 1
 datxdp_xdp_transmit_stalls_total{ia="xdp:eth0 port=4000",queue="1"} 2
 `
 
-// TestRunning reads the queues of a program that runs, and says where there is nothing to read.
+// TestRunning reads the queues of a running program. Metrics without queues are an error.
 func TestRunning(t *testing.T) {
 	body := stalledMetrics
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

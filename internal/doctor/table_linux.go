@@ -54,7 +54,7 @@ func (x *exam) reaches(c check) bool {
 	return true
 }
 
-// usable says whether packets can leave the interface at all.
+// usable reports whether the interface can transmit at all.
 func (x *exam) usable() bool {
 	a := x.link.Attrs()
 	return isUp(a) && a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown && x.local().IsValid()

@@ -30,7 +30,7 @@ type Target struct {
 	addr         netip.Addr
 }
 
-// resolve reads the name.
+// resolve parses the name of the IA.
 func (t *Target) resolve() error {
 	if t.Port == 0 {
 		t.Port = dat.DefaultPort
@@ -51,5 +51,5 @@ func (t *Target) resolve() error {
 	return nil
 }
 
-// native says whether the mode that was asked for needs the driver.
+// native reports whether the requested mode needs the driver.
 func (t *Target) native() bool { return t.mode == "zero-copy" || t.mode == "copy" }

@@ -8,10 +8,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Layout in columns: a group, below it a line for each finding, below that what to do about it.
+// Layout in columns: the name of a group, a line for each of its findings, and the remedy below the finding.
 const (
 	textWidth = 100
-	foundAt   = 11 // of what was found: after the severity
+	foundAt   = 11 // column of the finding, after the severity
 )
 
 var colours = [...]text.Color{OK: text.FgGreen, Info: text.FgCyan, Warning: text.FgYellow, Error: text.FgRed}
@@ -33,7 +33,7 @@ func (r *Report) Print(w io.Writer, colour bool) error {
 	return err
 }
 
-// Print writes one finding as it stands in a report.
+// Print writes one finding, with the layout of a report.
 func (f Finding) Print(w io.Writer, colour bool) error {
 	var b strings.Builder
 	f.print(&b, colour)
@@ -55,16 +55,16 @@ func (f Finding) print(b *strings.Builder, colour bool) {
 		fmt.Fprintf(b, "%s%s\n", indent, hanging("fix: "+f.Fix))
 	}
 	if f.Command != "" {
-		fmt.Fprintf(b, "%s    %s\n", indent, bold(f.Command, colour)) // never wrapped: it is copied
+		fmt.Fprintf(b, "%s    %s\n", indent, bold(f.Command, colour)) // not wrapped, so that it can be copied
 	}
 }
 
-// hanging wraps text that begins after the severity.
+// hanging wraps a text that begins after the severity.
 func hanging(s string) string {
 	return strings.ReplaceAll(wrap(s, textWidth-foundAt), "\n", "\n"+strings.Repeat(" ", foundAt))
 }
 
-// wrap breaks text between words, without the blanks that would fill the lines.
+// wrap breaks a text between words, and adds no trailing blanks.
 func wrap(s string, width int) string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {
@@ -80,7 +80,7 @@ func bold(s string, colour bool) string {
 	return s
 }
 
-// count is how much there is to do.
+// count returns the number of errors and warnings as text.
 func (r *Report) count() string {
 	errors, warnings := len(worst(r.Findings, Error, len(r.Findings))), len(worst(r.Findings, Warning, len(r.Findings)))
 	if errors+warnings == 0 {

@@ -24,7 +24,7 @@ func checkTry(_ context.Context, x *exam) []Finding {
 	return append(ok("it was opened and closed: mode %s%s", mode, transmitting(queues)), queueFindings(queues)...)
 }
 
-// refusal is of an adapter with which no check found anything wrong.
+// refusal returns the finding for an adapter that cannot be opened although no check found a reason.
 func (x *exam) refusal(err error) []Finding {
 	found, fix := "opening it fails: "+err.Error(), "mend what the message says, and try again"
 	if x.kind == ianame.UDP {
@@ -33,7 +33,7 @@ func (x *exam) refusal(err error) []Finding {
 	return failure(found, "", fix+"; kernel UDP may work meanwhile", fmt.Sprintf("datbench doctor --ia udp:%v%s --try", x.local(), x.portFlag()))
 }
 
-// transmitting says what opening has proven.
+// transmitting returns a text that says which queues transmitted their proof frame.
 func transmitting(queues []dat.QueueStats) string {
 	proven := 0
 	for _, q := range queues {
@@ -47,7 +47,7 @@ func transmitting(queues []dat.QueueStats) string {
 	return fmt.Sprintf("; a frame was transmitted on %s of %d and came back", queueCount(proven), len(queues))
 }
 
-// granted opens an adapter, and tells its mode and what is known of its queues.
+// granted opens an adapter, and returns its mode and the state of its queues.
 func granted(name string, port uint16) (mode string, queues []dat.QueueStats, err error) {
 	ia, err := dat.Open(name, dat.Options{Port: port})
 	if err != nil {

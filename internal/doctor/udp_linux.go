@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/udplink"
 )
 
-// mayUDP says whether the adapter may run over kernel UDP.
+// mayUDP reports whether the adapter may use kernel UDP.
 func (x *exam) mayUDP() bool { return x.kind == ianame.UDP || x.kind == ianame.Auto }
 
 // checkBuffers compares the kernel's limit for socket buffers with the size that the link requests. With CAP_NET_ADMIN
@@ -29,7 +29,7 @@ func checkBuffers(_ context.Context, x *exam) []Finding {
 		as(fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", want, want)))
 }
 
-// checkFilters reads what stands between the wire and a UDP socket. AF_XDP takes its packets before.
+// checkFilters reports packet filters, which apply to a UDP socket. AF_XDP receives packets before these filters.
 func checkFilters(_ context.Context, x *exam) []Finding {
 	if !x.mayUDP() {
 		return nil

@@ -19,7 +19,7 @@ type Kind string
 const (
 	XDP  Kind = "xdp"  // AF_XDP on an interface
 	UDP  Kind = "udp"  // a kernel UDP socket on an address of this host
-	Auto Kind = "auto" // AF_XDP if available, else UDP; with a mode it is XDP: a mode that was requested by name is never replaced
+	Auto Kind = "auto" // AF_XDP if available, otherwise UDP; with a mode only AF_XDP, because a mode requested by name is never replaced
 )
 
 // Errors that Parse wraps.
@@ -34,9 +34,9 @@ var (
 type Name struct {
 	Device    string // the name without options: "xdp:eth0,copy"
 	Kind      Kind
-	Interface string     // of XDP and Auto
-	Mode      string     // of XDP and Auto: "zero-copy", "copy", "generic", or "" and "auto" for the best
-	Addr      netip.Addr // of UDP
+	Interface string     // for XDP and Auto
+	Mode      string     // for XDP and Auto: "zero-copy", "copy", "generic"; "" and "auto" mean the best
+	Addr      netip.Addr // for UDP
 
 	Port     uint16        // port=N
 	PeerPort uint16        // peerport=N

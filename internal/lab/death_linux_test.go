@@ -21,7 +21,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// roleVar makes this test binary act as one of the processes that a test starts.
+// roleVar is the variable that makes the test binary run as a helper process of a test.
 const roleVar = "DATXDP_LAB_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func role(name string) *exec.Cmd {
 
 func awaitEOF() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
-// hold makes one lab of each kind, reports its children and waits to be killed.
+// hold creates one lab of each kind, reports its children and waits until it is killed.
 func hold() error {
 	own, err := lab.New(lab.Options{})
 	if err != nil {
@@ -58,7 +58,7 @@ func hold() error {
 	var pids [3]int
 	for i, start := range []func(*exec.Cmd) (*lab.Child, error){lab.Start, lab.Start, inOwn} {
 		cmd := role("child")
-		// The write end stays open in this process, so the children do not see an end of file.
+		// This process keeps the write end open, so the children do not see an end of file.
 		if _, err := cmd.StdinPipe(); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func TestKillLeavesNothing(t *testing.T) {
 	witness.awaitGone(t, namespaces, deadline)
 }
 
-// process is watched through a pidfd, which never comes to mean another process.
+// process is watched through a pidfd, which cannot refer to another process later.
 type process struct {
 	pid string
 	fd  int
@@ -155,7 +155,7 @@ func (p process) awaitDeath(t *testing.T, deadline time.Time) {
 	}
 }
 
-// witness is a namespace that has numbers for others: the kernel tells it when one of them ends.
+// witness is a namespace in which other namespaces have numbers. The kernel reports there when one of them ends.
 type witness struct {
 	*lab.Lab
 	handle *netlink.Handle
@@ -179,7 +179,7 @@ func newWitness(t *testing.T) *witness {
 	return w
 }
 
-// firstID is above the numbers that the kernel gives out by itself, to the peer of a veth.
+// firstID is above the numbers that the kernel itself assigns to the namespace of a veth's peer.
 const firstID = 1000
 
 // watch gives a number to every foreign network namespace that a process holds by a descriptor, starting with firstID.
@@ -235,7 +235,7 @@ func (w *witness) awaitGone(t *testing.T, namespaces int, deadline time.Time) {
 	}
 }
 
-// TestChild follows one child from start to end.
+// TestChild follows a child from its start to its end.
 func TestChild(t *testing.T) {
 	labtest.RequireRoot(t)
 	cmd := role("child")
@@ -257,7 +257,7 @@ func TestChild(t *testing.T) {
 	child.Kill()
 }
 
-// TestStartInLab: a child is in the namespace of the end that it was started in.
+// TestStartInLab: a child runs in the namespace of the end in which it was started.
 func TestStartInLab(t *testing.T) {
 	l := labtest.New(t, lab.Options{})
 	for _, s := range []lab.Side{lab.A, lab.B} {

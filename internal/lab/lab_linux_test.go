@@ -157,7 +157,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseDeletesLink holds a namespace open beyond its lab, as a socket of a test might.
+// TestCloseDeletesLink keeps a namespace open after its lab is closed, as a socket could.
 func TestCloseDeletesLink(t *testing.T) {
 	labtest.RequireRoot(t)
 	l, err := lab.New(lab.Options{})
@@ -219,7 +219,7 @@ func exchange(server, client *net.UDPConn, message string) error {
 	return nil
 }
 
-// namespace names the network namespace of the calling thread.
+// namespace returns the name of the calling thread's network namespace.
 func namespace(t *testing.T) string {
 	t.Helper()
 	name, err := os.Readlink("/proc/thread-self/ns/net")

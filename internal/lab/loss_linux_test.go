@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSetLoss counts datagrams between two sockets of the loopback interface: no privilege needed.
+// TestSetLoss counts datagrams between two loopback sockets. It needs no privilege.
 func TestSetLoss(t *testing.T) {
 	for _, part := range []float64{0, 0.1, 1} {
 		to, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -25,7 +25,7 @@ func TestSetLoss(t *testing.T) {
 		defer from.Close()
 		const sent = 5000
 		got := 0
-		for range sent { // one at a time: nothing is lost for want of room
+		for range sent { // one at a time, so that no buffer overflows
 			if _, err := from.Write([]byte{1}); err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestSetLoss(t *testing.T) {
 	}
 }
 
-// arrived is the number of datagrams that wait. Over loopback they are there when they were sent.
+// arrived returns the number of datagrams that wait. On loopback a datagram has arrived when the send returns.
 func arrived(t *testing.T, c *net.UDPConn) (n int) {
 	t.Helper()
 	raw, err := c.SyscallConn()

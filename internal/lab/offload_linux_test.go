@@ -34,7 +34,7 @@ func checkOffloads(t *testing.T, s Side, want bool) error {
 	}
 	defer unix.Close(fd)
 	for _, o := range offloads {
-		// Every "get" command is the number before its "set".
+		// The number of a "get" command is one less than that of its "set" command.
 		value, err := ethtool(fd, Interface, o.set-1, 0)
 		if err != nil {
 			return err

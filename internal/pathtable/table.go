@@ -38,8 +38,8 @@ type Table[T any] struct {
 	chunks [(Max + 1) / chunkSize]atomic.Pointer[chunk[T]]
 
 	mu   sync.Mutex // guards all changes
-	used uint32     // places used so far
-	free []uint32   // places that are empty again
+	used uint32     // number of slots used so far
+	free []uint32   // used slots that are empty again
 }
 
 // Get returns the value of a path; nil if the path was never added or was removed.

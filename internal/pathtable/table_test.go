@@ -94,7 +94,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestGetBesideChanges: a reader gets the value of the number that it asks for, or nil.
+// TestGetBesideChanges: a concurrent Get returns the value of its path, or nil.
 func TestGetBesideChanges(t *testing.T) {
 	type added struct {
 		path  link.Path

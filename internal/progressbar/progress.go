@@ -28,7 +28,7 @@ func New(w io.Writer, steps int) Display {
 	return &lines{w: w, steps: steps}
 }
 
-// IsTerminal reports whether w is a character device that somebody may watch.
+// IsTerminal reports whether w is a terminal or another character device, but not /dev/null.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -61,7 +61,7 @@ func (l *lines) Note(text string) {
 func (*lines) Around(write func()) { write() }
 func (*lines) End()                {}
 
-// bar redraws only when a step begins, because a timer would wake a core that is being measured.
+// bar redraws only when a step begins. A timer would use a core that is being measured.
 type bar struct {
 	b       *progressbar.ProgressBar
 	started bool
@@ -78,7 +78,7 @@ func newBar(w io.Writer, steps int) *bar {
 	)}
 }
 
-// Begin ignores write errors, because the bar is only decoration.
+// Begin ignores write errors, because nothing depends on the bar.
 func (b *bar) Begin(title string) {
 	b.b.Describe(fmt.Sprintf("%-42s", title))
 	if b.started {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLines: where nobody looks at a terminal, every step is a line.
+// TestLines: without a terminal every step is a line.
 func TestLines(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, 2)

@@ -121,7 +121,7 @@ func (p *asaviePort) wait(d time.Duration) (err error) {
 	return err
 }
 
-// close releases what it can: unregistering always fails, detaching works for a native program.
+// close releases what it can. Unregistering always fails; detaching works only for a native program.
 func (p *asaviePort) close() (err error) {
 	defer guard(&err)
 	var errs []error

@@ -66,7 +66,7 @@ func clientOn(p port) *Client {
 	return &Client{end: end{port: p, cfg: cfg}, head: template(cfg, nil)}
 }
 
-// TestClientGivesUp: whatever is lost, a run ends in time and says what was missing.
+// TestClientGivesUp: whatever is lost, a run ends within its limit, and the error names what was missing.
 func TestClientGivesUp(t *testing.T) {
 	tests := []struct {
 		name string
@@ -94,7 +94,7 @@ func TestClientGivesUp(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: an answer that takes a while, as on a host that is busy, is late and not lost.
+// TestLateAnswer: an answer that is delayed, as on a busy host, is late but not lost.
 func TestLateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clientOn(&badPort{room: true, answers: true, left: true, late: 150 * time.Millisecond})
@@ -106,7 +106,7 @@ func TestLateAnswer(t *testing.T) {
 	})
 }
 
-// TestClientObeysContext: a run ends soon after its context, however well it goes.
+// TestClientObeysContext: a run ends soon after its context.
 func TestClientObeysContext(t *testing.T) {
 	ports := map[string]badPort{"stuck": {}, "silent": {room: true}, "well": {room: true, answers: true, left: true}}
 	runs := map[string]func(context.Context, *Client) error{
@@ -138,7 +138,7 @@ func TestClientObeysContext(t *testing.T) {
 	}
 }
 
-// TestServerRests: a server that hears nothing sleeps, and ends with its context all the same.
+// TestServerRests: a server that receives nothing sleeps, and still ends with its context.
 func TestServerRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -40,7 +40,7 @@ type Result struct {
 	// Sent and Received are the frames of the measured part; Bytes is the size of the received ones.
 	Sent, Received, Bytes uint64
 	Elapsed               time.Duration
-	// Lost is Sent less Received. Counted is the part of Lost that a counter explains.
+	// Lost is Sent minus Received. Counted is the number of frames that counters report as dropped.
 	Lost, Counted uint64
 	// CoreShare is the fraction of a core that each end had, client first.
 	CoreShare []float64

@@ -41,11 +41,11 @@ const MinFrame = 64
 type kind byte
 
 const (
-	ping   kind = 1 + iota // goes back as pong
+	ping   kind = 1 + iota // is answered with pong
 	pong                   //
 	warm                   // is not counted
 	data                   // is counted
-	ask                    // goes back as result
+	ask                    // is answered with result
 	result                 //
 )
 

@@ -16,7 +16,7 @@ var testConfig = Config{
 	PeerMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2},
 }
 
-// TestTurn: a frame that went there and back is what it was, and its checksum holds both ways.
+// TestTurn: a frame that was turned twice is unchanged, and its checksum is correct in both directions.
 func TestTurn(t *testing.T) {
 	h := template(testConfig, net.HardwareAddr{2, 0, 0, 0, 0, 1})
 	setSize(h[:], MinFrame)
@@ -69,7 +69,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestDropsSince: packets that the interface dropped long ago hide none of those that the engine counts.
+// TestDropsSince: earlier drops of the interface do not hide drops that the engine counts.
 func TestDropsSince(t *testing.T) {
 	base := dropCounters{device: drops{206, 9}}
 	now := dropCounters{engine: drops{41, 0}, device: drops{210, 12}}

@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// pair is a server that runs and a client, in a lab.
+// pair starts a server and returns a client, in a lab.
 func pair(t *testing.T, engine string, mtu int) *Client {
 	t.Helper()
 	return pairOn(t, engine, mtu, 1)
@@ -75,7 +75,7 @@ func TestLatency(t *testing.T) {
 			if n == 0 || r.Received != uint64(n) || r.Received+r.Lost != r.Sent {
 				t.Fatalf("got %d round trips, %+v", n, r)
 			}
-			if c.Mode() != "copy" { // all that a veth has
+			if c.Mode() != "copy" { // the only mode of a veth
 				t.Errorf("mode: got %q, want copy", c.Mode())
 			}
 			t.Logf("%s: mean of %d: %s", engine, n, sum/n)
@@ -87,7 +87,7 @@ func TestLatency(t *testing.T) {
 func TestOtherQueue(t *testing.T) {
 	c := pairOn(t, Native, 1500, 2)
 	p := c.port.(*native)
-	p.sock = p.queues[1].sock // a veth delivers to the queue with the number of the sender's
+	p.sock = p.queues[1].sock // a veth delivers to the queue with the sender's queue number
 	r, err := c.Stream(t.Context(), MinFrame, 20*time.Millisecond, 50*time.Millisecond)
 	if err != nil || r.Received == 0 || r.Received+r.Lost != r.Sent {
 		t.Errorf("got %+v, %v", r, err)

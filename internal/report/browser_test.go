@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// own is whom the browser asks for purposes of its own.
+// own matches the hosts that the browser contacts for its own purposes.
 var own = regexp.MustCompile(`(^|\.)(google|googleapis|gvt1|chromium)\.(com|org)(:\d+)?$`)
 
 // browser opens a page in chromium and returns its standard output. asked lists the requests that the browser sent to
@@ -45,7 +45,7 @@ func browser(t *testing.T, page string, args ...string) (stdout string, asked []
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars",
 		"--user-data-dir=" + t.TempDir(), "--proxy-server=" + proxy.URL, "--proxy-bypass-list=<-loopback>"}, append(args, "file://"+page)...)...)
 	cmd.Dir = t.TempDir()
-	cmd.WaitDelay = time.Second // its children hold the pipe
+	cmd.WaitDelay = time.Second // the browser's child processes keep the pipe open
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()
@@ -67,7 +67,7 @@ func save(t *testing.T, html string) string {
 	return file
 }
 
-// TestBrowserDOM: a browser finds everything on the page, and asks the network for nothing.
+// TestBrowserDOM: a browser shows everything on the page and sends no request to the network.
 func TestBrowserDOM(t *testing.T) {
 	html := pageOf(t, read(t, "full", "sizes"))
 	dom, asked := browser(t, save(t, html), "--dump-dom")
@@ -83,7 +83,7 @@ func TestBrowserDOM(t *testing.T) {
 	if !strings.Contains(dom, "</footer>") {
 		t.Error("the page has no end")
 	}
-	// That it would be seen:
+	// Check that the proxy would see a request.
 	if _, asked := browser(t, save(t, `<img src="http://elsewhere.invalid/x.png">`), "--dump-dom"); len(asked) != 1 {
 		t.Errorf("of a page that asks for one thing, it asked for %v", asked)
 	}
@@ -128,7 +128,7 @@ func decode(t *testing.T, file string) image.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() // it was only read
+	defer f.Close() // opened only for reading
 	img, err := png.Decode(f)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func decode(t *testing.T, file string) image.Image {
 	return img
 }
 
-// coloursOf counts the points of a picture by colour.
+// coloursOf counts the pixels of a picture by colour.
 func coloursOf(t *testing.T, file string) map[color.RGBA]int {
 	t.Helper()
 	img, seen := decode(t, file), map[color.RGBA]int{}

@@ -34,10 +34,10 @@ func pageOf(t *testing.T, files []File) string {
 	return b.String()
 }
 
-// charts counts the pictures of a page.
+// charts returns the number of pictures on a page.
 func charts(html string) int { return strings.Count(html, `<svg role="img"`) }
 
-// outside is what makes a browser fetch something.
+// outside matches HTML that makes a browser load something.
 var outside = regexp.MustCompile(`(?i)\b(src|srcset|href|action|poster|data)\s*=|url\(|@import|https?://|<(script|link|iframe|object|embed|img)\b`)
 
 func TestPage(t *testing.T) {
@@ -59,7 +59,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestSizes: many sizes make lines, their distributions fold away.
+// TestSizes: several sizes give line charts; their distributions are folded.
 func TestSizes(t *testing.T) {
 	html := pageOf(t, read(t, "sizes"))
 	if got, want := charts(html), 3+8; got != want {
@@ -72,7 +72,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestSideBySide: each chart has a panel for each file, also where one has nothing to show.
+// TestSideBySide: each chart has a panel for each file, also for a file without such rows.
 func TestSideBySide(t *testing.T) {
 	html := pageOf(t, read(t, "full", "sizes"))
 	if got := strings.Count(html, `<div class="panel">`); got%2 != 0 || got < 12 {
@@ -83,7 +83,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestInvalidOnly: a run with no valid row has its reasons, and what a file says is text.
+// TestInvalidOnly: a page without valid rows shows the reasons. Text from a file is escaped.
 func TestInvalidOnly(t *testing.T) {
 	r := result.Result{Row: result.Row{Op: "<script>", Metric: result.Latency}, Reason: "<b>starved</b>"}
 	html := pageOf(t, []File{{"<i>", &result.Report{Results: []result.Result{r, {Row: result.Row{Op: result.Send, Metric: result.Rate}}}}}})
@@ -96,7 +96,7 @@ func TestInvalidOnly(t *testing.T) {
 	}
 }
 
-// TestOdd: figures that no run has are drawn or left out, and nothing panics.
+// TestOdd: impossible figures are drawn or left out, but never cause a panic.
 func TestOdd(t *testing.T) {
 	row := func(op, metric string, figure float64) result.Result {
 		r := result.Result{Row: result.Row{Op: op, Metric: metric, Size: 64, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: figure, Gbps: figure}
@@ -116,7 +116,7 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// TestFull: what was measured otherwise than the plain rows has charts of its own, and columns.
+// TestFull: rows with other conditions than the plain rows have their own charts and columns.
 func TestFull(t *testing.T) {
 	row := func(op, metric string, change func(*result.Result)) result.Result {
 		r := result.Result{Row: result.Row{Op: op, Metric: metric, Size: 64, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: 2e6, Gbps: 1}
@@ -153,7 +153,7 @@ func TestRoughText(t *testing.T) {
 	}
 }
 
-// FuzzWrite: whatever a file of results says, there is a page or an error.
+// FuzzWrite: any result file gives a page or an error.
 func FuzzWrite(f *testing.F) {
 	f.Add([]byte(`{"results":[{"op":"send","metric":"lat","size":64,"valid":true,"p50_us":1,"histogram_us":[[1,2],[3,4]]}]}`))
 	f.Add([]byte(`{"results":[{"op":"send","metric":"bw","size":64,"valid":true,"gbps":1},{"op":"raw","metric":"bw","size":1,"valid":true,"gbps":3}]}`))
@@ -165,7 +165,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// TestApart: labels of points that lie close do not cover one another.
+// TestApart: labels of points that are close together do not overlap.
 func TestApart(t *testing.T) {
 	got := apart(plotter.XYs{{X: 1, Y: 10}, {X: 1, Y: 10.1}, {X: 1, Y: 900}}, span{1, 1000})
 	if got[0].Y != 10 || got[1].Y < 14 || got[1].Y > 15 || got[2].Y != 900 {
@@ -237,7 +237,7 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestTCPSpread: each ratio to kernel TCP has its range beside it.
+// TestTCPSpread: each ratio to kernel TCP is shown with its range.
 func TestTCPSpread(t *testing.T) {
 	rate := func(op string, v float64, parts ...float64) result.Result {
 		return result.Result{Row: result.Row{Op: op, Metric: result.Rate, Size: 64, MTU: 1500}, Valid: true, Samples: 1, MsgsPerSec: v, Parts: parts}

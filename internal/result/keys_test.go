@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestJSONKeys: scripts depend on the names, and on every one of them being there.
+// TestJSONKeys: every key of the JSON exists and keeps its name, because scripts depend on both.
 func TestJSONKeys(t *testing.T) {
 	want := []string{"op", "metric", "size", "transport", "mode", "mtu", "p50_us", "p99_us", "p999_us", "msgs_per_s",
 		"gbps", "samples", "retransmits", "drops", "valid", "reason"}

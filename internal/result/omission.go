@@ -69,7 +69,7 @@ func (r OmittedRuns) String() string {
 	return fmt.Sprintf("runs %s and %d of %d", strings.Join(first, ", "), r.Runs[n-1], r.Of)
 }
 
-// reason is why one run, or one row, is invalid.
+// reason is the reason why one run, or one row, is invalid.
 type reason struct {
 	text    string
 	omitted OmittedRuns

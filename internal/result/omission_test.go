@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// starved is a run that got a part of a core only.
+// starved returns a run that had only this share of a core.
 func starved(r Result, percent int) Result {
 	r.Invalidate("not saturated: a side had %d %% of a core", percent)
 	return r
 }
 
-// TestOmissions: equal reasons are one, with the range of the numbers that they differ in.
+// TestOmissions: equal reasons are merged into one, with the range of their numbers.
 func TestOmissions(t *testing.T) {
 	good := times(Send, 3, 8)
 	rows := []Result{
@@ -44,7 +44,7 @@ func TestOmissions(t *testing.T) {
 	}
 }
 
-// TestOmissionsOdd: what any file may say makes no panic.
+// TestOmissionsOdd: no content of a file causes a panic.
 func TestOmissionsOdd(t *testing.T) {
 	odd := []Result{{Reason: "# 5"}, {Reason: "5 #"}, {Reason: "# #"}, {}, {Rounds: []Round{{}, {Reason: "]"}, {Reason: `"rounds": [1]`}}}}
 	if n := len(Omissions(odd)); n != 5 {

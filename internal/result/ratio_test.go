@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// times is a run of round trips whose median and p99 these are.
+// times returns a round-trip run with this median and p99.
 func times(op string, p50, p99 float64) Result {
 	r := Result{Row: Row{Op: op, Metric: Latency, Size: 64, MTU: 1500}, Valid: true}
 	r.Count(1000, time.Second)
@@ -22,7 +22,7 @@ func invalid(r Result) Result {
 	return r
 }
 
-// TestRatios: runs are compared with those of their own round, also where one before them is not valid.
+// TestRatios: runs are compared with runs of the same round, also after an invalid run.
 func TestRatios(t *testing.T) {
 	raw := Pool([]Result{times(Raw, 2, 4), times(Raw, 4, 4), invalid(times(Raw, 99, 1)), times(Raw, 10, 20)})
 	send := Pool([]Result{times(Send, 3, 8), invalid(times(Send, 1, 1)), times(Send, 7, 7), times(Send, 20, 20)})
@@ -62,7 +62,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestRawRatios: a row is beside the plain row of its own place, whose frames are as large as its MTU.
+// TestRawRatios: a row is compared with the plain row under the same conditions. Raw frames are as large as the MTU.
 func TestRawRatios(t *testing.T) {
 	bw := func(op string, mtu int, size int64, gbps float64) Result {
 		return Result{Row: Row{Op: op, Metric: Bandwidth, Size: size, MTU: mtu}, Gbps: gbps, Valid: true}
@@ -88,7 +88,7 @@ func TestRawRatios(t *testing.T) {
 	}
 }
 
-// TestRoundsJSON: the rounds of a row are one line of the file, those that are not valid too.
+// TestRoundsJSON: all rounds of a row, valid or not, are on one line of the file.
 func TestRoundsJSON(t *testing.T) {
 	row := Pool([]Result{times(Send, 3, 8), invalid(times(Send, 1, 1))})
 	text, err := (&Report{Results: []Result{row}}).JSON()

@@ -28,7 +28,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestJSON: what is written is read again, and a long list is one line.
+// TestJSON: a file that was written can be read again, and has each long list on one line.
 func TestJSON(t *testing.T) {
 	want := &Report{Env: Env{Link: `"histogram_us": [`}, Results: []Result{{Row: Row{Op: Send, Metric: Latency}, Valid: true, Runs: []float64{1.5, 2}, Histogram: Histogram{{1.25, 3}, {1e7, 1}}}}}
 	text, err := want.JSON()
@@ -74,7 +74,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// rateRun is a run of n operations in seconds.
+// rateRun returns a run of n operations in this number of seconds.
 func rateRun(n int64, seconds float64) Result {
 	r := Result{Row: Row{Op: Send, Metric: Rate, Size: 100}, Mode: "copy", Valid: true, Retransmits: 1}
 	r.Count(n, time.Duration(seconds*float64(time.Second)))

@@ -32,7 +32,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestPlace: rows of one table may differ in what the table shows, and in nothing else.
+// TestPlace: rows of one table differ only in what the table shows.
 func TestPlace(t *testing.T) {
 	want := Row{Metric: Rate, MTU: 1500, Churn: 1 << 30, Realtime: true, Impair: "loss=0.01"}
 	if diff := cmp.Diff(want, full.Place()); diff != "" {
@@ -40,7 +40,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestSchema: each condition tells rows apart, in a list of them and in the tables of the page, and has a help text.
+// TestSchema: every condition distinguishes rows in lists and in the page's tables, and has a help text.
 func TestSchema(t *testing.T) {
 	columns := map[string]bool{}
 	for _, c := range Columns() {
@@ -60,7 +60,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestNewField: a field without any tag but json has texts and a column.
+// TestNewField: a field with only a json tag has texts and a column.
 func TestNewField(t *testing.T) {
 	type row struct {
 		Transport string `json:"transport"`
@@ -77,7 +77,7 @@ func TestNewField(t *testing.T) {
 	}
 }
 
-// TestOldFiles: files of versions that had no both_ways, and wrote out one connection, are read as the same rows.
+// TestOldFiles: files of older versions, without both_ways and with one connection written out, give the same rows.
 func TestOldFiles(t *testing.T) {
 	var old Result
 	text := `{"op": "send", "metric": "bw", "size": 64, "connections": 1, "bidir": {"out_gbps": 1, "in_gbps": 2}}`

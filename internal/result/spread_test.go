@@ -2,7 +2,7 @@ package result
 
 import "testing"
 
-// TestSpread: what a ratio to a row that varies may be, from one run and from several.
+// TestSpread: the range of a ratio is calculated from one run and from several.
 func TestSpread(t *testing.T) {
 	tcp := PoolParts([]Result{times(TCP, 20, 30), times(TCP, 80, 90), times(TCP, 40, 50)})
 	send := times(Send, 8, 9)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPrintable: no text of a peer has anything in it that a terminal would interpret.
+// TestPrintable: Printable removes everything that a terminal would interpret.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"taken by 10.0.0.1 since 3 s": "taken by 10.0.0.1 since 3 s", "größer × 2": "größer × 2",
@@ -19,7 +19,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestReadFilePrintable: no string of a file has anything in it that a terminal would interpret.
+// TestReadFilePrintable: no string of a file contains anything that a terminal would interpret.
 func TestReadFilePrintable(t *testing.T) {
 	const bad, want = "a\x1b[31m\u009b\n\u202e", "a?[31m???"
 	row := Row{Op: bad, Metric: bad, Transport: bad, Impair: bad}

@@ -39,7 +39,7 @@ func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
 		if via == dst {
 			t.claims.put(via, from)
 		} else {
-			t.confirmed.put(via, from) // a gateway comes from the routing table, so it cannot be invented
+			t.confirmed.put(via, from) // a gateway is in the routing table, so its address is not forged
 		}
 		return mac, false
 	}
@@ -64,7 +64,7 @@ func (t *Table) resolve() {
 			bucket.tokens--
 			t.confirmed.epoch.Add(1)
 		}
-		if ok { // there may be more
+		if ok { // there may be more claims
 			t.confirmed.wakeUp()
 		}
 	}
@@ -88,7 +88,7 @@ func (t *Table) probe() {
 			default:
 				t.confirmed.put(addr, from)
 			}
-			t.claims.wakeUp() // there may be more
+			t.claims.wakeUp() // there may be more claims
 		}
 		t.claims.epoch.Add(1)
 	}

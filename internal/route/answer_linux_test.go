@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// answers waits until an answer to an address goes to a MAC address.
+// answers waits until Answer returns this MAC address for the destination.
 func (w *world) answers(dst netip.Addr, want net.HardwareAddr) {
 	w.Helper()
 	w.until(fmt.Sprint(dst, " at ", want), func() bool {
@@ -22,7 +22,7 @@ func (w *world) answers(dst netip.Addr, want net.HardwareAddr) {
 	})
 }
 
-// An answer goes to the neighbour that has the address, resolved if need be; a change is followed.
+// Answer returns the MAC address of the neighbour, resolves it if needed, and follows its changes.
 func TestAnswerGoesToTheNeighbour(t *testing.T) {
 	for _, dst := range []netip.Addr{lab.B.Addr4(), lab.B.Addr6()} {
 		w := newWorld(t)
@@ -35,7 +35,7 @@ func TestAnswerGoesToTheNeighbour(t *testing.T) {
 	}
 }
 
-// An answer beyond the subnet goes to the gateway of the longest prefix, and nowhere without a route.
+// An answer to another subnet goes to the gateway of the longest prefix. Without a route there is no answer.
 func TestAnswerGoesToTheGateway(t *testing.T) {
 	w := newWorld(t)
 	far := netip.MustParseAddr("192.0.2.7")
@@ -90,7 +90,7 @@ func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
 	}
 	list, err := w.nl[lab.A].NeighList(w.table.index, 0)
 	w.must(err)
-	list = slices.DeleteFunc(list, func(n netlink.Neigh) bool { return n.IP.IsMulticast() }) // one for each solicitation
+	list = slices.DeleteFunc(list, func(n netlink.Neigh) bool { return n.IP.IsMulticast() }) // each solicitation adds a multicast entry
 	if most := resolveBurst + int(time.Since(start)/resolvePause) + 8; len(list) > most {
 		t.Errorf("%d entries in the neighbour table after %v, want %d at most", len(list), time.Since(start), most)
 	}
@@ -116,7 +116,7 @@ func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
 			w := newWorld(t)
 			n := 0
 			start := time.Now()
-			flood := func() { // as many as are due
+			flood := func() { // sends the claims that are due by now
 				for ; n < int(time.Since(start).Seconds()*5000); n++ {
 					w.table.Answer(tc.invented(n), [6]byte{2, 0x66, byte(n), byte(n >> 8), byte(n >> 16)})
 				}
@@ -150,7 +150,7 @@ func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
 	}
 }
 
-// Neither answer costs memory.
+// Answer allocates no memory, whether it knows the neighbour or not.
 func TestAnswerDoesNotAllocate(t *testing.T) {
 	w := newWorld(t)
 	w.answers(lab.B.Addr4(), lab.B.MAC())
@@ -159,12 +159,12 @@ func TestAnswerDoesNotAllocate(t *testing.T) {
 		w.table.Answer(lab.B.Addr4(), [6]byte{2})
 		w.table.Answer(unknown, [6]byte{2})
 	})
-	if n > 0.1 { // what the goroutines of the table allocate meanwhile counts too
+	if n > 0.1 { // not 0, because the table's goroutines may allocate meanwhile
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
 
-// One sender of claims has one cell; the claims of others are taken in their turn.
+// All claims of one sender share a cell; take serves the cells of the senders round robin.
 func TestClaimsTakeTurns(t *testing.T) {
 	a := newAsks()
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
@@ -184,12 +184,12 @@ func TestClaimsTakeTurns(t *testing.T) {
 		if len(got) > 2 {
 			t.Fatalf("two senders have %d claims", len(got))
 		}
-		a.epoch.Add(1) // they share a cell
+		a.epoch.Add(1) // the two senders shared a cell in this epoch
 	}
 	t.Error("the claims never had cells of their own")
 }
 
-// The table of Ethernet addresses keeps the newest of an address and is bounded.
+// macTable keeps the newest entry of an address, and its size is limited.
 func TestMACTable(t *testing.T) {
 	m := newMACTable()
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }

@@ -22,14 +22,14 @@ type asks struct {
 	seed  maphash.Seed
 	epoch atomic.Uint32
 	cells [askCells]askCell
-	next  int           // next cell to serve; the reader's
-	wake  chan struct{} // capacity one: there may be a claim
+	next  int           // next cell to serve; only the reader uses it
+	wake  chan struct{} // has a token if there may be a claim
 }
 
 // askCell keeps one claim. busy is a lock without waiting: a claim for a busy cell is dropped.
 type askCell struct {
 	busy   atomic.Bool
-	claims uint32 // since the last take
+	claims uint32 // number of claims since the last take
 	addr   netip.Addr
 	from   [6]byte
 	_      [16]byte // pads to one cache line
@@ -43,7 +43,7 @@ type claimant struct {
 
 func newAsks() *asks { return &asks{seed: maphash.MakeSeed(), wake: make(chan struct{}, 1)} }
 
-// put queues a neighbour that the sender of a packet claims to be. It does not block or allocate.
+// put adds a claim: the source of a packet claims to have this address. It does not block or allocate.
 func (a *asks) put(addr netip.Addr, from [6]byte) {
 	key := claimant{from, a.epoch.Load()}
 	c := &a.cells[maphash.Comparable(a.seed, key)%askCells]

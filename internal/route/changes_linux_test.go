@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// told waits for a change after which the state is ok.
+// told waits for a change of the interface after which ok returns true.
 func (w *world) told(what string, ok func(Interface) bool) {
 	w.Helper()
 	for limit := time.After(10 * time.Second); ; {
@@ -27,7 +27,7 @@ func (w *world) told(what string, ok func(Interface) bool) {
 	}
 }
 
-// Who watches the interface is told of its carrier, its MTU and its name.
+// Changes of the carrier, the MTU and the name are reported.
 func TestChanges(t *testing.T) {
 	w := newWorld(t)
 	w.must(w.lab.SetUp(lab.B, false))
@@ -41,7 +41,7 @@ func TestChanges(t *testing.T) {
 	w.must(w.nl[lab.A].LinkSetName(w.veth[lab.A], lab.Interface))
 }
 
-// An interface that leaves the namespace keeps its last state, with what became of it.
+// The last state of an interface that leaves the namespace stays, with the reason why it is gone.
 func TestGone(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) {
 		w := newWorld(t)

@@ -24,7 +24,7 @@ type prefixes struct {
 
 // gateway is the next hop of one route.
 type gateway struct {
-	addr     netip.Addr // not valid: the destination itself
+	addr     netip.Addr // invalid if the next hop is the destination itself
 	free     bool       // packets do not wait for a neighbour; used by Reach only
 	table    int
 	priority int

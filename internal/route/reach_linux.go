@@ -24,17 +24,17 @@ type Reach struct {
 	handle   *netlink.Handle
 	events   *nl.NetlinkSocket
 	prefixes atomic.Pointer[prefixes]
-	macs     *macTable // neighbours that are resolved on any interface; their Ethernet addresses are left out
+	macs     *macTable // resolved neighbours of all interfaces; their MAC addresses are not stored
 	version  atomic.Uint64
-	asks     bucket    // of Ask's caller
-	attempts *macTable // neighbours that Ask has admitted and that are not resolved
+	asks     bucket    // for Ask; only its caller uses it
+	attempts *macTable // unresolved neighbours that Ask has admitted
 
-	poke   chan struct{} // routes have changed
+	poke   chan struct{} // has a token if routes have changed
 	done   chan struct{}
 	closed sync.Once
 	all    sync.WaitGroup
 
-	on map[netip.Addr][]int // the interfaces where a neighbour is resolved; of Open, then of watch
+	on map[netip.Addr][]int // interfaces on which a neighbour is resolved; used by OpenReach, then by watch
 }
 
 // OpenReach reads routes and neighbours in the network namespace of the calling thread. Two goroutines keep them
@@ -60,7 +60,7 @@ func OpenReach() (_ *Reach, err error) {
 	if err = r.handle.SetSocketTimeout(requestTimeout); err != nil {
 		return nil, fmt.Errorf("route: set netlink timeout: %w", err)
 	}
-	// The subscription is in place before the first dump, so that no change falls between.
+	// Subscribe before the first dump, so that no change is missed.
 	r.events, err = nl.Subscribe(syscall.NETLINK_ROUTE, syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
 		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE)
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *Reach) closeSockets() {
 	}
 }
 
-// Close ends the goroutines and waits for them. Closing again does nothing.
+// Close ends the goroutines and waits for them. A second Close does nothing.
 func (r *Reach) Close() {
 	r.closed.Do(func() {
 		close(r.done)
@@ -133,7 +133,7 @@ func (r *Reach) Ask(dst netip.Addr, now time.Time) bool {
 // System calls: recvfrom (netlink).
 func (r *Reach) watch() {
 	follow(r.events, r.done, r.apply, func() {
-		_ = r.readNeighbours() // an error leaves what is known; the next message corrects it
+		_ = r.readNeighbours() // on an error the known state stays; the next message corrects it
 		r.routesChanged()
 	})
 }
@@ -157,7 +157,7 @@ func (r *Reach) routesChanged() {
 	}
 }
 
-// sight takes in an entry of the kernel's neighbour table.
+// sight applies an entry of the kernel's neighbour table.
 func (r *Reach) sight(m *netlink.Neigh, gone bool) {
 	addr, ok := neighbourOf(m)
 	if !ok {
@@ -178,11 +178,11 @@ func (r *Reach) sight(m *netlink.Neigh, gone bool) {
 	default:
 		delete(r.on, addr)
 		r.macs.remove(addr)
-		r.version.Add(1) // after the change, for those who read it before they look
+		r.version.Add(1) // last, for readers that read the version before the tables
 	}
 }
 
-// neighbourOf is the address of an entry; ok is false if it is none of a host on the segment.
+// neighbourOf returns the address of an entry. ok is false if the entry is not a host on the link.
 func neighbourOf(m *netlink.Neigh) (addr netip.Addr, ok bool) {
 	addr = address(m.IP)
 	return addr, addr.IsValid() && m.Flags&netlink.NTF_PROXY == 0 && m.Family != syscall.AF_BRIDGE
@@ -193,7 +193,7 @@ func neighbourOf(m *netlink.Neigh) (addr netip.Addr, ok bool) {
 // System calls: sendto, recvfrom (netlink).
 func (r *Reach) readNeighbours() error {
 	list, err := r.handle.NeighList(0, 0)
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // a change that interrupts the dump is announced
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // the kernel reports a change that interrupts the dump
 		return fmt.Errorf("route: list neighbours: %w", err)
 	}
 	r.on = make(map[netip.Addr][]int)
@@ -205,7 +205,7 @@ func (r *Reach) readNeighbours() error {
 	return nil
 }
 
-// keep reads the routes again once they have settled after a change.
+// keep reads the routes again after a change, when the settle delay is over.
 func (r *Reach) keep() {
 	for {
 		select {
@@ -220,7 +220,7 @@ func (r *Reach) keep() {
 			return
 		case <-timer.C:
 		}
-		_ = r.readRoutes() // the kernel did not answer: what is known stays
+		_ = r.readRoutes() // on an error the known state stays
 	}
 }
 
@@ -249,11 +249,11 @@ func (r *Reach) readRoutes() error {
 // reachOf returns the gateway of a route; direct has the interfaces without neighbours. The gateway is free if packets
 // along the route wait for no neighbour. Routes to local addresses are free, and so are routes that refuse packets.
 func reachOf(route *netlink.Route, direct map[int]bool) (g gateway, ok bool) {
-	if route.Type == syscall.RTN_THROW { // go on with the next table
+	if route.Type == syscall.RTN_THROW { // continue with the next table
 		return g, false
 	}
 	g = gateway{free: true, table: route.Table, priority: route.Priority}
-	if route.Table == syscall.RT_TABLE_LOCAL { // it is asked first
+	if route.Table == syscall.RT_TABLE_LOCAL { // the kernel searches the local table first
 		g.table = syscall.RT_TABLE_MAIN
 	}
 	if route.Type != syscall.RTN_UNICAST {

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// openReach opens one without privilege on a side of a lab.
+// openReach opens a Reach without privilege on one side of a lab.
 func (w *world) openReach(s lab.Side) (r *Reach) {
 	w.Helper()
 	w.on(s, func() (err error) {
@@ -23,7 +23,7 @@ func (w *world) openReach(s lab.Side) (r *Reach) {
 	return r
 }
 
-// A neighbour is known while the kernel has resolved it; Version changes when it is no longer.
+// A neighbour is Known while the kernel has resolved it. Version changes when it no longer is.
 func TestReachFollowsTheNeighbour(t *testing.T) {
 	for _, addr := range []func(lab.Side) netip.Addr{lab.Side.Addr4, lab.Side.Addr6} {
 		w := newWorld(t)
@@ -32,7 +32,7 @@ func TestReachFollowsTheNeighbour(t *testing.T) {
 		if r.Known(peer) {
 			t.Fatalf("%v is known before a packet", peer)
 		}
-		w.on(lab.B, func() error { // its kernel asks for A, and so tells A of itself
+		w.on(lab.B, func() error { // B's kernel solicits A, which also tells A the address of B
 			conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr(lab.A), 9)))
 			if err != nil {
 				return err
@@ -49,7 +49,7 @@ func TestReachFollowsTheNeighbour(t *testing.T) {
 	}
 }
 
-// Where no neighbour is needed everybody is known; changes of routes are followed.
+// On an interface without neighbours every destination is Known. Changes of routes are followed.
 func TestReachWithoutNeighbours(t *testing.T) {
 	w := newWorld(t)
 	tunnel := netip.MustParsePrefix("10.74.0.1/24")
@@ -75,7 +75,7 @@ func TestReachWithoutNeighbours(t *testing.T) {
 	w.on(lab.A, func() error { return labtest.Delete("tun0") })
 }
 
-// A neighbour that one interface no longer has is known while another has it.
+// A neighbour stays Known if one of two interfaces loses it.
 func TestReachOnTwoInterfaces(t *testing.T) {
 	r := asking(time.Now())
 	peer := netip.MustParseAddr("192.0.2.1")
@@ -101,7 +101,7 @@ func TestReachOnTwoInterfaces(t *testing.T) {
 	}
 }
 
-// asking is a Reach that only answers Ask.
+// asking returns a Reach that only answers Ask.
 func asking(now time.Time) *Reach {
 	return &Reach{macs: newMACTable(), on: make(map[netip.Addr][]int),
 		asks: bucket{tokens: resolveBurst, at: now}, attempts: newMACTable()}
@@ -111,7 +111,7 @@ func invented(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 }
 
-// Answers to neighbours that are not known have the rate of those that a Table has resolved.
+// Ask limits its answers to the rate at which a Table resolves neighbours.
 func TestReachAsksSlowly(t *testing.T) {
 	now := time.Now()
 	r := asking(now)

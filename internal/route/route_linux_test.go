@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// world is a lab, a netlink handle at either end and the table of end A.
+// world is a lab with a netlink handle at each end, and the table of end A.
 type world struct {
 	*testing.T
 	lab   *lab.Lab
@@ -69,7 +69,7 @@ func (w *world) resolve(dst string) *Hop {
 	return h
 }
 
-// until polls what another party changes: no event reaches a reader of Hop.
+// until polls until ok returns true. It polls, because no event reports a change of a Hop.
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !ok(); {
@@ -137,11 +137,11 @@ func TestInterface(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
 	for _, dst := range []string{
-		"192.0.2.1",            // no route at all
-		"2001:db8::1",          // the same in IPv6
-		lab.A.Addr4().String(), // our own
-		"127.0.0.1", "::1",     // through lo
-		"0.0.0.0", "::", // nobody
+		"192.0.2.1",            // no route
+		"2001:db8::1",          // no route, in IPv6
+		lab.A.Addr4().String(), // our own address
+		"127.0.0.1", "::1",     // the route leads through lo
+		"0.0.0.0", "::", // unspecified
 		"10.73.0.255", "224.0.0.1", // broadcast and multicast
 	} {
 		if _, err := w.table.Resolve(netip.MustParseAddr(dst)); !errors.Is(err, ErrUnreachable) {
@@ -186,7 +186,7 @@ func TestMACChangeIsFollowed(t *testing.T) {
 	w.untilMAC(h6, lab.B.MAC())
 	mac := net.HardwareAddr{2, 0x73, 9, 9, 9, 9}
 	w.must(w.nl[lab.B].LinkSetHardwareAddr(w.veth[lab.B], mac))
-	// The kernel of A believes another answer once it is asked anew and its lock time of 1 s is over.
+	// The kernel of A accepts another MAC address only after it has solicited again and its lock time of 1 s is over.
 	for _, dst := range []netip.Addr{lab.B.Addr4(), lab.B.Addr6()} {
 		w.must(w.nl[lab.A].NeighDel(&netlink.Neigh{LinkIndex: w.table.index, IP: dst.AsSlice()}))
 	}

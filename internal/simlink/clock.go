@@ -53,7 +53,7 @@ func (n *Net) Advance(to int64) {
 	c.now = max(c.now, to)
 }
 
-// land delivers a packet to the link that listens at its destination now.
+// land delivers a packet to the link that its destination address has now.
 func (n *Net) land(e *event) {
 	dst := e.way.to.link.Load()
 	if dst == nil {

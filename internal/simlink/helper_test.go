@@ -13,7 +13,7 @@ var (
 	addrB = netip.MustParseAddrPort("10.0.0.2:17473")
 )
 
-// pair is two links of one net and a path from a to b.
+// pair is two links of one network and a path from a to b.
 type pair struct {
 	t    testing.TB
 	net  *Net
@@ -32,7 +32,7 @@ func newPair(t testing.TB, cfg Config) *pair {
 	return p
 }
 
-// send transmits a payload from a to b, cut into frames of a.
+// send sends a payload from a to b, split into frames of a.
 func (p *pair) send(payload []byte) {
 	p.t.Helper()
 	size := p.a.Caps().FrameSize
@@ -51,7 +51,7 @@ func (p *pair) send(payload []byte) {
 	p.a.Send(bufs)
 }
 
-// receive takes every packet that waits at l and frees its frames.
+// receive receives every packet that waits at l, and frees its frames.
 func receive(l *Link) []string {
 	var got []string
 	var packet []byte

@@ -48,7 +48,7 @@ func TestPingPong(t *testing.T) {
 	const rounds = 20000
 	p := newPair(t, Config{Immediate: true})
 	var done sync.WaitGroup
-	done.Go(func() { // b returns what it gets, on the same frame
+	done.Go(func() { // b sends back every packet in its frame
 		bufs := make([]link.Buf, 4)
 		for echoed := 0; echoed < rounds; {
 			n := p.b.Recv(bufs)

@@ -18,15 +18,15 @@ const txFrame = 1 << 31
 type Link struct {
 	net  *Net
 	at   *node
-	rng  *rand.Rand // the owner's
+	rng  *rand.Rand // only the owner uses it
 	caps link.Caps
 
-	tx                            pool      // the owner's
-	egress                        []leaving // frames that wait for the wire, oldest first; the owner's
-	idleAt                        int64     // time when the wire has sent them all
+	tx                            pool      // only the owner uses it
+	egress                        []leaving // frames that wait for the wire, oldest first; only the owner uses it
+	idleAt                        int64     // time when all of them have been transmitted
 	held                          int       // number of frames that the owner holds
 	ways                          []*line   // line on which a received frame arrived, by frame
-	given                         []uint32  // received frames that were freed and not yet put back
+	given                         []uint32  // received frames that were freed and must be put back
 	paths                         pathtable.Table[line]
 	txBytes, txPackets, txDropped atomic.Uint64
 

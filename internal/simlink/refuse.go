@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// maxRefusals bounds the reports that wait at a link.
+// maxRefusals limits the reports that wait at a link.
 const maxRefusals = 64
 
 // refusals holds the reports that the owner has not taken.

@@ -222,7 +222,7 @@ func TestReplyAndSource(t *testing.T) {
 	}
 }
 
-// An answer goes to the port that it names, at the address that asked.
+// A reply with a port goes to that port of the requesting address.
 func TestReplyToAnotherPort(t *testing.T) {
 	p := newPair(t, Config{})
 	elsewhere := netip.AddrPortFrom(addrA.Addr(), addrA.Port()+1)

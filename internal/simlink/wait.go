@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// gate is what Wait sleeps on. The mailbox's lock guards it.
+// gate lets goroutines sleep in Wait. The mailbox's lock guards it.
 type gate struct {
 	woken    bool // a Wake without a Wait in progress
 	sleepers []*sleeper
@@ -69,7 +69,7 @@ func (l *Link) Wait(d time.Duration) {
 	m.mu.Lock()
 	m.gate.remove(s)
 	m.mu.Unlock()
-	select { // the bell rang after the timeout
+	select { // the bell may have rung after the timeout
 	case <-s.bell:
 	default:
 	}

@@ -12,7 +12,7 @@ import (
 type Capture struct {
 	link.Link
 	pcap    *Pcap
-	scratch []byte // the owner's
+	scratch []byte // only the owner uses it
 
 	mu    sync.Mutex // guards paths
 	paths map[link.Path]netip.AddrPort

@@ -11,7 +11,7 @@ import (
 const (
 	// batchFrames is the number of frames per Recv of the link below.
 	batchFrames = 32
-	// maxLate bounds the delayed packets, maxTwins the packets to be duplicated.
+	// maxLate limits the delayed packets, and maxTwins the packets to be duplicated.
 	maxLate  = 16
 	maxTwins = 16
 	// maxOvertake is the largest number of packets that are delivered before a delayed one. It exceeds the protocol's
@@ -34,8 +34,8 @@ type Impaired struct {
 	out   []link.Buf // whole packets for the next Recv
 	late  []late
 	twins []twin
-	live  int // twins in use
-	idle  int // consecutive empty Recvs
+	live  int // number of twins in use
+	idle  int // number of consecutive empty Recvs
 	busy  atomic.Bool
 
 	packets, dropped, duplicated, reordered, corrupted atomic.Uint64
@@ -49,7 +49,7 @@ type Counts struct {
 // late is a delayed packet.
 type late struct {
 	bufs  []link.Buf
-	after int // packets that still go before it
+	after int // number of packets to deliver before it
 }
 
 // Impair wraps a link.

@@ -16,8 +16,8 @@ const (
 
 	sectionMagic    = 0x1A2B3C4D
 	linkEthernet    = 1
-	optionResol     = 9 // of an interface: unit of its timestamps, 10^-value seconds
-	optionFlags     = 2 // of a packet
+	optionResol     = 9 // interface option: unit of timestamps, 10^-value seconds
+	optionFlags     = 2 // packet option
 	flagInbound     = 1
 	flagOutbound    = 2
 	nanosecondResol = 9

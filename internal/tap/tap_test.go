@@ -65,7 +65,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// rig is a sender and a tapped receiver; packets span up to three received frames.
+// rig is a sender and a tapped receiver. A packet has up to three received frames.
 type rig struct {
 	t    *testing.T
 	net  *simlink.Net
@@ -86,7 +86,7 @@ func newRig(t *testing.T, wrap func(link.Link) link.Link) *rig {
 	return r
 }
 
-// content is packet i: its number, repeated to a length of its own.
+// content returns packet i: its number, repeated. Each packet has another length.
 func content(i int) []byte {
 	return bytes.Repeat(binary.BigEndian.AppendUint32(nil, uint32(i)), 1+i%350)
 }
@@ -101,7 +101,7 @@ func (r *rig) send(i int) {
 	r.a.Send(bufs)
 }
 
-// receive takes all packets, waiting out what is held up, and frees them.
+// receive receives and frees all packets, including delayed ones.
 func (r *rig) receive() [][]byte {
 	r.t.Helper()
 	var got [][]byte
@@ -189,7 +189,7 @@ func TestImpairments(t *testing.T) {
 	}
 }
 
-// checkContents compares what arrived with what the counts say was done.
+// checkContents compares the received packets with the counts of impairments.
 func checkContents(t *testing.T, got [][]byte, c Counts) {
 	t.Helper()
 	damaged, late, last := 0, 0, -1
@@ -271,7 +271,7 @@ func TestNothingIsAllocated(t *testing.T) {
 			r.top.Free(bufs[:r.top.Recv(bufs)])
 		}
 	}
-	for range 500 { // lets the slots grow
+	for range 500 { // lets the slices reach their final capacity
 		cycle()
 	}
 	if got := testing.AllocsPerRun(500, cycle); got != 0 {
@@ -311,7 +311,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// An answer is written down with the port that it goes to.
+// The capture of a reply has the port to which the reply goes.
 func TestCaptureOfAnAnswer(t *testing.T) {
 	pcap, err := NewPcap(io.Discard)
 	if err != nil {
@@ -333,7 +333,7 @@ func TestCaptureOfAnAnswer(t *testing.T) {
 	r.close()
 }
 
-// checkFile walks the blocks and decodes both packets.
+// checkFile parses the blocks and decodes both packets.
 func checkFile(t *testing.T, file []byte, addrs [2]netip.AddrPort) {
 	t.Helper()
 	var kinds []uint32

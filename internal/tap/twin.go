@@ -5,9 +5,9 @@ import "github.com/datxdp/datxdp/link"
 // twin is a packet that is delivered again when its holder has freed all its frames.
 type twin struct {
 	bufs []link.Buf // as received; empty for an unused twin
-	back []bool     // by buf: freed by the holder
+	back []bool     // for each Buf: the holder has freed it
 	data []byte     // the content as received
-	left int        // bufs that the holder still has
+	left int        // number of Bufs that the holder still has
 }
 
 // expect records a packet for a second delivery, if there is room.

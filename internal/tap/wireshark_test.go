@@ -18,7 +18,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// tool runs one of Wireshark's without the configuration of who runs the test.
+// tool runs a Wireshark program without the user's configuration.
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -122,7 +122,7 @@ func TestWireshark(t *testing.T) {
 			var times []string
 			for line := range strings.Lines(tool(t, "tshark", fields...)) {
 				cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-				cells[1] = cells[1][len(cells[1])-1:] // hexadecimal, of a width that depends on the version
+				cells[1] = cells[1][len(cells[1])-1:] // a hexadecimal number, whose width depends on the version
 				times = append(times, cells[0])
 				got = append(got, cells[1:])
 			}
@@ -153,10 +153,10 @@ func checkInfos(t *testing.T, infos string) {
 	}
 }
 
-// checkTimes holds times, seconds since 1970, to the span in which they must lie.
+// checkTimes checks that times, in seconds since 1970, lie in the expected interval.
 func checkTimes(t *testing.T, times []string, before time.Time) {
 	t.Helper()
-	last := before.Round(0) // the wall clock alone
+	last := before.Round(0) // only the wall clock
 	for _, s := range times {
 		d, err := time.ParseDuration(s + "s")
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestShare: a thread that sleeps has had next to nothing of a core, and one that was never measured all of it.
+// TestShare: a sleeping thread has almost no share of a core. The zero Usage has all of it.
 func TestShare(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

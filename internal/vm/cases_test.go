@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// newest is the suite with the newest kernel.
+// newest is the Debian suite with the newest kernel.
 const newest = "trixie-backports"
 
-// listed are the trials of make nics under the newest kernel: every driver in every mode.
+// listed are the trials of make nics with the newest kernel: every driver in every mode.
 var listed = []trial{
 	{NIC: "virtio", Asked: "zero-copy", MTU: 1500, Queues: 4},
 	{NIC: "virtio", Asked: "zero-copy", MTU: 3800, Queues: 4},
@@ -36,7 +36,7 @@ var listed = []trial{
 	{NIC: "e1000e", Asked: "auto", MTU: 9000},
 }
 
-// listedOlder are those under every other kernel.
+// listedOlder are the trials with every other kernel.
 var listedOlder = []trial{
 	{NIC: "virtio", Asked: "zero-copy", MTU: 1500, Queues: 4},
 	{NIC: "virtio", Asked: "copy", MTU: 1500, Queues: 4},
@@ -47,13 +47,13 @@ var listedOlder = []trial{
 	{NIC: "e1000e", Asked: "auto", MTU: 1500},
 }
 
-// layers are the interfaces that are put on top of a NIC.
+// layers are the kinds of interfaces that are added on top of a NIC.
 var layers = []string{"vlan", "bond", "bridge", "macvlan", "ipip", "vxlan"}
 
-// allMTUs are those of make nics-all.
+// allMTUs are the MTUs of make nics-all.
 var allMTUs = []int{1500, 3000, largestMTU}
 
-// chosen are the trials under the kernel of a suite.
+// chosen returns the trials with the kernel of a suite.
 func chosen(suite string, all bool) (out []trial) {
 	switch {
 	case all:
@@ -73,7 +73,7 @@ func chosen(suite string, all bool) (out []trial) {
 	return matching(out)
 }
 
-// matrix is every NIC in every mode, at every MTU and number of queues.
+// matrix returns a trial for every combination of NIC, mode, MTU and number of queues.
 func matrix() (out []trial) {
 	for _, n := range nics {
 		for _, mode := range append([]string{"auto"}, modes...) {
@@ -87,23 +87,23 @@ func matrix() (out []trial) {
 	return out
 }
 
-// wanted says whether DATXDP_VM_MATCH, a regular expression, names a case.
+// wanted reports whether a case matches DATXDP_VM_MATCH, a regular expression.
 func wanted(name string) bool {
 	return regexp.MustCompile(os.Getenv("DATXDP_VM_MATCH")).MatchString(name)
 }
 
-// matching leaves those that are wanted.
+// matching returns the wanted trials.
 func matching(all []trial) []trial {
 	return slices.DeleteFunc(all, func(c trial) bool { return !wanted(c.String()) })
 }
 
-// chosenBounds are the modes whose largest MTU is looked for.
+// chosenBounds returns a trial for each mode whose largest MTU is searched for.
 func chosenBounds(suite string, all bool) (out []trial) {
 	if !all && suite != newest {
 		return nil
 	}
 	for _, n := range nics {
-		for _, mode := range []string{"zero-copy", "copy"} { // generic has none of its own
+		for _, mode := range []string{"zero-copy", "copy"} { // generic mode has no limit
 			if c := (trial{NIC: n.name, Asked: mode}); wanted("bound/" + c.String()) {
 				out = append(out, c)
 			}

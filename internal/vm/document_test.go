@@ -15,7 +15,7 @@ joined by a bridge of the host. What is granted and what arrives is what a real 
 * [LINKS.md](LINKS.md) explains the modes; [TROUBLESHOOTING.md](TROUBLESHOOTING.md) what to do about a refusal.
 `
 
-// document is docs/DRIVERS.md.
+// document returns the text of docs/DRIVERS.md.
 func (f *findings) document() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, preamble, f.Command, strings.Join(f.Kernels, ", "))
@@ -29,7 +29,7 @@ func (f *findings) document() string {
 	return b.String()
 }
 
-// of are the trials that a section shows.
+// of returns the trials of a section.
 func (f *findings) of(is func(outcome) bool) (out []outcome) {
 	for _, o := range f.Trials {
 		if is(o) {
@@ -39,7 +39,7 @@ func (f *findings) of(is func(outcome) bool) (out []outcome) {
 	return out
 }
 
-// column is one of a table.
+// column is a column of a table.
 type column[T any] struct {
 	head string
 	cell func(*T) string
@@ -73,7 +73,7 @@ func driver(o *outcome) string { return nicNamed(o.NIC).driver }
 func kernel(o *outcome) string { return short(o.Kernel) }
 func asked(o *outcome) string  { return o.Asked }
 
-// short is a kernel's version without Debian's part.
+// short returns a kernel version without Debian's suffix.
 func short(kernel string) string {
 	version, _, _ := strings.Cut(kernel, "+")
 	return strings.TrimSuffix(version, "-amd64")
@@ -86,7 +86,7 @@ func queues(o *outcome) string {
 	return fmt.Sprint(o.Queues)
 }
 
-// seen is what came of a trial, in words.
+// seen describes the outcome of a trial.
 func seen(o *outcome) string {
 	switch {
 	case o.Trouble != "":

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// fault is something that real drivers do and veth does not, and what came of it.
+// fault is an event that real drivers cause and veth does not, and its outcome.
 type fault struct {
 	Name, NIC, About string
 	Kernel           string
-	// Seen is what happened; Holds is set if that is as it should be.
+	// Seen is what happened. Holds means that it is correct.
 	Seen    string
 	Holds   bool
 	Seconds float64
-	// older is set where kernels before the newest have it too.
+	// older means that the fault is also tested with older kernels.
 	older bool
 	run   func(*testing.T, *guest, *fault)
 }
 
-// verified moves enough for a cable to be pulled in the middle, which is after some of its 750 packets.
+// verified transfers enough to unplug the cable during the transfer, after some of its 750 packets.
 const (
 	verified = "--op write --metric sha256 --bytes 1MiB --size 16KiB"
 	middle   = 150
@@ -54,7 +54,7 @@ var faults = []fault{
 		run: func(t *testing.T, g *guest, f *fault) { f.unplug(t, g, "copy", 3*time.Second) }},
 }
 
-// faultsOf are the faults to provoke under the kernel of a suite.
+// faultsOf returns the faults to test with the kernel of a suite.
 func faultsOf(suite string, all bool) (out []fault) {
 	for _, f := range faults {
 		if (suite == newest || f.older || all && f.NIC == "virtio") && wanted("fault/"+f.Name) {
@@ -64,7 +64,7 @@ func faultsOf(suite string, all bool) (out []fault) {
 	return out
 }
 
-// provoke runs a fault and fails the test if it does not hold.
+// provoke causes a fault, and fails the test if its outcome is wrong.
 func (g *guest) provoke(t *testing.T, f fault) fault {
 	f.Kernel = g.kernel
 	begin := time.Now()
@@ -78,7 +78,7 @@ func (g *guest) provoke(t *testing.T, f fault) fault {
 	return f
 }
 
-// spare opens an interface with spare queue pairs: it works, or is refused with a number of queues that works.
+// spare opens an interface with spare queue pairs. It must work, or the error must name a number of queues that works.
 func (f *fault) spare(t *testing.T, g *guest, mode string, queues int) {
 	o := g.try(t, trial{NIC: f.NIC, Asked: mode, MTU: 1500, Queues: queues})
 	f.Seen = o.String()
@@ -89,7 +89,7 @@ func (f *fault) spare(t *testing.T, g *guest, mode string, queues int) {
 	f.Holds = o.Trouble == "" && o.Right
 }
 
-// use sets the pair up, without spare queues, and reports whether that worked.
+// use sets up the pair without spare queues, and reports whether this worked.
 func (f *fault) use(t *testing.T, g *guest) bool {
 	t.Helper()
 	out, err := g.do(t, "set", f.NIC, "1500", fmt.Sprint(nicNamed(f.NIC).queues[0]))
@@ -101,29 +101,29 @@ func (f *fault) use(t *testing.T, g *guest) bool {
 
 var calls = regexp.MustCompile(`(?m)^calls (\d+)$`)
 
-// ring measures system calls while a transfer and round trips run: of an idle turn there must be none.
+// ring counts system calls during a transfer and round trips. An idle poll must make none.
 func (f *fault) ring(t *testing.T, g *guest, slots int) {
 	if !f.use(t, g) {
 		return
 	}
-	defer g.do(t, "rings", f.NIC, "256") //nolint:errcheck // what the driver has by default
+	defer g.do(t, "rings", f.NIC, "256") //nolint:errcheck // the driver's default
 	if out, err := g.do(t, "rings", f.NIC, fmt.Sprint(slots)); err != nil {
 		f.Seen = strings.TrimSpace(out)
 		return
 	}
-	const trips = 1000 // the least that datbench takes
+	const trips = 1000 // the smallest number that datbench accepts
 	out, err := g.do(t, "counted", trial{NIC: f.NIC, Asked: "zero-copy"}.adapter(), fmt.Sprintf("--op send --metric lat --count %d", trips))
 	m := calls.FindStringSubmatch(out)
 	if m == nil || err != nil && !strings.Contains(out, tooFew) {
 		f.Seen = fmt.Sprintf("%v: %s", err, lastLines(out))
 		return
 	}
-	n, _ := strconv.Atoi(m[1]) // the pattern has digits alone
+	n, _ := strconv.Atoi(m[1]) // the pattern matches digits only
 	f.Seen = fmt.Sprintf("%d round trips with %d system calls", trips, n)
 	f.Holds = n < callsPerTrip*trips
 }
 
-// tooFew is why a short row is no measurement, which it need not be here.
+// tooFew is the reason for an invalid short row. The figures are not needed here.
 const tooFew = "samples are too few"
 
 // callsPerTrip is the largest accepted number of system calls per round trip, at both ends together. Each end needs one
@@ -131,7 +131,7 @@ const tooFew = "samples are too few"
 // make hundreds.
 const callsPerTrip = 20
 
-// atOnce runs right after opening, several times. There is no second try.
+// atOnce measures directly after opening, several times, without a second try.
 func (f *fault) atOnce(t *testing.T, g *guest) {
 	const runs = 3
 	if !f.use(t, g) {
@@ -148,13 +148,13 @@ func (f *fault) atOnce(t *testing.T, g *guest) {
 	f.Seen, f.Holds = fmt.Sprintf("%d runs, right", runs), true
 }
 
-// unplug takes the cable out in the middle of a transfer, for a while. Nothing may be lost, and the same server goes on.
+// unplug unplugs the cable for a while during a transfer. No data may be lost, and the same server must continue.
 func (f *fault) unplug(t *testing.T, g *guest, mode string, down time.Duration) {
 	if !f.use(t, g) {
 		return
 	}
 	before := g.delivered(t, f.NIC)
-	// datbench gives a silent peer up after 3 s, unless it is told otherwise.
+	// By default datbench gives up a peer that is silent for 3 s.
 	end := g.begin(t, fmt.Sprintf("transfer '%s silence=%v' %s", trial{NIC: f.NIC, Asked: mode}.adapter(), down+10*time.Second, verified))
 	for deadline := time.Now().Add(time.Minute); g.delivered(t, f.NIC) < before+middle && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
@@ -171,17 +171,17 @@ func (f *fault) unplug(t *testing.T, g *guest, mode string, down time.Duration) 
 	}
 }
 
-// delivered is the number of packets that have left the bridge for the first end of a pair.
+// delivered returns the number of packets that the bridge has sent to the first end of a pair.
 func (g *guest) delivered(t *testing.T, name string) int {
 	t.Helper()
-	data, err := os.ReadFile("/proc/net/dev") // of this network namespace, unlike sysfs
+	data, err := os.ReadFile("/proc/net/dev") // shows this network namespace, unlike sysfs
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
-		// After the name, eight fields of what was received, then bytes and packets of what was sent.
+		// After the name there are eight receive fields, then the transmitted bytes and packets.
 		if fields := strings.Fields(line); len(fields) > 10 && fields[0] == name+"0:" {
-			n, _ := strconv.Atoi(fields[10]) // a number, says the kernel
+			n, _ := strconv.Atoi(fields[10]) // always a number
 			return n
 		}
 	}
@@ -189,7 +189,7 @@ func (g *guest) delivered(t *testing.T, name string) int {
 	return 0
 }
 
-// begin starts a command of nics-guest.sh; what it returns waits for the end.
+// begin starts a command of nics-guest.sh. The returned function waits for its end.
 func (g *guest) begin(t *testing.T, command string) func() string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), caseLimit)

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// guest is the machine with the NICs, under one kernel.
+// guest is the machine with the NICs, with one kernel.
 type guest struct {
 	*machine
-	kernel  string // as uname -r says it
-	config  string // of ssh
+	kernel  string // output of uname -r
+	config  string // the ssh configuration file
 	monitor *monitor
 }
 
-// caseLimit bounds one command in the guest.
+// caseLimit limits one command in the guest.
 const caseLimit = 4 * time.Minute
 
-// bootNICs starts a machine with every pair of NICs and sets it up.
+// bootNICs starts a machine with all pairs of NICs and sets it up.
 func bootNICs(t *testing.T, k fetched) *guest {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func bootNICs(t *testing.T, k fetched) *guest {
 	return g
 }
 
-// datbench is the program that is tried: the one just built, or another that is named.
+// datbench returns the program to test: the one just built, or another one if DATXDP_VM_DATBENCH names it.
 func datbench() string {
 	if other := os.Getenv("DATXDP_VM_DATBENCH"); other != "" {
 		return other
@@ -60,7 +60,7 @@ func datbench() string {
 	return root + "/bin/vm/datbench"
 }
 
-// firmware are the directories of a qemu that is unpacked and not installed.
+// firmware returns the firmware directories for a qemu that is not installed.
 func firmware(qemu string) []string {
 	share := filepath.Join(filepath.Dir(qemu), "../share/qemu")
 	if strings.HasPrefix(qemu, "/usr/bin/") {
@@ -69,7 +69,7 @@ func firmware(qemu string) []string {
 	return []string{"-L", share, "-L", "/usr/share/seabios"}
 }
 
-// copy puts a program there.
+// copy copies a program to the guest.
 func (g *guest) copy(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
@@ -88,7 +88,7 @@ func (g *guest) do(t *testing.T, command string, args ...string) (string, error)
 	return g.ssh(t, nil, "/run/nics "+command+" "+strings.Join(args, " "))
 }
 
-// ssh runs a command there. An error is the exit status, or that there was no time.
+// ssh runs a command in the guest. The error is the exit status or a timeout.
 func (g *guest) ssh(t *testing.T, stdin *os.File, command string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), caseLimit)

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	bootLimit  = 5 * time.Minute // 15 s on an idle host
+	bootLimit  = 5 * time.Minute // it takes 15 s on an idle host
 	processors = 2
 )
 
-// kernelOptions: a panic ends qemu; the clock is the processor's, for a device's is a call of qemu.
+// kernelOptions make a panic end qemu. The clock is the TSC, because reading a device's clock would exit to qemu.
 const kernelOptions = "console=ttyS0 panic=-1 mitigations=off tsc=reliable clocksource=tsc"
 
-// image is what machines boot.
+// image is the kernel and the system that machines boot.
 type image struct {
 	kernel, initrd, key string
 }
 
-// newImage makes the image of a system and a kernel as tools/vm-root.sh and vm-kernel.sh leave them.
+// newImage combines a system of tools/vm-root.sh and a kernel of tools/vm-kernel.sh.
 func newImage(t *testing.T, system, kernel string) image {
 	t.Helper()
 	initrd := filepath.Join(t.TempDir(), "initrd")
@@ -36,7 +36,7 @@ func newImage(t *testing.T, system, kernel string) image {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	// The kernel unpacks one archive after the other.
+	// The kernel unpacks the archives one after the other.
 	for _, part := range []string{system + "/root.cpio", kernel + "/modules.cpio"} {
 		in, err := os.Open(part)
 		if err == nil {
@@ -50,13 +50,13 @@ func newImage(t *testing.T, system, kernel string) image {
 	return image{kernel + "/vmlinuz", initrd, system + "/id"}
 }
 
-// fetched is a line of what tools/vm-kernel.sh prints.
+// fetched is an output line of tools/vm-kernel.sh.
 type fetched struct {
-	suite, dir string // dir is empty if the kernel is not to be had
+	suite, dir string // dir is empty if the kernel is not available
 	why        string
 }
 
-// release is what uname -r will say.
+// release returns the release that uname -r will print.
 func (f fetched) release(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.dir, "release"))
@@ -66,7 +66,7 @@ func (f fetched) release(t *testing.T) string {
 	return strings.TrimSpace(string(data))
 }
 
-// kernels reads what tools/vm-kernel.sh has printed.
+// kernels parses the output of tools/vm-kernel.sh.
 func kernels(t *testing.T) (all []fetched) {
 	t.Helper()
 	data, err := os.ReadFile(os.Getenv("DATXDP_VM_KERNELS"))
@@ -84,7 +84,7 @@ func kernels(t *testing.T) (all []fetched) {
 	return all
 }
 
-// machine is one emulated host: its first interface is for ssh from here alone, the others are the test's.
+// machine is one emulated host. Its first interface is only for ssh from this host; the others belong to the test.
 type machine struct {
 	node int
 	cmd  *exec.Cmd
@@ -93,16 +93,16 @@ type machine struct {
 	ended chan struct{}
 }
 
-// address is that of topology.md.
+// address returns the address according to topology.md.
 func (m *machine) address() string { return fmt.Sprintf("192.168.57.%d", 10+m.node) }
 
-// name is that of the machine, of its ssh configuration and of its tap device.
+// name returns the name of the machine, which its ssh configuration and its tap device have too.
 func (m *machine) name() string { return fmt.Sprintf("node%d", m.node) }
 
-// port is where its sshd is reached, in a network namespace that is the test's own.
+// port returns the port of the machine's sshd, in the network namespace of the test.
 func (m *machine) port() int { return 2200 + m.node }
 
-// start starts qemu, which ends with the test, and shows the console if the test has failed.
+// start starts qemu until the end of the test. If the test fails, it prints the console.
 func start(t *testing.T, node int, qemu string, args ...string) *machine {
 	t.Helper()
 	m := &machine{node: node, ended: make(chan struct{}), log: console{up: make(chan struct{})}}
@@ -112,11 +112,11 @@ func start(t *testing.T, node int, qemu string, args ...string) *machine {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = m.cmd.Wait() // how it ended is on the console
+		_ = m.cmd.Wait() // the console shows how it ended
 		close(m.ended)
 	}()
 	t.Cleanup(func() {
-		_ = m.cmd.Process.Kill() // it may have ended
+		_ = m.cmd.Process.Kill() // fails if it has ended
 		<-m.ended
 		if t.Failed() {
 			t.Logf("console of %s:\n%s", m.name(), m.log.tail())
@@ -125,7 +125,8 @@ func start(t *testing.T, node int, qemu string, args ...string) *machine {
 	return m
 }
 
-// arguments are those of qemu for a machine with nothing but its first interface. append goes to the kernel.
+// arguments returns qemu's arguments for a machine with only the first interface. append is added to the kernel
+// options.
 func arguments(node int, img image, memory, append string) []string {
 	m := machine{node: node}
 	return []string{
@@ -138,7 +139,7 @@ func arguments(node int, img image, memory, append string) []string {
 	}
 }
 
-// await waits until the machine takes ssh.
+// await waits until the machine accepts ssh.
 func (m *machine) await(t *testing.T) {
 	t.Helper()
 	select {
@@ -150,24 +151,24 @@ func (m *machine) await(t *testing.T) {
 	}
 }
 
-// sshConfig is what vagrant ssh-config would print.
+// sshConfig returns a configuration like the output of vagrant ssh-config.
 func sshConfig(key, dir string, machines []*machine) string {
 	var b strings.Builder
 	for _, m := range machines {
 		fmt.Fprintf(&b, "Host %s\n  HostName 127.0.0.1\n  Port %d\n", m.name(), m.port())
 	}
-	// One connection to a machine serves all commands: an emulated processor needs a second for its keys.
+	// All commands to a machine share one connection, because the key exchange takes an emulated processor a second.
 	fmt.Fprintf(&b, "Host *\n  User root\n  IdentityFile %s\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n"+
 		"  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  ConnectTimeout 30\n"+
 		"  ControlMaster auto\n  ControlPersist yes\n  ControlPath %s/%%n\n", key, dir)
 	return b.String()
 }
 
-// console is what a machine has printed. It is written and read by different goroutines.
+// console records a machine's output. Several goroutines use it.
 type console struct {
 	lock sync.Mutex
 	text []byte
-	// up is closed when sshd says that it listens.
+	// up is closed when sshd reports that it listens.
 	up   chan struct{}
 	seen bool
 }
@@ -183,7 +184,7 @@ func (c *console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail is its last 8 KiB.
+// tail returns the last 8 KiB of the output.
 func (c *console) tail() string {
 	c.lock.Lock()
 	defer c.lock.Unlock()

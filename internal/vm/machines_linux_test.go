@@ -17,17 +17,17 @@ const (
 	scripts     = root + "/vagrant"
 	scriptLimit = 3 * time.Minute
 	nodes       = 2
-	memory      = "768M" // the system in memory takes 250
+	memory      = "768M" // of which the system uses 250
 )
 
-// network is the booted machines and how to run a script on this host or on one of them.
+// network is the booted machines, and runs scripts on this host or on one of them.
 type network struct {
 	machines []*machine
-	config   string // of ssh
+	config   string // the ssh configuration file
 	results  string
 }
 
-// TestMachines proves that everything crosses between two hosts with Debian's kernel and virtio_net.
+// TestMachines checks transfers between two hosts with Debian's kernel and virtio_net.
 func TestMachines(t *testing.T) {
 	system := os.Getenv("DATXDP_VM_ROOT")
 	if system == "" {
@@ -62,7 +62,7 @@ func boot(t *testing.T, img image) *network {
 	return n
 }
 
-// onBridge are qemu's arguments for a machine with an interface on the bridge between the machines.
+// onBridge returns qemu's arguments for a machine with an interface on the bridge between the machines.
 func onBridge(node int, img image) []string {
 	m := machine{node: node}
 	return append(arguments(node, img, memory, "address="+m.address()),
@@ -70,7 +70,7 @@ func onBridge(node int, img image) []string {
 		"-device", fmt.Sprintf("virtio-net-pci,netdev=nodes,mq=on,mac=52:54:00:00:57:%02x,romfile=", node))
 }
 
-// keep makes an empty bin/vm/results, which stays for whoever wants to look.
+// keep creates an empty directory bin/vm/results, which stays after the test.
 func keep(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(root + "/bin/vm/results")
@@ -86,7 +86,7 @@ func keep(t *testing.T) string {
 	return dir
 }
 
-// provision does what vagrant up does.
+// provision does the same as vagrant up.
 func provision(t *testing.T, n *network) {
 	for _, m := range n.machines {
 		n.ssh(t, m, root+"/bin/datbench", "cat >/tmp/datbench")
@@ -94,7 +94,7 @@ func provision(t *testing.T, n *network) {
 	again(t, n)
 }
 
-// again does what vagrant provision may do at any time.
+// again does the same as vagrant provision, which may run at any time.
 func again(t *testing.T, n *network) {
 	for _, m := range n.machines {
 		out := n.ssh(t, m, scripts+"/provision.sh", "bash -s -- "+m.address()+" 2 1500")
@@ -106,7 +106,7 @@ func again(t *testing.T, n *network) {
 	}
 }
 
-// verifier has this kernel check the steering program, which another one may judge differently.
+// verifier loads the steering program on this kernel, whose verifier may differ from others.
 func verifier(t *testing.T, n *network) {
 	n.ssh(t, n.machines[0], root+"/bin/vm/bpf.test", "cat >/run/bpf.test && chmod +x /run/bpf.test")
 	out := n.ssh(t, n.machines[0], os.DevNull, "/run/bpf.test -test.v -test.run 'Privilege' -test.timeout 2m")
@@ -115,7 +115,7 @@ func verifier(t *testing.T, n *network) {
 	}
 }
 
-// runTest moves little: the processors are emulated, and may have to share the host's.
+// runTest transfers little data, because the processors are emulated and may share the host's.
 func runTest(t *testing.T, n *network) {
 	if err := n.script(t, "test.sh", "--bytes", "256KiB", "--size", "16KiB"); err != nil {
 		t.Error(err)
@@ -133,10 +133,10 @@ func runTest(t *testing.T, n *network) {
 	}
 }
 
-// busy are reasons why a row may be no result although everything works: the host gave it too little time.
+// busy matches reasons that only mean that the host gave the machine too little time.
 var busy = regexp.MustCompile(`^(\d+ samples are too few for a p99\.9|not saturated: .*|measured for \S+ of \S+)$`)
 
-// excused says whether a row is a result, or is none for such reasons alone.
+// excused reports whether a row is valid, or invalid only for such reasons.
 func (r result) excused() bool {
 	for reason := range strings.SplitSeq(r.Reason, "; ") {
 		if !r.Valid && !busy.MatchString(reason) {
@@ -184,7 +184,7 @@ func (n *network) ssh(t *testing.T, m *machine, stdin, command string) string {
 	return string(out)
 }
 
-// script runs one of the scripts of vagrant/ here, as after vagrant up.
+// script runs one of the scripts of vagrant/ on this host, as after vagrant up.
 func (n *network) script(t *testing.T, name string, args ...string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), scriptLimit)
@@ -198,7 +198,7 @@ func (n *network) script(t *testing.T, name string, args ...string) error {
 	return nil
 }
 
-// report is what datbench --json writes, as far as it is looked at here.
+// report has the fields of datbench's JSON that the test uses.
 type report struct {
 	Env     struct{ Kernel string }
 	Results []result
@@ -237,7 +237,7 @@ func (n *network) check(t *testing.T, name, mode string, rows int) []result {
 
 var trouble = regexp.MustCompile(`(?m)^.*(BUG:|WARNING:|Oops|Call Trace|hung task).*$`)
 
-// checkLog holds a machine's kernel log to having no complaint.
+// checkLog checks that a machine's kernel log has no complaint.
 func (n *network) checkLog(t *testing.T, name string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(n.results, name))

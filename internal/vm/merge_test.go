@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// merge takes what a later run saw, in the place of what was seen of the same before.
+// merge adds the findings of a later run. They replace the findings of the same trials.
 func (f *findings) merge(later *findings) {
 	f.Command = cmp.Or(f.Command, later.Command)
 	f.Kernels = union(f.Kernels, later.Kernels)
@@ -16,7 +16,7 @@ func (f *findings) merge(later *findings) {
 	f.Faults = replace(f.Faults, later.Faults, func(a, b fault) bool { return a.Name == b.Name && a.Kernel == b.Kernel })
 }
 
-// sameTrial compares what was asked: of a bound, the MTU is what was found.
+// sameTrial reports whether two outcomes have the same trial. For a bound the MTU is a result and is not compared.
 func sameTrial(a, b outcome) bool {
 	return a.Kernel == b.Kernel && a.NIC == b.NIC && a.Over == b.Over && a.Asked == b.Asked && a.Queues == b.Queues &&
 		(a.MTU == b.MTU || a.Tries == 0)

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// nic is a pair of emulated interfaces; the machine has one of them in each of its namespaces, under this name.
+// nic is a pair of emulated interfaces. The machine has one in each of its two namespaces, both with this name.
 type nic struct {
 	name, driver string
-	// device is qemu's, with its properties.
+	// device is qemu's device with its properties.
 	device string
-	// taps is the number of queues of its tap device: more than one for virtio alone.
+	// taps is the number of queues of its tap device; only virtio has more than one.
 	taps int
-	// queues are the numbers that ethtool -L is asked for; 0 is the one that it has.
+	// queues lists the numbers to set with ethtool -L; 0 keeps the default.
 	queues []int
 }
 
-// nics is every pair, in the order of their MAC addresses.
+// nics lists every pair, in the order of the MAC addresses.
 var nics = []nic{
 	{"virtio", "virtio_net, iommu_platform=on", "virtio-net-pci,mq=on,vectors=10,iommu_platform=on,disable-legacy=on,host_mtu=9000", 4, []int{4, 2, 1}},
 	{"plain", "virtio_net", "virtio-net-pci,mq=on,vectors=10,host_mtu=9000", 4, []int{4}},
@@ -44,10 +44,10 @@ const (
 	tapMTU    = 9216
 )
 
-// end is the name of one end's tap, and of its device in qemu.
+// end returns the name of one end's tap, which its device in qemu has too.
 func (n nic) end(i int) string { return fmt.Sprintf("%s%d", n.name, i) }
 
-// join makes a bridge and the two taps of a pair.
+// join creates a bridge and the two taps of a pair.
 func (n nic) join(t *testing.T) {
 	t.Helper()
 	commands := [][]string{{"link", "add", n.name, "type", "bridge"}}
@@ -60,7 +60,7 @@ func (n nic) join(t *testing.T) {
 			[]string{"link", "set", n.end(i), "mtu", fmt.Sprint(tapMTU), "master", n.name, "up"})
 	}
 	commands = append(commands, []string{"link", "set", n.name, "mtu", fmt.Sprint(tapMTU), "up"})
-	t.Cleanup(func() { // the next kernel's pair has the same names
+	t.Cleanup(func() { // the pairs of the next kernel have the same names
 		for _, name := range []string{n.end(0), n.end(1), n.name} {
 			_ = exec.Command("ip", "link", "delete", name).Run()
 		}
@@ -72,14 +72,14 @@ func (n nic) join(t *testing.T) {
 	}
 }
 
-// arguments are qemu's for the pair; number is its place among the pairs, from 1.
+// arguments returns qemu's arguments for the pair. number is the index of the pair, from 1.
 func (n nic) arguments(number int) (args []string) {
 	for i := range 2 {
 		tap := fmt.Sprintf("tap,id=tap-%s,ifname=%[1]s,script=no,downscript=no,vhost=off", n.end(i))
 		if n.taps > 1 {
 			tap += fmt.Sprintf(",queues=%d", n.taps)
 		}
-		// PCI Express devices sit behind a port of their own: igb's functions need it.
+		// Each PCI Express device has its own port, because the functions of igb need one.
 		port := fmt.Sprintf("port-%s", n.end(i))
 		args = append(args, "-netdev", tap,
 			"-device", fmt.Sprintf("pcie-root-port,id=%s,chassis=%d", port, 2*number+i),
@@ -88,13 +88,13 @@ func (n nic) arguments(number int) (args []string) {
 	return args
 }
 
-// monitor is a connection to qemu that can take the cable out of a NIC.
+// monitor is a connection to qemu that can unplug the cable of a NIC.
 type monitor struct {
 	conn net.Conn
 	json *json.Decoder
 }
 
-// monitorSocket is where qemu listens for it.
+// monitorSocket returns the path of the socket on which qemu accepts the monitor's connection.
 func monitorSocket(dir string) string { return filepath.Join(dir, "monitor") }
 
 func openMonitor(t *testing.T, dir string) *monitor {
@@ -105,14 +105,14 @@ func openMonitor(t *testing.T, dir string) *monitor {
 	}
 	t.Cleanup(func() { conn.Close() })
 	m := &monitor{conn, json.NewDecoder(conn)}
-	if err := m.json.Decode(new(json.RawMessage)); err != nil { // the greeting
+	if err := m.json.Decode(new(json.RawMessage)); err != nil { // the greeting of qemu
 		t.Fatal(err)
 	}
 	m.command(t, "qmp_capabilities", nil)
 	return m
 }
 
-// command waits for the answer, past events.
+// command sends a command and waits for its answer. It skips events.
 func (m *monitor) command(t *testing.T, name string, arguments map[string]any) {
 	t.Helper()
 	request := map[string]any{"execute": name}
@@ -141,7 +141,7 @@ func (m *monitor) command(t *testing.T, name string, arguments map[string]any) {
 	}
 }
 
-// carrier takes it from one end of a pair, or gives it back.
+// carrier switches the carrier of one end of a pair on or off.
 func (m *monitor) carrier(t *testing.T, n nic, end int, up bool) {
 	t.Helper()
 	m.command(t, "set_link", map[string]any{"name": n.end(end), "up": up})

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// mostTries is how often a trial is repeated whose machine may have had too little of the processors.
+// mostTries is how often a trial is repeated if the machine may have had too little CPU time.
 const mostTries = 3
 
-// TestNICs tries the drivers of emulated NICs under each kernel, and writes what it saw.
+// TestNICs tests the drivers of emulated NICs with each kernel, and writes the results to the document.
 func TestNICs(t *testing.T) {
 	if os.Getenv("DATXDP_VM_QEMU") == "" {
 		t.Skip("boots machines with emulated NICs: make nics")
@@ -56,7 +56,7 @@ func runKernel(t *testing.T, k fetched, seen *findings, all bool) {
 	seen.Seconds += time.Since(begin).Seconds()
 }
 
-// try runs a trial and holds it to what its kernel should grant.
+// try runs a trial and compares the outcome with what its kernel should grant.
 func (g *guest) try(t *testing.T, c trial) outcome {
 	o := outcome{trial: c, Kernel: g.kernel}
 	begin := time.Now()
@@ -75,19 +75,19 @@ func (g *guest) try(t *testing.T, c trial) outcome {
 	return o
 }
 
-// run is one try.
+// run runs a trial once.
 func (o *outcome) run(t *testing.T, g *guest) {
 	if out, err := g.do(t, "set", o.NIC, fmt.Sprint(o.MTU), fmt.Sprint(o.Queues)); err != nil {
 		o.Trouble = strings.TrimSpace(out)
 		return
 	}
-	defer g.do(t, "unset", o.NIC) //nolint:errcheck // the next one sets it anew
+	defer g.do(t, "unset", o.NIC) //nolint:errcheck // the next trial sets it up again
 	if o.Over != "" {
 		if out, err := g.do(t, "over", o.Over, o.NIC); err != nil {
 			o.Trouble = strings.TrimSpace(out)
 			return
 		}
-		defer g.do(t, "unover", o.NIC) //nolint:errcheck // likewise
+		defer g.do(t, "unover", o.NIC) //nolint:errcheck // the next trial adds it again
 	}
 	out, err := g.do(t, "transfer", o.adapter(), "--op send,write,read --metric sha256 --bytes 512KiB --size 16KiB")
 	o.transferred(out, transfers)
@@ -99,7 +99,7 @@ func (o *outcome) run(t *testing.T, g *guest) {
 	}
 }
 
-// judge fails the test if less was granted than is known of this kernel, or what arrived is not right.
+// judge fails the test if less was granted than this kernel should grant, or if the transferred data is wrong.
 func (o *outcome) judge(t *testing.T) {
 	t.Helper()
 	if o.Over != "" {
@@ -112,7 +112,7 @@ func (o *outcome) judge(t *testing.T) {
 	switch {
 	case o.Trouble != "":
 		t.Error(o.Trouble)
-	case o.remedy() > 0: // spare says whether it helps
+	case o.remedy() > 0: // the fault spare checks whether the remedy works
 	case o.Granted == want:
 	case slices.Contains(modes, o.Granted) && (want == "" || slices.Index(modes, o.Granted) < slices.Index(modes, want)):
 		t.Logf("%s grants %s, which is more than support_test.go knows: %q", o.Kernel, o.Granted, want)
@@ -121,13 +121,13 @@ func (o *outcome) judge(t *testing.T) {
 	}
 }
 
-// bound finds the largest MTU at which a mode is granted.
+// bound searches for the largest MTU at which a mode is granted.
 func (g *guest) bound(t *testing.T, c trial) outcome {
-	o := outcome{trial: c, Kernel: g.kernel} // of a bound, Tries is 0
+	o := outcome{trial: c, Kernel: g.kernel} // Tries is 0 for a bound
 	begin := time.Now()
 	granted := func(mtu int) bool {
 		o.Granted, o.Refusal, o.Trouble = "", "", ""
-		out, _ := g.do(t, "open", c.adapter(), c.NIC, fmt.Sprint(mtu)) // the output says all
+		out, _ := g.do(t, "open", c.adapter(), c.NIC, fmt.Sprint(mtu)) // the output has the result
 		if o.opened(out); o.Trouble != "" {
 			t.Errorf("MTU %d: %s", mtu, o.Trouble)
 		}
@@ -139,7 +139,7 @@ func (g *guest) bound(t *testing.T, c trial) outcome {
 	want := limit(c.NIC, c.Asked, parseRelease(g.kernel))
 	o.MTU = search(want, granted)
 	if o.MTU > 0 && o.MTU < largestMTU {
-		granted(o.MTU + 1) // its refusal is shown
+		granted(o.MTU + 1) // records the refusal for the document
 	}
 	if o.MTU < want {
 		t.Errorf("%s is granted up to MTU %d, want %d: %s", c.Asked, o.MTU, want, o.Refusal)
@@ -151,9 +151,9 @@ func (g *guest) bound(t *testing.T, c trial) outcome {
 
 const leastMTU = 1280
 
-// search finds the largest MTU that is granted, 0 if none is. It looks at what is expected first.
+// search returns the largest MTU that is granted; 0 if none is. It tries the expected MTU first.
 func search(expected int, granted func(int) bool) int {
-	low := 0 // is granted
+	low := 0 // largest MTU known to be granted
 	if expected > 0 && expected < largestMTU && granted(expected) {
 		if low = expected; !granted(expected + 1) {
 			return expected
@@ -179,7 +179,7 @@ func search(expected int, granted func(int) bool) int {
 	return low
 }
 
-// checkLog holds the kernel to having no complaint.
+// checkLog checks that the kernel log has no complaint.
 func (g *guest) checkLog(t *testing.T) {
 	t.Helper()
 	out, err := g.ssh(t, nil, "dmesg")
@@ -188,7 +188,7 @@ func (g *guest) checkLog(t *testing.T) {
 	}
 }
 
-// findings are all that was seen.
+// findings holds the outcomes of all trials.
 type findings struct {
 	Command          string
 	Kernels, Skipped []string
@@ -199,10 +199,11 @@ type findings struct {
 
 func (f *findings) add(o outcome) { f.Trials = append(f.Trials, o) }
 
-// partial says whether only some kernels or cases are asked for.
+// partial reports whether only some kernels or cases are requested.
 func partial() bool { return os.Getenv("DATXDP_VM_ONLY") != "" || os.Getenv("DATXDP_VM_MATCH") != "" }
 
-// save writes them to bin/vm/nics.json and to the document; those of a part replace what an earlier run saw of the same.
+// save writes the findings to bin/vm/nics.json and the document. A partial run replaces only the trials that it
+// repeated.
 func (f *findings) save(t *testing.T) {
 	t.Helper()
 	const file = root + "/bin/vm/nics.json"
@@ -210,7 +211,7 @@ func (f *findings) save(t *testing.T) {
 	if partial() {
 		all = new(findings)
 		if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, all) != nil {
-			all = new(findings) // of another version of this
+			all = new(findings) // written by another version of this test
 		}
 		all.merge(f)
 		all.Command = f.Command + ", in parts"

@@ -44,7 +44,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// TestSearch finds every bound, with and without a guess, in few tries where the guess is right.
+// TestSearch finds every bound, with and without an expected MTU. It needs few tries if the expected MTU is right.
 func TestSearch(t *testing.T) {
 	for _, tt := range []struct{ expected, bound, want, most int }{
 		{3800, 3800, 3800, 2}, {0, 0, 0, 1}, {largestMTU, largestMTU, largestMTU, 2}, {3800, 3046, 3046, 20}, {3046, 3800, 3800, 20},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// trial is one case: what is asked of a pair of NICs.
+// trial is one case: a request to a pair of NICs.
 type trial struct {
 	NIC string
 	// Over is the kind of interface on top of the NIC; empty for none.
@@ -29,7 +29,7 @@ func (c trial) String() string {
 	return name
 }
 
-// device is the interface that the adapter is on.
+// device returns the interface that the adapter opens.
 func (c trial) device() string {
 	if c.Over != "" {
 		return "over"
@@ -37,7 +37,7 @@ func (c trial) device() string {
 	return c.NIC
 }
 
-// adapter is the name that datbench is given.
+// adapter returns the adapter's name for datbench.
 func (c trial) adapter() string {
 	if c.Asked == "auto" {
 		return "auto:" + c.device()
@@ -45,19 +45,19 @@ func (c trial) adapter() string {
 	return "xdp:" + c.device() + "," + c.Asked
 }
 
-// outcome is what came of a trial under one kernel.
+// outcome is the result of a trial with one kernel.
 type outcome struct {
 	trial
 	Kernel string
-	// Granted is the mode; empty if the adapter was refused, and then Refusal says why.
+	// Granted is the granted mode. It is empty if the adapter was refused; Refusal then has the reason.
 	Granted string `json:",omitempty"`
 	Refusal string `json:",omitempty"`
-	// Right is set when all that was sent, written and read has arrived unchanged.
+	// Right means that all data that was sent, written and read has arrived unchanged.
 	Right         bool   `json:",omitempty"`
 	Trouble       string `json:",omitempty"`
 	Resent, Drops int64
 	Seconds       float64
-	// Tries is above 1 if the machine had too little of the processors at first.
+	// Tries is above 1 if the machine had too little CPU time at first.
 	Tries int
 }
 
@@ -73,11 +73,11 @@ func (o *outcome) String() string {
 
 var (
 	serving = regexp.MustCompile(`(?m)^serving on .* mode (\S+)$`)
-	// refused is what datbench says of an adapter that does not open.
+	// refused matches datbench's error for an adapter that cannot be opened.
 	refused = regexp.MustCompile(`(?m)^datbench: dat: opening (?:xdp|auto|udp):\S+: (.*)$`)
 )
 
-// opened reads what the guest's open printed.
+// opened parses the output of the guest's command open.
 func (o *outcome) opened(out string) {
 	if m := serving.FindStringSubmatch(out); m != nil {
 		o.Granted = m[1]
@@ -91,7 +91,7 @@ func (o *outcome) opened(out string) {
 // transfers is the number of rows of a transfer: send, write, read.
 const transfers = 3
 
-// transferred reads what the guest's transfer of some rows printed.
+// transferred parses the output of the guest's command transfer, which has this number of rows.
 func (o *outcome) transferred(out string, rows int) {
 	if m := refused.FindStringSubmatch(out); m != nil {
 		o.Refusal = strings.TrimPrefix(m[1], "xdp: ")
@@ -115,17 +115,17 @@ func (o *outcome) transferred(out string, rows int) {
 	}
 }
 
-// row is one of datbench's, as far as it is looked at here.
+// row has the fields of datbench's rows that the test uses.
 type row struct {
 	Op, Mode, Reason   string
 	Retransmits, Drops int64
 	Valid              bool
 }
 
-// progress are the lines that say nothing about the end.
+// progress matches the lines that do not concern the end of the run.
 var progress = regexp.MustCompile(`(?m)^(\[.*|op .*|─*|\d+ × .*|serving on .*|)$\n?`)
 
-// lastLines is what a reader wants to see of a run that failed.
+// lastLines returns the lines that show why a run failed.
 func lastLines(out string) string {
 	lines := strings.Split(strings.TrimSpace(progress.ReplaceAllString(out, "")), "\n")
 	return strings.Join(lines[max(0, len(lines)-6):], "; ")
@@ -133,16 +133,16 @@ func lastLines(out string) string {
 
 var channels = regexp.MustCompile(`ethtool -L \S+ combined (\d+)`)
 
-// remedy is the number of queues that a refusal asks for; 0 if it does not.
+// remedy returns the number of queues that a refusal recommends; 0 if it does not.
 func (o *outcome) remedy() int {
 	if m := channels.FindStringSubmatch(o.Refusal); m != nil {
-		n, _ := strconv.Atoi(m[1]) // the pattern has digits alone
+		n, _ := strconv.Atoi(m[1]) // the pattern matches digits only
 		return n
 	}
 	return 0
 }
 
-// starved says whether the trouble may be that the machine had too little of the processors.
+// starved reports whether the reason may be that the machine had too little CPU time.
 func (o *outcome) starved() bool {
 	return o.Trouble != "" && !strings.Contains(o.Trouble, "differs")
 }

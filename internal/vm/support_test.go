@@ -22,19 +22,19 @@ type support struct {
 	mtu       int
 }
 
-// modes are the modes that can be asked for, best first.
+// modes are the modes that can be requested, best first.
 var modes = []string{"zero-copy", "copy", "generic"}
 
 const largestMTU = 9000
 
-// AF_XDP has packets of several frames since Linux 6.6; before, a packet has to fit into one.
+// Since Linux 6.6 AF_XDP supports packets of several frames. Before, a packet must fit into one frame.
 var multiFrame = release{6, 6}
 
 const oneFrame = 3400
 
 var supported = []support{
 	{"virtio", "zero-copy", release{6, 13}, 3814},
-	{"virtio", "copy", release{6, 3}, largestMTU}, // packets of several buffers
+	{"virtio", "copy", release{6, 3}, largestMTU}, // XDP programs for packets of several buffers
 	{"virtio", "copy", release{6, 1}, 3500},
 	{"virtio", "generic", release{6, 1}, largestMTU},
 	{"plain", "copy", release{6, 3}, largestMTU},
@@ -48,7 +48,7 @@ var supported = []support{
 	{"e1000e", "generic", release{6, 1}, largestMTU},
 }
 
-// limit is the largest MTU at which a NIC should grant a mode; 0 if it should not at all.
+// limit returns the largest MTU at which a NIC should grant a mode; 0 if it should not grant the mode.
 func limit(nic, mode string, kernel release) int {
 	for _, s := range supported {
 		if s.nic == nic && s.mode == mode && kernel.atLeast(s.since) {
@@ -61,7 +61,7 @@ func limit(nic, mode string, kernel release) int {
 	return 0
 }
 
-// expected is the mode that a trial should be granted; empty if it should be refused.
+// expected returns the mode that a trial should be granted; empty if it should be refused.
 func (c trial) expected(kernel release) string {
 	for _, mode := range modes {
 		if (c.Asked == mode || c.Asked == "auto") && c.MTU <= limit(c.NIC, mode, kernel) {

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// TestVagrantfile has Vagrant validate the Vagrantfile: without a provider and without a network.
+// TestVagrantfile validates the Vagrantfile with Vagrant, without a provider and without a network.
 func TestVagrantfile(t *testing.T) {
 	if _, err := exec.LookPath("vagrant"); err != nil {
 		t.Skip("no vagrant: make deps installs it as root")
 	}
-	// The Vagrantfile names the program, which need not have been built.
+	// The Vagrantfile names the program, which may not exist.
 	dir := t.TempDir()
 	copyTo(t, dir, "vagrant/Vagrantfile", "vagrant/provision.sh")
 	write(t, filepath.Join(dir, "bin/datbench"), nil)
@@ -26,7 +26,7 @@ func TestVagrantfile(t *testing.T) {
 	}
 }
 
-// TestAddresses holds every place that derives a node's address from its number to the same network.
+// TestAddresses: every place that derives a node's address from its number uses the same network.
 func TestAddresses(t *testing.T) {
 	const want = "192.168.57"
 	for file, pattern := range map[string]string{
@@ -41,7 +41,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestSkipped: where there are no nodes, the scripts say so and end with a status of its own.
+// TestSkipped: without nodes the scripts print this and exit with a special status.
 func TestSkipped(t *testing.T) {
 	for _, name := range []string{"test.sh", "bench.sh"} {
 		cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(root, "vagrant", name))

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// module writes a module down whose package p is public, with a promise and a change log.
+// module writes a module with the public package p, a promise and a change log.
 func module(t *testing.T, source, changes string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -80,7 +80,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// TestPromise: what a release had stays, unless the unreleased part of the change log names it.
+// TestPromise: a promised line must stay, unless the unreleased part of the change log names it.
 func TestPromise(t *testing.T) {
 	promise := module(t, released, "")
 	if err := run(promise, "api.txt", []string{"p"}); err != nil {
@@ -93,7 +93,7 @@ func TestPromise(t *testing.T) {
 	without := func(s string) string { return strings.Replace(released, s, "", 1) }
 	for what, tt := range map[string]struct {
 		source, changes string
-		broken          []string // in the error; nothing for none
+		broken          []string // the lines that the error must name; none if there is no error
 	}{
 		"unchanged":         {released, "", nil},
 		"an addition":       {released + "\nfunc More() {}\n\nfunc (h *Handle) More() {}\n", "", nil},
@@ -121,7 +121,7 @@ func TestPromise(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, "api"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range []string{"v0.9.0.txt", "v0.10.0.txt"} { // the newest counts
+		for _, file := range []string{"v0.9.0.txt", "v0.10.0.txt"} { // only the newest version counts
 			content := text
 			if file == "v0.9.0.txt" {
 				content = []byte("pkg p, func Gone()\n")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// newest is the file of the last release in a directory, and the lines of it.
+// newest returns the file of the latest release in a directory, and its lines.
 func newest(dir string) (file string, lines []string, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "v*.txt"))
 	if err != nil || len(files) == 0 {
@@ -26,14 +26,14 @@ func newest(dir string) (file string, lines []string, err error) {
 	return file, lines, err
 }
 
-// version are the numbers of vX.Y.Z.txt.
+// version returns the numbers of vX.Y.Z.txt.
 func version(file string) []int {
 	v := make([]int, 3)
-	_, _ = fmt.Sscanf(filepath.Base(file), "v%d.%d.%d.txt", &v[0], &v[1], &v[2]) // what is none comes first
+	_, _ = fmt.Sscanf(filepath.Base(file), "v%d.%d.%d.txt", &v[0], &v[1], &v[2]) // other names are sorted first
 	return v
 }
 
-// announcements are the entries under [API change] in the unreleased part of the change log.
+// announcements returns the entries under [API change] in the unreleased part of the change log.
 func announcements(changelog string) (all []string) {
 	_, part, _ := strings.Cut(changelog, "\n## Unreleased\n")
 	part, _, _ = strings.Cut(part, "\n## ")
@@ -45,7 +45,7 @@ func announcements(changelog string) (all []string) {
 	return all
 }
 
-// name are the parts of a line that say what it is about: for a method or a field the type and its own name.
+// name matches the name in a line; for a method or a field, it matches the type and the name.
 var name = regexp.MustCompile(`^pkg \S+, (?:(?:const|var|func|type) (\w+)|method \(\*?(\w+)\) (\w+))(?:(?: struct| interface), (\w+))?`)
 
 // unannounced returns the promised lines that are gone and that no announcement names. An announcement names a line as
@@ -81,7 +81,7 @@ func unannounced(promised, now, announced []string) (broken []string) {
 	return broken
 }
 
-// owner is the package and the type, function or value that a line is about.
+// owner returns the package and the type, function or value of a line.
 func owner(line string) string {
 	pkg, _, _ := strings.Cut(line, ", ")
 	m := name.FindStringSubmatch(line)
@@ -91,7 +91,7 @@ func owner(line string) string {
 	return pkg + ", " + m[1] + m[2]
 }
 
-// mentions reports whether one of the texts has a name as a word: EP is not in EP.Connect.
+// mentions reports whether one of the texts contains the name as a whole word. EP.Connect does not contain EP.
 func mentions(texts []string, name string) bool {
 	word := regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(name) + `($|[^\w.]|\.(\W|$))`)
 	return slices.ContainsFunc(texts, word.MatchString)

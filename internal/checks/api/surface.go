@@ -47,7 +47,7 @@ func surface(dir string, packages []string) ([]string, error) {
 	return slices.Compact(l.lines), errors.Join(l.faults...)
 }
 
-// goList runs go list for Linux, where every package is.
+// goList runs go list for Linux, which has every package.
 func goList(dir string, args ...string) (string, error) {
 	cmd := exec.Command("go", append([]string{"list"}, args...)...)
 	var said bytes.Buffer
@@ -59,7 +59,7 @@ func goList(dir string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// lister writes down one package after the other.
+// lister lists the packages one after the other.
 type lister struct {
 	module string
 	public []string
@@ -91,7 +91,7 @@ func (l *lister) list(name string, pkg *types.Package) {
 	}
 }
 
-// typeName writes a type down, and its fields and methods.
+// typeName lists a type with its fields and methods.
 func (l *lister) typeName(o *types.TypeName, add func(string, ...any)) {
 	if o.IsAlias() {
 		add("type %s = %s", o.Name(), l.text(types.Unalias(o.Type())))
@@ -123,7 +123,8 @@ func (l *lister) typeName(o *types.TypeName, add func(string, ...any)) {
 	}
 }
 
-// interfaceType writes down the names of all methods in one line, since another one breaks who implements it.
+// interfaceType lists all method names in one line, because an additional method breaks types that implement the
+// interface.
 func (l *lister) interfaceType(name string, t *types.Interface, add func(string, ...any)) {
 	var names []string
 	for m := range t.Methods() {
@@ -133,7 +134,7 @@ func (l *lister) interfaceType(name string, t *types.Interface, add func(string,
 	add("type %s interface { %s }", name, strings.Join(names, ", "))
 }
 
-// signature is what a function takes and returns, without the names, which callers do not write.
+// signature returns the parameters and results of a function without their names, which callers do not use.
 func (l *lister) signature(f *types.Func) string {
 	s := f.Signature()
 	nameless := func(t *types.Tuple) *types.Tuple {
@@ -147,7 +148,7 @@ func (l *lister) signature(f *types.Func) string {
 	return strings.TrimPrefix(l.text(plain), "func")
 }
 
-// text is a type as a user of the package writes it.
+// text returns a type in the form that a user of the package writes.
 func (l *lister) text(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		short, ours := strings.CutPrefix(p.Path(), l.module+"/")

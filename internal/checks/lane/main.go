@@ -59,7 +59,7 @@ func main() {
 	}
 }
 
-// run runs one lane. Its closing line comes before the lines that -show asked for.
+// run runs one lane. It prints the closing line before the lines that -show selects.
 func run(name string, command []string, isTest bool, show string) error {
 	fmt.Printf("== %s\n", name)
 	start := time.Now()

@@ -22,7 +22,7 @@ import (
 type Wire struct {
 	ns       netns.NsHandle
 	nl       *netlink.Handle
-	middle   [2]netlink.Link // the device towards each side
+	middle   [2]netlink.Link // devices towards each side
 	lost     *ebpf.Map
 	programs []*ebpf.Program
 	links    []link.Link

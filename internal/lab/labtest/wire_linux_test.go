@@ -13,12 +13,12 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestLossy sends datagrams both ways, over IPv4 and IPv6: each arrives or is counted as lost.
+// TestLossy sends datagrams in both directions, over IPv4 and IPv6. Each must arrive or be counted as lost.
 func TestLossy(t *testing.T) {
-	const sent, batch = 1000, 20 // what a socket holds
+	const sent, batch = 1000, 20 // a socket buffer has room for one batch
 	for name, c := range map[string]struct {
 		part     float64
-		low, top int // of what may be lost of those that were sent, and of the few that the kernel sends
+		low, top int // limits for the number of lost frames; the kernel sends a few too
 	}{"nothing": {0, 0, 0}, "half": {0.5, 310, 690}, "all": {1, sent, sent + batch}} {
 		t.Run(name, func(t *testing.T) {
 			l, w := labtest.NewLossy(t, lab.Options{Queues: 2, MTU: 3000}, c.part)
@@ -50,7 +50,7 @@ func TestLossy(t *testing.T) {
 	}
 }
 
-// know tells a side the address of the other, so that nothing but datagrams is on the wire.
+// know adds the other side's address to a side's neighbour table, so that only datagrams are sent.
 func know(t *testing.T, l *lab.Lab, s lab.Side) {
 	t.Helper()
 	err := l.Do(s, func() error {
@@ -82,7 +82,7 @@ func socket(t *testing.T, l *lab.Lab, s lab.Side, addr netip.Addr) (conn *net.UD
 	return conn
 }
 
-// await waits until cond holds.
+// await waits until cond returns true.
 func await(t *testing.T, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !cond(); {
@@ -92,7 +92,7 @@ func await(t *testing.T, cond func() bool) {
 	}
 }
 
-// read is how many datagrams have come: some, or none for now.
+// read returns the number of datagrams that have arrived since the last call.
 func read(t *testing.T, conn *net.UDPConn) (n int) {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
