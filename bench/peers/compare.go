@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/progressbar"
 )
 
-// compare is the program's job.
+// compare measures everything and prints the report.
 func compare(ctx context.Context, cfg *config, stdout, stderr io.Writer) error {
 	if err := cfg.validate(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func compare(ctx context.Context, cfg *config, stdout, stderr io.Writer) error {
 	return cmp.Or(ended, report.verdict())
 }
 
-// file is where the table goes beside standard output.
+// file is a file for the report, in addition to standard output.
 type file struct {
 	flag, name string
 	text       func(*Report) ([]byte, error)

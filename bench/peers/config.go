@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	duration time.Duration
 	repeat   int
@@ -50,7 +50,7 @@ func peerNames() (names []string) {
 	return names
 }
 
-// maxRepeat bounds a run to what somebody may wait for.
+// maxRepeat limits a run to a time that a user may wait for.
 const maxRepeat = 100
 
 // validate reports every fault, in the order of the fields.
@@ -77,10 +77,10 @@ func someOf(flag string, got, known []string) error {
 	return nil
 }
 
-// wants says whether a list that narrows has a name; an empty list narrows nothing.
+// wants reports whether a list of names selects a name; an empty list selects all.
 func wants(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
 
-// stuck is how long a run may take.
+// stuck returns the time after which a run counts as stuck.
 func (c *config) stuck() time.Duration {
 	if c.limit > 0 {
 		return c.limit
@@ -88,5 +88,5 @@ func (c *config) stuck() time.Duration {
 	return 15*time.Second + 10*c.duration
 }
 
-// warmup comes before what is measured.
+// warmup returns the warm-up time before a measurement of this duration.
 func warmup(duration time.Duration) time.Duration { return duration / 10 }

@@ -18,10 +18,10 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// soon is how long nothing may be left behind: the kernel takes namespaces apart at leisure.
+// soon is the time after which a killed program must have left nothing behind. The kernel removes namespaces slowly.
 const soon = 15 * time.Second
 
-// TestKilled: however it is ended, in the middle of a run, no process, no namespace and no mount is left.
+// TestKilled: when the program is ended during a run, in any way, no process, namespace or mount is left.
 func TestKilled(t *testing.T) {
 	labtest.RequireRoot(t)
 	before := sysMounts(t)
@@ -38,7 +38,7 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			stderr.rest()
-			_ = cmd.Wait() // its state tells
+			_ = cmd.Wait() // ProcessState has the result
 			made.awaitGone(t)
 			if diff := cmp.Diff(before, sysMounts(t)); diff != "" {
 				t.Errorf("mounts on /sys (-before +after):\n%s", diff)
@@ -54,7 +54,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// lines reads what a program says.
+// lines collects the output lines of a program.
 type lines struct {
 	s    *bufio.Scanner
 	last string
@@ -69,7 +69,7 @@ func start(t *testing.T, cmd *exec.Cmd) *lines {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, or the test has failed
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // fails if it has ended
 	return &lines{s: bufio.NewScanner(stderr)}
 }
 
@@ -89,10 +89,10 @@ func (l *lines) rest() {
 	}
 }
 
-// traces are the processes and the namespaces that a program has made.
+// traces are the processes and namespaces that a program has created.
 type traces struct{ pids, namespaces []string }
 
-// tracesOf waits until the program has both sides of a measurement.
+// tracesOf waits until the program has started both sides of a measurement, and returns its traces.
 func tracesOf(t *testing.T, pid int) (made traces) {
 	t.Helper()
 	for deadline := time.Now().Add(soon); len(made.pids) < 2; time.Sleep(time.Millisecond) {
@@ -105,7 +105,7 @@ func tracesOf(t *testing.T, pid int) (made traces) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			text, _ := os.ReadFile(file) // an error: that thread has ended
+			text, _ := os.ReadFile(file) // fails if the thread has ended
 			made.pids = append(made.pids, strings.Fields(string(text))...)
 		}
 	}
@@ -124,7 +124,7 @@ func tracesOf(t *testing.T, pid int) (made traces) {
 	return made
 }
 
-// awaitGone waits until the kernel has taken everything back. It tells nobody when it has.
+// awaitGone waits until the kernel has removed all traces. It polls, because the kernel does not report this.
 func (m traces) awaitGone(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
@@ -159,7 +159,7 @@ func (m traces) left(t *testing.T) (still []string) {
 	return still
 }
 
-// sysMounts is what is mounted on /sys, as the host sees it.
+// sysMounts returns the mounts on /sys in the host's mount namespace.
 func sysMounts(t *testing.T) (found []string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")

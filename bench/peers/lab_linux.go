@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// openSite makes two network namespaces that nothing but this process holds.
+// openSite creates two network namespaces that only this process holds.
 func openSite(mtu int) (*site, error) {
 	l, err := lab.New(lab.Options{MTU: mtu})
 	if err != nil {
@@ -23,25 +23,26 @@ func openSite(mtu int) (*site, error) {
 		launch: func(end int, cmd *exec.Cmd) (child, error) {
 			c, err := l.Start(ends[end], cmd)
 			if err != nil {
-				return nil, err // a nil *lab.Child is no nil child
+				return nil, err // a nil *lab.Child would be a child that is not nil
 			}
 			return c, nil
 		},
 	}, nil
 }
 
-// withSysfs shows a program the /sys of its namespace, as ip netns exec does: UCX looks for interfaces there.
+// withSysfs runs a program with the /sys of its network namespace, as ip netns exec does. UCX finds interfaces there.
 var withSysfs = []string{"unshare", "--mount", "sh", "-c", `mount -t sysfs sysfs /sys && exec "$0" "$@"`}
 
-// States of a socket that is ready, of include/net/tcp_states.h: TCP_LISTEN, and TCP_CLOSE as UDP has it.
+// readyState has the socket state of a server that is ready (include/net/tcp_states.h): TCP_LISTEN, and TCP_CLOSE for
+// UDP.
 var readyState = map[string]string{"tcp": "0A", "udp": "07"}
 
-// listens says whether a port is served where a process runs.
+// listens reports whether a port is open in the network namespace of a process.
 func listens(pid int, p tool.Port) bool {
 	return tableHas(fmt.Sprintf("/proc/%d/net/%s", pid, p.Protocol), p) || tableHas(fmt.Sprintf("/proc/%d/net/%s6", pid, p.Protocol), p)
 }
 
-// tableHas looks for a ready socket: the second field of a line is its address, the fourth its state.
+// tableHas searches a table for a ready socket. The second field of a line is the address, the fourth the state.
 func tableHas(file string, p tool.Port) bool {
 	f, err := os.Open(file)
 	if err != nil {

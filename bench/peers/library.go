@@ -14,7 +14,7 @@ import (
 
 const libraryHelp = "LIBRARY is net, quic-go or grpc; ADDRESS is the server's, as 10.0.0.1:7801."
 
-// serveCommand is the far end of a library that this program is built with.
+// serveCommand runs the server of a library that this program contains.
 func serveCommand(stdout io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve LIBRARY ADDRESS",
@@ -27,7 +27,7 @@ func serveCommand(stdout io.Writer) *cobra.Command {
 	}
 }
 
-// runCommand is the near end, which measures.
+// runCommand runs the client of such a library, which measures.
 func runCommand(stdout io.Writer) *cobra.Command {
 	a := gopeer.Ask{Metric: result.Latency, Size: 64, Duration: time.Second}
 	c := &cobra.Command{

@@ -17,14 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes, as those of datbench.
+// Exit codes, the same as those of datbench.
 const (
 	exitValid   = 0
 	exitInvalid = 1
 	exitUsage   = 2
 )
 
-// Why a run ended that measured something.
+// Reasons why a run that measured something has failed.
 var (
 	errInvalid     = errors.New("not valid, for the reasons given")
 	errInterrupted = errors.New("interrupted; nothing is left behind")
@@ -33,11 +33,11 @@ var (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it at once: the kernel cleans up
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once; the kernel cleans up
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program: one line on stderr for whatever went wrong.
+// run executes the command line. It prints an error as one line on stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := rootCommand(stdout, stderr)
 	root.SetArgs(args)

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files of testdata")
 
-// mainVar makes this test binary the program.
+// mainVar is the variable that makes the test binary run as the program.
 const mainVar = "DATXDP_PEERS_MAIN"
 
 func TestMain(m *testing.M) {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is this program with arguments.
+// program returns a command that runs this program.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -33,7 +33,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestUsage: what cannot be measured is said in one line.
+// TestUsage: an invalid command gives a one-line error.
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

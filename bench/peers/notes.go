@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Notes that every table has: what its words mean, and what is fair to compare.
+// fixedNotes are below every table: they explain its words, and which comparisons are fair.
 var fixedNotes = []string{
 	`Theirs and ours are medians (--repeat %d, --duration %s); round trips are full ones: their p50, or, with a ~, their mean, of a tool that has no ` +
 		`percentiles. The ratio is how many times better ours is; below 1 the peer is.`,
@@ -17,7 +17,7 @@ var fixedNotes = []string{
 		`when the far end has it. QUIC encrypts, the others do not.`,
 }
 
-// notes say what the table cannot.
+// notes returns the notes below the table.
 func (r *Report) notes() []string {
 	var names []string
 	for _, v := range r.Versions {
@@ -37,7 +37,7 @@ func (r *Report) notes() []string {
 	return out
 }
 
-// why is why a row is not valid, empty if it is.
+// why returns the reason for an invalid row; empty if the row is valid.
 func (r *Row) why() string {
 	switch {
 	case r.Valid:
@@ -48,7 +48,7 @@ func (r *Row) why() string {
 	return r.Reason
 }
 
-// grouped says once what is to be said of several rows, by their numbers.
+// grouped merges equal notes of several rows into one, with the numbers of the rows.
 func (r *Report) grouped(mark string, say func(*Row) string) (out []string) {
 	numbers := map[string][]string{}
 	var order []string

@@ -33,7 +33,7 @@ func (r *runner) ours(ctx context.Context, s *site, rows []*row) {
 	}
 }
 
-// own measures rows of one metric.
+// own measures our rows of one metric.
 func (r *runner) own(ctx context.Context, s *site, own []*row) error {
 	ctx, cancel := within(ctx, r.cfg.stuck())
 	defer cancel()
@@ -69,14 +69,14 @@ func serveAndRun(ctx context.Context, s *site, server, client tool.Command) (*re
 	}
 	c, err := s.finish(ctx, clientEnd, client)
 	report := &result.Report{}
-	// With status 1 there is a report of rows that are not valid.
+	// Exit status 1 also has a report; some of its rows are invalid.
 	if parsed := json.Unmarshal([]byte(c.out.String()), report); parsed != nil {
 		return nil, fmt.Errorf("datbench run %w%s", cmp.Or(err, parsed), c.because())
 	}
 	return report, nil
 }
 
-// take takes the row's result out of a report.
+// take finds the row's result in a report and stores it.
 func (r *row) take(report *result.Report) {
 	for _, res := range report.Results {
 		if res.Op != r.op || res.Metric != r.metric {

@@ -20,7 +20,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestScript runs bench/peers.sh, shortened: every row has a figure, of the tools that are there.
+// TestScript runs bench/peers.sh, shortened. Every row of an installed tool must have a figure.
 func TestScript(t *testing.T) {
 	labtest.RequireXDP(t)
 	dir := t.TempDir()
@@ -88,7 +88,7 @@ func readReport(t *testing.T, file string) *Report {
 	return r
 }
 
-// tools makes a directory of programs to be the only one of PATH: what a shell needs, and fakes.
+// tools creates the only directory of PATH, with the programs that a shell needs and with fakes.
 func tools(t *testing.T, fakes map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -109,7 +109,7 @@ func tools(t *testing.T, fakes map[string]string) (dir string) {
 	return dir
 }
 
-// fakeDatbench serves nothing and has figures of everything that it is asked for.
+// fakeDatbench serves nothing, and prints a figure for every requested row.
 const fakeDatbench = `
 [ "$1" = server ] && { echo "serving on it"; exec sleep 1000; }
 echo '{"env":{"kernel":"6"},"results":[
@@ -169,7 +169,7 @@ func checkFailure(t *testing.T, r *Report, metric, peer string, mtu int, reason 
 			continue
 		}
 		if reason == "" && strings.HasPrefix(row.Reason, "the host is busy") {
-			return // with other tests
+			return // other tests run at the same time
 		}
 		if row.Reason != reason || row.Valid != (reason == "") || row.Valid != (row.Figure > 0 && row.Peer != "datxdp write") {
 			t.Errorf("%s %s at %d: got %g, valid %v, %q, want %q", metric, peer, mtu, row.Figure, row.Valid, row.Reason, reason)
@@ -179,7 +179,7 @@ func checkFailure(t *testing.T, r *Report, metric, peer string, mtu int, reason 
 	t.Errorf("no row %s %s at %d", metric, peer, mtu)
 }
 
-// TestBusy: a figure beside a program that takes a core is not valid, and says so.
+// TestBusy: a figure is invalid if another program used a core, and the reason says so.
 func TestBusy(t *testing.T) {
 	labtest.RequireRoot(t)
 	dir := tools(t, map[string]string{"datbench": fakeDatbench})
@@ -191,10 +191,10 @@ func TestBusy(t *testing.T) {
 	}
 	var ended atomic.Bool
 	go func() {
-		_ = cmd.Wait() // with status 1
+		_ = cmd.Wait() // ends with status 1
 		ended.Store(true)
 	}()
-	for !ended.Load() { // this is the program
+	for !ended.Load() { // this goroutine is the other program
 	}
 	if took := userTime() - before; took < 300*time.Millisecond {
 		t.Errorf("%s of user time went by", took)
@@ -206,12 +206,12 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestNotRoot: without privilege nothing can be measured, which is said at once.
+// TestNotRoot: without privilege the program fails at once.
 func TestNotRoot(t *testing.T) {
 	cmd := program(t)
 	if os.Geteuid() == 0 {
 		const nobody = 65534
-		exe, err := os.Open("/proc/self/exe") // it may lie where nobody else may look
+		exe, err := os.Open("/proc/self/exe") // the user may have no access to its directory
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestNotRoot(t *testing.T) {
 	}
 }
 
-// TestListens: a server is seen when it listens, and not before.
+// TestListens: listens returns true only when the server listens.
 func TestListens(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

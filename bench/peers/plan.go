@@ -9,13 +9,13 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// phase is what is measured over one link.
+// phase is a set of measurements over one link.
 type phase struct {
 	mtu int
-	// plain is without offloads: no frame is larger than the MTU.
+	// plain switches offloads off, so that no frame is larger than the MTU.
 	plain   bool
 	metrics []string
-	// ops are ours; tools are the peers.
+	// ops are the operations of datbench, and tools are the peers.
 	ops   []string
 	tools []*tool.Tool
 }
@@ -41,7 +41,7 @@ func (p phase) title() string {
 	return s
 }
 
-// of is its own rows of all.
+// of returns the phase's rows.
 func (p phase) of(all []*row) (rows []*row) {
 	for _, r := range all {
 		if r.phase.mtu == p.mtu && r.phase.plain == p.plain {
@@ -51,26 +51,26 @@ func (p phase) of(all []*row) (rows []*row) {
 	return rows
 }
 
-// row is a line of the table: an operation of ours, or a test of a peer.
+// row is a line of the table: an operation of datbench, or a test of a peer.
 type row struct {
 	phase  phase
 	metric string
 	size   int64
-	// op is ours, or the one that the peer is compared with.
+	// op is the operation of datbench; for a peer, the one it is compared with.
 	op string
-	// test is nil of ours.
+	// test is the peer's test; nil for datbench.
 	test *tool.Test
 
-	// runs have a figure; doubtful ones have one that is not valid.
+	// runs are the valid runs. doubtful runs have a figure that is not valid.
 	runs, doubtful []result.Result
 	server, client tool.Command
-	// count is how much a tool measures that takes no time; 0 as long as that is not known.
+	// count is the number of operations, for a tool that accepts no duration; 0 while it is unknown.
 	count int64
-	// faults are why runs are missing.
+	// faults are the reasons for missing runs.
 	faults []string
 }
 
-// title names the row for a progress line, which has to be short; ours are measured together.
+// title returns a short name for a progress line. All rows of datbench are measured together and have one title.
 func (r *row) title() string {
 	who := "datbench"
 	if r.test != nil {
@@ -89,7 +89,8 @@ func metricTitle(metric string) string {
 	return "bandwidth"
 }
 
-// steps is how often something begins in a round: ours once for each metric of a phase.
+// steps returns the number of progress steps in a round: one per metric of a phase for datbench, and one per peer's
+// row.
 func steps(rows []*row) (n int) {
 	for i, r := range rows {
 		first := i == 0 || rows[i-1].test != nil
@@ -100,7 +101,7 @@ func steps(rows []*row) (n int) {
 	return n
 }
 
-// add keeps a run with its figure.
+// add stores a run with its figure.
 func (r *row) add(res result.Result) {
 	if res.Valid {
 		r.runs = append(r.runs, res)
@@ -110,12 +111,12 @@ func (r *row) add(res result.Result) {
 	r.doubtful = append(r.doubtful, res)
 }
 
-// fail notes why there is no figure.
+// fail records why there is no figure.
 func (r *row) fail(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// plan is the rows of each phase, in the order of the table within a metric: ours first.
+// plan returns the rows of each phase in the order of the table. Within a metric the rows of datbench come first.
 func plan(cfg *config, self string) (rows []*row) {
 	for _, ph := range phases() {
 		for _, metric := range ph.metrics {
@@ -127,7 +128,7 @@ func plan(cfg *config, self string) (rows []*row) {
 	return rows
 }
 
-// rows are none where no peer is there to compare with.
+// rows returns the rows of a metric. It returns none if there is no peer to compare with.
 func (p phase) rows(cfg *config, self, metric string) (rows []*row) {
 	for _, t := range tool.Tests(self, metric) {
 		if wants(cfg.peers, t.Tool.Name) && slices.Contains(p.tools, t.Tool) && slices.Contains(p.ops, t.Against) {

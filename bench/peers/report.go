@@ -11,35 +11,35 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Report is what the JSON file holds.
+// Report is the content of the JSON file.
 type Report struct {
 	Env      result.Env `json:"env"`
 	Versions []Version  `json:"versions"`
-	// Repeat is how often everything was measured, Duration for how long each time.
+	// Repeat is the number of runs of each row, and Duration the time of each.
 	Repeat   int    `json:"repeat"`
 	Duration string `json:"duration"`
-	// Offloads is how they were switched off where a row says so.
+	// Offloads is the command that switched offloads off, for rows without them.
 	Offloads string `json:"offloads_off"`
 	Rows     []Row  `json:"rows"`
 }
 
-// Version is that of a tool.
+// Version is the version of a tool.
 type Version struct {
 	Tool    string `json:"tool"`
 	Version string `json:"version"`
 	Package string `json:"package,omitempty"`
 }
 
-// Row is a line of the table. Figures are µs of a full round trip, messages a second, or Gb/s.
+// Row is a line of the table. Figures are µs of a full round trip, messages per second, or Gb/s.
 type Row struct {
-	// Peer is who was measured: datxdp, or a tool and what it did.
+	// Peer is what was measured: datxdp, or a tool and its test.
 	Peer   string `json:"peer"`
 	Metric string `json:"metric"`
 	Size   int64  `json:"size"`
 	MTU    int    `json:"mtu"`
-	// Offloads is whether the kernel had TSO, GSO and GRO.
+	// Offloads means that the kernel used TSO, GSO and GRO.
 	Offloads bool `json:"offloads"`
-	// Figure is the median of Runs, of latencies the p50, or the mean where Mean is set; 0 for none.
+	// Figure is the median of Runs. For a latency, a run is the p50, or the mean if Mean is set. 0 means no figure.
 	Figure float64   `json:"figure"`
 	P99    *float64  `json:"p99_us,omitempty"`
 	Mean   bool      `json:"mean,omitempty"`
@@ -53,23 +53,23 @@ type Row struct {
 	// Server and Client are the commands of the two sides.
 	Server string `json:"server"`
 	Client string `json:"client"`
-	// Valid is whether every run has a figure; Reason says why not, Note what to know of one that has.
+	// Valid means that every run has a figure; otherwise Reason is set. Note is a remark about a figure.
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason,omitempty"`
 	Note   string `json:"note,omitempty"`
 
 	tool string
-	// sound is whether some run is valid.
+	// sound means that at least one run is valid.
 	sound bool
 }
 
-// ownName stands where a peer has the name of its tool.
+// ownName is the name of datxdp where the row of a peer has the name of its tool.
 const ownName = "datxdp"
 
-// own is whether the row is ours.
+// own reports whether the row belongs to datbench.
 func (r *Row) own() bool { return r.tool == ownName }
 
-// newReport makes the table of what was measured.
+// newReport returns the report of the measured rows.
 func newReport(cfg *config, rows []*row, env result.Env) *Report {
 	r := &Report{Env: env, Repeat: cfg.repeat, Duration: cfg.duration.String(), Offloads: tool.WithoutOffloads("veth0").String(), Versions: versions(rows, env)}
 	for _, metric := range metrics {
@@ -85,7 +85,7 @@ func newReport(cfg *config, rows []*row, env result.Env) *Report {
 	return r
 }
 
-// summary is a row without the comparison.
+// summary returns a row of the report, without the comparison.
 func (r *row) summary() Row {
 	out := Row{Peer: ownName + " " + r.op, tool: ownName, Metric: r.metric, Size: r.size, MTU: r.phase.mtu,
 		Offloads: !r.phase.plain, Op: r.op, Server: r.server.String(), Client: r.client.String(),
@@ -102,7 +102,7 @@ func (r *row) summary() Row {
 	return out
 }
 
-// reason is why runs have no figure.
+// reason returns why runs have no figure.
 func (r *row) reason() string {
 	var different []string
 	for _, f := range r.faults {
@@ -117,7 +117,7 @@ func (r *row) reason() string {
 	return text
 }
 
-// measured fills in the figures of runs.
+// measured stores the figures of runs in the row.
 func (r *Row) measured(runs []result.Result) {
 	var tails []float64
 	for _, run := range runs {
@@ -133,7 +133,7 @@ func (r *Row) measured(runs []result.Result) {
 	}
 }
 
-// median is 0 of nothing.
+// median returns the median of the values; 0 if there are none.
 func median(of []float64) float64 {
 	if len(of) == 0 {
 		return 0
@@ -142,7 +142,7 @@ func median(of []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// compare fills in what ours is of the same operation over the same link.
+// compare stores datbench's figure for the same operation and link, and the ratio.
 func (r *Row) compare(all []Row) {
 	if r.own() {
 		return
@@ -165,7 +165,7 @@ func (r *Row) compare(all []Row) {
 	r.Ratio = &ratio
 }
 
-// versions are those of what was measured, and of what it was measured with.
+// versions returns the versions of the measured programs and of their environment.
 func versions(rows []*row, env result.Env) []Version {
 	out := []Version{{Tool: ownName, Version: cmp.Or(env.Version, "not measured")}}
 	plain := false
@@ -183,13 +183,13 @@ func versions(rows []*row, env result.Env) []Version {
 	return out
 }
 
-// JSON is the report as it stands in a file.
+// JSON returns the report in the format of a file.
 func (r *Report) JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	return append(text, '\n'), err
 }
 
-// verdict is nil if every row has its figures.
+// verdict returns nil if every row has its figures.
 func (r *Report) verdict() error {
 	bad := 0
 	for _, row := range r.Rows {

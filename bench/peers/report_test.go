@@ -26,7 +26,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// figures are valid runs with one figure each.
+// figures returns valid runs with one figure each.
 func figures(metric string, of ...float64) (runs []result.Result) {
 	for _, v := range of {
 		r := result.Result{Row: result.Row{Metric: metric}, MsgsPerSec: v, Gbps: v, Valid: true}
@@ -39,7 +39,7 @@ func figures(metric string, of ...float64) (runs []result.Result) {
 	return runs
 }
 
-// find is the row of a metric whose name begins so.
+// find returns the row of a metric whose name has this beginning.
 func find(t *testing.T, rows []*row, metric, name string) *row {
 	t.Helper()
 	for _, r := range rows {
@@ -52,7 +52,7 @@ func find(t *testing.T, rows []*row, metric, name string) *row {
 	return nil
 }
 
-// example is a run in which something of everything happened.
+// example returns a report with every kind of row.
 func example(t *testing.T) *Report {
 	t.Helper()
 	cfg := defaultConfig()
@@ -86,7 +86,7 @@ func example(t *testing.T) *Report {
 	return newReport(cfg, rows, result.Env{Version: "v9", Kernel: "6.18", CPUs: 2, CPU: "Some"})
 }
 
-// TestCompare: ratios say how many times better ours is, of figures that mean something.
+// TestCompare: ratios say how many times better datbench is. Only valid figures are compared.
 func TestCompare(t *testing.T) {
 	none := math.NaN()
 	report := example(t)
@@ -128,7 +128,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestVerdict: a row without its figures is told by the exit status.
+// TestVerdict: a row without figures changes the exit status.
 func TestVerdict(t *testing.T) {
 	r := &Report{Rows: []Row{{Valid: true}, {Valid: true}}}
 	if err := r.verdict(); err != nil {
@@ -140,11 +140,11 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestTable holds the text to testdata/table.txt, and the other forms to what has to be in them.
+// TestTable compares the text with testdata/table.txt. The other formats must contain the same facts.
 func TestTable(t *testing.T) {
 	r := example(t)
 	for i := range r.Versions {
-		r.Versions[i].Version = "1.0" // of this host's
+		r.Versions[i].Version = "1.0" // would be the version on this host
 	}
 	var got strings.Builder
 	r.print(&got)
@@ -183,7 +183,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// TestPlan: every peer is compared with a row of ours over the same link.
+// TestPlan: every peer is compared with a row of datbench over the same link.
 func TestPlan(t *testing.T) {
 	rows := plan(defaultConfig(), "bin/peers")
 	for _, r := range rows {

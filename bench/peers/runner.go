@@ -18,7 +18,7 @@ type runner struct {
 	cfg  *config
 	rows []*row
 	pr   progressbar.Display
-	// env is what datbench says of this host.
+	// env is the environment that datbench reports.
 	env result.Env
 }
 
@@ -43,7 +43,7 @@ func (r *runner) run(ctx context.Context) error {
 	return nil
 }
 
-// measure measures the rows of a phase once, between hosts that are made for it.
+// measure measures the rows of a phase once, between two hosts that it creates.
 func (r *runner) measure(ctx context.Context, ph phase, rows []*row) (err error) {
 	s, err := openSite(ph.mtu)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *runner) measure(ctx context.Context, ph phase, rows []*row) (err error)
 	return nil
 }
 
-// withoutOffloads switches off at both ends what makes super-frames.
+// withoutOffloads switches off the offloads that cause super-frames, at both ends.
 func (r *runner) withoutOffloads(ctx context.Context, s *site) error {
 	if missing := tool.Ethtool.Missing(); missing != "" {
 		return errors.New(missing)
@@ -97,7 +97,7 @@ func (r *runner) peer(ctx context.Context, s *site, row *row) {
 		}
 	}
 	switch {
-	case ctx.Err() != nil: // it is not the peer's fault
+	case ctx.Err() != nil: // the run was interrupted: this is no fault of the peer
 	case err != nil:
 		row.fail("%v", err)
 	default:
@@ -112,7 +112,7 @@ func (r *runner) peer(ctx context.Context, s *site, row *row) {
 // kernel counts in ticks of 10 ms and a run takes some tenths of a second.
 const maxOthers = 0.25
 
-// once runs the two sides of a test, and judges whether they had this host for themselves.
+// once runs the two sides of a test. The result is invalid if other programs used too much CPU time.
 func (r *runner) once(ctx context.Context, s *site, row *row, count int64) (result.Result, error) {
 	res := result.Result{Row: result.Row{Op: row.op, Metric: row.metric, Size: row.size, MTU: row.phase.mtu}, Valid: true}
 	job := tool.Job{Host: s.host, Interface: s.ifname, Duration: r.cfg.duration, Count: count}

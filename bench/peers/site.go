@@ -13,15 +13,15 @@ import (
 	"github.com/datxdp/datxdp/bench/peers/tool"
 )
 
-// site is two hosts and the link between them. The server's is the first.
+// site is two hosts and the link between them. The first is the server's.
 type site struct {
-	// host is the server's address, ifname the interface at both ends.
+	// host is the server's address, and ifname the name of the interface at both ends.
 	host, ifname string
-	// inside runs what follows as a program of its host.
+	// inside is a command prefix that runs a program on its host.
 	inside []string
-	// launch starts a program on one of the hosts; it dies with this process.
+	// launch starts a program on one of the hosts. The program dies with this process.
 	launch func(end int, cmd *exec.Cmd) (child, error)
-	// close takes the hosts away, after all their programs.
+	// close removes the hosts, after all their programs have ended.
 	close func() error
 }
 
@@ -39,7 +39,7 @@ type child interface {
 	Kill()
 }
 
-// process is a program that runs at a site, and what it says.
+// process is a program that runs at a site, with its output.
 type process struct {
 	child
 	cmd      *exec.Cmd
@@ -58,9 +58,9 @@ func (s *site) start(end int, c tool.Command) (*process, error) {
 }
 
 const (
-	// stopLimit is how long a program may take to end that was told to, and its output to come.
+	// stopLimit is the time for a program to end after a signal, and for its output to arrive.
 	stopLimit = time.Second
-	// pollEvery is how often a server is looked at that is to become ready: nobody tells when it is.
+	// pollEvery is the time between two checks whether a server is ready. No event reports this.
 	pollEvery = 2 * time.Millisecond
 )
 
@@ -78,7 +78,7 @@ func (p *process) await(ctx context.Context, ready func() bool) error {
 	return nil
 }
 
-// end waits for a program's end.
+// end waits for the end of a program.
 func (p *process) end(ctx context.Context) error {
 	select {
 	case <-p.Done():
@@ -88,9 +88,9 @@ func (p *process) end(ctx context.Context) error {
 	}
 }
 
-// stop ends a program, at once if it will not by itself.
+// stop ends a program with a signal, and kills it if it does not end.
 func (p *process) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error: it has ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
 	select {
 	case <-p.Done():
 	case <-time.After(stopLimit):
@@ -98,7 +98,7 @@ func (p *process) stop() {
 	p.Kill()
 }
 
-// because follows what went wrong: what the program said last, of errors if it said any.
+// because returns the last error line of a program, or its last output line, for an error message.
 func (p *process) because() string {
 	for _, text := range []string{p.err.String(), p.out.String()} {
 		if line := tool.LastLine(text); line != "" {
@@ -108,7 +108,7 @@ func (p *process) because() string {
 	return ""
 }
 
-// output keeps what a program prints, and no more than a peer ever should.
+// output keeps the output of a program, up to a size that no peer should reach.
 type output struct {
 	lock sync.Mutex
 	text []byte
@@ -129,7 +129,7 @@ func (o *output) String() string {
 	return string(o.text)
 }
 
-// finish runs a program to its end. The process is there with an error too.
+// finish runs a program to its end. The process is also returned with an error.
 func (s *site) finish(ctx context.Context, end int, c tool.Command) (*process, error) {
 	p, err := s.start(end, c)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *site) finish(ctx context.Context, end int, c tool.Command) (*process, e
 	return p, p.end(ctx)
 }
 
-// within bounds what follows; its cause says how long it had.
+// within returns a context with a time limit. Its cause names the limit.
 func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("within %s", d))
 }

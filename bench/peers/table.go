@@ -13,7 +13,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// group names the rows that are compared with one another, and their unit.
+// group returns the title of the rows that are compared with one another, with their unit.
 func (r *Row) group() string {
 	what := map[string]string{
 		result.Latency:   "round trip of %s, µs",
@@ -27,7 +27,7 @@ func (r *Row) group() string {
 	return fmt.Sprintf(what, size) + ", " + phase{mtu: r.MTU, plain: !r.Offloads}.title()
 }
 
-// number is a figure of the row's metric.
+// number formats a figure of the row's metric.
 func (r *Row) number(v float64) string {
 	switch r.Metric {
 	case result.Latency:
@@ -38,7 +38,7 @@ func (r *Row) number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
-// figure is the peer's; a mean is marked, and so is what is not valid.
+// figure formats the peer's figure. A mean and an invalid figure have a mark.
 func (r *Row) figure() string {
 	switch {
 	case r.Figure == 0:
@@ -70,7 +70,7 @@ func (r *Row) ratio() string {
 	return strconv.FormatFloat(*r.Ratio, 'f', 2, 64)
 }
 
-// remark marks a row that the notes say more of.
+// remark returns a mark for a row that has a note.
 func (r *Row) remark() string {
 	switch {
 	case !r.Valid:
@@ -81,7 +81,7 @@ func (r *Row) remark() string {
 	return ""
 }
 
-// op is what a peer is compared with.
+// op returns the operation that a peer is compared with.
 func (r *Row) op() string {
 	if r.Ours == nil {
 		return ""
@@ -89,7 +89,7 @@ func (r *Row) op() string {
 	return r.Op
 }
 
-// columns are those of the table behind the row's number and name.
+// columns are the headings after the row's number and name.
 var columns = []any{"theirs", "p99", "ours", "p99", "by", "ratio"}
 
 func (r *Row) cells() []any {
@@ -99,7 +99,7 @@ func (r *Row) cells() []any {
 	return []any{r.figure(), r.p99(r.P99), r.ours(), r.p99(r.OursP99), r.op(), r.ratio()}
 }
 
-// build is the table; with a title above each group, or in a column of its own.
+// build returns the table. The title of a group is above the group or, with titleColumn, in a column.
 func (r *Report) build(titleColumn bool) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -137,7 +137,7 @@ func (r *Report) build(titleColumn bool) table.Writer {
 	return t
 }
 
-// print writes the table as text, with everything that belongs to it.
+// print writes the table as text, with the notes and the commands.
 func (r *Report) print(w io.Writer) {
 	fmt.Fprintln(w, r.build(false).Render())
 	fmt.Fprintln(w)
@@ -148,7 +148,7 @@ func (r *Report) print(w io.Writer) {
 	r.commands(w)
 }
 
-// wrap breaks a line for a terminal.
+// wrap breaks a line to the width of a terminal.
 func wrap(line string) string {
 	lines := strings.Split(text.WrapSoft(line, 100), "\n")
 	for i := range lines {
@@ -157,7 +157,7 @@ func wrap(line string) string {
 	return strings.Join(lines, "\n")
 }
 
-// markdown writes the same for a document.
+// markdown returns the same in Markdown.
 func (r *Report) markdown() []byte {
 	w := &bytes.Buffer{}
 	fmt.Fprintln(w, r.build(true).RenderMarkdown())
@@ -171,7 +171,7 @@ func (r *Report) markdown() []byte {
 	return w.Bytes()
 }
 
-// commands lists those of the rows, once where they are the same.
+// commands lists the commands of the rows. Equal commands are listed once.
 func (r *Report) commands(w io.Writer) {
 	for i := 0; i < len(r.Rows); {
 		row, first := r.Rows[i], i+1
@@ -183,7 +183,7 @@ func (r *Report) commands(w io.Writer) {
 	}
 }
 
-// span is the rows from one to another.
+// span returns the numbers of consecutive rows as text.
 func span(first, last int) string {
 	if first == last {
 		return strconv.Itoa(first)

@@ -10,18 +10,18 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Ask is what one run measures.
+// Ask describes one run.
 type Ask struct {
-	// Metric is result.Latency, Rate or Bandwidth; Size the bytes of a message.
+	// Metric is result.Latency, Rate or Bandwidth. Size is the size of a message in bytes.
 	Metric string
 	Size   int
-	// Buffered gathers messages before they are written; Unary makes a call of each, of gRPC.
+	// Buffered gathers messages before they are written. Unary uses a unary gRPC call per message.
 	Buffered, Unary bool
-	// Duration is measured; Warmup comes before it and is left out.
+	// Duration is the measured time. Warmup precedes it and is not measured.
 	Duration, Warmup time.Duration
 }
 
-// Limits of a message in bytes: a tally fits in, and every receiver has room for it.
+// minSize and maxSize limit a message in bytes: it must have room for a tally, and fit into every receiver's buffer.
 const minSize, maxSize = 16, 64 << 20
 
 func (a Ask) echoed() bool { return a.Metric == result.Latency }
@@ -44,7 +44,7 @@ func (a Ask) validate() error {
 	return errors.Join(errs...)
 }
 
-// A library is one way to carry messages. Both of its functions return when ctx ends.
+// library is one way to transfer messages. Both functions return when ctx ends.
 type library struct {
 	name  string
 	serve func(ctx context.Context, addr string, ready func()) error
@@ -75,7 +75,7 @@ func find(name string) (library, error) {
 	return library{}, fmt.Errorf("no library %q: choose one of %s", name, strings.Join(names, ", "))
 }
 
-// Serve serves clients at an address until ctx ends, and calls ready when it does.
+// Serve serves clients at an address until ctx ends. It calls ready when it accepts clients.
 func Serve(ctx context.Context, name, addr string, ready func()) error {
 	l, err := find(name)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// limit is far above what any run here takes.
+// limit is far above the time of any run in this test.
 const limit = 30 * time.Second
 
-// serve starts a server that ends with the test.
+// serve starts a server that runs until the end of the test.
 func serve(t *testing.T, name, addr string) context.Context {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), limit)
@@ -35,7 +35,7 @@ func serve(t *testing.T, name, addr string) context.Context {
 	return ctx
 }
 
-// TestMeasure: every library measures everything that it is asked for.
+// TestMeasure: every library measures every metric that it supports.
 func TestMeasure(t *testing.T) {
 	for i, l := range libraries {
 		addr := fmt.Sprintf("127.0.0.1:%d", 17801+i)
@@ -93,7 +93,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNobodyHangs: a run ends with its context, whatever the far end does.
+// TestNobodyHangs: a run ends with its context, whatever the server does.
 func TestNobodyHangs(t *testing.T) {
 	for i, l := range libraries {
 		addr := fmt.Sprintf("127.0.0.1:%d", 17811+i)
@@ -108,7 +108,7 @@ func TestNobodyHangs(t *testing.T) {
 	}
 }
 
-// TestHeader: a server that is told nonsense refuses it.
+// TestHeader: a server refuses an invalid header.
 func TestHeader(t *testing.T) {
 	for text, want := range map[string]string{"": "EOF", "\x00\x00": "EOF", "\x00\xff\xff\xff\xff": "messages of 4294967295 bytes", "\x01\x00\x00\x00\x01": "messages of 1 bytes"} {
 		if err := serveBytes(bytes.NewBufferString(text)); err == nil || !strings.Contains(err.Error(), want) {

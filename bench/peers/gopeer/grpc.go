@@ -18,7 +18,7 @@ const (
 	methodSink  = "Sink"
 )
 
-// message is what a service declares in protobuf: a field of bytes, by the default codec.
+// message is a protobuf message with one field of bytes, for gRPC's default codec.
 type message = wrapperspb.BytesValue
 
 func service() *grpc.ServiceDesc {
@@ -34,7 +34,7 @@ func service() *grpc.ServiceDesc {
 	}
 }
 
-// answer is the unary method: what comes goes back.
+// answer implements the unary method: it returns the request.
 func answer(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	m := &message{}
 	return m, decode(m)
@@ -76,7 +76,7 @@ func runGRPC(ctx context.Context, addr string, a Ask) (tally, error) {
 	return a.over(&streamPipe{stream: s})
 }
 
-// streamPipe is a stream of gRPC. It gathers what it writes by itself.
+// streamPipe is a gRPC stream, which gathers writes by itself.
 type streamPipe struct {
 	stream interface {
 		SendMsg(any) error
@@ -87,7 +87,7 @@ type streamPipe struct {
 
 func (p *streamPipe) send(m []byte) error {
 	p.out.Value = m
-	return p.stream.SendMsg(&p.out) // it encodes before it returns
+	return p.stream.SendMsg(&p.out) // SendMsg encodes the message before it returns
 }
 
 func (*streamPipe) flush() error { return nil }
@@ -100,7 +100,7 @@ func (p *streamPipe) recv() ([]byte, error) {
 	return p.in.Value, err
 }
 
-// callPipe makes a unary call of each message and its answer.
+// callPipe makes a unary call for each message and its answer.
 type callPipe struct {
 	ctx     context.Context
 	conn    *grpc.ClientConn

@@ -9,21 +9,21 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The first byte of a message that is not echoed says what it counts as.
+// In a stream, the first byte of a message is the phase that the message belongs to.
 const (
 	phaseWarmup = iota
 	phaseMeasure
 	phaseEnd
 )
 
-// tally is what a run came to: messages, and the time that they took. Times are those of round trips.
+// tally is the result of a run: the number of messages and their time. times has the round trips.
 type tally struct {
 	n       int64
 	elapsed time.Duration
 	times   *hdrhistogram.Histogram
 }
 
-// put and tallyOf carry it in a message.
+// put encodes a tally into a message; tallyOf decodes it.
 func (t tally) put(message []byte) {
 	binary.BigEndian.PutUint64(message, uint64(t.n))
 	binary.BigEndian.PutUint64(message[8:], uint64(t.elapsed))
@@ -33,7 +33,7 @@ func tallyOf(message []byte) tally {
 	return tally{n: int64(binary.BigEndian.Uint64(message)), elapsed: time.Duration(binary.BigEndian.Uint64(message[8:]))}
 }
 
-// schedule says what counts.
+// schedule says which messages are measured.
 type schedule struct{ measure, end time.Time }
 
 func newSchedule(a Ask) schedule {
@@ -51,10 +51,10 @@ func (s schedule) phase(now time.Time) byte {
 	return phaseEnd
 }
 
-// longest is the longest round trip that a histogram tells from longer ones.
+// longest is the longest round trip that the histogram can record.
 const longest = 10 * time.Second
 
-// ping measures round trips, one message at a time.
+// ping measures round trips of one message at a time.
 func (a Ask) ping(p pipe) (tally, error) {
 	t := tally{times: hdrhistogram.New(1, int64(longest), 3)}
 	message, plan := make([]byte, a.Size), newSchedule(a)
@@ -70,7 +70,7 @@ func (a Ask) ping(p pipe) (tally, error) {
 		switch plan.phase(now) {
 		case phaseMeasure:
 			t.n++
-			_ = t.times.RecordValue(int64(min(now.Sub(start), longest))) // it is in range
+			_ = t.times.RecordValue(int64(min(now.Sub(start), longest))) // always in range
 		case phaseEnd:
 			t.elapsed = now.Sub(plan.measure)
 			return t, nil
@@ -82,7 +82,7 @@ func (a Ask) ping(p pipe) (tally, error) {
 // message to a buffer.
 const clockEvery = 64
 
-// stream sends as fast as the pipe takes it; the far end counts.
+// stream sends as fast as the pipe accepts messages. The receiver counts them.
 func (a Ask) stream(p pipe) (tally, error) {
 	message, plan := make([]byte, a.Size), newSchedule(a)
 	every := clockEvery
@@ -107,7 +107,7 @@ func (a Ask) stream(p pipe) (tally, error) {
 	return tallyOf(answer), nil
 }
 
-// over measures what is asked for.
+// over measures the requested metric over a pipe.
 func (a Ask) over(p pipe) (tally, error) {
 	if a.echoed() {
 		return a.ping(p)
@@ -115,7 +115,7 @@ func (a Ask) over(p pipe) (tally, error) {
 	return a.stream(p)
 }
 
-// echo sends back what comes until nothing comes any more.
+// echo sends back every message until the end of the pipe.
 func echo(p pipe) error {
 	for {
 		message, err := p.recv()
@@ -131,7 +131,7 @@ func echo(p pipe) error {
 	}
 }
 
-// sink counts what comes between the first message that counts and the end, and answers with that.
+// sink counts the measured messages of a stream, and sends the tally at the end.
 func sink(p pipe) error {
 	var t tally
 	var start time.Time

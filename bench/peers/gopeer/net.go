@@ -11,7 +11,7 @@ func serveNet(ctx context.Context, addr string, ready func()) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // Accept says that it is closed
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // Accept then returns an error
 	ready()
 	for {
 		conn, err := l.Accept()
@@ -20,7 +20,7 @@ func serveNet(ctx context.Context, addr string, ready func()) error {
 		}
 		go func() {
 			defer conn.Close()
-			_ = serveBytes(conn) // the client tells what went wrong
+			_ = serveBytes(conn) // the client reports the error
 		}()
 	}
 }

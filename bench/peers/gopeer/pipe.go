@@ -7,27 +7,27 @@ import (
 	"io"
 )
 
-// pipe carries messages of one size, both ways.
+// pipe transfers messages of one size in both directions.
 type pipe interface {
-	// send may keep the message back until flush; it is the caller's again when send returns.
+	// send may keep the message until flush, but the caller may change its buffer when send returns.
 	send(message []byte) error
 	flush() error
-	// recv returns a message that stays as it is until the next.
+	// recv returns a message that is valid until the next call.
 	recv() ([]byte, error)
 }
 
-// bufferSize is bytes of a buffered side: what TCP puts into one super-frame.
+// bufferSize is the size of a buffer in bytes: TCP puts this into one super-frame.
 const bufferSize = 64 << 10
 
-// bytePipe makes messages of a stream of bytes.
+// bytePipe transfers messages over a stream of bytes.
 type bytePipe struct {
 	w       io.Writer
-	buf     *bufio.Writer // in front of w, nil without buffering
+	buf     *bufio.Writer // buffer of w; nil without buffering
 	r       *bufio.Reader
 	message []byte
 }
 
-// newBytePipe reads ahead always, and gathers what it writes if that is asked for.
+// newBytePipe returns a pipe that reads ahead and, if buffered is set, gathers writes.
 func newBytePipe(rw io.ReadWriter, size int, buffered bool) *bytePipe {
 	p := &bytePipe{w: rw, r: bufio.NewReaderSize(rw, bufferSize), message: make([]byte, size)}
 	if buffered {
@@ -54,7 +54,7 @@ func (p *bytePipe) recv() ([]byte, error) {
 	return p.message, err
 }
 
-// header opens a stream of bytes: whether its messages are echoed, and their size.
+// header begins a stream of bytes. It says whether messages are echoed, and their size.
 type header struct {
 	echo bool
 	size int

@@ -13,7 +13,7 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// protocol is what both ends say that they speak, as TLS wants it.
+// protocol is the protocol name that TLS requires (ALPN).
 const protocol = "datxdp-peers"
 
 // window is the number of bytes that a receiver accepts before they are read. The default maximum of 6 MiB limits a
@@ -27,7 +27,7 @@ func quicConfig() *quic.Config {
 	}
 }
 
-// certificate is one that nobody signed, for as long as the process lives.
+// certificate returns a self-signed certificate for this process.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -57,19 +57,19 @@ func serveQUIC(ctx context.Context, addr string, ready func()) error {
 		go func() {
 			stream, err := conn.AcceptStream(ctx)
 			if err == nil {
-				_ = serveBytes(stream) // the client tells what went wrong
+				_ = serveBytes(stream) // the client reports the error
 			}
 		}()
 	}
 }
 
 func runQUIC(ctx context.Context, addr string, a Ask) (tally, error) {
-	// Nobody signed the certificate: what is measured is not who is there.
+	// The certificate is not verified, because the benchmark does not depend on the server's identity.
 	conn, err := quic.DialAddr(ctx, addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}, quicConfig())
 	if err != nil {
 		return tally{}, err
 	}
-	defer func() { _ = conn.CloseWithError(0, "done") }() // everything that mattered was answered
+	defer func() { _ = conn.CloseWithError(0, "done") }() // everything has been answered
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {
 		return tally{}, err

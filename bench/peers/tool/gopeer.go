@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/bench/peers/gopeer"
 )
 
-// The libraries that this program is built with.
+// The libraries that this program contains.
 var (
 	Net  = &Tool{Name: gopeer.Net, Title: "Go net", version: runtime.Version}
 	QUIC = &Tool{Name: gopeer.QUIC, Title: "quic-go", version: module("github.com/quic-go/quic-go")}
@@ -23,7 +23,7 @@ var (
 
 var goPorts = map[*Tool]Port{Net: {"tcp", 7801}, QUIC: {"udp", 7802}, GRPC: {"tcp", 7803}}
 
-// module is the version of one that is built in.
+// module returns a function that returns the version of a library that this program contains.
 func module(path string) func() string {
 	return func() string {
 		info, ok := debug.ReadBuildInfo()
@@ -39,7 +39,7 @@ func module(path string) func() string {
 	}
 }
 
-// GoTests are libraries of Go, which block. self is this program.
+// GoTests returns the tests of Go libraries, whose goroutines block. self is the path of this program.
 func GoTests(self, metric string) []Test {
 	test := func(t *Tool, what string, flags ...string) Test { return goTest(self, t, what, metric, flags...) }
 	switch metric {
@@ -73,7 +73,7 @@ func goTest(self string, t *Tool, what, metric string, flags ...string) Test {
 	}
 }
 
-// parseGo reads what this program prints.
+// parseGo parses the output of this program.
 func parseGo(out string, r *result.Result) error {
 	var got result.Result
 	if err := json.Unmarshal([]byte(out), &got); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Iperf3Tests is TCP of the kernel, in C.
+// Iperf3Tests returns the tests of kernel TCP with iperf3.
 func Iperf3Tests(metric string) []Test {
 	if metric != result.Bandwidth {
 		return nil
@@ -24,7 +24,7 @@ func Iperf3Tests(metric string) []Test {
 	}}
 }
 
-// parseIperf3 reads its JSON: what the far end received.
+// parseIperf3 reads the receiver's figures from the JSON output.
 func parseIperf3(out string, r *result.Result) error {
 	var report struct {
 		Error string

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// LibfabricTests are round trips: fi_pingpong is all that Debian has. Both sides poll.
+// LibfabricTests returns round-trip tests with fi_pingpong, the only tool that Debian has. Both sides poll.
 func LibfabricTests(metric string) []Test {
 	if metric != result.Latency {
 		return nil
@@ -35,7 +35,7 @@ func libfabric(provider, endpoint, what string) Test {
 	}
 }
 
-// parseLibfabric finds the line below the header. A transfer is one way.
+// parseLibfabric parses the line after the header. Its time is that of a transfer in one direction.
 func parseLibfabric(out string, r *result.Result) error {
 	_, rest, found := strings.Cut(out, "usec/xfer")
 	if !found {

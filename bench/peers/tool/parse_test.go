@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TestParse holds each parser to what its tool printed.
+// TestParse checks each parser with the real output of its tool.
 func TestParse(t *testing.T) {
 	for _, tt := range []struct {
 		file, metric string
@@ -49,7 +49,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// TestParseNonsense: what is no figure is an error, which says what there was.
+// TestParseNonsense: output without a figure is an error that quotes the output.
 func TestParseNonsense(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

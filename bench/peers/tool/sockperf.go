@@ -71,7 +71,7 @@ func parseSockperfRate(out string, r *result.Result) error {
 	return err
 }
 
-// number is the figure of a line.
+// number returns the figure in the line that matches.
 func number(line *regexp.Regexp, out string) (*float64, error) {
 	m := line.FindStringSubmatch(out)
 	if m == nil {

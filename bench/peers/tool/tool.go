@@ -11,16 +11,16 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Tool is a program that measures a peer.
+// Tool is a benchmark program for a peer.
 type Tool struct {
-	// Name is what --peer calls it, Title what the table does.
+	// Name is the name for --peer, and Title the name in the table.
 	Name, Title string
-	// Program is what is run, Package what Debian has it in; both are empty for what is built in.
+	// Program is the executable, and Package its Debian package. Both are empty for a library of this program.
 	Program, Package string
 	version          func() string
 }
 
-// The tools that Debian has.
+// The tools in Debian.
 var (
 	UCX = &Tool{"ucx", "UCX", "ucx_perftest", "ucx-utils",
 		says(`(?m)^# (?:Library version: |Version )([\d.]+)`, "ucx_info", "-v")}
@@ -31,10 +31,11 @@ var (
 	Ethtool  = &Tool{"ethtool", "ethtool", "ethtool", "ethtool", says(`version ([\d.]+)`, "ethtool", "--version")}
 )
 
-// Peers are the tools that measure, in the order of the table.
+// Peers returns the tools that measure, in the order of the table.
 func Peers() []*Tool { return []*Tool{UCX, Libfabric, Sockperf, Iperf3, Net, QUIC, GRPC} }
 
-// says is the version that a command prints, some with a status that is not 0.
+// says returns a function that runs a command and finds its version in the output. It accepts an exit status other than
+// 0.
 func says(where string, command ...string) func() string {
 	return func() string {
 		out, _ := exec.Command(command[0], command[1:]...).CombinedOutput()
@@ -45,7 +46,7 @@ func says(where string, command ...string) func() string {
 	}
 }
 
-// Missing says what to install where the program is not there; empty if it is, or is built in.
+// Missing returns what to install if the program is missing; empty if the program exists or is part of this one.
 func (t *Tool) Missing() string {
 	if t.Program == "" {
 		return ""
@@ -56,16 +57,16 @@ func (t *Tool) Missing() string {
 	return t.Program + " is not installed: apt-get install " + t.Package
 }
 
-// Version asks the program; empty if it does not say.
+// Version returns the version that the program reports; empty if it reports none.
 func (t *Tool) Version() string { return t.version() }
 
-// Command is how one side is started.
+// Command is the command of one side.
 type Command struct {
 	Env  []string
 	Args []string
 }
 
-// String is the command as a shell takes it.
+// String returns the command as a line for a shell.
 func (c Command) String() string {
 	words := slices.Clone(c.Env)
 	for _, a := range c.Args {
@@ -77,44 +78,44 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// WithoutOffloads switches off what lets the kernel send frames that are larger than the MTU.
+// WithoutOffloads returns the command that keeps the kernel from sending frames larger than the MTU.
 func WithoutOffloads(ifname string) Command {
 	return Command{Args: []string{Ethtool.Program, "-K", ifname, "tso", "off", "gso", "off", "gro", "off"}}
 }
 
-// Port is where a server listens once it is ready.
+// Port is the port on which a server listens when it is ready.
 type Port struct {
 	Protocol string // tcp or udp
 	Number   uint16
 }
 
-// Job is what one run of a test is asked for.
+// Job is the request for one run of a test.
 type Job struct {
-	// Host is the server's address, Interface the client's way there.
+	// Host is the server's address, and Interface the client's interface.
 	Host, Interface string
 	Duration        time.Duration
-	// Count ends the run of a tool that takes no time.
+	// Count is the number of operations, for a tool that accepts no duration.
 	Count int64
 }
 
-// seconds is the duration for tools that know whole seconds only.
+// seconds returns the duration for tools that accept only whole seconds.
 func (j Job) seconds() int { return max(1, int(math.Ceil(j.Duration.Seconds()))) }
 
 // Test is one measurement by a tool.
 type Test struct {
 	Tool *Tool
-	// What tells it from the other tests of the tool.
+	// What distinguishes the test from other tests of the tool.
 	What string
-	// Metric is result.Latency, Rate or Bandwidth; Size the bytes of a message.
+	// Metric is result.Latency, Rate or Bandwidth. Size is the size of a message in bytes.
 	Metric string
 	Size   int64
-	// Against is our operation that does the same: result.Send, Write or Read.
+	// Against is the corresponding operation of datbench: result.Send, Write or Read.
 	Against string
-	// Mean is set where a latency is the mean: the tool has no percentiles.
+	// Mean means that a latency is the mean, because the tool reports no percentiles.
 	Mean bool
-	// Unfair says why the figure is not one to compare with; empty if it is.
+	// Unfair is the reason why the figure must not be compared; empty if it may.
 	Unfair string
-	// FirstCount is the Count to begin with, of a tool that takes no time; 0 for others.
+	// FirstCount is the first Count for a tool that accepts no duration; 0 for other tools.
 	FirstCount int64
 
 	Server, Client func(Job) Command
@@ -124,10 +125,10 @@ type Test struct {
 	Parse func(out string, r *result.Result) error
 }
 
-// Title is the test's name in the table.
+// Title returns the test's name in the table.
 func (t *Test) Title() string { return t.Tool.Title + " " + t.What }
 
-// LastLine is the last line that is not empty, for a message.
+// LastLine returns the last line that is not empty, for an error message.
 func LastLine(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
@@ -135,7 +136,7 @@ func LastLine(out string) string {
 
 func micros(v float64) *float64 { return &v }
 
-// Tests are all that measure a metric. self is this program.
+// Tests returns all tests of a metric. self is the path of this program.
 func Tests(self, metric string) []Test {
 	return slices.Concat(UCXTests(metric), LibfabricTests(metric), SockperfTests(metric), Iperf3Tests(metric), GoTests(self, metric))
 }

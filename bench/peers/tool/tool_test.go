@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/commands.txt")
 
-// TestCommands holds the commands of every test to testdata/commands.txt: they are what a reader types.
+// TestCommands compares the command of every test with testdata/commands.txt.
 func TestCommands(t *testing.T) {
 	var got strings.Builder
 	job := Job{Host: "10.73.0.1", Interface: "veth0", Duration: 1500 * time.Millisecond, Count: 5000}
@@ -40,7 +40,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestTests: every test can be compared, and every tool has one.
+// TestTests: every test has an operation to compare with, and every tool has a test.
 func TestTests(t *testing.T) {
 	seen := map[*Tool]bool{}
 	titles := map[string]bool{}
@@ -61,7 +61,7 @@ func TestTests(t *testing.T) {
 	}
 }
 
-// fake puts a program in the only directory of PATH.
+// fake creates a program in the only directory of PATH.
 func fake(t *testing.T, name, text string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func fake(t *testing.T, name, text string) {
 	}
 }
 
-// TestVersion: what the tools of Debian 12 say of themselves.
+// TestVersion checks the parsing of the version output of Debian 12's tools.
 func TestVersion(t *testing.T) {
 	for _, tt := range []struct {
 		tool                  *Tool
@@ -96,7 +96,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestMissing: a tool that is not there names its package; what is built in is there.
+// TestMissing: a missing tool names its package. A library of this program is never missing.
 func TestMissing(t *testing.T) {
 	fake(t, "sockperf", "")
 	for _, tool := range append(Peers(), Ethtool) {

@@ -8,14 +8,14 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// ucxOverTCP keeps UCX off shared memory and loopback.
+// ucxOverTCP sets the variables that keep UCX from using shared memory and loopback.
 func ucxOverTCP(j Job) []string { return []string{"UCX_TLS=tcp", "UCX_NET_DEVICES=" + j.Interface} }
 
 // getNote explains slow gets. In ucx_perftest 1.13, sock_io (src/tools/perf/perftest.c) polls for 1 ms between two
 // calls of the progress function.
 const getNote = "the side that is read from runs its engine once a millisecond only, which is ucx_perftest's limit and not UCX's"
 
-// UCXTests are tags, puts and gets. Both sides poll.
+// UCXTests returns the tests with tags, puts and gets. Both sides poll.
 func UCXTests(metric string) []Test {
 	switch metric {
 	case result.Latency:
@@ -52,10 +52,10 @@ func ucx(what, name, metric, against string, size, first int64, more ...string) 
 	}
 }
 
-// ucxHeader is the line that names the figures of the next.
+// ucxHeader is the header line; the figures are in the next line.
 const ucxHeader = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
 
-// parseUCX reads the figures. Latencies are one way; bandwidth is in MiB.
+// parseUCX parses the figures. Latencies are those of one direction; bandwidth is in MiB/s.
 func parseUCX(out string, r *result.Result) error {
 	_, line, found := strings.Cut(out, ucxHeader+"\n")
 	if !found {
