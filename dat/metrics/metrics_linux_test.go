@@ -40,7 +40,7 @@ func TestXDP(t *testing.T) {
 			t.Errorf("%s: %d series, want %d", name, got, want)
 		}
 	}
-	proven := `# HELP datxdp_xdp_queue_proven Whether a side of an AF_XDP socket is known to work, 0 or 1: a transmitted frame has completed (tx), a packet has arrived (rx).
+	proven := `# HELP datxdp_xdp_queue_proven 1 if a side of an AF_XDP socket is known to work, otherwise 0. tx: a transmitted frame has completed. rx: a packet has arrived.
 # TYPE datxdp_xdp_queue_proven gauge
 datxdp_xdp_queue_proven{ia="xdp",queue="0",side="rx"} 0
 datxdp_xdp_queue_proven{ia="xdp",queue="0",side="tx"} 1

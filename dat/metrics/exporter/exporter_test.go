@@ -72,7 +72,7 @@ func TestValues(t *testing.T) {
 	exchange(t, a, b)
 	c := metrics.NewCollector("a", a.ia)
 	const want = `
-# HELP datxdp_connections Connections by state. A closing connection waits for the peer to confirm the end.
+# HELP datxdp_connections Number of connections by state. The state closing means that the peer has not confirmed the end yet.
 # TYPE datxdp_connections gauge
 datxdp_connections{ia="a",state="accepting"} 0
 datxdp_connections{ia="a",state="closing"} 0
