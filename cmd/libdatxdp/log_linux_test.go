@@ -40,7 +40,7 @@ func TestLog(t *testing.T) {
 				h.t.Errorf("%s returned %s %s; the log has %q", c[1], c[2], c[3], l[0])
 			}
 		}
-		if n := strings.Count(out, `msg="dat: not connected"`); n != 1 || !strings.Contains(out, `hint="nobody listens on the port or the qualifier`) {
+		if n := strings.Count(out, `msg="dat: not connected"`); n != 1 || !strings.Contains(out, `hint="at the peer nothing listens on the port or the qualifier`) {
 			h.t.Errorf("a connection that was not made has %d lines:\n%s", n, out)
 		}
 	})
