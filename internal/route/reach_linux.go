@@ -111,10 +111,10 @@ func (r *Reach) Known(dst netip.Addr) bool {
 // Version changes when a destination that was Known may no longer be.
 func (r *Reach) Version() uint64 { return r.version.Load() }
 
-// Ask reports whether an answer may be sent to a neighbour that is not Known and belongs to no connection. The kernel
-// then resolves the neighbour. A token bucket limits the rate of such answers, as a Table limits its own resolutions.
-// Half of the tokens are reserved for neighbours that were not resolved in vain in the last resolveMemory. Invented
-// addresses of a small subnet therefore leave tokens for a newcomer.
+// Ask reports whether an answer that belongs to no connection may be sent to dst, a neighbour that is not Known. The
+// kernel then resolves the neighbour. A token bucket limits the rate of these answers, as a Table limits its own
+// resolutions. Half of the tokens are reserved for neighbours without a failed resolution in the last resolveMemory.
+// Forged addresses of a small subnet therefore leave tokens for a new host.
 func (r *Reach) Ask(dst netip.Addr, now time.Time) bool {
 	keep := 0
 	dst = dst.WithZone("")

@@ -134,7 +134,7 @@ func TestReachAsksSlowly(t *testing.T) {
 	}
 }
 
-// Once the invented addresses of a subnet were all resolved in vain, a newcomer is answered at once.
+// A new host is answered at once after the resolution of all forged addresses of its subnet has failed.
 func TestReachAnswersNewcomerOfSmallSubnet(t *testing.T) {
 	now := time.Now()
 	r := asking(now)
