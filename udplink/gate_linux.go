@@ -53,8 +53,8 @@ func (g *gate) answers(to *sockaddr) bool {
 // cases:
 //
 //   - Less than limit of the send buffer is in use.
-//   - The last packet that passed in this second case is one trickle ago. A full buffer may be due to other neighbours,
-//     and the kernel resolves a neighbour only for a packet.
+//   - For at least one trickle, no packet has passed in this second case. It is needed because packets to other
+//     neighbours may have filled the buffer, and the kernel resolves a neighbour only when a packet is sent to it.
 //
 // System calls: ioctl, if the neighbour is not resolved.
 func (g *gate) passes(way *path, size int) bool {

@@ -175,8 +175,9 @@ func TestInventedSourcesDoNotFillTheSendBuffer(t *testing.T) {
 	}
 }
 
-// A newcomer that knows the MAC address of the link, and so never tells its own, is answered within a second beside 8000
-// packets a second from 60 addresses that nobody has, once each of them was resolved in vain.
+// 60 unused IP addresses send 8000 packets per second to the link, and the kernel has failed to resolve each of them. A
+// new host is nevertheless answered within a second. It knows the MAC address of the link, so it sends no ARP request
+// or solicitation from which the kernel could learn its own.
 func TestNewcomerBesideInventedSources(t *testing.T) {
 	for _, tc := range families {
 		t.Run(tc.name, func(t *testing.T) {

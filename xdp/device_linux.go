@@ -120,8 +120,8 @@ func (d *Device) start(h *host, o *Options) error {
 	return nil
 }
 
-// awaitCarrier waits until the interface has its carrier again, if it had one before. Some drivers reset their link
-// when a program is attached, and again when zero-copy is enabled.
+// awaitCarrier waits until the interface has its carrier again. It does nothing if the interface had none before. Some
+// drivers reset their link when a program is attached, and again when zero-copy is enabled.
 func (d *Device) awaitCarrier(had bool, timeout time.Duration) {
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()

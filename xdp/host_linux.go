@@ -25,7 +25,7 @@ func (h *host) owns(a netip.Addr) bool {
 	return false
 }
 
-// source chooses the source address for packets to dst, of the same family. Its order of preference is:
+// source chooses a source address of dst's family for packets to dst. The order of preference is:
 //
 //   - the device's own address
 //   - the source address that the kernel prefers, if the device serves it; addresses added after Open are not served

@@ -27,8 +27,8 @@ const DefaultPort = 17473
 type Options struct {
 	// Port is the UDP port that is redirected from the kernel. It must be the same at every peer.
 	Port uint16
-	// Addr is the device's own address. The zero Addr selects the interface's first IPv4 address. Without one, it
-	// selects the first global IPv6 address.
+	// Addr is the device's own address. The zero Addr selects the interface's first IPv4 address or, if there is none,
+	// its first global IPv6 address.
 	Addr netip.Addr
 	// Mode is the requested mode. If it is not Auto, Open fails when this mode is not granted.
 	Mode Mode

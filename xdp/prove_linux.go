@@ -44,7 +44,7 @@ func (s *Socket) allReturned() bool {
 }
 
 // silent sends a proof frame on each socket. It returns the indices of the sockets whose frame is not completed within
-// the timeout, without those whose interface is down. The caller owns all the sockets, and they carry no traffic.
+// the timeout, except those whose interface is down. The caller owns all the sockets, and they carry no traffic.
 func silent(sockets []*Socket, timeout time.Duration) (dead []int) {
 	var waiting []int
 	for q, s := range sockets {

@@ -318,8 +318,8 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	return c
 }
 
-// fit returns the largest UDP payload of a packet. mtu limits the IP packet, headers is the size of all headers, and
-// segments is the number of frames that the packet may have, all sizes in bytes. Each frame counts without the headroom
+// fit returns the largest UDP payload of a packet, in bytes. mtu is the largest IP packet, headers the size of all
+// headers, and segments the number of frames that the packet may have. A frame carries only its size minus the headroom
 // of received packets, so that a peer with equal frames can receive the packet.
 func (s *Socket) fit(mtu, headers, segments int) int {
 	frames := segments * (int(s.umem.size) - rxHeadRoom)

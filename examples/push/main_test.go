@@ -79,8 +79,8 @@ func TestSenderStandsStill(t *testing.T) {
 	sends(t, sender, dir, []byte("content"), at)
 }
 
-// TestReceiverStandsStill: a receiver that accepts the connection and then takes nothing is dropped and named. The
-// other receiver gets the file. The stall may be in the window or at the end of the file.
+// TestReceiverStandsStill: a receiver that accepts the connection and then stops receiving is dropped, and the error
+// names it. The other receiver gets the file. The receiver may stop while the window is full or at the end of the file.
 func TestReceiverStandsStill(t *testing.T) {
 	for i, size := range []int{0, 1, window * chunkSize, (window + 2) * chunkSize} {
 		t.Run(strconv.Itoa(size), func(t *testing.T) {

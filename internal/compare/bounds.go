@@ -16,7 +16,7 @@ import (
 type Bound struct {
 	// Row is the row that is judged. An empty transport matches any.
 	result.Row
-	// Of is the quantity. Over is the other operation, by whose value it is divided. If Over is empty, the quantity
+	// Of is the quantity. It is divided by the same quantity of the operation Over. If Over is empty, the quantity
 	// itself is shown beside its target but not judged, because it depends on the host.
 	Of   result.Quantity `json:"of"`
 	Over string          `json:"over,omitempty"`

@@ -39,8 +39,9 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	return ok("%v is on the network of %s", x.Peer, x.out.Attrs().Name)
 }
 
-// route returns the kernel's route to the peer. It makes two requests. When the request has an interface, the kernel
-// invents an on-link route if there is none. Only a match with its tables (FIBMatch) shows whether a route exists.
+// route returns the kernel's route to the peer. It makes two requests. The first (FIBMatch) shows whether the routing
+// tables have a route. The second returns the route, but it cannot show whether one exists: if a request names an
+// interface and there is no route, the kernel invents an on-link route.
 func (x *exam) route() (r netlink.Route, err error) {
 	if x.owns(x.Peer) {
 		return netlink.Route{Type: syscall.RTN_LOCAL}, nil

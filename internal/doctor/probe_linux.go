@@ -20,8 +20,8 @@ const (
 	neighbourLimit = 1200 * time.Millisecond
 	// connectLimit limits the wait for an adapter, which answers within milliseconds.
 	connectLimit = 500 * time.Millisecond
-	// refusalLimit is the time of the second wait for "port unreachable": after a burst, a kernel sends only one of
-	// these messages per second. refusalPause is the time between two attempts.
+	// refusalLimit is the limit of the second wait for "port unreachable". It is that long because after a burst a
+	// kernel sends only one of these messages per second. refusalPause is the time between two attempts.
 	refusalLimit = 1100 * time.Millisecond
 	refusalPause = 200 * time.Millisecond
 	// nobody is a connection qualifier on which no program listens: "doctor" in ASCII. Any answer to a request for it

@@ -45,7 +45,8 @@ type Result struct {
 	// Rounds are all runs of a repeated row, in order. All rows of a report are measured in round n before any row is
 	// measured in round n+1.
 	Rounds []Round `json:"rounds,omitempty"`
-	// Bidir holds the two directions of a bidirectional row; the row's own figures are the sums.
+	// Bidir holds the two directions of a row: Out is from the client to the server, In is from the server to the
+	// client.
 	Bidir *Bidir `json:"bidir,omitempty"`
 	// Intervals are the requested intervals of the row's time.
 	Intervals []Interval `json:"intervals,omitempty"`

@@ -62,8 +62,8 @@ type Row struct {
 	Impair string `json:"impair,omitempty" title:", impaired by %v" short:", impaired" column:"impaired by" peer:"-" help:"what was done to the packets that arrived (--impair)"`
 }
 
-// Plain returns the row with the same link and impairment, and without the other conditions. It is the row to compare
-// others with.
+// Plain returns the row with the same link and impairment, and without the other conditions. Other rows are compared
+// with it.
 func (r Row) Plain() Row {
 	return Row{Op: r.Op, Metric: r.Metric, Size: r.Size, Transport: r.Transport, MTU: r.MTU, Impair: r.Impair}
 }

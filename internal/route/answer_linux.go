@@ -153,9 +153,9 @@ func (b *bucket) take(now time.Time, keep int) bool {
 	return true
 }
 
-// wanting reports whether the kernel must be asked to resolve a neighbour. It must not be asked if it is already
-// resolving the neighbour. If it knows the neighbour, wanting puts it into the table of Answer instead, which had no
-// room for it.
+// wanting reports whether the kernel must be asked to resolve a neighbour. It returns false while the kernel is already
+// resolving the neighbour. It also returns false if the kernel knows the neighbour, which was missing in the table of
+// Answer for lack of room; it then adds the neighbour.
 func (t *Table) wanting(addr netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,9 +23,9 @@ type way struct {
 
 // lookup asks the kernel for the route to an address through this interface.
 //
-// It makes two requests. When the request has an interface, the kernel invents an on-link IPv4 route if there is none.
-// Only a match with its tables (FIBMatch) shows whether a route exists, but this match returns no path MTU and no
-// source address.
+// It makes two requests. The first (FIBMatch) shows whether the routing tables have a route, but it returns no path MTU
+// and no source address. The second returns them, but it cannot show whether a route exists: if a request names an
+// interface and there is no route, the kernel invents an on-link IPv4 route.
 func (t *Table) lookup(dst netip.Addr) (way, error) {
 	if !dst.IsValid() || dst.IsUnspecified() {
 		return way{}, fmt.Errorf("route: resolve %v: %w", dst, ErrUnreachable)

@@ -14,11 +14,11 @@ const (
 	// entry for an unused address stays for at least 3 s. Below gc_thresh1 entries, it stays until the space is needed.
 	resolvePause = 100 * time.Millisecond
 	resolveBurst = 32
-	// resolveMemory is the time for which Reach remembers that a neighbour was resolved in vain. In that time resolvePause
-	// admits more neighbours than an IPv4 /22 has.
+	// resolveMemory is the time for which Reach remembers that a neighbour could not be resolved. In this time
+	// resolvePause admits more neighbours than an IPv4 /22 has.
 	resolveMemory = 2 * time.Minute
-	// probeBatch limits the claims that are probed per lookPause. maxProbes is the number of probes that are
-	// remembered, and probeTime is for how long. It is short because a host answers at once.
+	// probeBatch is the largest number of claims that are probed per lookPause. At most maxProbes probes are
+	// remembered, each for probeTime. This time is short because a host answers at once.
 	probeBatch = 8
 	maxProbes  = 4096
 	probeTime  = time.Second

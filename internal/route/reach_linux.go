@@ -15,8 +15,8 @@ import (
 )
 
 // Reach tells whether the kernel can send to a destination at once, or first has to resolve the neighbour while the
-// packet waits in a queue. It covers all interfaces of a network namespace. It only listens, because sending through
-// the kernel makes the kernel resolve neighbours, and needs no privilege.
+// packet waits in a queue. It covers all interfaces of a network namespace. It only listens to the kernel's messages,
+// so it needs no privilege. It resolves nothing itself: the kernel resolves a neighbour when a packet is sent to it.
 //
 // Known, Version and Ask make no system call and take no lock. Only an Ask that returns true allocates. Any goroutine
 // may call Known and Version; one goroutine at a time may call Ask.
@@ -247,7 +247,8 @@ func (r *Reach) readRoutes() error {
 }
 
 // reachOf returns the gateway of a route; direct has the interfaces without neighbours. The gateway is free if packets
-// along the route wait for no neighbour. Routes to local addresses are free, and so are routes that refuse packets.
+// along the route never wait for a neighbour. Routes to local addresses are free, and so are routes that refuse
+// packets.
 func reachOf(route *netlink.Route, direct map[int]bool) (g gateway, ok bool) {
 	if route.Type == syscall.RTN_THROW { // continue with the next table
 		return g, false

@@ -71,8 +71,8 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 }
 
 // interfaceChanged reads the interface again. It also makes routes and unresolved neighbours due at once. If the
-// interface is gone, its last state stays, marked as down, and gone is the reason so far. If no message has given the
-// reason yet, a later message may still show that the interface was moved.
+// interface no longer exists, its last state is kept and marked as down, with the reason gone. A later message may
+// still change an unknown reason to "moved".
 func (t *Table) interfaceChanged(gone Fate) {
 	if err := t.readInterface(true); err != nil {
 		t.leave(gone)
@@ -97,14 +97,14 @@ func (t *Table) missing() Fate {
 	return Present
 }
 
-// leave marks the interface as down, and records why it is gone unless that is known.
-func (t *Table) leave(to Fate) {
+// leave marks the interface as down. If no reason for this is known yet, it records the given one.
+func (t *Table) leave(reason Fate) {
 	t.read.Lock()
 	defer t.read.Unlock()
 	last := t.Interface()
 	last.Up, last.Carrier = false, false
 	if last.Gone == Present {
-		last.Gone = to
+		last.Gone = reason
 	}
 	t.iface.Store(&last)
 	t.tell()

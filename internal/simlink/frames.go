@@ -8,8 +8,9 @@ import (
 // poison fills free frames of a checked pool.
 const poison = 0xDB
 
-// pool holds the frames of one direction of a link, and the stack of free frames. It has no lock. Only the link's owner
-// uses the transmit pool. The stack of the receive pool needs the mailbox's lock. Only the owner uses held.
+// pool holds the frames of one direction of a link, and the stack of free frames. It has no lock of its own. Only the
+// link's owner uses the transmit pool, and the field held of both pools. To use the free stack of the receive pool,
+// hold the mailbox's lock.
 type pool struct {
 	name  string
 	size  int

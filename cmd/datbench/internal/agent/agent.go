@@ -56,7 +56,7 @@ func (c command) limit() time.Duration {
 }
 
 // Serve executes commands until the end of r, which means that the main job has ended. Serve then stops a running row.
-// If that hangs, a watchdog ends the process.
+// If the row does not stop, a watchdog ends the process.
 func (a *agent) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	interrupt := ctx.Done()
 	ctx, cancel := context.WithCancel(ctx)

@@ -279,8 +279,8 @@ func (c *Options) row(op, metric, transport string, size int64) Spec {
 	return r
 }
 
-// IntervalOf returns the time between the progress lines of a row. It is the user's choice; without one, long rows have
-// a line per second. 0 means no lines.
+// IntervalOf returns the time between the progress lines of a row; 0 means no lines. If the user chose no interval,
+// long rows have a line per second.
 func (c *Options) IntervalOf(r Spec) time.Duration {
 	switch {
 	case r.Metric == result.SHA256:

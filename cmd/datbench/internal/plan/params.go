@@ -12,7 +12,7 @@ const (
 	// RateSignal is the number of requests per completion event. perftest uses 100. On veth the values from 4 to 32
 	// give equal results within the noise; 1 is 12 % slower at 64 B.
 	RateSignal = 16
-	// requestDepth is the number of requests in flight of a request-response row, as of a busy client.
+	// requestDepth is the number of requests that a request-response row has in flight, like a busy client.
 	requestDepth = 32
 	// bandwidthDepth is the number of outstanding operations of 1 MiB each. Two would fill the link; the others hide
 	// the time that the next post takes.
