@@ -17,11 +17,11 @@ import (
 	"github.com/datxdp/datxdp/dat/metrics"
 )
 
-// Exporter serves the metrics of the process and of the adapters that Add adds. Any goroutine may call its methods.
+// Exporter serves the metrics of the process and of the adapters that Add adds. Any goroutine may call the methods.
 type Exporter struct {
 	registry *prometheus.Registry
-	debug    chan struct{} // has a token for every debug page in progress
-	walk     chan struct{} // has a token while a page of connections is written; guards walked
+	debug    chan struct{} // has one token for each debug page in progress
+	walk     chan struct{} // has a token while a page of connections waits or is written; guards walked
 	walked   time.Time     // end of the last page of connections
 
 	mu    sync.Mutex // guards shown
@@ -39,9 +39,9 @@ func New() *Exporter {
 	return e
 }
 
-// Add exports an adapter until remove is called. name is the value of the label ia. A second call of remove does
-// nothing. Add fails if the name is in use or not valid UTF-8. Opens of one adapter share its counters, so add only
-// one of them.
+// Add exports the metrics of an adapter until remove is called. name is the value of the label ia. Further calls of
+// remove do nothing. Add returns an error if the name is in use or not valid UTF-8. All opens of an adapter have the
+// same counters, so add only one of them.
 func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,7 +68,8 @@ func (e *Exporter) adapters() map[string]*dat.IA {
 	return maps.Clone(e.shown)
 }
 
-// Timeouts of a client's HTTP connection. A profile extends writeTimeout by the duration that it records.
+// Timeouts of the HTTP connection of a client. While a profile is recorded, writeTimeout is extended by the duration of
+// the recording.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
@@ -76,7 +77,7 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// Serve serves the pages of Handler on a listener until ctx is done, and closes the listener.
+// Serve serves the pages of Handler on a listener until ctx is done. It closes the listener.
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}

@@ -23,8 +23,8 @@ const (
 	maxPages      = 8
 )
 
-// walkInterval is the least time from the end of a page of connections to the next one. A page visits every connection
-// of every adapter.
+// walkInterval is the minimum time from the end of a page of connections to the beginning of the next. The time is
+// limited because a page visits every connection of every adapter.
 const walkInterval = time.Second
 
 const index = `<!DOCTYPE html>
@@ -39,9 +39,13 @@ const index = `<!DOCTYPE html>
 `
 
 // Handler returns a handler for scrapes (/metrics) and debug pages: /debug/connections, /debug/vars (expvar),
-// /debug/pprof/, and an index at /. It answers 503 while 8 scrapes, or 8 debug pages, are in progress. Pages of
-// connections are written one at a time, and begin a second after the one before has ended: requests wait. Profiles
-// and addresses are confidential: serve them only to clients that may see them.
+// /debug/pprof/, and an index at /.
+//
+// Three limits protect the process. While 8 scrapes are in progress, further scrapes are answered with status 503; so
+// are debug pages. Pages of connections are written one at a time, and each begins at least a second after the previous
+// page has ended; requests for them wait.
+//
+// Profiles and addresses are confidential: serve them only to clients that may see them.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
@@ -67,7 +71,7 @@ func (e *Exporter) debugPages() http.Handler {
 	return mux
 }
 
-// bounded answers 503 while maxPages pages are in progress.
+// bounded limits the number of concurrent pages to maxPages. It answers further requests with status 503.
 func (e *Exporter) bounded(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -75,12 +79,13 @@ func (e *Exporter) bounded(pages http.Handler) http.Handler {
 			defer func() { <-e.debug }()
 			pages.ServeHTTP(w, r)
 		default:
-			http.Error(w, fmt.Sprintf("%d debug pages are being made: try again later", maxPages), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d debug pages are in progress: try again later", maxPages), http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// paced calls page in one request at a time, walkInterval after the last. Requests wait until then.
+// paced calls page for one request at a time, at least walkInterval after the previous call has ended. Other requests
+// wait.
 func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -98,8 +103,8 @@ func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// connections writes every connection of every adapter as text, or with format=json as JSON. It writes each row as it
-// is read. An error of writing means that the client is gone.
+// connections writes every connection of every adapter as text or, with format=json, as JSON. It writes each row when
+// the row is read. It ignores write errors, because they mean that the client has closed the connection.
 func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
 	names := slices.Sorted(maps.Keys(shown))
@@ -122,15 +127,16 @@ func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeJSON writes a member of a JSON object: the connections of an adapter, as far as they are read before it closes.
+// writeJSON writes a member of a JSON object: the name of an adapter and an array of its connections. If the adapter is
+// closed meanwhile, the array ends early.
 func writeJSON(w io.Writer, comma bool, name string, ia *dat.IA) {
 	if comma {
 		_, _ = io.WriteString(w, ",")
 	}
-	key, _ := json.Marshal(name) // a string is always possible
+	key, _ := json.Marshal(name) // cannot fail for a string
 	fmt.Fprintf(w, "%s:[", key)
 	rows, first := json.NewEncoder(w), true
-	_ = ia.EachConnection(func(c *dat.ConnInfo) error { // an error: the adapter is closed, or the client is gone
+	_ = ia.EachConnection(func(c *dat.ConnInfo) error { // fails if the adapter is closed or the client has disconnected
 		if !first {
 			_, _ = io.WriteString(w, ",")
 		}

@@ -78,8 +78,8 @@ func exported() (names []string) {
 	return names
 }
 
-// The dashboard and the alerts name only what is exported, and nothing that is exported is missing from
-// the dashboard.
+// TestMonitoringNames: the dashboard and the alerts name only exported metrics, and each exported metric is in the
+// dashboard or in an alert.
 func TestMonitoringNames(t *testing.T) {
 	names := exported()
 	metric := regexp.MustCompile(`datxdp_\w+`)
@@ -222,8 +222,8 @@ func (s *server) rules() (all []rule) {
 	return all
 }
 
-// A Prometheus that scrapes two adapters at work has data for every panel of the dashboard, evaluates every
-// alert, and fires those for which there is a reason.
+// TestPrometheus: a Prometheus that scrapes two adapters under load has data for every panel of the dashboard. It
+// evaluates every alert, and only the expected alerts fire.
 func TestPrometheus(t *testing.T) {
 	program := tool(t, "prometheus")
 	a, b := connect(t)
