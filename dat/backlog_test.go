@@ -2,8 +2,8 @@ package dat
 
 import "testing"
 
-// TestBacklogBesideCompletions: connection requests that fill an EVD leave its places to completions, and the
-// other way round.
+// TestBacklogBesideCompletions: connection requests that fill an EVD leave its slots for completions free, and
+// completions that fill an EVD leave its slots for requests free.
 func TestBacklogBesideCompletions(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const qlen = 7 // the longest backlog that one address may fill
@@ -62,8 +62,8 @@ func TestBacklogBesideCompletions(t *testing.T) {
 	})
 }
 
-// TestBacklogIsShared: one address that asks for more connections than a backlog holds, while the consumer is busy, leaves places
-// for others. Their requests are delivered, and its own are answered when the consumer gets to them.
+// TestBacklogIsShared: while the consumer is busy, one address sends more connection requests than the backlog holds.
+// It leaves slots free for other addresses, so their requests are delivered. Its own requests are answered later.
 func TestBacklogIsShared(t *testing.T) {
 	for _, tr := range []transport{{"sim", newSim}, {"udp", newUDP}} {
 		t.Run(tr.name, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// These run on a network in memory with one goroutine driving both sides: they show what the
-// provider itself costs, both ends together, with no kernel and no second core.
+// The benchmarks in this file use a simulated network in memory. One goroutine drives both sides. They measure the time
+// that both sides of the provider need, without a kernel and without a second core.
 
 func BenchmarkPostRecv(b *testing.B) {
 	h := newHost(b, newSim(b), 0, Options{})

@@ -41,8 +41,8 @@ func TestCloseGraceful(t *testing.T) {
 	})
 }
 
-// An abrupt close ends everything: waiters return ErrAbort, peers see a disconnect, and the address
-// can be opened again at once.
+// TestCloseAbrupt: after an abrupt close, waiters return ErrAbort, peers see a disconnect, and the address can be
+// opened again immediately.
 func TestCloseAbrupt(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		for range 3 {
@@ -106,8 +106,8 @@ func TestCloseWithUndecidedRequest(t *testing.T) {
 	})
 }
 
-// Whatever calls are under way when an adapter is closed, they return, and none touches what is
-// closed.
+// TestCloseUnderLoad closes an adapter while other goroutines call its methods. All calls return, and no call uses a
+// closed object.
 func TestCloseUnderLoad(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		for range 8 {
@@ -154,8 +154,8 @@ func TestCloseUnderLoad(t *testing.T) {
 	})
 }
 
-// An adapter that is opened several times in a process is one: its opens see each other's
-// qualifiers, may share dispatchers, and end alone.
+// TestOpenTwice: several opens of one device in a process share one adapter. They share its qualifiers and may share
+// dispatchers. Closing one open does not affect the others.
 func TestOpenTwice(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		if _, simulated := n.(*sim); simulated {

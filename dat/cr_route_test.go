@@ -34,8 +34,8 @@ func undecided(t *testing.T, a *adapter) (n int) {
 	return n
 }
 
-// A request that no route leads back to is over with any answer, endpoint included; the requester's next try is
-// a new request, and succeeds once the route is back.
+// TestRequestWithoutRouteIsFreed: if no route leads to the requester, every kind of answer ends the request and frees
+// its endpoint. The requester's next attempt is a new request. It succeeds when the route is back.
 func TestRequestWithoutRouteIsFreed(t *testing.T) {
 	for name, answer := range map[string]func(*CR, *EP) error{
 		"accept":           func(c *CR, ep *EP) error { return c.Accept(ep, nil) },

@@ -55,8 +55,8 @@ func readDocument(t *testing.T) (d documented) {
 	return d
 }
 
-// exportedNames are the functions, types, values, methods and fields of the package, methods and fields as
-// Type.Name.
+// exportedNames returns the names of all exported functions, types, values, methods and fields of the package. The
+// names of methods and fields begin with the type: Type.Name.
 func exportedNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -112,8 +112,8 @@ func addFields(names map[string]bool, s *ast.TypeSpec) {
 	}
 }
 
-// TestDocument holds docs/DAT.md to the code and to the rules: each Go name is there, each call has
-// rules, each group of rules is of a call or of what the document names.
+// TestDocument compares docs/DAT.md with the code and the rules. Every Go name in the document must exist, every DAT
+// call must have rules, and every group of rules must belong to a call or a topic of the document.
 func TestDocument(t *testing.T) {
 	d, names := readDocument(t), exportedNames(t)
 	rules := map[string]int{}

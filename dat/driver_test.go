@@ -22,8 +22,8 @@ func (p *point) polls() uint64 {
 	return d.Polls()
 }
 
-// Freeing endpoints whose connections are over does not poll: other connections' timers are not the caller's to run. Nor
-// does closing an adapter poll for each endpoint that it ends.
+// TestEndsWithoutPolls: freeing an endpoint whose connection has ended does not poll the engine, because a poll runs
+// the timers of all connections. Closing an adapter does not poll for each of its endpoints either.
 func TestEndsWithoutPolls(t *testing.T) {
 	const pairs = 64
 	for name, end := range map[string]func(*testing.T, *host, []*point){
@@ -67,8 +67,8 @@ func (p *point) enginePolls() (n uint64) {
 	return n
 }
 
-// Who posts and takes no events may wait for memory: it does not count as driving, so that the background owner stays
-// with it. Who takes events does.
+// TestPosterOfMemory: a goroutine that posts and takes no events, but reads memory that the peer writes, does not count
+// as a caller that polls. So the background owner keeps polling for it. A goroutine that takes events counts.
 func TestPosterOfMemory(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -122,8 +122,9 @@ func (w wakes) Wake() {
 	w.Link.Wake()
 }
 
-// What is posted while another caller has the engine, and leaves when that lets go of it, may be lost: the background owner,
-// asleep until a later time, is roused for it.
+// TestRungPostRouses: a post while another goroutine owns the engine is sent when that goroutine gives the engine up.
+// If its packet is lost, the background owner must send it again. So it must be woken, because it may sleep until a
+// later time.
 func TestRungPostRouses(t *testing.T) {
 	var n atomic.Int64
 	nw := newSim(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// An adapter whose XDP program somebody detaches ends: connections break, each open hears of it, the reason has a name,
-// and the device can be opened again once all have closed.
+// TestDeviceEnds detaches the XDP program of an adapter. The connections break, each open gets an event, IA.Err returns
+// the reason, and the device can be opened again after all opens have been closed.
 func TestDeviceEnds(t *testing.T) {
 	labtest.RequireXDP(t)
 	n := xdpNet{labtest.New(t, lab.Options{})}

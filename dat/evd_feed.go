@@ -95,7 +95,7 @@ func (a *adapter) refeed(removed, added []feed) error {
 // drops the reference in e.refs.
 func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{evd: e}}) }
 
-// count counts each stream n times in its dispatcher: n is 1 for added streams, -1 for removed streams.
+// count adds n to the counters of the dispatcher of each stream: n is 1 for added streams and -1 for removed streams.
 func count(streams []feed, n int) {
 	for _, f := range streams {
 		if f.evd != nil {

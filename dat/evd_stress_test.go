@@ -138,8 +138,8 @@ func (c *crowd) busy(int) {
 	c.legal(err)
 }
 
-// Sixteen goroutines use one endpoint, dispatcher and notification object, which change meanwhile: no
-// event is lost, none comes twice, nobody hangs, and closing the adapter lets every waiter go.
+// TestCrowd: sixteen goroutines use one endpoint, one dispatcher and one CNO, while others change these objects. No
+// event is lost or delivered twice, no goroutine hangs, and closing the adapter releases every waiter.
 func TestCrowd(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const writes, words = 300, 200 // of each goroutine

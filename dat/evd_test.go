@@ -58,8 +58,8 @@ func TestDequeueAndWaitEmpty(t *testing.T) {
 	})
 }
 
-// A waiter with a threshold is left alone until that many events are there; on a timeout nothing is
-// taken and the number of events is told.
+// TestThreshold: a Wait with a threshold returns only when that many events are queued. After a timeout it has taken no
+// event, and returns the number of queued events.
 func TestThreshold(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -103,8 +103,8 @@ func parked(t testing.TB, e *EVD) {
 	eventually(t, "sleep of the waiter", e.armed.Load)
 }
 
-// One goroutine may wait; others are refused, and so are Dequeue and Free, until it is done. It is
-// woken by the background owner: nobody else polls that side.
+// TestSleepingWaiter: while one goroutine is inside Wait, another Wait, Dequeue and Free return an error. No other
+// goroutine polls that side, so the background owner must wake the waiter.
 func TestSleepingWaiter(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -152,8 +152,8 @@ func TestPassiveTarget(t *testing.T) {
 	})
 }
 
-// An event for which there is no room is lost, alone, and the asynchronous dispatcher tells which
-// dispatcher lost it.
+// TestOverflow: an event that finds no free slot is lost, and no other event is. An asynchronous event names the
+// dispatcher that lost it.
 func TestOverflow(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -181,8 +181,8 @@ func TestOverflow(t *testing.T) {
 	})
 }
 
-// Eight goroutines post on one endpoint and one waits: no completion is lost, none comes twice, and
-// those of each goroutine come in its order.
+// TestManyPosters: eight goroutines post on one endpoint and one goroutine waits. No completion is lost or delivered
+// twice, and the completions of each goroutine arrive in its posting order.
 func TestManyPosters(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const posters, each = 8, 1500
@@ -250,8 +250,8 @@ func receiveAll(t *testing.T, y *point, messages int) {
 	}
 }
 
-// Wait and Dequeue on one dispatcher from several goroutines: each event goes to exactly one, and
-// the only errors are those that tell of the others.
+// TestWaitAgainstDequeue: several goroutines call Wait and Dequeue on one dispatcher. Each event is returned to exactly
+// one goroutine. The only errors are those for an empty queue and for another goroutine in Wait.
 func TestWaitAgainstDequeue(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const count = 4000
@@ -313,8 +313,8 @@ func TestWaitAgainstDequeue(t *testing.T) {
 	})
 }
 
-// An adapter of several queues: endpoints are spread over the engines, a dispatcher that several
-// engines feed loses nothing, and an accept that fails leaves a connected endpoint where it is.
+// TestSeveralEngines uses an adapter with several queues. Endpoints are spread over the engines. A dispatcher that
+// several engines feed loses no event. After a failed Accept, a connected endpoint stays on its engine.
 func TestSeveralEngines(t *testing.T) {
 	a, b := newManyQueued(t)
 	shared := must(a.ia.CreateEVD(4096, nil, EVDDTO))(t)
@@ -357,8 +357,8 @@ func TestSeveralEngines(t *testing.T) {
 	still(t, shared)
 }
 
-// An endpoint that goes from one engine to another keeps its events in order, though nobody takes them
-// meanwhile.
+// TestOrderAcrossEngines: the events of an endpoint that moves from one engine to another keep their order, even if no
+// event is taken in between.
 func TestOrderAcrossEngines(t *testing.T) {
 	a, b := newManyQueued(t)
 	x := a.point(nil)

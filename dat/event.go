@@ -29,14 +29,14 @@ const (
 	EventAsyncProviderInternalError EventNumber = 0x08005
 )
 
-// Values of Event.Reason in asynchronous events. The meaning of a number depends on the type of Event.Source, with
-// which each comment below begins.
+// Values of Event.Reason in asynchronous events. The meaning of a number depends on the type of Event.Source. Each
+// comment below begins with that type.
 const (
 	ReasonIACatastrophic       = 0 // IA: asynchronous errors were lost, because the asynchronous EVD was full
 	ReasonIAEnded              = 1 // IA: the device stopped moving packets; IA.Err returns the reason
-	ReasonEVDOverflow          = 0 // EVD: it was full and lost events
-	ReasonEPTransferToError    = 0 // EP: it takes no more receives of its shared receive queue
-	ReasonSRQSoftHighWatermark = 2 // EP: its receives exceed the soft high watermark
+	ReasonEVDOverflow          = 0 // EVD: the dispatcher was full and lost events
+	ReasonEPTransferToError    = 0 // EP: the endpoint takes no more receives of its shared receive queue
+	ReasonSRQSoftHighWatermark = 2 // EP: the receives of the endpoint exceed the soft high watermark
 	ReasonSRQLowWatermark      = 2 // SRQ: fewer receives are available than the low watermark
 )
 

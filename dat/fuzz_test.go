@@ -206,8 +206,7 @@ func (c *caller) known() string {
 	return s.String()
 }
 
-// newCaller makes a caller with some objects of each kind: a connection, and a request for each way to
-// answer one.
+// newCaller makes a caller with some objects of each kind, among them a connection and a connection request.
 func newCaller(t *testing.T, in []byte) *caller {
 	a, b := newHosts(t, newSim(t), Options{})
 	x, y := pair(a, b, nil)
@@ -234,8 +233,8 @@ func newCaller(t *testing.T, in []byte) *caller {
 	return c
 }
 
-// FuzzCalls: no sequence of calls panics, hangs or leaves something behind; an error is one of DAT, and
-// nothing has changed after it.
+// FuzzCalls: no sequence of calls panics, hangs or leaves resources behind. Each error is a DAT error, and a call that
+// returns an error has changed nothing.
 func FuzzCalls(f *testing.F) {
 	for i := range calls {
 		f.Add(bytes.Repeat([]byte{byte(i), 0, 0, 0, 0, 1, 1, 1, 1, 200}, 30))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Every call on an object that was freed, whose adapter was closed, or that never was, is answered
-// with ErrInvalidHandle.
+// TestHandles: every method returns ErrInvalidHandle for an object that was freed, that is nil, or whose adapter was
+// closed.
 func TestHandles(t *testing.T) {
 	n := newSim(t)
 	h := newHost(t, n, 0, Options{})

@@ -20,8 +20,9 @@ import (
 // patience bounds every wait of a test; what takes this long has hung.
 const patience = 20 * time.Second
 
-// testQual is the qualifier that side b of a world listens on; rules may use some after it too. Each rule
-// of the conformance has another: the last packets of the one before may come late to a device that both use.
+// testQual is the qualifier on which side b listens. A rule may also use the qualifiers after it. Each rule of the
+// conformance test gets another value, because rules share a device, and late packets of one rule may arrive during the
+// next.
 var testQual = firstQual
 
 const firstQual ConnQual = 0xda7
@@ -283,13 +284,12 @@ func (p *point) done(e *EVD, cookie uint64, op DTO, want DTOStatus, length int) 
 	}
 }
 
-// letGo orders what the engine did with this side's memory before what the test does next, and what the
-// test did before what the engine does. The peer of an RDMA gets no event that would, and the race
-// detector does not see through a network.
+// letGo orders the engine's and the test's accesses to the memory of this side, as the Go memory model requires. The
+// target of an RDMA operation gets no event that would order them, and the race detector does not see synchronisation
+// through a network.
 func (p *point) letGo() { p.host.ia.a.barrier() }
 
-// still fails if any of the dispatchers has an event, or gets one within some milliseconds of
-// driving their adapters.
+// still fails the test if one of the dispatchers has an event, or gets one during some milliseconds of polling.
 func still(t testing.TB, evds ...*EVD) {
 	t.Helper()
 	var ev Event

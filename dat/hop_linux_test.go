@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A 64-byte message there and one back over AF_XDP, as Go services are written: at both ends one goroutine waits
-// and hands each message over a channel to another one, which posts the next.
+// BenchmarkChannelHop measures the round trip of a 64-byte message over AF_XDP between two typical Go services. In
+// each, one goroutine waits and passes each message over a channel to another goroutine, which posts the next message.
 func BenchmarkChannelHop(b *testing.B) {
 	n := newXDP(b)
 	hx, hy := newHost(b, n, 0, Options{}), newHost(b, n, 1, Options{})

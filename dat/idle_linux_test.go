@@ -15,8 +15,8 @@ func init() { roles["idle"] = stayIdle }
 
 const idleFor = 2 * time.Second
 
-// stayIdle opens an adapter, connects it to itself, leaves it alone and says what that cost in
-// microseconds of a core.
+// stayIdle opens an adapter, connects it to itself, and does nothing for some time. It prints the processor time of
+// this idle phase in microseconds.
 func stayIdle() error {
 	name, o := childOptions()
 	ia, err := Open(name, o)

@@ -56,8 +56,8 @@ func leftAdapters() error {
 	return nil
 }
 
-// openFiles lists the open files of the process as numbers and what they are; nil where the system
-// does not tell.
+// openFiles returns one line for each open file of the process: its number and its name. It returns nil if the system
+// does not list them.
 func openFiles() []string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

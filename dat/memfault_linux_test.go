@@ -10,8 +10,8 @@ import (
 // faultVar has the test binary run a test that may crash.
 const faultVar = "DATXDP_TEST_FAULTS"
 
-// inChild runs the rest of a test in a process of its own, whose crash is a failure of the test. It reports whether
-// this is that process.
+// inChild runs the current test in a child process, so that a crash fails the test instead of ending the test program.
+// It returns true in the child, where the caller continues, and false in the parent, where the caller returns.
 func inChild(t *testing.T) bool {
 	if os.Getenv(faultVar) != "" {
 		return true
@@ -25,8 +25,9 @@ func inChild(t *testing.T) bool {
 	return false
 }
 
-// An access to registered memory that is not there any more ends the connection with a protection error, in every
-// direction, and nothing else: another connection of the same adapters goes on, no frame is lost, and the process lives.
+// TestMemoryFaults: if an operation accesses registered memory that is no longer mapped, its connection ends with a
+// protection error, in both directions. Another connection of the same adapters continues, no frame is lost, and the
+// process does not crash.
 func TestMemoryFaults(t *testing.T) {
 	if !inChild(t) {
 		return
@@ -110,8 +111,8 @@ func TestMemoryFaults(t *testing.T) {
 	}
 }
 
-// A message that waits for a receive of a shared queue is placed when one is posted, in the call that posts it: memory
-// that is gone ends that connection too.
+// TestMemoryFaultOfWaitingMessage: a message waits for a receive of a shared receive queue. The call that posts the
+// receive places the message. If the memory of the receive is not mapped, the connection ends as in TestMemoryFaults.
 func TestMemoryFaultOfWaitingMessage(t *testing.T) {
 	if !inChild(t) {
 		return

@@ -13,16 +13,16 @@ import (
 
 func init() { roles["peer"] = bePeer }
 
-// Sizes of the traffic with a peer process: what it can be written to and read from, and how long its
-// messages are.
+// Sizes of the traffic with a peer process. peerMem is the memory for RDMA and peerMessage a message, both in bytes;
+// peerSlots is the number of receives.
 const (
 	peerMem     = 8 << 20
 	peerMessage = 64 << 10
 	peerSlots   = 32
 )
 
-// bePeer opens an adapter, takes one connection, and takes messages until it is killed. It tells its
-// memory in its answer.
+// bePeer is the peer process. It opens an adapter, accepts one connection, and receives messages until it is killed.
+// Its private data names its memory.
 func bePeer() error {
 	name, o := childOptions()
 	ia, err := Open(name, o)
@@ -88,8 +88,7 @@ func (x xdpNet) startPeer(t *testing.T) child {
 	return c
 }
 
-// traffic is a connection with a peer process that has writes, messages, reads and receives
-// outstanding all the time.
+// traffic is a connection with a peer process. It always has writes, sends, reads and receives outstanding.
 type traffic struct {
 	*point
 	remote RMRTriplet
@@ -165,8 +164,9 @@ func (c *traffic) end(t *testing.T, ev Event) DTO {
 	return op
 }
 
-// broken waits until the connection is broken, and then for the completions: each operation has one,
-// and none is a success after a failure of its queue.
+// broken waits until the connection breaks, and then for the completions. Each operation must have one completion.
+// After a failed completion in a queue, no completion in that queue may be successful. The result is the time until the
+// connection broke.
 func (c *traffic) broken(t *testing.T) (after time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -198,8 +198,8 @@ func (c *traffic) broken(t *testing.T) (after time.Duration) {
 	return after
 }
 
-// TestPeerKilled: the process at the other end is killed in mid-transfer. Everything that is outstanding
-// completes, and the end is told when the peer is given up.
+// TestPeerKilled kills the peer process during transfers. All outstanding operations complete, and the connection
+// breaks after GiveUp.
 func TestPeerKilled(t *testing.T) {
 	x := newXDP(t).(xdpNet)
 	const giveUp = 800 * time.Millisecond
@@ -216,8 +216,8 @@ func TestPeerKilled(t *testing.T) {
 	x.newTraffic(t, h).run(t, 20)
 }
 
-// TestPeerRestarted: the process at the other end is killed in mid-transfer, and another takes its
-// address at once. It does not know the connection and says so, long before the peer is given up.
+// TestPeerRestarted kills the peer process during transfers and starts another with the same address immediately. The
+// new process does not know the connection and answers with a Reset, so the connection breaks long before GiveUp.
 func TestPeerRestarted(t *testing.T) {
 	x := newXDP(t).(xdpNet)
 	const giveUp = patience
@@ -235,8 +235,8 @@ func TestPeerRestarted(t *testing.T) {
 	x.newTraffic(t, h).run(t, 20)
 }
 
-// TestPeerLosesItsInterface: an interface is down for a second in mid-transfer, at either end. The
-// transfer goes on when it is up again, and the bytes arrive as they were.
+// TestPeerLosesItsInterface takes an interface down for a second during a transfer, at either side. When the interface
+// is up again, the transfer continues and the data is correct.
 func TestPeerLosesItsInterface(t *testing.T) {
 	for _, side := range []lab.Side{lab.A, lab.B} {
 		t.Run(side.String(), func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A post that cannot be served is refused with the error that the specification names, and nothing
-// changes: nothing is queued, the connection works on.
+// TestPostErrors: an invalid post returns the error that the specification names, queues nothing, and leaves the
+// connection usable.
 func TestPostErrors(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -157,8 +157,8 @@ func TestReadsNotAllowed(t *testing.T) {
 	})
 }
 
-// A send without a receive at the peer waits, is served when there is one, and breaks the
-// connection after the limit.
+// TestReceiverNotReady: a send for which the peer has no receive waits. It completes when the peer posts one. After the
+// limit NotReady the connection breaks.
 func TestReceiverNotReady(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{Limits: Limits{NotReady: 300 * time.Millisecond}})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An RDMA access that is not allowed fails with one clear status, ends that connection at both
-// sides, touches no memory, and leaves every other connection of the adapters alone.
+// TestRemoteAccess: a forbidden RDMA access completes with the expected status, ends its connection at both sides, and
+// accesses no memory. Other connections of the adapters continue.
 func TestRemoteAccess(t *testing.T) {
 	type target struct {
 		host *host
@@ -104,8 +104,8 @@ func fill(b []byte, v byte) {
 	}
 }
 
-// A range of many packets that goes one byte out ends the connection too, whatever was placed
-// before: memory outside of the region is untouched.
+// TestRemoteAccessLongRange: a range of many packets that exceeds its region by one byte ends the connection too.
+// Packets before the last may have been placed, but memory outside the region is untouched.
 func TestRemoteAccessLongRange(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -152,8 +152,8 @@ func TestMessageLongerThanReceive(t *testing.T) {
 	}
 }
 
-// Memory that is freed under a posted operation is not touched any more, and only that connection
-// suffers.
+// TestMemoryFreedUnderOperation frees an LMR while an operation uses it. After that the memory is not accessed. The
+// connection of the operation ends; others continue.
 func TestMemoryFreedUnderOperation(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -9,8 +9,9 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// 64-byte messages over 16 connections of adapters with several queues on a multi-queue veth, and what share of the
-// packets each queue sent. Cores that the host does not have, queues do not replace.
+// BenchmarkQueues sends 64-byte messages over 16 connections between adapters with several queues, on a multi-queue
+// veth. It also reports the fraction of the packets that each queue sent. More queues do not help if the host has no
+// cores for them.
 func BenchmarkQueues(b *testing.B) {
 	for _, queues := range []int{1, 2, 4} {
 		b.Run(fmt.Sprint(queues), func(b *testing.B) {

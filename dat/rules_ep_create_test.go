@@ -47,9 +47,9 @@ func granted(limit, asked int) int {
 	return asked
 }
 
-// limitRules are a rule for each attribute. dat_ep_create promises at least what was asked for, and
-// dat_ep_query tells what it is. Sizes are granted in full, since programs ask for less than they move;
-// the rest costs memory or is agreed with the peer, and is granted as asked for.
+// limitRules returns a rule for each attribute. dat_ep_create grants at least the requested value, and dat_ep_query
+// returns the granted value. Sizes are granted in full, because programs request less than they use. Other attributes
+// cost memory, or are agreed with the peer, so they are granted as requested.
 func limitRules() (all []rule) {
 	for _, f := range attributes {
 		name := f.name + " has a limit, up to which it is granted as asked for"

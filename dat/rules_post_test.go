@@ -47,8 +47,8 @@ func joinedWith(o Options, attr *EPAttr, f func(t *testing.T, x, y *point)) func
 	}
 }
 
-// limited runs a rule with two connected endpoints, of which x has exactly the sizes of attr: one with a
-// shared receive queue.
+// limited runs a rule with two connected endpoints. Endpoint x has a shared receive queue, because only then are the
+// sizes in attr granted exactly.
 func limited(attr *EPAttr, f func(t *testing.T, x, y *point)) func(*testing.T, network) {
 	return func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

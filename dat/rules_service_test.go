@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// serviceArguments are what CreatePSP, CreatePSPAny and CreateRSP refuse alike. create listens with a
-// dispatcher.
+// serviceArguments returns the rules for invalid arguments that CreatePSP, CreatePSPAny and CreateRSP have in common.
+// create calls one of them.
 func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 	return []rule{
 		{"a closed adapter is no handle", func(t *testing.T, n network) {

@@ -88,7 +88,7 @@ func (s *stage) giveUp() {
 	s.peer.expect(EventDisconnected)
 }
 
-// tentative puts the endpoint that the provider makes for a request in place of the stage's own, with a
+// tentative replaces the endpoint of the stage by an endpoint that the provider creates for a request, and gives it a
 // zone and dispatchers.
 func (s *stage) tentative() {
 	s.t.Helper()

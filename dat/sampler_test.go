@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// However often a peer has something logged, the log grows by a bounded number of lines a second, and says
-// how many are missing. Other messages are not affected.
+// TestSampler: however often a message is logged, only a bounded number of lines with it is written each second, and a
+// later line has the number of dropped lines. Other messages are not affected.
 func TestSampler(t *testing.T) {
 	var out bytes.Buffer
 	h := newSampler(slog.NewTextHandler(&out, nil)).WithAttrs([]slog.Attr{slog.Int("ia", 1)})

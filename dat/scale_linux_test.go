@@ -85,8 +85,8 @@ func (f *fleet) receive(active int, room []LMRTriplet) {
 	}
 }
 
-// run keeps 64-byte messages outstanding on the first so many connections, and says how many were completed
-// in a second.
+// run sends 64-byte messages on the first connections of the fleet, active of them, for a time d. It returns the number
+// of completed messages per second.
 func (f *fleet) run(active int, d time.Duration) float64 {
 	d = brief(d)
 	msg, room := f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)
@@ -151,8 +151,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// How fast connections are made, and what each costs at each end while it is idle: memory, and the share
-// of a core that all take together.
+// BenchmarkConnections measures the rate at which connections are established, and what an idle connection costs at
+// each side: memory, and the fraction of a core that all connections together use.
 func BenchmarkConnections(b *testing.B) {
 	for _, size := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -40,8 +40,8 @@ func TestOneTakesTheEndpoint(t *testing.T) {
 	})
 }
 
-// A reserved service point that is freed while its request comes is freed before or after: either the
-// request is there, and the endpoint with it, or neither.
+// TestFreeRSPWhileRequestComes frees a reserved service point while a request for it arrives. Either the request is
+// delivered with the endpoint, or the endpoint is free and no request is delivered.
 func TestFreeRSPWhileRequestComes(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := listener(t, n, 64)

@@ -12,8 +12,9 @@ import (
 
 func init() { roles["crowd"] = beCrowd }
 
-// crowdVar is how many connections the crowd has that a server is stopped under, and crowdRate how many messages a
-// second they carry together: half a message each.
+// crowdVar is the environment variable with the number of connections of the crowd: clients of a server process that is
+// stopped. crowdRate is the number of messages per second that all of them send together; each sends half a message per
+// second.
 const crowdVar = "DATXDP_CROWD"
 
 func crowdSize() int {
@@ -143,8 +144,8 @@ func (c *callers) reap(d time.Duration) bool {
 	return true
 }
 
-// A process that is killed is noticed long before it would have been silent for too long, by connections with data
-// outstanding and by idle ones that send again.
+// TestKilledProcessIsToldEarly kills a process. Its connections break long before GiveUp: connections with outstanding
+// data, and idle connections that send again.
 func TestKilledProcessIsToldEarly(t *testing.T) {
 	u := newUDP(t).(udp)
 	for _, tt := range []struct {

@@ -153,8 +153,8 @@ func (v valve) Send(bufs []link.Buf) {
 	}
 }
 
-// halfway connects an endpoint with one that shares a queue of three receives, the first of which
-// has some of a message when it returns; the rest comes when the valve is opened.
+// halfway connects an endpoint x with an endpoint y that uses a shared receive queue of three receives. When it
+// returns, part of a message from x is in the first receive. Opening the valve v lets the rest of the message pass.
 func halfway(t testing.TB, n network) (c *common, x, y *point, v *flow) {
 	t.Helper()
 	const size = 4 << 20
@@ -177,8 +177,8 @@ func halfway(t testing.TB, n network) (c *common, x, y *point, v *flow) {
 	return c, x, y, v
 }
 
-// Endpoints on several engines share a queue that is always short, while it is posted to by several
-// goroutines: every message is received once, in order, and no receive is lost or taken twice.
+// TestSharedQueueOfSeveralEngines: endpoints on several engines share a receive queue with too few receives, to which
+// several goroutines post. Every message is received once and in order, and no receive is lost or used twice.
 func TestSharedQueueOfSeveralEngines(t *testing.T) {
 	a, b := newManyQueued(t)
 	const pairs, each, receives = 6, 300, 8

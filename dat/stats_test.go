@@ -168,8 +168,7 @@ func (h *asking) Enabled(context.Context, slog.Level) bool      { return true }
 func (h *asking) Handle(_ context.Context, r slog.Record) error { h.ask(); return nil }
 func (h *asking) WithAttrs([]slog.Attr) slog.Handler            { return h }
 
-// A handler of logs may call the adapter that it hears of: no lock is held. Statistics are read while the
-// adapter's lock is held elsewhere only for as long.
+// TestLogHandlerMayCall: a log handler may call the adapter that logs, because no lock is held while logging.
 func TestLogHandlerMayCall(t *testing.T) {
 	var hosts []*host
 	var points []*point

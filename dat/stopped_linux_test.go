@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A server process that is stopped for 1 s and for 5 s under many connections, each with a message now and then,
-// loses none of them and has all messages soon after it goes on.
+// TestServerIsStopped stops a server process for 1 s and for 5 s while many clients are connected and send messages. No
+// connection breaks, and all messages arrive soon after the process continues.
 func TestServerIsStopped(t *testing.T) {
 	u := newUDP(t).(udp)
 	server := startChild(t, "crowd", "udp:"+u.addr(1).String(), int(u.port), 0, func(f func() error) error { return f() })

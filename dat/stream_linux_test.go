@@ -43,8 +43,8 @@ func hogs(b *testing.B, n int) {
 	}
 }
 
-// 64-byte messages over AF_XDP, completed at both ends, which poll on a goroutine each: with the host to
-// themselves, and beside as many programs again that never sleep.
+// BenchmarkStreamSend64 measures 64-byte messages over AF_XDP. A goroutine at each side polls for completions. The
+// benchmark runs alone, and beside as many busy processes as there are processors.
 func BenchmarkStreamSend64(b *testing.B) {
 	b.Run("alone", func(b *testing.B) { newStream(b).send(b) })
 	b.Run("beside hogs", func(b *testing.B) {

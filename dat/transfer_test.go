@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Every kind of transfer at sizes around the ones where something changes: nothing, a word, a
-// packet, many packets, a megabyte.
+// TestTransferSizes tests every kind of transfer with sizes around the limits at which the code path changes: zero, a
+// word, a packet, many packets, a megabyte.
 func TestTransferSizes(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -99,8 +99,8 @@ func TestSegments(t *testing.T) {
 	})
 }
 
-// Completions come in posting order for all kinds of requests together; messages come in the order
-// they were sent; suppressed requests are silent.
+// TestOrder: completions of all kinds of requests arrive in posting order. Messages arrive in the order in which they
+// were sent. Suppressed requests have no completions.
 func TestOrder(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const count = 5000
@@ -162,8 +162,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// When a message is taken, the writes before it are there; a read sees the writes before it; a
-// fenced request waits for the reads before it.
+// TestWritesThenSendOrRead: when a message is taken, the data of earlier writes is in memory. A read returns the data
+// of earlier writes. A fenced request waits for earlier reads.
 func TestWritesThenSendOrRead(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An RDMA write over AF_XDP to an adapter that nobody drives and that sleeps, from posting until it is placed and confirmed;
-// the poster polls.
+// BenchmarkFirstFrame measures an RDMA write over AF_XDP to an adapter that sleeps and that no caller polls: the time
+// from the post until the write is placed and acknowledged. The poster polls.
 func BenchmarkFirstFrame(b *testing.B) {
 	x, y := newHosts(b, newXDP(b), Options{})
 	p, q := pair(x, y, nil)
@@ -36,8 +36,8 @@ func BenchmarkFirstFrame(b *testing.B) {
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// 64-byte round trips over AF_XDP by who polls and by who waits, and by more who wait than there are cores: round trips a
-// second of all together.
+// BenchmarkWaiters measures 64-byte round trips over AF_XDP, in round trips per second of all connections together. In
+// each variant other sides poll or wait; in one, more goroutines wait than there are cores.
 func BenchmarkWaiters(b *testing.B) {
 	x, y := newHosts(b, newXDP(b), Options{})
 	var points [][2]*point

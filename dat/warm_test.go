@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// warm keeps devices open from one rule to the next: the kernel takes some time to open one, and more to
-// give a queue back. A rule that wants options of a device gets it anew.
+// warm keeps devices open from one rule to the next, because the kernel needs some time to open a device and more to
+// release a queue. A rule with its own options opens the device anew.
 var warm warmer
 
 type warmer struct {

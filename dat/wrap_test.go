@@ -28,8 +28,8 @@ func (c *counted) Close() error {
 	return errors.Join(errLayer, c.Link.Close())
 }
 
-// TestWrap: everything passes through the layers of the caller, and they are closed with the adapter,
-// which leaves nothing behind.
+// TestWrap: all packets pass through the links that Options.Wrap returns. These links are closed with the adapter, and
+// no resource is left.
 func TestWrap(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		var layers []*counted

@@ -12,8 +12,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// The test programs of Debian's dapl2-utils, unmodified, with Debian's libdat2. They are judged by what
-// both sides say.
+// This file runs the unmodified test programs of Debian's dapl2-utils with Debian's libdat2. The output of both sides
+// decides whether a test passes.
 
 var (
 	dapltestBad  = regexp.MustCompile(`(?i)error|warn|mismatch|fail|can not continue`)
@@ -51,8 +51,9 @@ func (h *hosts) run(line string, v verdict) {
 	h.t.Run(line, func(t *testing.T) { h.in(t).start(lab.A, line).judge(v) })
 }
 
-// TestFunction runs the cases of single calls. Cases 13 and 15 of queryinfo pass an IA, which is a small
-// number to programs, where libdat2 follows a pointer; 5 is of no use to its authors either.
+// TestFunction runs the test cases of dapltest for single calls. It leaves out cases 13 and 15 of queryinfo, because
+// they pass the handle of an IA, a small number, to a function of libdat2 that follows it as a pointer. Case 5 does not
+// work for any provider.
 func TestFunction(t *testing.T) {
 	overEach(t, func(h *hosts) {
 		for _, f := range []struct {
@@ -168,8 +169,8 @@ func TestDTest(t *testing.T) {
 	})
 }
 
-// brief is a d-test with fewer rounds, with -short, unless it has a number of its own. Where each side watches memory
-// in a loop, a round takes some turns of the scheduler.
+// brief reduces the number of rounds of a dtest command in tests with -short, unless the command has a number of
+// rounds. A round takes several scheduling quanta if each side polls memory in a loop.
 func brief(line string) string {
 	if testing.Short() && strings.HasPrefix(line, "dtest ") && !strings.Contains(line, "-B ") {
 		line += " -B 50"
@@ -195,16 +196,16 @@ func serverFlag(line string) string {
 	return " -s"
 }
 
-// awaitServer waits until a client may come. dtestsrq has no rendezvous: its clients ask until somebody
-// listens.
+// awaitServer waits until the server accepts clients. For dtestsrq it does not wait: its clients try again until the
+// server listens.
 func awaitServer(p *process) {
 	if !strings.HasPrefix(p.line, "dtestsrq") {
 		p.awaitListen(rendezvous)
 	}
 }
 
-// TestDocumented runs the commands of docs/UDAPL.md as they are there, but for the adapter's name and address: each
-// server with its client.
+// TestDocumented runs each pair of server and client commands of docs/UDAPL.md. It replaces only the name and the
+// address of the adapter.
 func TestDocumented(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-all runs the commands of the documents")

@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// latencyRatio is by how much the mean latency of dapltest may exceed that of datbench.
+	// latencyRatio is the maximum of the mean latency of dapltest divided by that of datbench.
 	latencyRatio = 1.5
-	// latencyRounds is how often each is measured, in turns and about as long. What else the host does spoils
-	// a mean, which has no median's patience: the best of each are compared, and more rounds find better ones.
+	// latencyRounds is the number of rounds. In each round both programs are measured, one after the other. Other load of
+	// the host increases a mean, so the test compares the smallest mean of each program.
 	latencyRounds = 6
-	// briefRounds is that with -short, unless they are too slow: then there are more.
+	// briefRounds is the number of rounds with -short. If the ratio is too large, there are more rounds.
 	briefRounds = 2
-	// latencyAttempts bounds the rounds, with those in which datbench finds the host too busy.
+	// latencyAttempts is the maximum number of rounds, including rounds that datbench discards because the host was busy.
 	latencyAttempts = 15
 )
 
-// TestLatency compares RDMA writes of 64 bytes by a program in C with those of datbench. Both figures are a
-// round trip: dapltest's from the post of a write until its completion is taken, that is a write there and its
-// acknowledgement back; datbench's a write there and a write back, each seen in memory. Over UDP, where the kernel's
-// own means vary by half, the ratio is told and not judged.
+// TestLatency compares the latency of 64-byte RDMA writes by dapltest, a C program, and by datbench. Both figures are
+// round trips. With dapltest the round trip is a write and its acknowledgement, from the post to the completion. With
+// datbench it is a write in each direction; each side sees the write in its memory. Over UDP the ratio is printed but
+// not checked, because the kernel's own mean latency varies by half.
 func TestLatency(t *testing.T) {
 	requireProvider(t)
 	datbench := filepath.Join(t.TempDir(), "datbench")

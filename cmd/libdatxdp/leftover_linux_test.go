@@ -15,12 +15,12 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// patience is how long what a program held may take to go after its end: the kernel puts sockets, maps and
-// programs away in the background.
+// patience is the time limit for the release of the resources of an ended program. The kernel releases sockets, maps
+// and programs in the background.
 const patience = 20 * time.Second
 
-// leavesNothing fails the test if its programs leave anything behind. It has to be called before the first
-// is started: what is there then may stay.
+// leavesNothing fails the test if its programs leave resources behind. Call it before the first program starts, because
+// resources that exist at the call are ignored.
 func (h *hosts) leavesNothing() {
 	before := h.holdings()
 	h.t.Cleanup(func() {
@@ -36,9 +36,12 @@ func (h *hosts) leavesNothing() {
 	})
 }
 
-// holdings are a line for each descriptor of this process, for each process of its own or in a namespace of the
-// lab, with the namespace that it is in, for each mount of a namespace of the lab, and for each XDP program in the
-// lab.
+// holdings lists resources, one line for each:
+//
+//   - file descriptors of this process;
+//   - processes that this process started, or that are in a namespace of the lab, with their namespaces;
+//   - mounts of namespaces of the lab;
+//   - XDP programs in the lab.
 func (h *hosts) holdings() []string {
 	held := descriptors("self")
 	var namespaces []string

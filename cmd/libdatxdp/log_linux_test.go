@@ -16,9 +16,9 @@ var (
 	logged = regexp.MustCompile(`(?m)level=DEBUG msg=refused call=(dat_\w+) error="?(DAT_\w+)(?: \((DAT_\w+)\))?"? reason="?([^"\n]*)`)
 )
 
-// TestLog: with DATXDP_LOG=debug each call that is refused has one line with its name, what it returned and a
-// reason, in order, and so has each connection that is not made; what a call answers otherwise has none. Without
-// the variable the library says nothing.
+// TestLog: with DATXDP_LOG=debug each refused call has one line with its name, its result and a reason, in the order of
+// the calls. Each attempt to connect that fails has one line too. Other results have no line. Without the variable the
+// library writes nothing.
 func TestLog(t *testing.T) {
 	requireProvider(t)
 	refused := compile(t, "refused")

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestLoss runs test programs over a wire that loses one frame of a hundred in each direction. It fails if
-// nothing was lost.
+// TestLoss runs test programs over a link that loses one of a hundred frames in each direction. It also fails if no
+// frame was lost.
 func TestLoss(t *testing.T) {
 	pairs := []struct{ line, want string }{
 		{"dtest -P ia -b 4096 -B 50", passed},

@@ -28,8 +28,8 @@ type fault struct {
 	} `xml:"stack>frame"`
 }
 
-// inC reports whether the part in C of a library takes part in a fault; for a leak, whether it is who made the
-// allocation, below malloc and strdup. Functions of Go have a dot in their names.
+// inC reports whether a function of the C part of the library is in the call stack of the fault. For a leak only the
+// top of the stack counts: malloc or strdup and their caller. A function with a dot in its name is a Go function.
 func (f fault) inC(library string) bool {
 	frames := f.Frames
 	if strings.HasPrefix(f.Kind, "Leak_") {
@@ -51,9 +51,9 @@ func (f fault) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// memcheck is a command below valgrind, and the file that it reports to. Valgrind runs one thread at a time; with a
-// fair schedule, since without one a thread that polls keeps those from running that it waits for, until connections
-// break.
+// memcheck returns a command that runs line under valgrind, and the file for valgrind's report. Valgrind runs one
+// thread at a time. With its default schedule, a thread that polls keeps other threads from running until connections
+// break, so the command uses the fair schedule.
 func memcheck(t *testing.T, line string) (command, report string) {
 	requireProgram(t, strings.Fields(line)[0])
 	program, err := exec.LookPath(strings.Fields(line)[0])

@@ -19,12 +19,12 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// providerVar names the library to test. Without it nothing here runs: it takes cgo and the headers of
-// libdat2 to build one.
+// providerVar is the environment variable with the path of the library to test. Without it these tests are skipped,
+// because building the library needs cgo and the headers of libdat2.
 const providerVar = "DATXDP_PROVIDER"
 
-// limit is the longest that any program may take. On an idle host none needs a tenth of it; on a busy one
-// those that watch memory and make no call wait for the scheduler.
+// limit is the time limit of one program. On an idle host each program needs less than a tenth of it. On a busy host,
+// programs that poll memory without a call wait for the scheduler.
 const limit = 3 * time.Minute
 
 // ia is the name in dat.conf of the adapter that a test uses.

@@ -28,7 +28,8 @@ func TestPhaseAfterPass(t *testing.T) {
 	}
 }
 
-// The background owner serves a packet at once, goes on polling for idleSpin, and sleeps. It is there at each deadline.
+// TestBackgroundServes: the background owner serves a packet immediately, goes on polling for idleSpin, and then
+// sleeps. It wakes up for each deadline.
 func TestBackgroundServes(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -60,7 +61,8 @@ func TestBackgroundServes(t *testing.T) {
 	})
 }
 
-// While callers poll, the background owner does not. It takes over within two looks when they stop without parking.
+// TestBackgroundWatches: while callers poll, the background owner does not. When they stop without parking, it takes
+// over within two checks.
 func TestBackgroundWatches(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -85,8 +87,8 @@ func TestBackgroundWatches(t *testing.T) {
 	})
 }
 
-// An engine that is owned for statistics is not driven: the background owner polls as soon as it is given up, not at
-// its next look.
+// TestBackgroundWaitsForControl: if the engine has an owner in the role Control, the background owner polls as soon as
+// that owner gives the engine up. It does not wait for its next check.
 func TestBackgroundWaitsForControl(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -107,7 +109,7 @@ func TestBackgroundWaitsForControl(t *testing.T) {
 	})
 }
 
-// A waiter that parks hands over: the background owner does not wait for its next look.
+// TestParkHandsOver: when a waiter parks, the background owner takes over without waiting for its next check.
 func TestParkHandsOver(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -124,7 +126,8 @@ func TestParkHandsOver(t *testing.T) {
 	})
 }
 
-// A call that brings a deadline nearer after the background owner decided to sleep, and before it does, is not missed.
+// TestWakeBeforeSleep: a call sets an earlier deadline after the background owner has decided to sleep, and before it
+// sleeps. The background owner does not miss that deadline.
 func TestWakeBeforeSleep(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()

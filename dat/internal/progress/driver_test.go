@@ -57,8 +57,8 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// A post polls once, and before that once more if the background owner sleeps, since the time of the engine is old; it
-// does not poll for what is not due.
+// TestPost: a post polls at most once if the background owner does not sleep. If it sleeps, the post polls once more
+// before that, because the time of the engine is old. It does not poll if no work is due.
 func TestPost(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		post := func(what string, polls, wakes int) {

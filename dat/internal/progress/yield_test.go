@@ -27,8 +27,8 @@ func (c *counting) Signal() Signal {
 	return s
 }
 
-// A goroutine that becomes runnable while another one waits and finds nothing runs before the waiter's next
-// poll, on one processor too.
+// TestWaiterYields: a goroutine becomes runnable while another goroutine waits and its polls are empty. It runs before
+// the waiter's next poll, even on one processor.
 func TestWaiterYields(t *testing.T) {
 	x := newFake()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
