@@ -45,8 +45,7 @@ type Buf struct {
 type Caps struct {
 	// MaxPayload is the largest UDP payload of one packet in bytes.
 	MaxPayload int
-	// FrameSize is the payload size of a frame from Alloc in bytes. A received packet of at most this size is one
-	// frame.
+	// FrameSize is the payload size of a frame from Alloc in bytes. A received packet up to this size is one frame.
 	FrameSize int
 	// Segments is the largest number of frames in one packet; 1 means no multi-buffer.
 	Segments int

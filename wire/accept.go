@@ -95,8 +95,7 @@ func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	return nil
 }
 
-// Reject answers a request for the consumer: the requester sees KindPeerRejected and the private data. It takes over
-// path.
+// Reject answers a request for the consumer: the requester sees KindPeerRejected and private. It takes over path.
 func (e *Engine) Reject(r *Request, path link.Path, private []byte) error {
 	e.mustOwn()
 	return e.reject(r, path, proto.ReasonPeer, private)

@@ -71,7 +71,7 @@ func (c *Conn) sendChallengeAck() bool {
 	return true
 }
 
-// dueChallengeAck repeats the challenge ACK, ends the challenge, or breaks the connection. It returns its next
+// dueChallengeAck repeats the challenge ACK, ends the challenge or breaks the connection, and returns the next
 // deadline.
 func (c *Conn) dueChallengeAck() Time {
 	d, now := &c.challengeAck, c.eng.now

@@ -109,8 +109,7 @@ type Request struct {
 	Qual    uint64
 	Port    uint64 // the requester's port qualifier
 	Private []byte // private data of the requester; the service owns it
-	// ReadIn is the number of RDMA reads that the requester serves at a time, ReadOut the number that it wants
-	// outstanding.
+	// ReadIn bounds the RDMA reads that the requester serves at a time, ReadOut those that it has outstanding.
 	ReadIn, ReadOut int
 	// User belongs to the service; the engine does not read it.
 	User any

@@ -49,8 +49,7 @@ func (h *Histogram) Bound(i int) time.Duration {
 	return octave + octave/2*time.Duration(i%2)
 }
 
-// run is a series of consecutive requests whose first packets left in the same Poll, so they have the same latency.
-// They are counted together to save time.
+// run is a series of requests whose first packets left in the same Poll. They are counted together to save time.
 type run struct {
 	began Time
 	n     uint64

@@ -59,8 +59,8 @@ func (c *Conn) catchIntake(in *intake, next *bool) {
 	c.reject(proto.ReasonMemory, &in.chunk, in.done)
 }
 
-// catchBuild is deferred by build. After a fault in the memory that a packet was built from, it abandons the packet and
-// breaks the connection.
+// catchBuild is deferred by build. After a fault in memory to be sent, it abandons the packet and breaks the
+// connection.
 func (c *Conn) catchBuild(p *packet, built *bool) {
 	if p.built {
 		return

@@ -74,8 +74,7 @@ const (
 	// after a timer was due. Then the engine reads the waiting packets before it runs timers, for at most catchUp.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
-	// After a suspension, the engine sends an Ack on resumeAckBatch connections every resumeAckEvery, until all have
-	// sent one.
+	// After a suspension, resumeAckBatch connections send an Ack every resumeAckEvery, until each has sent one.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
 	// resumeAckPause is the least time after such a round of Acks until a late Poll without a due timer may start
@@ -197,8 +196,7 @@ type Limits struct {
 	// seconds, and a network can take as long to reroute. If only the peer process ends, ICMP port unreachable reports
 	// it sooner.
 	GiveUp time.Duration
-	// NotReady is how long a message may wait for a receive of the peer. After that time the connection breaks.
-	// Default: 30 s.
+	// NotReady is how long a message may wait for a receive of the peer before the connection breaks. Default: 30 s.
 	NotReady time.Duration
 	// KeepAlive is how long the peer of an idle connection may be silent before it is sent keep-alives. If the silence
 	// lasts for another GiveUp, the connection breaks. It is at most maxKeepAlive. Default: 10 s.

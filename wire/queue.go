@@ -139,8 +139,7 @@ func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 // notification may have been published just before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
-// consuming reports whether the consumer has taken a completion since the last call of consumed, and at least minLeft
-// completions are left.
+// consuming reports whether a completion was popped since the last call of consumed, and at least minLeft are left.
 func (q *Queue) consuming() bool {
 	if q == nil {
 		return false
@@ -149,7 +148,7 @@ func (q *Queue) consuming() bool {
 	return h != q.takenTo && uint32(q.tail.Load())-h >= minLeft
 }
 
-// consumed reports whether the consumer has taken a completion since the last call of consumed.
+// consumed reports whether a completion was popped since the last call of consumed.
 func (q *Queue) consumed() (some bool) {
 	if q == nil {
 		return false

@@ -37,8 +37,7 @@ func (r *Region) LocalKey() uint32 { return r.local }
 // RemoteKey returns the key that names the region to peers, or 0 if they have no right to it.
 func (r *Region) RemoteKey() uint32 { return r.remote }
 
-// slice returns the range [addr, addr+n) of the region. It reports false if any byte of the range is outside. It
-// computes no sum that could overflow.
+// slice returns the range [addr, addr+n) of the region, or false if any byte is outside. No sum in it can overflow.
 func (r *Region) slice(addr uint64, n uint32) ([]byte, bool) {
 	off, size := addr-r.base, uint64(len(r.mem))
 	if addr < r.base || off > size || uint64(n) > size-off {

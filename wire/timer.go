@@ -87,8 +87,7 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	}
 }
 
-// tickTraffic handles every deadline that has passed and arms the timer for the next one. It returns early if a
-// deadline ends the connection.
+// tickTraffic handles the deadlines that have passed and arms the timer for the next, unless one ends the connection.
 func (c *Conn) tickTraffic() {
 	next := never
 	for d := range numDeadlines {

@@ -6,8 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// baseDelay estimates the round trip of the empty network: the shortest one in one to two BasePeriods (RFC 6817
-// §2.4.2).
+// baseDelay estimates the round trip of the empty network: the shortest of one to two BasePeriods (RFC 6817 §2.4.2).
 type baseDelay struct {
 	now, before time.Duration // shortest round trip of this period and of the last one; 0: no sample
 	until       clock.Time    // end of this period

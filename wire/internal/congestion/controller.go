@@ -196,8 +196,7 @@ func (c *Controller) TimedOut(next seq.Num) {
 	c.recover = next
 }
 
-// Undo reverts a TimedOut if no Progress came since. The timeout was spurious (RFC 4015): the packets had arrived, and
-// their acknowledgement was late.
+// Undo reverts a TimedOut if no Progress came since: the timeout was spurious (RFC 4015), and the packets had arrived.
 func (c *Controller) Undo() {
 	if c.undo != 0 {
 		c.window = max(c.window, c.undo)

@@ -51,8 +51,7 @@ type Hello struct {
 	Refused uint8
 }
 
-// HelloSize is the size in bytes of a Hello without options and private data. MaxHelloSize is that of the largest
-// Hello.
+// HelloSize is the size of a Hello without options and private data in bytes, MaxHelloSize that of the largest one.
 const (
 	HelloSize    = 52
 	MaxHelloSize = HelloSize + MaxOptions + MaxPrivateData
@@ -67,8 +66,7 @@ const (
 	udpPortSize     = 2
 )
 
-// Caller returns the CID and the tag of the Hello in a Connect. It reads only the first bytes of the packet, which an
-// ICMP message quotes.
+// Caller returns CID and tag of the Hello in a Connect. It needs only the first bytes, which an ICMP message quotes.
 func Caller(b []byte) (cid, tag uint32, ok bool) {
 	if len(b) < HeaderSize+8 {
 		return 0, 0, false
@@ -168,8 +166,7 @@ type Goodbye struct {
 	Op     Op     // kind of the failed operation; 0: none
 }
 
-// ProbedSize is the size in bytes of the body of Probed, which is a number: the size of the Probe that arrived, header
-// to trailer.
+// ProbedSize is the size of the body of Probed in bytes. The body is the size of the Probe that arrived.
 const ProbedSize = 4
 
 // PutProbed writes the body of Probed into the first ProbedSize bytes of b.

@@ -115,8 +115,7 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(p[offTag:], h.Tag)
 }
 
-// Parse reads the header at the start of b. It reports false if the packet is short or has another version or an
-// unknown type.
+// Parse reads the header at the start of b. It reports false for a short packet, another version or an unknown type.
 func (h *Header) Parse(b []byte) bool {
 	if len(b) < HeaderSize {
 		return false

@@ -104,8 +104,7 @@ func (q *Queue) Last(next seq.Num) int {
 	return d
 }
 
-// PutSACK fills b with a SACK block. Bit i stands for packet next+1+i. Bit 0 is the least significant bit of the first
-// byte.
+// PutSACK fills b with a SACK block. Bit i, least significant bits first, stands for packet next+1+i.
 func (q *Queue) PutSACK(next seq.Num, b []byte) {
 	clear(b)
 	for d := 1; d <= min(len(b)*8, len(q.slots)-1); d++ {

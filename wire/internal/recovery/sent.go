@@ -56,8 +56,7 @@ func (s *Sent) Partials() int { return s.partials }
 // Lost returns the number of packets that are marked lost and were not sent again since.
 func (s *Sent) Lost() int { return s.lost }
 
-// TailLossProbe reports whether NextLost returns a tail loss probe, which may leave even if the congestion window is
-// full.
+// TailLossProbe reports whether NextLost returns a tail loss probe, which may exceed the congestion window.
 func (s *Sent) TailLossProbe() bool { return s.tailLoss }
 
 // At returns the entry of packet psn, which must be in [Una, Nxt).
@@ -141,8 +140,7 @@ func (s *Sent) MarkLost(psn seq.Num, cause uint8) {
 	}
 }
 
-// SACK handles a SACK block. If bit i is set, packet Una+1+i has arrived. Bit 0 is the least significant bit of the
-// first byte.
+// SACK handles a SACK block. Bit i, least significant bits first, says whether packet Una+1+i has arrived.
 func (s *Sent) SACK(block []byte) {
 	for i := range len(block) * 8 {
 		psn := s.Una + 1 + seq.Num(i)

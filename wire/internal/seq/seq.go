@@ -1,5 +1,4 @@
-// Package seq implements serial number arithmetic (RFC 1982) over 32 bits. Wrap-around is handled here and nowhere
-// else.
+// Package seq implements serial number arithmetic (RFC 1982) over 32 bits. Only this package handles wrap-around.
 package seq
 
 // Num is a serial number of packets, messages or operations.
