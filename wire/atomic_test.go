@@ -14,8 +14,7 @@ import (
 // number returns the word at an offset.
 func (m memory) number(off int) uint64 { return binary.NativeEndian.Uint64(m.mem[off:]) }
 
-// Two connections post atomics on the same word over a lossy network. Each atomic must execute once, so each addition
-// must return a different old value.
+// Two connections post atomics on the same word over a lossy network. Each must execute once.
 func TestAtomicsOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(t, simlink.Config{Seed: seed, Delay: 5 * time.Microsecond, Loss: 0.1, Reorder: 0.1, Duplicate: 0.1}, 2)

@@ -274,8 +274,7 @@ func TestAttack22EndlessChallenge(t *testing.T) {
 	s.finish()
 }
 
-// Attack 20 at the link: bystanders share the receive ring with a packet storm. The packets that they lose because of
-// it must be sent again.
+// Attack 20 at the link: a packet storm fills the receive ring. The bystander's lost packets must be sent again.
 func TestAttack20StormFillsTheRing(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 20})
 	r := randSource(20)

@@ -9,9 +9,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
 )
 
-// A packet that found no receive is held, and the peer sends it again when there is a receive. It must be consumed only
-// once: its place in the table of held packets must be free afterwards. Otherwise it would be consumed again one window
-// later, when the place has its turn.
+// A packet that found no receive is held, and then comes again. It must be consumed only once. Its place in the table
+// of held packets must be free afterwards, because a packet one window later uses the same place.
 func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

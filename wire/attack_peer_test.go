@@ -75,8 +75,7 @@ func TestAttack17BeyondWhatWasGranted(t *testing.T) {
 	})
 }
 
-// Attack 17: a peer requests reads and never acknowledges the responses. The victim must not serve more reads at a time
-// than it has granted to the connection.
+// Attack 17: a peer never acknowledges the responses to its reads. The victim may serve only ReadIn reads at a time.
 func TestAttack17ReadsNotAcknowledged(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -148,8 +147,7 @@ func TestAttack18MessageWithinWrite(t *testing.T) {
 	}
 }
 
-// Attack 18: the last piece of a message never arrives. The message keeps its receive as long as the peer is alive, and
-// no longer.
+// Attack 18: the last piece of a message never comes. The message may keep its receive only while the peer is alive.
 func TestAttack18LastPieceNeverSent(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

@@ -22,12 +22,10 @@ import (
 // Malformed frames (attack 24) and false descriptors (attack 25) do not reach this package. The tests of bpf and xdp
 // cover them.
 
-// siegeFrames is the number of frames of a link. It is so small that a connection may hold fewer frames than a window
-// has packets.
+// siegeFrames is the number of frames of a link. A connection may hold fewer of them than a window has packets.
 const siegeFrames = 256
 
-// siege consists of a victim, a friend with the bystander's connection to the victim, and a foe whose packets the test
-// builds.
+// siege has a victim, a friend with the bystander's connection to the victim, and a foe whose packets the test builds.
 type siege struct {
 	*world
 	victim, friend, foe *node
@@ -239,8 +237,7 @@ func (s *siege) work() {
 	}
 }
 
-// gauges counts everything in an engine that a packet could fill. The remembered rejected requests are not included,
-// because they are bounded.
+// gauges counts everything in an engine that a packet could fill, except rejected requests, which are bounded.
 type gauges struct {
 	conns, requests, sources, opening, peers, held, ready, acks, paths int
 }
@@ -302,8 +299,7 @@ func (s *siege) noGain() {
 	}
 }
 
-// broken checks that the foe's connection has ended, that the victim's consumer and the foe are told so, and that no
-// other connection has ended.
+// broken checks that the foe's connection has ended, that both ends were told so, and that no other one has ended.
 func (s *siege) broken(cv *Conn, why proto.Reason) {
 	s.t.Helper()
 	if cv.State() != Closed {

@@ -6,8 +6,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// benchWorld returns two engines that are joined by memory and driven by one goroutine. Benchmarks on it measure both
-// sides without a kernel.
+// benchWorld returns two engines that are joined by memory, without a kernel, and driven by one goroutine.
 func benchWorld(b *testing.B, mtu int) *world {
 	w := newWorld(b, simlink.Config{Immediate: true, Unchecked: true, MTU: mtu, FrameSize: mtu, Frames: 512}, 2)
 	return w

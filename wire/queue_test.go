@@ -118,8 +118,7 @@ func TestQueueConsuming(t *testing.T) {
 	want("too few are left", false)
 }
 
-// A queue that is emptied begins again at its first slot, so it uses few cache lines. A queue that is not emptied uses
-// all of its slots.
+// A queue that is emptied must begin at ring[0] again. A queue that is not emptied must use all of its slots.
 func TestQueueBegins(t *testing.T) {
 	q := newTestQueue(64)
 	for i := 0; i < 300; i += 3 {

@@ -238,8 +238,7 @@ func TestPartialNoFrames(t *testing.T) {
 	s.until("all", time.Second, func() bool { return s.from.request.Len() == conns })
 }
 
-// A consumer posts to many connections at intervals and polls once each time. Its messages must leave, because the
-// interval counts as idle time.
+// A consumer posts to many connections at intervals and polls once. Its messages must leave: intervals are idle time.
 func TestPartialsTick(t *testing.T) {
 	const conns = 128
 	s := newSpread(t, conns)

@@ -74,8 +74,7 @@ func (e *end) posted(q *request) {
 	e.reqs = append(e.reqs, *q)
 }
 
-// write applies a write to the model. An earlier read of the same bytes may return the new bytes, unless a fence
-// separates the two.
+// write applies a write to the model. An earlier read may return the new bytes too, unless a fence is between them.
 func (e *end) write(i int, q *request) {
 	copy(e.model[q.to:], q.bytes())
 	for b := q.to; b < q.to+q.n; b++ {

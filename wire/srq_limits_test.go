@@ -56,8 +56,7 @@ func TestSharedQueueEnd(t *testing.T) {
 	}
 }
 
-// A completion that finds its queue full is lost. For the shared queue, its receive must still count as dequeued by
-// the consumer.
+// If a completion is lost because its queue is full, its receive must count as dequeued by the consumer.
 func TestSharedQueueOverflow(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -9,8 +9,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// crosswise is a link whose packets arrive on another link. A device does this if its receive hash (RSS) differs from
-// our choice of queue.
+// crosswise is a link whose packets arrive on another link, as if RSS had chosen another queue than we did.
 type crosswise struct {
 	link.Link
 	from link.Link

@@ -45,8 +45,7 @@ func (b *bench) begin(id int) bool {
 	return true
 }
 
-// finish ends the message of a flow, frees its buffer, and begins a message of the flow that is served next. It returns
-// the number of that flow.
+// finish ends the message of a flow and frees its buffer. Then it serves the next flow and returns its number.
 func (b *bench) finish(id int) int {
 	f := b.flows[id]
 	f.Complete(1)
