@@ -11,7 +11,7 @@ import (
 type Path uint32
 
 // PathReply sends the frames of a received packet back to the sender of the packet. The first frame must come from
-// Recv, and its Data must begin where it did then. The link reverses the packet's own headers, so an answer to an
+// Recv, and its Data must still begin at the same byte. The link reverses the packet's own headers, so an answer to an
 // unknown peer needs no state. Buf.Port of the first frame is the destination UDP port of the answer.
 const PathReply Path = 0
 
@@ -64,8 +64,8 @@ type Caps struct {
 	Mode string
 }
 
-// Stats are the counters of a link since it was opened. The Dropped fields count every packet that the link, or the
-// kernel below it, has lost, as far as the link can know.
+// Stats are the counters of a link since it was opened. The Dropped fields count the packets that the link or the
+// kernel below it has lost, as far as the link can tell.
 type Stats struct {
 	RxPackets, RxBytes uint64
 	TxPackets, TxBytes uint64

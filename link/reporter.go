@@ -26,9 +26,9 @@ func (r *Report) SetQuoted(b []byte) { r.Size = copy(r.Quote[:], b) }
 //
 // A link that wraps another link must forward these calls.
 type Reporter interface {
-	// Refused fills to with reports and returns the number of reports. Only the owner may call it. If there are none,
+	// Refused fills reports with new reports and returns their number. Only the owner may call it. Without new reports
 	// it costs almost nothing and makes no system call. A link may drop reports beyond a limit. A new report ends Wait.
-	Refused(to []Report) int
+	Refused(reports []Report) int
 
 	// Destination returns the address and port to which packets on a path go. The result is not valid for a released
 	// path. Any goroutine may call it.
