@@ -17,8 +17,8 @@ type bucket struct {
 	bytes   uint64
 }
 
-// update removes the time in which other flows waited since the last update. It adds the time that the bytes received
-// since then take at MinRate. The bucket holds at most size.
+// update drains the bucket by the time in which other flows waited since the last update. It fills the bucket by the
+// time that the bytes received since then take at MinRate, up to size.
 func (b *bucket) update(starved, delayed time.Duration, bytes uint64, size time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)
@@ -49,8 +49,8 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 // count updates the stopwatch of the queue. It is called before the number of waiting flows changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
-// count updates the stopwatch of the network. The stopwatch also runs while buffers are free that the thresholds keep
-// for other networks: then only peers of this network, or hosts behind one address, wait for each other.
+// count updates the stopwatch of the network. The stopwatch runs even while buffers are free. The thresholds may keep
+// these for other networks, while the peers of this network wait for each other.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.
