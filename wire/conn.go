@@ -42,9 +42,6 @@ func (s State) String() string {
 	return "?"
 }
 
-// MarshalText returns String, for JSON and for logs.
-func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // ConnConfig holds the attributes of a connection.
 type ConnConfig struct {
 	User any // for the consumer; see Conn.User

@@ -103,9 +103,6 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 // Index returns the engine's index on its host.
 func (e *Engine) Index() int { return e.index }
 
-// Link returns the engine's link.
-func (e *Engine) Link() link.Link { return e.link }
-
 // Poll does all work that is due: it receives packets, runs timers, takes in posts, sends data and sends
 // acknowledgements. It reports whether packets arrived or left. Poll never blocks. It allocates only to set up
 // connections.

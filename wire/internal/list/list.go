@@ -35,9 +35,6 @@ func (l *List[T]) Empty() bool { return l.first == nil }
 // First returns the node of the first element, or nil if the list is empty.
 func (l *List[T]) First() *Node[T] { return l.first }
 
-// Last returns the node of the last element, or nil if the list is empty.
-func (l *List[T]) Last() *Node[T] { return l.last }
-
 // Front returns the first element, or nil if the list is empty.
 func (l *List[T]) Front() *T {
 	if l.first == nil {

@@ -22,7 +22,7 @@ func check(t *testing.T, l *List[item], want []*item) {
 		}
 		got, last = append(got, n.Elem()), n
 	}
-	if !slices.Equal(got, want) || l.Last() != last || l.Len() != len(want) || l.Empty() != (len(want) == 0) {
+	if !slices.Equal(got, want) || l.last != last || l.Len() != len(want) || l.Empty() != (len(want) == 0) {
 		t.Fatalf("%d elements, want %d; Len %d, Empty %v", len(got), len(want), l.Len(), l.Empty())
 	}
 	if len(want) > 0 && l.Front() != want[0] || len(want) == 0 && l.Front() != nil {
