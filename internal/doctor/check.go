@@ -20,24 +20,13 @@ const (
 
 // check is one row of the table of checks.
 type check struct {
-	// name appears in findings and documents. about describes the check.
+	// name appears in findings and documents. about describes the check to readers of the table.
 	name, about string
 	scope       scope
 	// xdp means that only AF_XDP needs the check: udp: skips it, and auto: tolerates its errors.
 	xdp bool
 	// run returns nothing if there is nothing to report.
 	run func(context.Context, *exam) []Finding
-}
-
-// Check describes a check for documents.
-type Check struct{ Name, About string }
-
-// Names returns the checks of this operating system, in the order in which they run.
-func Names() (all []Check) {
-	for _, c := range table() {
-		all = append(all, Check{c.name, c.about})
-	}
-	return all
 }
 
 // examine runs the checks of some scopes. If the time is up, a check without findings counts as not run.

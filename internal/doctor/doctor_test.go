@@ -165,11 +165,11 @@ func golden(t *testing.T, name, got string) {
 // TestNames: every check has a unique name and a description.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range Names() {
-		if seen[c.Name] || c.Name == "" || c.About == "" {
-			t.Errorf("check %+v: the name is taken, or something is empty", c)
+	for _, c := range table() {
+		if seen[c.name] || c.name == "" || c.about == "" {
+			t.Errorf("check %q, %q: the name is taken, or something is empty", c.name, c.about)
 		}
-		seen[c.Name] = true
+		seen[c.name] = true
 	}
 }
 
