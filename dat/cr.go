@@ -100,26 +100,15 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 		return err
 	}
 	defer c.unlock()
-	call := callAccept
-	switch {
-	case ep != nil && ep.usable() != nil:
-		return errHandleEP
-	case (ep == nil) == (c.ep == nil):
-		return fail(ErrInvalidParameter, "pass an endpoint if the request has none, and nil if the request has one")
-	case ep == nil:
-		ep, call = c.ep, callAcceptHeld
+	ep, call, err := c.endpoint(ep)
+	if err != nil {
+		return err
 	}
 	if err := ep.lock(); err != nil {
 		return err
 	}
 	defer ep.mu.Unlock()
-	if ep.pz == nil || ep.connect == nil || ep.ia.a != c.ia.a {
-		return fail(ErrInvalidHandle, "the endpoint has no protection zone or no connect event dispatcher, or belongs to another adapter")
-	}
-	if err := checkPrivate(private); err != nil {
-		return err
-	}
-	if err := ep.may(call); err != nil {
+	if err := c.mayAccept(ep, call, private); err != nil {
 		return err
 	}
 	if c.made {
@@ -127,27 +116,59 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 			return err
 		}
 	}
-	d, path, err := c.resolve() // the last check: after an error, only Engine.Accept frees the path
-	if err != nil {
-		n = c.drop(d, err)
-		c.releaseEP()
-	} else {
-		err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
-			return e.Accept(c.req, ep.conn, path, private, ep.completions(d))
-		})
-	}
-	if err != nil {
+	if n, err = c.accept(ep, private); err != nil {
 		if c.made {
 			c.ia.a.removeObjects(HandleEP, 1)
 		}
 		return err
 	}
 	c.over = true
-	n = c.note("dat: accepting", d)
 	if c.made {
 		c.ia.eps[ep] = struct{}{} // from now on the consumer has to free the endpoint
 	}
 	return nil
+}
+
+// endpoint returns the endpoint to accept with, if the consumer passed ep, and how Accept uses it. mu is held.
+func (c *CR) endpoint(ep *EP) (*EP, epCall, error) {
+	switch {
+	case ep != nil && ep.usable() != nil:
+		return nil, 0, errHandleEP
+	case (ep == nil) == (c.ep == nil):
+		return nil, 0, fail(ErrInvalidParameter, "pass an endpoint if the request has none, and nil if the request has one")
+	case ep == nil:
+		return c.ep, callAcceptHeld, nil
+	}
+	return ep, callAccept, nil
+}
+
+// mayAccept returns the error of an endpoint or of private data that Accept cannot take. mu and ep.mu are held.
+func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
+	if ep.pz == nil || ep.connect == nil || ep.ia.a != c.ia.a {
+		return fail(ErrInvalidHandle, "the endpoint has no protection zone or no connect event dispatcher, or belongs to another adapter")
+	}
+	if err := checkPrivate(private); err != nil {
+		return err
+	}
+	return ep.may(call)
+}
+
+// accept connects the endpoint to the requester and returns a log message. Without a route to the requester it drops
+// the request. mu and ep.mu are held.
+func (c *CR) accept(ep *EP, private []byte) (note, error) {
+	d, path, err := c.resolve() // the last check: after an error, only Engine.Accept frees the path
+	if err != nil {
+		n := c.drop(d, err)
+		c.releaseEP()
+		return n, err
+	}
+	err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
+		return e.Accept(c.req, ep.conn, path, private, ep.completions(d))
+	})
+	if err != nil {
+		return note{}, err
+	}
+	return c.note("dat: accepting", d), nil
 }
 
 // Reject refuses the request (dat_cr_reject). The requester gets EventPeerRejected with the private data. If no route

@@ -1,7 +1,6 @@
 package dat
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/datxdp/datxdp/dat/internal/progress"
@@ -28,21 +27,8 @@ type EVD struct {
 	feeding feedings      // guarded by adapter.feeding
 	config  atomic.Uint32 // feeding.config(), for readers that do not lock
 
-	// Consumers take events from the sources round-robin. The sources are the queues and slow. takeMu serialises the
-	// consumers and guards the fields of this group.
-	takeMu  sync.Mutex
-	source  int               // number of the next source (see popFrom)
-	quota   int               // events that may still be taken from this source before the next source follows
-	oldest  []wire.Completion // gathered completions, which are taken before those in queues
-	noldest atomic.Int32      // len(oldest)
-
-	// slow queues the events that the consumer or the provider posts, not an engine: software events, connection
-	// requests and asynchronous events. slowMu guards it and catastropheQueued.
-	slowMu            sync.Mutex
-	slow              []Event
-	nslow             atomic.Int32  // len(slow)
-	slowNotice        atomic.Uint32 // counts the events that were added to slow
-	catastropheQueued bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
+	taking
+	slowEvents
 
 	lost atomic.Bool // an overflow was reported, and the dispatcher has not been empty since then
 

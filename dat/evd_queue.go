@@ -1,6 +1,31 @@
 package dat
 
-import "github.com/datxdp/datxdp/wire"
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// taking is the state of the consumers of a dispatcher. They take events from the sources round-robin. The sources are
+// the queues and slow. takeMu serialises the consumers and guards the other fields.
+type taking struct {
+	takeMu  sync.Mutex
+	source  int               // number of the next source (see popFrom)
+	quota   int               // events that may still be taken from this source before the next source follows
+	oldest  []wire.Completion // gathered completions, which are taken before those in queues
+	noldest atomic.Int32      // len(oldest)
+}
+
+// slowEvents queues the events that the consumer or the provider posts, not an engine: software events, connection
+// requests and asynchronous events. slowMu guards slow and catastropheQueued.
+type slowEvents struct {
+	slowMu            sync.Mutex
+	slow              []Event
+	nslow             atomic.Int32  // len(slow)
+	slowNotice        atomic.Uint32 // counts the events that were added to slow
+	catastropheQueued bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
+}
 
 // fairShare is the number of events that consumers take in a row from one source before they look at the next.
 const fairShare = 64
