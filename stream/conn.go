@@ -40,12 +40,7 @@ type Conn struct {
 	in      inbox
 	out     outbox
 	segment [1]dat.LMRTriplet
-
-	read, write, closing blocker
-	leader               *blocker  // the one inside EVD.Wait; nil for none
-	event                dat.Event // of the leader
-	nudged               bool      // a software event is queued
-	watched              bool      // events notify the goroutine of the stack
+	blockers
 }
 
 const (

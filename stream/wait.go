@@ -18,6 +18,17 @@ type blocker struct {
 	wake     chan struct{} // capacity 1
 }
 
+// blockers are the calls of a connection that may block. Conn.mu guards the fields.
+type blockers struct {
+	read, write, closing blocker
+	leader               *blocker  // the one inside EVD.Wait; nil for none
+	event                dat.Event // of the leader
+	nudged               bool      // a software event is queued
+	watched              bool      // events notify the goroutine of the stack
+}
+
+func (b *blockers) all() [3]*blocker { return [3]*blocker{&b.read, &b.write, &b.closing} }
+
 // expired reports whether the deadline has passed.
 func (b *blocker) expired() bool { return !b.deadline.IsZero() && !time.Now().Before(b.deadline) }
 
@@ -86,14 +97,12 @@ func (c *Conn) lead(b *blocker) {
 	}
 	c.drain()
 	c.flush()
-	for _, other := range c.blockers() {
+	for _, other := range c.blockers.all() {
 		if other != b && other.blocked && c.ready(other) {
 			other.signal()
 		}
 	}
 }
-
-func (c *Conn) blockers() [3]*blocker { return [3]*blocker{&c.read, &c.write, &c.closing} }
 
 // follow waits for the leader.
 func (c *Conn) follow(b *blocker) {
@@ -125,7 +134,7 @@ func (c *Conn) handOver(b *blocker) {
 	if c.leader != nil {
 		return
 	}
-	for _, other := range c.blockers() {
+	for _, other := range c.blockers.all() {
 		if other != b && other.blocked {
 			other.signal()
 			return
