@@ -100,32 +100,29 @@ func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
 	return code(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
 }
 
-// dxReject refuses a request. If an endpoint was freed with the request, *ep becomes the handle of that endpoint.
-//
-//export dxReject
-func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
-	defer caught(&r)
+// decline ends a request by f, which rejects it or hands it off. *ep becomes the handle of an endpoint that was freed
+// with the request.
+func decline(cr uint64, ep *uint64, f func(*dat.CR) error) uint32 {
 	c := get[*dat.CR](cr)
 	p, _ := c.Query()
 	h := handleOf(p.LocalEP)
-	if err := c.Reject(bytes(data, size)); err != nil {
+	if err := f(c); err != nil {
 		return code(err)
 	}
 	*ep = ifGone(p.LocalEP, h)
 	return 0
 }
 
+//export dxReject
+func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
+	defer caught(&r)
+	return decline(cr, ep, func(c *dat.CR) error { return c.Reject(bytes(data, size)) })
+}
+
 //export dxHandoff
 func dxHandoff(cr, qual uint64, ep *uint64) (r uint32) {
 	defer caught(&r)
-	c := get[*dat.CR](cr)
-	p, _ := c.Query()
-	h := handleOf(p.LocalEP)
-	if err := c.Handoff(dat.ConnQual(qual)); err != nil {
-		return code(err)
-	}
-	*ep = ifGone(p.LocalEP, h)
-	return 0
+	return decline(cr, ep, func(c *dat.CR) error { return c.Handoff(dat.ConnQual(qual)) })
 }
 
 // ifGone returns handle if the endpoint was freed. If the endpoint still exists, it returns 0.
