@@ -28,8 +28,8 @@ func TestCaptureUDP(t *testing.T) {
 	checkCapture(t, file, "127.0.0.2", "127.0.0.1")
 }
 
-// checkImpaired checks the rows of an impaired job. Half of them are impaired, lose packets, and are compared with the
-// other half if both have the figure.
+// checkImpaired checks that half of the rows of an impaired job are impaired, and that the DAT rows among these lose
+// packets. Each impaired row must be compared with its unimpaired row, unless kernel TCP has too few samples for a p99.
 func checkImpaired(t *testing.T, r result.Report, impair string) {
 	t.Helper()
 	impaired := 0

@@ -24,7 +24,7 @@ import (
 )
 
 // soon is the time after which a killed job must have left nothing behind. It is long because the kernel removes a
-// namespace some time after its last process, and one namespace at a time.
+// namespace only some time after its last process has ended, and removes one namespace at a time.
 const soon = 30 * time.Second
 
 // killSeed returns the generator for the moments at which jobs are killed. Its seed is DATXDP_SEED, or the time.
@@ -275,8 +275,8 @@ func (r *running) await(d time.Duration) (ended bool) {
 	}
 }
 
-// checkInterrupted: an interrupted job reports this below its results so far. A job that had not begun, or was
-// complete, need not.
+// checkInterrupted checks that an interrupted job reports the interruption below its results so far. No report is
+// required of a job that had not begun or was already complete.
 func checkInterrupted(t *testing.T, job *running, got outcome) {
 	t.Helper()
 	const want = "datbench: interrupted; nothing is left behind"

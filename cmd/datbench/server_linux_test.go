@@ -155,8 +155,8 @@ func TestHalfWay(t *testing.T) {
 	}
 }
 
-// TestUnaskedMessages: a client that sends messages in a row without messages loses its row. Other clients are not
-// affected.
+// TestUnaskedMessages: a client that sends messages before the server is ready, while the server fills its heap, loses
+// its row. Other clients are not affected.
 func TestUnaskedMessages(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17679, ends.FullAllowance)
 	row := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Churn: int64(ends.DefaultAllowance.Heap)}, Duration: plan.MaxDuration}

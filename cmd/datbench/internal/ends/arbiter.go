@@ -26,14 +26,15 @@ type request struct {
 //   - another job holds the target; the refusal names the holder
 //   - the last row from this address has just failed, so that other clients come first
 //
-// One goroutine calls enter, another calls take and leave.
+// One goroutine calls the method enter; another goroutine calls all other methods.
 type arbiter struct {
 	mu sync.Mutex
 	// holder is the job that has the target; nil if none has.
 	holder *holder
 	// first holds waiting requests for the first connection of a row.
 	first []request
-	// came has a token when first has changed. joins holds requests for the further connections of the holder's row.
+	// came has a token when a request was added to the field first. joins holds requests for the further connections of
+	// the holder's row.
 	came  chan struct{}
 	joins chan request
 	// late holds the addresses whose rows failed.
@@ -197,8 +198,8 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.Spec.Title())
 }
 
-// next waits until the deadline for a further connection of a row. first is the row's first request, and index the
-// number of the connection. next refuses all other requests.
+// next returns the request for connection number index of a row, and waits for it until the deadline. The parameter
+// first is the row's first request. Requests for other connections are refused.
 func (d *arbiter) next(ctx context.Context, first workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await calls try again while another client has the server, for at most the duration wait. note receives a message
-// before each pause.
+// await repeats the function try while its error says that another client has the server, for at most the duration
+// wait. Before each pause it passes a message to the function note.
 func await(ctx context.Context, wait time.Duration, note func(string), try func() error) error {
 	for end := time.Now().Add(wait); ; {
 		err := try()

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeBoth returns the shape of a bidirectional stream, in which each side sends and receives. A side reads into other
-// slots than those that the peer reads from.
+// shapeBoth returns the shape (numbers of buffers) of a bidirectional stream, in which each side sends and receives.
+// The slots into which a side reads are not the slots from which its peer reads.
 func shapeBoth(r plan.Spec) (i, t shape) {
 	i, t = shapes[r.Op](r)
 	both := shape{sources: stages, rdma: i.rdma + t.rdma, messages: max(i.messages, t.messages), requests: max(i.requests, t.requests)}

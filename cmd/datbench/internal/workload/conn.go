@@ -210,8 +210,8 @@ func (c *Conn) until(cond func() bool) error {
 	return nil
 }
 
-// full handles the error of a post. It returns true if the queue was full; it has polled then, and the caller posts
-// again.
+// full handles the result of a post. It counts a successful post. If the queue was full, it polls and returns true, and
+// the caller posts again.
 func (c *Conn) full(err error) (bool, error) {
 	if err == nil {
 		c.posted++

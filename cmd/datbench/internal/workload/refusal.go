@@ -10,11 +10,12 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TakenPrefix begins the refusal of a server that another client has. The initiator then tries again.
+// TakenPrefix is the beginning of the text with which a server refuses a request while another client has the server.
+// The initiator then tries again.
 const TakenPrefix = "taken by "
 
-// KeptPrefix begins the refusal of a server that is free, but keeps itself for clients of other addresses first. The
-// initiator tries again, as after TakenPrefix.
+// KeptPrefix is the beginning of the text with which a free server refuses a request because clients of other addresses
+// come first. The initiator then tries again.
 const KeptPrefix = "kept for other clients for "
 
 // IsTaken reports whether a refusal says that another client has the server, or may have it first.

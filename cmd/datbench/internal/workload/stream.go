@@ -11,8 +11,9 @@ import (
 // clockEvery is the number of small operations per reading of the clock. A reading costs as much as one operation.
 const clockEvery = 32
 
-// pump keeps the row's window of operations outstanding until its last stage. It posts to the connections round robin.
-// post posts one operation. setStage is called when the stage changes.
+// pump posts operations to the connections round robin until the row's last stage. It keeps as many operations
+// outstanding as the row's window allows. The function post posts one operation; pump calls setStage when the stage
+// changes.
 func (c *Conn) pump(post func(i int64, stage byte) error, setStage func(stage byte, now time.Time) error) error {
 	defer c.use(0)
 	plan, window := measure.NewSchedule(c.row), int64(c.row.Window())

@@ -102,7 +102,7 @@ func hashSend(c *Conn) (measure.Tally, error) {
 }
 
 // notes makes the connection count the peer's notifications, and returns the counter. A notification is a short
-// message: a piece has arrived, or its buffer is free again. The end message sets over and is not counted.
+// message: a piece has arrived, or its buffer is free again. The end message is not counted; it sets *over to true.
 func (c *Conn) notes(over *bool) *int64 {
 	n := new(int64)
 	c.onReceive = func(slot, _ int) error {
