@@ -119,8 +119,9 @@ func (c *Conn) fail(err error) bool {
 	return true
 }
 
-// drain handles the events that are queued, without waiting for others. While a leader waits, the events are the
-// leader's: it takes each without mu, so that another goroutine would handle a later one first.
+// drain handles the queued events and does not wait for further events. It does nothing if the connection has a leader
+// (see blocker): the leader dequeues an event without holding mu, so drain could handle a later event before the leader
+// handles that one.
 func (c *Conn) drain() {
 	for c.leader == nil && c.evd.Len() > 0 {
 		var ev dat.Event
@@ -275,9 +276,9 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// SetLinger sets the longest time in seconds that Close waits for the peer's acknowledgement, as net.TCPConn has it.
-// With 0, Close drops what is not acknowledged, and the peer's Read fails. A negative number restores the default of
-// 5 seconds.
+// SetLinger sets the longest time in seconds that Close waits for the peer's acknowledgement. With 0, Close drops what
+// is not acknowledged, and the peer's Read fails. A negative number restores the default of 5 seconds. The signature is
+// that of net.TCPConn.SetLinger.
 func (c *Conn) SetLinger(sec int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,14 +22,15 @@ type Dialer struct {
 }
 
 // Dial connects to the stream service at address, which is host:port. The context bounds the time until the connection
-// is there, and has no effect afterwards. The first stream of an adapter opens it and the last one closes it.
+// is established, and has no effect afterwards. The adapter is opened for its first stream or listener, and closed when
+// the last one is closed.
 func Dial(ctx context.Context, adapter, address string) (*Conn, error) {
 	d := Dialer{Adapter: adapter}
 	return d.dial(ctx, address)
 }
 
-// DialContext connects as Dial does. The name of the network is ignored, so that the method has the form of
-// net.Dialer.DialContext.
+// DialContext connects as Dial does. It has the signature of net.Dialer.DialContext and ignores the name of the
+// network.
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	c, err := d.dial(ctx, address)
 	if err != nil {

@@ -10,13 +10,13 @@
 // them into the receive ring of the peer with RDMA writes. The immediate data of an RDMA write tells the peer that bytes
 // have arrived, and Read copies them out. The caller's memory is free when a call returns.
 //
-// The window is the number of bytes that the peer's receive ring has room for. Read opens it by credit messages. Rings
-// begin with 4 KiB and grow while the stream fills them.
+// The window is the number of bytes that the peer's receive ring has room for. When the peer's Read has freed room, a
+// credit message from the peer enlarges the window. Rings begin with 4 KiB and grow while the stream fills them.
 //
 // # Batching
 //
-// A Write leaves at once while fewer than 16 messages are on the way. Further bytes are collected in the send ring and
-// leave together with the next credit (Nagle's algorithm, RFC 896, with 16 messages in place of one segment).
+// A Write is sent at once while fewer than 16 messages wait for a credit. Further bytes are collected in the send ring
+// until the next credit arrives (Nagle's algorithm, RFC 896, with 16 messages in place of one segment).
 //
 // # Progress
 //

@@ -15,8 +15,8 @@ var (
 	errClosedWrite       = errors.New("write after CloseWrite")
 )
 
-// opError adds the operation and the addresses to an error, as package net does. Timeout of the result reports whether
-// a deadline has passed or the peer was silent.
+// opError adds the operation and the addresses to an error, as package net does. The Timeout method of the returned
+// error reports whether a deadline has passed or the peer was silent.
 func (c *Conn) opError(op string, err error) error {
 	e := &net.OpError{Op: op, Net: network, Err: err}
 	if c.local != nil {

@@ -6,13 +6,15 @@ import (
 	"fmt"
 )
 
-// The messages of a stream. Bytes travel as RDMA writes with immediate data, whose length is their number. Everything
-// else is a control message, a send of at most controlSize bytes: its kind, and fields in network byte order.
+// The messages of a stream. A data message is an RDMA write with immediate data. A control message is a send of at most
+// controlSize bytes: the kind of the message in one byte, and then its fields in network byte order.
 const (
-	controlCredit = iota + 1 // messages u32, consumed u64: the receiver has taken so many data messages since the last credit, and the application all bytes below consumed
-	controlRing              // context u32, address u64, size u32: the receiver has a larger ring
-	controlSwitch            // the bytes after this message go into the ring of the last controlRing
-	controlEnd               // no bytes follow (CloseWrite)
+	// controlCredit has two fields. messages u32 is the number of data messages received since the last credit.
+	// consumed u64 is the stream position up to which the application has read.
+	controlCredit = iota + 1
+	controlRing   // context u32, address u64, size u32: the receiver has a larger ring
+	controlSwitch // the bytes after this message go into the ring of the last controlRing
+	controlEnd    // no bytes follow (CloseWrite)
 
 	controlSize = 32
 )

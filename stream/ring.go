@@ -23,8 +23,8 @@ func (r *ring) span(p, q uint64) (offset, n int) {
 	return offset, int(min(q-p, uint64(len(r.buf)-offset)))
 }
 
-// rings hold the bytes of a stream between two positions. They grow by a second ring, which takes the bytes from its
-// base on. The first ring is freed when its last byte has left.
+// rings hold the bytes of a stream between two positions. To grow, they get a second, larger ring. All bytes from the
+// position second.base on go into the second ring. The first ring is freed when it has no bytes left.
 type rings struct {
 	first, second ring // second.buf is nil without a second ring
 }

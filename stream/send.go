@@ -9,8 +9,9 @@ import (
 const (
 	// maxMessages is the number of data messages that may be without credit. The receiver has a receive for each.
 	maxMessages = 16
-	// maxControls is the number of control messages that may be under way: two credits for half of the messages each,
-	// two for half of the ring each, an announcement, a switch and an end are 7.
+	// maxControls is the number of control messages that may be outstanding. At most 7 are needed: two credits that
+	// each return half of the messages, two credits that each return half of the ring, and one each of controlRing,
+	// controlSwitch and controlEnd.
 	maxControls = 8
 	// maxMessage is the size of the largest data message in bytes.
 	maxMessage = 64 << 10

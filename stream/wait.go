@@ -10,8 +10,8 @@ import (
 )
 
 // A blocker is a call that may block: Read, Write or Close. One blocked call of a connection, the leader, waits in the
-// event dispatcher and handles the events for all. The others follow: they wait for their channel. A leader that
-// returns wakes the followers, and one of them becomes the leader. Conn.mu guards the fields.
+// event dispatcher and handles the events for all blocked calls. The other blocked calls, the followers, wait for their
+// channel. When the leader returns, it wakes a follower, which becomes the leader. Conn.mu guards the fields.
 type blocker struct {
 	deadline time.Time // zero for none
 	blocked  bool
@@ -128,8 +128,8 @@ func (b *blocker) signal() {
 	}
 }
 
-// handOver ends a call that may have been the leader: a follower takes over. If nobody is blocked, the stack takes over
-// what is not yet sent.
+// handOver is called at the end of the call b, which may have been the leader. If another call is blocked, that call
+// becomes the leader. Otherwise the goroutine of the stack sends the remaining bytes.
 func (c *Conn) handOver(b *blocker) {
 	if c.leader != nil {
 		return
