@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// The table is an array of entries. A key can be in one of probes entries, beginning at its hash. It is stored in the
-// entry that already has the key, or else in the first empty one. An entry is never emptied. Its layout, in bytes:
+// The table is an array of entries. The hash of a key selects 8 adjacent entries (the constant probes) that may hold
+// the key. A key is stored in the entry that already has it, or else in the first empty one of the 8. An entry is never
+// emptied. The layout of an entry, in bytes:
 //
 //	0    checksum of bytes 8 to 119 and of the even version that the entry was written with
 //	8    length of the key, length of the value, 1 byte each
@@ -19,8 +20,8 @@ import (
 //	120  version: 0 for empty; odd while a client has locked the entry to write it
 //
 // A put reads the entry, locks it by a compare-and-swap of the version from v to v+1, and writes the whole entry with
-// version v+2 by one RDMA write. DAT places the last aligned word of a write last. The version is this word, so the
-// write of the version unlocks an entry that is complete.
+// version v+2 by one RDMA write. DAT places the last aligned word of a write last. This word is the version, so the
+// entry is complete when its version unlocks it.
 //
 // A get reads the entry and compares the checksum. A torn entry, one that was read while it was being written, does not
 // match its checksum and is read again. A torn entry is not detected with a probability of 2^-64.
@@ -90,8 +91,8 @@ func home(key string) int {
 }
 
 // find reads the entries that a key may have. It returns the index and content of the key's entry, or of the first
-// vacant one if the key is not stored. The index is negative if other keys have all of these entries. ok is false if
-// find met a torn entry before; the caller must try again.
+// vacant one if the key is not stored. The index is negative if other keys have all of these entries. If find meets a
+// torn entry first, ok is false and the caller must try again.
 func (c *client) find(ctx context.Context, key string) (i int, e entry, ok bool, err error) {
 	first := home(key)
 	if err := c.read(ctx, first); err != nil {

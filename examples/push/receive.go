@@ -20,8 +20,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// incoming is one file that is being received. Each chunk is an RDMA write whose immediate data is its length. After
-// the last chunk the sender sends its SHA-256 as a message.
+// incoming is one file that is being received. Each chunk is an RDMA write whose immediate data is the chunk's length.
+// After the last chunk the sender sends the SHA-256 of the file as a message.
 type incoming struct {
 	ep     *dat.EP
 	evd    *dat.EVD
