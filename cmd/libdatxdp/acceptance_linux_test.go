@@ -23,7 +23,7 @@ var (
 	dtestBad     = regexp.MustCompile(`error|ERR:|FAILED|unexpected|invalid`)
 )
 
-// TestLimit creates objects of each kind until there are enough.
+// TestLimit creates objects of each kind, up to a large number.
 func TestLimit(t *testing.T) {
 	overEach(t, func(h *hosts) {
 		h.run("dapltest -T L -D ia -w 2 -m 200", verdict{want: []string{"IAs opened: 200", "PZs created: 200",
@@ -46,7 +46,7 @@ func (h *hosts) limit(kind string, n int) {
 	})
 }
 
-// run runs a program that needs no peer.
+// run runs a program that does not need a peer.
 func (h *hosts) run(line string, v verdict) {
 	h.t.Run(line, func(t *testing.T) { h.in(t).start(lab.A, line).judge(v) })
 }
@@ -75,10 +75,11 @@ func TestFunction(t *testing.T) {
 	})
 }
 
-// maxSegments is what dat_ia_query says of max_iov_segments_per_dto.
+// maxSegments is the value of max_iov_segments_per_dto that dat_ia_query returns.
 const maxSegments = 16
 
-// TestTransaction moves data by each operation, in transaction and performance tests against one server.
+// TestTransaction transfers data with each operation, in dapltest's transaction and performance tests against one
+// server.
 func TestTransaction(t *testing.T) {
 	const stats, performance = "----- Stats ----", "raw:"
 	type run struct{ args, want string }
@@ -123,7 +124,7 @@ func TestTransaction(t *testing.T) {
 	})
 }
 
-// client is a line of dapltest with the server's address and the adapter put in after the kind of test.
+// client inserts the server's address and the adapter into a dapltest command, after the kind of test.
 func (h *hosts) client(line string) string {
 	f := strings.SplitN(line, " ", 4)
 	return strings.Join(append(f[:3:3], append([]string{"-s", lab.A.Addr4().String(), "-D", ia}, f[3:]...)...), " ")
@@ -132,13 +133,13 @@ func (h *hosts) client(line string) string {
 // rendezvous is the TCP port on which the d-tests exchange addresses, over the same interface.
 const rendezvous = 15828
 
-// What d-tests say in the end.
+// The last lines of the outputs of dtest and its variants.
 const (
 	passed    = "DAPL Test Complete. PASSED"
 	connected = "DAPL Connection Test Complete."
 )
 
-// TestDTest runs the d-tests: the same options on both sides.
+// TestDTest runs dtest and its variants, with the same options on both sides.
 func TestDTest(t *testing.T) {
 	runs := []struct {
 		line string
@@ -178,7 +179,7 @@ func brief(line string) string {
 	return line
 }
 
-// pair runs a d-test on both sides.
+// pair runs dtest or one of its variants on both sides.
 func (h *hosts) pair(line, want string) {
 	server := h.start(lab.A, line+serverFlag(line))
 	awaitServer(server)
@@ -188,7 +189,7 @@ func (h *hosts) pair(line, want string) {
 	server.judge(v)
 }
 
-// serverFlag makes a d-test a server.
+// serverFlag makes dtest the server.
 func serverFlag(line string) string {
 	if strings.HasPrefix(line, "dtestx") {
 		return ""

@@ -23,7 +23,7 @@ func compile(t *testing.T, name string) string {
 	return bin
 }
 
-// TestCalls runs the tests of testdata/calls.c: what Debian's programs do not call.
+// TestCalls runs testdata/calls.c, which tests the calls that Debian's programs do not make.
 func TestCalls(t *testing.T) {
 	requireProvider(t)
 	calls := compile(t, "calls")

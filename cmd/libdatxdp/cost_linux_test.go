@@ -41,7 +41,7 @@ const (
 	costRounds = 20
 )
 
-// goCost is what testdata/cost.c does, in Go.
+// goCost does the same in Go as testdata/cost.c.
 func goCost(t *testing.T, name string) (post, dequeue time.Duration) {
 	a := newGoHost(t, name)
 	defer func() { must(t, a.ia.Close()) }()
@@ -72,7 +72,7 @@ func newGoHost(t *testing.T, name string) *goHost {
 	return &goHost{ia, pz, lmr, attr.Address}
 }
 
-// round posts receives, has them flushed by a connection that ends, and takes their completions.
+// round posts receives, ends the connection, which flushes them, and takes the completions.
 func (h *goHost) round(t *testing.T) (post, dequeue time.Duration) {
 	recv, err := h.ia.CreateEVD(costDepth, nil, dat.EVDDTO)
 	must(t, err)
@@ -125,7 +125,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// link is what the adapter of a side opens.
+// link returns the description of the device of a side.
 func (h *hosts) link(s lab.Side) string {
 	if strings.HasSuffix(h.t.Name(), "/udp") {
 		return "udp:" + s.Addr4().String()

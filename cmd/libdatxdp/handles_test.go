@@ -39,7 +39,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Threads meet in one slot, one after the other and at one time.
+// Goroutines use the same slot, one after the other and at the same time.
 func TestTableConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range uint64(4) {
@@ -58,7 +58,7 @@ func TestTableConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// An object names its handle for as long as anybody can ask for it, freed or not, and not longer.
+// handleOf returns the handle of an object until the object is garbage-collected, even if the object is freed.
 func TestHandleOutlivesObject(t *testing.T) {
 	ia, err := dat.Open("udp:127.0.0.73", dat.DefaultOptions())
 	if err != nil {
@@ -95,7 +95,7 @@ func TestHandleOutlivesObject(t *testing.T) {
 	}
 }
 
-// An object that was freed while its handle was being made leaves nothing behind.
+// If an object is freed while its handle is created, no entry is left.
 func TestIntroduceWhatIsGone(t *testing.T) {
 	ia, err := dat.Open("udp:127.0.0.73", dat.DefaultOptions())
 	if err != nil {

@@ -67,7 +67,7 @@ func TestLatency(t *testing.T) {
 	})
 }
 
-// datbenchLatency is what datbench measures in microseconds, or an error if the host has other things to do.
+// datbenchLatency returns the latency that datbench measures, in microseconds, or an error if the host is too busy.
 func (h *hosts) datbenchLatency(datbench string) (mean, median float64, err error) {
 	h.t.Helper()
 	file := filepath.Join(h.t.TempDir(), "latency.json")
@@ -100,7 +100,8 @@ func (h *hosts) datbenchLatency(datbench string) (mean, median float64, err erro
 
 var latencyMean = regexp.MustCompile(`(?m)^Latency\n\s*Arithmetic mean\s*: ([0-9.]+) us`)
 
-// dapltestLatency is the mean of dapltest in microseconds, one write outstanding, its completion polled for.
+// dapltestLatency returns dapltest's mean latency in microseconds, with one outstanding write and polling for
+// completions.
 func (h *hosts) dapltestLatency() (mean float64) {
 	h.t.Helper()
 	server := h.start(lab.A, "dapltest -T S -D ia")

@@ -62,7 +62,7 @@ func (h *hosts) holdings() []string {
 	return append(held, processesOf(os.Getpid(), namespaces)...)
 }
 
-// descriptors are what the descriptors of a process lead to, without those that only this look has open.
+// descriptors returns the files of the descriptors of a process, except those that this function opens.
 func descriptors(pid string) (open []string) {
 	links, _ := filepath.Glob("/proc/" + pid + "/fd/*")
 	for _, link := range links {
@@ -73,7 +73,7 @@ func descriptors(pid string) (open []string) {
 	return open
 }
 
-// processesOf are the processes that pid has started, and those in any of the namespaces.
+// processesOf returns the processes that pid has started, and the processes in the namespaces.
 func processesOf(pid int, namespaces []string) (found []string) {
 	parent := fmt.Sprintf("\nPPid:\t%d\n", pid)
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -93,7 +93,7 @@ func namespaceOf(pid string) string {
 	return ns
 }
 
-// mountsOf are the mounts of some namespaces.
+// mountsOf returns the mounts of the namespaces.
 func mountsOf(t *testing.T, namespaces []string) (found []string) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -107,12 +107,12 @@ func mountsOf(t *testing.T, namespaces []string) (found []string) {
 	return found
 }
 
-// without is what of all is not in some.
+// without returns the elements of all that are not in some.
 func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }
 
-// TestHoldings shows that what a program may leave is seen.
+// TestHoldings: holdings lists every kind of resource that a program may leave behind.
 func TestHoldings(t *testing.T) {
 	labtest.RequireXDP(t)
 	h := &hosts{t: t, lab: labtest.New(t, lab.Options{})}

@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// told and logged are what testdata/refused.c says of a call that failed, and the provider.
+// told matches the line of testdata/refused.c about a failed call; logged matches the line of the provider.
 var (
 	told   = regexp.MustCompile(`(?m)^refused: (dat_\w+) (DAT_\w+) ?(DAT_\w+)?`)
 	logged = regexp.MustCompile(`(?m)level=DEBUG msg=refused call=(dat_\w+) error="?(DAT_\w+)(?: \((DAT_\w+)\))?"? reason="?([^"\n]*)`)

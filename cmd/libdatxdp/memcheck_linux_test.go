@@ -15,7 +15,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// fault is what memcheck reports.
+// fault is an error in a report of memcheck.
 type fault struct {
 	Kind   string `xml:"kind"`
 	What   string `xml:"what"`
@@ -64,7 +64,7 @@ func memcheck(t *testing.T, line string) (command, report string) {
 		strings.Fields(line)[1:]...), " "), report
 }
 
-// faultless fails the test if a report has faults of the provider's C, or is no report.
+// faultless fails the test if a report is missing or has errors of the provider's C code.
 func faultless(t *testing.T, report string) {
 	t.Helper()
 	file, err := os.Open(report)
@@ -95,7 +95,7 @@ func faultless(t *testing.T, report string) {
 	t.Logf("memcheck: %d faults that are not suppressed", all)
 }
 
-// TestMemcheck runs the tests in C, dtest and dapltest below valgrind. The library has to be one with symbols.
+// TestMemcheck runs the C tests, dtest and dapltest under valgrind. The library must have symbols.
 func TestMemcheck(t *testing.T) {
 	requireProvider(t)
 	requireProgram(t, "valgrind")

@@ -30,14 +30,15 @@ const limit = 3 * time.Minute
 // ia is the name in dat.conf of the adapter that a test uses.
 const ia = "ia"
 
-// hosts are two network namespaces with a link between them, and a dat.conf for each.
+// hosts has two network namespaces with a link between them, and a dat.conf for each.
 type hosts struct {
 	t    *testing.T
 	lab  *lab.Lab
 	conf [2]string
 }
 
-// requireProvider is the library to test. It skips the test where there is none, or no namespace to be had.
+// requireProvider returns the path of the library to test. It skips the test if there is none, or namespaces are
+// unavailable.
 func requireProvider(t *testing.T) string {
 	t.Helper()
 	library := os.Getenv(providerVar)
@@ -79,7 +80,7 @@ func (h *hosts) configure(library string) {
 	}
 }
 
-// in is the same hosts for a sub-test, whose programs shall leave nothing.
+// in returns the same hosts for a sub-test. The sub-test fails if its programs leave resources behind.
 func (h *hosts) in(t *testing.T) *hosts {
 	sub := *h
 	sub.t = t
@@ -97,7 +98,7 @@ type process struct {
 	said labtest.Output
 }
 
-// start starts a program on a side. It is killed when it takes too long, or the test ends.
+// start starts a program on a side. The program is killed after a time limit or at the end of the test.
 func (h *hosts) start(s lab.Side, line string) *process {
 	h.t.Helper()
 	requireProgram(h.t, strings.Fields(line)[0])
@@ -150,13 +151,13 @@ func (p *process) await(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// awaitText waits until the program has said something n times.
+// awaitText waits until a text is n times in the output of the program.
 func (p *process) awaitText(t *testing.T, text string, n int) {
 	t.Helper()
 	p.await(t, fmt.Sprintf("it said %q %d times", text, n), func() bool { return strings.Count(p.said.String(), text) >= n })
 }
 
-// awaitListen waits until somebody listens on a TCP port in the namespace of the program.
+// awaitListen waits until a process listens on a TCP port in the namespace of the program.
 func (p *process) awaitListen(port int) {
 	p.t.Helper()
 	listening := fmt.Sprintf(":%04X 00000000:0000 0A", port)
@@ -166,7 +167,7 @@ func (p *process) awaitListen(port int) {
 	})
 }
 
-// wait waits for the end of the program, which has to be in time and of its own accord.
+// wait waits for the end of the program. It fails the test if the program has to be killed.
 func (p *process) wait() string {
 	p.t.Helper()
 	<-p.done
@@ -176,13 +177,13 @@ func (p *process) wait() string {
 	return p.said.String()
 }
 
-// verdict is how the output of a program is judged; exit codes say nothing.
+// verdict has the patterns that decide about the output of a program. The exit codes do not depend on the result.
 type verdict struct {
 	want []string // each has to be there
 	bad  *regexp.Regexp
 }
 
-// judge fails the test unless the output is good.
+// judge fails the test if the output does not match the verdict.
 func (p *process) judge(v verdict) {
 	p.t.Helper()
 	out := p.wait()
@@ -194,7 +195,7 @@ func (p *process) judge(v verdict) {
 	p.spotless(out, v.bad)
 }
 
-// spotless fails the test if a line is bad.
+// spotless fails the test if a line of the output matches a pattern of errors.
 func (p *process) spotless(out string, bad *regexp.Regexp) {
 	p.t.Helper()
 	if i := slices.IndexFunc(strings.Split(out, "\n"), bad.MatchString); i >= 0 {
@@ -202,7 +203,7 @@ func (p *process) spotless(out string, bad *regexp.Regexp) {
 	}
 }
 
-// tail is the end of a long output.
+// tail returns the end of a long output.
 func tail(s string) string {
 	if lines := strings.Split(s, "\n"); len(lines) > 60 {
 		return "…\n" + strings.Join(lines[len(lines)-60:], "\n")

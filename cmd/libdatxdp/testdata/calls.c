@@ -1,7 +1,7 @@
 /*
- * Tests of calls that Debian's test programs do not make. calls IA TEST... runs them one after the other; each
- * says "ok TEST", or a line with FAILED for each check that failed. The adapter talks to itself. Without
- * arguments it lists its tests.
+ * Tests of calls that Debian's test programs do not make. "calls IA TEST..." runs the tests one after the other. A test
+ * that succeeds prints "ok TEST"; a check that fails prints a line with FAILED. The adapter connects to itself. Without
+ * arguments the program lists its tests.
  */
 
 #include "calls.h"
@@ -26,7 +26,7 @@ static int run(const char *name)
 		failures = 0;
 		open_ia();
 		tests[i].run();
-		MUST(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG)); /* nothing is left */
+		MUST(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG)); /* no object is left */
 		if (!failures)
 			printf("ok %s\n", name);
 		return failures != 0;

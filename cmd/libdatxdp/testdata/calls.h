@@ -1,4 +1,4 @@
-/* What the test programs share: one adapter that talks to itself, and checks that say what they saw. */
+/* Code that the test programs share: an adapter that connects to itself, and checks that print values. */
 #ifndef CALLS_H
 #define CALLS_H
 
@@ -45,7 +45,7 @@ static const char *text(DAT_RETURN r)
 		}                                                              \
 	} while (0)
 
-/* WANT fails the test unless a call returns a type; a type with a subtype is compared whole. */
+/* WANT fails the test unless a call returns the given type. If the given value has a subtype, the subtype must match too. */
 #define WANT(call, want)                                                                              \
 	do {                                                                                          \
 		DAT_RETURN got_ = (call), want_ = (want);                                             \
@@ -64,7 +64,7 @@ static const char *text(DAT_RETURN r)
 		}                                                                                     \
 	} while (0)
 
-/* One side of a connection: everything that it takes. */
+/* One side of a connection: the endpoint and its other objects. */
 struct point {
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE recv, request, connect;
@@ -141,7 +141,7 @@ static void make_memory(struct point *p)
 	CHECK(size == MEMORY && address == (uintptr_t)p->mem, "registered %llu at %llx", (unsigned long long)size, (unsigned long long)address);
 }
 
-/* A point without its endpoint. */
+/* Makes a point without an endpoint. */
 static struct point make_base(void)
 {
 	struct point p;
@@ -161,7 +161,7 @@ static struct point make_point(void)
 	return p;
 }
 
-/* Frees all of a point; everything has to be free to go. */
+/* Frees all objects of a point. Each call must succeed. */
 static void free_point(struct point *p)
 {
 	if (p->ep)
@@ -174,7 +174,7 @@ static void free_point(struct point *p)
 	free(p->mem);
 }
 
-/* A listener on a qualifier. */
+/* A service point that listens on a qualifier, with its dispatcher. */
 struct listener {
 	DAT_EVD_HANDLE evd;
 	DAT_PSP_HANDLE psp;

@@ -1,4 +1,4 @@
-/* Connections: how they come about and end, and what goes over them beyond plain transfers. Part of calls.c. */
+/* Tests of calls.c: how connections are established and end; immediate data and atomics. */
 
 /* --- private data --- */
 
@@ -40,7 +40,7 @@ static void test_private(void)
 		check_private(param.private_data_size, param.private_data, n, i);
 		CHECK(param.remote_ia_address_ptr->sa_family == self.sin6_family, "address of the peer");
 		CHECK(param.local_ep_handle == NULL, "an endpoint that nobody made");
-		fill(param.private_data, n, i + 10); /* the consumer's to write, and to pass back */
+		fill(param.private_data, n, i + 10); /* the program may write to it and pass it on */
 		MUST(dat_cr_accept(cr, a.ep, n, param.private_data));
 		WANT(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_CR);
 		d = await_connection(&b, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -67,7 +67,7 @@ static void test_private(void)
 	unlisten(&l);
 }
 
-/* --- service points whose endpoints the provider or the consumer has beforehand --- */
+/* --- service points with endpoints of the provider, or with an endpoint that is reserved --- */
 
 static void test_service(void)
 {
@@ -89,7 +89,7 @@ static void test_service(void)
 	CHECK(qual != 0, "no qualifier");
 	MUST(dat_psp_free(any));
 
-	MUST(connect_to(&b, 77, 0, NULL)); /* the provider makes the endpoint */
+	MUST(connect_to(&b, 77, 0, NULL)); /* the provider creates the endpoint */
 	d = await_request(&l);
 	MUST(dat_cr_query(d.cr_handle, DAT_CR_FIELD_ALL, &cr));
 	a.ep = cr.local_ep_handle;
@@ -109,14 +109,14 @@ static void test_service(void)
 		param.remote_port_qual == 77 && param.remote_ia_address_ptr->sa_family == self.sin6_family &&
 		param.local_ia_address_ptr->sa_family == self.sin6_family, "query of a connected endpoint");
 
-	MUST(connect_to(&c, 77, 0, NULL)); /* turned down, the endpoint goes with the request */
+	MUST(connect_to(&c, 77, 0, NULL)); /* the request is rejected, which frees its endpoint */
 	d = await_request(&l);
 	MUST(dat_cr_query(d.cr_handle, DAT_CR_FIELD_ALL, &cr));
 	MUST(dat_cr_reject(d.cr_handle, 0, NULL));
 	await_connection(&c, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	WANT(dat_ep_free(cr.local_ep_handle), DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EP);
 
-	MUST(dat_ep_reset(c.ep)); /* handed on to another service point */
+	MUST(dat_ep_reset(c.ep)); /* the request is handed off to another service point */
 	m = listen_on(78, DAT_PSP_CONSUMER_FLAG);
 	MUST(connect_to(&c, 77, 0, NULL));
 	MUST(dat_cr_handoff(await_request(&l).cr_handle, 78));
@@ -124,7 +124,7 @@ static void test_service(void)
 	MUST(dat_cr_reject(d.cr_handle, 0, NULL));
 	await_connection(&c, DAT_CONNECTION_EVENT_PEER_REJECTED);
 
-	MUST(dat_ep_disconnect(b.ep, DAT_CLOSE_ABRUPT_FLAG)); /* an endpoint that waits for one request */
+	MUST(dat_ep_disconnect(b.ep, DAT_CLOSE_ABRUPT_FLAG)); /* a reserved service point */
 	await_connection(&a, DAT_CONNECTION_EVENT_DISCONNECTED);
 	await_connection(&b, DAT_CONNECTION_EVENT_DISCONNECTED);
 	MUST(dat_ep_reset(a.ep));
@@ -147,7 +147,7 @@ static void test_service(void)
 	unlisten(&l);
 }
 
-/* --- events that outlive what they are about --- */
+/* --- events of objects that were freed --- */
 
 static void test_late(void)
 {
@@ -175,7 +175,7 @@ static void test_late(void)
 	MUST(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	MUST(dat_evd_modify_cno(l.evd, cno));
 	MUST(connect_to(&b, l.qual, 0, NULL));
-	MUST(dat_cno_wait(cno, 20 * SECOND, &evd)); /* the request is there, and stays */
+	MUST(dat_cno_wait(cno, 20 * SECOND, &evd)); /* the request has arrived and is not taken */
 	MUST(dat_psp_free(l.psp));
 	request = await_request(&l);
 	MUST(dat_cr_reject(request.cr_handle, 0, NULL));
@@ -186,7 +186,7 @@ static void test_late(void)
 	free_point(&b);
 }
 
-/* --- atomics and writes with immediate data at their limits; dtestx does the rest --- */
+/* --- limits of atomics and of writes with immediate data; dtestx tests the rest --- */
 
 static void test_extension(void)
 {

@@ -1,4 +1,4 @@
-/* Dispatchers and notification objects. Part of calls.c. */
+/* Tests of calls.c: event dispatchers and notification objects. */
 
 /* --- notification objects --- */
 
@@ -72,7 +72,7 @@ static void *set_unwaitable(void *evd)
 {
 	struct timespec t = {.tv_nsec = 20000000};
 
-	nanosleep(&t, NULL); /* if the waiter is not there yet, it comes too late: the same */
+	nanosleep(&t, NULL); /* the result is the same if the waiter begins after this */
 	MUST(dat_evd_set_unwaitable(evd));
 	return NULL;
 }

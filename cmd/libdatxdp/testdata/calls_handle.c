@@ -1,6 +1,6 @@
-/* Handles, adapters and processes: what lives how long, and in which thread. Part of calls.c. */
+/* Tests of calls.c: the lifetime of handles and adapters, fork, and threads. */
 
-/* --- closing under the feet of others --- */
+/* --- closing an adapter while other threads wait --- */
 
 static void *wait_for_ever(void *evd)
 {
@@ -37,7 +37,7 @@ static void test_close(void)
 	pthread_create(&waiters[0], NULL, wait_for_ever, a.recv);
 	pthread_create(&waiters[1], NULL, wait_for_ever, async_evd);
 	pthread_create(&waiters[2], NULL, wait_for_cno, cno);
-	nanosleep(&nap, NULL); /* they shall be asleep */
+	nanosleep(&nap, NULL); /* let the threads fall asleep */
 	MUST(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 	for (int i = 0; i < 3; i++)
 		pthread_join(waiters[i], NULL);
@@ -48,7 +48,7 @@ static void test_close(void)
 	open_ia();
 }
 
-/* --- stale handles, and those of another kind --- */
+/* --- freed handles, and handles of another type --- */
 
 static void test_stale(void)
 {
@@ -81,7 +81,7 @@ static void test_stale(void)
 	WANT(dat_evd_dequeue(b.recv, &ev), DAT_INVALID_HANDLE);
 	WANT(dat_psp_free(l.psp), DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_PSP);
 	WANT(dat_set_consumer_context(b.pz, context), DAT_INVALID_HANDLE);
-	for (i = 0; i < 10000; i++) { /* what was freed is not met again soon */
+	for (i = 0; i < 10000; i++) { /* freed handles are not reused soon */
 		MUST(dat_pz_create(ia, &h));
 		CHECK(h != b.pz, "a handle was used again after %d others", i);
 		MUST(dat_pz_free(h));
@@ -137,22 +137,22 @@ static void test_open(void)
 	MUST(dat_ia_close(third, DAT_CLOSE_GRACEFUL_FLAG));
 	MUST(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
 	MUST(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
-	for (i = 0; i < 20; i++) { /* the last close unloads the provider, as far as libdat2 knows */
+	for (i = 0; i < 20; i++) { /* after the last close, libdat2 calls dlclose on the provider */
 		fresh = DAT_HANDLE_NULL;
 		MUST(dat_ia_open((DAT_NAME_PTR)ia_name, 8, &fresh, &second));
 		MUST(dat_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
 	}
-	fresh = DAT_HANDLE_NULL; /* a line for programs that say they have threads */
+	fresh = DAT_HANDLE_NULL; /* a line of dat.conf for thread-safe programs */
 	MUST(dat_ia_openv((DAT_NAME_PTR)ia_name, 8, &fresh, &second, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE));
 	MUST(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
 	fresh = DAT_HANDLE_NULL;
-	WANT(dat_ia_open("bad", 8, &fresh, &second), DAT_INVALID_PARAMETER); /* an option that there is not */
+	WANT(dat_ia_open("bad", 8, &fresh, &second), DAT_INVALID_PARAMETER); /* the line has an unknown option */
 	WANT(dat_ia_open((DAT_NAME_PTR)ia_name, 0, &fresh, &second), DAT_INVALID_PARAMETER);
 	WANT(dat_ia_open("no such adapter", 8, &fresh, &second), DAT_PROVIDER_NOT_FOUND);
 	open_ia();
 }
 
-/* --- fork: the child is told so and does not hang --- */
+/* --- fork: calls in the child return an error and do not hang --- */
 
 static void test_fork(void)
 {
@@ -181,10 +181,10 @@ static void test_fork(void)
 	}
 	waitpid(child, &status, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x of the child", status);
-	free_point(&a); /* the parent goes on */
+	free_point(&a); /* the parent continues to work */
 }
 
-/* --- threads: many post to one endpoint, and many take from one dispatcher --- */
+/* --- threads: several post on one endpoint, and several dequeue from one dispatcher --- */
 
 enum { POSTERS = 4, EACH = 2000 };
 

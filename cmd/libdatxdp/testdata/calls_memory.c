@@ -1,4 +1,4 @@
-/* Memory: its registration, windows on it, and receives that endpoints share. Part of calls.c. */
+/* Tests of calls.c: local and remote memory regions, and shared receive queues. */
 
 /* --- memory --- */
 
@@ -46,7 +46,7 @@ static void test_memory(void)
 	free_point(&a);
 }
 
-/* Memory that a program unmaps, protects or truncates while it is registered ends its connection, not the process. */
+/* If a program unmaps, protects or truncates registered memory, an access ends the connection, but not the process. */
 
 static int memory_file(size_t size)
 {
@@ -66,7 +66,7 @@ static void lose_memory(char *mem, size_t size, int fd, int how)
 
 static void test_gone(void)
 {
-	const size_t size = 64 << 20; /* what is mapped meanwhile does not come to lie at its beginning */
+	const size_t size = 64 << 20; /* large, so that later mappings do not reuse its first pages */
 	DAT_REGION_DESCRIPTION r;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT local;
@@ -110,7 +110,7 @@ static void test_gone(void)
 	}
 }
 
-/* --- remote memory regions: bound to a part of memory with fewer rights than that has --- */
+/* --- remote memory regions: bound to part of an LMR, with fewer privileges than the LMR has --- */
 
 static DAT_RMR_CONTEXT bind_to(struct point *p, DAT_RMR_HANDLE rmr, size_t at, DAT_SEG_LENGTH n, DAT_MEM_PRIV_FLAGS priv)
 {
@@ -160,7 +160,7 @@ static void test_rmr(void)
 	CHECK(!strcmp(a.mem, "written by the peer"), "%.20s was written", a.mem);
 
 	context = bind_to(&a, rmr, 0, 64, DAT_MEM_PRIV_REMOTE_READ_FLAG);
-	remote.rmr_context = context; /* may be read only: the write breaks the connection */
+	remote.rmr_context = context; /* the context allows only reads, so the write breaks the connection */
 	MUST(dat_ep_post_rdma_write(b.ep, 1, &to, cookie(3), &remote, DAT_COMPLETION_DEFAULT_FLAG));
 	await_dto(b.request, DAT_DTO_ERR_REMOTE_ACCESS);
 	await_connection(&b, DAT_CONNECTION_EVENT_BROKEN);
@@ -171,7 +171,7 @@ static void test_rmr(void)
 	free_point(&b);
 }
 
-/* What libdat2 does not export is reached through the table that every handle begins with. */
+/* Calls that libdat2 does not export are made through the table to which every handle points. */
 static void test_table(void)
 {
 	struct point a = make_point(), b = make_point();
@@ -240,7 +240,7 @@ static void test_srq(void)
 			(unsigned long long)d.user_cookie.as_64);
 		await_dto(b.request, DAT_DTO_SUCCESS);
 	}
-	MUST(dat_evd_dequeue(async_evd, &ev)); /* two are left, which is fewer than three */
+	MUST(dat_evd_dequeue(async_evd, &ev)); /* two receives are available, fewer than the low watermark of three */
 	CHECK(ev.event_data.asynch_error_event_data.dat_handle == srq, "event of %p, want %p", ev.event_data.asynch_error_event_data.dat_handle, srq);
 	CHECK(ev.event_data.asynch_error_event_data.reason == DAT_SRQ_LOW_WATERMARK_EVENT, "reason %d", ev.event_data.asynch_error_event_data.reason);
 	MUST(dat_ep_free(a.ep));

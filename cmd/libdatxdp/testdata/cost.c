@@ -1,6 +1,6 @@
 /*
- * What a call costs through libdat2: cost IA prints the nanoseconds of a post of a receive and of a
- * dequeue of a completion, the best of some rounds. TestCost measures the same in Go.
+ * Measures calls through libdat2. "cost IA" prints the time of a post of a receive and of a dequeue of a completion, in
+ * nanoseconds, the minimum of several rounds. TestCost measures the same in Go.
  */
 
 #include "calls.h"
@@ -15,7 +15,7 @@ static double now(void)
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-/* One round: DEPTH receives posted, flushed by a connection that ends, and their completions taken. */
+/* Runs one round: posts DEPTH receives, ends the connection, which flushes them, and dequeues the completions. */
 static void measure(double *post, double *dequeue)
 {
 	DAT_EP_ATTR attr = {.max_recv_dtos = DEPTH, .max_request_dtos = 1, .max_recv_iov = 1, .max_request_iov = 1};

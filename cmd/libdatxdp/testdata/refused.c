@@ -1,8 +1,8 @@
-/* Calls that are refused, of every kind. Each is told of on standard output for the log to be compared with. */
+/* Makes refused calls of every kind. It prints each call, so that TestLog can compare the output with the log. */
 
 #include "calls.h"
 
-/* REFUSED makes a call that has to fail and says its name and what it returned. */
+/* REFUSED makes a call that must fail, and prints its name and result. */
 #define REFUSED(name, call)                                                                       \
 	do {                                                                                      \
 		DAT_RETURN got_ = (call);                                                         \
@@ -54,7 +54,7 @@ static void objects(struct point *a)
 	REFUSED("dat_pz_free", dat_pz_free(pz));
 }
 
-/* A connection to nobody. */
+/* Connects to a qualifier on which nothing listens. */
 static void lonely(void)
 {
 	struct point p = make_point();
