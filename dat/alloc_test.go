@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Nothing on the data path allocates.
+// TestNoAllocations: the data path does not allocate.
 func TestNoAllocations(t *testing.T) {
 	d := newDuet(t, 1024)
 	x, y := d.x, d.y
@@ -115,7 +115,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// Posting to a shared receive queue, and receiving from it, allocates nothing.
+// Posting to a shared receive queue and receiving from it do not allocate.
 func TestSharedQueueNoAllocations(t *testing.T) {
 	c, xs, _ := sharing(t, newSim(t), 2, 8)
 	iov, seg := []LMRTriplet{c.lmr.Segment(0, 64)}, xs[0].seg(0, 64)

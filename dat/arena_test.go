@@ -66,7 +66,7 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
-// Memory is for all who have the adapter open, and what one has is free when it closes.
+// All opens of an adapter share the memory of Alloc. When an open closes, its memory becomes free.
 func TestAllocShared(t *testing.T) {
 	n := newUDP(t)
 	first, err := n.open(0, Options{Memory: arenaUnit})
@@ -93,7 +93,8 @@ func TestAllocShared(t *testing.T) {
 	}
 }
 
-// What is sent, written and read from memory of Alloc arrives; where the link can, it is not copied.
+// Sends, writes and reads from memory of Alloc transfer the right data. If the link supports it, the data is not
+// copied.
 func TestAllocTransfer(t *testing.T) {
 	transferInPlace(t, newSimWith(t, simlink.Config{MTU: 60000, FrameSize: 4096, RxFrameSize: 3840, Segments: 18, Memory: 1 << 20}), true)
 	eachLink(t, func(t *testing.T, n network) { transferInPlace(t, n, false) })

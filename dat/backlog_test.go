@@ -108,7 +108,7 @@ func TestBacklogIsShared(t *testing.T) {
 	}
 }
 
-// TestShortBacklog: a backlog of up to 7 is all of one address, with reserved service points too.
+// TestShortBacklog: one address may fill a backlog of up to 7 slots, also with reserved service points.
 func TestShortBacklog(t *testing.T) {
 	for _, qlen := range []int{1, 2, 7} {
 		a, b := listener(t, newSim(t), qlen)

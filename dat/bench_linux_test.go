@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// forgetful is a layer that loses the next packet that is sent once it was told to.
+// forgetful is a link that loses the next packet after it is told to.
 type forgetful struct {
 	link.Link
 	lose atomic.Bool
@@ -28,7 +28,8 @@ func (f *forgetful) Send(bufs []link.Buf) {
 	f.Link.Send(bufs)
 }
 
-// A lone write of 64 bytes whose only frame is lost on its way: from posting to completion, over AF_XDP.
+// This benchmark measures a 64-byte write over AF_XDP whose only frame is lost: the time from the post to the
+// completion.
 func BenchmarkLostTail(b *testing.B) {
 	n := newXDP(b)
 	var layer *forgetful

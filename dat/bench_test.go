@@ -36,7 +36,7 @@ func BenchmarkDequeueEmpty(b *testing.B) {
 	}
 }
 
-// A 64-byte message there and one back.
+// This benchmark measures the round trip of a 64-byte message.
 func BenchmarkRoundTrip64(b *testing.B) {
 	d := newDuet(b, 1024)
 	x, y := d.x, d.y
@@ -57,7 +57,7 @@ func BenchmarkRoundTrip64(b *testing.B) {
 	}
 }
 
-// 64-byte messages, many at a time, completed on both sides.
+// This benchmark measures 64-byte messages, of which many are outstanding, with completions on both sides.
 func BenchmarkMessages64(b *testing.B) {
 	d := newDuet(b, 1024)
 	room, msg := d.y.seg(0, 64), d.x.seg(0, 64)
@@ -77,7 +77,7 @@ func BenchmarkMessages64(b *testing.B) {
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(n), "ns/message")
 }
 
-// A megabyte by each operation, in frames of 1472 bytes.
+// This benchmark measures operations of a megabyte, in packets of 1472 bytes.
 func BenchmarkFrames(b *testing.B) {
 	d := newDuet(b, 1024)
 	const size = 1 << 20
@@ -106,7 +106,7 @@ func BenchmarkFrames(b *testing.B) {
 	}
 }
 
-// frames counts what either side has sent.
+// frames returns the number of packets that both sides have sent.
 func frames(b *testing.B, d duet) (n uint64) {
 	for _, p := range []*point{d.x, d.y} {
 		s, err := p.host.ia.Stats()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A graceful close is refused while anything is left, and changes nothing then.
+// A graceful close returns an error while an object exists, and changes nothing.
 func TestCloseGraceful(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		ia := must(n.open(0, Options{}))(t)
@@ -93,7 +93,7 @@ func TestCloseAbrupt(t *testing.T) {
 	})
 }
 
-// The passive side closes with a request that nobody has answered: the active side is told.
+// The passive side closes its adapter while a connection request is not answered. The active side gets an event.
 func TestCloseWithUndecidedRequest(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -184,7 +184,7 @@ func TestOpenTwice(t *testing.T) {
 	})
 }
 
-// A thousand opens of one adapter are cheap and leave nothing.
+// A thousand opens of one adapter take little time and leave no resources behind.
 func TestManyOpens(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		if _, simulated := n.(*sim); simulated {

@@ -8,19 +8,20 @@ import (
 	"testing"
 )
 
-// rule is one rule of the specification and its proof. The name says the rule.
+// rule is one rule of the specification, which is its name, and a test of the rule.
 type rule struct {
 	name string
 	test func(t *testing.T, n network)
 }
 
-// topic is the rules of one call, or of what belongs to no single call: docs/DAT.md names them.
+// topic has the rules of one call, or the rules of one topic that does not belong to a single call (docs/DAT.md).
 type topic struct {
 	of    string
 	rules []rule
 }
 
-// conformance is every rule. Each file rules_*_test.go has topics of one kind of object, or rules of one topic.
+// conformance returns every rule. Each file rules_*_test.go has the topics of one kind of object, or rules of one
+// topic.
 func conformance() []topic {
 	return slices.Concat(iaRules, registryRules, strerrorRules, handleRules, cnoRules, evdRules, serviceRules,
 		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)
@@ -68,7 +69,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestConformanceNames: every topic and every rule in it has one name.
+// TestConformanceNames: the names of topics are unique, and so are the names of the rules of a topic.
 func TestConformanceNames(t *testing.T) {
 	topics := map[string]bool{}
 	for _, p := range conformance() {

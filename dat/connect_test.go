@@ -54,7 +54,7 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// Connecting to one's own adapter works, and so does connecting through another open of it.
+// An endpoint can connect to its own adapter, and to another open of its own adapter.
 func TestConnectToSelf(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		b := newHost(t, n, 1, Options{})
@@ -152,7 +152,7 @@ func TestConnectTimesOut(t *testing.T) {
 			}
 			x.still()
 		}
-		// The request that was given up is still there to be answered, and the answer finds nobody.
+		// The requester has given up, but the request can still be answered. The answer reaches no endpoint.
 		y := b.point(nil)
 		ok(t, b.request(t).Accept(y.EP, nil))
 		y.expect(EventAcceptCompletionError)
@@ -232,7 +232,7 @@ func TestConnectArguments(t *testing.T) {
 	})
 }
 
-// Each side sees exactly one EventDisconnected, whoever disconnects and however.
+// Each side gets exactly one EventDisconnected, whichever side disconnects, gracefully or abruptly.
 func TestDisconnect(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -304,7 +304,7 @@ func flushes(t *testing.T, p *point) {
 	p.done(p.request, 14, DTORDMARead, DTOFlushed, 0)
 }
 
-// settled waits until no engine remembers a connection.
+// settled waits until no engine has a connection.
 func settled(t *testing.T, hosts ...*host) {
 	t.Helper()
 	eventually(t, "the end of every connection", func() bool {
@@ -318,7 +318,7 @@ func settled(t *testing.T, hosts ...*host) {
 	})
 }
 
-// A graceful disconnect lets requests finish: here a send that has no receive yet.
+// A graceful disconnect lets outstanding requests complete: here a send that has no receive yet.
 func TestGracefulDisconnectDrains(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

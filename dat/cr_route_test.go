@@ -22,7 +22,7 @@ func (c cutOff) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
 	return c.Link.Resolve(to, entropy)
 }
 
-// undecided is the number of requests that the engines of an adapter keep for consumers to answer.
+// undecided returns the number of connection requests of an adapter that are not answered yet.
 func undecided(t *testing.T, a *adapter) (n int) {
 	t.Helper()
 	for _, d := range a.drivers {
@@ -84,7 +84,7 @@ func TestRequestWithoutRouteIsFreed(t *testing.T) {
 	}
 }
 
-// As many requests without a way back as an address may have open do not keep the next from being served.
+// An address sends its maximum number of requests, and no route leads back to it. Its next request is still served.
 func TestRequestsWithoutRouteLeaveRoom(t *testing.T) {
 	n := newSim(t)
 	var cut atomic.Bool
@@ -113,7 +113,7 @@ func TestRequestsWithoutRouteLeaveRoom(t *testing.T) {
 	x.expect(EventEstablished)
 }
 
-// An adapter that closes frees the requests that it cannot answer: other opens of the device go on.
+// When an IA closes, it frees the requests that it cannot answer. Other opens of the device continue to work.
 func TestCloseFreesRequestsWithoutRoute(t *testing.T) {
 	n := newUDP(t)
 	var cut atomic.Bool

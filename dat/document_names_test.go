@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// everyType has these methods where it has them: the document says so once.
+// everyType has the methods that the document describes once for all types.
 var everyType = map[string]bool{"String": true, "Error": true, "Is": true, "MarshalText": true, "Close": true,
 	"HandleType": true, "SetConsumerContext": true, "ConsumerContext": true}
 
-// documentedNames are the Go names of docs/DAT.md: those of the calls, and those of the table of what uDAPL does not have.
+// documentedNames returns the Go names in docs/DAT.md: names of calls, and names in the table "Beyond uDAPL".
 func documentedNames(t *testing.T) (names, beyond map[string]bool) {
 	t.Helper()
 	names, beyond = map[string]bool{}, map[string]bool{}
@@ -80,7 +80,7 @@ func TestDocumentNamesEverything(t *testing.T) {
 	}
 }
 
-// ofDAT reports whether a comment names a type or a call of uDAPL.
+// ofDAT reports whether a comment names a type or a call of uDAPL (DAT_ or dat_).
 func ofDAT(c *ast.CommentGroup) bool {
 	return strings.Contains(c.Text(), "DAT_") || strings.Contains(c.Text(), "dat_")
 }

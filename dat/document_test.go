@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// documented is what docs/DAT.md says: a line for each call, and the topics of no single call.
+// documented has the contents of docs/DAT.md: a line for each call, and the topics that do not belong to a single call.
 type documented struct {
 	calls  []documentedCall
 	topics []string
@@ -25,7 +25,7 @@ type documentedCall struct {
 
 var quotedName = regexp.MustCompile("`([A-Za-z.]+)`")
 
-// readDocument reads the table of the calls that there are, and the paragraph of the topics.
+// readDocument reads the table of calls and the paragraph of topics from docs/DAT.md.
 func readDocument(t *testing.T) (d documented) {
 	t.Helper()
 	text, _, left := strings.Cut(string(must(os.ReadFile("../docs/DAT.md"))(t)), "\nThese calls are not supported")
@@ -87,7 +87,7 @@ func exportedNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// receiver is the type of a method and a dot.
+// receiver returns the name of a method's type, followed by a dot.
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""

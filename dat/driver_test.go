@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// polls is what the driver of the point's connection has counted.
+// polls returns Polls of the driver that has the point's connection.
 func (p *point) polls() uint64 {
 	d := p.drv.Load()
 	if !d.Own() {
@@ -111,7 +111,7 @@ func TestPosterOfMemory(t *testing.T) {
 	})
 }
 
-// wakes counts what wakes a link.
+// wakes is a link that counts the calls of Wake.
 type wakes struct {
 	link.Link
 	n *atomic.Int64

@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// duet is two connected endpoints on a network in memory that one goroutine drives.
+// duet has two connected endpoints on a simulated network. One goroutine polls both sides.
 type duet struct{ x, y *point }
 
 func newDuet(t testing.TB, qlen int) duet {
@@ -18,7 +18,7 @@ func newDuet(t testing.TB, qlen int) duet {
 	return d
 }
 
-// drain drives both sides until so many completions of each have been taken.
+// drain polls both sides until it has taken the given number of completions on each side.
 func (d duet) drain(t testing.TB, requests, receives int) {
 	var ev Event
 	for requests > 0 || receives > 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A value without a name shows its number: a log of what a newer peer or a careless caller says can be looked up.
+// String returns the number of a value without a name, so that a value in a log can be looked up.
 func TestUnknownValuesShowTheirNumber(t *testing.T) {
 	for want, v := range map[string]fmt.Stringer{
 		"DAT_EP_STATE(0x63)":              EPState(99),

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// statuses are the errors of DAT by the names of their variables.
+// statuses has the errors of DAT, by the names of their variables.
 var statuses = map[string]error{
 	"ErrAbort": ErrAbort, "ErrConnQualInUse": ErrConnQualInUse, "ErrInsufficientResources": ErrInsufficientResources,
 	"ErrInternalError": ErrInternalError, "ErrInvalidHandle": ErrInvalidHandle, "ErrInvalidParameter": ErrInvalidParameter,

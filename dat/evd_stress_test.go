@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// crowd is goroutines that use one endpoint, one dispatcher and its notification objects at once.
+// crowd is the state of goroutines that use one endpoint, one dispatcher and its CNOs at the same time.
 type crowd struct {
 	t       *testing.T
 	x, y    *point
@@ -21,7 +21,7 @@ type crowd struct {
 	end     time.Time
 }
 
-// take accounts for an event.
+// take checks an event and counts it.
 func (c *crowd) take(ev *Event) {
 	seen := c.said
 	var i int
@@ -43,10 +43,10 @@ func (c *crowd) take(ev *Event) {
 	c.left.Add(-1)
 }
 
-// going reports that there are events to come, and time.
+// going reports whether events are missing and the time limit has not passed.
 func (c *crowd) going() bool { return c.left.Load() > 0 && time.Now().Before(c.end) }
 
-// legal fails on an error that is none of some.
+// legal fails the test if err is not nil and not one of the given errors.
 func (c *crowd) legal(err error, some ...error) {
 	for _, s := range some {
 		if errors.Is(err, s) {
@@ -100,7 +100,7 @@ func (c *crowd) dequeue() {
 	}
 }
 
-// listen takes what a notification object tells of.
+// listen waits on a CNO and takes the events of the EVDs that it returns.
 func (c *crowd) listen(cno *CNO) {
 	for c.going() {
 		e, err := cno.Wait(time.Millisecond)
@@ -112,7 +112,7 @@ func (c *crowd) listen(cno *CNO) {
 	}
 }
 
-// change turns everything on and off that can be while others use it.
+// change calls f, which modifies the objects, in a loop while the other goroutines use the objects.
 func (c *crowd) change(f func(i int)) {
 	for i := 0; c.going(); i++ {
 		f(i)
@@ -120,7 +120,7 @@ func (c *crowd) change(f func(i int)) {
 	}
 }
 
-// passing makes a dispatcher on a notification object and frees it under a waiter of the object.
+// passing creates a dispatcher with a CNO, and frees the dispatcher while a goroutine waits on the CNO.
 func (c *crowd) passing(int) {
 	e, err := c.x.host.ia.CreateEVD(1, c.cnos[1], EVDSoftware)
 	c.legal(err)
@@ -189,7 +189,7 @@ func TestCrowd(t *testing.T) {
 	})
 }
 
-// close closes the adapter under waiters.
+// close closes the adapter while goroutines wait.
 func (c *crowd) close() {
 	t := c.t
 	got := waits(t, c.e, 1)

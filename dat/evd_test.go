@@ -97,7 +97,7 @@ func TestThreshold(t *testing.T) {
 	})
 }
 
-// parked waits until a waiter sleeps.
+// parked waits until the waiter of a dispatcher sleeps.
 func parked(t testing.TB, e *EVD) {
 	t.Helper()
 	eventually(t, "sleep of the waiter", e.armed.Load)
@@ -132,7 +132,7 @@ func TestSleepingWaiter(t *testing.T) {
 	})
 }
 
-// A target of RDMA whose application calls nothing is served by the background owner.
+// If the target of an RDMA operation makes no calls, its background owner serves the operation.
 func TestPassiveTarget(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -231,7 +231,7 @@ func TestManyPosters(t *testing.T) {
 	})
 }
 
-// receiveAll takes so many messages, with a few receives at a time.
+// receiveAll receives a number of messages. It keeps at most 200 receives posted.
 func receiveAll(t *testing.T, y *point, messages int) {
 	posted := 0
 	for got := range messages {
@@ -384,7 +384,7 @@ func TestOrderAcrossEngines(t *testing.T) {
 	still(t, x.recv, a.ia.AsyncEVD())
 }
 
-// newManyQueued opens both sides with three queues, which are addresses of a simulated network.
+// newManyQueued opens both sides with three queues each, on a simulated network.
 func newManyQueued(t *testing.T) (a, b *host) {
 	const queues = 3
 	net := simlink.New(simlink.Config{Immediate: true})

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Two adapters on one host: one writes into the other's memory and tells it so with a message.
+// This example opens two adapters on one host. One writes to the memory of the other and then sends a message.
 func Example() {
 	const any = dat.EVDDTO | dat.EVDConnection | dat.EVDCR
 	open := func(addr string) (*dat.IA, *dat.EVD, *dat.EP, *dat.LMR) {

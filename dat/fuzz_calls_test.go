@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// calls are what a caller can do.
+// calls has the calls that a caller can make.
 var calls = []func(c *caller) error{
 	func(c *caller) error { pz, err := pick(c, c.ias).CreatePZ(); return made(c, &c.pzs, pz, err) },
 	func(c *caller) error { return pick(c, c.pzs).Free() },

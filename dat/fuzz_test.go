@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// caller makes calls as bytes tell it, with objects that are live, freed, of the other adapter or nil.
+// caller makes the calls that the bytes of the input choose. The objects may be valid, freed, nil, or of the other
+// adapter.
 type caller struct {
 	t     *testing.T
 	in    []byte
@@ -33,7 +34,7 @@ type caller struct {
 	cnos []*CNO
 }
 
-// next is the next byte, 0 at the end.
+// next returns the next byte of the input, 0 at its end.
 func (c *caller) next() int {
 	if len(c.in) == 0 {
 		return 0
@@ -43,7 +44,7 @@ func (c *caller) next() int {
 	return int(b)
 }
 
-// pick chooses an object, the newest most often. The first is none.
+// pick chooses an object, most often the newest. The first object is nil.
 func pick[T any](c *caller, from []T) T {
 	i := c.next()
 	if i < 192 {
@@ -52,7 +53,7 @@ func pick[T any](c *caller, from []T) T {
 	return from[i%len(from)]
 }
 
-// made keeps a new object. One that comes with an error, or nothing without, is a fault.
+// made stores a new object. The test fails if the call returned both an object and an error, or neither.
 func made[T comparable](c *caller, to *[]T, v T, err error) error {
 	var none T
 	if (v == none) != (err != nil) {
@@ -64,7 +65,7 @@ func made[T comparable](c *caller, to *[]T, v T, err error) error {
 	return err
 }
 
-// iov is up to 18 segments, of which most are right.
+// iov returns up to 18 segments, most of which are valid.
 func (c *caller) iov() []LMRTriplet {
 	iov := make([]LMRTriplet, c.next()%19%(1+c.next()%18))
 	for i := range iov {
@@ -78,7 +79,7 @@ func (c *caller) iov() []LMRTriplet {
 	return iov
 }
 
-// segment is one of those, which may be wrong too.
+// segment returns a segment, which may be invalid.
 func (c *caller) segment() LMRTriplet {
 	if iov := c.iov(); len(iov) > 0 {
 		return iov[0]
@@ -86,7 +87,7 @@ func (c *caller) segment() LMRTriplet {
 	return LMRTriplet{}
 }
 
-// remote is a range of somebody's memory, or of a window on it, most often one that is.
+// remote returns a range of a region or a window of either side, which most often is valid.
 func (c *caller) remote() RMRTriplet {
 	if c.next()%4 == 1 {
 		if p, err := pick(c, c.rmrs).Query(); err == nil {
@@ -101,7 +102,7 @@ func (c *caller) remote() RMRTriplet {
 
 func (c *caller) flags() CompletionFlags { return CompletionFlags(c.next() % 16 * (c.next() % 2)) }
 
-// address is that of a side, of nobody, or none.
+// address returns the address of a side, an unused address, or the zero address.
 func (c *caller) address() netip.Addr {
 	if i := c.next() % 4; i < 3 {
 		return c.hosts[0].ownedBy.addr(i % 2)
@@ -109,7 +110,7 @@ func (c *caller) address() netip.Addr {
 	return []netip.Addr{{}, c.hosts[0].ownedBy.absent(), netip.IPv6Loopback()}[c.next()%3]
 }
 
-// attr are attributes of an endpoint, of which most are right.
+// attr returns attributes of an endpoint, most of which are valid.
 func (c *caller) attr() EPAttr {
 	a := EPAttr{MaxRecvDTOs: c.next(), MaxRequestDTOs: c.next(), MaxRecvIOV: c.next() % 18, MaxRequestIOV: c.next() % 18,
 		MaxRDMAReadIn: c.next() % 130, MaxRDMAReadOut: c.next() % 130, MaxMessageSize: uint32(c.next()), MaxRDMASize: uint32(c.next())}
@@ -120,7 +121,7 @@ func (c *caller) attr() EPAttr {
 	return a
 }
 
-// agent is an agent for a notification object, or none.
+// agent returns an agent for a CNO, or nil.
 func (c *caller) agent() func(*EVD) {
 	if c.next()%2 == 0 {
 		return nil
@@ -128,7 +129,7 @@ func (c *caller) agent() func(*EVD) {
 	return func(e *EVD) { _, _ = e.Query() }
 }
 
-// over is a context that is done, or none.
+// over returns a context that is done, or nil.
 func (c *caller) over() context.Context {
 	if c.next()%4 == 0 {
 		return nil
@@ -138,7 +139,7 @@ func (c *caller) over() context.Context {
 	return ctx
 }
 
-// took keeps what an event brings.
+// took stores the objects of an event.
 func (c *caller) took(ev *Event, err error) error {
 	if err == nil && ev.CR != nil && len(c.crs) < 64 {
 		c.crs = append(c.crs, ev.CR)
@@ -146,10 +147,10 @@ func (c *caller) took(ev *Event, err error) error {
 	return err
 }
 
-// moment is a time that a call may wait: none, or too short.
+// moment returns a timeout of 0 or a very short timeout.
 func (c *caller) moment() time.Duration { return time.Duration(c.next()%3) * 100 * time.Microsecond }
 
-// known is what is there: no call that fails changes it. What the network may change is left out.
+// known has the state that a failed call must not change. It leaves out the state that the network may change.
 func (c *caller) known() string {
 	var s strings.Builder
 	say := func(what ...any) { fmt.Fprint(&s, what...); s.WriteByte('\n') }
@@ -262,7 +263,7 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-// step makes one call.
+// step makes the next call.
 func (c *caller) step() {
 	which := c.next() % len(calls)
 	before, objects := c.known(), len(c.crs)
@@ -279,7 +280,7 @@ func (c *caller) step() {
 	}
 }
 
-// unnamed reports a return that has no DAT name.
+// unnamed reports whether an error has no DAT name.
 func unnamed(r Return) bool {
 	_, _, err := r.Strings()
 	return err != nil

@@ -90,7 +90,7 @@ func TestHandles(t *testing.T) {
 			wants(t, name+", freed", call(freed), ErrInvalidHandle)
 		}
 	}
-	// Of another adapter.
+	// Objects of another adapter.
 	third := newHost(t, n, 2, Options{})
 	evd := must(third.ia.CreateEVD(1, nil, EVDDTO|EVDCR))(t)
 	_, err := h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd})
@@ -133,7 +133,7 @@ func TestCreateArguments(t *testing.T) {
 		_, err := h.ia.CreateEP(h.pz, EPConfig{Attr: &attr})
 		wants(t, "attributes "+string(rune('0'+i)), err, ErrInvalidParameter)
 	}
-	// A limit of segments that is left out is the default.
+	// A limit on segments of 0 means the default.
 	evd := must(h.ia.CreateEVD(1, nil, EVDDTO))(t)
 	e := must(h.ia.CreateEP(h.pz, EPConfig{RecvEVD: evd, Attr: &EPAttr{MaxRecvDTOs: 1}}))(t)
 	ok(t, e.PostRecv(make([]LMRTriplet, DefaultEPAttr().MaxRecvIOV), 1, 0))

@@ -14,7 +14,7 @@ var systemTransports = []transport{{"xdp", newXDP}}
 // xdpNet is AF_XDP between two network namespaces.
 type xdpNet struct{ *lab.Lab }
 
-// theLab is shared by all tests: making one takes longer than most of them.
+// theLab is shared by all tests, because making a lab takes longer than most tests.
 var theLab struct {
 	once sync.Once
 	lab  *lab.Lab

@@ -17,7 +17,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// patience bounds every wait of a test; what takes this long has hung.
+// patience is the time limit of every wait in a test. A wait that takes longer hangs.
 const patience = 20 * time.Second
 
 // testQual is the qualifier on which side b listens. A rule may also use the qualifiers after it. Each rule of the
@@ -48,7 +48,7 @@ func eachLink(t *testing.T, f func(t *testing.T, n network)) {
 
 var transports = append([]transport{{"sim", newSim}, {"udp", newUDP}}, systemTransports...)
 
-// sim is a network in memory.
+// sim is a simulated network.
 type sim struct {
 	t     testing.TB
 	net   *simlink.Net
@@ -82,7 +82,7 @@ func (s *sim) open(side int, o Options) (*IA, error) {
 func (s *sim) addr(side int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}) }
 func (s *sim) absent() netip.Addr       { return s.addr(7) }
 
-// udp is the loopback interface.
+// udp is a network of kernel UDP sockets on the loopback interface.
 type udp struct{ port uint16 }
 
 var nextPort atomic.Uint32
@@ -125,7 +125,7 @@ func (u udp) open(side int, o Options) (*IA, error) {
 func (u udp) addr(side int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, byte(side + 1)}) }
 func (u udp) absent() netip.Addr       { return u.addr(7) }
 
-// host is an open adapter and what its endpoints share.
+// host is an open adapter with the objects that its endpoints share.
 type host struct {
 	t       testing.TB
 	ia      *IA
@@ -167,7 +167,7 @@ func (h *host) listen(q ConnQual, backlog int) {
 	h.psp = must(h.ia.CreatePSP(q, h.cr, PSPConsumer))(h.t)
 }
 
-// must unwraps a result that has to be there.
+// must(v, err)(t) returns v. It fails the test if err is not nil.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -236,13 +236,13 @@ func (p *point) dial(to *host, private []byte) {
 	}
 }
 
-// request awaits a connection request.
+// request waits for a connection request.
 func (h *host) request(t testing.TB) *CR {
 	t.Helper()
 	return await(t, h.cr, EventConnectionRequest).CR
 }
 
-// expect awaits a connection event of the endpoint.
+// expect waits for a connection event of the endpoint.
 func (p *point) expect(want EventNumber) Event {
 	p.host.t.Helper()
 	ev := await(p.host.t, p.connect, want)
@@ -252,7 +252,7 @@ func (p *point) expect(want EventNumber) Event {
 	return ev
 }
 
-// await takes the next event out, which has to be of a kind.
+// await takes the next event. It fails the test if the event has another number.
 func await(t testing.TB, e *EVD, want EventNumber) (ev Event) {
 	t.Helper()
 	if _, err := e.Wait(patience, 1, &ev); err != nil {
@@ -264,7 +264,7 @@ func await(t testing.TB, e *EVD, want EventNumber) (ev Event) {
 	return ev
 }
 
-// done awaits a completion and compares what it says.
+// done waits for a completion and compares its fields.
 func (p *point) done(e *EVD, cookie uint64, op DTO, want DTOStatus, length int) {
 	t := p.host.t
 	t.Helper()
@@ -343,7 +343,7 @@ func same(t testing.TB, got, want []byte) {
 	}
 }
 
-// wants checks a DAT status.
+// wants fails the test if err is not the DAT error want.
 func wants(t testing.TB, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
@@ -351,7 +351,7 @@ func wants(t testing.TB, what string, got, want error) {
 	}
 }
 
-// eventually polls for a condition that no event tells of.
+// eventually waits for a condition that no event reports.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !cond(); time.Sleep(time.Millisecond) {
@@ -370,7 +370,7 @@ func fillRandom(b []byte, seed uint64) {
 	_, _ = rand.NewChaCha8(key).Read(b) // it never fails
 }
 
-// asleep waits until the background owners of an adapter's engines sleep.
+// asleep waits until all background owners of an adapter sleep.
 func asleep(t testing.TB, h *host) {
 	t.Helper()
 	eventually(t, "sleep of the background owner", func() bool {

@@ -14,12 +14,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// roleVar makes the test binary play a part instead of running tests.
+// roleVar is an environment variable. If it is set, the test binary runs the named role instead of tests.
 const roleVar = "DATXDP_TEST_ROLE"
 
 var roles = map[string]func() error{}
 
-// TestMain runs the tests and then looks for what they left behind: adapters, goroutines, files.
+// TestMain runs the tests. After that it fails if adapters, goroutines or open files are left.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
 		if err := roles[role](); err != nil {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// warmUp has the runtime open the files that it keeps.
+// warmUp makes the Go runtime open the files that it keeps open.
 func warmUp() {
 	if c, err := net.ListenUDP("udp", nil); err == nil {
 		c.Close()
@@ -72,13 +72,14 @@ func openFiles() []string {
 	return files
 }
 
-// profile is whether an open file is that of -cpuprofile, which package testing does not close.
+// profile reports whether an open file is the file of -cpuprofile, which package testing does not close.
 func profile(file string) bool {
 	f := flag.Lookup("test.cpuprofile")
 	return f != nil && f.Value.String() != "" && strings.HasSuffix(file, "/"+filepath.Base(f.Value.String()))
 }
 
-// leftFiles compares with before. The kernel may take a moment to close what a killed child held.
+// leftFiles returns the open files that are not in before. It retries, because the kernel closes files of a killed
+// child late.
 func leftFiles(before []string) error {
 	var left []string
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -12,7 +12,7 @@ import (
 
 const testPage = 4096
 
-// mapped is anonymous memory that is unmapped at the end of the test.
+// mapped returns anonymous memory that is unmapped at the end of the test.
 func mapped(t testing.TB, size, prot int) []byte {
 	t.Helper()
 	mem := must(syscall.Mmap(-1, 0, size, prot, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE))(t)
@@ -20,7 +20,7 @@ func mapped(t testing.TB, size, prot int) []byte {
 	return mem
 }
 
-// A registration is refused with the privileges that the mapping of its memory does not allow: all of it counts.
+// Registration fails if the mapping of any part of the memory does not allow the privileges.
 func TestRegisterWhatIsMapped(t *testing.T) {
 	const r, w = syscall.PROT_READ, syscall.PROT_WRITE
 	for _, list := range []bool{false, true} {
@@ -76,7 +76,7 @@ func TestRegisterWhatIsMapped(t *testing.T) {
 	}
 }
 
-// A kernel before 6.11 refuses the query, as that of an ordinary file does: the list is read instead.
+// A kernel before 6.11 refuses PROCMAP_QUERY, and so does an ordinary file. In this case the file is read.
 func TestRegisterWithoutQuery(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
 	name := t.TempDir() + "/maps"
@@ -92,14 +92,14 @@ func TestRegisterWithoutQuery(t *testing.T) {
 	}
 }
 
-// Where the system does not tell what is mapped, registration goes on without.
+// If the system does not list the mappings, registration does not check the memory.
 func TestRegisterWithoutMaps(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
 	h.ia.a.maps.once.Do(func() { h.ia.a.maps.fd, h.ia.a.maps.err = -1, syscall.ENOENT })
 	must(h.ia.CreateLMR(mapped(t, testPage, syscall.PROT_READ), h.pz, MemAll))(t)
 }
 
-// Registering a sparse region commits nothing of it.
+// Registering a sparse region does not allocate its pages.
 func TestRegisterSparse(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
 	const size = 16 << 30
@@ -118,7 +118,7 @@ func TestRegisterSparse(t *testing.T) {
 	ok(t, lmr.Free())
 }
 
-// residentPages is the resident set of this process.
+// residentPages returns the size of the resident set of this process, in pages.
 func residentPages(t testing.TB) (pages int) {
 	t.Helper()
 	text := must(os.ReadFile("/proc/self/statm"))(t)

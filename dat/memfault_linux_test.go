@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// faultVar has the test binary run a test that may crash.
+// faultVar is an environment variable that marks the child process of inChild.
 const faultVar = "DATXDP_TEST_FAULTS"
 
 // inChild runs the current test in a child process, so that a crash fails the test instead of ending the test program.
@@ -136,7 +136,7 @@ func TestMemoryFaultOfWaitingMessage(t *testing.T) {
 	proves(u, v)
 }
 
-// finished takes a completion of either kind out.
+// finished takes a completion of a request or a receive.
 func finished(t testing.TB, e *EVD, cookie uint64, want DTOStatus) {
 	t.Helper()
 	var ev Event

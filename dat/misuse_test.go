@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// objects are one of each kind; any may be nil.
+// objects has one object of each kind; each may be nil.
 type objects struct {
 	ia  *IA
 	pz  *PZ
@@ -27,7 +27,7 @@ type objects struct {
 	cno *CNO
 }
 
-// misuses are the calls of each object, as they would be right but for the object.
+// misuses has the calls of each object, with arguments that are valid if the object is.
 var misuses = map[string]func(o *objects, ev *Event) error{
 	"IA.Query":       func(o *objects, _ *Event) error { return second(o.ia.Query()) },
 	"IA.Stats":       func(o *objects, _ *Event) error { return second(o.ia.Stats()) },
@@ -124,12 +124,12 @@ var misuses = map[string]func(o *objects, ev *Event) error{
 	"CR.Handoff":                func(o *objects, _ *Event) error { return o.cr.Handoff(1) },
 }
 
-// all are the objects, the adapter first.
+// all returns the objects, the IA first.
 func (o *objects) all() []Handle {
 	return []Handle{o.ia, o.pz, o.evd, o.lmr, o.ep, o.psp, o.rsp, o.cr, o.srq, o.rmr, o.cno}
 }
 
-// one makes an object of each kind; the request is from a to b.
+// one makes an object of each kind. The connection request is from a to b.
 func one(a, b *host) *objects {
 	t := a.t
 	t.Helper()
@@ -147,7 +147,7 @@ func one(a, b *host) *objects {
 	return o
 }
 
-// free frees all but the adapter.
+// free frees all objects except the IA.
 func (o *objects) free(t testing.TB) {
 	t.Helper()
 	ok(t, o.cr.Reject(nil))
@@ -156,7 +156,7 @@ func (o *objects) free(t testing.TB) {
 	}
 }
 
-// misused proves that every call is answered with ErrInvalidHandle. The adapter may still be open.
+// misused checks that every call returns ErrInvalidHandle. The adapter may still be open.
 func misused(t *testing.T, o *objects, open bool) {
 	t.Helper()
 	var ev Event
@@ -175,7 +175,7 @@ func misused(t *testing.T, o *objects, open bool) {
 	}
 }
 
-// naming are calls of live objects that name one of others.
+// naming has calls of valid objects that take an object of others as an argument.
 func naming(o, x *objects) map[string]error {
 	mem, attr := make([]byte, 1), DefaultEPAttr()
 	return map[string]error{
@@ -284,7 +284,8 @@ var misuseRules = []rule{
 	}},
 }
 
-// racing proves that of several calls at one time one succeeds, and the others find nothing.
+// racing makes several calls at the same time. It checks that exactly one succeeds and the others return
+// ErrInvalidHandle.
 func racing(t *testing.T, name string, call func() error) {
 	t.Helper()
 	var done atomic.Int32

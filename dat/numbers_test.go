@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// TestNumbersOfWire: what crosses between this package and wire by number means the same on both sides.
+// TestNumbersOfWire: the numbers that this package and package wire convert into each other have the same meaning.
 func TestNumbersOfWire(t *testing.T) {
 	type pair struct{ dat, wire any }
 	for _, p := range []pair{
@@ -54,7 +54,7 @@ func TestNumbersOfWire(t *testing.T) {
 	}
 }
 
-// TestConnInfoIsComplete: every field of a row of package wire is handed on.
+// TestConnInfoIsComplete: connInfo copies every field.
 func TestConnInfoIsComplete(t *testing.T) {
 	var from wire.ConnInfo
 	v := reflect.ValueOf(&from).Elem()

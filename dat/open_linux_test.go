@@ -20,7 +20,7 @@ import (
 
 const nobody = 65534
 
-// nameVar is the adapter that a child opens, portVar its port.
+// Environment variables of a child process: nameVar is the name of the adapter that it opens, portVar the port.
 const (
 	nameVar = "DATXDP_TEST_ADAPTER"
 	portVar = "DATXDP_TEST_PORT"
@@ -30,14 +30,14 @@ func init() {
 	roles["open"] = openAndHold
 }
 
-// child is the test binary in another part.
+// child is a process that runs the test binary in a role.
 type child struct {
 	*exec.Cmd
 	in  io.Closer
 	out *bufio.Reader
 }
 
-// start runs a role in the namespace of a side. It is killed at the end of the test.
+// start starts a child in the namespace of a side. The child is killed at the end of the test.
 func (x xdpNet) start(t *testing.T, side lab.Side, role, name string, uid uint32) child {
 	t.Helper()
 	return startChild(t, role, name, 0, uid, func(start func() error) error { return x.Do(side, start) })
@@ -68,7 +68,7 @@ func (c child) kill() {
 	}
 }
 
-// says is the next line of the child.
+// says returns the next line that the child writes.
 func (c child) says(t *testing.T) string {
 	t.Helper()
 	line, err := c.out.ReadString('\n')
@@ -83,7 +83,7 @@ func childOptions() (name string, o Options) {
 	return os.Getenv(nameVar), o
 }
 
-// openAndHold opens an adapter, says how that went, and holds it until its input ends.
+// openAndHold opens an adapter, writes the result, and keeps the adapter open until its standard input ends.
 func openAndHold() error {
 	name, o := childOptions()
 	ia, err := Open(name, o)
@@ -151,7 +151,7 @@ func TestOpenBusy(t *testing.T) {
 			t.Errorf("the holder, process %d, is not named", holder.Process.Pid)
 		}
 	}
-	// Neither AF_XDP nor UDP: the error has both reasons, and nobody is told of a fallback.
+	// If both AF_XDP and UDP fail, the error has both reasons, and no fallback is logged.
 	var log bytes.Buffer
 	ok(t, x.Do(lab.A, func() error {
 		_, err := Open("auto:veth0", Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -172,7 +172,7 @@ func TestOpenBusy(t *testing.T) {
 	ok(t, ia.CloseWith(CloseGraceful))
 }
 
-// A second adapter on the interface of an open one is refused, and the open one works on.
+// A second adapter on the same interface cannot be opened, and the first continues to work.
 func TestOpenBusyInThisProcess(t *testing.T) {
 	n := newXDP(t)
 	a, b := newHosts(t, n, Options{})

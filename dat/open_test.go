@@ -11,7 +11,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// explains checks that a failed open is one clear sentence with a DAT status.
+// explains checks the error of a failed open: it wraps a DAT error and has the given words on one line.
 func explains(t *testing.T, name string, err error, want error, words ...string) {
 	t.Helper()
 	wants(t, name, err, want)
@@ -45,7 +45,7 @@ func TestOpenUnknown(t *testing.T) {
 	wants(t, "no link", err, ErrInvalidParameter)
 }
 
-// TestOpenLimits: a time below 0 is no limit; one above the most is the most.
+// TestOpenLimits: a negative time is an error; a time above the maximum is reduced to the maximum.
 func TestOpenLimits(t *testing.T) {
 	n := newSim(t)
 	for _, l := range []Limits{{GiveUp: -1}, {NotReady: -1}, {KeepAlive: -1}, {ListenGrace: -1}} {

@@ -98,7 +98,7 @@ type traffic struct {
 	done int
 }
 
-// Operations outstanding of each kind, and the bytes of a write and a read.
+// Numbers of outstanding operations of each kind, and the sizes of a write and a read in bytes.
 const (
 	outstandingEach = 4
 	rdmaSize        = 256 << 10
@@ -139,7 +139,7 @@ func (c *traffic) post(t *testing.T, op DTO) {
 	c.out[c.next] = op
 }
 
-// run moves data until n operations have completed, and leaves as many outstanding as before.
+// run transfers data until n operations have completed. The number of outstanding operations stays the same.
 func (c *traffic) run(t *testing.T, n int) {
 	t.Helper()
 	for end := c.done + n; c.done < end; {
@@ -152,7 +152,7 @@ func (c *traffic) run(t *testing.T, n int) {
 	}
 }
 
-// end takes a completion for an operation that is outstanding.
+// end counts the completion of an outstanding operation.
 func (c *traffic) end(t *testing.T, ev Event) DTO {
 	t.Helper()
 	op, known := c.out[ev.Cookie]
@@ -211,7 +211,7 @@ func TestPeerKilled(t *testing.T) {
 	if after := c.broken(t); after > 2*giveUp {
 		t.Errorf("broken after %v, with %v to give up", after, giveUp)
 	}
-	// The adapter works on, with a new process in the old one's place.
+	// The adapter continues to work, and connects to a new process with the same address.
 	x.startPeer(t)
 	x.newTraffic(t, h).run(t, 20)
 }

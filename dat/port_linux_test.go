@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// AF_XDP and UDP talk to each other also where each has a port of its own, whoever connects.
+// An adapter over AF_XDP and one over UDP can connect to each other in both directions, even with different ports.
 func TestPortsOfAFXDPAndUDP(t *testing.T) {
 	x := newXDP(t).(xdpNet)
 	a := newHost(t, x, 0, Options{PeerPort: 17600})

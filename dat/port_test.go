@@ -13,12 +13,12 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// ownHost is an address of the loopback network whose default port no other test process has.
+// ownHost returns a loopback address at which no other test process uses the default port.
 func ownHost(last byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(64 + os.Getpid()>>8&63), byte(os.Getpid()), last})
 }
 
-// taken has another program take the default port of an address.
+// taken binds the default port of an address until the end of the test, as another program would.
 func taken(t *testing.T, addr netip.Addr) {
 	conn := must(net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, DefaultPort))))(t)
 	t.Cleanup(func() { conn.Close() })
@@ -64,7 +64,7 @@ func TestDefaultPortTaken(t *testing.T) {
 	}
 }
 
-// A server on another port than the default is reached by a client that names the port, on whatever port that is.
+// A client reaches a server on another port than the default if it names that port, whatever port the client has.
 func TestPeerPort(t *testing.T) {
 	server, client := ownHost(3), ownHost(4)
 	taken(t, server)
@@ -82,7 +82,7 @@ func TestPeerPort(t *testing.T) {
 	proves(pair(other, b, nil))
 }
 
-// Within a process an adapter without a port that was asked for is shared with one that asks for the port it has.
+// In one process, an open without a port and an open with the port that the first one got share an adapter.
 func TestDefaultPortIsShared(t *testing.T) {
 	addr, other := ownHost(5), ownHost(6)
 	first, again := hostOn(t, addr, "", Options{}), hostOn(t, addr, "", Options{})

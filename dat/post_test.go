@@ -124,7 +124,7 @@ func TestFullQueues(t *testing.T) {
 	})
 }
 
-// More reads than the endpoints allow at one time wait their turn.
+// Reads beyond the maximum number of outstanding reads wait until earlier reads complete.
 func TestManyReads(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -142,7 +142,7 @@ func TestManyReads(t *testing.T) {
 	})
 }
 
-// A read through endpoints that allow none is refused and hangs nothing.
+// A read returns an error if the endpoints allow no reads, and other operations continue.
 func TestReadsNotAllowed(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

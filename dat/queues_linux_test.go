@@ -36,7 +36,7 @@ func BenchmarkQueues(b *testing.B) {
 	}
 }
 
-// sentBy is how many packets each queue of a side has sent.
+// sentBy returns the number of packets that each queue of a side has sent.
 func (f *fleet) sentBy(side int) []uint64 {
 	var sent []uint64
 	for _, d := range f.hosts[side].ia.a.drivers {

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/ianame"
 )
 
-// Every document has the same line of dat.conf for an interface, and each line that it has is one that opens.
+// All documents have the same line of dat.conf for an interface, and every line of dat.conf in a document is valid.
 func TestRegistryDocuments(t *testing.T) {
 	var first entry
 	for _, name := range []string{"../docs/UDAPL.md", "../docs/DAT.md", "../cmd/libdatxdp/dat.conf.in", "../cmd/libdatxdp/libdatxdp.7"} {

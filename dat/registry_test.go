@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// String is the line that parses as e.
+// String returns the line from which e is parsed.
 func (e *entry) String() string {
 	safe, standard := "nonthreadsafe", "nondefault"
 	if e.ThreadSafe {
@@ -74,7 +74,7 @@ func TestParseRegistry(t *testing.T) {
 	}
 }
 
-// What parses is written and parses again as the same; every line is an entry, an error, or nothing.
+// An entry that is parsed, formatted and parsed again stays the same. Every line gives an entry, an error, or nothing.
 func FuzzConfig(f *testing.F) {
 	for _, line := range []string{goodLine, goodLine + "\n" + goodLine, `"a" u1.2 nonthreadsafe nondefault x y "z \"\\" # "`,
 		"# comment", `OpenIB-cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "ib0 0" ""`, "k1.2", `"`, `"\`} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// atomicRules are the rules that the two atomics have in common.
+// atomicRules returns the rules that the two atomics have in common.
 func (e extension) atomicRules() []rule {
 	return []rule{
 		e.refused("solicited is DAT_INVALID_PARAMETER", ErrInvalidParameter,

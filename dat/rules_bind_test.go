@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// bindRequestRules are what a bind may ask for, and what it gives.
+// bindRequestRules has the rules for the parameters and the results of a bind.
 var bindRequestRules = []rule{
 	{"each handle must be valid", together(func(t *testing.T, x, y *point) {
 		r := must(x.host.pz.CreateRMR())(t)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// bindLifeRules are the life of a binding, and where a bind stands among other requests.
+// bindLifeRules has the rules for the lifetime of a binding and for the order of binds and other requests.
 var bindLifeRules = []rule{
 	{"every bind has another context", together(func(t *testing.T, _, y *point) {
 		r := must(y.host.pz.CreateRMR())(t)

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// cnoWaited is what a CNO.Wait returned.
+// cnoWaited is the result of a CNO.Wait.
 type cnoWaited struct {
 	evd *EVD
 	err error
 }
 
-// cnoWaits has so many more goroutines wait for ever, and returns when they do.
+// cnoWaits starts n goroutines that wait on the CNO without a timeout. It returns when all of them wait.
 func cnoWaits(t testing.TB, c *CNO, n int) <-chan cnoWaited {
 	t.Helper()
 	got := make(chan cnoWaited, n)
@@ -29,7 +29,7 @@ func cnoWaits(t testing.TB, c *CNO, n int) <-chan cnoWaited {
 	return got
 }
 
-// cnoWaiting waits until so many goroutines wait.
+// cnoWaiting waits until n goroutines wait on the CNO.
 func cnoWaiting(t testing.TB, c *CNO, n int) {
 	t.Helper()
 	eventually(t, "waiting", func() bool {
@@ -39,7 +39,8 @@ func cnoWaiting(t testing.TB, c *CNO, n int) {
 	})
 }
 
-// triggered takes the trigger that a CNO keeps, which has to be of an EVD; nil for none.
+// triggered takes the trigger that a CNO keeps. It fails the test if another EVD than evd triggered; nil means no
+// trigger.
 func triggered(t testing.TB, c *CNO, want *EVD) {
 	t.Helper()
 	got, err := c.Wait(0)
@@ -53,13 +54,13 @@ func triggered(t testing.TB, c *CNO, want *EVD) {
 	}
 }
 
-// agent makes an agent that tells of its calls.
+// agent makes an agent and a channel that reports its calls.
 func agent() (f func(*EVD), called chan *EVD) {
 	called = make(chan *EVD, 16)
 	return func(e *EVD) { called <- e }, called
 }
 
-// freedCNO is a rule: a call on a freed CNO, on nil and on one of a closed adapter.
+// freedCNO returns a rule: a call fails on a CNO that is freed or nil, or whose IA is closed.
 func freedCNO(call func(c *CNO) error) rule {
 	return onHost("a CNO that is gone is an invalid handle", func(t *testing.T, h *host) {
 		freed, closed := must(h.ia.CreateCNO(nil))(t), must(h.ia.CreateCNO(nil))(t)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// connectRules are those that Connect and DupConnect have in common; connect makes x ask host b.
+// connectRules has the rules that Connect and DupConnect have in common. connect connects x to host b.
 func connectRules(connect func(x *point, b *host, timeout time.Duration, private []byte, qos QoS) error) []rule {
 	return []rule{
 		{"timeout 0 is refused", func(t *testing.T, n network) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// refuses checks that attributes are not those of an endpoint, neither new nor changed.
+// refuses checks that CreateEP and Modify refuse the attributes.
 func refuses(t *testing.T, h *host, name string, change func(*EPAttr), want error) {
 	t.Helper()
 	attr := DefaultEPAttr()
@@ -19,7 +19,7 @@ func refuses(t *testing.T, h *host, name string, change func(*EPAttr), want erro
 	}
 }
 
-// attributes are each attribute with a limit, and how it is set.
+// attributes has each attribute with a limit, and a function that sets the attribute.
 var attributes = []struct {
 	name  string
 	field EPMask
@@ -39,7 +39,7 @@ var attributes = []struct {
 	{"MaxRDMASize", EPFieldMaxRDMASize, maxSize, func(a *EPAttr, n int) { a.MaxRDMASize = uint32(n) }, func(a *EPAttr) int { return int(a.MaxRDMASize) }},
 }
 
-// granted is what an endpoint without a shared receive queue gets of an attribute.
+// granted returns the value of an attribute that an endpoint without a shared receive queue gets.
 func granted(limit, asked int) int {
 	if limit == maxSize {
 		return maxSize

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// modifyRules are a rule for each attribute.
+// modifyRules returns a rule for each attribute.
 func modifyRules() (all []rule) {
 	for _, f := range attributes {
 		all = append(all, rule{f.name + " is changed alone", func(t *testing.T, n network) {

@@ -209,7 +209,7 @@ func freedMemory(y *point, r *RMRTriplet) {
 	ok(y.host.t, l.Free())
 }
 
-// again is a new endpoint with the dispatchers and memory of p.
+// again returns a new endpoint with the dispatchers and memory of p.
 func (p *point) again() *point {
 	p.host.t.Helper()
 	next := *p

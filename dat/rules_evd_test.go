@@ -13,7 +13,7 @@ func (h *host) soft(qlen int, cno *CNO) *EVD {
 	return must(h.ia.CreateEVD(qlen, cno, EVDSoftware))(h.t)
 }
 
-// says posts software events that carry numbers.
+// says posts software events with the given numbers.
 func says(t testing.TB, e *EVD, numbers ...int) {
 	t.Helper()
 	for _, n := range numbers {
@@ -21,7 +21,7 @@ func says(t testing.TB, e *EVD, numbers ...int) {
 	}
 }
 
-// hears takes software events out, which have to carry numbers.
+// hears takes software events. It fails the test if they do not have the given numbers.
 func hears(t testing.TB, e *EVD, numbers ...int) {
 	t.Helper()
 	for _, n := range numbers {
@@ -33,14 +33,14 @@ func hears(t testing.TB, e *EVD, numbers ...int) {
 	}
 }
 
-// waited is what a Wait returned.
+// waited is the result of a Wait.
 type waited struct {
 	ev   Event
 	more int
 	err  error
 }
 
-// waits calls Wait for ever in another goroutine and returns when it sleeps.
+// waits calls Wait without a timeout in another goroutine. It returns when that goroutine sleeps.
 func waits(t testing.TB, e *EVD, threshold int) <-chan waited {
 	t.Helper()
 	got := make(chan waited, 1)
@@ -53,7 +53,7 @@ func waits(t testing.TB, e *EVD, threshold int) <-chan waited {
 	return got
 }
 
-// result awaits what a call in another goroutine returned.
+// result waits for the result of a call in another goroutine.
 func result[T any](t testing.TB, got <-chan T) T {
 	t.Helper()
 	select {
@@ -65,12 +65,12 @@ func result[T any](t testing.TB, got <-chan T) T {
 	}
 }
 
-// onHost is a rule that needs one adapter.
+// onHost returns a rule that needs only one adapter.
 func onHost(name string, f func(t *testing.T, h *host)) rule {
 	return rule{name, func(t *testing.T, n network) { f(t, newHost(t, n, 0, Options{})) }}
 }
 
-// freedEVD is a rule: a call on a freed dispatcher, on nil and on one of a closed adapter.
+// freedEVD returns a rule: a call fails on an EVD that is freed or nil, or whose IA is closed.
 func freedEVD(call func(e *EVD) error) rule {
 	return onHost("a dispatcher that is gone is an invalid handle", func(t *testing.T, h *host) {
 		freed, closed := h.soft(4, nil), h.soft(4, nil)

@@ -28,12 +28,12 @@ var (
 		}}
 )
 
-// easy posts an operation of 8 bytes on memory of the peer that fits it.
+// easy posts an operation of 8 bytes on valid memory of the peer.
 func (e extension) easy(x *point, cookie uint64, to *word, f CompletionFlags) error {
 	return e.post(x, x.lmr.Segment(0, 8), cookie, to.at(), f)
 }
 
-// word is an aligned 64-bit word, and as much beside it, for peers' atomics.
+// word is an aligned 64-bit word for atomics of peers, with other memory beside it.
 type word struct {
 	host *host
 	mem  []byte
@@ -52,19 +52,19 @@ func (w *word) at() RMRTriplet { return w.lmr.Remote(8, 8) }
 
 func number(p *point, off int) any { return binary.NativeEndian.Uint64(p.mem[off:]) }
 
-// value is the word, ordered before what peers do with it next.
+// value returns the word. It orders the read before later accesses of peers.
 func (w *word) value() uint64 {
 	defer w.host.ia.a.barrier()
 	return binary.NativeEndian.Uint64(w.mem[8:])
 }
 
-// set stores a value, ordered as value is.
+// set stores a value in the word. It orders the write like value.
 func (w *word) set(v uint64) {
 	binary.NativeEndian.PutUint64(w.mem[8:], v)
 	w.host.ia.a.barrier()
 }
 
-// extended awaits the completion of an extended operation and compares what it says.
+// extended waits for the completion of an extended operation and compares its fields.
 func (p *point) extended(e *EVD, cookie uint64, x extension, want DTOStatus, length int) Event {
 	t := p.host.t
 	t.Helper()
@@ -83,7 +83,7 @@ func (p *point) extended(e *EVD, cookie uint64, x extension, want DTOStatus, len
 	return ev
 }
 
-// received awaits the completion of a receive that a write with immediate data has consumed.
+// received waits for the completion of a receive that a write with immediate data has consumed.
 func (p *point) received(cookie uint64, imm uint32, length int) {
 	p.host.t.Helper()
 	ev := p.extended(p.recv, cookie, extension{dto: DTOReceiveImm, ext: ExtRDMAWriteImmData}, DTOSuccess, length)
@@ -92,7 +92,7 @@ func (p *point) received(cookie uint64, imm uint32, length int) {
 	}
 }
 
-// equal fails if two values differ.
+// equal fails the test if two values differ.
 func equal[T comparable](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -100,7 +100,7 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// broke awaits the end of a connection that a fault breaks, at both sides.
+// broke waits at both sides until the connection has broken.
 func broke(x, y *point) {
 	x.host.t.Helper()
 	x.expect(EventBroken)
@@ -109,7 +109,7 @@ func broke(x, y *point) {
 	equal(x.host.t, "state at the peer", y.State(), EPDisconnected)
 }
 
-// refused is a rule that a post is refused at once, and nothing is queued: the connection works on.
+// refused returns a rule: a post returns an error, queues nothing, and leaves the connection usable.
 func (e extension) refused(name string, want error, post func(t *testing.T, x *point, w *word) error) rule {
 	return rule{name, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -146,7 +146,7 @@ func (e extension) denied(name string, priv MemPriv, aim func(t *testing.T, w *w
 	}}
 }
 
-// postRules are the rules that the three posts have in common.
+// postRules returns the rules that the three posts have in common.
 func (e extension) postRules() []rule {
 	local := func(l LMRTriplet) func(*testing.T, *point, *word) error {
 		return func(_ *testing.T, x *point, w *word) error { return e.post(x, l, 1, w.at(), 0) }

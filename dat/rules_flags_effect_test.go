@@ -21,7 +21,7 @@ func sendsWith(x, y *point, messages int, flags CompletionFlags) {
 	}
 }
 
-// asleepStill fails if a waiter that sleeps was woken.
+// asleepStill fails the test if a sleeping waiter has been woken.
 func asleepStill(t testing.TB, e *EVD, got <-chan waited) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Millisecond); time.Now().Before(end); {
@@ -36,7 +36,7 @@ func (p *point) write(cookie uint64, flags CompletionFlags) error {
 	return p.PostRDMAWrite(p.seg(0, 8), cookie, p.peer.lmr.Remote(0, 8), flags)
 }
 
-// flagEffectRules say what the flags do to events, waiters and notification objects.
+// flagEffectRules has the rules for the effect of flags on events, waiters and CNOs.
 var flagEffectRules = []rule{
 	{"by default every completion wakes the waiter", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

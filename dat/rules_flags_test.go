@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// flagged are attributes with completion flags.
+// flagged returns attributes with completion flags.
 func flagged(recv, request CompletionFlags) *EPAttr {
 	a := DefaultEPAttr()
 	a.RecvCompletionFlags, a.RequestCompletionFlags = recv, request
 	return &a
 }
 
-// feeder makes an endpoint for the streams that have a dispatcher, with completion flags.
+// feeder makes an endpoint that feeds the given dispatchers, with completion flags.
 func (h *host) feeder(recv, request, connect *EVD, recvFlags, requestFlags CompletionFlags) (*EP, error) {
 	a := flagged(recvFlags, requestFlags)
 	if recv == nil {
@@ -24,7 +24,7 @@ func (h *host) feeder(recv, request, connect *EVD, recvFlags, requestFlags Compl
 	return h.ia.CreateEP(h.pz, EPConfig{RecvEVD: recv, RequestEVD: request, ConnectEVD: connect, Attr: a})
 }
 
-// rebuild makes the endpoint of a point anew, with other dispatchers and attributes.
+// rebuild replaces the endpoint of a point by an endpoint with other dispatchers and attributes.
 func (p *point) rebuild(recv, request *EVD, a *EPAttr) {
 	t := p.host.t
 	t.Helper()
@@ -33,7 +33,7 @@ func (p *point) rebuild(recv, request *EVD, a *EPAttr) {
 	p.EP = must(p.host.ia.CreateEP(p.host.pz, EPConfig{RecvEVD: recv, RequestEVD: request, ConnectEVD: p.connect, Attr: a}))(t)
 }
 
-// posts are the ways to post, with flags.
+// posts has every kind of post, with flags as a parameter.
 func (p *point) posts(flags CompletionFlags) map[string]error {
 	return map[string]error{
 		"recv":  p.PostRecv(p.seg(0, 8), 1, flags),
@@ -43,7 +43,7 @@ func (p *point) posts(flags CompletionFlags) map[string]error {
 	}
 }
 
-// flagRules say which flags are legal, and where.
+// flagRules has the rules that say which flags are legal for which calls.
 var flagRules = []rule{
 	onHost("the attributes are counted by threshold unless told otherwise", func(t *testing.T, _ *host) {
 		a := DefaultEPAttr()

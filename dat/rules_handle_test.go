@@ -100,7 +100,7 @@ func everyObject(t *testing.T, n network) []Handle {
 		must(a.pz.CreateRMR())(t), must(a.ia.CreateCNO(nil))(t), must(a.ia.CreateSRQ(a.pz, SRQAttr{MaxRecvDTOs: 1}))(t)}
 }
 
-// deadObjects are objects of each kind that are freed, or whose adapter is closed, and that never were.
+// deadObjects returns objects of each kind that are freed or nil, or whose adapter is closed.
 func deadObjects(t *testing.T, n network) []Handle {
 	a, b := newHosts(t, n, Options{})
 	x := a.point(nil)

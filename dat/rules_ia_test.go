@@ -384,13 +384,13 @@ var iaRules = []topic{
 	}},
 }
 
-// reopen opens the adapter once more, until the end of the test.
+// reopen opens the adapter again and closes that open at the end of the test.
 func (h *host) reopen(o Options) *IA {
 	h.t.Helper()
 	return must(h.tryReopen(o))(h.t)
 }
 
-// tryReopen does what Open does with the name of an adapter that is open: there are links without.
+// tryReopen does the same as Open with the name of an open adapter, because some test links have no names.
 func (h *host) tryReopen(o Options) (*IA, error) {
 	o.setDefaults()
 	a, err := acquire(h.ia.a.key, o, nil)
@@ -404,7 +404,7 @@ func (h *host) tryReopen(o Options) (*IA, error) {
 	return ia, err
 }
 
-// overflow has an EVD of ia lose a completion, and returns it.
+// overflow makes an EVD of ia lose a completion, and returns the EVD.
 func (h *host) overflow(ia *IA) *EVD {
 	h.t.Helper()
 	evd := must(ia.CreateEVD(1, nil, EVDDTO))(h.t)

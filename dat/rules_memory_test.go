@@ -341,7 +341,7 @@ var memoryRules = []topic{
 	})},
 }
 
-// everyLMR registers memory in each of the ways, in the order of MemType.
+// everyLMR registers memory with each type, in the order of MemType.
 func everyLMR(h *host, mem []byte, priv MemPriv) []*LMR {
 	h.t.Helper()
 	l := must(h.ia.CreateLMR(mem, h.pz, priv))(h.t)
@@ -349,7 +349,7 @@ func everyLMR(h *host, mem []byte, priv MemPriv) []*LMR {
 		must(h.ia.CreateLMRShared(mem, LMRCookie{7}, h.pz, priv))(h.t)}
 }
 
-// syncRules are the rules of both calls that synchronise memory.
+// syncRules returns the rules of both calls that synchronise memory.
 func syncRules(sync func(*IA, []LMRTriplet) error) []rule {
 	return []rule{
 		{"segments of several regions and zones are synchronised together", func(t *testing.T, n network) {

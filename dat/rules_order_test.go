@@ -107,7 +107,7 @@ var orderingRules = []rule{
 	}},
 }
 
-// fenced proves that a request with a fence waits for the read before it, whose data it carries on.
+// fenced checks that a fenced request waits for an earlier read: the request sends the data of that read.
 func fenced(p post) func(*testing.T, network) {
 	return joined(func(t *testing.T, x, y *point) {
 		for i := range 10 {

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A post is one of the calls that move data, so that rules which hold for several are said once.
+// A post is one of the calls that transfer data. Rules that hold for several of them are written once.
 type post struct {
 	op    DTO
 	flags CompletionFlags // that it may carry
@@ -34,7 +34,7 @@ var (
 		}}
 )
 
-// joined is a rule about two connected endpoints.
+// joined returns a rule about two connected endpoints.
 func joined(f func(t *testing.T, x, y *point)) func(*testing.T, network) {
 	return joinedWith(Options{}, nil, f)
 }
@@ -64,7 +64,7 @@ func (p *point) region(priv MemPriv) *LMR {
 	return must(p.host.ia.CreateLMR(make([]byte, 256), p.host.pz, priv))(p.host.t)
 }
 
-// refusals are what every post refuses, and that nothing has changed after.
+// refusals returns the rules for invalid arguments of every post. A refused post changes nothing.
 func refusals(p post) []rule {
 	source := p.op == DTOSend || p.op == DTORDMAWrite
 	attr := DefaultEPAttr()
@@ -159,7 +159,7 @@ func refusals(p post) []rule {
 	return rules
 }
 
-// requestRules are what sends, writes and reads have in common.
+// requestRules returns the rules that sends, writes and reads have in common.
 func requestRules(p post, source bool) []rule {
 	attr := DefaultEPAttr()
 	attr.MaxMessageSize, attr.MaxRDMASize, attr.MaxRequestDTOs = 10000, 10000, 2
@@ -275,13 +275,13 @@ func requestRules(p post, source bool) []rule {
 	}
 }
 
-// silence is a layer that stands between an adapter and its network.
+// silence is a link on top of an adapter's link that can lose packets.
 type silence struct {
 	link.Link
 	on *atomic.Bool
 }
 
-// Recv loses what arrives while silence is on.
+// Recv loses the packets that arrive while silence is on.
 func (s *silence) Recv(bufs []link.Buf) int {
 	n := s.Link.Recv(bufs)
 	if n > 0 && s.on.Load() {

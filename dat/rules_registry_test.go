@@ -203,7 +203,7 @@ func (u udp) openAs(_ int, name string, o Options) (*IA, error) {
 	return Open(name, o)
 }
 
-// deviceOf is n, or another network in place of one without names.
+// deviceOf returns n or, if the adapters of n have no names, another network.
 func deviceOf(t *testing.T, n network) deviceNetwork {
 	warm.leave()
 	if d, named := n.(deviceNetwork); named {
@@ -212,7 +212,7 @@ func deviceOf(t *testing.T, n network) deviceNetwork {
 	return newUDP(t).(udp)
 }
 
-// setRegistry makes text the registry until the end of the test.
+// setRegistry makes text the contents of the registry until the end of the test.
 func setRegistry(t *testing.T, text string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "dat.conf")

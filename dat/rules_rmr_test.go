@@ -10,7 +10,7 @@ const (
 	remoteRights = MemRemoteRead | MemRemoteWrite
 )
 
-// bound awaits the completion of a bind.
+// bound waits for the completion of a bind.
 func (p *point) bound(r *RMR, cookie uint64, want DTOStatus) {
 	t := p.host.t
 	t.Helper()
@@ -20,7 +20,7 @@ func (p *point) bound(r *RMR, cookie uint64, want DTOStatus) {
 	}
 }
 
-// bind binds a region to n bytes of an LMR from an offset on, and awaits that.
+// bind binds a region to n bytes of an LMR, from offset off, and waits for the completion.
 func (p *point) bind(r *RMR, l *LMR, off, n int, priv MemPriv) RMRTriplet {
 	p.host.t.Helper()
 	context := must(r.Bind(p.EP, Binding{LMR: l, Segment: l.Segment(off, n), Priv: priv}, 70, 0))(p.host.t)
@@ -28,26 +28,26 @@ func (p *point) bind(r *RMR, l *LMR, off, n int, priv MemPriv) RMRTriplet {
 	return RMRTriplet{Context: context, Address: l.Address() + uint64(off), Length: uint64(n)}
 }
 
-// window is a new region that gives peers all rights to n bytes of p's memory from an offset on.
+// window returns a new region that gives peers all privileges on n bytes of p's memory, from an offset.
 func (p *point) window(off, n int) (*RMR, RMRTriplet) {
 	p.host.t.Helper()
 	r := must(p.host.pz.CreateRMR())(p.host.t)
 	return r, p.bind(r, p.lmr, off, n, remoteRights)
 }
 
-// private registers memory that peers can reach through a window only.
+// private registers memory that peers can access only through a window.
 func (p *point) private(n int, priv MemPriv) ([]byte, *LMR) {
 	p.host.t.Helper()
 	mem := make([]byte, n)
 	return mem, must(p.host.ia.CreateLMR(mem, p.host.pz, priv))(p.host.t)
 }
 
-// part is n bytes of a remote range from an offset on; nothing is checked.
+// part returns n bytes of a remote range, from an offset. It checks nothing.
 func part(to RMRTriplet, off, n int) RMRTriplet {
 	return RMRTriplet{Context: to.Context, Address: to.Address + uint64(off), Length: uint64(n)}
 }
 
-// writes has p write to its peer's range, which must succeed.
+// writes makes p write to its peer's range. The write must succeed.
 func (p *point) writes(to RMRTriplet) {
 	t := p.host.t
 	t.Helper()
@@ -55,7 +55,7 @@ func (p *point) writes(to RMRTriplet) {
 	p.done(p.request, 71, DTORDMAWrite, DTOSuccess, int(to.Length))
 }
 
-// cannot has a request of p be refused by its peer, which breaks the connection.
+// cannot checks that the peer refuses a request of p, which breaks the connection.
 func (p *point) cannot(what string, op DTO, err error) {
 	t := p.host.t
 	t.Helper()
@@ -80,7 +80,7 @@ func (p *point) cannotRead(what string, from RMRTriplet) {
 	p.cannot(what, DTORDMARead, p.PostRDMARead(p.seg(0, int(from.Length)), 72, from, 0))
 }
 
-// holdUp makes p's request queue wait, with a message that has no receive, until letOn.
+// holdUp blocks p's send queue with a message that has no receive, until letOn.
 func (p *point) holdUp() {
 	p.host.t.Helper()
 	ok(p.host.t, p.PostSend(p.seg(0, 8), 73, 0))
@@ -101,7 +101,7 @@ func unbound(t testing.TB, r *RMR) {
 	}
 }
 
-// together are two connected endpoints.
+// together has two connected endpoints.
 func together(f func(t *testing.T, x, y *point)) func(*testing.T, network) {
 	return func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -110,7 +110,7 @@ func together(f func(t *testing.T, x, y *point)) func(*testing.T, network) {
 	}
 }
 
-// broken runs a case for each entry on a connection of its own, since each breaks it.
+// broken runs each case on a connection of its own, because each case breaks its connection.
 func broken[C any](cases map[string]C, f func(t *testing.T, x, y *point, what string, c C)) func(*testing.T, network) {
 	return func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -40,17 +40,17 @@ func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 	}
 }
 
-// hasty believes soon that nobody listens.
+// hasty has a short ListenGrace.
 var hasty = Options{Limits: Limits{ListenGrace: 20 * time.Millisecond}}
 
-// listener is host b with a dispatcher for requests, and a, which has none.
+// listener returns host a, and host b with a dispatcher for connection requests.
 func listener(t *testing.T, n network, backlog int) (a, b *host) {
 	a, b = newHost(t, n, 0, hasty), newHost(t, n, 1, hasty)
 	b.cr = must(b.ia.CreateEVD(backlog, nil, EVDCR))(t)
 	return a, b
 }
 
-// asks has a new endpoint of a request a connection from a qualifier of b.
+// asks connects a new endpoint of host a to a qualifier of host b.
 func asks(a, b *host, qual ConnQual) *point {
 	a.t.Helper()
 	x := a.point(nil)
@@ -58,7 +58,7 @@ func asks(a, b *host, qual ConnQual) *point {
 	return x
 }
 
-// configure gives an endpoint that the provider made what the point has.
+// configure gives the zone and dispatchers of a point to an endpoint that the provider has created.
 func (p *point) configure(ep *EP) {
 	p.host.t.Helper()
 	ok(p.host.t, p.EP.Free())

@@ -413,7 +413,7 @@ var epSetWatermarkRules = []rule{
 	}},
 }
 
-// has compares what an endpoint has of receives.
+// has compares the result of RecvQuery.
 func has(t *testing.T, p *point, want int) {
 	t.Helper()
 	n, span, err := p.RecvQuery()

@@ -16,7 +16,7 @@ var srqRules = []topic{
 	{"dat_ep_set_watermark", epSetWatermarkRules},
 }
 
-// freedSRQ is a rule: a call on a freed queue and on nil.
+// freedSRQ returns a rule: a call fails on a queue that is freed or nil.
 func freedSRQ(call func(q *SRQ) error) rule {
 	return onHost("the queue has to be there", func(t *testing.T, h *host) {
 		c := h.common(1, 8)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Qualifiers of host a in the rules of states.
+// Qualifiers of host a in the rules for states.
 const (
 	rspQual      ConnQual = 0x5e1 // of the endpoint's reserved service point
 	providerQual ConnQual = 0x5e2 // of a service point for which the provider makes endpoints
@@ -15,7 +15,7 @@ const (
 // epGone is the state of an endpoint that was freed.
 const epGone EPState = 99
 
-// stage is an endpoint of host a that was brought into a state, and host b that it deals with.
+// stage has an endpoint of host a in a given state, and its peer, host b.
 type stage struct {
 	t       *testing.T
 	a, b    *host
@@ -105,7 +105,7 @@ func (s *stage) another() (x, y *point) {
 	return pair(s.a, s.b, nil)
 }
 
-// is checks the state by each call that tells it.
+// is checks the state with each call that returns it.
 func (s *stage) is(want EPState) {
 	s.t.Helper()
 	if want == epGone {
@@ -124,10 +124,10 @@ func (s *stage) is(want EPState) {
 var allStates = []EPState{EPUnconnected, EPReserved, EPPassiveConnectionPending, EPTentativeConnectionPending,
 	EPActiveConnectionPending, EPCompletionPending, EPConnected, EPDisconnectPending, EPDisconnected}
 
-// to is the states in which a call is legal, and the state it leads to.
+// to maps the states in which a call is legal to the states after the call.
 type to map[EPState]EPState
 
-// stay is for calls that change nothing.
+// stay returns such a map for a call that does not change the state.
 func stay(all ...EPState) to {
 	m := to{}
 	for _, s := range all {
@@ -136,7 +136,8 @@ func stay(all ...EPState) to {
 	return m
 }
 
-// stateCalls is the state machine as a table: what is not in next is ErrInvalidState and changes nothing.
+// stateCalls has the state machine as a table. In a state that is not in next, a call returns ErrInvalidState and
+// changes nothing.
 var stateCalls = []struct {
 	name  string
 	call  func(s *stage) error
@@ -196,7 +197,7 @@ var stateCalls = []struct {
 	{"Status", func(s *stage) error { _, _, _, err := s.p.Status(); return err }, stay(allStates...), 0, nil},
 }
 
-// stateEvents is what happens to an endpoint without a call on it.
+// stateEvents has the state changes that happen without a call on the endpoint.
 var stateEvents = []struct {
 	from EPState
 	what string
@@ -253,7 +254,7 @@ var stateEvents = []struct {
 	}, EPDisconnected, 0},
 }
 
-// stateRules is a rule for each cell of the tables.
+// stateRules returns a rule for each cell of the tables.
 func stateRules() (all []rule) {
 	for _, c := range stateCalls {
 		for _, from := range allStates {

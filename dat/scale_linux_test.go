@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fleet is many connections between two hosts over AF_XDP, all events of a side in one dispatcher.
+// fleet has many connections between two hosts over AF_XDP. All events of a host go to one dispatcher.
 type fleet struct {
 	b          *testing.B
 	hosts      [2]*host
@@ -50,7 +50,7 @@ func (f *fleet) endpoint(side int) *EP {
 	return ep
 }
 
-// grow establishes connections, some at a time, until there are so many.
+// grow establishes connections, several at the same time, until there are size connections.
 func (f *fleet) grow(size int) {
 	const window = 256
 	established := [2]int{len(f.eps[0]), len(f.eps[0])}
@@ -76,7 +76,7 @@ func (f *fleet) grow(size int) {
 	}
 }
 
-// receive posts all receives of the first so many connections.
+// receive posts all receives of the first connections.
 func (f *fleet) receive(active int, room []LMRTriplet) {
 	for ; f.receivable < active; f.receivable++ {
 		for range f.depth {
@@ -135,7 +135,8 @@ func (f *fleet) run(active int, d time.Duration) float64 {
 	return rate
 }
 
-// brief is less of a time in which a benchmark measures, with -short, which only looks whether it still runs.
+// brief returns the time for which a benchmark measures. With -short the time is short, because the benchmark only has
+// to run.
 func brief(d time.Duration) time.Duration {
 	if testing.Short() {
 		return d / 20
@@ -143,7 +144,7 @@ func brief(d time.Duration) time.Duration {
 	return d
 }
 
-// heap is what the process keeps, in bytes.
+// heap returns the size of the live heap in bytes.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -172,7 +173,7 @@ func BenchmarkConnections(b *testing.B) {
 	}
 }
 
-// A hundred connections at work, alone and with 9900 others beside them that are idle.
+// This benchmark measures a hundred busy connections, alone and beside 9900 idle connections.
 func BenchmarkActive(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, 16)
@@ -188,7 +189,7 @@ func BenchmarkActive(b *testing.B) {
 	}
 }
 
-// Messages spread over 64 connections.
+// This benchmark measures messages over 64 connections.
 func BenchmarkSpread64(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, 64)
@@ -199,7 +200,8 @@ func BenchmarkSpread64(b *testing.B) {
 	}
 }
 
-// Requests and answers over 64 connections, one outstanding on each: nothing can share a packet.
+// This benchmark measures round trips over 64 connections with one outstanding message each, so no messages share a
+// packet.
 func BenchmarkEcho64(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, 4)
@@ -210,7 +212,7 @@ func BenchmarkEcho64(b *testing.B) {
 	}
 }
 
-// echo sends 64 bytes forth and back on every connection over and over, and says how often in a second.
+// echo sends 64-byte messages back and forth on every connection. It returns the number of round trips per second.
 func (f *fleet) echo(d time.Duration) float64 {
 	d = brief(d)
 	msg, room := [2][]LMRTriplet{f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)}, [2][]LMRTriplet{f.mem[0].seg(64, 64), f.mem[1].seg(64, 64)}
@@ -257,7 +259,7 @@ func (f *fleet) echo(d time.Duration) float64 {
 	return rate
 }
 
-// cpuTime is what the process has used.
+// cpuTime returns the processor time of the process.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Of calls that begin something with one endpoint at the same time, one succeeds.
+// Several calls start a connection with one endpoint at the same time. Exactly one of them succeeds.
 func TestOneTakesTheEndpoint(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -74,7 +74,7 @@ func TestFreeRSPWhileRequestComes(t *testing.T) {
 	})
 }
 
-// Requests that are answered, handed off and closed down at the same time are answered once.
+// Connection requests are accepted, rejected, handed off and closed at the same time. Each is answered once.
 func TestAnswersAtOnce(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -110,7 +110,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	})
 }
 
-// Whatever is done with endpoints and requests while the adapter closes, it returns.
+// Calls on endpoints and connection requests return even if the adapter is closed meanwhile.
 func TestCloseDuringSetUp(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		for range 4 {

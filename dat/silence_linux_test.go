@@ -33,7 +33,7 @@ func crowdAttr() *EPAttr {
 	return &attr
 }
 
-// beCrowd takes connections and their messages until it is killed.
+// beCrowd is the server process: it accepts connections and receives messages until it is killed.
 func beCrowd() error {
 	name, o := childOptions()
 	ia, err := Open(name, o)
@@ -83,7 +83,7 @@ func beCrowd() error {
 	}
 }
 
-// callers is the client's side.
+// callers has the connections of the client's side.
 type callers struct {
 	*host
 	events             *EVD
@@ -111,7 +111,7 @@ func newCallers(t *testing.T, h *host, to network) *callers {
 	return c
 }
 
-// run sends for d, at half a message a second for each connection.
+// run sends for a time d, with half a message per second on each connection.
 func (c *callers) run(t *testing.T, d time.Duration) {
 	t.Helper()
 	every := 2 * time.Second / time.Duration(len(c.eps))
@@ -128,7 +128,7 @@ func (c *callers) run(t *testing.T, d time.Duration) {
 	}
 }
 
-// reap takes events until there are none for a while.
+// reap takes events until no event arrives for some time.
 func (c *callers) reap(d time.Duration) bool {
 	var ev Event
 	if _, err := c.events.Wait(d, 1, &ev); err != nil {

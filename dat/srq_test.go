@@ -10,7 +10,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// common is a shared receive queue and the memory of its receives: that with cookie i has place i.
+// common has a shared receive queue and the memory of its receives. The receive with cookie i uses place i.
 type common struct {
 	*SRQ
 	t    testing.TB
@@ -32,7 +32,7 @@ func (h *host) common(n, size int) *common {
 	return c
 }
 
-// post posts receives from one cookie up to another.
+// post posts receives with consecutive cookies.
 func (c *common) post(from, to int) {
 	c.t.Helper()
 	for i := from; i < to; i++ {
@@ -40,10 +40,10 @@ func (c *common) post(from, to int) {
 	}
 }
 
-// place is the memory of a receive.
+// place returns the memory of a receive.
 func (c *common) place(cookie uint64) []byte { return c.mem[int(cookie)*c.size:][:c.size] }
 
-// point is an endpoint that takes its receives from the queue.
+// point makes an endpoint that takes its receives from the queue.
 func (c *common) point(attr *EPAttr) *point {
 	t := c.t
 	t.Helper()
@@ -58,7 +58,7 @@ func (c *common) point(attr *EPAttr) *point {
 	return p
 }
 
-// counts compares the receives available and outstanding.
+// counts compares the numbers of available and outstanding receives.
 func (c *common) counts(available, outstanding int) {
 	c.t.Helper()
 	p := must(c.Query())(c.t)
@@ -67,7 +67,7 @@ func (c *common) counts(available, outstanding int) {
 	}
 }
 
-// async awaits an asynchronous event and compares what it says.
+// async waits for an asynchronous event and compares its fields.
 func (h *host) async(number EventNumber, source any, reason int) {
 	h.t.Helper()
 	ev := await(h.t, h.ia.AsyncEVD(), number)
@@ -104,7 +104,7 @@ func (p *point) flushed(cookie uint64) {
 	p.done(p.recv, cookie, DTOReceive, DTOFlushed, 0)
 }
 
-// sharing connects n endpoints at a with n at b that share a queue of some receives of 256 bytes.
+// sharing connects n endpoints of a with n endpoints of b. Those of b share a queue with receives of 256 bytes.
 func sharing(t testing.TB, nw network, n, receives int) (c *common, xs, ys []*point) {
 	t.Helper()
 	return sharingWith(t, nw, n, receives, Options{})
@@ -122,13 +122,13 @@ func sharingWith(t testing.TB, nw network, n, receives int, o Options) (c *commo
 	return c, xs, ys
 }
 
-// valve is a layer that may be shut: then it loses what is sent.
+// valve is a link that loses the packets it is to send while it is shut.
 type valve struct {
 	link.Link
 	*flow
 }
 
-// flow is how the valves of an adapter are.
+// flow is the state of the valves of an adapter.
 type flow struct {
 	shut atomic.Bool
 	left atomic.Int32 // packets that pass though they are shut

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// wait takes completions out until there were n.
+// wait takes n completions.
 func (p *point) wait(e *EVD, n int) {
 	p.host.t.Helper()
 	for range n {
@@ -117,7 +117,7 @@ func TestTriggersAreCounted(t *testing.T) {
 	}
 }
 
-// What the log of an adapter says of a life, without what differs between runs.
+// This test compares the log of an adapter from open to close, without the parts that differ between runs.
 func TestLog(t *testing.T) {
 	var text bytes.Buffer
 	o := Options{Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -158,7 +158,7 @@ level=INFO msg="dat: closed" ia=link
 	}
 }
 
-// asking is a log handler that asks the adapters for what their locks guard.
+// asking is a log handler that makes calls which need the locks of the adapters.
 type asking struct {
 	slog.Handler
 	ask func()
@@ -214,7 +214,7 @@ func TestLogHandlerMayCall(t *testing.T) {
 	hosts, points = nil, nil // they close
 }
 
-// Statistics do not hold the adapter's lock while they wait for an engine.
+// Stats does not hold the IA's lock while it waits for an engine.
 func TestStatsHoldNoLock(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
 	d := h.ia.a.drivers[0]

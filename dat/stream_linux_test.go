@@ -16,7 +16,7 @@ import (
 
 func init() { roles["hog"] = hog }
 
-// hog takes a core for itself, as far as it is given one, until its standard input ends.
+// hog uses as much processor time as it gets, until its standard input ends.
 func hog() error {
 	var over atomic.Bool
 	go func() {
@@ -28,7 +28,7 @@ func hog() error {
 	return nil
 }
 
-// hogs starts processes that want all the host's cores.
+// hogs starts n processes that never sleep.
 func hogs(b *testing.B, n int) {
 	for range n {
 		c := exec.Command("/proc/self/exe")
@@ -54,7 +54,7 @@ func BenchmarkStreamSend64(b *testing.B) {
 	})
 }
 
-// stream is a connection whose receiver is served.
+// stream has a connection whose receiving side polls in a goroutine of its own.
 type stream struct {
 	from, to *point
 	msg      []LMRTriplet
@@ -81,7 +81,7 @@ func newStream(b *testing.B) stream {
 	return stream{p, q, p.seg(0, 64)}
 }
 
-// serve calls step over and over on a goroutine of its own until stop is called.
+// serve calls step in a loop, in a new goroutine, until stop is called.
 func serve(step func(*Event)) (stop func()) {
 	over := make(chan struct{})
 	var server sync.WaitGroup
@@ -128,7 +128,8 @@ func (s stream) send(b *testing.B) {
 	b.ReportMetric(float64(done)/time.Since(start).Seconds()/1e6, "M/s")
 }
 
-// 1 MiB RDMA writes over AF_XDP from ordinary memory, and from memory of Alloc, which leave without a copy of ours.
+// This benchmark measures RDMA writes of 1 MiB over AF_XDP, from ordinary memory and, without a copy, from memory of
+// Alloc.
 func BenchmarkWrite1M(b *testing.B) {
 	for _, mtu := range []int{9000, 65000} {
 		b.Run(fmt.Sprintf("MTU %d", mtu), func(b *testing.B) {

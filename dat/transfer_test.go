@@ -46,7 +46,7 @@ func TestTransferSizes(t *testing.T) {
 	})
 }
 
-// A message may be shorter than its receive, and either may be in pieces, of which some are empty.
+// A message may be shorter than its receive. Both may have several segments, some of them empty.
 func TestSegments(t *testing.T) {
 	pieces := func(p *point, off int, sizes ...int) (iov []LMRTriplet) {
 		for _, n := range sizes {
@@ -187,7 +187,7 @@ func TestWritesThenSendOrRead(t *testing.T) {
 	})
 }
 
-// The last aligned word of a write is stored last and at once, for who polls on it.
+// The last aligned word of a write is stored last, with one store, so that the peer can poll it.
 func TestPollingOnTheLastWord(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -215,7 +215,7 @@ func TestPollingOnTheLastWord(t *testing.T) {
 	})
 }
 
-// A large transfer of each kind arrives whole. DATXDP_BIG=1 makes it 1 GiB, as the acceptance has it.
+// A large transfer of each kind is complete. With DATXDP_BIG=1 it has 1 GiB.
 func TestTransferWhole(t *testing.T) {
 	size := 64 << 20
 	switch {
@@ -248,7 +248,7 @@ func TestTransferWhole(t *testing.T) {
 
 var opNames = map[DTO]string{DTOSend: "send", DTORDMAWrite: "write", DTORDMARead: "read"}
 
-// moveAll moves x's memory to y's in pieces of a megabyte, several at a time.
+// moveAll copies x's memory to y's memory in operations of a megabyte, several at the same time.
 func moveAll(t *testing.T, op DTO, x, y *point, size int) {
 	t.Helper()
 	const piece, depth = 1 << 20, 8

@@ -58,7 +58,7 @@ func BenchmarkWaiters(b *testing.B) {
 	}
 }
 
-// pingPong has every pair exchange messages, b.N in all.
+// pingPong makes every pair exchange messages, b.N in total.
 func pingPong(b *testing.B, points [][2]*point, next func(*EVD, *Event) bool) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
@@ -102,7 +102,7 @@ func pingPong(b *testing.B, points [][2]*point, next func(*EVD, *Event) bool) {
 	servers.Wait()
 }
 
-// The first frame after idle: an RDMA write to a side that sleeps, from posting to the confirmation.
+// This benchmark measures an RDMA write to a side that sleeps: the time from the post to the completion.
 func TestFirstFrameAfterIdle(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

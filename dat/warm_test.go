@@ -16,7 +16,7 @@ type warmer struct {
 	cold [2]bool // the rule has the device to itself
 }
 
-// begin starts a rule.
+// begin is called at the beginning of a rule.
 func (w *warmer) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,7 +24,7 @@ func (w *warmer) begin() {
 	testQual += 16
 }
 
-// end closes what is held.
+// end closes the devices that are kept open.
 func (w *warmer) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,7 +34,7 @@ func (w *warmer) end() {
 	}
 }
 
-// leave gives the devices to the rule.
+// leave keeps the devices of a rule open for the next rule.
 func (w *warmer) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *warmer) cool(side int) {
 	}
 }
 
-// mendsLimits has the limits of the adapter be what they are now when the rule is over.
+// mendsLimits restores the limits of the adapter at the end of the rule.
 func (h *host) mendsLimits() {
 	a, was := h.ia.a, h.ia.a.attr
 	h.t.Cleanup(func() { a.attr = was })

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// wordOf registers a variable for peers' atomics.
+// wordOf registers a variable for atomics of peers.
 func (h *host) wordOf(v *atomic.Uint64) RMRTriplet {
 	h.t.Helper()
 	mem := unsafe.Slice((*byte)(unsafe.Pointer(v)), 8) // all of v, which the LMR keeps alive

@@ -8,7 +8,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// counted is a layer that counts packets, and is to be closed once.
+// counted is a link that counts packets and checks that it is closed once.
 type counted struct {
 	link.Link
 	received atomic.Int64

@@ -30,7 +30,7 @@ func open(t *testing.T) *dat.IA {
 	return ia
 }
 
-// Many scrapes at once, and for a second after, read the counters once.
+// Many concurrent scrapes, and scrapes in the following second, read the counters once.
 func TestScrapesShareOneRead(t *testing.T) {
 	c := NewCollector("a", open(t))
 	var reads atomic.Int32

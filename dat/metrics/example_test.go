@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/dat/metrics"
 )
 
-// A program with a registry of its own adds a collector for each adapter.
+// A program that has a Prometheus registry adds a collector for each adapter.
 func ExampleNewCollector() {
 	ia, err := dat.Open("auto:eth0", dat.DefaultOptions())
 	if err != nil {

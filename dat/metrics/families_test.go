@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// fill gives every number of v a value of its own, and notes where it is.
+// fill sets every number in v to a different value, and records the path of each value.
 func fill(v reflect.Value, path string, where map[float64]string) {
 	next := float64(len(where) + 1)
 	switch v.Kind() {
@@ -38,7 +38,7 @@ func fill(v reflect.Value, path string, where map[float64]string) {
 	where[next] = path
 }
 
-// Every number of the statistics is shown.
+// Every number of the statistics is exported.
 func TestEveryCounter(t *testing.T) {
 	s := sample{Stats: dat.Stats{
 		Steering: make([]dat.Counter, 2),
@@ -79,10 +79,10 @@ func TestEveryCounter(t *testing.T) {
 
 const document = "../../docs/METRICS.md"
 
-// units are the last words of names that say what is counted in what.
+// units has the words in metric names that are units.
 var units = []string{"seconds", "bytes", "packets", "messages", "slots", "events", "ratio"}
 
-// table is the table of docs/METRICS.md.
+// table returns the table that docs/METRICS.md must have.
 func table() string {
 	var b strings.Builder
 	b.WriteString("| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n")

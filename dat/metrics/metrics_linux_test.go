@@ -19,7 +19,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// Over AF_XDP there are rings, the kernel's counts and the verdicts of the program.
+// Over AF_XDP the metrics include the rings, the kernel's counters and the verdicts of the XDP program.
 func TestXDP(t *testing.T) {
 	labtest.RequireXDP(t)
 	l, err := lab.New(lab.Options{})

@@ -84,7 +84,7 @@ func (x *fake) Close()                              { x.closed = true }
 func (x *fake) Wake()                               { x.wakes.Add(1); x.rouse() }
 func (x *fake) polls(r wire.Role) int               { return int(x.took[r].Load()) }
 
-// rouse ends the Wait, as a packet or Wake does.
+// rouse ends Wait, as a packet or Wake does.
 func (x *fake) rouse() {
 	select {
 	case x.woken <- struct{}{}:
@@ -92,7 +92,7 @@ func (x *fake) rouse() {
 	}
 }
 
-// arrive has a packet arrive.
+// arrive simulates the arrival of a packet.
 func (x *fake) arrive() {
 	x.packets.Add(1)
 	x.rouse()
@@ -109,14 +109,14 @@ func (x *fake) Wait(d time.Duration) {
 	}
 }
 
-// settle waits until the background owner sleeps, and no call is under way.
+// settle waits until the background owner sleeps and no call is in progress.
 func (x *fake) settle() {
 	for synctest.Wait(); x.Phase() != Sleeping || x.token.Role() != Nobody; synctest.Wait() {
 		time.Sleep(pollTime)
 	}
 }
 
-// event is a Waiting that becomes ready by hand.
+// event is a Waiting that a test makes ready.
 type event struct {
 	ready  atomic.Bool
 	signal Signal

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A waiter polls for waitSpin, then parks; an event, the limit and the end of a context release it in both states.
+// A waiter polls for waitSpin, then parks. In both states an event, the time limit, or a closed done channel ends the
+// wait.
 func TestWait(t *testing.T) {
 	const spin, long = waitSpin / 2, 10 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -51,7 +52,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// Packets keep a waiter polling; it parks waitSpin after the last.
+// A waiter parks waitSpin after the last packet.
 func TestPacketsKeepPolling(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -65,7 +66,7 @@ func TestPacketsKeepPolling(t *testing.T) {
 	})
 }
 
-// An event that comes before the waiter is armed, and raised no signal, is seen after.
+// An event that arrives before the waiter is armed raises no signal. The waiter sees it after Arm.
 func TestEventBeforeArm(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -76,7 +77,7 @@ func TestEventBeforeArm(t *testing.T) {
 	})
 }
 
-// late happens at the moment in which it is armed.
+// late is a Waiting that becomes ready when it is armed.
 type late struct{ *event }
 
 func (l *late) Arm(on bool) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// counting is a Waiting that becomes ready after some looks, and calls start at each of them.
+// counting is a Waiting that becomes ready after a number of calls of Ready. Each call of Ready calls start.
 type counting struct {
 	looks atomic.Int32
 	last  int32
@@ -20,7 +20,7 @@ func (c *counting) Ready() bool {
 }
 func (c *counting) Arm(bool) {}
 
-// Signal is always raised: parking ends at once.
+// Signal returns a signal that is always raised, so parking ends immediately.
 func (c *counting) Signal() Signal {
 	s := NewSignal()
 	s.Raise()
@@ -46,7 +46,7 @@ func TestWaiterYields(t *testing.T) {
 	}
 }
 
-// A caller's thread yields after each 64th empty poll in a row.
+// The calling thread yields after every 64 consecutive empty polls.
 func TestThreadYields(t *testing.T) {
 	x := newFake()
 	for range 3 {

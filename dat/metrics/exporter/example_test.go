@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/dat/metrics/exporter"
 )
 
-// A program without a registry of its own has an exporter serve the metrics, the connections and the profiles.
+// A program without a Prometheus registry uses an Exporter to serve metrics, connections and profiles.
 func Example() {
 	ia, err := dat.Open("auto:eth0", dat.DefaultOptions())
 	if err != nil {

@@ -44,7 +44,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// The page of an exporter passes Prometheus's own check.
+// The metrics page of an exporter passes the linter of Prometheus.
 func TestPromtool(t *testing.T) {
 	promtool := tool(t, "promtool")
 	a, b := connect(t)
@@ -168,7 +168,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// While as many debug pages are being made as may be, one more is refused, and metrics are not.
+// While the maximum number of debug pages is in progress, a further debug page is refused, but metrics are not.
 func TestDebugPagesAreBounded(t *testing.T) {
 	e := exporter.New()
 	s := httptest.NewServer(e.Handler())
@@ -200,7 +200,7 @@ func TestDebugPagesAreBounded(t *testing.T) {
 	}
 }
 
-// Pages of connections are made one at a time, a second after another; metrics do not wait for them.
+// Pages of connections are written one at a time, at intervals of a second. Metrics do not wait for them.
 func TestPagesOfConnectionsArePaced(t *testing.T) {
 	e := exporter.New()
 	ia := open(t, 0, freePort(t))
@@ -231,7 +231,7 @@ func TestPagesOfConnectionsArePaced(t *testing.T) {
 	}
 }
 
-// Adapters open, work and close while they are scraped; no scrape fails or hangs.
+// Adapters are opened, used and closed during scrapes. No scrape fails or hangs.
 func TestScrapeUnderLoad(t *testing.T) {
 	e := exporter.New()
 	s := httptest.NewServer(e.Handler())

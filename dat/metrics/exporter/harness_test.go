@@ -15,15 +15,15 @@ import (
 	"github.com/datxdp/datxdp/dat/metrics/exporter"
 )
 
-// patience bounds every wait of a test; what takes this long has hung.
+// patience is the time limit of every wait in a test. A wait that takes longer hangs.
 const patience = 30 * time.Second
 
-// qual is what side b listens on.
+// qual is the qualifier on which side b listens.
 const qual dat.ConnQual = 7
 
 var hosts = [2]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}
 
-// freePort is a UDP port that nobody has.
+// freePort returns a UDP port that is not in use.
 func freePort(t testing.TB) uint16 {
 	t.Helper()
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -53,7 +53,7 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// end is one end of a connection.
+// end is one side of a connection.
 type end struct {
 	ia   *dat.IA
 	pz   *dat.PZ
@@ -81,7 +81,7 @@ func newEnd(t testing.TB, host int, port uint16) *end {
 	return e
 }
 
-// await takes the next event out, which has to be of a kind.
+// await takes the next event. It fails the test if the event has another number.
 func (e *end) await(t testing.TB, want dat.EventNumber) (ev dat.Event) {
 	t.Helper()
 	if _, err := e.evd.Wait(patience, 1, &ev); err != nil {
@@ -145,7 +145,7 @@ func show(t testing.TB, e *exporter.Exporter, name string, ia *dat.IA) (remove f
 	return remove
 }
 
-// client gives up on a server that has hung.
+// client is an HTTP client with a timeout.
 var client = &http.Client{Timeout: patience}
 
 // get fetches a page.
@@ -166,7 +166,7 @@ func get(t testing.TB, url string) string {
 	return string(body)
 }
 
-// tool finds a program of the Debian package prometheus: installed, or where tools/deps.sh unpacks it.
+// tool returns the path of a program of the Debian package prometheus, installed or unpacked by tools/deps.sh.
 func tool(t testing.TB, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -182,7 +182,7 @@ func tool(t testing.TB, name string) string {
 	return path
 }
 
-// testContext ends with the test at the latest.
+// testContext returns a context that is done at the end of the test.
 func testContext(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }

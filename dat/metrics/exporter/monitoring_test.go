@@ -34,7 +34,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// expressions are the queries of the dashboard.
+// expressions returns the queries of the dashboard.
 func expressions(t *testing.T) (all []string) {
 	t.Helper()
 	var dashboard struct {
@@ -60,7 +60,7 @@ func expressions(t *testing.T) (all []string) {
 	return all
 }
 
-// exported are the names of the metrics, those that a histogram is made of included.
+// exported returns the names of the metrics, including the series of histograms.
 func exported() (names []string) {
 	name := regexp.MustCompile(`fqName: "(\w+)"`)
 	descs := make(chan *prometheus.Desc)
@@ -123,13 +123,13 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// server is a Prometheus of our own.
+// server is a Prometheus server that the test has started.
 type server struct {
 	url string
 	log string // file
 }
 
-// startPrometheus has a Prometheus scrape a target and evaluate the alerts.
+// startPrometheus starts a Prometheus server that scrapes a target and evaluates the alerts.
 func startPrometheus(t *testing.T, program, target string) *server {
 	t.Helper()
 	rules, err := filepath.Abs(monitoring + "alerts.yml")
@@ -148,7 +148,8 @@ func startPrometheus(t *testing.T, program, target string) *server {
 	return nil
 }
 
-// tryPrometheus starts a Prometheus on a port that was free; nil if it ended, since somebody took the port.
+// tryPrometheus starts a Prometheus server on a free port. It returns nil if the server ends because the port is in
+// use.
 func tryPrometheus(t *testing.T, program, dir string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -184,10 +185,10 @@ func tryPrometheus(t *testing.T, program, dir string) *server {
 	return nil
 }
 
-// ready reports that the server answers, and is ours: what else may have the port has no such rules.
+// ready reports whether the server answers and has our rules, because another server may have the port.
 func (s *server) ready() bool { return len(s.rules()) > 0 }
 
-// api calls the HTTP API; false if the server does not answer, or not with success.
+// api calls the HTTP API of Prometheus. It returns false if there is no successful answer.
 func (s *server) api(path string, data any) bool {
 	resp, err := client.Get(s.url + path)
 	if err != nil {
@@ -198,7 +199,7 @@ func (s *server) api(path string, data any) bool {
 	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(&answer) == nil
 }
 
-// query evaluates an expression and returns how many values, not counting NaN, it has.
+// query evaluates an expression and returns the number of its values that are not NaN.
 func (s *server) query(expr string) (values int, valid bool) {
 	var data struct{ Result []struct{ Value [2]any } }
 	valid = s.api("/api/v1/query?query="+url.QueryEscape(expr), &data)
@@ -210,7 +211,7 @@ func (s *server) query(expr string) (values int, valid bool) {
 	return values, valid
 }
 
-// rule is an alert as the server sees it.
+// rule is the state of an alert in the server.
 type rule struct{ Name, Health, State, LastError string }
 
 func (s *server) rules() (all []rule) {
