@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// replyLimiter is a token bucket for packets that an engine sends without a connection to an address that is not
-// proven: Reset, Versions, and Closed for an unknown connection. Two rules decide who gets a token:
+// replyLimiter is a token bucket for stateless replies: Reset, Versions, and Closed for an unknown connection. Their
+// destination addresses are not proven. Two rules decide which address gets a token:
 //   - Dynamic thresholds (see quota) bound each address and each network to a share of the remaining tokens.
 //   - Random early detection (Floyd and Jacobson, 1993): once less than half of the bucket is left, a token is granted
 //     with falling probability. So an attacker cannot take every token by timing its packets. In a flood from many

@@ -86,10 +86,10 @@ func (c *Conn) checkProgress() Time {
 	return never
 }
 
-// SetMarks sets the high watermarks of a connection with a shared queue. They limit the receives that the connection
-// has taken and whose completion the consumer does not have yet:
-//   - more than soft: the engine gives one NoticeHigh,
-//   - more than hard: the connection breaks.
+// SetMarks sets the high watermarks of a connection with a shared queue. They apply to the number of receives that the
+// connection has taken and the consumer has not dequeued:
+//   - above soft, the engine gives one NoticeHigh,
+//   - above hard, the connection breaks.
 //
 // CheckMarks checks them, and so does the engine when the connection takes a receive. Any goroutine may call SetMarks.
 func (c *Conn) SetMarks(soft, hard int64) {

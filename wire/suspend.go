@@ -2,10 +2,10 @@ package wire
 
 import "time"
 
-// A suspended host or a stopped process cannot receive, so that time must not count as silence of the peers. The engine
-// detects a suspension by a Poll that comes long after a timer was due. The link may still hold packets that arrived in
-// the meantime. The engine reads them before it runs timers. Then it sends each peer an Ack: the peer's retransmission
-// timeout is long by now, and its packets may have been dropped.
+// A suspended host or a stopped process cannot receive. The time of a suspension must not count as silence of the
+// peers. The engine detects a suspension by a Poll that comes long after a timer was due. The link may still hold
+// packets that arrived in the meantime. The engine reads them before it runs timers. Then it sends each peer an Ack:
+// the peer's retransmission timeout is long by now, and its packets may have been dropped.
 //
 // If a Poll comes late and no timer was due, the engine may only have slept. If that Poll also finds a full batch of
 // packets, at least half of them from peers, the engine reads all packets first and sends Acks too, at most once in
