@@ -16,13 +16,13 @@ const (
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
-	// blackHoleTries is the number of retransmission timeouts after which an unacknowledged large packet counts as
-	// dropped for its size (black hole). Only a timeout counts before which the peer has answered a short packet.
+	// blackHoleTries is the number of timeouts after which an unacknowledged large packet counts as dropped for its
+	// size (black hole). A timeout counts only if the peer has answered a short packet before it.
 	blackHoleTries = 4
 
-	// nagleThreshold is the largest number of outstanding requests at which each request may leave in a packet of its
-	// own. Above it, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a packet
-	// takes as much time, from post to completion, as about twenty messages that share one.
+	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
+	// more, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a packet takes as
+	// long, from post to completion, as about twenty messages that share one.
 	nagleThreshold = 4
 	// postTokens is the time that one post adds to the token bucket for partial packets (see scheduler).
 	postTokens = 64 * time.Nanosecond
@@ -35,8 +35,8 @@ const (
 	// busyShare: at least 1/busyShare of all time counts as idle. So partial packets also leave while the sender is
 	// busy with received packets.
 	busyShare = 128
-	// pausePolls is the number of consecutive polls without a post after which the bucket is full. A consumer makes
-	// fewer polls than that between two posts, to take its completions.
+	// pausePolls is the number of consecutive polls without a post that fill the bucket. It is more than the polls that
+	// a consumer needs to take its completions between two posts.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. The scheduler counts the
 	// rest of the time as idle.
@@ -55,9 +55,9 @@ const (
 	// smallOp is the size in bytes up to which an operation is never divided between two packets.
 	smallOp = 256
 
-	// ackEvery is the number of received packets after which an acknowledgement leaves that the peer did not ask for.
+	// ackEvery is the number of received packets after which an unrequested acknowledgement leaves.
 	ackEvery = 32
-	// ackDelay is the longest delay of an acknowledgement that the peer did not ask for.
+	// ackDelay is the longest delay of an unrequested acknowledgement.
 	ackDelay = 100 * time.Microsecond
 
 	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds its exponential
@@ -67,8 +67,8 @@ const (
 	minRTO = 500 * time.Microsecond
 	maxRTO = time.Second
 	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
-	// longer back-off, some of many connections that share a short queue starve: with 500 ms and 40 connections in a
-	// queue of 12 packets, some sent nothing for 2 s.
+	// longer back-off, connections starve if many share a short queue: with 500 ms, some of 40 connections on a queue
+	// of 12 packets sent nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
 	// suspendTime is the shortest suspension that the engine detects. A suspension ends with a Poll that comes so long
 	// after a timer was due. Then the engine reads the waiting packets before it runs timers, for at most catchUp.
@@ -89,8 +89,8 @@ const (
 	maxReceive  = 64
 	maxTransmit = 64
 	// maxTimers bounds the timers that one Poll runs. The timers of thousands of connections may fire together, and a
-	// timer that sends a packet takes about 8 us. The bound limits how long they delay other connections and the caller
-	// of Poll. With 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
+	// timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
+	// Poll. With 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
 	// maxBurst is the number of packets that a connection may send before the next connection sends.
 	maxBurst = 32
@@ -101,7 +101,7 @@ const (
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
 	acceptTries   = 3
-	// closeTries is the number of Close packets that a silent peer is sent. closeRetry is the time to the first repeat.
+	// closeTries is the number of Close packets to a silent peer. closeRetry is the time to the first repeat.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond
 	// promptChallenges is the number of Challenges, in one connection attempt, that this side answers with an immediate
@@ -114,7 +114,7 @@ const (
 	// maxCredit is the largest credit that this side accepts, in messages beyond those sent. A larger one would exceed
 	// the range in which two message numbers can be compared.
 	maxCredit = 1 << 30
-	// keepAliveProbes is the number of keep-alives that a silent peer is sent before the connection breaks.
+	// keepAliveProbes is the number of keep-alives to a silent peer before the connection breaks.
 	keepAliveProbes = 8
 	// creditProbeInterval is the least time between two requests for credit. The time grows to 1/creditShare of the
 	// wait so far, up to maxRTO. A peer also sends new credit without a request. A request helps if the packet with the
@@ -136,9 +136,9 @@ const (
 	// than the round trip of the networks that the protocol is made for. It is shorter than the 68 ms in which a flood
 	// of 20,000 requests/s fills the share of a network.
 	confirmTime = 50 * time.Millisecond
-	// connsShare and connsPrefix divide the maxConns connections of an engine. An address may hold at most connsShare ×
-	// the number of free connections, hence half of all. A network may hold at most connsPrefix × that number, hence
-	// 4/5 of all.
+	// connsShare and connsPrefix divide the connections of an engine. An address may hold at most connsShare × the
+	// number of free connections, hence half of all. A network may hold at most connsPrefix × that number, hence 4/5 of
+	// all.
 	connsShare  = 1
 	connsPrefix = 4
 	// backlogShare and backlogPrefix divide the places of a backlog. An address may hold at most backlogShare × the
@@ -148,8 +148,8 @@ const (
 	backlogPrefix = 15
 	// newcomerFactor multiplies the threshold of a network for an address that holds no place yet (see quota).
 	newcomerFactor = 4
-	// prefix4 and prefix6 are the lengths, in bits, of the prefix that two addresses of one network share. Such a
-	// network usually belongs to one customer or is one LAN.
+	// prefix4 and prefix6 are the prefix lengths in bits that define a network, for IPv4 and IPv6. Such a network
+	// usually belongs to one customer or is one LAN.
 	prefix4 = 24
 	prefix6 = 64
 
@@ -198,8 +198,8 @@ type Limits struct {
 	GiveUp time.Duration
 	// NotReady is how long a message may wait for a receive of the peer before the connection breaks. Default: 30 s.
 	NotReady time.Duration
-	// KeepAlive is how long the peer of an idle connection may be silent before it is sent keep-alives. If the silence
-	// lasts for another GiveUp, the connection breaks. It is at most maxKeepAlive. Default: 10 s.
+	// KeepAlive is how long the peer of an idle connection may be silent before this side sends keep-alives. If the
+	// silence lasts for another GiveUp, the connection breaks. It is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
 	// ListenGrace is how long Connect is repeated after the first reply that no program listens. A uDAPL program may
 	// announce itself before it listens. Default: 1 s.
