@@ -100,8 +100,9 @@ func answering(t *testing.T, d *Device) {
 	})
 }
 
-// A device sends no answers to a host that forges IP source addresses. During such a flood it answers a new host, which
-// is not in the neighbour table yet, within a second, and the neighbour table grows slowly.
+// A device sends no answers to a host that forges IP source addresses. A flood from such a host makes the neighbour
+// table grow only slowly. During the flood the device still answers a new host, which is not in the neighbour table
+// yet, within a second.
 func TestAnswersOfInventedAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -152,9 +153,9 @@ func TestAnswersOfInventedAddresses(t *testing.T) {
 	}
 }
 
-// A new host is answered within a second during a flood of 5000 packets per second. Each packet of the flood has
-// another unused IP address of the subnet and another MAC address as its source. The new host increases the pause
-// between its attempts up to 100 ms, as a connection request does.
+// A new host is answered within a second during a flood of 5000 packets per second. Every packet of the flood has its
+// own forged source: an unused IP address of the subnet and an unused MAC address. The new host doubles the pause
+// between its attempts up to 100 ms, like the retransmissions of a connection request.
 func TestNewcomerBesideInventedSources(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -199,7 +200,7 @@ func TestNewcomerBesideInventedSources(t *testing.T) {
 }
 
 // newcomer is a kernel socket on a host that never sends an ARP request, because it already has the other side's MAC
-// address. The other side therefore does not learn its address.
+// address. The other side therefore does not learn the newcomer's MAC address from an ARP request.
 type newcomer struct {
 	t    *testing.T
 	conn *net.UDPConn

@@ -25,8 +25,8 @@ const (
 	entropyPorts = 0xc000
 )
 
-// refused4 and refused6 are the ICMP type and code of port unreachable, as one 16-bit word. icmpHeader is the size in
-// bytes of the ICMP header. After this header comes the beginning of the packet that was refused.
+// refused4 and refused6 are the ICMP type and code of a port unreachable message, as one 16-bit word. icmpHeader is the
+// size in bytes of the ICMP header. The beginning of the refused packet follows this header.
 const (
 	refused4   = 3<<8 | 3
 	refused6   = 1<<8 | 4

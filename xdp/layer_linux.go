@@ -11,9 +11,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// LayerFault explains why a device on this interface would open but receive no packets, and which address to use
-// instead. Both texts are empty if it would receive packets. local is the device's own address. Errors come from
-// netlink.
+// LayerFault explains why a device on this interface would open but receive no packets (fault), and what the user can
+// do about this (remedy). Both texts are empty if the device would receive packets. local is the device's own address.
+// Errors come from netlink.
 func LayerFault(ifindex int, local netip.Addr) (fault, remedy string, err error) {
 	t, err := route.Open(ifindex)
 	if err != nil {

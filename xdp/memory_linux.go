@@ -14,10 +14,10 @@ import (
 // consumers, and once more in the UMEM of every queue, after the frames, so that tx descriptors can refer to it.
 type memory []byte
 
-// spares keeps the mappings of closed devices for reuse, indexed by the number of bits of their size. Mappings are
-// never unmapped, so a consumer that still reads from one gets zeros and not a fault. Their pages are released. Sizes
-// are powers of two, so that a mapping fits many devices; there are never more mappings of a size than were in use at
-// one time.
+// spares keeps the mappings of closed devices for reuse, indexed by the number of bits of their size. The pages of a
+// mapping are released, but the mapping is never unmapped: a consumer that still reads from it gets zeros and not a
+// fault. Sizes are powers of two, so that a mapping fits many devices. There are never more mappings of a size than
+// were in use at one time.
 var spares struct {
 	sync.Mutex
 	of [bits.UintSize][]memory

@@ -8,9 +8,10 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// proofType is the EtherType of the proof frame, which shows that a queue transmits: local experiments (IEEE 802,
-// 88-B5). Source and destination of the frame are our own MAC address. A switch does not forward it, because its
-// destination is on the port where it arrived. Another host drops it, because it is not addressed to that host.
+// proofType is the EtherType for local experiments (IEEE 802, 88-B5). The proof frame has this type; its completion
+// shows that a queue transmits. Source and destination of the frame are our own MAC address. A switch does not forward
+// the frame, because its destination is on the port where it arrived. Another host drops the frame, because it is not
+// addressed to that host.
 const (
 	proofType = 0x88b5
 	proofSize = 60 // the minimum Ethernet frame without its checksum, in bytes

@@ -12,8 +12,8 @@ type desc struct {
 // ring is the common part of the four rings: index words that are shared with the kernel, and local copies of them. The
 // shared cache line is read only when the local copy says that the ring is empty or full.
 //
-// All shared words are accessed with sync/atomic. The load has acquire and the store has release semantics, which pair
-// with the kernel's. Each word has one writer.
+// All shared words are accessed with sync/atomic. A load has acquire semantics and a store has release semantics, which
+// pair with those of the kernel. Each word has one writer.
 type ring struct {
 	producer, consumer, flags *uint32
 	prod, cons                uint32 // local copies; the copy of the word that the kernel writes may be old

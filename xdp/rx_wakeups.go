@@ -5,7 +5,7 @@ package xdp
 // for the driver. rxWakeups counts idle polls, because the data path reads no clock.
 type rxWakeups struct {
 	prod         uint32 // producer index of the fill ring at the last call
-	polls, pause uint32 // idle polls since the last call, and until the next
+	polls, pause uint32 // idle polls since the last call; idle polls from one call to the next
 }
 
 // due reports whether this idle poll must wake the driver. prod is the producer index of the fill ring, and backlog the
@@ -13,7 +13,8 @@ type rxWakeups struct {
 //
 //   - If frames were added, wake the driver at once.
 //   - If the frames are the same, wait twice as long as before, up to rxWakeupPause polls.
-//   - If the ring is empty, wait rxWakeupPause polls. The driver may have frames that it took back.
+//   - If the ring is empty, wait rxWakeupPause polls. A wakeup may help even then, because the driver can reuse frames
+//     of packets that it did not deliver.
 func (n *rxWakeups) due(prod, backlog uint32) bool {
 	switch {
 	case backlog == 0:

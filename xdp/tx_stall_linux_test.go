@@ -31,8 +31,8 @@ func fillTx(t *testing.T) *fakeKernel {
 	return k
 }
 
-// A zero-copy tx ring that does not move is kicked by an owner that only spins, in few of its polls. The packets leave
-// when the carrier is back.
+// An owner that only polls kicks a zero-copy tx ring that does not move, at most once in stuckPolls polls. The packets
+// leave when the carrier is back.
 func TestStalledRingIsKicked(t *testing.T) {
 	bufs := make([]link.Buf, maxSegments)
 	for _, tc := range []struct {

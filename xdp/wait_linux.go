@@ -9,11 +9,11 @@ import (
 )
 
 // waiting is the state of Wait and Wake. Wait, Wake and Stats hold mu shared. Close and reopen hold it exclusively, so
-// that nothing is unmapped while the others run.
+// that nothing is unmapped while Wait, Wake or Stats runs.
 type waiting struct {
 	mu       sync.RWMutex
 	closed   atomic.Bool
-	leave    atomic.Bool // reopen needs mu: Wait must return
+	leave    atomic.Bool // reopen waits for mu: Wait must return
 	woken    atomic.Bool
 	sleepers atomic.Int32
 	event    int // eventfd

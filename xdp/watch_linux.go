@@ -223,8 +223,8 @@ func (w *watch) checkRing(q int) error {
 	return nil
 }
 
-// revive reopens the socket of a queue in its current mode. If that fails, zero-copy was granted and the user asked for
-// Auto, it tries copy mode. Copy mode must then support packets of several frames if zero-copy mode did.
+// revive reopens the socket of a queue in its current mode. If this fails in zero-copy mode and the user asked for
+// Auto, revive tries copy mode. Copy mode must then support packets of several frames if zero-copy mode did.
 func (w *watch) revive(q int) error {
 	d := w.d
 	mode := Mode(d.sockets[q].Caps().Mode)
