@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet to a closed port is reported with its first bytes, when Wait has returned. The socket then still receives
-// and sends, and Wait sleeps again.
+// A packet to a closed port ends Wait, and is then reported with its first bytes. The socket still receives and sends
+// afterwards, and Wait sleeps again.
 func TestRefusedPortIsReported(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "::1"} {
 		t.Run(addr, func(t *testing.T) {

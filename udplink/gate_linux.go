@@ -43,8 +43,8 @@ func (g *gate) close() {
 	}
 }
 
-// answers reports whether an answer that belongs to no connection may be sent to an address. The address may be forged,
-// so answers to unresolved neighbours are limited (Reach.Ask).
+// answers reports whether the link may send a stateless reply to an address. The address may be forged, so replies to
+// unresolved neighbours are limited (Reach.Ask).
 func (g *gate) answers(to *sockaddr) bool {
 	return g.reach == nil || g.reach.Known(to.addr()) || g.reach.Ask(to.addr(), time.Now())
 }
@@ -52,9 +52,10 @@ func (g *gate) answers(to *sockaddr) bool {
 // passes reports whether a packet may be sent along a path. If the neighbour is unresolved, the packet passes in two
 // cases:
 //
-//   - Less than limit of the send buffer is in use.
-//   - For at least one trickle, no packet has passed in this second case. It is needed because packets to other
-//     neighbours may have filled the buffer, and the kernel resolves a neighbour only when a packet is sent to it.
+//   - Fewer than limit bytes of the send buffer are in use.
+//   - For at least the time trickle, no packet has passed in this second case. The case is needed because packets to
+//     other neighbours may have filled the buffer, and the kernel resolves a neighbour only when a packet is sent to
+//     it.
 //
 // System calls: ioctl, if the neighbour is not resolved.
 func (g *gate) passes(way *path, size int) bool {
@@ -86,6 +87,6 @@ const (
 	// perPacket is the kernel's overhead per packet in bytes: struct sk_buff, headers and rounding. The kernel counts
 	// it in addition to up to twice the size of the packet.
 	perPacket = 1024
-	// trickle is the time between two packets to unresolved neighbours while their share of the send buffer is in use.
+	// trickle is the time between two packets to unresolved neighbours while limit bytes of the send buffer are in use.
 	trickle = 100 * time.Millisecond
 )

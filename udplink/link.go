@@ -40,7 +40,7 @@ type socket interface {
 	// giveBack returns a receive frame.
 	giveBack(frame uint32)
 	source(frame uint32) netip.AddrPort
-	// reports fills to with reports of refused packets.
+	// reports writes reports of refused packets to the slice, and returns their number.
 	reports(to []link.Report) int
 	wait(d time.Duration)
 	wake()
