@@ -96,8 +96,8 @@ func (s *Steer) onQueue(call string, queue int, fn func(xsks *ebpf.Map) error) e
 	return nil
 }
 
-// Counters reads the program's counters. They are not read at one moment: the result may include a frame and miss an
-// earlier frame of another counter.
+// Counters reads the program's counters. The counters are not read at one moment: the result may include a frame but
+// miss an earlier frame that another counter counts.
 //
 // System calls: bpf(BPF_MAP_LOOKUP_ELEM) for each counter.
 func (s *Steer) Counters() (Counters, error) {
