@@ -199,7 +199,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	return false
 }
 
-// repeatAnswer answers a repeated Connect with the same Reject or Accept as before, because that may have been lost. If
+// repeatAnswer answers a repeated Connect with Reject or Accept again, because the first answer may have been lost. If
 // the consumer has not decided yet, no reply leaves.
 func (e *Engine) repeatAnswer(r *Request) {
 	if r.gone {
