@@ -26,8 +26,7 @@ type rnr struct {
 	until Time          // end of the wait
 }
 
-// update stores the credit in a packet if it has grown, and reports whether it has. msn is the number of the next
-// message.
+// update stores the credit in a packet if it has grown, and reports whether it has. The next message is msn.
 func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)

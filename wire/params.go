@@ -77,8 +77,8 @@ const (
 	// After a suspension, resumeAckBatch connections send an Ack every resumeAckEvery, until each has sent one.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// resumeAckPause is the least time after such a round of Acks until a late Poll without a due timer may start
-	// another round (see suspension).
+	// A late Poll without a due timer may start a round of Acks too (see suspension), but no earlier than
+	// resumeAckPause after the last round.
 	resumeAckPause = time.Second
 
 	// evictTries bounds the connections that evictOldest searches for an early packet to drop.

@@ -20,8 +20,8 @@ type Packet struct {
 	Total int // bytes, header to trailer
 }
 
-// Queue holds the early packets of one connection by PSN. The zero value is empty. The argument next of the methods is
-// the PSN expected next. No held packet precedes it.
+// Queue holds the early packets of one connection by PSN. The zero value is empty. In all methods, next is the PSN
+// expected next. No held packet precedes it.
 type Queue struct {
 	slots   []Packet // length is a power of two
 	packets int
