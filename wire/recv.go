@@ -79,7 +79,7 @@ func (c *Conn) receiveFlags(w WorkFlags, f proto.ChunkFlags) WorkFlags {
 	}
 }
 
-// completeRecv completes the receive that nextRecv found with status s and n bytes.
+// completeRecv completes the receive that nextRecv found. s is its status, and n the number of bytes received.
 func (c *Conn) completeRecv(w *work, s Status, n uint32) {
 	c.endRecv(&Completion{Conn: c, Cookie: w.cookie, Length: n, Op: w.op, Data: w.key, Status: s, Flags: w.flags})
 }

@@ -153,7 +153,7 @@ func (c *Conn) dueRtx() Time {
 	return now.Add(c.rto())
 }
 
-// dueEpoch announces the new epoch again, or breaks the connection if the peer has been silent for too long.
+// dueEpoch announces the new epoch again, or breaks the connection if the peer has not confirmed it for too long.
 func (c *Conn) dueEpoch() Time {
 	if c.epoch.askAt <= c.eng.now {
 		if c.ackOverdue() {
