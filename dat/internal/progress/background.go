@@ -84,8 +84,8 @@ func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
 	}
 }
 
-// watch waits until the next check is due or a caller parks. If a caller parks, it sets b.polls to Driver.polls, so
-// that the next pass sees no new polls by callers and polls the engine itself.
+// watch waits until the next check is due or a caller parks. If a caller parks, watch sets b.polls to Driver.polls. The
+// next pass of the loop then sees no new polls by callers, and polls the engine itself.
 func (b *background) watch(now wire.Time) {
 	b.check.Reset(b.pause)
 	b.pause = min(b.pause+b.pause/16, maxCheckInterval)
@@ -101,8 +101,8 @@ func (b *background) watch(now wire.Time) {
 	}
 }
 
-// sleep waits in Link.Wait for a packet, for the deadline next, or for Link.Wake. If Wake is called before Wait, Wait
-// returns immediately.
+// sleep waits in Link.Wait until a packet arrives, the given deadline is reached, or Link.Wake is called. If Wake is
+// called before Wait, Wait returns immediately.
 func (b *background) sleep(next wire.Time) {
 	if wait := next.Sub(Now()); wait > 0 {
 		b.link.Wait(wait)

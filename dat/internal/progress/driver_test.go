@@ -7,7 +7,7 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// With calls with the engine owned, and leaves the polls to others.
+// TestWith: With calls its function while it owns the engine, and does not poll.
 func TestWithDoesNotPoll(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -57,8 +57,8 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// TestPost: a post polls at most once if the background owner does not sleep. If it sleeps, the post polls once more
-// before that, because the time of the engine is old. It does not poll if no work is due.
+// TestPost: a post polls the engine once if work is due, and otherwise not at all. If the background owner sleeps, the
+// post polls once more at its beginning, because the time of the engine is old.
 func TestPost(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		post := func(what string, polls, wakes int) {
