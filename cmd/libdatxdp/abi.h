@@ -28,7 +28,7 @@ struct dx_handle {
 	DAT_CONTEXT context;       /* the consumer context */
 	struct dx_handle *ia;      /* the IA of the object; in the handle of an IA, the handle itself */
 	struct dx_handle *next, *prev; /* ring of the valid handles of an IA */
-	struct dx_handle *younger;     /* in the list of freed handles: the one that was freed next */
+	struct dx_handle *younger;     /* in the list of freed handles: the handle freed after this one */
 	void *more;                /* struct dx_more or dx_ia_more, allocated at first use */
 };
 

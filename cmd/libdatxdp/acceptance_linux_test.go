@@ -52,8 +52,8 @@ func (h *hosts) run(line string, v verdict) {
 }
 
 // TestFunction runs the test cases of dapltest for single calls. It leaves out cases 13 and 15 of queryinfo, because
-// they pass the handle of an IA, a small number, to a function of libdat2 that follows it as a pointer. Case 5 does not
-// work for any provider.
+// they pass the handle of an IA, a small number, to a function of libdat2 that uses the handle as a pointer. It also
+// leaves out case 5, which works with no provider.
 func TestFunction(t *testing.T) {
 	overEach(t, func(h *hosts) {
 		for _, f := range []struct {
@@ -170,8 +170,8 @@ func TestDTest(t *testing.T) {
 	})
 }
 
-// brief reduces the number of rounds of a dtest command in tests with -short, unless the command has a number of
-// rounds. A round takes several scheduling quanta if each side polls memory in a loop.
+// brief reduces the number of rounds of a dtest command if the tests run with -short and the command does not set the
+// number. A round takes several scheduling quanta if each side polls memory in a loop.
 func brief(line string) string {
 	if testing.Short() && strings.HasPrefix(line, "dtest ") && !strings.Contains(line, "-B ") {
 		line += " -B 50"

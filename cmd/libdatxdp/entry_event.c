@@ -15,7 +15,7 @@ static void fill_extension(DAT_EVENT *out, const struct dx_event *e)
 	x->val.immed.data = e->immediate;
 }
 
-/* Returns the address of an IA. The memory has the address, because libdat2 queries the IA when it opens it. */
+/* Returns the address of an IA. The memory already has it, because libdat2 queries each IA that it opens. */
 static DAT_IA_ADDRESS_PTR address(struct dx_handle *ia)
 {
 	struct dx_ia_more *more = dx_memory(ia, sizeof *more);

@@ -100,8 +100,8 @@ func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
 	return code(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
 }
 
-// decline ends a request by f, which rejects it or hands it off. *ep becomes the handle of an endpoint that was freed
-// with the request.
+// decline calls f, which rejects a request or hands it off. If an endpoint was freed with the request, *ep becomes the
+// handle of that endpoint.
 func decline(cr uint64, ep *uint64, f func(*dat.CR) error) uint32 {
 	c := get[*dat.CR](cr)
 	p, _ := c.Query()

@@ -20,8 +20,8 @@ import (
 const (
 	// latencyRatio is the maximum of the mean latency of dapltest divided by that of datbench.
 	latencyRatio = 1.5
-	// latencyRounds is the number of rounds. In each round both programs are measured, one after the other. Other load of
-	// the host increases a mean, so the test compares the smallest mean of each program.
+	// latencyRounds is the number of rounds. Each round measures datbench and then dapltest. Other load of the host
+	// increases a mean, so the test compares the smallest mean of each program.
 	latencyRounds = 6
 	// briefRounds is the number of rounds with -short. If the ratio is too large, there are more rounds.
 	briefRounds = 2

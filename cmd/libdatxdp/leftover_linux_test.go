@@ -19,8 +19,8 @@ import (
 // and programs in the background.
 const patience = 20 * time.Second
 
-// leavesNothing fails the test if its programs leave resources behind. Call it before the first program starts, because
-// resources that exist at the call are ignored.
+// leavesNothing fails the test at its end if the programs of the test leave resources behind. Call leavesNothing before
+// the first program starts, because resources that exist at the call are ignored.
 func (h *hosts) leavesNothing() {
 	before := h.holdings()
 	h.t.Cleanup(func() {

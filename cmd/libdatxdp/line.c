@@ -101,7 +101,7 @@ DAT_RETURN dx_open_query(const char *name, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* libdat2 requires this symbol of a provider with extensions. It does not call it, but the function in the table. */
+/* libdat2 requires this symbol of a provider with extensions, but it calls the function in the table instead. */
 DAT_RETURN dapl_extensions(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 {
 	return dx_handle_extendedop(h, op, args);

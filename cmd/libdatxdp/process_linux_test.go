@@ -23,8 +23,8 @@ import (
 // because building the library needs cgo and the headers of libdat2.
 const providerVar = "DATXDP_PROVIDER"
 
-// limit is the time limit of one program. On an idle host each program needs less than a tenth of it. On a busy host,
-// programs that poll memory without a call wait for the scheduler.
+// limit is the time limit of one program. On an idle host each program needs less than a tenth of it. On a busy host, a
+// program that only polls memory has to wait until the scheduler runs other threads.
 const limit = 3 * time.Minute
 
 // ia is the name in dat.conf of the adapter that a test uses.
