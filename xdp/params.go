@@ -79,9 +79,8 @@ const (
 	// because a clock would also count the time for which the process itself was stopped.
 	watchTick = 100 * time.Millisecond
 	watchSlow = 10
-	// A tx ring is stalled if packets wait and it has not moved for stallTicks. From then on each tick kicks the
-	// driver. After reviveTicks the queue is reopened, and not earlier, because flow control may stop a ring for a
-	// while.
+	// A tx ring is stalled if it holds packets and has not moved for stallTicks. From then on each tick kicks the
+	// driver. Flow control may also stop a ring for a while, so the queue is reopened only after reviveTicks.
 	stallTicks, reviveTicks = 2, 6
 	// addressTicks is how long the device's address may be missing: about 5 s, so that an interface can be taken down
 	// and up.

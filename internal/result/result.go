@@ -45,8 +45,7 @@ type Result struct {
 	// Rounds are all runs of a repeated row, in order. All rows of a report are measured in round n before any row is
 	// measured in round n+1.
 	Rounds []Round `json:"rounds,omitempty"`
-	// Bidir holds the two directions of a row: Out is from the client to the server, In is from the server to the
-	// client.
+	// Bidir holds the two directions of a bidirectional row; the row's own figures are the sums.
 	Bidir *Bidir `json:"bidir,omitempty"`
 	// Intervals are the requested intervals of the row's time.
 	Intervals []Interval `json:"intervals,omitempty"`
@@ -60,7 +59,7 @@ type Result struct {
 	P99Ratio *float64 `json:"p99_ratio,omitempty"`
 }
 
-// Bidir holds the two directions of a row; out is away from the client.
+// Bidir holds the two directions of a row. Out is from the client to the server, In from the server to the client.
 type Bidir struct {
 	OutMsgsPerSec float64 `json:"out_msgs_per_s"`
 	InMsgsPerSec  float64 `json:"in_msgs_per_s"`
