@@ -296,7 +296,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Regression (i): an XDP program of another owner is named in the error and not changed.
+// An XDP program of another owner is named in the error and not changed.
 func TestForeignProgram(t *testing.T) {
 	l := newLab(t, 1500, 1)
 	onSide(t, l, lab.A, func() error {
@@ -325,7 +325,7 @@ func programOn(t *testing.T, name string) uint32 {
 	return id
 }
 
-// Regression (j): when a process is killed, its program is detached and its queues are free.
+// When a process is killed, its program is detached and its queues are free.
 func TestKillLeavesNothing(t *testing.T) {
 	if os.Getenv("DATXDP_TEST_HOLD") != "" {
 		holdUntilKilled()

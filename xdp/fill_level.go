@@ -10,11 +10,11 @@ type fillLevel struct {
 	calm      uint32 // frames to receive before the level returns to low
 }
 
-// newFillLevel returns a level that starts low. high is the number of frames at the high level, without the nic frames
-// that the NIC's receive ring contains.
-func newFillLevel(high, nic uint32) fillLevel {
+// newFillLevel returns a level that starts low. high is the number of frames at the high level, and inNIC the number of
+// additional frames for the NIC's receive ring.
+func newFillLevel(high, inNIC uint32) fillLevel {
 	low := min(high, hotFrames)
-	return fillLevel{target: low + nic, low: low + nic, high: high + nic, late: low / 2}
+	return fillLevel{target: low + inNIC, low: low + inNIC, high: high + inNIC, late: low / 2}
 }
 
 // note adjusts the level. waiting is the number of frames that the owner found in the rx ring.

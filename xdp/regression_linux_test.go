@@ -15,7 +15,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Regression (a): a burst that is larger than one sendto can transmit is transmitted completely.
+// A burst that is larger than one sendto can transmit is transmitted completely.
 func TestBurstDrains(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	a, b := p.ends[lab.A], p.ends[lab.B]
@@ -37,8 +37,8 @@ func TestBurstDrains(t *testing.T) {
 	}
 }
 
-// Regression (b): the kernel has transmitted a part of the queued packets. Alloc then hands out only as many frames as
-// Send has room for.
+// When the kernel has transmitted a part of the queued packets, Alloc hands out only as many frames as Send has room
+// for.
 func TestAllocAfterPartialDrain(t *testing.T) {
 	p := newPair(t, pairOptions{edit: func(o *Options) { o.TxRing, o.CompletionRing = 64, 64 }})
 	a := p.ends[lab.A]
@@ -61,7 +61,7 @@ func TestAllocAfterPartialDrain(t *testing.T) {
 	}
 }
 
-// Regression (c): no random sequence of operations loses a frame or uses it twice.
+// No random sequence of operations loses a frame or uses it twice.
 func TestFramesAreConserved(t *testing.T) {
 	for _, mtu := range []int{1500, 9000} {
 		t.Run(fmt.Sprint(mtu), func(t *testing.T) {
@@ -124,8 +124,8 @@ func conserveRandomly(t *testing.T, r *rand.Rand, mtu int) {
 	}
 }
 
-// Regression (d): packets that are sent while an interface goes down and up again are lost and counted. Nothing panics,
-// and packets flow afterwards.
+// Packets that are sent while an interface goes down and up again are lost and counted. Nothing panics, and packets
+// flow afterwards.
 func TestInterfaceDownAndUp(t *testing.T) {
 	for _, side := range []lab.Side{lab.A, lab.B} {
 		t.Run("side "+side.String(), func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestSendWhileDown(t *testing.T) {
 	settled(t, a)
 }
 
-// Regression (e): repeated opening and closing of a queue leaks no descriptor and no mapping.
+// Repeated opening and closing of a queue leaks no descriptor and no mapping.
 func TestOpenCloseCycles(t *testing.T) {
 	cycles := 200
 	switch {
@@ -263,7 +263,7 @@ func TestOpenCloseCycles(t *testing.T) {
 	})
 }
 
-// Regression (f): Close releases every Wait and does not unmap memory under it.
+// Close releases every Wait and does not unmap memory under it.
 func TestCloseWhileWaiting(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	a := p.ends[lab.A]
@@ -301,7 +301,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	a.Free(bufs[:1])
 }
 
-// Regression (g): a socket works for more packets than it has frames if it only sends, only receives, or only answers.
+// A socket works for more packets than it has frames if it only sends, only receives, or only answers.
 func TestOneWayUse(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	a, b := p.ends[lab.A], p.ends[lab.B]

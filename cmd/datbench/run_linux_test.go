@@ -64,7 +64,7 @@ func TestConnectionsBothWays(t *testing.T) {
 	}
 }
 
-// TestSignal: a row ends whatever --signal says. The last requests of every connection are signaled too, so their
+// TestSignal: a row ends for every value of --signal. The last requests of every connection are signaled too, so their
 // completions are reported.
 func TestSignal(t *testing.T) {
 	for _, tt := range []struct{ signal, depth string }{{"8", "8"}, {"3", "8"}, {"1", "8"}, {"0", "64"}} {

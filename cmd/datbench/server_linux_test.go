@@ -113,8 +113,8 @@ func (s *served) clientArgs(from string, args ...string) []string {
 	return append([]string{"run", s.station.Peer.String(), "--ia", "udp:" + from, "--port", strconv.Itoa(int(s.station.Port))}, args...)
 }
 
-// TestTaken: a client that finds the server taken by another is told so at once. If it waits, it is served when the
-// other client, which does nothing, has lost the server.
+// TestTaken: a client that finds the server reserved for another client is told so at once. If it waits, it is served
+// when the other client, which does nothing, has lost its reservation.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17671, ends.FullAllowance)

@@ -59,9 +59,8 @@ func main() {
 
 func run(ctx context.Context, name string, l load) error {
 	o := dat.DefaultOptions()
-	// The end of each connection that uses a shared queue is also reported as an asynchronous event. This program does
-	// not need it, because its own dispatcher reports the end too. Unread events would fill the asynchronous
-	// dispatcher.
+	// The end of a connection with a shared queue is also reported as an asynchronous event. This program needs no such
+	// events, because its own dispatcher reports the end too. Unread events would fill the asynchronous dispatcher.
 	o.AsyncQLen = dat.NoAsyncEVD
 	ia, err := dat.Open(name, o)
 	if err != nil {

@@ -113,8 +113,8 @@ func (r *Reach) Version() uint64 { return r.version.Load() }
 
 // Ask reports whether an answer that belongs to no connection may be sent to dst, a neighbour that is not Known. The
 // kernel then resolves the neighbour. A token bucket limits the rate of these answers, as a Table limits its own
-// resolutions. Half of the tokens are reserved for neighbours without a failed resolution in the last resolveMemory.
-// Forged addresses of a small subnet therefore leave tokens for a new host.
+// resolutions. If Ask admitted the same neighbour within resolveMemory and it is still unresolved, it may use only half
+// of the tokens. Forged addresses of a small subnet therefore leave tokens for a new host.
 func (r *Reach) Ask(dst netip.Addr, now time.Time) bool {
 	keep := 0
 	dst = dst.WithZone("")

@@ -30,8 +30,8 @@ type shape struct{ sources, rdma, messages, requests int }
 // cacheLine is the alignment of slots in bytes.
 const cacheLine = 64
 
-// strideOf returns the distance in bytes between adjacent buffers for size bytes of data. Each buffer also has room for
-// a tally.
+// strideOf returns the distance in bytes between adjacent buffers for size bytes of data. Each buffer is large enough
+// for a tally, even if the data is shorter.
 func strideOf(size int) int { return (max(size, measure.TallySize) + cacheLine - 1) &^ (cacheLine - 1) }
 
 // bytes returns the size of the region for a side of this shape.

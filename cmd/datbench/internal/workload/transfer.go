@@ -88,25 +88,25 @@ func transferSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 
 // hashSend hashes messages in the order of arrival, until it has all pieces and the end message.
 func hashSend(c *Conn) (measure.Tally, error) {
-	sum, left, over := sha256.New(), c.row.Bytes, false
+	sum, left, ended := sha256.New(), c.row.Bytes, false
 	c.onReceive = func(slot, n int) error {
-		if over = left == 0; over {
+		if ended = left == 0; ended {
 			return nil
 		}
 		_, _ = sum.Write(c.mem.slot(slot)[:n]) // a hash never fails
 		left -= int64(n)
 		return c.receive(slot)
 	}
-	err := c.until(func() bool { return over })
+	err := c.until(func() bool { return ended })
 	return digest(sum), err
 }
 
-// notes makes the connection count the peer's notifications, and returns the counter. A notification is a short
-// message: a piece has arrived, or its buffer is free again. The end message is not counted; it sets *over to true.
-func (c *Conn) notes(over *bool) *int64 {
+// notes returns a counter of the notifications that arrive on the connection. A notification is a short message of the
+// peer: a piece has arrived, or its buffer is free again. The peer's end message is not counted; it sets *ended.
+func (c *Conn) notes(ended *bool) *int64 {
 	n := new(int64)
 	c.onReceive = func(slot, _ int) error {
-		if *over = c.mem.slot(slot)[0] == measure.StageEnd; *over {
+		if *ended = c.mem.slot(slot)[0] == measure.StageEnd; *ended {
 			return nil
 		}
 		*n++
@@ -122,8 +122,8 @@ func (c *Conn) note() error {
 
 // transferWrite writes all pieces to the target. The target sends a notification for each piece that it has hashed.
 func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
-	g, p, start, over := newGenerator(), c.pieces(), time.Now(), false
-	hashed := c.notes(&over)
+	g, p, start, ended := newGenerator(), c.pieces(), time.Now(), false
+	hashed := c.notes(&ended)
 	for i := range p.count() {
 		if err := c.until(func() bool { return i-*hashed < p.window }); err != nil {
 			return measure.Evidence{}, err
@@ -146,8 +146,8 @@ func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 // hashWrite hashes each piece when its notification has arrived. The piece is then complete, because a message arrives
 // after the writes that were posted before it.
 func hashWrite(c *Conn) (measure.Tally, error) {
-	sum, p, over := sha256.New(), c.pieces(), false
-	written := c.notes(&over)
+	sum, p, ended := sha256.New(), c.pieces(), false
+	written := c.notes(&ended)
 	for i := range p.count() {
 		if err := c.until(func() bool { return *written > i }); err != nil {
 			return measure.Tally{}, err
@@ -157,14 +157,14 @@ func hashWrite(c *Conn) (measure.Tally, error) {
 			return measure.Tally{}, err
 		}
 	}
-	err := c.until(func() bool { return over })
+	err := c.until(func() bool { return ended })
 	return digest(sum), err
 }
 
 // transferRead reads each piece when its notification arrives, hashes it and notifies the target.
 func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
-	sum, p, start, over := sha256.New(), c.pieces(), time.Now(), false
-	ready := c.notes(&over)
+	sum, p, start, ended := sha256.New(), c.pieces(), time.Now(), false
+	ready := c.notes(&ended)
 	for i := range p.count() {
 		if err := c.until(func() bool { return *ready > i }); err != nil {
 			return measure.Evidence{}, err
@@ -186,8 +186,8 @@ func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
 
 // hashRead fills the window with pieces. It fills each place again after the initiator has read its piece.
 func hashRead(c *Conn) (measure.Tally, error) {
-	g, p, over := newGenerator(), c.pieces(), false
-	read := c.notes(&over)
+	g, p, ended := newGenerator(), c.pieces(), false
+	read := c.notes(&ended)
 	for i := range p.count() {
 		if err := c.until(func() bool { return i-*read < p.window }); err != nil {
 			return measure.Tally{}, err
@@ -197,6 +197,6 @@ func hashRead(c *Conn) (measure.Tally, error) {
 			return measure.Tally{}, err
 		}
 	}
-	err := c.until(func() bool { return over })
+	err := c.until(func() bool { return ended })
 	return digest(g.sum), err
 }
