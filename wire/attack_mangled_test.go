@@ -12,7 +12,7 @@ import (
 )
 
 // mangler is a link that damages packets in ways that simlink does not: it truncates them, pads them, splits them, and
-// sends old ones again after more than a window.
+// sends a packet again after more than a window of later packets.
 type mangler struct {
 	link.Link
 	r       *rand.Rand

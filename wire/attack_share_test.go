@@ -116,9 +116,9 @@ func TestAttack21SharedQueueShare(t *testing.T) {
 	h.p.checkFlows(t, append(foes, h.fb))
 }
 
-// Attack 21: peers of two networks have one address for each receive of a shared queue. They hold all receives, stay
-// alive, and add a byte now and then. When an honest peer waits, they must lose their connections, and the honest peer
-// must not.
+// Attack 21: as many peers as a shared queue has receives, in two networks, hold one receive each. Each of them adds a
+// byte to its message now and then. When an honest peer waits for a receive, the connections of these peers must break,
+// and the connection of the honest peer must not.
 func TestAttack21SharedQueueTime(t *testing.T) {
 	h := newHoard(t)
 	foes := map[*Conn]*node{}

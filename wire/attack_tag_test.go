@@ -137,8 +137,8 @@ func TestAttack05ImplausibleNumbers(t *testing.T) {
 	}
 }
 
-// A peer responds to a read but does not acknowledge the request. Then an epoch change cuts the request again. The
-// count of outstanding reads must be decremented only once.
+// A peer responds to a read but does not acknowledge the request. Then an epoch change puts the request into a new
+// packet. The count of outstanding reads must be decremented only once.
 func TestRecutAfterAnsweredRead(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -186,7 +186,7 @@ func TestStrayKeepsSourceAndMark(t *testing.T) {
 	s.finish()
 }
 
-// A flood of stray packets must not fill a Poll: the Poll handles a batch of them, and the rest waits. A packet that
+// A flood of stray packets must not make a Poll long: each Poll handles one batch of them. A stray packet that
 // does not fit into the ring is dropped without being copied.
 func TestStrayFlood(t *testing.T) {
 	s := newSiege(t)
@@ -207,7 +207,7 @@ func TestStrayFlood(t *testing.T) {
 }
 
 // A Connect of another protocol version is answered with the versions that this side speaks. The answer has the version
-// of the Connect and is no longer. Any other packet of another version is dropped.
+// of the Connect, and at most its length. Any other packet of another version is dropped.
 func TestOtherVersions(t *testing.T) {
 	s := newSiege(t)
 	h := proto.Header{Type: proto.Connect, PSN: 0x01020304}

@@ -12,7 +12,8 @@ type Backlog struct{ quota quota }
 // NewBacklog makes a backlog of n requests.
 func NewBacklog(n int) *Backlog { return &Backlog{newQuota(n, backlogShare, backlogPrefix)} }
 
-// Take reserves a place for a request from an address. It reports false if the address or its network has its share.
+// Take reserves a place for a request from an address. It reports false if the share of the address or of its
+// network is used up.
 func (b *Backlog) Take(from netip.Addr) bool {
 	if !b.quota.room(from) {
 		return false

@@ -24,8 +24,8 @@ type challengeAck struct {
 const (
 	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. It doubles.
 	challengeAckRetry = 10 * time.Millisecond
-	// portReportWait is the least time for the peer to answer the challenge ACK before the connection breaks, if the
-	// ICMP message was caused by a packet of another connection.
+	// portReportWait is the least time that the peer has to answer the challenge ACK. After that time, an ICMP port
+	// unreachable that quotes a later packet of another connection to the same port breaks this connection too.
 	portReportWait = 20 * time.Millisecond
 	// challengeAckLimit is the time after which a challenge without a second message ends. It is longer than the
 	// interval of ICMP messages: Linux sends at least one per second to a host (net.ipv4.icmp_ratelimit).

@@ -179,8 +179,8 @@ type receiver struct {
 	off    uint32  // bytes received of the current message
 	immOff uint32  // bytes received of the current write with immediate data
 
-	notReady bool // the packet with PSN next has arrived and found no receive
-	skip     int  // number of its chunks that have been consumed before
+	notReady bool // the packet whose PSN is in the field next has arrived and found no receive
+	skip     int  // number of chunks of that packet that are already consumed
 }
 
 // echo holds two values that this side's headers return to the peer: the time stamp of the newest packet that came in

@@ -3,7 +3,7 @@ package wire
 import "sync"
 
 // doorbells lists the connections with new posts from goroutines that did not own the engine. Under the mutex, posters
-// append to the list ringing, and the owner takes the whole list.
+// append to the field ringing, and the owner takes the whole list.
 type doorbells struct {
 	bellMu  sync.Mutex
 	ringing []*Conn
@@ -22,9 +22,9 @@ func (e *Engine) Ring(c *Conn) {
 	e.rings.Add(1)
 }
 
-// answerDoorbells takes in the posts of the connections in the list. A connection that rings during the call waits for
-// the next Poll, so that this Poll has bounded work. This happens when a connection takes its receive from a shared
-// queue and rings for the next connection that waits.
+// answerDoorbells takes in the posts of the connections in the list. A doorbell that rings during the call waits for
+// the next Poll, so that this Poll has bounded work. Such a ring happens when a connection takes a receive from a
+// shared queue and wakes another connection that waits for a receive.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
 	e.taking, e.ringing = e.ringing, e.taking

@@ -48,8 +48,9 @@ func (c *Conn) askEpoch() {
 	c.setDeadline(c.epoch.askAt)
 }
 
-// enterEpoch changes the receiver's epoch to that of a packet. It reports false if the packet belongs to an old epoch.
-// The time stamp shows which of two epochs is the later one.
+// enterEpoch changes the receiver's epoch to that of a packet. It reports false if the packet must be dropped: it is of
+// the old epoch, or it is of a new epoch that cannot begin yet. A packet of another epoch is of a new epoch if its time
+// stamp is later than all before.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0
@@ -57,7 +58,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 		if !newer {
 			return false
 		}
-		if r.notReady { // part of the next packet is consumed: the rest must come in a packet of the same cut
+		if r.notReady { // a packet that waits for a receive is partly consumed, so it must not be cut again
 			c.wantAckNow()
 			return false
 		}

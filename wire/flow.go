@@ -26,7 +26,8 @@ type rnr struct {
 	until Time          // end of the wait
 }
 
-// update stores the credit in a packet if it has grown, and reports whether it has. The next message is msn.
+// update stores the credit in a packet if it has grown, and reports whether it has. msn is the number of the next
+// message to send.
 func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)

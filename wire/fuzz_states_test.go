@@ -129,7 +129,7 @@ func FuzzConnectionStates(f *testing.F) {
 		{stepRequest, 1, 8, stepPacket, ack, byte(proto.HasSACK), 0, 0, 0, 0, 0, bodyRaw, 0, 0, 32,
 			255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 			255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, stepTime, 30},
-		// A message without a receive, a receive, the message again, and the peer's end of receiver not ready.
+		// A message without a receive, a receive, the message again. Then a request, NotReady, and an Ack that ends it.
 		{stepPacket, data, 0, 0, 0, 0, 0, 0, bodySend | 64, 0, 0, 4, stepRecv, 0, stepPacket, data, 0, 0, 0, 0, 1, 0, bodySend | 64, 0, 0, 4},
 		{stepRequest, 0, 8, stepPacket, ack, byte(proto.NoCredit), 0, 0, 0, 1, 0, bodyNone, 0, 0, 0, stepTime, 20,
 			stepPacket, ack, byte(proto.NoCredit | proto.NotReady), 0, 0, 0, 2, 0, bodyNone, 0, 0, 0, stepTime, 24,

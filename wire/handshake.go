@@ -245,8 +245,8 @@ func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t
 	return true
 }
 
-// portOf returns the UDP port at which the sender of a packet receives. That is the port in its Hello. Without one it
-// is the source port if the header has the flag SourcePort, otherwise the port of this engine.
+// portOf returns the UDP port at which the sender of a packet receives: the port in its Hello. If that is 0, it is the
+// source port of the packet if the header has the flag SourcePort, and otherwise the port of this engine.
 func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) uint16 {
 	switch {
 	case hi.UDPPort != 0:

@@ -4,8 +4,8 @@ import "github.com/datxdp/datxdp/wire/internal/list"
 
 // holes lists the connections that hold early packets, the connection with the oldest hole first. A hole is a missing
 // packet before the early ones. When every frame is in use and another early packet arrives, the first connection of
-// the list drops one of its own. Its missing packet is the least likely to arrive. So an attacker that keeps holes
-// open, on any number of connections, cannot prevent others from holding early packets.
+// the list drops one of its early packets, because its hole is the least likely to be filled. So an attacker that keeps
+// holes open, on any number of connections, cannot prevent other connections from holding early packets.
 type holes struct{ conns list.List[Conn] }
 
 // renew moves a connection to the end of the list, because it has a new hole.
@@ -21,9 +21,9 @@ func (h *holes) close(c *Conn) {
 	}
 }
 
-// evictOldest drops an early packet of a connection with an older hole than that of c. It reports whether it has
-// dropped one. It tries at most evictTries connections. A connection has nothing to drop if its only held packet is the
-// next one, which waits for a receive.
+// evictOldest drops an early packet of a connection whose hole is older than the hole of c. It reports whether it has
+// dropped a packet. It tries at most evictTries connections. A connection has nothing to drop if it holds only the
+// packet that is next in order and waits for a receive.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
 	for range evictTries {

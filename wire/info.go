@@ -42,8 +42,8 @@ type ConnInfo struct {
 const inspectSlots = 32
 
 // Inspect appends a row for each connection in a part of the connection table. slot is the first slot of the part. The
-// caller passes 0 first and then next from the last call, until next is negative. Inspect may miss a connection that
-// begins or ends between two calls. The caller owns the engine.
+// caller passes 0 first, and then the result next of the previous call, until that result is negative. Inspect may miss
+// a connection that begins or ends between two calls. The caller owns the engine.
 func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
 	e.mustOwn()
 	end := min(slot+inspectSlots, len(e.table.slots))
