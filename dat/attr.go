@@ -25,8 +25,8 @@ const (
 	QoSPremium        QoS = 0x08 // high throughput and low latency
 )
 
-// CompletionFlags are the flags of a post (DAT_COMPLETION_FLAGS). As an attribute of an endpoint they select the
-// completions of the endpoint that are notifications: events that may end EVD.Wait or trigger a CNO.
+// CompletionFlags are the flags of a post (DAT_COMPLETION_FLAGS). As an attribute of an endpoint they decide which of
+// the endpoint's completions are notifications. A notification is an event that may end EVD.Wait or trigger a CNO.
 type CompletionFlags uint8
 
 // Completion flags.
@@ -167,7 +167,7 @@ type EPAttr struct {
 	MaxRDMAWriteIOV             int    // segments of one RDMA write; 0 means MaxRequestIOV
 	SRQSoftHW                   int    // soft high watermark of EP.SetWatermark; 0 or WatermarkInfinite: no watermark
 
-	// RecvCompletionFlags selects the completions of receives that are notifications:
+	// RecvCompletionFlags decides which completions of receives are notifications:
 	//
 	//   - CompletionEVDThreshold or CompletionDefault: all completions.
 	//   - CompletionUnsignalled: all except those of receives posted with the flag CompletionUnsignalled. With other
@@ -178,8 +178,8 @@ type EPAttr struct {
 	// The completion of a failed receive is always a notification. If one stream that feeds an EVD has
 	// CompletionUnsignalled or CompletionSolicitedWait, all streams of that EVD must have the same flag.
 	RecvCompletionFlags CompletionFlags
-	// RequestCompletionFlags selects the completions of requests in the same way, but CompletionSolicitedWait is not
-	// legal.
+	// RequestCompletionFlags decides in the same way which completions of requests are notifications, but
+	// CompletionSolicitedWait is not legal.
 	RequestCompletionFlags CompletionFlags
 }
 

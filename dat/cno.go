@@ -225,9 +225,9 @@ func (c *CNO) forget(e *EVD) {
 	}
 }
 
-// emptied drops the kept trigger of an EVD. It is called after a consumer has taken the last event of e: a Wait that
-// returned e would then find no event. No event is missed: an event that arrives during the call is either counted by
-// e.Len, or triggers the CNO after mu is unlocked.
+// emptied drops the kept trigger of the EVD e. It is called after a consumer has taken the last event of e. Otherwise
+// CNO.Wait would return e, and its caller would find no event there. No event is missed: an event that arrives during
+// the call is either counted by e.Len, or triggers the CNO after mu is unlocked.
 func (c *CNO) emptied(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -60,7 +60,8 @@ type LinkStats struct {
 	// TxDropped counts packets that Send accepted but that were not transmitted. If the device had already taken such a
 	// packet, TxPackets counts it too.
 	TxDropped uint64
-	// TxFull counts the part of TxDropped that found the kernel's send buffer full. Only links over kernel UDP use it.
+	// TxFull counts those packets of TxDropped that the kernel's full send buffer refused. Only links over kernel UDP
+	// use TxFull.
 	TxFull uint64
 	// TxKicks counts system calls that start transmission. Wakeups counts the calls of Wait that slept.
 	TxKicks, Wakeups uint64

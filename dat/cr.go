@@ -19,7 +19,7 @@ type CR struct {
 	ep   *EP  // the endpoint of the request; nil if the consumer passes an endpoint to Accept
 	made bool // ep was created by the provider for this request
 
-	mu   sync.Mutex // guards over; locked after the mutex of an IA
+	mu   sync.Mutex // guards the field over; locked after the mutex of an IA
 	over bool       // the request was answered
 }
 
@@ -57,8 +57,8 @@ func (c *CR) Query() (CRParam, error) {
 	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: c.req.Private, LocalEP: c.ep}, nil
 }
 
-// lock locks the IA and mu. If the request is nil or over, or the IA is closed, it returns an error and locks nothing.
-// The caller calls unlock.
+// lock locks the IA and mu. If the request is nil or answered, or the IA is closed, it returns an error and locks
+// nothing. The caller calls unlock.
 func (c *CR) lock() error {
 	if c == nil {
 		return errHandleCR

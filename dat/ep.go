@@ -170,9 +170,9 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	return nil
 }
 
-// refer updates the reference counts of the objects that an endpoint uses, when the endpoint's parameters change from
-// was to now. For a new endpoint was is nil; for a freed endpoint now is nil. If the streams of a dispatcher would not
-// be compatible, refer returns an error and changes nothing.
+// refer updates the reference counts of the objects that an endpoint uses. The argument was has the parameters of the
+// endpoint before a change, or nil for a new endpoint. The argument now has the parameters after the change, or nil for
+// a freed endpoint. If the streams of a dispatcher would not be compatible, refer returns an error and changes nothing.
 func (a *adapter) refer(was, now *EPParam) error {
 	if err := a.refeed(was.feeds(), now.feeds()); err != nil {
 		return err

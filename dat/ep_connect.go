@@ -126,7 +126,7 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 }
 
 // take makes d the driver of the endpoint and runs f in d's engine. The function f starts the connection to peer. If f
-// succeeds, take ends the hold on the endpoint. mu is held.
+// succeeds, take ends the hold of a service point or connection request on the endpoint. mu is held.
 func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
@@ -138,8 +138,8 @@ func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	return nil
 }
 
-// move prepares the change of the endpoint's driver to d. Consumers will take the events that the old engine has
-// queued before events of the new engine.
+// move prepares the change of the endpoint's driver to d. It puts the events of the old engine first in their
+// dispatchers, so that consumers take them before the events of the new engine.
 func (ep *EP) move(d *driver) {
 	if was := ep.drv.Load(); was != nil && was != d {
 		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {

@@ -60,14 +60,14 @@ const (
 	EPFieldAll EPMask = 1<<iota - 1
 )
 
-// Groups of parameters. The first three, and EPFieldPZ, differ in the states in which Modify may change them:
+// Groups of parameters. Three groups and EPFieldPZ divide all parameters by the states in which Modify may change them:
 //
 //	epFixed       in no state
 //	epTransport   in the states of callModifyTransport
 //	epSetUp       in the states of callModify
 //	EPFieldPZ     in the states of callModifyPZ
 //
-// epHandles has the parameters that are handles and can change.
+// The group epHandles has the handles that Modify may change.
 const (
 	epFixed = EPFieldIA | EPFieldState | EPFieldComm | EPFieldLocalAddress | EPFieldLocalPort |
 		EPFieldRemoteAddress | EPFieldRemotePort | EPFieldSRQ

@@ -28,8 +28,8 @@ func (m *permits) recvAllowed(flags CompletionFlags) bool {
 	return flags&^CompletionFlags(m.recvFlags.Load()) == 0
 }
 
-// requestAllowed reports whether a request may be posted with flags. legal has the flags that this kind of request
-// allows. CompletionUnsignalled is allowed too, if the endpoint's attributes allow it.
+// requestAllowed reports whether a request may be posted with the given flags. The argument legal has the flags that
+// this kind of request allows. CompletionUnsignalled is allowed too, if the endpoint's attributes allow it.
 func (m *permits) requestAllowed(flags, legal CompletionFlags) bool {
 	return flags&^(legal|CompletionFlags(m.requestFlags.Load())) == 0
 }

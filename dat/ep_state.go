@@ -69,9 +69,9 @@ func (ep *EP) reserve() *hold {
 	return h
 }
 
-// arrive replaces the hold of a reserved endpoint: the hold of its service point by that of an arrived connection
-// request or, if the request could not be delivered, the reverse. The owner of an engine calls arrive, with RSP.mu
-// held.
+// arrive replaces the hold of a reserved endpoint by h. When a connection request arrives, h is the request's hold. If
+// the request cannot be delivered, another call of arrive restores the hold of the service point. The owner of an
+// engine calls arrive, with RSP.mu held.
 func (ep *EP) arrive(h *hold) { ep.hold.Store(h) }
 
 // release ends the hold: the endpoint is unconnected.

@@ -18,7 +18,7 @@ type EVD struct {
 	flags EVDFlags
 
 	queues  []*wire.Queue // completions and connection events, one queue for each engine, in the order of adapter.drivers
-	room    *wire.Room    // limits the events in queues and slow together; nil if there is one queue and slow is unused
+	room    *wire.Room    // limits the sum of events in queues and in slow; nil if there is one queue and slow is unused
 	backlog *wire.Backlog // limits the connection requests in slow; nil if room is nil; guarded by slowMu
 	qlen    atomic.Int32
 	refs    refs          // counts the streams that feed the dispatcher
@@ -166,8 +166,8 @@ func (e *EVD) abort() {
 	e.wake.Raise()
 }
 
-// Free frees the dispatcher (dat_evd_free). Its queued events are lost. It returns ErrInvalidState while an endpoint
-// or a service point feeds the dispatcher or a goroutine waits on it. Freeing the last EVD of a CNO releases the
+// Free frees the dispatcher (dat_evd_free). Its queued events are lost. Free returns ErrInvalidState while an endpoint
+// or a service point feeds the dispatcher, or while a goroutine waits on it. Freeing the last EVD of a CNO releases the
 // goroutines that wait on the CNO. The asynchronous EVD may be freed too: later asynchronous errors are dropped.
 func (e *EVD) Free() error {
 	if err := e.lock(); err != nil {

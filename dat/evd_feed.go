@@ -37,8 +37,8 @@ func (f *feedings) count(s feed, n int) {
 	}
 }
 
-// compatible reports whether the streams that feed a dispatcher may share it. total is the number of these streams,
-// connection events and connection requests included. The streams are compatible in three cases:
+// compatible reports whether the streams that feed a dispatcher may share it. The argument total is the number of these
+// streams, connection events and connection requests included. The streams are compatible in three cases:
 //
 //   - All streams are completions with CompletionUnsignalled.
 //   - All streams are completions of receives with CompletionSolicitedWait.
@@ -64,8 +64,8 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 		{connect, feedOther, 0}}
 }
 
-// refeed changes the streams of an object: it removes the streams in removed and adds the streams in added. For a new
-// object removed is nil. For a freed object added is nil, and refeed cannot fail.
+// refeed changes the streams of an object: it removes the streams in the list removed, which is nil for a new object,
+// and adds the streams in the list added, which is nil for a freed object. For a freed object refeed cannot fail.
 //
 // Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if the streams of a dispatcher would not be
 // compatible. After an error nothing has changed.

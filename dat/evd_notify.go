@@ -42,8 +42,8 @@ func (e *EVD) listen() {
 	}
 }
 
-// triggerIfQueued is called after a change of the CNO or of enabled. It calls listen, and triggers the CNO if events
-// are queued already and no goroutine is inside Wait.
+// triggerIfQueued is called after a change of the CNO or of the field enabled. It calls listen, and triggers the CNO if
+// events are queued already and no goroutine is inside Wait.
 func (e *EVD) triggerIfQueued() {
 	e.listen()
 	if e.Len() > 0 && e.held.Load() != heldByWaiter {

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// taking is the state of the consumers of a dispatcher. They take events from the sources round-robin. The sources are
-// the queues and slow. takeMu serialises the consumers and guards the other fields.
+// taking is the state of the consumers of a dispatcher. They take events from several sources, round-robin. A source is
+// one of EVD.queues, or slowEvents.slow. takeMu serialises the consumers and guards the other fields.
 type taking struct {
 	takeMu  sync.Mutex
 	source  int               // number of the next source (see popFrom)
@@ -18,7 +18,7 @@ type taking struct {
 }
 
 // slowEvents queues the events that the consumer or the provider posts, not an engine: software events, connection
-// requests and asynchronous events. slowMu guards slow and catastropheQueued.
+// requests and asynchronous events. slowMu guards the fields slow and catastropheQueued.
 type slowEvents struct {
 	slowMu            sync.Mutex
 	slow              []Event
@@ -136,9 +136,9 @@ func (e *EVD) popOldest(ev *Event) bool {
 	return true
 }
 
-// gather moves the queued completions of an engine to oldest, so that consumers take them first. It is called when an
-// endpoint that feeds e moves to another engine: events of the new engine must not overtake events of the old engine.
-// If e is nil, gather does nothing.
+// gather moves the queued completions of an engine to the field oldest, so that consumers take them first. It is called
+// when an endpoint that feeds e moves to another engine: events of the new engine must not overtake events of the old
+// engine. If e is nil, gather does nothing.
 func (e *EVD) gather(engine int) {
 	if e == nil || len(e.queues) == 1 {
 		return
@@ -179,8 +179,9 @@ func (e *EVD) popSlow(ev *Event) bool {
 	return true
 }
 
-// takeSlot reserves a slot for an event in slow. It returns false if no slot is free. Connection requests have slots of
-// their own, so a burst of requests cannot cause completions to be lost. slowMu is held.
+// takeSlot reserves a slot for an event that will be added to slowEvents.slow. It returns false if no slot is free.
+// Connection requests have slots of their own, so a burst of requests cannot cause completions to be lost. slowMu is
+// held.
 func (e *EVD) takeSlot(ev *Event) bool {
 	if ev.Number == EventConnectionRequest {
 		return e.backlog.Take(ev.CR.req.From.Addr())
@@ -197,12 +198,12 @@ func (e *EVD) giveSlot(ev *Event) {
 	}
 }
 
-// post appends an event to slow and delivers a notification. It returns false if no slot is free. For a connection
-// request this includes the case that requests of the same address hold their share of the slots.
+// post appends an event to slowEvents.slow and delivers a notification. It returns false if no slot is free. It also
+// returns false for a connection request whose address, or network, may hold no more slots (see CreatePSP).
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
 // postAfter is post with a callback: it calls prepare after it has reserved a slot, before a consumer can take the
-// event. If no slot is free, it does not call prepare.
+// event. If post would return false, it does not call prepare.
 func (e *EVD) postAfter(ev Event, prepare func()) bool {
 	e.slowMu.Lock()
 	took := e.takeSlot(&ev)
