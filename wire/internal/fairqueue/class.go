@@ -6,10 +6,11 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// class is the priority of a waiting peer. A peer is served when no peer of an earlier class may take the buffer. A
-// peer that holds buffers for slow messages gets the last class. The other peers of its network get knownPeer if they
-// have sent whole messages and none was slow, otherwise slowNetwork. So an attacker that uses ever new addresses of a
-// network delays the known peers of that network by one turn at most.
+// class is the priority of a waiting peer. The peers of a class are served only while no peer of an earlier class may
+// take a buffer. For SlowTime after a slow message, the peer that sent it has the last class, slowPeer. In that time,
+// each other peer of its network has class knownPeer or slowNetwork: knownPeer if it has sent whole messages and never
+// a slow one. So an attacker that uses ever new addresses of a network delays the known peers of that network by one
+// turn at most.
 type class uint8
 
 // Classes.
@@ -21,7 +22,7 @@ const (
 	classes
 )
 
-// slowTable maps the addresses and networks that count as slow to the time until which they do.
+// slowTable holds each address and network that counts as slow, and the time until which it counts as slow.
 type slowTable map[netip.Prefix]clock.Time
 
 // add makes an address or a network count as slow for SlowTime.

@@ -4,8 +4,8 @@ import "time"
 
 // Tunables.
 const (
-	// NetworkShare: a network may hold at most NetworkShare × the number of free buffers. This is 57 of 64, so some are
-	// left for other networks. Of up to 8 buffers, it may hold all.
+	// NetworkShare: a network may hold at most NetworkShare × the number of free buffers. Of 64 buffers it may hold 57,
+	// so some are left for other networks. Of 8 buffers or fewer it may hold all.
 	NetworkShare = 8
 	// ProgressTimeout is how long an unfinished message may hold a buffer without progress while others wait for a
 	// buffer. After an outage of 500 ms, a sender tries again within 300 ms, so a message may pause for 800 ms.

@@ -1,7 +1,7 @@
 // Package fairqueue divides the buffers of a shared receive queue among peers.
 //
-// A flow is a connection that takes a buffer for each message. A peer is the source address of its flows, and a network
-// is the IPv4 /24 or IPv6 /64 of its peers. Three rules decide which flow gets the next buffer:
+// A flow is a connection that takes a buffer for each message. All flows from one source address belong to one peer.
+// All peers in one IPv4 /24 or IPv6 /64 belong to one network. Three rules decide which flow gets the next buffer:
 //
 //   - Dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
 //     1998). A peer may hold as many buffers as are free, and a network NetworkShare times as many. So a single peer
@@ -15,8 +15,8 @@
 //
 // Addresses have thresholds of their own, because all hosts of a LAN are in one network: a host should not wait because
 // its neighbour holds many buffers. Networks have turns because one host may use every address of a network. Such a
-// host gets only the turns of its network, so it does not delay peers of other networks. Its neighbours share these
-// turns with it.
+// host gets only the turns of its network, so it does not delay peers of other networks. Only its neighbours wait
+// longer, because all peers of a network share its turns.
 //
 // The package knows no connections, reads no clock and locks nothing. The caller's lock guards a queue and its flows.
 package fairqueue
@@ -29,7 +29,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/list"
 )
 
-// Queue is a number of buffers and the flows that take them. The caller wakes a waiting flow by its value of type W.
+// Queue counts buffers and queues the flows that wait for them. The caller passes a value of type W for each waiting
+// flow, and gets it back when the flow is to be woken.
 type Queue[W any] struct {
 	free    uint32
 	peers   map[netip.Prefix]*peer[W]

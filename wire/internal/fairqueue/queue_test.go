@@ -260,7 +260,8 @@ func (b *bench) check() {
 	}
 }
 
-// Networks must get turns before peers: a peer waits for one message of each other network, whatever its peers.
+// Networks must get turns before peers: a peer waits for one message of each other network, however many peers that
+// network has.
 func TestNetworksTakeTurns(t *testing.T) {
 	b := newBench(t, 4)
 	for id := range 400 { // all addresses of two networks
@@ -284,8 +285,8 @@ func TestNetworksTakeTurns(t *testing.T) {
 	}
 }
 
-// A network must leave buffers for peers of other networks. The messages that it holds must make progress or end while
-// its own peers wait.
+// A network must leave buffers for peers of other networks. Its messages that hold buffers must make progress or end
+// while other peers of the same network wait.
 func TestNetworkThreshold(t *testing.T) {
 	b := newBench(t, 64)
 	for id := range 200 {
