@@ -17,12 +17,12 @@ const (
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
 	// blackHoleTries is the number of timeouts after which an unacknowledged large packet counts as dropped for its
-	// size (black hole). A timeout counts only if the peer has answered a short packet before it.
+	// size (black hole). A timeout counts only if the peer has answered a short packet since the previous timeout.
 	blackHoleTries = 4
 
 	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
 	// more, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a packet takes as
-	// long, from post to completion, as about twenty messages that share one.
+	// long, from post to completion, as about twenty messages that share a packet.
 	nagleThreshold = 4
 	// postTokens is the time that one post adds to the token bucket for partial packets (see scheduler).
 	postTokens = 64 * time.Nanosecond
@@ -61,17 +61,18 @@ const (
 	ackDelay = 100 * time.Microsecond
 
 	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds its exponential
-	// back-off (RFC 6298 §5.5 to §5.7). It must be long enough for a peer to read what all connections of a host send
-	// again in that time: with 25 ms, 4000 connections sent 160,000 packets/s, and a process that had been stopped for
-	// 1 s never caught up.
+	// back-off (RFC 6298 §5.5 to §5.7). maxRTO must be long enough for a peer to read all packets that the connections
+	// of a host send again in that time: with 25 ms, 4000 connections sent 160,000 packets/s, and a process that had
+	// been stopped for 1 s never caught up.
 	minRTO = 500 * time.Microsecond
 	maxRTO = time.Second
 	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
 	// longer back-off, connections starve if many share a short queue: with 500 ms, some of 40 connections on a queue
 	// of 12 packets sent nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
-	// suspendTime is the shortest suspension that the engine detects. A suspension ends with a Poll that comes so long
-	// after a timer was due. Then the engine reads the waiting packets before it runs timers, for at most catchUp.
+	// suspendTime is the shortest suspension that the engine detects. A suspension ends with a Poll that comes at least
+	// suspendTime after a timer was due. Then the engine reads the waiting packets, for at most catchUp, before it runs
+	// timers.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
 	// After a suspension, resumeAckBatch connections send an Ack every resumeAckEvery, until each has sent one.

@@ -42,9 +42,10 @@ type Completion struct {
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it sets base
-	// to next and so begins at ring[0] again. So a queue that is emptied often uses few cache lines, however long it
-	// is. The consumer reads base only after it has seen a completion in tail, and the producer sets base before tail.
+	// base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it copies
+	// field next to base, so the next completion is in ring[0] again. So a queue that is emptied often uses few cache
+	// lines, however long it is. The producer sets base before tail, and the consumer reads base only after tail has
+	// shown it a completion.
 	base uint32
 
 	head atomic.Uint32 // sequence number of the next completion to pop; written by the consumer
@@ -82,7 +83,7 @@ func newRing(n int) (ring []Completion, mask uint32) {
 		size *= 2
 	}
 	// Rings of 2^n bytes may lie one after the other. Then the same index of each ring maps to the same cache set, and
-	// the conflict misses cost up to as much as a message. So each ring is followed by some unused space.
+	// the conflict misses can take as much time as a message. So each ring is followed by some unused space.
 	return make([]Completion, size+min(size/4, 1024))[:size], uint32(size - 1)
 }
 

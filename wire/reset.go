@@ -25,8 +25,8 @@ type peerName struct {
 	at  netip.AddrPort // destination of our packets; zero if the link has no reports
 }
 
-// peers finds a connection of the host by its peerKey. It is used for a Reset, and for an ICMP message that quotes a
-// packet of ours. Both may arrive at any engine, so the map has a lock.
+// peers is the table of the host's connections by peerKey. It finds the connection for a Reset, and for an ICMP message
+// that quotes a packet of ours. Both may arrive at any engine, so the table has a lock.
 type peers struct {
 	mu   sync.Mutex
 	cids map[peerKey]peerName
@@ -81,8 +81,8 @@ func (e *Engine) mayReply(bufs []link.Buf) bool {
 	return !e.forwarded && len(bufs) == 1 && e.replyLimit.allow(e.source(&bufs[0]), e.now)
 }
 
-// handleReset handles a Reset. A Reset names the connection by the peer's ID, so handleReset replaces it by our ID,
-// which tells which engine owns the connection. Then it forwards the Reset to that engine.
+// handleReset handles a Reset. A Reset names the connection by the peer's ID. handleReset replaces that ID by our ID,
+// which names the engine that owns the connection, and forwards the Reset to that engine.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	if !e.forwarded {
 		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})

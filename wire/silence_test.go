@@ -141,8 +141,8 @@ func TestServerIsStopped(t *testing.T) {
 	}
 }
 
-// An engine is stopped for longer than GiveUp. It must not take its own absence for silence of its peers, whose packets
-// it has not read yet.
+// An engine is stopped for longer than GiveUp. It must not count that time as silence of its peers, because it has not
+// read their packets yet.
 func TestStallIsNoSilence(t *testing.T) {
 	w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond}, Limits{GiveUp: 30 * time.Second}, 1)
 	w.limits.GiveUp = time.Second

@@ -23,8 +23,7 @@ const (
 type SharedConfig struct {
 	Zone                uint32
 	MaxRecv, MaxRecvIOV int
-	// Low is called when fewer receives than the low mark are left, by an engine's owner or by SetLow. It must not
-	// block.
+	// An engine's owner or SetLow calls Low when fewer receives are left than the low mark. Low must not block.
 	Low func()
 }
 

@@ -127,8 +127,8 @@ func (c *Completion) Settled() {
 	}
 }
 
-// Receiving returns the number n of incomplete receives of the connection, and the number span of messages from the
-// first to the last of them. Any goroutine may call it.
+// Receiving returns n, the number of incomplete receives of the connection, and span, the number of messages from the
+// first of these receives to the last. Any goroutine may call Receiving.
 func (c *Conn) Receiving() (n, span int) {
 	if c.srq == nil {
 		n = int(c.rq.posted.Load() - c.rq.done.Load())

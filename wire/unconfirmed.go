@@ -6,9 +6,10 @@ import (
 )
 
 // unconfirmed lists accepted requests that the requester has not confirmed, by address and by network, oldest first. An
-// honest requester confirms within a round trip. If an address or a network has its share of half-open requests, a new
-// request evicts the oldest unconfirmed one (see SYN cache of FreeBSD). So during a flood from the same network, an
-// honest requester still has time to confirm: as long as the flood takes to fill the share once.
+// honest requester confirms within a round trip. If an address or a network has used up its share of half-open
+// requests, a new request from there evicts the oldest unconfirmed one (see SYN cache of FreeBSD). So during a flood
+// from the same network, an honest requester still has time to confirm: as long as the flood takes to fill the share
+// once.
 type unconfirmed map[netip.Prefix]*list.List
 
 // listed is the position of a request in one list.
@@ -52,9 +53,9 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 	return nil
 }
 
-// admit reports whether an address may have one more half-open request. If the address or its network has its share,
-// admit evicts its oldest unconfirmed request, unless that request is younger than confirmTime. The evicted requester
-// gets no notice; its next packet is answered with Reset.
+// admit reports whether an address may have one more half-open request. If the address or its network has used up its
+// share, admit evicts the oldest unconfirmed request from there, unless that request is younger than confirmTime. The
+// evicted requester gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network
 		full, ok := e.halfOpen.full(a)

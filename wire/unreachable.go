@@ -151,8 +151,9 @@ func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) 
 	}
 }
 
-// search searches a part of the connection table for connections to a closed port. It sends a challenge ACK on each of
-// them, and breaks those that have not answered theirs.
+// search searches a part of the connection table for connections to a closed port. It breaks an established connection
+// if portClosed reports true, and otherwise sends a challenge ACK on it. It tells a connection attempt that the port is
+// closed.
 func (e *Engine) search(k *closedPort) {
 	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.toSearch-1].conn

@@ -70,8 +70,8 @@ func TestAttackForgedUnreachable(t *testing.T) {
 }
 
 // Thousands of connections to a killed process must end within seconds, although the host of the process sends only six
-// ICMP messages at once and then one per second. If the host has already sent its six messages, the connections may end
-// later, by the time for which the host then sends none.
+// ICMP messages at once and then one per second. If the host has sent its six messages before, it sends none for some
+// time, and the connections may end that much later.
 func TestKilledProcessEndsManyConnections(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]

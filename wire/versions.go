@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// handleOtherVersion handles a packet of another protocol version. It answers a Connect, in its own frame and within
-// the limit of stateless replies, with the versions that this side speaks. It drops any other packet.
+// handleOtherVersion handles a packet of another protocol version. It answers a Connect with the versions that this
+// side speaks, in the frame of the Connect and within the limit of stateless replies. It drops any other packet.
 func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	e.stats.BadPackets++
 	var h proto.Header

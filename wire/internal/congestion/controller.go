@@ -85,7 +85,7 @@ func (c *Controller) Sample(now clock.Time, d time.Duration) {
 }
 
 // Acked handles the acknowledgement of n packets, all before una. ce is the peer's count of marked packets since the
-// beginning of the connection. next is the next new packet.
+// beginning of the connection. Argument next is the PSN of the next new packet.
 func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) {
 	c.round.acked += n
 	c.round.marks += int(ce - c.ce)
@@ -170,7 +170,7 @@ func (c *Controller) shrink(factor float64) {
 	c.ssthresh = *w
 }
 
-// Lost shrinks the window after a loss. Further losses of packets before next do not shrink it again.
+// Lost shrinks the window after a loss. Further losses of packets before PSN next do not shrink it again.
 func (c *Controller) Lost(una, next seq.Num) {
 	if una.Less(c.recover) {
 		return

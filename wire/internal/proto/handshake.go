@@ -57,8 +57,8 @@ const (
 	MaxHelloSize = HelloSize + MaxOptions + MaxPrivateData
 )
 
-// Options follow the fixed part of a Hello, each as {type, length, value}. A receiver ignores an unknown option unless
-// the upper bit of its type is set. Then it refuses the connection.
+// Options follow the fixed part of a Hello, each as {type, length, value}. A receiver refuses the connection if it does
+// not know an option whose type has the highest bit set. It ignores other unknown options.
 const (
 	optionUDPPort   = 1
 	optionMandatory = 0x80

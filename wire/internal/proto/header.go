@@ -67,8 +67,8 @@ const (
 	TrailerSize = 4
 )
 
-// MaxWindow is the largest receive window in packets. A PSN is implausible if it differs by more from the expected one.
-// A SACK block covers at most that many packets.
+// MaxWindow is the largest receive window in packets. A PSN that differs from the expected PSN by more than MaxWindow
+// is implausible. A SACK block covers at most MaxWindow packets.
 const MaxWindow = 1024
 
 // A SACK block has one bit for each packet after Ack. Bit i is set if packet Ack+1+i has arrived. Bit 0 is the least
@@ -138,8 +138,8 @@ func (h *Header) Parse(b []byte) bool {
 // header, and the sender's CID and tag after the header.
 const minForeign = HeaderSize + 8 + TrailerSize
 
-// Foreign parses the fields of a Connect of another version that all versions share. It returns that version, and fills
-// in the header of the answer. It reports false for any other packet.
+// Foreign parses a Connect of another version, as far as its layout is the same in all versions. It returns that
+// version, and fills in h as the header of the answer. It reports false for any other packet.
 func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {
 		return 0, false
@@ -152,7 +152,7 @@ func Foreign(b []byte, h *Header) (version byte, ok bool) {
 }
 
 // PutVersions writes the body of a Versions packet into b: one byte for each version that this side speaks. It returns
-// the size of the body. It also sets the version in the header, which Put has written, to asked.
+// the size of the body. It also sets the version in header, which Put has written, to argument asked.
 func PutVersions(header, b []byte, asked byte) int {
 	header[offType] = asked<<4 | byte(Versions)
 	b[0] = Version
