@@ -2,7 +2,7 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
-// mustWait reports whether the next message must be answered with receiver not ready: this side gives no credit and has
+// mustWait reports whether the next message must be answered with NotReady, because this side gives no credit and has
 // no receive for the message. The peer then sends it again.
 func (c *Conn) mustWait() bool {
 	return c.noCredit && c.nextRecv() == nil

@@ -12,7 +12,7 @@ import (
 //     with falling probability. So an attacker cannot take every token by timing its packets. In a flood from many
 //     addresses each packet has the same chance, and an honest peer gets its reply after a few repeats.
 type replyLimiter struct {
-	quota         // a place is a token: used counts the tokens missing from the bucket, held those taken in this period
+	quota         // a place is a token; used: tokens missing from the bucket; held: tokens taken in this period
 	left  float64 // tokens in the bucket
 	at    Time    // last refill
 	until Time    // end of this period, when held is cleared

@@ -198,7 +198,7 @@ func (c *Conn) sendBurst() (more bool) {
 	return m.sends()
 }
 
-// sendOne sends the next packet: a lost one if there is any, otherwise a new one. It reports false if none left.
+// sendOne sends the next packet: a lost one if there is any, otherwise a new one. It reports false if it has sent none.
 func (c *Conn) sendOne() bool {
 	if c.sent.Lost() > 0 {
 		return c.retransmitNext()

@@ -77,7 +77,7 @@ func (e *end) prepare() {
 	}
 }
 
-// mustEnd sets the time at which an end must have ended that hears no more from its peer.
+// mustEnd sets the time by which an end must have ended if it hears no more from its peer.
 func (e *end) mustEnd() {
 	l := e.sim.sc.limits
 	if e.up && !e.over && !e.dead {
@@ -88,7 +88,7 @@ func (e *end) mustEnd() {
 	}
 }
 
-// forlorn calls mustEnd for the ends whose peer this end was.
+// forlorn calls mustEnd for each end that had this end as its peer.
 func (e *end) forlorn() {
 	for _, o := range append(e.s.passives, e.s.active) {
 		if o.peer == e {

@@ -26,7 +26,7 @@ func (s *sim) judge() {
 	}
 }
 
-// judgeEnd checks that a connection has ended with an event that what happened explains.
+// judgeEnd checks that the history of a connection explains the event with which it has ended.
 func (e *end) judgeEnd() {
 	s := e.s
 	ok := map[Kind]bool{
@@ -100,7 +100,7 @@ func (e *end) judgeWindow() {
 	}
 }
 
-// mayEnd reports whether what happened explains the status of a request.
+// mayEnd reports whether the history of the connection explains the status of a request.
 func (e *end) mayEnd(q *request) bool {
 	s := e.s
 	switch q.status {

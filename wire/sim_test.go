@@ -154,7 +154,7 @@ func (s *sim) step() {
 	s.w.net.Advance(max(int64(min(s.w.next(), s.look())), s.now()+starved))
 }
 
-// look returns when consumers get the next turn if nothing happens: later the longer nothing has happened.
+// look returns when consumers get their next turn if no event comes. The longer no event has come, the later that is.
 func (s *sim) look() Time {
 	const longest = 20 * time.Millisecond
 	at := Time(s.now()).Add(min(s.sc.pace<<min(s.idle/8, 20), longest))

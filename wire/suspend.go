@@ -9,8 +9,8 @@ import "time"
 //
 // If a Poll comes late and no timer was due, the engine may only have slept. If that Poll also finds a full batch of
 // packets, at least half of them from peers, the engine reads all packets first and sends Acks too, at most once in
-// resumeAckPause. But it does not subtract the time from the peers' silence. Otherwise a peer that sends bursts of
-// packets could prolong its own timeouts without limit.
+// resumeAckPause. But it does not subtract the time from the peers' silence. Otherwise a peer could put off its own
+// timeout without limit by sending bursts of packets.
 
 // suspension is the state of an engine for detecting and handling suspensions.
 type suspension struct {

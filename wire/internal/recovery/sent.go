@@ -97,8 +97,8 @@ func (s *Sent) Left(p *Packet, now clock.Time) {
 }
 
 // Ack removes the packets before ack, which is in (Una, Nxt]. It returns the last removed entry, which is valid until
-// the next call of Next. undo reports that a removed packet was marked lost and not sent again since: it had arrived,
-// so it was marked lost by mistake.
+// the next call of method Next. If a removed packet was marked lost and not sent again since, it was marked lost by
+// mistake, and undo is true.
 func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
 	for ; s.Una != ack; s.Una++ {
 		last = s.At(s.Una)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each timer must fire once, at its deadline or at most one tick later, whatever the steps of the clock.
+// Each timer must fire once, at its deadline or at most one tick later, however far each Advance moves the clock.
 func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
