@@ -33,8 +33,8 @@ const (
 )
 
 // Wait waits until at least threshold events are queued, then takes the first (dat_evd_wait). With a negative timeout
-// it waits for ever; with a zero timeout it does not wait. more is the number of events that remain queued. If Wait
-// returns ErrTimeoutExpired, it has taken no event.
+// it waits for ever; with a zero timeout it does not wait. The result more is the number of events that remain queued.
+// If Wait returns ErrTimeoutExpired, it has taken no event.
 //
 // If threshold events are queued when Wait is called, it returns immediately. Otherwise it returns when threshold
 // events are queued and at least one of those that arrived during the wait is a notification. All events are
@@ -60,8 +60,8 @@ func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, e
 	return e.wait(progress.Until(timeout), nil, threshold, ev)
 }
 
-// WaitContext is Wait without a timeout. When ctx is done, it takes no event and returns an error that wraps both
-// ErrInterruptedCall and the error of ctx. more is then the number of queued events.
+// WaitContext is Wait without a timeout. When ctx is done, WaitContext takes no event and returns an error that wraps
+// both ErrInterruptedCall and the error of ctx. The result more is then the number of queued events.
 func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err
@@ -81,13 +81,13 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// Events returns an iterator that waits for one event after the other and yields it. An event is valid until the next
-// iteration. After an error of WaitContext, or an overflow of the dispatcher, the iterator yields a nil event with the
+// Events returns an iterator that waits for each event with WaitContext and yields the event. An event is valid until
+// the next iteration. If WaitContext fails, or the dispatcher has overflowed, the iterator yields a nil event with an
 // error and ends.
 //
-// The error after an overflow is ErrQueueFull. The iterator ends then because the consumer would wait for events that
-// are lost. Once the consumer has emptied the dispatcher, the overflow no longer counts. EventAsyncEVDOverflow also
-// reports it.
+// The error after an overflow is ErrQueueFull. It keeps the consumer from waiting for events that are lost. When the
+// consumer has then emptied the dispatcher with Dequeue or Wait, Events works again. EventAsyncEVDOverflow reports the
+// overflow too.
 //
 //	for ev, err := range evd.Events(ctx) {
 //		if err != nil {
@@ -152,8 +152,8 @@ func (e *EVD) beginWait() bool {
 }
 
 // endWait ends the wait and returns the number of queued events. While held is heldByWaiter, notifications do not
-// trigger the CNO. If an event was queued after endWait had counted the events, the caller of Wait does not know of
-// it; so endWait triggers the CNO.
+// trigger the CNO. So if a notification has come since endWait counted the events, endWait triggers the CNO. Otherwise
+// neither the caller of Wait nor the CNO would learn of that event.
 func (e *EVD) endWait() (more int) {
 	notice := e.noticed()
 	more = e.Len()

@@ -57,9 +57,9 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, remote RMRTriple
 
 // PostFetchAdd posts an atomic that adds a number to a 64-bit word of the peer's memory, modulo 2^64
 // (dat_ib_post_fetch_and_add). The word is the first 8 bytes of the range remote, and must be aligned to 8 bytes. The
-// old value of the word goes to the first 8 bytes of local, which need no alignment. Each side uses its host's byte
-// order. The atomic executes exactly once. It is atomic with respect to all atomics on memory of the peer's adapter,
-// and to sync/atomic in the peer's process.
+// old value of the word goes to the first 8 bytes of the segment local, which need no alignment. Each side uses its
+// host's byte order. The operation executes exactly once. It is atomic with respect to all atomics on memory of the
+// peer's adapter, and to sync/atomic in the peer's process.
 //
 // Atomics count as RDMA reads: MaxRDMAReadOut and MaxRDMAReadIn limit the sum of both, and CompletionBarrierFence waits
 // for both. The peer's memory region needs MemRemoteAtomic, MemRemoteRead and MemRemoteWrite. If a privilege is missing
@@ -77,9 +77,9 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, remote R
 	return ep.posted(ep.conn.PostFetchAdd(add, wire.Segment(local), cookie, remote.toWire(), wire.WorkFlags(flags)))
 }
 
-// PostCmpSwap posts an atomic that compares a 64-bit word of the peer's memory with compare and, if the two are equal,
-// replaces the word by swap (dat_ib_post_cmp_and_swap). In both cases the old value of the word goes to local. A
-// successful PostCmpSwap completes with ExtCmpSwap. Everything else is as in PostFetchAdd.
+// PostCmpSwap posts an atomic on a 64-bit word of the peer's memory (dat_ib_post_cmp_and_swap). If the word has the
+// value of the parameter compare, it gets the value of the parameter swap. In both cases the old value of the word goes
+// to the segment local. A successful PostCmpSwap completes with ExtCmpSwap. Everything else is as in PostFetchAdd.
 func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.atomic(&local, &remote); err != nil {
 		return err

@@ -62,9 +62,9 @@ type consumer struct{ context atomic.Pointer[any] }
 
 func (c *consumer) holder() *consumer { return c }
 
-// object has the methods from which the functions below implement Handle for every type of DAT object. Each of these
-// types embeds consumer. The types cannot simply promote the methods of Handle from consumer, because a promoted
-// method panics on a nil pointer. live accepts a nil pointer; holder does not.
+// object is the interface through which the functions below implement the methods of Handle for every type of DAT
+// object. Each of these types embeds consumer. The types do not promote the methods of Handle from consumer, because a
+// promoted method panics on a nil pointer. The method live accepts a nil pointer; the method holder does not.
 type object interface {
 	live() error
 	holder() *consumer

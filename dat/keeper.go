@@ -26,8 +26,9 @@ func (k *keeper) Exclude(queue int, f func()) {
 	}
 }
 
-// Changed logs a change of the device, which text describes. If harmful is true, the level is Warn, otherwise Info.
-// queue is the index of the receive queue that changed, or -1 if the change concerns the whole device.
+// Changed logs a change of the device; the argument text describes the change. If harmful is true, the level is Warn,
+// otherwise Info. The argument queue is the index of the receive queue that changed, or -1 if the change concerns the
+// whole device.
 func (k *keeper) Changed(queue int, harmful bool, text string) {
 	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", text}
 	if harmful {

@@ -54,12 +54,13 @@ var (
 // EventConnectionRequest on evd.
 //
 // The queue length of evd is the backlog: the maximum number of requests that wait in evd. Further requests are
-// refused. Requests have slots of their own, so a burst of requests cannot cause completions to be lost. A dynamic
-// threshold keeps one requester from filling the backlog. A request is also refused in these two cases:
+// refused. Requests have slots of their own, so a burst of requests cannot cause completions to be lost. Two dynamic
+// thresholds keep one requester from filling the backlog. A request is also refused in these two cases:
 //
-//   - Requests from the same address hold at least 7 times as many slots as are free. So one address can fill a backlog
-//     of up to 7 slots, and 7/8 of a longer backlog.
-//   - Requests from the same network (IPv4 /24, IPv6 /64) hold at least 15 times as many slots as are free.
+//   - Its address already holds at least 7 slots for each free slot. So one address can fill a backlog of up to 7
+//     slots, and 7/8 of a longer backlog.
+//   - Its network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. For an address that holds no
+//     slot the threshold is 60, unless only one slot is free.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
 // for each request, in state EPTentativeConnectionPending, and CR.Query returns it. The consumer sets the zone and the

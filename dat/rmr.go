@@ -98,9 +98,9 @@ type Binding struct {
 // invalid. Each Bind returns a different context. A Bind that unbinds the region returns 0.
 //
 // The request counts toward MaxRequestDTOs of the endpoint and completes in posting order, with
-// EventRMRBindCompletion. Requests posted after it start after it, so a send can carry the new context to the peer. The
-// legal flags are those of PostRDMAWrite. Only with CompletionBarrierFence does the bind wait for earlier RDMA reads.
-// Like all posts, Bind neither blocks nor allocates.
+// EventRMRBindCompletion. Requests that are posted later start after the bind, so a send can carry the new context to
+// the peer. The legal flags are those of PostRDMAWrite. The bind waits for earlier RDMA reads only if it has the flag
+// CompletionBarrierFence. Like all posts, Bind neither blocks nor allocates.
 //
 // Bind is legal in the states EPConnected and EPDisconnected. In EPDisconnected the request completes with DTOFlushed
 // and changes nothing. If the region is freed before the request executes, the request completes with DTORMRFailed and
@@ -180,9 +180,9 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 	return ep.posted(ep.conn.PostSendInvalidate(segments(iov), cookie, rmrContext, wire.WorkFlags(flags)))
 }
 
-// PostRDMAReadToRMR reads the range remote of the peer's memory into local, a range of an RMR of this side that is
-// bound with MemRemoteWrite (dat_ep_post_rdma_read_to_rmr). If the RMR is rebound, unbound or freed before the data has
-// arrived, the read completes with DTOLocalProtection and the connection breaks.
+// PostRDMAReadToRMR reads the range remote of the peer's memory into the range local of an RMR of this side
+// (dat_ep_post_rdma_read_to_rmr). The RMR must be bound with MemRemoteWrite. If the RMR is rebound, unbound or freed
+// before the data has arrived, the read completes with DTOLocalProtection and the connection breaks.
 //
 // Errors are those of PostRDMARead, and these:
 //

@@ -8,8 +8,8 @@ import (
 )
 
 // sampler is a slog.Handler that limits the rate of records, because peers decide how often connections are made and
-// end. Of the records with the same message it passes sampleBurst in each sampleTime and drops the others. The next
-// record with that message that passes has the attribute left_out, the number of dropped records.
+// end. In each sampleTime it passes the first sampleBurst records of each message and drops the others. When it passes
+// a message again, the attribute left_out of that record is the number of dropped records of the message.
 type sampler struct {
 	slog.Handler
 	seen *samples

@@ -81,7 +81,7 @@ type EVDStats struct {
 	Fullest float64 // queued events of the fullest dispatcher divided by its queue length
 }
 
-// tallies has the counters of an adapter that the engines do not keep: triggers of CNOs, and goroutines that they
+// tallies has the counters of an adapter that the engines do not keep: triggers of CNOs, and goroutines that the CNOs
 // released.
 type tallies struct{ triggers, wakeups atomic.Uint64 }
 
@@ -91,9 +91,9 @@ type deviceStats struct {
 	queues   []QueueStats
 }
 
-// Stats reads the counters. It stops each engine for a few microseconds to read the engine's counters, and again to
-// read each 32 of its connections. Between these reads the engine runs. Stats returns ErrInvalidHandle if the adapter
-// is closed before or during the call.
+// Stats reads the counters. It stops each engine for a few microseconds to read the engine's counters, and again for
+// every 32 connections of the engine. Between these reads the engine runs. Stats returns ErrInvalidHandle if the
+// adapter is closed before or during the call.
 func (ia *IA) Stats() (Stats, error) {
 	dispatchers, err := ia.evdStats()
 	if err != nil {

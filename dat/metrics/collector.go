@@ -10,15 +10,15 @@ import (
 )
 
 // Collector is a prometheus.Collector for one adapter. It reads the adapter's counters at most once a second; scrapes
-// within a second of a read export the same values. A read stops each engine for microseconds at a time. Without
-// scrapes a Collector costs nothing. Once the adapter is closed, it exports no metrics. Any goroutine may call the
-// methods.
+// within a second after a read export the values of that read. A read stops each engine for microseconds at a time.
+// Without scrapes a Collector costs nothing. Once the adapter is closed, it exports no metrics. Any goroutine may call
+// the methods.
 type Collector struct {
 	ia    *dat.IA
 	descs []*prometheus.Desc        // the descriptions of families, in the same order
 	read  func() (dat.Stats, error) // IA.Stats; tests replace it
 
-	mu    sync.Mutex // guards stats and at; held during read, so that concurrent scrapes share the result
+	mu    sync.Mutex // guards the fields stats and at; held while read runs, so that concurrent scrapes share the result
 	stats dat.Stats
 	at    time.Time // end of the last read; zero before the first read
 }

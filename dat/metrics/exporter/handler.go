@@ -41,9 +41,9 @@ const index = `<!DOCTYPE html>
 // Handler returns a handler for scrapes (/metrics) and debug pages: /debug/connections, /debug/vars (expvar),
 // /debug/pprof/, and an index at /.
 //
-// Three limits protect the process. While 8 scrapes are in progress, further scrapes are answered with status 503; so
-// are debug pages. Pages of connections are written one at a time, and each begins at least a second after the previous
-// page has ended; requests for them wait.
+// Three limits protect the process. While 8 scrapes are in progress, further scrapes are answered with status 503. The
+// same applies to debug pages, which are counted separately. Pages of connections are written one at a time, and each
+// begins at least a second after the previous page has ended; other requests for such pages wait.
 //
 // Profiles and addresses are confidential: serve them only to clients that may see them.
 func (e *Exporter) Handler() http.Handler {
