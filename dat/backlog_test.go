@@ -2,8 +2,8 @@ package dat
 
 import "testing"
 
-// TestBacklogBesideCompletions: connection requests that fill an EVD leave its slots for completions free, and
-// completions that fill an EVD leave its slots for requests free.
+// TestBacklogBesideCompletions: an EVD that is full of connection requests still accepts completions, and an EVD that
+// is full of completions still accepts connection requests.
 func TestBacklogBesideCompletions(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const qlen = 7 // the longest backlog that one address may fill
@@ -63,7 +63,8 @@ func TestBacklogBesideCompletions(t *testing.T) {
 }
 
 // TestBacklogIsShared: while the consumer is busy, one address sends more connection requests than the backlog holds.
-// It leaves slots free for other addresses, so their requests are delivered. Its own requests are answered later.
+// Some of these requests are refused, and slots stay free for other addresses. So the request of another address is
+// delivered. When the consumer has answered the queued requests, the first address may fill its slots again.
 func TestBacklogIsShared(t *testing.T) {
 	for _, tr := range []transport{{"sim", newSim}, {"udp", newUDP}} {
 		t.Run(tr.name, func(t *testing.T) {

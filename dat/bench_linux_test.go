@@ -28,8 +28,8 @@ func (f *forgetful) Send(bufs []link.Buf) {
 	f.Link.Send(bufs)
 }
 
-// This benchmark measures a 64-byte write over AF_XDP whose only frame is lost: the time from the post to the
-// completion.
+// This benchmark measures the time from the post to the completion of a 64-byte write over AF_XDP. The first
+// transmission of its only frame is lost.
 func BenchmarkLostTail(b *testing.B) {
 	n := newXDP(b)
 	var layer *forgetful

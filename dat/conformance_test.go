@@ -27,7 +27,7 @@ func conformance() []topic {
 		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)
 }
 
-// linkTopics has the topics whose rules depend on the link. These calls open a device, sleep until the link wakes them,
+// linkTopics has the topics whose rules depend on the link. Such rules open a device, sleep until the link wakes them,
 // move bytes, or notice that the peer has ended. The code for all other rules is the same above every link.
 var linkTopics = []string{"dat_ia_open", "dat_ia_query", "dat_ia_close", "dat_evd_wait", "dat_evd_dequeue", "dat_cno_wait",
 	"dat_psp_create", "dat_ep_connect", "dat_ep_disconnect", "dat_lmr_create", "dat_lmr_free", "dat_ep_post_send", "dat_ep_post_recv",

@@ -106,8 +106,8 @@ func TestRefused(t *testing.T) {
 				}
 				x.done(x.recv, 9, DTOReceive, DTOFlushed, 0)
 				x.still()
-				// Nothing else is harmed: the endpoint can be used again, and the one that waits is
-				// accepted.
+				// The endpoint can be used again, and a connection request that is still in the
+				// backlog is accepted.
 				ok(t, x.Reset())
 				if x.State() != EPUnconnected {
 					t.Errorf("after reset: %v", x.State())

@@ -67,8 +67,9 @@ func (p *point) enginePolls() (n uint64) {
 	return n
 }
 
-// TestPosterOfMemory: a goroutine that posts and takes no events, but reads memory that the peer writes, does not count
-// as a caller that polls. So the background owner keeps polling for it. A goroutine that takes events counts.
+// TestPosterOfMemory: a goroutine posts writes and takes no events; it waits until a write of the peer changes its
+// memory. It does not count as a caller that polls, so the background owner keeps polling. A goroutine that takes
+// events does count.
 func TestPosterOfMemory(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -123,8 +124,8 @@ func (w wakes) Wake() {
 }
 
 // TestRungPostRouses: a post while another goroutine owns the engine is sent when that goroutine gives the engine up.
-// If its packet is lost, the background owner must send it again. So it must be woken, because it may sleep until a
-// later time.
+// The background owner must be woken then, although it does not send the packet: it must send the packet again if the
+// packet is lost, but may sleep until a later time.
 func TestRungPostRouses(t *testing.T) {
 	var n atomic.Int64
 	nw := newSim(t)

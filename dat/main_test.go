@@ -78,8 +78,8 @@ func profile(file string) bool {
 	return f != nil && f.Value.String() != "" && strings.HasSuffix(file, "/"+filepath.Base(f.Value.String()))
 }
 
-// leftFiles returns the open files that are not in before. It retries, because the kernel closes files of a killed
-// child late.
+// leftFiles returns the open files that are not in the list before. It retries, because the kernel closes files of a
+// killed child late.
 func leftFiles(before []string) error {
 	var left []string
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -128,8 +128,8 @@ func residentPages(t testing.TB) (pages int) {
 	return pages
 }
 
-// losses has the ways in which registered memory can become inaccessible. make allocates memory of a given size and
-// returns a function, lose, that makes the memory inaccessible.
+// losses has the ways in which registered memory can become inaccessible. The function make allocates memory of a given
+// size. It also returns a function, lose, that makes the memory inaccessible.
 var losses = []struct {
 	name string
 	make func(t testing.TB, size int) (mem []byte, lose func())

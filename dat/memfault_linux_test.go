@@ -25,8 +25,8 @@ func inChild(t *testing.T) bool {
 	return false
 }
 
-// TestMemoryFaults: if an operation accesses registered memory that is no longer mapped, its connection ends with a
-// protection error, in both directions. Another connection of the same adapters continues, no frame is lost, and the
+// TestMemoryFaults: if an operation reads or writes registered memory that is no longer accessible, at either side, the
+// connection breaks with BreakMemory. Another connection of the same adapters continues, no frame is lost, and the
 // process does not crash.
 func TestMemoryFaults(t *testing.T) {
 	if !inChild(t) {

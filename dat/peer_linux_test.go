@@ -13,8 +13,8 @@ import (
 
 func init() { roles["peer"] = bePeer }
 
-// Sizes of the traffic with a peer process. peerMem is the memory for RDMA and peerMessage a message, both in bytes;
-// peerSlots is the number of receives.
+// Sizes of the traffic with a peer process. peerMem is the size of the memory for RDMA, in bytes; peerMessage is the
+// size of a message, in bytes; peerSlots is the number of receives.
 const (
 	peerMem     = 8 << 20
 	peerMessage = 64 << 10

@@ -39,8 +39,8 @@ func cnoWaiting(t testing.TB, c *CNO, n int) {
 	})
 }
 
-// triggered takes the trigger that a CNO keeps. It fails the test if another EVD than evd triggered; nil means no
-// trigger.
+// triggered takes the trigger that a CNO keeps. It fails the test if the trigger is not from the EVD want. If want is
+// nil, it fails the test if the CNO keeps a trigger.
 func triggered(t testing.TB, c *CNO, want *EVD) {
 	t.Helper()
 	got, err := c.Wait(0)

@@ -48,7 +48,7 @@ func granted(limit, asked int) int {
 }
 
 // limitRules returns a rule for each attribute. dat_ep_create grants at least the requested value, and dat_ep_query
-// returns the granted value. Sizes are granted in full, because programs request less than they use. Other attributes
+// returns the granted value. For sizes that is the limit, because programs request less than they use. Other attributes
 // cost memory, or are agreed with the peer, so they are granted as requested.
 func limitRules() (all []rule) {
 	for _, f := range attributes {

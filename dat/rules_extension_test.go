@@ -125,8 +125,8 @@ func (e extension) refused(name string, want error, post func(t *testing.T, x *p
 	}}
 }
 
-// denied returns a rule: the operation on the word that aim returns fails at the peer. It completes with
-// DTORemoteAccess, the connection breaks at both sides, and no memory changes.
+// denied returns a rule: the peer refuses the operation on the word that the function aim returns. The operation
+// completes with DTORemoteAccess, the connection breaks at both sides, and no memory changes.
 func (e extension) denied(name string, priv MemPriv, aim func(t *testing.T, w *word) RMRTriplet) rule {
 	return rule{name, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -6,7 +6,7 @@ import (
 )
 
 // serviceArguments returns the rules for invalid arguments that CreatePSP, CreatePSPAny and CreateRSP have in common.
-// create calls one of them.
+// The function create calls one of the three.
 func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 	return []rule{
 		{"a closed adapter is no handle", func(t *testing.T, n network) {

@@ -136,8 +136,8 @@ func stay(all ...EPState) to {
 	return m
 }
 
-// stateCalls has the state machine as a table. In a state that is not in next, a call returns ErrInvalidState and
-// changes nothing.
+// stateCalls has the state machine as a table. In a state that the field next does not have, the call returns
+// ErrInvalidState and changes nothing.
 var stateCalls = []struct {
 	name  string
 	call  func(s *stage) error

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestSampler: however often a message is logged, only a bounded number of lines with it is written each second, and a
-// later line has the number of dropped lines. Other messages are not affected.
+// TestSampler: however often a message is logged, only a bounded number of its lines is written each second. A later
+// line has the number of dropped lines. Other messages are not affected.
 func TestSampler(t *testing.T) {
 	var out bytes.Buffer
 	h := newSampler(slog.NewTextHandler(&out, nil)).WithAttrs([]slog.Attr{slog.Int("ia", 1)})

@@ -12,9 +12,8 @@ import (
 
 func init() { roles["crowd"] = beCrowd }
 
-// crowdVar is the environment variable with the number of connections of the crowd: clients of a server process that is
-// stopped. crowdRate is the number of messages per second that all of them send together; each sends half a message per
-// second.
+// crowdVar is the environment variable with the number of connections to the server process that a test stops or kills.
+// Each connection sends half a message per second.
 const crowdVar = "DATXDP_CROWD"
 
 func crowdSize() int {
@@ -128,7 +127,7 @@ func (c *callers) run(t *testing.T, d time.Duration) {
 	}
 }
 
-// reap takes events until no event arrives for some time.
+// reap takes one event. It returns false if no event arrives for a time d.
 func (c *callers) reap(d time.Duration) bool {
 	var ev Event
 	if _, err := c.events.Wait(d, 1, &ev); err != nil {
