@@ -28,6 +28,9 @@ func TestSecurityNumbers(t *testing.T) {
 	var limits Limits
 	limits.setDefaults()
 	span := func(d time.Duration) string {
+		if d >= time.Minute {
+			return fmt.Sprintf("%d s", d/time.Second)
+		}
 		s := d.String()
 		at := strings.IndexFunc(s, func(r rune) bool { return r > '9' })
 		return s[:at] + " " + s[at:]
@@ -52,6 +55,7 @@ func TestSecurityNumbers(t *testing.T) {
 		"stray packets that wait for their engine":                                                                fmt.Sprintf("%d, %d taken at a time", maxStrays, strayBatch),
 		"unfinished message in a shared receive queue, while others wait":                                         fmt.Sprintf("%s without progress at %d bytes/s", span(fairqueue.ProgressTimeout), fairqueue.MinRate),
 		"slow peers and networks that are remembered for a shared receive queue, for 10 s":                        fmt.Sprint(fairqueue.MaxSlow),
+		"time without a slow message after which a peer has proven itself to a shared receive queue":              span(fairqueue.ProvenTime),
 		"wrong remote keys of an address before its Connects are dropped":                                         fmt.Sprintf("%d; the count decays by one in %s", freeGuesses, span(guessDecay)),
 		"wrong remote keys of an IPv6 /64 before its Connects are dropped":                                        fmt.Sprintf("%d; the count decays by one in %s", prefixGuesses, span(guessDecay)),
 		"time for which the Connects of such a /64 are dropped":                                                   fmt.Sprintf("%s at a time, with a pause of at least as much", span(prefixPause)),

@@ -274,6 +274,24 @@ func TestAttack21SharedQueueNeighbours(t *testing.T) {
 	}
 }
 
+// Attack 21: peers of 200 networks do the same. A friend that has sent messages for ProvenTime must wait at most 1 s.
+func TestAttack21SharedQueueNetworks(t *testing.T) {
+	h := newHoard(t)
+	h.messages(1, 64)
+	h.run(fairqueue.ProvenTime)
+	h.victim.connect.Pop(new(Completion))
+	mob := newMob(h, 200, func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, byte(i), 1}) })
+	var longest time.Duration
+	for range 20 {
+		longest = max(longest, mob.message(false))
+	}
+	t.Logf("longest wait %v; %d connections of foes ended", longest, mob.ended)
+	if longest > time.Second || h.fa.State() != Established || h.fb.State() != Established {
+		t.Errorf("the friend waited for %v, its connection is %v and %v", longest, h.fa.State(), h.fb.State())
+	}
+	h.p.checkFlows(t, mob.conns())
+}
+
 // mob consists of many foes of a hoard, each with a connection.
 type mob struct {
 	*hoard

@@ -451,6 +451,9 @@ func TestDocumentNumbers(t *testing.T) {
 	packets := func(n float64) string { return fmt.Sprint(n) + " packets" }
 	octets := func(n int) string { return fmt.Sprintf("%d bytes", n) }
 	span := func(d time.Duration) string {
+		if d >= time.Minute {
+			return fmt.Sprintf("%d s", d/time.Second)
+		}
 		s := d.String()
 		for _, unit := range []string{"ms", "µs", "s"} {
 			if n, ok := strings.CutSuffix(s, unit); ok {
@@ -521,6 +524,8 @@ func TestDocumentNumbers(t *testing.T) {
 		"progress timeout":             span(fairqueue.ProgressTimeout),
 		"slow message":                 span(fairqueue.SlowMessage),
 		"slow time":                    span(fairqueue.SlowTime),
+		"proven time":                  span(fairqueue.ProvenTime),
+		"proven turns":                 fmt.Sprint(fairqueue.ProvenTurns),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")
 	if err != nil {

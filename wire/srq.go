@@ -179,7 +179,7 @@ func (q *SharedQueue) take(c *Conn) bool {
 // addFlow adds c to the flows of its peer. The caller holds the mutex.
 func (q *SharedQueue) addFlow(c *Conn) {
 	addr, network := holders(c.peerAddr)
-	q.fair.Add(&c.srq.flow, addr, network)
+	q.fair.Add(&c.srq.flow, addr, network, c.eng.now)
 }
 
 // remove removes c, which has ended, from the flows of the queue.

@@ -71,7 +71,7 @@ func TestSharedQueueTellsPeersApart(t *testing.T) {
 		cfg.SRQ, cfg.Notice = p.SharedQueue, func(Notice) {}
 		for _, from := range []string{tc.a, tc.b} {
 			c := w.nodes[0].host.NewConn(cfg)
-			c.peerAddr = addressOf(netip.MustParseAddr(from))
+			c.eng, c.peerAddr = w.nodes[0].eng, addressOf(netip.MustParseAddr(from))
 			p.addFlow(c)
 		}
 		if got := p.fair.Peers() == 1; got != tc.same {

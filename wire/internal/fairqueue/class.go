@@ -6,19 +6,21 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// class is the priority of a waiting peer. The peers of a class are served only while no peer of an earlier class may
-// take a buffer. For SlowTime after a slow message, the peer that sent it has the last class, slowPeer. In that time,
-// each other peer of its network has class knownPeer or slowNetwork: knownPeer if it has sent whole messages and never
-// a slow one. So an attacker that uses ever new addresses of a network delays the known peers of that network by one
-// turn at most.
+// class is the priority of a waiting peer. A peer is served when no peer of an earlier class may take the buffer.
+//
+// Classes matter only while some peer counts as slow. A peer that has proven itself then goes before all others, so
+// that it does not wait for a crowd of attackers, however many networks they have. A peer has proven itself if it has
+// had flows for ProvenTime, has sent a whole message, and none of its messages was slow. Within a network, known peers
+// go before unknown ones in the same way.
 type class uint8
 
 // Classes.
 const (
-	normal      class = iota
-	knownPeer         // another peer of the network was slow; this one has sent whole messages and was never slow
-	slowNetwork       // another peer of the network was slow
-	slowPeer          // a message of this peer was slow
+	normal      class = iota // proven, or no peer counts as slow
+	unproven                 // no peer of its network counts as slow
+	knownPeer                // another peer of the network was slow; this one has sent whole messages and was never slow
+	slowNetwork              // another peer of the network was slow
+	slowPeer                 // a message of this peer was slow
 	classes
 )
 
@@ -55,8 +57,10 @@ func (q *Queue[W]) class(p *peer[W], now clock.Time) class {
 		return normal
 	case now < t[p.addr]:
 		return slowPeer
-	case now >= t[p.net.prefix]:
+	case p.known && !p.slowed && now.Sub(p.since) >= ProvenTime:
 		return normal
+	case now >= t[p.net.prefix]:
+		return unproven
 	case p.known && !p.slowed:
 		return knownPeer
 	default:

@@ -8,7 +8,8 @@
 //     can hold half of the buffers, and two peers can hold a third each. Messages of one packet hold no buffer.
 //   - Fair queueing (Nagle, RFC 970). Networks are served round robin, one buffer a turn. In the turn of a network, its
 //     peers are served round robin too. The flows of a peer are served in the order in which they began to wait.
-//     Priority classes come before this order: peers whose messages were slow are served after all others.
+//     Priority classes come before this order: while messages of some peers are slow, proven peers are served first and
+//     slow peers last.
 //   - Progress timeout. A message that holds a buffer while others wait has a token bucket, whose tokens are time. The
 //     time that others wait drains the bucket, and arriving bytes fill it. The caller must end a message whose bucket
 //     is empty.
@@ -37,6 +38,7 @@ type Queue[W any] struct {
 	nets    map[netip.Prefix]*network[W]
 	active  [classes]list.List[network[W]] // networks with waiting flows, in the order of their turns
 	waiting int                            // number of waiting flows
+	proven  int                            // turns of class normal since the last turn of another class
 	starved stopwatch                      // time in which flows waited and no buffer was free
 	slow    slowTable
 	timeout time.Duration // progress timeout of a message
@@ -60,9 +62,10 @@ type peer[W any] struct {
 	flows   int    // number of flows
 	held    uint32 // buffers that unfinished messages hold
 	waiting list.List[Flow[W]]
-	known   bool  // the peer has sent a whole message
-	slowed  bool  // a message of the peer was slow
-	class   class // class of the peer while it waits
+	since   clock.Time // when the peer got its first flow
+	known   bool       // the peer has sent a whole message
+	slowed  bool       // a message of the peer was slow
+	class   class      // class of the peer while it waits
 	node    list.Node[peer[W]]
 }
 
@@ -110,7 +113,7 @@ func (f *Flow[W]) Added() bool { return f.peer != nil }
 func (f *Flow[W]) Waits() bool { return f.node.Listed() }
 
 // Add makes f a flow of the peer with address addr in the network prefix.
-func (q *Queue[W]) Add(f *Flow[W], addr, prefix netip.Prefix) {
+func (q *Queue[W]) Add(f *Flow[W], addr, prefix netip.Prefix, now clock.Time) {
 	p := q.peers[addr]
 	if p == nil {
 		n := q.nets[prefix]
@@ -119,7 +122,7 @@ func (q *Queue[W]) Add(f *Flow[W], addr, prefix netip.Prefix) {
 			q.nets[prefix] = n
 		}
 		n.peers++
-		p = &peer[W]{addr: addr, net: n}
+		p = &peer[W]{addr: addr, net: n, since: now}
 		q.peers[addr] = p
 	}
 	p.flows++
@@ -163,6 +166,9 @@ func (q *Queue[W]) takeTurn(f *Flow[W], w W, now clock.Time) bool {
 		return false
 	}
 	q.free--
+	if q.proven++; f.peer.class != normal {
+		q.proven = 0
+	}
 	q.unwait(f, now)
 	return true
 }
@@ -187,11 +193,21 @@ func (q *Queue[W]) next() *Flow[W] {
 	if q.free == 0 {
 		return nil
 	}
-	for c := range q.active {
+	if q.proven >= ProvenTurns {
+		if f := q.first(unproven, classes); f != nil {
+			return f
+		}
+	}
+	return q.first(normal, classes)
+}
+
+// first is next for the classes from low up to, but not including, high.
+func (q *Queue[W]) first(low, high class) *Flow[W] {
+	for c := low; c < high; c++ {
 		for n := q.active[c].First(); n != nil; {
 			net := n.Elem()
 			n = n.Next() // nextOf may move the network
-			if f := q.nextOf(net, class(c)); f != nil {
+			if f := q.nextOf(net, c); f != nil {
 				return f
 			}
 		}

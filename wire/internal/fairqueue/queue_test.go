@@ -30,7 +30,7 @@ func (b *bench) add(id int, addr string) *Flow[int] {
 	a := netip.MustParseAddr(addr)
 	network, _ := a.Prefix(24)
 	f := new(Flow[int])
-	b.Add(f, netip.PrefixFrom(a, 32), network)
+	b.Add(f, netip.PrefixFrom(a, 32), network, b.now)
 	b.flows[id] = f
 	return f
 }
@@ -185,6 +185,35 @@ func TestClasses(t *testing.T) {
 		if last = b.finish(last); last != want {
 			t.Fatalf("turn %d after SlowTime is of flow %d, want %d", i, last, want)
 		}
+	}
+}
+
+// While peers of ever new networks are slow, a proven peer must wait for one turn at most. It must leave one turn in
+// ProvenTurns + 1 to the others.
+func TestProvenPeers(t *testing.T) {
+	b := newBench(t, 1)
+	b.add(1, "10.0.0.1").Complete(8)
+	b.add(2, "10.0.0.1").Complete(8)
+	b.now = b.now.Add(ProvenTime)
+	for id := 100; id < 200; id++ {
+		b.add(id, netip.AddrFrom4([4]byte{10, 1, byte(id), 1}).String())
+		b.begin(id)
+	}
+	b.now = b.now.Add(SlowMessage + time.Millisecond)
+	last := b.finish(100)
+	turns := map[bool]int{}
+	for range 10 * (ProvenTurns + 1) {
+		for id := range 2 {
+			if id+1 != last {
+				b.begin(id + 1)
+			}
+		}
+		last = b.finish(last)
+		turns[last < 100]++
+		b.check()
+	}
+	if turns[true] != 10*ProvenTurns || turns[false] != 10 {
+		t.Errorf("the proven peer got %d turns and the others %d, want %d and 10", turns[true], turns[false], 10*ProvenTurns)
 	}
 }
 
