@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"strings"
@@ -53,8 +54,11 @@ func TestPlaceIsFreeAfterLastEvent(t *testing.T) {
 		}
 		return all
 	}
-	asks("127.82.0.2", maxClients/2)
-	asks("127.82.0.3", maxClients/2)
+	for host, free := 10, maxClients; free > 0; host++ { // each host takes as many places as it leaves
+		n := (free + 1) / 2
+		asks(fmt.Sprintf("127.82.0.%d", host), n)
+		free -= n
+	}
 	before := maps.Clone(s.buffers)
 	if s.places.Len() != maxClients || len(before) != maxClients {
 		t.Fatalf("%d places taken, %d buffers", s.places.Len(), len(before))

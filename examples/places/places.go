@@ -1,8 +1,9 @@
 // Package places decides which clients a server accepts. A server has a fixed number of places, one per client. echo,
 // kv and reqresp use the package.
 //
-// One host gets at most half of the places, so that idle clients of one host do not keep other hosts out. If all places
-// are taken, a client of a host with fewer places replaces a client whose connection is not established.
+// A host may have as many places as are free (a dynamic threshold): one host gets half of the places, two get a third
+// each. So idle clients of a few hosts do not keep other hosts out. If all places are taken, a client of a host with
+// fewer places replaces a client whose connection is not established.
 //
 // A Table belongs to the goroutine that handles the server's events.
 package places
@@ -49,11 +50,11 @@ func (t *Table) Admit(cr *dat.CR) (host netip.Addr, ok bool, err error) {
 		return host, false, errors.Join(err, cr.Reject(nil))
 	}
 	host = about.RemoteAddress
-	switch {
-	case t.hosts[host] >= t.limit/2:
-		return host, false, cr.Reject(errFull)
-	case len(t.taken) == t.limit:
+	switch n, free := t.hosts[host], t.limit-len(t.taken); {
+	case free == 0:
 		return host, false, t.replace(cr, host)
+	case n > 0 && n >= free:
+		return host, false, cr.Reject(errFull)
 	}
 	return host, true, nil
 }

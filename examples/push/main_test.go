@@ -28,15 +28,15 @@ func TestSlowest(t *testing.T) {
 	}
 }
 
-// TestOffer: a file name with a path to another directory is refused.
+// TestOffer: a file name with a path to another directory, and that of a hidden file, is refused.
 func TestOffer(t *testing.T) {
-	for _, name := range []string{"file", "file.iso", "...", "Bücher und 本"} {
+	for _, name := range []string{"file", "file.iso", "Bücher und 本"} {
 		got, size, err := parseOffer(offer(name, 1<<40))
 		if got != name || size != 1<<40 || err != nil {
 			t.Errorf("%q: got %q, %d, %v", name, got, size, err)
 		}
 	}
-	for _, bad := range [][]byte{nil, offer("", 1), offer("a", -1), offer(".", 1), offer("..", 1), offer("/", 1),
+	for _, bad := range [][]byte{nil, offer("", 1), offer("a", -1), offer(".", 1), offer("..", 1), offer(".bashrc", 1), offer("/", 1),
 		offer("../a", 1), offer("/etc/a", 1), offer("a/b", 1), offer("a/", 1),
 		offer("a\x1b]0;b\x07", 1), offer("a\nb", 1), offer("a\u009bb", 1), offer("a\x9bb", 1), offer("a\u202eb", 1)} {
 		if name, size, err := parseOffer(bad); err == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// incoming is one file that is being received. Each chunk is an RDMA write whose immediate data is the chunk's length.
-// After the last chunk the sender sends the SHA-256 of the file as a message.
+// incoming is one file that is being received. Each chunk is an RDMA write with immediate data, which tells the
+// receiver that the chunk has arrived. After the last chunk the sender sends its SHA-256 as a message.
 type incoming struct {
 	ep     *dat.EP
 	evd    *dat.EVD
@@ -42,7 +42,8 @@ const cookieOfSum = 1
 // maxFiles is the largest number of files that are received at the same time. Each has memory for window chunks.
 const maxFiles = 16
 
-// inbox counts the files that are being received, by their sender's host. One host may have at most half of maxFiles.
+// inbox counts the files that are being received, by their sender's host. A host may have as many as maxFiles has room
+// for (a dynamic threshold), so that a few hosts do not keep others out.
 type inbox struct {
 	mu    sync.Mutex
 	files map[netip.Addr]int
@@ -55,7 +56,7 @@ func (b *inbox) enter(cr *dat.CR) (host netip.Addr, ok bool) {
 	host = about.RemoteAddress
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err != nil || b.all >= maxFiles || b.files[host] >= maxFiles/2 {
+	if n, free := b.files[host], maxFiles-b.all; err != nil || free == 0 || n > 0 && n >= free {
 		return host, false
 	}
 	b.all++
@@ -138,7 +139,7 @@ func (in *incoming) finish(ctx context.Context) {
 // accept accepts one file. The private data of the request has its size and name. The private data of the answer tells
 // the sender the address of the window.
 func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err error) {
-	in := &incoming{data: make([]byte, (window+1)*chunkSize), hash: sha256.New()}
+	in := &incoming{hash: sha256.New()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, cr.Reject([]byte(err.Error()[:min(len(err.Error()), 200)])))
@@ -158,6 +159,7 @@ func accept(ia *dat.IA, pz *dat.PZ, dir string, cr *dat.CR) (_ *incoming, err er
 		return nil, err
 	}
 	in.name = filepath.Join(dir, in.name)
+	in.data = make([]byte, (window+1)*chunkSize)
 	if in.mem, err = ia.CreateLMR(in.data, pz, dat.MemAll); err != nil {
 		return nil, err
 	}
@@ -200,14 +202,14 @@ func offer(name string, size int64) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(size)), name...)
 }
 
-// parseOffer decodes an offer. It refuses names of other directories, and names with control characters.
+// parseOffer decodes an offer. It refuses names of other directories, of hidden files, and with control characters.
 func parseOffer(b []byte) (name string, size int64, err error) {
 	if len(b) < 9 || int64(binary.BigEndian.Uint64(b)) < 0 {
 		return "", 0, errors.New("a request that is no offer of a file")
 	}
 	name = string(b[8:])
-	if name == "." || !filepath.IsLocal(name) || filepath.Base(name) != name {
-		return "", 0, fmt.Errorf("the name %q is not that of a file in a directory", name)
+	if strings.HasPrefix(name, ".") || !filepath.IsLocal(name) || filepath.Base(name) != name {
+		return "", 0, fmt.Errorf("the name %q is not that of a visible file in a directory", name)
 	}
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "", 0, fmt.Errorf("the name %+q has characters that cannot be printed", name)
@@ -229,7 +231,7 @@ func (in *incoming) take(ctx context.Context) error {
 		case ev.Op == dat.DTOSend && ev.Status == dat.DTOSuccess:
 		case ev.Status == dat.DTOFlushed: // the connection has ended, which the next event reports
 		case ev.Number == dat.EventIBDTO && ev.Status == dat.DTOSuccess:
-			if err := in.chunk(int(ev.Imm)); err != nil {
+			if err := in.chunk(ev.Length); err != nil {
 				return err
 			}
 		case ev.Number == dat.EventDTOCompletion && ev.Status == dat.DTOSuccess:
@@ -252,8 +254,8 @@ func (in *incoming) next(ctx context.Context, ev *dat.Event) error {
 }
 
 // chunk writes one chunk to the file and returns a credit for its memory to the sender.
-func (in *incoming) chunk(n int) error {
-	if n == 0 || int64(n) != min(chunkSize, in.left) { // only the last chunk may be shorter
+func (in *incoming) chunk(n uint64) error {
+	if n == 0 || n != uint64(min(chunkSize, in.left)) { // only the last chunk may be shorter
 		return fmt.Errorf("a chunk of %d bytes where %d are left", n, in.left)
 	}
 	data := in.data[in.chunks%window*chunkSize:][:n]
