@@ -19,6 +19,8 @@ const (
 	MaxWindow = 1 << 16
 	// maxSignal bounds the number of requests per completion event.
 	maxSignal = 1 << 10
+	// wordSize is the size of the word that the target of a write latency row polls: the last aligned word of its buffer.
+	wordSize = 8
 	// MaxConnections bounds the connections of one row.
 	MaxConnections = 128
 	// MaxDuration bounds the warm-up and the measured time of a row together.
@@ -36,6 +38,8 @@ func (r Spec) check() error {
 		return ErrSpec
 	case r.Size < 1 || r.Size > MaxSize:
 		return fmt.Errorf("size %d is not from 1 to %d bytes", r.Size, MaxSize)
+	case r.Op == result.Write && r.Metric == result.Latency && r.Size%wordSize != 0:
+		return fmt.Errorf("size %d is not a multiple of %d, which the latency of a write needs", r.Size, wordSize)
 	case r.Depth < 1 || r.Depth > MaxDepth:
 		return fmt.Errorf("depth %d is not from 1 to %d", r.Depth, MaxDepth)
 	case r.Connections < 0 || r.Connections > MaxConnections:

@@ -135,15 +135,14 @@ func (c *Options) ValidateWorkload(fits func(Spec) error) error {
 	})
 }
 
-// validateSizes checks the sizes. The size of a write in a latency row must be a multiple of 8, because the target
-// polls the last aligned 8-byte word of the buffer.
+// validateSizes checks the sizes. The size of a write in a latency row must be a multiple of wordSize.
 func (c *Options) validateSizes() error {
 	for _, size := range c.Sizes {
 		if size > MaxSize {
 			return fmt.Errorf("--size: %s is more than %s", result.FormatSize(size), result.FormatSize(MaxSize))
 		}
-		if size%8 != 0 && slices.Contains(c.Ops, result.Write) && slices.Contains(c.Metrics, result.Latency) {
-			return fmt.Errorf("--size: %d is not a multiple of 8, which the latency of a write needs", size)
+		if size%wordSize != 0 && slices.Contains(c.Ops, result.Write) && slices.Contains(c.Metrics, result.Latency) {
+			return fmt.Errorf("--size: %d is not a multiple of %d, which the latency of a write needs", size, wordSize)
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ func TestAskBounds(t *testing.T) {
 		{"largest", func(r *plan.Spec) { r.Metric, r.Size, r.Depth = result.Bandwidth, plan.MaxSize, 8 }, ""},
 		{"size", func(r *plan.Spec) { r.Size = plan.MaxSize + 1 }, "size 67108865 is not from 1 to 67108864 bytes"},
 		{"no size", func(r *plan.Spec) { r.Size = 0 }, "size 0 is not from 1"},
+		{"no whole word", func(r *plan.Spec) { r.Op, r.Metric, r.Size = result.Write, result.Latency, 4 }, "size 4 is not a multiple of 8"},
 		{"depth", func(r *plan.Spec) { r.Depth = plan.MaxDepth + 1 }, "depth 16385 is not from 1 to 16384"},
 		{"connections", func(r *plan.Spec) { r.Connections = plan.MaxConnections + 1 }, "129 connections are not from 1 to 128"},
 		{"window", func(r *plan.Spec) { r.Depth, r.Connections = plan.MaxDepth, plan.MaxConnections },
