@@ -154,13 +154,17 @@ func TestAttack03HalfOpenNeighbour(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		honest string
+		burst  int // requests in 500 µs
 		from   func(i int) netip.AddrPort
 	}{
-		{"an IPv4 network", "10.0.0.9:17473", func(i int) netip.AddrPort {
+		{"an IPv4 network", "10.0.0.9:17473", 1, func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(100 + i%100)}), uint16(i))
 		}},
-		{"one address", "10.0.0.9:17473", func(i int) netip.AddrPort {
+		{"one address", "10.0.0.9:17473", 1, func(i int) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 9}), uint16(i))
+		}},
+		{"more networks than places", "10.0.0.9:17473", 3, func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 1}), 1)
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -171,7 +175,9 @@ func TestAttack03HalfOpenNeighbour(t *testing.T) {
 			asked, longest, made := s.net.Now(), time.Duration(0), 0
 			s.dial(honest, s.victim, c, nil)
 			for i := range 6000 {
-				s.connect(tc.from(i), uint32(i)+1)
+				for j := range tc.burst {
+					s.connect(tc.from(tc.burst*i+j), uint32(tc.burst*i+j)+1)
+				}
 				s.acceptAll()
 				s.exactly(500 * time.Microsecond)
 				for honest.connect.Pop(new(Completion)) {

@@ -121,7 +121,7 @@ type Request struct {
 	key        requestKey
 	conn       *Conn       // connection that accepted the request; nil while undecided
 	open       bool        // no longer counted as half-open
-	places     [2]listed   // positions in unconfirmed, by address and by network
+	places     [3]listed   // positions in unconfirmed: by address, by network, and among all
 	gone       bool        // rejected, forgotten or handed off
 	path       link.Path   // rejected request: path of Reject
 	rejection  proto.Hello // rejected request: body of Reject

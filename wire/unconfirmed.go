@@ -5,12 +5,15 @@ import (
 	"net/netip"
 )
 
-// unconfirmed lists accepted requests that the requester has not confirmed, by address and by network, oldest first. An
-// honest requester confirms within a round trip. If an address or a network has used up its share of half-open
-// requests, a new request from there evicts the oldest unconfirmed one (see SYN cache of FreeBSD). So during a flood
-// from the same network, an honest requester still has time to confirm: as long as the flood takes to fill the share
-// once.
+// unconfirmed lists accepted requests that the requester has not confirmed, oldest first: by address, by network, and
+// all of them. An honest requester confirms within a round trip. If an address or a network has used up its share of
+// half-open requests, a new request evicts the oldest unconfirmed one of the address or network (see SYN cache of
+// FreeBSD). If the requests of many networks fill the table, a new request evicts the oldest of all. So during a flood,
+// an honest requester still has time to confirm: as long as the flood takes to fill the share or the table once.
 type unconfirmed map[netip.Prefix]*list.List
+
+// everyone is the key of the list of all requests.
+var everyone netip.Prefix
 
 // listed is the position of a request in one list.
 type listed struct {
@@ -18,10 +21,10 @@ type listed struct {
 	at     *list.Element
 }
 
-// add appends an accepted request to the lists of its address and network.
+// add appends an accepted request to its lists.
 func (u unconfirmed) add(r *Request) {
 	addr, network := holders(addressOf(r.From.Addr()))
-	for i, k := range [...]netip.Prefix{addr, network} {
+	for i, k := range [...]netip.Prefix{addr, network, everyone} {
 		l := u[k]
 		if l == nil {
 			l = list.New()
@@ -45,7 +48,7 @@ func (u unconfirmed) remove(r *Request) {
 	}
 }
 
-// oldest returns the oldest request of an address or network, or nil.
+// oldest returns the oldest request of an address, of a network, or of everyone. It returns nil if there is none.
 func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 	if l := u[holder]; l != nil {
 		return l.Front().Value.(*Request)
@@ -53,9 +56,9 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 	return nil
 }
 
-// admit reports whether an address may have one more half-open request. If the address or its network has used up its
-// share, admit evicts the oldest unconfirmed request from there, unless that request is younger than confirmTime. The
-// evicted requester gets no notice; its next packet is answered with Reset.
+// admit reports whether an address may have one more half-open request. If a threshold denies the request, admit evicts
+// the oldest unconfirmed request of the address or network at its threshold, or else the oldest of all, unless that
+// request is younger than confirmTime. The evicted requester gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network
 		full, ok := e.halfOpen.full(a)
@@ -63,6 +66,9 @@ func (e *Engine) admit(a netip.Addr) bool {
 			return true
 		}
 		r := e.unconfirmed.oldest(full)
+		if r == nil {
+			r = e.unconfirmed.oldest(everyone)
+		}
 		if r == nil || e.now.Sub(r.conn.opened) < confirmTime {
 			return false
 		}
