@@ -8,19 +8,18 @@ import (
 
 // class is the priority of a waiting peer. A peer is served when no peer of an earlier class may take the buffer.
 //
-// Classes matter only while some peer counts as slow. A peer that has proven itself then goes before all others, so
-// that it does not wait for a crowd of attackers, however many networks they have. A peer has proven itself if it has
-// had flows for ProvenTime, has sent a whole message, and none of its messages was slow. Within a network, known peers
-// go before unknown ones in the same way.
+// A peer has proven itself if it has had flows for ProvenTime, has sent a whole message, and none of its messages was
+// slow. Such a peer does not wait for a crowd of attackers, however many networks the attackers have. Within a network
+// with slow peers, known peers go before unknown ones for the same reason.
 type class uint8
 
 // Classes.
 const (
-	normal      class = iota // proven, or no peer counts as slow
-	unproven                 // no peer of its network counts as slow
-	knownPeer                // another peer of the network was slow; this one has sent whole messages and was never slow
-	slowNetwork              // another peer of the network was slow
-	slowPeer                 // a message of this peer was slow
+	proven      class = iota
+	unproven          // no peer of its network counts as slow
+	knownPeer         // another peer of the network was slow; this one has sent whole messages and was never slow
+	slowNetwork       // another peer of the network was slow
+	slowPeer          // a message of this peer was slow
 	classes
 )
 
@@ -53,12 +52,12 @@ func (t slowTable) shrink(now clock.Time) {
 // class returns the class that a peer has now.
 func (q *Queue[W]) class(p *peer[W], now clock.Time) class {
 	switch t := q.slow; {
+	case p.known && !p.slowed && now.Sub(p.since) >= ProvenTime:
+		return proven
 	case len(t) == 0:
-		return normal
+		return unproven
 	case now < t[p.addr]:
 		return slowPeer
-	case p.known && !p.slowed && now.Sub(p.since) >= ProvenTime:
-		return normal
 	case now >= t[p.net.prefix]:
 		return unproven
 	case p.known && !p.slowed:

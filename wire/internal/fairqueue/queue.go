@@ -8,8 +8,8 @@
 //     can hold half of the buffers, and two peers can hold a third each. Messages of one packet hold no buffer.
 //   - Fair queueing (Nagle, RFC 970). Networks are served round robin, one buffer a turn. In the turn of a network, its
 //     peers are served round robin too. The flows of a peer are served in the order in which they began to wait.
-//     Priority classes come before this order: while messages of some peers are slow, proven peers are served first and
-//     slow peers last.
+//     Priority classes come before this order: peers that have proven themselves are served first, and slow peers
+//     last.
 //   - Progress timeout. A message that holds a buffer while others wait has a token bucket, whose tokens are time. The
 //     time that others wait drains the bucket, and arriving bytes fill it. The caller must end a message whose bucket
 //     is empty.
@@ -38,7 +38,7 @@ type Queue[W any] struct {
 	nets    map[netip.Prefix]*network[W]
 	active  [classes]list.List[network[W]] // networks with waiting flows, in the order of their turns
 	waiting int                            // number of waiting flows
-	proven  int                            // turns of class normal since the last turn of another class
+	proven  int                            // turns of class proven since the last turn of another class
 	starved stopwatch                      // time in which flows waited and no buffer was free
 	slow    slowTable
 	timeout time.Duration // progress timeout of a message
@@ -166,7 +166,7 @@ func (q *Queue[W]) takeTurn(f *Flow[W], w W, now clock.Time) bool {
 		return false
 	}
 	q.free--
-	if q.proven++; f.peer.class != normal {
+	if q.proven++; f.peer.class != proven {
 		q.proven = 0
 	}
 	q.unwait(f, now)
@@ -198,7 +198,7 @@ func (q *Queue[W]) next() *Flow[W] {
 			return f
 		}
 	}
-	return q.first(normal, classes)
+	return q.first(proven, classes)
 }
 
 // first is next for the classes from low up to, but not including, high.
