@@ -122,7 +122,11 @@ func (q *Queue) Move(c *Completion) bool {
 	if h == uint32(q.tail.Load()) {
 		return false
 	}
-	*c = q.ring[(h-q.base)&q.mask]
+	slot := &q.ring[(h-q.base)&q.mask]
+	*c = *slot
+	if c.Kind != KindWork || c.Status != StatusSuccess { // its connection ends: the ring must not keep it alive
+		*slot = Completion{}
+	}
 	q.head.Store(h + 1)
 	return true
 }

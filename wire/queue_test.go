@@ -209,3 +209,21 @@ func TestRoomFromManySides(t *testing.T) {
 		t.Errorf("%d in use at the end", n)
 	}
 }
+
+// The ring must not keep a connection alive whose end the consumer has taken.
+func TestQueueForgetsEndedConnections(t *testing.T) {
+	q := newTestQueue(4)
+	c := new(Conn)
+	for _, ended := range []Completion{{Conn: c, Kind: KindBroken}, {Conn: c, Status: StatusFlushed}} {
+		q.push(q.e, &ended)
+		q.e.publish()
+		if got := (Completion{}); !q.Pop(&got) || got.Conn != c {
+			t.Fatalf("popped %+v", got)
+		}
+	}
+	for i := range q.ring {
+		if q.ring[i].Conn != nil {
+			t.Errorf("place %d keeps %+v", i, q.ring[i])
+		}
+	}
+}
