@@ -32,6 +32,15 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
+// start calls f, which starts a connection, while it owns the engine, and polls the engine after f. Its errors are those
+// of do.
+func (d *driver) start(f func(*wire.Engine) error) (err error) {
+	if !d.Start(func() { err = f(d.eng) }) {
+		return ErrInvalidHandle
+	}
+	return err
+}
+
 // drop ends the connection of a freed endpoint. If poll is true and the connection has not ended yet, it also polls
 // the engine, so that the disconnect is sent. An ended connection sends nothing, so drop does not poll for it: each
 // poll runs the timers of all connections, and a program may free thousands of endpoints.

@@ -125,6 +125,23 @@ func (d *Driver) Post(c *wire.Conn) {
 	d.disown(Poster)
 }
 
+// Start calls f, which starts a connection, while it owns the engine, and polls the engine after f. Unlike Do, it polls
+// before f only if the engine's time is old. A server that accepts many connections has one poll less for each. If the
+// driver is closed, Start returns false and does not call f.
+func (d *Driver) Start(f func()) bool {
+	if !d.Own() {
+		return false
+	}
+	if d.sleeping() {
+		d.engine.Poll(Now())
+	}
+	f()
+	d.engine.Poll(Now())
+	d.wake()
+	d.Disown()
+	return true
+}
+
 // Do calls f while it owns the engine, and polls the engine before and after f. If the driver is closed, Do returns
 // false and does not call f.
 func (d *Driver) Do(f func()) bool {
