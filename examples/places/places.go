@@ -49,7 +49,7 @@ func (t *Table) Admit(cr *dat.CR) (host netip.Addr, ok bool, err error) {
 	if err != nil {
 		return host, false, errors.Join(err, cr.Reject(nil))
 	}
-	host = about.RemoteAddress
+	host = Host(about.RemoteAddress)
 	switch n, free := t.hosts[host], t.limit-len(t.taken); {
 	case free == 0:
 		return host, false, t.replace(cr, host)
@@ -57,6 +57,14 @@ func (t *Table) Admit(cr *dat.CR) (host netip.Addr, ok bool, err error) {
 		return host, false, cr.Reject(errFull)
 	}
 	return host, true, nil
+}
+
+// Host returns the address that stands for all addresses of a host: an IPv6 host may have every address of a /64.
+func Host(addr netip.Addr) netip.Addr {
+	if p, err := addr.Prefix(64); err == nil && addr.Is6() {
+		return p.Masked().Addr()
+	}
+	return addr
 }
 
 // replace disconnects a client whose connection is not established, and keeps the request for its place. It chooses the

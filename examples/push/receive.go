@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/examples/places"
 )
 
 // incoming is one file that is being received. Each chunk is an RDMA write with immediate data, which tells the
@@ -53,7 +54,7 @@ type inbox struct {
 // enter counts a file of the requesting sender. ok is false if there is no room for it.
 func (b *inbox) enter(cr *dat.CR) (host netip.Addr, ok bool) {
 	about, err := cr.Query()
-	host = about.RemoteAddress
+	host = places.Host(about.RemoteAddress)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n, free := b.files[host], maxFiles-b.all; err != nil || free == 0 || n > 0 && n >= free {
