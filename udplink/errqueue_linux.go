@@ -97,9 +97,9 @@ func (q *errQueue) report(at netip.AddrPort, quote []byte) {
 	}
 }
 
-// take moves reports to the owner.
-func (q *errQueue) take(to []link.Report) int {
-	n := copy(to, q.refused[:q.n])
+// take moves waiting reports into the slice and returns their number.
+func (q *errQueue) take(reports []link.Report) int {
+	n := copy(reports, q.refused[:q.n])
 	q.n = copy(q.refused[:], q.refused[n:q.n])
 	return n
 }

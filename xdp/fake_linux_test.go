@@ -167,7 +167,7 @@ func (k *fakeKernel) complete() {
 	k.comp.submit(n)
 }
 
-// refresh delivers n packets of size bytes; their content is what the frames contain.
+// refresh delivers n packets of the given size in bytes. Their content is what the frames contain.
 func (k *fakeKernel) refresh(n, size uint32) {
 	n = min(n, k.fill.refresh())
 	k.rx.reserve(n)

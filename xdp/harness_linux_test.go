@@ -161,25 +161,25 @@ func message(t testing.TB, s *Socket, to link.Path, size int, n uint32) []link.B
 	return bufs
 }
 
-// collect receives want packets, returns their payloads and frees their frames.
-func collect(t testing.TB, s *Socket, want int) [][]byte {
+// collect receives n packets, returns their payloads and frees their frames.
+func collect(t testing.TB, s *Socket, n int) [][]byte {
 	t.Helper()
 	var out [][]byte
 	bufs := make([]link.Buf, 64)
 	var packet bytes.Buffer
-	for deadline := time.Now().Add(patience); len(out) < want; {
-		n := s.Recv(bufs)
-		for _, b := range bufs[:n] {
+	for deadline := time.Now().Add(patience); len(out) < n; {
+		got := s.Recv(bufs)
+		for _, b := range bufs[:got] {
 			packet.Write(b.Data)
 			if b.Flags&link.More == 0 {
 				out = append(out, bytes.Clone(packet.Bytes()))
 				packet.Reset()
 			}
 		}
-		s.Free(bufs[:n])
-		if n == 0 {
+		s.Free(bufs[:got])
+		if got == 0 {
 			if time.Now().After(deadline) {
-				t.Fatalf("%d packets of %d arrived: %+v", len(out), want, s.Stats())
+				t.Fatalf("%d packets of %d arrived: %+v", len(out), n, s.Stats())
 			}
 			s.Wait(10 * time.Millisecond)
 		}

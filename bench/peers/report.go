@@ -134,11 +134,11 @@ func (r *Row) measured(runs []result.Result) {
 }
 
 // median returns the median of the values; 0 if there are none.
-func median(of []float64) float64 {
-	if len(of) == 0 {
+func median(values []float64) float64 {
+	if len(values) == 0 {
 		return 0
 	}
-	s := slices.Sorted(slices.Values(of))
+	s := slices.Sorted(slices.Values(values))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 

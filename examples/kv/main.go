@@ -244,9 +244,9 @@ func (c *client) write(ctx context.Context, i int) error {
 	return c.wait(ctx, c.ep.PostRDMAWrite(from, 0, c.at(i*entrySize, entrySize), dat.CompletionDefault))
 }
 
-// swap changes the version of an entry to next if it equals version. It reports whether it did so.
-func (c *client) swap(ctx context.Context, i int, version, next uint64) (bool, error) {
+// swap changes the version of entry i to newVersion if it equals oldVersion. It reports whether it did so.
+func (c *client) swap(ctx context.Context, i int, oldVersion, newVersion uint64) (bool, error) {
 	found := c.mem.Segment(foundAt, 8)
-	err := c.wait(ctx, c.ep.PostCmpSwap(version, next, found, 0, c.at(i*entrySize+versionAt, 8), dat.CompletionDefault))
-	return binary.NativeEndian.Uint64(c.data[foundAt:]) == version, err
+	err := c.wait(ctx, c.ep.PostCmpSwap(oldVersion, newVersion, found, 0, c.at(i*entrySize+versionAt, 8), dat.CompletionDefault))
+	return binary.NativeEndian.Uint64(c.data[foundAt:]) == oldVersion, err
 }

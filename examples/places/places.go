@@ -34,7 +34,7 @@ type place struct {
 
 var errFull = []byte("the server has as many clients as it takes")
 
-// New returns a table with limit places.
+// New returns a table with the given number of places.
 func New(limit int) *Table {
 	return &Table{limit: limit, taken: map[*dat.EP]*place{}, hosts: map[netip.Addr]int{}}
 }

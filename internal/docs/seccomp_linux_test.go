@@ -230,7 +230,8 @@ func under(t *testing.T, profile string) []string {
 		filterVar + "_NUMBERS=" + numbersFile(t), self}
 }
 
-// without returns a copy of a profile without one system call; of socket, it removes only AF_XDP.
+// without returns a copy of a profile without one system call. If the call is socket, only the rule for AF_XDP is
+// removed.
 func without(t *testing.T, name, call string) string {
 	t.Helper()
 	p, err := readProfile(name)

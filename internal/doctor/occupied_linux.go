@@ -131,7 +131,7 @@ func programName(id uint32) string {
 }
 
 // linkOf returns the ID of the bpf_link that attaches a program to an interface; 0 if there is none. It needs
-// CAP_SYS_ADMIN; without it known is false.
+// CAP_SYS_ADMIN. Without this capability, known is false.
 func linkOf(program, ifindex uint32) (id uint32, known bool) {
 	var all link.Iterator
 	defer all.Close()

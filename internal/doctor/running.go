@@ -91,13 +91,13 @@ func readQueues(r io.Reader) (all []opened, err error) {
 	return all, lines.Err()
 }
 
-// find returns a queue of an adapter. It adds both to all if they are new.
-func find(all *[]opened, ia string, number int) *dat.QueueStats {
-	i := slices.IndexFunc(*all, func(o opened) bool { return o.ia == ia })
+// find returns a queue of an adapter. If the adapter or the queue is new, find adds it to the list.
+func find(adapters *[]opened, ia string, number int) *dat.QueueStats {
+	i := slices.IndexFunc(*adapters, func(o opened) bool { return o.ia == ia })
 	if i < 0 {
-		i, *all = len(*all), append(*all, opened{ia: ia})
+		i, *adapters = len(*adapters), append(*adapters, opened{ia: ia})
 	}
-	queues := &(*all)[i].queues
+	queues := &(*adapters)[i].queues
 	q := slices.IndexFunc(*queues, func(q dat.QueueStats) bool { return q.Queue == number })
 	if q < 0 {
 		q, *queues = len(*queues), append(*queues, dat.QueueStats{Queue: number})

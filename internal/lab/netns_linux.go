@@ -60,9 +60,10 @@ func refuseOwn(ns netns.NsHandle) error {
 	return nil
 }
 
-// enter locks the goroutine to its thread and moves the thread to another namespace by calling change. back moves it
-// back. If that fails, the thread stays locked, so that it ends with the goroutine and runs no other goroutine.
-func enter(change func() error) (back func() error, err error) {
+// enter locks the goroutine to its thread and moves the thread to another namespace by calling change. The caller must
+// call restore, which moves the thread back. If restore fails, the thread stays locked, so that it ends with the
+// goroutine and runs no other goroutine.
+func enter(change func() error) (restore func() error, err error) {
 	runtime.LockOSThread()
 	home, err := netns.Get()
 	if err != nil {

@@ -122,8 +122,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// decades returns the tick marks of a logarithmic axis: the powers of ten from below low to above high, and small marks
-// between them. If there are few powers, the marks at 2 and 5 have labels too.
+// decades returns the tick marks of a logarithmic axis: the powers of ten from the one below low to the one above high,
+// and small marks between them. If there are few powers, the marks at 2 and 5 have labels too.
 func decades(low, high float64) (out ticks) {
 	if !(low > 0 && low <= high) {
 		return nil

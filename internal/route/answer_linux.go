@@ -24,12 +24,12 @@ func newAnswering() answering {
 }
 
 // Answer returns the MAC address of the next hop to dst, for an answer to a received packet. dst is the packet's source
-// IP address, which may be forged, and from is its source MAC address. ok is false if there is no route to dst through
-// the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a limited
-// rate, so that a later call finds it. Neighbours that have confirmed their address are resolved first.
+// IP address, which may be forged, and ethSource is its source MAC address. ok is false if there is no route to dst
+// through the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a
+// limited rate, so that a later call finds it. Neighbours that have confirmed their address are resolved first.
 //
 // Answer makes no system call, takes no lock and allocates nothing. Any goroutine may call it.
-func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
+func (t *Table) Answer(dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool) {
 	via, ok := t.prefixes.Load().via(dst)
 	if !ok {
 		return mac, false
@@ -37,14 +37,14 @@ func (t *Table) Answer(dst netip.Addr, from [6]byte) (mac [6]byte, ok bool) {
 	e := t.macs.find(via)
 	if e == nil {
 		if via == dst {
-			t.claims.put(via, from)
+			t.claims.put(via, ethSource)
 		} else {
-			t.confirmed.put(via, from) // a gateway is in the routing table, so its address is not forged
+			t.confirmed.put(via, ethSource) // a gateway is in the routing table, so its address is not forged
 		}
 		return mac, false
 	}
 	if e.stale && !e.asked.Load() && !e.asked.Swap(true) {
-		t.confirmed.put(via, from) // the claim was confirmed before
+		t.confirmed.put(via, ethSource) // the claim was confirmed before
 	}
 	return e.mac, true
 }
@@ -144,9 +144,9 @@ func (b *bucket) wait(now time.Time) time.Duration {
 	return b.at.Add(resolvePause).Sub(now)
 }
 
-// take takes a token if there are more than keep.
-func (b *bucket) take(now time.Time, keep int) bool {
-	if b.refill(now); b.tokens <= keep {
+// take takes a token if more than the reserved number of tokens are left.
+func (b *bucket) take(now time.Time, reserved int) bool {
+	if b.refill(now); b.tokens <= reserved {
 		return false
 	}
 	b.tokens--

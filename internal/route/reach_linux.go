@@ -116,12 +116,12 @@ func (r *Reach) Version() uint64 { return r.version.Load() }
 // resolutions. If Ask admitted the same neighbour within resolveMemory and it is still unresolved, it may use only half
 // of the tokens. Forged addresses of a small subnet therefore leave tokens for a new host.
 func (r *Reach) Ask(dst netip.Addr, now time.Time) bool {
-	keep := 0
+	reserved := 0
 	dst = dst.WithZone("")
 	if e := r.attempts.find(dst); e != nil && now.Sub(e.at) < resolveMemory {
-		keep = resolveBurst / 2
+		reserved = resolveBurst / 2
 	}
-	if !r.asks.take(now, keep) {
+	if !r.asks.take(now, reserved) {
 		return false
 	}
 	r.attempts.put(&macEntry{addr: dst, at: now})

@@ -145,7 +145,7 @@ func (m *mailbox) flip(first uint32, bit int) {
 	m.frames.data(m.at(first + uint32(at/m.frames.size)).frame)[at%m.frames.size] ^= 1 << (bit % 8)
 }
 
-// swap exchanges the packet that begins at first with the one before it, by rotating the entries.
+// swap exchanges the packet that begins at index first with the packet before it, by rotating the entries.
 func (m *mailbox) swap(first uint32) {
 	if int32(m.last-m.head) < 0 { // the packet before was received already
 		m.last = first

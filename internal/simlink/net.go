@@ -99,16 +99,17 @@ func (n *Net) line(from, to netip.AddrPort) *line {
 	return n.lineBetween(n.node(from), n.node(to))
 }
 
-// back returns the line for an answer to a packet that arrived on there. port is the destination port of the answer; 0
-// means the packet's source port. If the network does not know the port, back returns nil and creates nothing.
-func (n *Net) back(there *line, port uint16) *line {
-	if port == 0 || port == there.from.addr.Port() {
-		return there.back
+// back returns the line for an answer to a packet that arrived on the line arrival. port is the destination port of the
+// answer; 0 means the packet's source port. If the network does not know the port, back returns nil and creates
+// nothing.
+func (n *Net) back(arrival *line, port uint16) *line {
+	if port == 0 || port == arrival.from.addr.Port() {
+		return arrival.back
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if to := n.nodes[netip.AddrPortFrom(there.from.addr.Addr(), port)]; to != nil {
-		return n.lineBetween(there.to, to)
+	if to := n.nodes[netip.AddrPortFrom(arrival.from.addr.Addr(), port)]; to != nil {
+		return n.lineBetween(arrival.to, to)
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (d *arbiter) over() {
 	d.holder.over = true
 }
 
-// leave ends the holder's row. With more, the job has another row and keeps the target.
+// leave ends the holder's row. If more is true, the job has another row and keeps the target.
 func (d *arbiter) leave(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

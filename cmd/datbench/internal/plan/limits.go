@@ -58,7 +58,7 @@ func (r Spec) check() error {
 	return nil
 }
 
-// Within runs fn and returns an error if it takes longer than limit. fn then continues in the background.
+// Within runs fn and returns an error if this takes longer than limit. fn then continues in the background.
 func Within(limit time.Duration, what string, fn func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- fn() }()

@@ -93,12 +93,13 @@ func parseSizes(s string) ([]int64, error) {
 	return sizeRange(from, to, next), err
 }
 
-// sizeRange returns the sizes of a range: first, then each result of next that is below last, and finally last.
-func sizeRange(first, last int64, next func(int64) int64) (out []int64) {
-	for n := first; n < last && n > 0 && len(out) <= maxSizes; n = next(n) {
+// sizeRange returns the sizes from low to high. It calls step for the size after a given one. The range always ends
+// with high.
+func sizeRange(low, high int64, step func(int64) int64) (out []int64) {
+	for n := low; n < high && n > 0 && len(out) <= maxSizes; n = step(n) {
 		out = append(out, n)
 	}
-	return append(out, last)
+	return append(out, high)
 }
 
 var sizeUnits = []struct {

@@ -14,23 +14,22 @@ func wrapWith[L, T any](layer func(L) T) func(L) L {
 	return func(below L) L { return any(layer(below)).(L) }
 }
 
-// compose returns a function that puts both layers over a link: first, and then second above it. A nil layer is left
-// out.
-func compose[L any](first, second func(L) L) func(L) L {
+// compose returns a function that puts the layers lower and upper over a link, upper on top. A nil layer is left out.
+func compose[L any](lower, upper func(L) L) func(L) L {
 	switch {
-	case first == nil:
-		return second
-	case second == nil:
-		return first
+	case lower == nil:
+		return upper
+	case upper == nil:
+		return lower
 	}
-	return func(below L) L { return second(first(below)) }
+	return func(below L) L { return upper(lower(below)) }
 }
 
-// impairing returns a layer that impairs each link with a seed of its own, and passes it to note.
-func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, note func(*tap.Impaired)) func(L) L {
+// impairing returns a layer that impairs each link with a seed of its own, and calls record with each impaired link.
+func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, record func(*tap.Impaired)) func(L) L {
 	return wrapWith(func(below L) *tap.Impaired {
 		t := layer(below, rates)
-		note(t)
+		record(t)
 		rates.Seed++
 		return t
 	})

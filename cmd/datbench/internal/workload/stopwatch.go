@@ -19,7 +19,7 @@ func newStopwatch(c *Conn) *stopwatch {
 	return &stopwatch{c: c, lat: measure.NewLatencies(), plan: measure.NewSchedule(c.row)}
 }
 
-// lap records round trip i and reports whether the row is over. Calls must have ascending i.
+// lap records round trip number i and reports whether the row is over. i must increase from call to call.
 func (s *stopwatch) lap(i int64, start, now time.Time) (over bool) {
 	m := s.c.meter
 	if m != nil && !m.on && !now.Before(s.plan.Measure) {
