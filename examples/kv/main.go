@@ -16,8 +16,11 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/examples/places"
@@ -66,13 +69,21 @@ func run(ctx context.Context, name, to string, args []string) error {
 	case len(args) == 2 && args[0] == "get":
 		value, err := c.get(ctx, args[1])
 		if err == nil {
-			fmt.Println(value)
+			fmt.Println(printable(value))
 		}
 		return err
 	case len(args) == 3 && args[0] == "put":
 		return c.put(ctx, args[1], args[2])
 	}
 	return errors.New("say what to do: get KEY, or put KEY VALUE")
+}
+
+// printable returns a value that may go to a terminal: quoted, if it has control characters.
+func printable(value string) string {
+	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // server has one adapter, one protection zone and one table for all clients.
@@ -212,13 +223,21 @@ func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
 	return c, nil
 }
 
+// answerTime is how long the server may take to complete one operation.
+const answerTime = 5 * time.Second
+
 // wait waits for the completion of one operation; posted is the error of its post.
 func (c *client) wait(ctx context.Context, posted error) error {
 	if posted != nil {
 		return posted
 	}
+	limit, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	var ev dat.Event
-	if _, err := c.evd.WaitContext(ctx, 1, &ev); err != nil {
+	if _, err := c.evd.WaitContext(limit, 1, &ev); err != nil {
+		if limit.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("the server has not answered for %v", answerTime)
+		}
 		return err
 	}
 	if ev.Status != dat.DTOSuccess || ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO {
