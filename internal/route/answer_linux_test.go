@@ -98,8 +98,8 @@ func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
 }
 
 // A new host is resolved within a second during a flood of 5000 claims per second. Each claim of the flood is for an
-// unused IP address and comes from another MAC address. The new host increases the pause between its attempts, as a
-// connection request does.
+// unused IP address and comes from another MAC address. The new host increases the pause between its attempts, like the
+// retransmissions of a connection request.
 func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		newcomer netip.Addr

@@ -8,9 +8,9 @@ import (
 // poison fills free frames of a checked pool.
 const poison = 0xDB
 
-// pool holds the frames of one direction of a link, and the stack of free frames. It has no lock of its own. Only the
-// link's owner uses the transmit pool, and the field held of both pools. To use the free stack of the receive pool,
-// hold the mailbox's lock.
+// pool holds the frames of one direction of a link, and the stack of free frames. It has no lock of its own. The
+// transmit pool belongs to the link's owner. In the receive pool, free is guarded by the mailbox's lock, and held
+// belongs to the owner.
 type pool struct {
 	name  string
 	size  int

@@ -31,10 +31,10 @@ type arbiter struct {
 	mu sync.Mutex
 	// holder is the job that has the target; nil if none has.
 	holder *holder
-	// first holds waiting requests for the first connection of a row.
-	first []request
-	// came has a token when a request was added to the field first. joins holds requests for the further connections of
-	// the holder's row.
+	// waiting holds the requests for the first connection of a row.
+	waiting []request
+	// came has a token when a request was added to waiting. joins holds requests for the further connections of the
+	// holder's row.
 	came  chan struct{}
 	joins chan request
 	// late holds the addresses whose rows failed.
@@ -50,8 +50,8 @@ type holder struct {
 	over bool
 }
 
-// maxFirst limits the requests that wait for the end of a row.
-const maxFirst = 16
+// maxWaiting limits the requests that wait for the end of a row.
+const maxWaiting = 16
 
 func newArbiter() *arbiter {
 	return &arbiter{came: make(chan struct{}, 1), joins: make(chan request, plan.MaxConnections), late: penalties{}}
@@ -65,13 +65,13 @@ func (d *arbiter) enter(r request) (refusal error) {
 	switch {
 	case r.ask.Index > 0:
 		return d.join(r)
-	case h != nil && !h.same(r) && !(h.over && !h.ask.Spec.More), len(d.first) >= maxFirst:
+	case h != nil && !h.same(r) && !(h.over && !h.ask.Spec.More), len(d.waiting) >= maxWaiting:
 		return h.taken()
 	}
 	if err := d.heldBack(r.from); err != nil {
 		return err
 	}
-	d.first = append(d.first, r)
+	d.waiting = append(d.waiting, r)
 	d.notify()
 	return nil
 }
@@ -120,10 +120,10 @@ func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bo
 func (d *arbiter) pop() (r request, refused []request, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.first) == 0 {
+	if len(d.waiting) == 0 {
 		return r, nil, false
 	}
-	r, refused, d.first = d.first[0], d.first[1:], nil
+	r, refused, d.waiting = d.waiting[0], d.waiting[1:], nil
 	next := &holder{request: r, since: time.Now()}
 	if h := d.holder; h != nil && h.same(r) {
 		next.since = h.since
@@ -164,7 +164,7 @@ func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.late.add(from, time.Now())
-	d.first = slices.DeleteFunc(d.first, func(r request) bool {
+	d.waiting = slices.DeleteFunc(d.waiting, func(r request) bool {
 		if r.from == from {
 			refused = append(refused, r)
 		}
@@ -198,20 +198,20 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.Spec.Title())
 }
 
-// next returns the request for connection number index of a row, and waits for it until the deadline. The parameter
-// first is the row's first request. Requests for other connections are refused.
-func (d *arbiter) next(ctx context.Context, first workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
+// next returns the request for connection number index of a row, and waits for it until the deadline. ask is the row's
+// first request. Requests for other connections are refused.
+func (d *arbiter) next(ctx context.Context, ask workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()
 	for {
 		select {
 		case r := <-d.joins:
-			if r.ask.Session == first.Session && r.ask.Index == index {
+			if r.ask.Session == ask.Session && r.ask.Index == index {
 				return r.cr, nil
 			}
 			_ = workload.Refuse(r.cr, plan.ErrSpec.Error()) // fails if the requester has given up
 		case <-soon.C:
-			return nil, fmt.Errorf("connection %d of %d did not come", index+1, first.Spec.Connections)
+			return nil, fmt.Errorf("connection %d of %d did not come", index+1, ask.Spec.Connections)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

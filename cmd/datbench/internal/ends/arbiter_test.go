@@ -151,8 +151,8 @@ func TestPenaltiesBounded(t *testing.T) {
 // TestDoorFull: the number of waiting requests is limited.
 func TestDoorFull(t *testing.T) {
 	d := newArbiter()
-	for i := range maxFirst + 3 {
-		if err := d.enter(at(byte(i), uint64(i), false)); (err != nil) != (i >= maxFirst) {
+	for i := range maxWaiting + 3 {
+		if err := d.enter(at(byte(i), uint64(i), false)); (err != nil) != (i >= maxWaiting) {
 			t.Errorf("request %d: %v", i, err)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await repeats the function try while its error says that another client has the server, for at most the duration
-// wait. Before each pause it passes a message to the function note.
-func await(ctx context.Context, wait time.Duration, note func(string), try func() error) error {
+// await repeats attempt while its error says that another client has the server, for at most the duration wait. Before
+// each pause it passes a message to warn.
+func await(ctx context.Context, wait time.Duration, warn func(string), attempt func() error) error {
 	for end := time.Now().Add(wait); ; {
-		err := try()
+		err := attempt()
 		var taken *workload.TakenError
 		if !errors.As(err, &taken) {
 			return err
@@ -22,7 +22,7 @@ func await(ctx context.Context, wait time.Duration, note func(string), try func(
 		if left <= 0 {
 			return taken.Waited(wait)
 		}
-		note(fmt.Sprintf("waiting %s more: %v", left.Round(time.Second), taken))
+		warn(fmt.Sprintf("waiting %s more: %v", left.Round(time.Second), taken))
 		select {
 		case <-time.After(min(waitEvery, left)):
 		case <-ctx.Done():

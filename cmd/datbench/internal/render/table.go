@@ -121,7 +121,7 @@ func (g group) renderCompared(w io.Writer) {
 }
 
 // tcpSpread returns a line with the spread of the kernel TCP figures, and of the ratios to them. The line is empty if
-// the table has no such ratio or the spread is unknown.
+// the table has no ratio to kernel TCP, or if the spread is unknown.
 func (g group) tcpSpread() string {
 	var ratios []string
 	for i := range g.rows {
