@@ -70,7 +70,7 @@ func (e extension) atomicRules() []rule {
 				x.extended(x.request, 1, e, DTOSuccess, 8)
 			})(t, n)
 		}},
-		{"it stores 8 bytes and touches nothing beside them, wherever they are", func(t *testing.T, n network) {
+		{"it stores 8 bytes and no byte beside them, at any alignment", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, _ := pair(a, b, nil)
 			w := b.word(allOfMemory)
@@ -119,7 +119,7 @@ func (e extension) atomicRules() []rule {
 			equal(t, "word", w.value(), 1)
 			x.done(x.request, 3, DTOSend, DTOSuccess, 0)
 		}},
-		{"memory that is freed before the answer comes is DAT_DTO_ERR_LOCAL_PROTECTION", func(t *testing.T, n network) {
+		{"if the local memory is freed before the response, the status is DAT_DTO_ERR_LOCAL_PROTECTION", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			w := b.word(allOfMemory)
@@ -138,7 +138,7 @@ func (e extension) atomicRules() []rule {
 }
 
 var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRules(), []rule{
-	{"it adds, and brings what the word was before", func(t *testing.T, n network) {
+	{"it adds and returns the old value of the word", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := pair(a, b, nil)
 		w := b.word(allOfMemory)
@@ -164,7 +164,7 @@ var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRu
 		equal(t, "old value", number(x, 8), any(^uint64(0)))
 		equal(t, "sum", w.value(), 2)
 	}},
-	{"additions of many connections lose nothing, and none brings what another brought", func(t *testing.T, n network) {
+	{"additions on many connections are all counted, and each returns a different old value", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		const each = 50
 		w := b.word(allOfMemory)
@@ -240,7 +240,7 @@ var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRu
 })
 
 var postCmpAndSwapRules = slices.Concat(cmpSwap.postRules(), cmpSwap.atomicRules(), []rule{
-	{"a word that equals is replaced, another is not; both bring what it was", func(t *testing.T, n network) {
+	{"an equal word is replaced, another is not; both return the old value", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := pair(a, b, nil)
 		w := b.word(allOfMemory)
@@ -263,7 +263,7 @@ var postCmpAndSwapRules = slices.Concat(cmpSwap.postRules(), cmpSwap.atomicRules
 		}
 		proves(x, y)
 	}},
-	{"of many who want a lock one gets it", func(t *testing.T, n network) {
+	{"exactly one of many compare-and-swaps takes a lock", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		w := b.word(allOfMemory)
 		points := []*point{}
@@ -314,7 +314,7 @@ var postCmpAndSwapRules = slices.Concat(cmpSwap.postRules(), cmpSwap.atomicRules
 		x.extended(x.request, 1, cmpSwap, DTOSuccess, 8)
 		equal(t, "word", w.value(), 5)
 	}},
-	{"remote atomic is a privilege of its own: DAT_MEM_PRIV_ALL does not have it", func(t *testing.T, n network) {
+	{"remote atomic is a separate privilege, which DAT_MEM_PRIV_ALL does not include", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		equal(t, "value", MemRemoteAtomic, 0x40)
 		equal(t, "part of MemAll", MemAll&MemRemoteAtomic, 0)

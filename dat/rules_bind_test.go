@@ -123,7 +123,7 @@ var bindRequestRules = []rule{
 			}
 		}
 	})},
-	{"a region gives rights that its LMR does not give", together(func(t *testing.T, x, y *point) {
+	{"a region can have remote privileges that its LMR lacks", together(func(t *testing.T, x, y *point) {
 		mem, l := y.private(64, localRights)
 		r := must(y.host.pz.CreateRMR())(t)
 		to := y.bind(r, l, 0, 64, remoteRights)
@@ -134,7 +134,7 @@ var bindRequestRules = []rule{
 		x.done(x.request, 1, DTORDMARead, DTOSuccess, 64)
 		same(t, x.mem[64:128], mem)
 	})},
-	{"a region gives no right but those bound, though its LMR does", broken(map[string]MemPriv{
+	{"a region has only the bound privileges, even if its LMR has more", broken(map[string]MemPriv{
 		"write": MemRemoteRead, "read": MemRemoteWrite, "either": MemNone,
 	}, func(t *testing.T, x, y *point, what string, priv MemPriv) {
 		r := must(y.host.pz.CreateRMR())(t)
@@ -146,7 +146,7 @@ var bindRequestRules = []rule{
 		}
 		same(t, y.mem[:64], make([]byte, 64))
 	})},
-	{"a region ends where its range ends, though the LMR goes on", broken(map[string][2]int{
+	{"a region ends at the end of its range, even if the LMR is longer", broken(map[string][2]int{
 		"below": {-1, 8}, "beyond": {64, 1}, "over the end": {57, 8}, "longer": {0, 65}, "far": {1 << 20, 8},
 	}, func(t *testing.T, x, y *point, what string, at [2]int) {
 		_, to := y.window(100, 64)
@@ -205,7 +205,7 @@ var bindRequestRules = []rule{
 		unbound(t, r)
 		ok(t, x.lmr.Free())
 	})},
-	{"a flushed bind leaves the context before valid and its own invalid", func(t *testing.T, n network) {
+	{"after a flushed bind the old context is valid and the new context is invalid", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := pair(a, b, nil)
 		x2, y2 := pair(a, b, nil)
@@ -238,7 +238,7 @@ var bindRequestRules = []rule{
 		}
 		x.still()
 	}},
-	{"a bind that is refused changes nothing", together(func(t *testing.T, x, y *point) {
+	{"a refused bind changes nothing", together(func(t *testing.T, x, y *point) {
 		r, to := y.window(0, 8)
 		_, l := y.private(64, MemLocalRead)
 		_, err := r.Bind(y.EP, Binding{LMR: l, Segment: l.Segment(0, 8), Priv: MemRemoteWrite}, 1, 0)

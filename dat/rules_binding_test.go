@@ -17,7 +17,7 @@ var bindLifeRules = []rule{
 			seen[c] = true
 		}
 	})},
-	{"contexts cannot be told from those before", together(func(t *testing.T, _, y *point) {
+	{"the next context cannot be predicted from earlier contexts", together(func(t *testing.T, _, y *point) {
 		r := must(y.host.pz.CreateRMR())(t)
 		steps, last := map[uint32]int{}, uint32(0)
 		for range 64 {
@@ -66,7 +66,7 @@ var bindLifeRules = []rule{
 		ok(t, l.Free())
 		x.cannotWrite("the old context", to)
 	})},
-	{"unbinding ignores the LMR and the rest of the segment", together(func(t *testing.T, _, y *point) {
+	{"unbinding ignores the LMR and the other fields of the segment", together(func(t *testing.T, _, y *point) {
 		r, _ := y.window(0, 8)
 		for i, s := range []LMRTriplet{{}, {Context: 1, Address: 1}, {Address: 1<<64 - 1}} {
 			c := must(r.Bind(y.EP, Binding{Segment: s, Priv: remoteRights}, uint64(i), 0))(t)
@@ -116,7 +116,7 @@ var bindLifeRules = []rule{
 		x.done(x.request, 73, DTOSend, DTOFlushed, 0)
 		x.bound(r, 1, DTOFlushed)
 	})},
-	{"without a request EVD nobody is told", func(t *testing.T, n network) {
+	{"without a request EVD there is no completion event", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		x.EP = must(a.ia.CreateEP(a.pz, EPConfig{RecvEVD: x.recv, ConnectEVD: x.connect}))(t)
@@ -145,7 +145,7 @@ var bindLifeRules = []rule{
 		}
 		y.letGo()
 	})},
-	{"what is posted after a bind waits for it, so that a send may carry the context", together(func(t *testing.T, x, y *point) {
+	{"requests posted after a bind wait for the bind, so that a send may carry the context", together(func(t *testing.T, x, y *point) {
 		r := must(y.host.pz.CreateRMR())(t)
 		for i := range 20 {
 			ok(t, x.PostRecv(x.seg(0, 8), 1, 0))

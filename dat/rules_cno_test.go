@@ -200,7 +200,7 @@ var cnoRules = []topic{
 	}},
 
 	{"dat_cno_query", []rule{
-		onHost("it tells the adapter and whether there is an agent", func(t *testing.T, h *host) {
+		onHost("it returns the adapter and the agent, if there is one", func(t *testing.T, h *host) {
 			f, _ := agent()
 			c := must(h.ia.CreateCNO(f))(t)
 			if got := must(c.Query())(t); got.IA != h.ia || got.Agent == nil {

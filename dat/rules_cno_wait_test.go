@@ -19,7 +19,7 @@ var cnoWaitRules = []rule{
 		}
 		cnoWaiting(t, c, 0)
 	}),
-	onHost("a trigger that came before is taken at once", func(t *testing.T, h *host) {
+	onHost("an earlier trigger is taken immediately", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(8, c)
 		says(t, e, 1)
@@ -28,7 +28,7 @@ var cnoWaitRules = []rule{
 		}
 		triggered(t, c, nil)
 	}),
-	onHost("triggers that nobody waited for are one, of the last EVD", func(t *testing.T, h *host) {
+	onHost("kept triggers count as one trigger, of the EVD that triggered last", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e, last := h.soft(8, c), h.soft(8, c)
 		says(t, e, 1, 2)

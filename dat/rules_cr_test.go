@@ -7,7 +7,7 @@ import (
 )
 
 var crQueryRules = []rule{
-	{"it tells address, port qualifier and private data of the requester", func(t *testing.T, n network) {
+	{"it returns address, port qualifier and private data of the requester", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x := a.point(nil)
 		x.dial(b, []byte("hello"))
@@ -47,7 +47,7 @@ var crQueryRules = []rule{
 }
 
 var crAcceptRules = []rule{
-	{"the private data of the accept comes with the requester's event, none with our own", func(t *testing.T, n network) {
+	{"the requester's event carries the private data of the accept, the acceptor's event carries none", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		most := bytes.Repeat([]byte("z"), maxPrivateData)
 		x, y := asks(a, b, testQual), b.point(nil)
@@ -64,7 +64,7 @@ var crAcceptRules = []rule{
 		asks(a, b, testQual)
 		wants(t, "nil", b.request(t).Accept(nil, nil), ErrInvalidParameter)
 	}},
-	{"a request with an endpoint takes no other, nor its own", func(t *testing.T, n network) {
+	{"Accept of a request with an endpoint refuses any endpoint as argument", func(t *testing.T, n network) {
 		a, b := listener(t, n, 8)
 		y := b.point(nil)
 		must(b.ia.CreateRSP(9, y.EP, b.cr))(t)
@@ -179,7 +179,7 @@ var crRejectRules = []rule{
 			t.Errorf("private data %q", ev.PrivateData)
 		}
 	}},
-	{"private data has a limit, and the request stays", func(t *testing.T, n network) {
+	{"too long private data is refused, and the request can still be answered", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x := asks(a, b, testQual)
 		cr := b.request(t)
@@ -222,7 +222,7 @@ var crRejectRules = []rule{
 		ok(t, pz.Free())
 		ok(t, y.connect.Free())
 	}},
-	{"when the requester has given up it succeeds, and nothing comes of it", func(t *testing.T, n network) {
+	{"after the requester has given up it succeeds and has no effect", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x := asks(a, b, testQual)
 		cr := b.request(t)
@@ -244,7 +244,7 @@ var crRejectRules = []rule{
 }
 
 var crHandoffRules = []rule{
-	{"the request comes to the other service point as a new one, and the requester notices nothing", func(t *testing.T, n network) {
+	{"the request arrives at the other service point as a new request, and the requester gets no event", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		evd := must(b.ia.CreateEVD(8, nil, EVDCR))(t)
 		psp := must(b.ia.CreatePSP(9, evd, PSPConsumer))(t)
@@ -301,7 +301,7 @@ var crHandoffRules = []rule{
 		y.expect(EventEstablished)
 		proves(x, y)
 	}},
-	{"the endpoint of a reserved service point stays behind, unconnected", func(t *testing.T, n network) {
+	{"the endpoint of a reserved service point becomes unconnected", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		y := b.point(nil)
 		must(b.ia.CreateRSP(9, y.EP, b.cr))(t)
@@ -314,7 +314,7 @@ var crHandoffRules = []rule{
 		x.expect(EventEstablished)
 		y.expect(EventEstablished)
 	}},
-	{"where nobody listens the requester is refused", func(t *testing.T, n network) {
+	{"if nothing listens on the qualifier, the requester is refused", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x := asks(a, b, testQual)
 		ok(t, b.request(t).Handoff(9))

@@ -49,7 +49,7 @@ var epPostSendRules = append(refusals(postSend), []rule{
 }...)
 
 var epPostRecvRules = append(refusals(postRecv), []rule{
-	{"in every state it succeeds, and what is posted before the connection serves it", func(t *testing.T, n network) {
+	{"it succeeds in every state, and receives posted before the connection are used", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		ok(t, x.PostRecv(x.seg(0, 8), 1, 0)) // unconnected
@@ -91,7 +91,7 @@ var epPostRecvRules = append(refusals(postRecv), []rule{
 			x.done(x.recv, 0, DTOReceive, DTOSuccess, 8)
 			ok(t, x.PostRecv(x.seg(0, 8), 3, 0))
 		})},
-	{"a shorter message leaves the rest of the buffer alone", joined(func(t *testing.T, x, y *point) {
+	{"a shorter message leaves the end of the buffer unchanged", joined(func(t *testing.T, x, y *point) {
 		fill(y.mem[:64], 0xaa)
 		ok(t, y.PostRecv(y.seg(0, 64), 1, 0))
 		ok(t, x.PostSend(x.seg(0, 10), 1, 0))
@@ -101,7 +101,7 @@ var epPostRecvRules = append(refusals(postRecv), []rule{
 	{"an endpoint without room for receives takes none", joinedWith(Options{}, &EPAttr{MaxRequestDTOs: 8}, func(t *testing.T, x, y *point) {
 		wants(t, "post", x.PostRecv(nil, 1, 0), ErrInsufficientResources)
 	})},
-	{"of two connections of one dispatcher each gets its own messages", func(t *testing.T, n network) {
+	{"two connections with one dispatcher each get their own messages", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x1, y1 := pair(a, b, nil)
 		x2, y2 := pair(a, b, nil)
@@ -178,7 +178,7 @@ var epPostRDMAReadRules = append(refusals(postRead), []rule{
 		same(t, x.mem[1000:4000], y.mem[:3000])
 		y.still()
 	})},
-	{"room that the range does not fill is left alone", joined(func(t *testing.T, x, y *point) {
+	{"local memory beyond the length of the range is unchanged", joined(func(t *testing.T, x, y *point) {
 		fill(x.mem[:64], 0xaa)
 		fill(y.mem[:64], 0x55)
 		y.letGo()
@@ -213,7 +213,7 @@ var epPostRDMAReadRules = append(refusals(postRead), []rule{
 			}
 			same(t, x.mem[:6400], y.mem[:6400])
 		})},
-	{"an endpoint that allows none, here or there, is told at once", func(t *testing.T, n network) {
+	{"if either endpoint allows no reads, the post returns an error", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		for _, attr := range []EPAttr{{MaxRequestDTOs: 4, MaxRDMAReadIn: 4}, {MaxRequestDTOs: 4, MaxRDMAReadOut: 4}} {
 			x, y := pair(a, b, &attr)

@@ -14,7 +14,7 @@ func connectRules(connect func(x *point, b *host, timeout time.Duration, private
 			a, b := newHosts(t, n, Options{})
 			wants(t, "0", connect(a.point(nil), b, 0, nil, QoSBestEffort), ErrInvalidParameter)
 		}},
-		{"a negative timeout is for ever", func(t *testing.T, n network) {
+		{"a negative timeout means no timeout", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := a.point(nil), b.point(nil)
 			ok(t, connect(x, b, -1, nil, QoSBestEffort))
@@ -27,7 +27,7 @@ func connectRules(connect func(x *point, b *host, timeout time.Duration, private
 			wants(t, "too much", connect(x, b, patience, make([]byte, maxPrivateData+1), QoSBestEffort), ErrInvalidParameter)
 			ok(t, connect(x, b, patience, make([]byte, maxPrivateData), QoSBestEffort))
 		}},
-		{"private data is copied and comes with the request", func(t *testing.T, n network) {
+		{"private data is copied, and the request carries it", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			private := []byte("hello")
 			ok(t, connect(a.point(nil), b, patience, private, QoSBestEffort))
@@ -90,7 +90,7 @@ var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Du
 		x := newHost(t, n, 0, Options{}).point(nil)
 		wants(t, "none", x.Connect(netip.Addr{}, testQual, patience, nil), ErrInvalidParameter)
 	}},
-	{"an address without a route is refused, and nothing has happened", func(t *testing.T, n network) {
+	{"an address without a route is an error and changes nothing", func(t *testing.T, n network) {
 		x := newHost(t, n, 0, Options{}).point(nil)
 		wants(t, "no route", x.Connect(netip.MustParseAddr("2001:db8::1"), testQual, patience, nil), ErrInvalidAddress)
 		wants(t, "no address of a host", x.Connect(netip.IPv4Unspecified(), testQual, patience, nil), ErrInvalidAddress)
@@ -128,7 +128,7 @@ var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Du
 		x, y := pair(a, b, nil)
 		proves(x, y)
 	}},
-	{"adapters of one process connect to each other, in both directions at once", func(t *testing.T, n network) {
+	{"adapters of one process can connect to each other, in both directions at the same time", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		a.listen(testQual, 8)
 		x, y := pair(a, b, nil)
@@ -149,11 +149,11 @@ var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Du
 			proves(x, y)
 		}
 	}},
-	{"nobody listening is a refusal", func(t *testing.T, n network) {
+	{"if nothing listens, the request is refused", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, hasty)
 		asks(a, b, 9).expect(EventNonPeerRejected)
 	}},
-	{"nobody there is a time-out", func(t *testing.T, n network) {
+	{"if the address does not answer, the request times out", func(t *testing.T, n network) {
 		x := newHost(t, n, 0, Options{}).point(nil)
 		ok(t, x.Connect(n.absent(), testQual, 20*time.Millisecond, nil))
 		x.expect(EventTimedOut)
@@ -187,7 +187,7 @@ var epDupConnectRules = append(connectRules(func(x *point, b *host, timeout time
 	dup, _ := pair(x.host, b, nil)
 	return x.DupConnect(dup.EP, ConnectConfig{Timeout: timeout, PrivateData: private, QoS: qos})
 }), []rule{
-	{"it goes to the same address and qualifier", func(t *testing.T, n network) {
+	{"it connects to the same address and qualifier", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		u, v := pair(a, b, nil)
 		x, y := a.point(nil), b.point(nil)
@@ -210,7 +210,7 @@ var epDupConnectRules = append(connectRules(func(x *point, b *host, timeout time
 		wants(t, "freed", x.DupConnect(u.EP, ConnectConfig{Timeout: 0}), ErrInvalidHandle)
 		wants(t, "nil", x.DupConnect(nil, ConnectConfig{Timeout: 0}), ErrInvalidHandle)
 	}},
-	{"its flags are those of the other endpoint, and none of its own", func(t *testing.T, n network) {
+	{"it uses the flags of the other endpoint and refuses flags in its parameters", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		u, _ := pair(a, b, nil)
 		x := a.point(nil)

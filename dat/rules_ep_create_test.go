@@ -168,7 +168,7 @@ var epCreateRules = append(limitRules(), []rule{
 			}
 		}
 	}},
-	{"without dispatchers nothing is told and everything works", func(t *testing.T, n network) {
+	{"without dispatchers there are no events, and operations work", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		x.EP = must(a.ia.CreateEP(a.pz, EPConfig{ConnectEVD: x.connect}))(t)
@@ -181,7 +181,7 @@ var epCreateRules = append(limitRules(), []rule{
 		y.done(y.request, 3, DTOSend, DTOSuccess, 8)
 		eventually(t, "idleness", func() bool { _, recv, request, _ := x.Status(); return recv && request })
 	}},
-	{"without a zone no memory can be posted and nothing connected", func(t *testing.T, n network) {
+	{"without a zone the endpoint can neither post memory nor connect", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x := a.point(nil)
 		ep := must(a.ia.CreateEP(nil, EPConfig{RecvEVD: x.recv, RequestEVD: x.request, ConnectEVD: x.connect}))(t)

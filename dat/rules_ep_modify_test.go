@@ -24,14 +24,14 @@ func modifyRules() (all []rule) {
 }
 
 var epModifyRules = append(modifyRules(), []rule{
-	{"what identifies an endpoint never changes", func(t *testing.T, n network) {
+	{"the parameters that identify an endpoint cannot change", func(t *testing.T, n network) {
 		s := newStage(t, n, EPUnconnected, Options{})
 		for _, f := range []EPMask{EPFieldIA, EPFieldState, EPFieldComm, EPFieldLocalAddress, EPFieldLocalPort,
 			EPFieldRemoteAddress, EPFieldRemotePort, EPFieldSRQ} {
 			wants(t, "a fixed parameter", s.p.Modify(f|EPFieldMaxRecvDTOs, &EPParam{}), ErrInvalidParameter)
 		}
 	}},
-	{"a mask has no bits but those of parameters", func(t *testing.T, n network) {
+	{"a mask with unknown bits is invalid", func(t *testing.T, n network) {
 		p := newHost(t, n, 0, Options{}).point(nil)
 		wants(t, "bit 31", p.Modify(1<<31, &EPParam{}), ErrInvalidParameter)
 		wants(t, "bit 63", p.Modify(1<<63|EPFieldPZ, &EPParam{}), ErrInvalidParameter)
@@ -45,7 +45,7 @@ var epModifyRules = append(modifyRules(), []rule{
 			}
 		}
 	}},
-	{"an empty mask changes nothing, another needs parameters", func(t *testing.T, n network) {
+	{"an empty mask changes nothing; another mask needs parameters", func(t *testing.T, n network) {
 		p := newHost(t, n, 0, Options{}).point(nil)
 		ok(t, p.Modify(0, nil))
 		wants(t, "nothing", p.Modify(EPFieldMaxRecvDTOs, nil), ErrInvalidParameter)
@@ -70,7 +70,7 @@ var epModifyRules = append(modifyRules(), []rule{
 			wants(t, name, p.Modify(tc.mask, &tc.param), ErrInvalidHandle)
 		}
 	}},
-	{"all is changed, or nothing", func(t *testing.T, n network) {
+	{"it changes all parameters or none", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		p := h.point(nil)
 		pz := must(h.ia.CreatePZ())(t)
@@ -82,7 +82,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		}
 		ok(t, pz.Free()) // nothing refers to it
 	}},
-	{"in a state for some of it nothing is changed", func(t *testing.T, n network) {
+	{"if the state does not allow one of the changes, nothing is changed", func(t *testing.T, n network) {
 		s := newStage(t, n, EPReserved, Options{})
 		was := must(s.p.Query())(t)
 		change := EPParam{PZ: must(s.a.ia.CreatePZ())(t), Attr: EPAttr{MaxRecvDTOs: 3}}
@@ -96,7 +96,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		wants(t, "bad value", s.p.Modify(EPFieldMaxRecvDTOs, &EPParam{Attr: EPAttr{MaxRecvDTOs: -1}}), ErrInvalidParameter)
 		wants(t, "fixed", s.p.Modify(EPFieldState, &EPParam{}), ErrInvalidParameter)
 	}},
-	{"zone and dispatchers that are replaced are let go, the new ones are in use", func(t *testing.T, n network) {
+	{"the old zone and dispatchers are released, and the new ones are in use", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		p, q := h.point(nil), h.point(nil)
 		pz := must(h.ia.CreatePZ())(t)
@@ -132,7 +132,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		}
 		ok(t, p.recv.Free())
 	}},
-	{"what was changed counts for the next connection", func(t *testing.T, n network) {
+	{"changes apply to the next connection", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		attr := EPAttr{MaxRequestDTOs: 7, MaxRecvDTOs: 9, MaxRequestIOV: 2, MaxRecvIOV: 6, MaxRDMAReadIOV: 5, MaxRDMAWriteIOV: 3,
@@ -164,7 +164,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		ok(t, x.PostRDMAWrite(x.seg(0, 2000), 1, y.lmr.Remote(0, 4000), 0))
 		x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 2000)
 	}},
-	{"sizes are a minimum: an endpoint of its own is granted all there is", func(t *testing.T, n network) {
+	{"sizes are minimums: an endpoint without a shared receive queue gets the maximum", func(t *testing.T, n network) {
 		p := newHost(t, n, 0, Options{}).point(nil)
 		ok(t, p.Modify(EPFieldMaxMessageSize|EPFieldMaxRDMASize, &EPParam{Attr: EPAttr{MaxMessageSize: 1000, MaxRDMASize: 2000}}))
 		if a := must(p.Query())(t).Attr; a.MaxMessageSize != maxSize || a.MaxRDMASize != maxSize {
@@ -212,7 +212,7 @@ var epModifyRules = append(modifyRules(), []rule{
 			y.done(y.recv, uint64(i), DTOReceive, DTOSuccess, 8)
 		}
 	}},
-	{"a receive with memory of the zone before fails with local protection when a message comes", func(t *testing.T, n network) {
+	{"a receive with memory of the old zone fails with local protection when a message arrives", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))

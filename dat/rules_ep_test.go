@@ -19,7 +19,7 @@ var epRules = []topic{
 }
 
 var epQueryRules = []rule{
-	{"it tells what the endpoint was created with", func(t *testing.T, n network) {
+	{"it returns the parameters with which the endpoint was created", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		attr := EPAttr{MaxRecvDTOs: 3, MaxRequestDTOs: 5, MaxRecvIOV: 2, MaxRequestIOV: 6, MaxRDMAReadIn: 1, MaxRDMAReadOut: 7,
 			MaxMessageSize: 99, MaxRDMASize: 77, MaxRDMAReadIOV: 8, MaxRDMAWriteIOV: 9}
@@ -32,7 +32,7 @@ var epQueryRules = []rule{
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}},
-	{"each endpoint has a port qualifier of its own", func(t *testing.T, n network) {
+	{"the port qualifiers of endpoints are unique", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		x, y := must(h.point(nil).Query())(t), must(h.point(nil).Query())(t)
 		if x.LocalPort == y.LocalPort || x.LocalPort == 0 {
@@ -54,7 +54,7 @@ var epQueryRules = []rule{
 			ok(t, s.b.ia.Close())
 		}
 	}},
-	{"the remote port is the qualifier that was dialled, or the port of who asked", func(t *testing.T, n network) {
+	{"the remote port is the requested qualifier on the active side and the requester's port on the passive side", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := pair(a, b, nil)
 		px, py := must(x.Query())(t), must(y.Query())(t)
@@ -153,14 +153,14 @@ var epDisconnectRules = []rule{
 		ok(t, s.peer.Disconnect(CloseGraceful))
 		still(t, s.p.connect, s.peer.connect)
 	}},
-	{"both ends get one event when both disconnect at once", func(t *testing.T, n network) {
+	{"both sides get one event if both disconnect at the same time", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
 		atOnce(t, s.p, s.peer, CloseAbrupt)
 		s.p.expect(EventDisconnected)
 		s.peer.expect(EventDisconnected)
 		still(t, s.p.connect, s.peer.connect)
 	}},
-	{"abruptly, what is outstanding is flushed in posting order", func(t *testing.T, n network) {
+	{"an abrupt disconnect flushes outstanding operations in posting order", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
 		for i := range uint64(4) {
 			ok(t, s.p.PostRecv(s.p.seg(0, 8), i, 0))
@@ -262,7 +262,7 @@ var epResetRules = []rule{
 }
 
 var epFreeRules = []rule{
-	{"the peer of a connection sees a disconnect, and nothing is told here", func(t *testing.T, n network) {
+	{"the peer of a connection gets a disconnect, and this side gets no event", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
 		ok(t, s.p.PostRecv(s.p.seg(0, 8), 1, 0))
 		ok(t, s.p.PostSend(s.p.seg(0, 8), 2, 0))

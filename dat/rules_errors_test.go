@@ -44,7 +44,7 @@ var errorRules = []rule{
 		x.expect(EventBroken)
 		y.expect(EventBroken)
 	})},
-	{"a message longer than its receive touches nothing behind it", joined(func(t *testing.T, x, y *point) {
+	{"a message longer than its receive does not change memory behind the receive", joined(func(t *testing.T, x, y *point) {
 		fill(x.mem[:6000], 0x55)
 		ok(t, y.PostRecv([]LMRTriplet{y.lmr.Segment(0, 8), y.lmr.Segment(100, 8)}, 1, 0))
 		ok(t, x.PostSend(x.seg(0, 6000), 2, 0))
@@ -63,7 +63,7 @@ var errorRules = []rule{
 				t.Errorf("the peer saw %v, %v", ev.Number, err)
 			}
 		})},
-	{"an empty message for which nobody receives breaks the connection too", joinedWith(
+	{"an empty message without a receive breaks the connection too", joinedWith(
 		Options{Limits: Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, _ *point) {
 			ok(t, x.PostSend(nil, 1, 0))
 			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
@@ -134,7 +134,7 @@ var errorRules = []rule{
 		x.done(x.recv, 7, DTOReceive, DTOFlushed, 0)
 		y.done(y.recv, 8, DTOReceive, DTOFlushed, 0)
 	})},
-	{"what was posted before the operation that fails succeeds", joined(func(t *testing.T, x, y *point) {
+	{"operations posted before a failed operation succeed", joined(func(t *testing.T, x, y *point) {
 		ok(t, x.PostRDMAWrite(x.seg(0, 8), 1, y.lmr.Remote(0, 8), 0))
 		ok(t, x.PostRDMAWrite(x.seg(0, 8), 2, RMRTriplet{Context: 1, Address: 1, Length: 8}, 0))
 		x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 8)
@@ -155,7 +155,7 @@ var errorRules = []rule{
 		join(x, y)
 		proves(x, y)
 	}},
-	{"the end of a connection is told once", joined(func(t *testing.T, x, y *point) {
+	{"the end of a connection is reported once", joined(func(t *testing.T, x, y *point) {
 		access(t, x, DTORDMARead, 1, RMRTriplet{Context: 1, Address: 1, Length: 8})
 		x.done(x.request, 1, DTORDMARead, DTORemoteAccess, 0)
 		x.expect(EventBroken)

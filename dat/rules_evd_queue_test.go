@@ -98,7 +98,7 @@ var dequeueRules = []rule{
 		says(t, e, 1)
 		hears(t, e, 1)
 	}),
-	{"no stream keeps another waiting for ever", func(t *testing.T, n network) {
+	{"no stream can block another stream", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		e := must(b.ia.CreateEVD(300, nil, EVDDTO|EVDSoftware))(t)
@@ -190,7 +190,7 @@ var postSERules = []rule{
 			}
 		}
 	}),
-	onHost("a full queue says so, keeps what it has and reports no overflow", func(t *testing.T, h *host) {
+	onHost("a full queue returns an error, keeps its events and reports no overflow", func(t *testing.T, h *host) {
 		e := h.soft(2, nil)
 		says(t, e, 0, 1)
 		for range 3 {
@@ -254,7 +254,7 @@ var resizeRules = []rule{
 		_, err := e.Wait(0, e.QLen()+1, new(Event))
 		wants(t, "threshold", err, ErrInvalidParameter)
 	}),
-	onHost("it is an invalid state with more events than the new length, and nothing changes", func(t *testing.T, h *host) {
+	onHost("if more events are queued than the new length, it returns an invalid state and changes nothing", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		says(t, e, 0, 1, 2)
 		wants(t, "resize", e.Resize(2), ErrInvalidState)

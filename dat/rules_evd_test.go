@@ -140,7 +140,7 @@ var evdCreateRules = []rule{
 		_, err := h.ia.CreateEVD(must(h.ia.Query())(t).MaxEVDQLen+1, nil, EVDDTO)
 		wants(t, "create", err, ErrInsufficientResources)
 	}),
-	onHost("it holds at least as many events as were asked for", func(t *testing.T, h *host) {
+	onHost("it holds at least the requested number of events", func(t *testing.T, h *host) {
 		for _, qlen := range []int{1, 2, 3, 64, 100} {
 			e := h.soft(qlen, nil)
 			if e.QLen() < qlen {
@@ -216,7 +216,7 @@ var evdCreateRules = []rule{
 			t.Errorf("%d events, want 4", e.Len())
 		}
 	}},
-	{"a full asynchronous EVD shows as a catastrophe of the adapter, after what is queued", func(t *testing.T, n network) {
+	{"if the asynchronous EVD is full, a catastrophic event follows the queued events", func(t *testing.T, n network) {
 		a, b := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{AsyncQLen: 1})
 		b.listen(testQual, 8)
 		var ys [3]*point
@@ -239,7 +239,7 @@ var evdCreateRules = []rule{
 }
 
 var evdQueryRules = []rule{
-	onHost("it tells adapter, length, CNO and streams", func(t *testing.T, h *host) {
+	onHost("it returns adapter, length, CNO and streams", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		for _, cno := range []*CNO{c, nil} {
 			got := must(must(h.ia.CreateEVD(5, cno, EVDDTO|EVDCR))(t).Query())(t)
@@ -324,7 +324,7 @@ var evdModifyCNORules = []rule{
 		ok(t, e.ModifyCNO(c))
 		triggered(t, c, nil)
 	}),
-	onHost("the same CNO again changes nothing", func(t *testing.T, h *host) {
+	onHost("the current CNO changes nothing", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(4, c)
 		says(t, e, 1)
@@ -344,7 +344,7 @@ var evdModifyCNORules = []rule{
 		ok(t, idle.ModifyCNO(nil))
 		triggered(t, c, nil)
 	}),
-	{"a CNO that is gone or of another adapter is an invalid handle, and the old one stays", func(t *testing.T, n network) {
+	{"a CNO that is freed or of another adapter is an invalid handle, and the old CNO stays", func(t *testing.T, n network) {
 		h, other := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
 		c, gone := must(h.ia.CreateCNO(nil))(t), must(h.ia.CreateCNO(nil))(t)
 		ok(t, gone.Free())

@@ -104,7 +104,7 @@ var evdSetUnwaitableRules = []rule{
 		ok(t, e.SetUnwaitable())
 		wants(t, "waiter", result(t, got).err, ErrInvalidState)
 	}),
-	onHost("a blocked waiter returns though waiting is allowed again at once", func(t *testing.T, h *host) {
+	onHost("a blocked waiter returns even if waiting is allowed again immediately", func(t *testing.T, h *host) {
 		e := h.soft(4, nil)
 		for range 20 {
 			got := waits(t, e, 1)
@@ -125,7 +125,7 @@ var evdSetUnwaitableRules = []rule{
 			says(t, e, 1)
 		}
 	}),
-	onHost("dequeue goes on", func(t *testing.T, h *host) {
+	onHost("Dequeue still works", func(t *testing.T, h *host) {
 		e := h.soft(4, nil)
 		ok(t, e.SetUnwaitable())
 		says(t, e, 1, 2)
@@ -167,7 +167,7 @@ var evdClearUnwaitableRules = []rule{
 		says(t, e, 1)
 		ok(t, result(t, got).err)
 	}),
-	onHost("a waitable dispatcher stays so, and its waiter too", func(t *testing.T, h *host) {
+	onHost("on a waitable dispatcher it does nothing, and a waiter keeps waiting", func(t *testing.T, h *host) {
 		e := h.soft(4, nil)
 		got := waits(t, e, 1)
 		ok(t, e.ClearUnwaitable())
@@ -178,7 +178,7 @@ var evdClearUnwaitableRules = []rule{
 }
 
 var waitRules = []rule{
-	onHost("it returns as soon as threshold events are queued, takes the first and tells the rest", func(t *testing.T, h *host) {
+	onHost("it returns when threshold events are queued, takes the first and returns the number of the others", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		for _, threshold := range []int{1, 2, 8} {
 			got := waits(t, e, threshold)
@@ -205,7 +205,7 @@ var waitRules = []rule{
 			t.Errorf("got %v, %d more", w.ev.Software, w.more)
 		}
 	}),
-	onHost("a threshold that is met is answered at once whatever the timeout", func(t *testing.T, h *host) {
+	onHost("it returns immediately if threshold events are queued, with any timeout", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		says(t, e, 1, 2, 3)
 		for i, timeout := range []time.Duration{0, time.Nanosecond, -1} {
@@ -215,7 +215,7 @@ var waitRules = []rule{
 			}
 		}
 	}),
-	onHost("a timeout takes nothing and tells how many events are there", func(t *testing.T, h *host) {
+	onHost("after a timeout it has taken no event and returns the number of queued events", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		for n := range 3 {
 			for _, timeout := range []time.Duration{0, time.Microsecond, 2 * time.Millisecond} {
@@ -237,7 +237,7 @@ var waitRules = []rule{
 			t.Errorf("it took %v", d)
 		}
 	}),
-	onHost("the longest timeout does not pass at once", func(t *testing.T, h *host) {
+	onHost("the longest timeout does not expire immediately", func(t *testing.T, h *host) {
 		e, got := h.soft(8, nil), make(chan error, 1)
 		go func() {
 			_, err := e.Wait(1<<63-1, 1, new(Event))
@@ -308,7 +308,7 @@ var waitRules = []rule{
 		ok(t, h.ia.Close())
 		wants(t, "waiter", result(t, got).err, ErrAbort)
 	}),
-	onHost("the end of a context interrupts it, takes nothing and tells how many events are there", func(t *testing.T, h *host) {
+	onHost("when the context is done it returns, takes no event and returns the number of queued events", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		says(t, e, 1)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -336,7 +336,7 @@ var waitRules = []rule{
 			t.Errorf("got %v", err)
 		}
 	}),
-	onHost("a context that is done does not keep from taking what is there", func(t *testing.T, h *host) {
+	onHost("with a context that is done it still takes a queued event", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
 		says(t, e, 1)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -236,7 +236,7 @@ func (e extension) postRules() []rule {
 			ok(t, y.PostRecv(y.seg(0, 8), 3, 0))
 			x.done(x.request, 1, DTOSend, DTOSuccess, 8)
 		}},
-		{"on a disconnected endpoint it succeeds and is flushed at once", func(t *testing.T, n network) {
+		{"on a disconnected endpoint it succeeds and completes immediately as flushed", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			ok(t, x.Disconnect(CloseAbrupt))
@@ -273,7 +273,7 @@ func (e extension) postRules() []rule {
 			x.extended(x.request, 2, e, DTOSuccess, 8)
 			x.still()
 		}},
-		{"the cookie comes back bit by bit", func(t *testing.T, n network) {
+		{"the completion returns all bits of the cookie", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			w := b.word(allOfMemory)
@@ -293,7 +293,7 @@ func (e extension) postRules() []rule {
 			x.done(x.request, 2, DTORDMARead, DTOSuccess, 8)
 			x.still()
 		}},
-		{"completions come in posting order with those of other requests", func(t *testing.T, n network) {
+		{"completions arrive in posting order with completions of other requests", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			w := b.word(allOfMemory)
@@ -329,7 +329,7 @@ func (e extension) postRules() []rule {
 				equal(t, "the word is changed", w.value() != 0, true)
 			}
 		}},
-		{"what is outstanding when the connection ends is flushed", func(t *testing.T, n network) {
+		{"operations outstanding at the end of the connection are flushed", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			w := b.word(allOfMemory)
@@ -341,7 +341,7 @@ func (e extension) postRules() []rule {
 			x.expect(EventDisconnected)
 			equal(t, "word", w.value(), 0)
 		}},
-		{"what comes after one that failed is flushed", func(t *testing.T, n network) {
+		{"operations after a failed operation are flushed", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			w := b.word(allOfMemory)

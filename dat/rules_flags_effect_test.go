@@ -90,7 +90,7 @@ var flagEffectRules = []rule{
 			t.Errorf("got %d, %d more, %v", ev.Cookie, more, err)
 		}
 	}},
-	{"a waiter that unsignalled completions let time out is told of them", func(t *testing.T, n network) {
+	{"a waiter that times out returns the number of unsignalled completions", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, _ := pair(a, b, flagged(0, CompletionUnsignalled))
 		got := make(chan waited, 1)
@@ -131,7 +131,7 @@ var flagEffectRules = []rule{
 			}
 		}
 	}},
-	{"a receive that is too short wakes the waiter though nobody solicited it", func(t *testing.T, n network) {
+	{"a failed receive wakes the waiter even if its message was not solicited", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		y.rebuild(y.recv, y.request, flagged(CompletionSolicitedWait, 0))
@@ -190,7 +190,7 @@ var flagEffectRules = []rule{
 		y.done(y.recv, 1, DTOReceive, DTOSuccess, 8)
 		still(t, x.request)
 	}},
-	{"a suppressed request that fails has an event, which notifies, and so have those flushed after it", func(t *testing.T, n network) {
+	{"a suppressed request that fails has a completion, which is a notification; so have requests flushed after it", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := pair(a, b, flagged(0, CompletionUnsignalled))
 		got := waits(t, x.request, 1)

@@ -45,7 +45,7 @@ func (p *point) posts(flags CompletionFlags) map[string]error {
 
 // flagRules has the rules that say which flags are legal for which calls.
 var flagRules = []rule{
-	onHost("the attributes are counted by threshold unless told otherwise", func(t *testing.T, _ *host) {
+	onHost("by default every completion counts toward the threshold", func(t *testing.T, _ *host) {
 		a := DefaultEPAttr()
 		if a.RecvCompletionFlags != 0x10 || a.RequestCompletionFlags != 0x10 {
 			t.Errorf("got %#x, %#x", a.RecvCompletionFlags, a.RequestCompletionFlags)

@@ -29,7 +29,7 @@ var handleRules = []topic{
 				}
 			}
 		}},
-		{"what is freed, closed or nothing has no context", func(t *testing.T, n network) {
+		{"a freed, closed or nil object has no context", func(t *testing.T, n network) {
 			for _, o := range deadObjects(t, n) {
 				wants(t, fmt.Sprintf("%T", o), o.SetConsumerContext(1), ErrInvalidHandle)
 			}
@@ -43,7 +43,7 @@ var handleRules = []topic{
 				}
 			}
 		}},
-		{"what an event names has its context", func(t *testing.T, n network) {
+		{"the object in an event has its context", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			ok(t, y.SetConsumerContext(y))
@@ -58,7 +58,7 @@ var handleRules = []topic{
 				t.Errorf("the dispatcher has %v", v)
 			}
 		}},
-		{"what is freed, closed or nothing has none", func(t *testing.T, n network) {
+		{"a freed, closed or nil object has none", func(t *testing.T, n network) {
 			for _, o := range deadObjects(t, n) {
 				_, err := o.ConsumerContext()
 				wants(t, fmt.Sprintf("%T", o), err, ErrInvalidHandle)
@@ -81,7 +81,7 @@ var handleRules = []topic{
 				}
 			}
 		}},
-		{"what is freed, closed or nothing has none", func(t *testing.T, n network) {
+		{"a freed, closed or nil object has none", func(t *testing.T, n network) {
 			for _, o := range deadObjects(t, n) {
 				_, err := o.HandleType()
 				wants(t, fmt.Sprintf("%T", o), err, ErrInvalidHandle)

@@ -28,7 +28,7 @@ var iaRules = []topic{
 			}
 			must(h.ia.Query())(t)
 		}},
-		{"the asynchronous EVD has the capacity that was asked for, 64 unless told", func(t *testing.T, n network) {
+		{"the asynchronous EVD has the requested capacity, by default 64", func(t *testing.T, n network) {
 			for asked, least := range map[int]int{0: 64, 1: 1, 8: 8, 10: 10, 1000: 1000} {
 				h := newHost(t, n, 0, Options{AsyncQLen: asked})
 				if got := h.ia.AsyncEVD().QLen(); got < least {
@@ -37,7 +37,7 @@ var iaRules = []topic{
 				ok(t, h.ia.Close())
 			}
 		}},
-		{"a queue length that is none is refused, and nothing stays open", func(t *testing.T, n network) {
+		{"an invalid queue length is refused, and no IA stays open", func(t *testing.T, n network) {
 			for asked, want := range map[int]error{-2: ErrInvalidParameter, maxEVDQLen + 1: ErrInsufficientResources} {
 				ia, err := n.open(0, Options{AsyncQLen: asked})
 				wants(t, "open", err, want)
@@ -65,7 +65,7 @@ var iaRules = []topic{
 				t.Errorf("the event is of %p, want %p", ev.Source, lost)
 			}
 		}},
-		{"a shared asynchronous EVD outlives who shares it", func(t *testing.T, n network) {
+		{"a shared asynchronous EVD stays when an IA that shares it closes", func(t *testing.T, n network) {
 			for _, flags := range []CloseFlags{CloseAbrupt, CloseGraceful} {
 				h := newHost(t, n, 0, Options{})
 				again := h.reopen(Options{AsyncEVD: h.ia.AsyncEVD()})
@@ -75,7 +75,7 @@ var iaRules = []topic{
 				ok(t, h.ia.Close())
 			}
 		}},
-		{"a shared asynchronous EVD goes with who made it", func(t *testing.T, n network) {
+		{"a shared asynchronous EVD ends with the IA that created it", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			again := h.reopen(Options{AsyncEVD: h.ia.AsyncEVD()})
 			ok(t, h.ia.Close())
@@ -137,7 +137,7 @@ var iaRules = []topic{
 				t.Error("one is named where there is none")
 			}
 		}},
-		{"the address is what peers connect to", func(t *testing.T, n network) {
+		{"the address is the address to which peers connect", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			b.addr = must(b.ia.Query())(t).Address
 			pair(a, b, nil)
@@ -200,7 +200,7 @@ var iaRules = []topic{
 				t.Errorf("%d bytes arrived, want %d", len(p.PrivateData), most)
 			}
 		}},
-		{"the number of each kind of object is bounded over all opens, and what is freed or closed counts no more", func(t *testing.T, n network) {
+		{"the number of objects of each kind is bounded over all opens, and freed or closed objects do not count", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			again := h.reopen(Options{})
 			pz := must(again.CreatePZ())(t)
@@ -237,7 +237,7 @@ var iaRules = []topic{
 				ok(t, err)
 			}
 		}},
-		{"an EP has what the limits of an EP allow, and no more", func(t *testing.T, n network) {
+		{"an EP can use the limits of an EP, and cannot exceed them", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			p := must(h.ia.Query())(t)
 			most := EPAttr{MaxRecvDTOs: p.MaxDTOPerEP, MaxRequestDTOs: p.MaxDTOPerEP, MaxRecvIOV: p.MaxIOVPerDTO,
@@ -251,7 +251,7 @@ var iaRules = []topic{
 				wants(t, "one more", err, ErrInvalidParameter)
 			}
 		}},
-		{"a closed adapter answers nothing", func(t *testing.T, n network) {
+		{"a closed adapter returns an error", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			ok(t, h.ia.Close())
 			_, err := h.ia.Query()
@@ -259,7 +259,7 @@ var iaRules = []topic{
 		}},
 	}},
 	{"dat_ia_close", []rule{
-		{"gracefully it is refused while anything is left, and nothing changes", func(t *testing.T, n network) {
+		{"a graceful close is refused while an object exists, and changes nothing", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			for what, make1 := range map[string]func(ia *IA) (free func() error){
@@ -289,7 +289,7 @@ var iaRules = []topic{
 			}
 			proves(x, y)
 		}},
-		{"gracefully the asynchronous EVD is in nobody's way, freed or not", func(t *testing.T, n network) {
+		{"a graceful close does not depend on the asynchronous EVD", func(t *testing.T, n network) {
 			ok(t, must(n.open(0, Options{}))(t).CloseWith(CloseGraceful))
 			ia := must(n.open(0, Options{}))(t)
 			ok(t, ia.AsyncEVD().Free())
@@ -343,7 +343,7 @@ var iaRules = []topic{
 				wants(t, "waiter", <-errs, ErrAbort)
 			}
 		}},
-		{"a request that nobody answered is refused", func(t *testing.T, n network) {
+		{"a connection request that was not answered is refused", func(t *testing.T, n network) {
 			for _, flags := range []CloseFlags{CloseAbrupt, CloseGraceful} {
 				a, b := newHosts(t, n, Options{})
 				x := a.point(nil)
@@ -359,7 +359,7 @@ var iaRules = []topic{
 				ok(t, a.ia.Close())
 			}
 		}},
-		{"its qualifiers can be listened on again, by others and by who opens next", func(t *testing.T, n network) {
+		{"its qualifiers can be used again, by other opens and by later opens", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			other := b.reopen(Options{})
 			ok(t, b.ia.Close())

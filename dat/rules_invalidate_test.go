@@ -18,7 +18,7 @@ var epPostSendWithInvalidateRules = []rule{
 			t.Error("the region is not bound any more")
 		}
 	})},
-	{"the receive tells the context, and the data is there", together(func(t *testing.T, x, y *point) {
+	{"the receive returns the context, and the data is in memory", together(func(t *testing.T, x, y *point) {
 		for _, n := range []int{0, 1, 200, 60000} {
 			_, to := y.window(0, 8)
 			fillRandom(x.mem[:n], uint64(n))
@@ -32,7 +32,7 @@ var epPostSendWithInvalidateRules = []rule{
 			same(t, y.mem[64:64+n], x.mem[:n])
 		}
 	})},
-	{"a plain receive after it tells no context", together(func(t *testing.T, x, y *point) {
+	{"an ordinary receive after it returns no context", together(func(t *testing.T, x, y *point) {
 		_, to := y.window(0, 8)
 		ok(t, y.PostRecv(nil, 1, 0))
 		ok(t, y.PostRecv(nil, 2, 0))
@@ -55,7 +55,7 @@ var epPostSendWithInvalidateRules = []rule{
 		x.done(x.request, 2, DTOSend, DTOSuccess, 0)
 		x.cannotWrite("the context", to)
 	})},
-	{"what was posted before it may use the context", together(func(t *testing.T, x, y *point) {
+	{"operations posted before it may use the context", together(func(t *testing.T, x, y *point) {
 		_, to := y.window(100, 64)
 		fillRandom(x.mem[:64], 6)
 		ok(t, y.PostRecv(nil, 1, 0))
@@ -111,7 +111,7 @@ var epPostSendWithInvalidateRules = []rule{
 		x.cannot(what, DTOSend, x.PostSendWithInvalidate(x.seg(0, 8), 2, 0, c))
 		y.done(y.recv, 1, DTOReceive, DTOFlushed, 0)
 	})},
-	{"flags are those of a send", together(func(t *testing.T, x, y *point) {
+	{"the legal flags are those of a send", together(func(t *testing.T, x, y *point) {
 		for _, f := range []CompletionFlags{0x10, 0x20, 0x40, 0x80} {
 			wants(t, fmt.Sprintf("flags %#x", f), x.PostSendWithInvalidate(nil, 1, f, 0), ErrInvalidParameter)
 		}
@@ -127,7 +127,7 @@ var epPostSendWithInvalidateRules = []rule{
 		var none *EP
 		wants(t, "nil", none.PostSendWithInvalidate(nil, 1, 0, 1), ErrInvalidHandle)
 	})},
-	{"segments are checked as those of a send", together(func(t *testing.T, x, _ *point) {
+	{"segments are checked like those of a send", together(func(t *testing.T, x, _ *point) {
 		other := must(x.host.ia.CreatePZ())(t)
 		zoned := must(x.host.ia.CreateLMR(make([]byte, 64), other, MemAll))(t)
 		_, bare := x.private(64, MemNone)
@@ -169,7 +169,7 @@ var epPostSendWithInvalidateRules = []rule{
 		y.done(y.recv, 2, DTOReceiveWithInvalidate, DTOSuccess, 8)
 		x.done(x.request, 1, DTOSend, DTOSuccess, 8)
 	})},
-	{"a message longer than its receive invalidates nothing", together(func(t *testing.T, x, y *point) {
+	{"a message longer than its receive does not invalidate the context", together(func(t *testing.T, x, y *point) {
 		r, to := y.window(0, 8)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 		ok(t, x.PostSendWithInvalidate(x.seg(0, 9), 2, 0, to.Context))
@@ -205,7 +205,7 @@ var epPostRDMAReadToRMRRules = []rule{
 			same(t, mem[150+n:250+n], make([]byte, 100))
 		}
 	})},
-	{"a region that serves one endpoint takes what that reads", together(func(t *testing.T, x, y *point) {
+	{"a region for one endpoint can be the target of reads of that endpoint", together(func(t *testing.T, x, y *point) {
 		r := must(x.host.pz.CreateRMRForEP())(t)
 		to := x.bind(r, x.lmr, 0, 64, MemRemoteWrite)
 		fillRandom(y.mem[:64], 7)
@@ -279,7 +279,7 @@ var epPostRDMAReadToRMRRules = []rule{
 		ok(t, x.PostRDMAReadToRMR(RMRTriplet{Context: 1, Address: 2}, 1, RMRTriplet{}, 0))
 		x.done(x.request, 1, DTORDMARead, DTOSuccess, 0)
 	})},
-	{"flags are those of a read", together(func(t *testing.T, x, y *point) {
+	{"the legal flags are those of a read", together(func(t *testing.T, x, y *point) {
 		_, to := x.window(0, 64)
 		for _, f := range []CompletionFlags{CompletionSolicitedWait, 0x10, 0x20, 0x40, 0x80} {
 			wants(t, fmt.Sprintf("flags %#x", f), x.PostRDMAReadToRMR(to, 1, y.lmr.Remote(0, 64), f), ErrInvalidParameter)

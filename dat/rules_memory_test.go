@@ -8,7 +8,7 @@ import (
 
 var memoryRules = []topic{
 	{"dat_pz_create", []rule{
-		{"a zone can be freed when nothing uses it", func(t *testing.T, n network) {
+		{"an unused zone can be freed", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			pz := must(h.ia.CreatePZ())(t)
 			ok(t, pz.Free())
@@ -65,7 +65,7 @@ var memoryRules = []topic{
 			}
 			ok(t, h.pz.Free())
 		}},
-		{"nothing can be made in a zone that is freed", func(t *testing.T, n network) {
+		{"no object can be created in a freed zone", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			ok(t, h.pz.Free())
 			_, err := h.ia.CreateLMR(make([]byte, 8), h.pz, MemAll)
@@ -136,7 +136,7 @@ var memoryRules = []topic{
 				}
 			}
 		}},
-		{"memory may be registered many times, each time with contexts of its own", func(t *testing.T, n network) {
+		{"memory may be registered many times, each time with different contexts", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			mem := make([]byte, 8)
 			local, remote := map[uint32]bool{}, map[uint32]bool{}
@@ -232,7 +232,7 @@ var memoryRules = []topic{
 		}},
 	}},
 	{"dat_lmr_query", []rule{
-		{"it tells what was registered, exactly", func(t *testing.T, n network) {
+		{"it returns exactly the registered parameters", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			mem := make([]byte, 100)[3:50]
 			for kind, l := range everyLMR(h, mem, MemLocalRead|MemRemoteWrite) {
@@ -247,7 +247,7 @@ var memoryRules = []topic{
 				}
 			}
 		}},
-		{"it tells what the region is over, and the cookie", func(t *testing.T, n network) {
+		{"it returns the parent region and the cookie", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			l := everyLMR(h, make([]byte, 8), MemAll)
 			if p := must(l[MemLMR].Query())(t); p.Parent != l[MemVirtual] {
@@ -328,7 +328,7 @@ var memoryRules = []topic{
 	}},
 	{"dat_lmr_sync_rdma_read", syncRules((*IA).SyncRDMARead)},
 	{"dat_lmr_sync_rdma_write", append(syncRules((*IA).SyncRDMAWrite), rule{
-		"after it the host sees what a peer wrote", func(t *testing.T, n network) {
+		"after it the host sees the data that a peer wrote", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
 			x.peer = nil // done would order the two

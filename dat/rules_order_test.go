@@ -32,14 +32,14 @@ var orderingRules = []rule{
 			x.done(x.request, uint64(i), posts[i%len(posts)].op, DTOSuccess, 1+i*29%3000)
 		}
 	})},
-	{"a completion tells that all requests before it succeeded, those without one too", joined(func(t *testing.T, x, y *point) {
+	{"a completion means that all earlier requests succeeded, suppressed ones too", joined(func(t *testing.T, x, y *point) {
 		fillRandom(x.mem[:40000], 1)
 		ok(t, x.PostRDMAWrite(x.seg(0, 40000), 1, y.lmr.Remote(0, 40000), CompletionSuppress))
 		ok(t, x.PostRDMARead(x.seg(50000, 1), 2, y.lmr.Remote(0, 1), 0))
 		x.done(x.request, 2, DTORDMARead, DTOSuccess, 1)
 		same(t, y.mem[:40000], x.mem[:40000])
 	})},
-	{"who has the completion of a receive sees the writes that were posted before its message", joined(func(t *testing.T, x, y *point) {
+	{"when the completion of a receive is taken, the data of earlier writes is in memory", joined(func(t *testing.T, x, y *point) {
 		for i := range 20 {
 			fillRandom(x.mem[:20000], uint64(i))
 			y.letGo()
@@ -61,7 +61,7 @@ var orderingRules = []rule{
 			same(t, x.mem[10000:15000], x.mem[:5000])
 		}
 	})},
-	{"of two writes to one place the later stays", joined(func(t *testing.T, x, y *point) {
+	{"of two writes to the same memory the later one stays", joined(func(t *testing.T, x, y *point) {
 		for i := range 50 {
 			fill(x.mem[:4000], byte(i))
 			fill(x.mem[4000:8000], byte(i+1))
@@ -72,8 +72,8 @@ var orderingRules = []rule{
 			same(t, y.mem[:4000], x.mem[4000:8000])
 		}
 	})},
-	{"behind a fence a send has what the read before it fetched", fenced(postSend)},
-	{"behind a fence a write has what the read before it fetched", fenced(postWrite)},
+	{"a fenced send carries the data of an earlier read", fenced(postSend)},
+	{"a fenced write carries the data of an earlier read", fenced(postWrite)},
 	{"completions come before the disconnect on one dispatcher", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
@@ -177,7 +177,7 @@ var flushRules = []rule{
 		x.expect(EventDisconnected)
 		y.expect(EventDisconnected)
 	})},
-	{"what is flushed can be taken when the end of the connection can", joined(func(t *testing.T, x, y *point) {
+	{"flushed completions can be taken as soon as the end of the connection", joined(func(t *testing.T, x, y *point) {
 		for i := range uint64(3) {
 			ok(t, x.PostRecv(x.seg(0, 8), i, 0))
 			ok(t, y.PostRecv(y.seg(0, 8), i, 0))
@@ -190,7 +190,7 @@ var flushRules = []rule{
 			}
 		}
 	})},
-	{"a post on what is disconnected is a mark: what comes out before it was before", joined(func(t *testing.T, x, y *point) {
+	{"completions taken before that of a post on a disconnected endpoint were posted before it", joined(func(t *testing.T, x, y *point) {
 		for i := range uint64(5) {
 			ok(t, x.PostRecv(x.seg(0, 8), i, 0))
 			ok(t, x.PostSend(x.seg(0, 8), i, CompletionSuppress))
@@ -213,11 +213,11 @@ var flushRules = []rule{
 				ok(t, b.request(t).Reject(nil))
 				return EventPeerRejected
 			},
-			"nobody listens": func(x *point) EventNumber {
+			"nothing listens": func(x *point) EventNumber {
 				ok(t, x.Connect(b.addr, 9999, patience, nil))
 				return EventNonPeerRejected
 			},
-			"nobody answers": func(x *point) EventNumber {
+			"the address does not answer": func(x *point) EventNumber {
 				ok(t, x.Connect(n.absent(), testQual, 20*time.Millisecond, nil))
 				return EventTimedOut
 			},

@@ -48,7 +48,7 @@ var registryRules = []topic{
 				wants(t, name, err, ErrInternalError)
 			}
 		}},
-		{"who was added is listed behind", func(t *testing.T, _ network) {
+		{"added providers are listed after the registry", func(t *testing.T, _ network) {
 			setRegistry(t, goodLine)
 			info := ProviderInfo{"added", 2, 0, true}
 			add(t, info, nil)
@@ -92,7 +92,7 @@ var registryRules = []topic{
 			setRegistry(t, line("u1.2")+line("u2.3")+line("u3.0"))
 			ok(t, must(d.openAs(0, "wire", Options{}))(t).CloseWith(CloseGraceful))
 		}},
-		{"a registry that is wrong is in nobody's way who names a device", func(t *testing.T, n network) {
+		{"an invalid registry does not affect an open that names a device", func(t *testing.T, n network) {
 			d := deviceOf(t, n)
 			setRegistry(t, "wrong\n")
 			ok(t, must(d.openAs(0, d.device(0), Options{}))(t).CloseWith(CloseGraceful))
@@ -104,7 +104,7 @@ var registryRules = []topic{
 		}},
 	}},
 	{"dat_registry_add_provider", []rule{
-		{"what was added opens by its name, with the options of the open", func(t *testing.T, n network) {
+		{"an added provider opens by its name, with the options of the open", func(t *testing.T, n network) {
 			add(t, ProviderInfo{"mine", 2, 0, true}, func(name string, o Options) (*IA, error) {
 				if name != "mine" || o.AsyncQLen != 100 {
 					t.Errorf("open was called with %s, %+v", name, o)
@@ -114,7 +114,7 @@ var registryRules = []topic{
 			ia := must(Open("mine", Options{AsyncQLen: 100}))(t)
 			ok(t, ia.CloseWith(CloseGraceful))
 		}},
-		{"it goes before an entry of the registry, and before a device", func(t *testing.T, n network) {
+		{"it takes precedence over a registry entry and over a device", func(t *testing.T, n network) {
 			setRegistry(t, goodLine)
 			for _, name := range []string{"eth0", "udp:192.0.2.1"} {
 				add(t, ProviderInfo{name, 2, 0, true}, func(_ string, o Options) (*IA, error) { return n.open(0, o) })
@@ -141,7 +141,7 @@ var registryRules = []topic{
 			wants(t, "open", err, errors.ErrUnsupported)
 			ok(t, RemoveProvider(info))
 		}},
-		{"an open that gives nothing, or an adapter that is closed, is an error", func(t *testing.T, n network) {
+		{"it is an error if the provider returns nil or a closed adapter", func(t *testing.T, n network) {
 			info := ProviderInfo{"mine", 2, 0, true}
 			closed := must(n.open(0, Options{}))(t)
 			ok(t, closed.CloseWith(CloseGraceful))
@@ -157,7 +157,7 @@ var registryRules = []topic{
 		}},
 	}},
 	{"dat_registry_remove_provider", []rule{
-		{"what was not added is refused", func(t *testing.T, _ network) {
+		{"a provider that was not added is refused", func(t *testing.T, _ network) {
 			info := ProviderInfo{"mine", 2, 0, true}
 			wants(t, "never added", RemoveProvider(info), ErrInvalidParameter)
 			add(t, info, nil)
@@ -167,7 +167,7 @@ var registryRules = []topic{
 			ok(t, RemoveProvider(info))
 			wants(t, "again", RemoveProvider(info), ErrInvalidParameter)
 		}},
-		{"what has an open adapter is in use", func(t *testing.T, n network) {
+		{"a provider with an open adapter is in use", func(t *testing.T, n network) {
 			info := ProviderInfo{"mine", 2, 0, true}
 			add(t, info, func(_ string, o Options) (*IA, error) { return n.open(0, o) })
 			for _, flags := range []CloseFlags{CloseGraceful, CloseAbrupt} {

@@ -256,7 +256,7 @@ var rmrCreateForEPRules = []rule{
 }
 
 var rmrQueryRules = []rule{
-	{"a bound region tells its context, range and privileges", together(func(t *testing.T, _, y *point) {
+	{"it returns context, range and privileges of a bound region", together(func(t *testing.T, _, y *point) {
 		for _, priv := range []MemPriv{MemRemoteRead, MemRemoteWrite, remoteRights, MemNone} {
 			r := must(y.host.pz.CreateRMR())(t)
 			to := y.bind(r, y.lmr, 10, 20, priv)

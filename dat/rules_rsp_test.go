@@ -125,7 +125,7 @@ var rspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 }...)
 
 var rspQueryRules = []rule{
-	{"it tells adapter, qualifier, dispatcher and endpoint, before and after the request", func(t *testing.T, n network) {
+	{"it returns adapter, qualifier, dispatcher and endpoint, before and after the request", func(t *testing.T, n network) {
 		a, b := listener(t, n, 8)
 		y := b.point(nil)
 		rsp := must(b.ia.CreateRSP(9, y.EP, b.cr))(t)

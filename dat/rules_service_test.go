@@ -122,7 +122,7 @@ var pspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 			t.Errorf("second request: %+v", ev)
 		}
 	}},
-	{"any number of requests comes", func(t *testing.T, n network) {
+	{"any number of requests may arrive", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		for range 5 {
 			pair(a, b, nil)
@@ -138,7 +138,7 @@ var pspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		asks(a, b, 9).expect(EventNonPeerRejected)
 		still(t, b.ia.AsyncEVD())
 	}},
-	{"with the provider flag, a request comes with a tentative endpoint without zone and dispatchers", func(t *testing.T, n network) {
+	{"with the provider flag, a request has a tentative endpoint without zone and dispatchers", func(t *testing.T, n network) {
 		a, b := listener(t, n, 8)
 		must(b.ia.CreatePSP(9, b.cr, PSPProvider))(t)
 		asks(a, b, 9)
@@ -226,7 +226,7 @@ var pspCreateAnyRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		_, err := h.ia.CreatePSPAny(must(h.ia.CreateEVD(8, nil, EVDCR))(t), 2)
 		wants(t, "flags 2", err, ErrInvalidParameter)
 	}},
-	{"the qualifier that was picked is told, and works", func(t *testing.T, n network) {
+	{"it returns the picked qualifier, which works", func(t *testing.T, n network) {
 		a, b := listener(t, n, 8)
 		psp := must(b.ia.CreatePSPAny(b.cr, PSPConsumer))(t)
 		x, y := asks(a, b, psp.Qual()), b.point(nil)
@@ -235,7 +235,7 @@ var pspCreateAnyRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		y.expect(EventEstablished)
 		proves(x, y)
 	}},
-	{"each has a qualifier of its own, and none that is taken", func(t *testing.T, n network) {
+	{"each service point gets a different qualifier that is not in use", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		evd := must(h.ia.CreateEVD(8, nil, EVDCR))(t)
 		seen := map[ConnQual]bool{}
@@ -282,7 +282,7 @@ var serviceRules = []topic{
 }
 
 var pspQueryRules = []rule{
-	{"it tells adapter, qualifier, dispatcher and flags", func(t *testing.T, n network) {
+	{"it returns adapter, qualifier, dispatcher and flags", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		evd := must(h.ia.CreateEVD(8, nil, EVDCR))(t)
 		for _, flags := range []PSPFlags{PSPConsumer, PSPProvider} {

@@ -152,7 +152,7 @@ var epCreateWithSRQRules = []rule{
 		y.message(64)
 		x.got(0)
 	}},
-	{"ordinary endpoints and those that share have one dispatcher", func(t *testing.T, n network) {
+	{"ordinary endpoints and endpoints with a shared receive queue can share a dispatcher", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 1, 1)
 		u, v := xs[0].host.point(nil), c.host.point(nil)
 		ok(t, v.Free())
@@ -166,7 +166,7 @@ var epCreateWithSRQRules = []rule{
 		xs[0].message(64)
 		ys[0].got(0)
 	}},
-	{"a disconnect flushes what was taken, and leaves the rest", func(t *testing.T, n network) {
+	{"a disconnect flushes the receives that the endpoint has taken, and no others", func(t *testing.T, n network) {
 		c, x, y, v := halfway(t, n)
 		ok(t, y.Disconnect(CloseAbrupt))
 		v.shut.Store(false)
@@ -179,7 +179,7 @@ var epCreateWithSRQRules = []rule{
 		u.message(64)
 		w.got(1)
 	}},
-	{"the end of a connection is told when no more receives are taken", func(t *testing.T, n network) {
+	{"the event for the end of the connection comes when the endpoint takes no more receives", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 3, 4)
 		c.host.nothingAsync()
 		ok(t, xs[0].Disconnect(CloseGraceful))
@@ -204,7 +204,7 @@ var epCreateWithSRQRules = []rule{
 		x.expect(EventPeerRejected)
 		a.nothingAsync()
 	}},
-	{"who frees the endpoint is not told of its end", func(t *testing.T, n network) {
+	{"freeing the endpoint causes no event", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 1, 1)
 		ok(t, ys[0].Free())
 		xs[0].expect(EventDisconnected)
@@ -236,7 +236,7 @@ var epRecvQueryRules = []rule{
 		_, _, err = (*EP)(nil).RecvQuery()
 		wants(t, "none", err, ErrInvalidHandle)
 	}},
-	{"what the queue has is not the endpoint's", func(t *testing.T, n network) {
+	{"receives in the queue do not belong to the endpoint", func(t *testing.T, n network) {
 		c, _, ys := sharing(t, n, 1, 2)
 		c.post(0, 2)
 		has(t, ys[0], 0)
@@ -254,7 +254,7 @@ var epRecvQueryRules = []rule{
 		ok(t, y.Disconnect(CloseAbrupt))
 		has(t, y, 0)
 	}},
-	{"what is posted to an ordinary endpoint is its own", func(t *testing.T, n network) {
+	{"receives posted on an ordinary endpoint belong to the endpoint", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.point(nil)
 		ok(t, y.PostRecv(y.seg(0, 64), 0, 0))
@@ -314,7 +314,7 @@ var epSetWatermarkRules = []rule{
 		xs[0].message(64)
 		c.host.nothingAsync()
 	}},
-	{"the soft event comes again when it is set again, at once if it is crossed", func(t *testing.T, n network) {
+	{"the soft event comes again after the watermark is set again, immediately if it is exceeded", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 1, 8)
 		c.post(0, 8)
 		for range 2 {
@@ -364,7 +364,7 @@ var epSetWatermarkRules = []rule{
 			t.Error(s)
 		}
 	}},
-	{"a hard mark that is crossed breaks the connection at once", func(t *testing.T, n network) {
+	{"setting a hard watermark that is exceeded breaks the connection immediately", func(t *testing.T, n network) {
 		_, x, y, v := halfway(t, n)
 		ok(t, y.SetWatermark(WatermarkInfinite, 0))
 		v.shut.Store(false)

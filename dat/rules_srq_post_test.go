@@ -57,7 +57,7 @@ var srqPostRecvRules = []rule{
 		ok(t, c.PostRecv(nil, 0))
 		wants(t, "post", c.PostRecv(nil, 0), ErrInsufficientResources)
 	}},
-	{"the completion goes to the dispatcher of the endpoint that took it, cookie and all", func(t *testing.T, n network) {
+	{"the completion, with its cookie, goes to the dispatcher of the endpoint that took the receive", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 3, 6)
 		for i := range uint64(6) {
 			ok(t, c.PostRecv([]LMRTriplet{c.lmr.Segment(int(i)*64, 64)}, ^i))
@@ -161,7 +161,7 @@ var srqPostRecvRules = []rule{
 		xs[1].message(64)
 		ys[1].got(0)
 	}},
-	{"a completion wakes who waits for it", func(t *testing.T, n network) {
+	{"a completion wakes a waiter", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 1, 1)
 		c.post(0, 1)
 		done := make(chan error, 1)

@@ -27,7 +27,7 @@ func freedSRQ(call func(q *SRQ) error) rule {
 }
 
 var srqCreateRules = []rule{
-	{"a queue has what was asked for, and no receives", func(t *testing.T, n network) {
+	{"a queue has the requested attributes and no receives", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		s := must(h.ia.CreateSRQ(h.pz, SRQAttr{MaxRecvDTOs: 7, MaxRecvIOV: 3}))(t)
 		want := SRQParam{IA: h.ia, State: SRQOperational, PZ: h.pz, SRQAttr: SRQAttr{MaxRecvDTOs: 7, MaxRecvIOV: 3}}
@@ -44,7 +44,7 @@ var srqCreateRules = []rule{
 			wants(t, "zone "+what, err, ErrInvalidHandle)
 		}
 	}},
-	{"attributes out of range are refused and leave nothing", func(t *testing.T, n network) {
+	{"attributes out of range are refused, and no queue is created", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})
 		for _, tc := range []struct {
 			attr SRQAttr
@@ -175,7 +175,7 @@ var srqQueryRules = []rule{
 		x.message(64)
 		c.counts(1, 1)
 	}},
-	{"depth and low watermark are those of the last call", func(t *testing.T, n network) {
+	{"depth and low watermark are those of the last calls", func(t *testing.T, n network) {
 		c := newHost(t, n, 0, Options{}).common(8, 8)
 		ok(t, c.SetLW(5))
 		ok(t, c.Resize(9))
@@ -196,7 +196,7 @@ var srqResizeRules = []rule{
 			t.Errorf("depth %d, want 1", got)
 		}
 	}},
-	{"a larger queue takes more, and keeps what it had in order", func(t *testing.T, n network) {
+	{"a larger queue accepts more receives and keeps its receives in order", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 1, 20)
 		ok(t, c.Resize(3))
 		c.post(0, 3)
@@ -209,7 +209,7 @@ var srqResizeRules = []rule{
 			ys[0].got(i)
 		}
 	}},
-	{"a queue may become as small as what is outstanding, not smaller", func(t *testing.T, n network) {
+	{"a queue may be as small as its number of outstanding receives, but not smaller", func(t *testing.T, n network) {
 		c := newHost(t, n, 0, Options{}).common(9, 8)
 		c.post(0, 5)
 		wants(t, "4", c.Resize(4), ErrInvalidState)
@@ -256,7 +256,7 @@ var srqSetLWRules = []rule{
 		ok(t, c.SetLW(4))
 		c.host.nothingAsync()
 	}},
-	{"below the mark already, the event comes at once", func(t *testing.T, n network) {
+	{"the event comes immediately if fewer receives are available already", func(t *testing.T, n network) {
 		c := newHost(t, n, 0, Options{}).common(4, 8)
 		c.post(0, 2)
 		ok(t, c.SetLW(3))
@@ -272,7 +272,7 @@ var srqSetLWRules = []rule{
 		xs[0].message(64)
 		c.low()
 	}},
-	{"the event comes once, until set again", func(t *testing.T, n network) {
+	{"the event comes once for each call", func(t *testing.T, n network) {
 		c, xs, _ := sharing(t, n, 1, 4)
 		c.post(0, 2)
 		ok(t, c.SetLW(2))
@@ -296,7 +296,7 @@ var srqSetLWRules = []rule{
 		xs[0].message(64)
 		c.host.nothingAsync()
 	}},
-	{"without a mark nothing is told", func(t *testing.T, n network) {
+	{"without a watermark there is no event", func(t *testing.T, n network) {
 		c, xs, _ := sharing(t, n, 1, 4)
 		c.post(0, 1)
 		xs[0].message(64)
@@ -329,7 +329,7 @@ var srqFreeRules = []rule{
 		ok(t, ys[0].Free())
 		ok(t, c.Free())
 	}},
-	{"receives that nobody took vanish", func(t *testing.T, n network) {
+	{"available receives are dropped without a completion", func(t *testing.T, n network) {
 		c, _, ys := sharing(t, n, 1, 8)
 		c.post(0, 8)
 		ok(t, ys[0].Free())

@@ -39,7 +39,7 @@ var strerrorRules = []topic{
 				t.Errorf("%q, %q, %v", major, minor, err)
 			}
 		}},
-		{"each subtype has a name of its own", func(t *testing.T, _ network) {
+		{"the names of subtypes are unique", func(t *testing.T, _ network) {
 			seen := map[string]bool{"": true}
 			for s := Subtype(1); s <= SubThreadSafetyNotFound; s++ {
 				_, minor, err := with(ErrInvalidState, s).(Return).Strings()
