@@ -46,11 +46,11 @@ func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, ok := e.shown[name]; ok {
-		return nil, fmt.Errorf("exporter: an adapter is shown as %q already: remove it first, or use another name", name)
+		return nil, fmt.Errorf("exporter: an adapter is exported as %q already: remove it first, or use another name", name)
 	}
 	c := metrics.NewCollector(name, ia)
 	if err := e.registry.Register(c); err != nil {
-		return nil, fmt.Errorf("exporter: an adapter cannot be shown as %q, use another name: %w", name, err)
+		return nil, fmt.Errorf("exporter: an adapter cannot be exported as %q, use another name: %w", name, err)
 	}
 	e.shown[name] = ia
 	return sync.OnceFunc(func() {
