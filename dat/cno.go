@@ -127,7 +127,7 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 		return nil, err
 	}
 	if ctx == nil {
-		return nil, fail(ErrInvalidParameter, "no context; use context.Background to wait for ever")
+		return nil, fail(ErrInvalidParameter, "the context is nil; use context.Background to wait for ever")
 	}
 	evd, err := c.wait(-1, ctx.Done())
 	return evd, interrupted(ctx, err)

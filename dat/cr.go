@@ -79,10 +79,10 @@ func (c *CR) unlock() {
 	c.ia.mu.Unlock()
 }
 
-// Accept accepts the request and connects an endpoint to the requester (dat_cr_accept). If CRParam.LocalEP is nil, ep
-// is that endpoint and must be unconnected. Otherwise LocalEP is that endpoint, and ep must be nil. The endpoint needs
-// a zone and a connect EVD. The connect EVD gets EventEstablished or EventAcceptCompletionError. The private data is
-// copied; the peer's EventEstablished carries it.
+// Accept accepts the request and connects an endpoint to the requester (dat_cr_accept). If the request has an endpoint
+// (CRParam.LocalEP), Accept uses that endpoint, and ep must be nil. Otherwise Accept uses ep, which must be
+// unconnected. The endpoint needs a zone and a connect EVD. The connect EVD gets EventEstablished or
+// EventAcceptCompletionError. The private data is copied; the requester's EventEstablished carries it.
 //
 // After an error the consumer may answer the request again. The exception is ErrInvalidAddress: no route leads to the
 // requester, and the request is over. The next attempt of the requester is a new request.

@@ -35,7 +35,7 @@ func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	}
 	ia.mu.Unlock() // inspect fails if the adapter closes meanwhile
 	if f == nil {
-		return fail(ErrInvalidParameter, "no function to call")
+		return fail(ErrInvalidParameter, "the function is nil")
 	}
 	for _, d := range ia.a.drivers {
 		err := d.inspect(func(c *wire.ConnInfo) error {
@@ -94,7 +94,7 @@ const (
 // Durations have units. Errors: ErrInvalidHandle, ErrInvalidParameter (w is nil), and errors of w.
 func (ia *IA) Dump(w io.Writer) error {
 	if w == nil {
-		return fail(ErrInvalidParameter, "no writer to dump to")
+		return fail(ErrInvalidParameter, "the writer is nil")
 	}
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, dumpHead) // Flush returns the error, if there is one

@@ -81,7 +81,7 @@ func (ia *IA) CreateEP(pz *PZ, c EPConfig) (*EP, error) {
 	}
 	if c.SRQ != nil {
 		if c.Attr == nil {
-			return nil, fail(ErrInvalidParameter, "an endpoint with a shared receive queue needs attributes")
+			return nil, fail(ErrInvalidParameter, "an endpoint with a shared receive queue needs EPConfig.Attr")
 		}
 		p.Attr.MaxRecvIOV = 0
 	}
@@ -170,17 +170,18 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	return nil
 }
 
-// refer updates the reference counts of the objects that an endpoint uses. The argument was has the parameters of the
-// endpoint before a change, or nil for a new endpoint. The argument now has the parameters after the change, or nil for
-// a freed endpoint. If the streams of a dispatcher would not be compatible, refer returns an error and changes nothing.
-func (a *adapter) refer(was, now *EPParam) error {
-	if err := a.refeed(was.feeds(), now.feeds()); err != nil {
+// refer updates the reference counts of the objects that an endpoint uses. The argument oldParam has the parameters of
+// the endpoint before a change, or nil for a new endpoint. The argument newParam has the parameters after the change, or
+// nil for a freed endpoint. If the streams of a dispatcher would not be compatible, refer returns an error and changes
+// nothing.
+func (a *adapter) refer(oldParam, newParam *EPParam) error {
+	if err := a.refeed(oldParam.feeds(), newParam.feeds()); err != nil {
 		return err
 	}
-	for _, r := range now.uses() {
+	for _, r := range newParam.uses() {
 		r.take()
 	}
-	for _, r := range was.uses() {
+	for _, r := range oldParam.uses() {
 		r.drop()
 	}
 	return nil

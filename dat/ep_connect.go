@@ -43,7 +43,7 @@ func (ep *EP) ConnectWith(addr netip.Addr, qual ConnQual, c ConnectConfig) error
 		return err
 	}
 	if !addr.IsValid() {
-		return fail(ErrInvalidParameter, "no address to connect to")
+		return fail(ErrInvalidParameter, "the address is not valid")
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *ConnectConfig) check() error {
 	case c.Timeout == 0:
 		return fail(ErrInvalidParameter, "timeout 0: use a positive timeout, or a negative timeout to try for ever")
 	case c.Flags&^connectAll != 0:
-		return fail(ErrInvalidParameter, "connect flags %#x", uint8(c.Flags))
+		return fail(ErrInvalidParameter, "unknown connect flags %#x", uint8(c.Flags))
 	case c.QoS != QoSBestEffort:
 		return fail(ErrModelNotSupported, "quality of service %#x: use QoSBestEffort", uint8(c.QoS))
 	case c.Flags&ConnectMultipathRequired != 0:
@@ -156,7 +156,7 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 		return err
 	}
 	if flags > CloseGraceful {
-		return fail(ErrInvalidParameter, "disconnect flags %d", flags)
+		return fail(ErrInvalidParameter, "unknown disconnect flags %d", flags)
 	}
 	return ep.inEngine(callDisconnect, func(e *wire.Engine) error { return e.Disconnect(ep.conn, flags == CloseGraceful) })
 }

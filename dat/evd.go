@@ -86,9 +86,9 @@ func (ia *IA) CreateEVD(qlen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	case !cno.serves(ia):
 		return nil, fail(ErrInvalidHandle, "the notification object is not of this adapter")
 	case qlen < 1:
-		return nil, fail(ErrInvalidParameter, "queue length %d; it is at least 1", qlen)
+		return nil, fail(ErrInvalidParameter, "queue length %d; the minimum is 1", qlen)
 	case qlen > maxEVDQLen:
-		return nil, fail(ErrInsufficientResources, "queue length %d; the largest is %d", qlen, maxEVDQLen)
+		return nil, fail(ErrInsufficientResources, "queue length %d; the maximum is %d", qlen, maxEVDQLen)
 	case flags == 0 || flags&^evdAll != 0:
 		return nil, fail(ErrInvalidParameter, "event dispatcher flags %#x; use the EVD constants", uint16(flags))
 	}

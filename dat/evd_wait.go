@@ -67,7 +67,7 @@ func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more i
 		return 0, err
 	}
 	if ctx == nil {
-		return 0, fail(ErrInvalidParameter, "no context; use context.Background to wait for ever")
+		return 0, fail(ErrInvalidParameter, "the context is nil; use context.Background to wait for ever")
 	}
 	more, err = e.wait(progress.Forever, ctx.Done(), threshold, ev)
 	return more, interrupted(ctx, err)
@@ -100,7 +100,7 @@ func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 		var ev Event
 		for {
 			if e.lost.Load() {
-				yield(nil, fail(ErrQueueFull, "the event dispatcher for %d events has overflowed, and events are lost; make it longer", e.QLen()))
+				yield(nil, fail(ErrQueueFull, "the event dispatcher, with a queue length of %d, has overflowed and lost events; make the queue longer", e.QLen()))
 				return
 			}
 			if _, err := e.WaitContext(ctx, 1, &ev); err != nil {
@@ -117,7 +117,7 @@ func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 // wait is Wait with a time limit in place of a timeout. When done is closed, it returns ErrInterruptedCall.
 func (e *EVD) wait(limit wire.Time, done <-chan struct{}, threshold int, ev *Event) (more int, err error) {
 	if ev == nil {
-		return 0, fail(ErrInvalidParameter, "no event to fill")
+		return 0, fail(ErrInvalidParameter, "the event is nil")
 	}
 	if err := e.checkThreshold(threshold); err != nil {
 		return 0, err
@@ -173,7 +173,7 @@ func (e *EVD) mayWait(threshold int) error {
 		return nil
 	}
 	if EVDState(e.config.Load()) != EVDStateConfigThreshold {
-		return fail(ErrInvalidState, "threshold %d on an event dispatcher with unsignalled or solicited streams; it has to be 1", threshold)
+		return fail(ErrInvalidState, "threshold %d on an event dispatcher with unsignalled or solicited streams; it must be 1", threshold)
 	}
 	return e.checkThreshold(threshold) // again, because a Resize may have run since the first check
 }

@@ -66,7 +66,7 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, remote RMRTriple
 // or the word is misaligned, the atomic completes with DTORemoteAccess and the connection breaks. A successful
 // PostFetchAdd completes with EventIBDTO, ExtFetchAdd and length 8.
 //
-// It returns ErrLengthError if local or remote is shorter than 8 bytes. Other errors are those of PostRDMARead.
+// It returns ErrLengthError if a range is shorter than 8 bytes. Other errors are those of PostRDMARead.
 func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.atomic(&local, &remote); err != nil {
 		return err

@@ -111,7 +111,7 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 	}
 	if flags > CloseGraceful {
 		ia.mu.Unlock()
-		return fail(errArg2, "close flags %d", flags)
+		return fail(errArg2, "unknown close flags %d", flags)
 	}
 	if n := ia.objects(); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()

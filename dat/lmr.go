@@ -127,7 +127,7 @@ func (l *LMR) validate() error {
 	case uint64(len(l.mem)) > most:
 		return fail(ErrInvalidParameter, "a memory region of %d bytes; the maximum is %d", len(l.mem), most)
 	case l.priv&^(MemAll|MemRemoteAtomic) != 0:
-		return fail(ErrInvalidParameter, "memory privileges %#x", uint8(l.priv))
+		return fail(ErrInvalidParameter, "unknown memory privileges %#x", uint8(l.priv))
 	}
 	return nil
 }

@@ -75,8 +75,8 @@ func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	})
 }
 
-// CreatePSPAny is CreatePSP with a free qualifier, which the provider picks (dat_psp_create_any) and PSP.Qual returns.
-// If no qualifier is free, it returns ErrConnQualUnavailable.
+// CreatePSPAny is CreatePSP with a free qualifier that the provider picks (dat_psp_create_any). PSP.Qual returns the
+// qualifier. If no qualifier is free, CreatePSPAny returns ErrConnQualUnavailable.
 func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		for range numAnyQuals {
@@ -98,7 +98,7 @@ func (ia *IA) createPSP(evd *EVD, flags PSPFlags, listen func(*PSP) error) (*PSP
 		return nil, ErrInvalidHandle
 	}
 	if flags > PSPProvider {
-		return nil, fail(ErrInvalidParameter, "service point flags %d", flags)
+		return nil, fail(ErrInvalidParameter, "unknown service point flags %d", flags)
 	}
 	if err := evd.serve(); err != nil {
 		return nil, err

@@ -138,8 +138,8 @@ func (p *provider) drop() {
 	p.opens--
 }
 
-// lookUp returns the description of the device with a name: the instance data of the registry entry with that name or,
-// if the registry has no such entry, the name itself.
+// lookUp finds the description of a device by name. It returns the instance data of the registry entry with that name
+// or, if the registry has no such entry, the name itself.
 func lookUp(name string) (string, error) {
 	entries, err := readRegistry()
 	var refusal error

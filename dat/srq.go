@@ -29,8 +29,8 @@ type SRQAttr struct {
 	LowWatermark int // must be 0 in CreateSRQ; SetLW sets it
 }
 
-// SRQParam has the parameters of a shared receive queue (DAT_SRQ_PARAM). A receive is available until an endpoint
-// takes it. It is outstanding until the consumer takes its completion from an EVD.
+// SRQParam has the parameters of a shared receive queue (DAT_SRQ_PARAM). A posted receive is available until an
+// endpoint takes it. It is outstanding until the consumer takes its completion from an EVD.
 type SRQParam struct {
 	IA          *IA
 	State       SRQState
@@ -46,7 +46,7 @@ type SRQParam struct {
 //
 // Three rules keep a slow or hostile peer from blocking the queue:
 //
-//   - The messages of one address that consist of several packets hold at most half of the receives.
+//   - All messages of several packets that come from one address hold at most half of the receives.
 //   - While no receive is available and other endpoints wait, an incomplete message must make progress. If it makes
 //     none for 900 ms, or stays slower than 1 MiB/s for long, its connection ends with BreakUnfinished and its receive
 //     completes with DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. It may connect again.

@@ -166,8 +166,8 @@ func (r Return) Is(target error) bool {
 	return ok && (r == t || r.Type() == t)
 }
 
-// refused returns the DAT error for err, with which package wire refused a post. If the reason is the state of the
-// endpoint, the error has the subtype for that state.
+// refused returns the DAT error for err, the error of package wire for a refused post. If the reason is the state of
+// the endpoint, the DAT error has the subtype for that state.
 func (ep *EP) refused(err error) error {
 	if err == wire.ErrState {
 		return stateErrors[ep.State()]

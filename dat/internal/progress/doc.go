@@ -8,8 +8,8 @@
 // Driver manages one engine and its link. A closed Driver keeps the token for ever, so that calls in progress find the
 // engine owned and do not use it.
 //
-// Threading. Any goroutine may use a Driver and a Group. Methods that only the owner may call say so. Each Driver
-// starts one goroutine, the background owner.
+// Threading. Any goroutine may call the methods of a Driver and a Group, except methods whose comment says that only
+// the owner may call them. Each Driver starts one goroutine, the background owner.
 package progress
 
 import (
