@@ -67,7 +67,7 @@ func TestBackgroundWatches(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
 		x.group.Poll()
-		x.Wake() // it sees the poll, and begins to watch
+		x.Wake() // the background owner sees the poll and begins to watch
 		synctest.Wait()
 		was := x.polls(Background)
 		for range 10_000 {
@@ -94,7 +94,7 @@ func TestBackgroundWaitsForControl(t *testing.T) {
 		x.settle()
 		x.Own()
 		x.Wake()
-		for range 1000 { // it finds the engine owned
+		for range 1000 { // the background owner finds the engine owned
 			runtime.Gosched()
 		}
 		x.packets.Store(1)
@@ -115,7 +115,7 @@ func TestParkHandsOver(t *testing.T) {
 		x.settle()
 		x.group.Poll()
 		x.Wake()
-		synctest.Wait() // it watches now
+		synctest.Wait() // the background owner watches now
 		was, began := x.polls(Background), Now()
 		if x.group.Wait(newEvent(), began.Add(waitSpin+waitSpin/2), nil) != TimedOut {
 			t.Error("the wait did not time out")
@@ -137,7 +137,7 @@ func TestWakeBeforeSleep(t *testing.T) {
 			x.next.Store(int64(Now().Add(time.Millisecond)))
 			x.Post(nil)
 		}
-		x.arrive() // it polls, and is about to sleep again
+		x.arrive() // the background owner polls and is about to sleep again
 		time.Sleep(2 * time.Millisecond)
 		x.settle()
 		if x.Next() != Forever {

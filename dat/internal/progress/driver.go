@@ -33,7 +33,7 @@ type Driver struct {
 	token  *wire.Token
 	link   Link
 
-	polls uint64 // number of polls by callers that keep polling; guarded by the token
+	polls uint64 // number of polls by callers, and of posts by callers that take completions; guarded by the token
 	empty int    // number of consecutive empty polls by callers; guarded by the token
 
 	phase    atomic.Uint32 // Phase of the background owner
@@ -51,7 +51,8 @@ func (d *Driver) Init(e Engine, token *wire.Token, l Link) {
 // Phase returns the current phase of the background owner.
 func (d *Driver) Phase() Phase { return Phase(d.phase.Load()) }
 
-// Polls returns the number of polls by callers that keep polling. Only the owner may call it.
+// Polls returns the number of polls by callers, and of posts by callers that take completions. Only the owner may call
+// it.
 func (d *Driver) Polls() uint64 { return d.polls }
 
 // Own waits until the caller owns the engine, in the role Control. The wait is short, because other owners hold the
@@ -116,7 +117,7 @@ func (d *Driver) Post(c *wire.Conn) {
 		d.wake()
 	}
 	if poll, active := d.engine.Kick(c); poll {
-		if active { // count it as a poll: a caller may post and read memory that peers write, and never call Dequeue
+		if active { // the caller takes completions, so it will poll; a caller that only reads its memory will not
 			d.polls++
 		}
 		d.engine.Poll(Now())

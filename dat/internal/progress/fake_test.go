@@ -18,19 +18,19 @@ type fake struct {
 	group Group
 	token wire.Token
 
-	packets atomic.Int32 // that the next polls find, one each
+	packets atomic.Int32 // packets for the next polls, one for each poll
 	next    atomic.Int64 // the deadline, a wire.Time
 	rings   atomic.Int32
 	conns   atomic.Int32 // connections
-	due     bool         // what Kick reports
-	active  bool         // and of the caller
+	due     bool         // the first result of Kick
+	active  bool         // the second result of Kick
 	took    [Closed + 1]atomic.Int32
 	last    [Closed + 1]atomic.Int64 // wire.Time of the last poll in a role
 	closed  bool
 
 	woken  chan struct{}
 	wakes  atomic.Int32 // calls of Wake
-	before func()       // what happens before a Wait sleeps
+	before func()       // called before Wait sleeps
 }
 
 // inVirtualTime runs f, with a clock that begins now.
@@ -120,7 +120,7 @@ func (x *fake) settle() {
 type event struct {
 	ready  atomic.Bool
 	signal Signal
-	armed  atomic.Int32 // times that a signal was asked for
+	armed  atomic.Int32 // number of calls of Arm(true)
 }
 
 func newEvent() *event { return &event{signal: NewSignal()} }

@@ -41,7 +41,7 @@ func TestWaiterYields(t *testing.T) {
 		}
 	}
 	x.group.Wait(c, Forever, nil)
-	if at := ran.Load(); at == 0 || at > begin+2 { // two looks at each poll
+	if at := ran.Load(); at == 0 || at > begin+2 { // each poll calls Ready twice
 		t.Errorf("the goroutine ran at look %d, want %d at the latest", at, begin+2)
 	}
 }
