@@ -25,7 +25,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	next := func(e *EVD) {
 		for e.Dequeue(&ev) != nil {
-			_ = x.request.Dequeue(&ev) // drives the other side
+			_ = x.request.Dequeue(&ev) // polls the other side
 		}
 	}
 	for _, tc := range []struct {
@@ -107,7 +107,7 @@ func TestNoAllocations(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tc.run() // tables grow to their size
+			tc.run() // let tables grow to their final size
 			if got := testing.AllocsPerRun(200, tc.run); got != 0 {
 				t.Errorf("%v allocations, want none", got)
 			}
@@ -138,7 +138,7 @@ func TestSharedQueueNoAllocations(t *testing.T) {
 			_ = xs[0].request.Dequeue(&ev)
 		}
 	}
-	for range 600 { // tables grow to their size
+	for range 600 { // let tables grow to their final size
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n >= 1 {

@@ -36,7 +36,7 @@ func TestAlloc(t *testing.T) {
 	}
 	ok(t, h.ia.Dealloc(b))
 	none(4*unit, ErrInsufficientResources)
-	d, e := alloc(2*unit), alloc(unit) // in place of b
+	d, e := alloc(2*unit), alloc(unit) // in the gap that b left
 	if !bytes.Equal(d, make([]byte, 2*unit)) || overlap(d, e) || overlap(d, a) || overlap(e, c) {
 		t.Error("memory that is not zeroed, or another's")
 	}

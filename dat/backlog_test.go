@@ -100,7 +100,7 @@ func TestBacklogIsShared(t *testing.T) {
 			y.expect(EventEstablished)
 			proves(x, y)
 
-			for range share { // the places are free again
+			for range share { // the slots are free again
 				ep := must(foe.ia.CreateEP(foe.pz, EPConfig{ConnectEVD: refusals}))(t)
 				ok(t, ep.Connect(server.addr, testQual, patience, nil))
 			}

@@ -52,7 +52,7 @@ func BenchmarkLostTail(b *testing.B) {
 	}
 	stop := make(chan struct{})
 	var peer sync.WaitGroup
-	peer.Go(func() { // the peer polls, as who waits for a message would
+	peer.Go(func() { // the peer polls, like a program that waits for a message
 		var ev Event
 		for {
 			select {
@@ -67,7 +67,7 @@ func BenchmarkLostTail(b *testing.B) {
 	defer close(stop)
 	var took []time.Duration
 	for b.Loop() {
-		write() // what came before is acknowledged, and the next frame is this message's
+		write() // all earlier packets are acknowledged, so the next frame has this message
 		layer.lose.Store(true)
 		start := time.Now()
 		write()

@@ -74,7 +74,7 @@ func TestRequestWithoutRouteIsFreed(t *testing.T) {
 				t.Errorf("the endpoint is %v", got)
 			}
 			cut.Store(false)
-			cr = b.request(t) // the next try
+			cr = b.request(t) // the next attempt
 			if got := undecided(t, b.ia.a); got != 1 {
 				t.Errorf("%d requests are kept, want the next try alone", got)
 			}
@@ -105,7 +105,7 @@ func TestRequestsWithoutRouteLeaveRoom(t *testing.T) {
 	x.dial(b, []byte("served"))
 	for cr := b.request(t); ; cr = b.request(t) {
 		if p, err := cr.Query(); err != nil || string(p.PrivateData) != "served" {
-			_ = cr.Reject(nil) // a late copy of a request before, which may be over
+			_ = cr.Reject(nil) // a late copy of an earlier request, which may be over
 		} else if cr.Accept(b.point(nil).EP, nil) == nil {
 			break
 		}

@@ -36,7 +36,7 @@ func TestEndsWithoutPolls(t *testing.T) {
 			for _, y := range all {
 				ok(t, y.Free())
 			}
-			if n := all[0].enginePolls() - was; n >= pairs { // the background owner polls now and then
+			if n := all[0].enginePolls() - was; n >= pairs { // the background owner also polls, a few times
 				t.Errorf("%d polls", n)
 			}
 		},
@@ -89,7 +89,7 @@ func TestPosterOfMemory(t *testing.T) {
 		asleep(t, b)
 		atX := x.polls()
 		atY := y.polls()
-		const hops = 200 // more than packets may leave without a pause
+		const hops = 200 // more packets than the token bucket lets pass without a pause
 		for i := uint64(1); i <= hops; i++ {
 			hop(x, y, i)
 			hop(y, x, i)

@@ -151,7 +151,7 @@ func TestCrowd(t *testing.T) {
 			c.cnos[i] = must(a.ia.CreateCNO(nil))(t)
 		}
 		c.e = must(a.ia.CreateEVD(4096, c.cnos[0], EVDDTO|EVDSoftware))(t)
-		keep := must(a.ia.CreateEVD(1, c.cnos[1], EVDSoftware))(t) // so that no free releases the waiters
+		keep := must(a.ia.CreateEVD(1, c.cnos[1], EVDSoftware))(t) // keeps Free of another EVD from releasing the waiters
 		c.x.rebuild(c.x.recv, c.e, nil)
 		join(c.x, c.y)
 		var wg sync.WaitGroup

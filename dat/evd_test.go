@@ -330,7 +330,7 @@ func TestSeveralEngines(t *testing.T) {
 		xs[i], ys[i] = x, y
 		engines[x.drv.Load()] = true
 		wants(t, "connect again", x.Connect(b.addr, testQual, patience, nil), ErrInvalidState)
-		z := a.point(nil) // its request goes to another engine than y's maybe
+		z := a.point(nil) // its request may go to another engine than y's
 		z.dial(b, nil)
 		cr := b.request(t)
 		wants(t, "accept with a connected endpoint", cr.Accept(y.EP, nil), ErrInvalidState)

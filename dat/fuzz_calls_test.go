@@ -88,7 +88,7 @@ var calls = []func(c *caller) error{
 	func(c *caller) error {
 		ia := pick(c, c.ias)
 		if ia == c.hosts[0].ia || ia == c.hosts[1].ia {
-			return nil // the adapters stay
+			return nil // the adapters are not closed
 		}
 		return ia.CloseWith(CloseFlags(c.next() % 3))
 	},
@@ -140,7 +140,7 @@ var calls = []func(c *caller) error{
 	func(c *caller) error { return pick(c, c.rsps).Free() },
 	func(c *caller) error { return pick(c, c.crs).Handoff(ConnQual(c.next() % 3)) },
 	func(c *caller) error { return pick(c, c.crs).Accept(nil, nil) },
-	func(c *caller) error { // the request's endpoint is one to call too
+	func(c *caller) error { // the request's endpoint can be called too
 		p, err := pick(c, c.crs).Query()
 		if ep := p.LocalEP; ep != nil && !slices.Contains(c.eps, ep) {
 			return made(c, &c.eps, ep, err)
@@ -210,7 +210,7 @@ var calls = []func(c *caller) error{
 	func(c *caller) error {
 		return second(pick(c, c.rmrs).Bind(pick(c, c.eps), Binding{LMR: pick(c, c.lmrs), Segment: c.segment(), Priv: MemPriv(c.next())}, uint64(c.next()), c.flags()))
 	},
-	func(c *caller) error { // all of it right but for the objects
+	func(c *caller) error { // all arguments are valid except the objects
 		l, seg := pick(c, c.lmrs), LMRTriplet{}
 		if l != nil {
 			seg = l.Segment(0, 1)

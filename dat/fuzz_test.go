@@ -163,7 +163,7 @@ func (c *caller) known() string {
 	for _, pz := range c.pzs[1:] {
 		say("PZ ", pz.refs.n.Load())
 	}
-	waiting := map[*EVD]int32{} // reserved service points that let go of their dispatchers when a request comes
+	waiting := map[*EVD]int32{} // reserved service points, which drop their reference to the dispatcher when a request arrives
 	for _, r := range c.rsps[1:] {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -247,7 +247,7 @@ func FuzzCalls(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		goroutines := runtime.NumGoroutine()
-		t.Run("", func(t *testing.T) { // its end closes the adapters
+		t.Run("", func(t *testing.T) { // the end of the sub-test closes the adapters
 			c := newCaller(t, in)
 			for range 300 {
 				if len(c.in) == 0 {

@@ -36,7 +36,7 @@ type transport struct {
 type network interface {
 	open(side int, o Options) (*IA, error)
 	addr(side int) netip.Addr
-	absent() netip.Addr // an address that is routed, and has nobody
+	absent() netip.Addr // an address that has a route, but no host
 }
 
 // eachLink runs a test over every link that this host has.

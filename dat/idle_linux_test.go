@@ -65,7 +65,7 @@ func stayIdle() error {
 			return fmt.Errorf("connecting: %v", ev.Number)
 		}
 	}
-	time.Sleep(100 * time.Millisecond) // what is left of connecting
+	time.Sleep(100 * time.Millisecond) // let the work of connecting end
 	before := cpuTime()
 	time.Sleep(idleFor)
 	fmt.Println((cpuTime() - before).Microseconds())

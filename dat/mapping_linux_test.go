@@ -41,7 +41,7 @@ func TestRegisterWhatIsMapped(t *testing.T) {
 				name string
 				mem  []byte
 				priv MemPriv
-				text string // of the refusal; empty: it is granted
+				text string // the text of the error; empty: no error
 			}{
 				{"heap", make([]byte, 1<<20), MemAll | MemRemoteAtomic, ""},
 				{"read-write", mapped(t, testPage, r|w), MemAll | MemRemoteAtomic, ""},
@@ -135,7 +135,7 @@ var losses = []struct {
 	make func(t testing.TB, size int) (mem []byte, lose func())
 }{
 	{"unmapped", func(t testing.TB, size int) ([]byte, func()) {
-		const room = 64 << 20 // what the runtime maps meanwhile does not come to lie at its beginning
+		const room = 64 << 20 // large, so that later mappings do not reuse its first pages
 		mem := must(syscall.Mmap(-1, 0, room, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE))(t)
 		return mem[:size:size], func() { ok(t, syscall.Munmap(mem)) }
 	}},

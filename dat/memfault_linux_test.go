@@ -43,8 +43,8 @@ func TestMemoryFaults(t *testing.T) {
 				name   string
 				at     int // the side with the memory
 				post   func(e ends) error
-				status DTOStatus // of what x posts
-				recv   DTOStatus // of what y posts, if not DTOSuccess
+				status DTOStatus // status of x's operation
+				recv   DTOStatus // status of y's receive, if not DTOSuccess
 			}{
 				{"write into", 1, func(e ends) error { return e.x.PostRDMAWrite(e.x.seg(0, 64), 1, e.bad.Remote(0, 64), 0) }, DTORemoteResponder, 0},
 				{"long write into", 1, func(e ends) error { return e.x.PostRDMAWrite(e.x.seg(0, size), 1, e.bad.Remote(0, size), 0) }, DTORemoteResponder, 0},

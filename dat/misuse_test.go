@@ -232,7 +232,7 @@ var misuseRules = []rule{
 		wants(t, "bind, EP", second(o.rmr.Bind(x.ep, Binding{LMR: o.lmr, Segment: word, Priv: MemAll}, 0, 0)), ErrInvalidHandle)
 		wants(t, "dup", o.ep.DupConnect(x.ep, ConnectConfig{Timeout: time.Second}), ErrInvalidHandle)
 		wants(t, "adapter, async EVD", second(b.tryReopen(Options{AsyncEVD: x.evd})), ErrInvalidHandle)
-		o.free(t) // as it was: nothing refers to anything
+		o.free(t) // frees the objects in the usual order, so no object is in use
 	}},
 	{"objects of another adapter are refused wherever one is named", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -245,7 +245,7 @@ var misuseRules = []rule{
 		wants(t, "bind, LMR", second(o.rmr.Bind(o.ep, Binding{LMR: x.lmr, Segment: word, Priv: MemAll}, 0, 0)), ErrProtectionViolation)
 		wants(t, "bind, EP", second(o.rmr.Bind(x.ep, Binding{LMR: o.lmr, Segment: word, Priv: MemAll}, 0, 0)), ErrProtectionViolation)
 		wants(t, "adapter, async EVD", second(b.tryReopen(Options{AsyncEVD: a.ia.AsyncEVD()})), ErrInvalidHandle)
-		o.free(t) // as it was: nothing refers to anything
+		o.free(t) // frees the objects in the usual order, so no object is in use
 		x.free(t)
 	}},
 	{"an event dispatcher of another stream is refused", func(t *testing.T, n network) {

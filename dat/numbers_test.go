@@ -63,7 +63,7 @@ func TestConnInfoIsComplete(t *testing.T) {
 		case f.CanInt():
 			f.SetInt(int64(i) + 1)
 		case f.CanUint():
-			f.SetUint(uint64(i)%5 + 1) // a state is small
+			f.SetUint(uint64(i)%5 + 1) // small enough to be a valid state
 		case f.CanFloat():
 			f.SetFloat(float64(i) + 1)
 		case f.Kind() == reflect.Bool:

@@ -92,7 +92,7 @@ func (x xdpNet) startPeer(t *testing.T) child {
 type traffic struct {
 	*point
 	remote RMRTriplet
-	// out is the operations outstanding, by cookie.
+	// out has the outstanding operations, by cookie.
 	out  map[uint64]DTO
 	next uint64
 	done int

@@ -21,7 +21,7 @@ func TestPortsOfAFXDPAndUDP(t *testing.T) {
 	proves(pair(b, a, nil))
 	b.listen(testQual, 8)
 	proves(pair(a, b, nil))
-	for _, h := range []*host{a, b} { // answers without a connection find the port too
+	for _, h := range []*host{a, b} { // packets that are sent without a connection use the right port too
 		to := b
 		if h == b {
 			to = a

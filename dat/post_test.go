@@ -81,7 +81,7 @@ func TestPostErrors(t *testing.T) {
 		x.still()
 		y.still()
 		ok(t, y.PostRecv(y.seg(0, 64), 1, 0))
-		ok(t, x.PostSend(at(write, 0, 64), 1, 0)) // any local right lets a region be sent from
+		ok(t, x.PostSend(at(write, 0, 64), 1, 0)) // a send is allowed from a region with any local privilege
 		x.done(x.request, 1, DTOSend, DTOSuccess, 64)
 		y.done(y.recv, 1, DTOReceive, DTOSuccess, 64)
 		proves(x, y)
@@ -94,7 +94,7 @@ func TestFullQueues(t *testing.T) {
 		attr := DefaultEPAttr()
 		attr.MaxRequestDTOs, attr.MaxRecvDTOs = 5, 3
 		x, y := pair(a, b, &attr)
-		for i := range uint64(5) { // nobody receives: they stay
+		for i := range uint64(5) { // there are no receives, so the sends stay outstanding
 			ok(t, x.PostSend(x.seg(0, 100), i, 0))
 		}
 		wants(t, "sixth send", x.PostSend(x.seg(0, 100), 5, 0), ErrInsufficientResources)
@@ -165,7 +165,7 @@ func TestReceiverNotReady(t *testing.T) {
 		u, v := pair(a, b, nil)
 		x, y := pair(a, b, nil)
 		ok(t, x.PostSend(x.seg(0, 8), 1, 0))
-		time.Sleep(100 * time.Millisecond) // the time that the receive is late
+		time.Sleep(100 * time.Millisecond) // the receive is posted late
 		ok(t, y.PostRecv(y.seg(0, 8), 2, 0))
 		y.done(y.recv, 2, DTOReceive, DTOSuccess, 8)
 		x.done(x.request, 1, DTOSend, DTOSuccess, 8)
@@ -178,7 +178,7 @@ func TestReceiverNotReady(t *testing.T) {
 		if d := time.Since(start); d < 300*time.Millisecond || d > 2*time.Second {
 			t.Errorf("broke after %v, want 300 ms", d)
 		}
-		var ev Event // the specification leaves open which of the two the idle side sees
+		var ev Event // the specification allows both events on the idle side
 		if _, err := y.connect.Wait(patience, 1, &ev); err != nil || ev.Number != EventBroken && ev.Number != EventDisconnected {
 			t.Errorf("peer: %v, %v", ev.Number, err)
 		}

@@ -35,7 +35,7 @@ func TestRemoteAccess(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			eachLink(t, func(t *testing.T, n network) {
 				a, b := newHosts(t, n, Options{})
-				u, v := pair(a, b, nil) // bystanders
+				u, v := pair(a, b, nil) // a connection that must not be affected
 				for _, op := range []DTO{DTORDMAWrite, DTORDMARead} {
 					x, y := pair(a, b, nil)
 					mem := bytes.Repeat([]byte{0xaa}, 3*size) // the region is in the middle
@@ -49,7 +49,7 @@ func TestRemoteAccess(t *testing.T) {
 					}
 					g.lmr = must(b.ia.CreateLMR(mem[size:2*size], g.pz, MemLocalRead|MemLocalWrite|g.priv|other))(t)
 					to := g.lmr.Remote(0, size)
-					if g.priv == 0 { // the other right alone, so that there is a context
+					if g.priv == 0 { // only the other privilege, so that there is a context
 						to.Context = g.lmr.RMRContext()
 					}
 					if tc.remote != nil {
@@ -67,7 +67,7 @@ func TestRemoteAccess(t *testing.T) {
 
 					x.done(x.request, 1, DTORDMAWrite, DTOSuccess, size)
 					x.done(x.request, 2, op, DTORemoteAccess, 0)
-					if after == nil { // else the connection was down already
+					if after == nil { // otherwise the connection had ended already
 						x.done(x.request, 3, DTORDMAWrite, DTOFlushed, 0)
 					}
 					x.done(x.recv, 7, DTOReceive, DTOFlushed, 0)

@@ -36,7 +36,7 @@ func (e extension) atomicRules() []rule {
 			x, y := a.point(&attr), b.point(nil)
 			join(x, y)
 			wants(t, "post", e.easy(x, 1, b.word(allOfMemory), 0), ErrInvalidParameter)
-			ok(t, e.easy(y, 2, a.word(allOfMemory), 0)) // the other way round
+			ok(t, e.easy(y, 2, a.word(allOfMemory), 0)) // in the opposite direction
 			y.extended(y.request, 2, e, DTOSuccess, 8)
 			x.still()
 		}},

@@ -122,7 +122,7 @@ var cnoWaitRules = []rule{
 		var ev Event
 		ok(t, e.Dequeue(&ev))
 		ok(t, other.Dequeue(&ev))
-		triggered(t, c, e) // one of its events is left
+		triggered(t, c, e) // one event remains queued
 		triggered(t, c, nil)
 		ok(t, e.Dequeue(&ev))
 		triggered(t, c, nil)

@@ -24,7 +24,7 @@ var crQueryRules = []rule{
 		data := must(cr.Query())(t).PrivateData
 		copy(data, "xyz")
 		ok(t, cr.Accept(b.point(nil).EP, data))
-		copy(data, "...") // it was copied
+		copy(data, "...") // has no effect, because the data was copied
 		if ev := x.expect(EventEstablished); string(ev.PrivateData) != "xyz" {
 			t.Errorf("private data %q", ev.PrivateData)
 		}
@@ -310,7 +310,7 @@ var crHandoffRules = []rule{
 		if y.State() != EPUnconnected {
 			t.Errorf("state %v", y.State())
 		}
-		ok(t, b.request(t).Accept(y.EP, nil)) // and can be used for the same request
+		ok(t, b.request(t).Accept(y.EP, nil)) // the endpoint can be used for the same request
 		x.expect(EventEstablished)
 		y.expect(EventEstablished)
 	}},

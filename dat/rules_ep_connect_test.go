@@ -71,7 +71,7 @@ func connectRules(connect func(x *point, b *host, timeout time.Duration, private
 			ok(t, x.Reset())
 			ok(t, x.Connect(b.addr, testQual, patience, nil))
 			cr := b.request(t)
-			if p := must(cr.Query())(t); len(p.PrivateData) > 0 { // it has arrived, and nobody waits for it
+			if p := must(cr.Query())(t); len(p.PrivateData) > 0 { // the request has arrived, and no requester waits for the answer
 				ok(t, cr.Reject(nil))
 				cr = b.request(t)
 			}

@@ -152,7 +152,7 @@ var epCreateRules = append(limitRules(), []rule{
 		y.EP, y.connect = must(b.ia.CreateEP(b.pz, EPConfig{RecvEVD: y.recv, RequestEVD: y.request, ConnectEVD: foreign}))(t), foreign
 		join(x, y)
 		wants(t, "free of the dispatcher", foreign.Free(), ErrInvalidState)
-		ok(t, b.ia.Close()) // lets go of what is not its own
+		ok(t, b.ia.Close()) // drops its references to objects of the other open
 		ok(t, foreign.Free())
 	}},
 	{"a depth does not ask for a dispatcher, nor a dispatcher for a depth", func(t *testing.T, n network) {

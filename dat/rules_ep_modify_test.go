@@ -11,7 +11,7 @@ func modifyRules() (all []rule) {
 		all = append(all, rule{f.name + " is changed alone", func(t *testing.T, n network) {
 			p := newHost(t, n, 0, Options{}).point(nil)
 			want := must(p.Query())(t)
-			var change EPParam // everything else in it is left out
+			var change EPParam // all other fields are zero
 			f.set(&change.Attr, 3)
 			ok(t, p.Modify(f.field, &change))
 			f.set(&want.Attr, granted(f.limit, 3))
@@ -80,7 +80,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		if now := must(p.Query())(t); now != was {
 			t.Errorf("changed to %+v", now)
 		}
-		ok(t, pz.Free()) // nothing refers to it
+		ok(t, pz.Free()) // the old zone is not in use
 	}},
 	{"if the state does not allow one of the changes, nothing is changed", func(t *testing.T, n network) {
 		s := newStage(t, n, EPReserved, Options{})
@@ -150,7 +150,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		}
 		wants(t, "one receive more", x.PostRecv(nil, 1, 0), ErrInsufficientResources)
 		for range attr.MaxRequestDTOs {
-			ok(t, x.PostSend(iov[:2], 1, 0)) // the peer receives none
+			ok(t, x.PostSend(iov[:2], 1, 0)) // the peer has no receives
 		}
 		wants(t, "one request more", x.PostSend(nil, 1, 0), ErrInsufficientResources)
 	}},
@@ -177,7 +177,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		depth := func(dtos, iov int) error {
 			return y.Modify(EPFieldMaxRecvDTOs|EPFieldMaxRecvIOV, &EPParam{Attr: EPAttr{MaxRecvDTOs: dtos, MaxRecvIOV: iov}})
 		}
-		for i := range 5 { // each of two pieces, the second apart
+		for i := range 5 { // each with two segments, which are not adjacent
 			ok(t, y.PostRecv([]LMRTriplet{y.lmr.Segment(100*i, 10), y.lmr.Segment(1000+100*i, 10)}, uint64(i), 0))
 		}
 		ok(t, depth(300, 7))

@@ -103,7 +103,7 @@ var epGetStatusRules = []rule{
 			}
 		}
 		idle(true)
-		ok(t, x.PostSend(x.seg(0, 8), 2, CompletionSuppress)) // nothing receives it yet
+		ok(t, x.PostSend(x.seg(0, 8), 2, CompletionSuppress)) // the peer has no receive yet
 		idle(false)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 		y.done(y.recv, 1, DTOReceive, DTOSuccess, 8)
@@ -164,7 +164,7 @@ var epDisconnectRules = []rule{
 		s := newStage(t, n, EPConnected, Options{})
 		for i := range uint64(4) {
 			ok(t, s.p.PostRecv(s.p.seg(0, 8), i, 0))
-			ok(t, s.p.PostSend(s.p.seg(0, 8), 10+i, CompletionSuppress)) // nothing receives it
+			ok(t, s.p.PostSend(s.p.seg(0, 8), 10+i, CompletionSuppress)) // the peer has no receive
 		}
 		ok(t, s.p.Disconnect(CloseAbrupt))
 		for i := range uint64(4) {
@@ -179,7 +179,7 @@ var epDisconnectRules = []rule{
 		ok(t, s.p.PostRecv(s.p.seg(0, 8), 2, 0))
 		ok(t, s.p.PostSend(s.p.seg(8, 8), 3, 0))
 		ok(t, s.p.Disconnect(CloseGraceful))
-		ok(t, s.peer.PostSend(s.peer.seg(0, 8), 4, 0)) // is still served
+		ok(t, s.peer.PostSend(s.peer.seg(0, 8), 4, 0)) // the receive is still used
 		s.p.done(s.p.recv, 1, DTOReceive, DTOSuccess, 8)
 		ok(t, s.peer.PostRecv(s.peer.seg(8, 8), 5, 0))
 		s.p.done(s.p.request, 3, DTOSend, DTOSuccess, 8)

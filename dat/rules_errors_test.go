@@ -21,7 +21,7 @@ var errorRules = []rule{
 			x2.dial(b, nil)
 			ok(t, b.request(t).Accept(y2.EP, nil))
 			for _, ends := range [][2]*point{{x1, x2}, {y1, y2}} {
-				for i, want := range []EventNumber{EventBroken, EventEstablished} { // the first connection's comes first
+				for i, want := range []EventNumber{EventBroken, EventEstablished} { // events of the first connection come first
 					if ev := await(t, ends[i].connect, want); ev.EP != ends[i].EP {
 						t.Errorf("%v of another endpoint", want)
 					}

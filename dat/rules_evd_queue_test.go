@@ -317,7 +317,7 @@ var resizeRules = []rule{
 					got <- err
 					return
 				}
-				for int64(i)-taken.Load() >= 400 { // there is room for all of them in the smallest
+				for int64(i)-taken.Load() >= 400 { // the smallest queue length can hold them all
 					time.Sleep(10 * time.Microsecond)
 				}
 			}

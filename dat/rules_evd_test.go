@@ -190,7 +190,7 @@ var evdCreateRules = []rule{
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.pointWith(nil, pointMem, 3)
 		join(x, y)
-		for round := range 2 { // the second, once it was emptied, is told again
+		for round := range 2 { // the second overflow is reported too, because the queue was emptied
 			sends(x, y, y.recv.QLen()+2)
 			ev := await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
 			if ev.Source != any(y.recv) || ev.Reason != ReasonEVDOverflow || ev.EVD != b.ia.AsyncEVD() {

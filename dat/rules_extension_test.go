@@ -130,7 +130,7 @@ func (e extension) refused(name string, want error, post func(t *testing.T, x *p
 func (e extension) denied(name string, priv MemPriv, aim func(t *testing.T, w *word) RMRTriplet) rule {
 	return rule{name, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
-		u, v := pair(a, b, nil) // bystanders
+		u, v := pair(a, b, nil) // a connection that must not be affected
 		x, y := pair(a, b, nil)
 		w := b.word(priv)
 		fill(w.mem, 0xaa)
@@ -264,7 +264,7 @@ func (e extension) postRules() []rule {
 			attr.MaxRequestDTOs = 2
 			x, y := pair(a, b, &attr)
 			w := b.word(allOfMemory)
-			ok(t, x.PostSend(x.seg(0, 8), 1, 0)) // waits for a receive, and what follows with it
+			ok(t, x.PostSend(x.seg(0, 8), 1, 0)) // waits for a receive, and so do the following requests
 			ok(t, e.easy(x, 2, w, 0))
 			wants(t, "third", e.easy(x, 3, w, 0), ErrInsufficientResources)
 			ok(t, y.PostRecv(y.seg(0, 8), 4, 0))
@@ -347,7 +347,7 @@ func (e extension) postRules() []rule {
 			w := b.word(allOfMemory)
 			bad := y.lmr.Remote(0, 8)
 			bad.Context ^= 1 << 9
-			ok(t, x.PostSend(x.seg(0, 8), 1, 0)) // waits for a receive, so that all are posted in time
+			ok(t, x.PostSend(x.seg(0, 8), 1, 0)) // waits for a receive, so that all requests are posted before it completes
 			ok(t, x.PostRDMAWrite(x.seg(0, 8), 2, bad, 0))
 			ok(t, e.easy(x, 3, w, 0))
 			ok(t, y.PostRecv(y.seg(0, 8), 4, 0))

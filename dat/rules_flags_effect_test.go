@@ -69,7 +69,7 @@ var flagEffectRules = []rule{
 		got := waits(t, y.recv, 1)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, CompletionUnsignalled))
 		ok(t, y.PostRecv(y.seg(8, 8), 2, 0))
-		ok(t, x.PostSend(x.seg(0, 8), 1, CompletionSolicitedWait)) // which means nothing here
+		ok(t, x.PostSend(x.seg(0, 8), 1, CompletionSolicitedWait)) // the flag has no effect here
 		eventually(t, "completion", func() bool { return y.recv.Len() == 1 })
 		asleepStill(t, y.recv, got)
 		ok(t, x.PostSend(x.seg(0, 8), 2, 0))

@@ -77,8 +77,8 @@ var flagRules = []rule{
 		const none = CompletionFlags(0xff) // the direction does not feed the dispatcher
 		for _, tc := range []struct {
 			name                   string
-			recv, request          CompletionFlags // of a first endpoint
-			recv2, request2        CompletionFlags // of a second
+			recv, request          CompletionFlags // of the first endpoint
+			recv2, request2        CompletionFlags // of the second endpoint
 			connect, service, fits bool
 		}{
 			{"threshold and default", CompletionEVDThreshold, 0, 0, CompletionEVDThreshold, true, true, true},
@@ -134,7 +134,7 @@ var flagRules = []rule{
 			if tc.service {
 				ok(t, psp.Free())
 			}
-			ok(t, e.Free()) // a refused endpoint leaves nothing behind
+			ok(t, e.Free()) // a refused endpoint keeps no reference
 		}
 	}),
 	onHost("a service point does not join unsignalled or solicited streams", func(t *testing.T, h *host) {
@@ -145,7 +145,7 @@ var flagRules = []rule{
 			wants(t, "any PSP", second(h.ia.CreatePSPAny(e, PSPConsumer)), ErrInvalidParameter)
 			wants(t, "RSP", second(h.ia.CreateRSP(testQual, nil, e)), ErrInvalidParameter)
 			ok(t, ep.Free())
-			psp := must(h.ia.CreatePSP(testQual, e, PSPConsumer))(t) // nothing is left of those
+			psp := must(h.ia.CreatePSP(testQual, e, PSPConsumer))(t) // the endpoints above keep no reference
 			wants(t, "second", second(h.ia.CreatePSP(testQual, e, PSPConsumer)), ErrConnQualInUse)
 			ok(t, psp.Free())
 			ok(t, e.Free())

@@ -374,7 +374,7 @@ var iaRules = []topic{
 			x, y := pair(a, b, nil)
 			ok(t, x.PostRDMAWrite(x.seg(0, pointMem), 1, y.lmr.Remote(0, pointMem), 0))
 			ok(t, b.ia.Close())
-			clear(y.mem) // the race detector sees whoever touches it still
+			clear(y.mem) // the race detector reports a later access by the engine
 			ev := await(t, x.request, EventDTOCompletion)
 			if ev.Status != DTOSuccess && ev.Status != DTOFlushed {
 				t.Errorf("the write ended with %v", ev.Status)

@@ -79,7 +79,7 @@ var memoryRules = []topic{
 			h := newHost(t, n, 0, Options{})
 			for p := range 256 {
 				if p&0x40 != 0 {
-					continue // of the extensions
+					continue // privileges of the extensions
 				}
 				want := error(nil)
 				if MemPriv(p)&^MemAll != 0 {
@@ -331,12 +331,12 @@ var memoryRules = []topic{
 		"after it the host sees the data that a peer wrote", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
-			x.peer = nil // done would order the two
+			x.peer = nil // because done would order the accesses
 			copy(x.mem, "written")
 			ok(t, x.PostRDMAWrite(x.seg(0, 7), 1, y.lmr.Remote(0, 7), 0))
 			x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 7)
 			ok(t, b.ia.SyncRDMAWrite(y.seg(0, 7)))
-			same(t, y.mem[:7], x.mem[:7]) // the race detector is content
+			same(t, y.mem[:7], x.mem[:7]) // the race detector must not report this
 		},
 	})},
 }

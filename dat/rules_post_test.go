@@ -12,7 +12,7 @@ import (
 // A post is one of the calls that transfer data. Rules that hold for several of them are written once.
 type post struct {
 	op    DTO
-	flags CompletionFlags // that it may carry
+	flags CompletionFlags // the legal flags
 	post  func(x *point, iov []LMRTriplet, cookie uint64, f CompletionFlags) error
 }
 
@@ -175,7 +175,7 @@ func requestRules(p post, source bool) []rule {
 			x.still()
 		}},
 		{"an endpoint that disconnects gracefully takes no more", joined(func(t *testing.T, x, y *point) {
-			ok(t, x.PostSend(x.seg(0, 8), 1, 0)) // nobody receives it yet
+			ok(t, x.PostSend(x.seg(0, 8), 1, 0)) // the peer has no receive yet
 			ok(t, x.Disconnect(CloseGraceful))
 			wants(t, "post", p.post(x, x.seg(0, 8), 2, 0), with(ErrInvalidState, SubInvalidStateEPDiscPending))
 			ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
@@ -205,7 +205,7 @@ func requestRules(p post, source bool) []rule {
 		})},
 		{"no more are outstanding than the endpoint has room for", joinedWith(Options{}, &attr, func(t *testing.T, x, y *point) {
 			for i := range uint64(2) {
-				ok(t, x.PostSend(x.seg(0, 8), i, 0)) // nobody receives them
+				ok(t, x.PostSend(x.seg(0, 8), i, 0)) // the peer has no receives
 			}
 			wants(t, "the third", p.post(x, x.seg(0, 8), 2, 0), with(ErrInsufficientResources, SubResourceMemory))
 			for i := range uint64(2) {
@@ -225,7 +225,7 @@ func requestRules(p post, source bool) []rule {
 			still(t, x.request)
 		})},
 		{"a completion that is suppressed appears when the operation fails", joined(func(t *testing.T, x, y *point) {
-			ok(t, x.PostSend(x.seg(0, 8), 1, CompletionSuppress)) // nobody receives it
+			ok(t, x.PostSend(x.seg(0, 8), 1, CompletionSuppress)) // the peer has no receive
 			ok(t, p.post(x, x.seg(0, 8), 2, CompletionSuppress|CompletionBarrierFence))
 			ok(t, x.Disconnect(CloseAbrupt))
 			x.done(x.request, 1, DTOSend, DTOFlushed, 0)

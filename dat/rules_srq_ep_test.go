@@ -409,7 +409,7 @@ var epSetWatermarkRules = []rule{
 		ok(t, y.Disconnect(CloseAbrupt))
 		y.lastReceive()
 		ok(t, y.SetWatermark(0, WatermarkInfinite))
-		y.softMark() // its completion was not taken
+		y.softMark() // the completion of the receive was not taken
 	}},
 }
 

@@ -20,7 +20,7 @@ type stage struct {
 	t       *testing.T
 	a, b    *host
 	p, peer *point
-	cr      *CR // not answered: for the endpoint in a passive state, of it in the active one
+	cr      *CR // the unanswered request: of the peer in a passive state, of the endpoint in the active state
 	rsp     *RSP
 }
 
@@ -54,12 +54,12 @@ func (s *stage) enter(state EPState) {
 		s.ask(testQual)
 		s.giveUp()
 		ok(s.t, s.cr.Accept(s.p.EP, nil))
-		s.t.Cleanup(func() { _ = s.a.ia.Close() }) // first, while somebody confirms it
+		s.t.Cleanup(func() { _ = s.a.ia.Close() }) // closes host a before host b, which confirms the end
 	case EPConnected:
 		join(s.p, s.peer)
 	case EPDisconnectPending:
 		join(s.p, s.peer)
-		ok(s.t, s.p.PostSend(s.p.seg(0, 8), 77, 0)) // nothing receives it
+		ok(s.t, s.p.PostSend(s.p.seg(0, 8), 77, 0)) // the peer has no receive
 		ok(s.t, s.p.Disconnect(CloseGraceful))
 	case EPDisconnected:
 		join(s.p, s.peer)
@@ -142,7 +142,7 @@ var stateCalls = []struct {
 	name  string
 	call  func(s *stage) error
 	next  to
-	event EventNumber           // where the state changes
+	event EventNumber           // the event that reports a change of the state
 	flush func(s *stage) []*EVD // dispatchers that get a flushed completion in EPDisconnected
 }{
 	{"Connect", func(s *stage) error { return s.p.Connect(s.b.addr, testQual, patience, nil) },

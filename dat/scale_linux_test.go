@@ -17,7 +17,7 @@ type fleet struct {
 	eps        [2][]*EP
 	mem        [2]*point
 	depth      int // of each work queue
-	receivable int // connections whose receives are posted
+	receivable int // number of connections whose receives are posted
 }
 
 func newFleet(b *testing.B, depth int) *fleet { return newFleetOn(b, newXDP(b), depth) }
@@ -163,7 +163,7 @@ func BenchmarkConnections(b *testing.B) {
 				f.grow(size)
 				b.ReportMetric(float64(size)/time.Since(start).Seconds(), "connections/s")
 				b.ReportMetric(float64(heap()-before)/float64(2*size), "B/end")
-				time.Sleep(100 * time.Millisecond) // what is left of connecting
+				time.Sleep(100 * time.Millisecond) // let the work of connecting end
 				cpu, start := cpuTime(), time.Now()
 				time.Sleep(brief(time.Second))
 				b.ReportMetric(100*float64(cpuTime()-cpu)/float64(time.Since(start)), "%core")
@@ -178,7 +178,7 @@ func BenchmarkActive(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, 16)
 		f.grow(100)
-		f.run(100, 100*time.Millisecond) // windows open
+		f.run(100, 100*time.Millisecond) // let the congestion windows grow
 		few := f.run(100, 500*time.Millisecond)
 		f.grow(10000)
 		many := f.run(100, 500*time.Millisecond)

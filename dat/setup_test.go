@@ -45,7 +45,7 @@ func TestOneTakesTheEndpoint(t *testing.T) {
 func TestFreeRSPWhileRequestComes(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := listener(t, n, 64)
-		for qual := ConnQual(9); qual < 29; qual++ { // what an endpoint that was freed asked for may come late
+		for qual := ConnQual(9); qual < 29; qual++ { // a new qualifier, because a request of a freed endpoint may arrive late
 			x, y := a.point(nil), b.point(nil)
 			rsp := must(b.ia.CreateRSP(qual, y.EP, b.cr))(t)
 			var wg sync.WaitGroup

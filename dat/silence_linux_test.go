@@ -77,7 +77,7 @@ func beCrowd() error {
 				return err
 			}
 		case ev.Number == EventDTOCompletion && ev.Status == DTOSuccess:
-			_ = eps[ev.Cookie].PostRecv([]LMRTriplet{lmr.Segment(0, 64)}, ev.Cookie, 0) // it may have just ended
+			_ = eps[ev.Cookie].PostRecv([]LMRTriplet{lmr.Segment(0, 64)}, ev.Cookie, 0) // fails if the connection has just ended
 		}
 	}
 }

@@ -131,7 +131,7 @@ type valve struct {
 // flow is the state of the valves of an adapter.
 type flow struct {
 	shut atomic.Bool
-	left atomic.Int32 // packets that pass though they are shut
+	left atomic.Int32 // number of packets that pass while they are shut
 }
 
 func (v valve) Send(bufs []link.Buf) {
@@ -167,7 +167,7 @@ func halfway(t testing.TB, n network) (c *common, x, y *point, v *flow) {
 	join(x, y)
 	c.post(0, 3)
 	t.Cleanup(func() { v.shut.Store(false) })
-	v.left.Store(16) // some may be probes of the path
+	v.left.Store(16) // some of these packets may be probes of the path MTU
 	v.shut.Store(true)
 	ok(t, x.PostSend(x.seg(0, size), 9, 0))
 	eventually(t, "the first piece of a message", func() bool {
@@ -211,7 +211,7 @@ func TestSharedQueueOfSeveralEngines(t *testing.T) {
 			}
 		})
 	}
-	var free [2]chan uint64 // to be posted, by two goroutines
+	var free [2]chan uint64 // cookies of receives to be posted by two goroutines
 	for i := range free {
 		free[i] = make(chan uint64, receives)
 		wg.Go(func() {

@@ -197,7 +197,7 @@ func TestLogHandlerMayCall(t *testing.T) {
 	ok(t, v.Connect(b.addr, testQual, patience, nil))
 	ok(t, b.request(t).Reject(nil))
 	v.expect(EventPeerRejected)
-	const opened, connected, rejected = 2, 4, 3 // two each; connecting, accepting, twice established; connecting, declined, the news
+	const opened, connected, rejected = 2, 4, 3 // records: 2 opens; connecting, accepting, 2 established; connecting, declined, not connected
 	if heard != opened+connected+rejected {
 		t.Errorf("heard %d times, want %d", heard, opened+connected+rejected)
 	}
@@ -207,11 +207,11 @@ func TestLogHandlerMayCall(t *testing.T) {
 	ok(t, x.EP.Free())
 	was := heard
 	points = points[1:]
-	ok(t, x.connect.Free()) // with an event in it
+	ok(t, x.connect.Free()) // the dispatcher has an event
 	if heard != was {
 		t.Error("an event that went with its dispatcher was logged")
 	}
-	hosts, points = nil, nil // they close
+	hosts, points = nil, nil // the cleanups close them
 }
 
 // Stats does not hold the IA's lock while it waits for an engine.
@@ -224,7 +224,7 @@ func TestStatsHoldNoLock(t *testing.T) {
 	done := make(chan error, 2)
 	go func() { _, err := h.ia.Stats(); done <- err }()
 	go func() { _, err := h.ia.Connections(); done <- err }()
-	for range 100 { // one of them is at the engine, sooner or later
+	for range 100 { // one of the calls meets the engine while it is owned
 		_, err := h.ia.Query()
 		ok(t, err)
 		runtime.Gosched()

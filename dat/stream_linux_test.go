@@ -20,7 +20,7 @@ func init() { roles["hog"] = hog }
 func hog() error {
 	var over atomic.Bool
 	go func() {
-		_, _ = os.Stdin.Read(make([]byte, 1)) // it ends when the benchmark does
+		_, _ = os.Stdin.Read(make([]byte, 1)) // returns at the end of the benchmark
 		over.Store(true)
 	}()
 	for !over.Load() {

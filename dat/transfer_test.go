@@ -173,9 +173,9 @@ func TestWritesThenSendOrRead(t *testing.T) {
 			y.letGo()
 			ok(t, y.PostRecv(y.seg(60000, 8), i, 0))
 			ok(t, x.PostRDMAWrite(x.seg(0, 8192), i, y.lmr.Remote(0, 8192), CompletionSuppress))
-			ok(t, x.PostRDMAWrite(x.seg(4096, 4096), i, y.lmr.Remote(0, 4096), CompletionSuppress)) // the later wins
+			ok(t, x.PostRDMAWrite(x.seg(4096, 4096), i, y.lmr.Remote(0, 4096), CompletionSuppress)) // the later write stays
 			ok(t, x.PostRDMARead(x.seg(16384, 8192), i, y.lmr.Remote(0, 8192), CompletionSuppress))
-			ok(t, x.PostSend(x.seg(16384, 8), i, CompletionBarrierFence)) // what the read brought
+			ok(t, x.PostSend(x.seg(16384, 8), i, CompletionBarrierFence)) // the data of the read
 			y.done(y.recv, i, DTOReceive, DTOSuccess, 8)
 			same(t, y.mem[4096:8192], x.mem[4096:8192])
 			same(t, y.mem[:4096], x.mem[4096:8192])

@@ -18,7 +18,7 @@ func BenchmarkFirstFrame(b *testing.B) {
 	var ev Event
 	for b.Loop() {
 		asleep(b, y)
-		time.Sleep(2 * time.Millisecond) // in the link by now
+		time.Sleep(2 * time.Millisecond) // the background owner is in Link.Wait now
 		start := time.Now()
 		ok(b, p.PostRDMAWrite(p.seg(0, 64), 1, q.lmr.Remote(0, 64), 0))
 		for p.request.Dequeue(&ev) != nil {
@@ -51,7 +51,7 @@ func BenchmarkWaiters(b *testing.B) {
 		_, err := e.Wait(time.Millisecond, 1, ev)
 		return err == nil
 	}
-	for range 3 { // rounds: the host has slow moments
+	for range 3 { // rounds, because the host may be slow for some time
 		b.Run("poll/1", func(b *testing.B) { pingPong(b, points[:1], poll) })
 		for _, n := range []int{1, 2, 4, 8, 32} {
 			b.Run(fmt.Sprintf("wait/%d", n), func(b *testing.B) { pingPong(b, points[:n], wait) })
@@ -112,7 +112,7 @@ func TestFirstFrameAfterIdle(t *testing.T) {
 		for i := range uint64(50) {
 			asleep(t, a)
 			asleep(t, b)
-			time.Sleep(2 * time.Millisecond) // in the link by now
+			time.Sleep(2 * time.Millisecond) // the background owner is in Link.Wait now
 			start := time.Now()
 			ok(t, x.PostRDMAWrite(x.seg(0, 64), i, y.lmr.Remote(0, 64), 0))
 			x.done(x.request, i, DTORDMAWrite, DTOSuccess, 64)

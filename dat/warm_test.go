@@ -11,7 +11,7 @@ var warm warmer
 type warmer struct {
 	mu   sync.Mutex
 	on   bool
-	port uint16 // of the UDP network
+	port uint16 // port of the UDP network
 	held [2]*IA
 	cold [2]bool // the rule has the device to itself
 }
@@ -52,7 +52,7 @@ func (w *warmer) ready(side int, o Options, open func() (*IA, error)) {
 	case !plain:
 		w.cool(side)
 	case !w.cold[side] && w.held[side] == nil:
-		if ia, err := open(); err == nil { // else the rule will see why
+		if ia, err := open(); err == nil { // otherwise the rule gets the error
 			w.held[side] = ia
 		}
 	}
@@ -62,7 +62,7 @@ func (w *warmer) ready(side int, o Options, open func() (*IA, error)) {
 func (w *warmer) cool(side int) {
 	w.cold[side] = true
 	if ia := w.held[side]; ia != nil {
-		_ = ia.Close() // the rule will see why, when it opens the device
+		_ = ia.Close() // the rule gets the error when it opens the device
 		w.held[side] = nil
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var (
 	dapltestBad  = regexp.MustCompile(`(?i)error|warn|mismatch|fail|can not continue`)
-	exhaustedBad = regexp.MustCompile(`(?i)warn|mismatch|can not continue`) // it ends with the last resource
+	exhaustedBad = regexp.MustCompile(`(?i)warn|mismatch|can not continue`) // the test ends when a resource is exhausted
 	functionBad  = regexp.MustCompile(`failed in file|Error = |Result: FAIL`)
 	callsBad     = regexp.MustCompile(`FAILED`)
 	dtestBad     = regexp.MustCompile(`error|ERR:|FAILED|unexpected|invalid`)

@@ -26,7 +26,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("another use of the slot: got %p, want nil", got)
 	}
 	objects.put(2*use|slot, other)
-	objects.forget(use | slot) // late
+	objects.forget(use | slot) // forget with an old generation
 	if got := get[*dat.PZ](2*use | slot); got != other {
 		t.Errorf("after a late forget: got %p, want %p", got, other)
 	}

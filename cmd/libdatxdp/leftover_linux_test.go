@@ -78,7 +78,7 @@ func processesOf(pid int, namespaces []string) (found []string) {
 	parent := fmt.Sprintf("\nPPid:\t%d\n", pid)
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
-		status, _ := os.ReadFile(dir + "/status") // of one that has just ended there is none
+		status, _ := os.ReadFile(dir + "/status") // fails if the process has just ended
 		ns := namespaceOf(filepath.Base(dir))
 		if filepath.Base(dir) != fmt.Sprint(pid) && (strings.Contains(string(status), parent) || slices.Contains(namespaces, ns)) {
 			line, _ := os.ReadFile(dir + "/cmdline")

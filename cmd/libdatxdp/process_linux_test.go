@@ -103,7 +103,7 @@ func (h *hosts) start(s lab.Side, line string) *process {
 	h.t.Helper()
 	requireProgram(h.t, strings.Fields(line)[0])
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	args := append([]string{"-oL"}, strings.Fields(line)...) // a program that is killed shall have said all
+	args := append([]string{"-oL"}, strings.Fields(line)...) // so that the output of a killed program is complete
 	p := &process{t: h.t, line: line, cmd: exec.CommandContext(ctx, "stdbuf", args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), "DAT_OVERRIDE="+h.conf[s])
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
@@ -113,7 +113,7 @@ func (h *hosts) start(s lab.Side, line string) *process {
 	go func() {
 		defer close(p.done)
 		defer cancel()
-		p.err = h.lab.Do(s, func() error { // the thread stays: the parent-death signal follows it
+		p.err = h.lab.Do(s, func() error { // the thread must not end, because the parent-death signal depends on it
 			err := p.cmd.Start()
 			started <- err
 			if err != nil {
@@ -179,7 +179,7 @@ func (p *process) wait() string {
 
 // verdict has the patterns that decide about the output of a program. The exit codes do not depend on the result.
 type verdict struct {
-	want []string // each has to be there
+	want []string // each must be in the output
 	bad  *regexp.Regexp
 }
 

@@ -36,7 +36,7 @@ func TestScrapesShareOneRead(t *testing.T) {
 	var reads atomic.Int32
 	c.read = func() (dat.Stats, error) {
 		reads.Add(1)
-		time.Sleep(10 * time.Millisecond) // others come meanwhile
+		time.Sleep(10 * time.Millisecond) // so that concurrent scrapes arrive during the read
 		return c.ia.Stats()
 	}
 	for range 3 {

@@ -181,19 +181,19 @@ func TestDebugPagesAreBounded(t *testing.T) {
 		ok(t, resp.Body.Close())
 		return resp.StatusCode == http.StatusServiceUnavailable
 	}
-	for !busy() { // a page that takes long
+	for !busy() { // a page that takes a long time
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/debug/pprof/goroutine?seconds=3600", nil)
 		ok(t, err)
 		tracers.Go(func() {
 			if resp, err := client.Do(r); err == nil {
-				_ = resp.Body.Close() // it was refused, or has ended with the context
+				_ = resp.Body.Close() // the request was refused, or ended with the context
 			}
 		})
 	}
 	get(t, s.URL+"/metrics")
 	cancel()
 	tracers.Wait()
-	for busy() { // until the pages have noticed
+	for busy() { // until the pages have ended
 		if t.Context().Err() != nil {
 			t.Fatal("pages of clients that are gone are still made")
 		}
@@ -268,7 +268,7 @@ func TestScrapeUnderLoad(t *testing.T) {
 		for n := scrapes.Load(); scrapes.Load() < n+int64(3*len(pages)) || round == rounds-1 && unseen() && time.Now().Before(patient); {
 			exchange(t, a, b)
 		}
-		ok(t, a.ia.Close()) // while it is shown
+		ok(t, a.ia.Close()) // while it is exported
 		removeA()
 		removeB()
 		ok(t, b.ia.Close())

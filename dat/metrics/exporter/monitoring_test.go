@@ -165,7 +165,7 @@ func tryPrometheus(t *testing.T, program, dir string) *server {
 	ok(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // killed, or it says why in its log
+		_ = cmd.Wait() // killed, or the reason is in its log
 		close(ended)
 	}()
 	t.Cleanup(func() {
@@ -256,7 +256,7 @@ func TestPrometheus(t *testing.T) {
 
 	for _, expr := range expressions(t) {
 		concrete := strings.NewReplacer("$ia", ".*", "$__rate_interval", "10s").Replace(expr)
-		if strings.Contains(expr, "datxdp_xdp_") || strings.Contains(expr, "datxdp_steering_") { // none over UDP
+		if strings.Contains(expr, "datxdp_xdp_") || strings.Contains(expr, "datxdp_steering_") { // these metrics have no values over UDP
 			if _, valid := s.query(concrete); !valid {
 				t.Errorf("not valid: %s", expr)
 			}
