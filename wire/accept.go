@@ -139,7 +139,8 @@ func (e *Engine) sendReject(r *Request) {
 }
 
 // rememberRejected stores a rejected request in place of the oldest one, so that a repeated Connect gets the same
-// Reject. Without it, a late Connect, or a Connect that repeats because Reject was lost, would become a new request.
+// Reject. Otherwise a Connect that arrives late, or that the requester repeats because Reject was lost, would become a
+// new request.
 func (e *Engine) rememberRejected(r *Request) {
 	e.leaveHalfOpen(r)
 	r.gone = true

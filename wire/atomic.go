@@ -20,8 +20,8 @@ type operands struct {
 	comp  uint64 // compare and swap: expected value
 }
 
-// hasResponse reports whether an operation completes with a response from the peer. A request of such an operation
-// carries no data. It counts as one of the RDMA reads that the peer serves at a time.
+// hasResponse reports whether an operation completes with a response from the peer. A request for such an operation
+// carries no data. The request counts against the limit of RDMA reads that the peer serves at a time.
 func (op Op) hasResponse() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
 
 // PostFetchAdd queues an atomic addition of add to the aligned 64-bit word at a remote address. The old value of the

@@ -96,8 +96,8 @@ func TestAtomicAnswerKept(t *testing.T) {
 	}
 }
 
-// An atomic needs all three of its rights, existing memory and an aligned word. Otherwise the connection must break and
-// the memory must not change.
+// An atomic needs all three rights of atomicRights, existing memory and an aligned word. Otherwise the connection must
+// break and the memory must not change.
 func TestAtomicDenied(t *testing.T) {
 	const base = 0x4000
 	for _, tc := range []struct {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// atomicWord returns the 8-byte word in b, or nil if the word is not aligned. What counts is its address in memory, not
-// the address that the consumer registered for it.
+// atomicWord returns the 8-byte word in b, or nil if the word is not aligned. The address in memory must be aligned,
+// not the address that the consumer registered for it.
 func atomicWord(b []byte) *atomic.Uint64 {
 	p := unsafe.Pointer(unsafe.SliceData(b[:atomicSize]))
 	if uintptr(p)%atomicSize != 0 {

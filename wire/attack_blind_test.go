@@ -10,8 +10,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 3: a flood of Connects with spoofed source addresses. The victim must keep no state, and must send no address
-// more bytes than were received in its name.
+// Attack 3: a flood of Connects with spoofed source addresses. The victim must keep no state. It must not send more
+// bytes to an address than it received with this source address.
 func TestAttack03SpoofedConnectFlood(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

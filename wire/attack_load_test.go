@@ -10,9 +10,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 19: foes send packets from the far end of the window, but never the packet that the victim expects next. The
-// number of frames that one connection holds must be bounded, and so must the number that all connections hold. The
-// bystander must make progress on a lossy network, even without room for its early packets.
+// Attack 19: foes send packets with PSNs far ahead in the window, but never the packet that the victim expects next.
+// The number of frames that one connection holds must be bounded, and so must the number that all connections hold. The
+// bystander's connection must make progress on a lossy network, even without room for its early packets.
 func TestAttack19WindowBomb(t *testing.T) {
 	for _, foes := range []int{1, 2, 4} {
 		s := newSiege(t)

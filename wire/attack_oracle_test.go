@@ -11,8 +11,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// Attack 5: takeAck gets acknowledgements whose numbers are about 2^31 away, on an idle connection, without the checks
-// that normally precede it. Nothing may be acknowledged, and no loop may run 2^31 times.
+// Attack 5: on an idle connection, takeAck gets acknowledgements whose numbers differ from the expected ones by about
+// 2^31. The checks that normally precede takeAck are bypassed. Nothing may be acknowledged, and no loop may run 2^31
+// times.
 func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 	s := newSiege(t)
 	if s.cb.sent.Una != s.cb.sent.Nxt {
@@ -44,10 +45,9 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 }
 
 // Attack 6: a small packet requests a read of 1 MiB in the peer's name.
-//   - An attacker who does not know the tag must cause no response, and neither must one who knows the tag but sends
-//     from another address.
-//   - A genuine peer that requests the read and acknowledges nothing must get only the first window. Its packets are
-//     sent again at growing intervals until the connection breaks.
+//   - No response may leave if the sender does not know the tag, or knows it but sends from another address.
+//   - If the genuine peer requests the read and acknowledges nothing, only the first window of the response may leave.
+//     The packets of this window are sent again at growing intervals until the connection breaks.
 func TestAttack06ReadForgedSource(t *testing.T) {
 	const size = 1 << 20
 	s := newSiege(t)

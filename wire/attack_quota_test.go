@@ -53,8 +53,9 @@ func TestAttack21OneAddress(t *testing.T) {
 	}
 }
 
-// Attack 21: a few addresses take all places that their network gets. A neighbour that has no place must get one, but
-// not a second. A host with every address of a network must also leave places for other networks.
+// Attack 21: a few addresses take all places of a quota that their network may have. Another address of the network
+// must still get one place, but not a second. A host with every address of a network must also leave places for other
+// networks.
 func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 	addr := func(network, host int) netip.Addr {
 		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 7: byte(network), 13: byte(host >> 16), 14: byte(host >> 8), 15: byte(host)})
@@ -216,8 +217,8 @@ func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	}
 }
 
-// A remote key must not be used again while a peer may still remember it. 2^16 registrations use as many slots, and
-// each slot has 2^12 generations.
+// A remote key must not be used again while a peer may still remember it. 2^16 registrations in a row use 2^16
+// different slots, and each slot has 2^12 generations.
 func TestKeyPeriod(t *testing.T) {
 	s := newSiege(t)
 	h := s.victim.host

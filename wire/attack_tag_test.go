@@ -137,8 +137,8 @@ func TestAttack05ImplausibleNumbers(t *testing.T) {
 	}
 }
 
-// A peer responds to a read but does not acknowledge the request. Then an epoch change puts the request into a new
-// packet. The count of outstanding reads must be decremented only once.
+// A peer responds to a read but does not acknowledge the request. Then an epoch change (see epochChange) puts the
+// request into a new packet. The count of outstanding reads must be decremented only once.
 func TestRecutAfterAnsweredRead(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

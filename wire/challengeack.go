@@ -24,8 +24,9 @@ type challengeAck struct {
 const (
 	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. It doubles.
 	challengeAckRetry = 10 * time.Millisecond
-	// portReportWait is the least time that the peer has to answer the challenge ACK. After that time, an ICMP port
-	// unreachable that quotes a later packet of another connection to the same port breaks this connection too.
+	// portReportWait is the minimum time for which the connection waits for the answer to a challenge ACK. After that
+	// time, an ICMP port unreachable that quotes a later packet of another connection to the same port breaks this
+	// connection too.
 	portReportWait = 20 * time.Millisecond
 	// challengeAckLimit is the time after which a challenge without a second message ends. It is longer than the
 	// interval of ICMP messages: Linux sends at least one per second to a host (net.ipv4.icmp_ratelimit).
@@ -33,7 +34,7 @@ const (
 )
 
 // hasSent reports whether a quoted PSN may be from this side: at most one window before the oldest unacknowledged
-// packet, and not after the next new one.
+// packet, and not after the PSN of the next new packet.
 func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) }
 
 // handleLostReport handles a Reset or an ICMP message which says that the peer has lost the connection. ts is the time

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// linger is what remains of a connection that this side has closed. It repeats Close until the peer confirms with
-// Closed, closeTries packets have left, or an ICMP message says that the peer's port is closed.
+// linger is what remains of a connection that this side has closed. The engine repeats Close until it gets Closed from
+// the peer, has sent Close closeTries times, or gets an ICMP message that the port of the peer is closed.
 type linger struct {
 	path     link.Path
 	peerAddr netip.Addr
@@ -24,8 +24,8 @@ type linger struct {
 // key returns the key under which an ICMP message that quotes Close finds the connection.
 func (l *linger) key() peerKey { return peerKey{l.peerAddr, l.header.CID, l.header.Tag} }
 
-// Disconnect ends a connection. If gracefully is true, the outstanding requests complete first. One completion with a
-// connection kind follows, unless the connection was closed before.
+// Disconnect ends a connection. If gracefully is true, the outstanding requests complete first. One completion that
+// reports the end follows (KindDisconnected, for example), unless the connection was closed before.
 func (e *Engine) Disconnect(c *Conn, gracefully bool) error {
 	e.mustOwn()
 	switch c.State() {
@@ -198,8 +198,8 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 // noRequest in a Close packet means that no request of the peer is the cause. A peer never has so many requests.
 const noRequest = 1 << 31
 
-// fault counts an error and breaks the connection, because of what the peer sent or because local memory is gone. op
-// and num tell the peer which of its operations failed.
+// fault counts an error and breaks the connection. The cause is a packet from the peer, or local memory that is gone.
+// op and num tell the peer which of its operations failed.
 func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {
 	case proto.ReasonAccess:

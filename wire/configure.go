@@ -38,8 +38,8 @@ func (c *Conn) configure(cfg *ConnConfig) {
 // stay posted. If they do not fit the new depth, Reconfigure returns ErrPosted and changes nothing. A posted receive
 // with memory of another zone fails with StatusLocalProtection when a message arrives for it.
 //
-// Any goroutine may call it, and others may post meanwhile. The caller makes sure that no goroutine connects, accepts
-// or resets the connection meanwhile.
+// Any goroutine may call it, and other goroutines may post meanwhile. The caller makes sure that no goroutine connects,
+// accepts or resets the connection meanwhile.
 func (c *Conn) Reconfigure(cfg ConnConfig) error {
 	if c.State() != Idle {
 		return ErrState
@@ -94,8 +94,9 @@ func (r *workRing) resize(depth, maxSeg, stride int) error {
 	return nil
 }
 
-// dropForeignSegments invalidates the segments of posted receives whose memory belongs to another zone, if the zone has
-// changed. A message for such a receive fails as if the region had been unregistered.
+// dropForeignSegments does nothing unless the zone of the connection has changed. Then it invalidates the segments of
+// posted receives whose memory belongs to another zone. A message for such a receive fails as if the region had been
+// unregistered.
 func (c *Conn) dropForeignSegments() {
 	if !c.zoneChanged {
 		return

@@ -206,8 +206,8 @@ func TestTwoHostsShare(t *testing.T) {
 	}
 }
 
-// If more connections share a queue than the queue holds packets, each sends less than one packet per round trip. All
-// of them must make progress.
+// The queue of the link has room for fewer packets than there are connections. So each connection sends less than one
+// packet per round trip. All of them must make progress.
 func TestWindowBelowOnePacket(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 10 * time.Microsecond, Rate: 100e6, QueueFrames: 12}, 2)
 	var all []*stream

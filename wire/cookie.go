@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// cookieLife is the length of a period of cookies. A cookie is valid in the period in which it was made and in the next
-// one, hence for 15 to 30 s.
+// cookieLife is the length of a cookie period. A cookie is valid in the period in which it was made and in the period
+// after that, hence for 15 to 30 s.
 const cookieLife = 15 * time.Second
 
 // cookie computes a value that proves that a requester receives at its address and port, like a SYN cookie. The engine
@@ -31,8 +31,8 @@ func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
-// proven reports whether a Connect carries a valid cookie, of this period or the last one. It also returns the cookie
-// of this period (fresh), which the caller may send in a Challenge.
+// proven reports whether a Connect carries a valid cookie, of this period or the previous one. It also returns the
+// cookie of this period (fresh), which the caller may send in a Challenge.
 func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
 	epoch := int64(e.now) / int64(cookieLife)
 	fresh = e.cookie(key, h, hi, epoch)

@@ -10,8 +10,8 @@ type doorbells struct {
 	taking  []*Conn // list that the owner works on
 }
 
-// Ring tells the engine that something was posted on c. The caller need not own the engine. The current owner takes in
-// the post, or else the next owner does.
+// Ring tells the engine that something was posted on c. The caller need not own the engine. The owner of the engine
+// takes in the post; if there is no owner now, the next owner does.
 func (e *Engine) Ring(c *Conn) {
 	if !c.rung.CompareAndSwap(false, true) {
 		return
@@ -22,9 +22,9 @@ func (e *Engine) Ring(c *Conn) {
 	e.rings.Add(1)
 }
 
-// answerDoorbells takes in the posts of the connections in the list. A doorbell that rings during the call waits for
-// the next Poll, so that this Poll has bounded work. Such a ring happens when a connection takes a receive from a
-// shared queue and wakes another connection that waits for a receive.
+// answerDoorbells takes in the posts of all connections whose doorbells have rung. A doorbell that rings during the
+// call waits for the next Poll, so that this Poll has bounded work. A doorbell can ring during the call because a
+// connection that takes a receive from a shared queue wakes another connection that waits for one.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
 	e.taking, e.ringing = e.ringing, e.taking

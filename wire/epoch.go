@@ -6,8 +6,8 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 // be cut into smaller packets, and both ends must agree on what is outstanding. An epoch change does this:
 //   - The sender toggles its epoch, which is a bit in its headers. It announces the new epoch in short packets until
 //     the peer answers with EpochSeen.
-//   - The peer drops the early packets of the old epoch and takes no more data of it. So the acknowledgement in its
-//     answer is final.
+//   - The peer drops the early packets of the old epoch and accepts no more data of the old epoch. So the
+//     acknowledgement in its answer is final.
 //   - The sender cuts all data after that acknowledgement into packets of the base size, with the same PSNs.
 
 // epochChange is the epoch of the sender, and the state of an epoch change.
@@ -48,9 +48,9 @@ func (c *Conn) askEpoch() {
 	c.setDeadline(c.epoch.askAt)
 }
 
-// enterEpoch changes the receiver's epoch to that of a packet. It reports false if the packet must be dropped: it is of
-// the old epoch, or it is of a new epoch that cannot begin yet. A packet of another epoch is of a new epoch if its time
-// stamp is later than all before.
+// enterEpoch changes the receiver's epoch to the epoch of a packet. The epoch is only a bit, so the time stamp shows
+// which epoch is newer: a packet with another epoch begins a new one if its time stamp is later than all before.
+// enterEpoch reports false if the packet must be dropped, because its epoch is old or cannot begin yet.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0

@@ -9,7 +9,8 @@ import (
 
 // flowControl is end-to-end credit in both directions (InfiniBand §9.7.7.2). Credit is the number of messages, counted
 // from the beginning of the connection, that a receiver promises to take. A receiver with a shared queue promises none:
-// it takes messages while it has receives, and answers others with receiver not ready (RNR).
+// while it has receives it takes messages, and a message that finds no receive is answered with receiver not ready
+// (RNR).
 type flowControl struct {
 	limit     seq.Num // number of messages that the peer has promised to take
 	unlimited bool    // the peer gives no credit, so credit limits nothing
@@ -26,8 +27,8 @@ type rnr struct {
 	until Time          // end of the wait
 }
 
-// update stores the credit in a packet if it has grown, and reports whether it has. msn is the number of the next
-// message to send.
+// update stores the credit from a packet if the packet grants more than before, and then returns true. msn is the
+// number of the next message to send.
 func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)
@@ -57,8 +58,8 @@ func (c *Conn) outOfCredit() {
 	}
 }
 
-// noteCredit updates lowCredit, which is true if the peer has credit for at most half of the receive queue. PostRecv
-// then asks its caller to kick the engine, and an Ack grants more credit.
+// noteCredit updates lowCredit, which is true if the peer has credit for at most half of the receive queue. While
+// lowCredit is true, PostRecv asks its caller to kick the engine, so that an Ack grants more credit.
 func (c *Conn) noteCredit() {
 	left := c.flow.granted.Sub(c.recv.msn)
 	if low := left <= int(c.rq.depth/2); low != c.lowCredit.Load() {

@@ -80,8 +80,8 @@ func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	return true
 }
 
-// takeForwarded handles the packets that other engines have forwarded. They do not lie in frames of the link, so the
-// engine can neither hold them as early packets nor answer them in their own frame.
+// takeForwarded handles the packets that other engines have forwarded. These packets do not lie in frames of the link,
+// so the engine can neither hold them as early packets nor answer them in their own frame.
 func (e *Engine) takeForwarded() {
 	s := &e.incoming
 	e.forwarded = true

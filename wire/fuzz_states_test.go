@@ -117,9 +117,9 @@ func (z *fuzzed) judge() {
 	}
 }
 
-// The script makes a peer, a consumer and the clock act in any order, in any state of a connection. The peer knows all
-// numbers of the connection. Nothing may panic, other memory must not change, and the connection must end once,
-// together with everything that belongs to it.
+// A script consists of steps of a peer, of a consumer and of the clock, in any order and in any state of a connection.
+// The peer knows all numbers of the connection. Nothing may panic, and other memory must not change. The connection and
+// everything that belongs to it must end once.
 func FuzzConnectionStates(f *testing.F) {
 	data, ack := byte(proto.Data), byte(proto.Ack)
 	scripts := [][]byte{

@@ -37,7 +37,7 @@ type dialState struct {
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one
-// completion with a connection kind follows.
+// completion follows that reports the result (KindEstablished, for example).
 func (e *Engine) Connect(c *Conn, d Dial) error {
 	e.mustOwn()
 	if c.State() != Idle {
@@ -109,7 +109,7 @@ type Request struct {
 	Qual    uint64
 	Port    uint64 // the requester's port qualifier
 	Private []byte // private data of the requester; the service owns it
-	// ReadIn bounds the RDMA reads that the requester serves at a time, ReadOut those that it has outstanding.
+	// ReadIn bounds the RDMA reads that the requester serves at a time. ReadOut bounds those that it has outstanding.
 	ReadIn, ReadOut int
 	// User belongs to the service; the engine does not read it.
 	User any

@@ -112,8 +112,8 @@ func TestWriteImmDenied(t *testing.T) {
 	}
 }
 
-// A path begins to drop large packets while writes with immediate data and atomics are outstanding. They are cut again
-// into smaller packets, and each must still execute once.
+// A path begins to drop large packets while writes with immediate data and atomics are outstanding. The data of these
+// operations is cut again into smaller packets, and each operation must still execute once.
 func TestExtensionsCutAnew(t *testing.T) {
 	w := newWorld(t, simlink.Config{Seed: 3, Delay: 5 * time.Microsecond, MTU: 3000, Loss: 0.05}, 2)
 	a, b := w.nodes[0], w.nodes[1]

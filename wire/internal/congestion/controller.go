@@ -2,7 +2,7 @@
 //
 // The congestion window grows by one packet per round trip. It shrinks at most once per round trip. One of three
 // signals shrinks it:
-//   - congestion marks, in proportion to their share (DCTCP, RFC 8257),
+//   - congestion marks, in proportion to the share of marked packets (DCTCP, RFC 8257),
 //   - delay above a target (Swift, SIGCOMM 2020),
 //   - loss, by a fixed factor (RFC 5681).
 //
@@ -159,8 +159,8 @@ func (c *Controller) endSlowdownRound() {
 	}
 }
 
-// shrink multiplies the window by a factor of at least one half, and ends slow start. During a slowdown it changes the
-// window that will be restored.
+// shrink multiplies the window by factor, or by one half if factor is smaller, and ends slow start. During a slowdown
+// it changes the window that will be restored.
 func (c *Controller) shrink(factor float64) {
 	w := &c.window
 	if c.slowdown.active() {

@@ -9,8 +9,9 @@ import (
 // class is the priority of a waiting peer. A peer is served when no peer of an earlier class may take the buffer.
 //
 // A peer has proven itself if it has had flows for ProvenTime, has sent a whole message, and none of its messages was
-// slow. Such a peer does not wait for a crowd of attackers, however many networks the attackers have. Within a network
-// with slow peers, known peers go before unknown ones for the same reason.
+// slow. Such a peer does not wait for a crowd of attackers, however many networks the attackers have. For the same
+// reason, in a network with slow peers, a known peer goes before an unknown one. A peer is known if it has sent a whole
+// message and none of its messages was slow.
 type class uint8
 
 // Classes.

@@ -17,8 +17,8 @@ type bucket struct {
 	bytes   uint64
 }
 
-// update drains the bucket by the time in which other flows waited since the last update. It fills the bucket by the
-// time that the bytes received since then take at MinRate, up to size.
+// update drains the bucket by the time in which other flows waited since the last update. It then adds, for the bytes
+// received since the last update, the time that they would take at MinRate. size is the most that the bucket holds.
 func (b *bucket) update(starved, delayed time.Duration, bytes uint64, size time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)

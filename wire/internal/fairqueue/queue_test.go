@@ -153,8 +153,8 @@ func TestTimeoutIsBounded(t *testing.T) {
 	}
 }
 
-// A peer with a slow message must wait behind all others for SlowTime. Unknown peers of its network must wait behind
-// known peers of the network and behind other networks.
+// A peer with a slow message must wait behind all others for SlowTime. Peers of its network that have sent no message
+// yet must wait behind known peers (see class) of the network, and behind other networks.
 func TestClasses(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1") // the slow peer
@@ -289,8 +289,8 @@ func (b *bench) check() {
 	}
 }
 
-// Networks must get turns before peers: a peer waits for one message of each other network, however many peers that
-// network has.
+// Turns must go round the networks, not round all peers: a peer waits for one message of each other network, however
+// many peers that network has.
 func TestNetworksTakeTurns(t *testing.T) {
 	b := newBench(t, 4)
 	for id := range 400 { // all addresses of two networks

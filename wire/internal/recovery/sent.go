@@ -204,7 +204,7 @@ func (s *Sent) DetectReneging(cause uint8) {
 }
 
 // DetectDropped marks the packets lost that were selectively acknowledged before and are not in block. block shows all
-// packets that the peer holds, so the peer must have dropped the others.
+// packets that the peer holds, so the peer must have dropped a packet that block does not show.
 func (s *Sent) DetectDropped(block []byte, cause uint8) {
 	for psn := s.Una + 1; psn.Less(s.highSACK); psn++ {
 		if p := s.At(psn); p.sacked && !shown(block, psn.Sub(s.Una+1)) {

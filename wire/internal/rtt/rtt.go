@@ -15,8 +15,9 @@ const (
 	InitialPTO = 2 * time.Millisecond
 	// MinPTO is the shortest probe timeout.
 	MinPTO = 200 * time.Microsecond
-	// Outlier is the number of probe timeouts that a sample counts as at most. If a path becomes slow, the estimate
-	// follows within a few samples. But one packet that a stopped peer held for seconds changes the estimate little.
+	// Outlier bounds a sample: a sample longer than Outlier probe timeouts counts as Outlier probe timeouts. If a path
+	// becomes slow, the estimate follows within a few samples. But one packet that a stopped peer held for seconds
+	// changes the estimate little.
 	Outlier = 4
 	// maxSample is the longest sample that is accepted.
 	maxSample = 10 * time.Second
