@@ -47,8 +47,8 @@ func reason(ifindex, program int, flags uint32) string {
 	return text
 }
 
-// setXDP attaches a program; program -1 detaches it. text is the message that comes with an error. The kernel answers
-// before sendto returns, so the receive does not wait.
+// setXDP attaches a program to an interface; with program -1 it detaches the interface's program. text is the message
+// that comes with an error. The kernel answers before sendto returns, so the receive does not wait.
 func setXDP(netlink, ifindex, program int, flags uint32) (text string, err error) {
 	to := &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}
 	if err := syscall.Sendto(netlink, setXDPRequest(ifindex, program, flags), 0, to); err != nil {

@@ -69,8 +69,8 @@ func onSide(t *testing.T, l *lab.Lab, s lab.Side, f func() error) {
 	}
 }
 
-// flood sends rate packets per second from the addresses that invented returns, until done is closed. It returns their
-// number.
+// flood sends packets at a rate per second until done is closed, and returns the number of packets. invented returns
+// the source address of packet i.
 func (f *forger) flood(rate int, invented func(i int) netip.Addr, done <-chan struct{}) (sent int) {
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		for due := int(time.Since(start).Seconds() * float64(rate)); sent < due; sent++ {

@@ -139,8 +139,8 @@ func sourceOf(h []byte) netip.Addr {
 	return netip.AddrFrom4([4]byte(h[v4Src : v4Src+4]))
 }
 
-// fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the payload in bytes. The
-// UDP checksum becomes 0, which means none: the protocol above has a stronger one.
+// fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the length of the payload
+// in bytes. The UDP checksum becomes 0, which means none: the protocol above has a stronger one.
 func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[v4Length:], uint16(ihl+udpSize+size))
 	be.PutUint16(h[v4Sum:], 0)
@@ -149,8 +149,8 @@ func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[ihl+udpSum:], 0)
 }
 
-// fill6 writes the lengths of the IPv6 and UDP headers in h. size is the payload in bytes. It sets the UDP checksum to
-// 0; seal6 computes it when the payload is known, because IPv6 requires it.
+// fill6 writes the lengths of the IPv6 and UDP headers in h. size is the length of the payload in bytes. It sets the
+// UDP checksum to 0. IPv6 requires this checksum; seal6 computes it when the payload is known.
 func fill6(h []byte, size int) {
 	be.PutUint16(h[v6Length:], uint16(udpSize+size))
 	be.PutUint16(h[v6Size+udpLength:], uint16(udpSize+size))

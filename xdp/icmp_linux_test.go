@@ -54,8 +54,8 @@ func TestRefusedPortIsReported(t *testing.T) {
 	}
 }
 
-// The parser accepts only messages about packets that we can have sent. It rejects messages about other ports and
-// addresses, messages about other programs' packets, and truncated messages.
+// The parser accepts only messages about packets that this device can have sent. It rejects messages about other ports
+// and addresses, messages about other programs' packets, and truncated messages.
 func TestParseRefused(t *testing.T) {
 	v4 := []byte{0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1, 3, 3, 0, 0, 0, 0, 0, 0,
 		0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc0, 1, 0x44, 0x41, 0, 20, 0, 0}

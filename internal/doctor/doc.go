@@ -6,7 +6,7 @@
 //   - If AF_XDP sockets exist and the kernel does not list their queues, each queue is bound for about 25 ms.
 //   - [Target.Try] opens the adapter.
 //
-// Ordering: the checks run one after the other in the order of [Names], under the context of the call. Ownership: a
+// Ordering: the checks run one after the other in the order of their table, under the context of the call. Ownership: a
 // [Report] belongs to the caller. Threading: any goroutine may call [Examine] and [Explain]; they examine the network
 // namespace of the process.
 //

@@ -40,8 +40,8 @@ func (x *exam) listed(ctx context.Context, sockets []*netlink.XDPDiagInfoResp) [
 	return ok("no AF_XDP socket has a queue of %s", x.name())
 }
 
-// bound checks by binding whether another socket has a queue. It binds each queue for a moment, in copy mode, which
-// does not change the driver. The queue stays busy until the kernel has freed it: see [releaseLimit].
+// bound finds the queues that another AF_XDP socket has: it binds a socket to each queue for a moment, in copy mode,
+// which does not change the driver. The queue stays busy until the kernel has freed it: see [releaseLimit].
 func (x *exam) bound(ctx context.Context) []Finding {
 	for q := range x.queues() {
 		busy := staysBusy(ctx, x.link.Attrs().Index, q)
