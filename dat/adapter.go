@@ -55,9 +55,9 @@ type device struct {
 	watch  func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
 }
 
-// acquire returns the open adapter that is registered under key or under one of aliases, and counts one more open of
-// it. If the device of that adapter has ended, acquire returns the reason as an error. If no such adapter is open,
-// acquire calls open, makes an adapter for the device, and registers the adapter.
+// acquire returns the open adapter that is registered under key or an alias, and counts one more open of it. If the
+// device of that adapter has ended, acquire returns the reason as an error. If no such adapter is open, acquire calls
+// open, makes an adapter for the device, and registers the adapter.
 func acquire(key string, o Options, open func() (device, error), aliases ...string) (*adapter, error) {
 	var dev device
 	defer func() { dev.note.write() }()

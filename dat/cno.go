@@ -272,8 +272,8 @@ func (c *CNO) release(e *EVD) {
 	w.wake.Raise()
 }
 
-// releaseAll ends the waits of all goroutines and calls the agent, each with a nil EVD. It is called when no EVD is
-// left that could trigger. mu is held.
+// releaseAll calls the agent with a nil EVD, and ends the waits of all goroutines: each Wait returns a nil EVD. It is
+// called when the CNO has no EVD that could trigger it. mu is held.
 func (c *CNO) releaseAll() {
 	c.latched = nil
 	c.call(nil)

@@ -156,7 +156,7 @@ func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
 // accept connects the endpoint to the requester and returns a log message. Without a route to the requester it drops
 // the request. mu and ep.mu are held.
 func (c *CR) accept(ep *EP, private []byte) (note, error) {
-	d, path, err := c.resolve() // the last check: after an error, only Engine.Accept frees the path
+	d, path, err := c.resolve() // the last check, because a later one would have to free the path
 	if err != nil {
 		n := c.drop(d, err)
 		c.releaseEP()
@@ -179,7 +179,7 @@ func (c *CR) Reject(private []byte) error {
 }
 
 // Handoff passes the request to the service point of the adapter that listens on qual (dat_cr_handoff). The request
-// arrives there as a new request, and the requester does not notice. The endpoint of this request is released as by
+// arrives there as a new request, and the requester does not notice. The endpoint of this request is treated as in
 // Reject. If no service point listens on qual, or its backlog is full, the requester gets EventNonPeerRejected. If no
 // route leads to the requester, the request is dropped.
 func (c *CR) Handoff(qual ConnQual) error {

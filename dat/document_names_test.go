@@ -40,8 +40,8 @@ func documentedNames(t *testing.T) (names, beyond map[string]bool) {
 	return names, beyond
 }
 
-// TestDocumentNamesEverything: docs/DAT.md names each exported function and method. It also names each exported type whose
-// comment has no DAT name. Each name of its table "Beyond uDAPL" is exported.
+// TestDocumentNamesEverything: docs/DAT.md names each exported function and method. It also names each exported type
+// whose comment has no DAT name. Each name of its table "Beyond uDAPL" is exported.
 func TestDocumentNamesEverything(t *testing.T) {
 	names, beyond := documentedNames(t)
 	exported := exportedNames(t)

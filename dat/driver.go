@@ -32,8 +32,8 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// start calls f, which starts a connection, while it owns the engine, and polls the engine after f. Its errors are those
-// of do.
+// start owns the engine while it calls f, which starts a connection. Then it polls the engine. Its errors are those of
+// do.
 func (d *driver) start(f func(*wire.Engine) error) (err error) {
 	if !d.Start(func() { err = f(d.eng) }) {
 		return ErrInvalidHandle

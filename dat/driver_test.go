@@ -123,9 +123,9 @@ func (w wakes) Wake() {
 	w.Link.Wake()
 }
 
-// TestRungPostRouses: a post while another goroutine owns the engine is sent when that goroutine gives the engine up.
-// The background owner must be woken then, although it does not send the packet: it must send the packet again if the
-// packet is lost, but may sleep until a later time.
+// TestRungPostRouses: if a goroutine posts while another goroutine owns the engine, the owner sends the post when it
+// gives the engine up. The owner must also wake the background owner: if the packet is lost, the background owner must
+// retransmit it, but its sleep may end later than the retransmission timeout.
 func TestRungPostRouses(t *testing.T) {
 	var n atomic.Int64
 	nw := newSim(t)

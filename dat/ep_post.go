@@ -74,7 +74,7 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	return ep.posted(ep.conn.PostSend(segments(iov), cookie, wire.WorkFlags(flags)))
 }
 
-// PostRDMAWrite writes the segments of iov, in order, to the range of the peer's memory that remote names
+// PostRDMAWrite writes the segments of iov, in order, to the range of the peer's memory that the argument remote names
 // (dat_ep_post_rdma_write). A successful completion means that the data is in the peer's memory. The peer gets no
 // event. The writes of a connection land in posting order; within a write, the last aligned word lands last.
 //
@@ -92,7 +92,7 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, remote RMRTriplet, 
 	return ep.posted(ep.conn.PostWrite(segments(iov), cookie, remote.toWire(), wire.WorkFlags(flags)))
 }
 
-// PostRDMARead reads the range of the peer's memory that remote names into the segments of iov, in order
+// PostRDMARead reads a range of the peer's memory, which the argument remote names, into the segments of iov, in order
 // (dat_ep_post_rdma_read). It returns ErrLengthError if iov is shorter than the range. It returns ErrInvalidParameter
 // if MaxRDMAReadOut of this endpoint or MaxRDMAReadIn of the peer is 0. Other errors are those of PostSend.
 func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {

@@ -17,8 +17,8 @@ type taking struct {
 	noldest atomic.Int32      // len(oldest)
 }
 
-// slowEvents queues the events that the consumer or the provider posts, not an engine: software events, connection
-// requests and asynchronous events. slowMu guards the fields slow and catastropheQueued.
+// slowEvents is the queue of software events, connection requests and asynchronous events. slowMu guards the fields
+// slow and catastropheQueued.
 type slowEvents struct {
 	slowMu            sync.Mutex
 	slow              []Event
@@ -198,8 +198,8 @@ func (e *EVD) giveSlot(ev *Event) {
 	}
 }
 
-// post appends an event to slowEvents.slow and delivers a notification. It returns false if no slot is free. It also
-// returns false for a connection request whose address, or network, may hold no more slots (see CreatePSP).
+// post appends an event to slowEvents.slow and delivers a notification. It returns false if no slot is free. For a
+// connection request it also returns false if CreatePSP's limit for the address or the network is reached.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
 // postAfter is post with a callback: it calls prepare after it has reserved a slot, before a consumer can take the

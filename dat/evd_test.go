@@ -152,8 +152,8 @@ func TestPassiveTarget(t *testing.T) {
 	})
 }
 
-// TestOverflow: an event that finds no free slot is lost, and no other event is. An asynchronous event names the
-// dispatcher that lost it.
+// TestOverflow: only events that find no free slot are lost. An asynchronous event names the dispatcher that lost
+// them.
 func TestOverflow(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -21,8 +21,8 @@ const (
 	EventAsyncEVDOverflow      EventNumber = 0x08001
 	EventAsyncIACatastrophic   EventNumber = 0x08002
 	EventSoftware              EventNumber = 0x10001
-	// EventAsyncEPBroken reports a change of an endpoint. In spite of its name, the change need not be an error. The
-	// change is in Event.Reason.
+	// EventAsyncEPBroken reports a change of an endpoint. In spite of the event's name, the change need not be an
+	// error. Event.Reason is the change.
 	EventAsyncEPBroken EventNumber = 0x08003
 	// EventAsyncProviderInternalError reports a change of an object for which DAT has no event number, such as a shared
 	// receive queue. The change need not be an error. Event.Source is the object; Event.Reason is the change.

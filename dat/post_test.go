@@ -157,8 +157,8 @@ func TestReadsNotAllowed(t *testing.T) {
 	})
 }
 
-// TestReceiverNotReady: a send for which the peer has no receive waits. It completes when the peer posts one. After the
-// limit NotReady the connection breaks.
+// TestReceiverNotReady: if the peer has no receive, a send waits. When the peer posts a receive, the send completes. If
+// the send waits longer than the limit NotReady, the connection breaks.
 func TestReceiverNotReady(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{Limits: Limits{NotReady: 300 * time.Millisecond}})

@@ -163,8 +163,8 @@ func (p *PSP) end() {
 	}
 }
 
-// Free stops listening (dat_psp_free). When it returns, the qualifier can be used again. Requests that were delivered
-// before stay valid.
+// Free stops listening (dat_psp_free). When it returns, the qualifier can be used again. Requests that have already
+// been delivered remain valid.
 func (p *PSP) Free() error {
 	if err := p.lock(); err != nil {
 		return err

@@ -167,8 +167,8 @@ func (r *RMR) Free() error {
 }
 
 // PostSendWithInvalidate sends a message like PostSend, and invalidates an RMR of the peer before the peer's receive
-// completes (dat_ep_post_send_with_invalidate with invalidate_flag set; without that flag, PostSend does the same). The
-// operation of the peer's completion is DTOReceiveWithInvalidate. rmrContext must be the context of a bound RMR that
+// completes (dat_ep_post_send_with_invalidate with invalidate_flag set; without that flag, the C call is PostSend). In
+// the peer's completion, Event.Op is DTOReceiveWithInvalidate. rmrContext must be the context of a bound RMR that
 // this connection may use. Otherwise the send completes with DTORemoteAccess and the connection breaks.
 func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags CompletionFlags, rmrContext uint32) error {
 	if err := ep.usable(); err != nil {
@@ -180,9 +180,10 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 	return ep.posted(ep.conn.PostSendInvalidate(segments(iov), cookie, rmrContext, wire.WorkFlags(flags)))
 }
 
-// PostRDMAReadToRMR reads the range remote of the peer's memory into the range local of an RMR of this side
-// (dat_ep_post_rdma_read_to_rmr). The RMR must be bound with MemRemoteWrite. If the RMR is rebound, unbound or freed
-// before the data has arrived, the read completes with DTOLocalProtection and the connection breaks.
+// PostRDMAReadToRMR reads a range of the peer's memory into a range of an RMR of this side
+// (dat_ep_post_rdma_read_to_rmr). The arguments remote and local name these ranges. The RMR must be bound with
+// MemRemoteWrite. If the RMR is rebound, unbound or freed before the data has arrived, the read completes with
+// DTOLocalProtection and the connection breaks.
 //
 // Errors are those of PostRDMARead, and these:
 //

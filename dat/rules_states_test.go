@@ -88,8 +88,8 @@ func (s *stage) giveUp() {
 	s.peer.expect(EventDisconnected)
 }
 
-// tentative replaces the endpoint of the stage by an endpoint that the provider creates for a request, and gives it a
-// zone and dispatchers.
+// tentative replaces the endpoint of the stage by an endpoint that the provider creates for a request. It sets the zone
+// and the dispatchers of the new endpoint.
 func (s *stage) tentative() {
 	s.t.Helper()
 	ok(s.t, s.p.Free())

@@ -85,8 +85,8 @@ func (f *fleet) receive(active int, room []LMRTriplet) {
 	}
 }
 
-// run sends 64-byte messages for a time d. It uses only the first connections of the fleet; their number is active. It
-// returns the number of completed messages per second.
+// run sends 64-byte messages for a time d over the first connections of the fleet. The argument active is the number of
+// these connections. The result is the number of completed messages per second.
 func (f *fleet) run(active int, d time.Duration) float64 {
 	d = brief(d)
 	msg, room := f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)

@@ -226,10 +226,10 @@ func (s *SRQ) Free() error {
 	return nil
 }
 
-// RecvQuery returns the number of incomplete receives that belong to the endpoint, and the number of messages that
-// these receives span, from the oldest to the newest (dat_ep_recv_query). Without a shared receive queue, all posted
-// receives belong to the endpoint. With a shared receive queue, both numbers are 0 or 1, because an endpoint has taken
-// at most one receive that is incomplete. The call is legal in every state.
+// RecvQuery returns the number of incomplete receives that belong to the endpoint (allocated), and the number of
+// messages from the oldest of these receives to the newest (span). The two are equal (dat_ep_recv_query). Without a
+// shared receive queue, all posted receives belong to the endpoint. With a shared receive queue, both numbers are 0 or
+// 1, because an endpoint has taken at most one receive that is incomplete. The call is legal in every state.
 func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, 0, err

@@ -177,8 +177,9 @@ func halfway(t testing.TB, n network) (c *common, x, y *point, v *flow) {
 	return c, x, y, v
 }
 
-// TestSharedQueueOfSeveralEngines: endpoints on several engines share a receive queue with too few receives, to which
-// several goroutines post. Every message is received once and in order, and no receive is lost or used twice.
+// TestSharedQueueOfSeveralEngines: endpoints on several engines share a receive queue with too few receives. Several
+// goroutines post receives to the queue. Every message is received once and in order, and no receive is lost or used
+// twice.
 func TestSharedQueueOfSeveralEngines(t *testing.T) {
 	a, b := newManyQueued(t)
 	const pairs, each, receives = 6, 300, 8

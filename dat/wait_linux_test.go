@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkFirstFrame measures an RDMA write over AF_XDP to an adapter that sleeps and that no caller polls: the time
-// from the post until the write is placed and acknowledged. The poster polls.
+// BenchmarkFirstFrame measures the time from the post of an RDMA write over AF_XDP until the write is placed and
+// acknowledged. The poster polls. At the target no caller polls, and the background owner sleeps.
 func BenchmarkFirstFrame(b *testing.B) {
 	x, y := newHosts(b, newXDP(b), Options{})
 	p, q := pair(x, y, nil)

@@ -27,7 +27,7 @@ func (c *counting) Signal() Signal {
 	return s
 }
 
-// TestWaiterYields: a goroutine becomes runnable while another goroutine waits and its polls are empty. It runs before
+// TestWaiterYields: while a waiter's polls are empty, another goroutine becomes runnable. That goroutine runs before
 // the waiter's next poll, even on one processor.
 func TestWaiterYields(t *testing.T) {
 	x := newFake()
