@@ -13,8 +13,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Device is an open interface: an XDP program redirects its UDP port to a Socket on each receive queue. Any goroutine
-// may call every method. Close must come after the owner of each socket has made its last call.
+// Device is an open interface. An XDP program redirects the packets of one UDP port to a Socket on each receive queue.
+// Any goroutine may call every method. Close must come after the owner of each socket has made its last call.
 type Device struct {
 	name        string
 	ifindex     int

@@ -15,9 +15,9 @@
 //   - in the kernel, for transmission
 //
 // At most Caps().TxFrames frames are allocated or in transmission, so Send always has room for a frame from Alloc. A
-// received frame may be sent too; if there is no room for it, the socket drops it. While the interface is down, frames
-// that the kernel refuses return to the pool. Frames that the kernel had accepted before return when the interface is
-// up again.
+// received frame may be sent too; if there is no room for it, the socket drops it. While the interface is down, a
+// frame that the kernel refuses returns to the pool. A frame that the kernel already has returns to the pool when the
+// interface is up again.
 //
 // Threading. Each socket has one owner at a time. Only the owner calls Recv, Alloc, Send, Free, Source and the raw
 // calls (RecvFrames, SendFrames, InFlight). These calls do not lock, allocate, block or read a clock. Any goroutine may

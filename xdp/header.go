@@ -93,8 +93,8 @@ func parse4(b []byte, total int, l layout) (layout, bool) {
 	return parseUDP(h[size:], length-size, l, l.ip+size)
 }
 
-// sound4 reports whether the checksum of an IPv4 header is correct. A header without options takes four additions: the
-// ones' complement sum does not depend on the byte order (RFC 1071 §2), so native words can be added.
+// sound4 reports whether the checksum of an IPv4 header is correct. The ones' complement sum does not depend on the
+// byte order (RFC 1071 §2), so a header without options is added up in large words of the native byte order.
 func sound4(h []byte) bool {
 	if len(h) != v4Size {
 		return fold(sum(h, 0)) == 0xffff

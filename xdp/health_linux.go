@@ -35,9 +35,8 @@ type txState struct {
 	waits       bool   // packets wait to be transmitted
 }
 
-// transmitting returns the state of the transmit side, from ring words that are shared with the kernel. Packets wait in
-// two cases: the tx ring is not empty, or the submitted slots without a completion are at least as many as the ring
-// has. Any goroutine may call it.
+// transmitting returns the state of the transmit side, from ring words that are shared with the kernel. Packets wait if
+// the tx ring is not empty, or if at least tx.size submitted slots have no completion yet. Any goroutine may call it.
 func (s *Socket) transmitting() txState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Packets whose payload lies in the device's memory arrive. A Buf whose Data lies in that memory still has a frame. All
-// these frames return to the pool. There are more packets than ring slots.
+// The peer receives packets whose payload lies in the device's memory. Each Buf of such a packet still has a frame, and
+// all frames return to the pool. There are more packets than ring slots.
 func TestSendInPlace(t *testing.T) {
 	const size, packets = 1 << 20, 300
 	m, err := newMemory(size)

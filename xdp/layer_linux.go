@@ -31,9 +31,9 @@ func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
 		return fmt.Sprintf("a packet of a %s interface has no Ethernet header", now.Kind),
 			fmt.Sprintf("use the interface below it, or kernel UDP (udp:%v)", local)
 	case now.Kind == "bond", now.Kind == "team":
-		// The program runs on the members of the bond, and packets arrive on a member's queue; in generic mode they
-		// keep its number. The kernel (xsk_rcv_check) drops packets that arrive on another interface or queue than the
-		// socket's, so a socket of the bond receives nothing.
+		// The program runs on the members of the bond. A packet arrives on a queue of a member, and keeps that queue's
+		// number in generic mode. The kernel (xsk_rcv_check) drops packets that arrive on another interface or queue
+		// than the socket's, so a socket of the bond receives nothing.
 		return "AF_XDP does not receive the packets of a " + now.Kind,
 			fmt.Sprintf("use kernel UDP (udp:%v), or take a member out of it, give that an address and open it", local)
 	case now.Kind == "macvlan" && local.Is4():

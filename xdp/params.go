@@ -5,8 +5,8 @@ import "time"
 // Tunables. Measured on the reference machine: two cores, kernel 6.18, veth between two namespaces.
 const (
 	// Ring sizes are in slots, the UMEM size is in frames: 16 MiB per queue. 1024 frames are for transmission, 1024 may
-	// stay with the owner, and up to 2048 are for reception (see fillLevel). 2048 frames absorb 3 ms of full packet
-	// rate while the owner is descheduled.
+	// stay with the owner, and up to 2048 are for reception (see fillLevel). If the owner is descheduled, 2048 frames
+	// absorb the packets of 3 ms at full rate.
 	defaultFrames         = 4096
 	defaultFrameSize      = 4096
 	defaultRxRing         = 2048

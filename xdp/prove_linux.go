@@ -10,8 +10,8 @@ import (
 
 // proofType is the EtherType for local experiments (IEEE 802, 88-B5). The proof frame has this type; its completion
 // shows that a queue transmits. Source and destination of the frame are our own MAC address. A switch does not forward
-// the frame, because its destination is on the port where it arrived. Another host drops the frame, because it is not
-// addressed to that host.
+// the frame, because the destination is on the port where the frame arrived. Another host drops the frame, because the
+// frame is not addressed to that host.
 const (
 	proofType = 0x88b5
 	proofSize = 60 // the minimum Ethernet frame without its checksum, in bytes
@@ -45,7 +45,7 @@ func (s *Socket) allReturned() bool {
 }
 
 // silent sends a proof frame on each socket. It returns the indices of the sockets whose frame is not completed within
-// the timeout, except those whose interface is down. The caller owns all the sockets, and they carry no traffic.
+// the timeout, except sockets whose interface is down. The caller owns all the sockets, and they carry no traffic.
 func silent(sockets []*Socket, timeout time.Duration) (dead []int) {
 	var waiting []int
 	for q, s := range sockets {

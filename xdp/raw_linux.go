@@ -3,9 +3,9 @@ package xdp
 import "github.com/datxdp/datxdp/link"
 
 // The raw calls move whole Ethernet frames, to measure the socket without paths and header processing. They use the
-// same frames as the link.Link methods: Alloc provides them, Free takes them back, and Caps().FrameSize bytes fit. Only
-// the owner may call them, and may mix them with the link.Link methods. The socket receives only the packets that the
-// program redirects: UDP to the device's port at one of its addresses.
+// same frames as the link.Link methods: Alloc provides a frame, Free takes it back, and Caps().FrameSize is the room in
+// bytes. Only the owner may use the raw calls, and may mix them with the link.Link methods. The socket receives only
+// the packets that the program redirects: UDP to the device's port at one of its addresses.
 
 // RecvFrames is Recv for whole frames. Data of a packet's first Buf begins with the Ethernet header. If a packet has
 // several frames, every Buf except the last has the flag More, and two calls may each return a part of the packet. The

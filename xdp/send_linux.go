@@ -258,7 +258,7 @@ func (s *Socket) flush(queued uint32, sent *tally) {
 
 // drain makes the kernel transmit until the tx ring is empty. In copy mode one call transmits a limited number of
 // slots, and none if the socket's send buffer is full. Therefore drain stops after idleTx calls without progress.
-// Packets that are left wait for the owner's next call, or for Wait. drain never blocks.
+// The remaining packets wait for the owner's next call, or for Wait. drain never blocks.
 func (s *Socket) drain() {
 	if s.zc {
 		var errno unix.Errno

@@ -37,8 +37,8 @@ func errnoErr(e syscall.Errno) error {
 // umemAddr returns the address that the kernel registers. It is sound because the mapping does not move.
 func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
-// mapAgain maps the pages of the shared mapping src at a second place: at the mapping dst, which it replaces. Both must
-// have the same size. An mremap(2) with old size 0 does this.
+// mapAgain replaces the mapping dst with a second mapping of src's pages. src must be a shared mapping of the same
+// size. An mremap(2) with old size 0 does this.
 func mapAgain(src, dst []byte) error {
 	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(src))), 0, uintptr(len(src)),
 		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), 0)

@@ -26,9 +26,9 @@ func (u *umem) frame(addr uint64) (frame, off uint32, ok bool) {
 	return uint32(addr >> u.shift), uint32(addr) & (u.size - 1), addr < uint64(len(u.mem))
 }
 
-// descAddr returns the kernel's address of b, for a descriptor. b lies in the frame or, if lent is true, in the
-// consumers' memory. There b must lie inside one block of the size of a frame, because a descriptor cannot cross
-// blocks. ok is false if b lies in neither.
+// descAddr returns the kernel's address of b, for a descriptor. b must lie in the frame, or inside one frame-sized
+// block of the consumers' memory, because a descriptor cannot cross blocks; otherwise ok is false. lent is true if b is
+// not in the frame.
 func (u *umem) descAddr(frame uint32, b []byte) (addr uint64, lent, ok bool) {
 	if off, ok := u.locate(frame, b); ok {
 		return u.addr(frame, off), false, true

@@ -159,9 +159,9 @@ func (w *watch) stateChanged(was, now route.Interface) {
 	}
 }
 
-// addressesChanged reports new and removed addresses. The device serves only the addresses it found at Open. If its own
-// address is missing for addressTicks, tick ends the device. The delay is needed because an interface that goes down
-// loses its IPv6 addresses until they are configured again.
+// addressesChanged reports new and removed addresses. The device serves only the addresses that it found at Open. If
+// the device's own address is missing for addressTicks, tick ends the device. The delay is needed because an interface
+// that goes down loses its IPv6 addresses until they are configured again.
 func (w *watch) addressesChanged(now route.Interface) {
 	var addrs []netip.Addr
 	for _, p := range now.Addrs {
