@@ -133,11 +133,11 @@ func programsOf(pid string) (ids []uint32) {
 	return ids
 }
 
-// left returns which traces still exist. They live as long as something refers to them:
+// left returns the traces that still exist. A trace exists as long as something keeps it:
 //
-//   - a namespace: a process, a descriptor or a mount
-//   - an XDP program: a descriptor, a link, or the interface it is attached to
-//   - an interface: its namespace
+//   - A process, a descriptor or a mount keeps a namespace.
+//   - A descriptor, a link or an interface keeps an XDP program.
+//   - A namespace keeps its interfaces.
 func (tr traces) left(t *testing.T) (still []string) {
 	t.Helper()
 	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/proc/[0-9]*/task/*/ns/net", "/proc/[0-9]*/fd/*"} {

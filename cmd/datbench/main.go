@@ -5,7 +5,7 @@
 // when it ends. Without root it uses two loopback addresses.
 //
 // This package has the commands, their flags and the output. The packages below internal do the work;
-// docs/ARCHITECTURE.md, "The rooms of datbench", lists them.
+// docs/ARCHITECTURE.md, "The packages of datbench", lists them.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 )
 
 // Allowance limits the memory that a target provides for one row, in bytes: Buffers for data, and Heap for a churned
-// heap. The kernel commits the pages of buffers when they are used, but those of the heap immediately.
+// heap. The kernel commits the pages of buffers when they are used, but the pages of the heap immediately.
 type Allowance struct{ Buffers, Heap plan.ByteSize }
 
 // FullAllowance is the allowance of the main job's own targets.

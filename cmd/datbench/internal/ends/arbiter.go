@@ -45,8 +45,8 @@ type arbiter struct {
 type holder struct {
 	request
 	since time.Time
-	// over is set when the row is measured. If no other row of the job follows, requests of other jobs may wait from
-	// now on, because the target will be free soon.
+	// over is set when the row has been measured. If no other row of the job follows, requests of other jobs may wait
+	// from then on, because the target will be free soon.
 	over bool
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// penalties refuses addresses whose rows failed, for a limited time each. Without it, an address that takes the target
-// again and again, and does not use it, would keep other clients out.
+// penalties holds the addresses whose rows failed. Requests from such an address are refused for a limited time.
+// Otherwise one address could reserve the target again and again without using it, and keep other clients out.
 type penalties map[netip.Addr]penalty
 
 // penalty is the exponential backoff of one address.

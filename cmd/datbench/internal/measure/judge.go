@@ -60,9 +60,9 @@ func Judge(r *result.Result, e Evidence) {
 // this: sha256 rows, and rows with a churned heap, in which the garbage collector uses the same core.
 func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 }
 
-// checkSamples is called for a latency row with too few samples for a p99.9. It invalidates the row, with one
-// exception: with packet loss, kernel TCP waits 0.2 s for each lost packet, so its rows never have more samples. They
-// keep the percentiles that their samples support.
+// checkSamples is called for a latency row with too few samples for a p99.9. It invalidates the row. The exception is a
+// kernel TCP row with packet loss, which keeps the percentiles that its samples support: TCP waits 0.2 s for each lost
+// packet, so the row cannot have more samples.
 func checkSamples(r *result.Result) {
 	if r.Op != result.TCP || r.Impair == "" || r.Samples < minMedianSamples {
 		r.Invalidate("%d samples are too few for a p99.9", r.Samples)

@@ -7,7 +7,7 @@ const (
 	// RateDepth is the number of outstanding operations of a rate row. Measured on veth at 64 B: below 256 the sender
 	// sometimes waits for an acknowledgement, and above 1024 the buffers do not fit into the CPU cache.
 	RateDepth = 512
-	// rateDepthRead is the same number for reads. It is smaller because the peer's engine answers each read separately.
+	// rateDepthRead replaces RateDepth for reads. It is smaller because the peer's engine answers each read separately.
 	rateDepthRead = 128
 	// RateSignal is the number of requests per completion event. perftest uses 100. On veth the values from 4 to 32
 	// give equal results within the noise; 1 is 12 % slower at 64 B.
@@ -28,8 +28,8 @@ const (
 	defaultWarmup   = 100 * time.Millisecond
 	// ChurnSize is the size in bytes of the heap in the churn row of --full, and the most that a peer may request.
 	ChurnSize = 1 << 30
-	// churnTimes multiplies the duration of the churn row of --full. The row needs more time, because both garbage
-	// collectors use the two cores and leave time for only some hundred round trips per second.
+	// churnTimes multiplies the duration of the churn row of --full. The row needs more time, because on
+	// two cores the garbage collectors of both ends leave time for only some hundred round trips per second.
 	churnTimes = 5
 	// ChurnLimit bounds the time to fill the heap of a row at both ends.
 	ChurnLimit = 30 * time.Second

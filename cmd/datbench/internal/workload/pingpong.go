@@ -79,8 +79,8 @@ func newPingWord(c *Conn) *pingWord {
 	return b
 }
 
-// writeNext writes the next number to the peer. It uses the source buffers round robin; the constant words is their
-// number. writeNext first waits until fewer writes than that are outstanding, so that the next buffer is free.
+// writeNext writes the next number to the peer. It uses the source buffers round robin. It first waits until fewer
+// writes are outstanding than there are buffers, so that the next buffer is free.
 func (b *pingWord) writeNext() error {
 	for b.c.posted-b.c.done >= words {
 		if _, err := b.c.poll(); err != nil {

@@ -130,8 +130,8 @@ func sinkSend(c *Conn) (measure.Tally, error) {
 	return measure.Tally{Count: count.Count, Elapsed: count.Elapsed()}, nil
 }
 
-// streamRDMA writes to the target's slots round robin, or reads them. It counts completed operations, whose data is
-// placed.
+// streamRDMA writes to the target's slots round robin, or reads them. It counts an operation when it completes, because
+// all data of the operation is then in place.
 func streamRDMA(c *Conn, r *result.Result) (measure.Evidence, error) { return c.countDone(r) }
 
 func (c *Conn) remoteSlots() []dat.RMRTriplet {
