@@ -11,9 +11,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// adopt creates a handle for a connection request cr, in the IA of the service point with handle sp, and returns it. If
-// ep is an endpoint that the provider has created for the request, adopt creates a handle for ep too. It returns 0 if
-// the IA was closed in the meantime or memory is missing; then neither has a handle.
+// adopt creates and returns a handle for a connection request cr, in the IA of the service point with handle sp. If ep
+// is an endpoint that the provider has created for the request, adopt creates a handle for ep too. If the IA was closed
+// in the meantime or memory is missing, adopt returns 0, and neither cr nor ep has a handle.
 func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 	h := prepare(sp, C.DAT_HANDLE_TYPE_CR, cr)
 	switch {
