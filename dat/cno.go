@@ -46,9 +46,9 @@ var cnoWaiters = sync.Pool{New: func() any { return &cnoWaiter{wake: progress.Ne
 
 // CreateCNO creates a notification object (dat_cno_create). CreateEVD and EVD.ModifyCNO add EVDs to it.
 //
-// agent may be nil. Otherwise the first trigger calls agent, once, with the EVD that triggered. The agent runs in a
-// new goroutine, so it may make any call. The same trigger also releases a waiting goroutine. If the last EVD is freed
-// or the IA is closed before the first trigger, the agent is called with nil.
+// The argument agent may be nil. Otherwise the first trigger calls agent, once, with the EVD that triggered. The agent
+// runs in a new goroutine, so it may make any call. The same trigger also releases a waiting goroutine. If the last EVD
+// is freed or the IA is closed before the first trigger, the agent is called with nil.
 func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -290,7 +290,8 @@ func (c *CNO) join(e *EVD) {
 	c.latched = slices.Grow(c.latched, len(c.evds)) // so that latch does not allocate
 }
 
-// leave removes an EVD and its kept trigger. freed is true if the EVD was freed, and false if it has another CNO now.
+// leave removes an EVD and its kept trigger. The argument freed is true if the EVD was freed, and false if it has
+// another CNO now.
 func (c *CNO) leave(e *EVD, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

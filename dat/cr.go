@@ -211,7 +211,7 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	return nil
 }
 
-// note returns a log message about the request. d is the driver of the request's engine. mu is held.
+// note returns a log message about the request. The argument d is the driver of the request's engine. mu is held.
 func (c *CR) note(message string, d *driver) note {
 	return note{c.ia.log, slog.LevelDebug, message, []any{"peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index()}}
 }

@@ -171,9 +171,9 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 }
 
 // refer updates the reference counts of the objects that an endpoint uses. The argument oldParam has the parameters of
-// the endpoint before a change, or nil for a new endpoint. The argument newParam has the parameters after the change, or
-// nil for a freed endpoint. If the streams of a dispatcher would not be compatible, refer returns an error and changes
-// nothing.
+// the endpoint before a change, or nil for a new endpoint. The argument newParam has the parameters after the change,
+// or nil for a freed endpoint. If the streams of a dispatcher would not be compatible, refer returns an error and
+// changes nothing.
 func (a *adapter) refer(oldParam, newParam *EPParam) error {
 	if err := a.refeed(oldParam.feeds(), newParam.feeds()); err != nil {
 		return err
@@ -229,8 +229,8 @@ func (ep *EP) lock() error {
 	return nil
 }
 
-// Status returns the state of the endpoint (dat_ep_get_status). recvIdle is true if no receive is outstanding;
-// requestIdle is true if no request is outstanding.
+// Status returns the state of the endpoint (dat_ep_get_status). The result recvIdle is true if no receive is
+// outstanding; the result requestIdle is true if no request is outstanding.
 func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, false, false, err

@@ -206,7 +206,8 @@ func (a *adapter) adapterAttr() IAAttr {
 		RDMAReadInGuarantee: true, RDMAReadOutGuarantee: true, Extension: ExtensionIB, ExtensionVersion: extensionVersion}
 }
 
-// providerAttr returns the attributes of this provider. maxPacket is the largest UDP payload of the links, in bytes.
+// providerAttr returns the attributes of this provider. The argument maxPacket is the largest UDP payload of the links,
+// in bytes.
 func providerAttr(maxPacket int) ProviderAttr {
 	p := ProviderAttr{Name: "datxdp", Major: providerMajor, Minor: providerMinor, DAPLMajor: apiMajor, DAPLMinor: apiMinor,
 		MemTypes: MemVirtual | MemLMR | MemSharedVirtual, IOVOwnership: IOVConsumer, QoS: QoSBestEffort,

@@ -159,7 +159,7 @@ func openLinks(n ianame.Name, o Options) (device, error) {
 	}
 }
 
-// nameError returns the DAT error for a name that cannot be parsed. err is the error of ianame.Parse.
+// nameError returns the DAT error for a name that cannot be parsed. The argument err is the error of ianame.Parse.
 func nameError(name string, err error) error {
 	if errors.Is(err, ianame.ErrNotAdapter) {
 		return fail(errName, "%v; nor is it in the registry", err)

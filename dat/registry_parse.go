@@ -34,7 +34,7 @@ func parseRegistry(text string) (entries []entry, err error) {
 	return entries, err
 }
 
-// parseEntry makes an entry from the fields of a line. user is false if the entry is for the kernel's DAT.
+// parseEntry makes an entry from the fields of a line. The result user is false if the entry is for the kernel's DAT.
 func parseEntry(f []string) (e entry, user bool, err error) {
 	if len(f) != 8 {
 		return e, false, fmt.Errorf("%d fields, want name, API version, thread safety, default, library, provider version, instance data and platform data", len(f))
@@ -55,7 +55,8 @@ func parseEntry(f []string) (e entry, user bool, err error) {
 	return e, user, nil
 }
 
-// parseVersion parses an API version, such as u2.0 for uDAPL or k1.2 for the kernel's DAT. user is true for uDAPL.
+// parseVersion parses an API version, such as u2.0 for uDAPL or k1.2 for the kernel's DAT. The result user is true for
+// uDAPL.
 func (e *entry) parseVersion(s string) (user bool, err error) {
 	bad := fmt.Errorf("API version %q is not u or k and MAJOR.MINOR", s)
 	if s == "" || s[0] != 'u' && s[0] != 'k' {

@@ -52,7 +52,8 @@ func caught(r *uint32) {
 	}
 }
 
-// created connects a new object and its handle. err is the error of creating the object; created returns its code.
+// created connects a new object and its handle. The argument err is the error of creating the object; created returns
+// the code of err.
 func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	if err != nil {
 		return code(err)

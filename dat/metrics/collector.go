@@ -32,7 +32,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 // prefix is the prefix of the names of all metrics.
 const prefix = "datxdp_"
 
-// NewCollector makes a Collector for ia. name is the value of the label ia of every metric.
+// NewCollector makes a Collector for ia. The argument name is the value of the label ia of every metric.
 func NewCollector(name string, ia *dat.IA) *Collector {
 	c := &Collector{ia: ia, read: ia.Stats}
 	for i := range families {

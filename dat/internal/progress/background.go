@@ -72,7 +72,7 @@ func (b *background) runPass(now wire.Time) (p pass) {
 	return p
 }
 
-// phase returns the phase after a pass at time now. quiet is the time since packets last moved.
+// phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved.
 func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
 	switch {
 	case p.driven:

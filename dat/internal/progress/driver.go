@@ -84,8 +84,8 @@ func (d *Driver) disown(role wire.Role) (polled bool) {
 	return polled
 }
 
-// poll polls the engine once in the given role, unless the engine is owned. busy is true if packets moved. yield is
-// true if the calling thread should yield.
+// poll polls the engine once in the given role, unless the engine is owned. The result busy is true if packets
+// moved; the result yield is true if the calling thread should yield.
 func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
 	if !d.token.TryOwn(role) {
 		return false, false

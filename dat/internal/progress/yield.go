@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// yield lets other goroutines or threads run after a poll. busy is true if the poll moved packets. There are three
-// cases:
+// yield lets other goroutines or threads run after a poll. The argument busy is true if the poll moved packets. There
+// are three cases:
 //
 //   - The poll of a Waiter moved no packets: other goroutines run (runtime.Gosched). Otherwise a goroutine of the
 //     consumer, such as one that just got a message, would have to wait for a scheduling quantum.
