@@ -36,7 +36,7 @@ func (s *Severity) UnmarshalText(b []byte) error {
 
 // Finding is one result of a check.
 type Finding struct {
-	// Check is the name of the check; see [Names].
+	// Check is the name of the check.
 	Check string `json:"check"`
 	// Group is the object of the check: "host", "process", an interface, an address, or a peer.
 	Group string `json:"group"`

@@ -125,15 +125,15 @@ func start(t *testing.T, node int, qemu string, args ...string) *machine {
 	return m
 }
 
-// arguments returns qemu's arguments for a machine with only the first interface. append is added to the kernel
-// options.
-func arguments(node int, img image, memory, append string) []string {
+// arguments returns qemu's arguments for a machine with only the first interface. The guest kernel gets options in
+// addition to kernelOptions.
+func arguments(node int, img image, memory, options string) []string {
 	m := machine{node: node}
 	return []string{
 		"-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max", "-smp", fmt.Sprint(processors), "-m", memory,
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
 		"-kernel", img.kernel, "-initrd", img.initrd,
-		"-append", fmt.Sprintf(kernelOptions+" node=%d %s", node, append),
+		"-options", fmt.Sprintf(kernelOptions+" node=%d %s", node, options),
 		"-netdev", "user,id=control,restrict=on,hostfwd=tcp:" + net.JoinHostPort("127.0.0.1", fmt.Sprint(m.port())) + "-:22",
 		"-device", "virtio-net-pci,netdev=control,romfile=",
 	}
