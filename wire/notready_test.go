@@ -9,7 +9,7 @@ import (
 )
 
 // A peer that gives no credit takes a message only when it has a receive. Each message must be received once and in
-// order, also over lossy networks and in packets that it shares with other operations.
+// order. This must also hold over lossy networks, and for messages that share packets with other operations.
 func TestNotReady(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, rough(seed, 1), 2)

@@ -120,8 +120,8 @@ func (p *packet) zeroCopyLen(offset, n int) int {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// addZeroCopy appends src, which lies at an offset of link memory, without a copy. For each block it moves a frame of
-// the engine to tx, and makes that entry of tx refer to src instead of the frame's memory.
+// addZeroCopy appends src, which lies at an offset of link memory, without a copy. For each block of src, addZeroCopy
+// moves a frame of the engine to tx, and lets that entry of tx refer to the block instead of the frame's memory.
 func (p *packet) addZeroCopy(src []byte, offset int) {
 	e := p.e
 	p.zeroCopied = true

@@ -16,8 +16,9 @@ const (
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
-	// blackHoleTries is the number of timeouts after which an unacknowledged large packet counts as dropped for its
-	// size (black hole). A timeout counts only if the peer has answered a short packet since the previous timeout.
+	// blackHoleTries is the number of timeouts of a large packet after which the engine concludes that the path drops
+	// packets of that size (black hole). A timeout counts only if the peer has answered a short packet since the
+	// previous timeout.
 	blackHoleTries = 4
 
 	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
@@ -43,8 +44,8 @@ const (
 	postTime   = time.Microsecond
 	packetTime = 8 * time.Microsecond
 	// minLeft is the number of completions that must wait for the consumer before a post is deferred (see deferPost).
-	// maxDeferred bounds the deferred posts in a row. Rate of 64-byte messages on one connection (dat:
-	// BenchmarkStreamSend64): 3.0 M/s with maxDeferred 0, 3.8 with 32, 4.4 with 64, 4.2 with 256.
+	// maxDeferred bounds the consecutive posts that are deferred. One connection sends 3.0 M messages/s of 64 bytes
+	// with maxDeferred 0, 3.8 M with 32, 4.4 M with 64, and 4.2 M with 256 (dat: BenchmarkStreamSend64).
 	minLeft     = 8
 	maxDeferred = 64
 	// zeroCopyBlocks is the least number of blocks of link memory that the engine sends without a copy. Sending without
@@ -61,9 +62,9 @@ const (
 	ackDelay = 100 * time.Microsecond
 
 	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds its exponential
-	// back-off (RFC 6298 §5.5 to §5.7). maxRTO must be long enough for a peer to read all packets that the connections
-	// of a host send again in that time: with 25 ms, 4000 connections sent 160,000 packets/s, and a process that had
-	// been stopped for 1 s never caught up.
+	// back-off (RFC 6298 §5.5 to §5.7). While a peer does not answer, every connection to it retransmits once per
+	// maxRTO, and the peer must be able to read these packets when it resumes. With 25 ms, 4000 connections sent
+	// 160,000 packets/s, and a peer process that had been stopped for 1 s never caught up.
 	minRTO = 500 * time.Microsecond
 	maxRTO = time.Second
 	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
@@ -129,7 +130,7 @@ const (
 	maxEngines = 1 << engineBits
 	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
 	// halfOpenShare × the number of free places, hence 456. A network may hold at most halfOpenPrefix × the number of
-	// free places, hence 1366. When 64 addresses hold their share, 455 places are free.
+	// free places, hence 1366. The limits shrink with the free places, so 64 addresses at their limits leave 455 free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2
@@ -202,8 +203,8 @@ type Limits struct {
 	// KeepAlive is how long the peer of an idle connection may be silent before this side sends keep-alives. If the
 	// silence lasts for another GiveUp, the connection breaks. It is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
-	// ListenGrace is how long Connect is repeated after the first reply that no program listens. A uDAPL program may
-	// announce itself before it listens. Default: 1 s.
+	// ListenGrace is how long Connect is repeated after the first reply says that no program listens. A uDAPL program
+	// may announce its address before it listens. Default: 1 s.
 	ListenGrace time.Duration
 }
 

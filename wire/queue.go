@@ -36,16 +36,17 @@ type Completion struct {
 
 // Queue is a bounded ring of completions. It has one producer, which is the engine's owner, and one consumer.
 //
-// The completions of a Poll become visible together at the end of the Poll. A completion is a notification, unless it
-// is a success that was posted Unsignalled. After publishing notifications, the producer calls notify if Listen is on.
+// The completions of a Poll become visible together at the end of the Poll. A completion counts as a notification,
+// unless it reports the success of an operation that was posted with the flag Unsignalled. After publishing
+// notifications, the producer calls notify if Listen is on.
 // A completion that finds the queue full is lost, but it still counts as a notification.
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it copies
-	// field next to base, so the next completion is in ring[0] again. So a queue that is emptied often uses few cache
-	// lines, however long it is. The producer sets base before tail, and the consumer reads base only after tail has
-	// shown it a completion.
+	// base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it executes
+	// base = next, and the following completion goes to ring[0] again. So a queue that is emptied often uses few cache
+	// lines, however long it is. The producer writes base before tail. The consumer reads base only after it has read a
+	// tail that covers a new completion.
 	base uint32
 
 	head atomic.Uint32 // sequence number of the next completion to pop; written by the consumer
@@ -82,8 +83,9 @@ func newRing(n int) (ring []Completion, mask uint32) {
 	for size < n {
 		size *= 2
 	}
-	// Rings of 2^n bytes may lie one after the other. Then the same index of each ring maps to the same cache set, and
-	// the conflict misses can take as much time as a message. So each ring is followed by some unused space.
+	// The rings of several queues may be adjacent in memory. If they filled a power of two of bytes each, the same index
+	// of each ring would map to the same cache set, and the conflict misses could take as much time as a message. So
+	// each ring is followed by some unused space.
 	return make([]Completion, size+min(size/4, 1024))[:size], uint32(size - 1)
 }
 

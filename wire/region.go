@@ -123,9 +123,9 @@ func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*R
 	return r, nil
 }
 
-// Unregister invalidates both keys of a region. An engine that found the region before may still access its memory. A
-// later owner of the engine does not find the region. So the caller may reuse the memory when every engine has been
-// owned once more.
+// Unregister invalidates both keys of a region. The current owner of an engine may still access the memory, if it found
+// the region before. A later owner cannot find the region. So the caller may reuse the memory when, after Unregister,
+// TryOwn has succeeded once on each engine.
 func (h *Host) Unregister(r *Region) {
 	if r.dead.Swap(true) {
 		return

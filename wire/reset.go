@@ -9,7 +9,7 @@ import (
 )
 
 // A host that has restarted does not know the connections that it had before. It answers their packets with Reset,
-// which quotes the header of the packet with its verification tag. So sending Reset needs no state.
+// which quotes the packet's header, including the verification tag. So sending Reset needs no state.
 
 // peerKey identifies a connection by the peer's address, the peer's connection ID, and the verification tag of our
 // packets. The tag distinguishes two processes at one address that have chosen the same ID. An attacker does not know
@@ -57,8 +57,8 @@ func (p *peers) find(k peerKey) (n peerName, ok bool) {
 }
 
 // handleUnknown handles a packet with an unknown connection ID, or with a wrong tag or source address. If the ID names
-// another engine, it forwards the packet to that engine. Otherwise it answers with Reset, in the packet's own frame and
-// within the limit of stateless replies.
+// another engine, handleUnknown forwards the packet to that engine. Otherwise it answers with Reset, in the packet's
+// own frame and within the limit of stateless replies.
 func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 	if e.forward(h, bufs) {
 		return false

@@ -67,9 +67,10 @@ func TestForgedReset(t *testing.T) {
 	}
 }
 
-// A restarted peer receives 20,000 packets/s of unknown connections. The restart must be noticed within a second if the
-// packets come from one address, from one network, or from the address of the side that has to notice. If they come
-// from random addresses, it must nearly always be noticed. The limit of stateless replies must hold.
+// A restarted host receives a flood of 20,000 packets/s of unknown connections. Its honest peer must notice the restart
+// within a second if the flood comes from one address, from one network, or from the peer's own address. If the flood
+// comes from random addresses, the peer must nearly always notice within a second. The limit of stateless replies must
+// hold.
 func TestRestartIsNoticedInAFlood(t *testing.T) {
 	const seeds = 10
 	for _, tc := range []struct {

@@ -59,8 +59,9 @@ func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 	return h.Tag == c.tag && c.eng.source(b) == c.peerAddr
 }
 
-// plausible reports whether the peer may have sent the numbers in a header: the PSN is within a window of the expected
-// one, and the acknowledged packet was sent. plausible runs before the packet has any effect on the connection.
+// plausible reports whether the numbers in a header can come from the peer: the PSN is at most a window away from the
+// expected PSN, and the acknowledged packet was sent. plausible runs before the packet has any effect on the
+// connection.
 func (c *Conn) plausible(h *proto.Header) bool {
 	const most = proto.MaxWindow
 	ahead, behind := h.PSN.Sub(c.recv.next), c.sent.Nxt.Sub(h.Ack)

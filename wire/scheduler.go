@@ -18,11 +18,11 @@ import (
 //   - Response. The first message that a connection sends after it has received a message needs no token.
 //   - Nagle's algorithm (RFC 896). A connection with more than nagleThreshold requests outstanding may have only one
 //     partial packet in flight.
-//   - Doorbell batching. While the consumer is busy taking completions, its posts do not ask for a poll. It posts more
-//     requests and polls when no completion is left.
+//   - Doorbell batching. While the consumer is busy taking completions, its posts do not ask for a poll. The consumer
+//     polls anyway when no completion is left, and that poll serves all of these posts.
 //
 // sendMode decides what a connection may send now and has no side effects. schedule queues the connection, and transmit
-// sends. A packet that waits leaves in a later Poll, which the consumer or the background owner calls.
+// sends. A waiting packet leaves in a later Poll, which the consumer or the background owner calls.
 type scheduler struct {
 	ready []*Conn // connections with a packet to send, round robin
 
@@ -106,8 +106,9 @@ func (c *Conn) requestMode() sendMode {
 	return sendNone
 }
 
-// waitsFor returns sendPacket if request w may begin now. Otherwise it returns what the request waits for: a fence,
-// credit, or the end of an earlier read at the peer. Atomics count as reads.
+// waitsFor returns sendPacket if request w may begin now, and sendCredit if w waits for credit. It returns sendNone if
+// earlier reads must complete first: w has the flag Fence, or w is a read and the peer allows no further outstanding
+// read. Atomics count as reads.
 func (c *Conn) waitsFor(w *work) sendMode {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return sendNone
@@ -253,7 +254,7 @@ func (s *scheduler) posted(n int) {
 }
 
 // polled refills the bucket at the start of a poll. elapsed is the time since the last poll. Idle time is the part of
-// it that posts and packets did not take.
+// elapsed that posts and packets did not take.
 func (s *scheduler) polled(elapsed time.Duration) {
 	idle := elapsed - time.Duration(s.posts)*postTime - time.Duration(s.packets)*packetTime
 	s.busy = idle <= 0
@@ -268,7 +269,7 @@ func (s *scheduler) polled(elapsed time.Duration) {
 func (s *scheduler) fill(d time.Duration) { s.bucket = min(s.bucket+d, bucketSize*tokenTime) }
 
 // deferPost reports whether a post on c should not ask for a poll. Such a post can wait, because the consumer is taking
-// completions and polls when it has taken them. At most maxDeferred posts in a row are deferred.
+// completions and will poll when none is left. At most maxDeferred posts in a row are deferred.
 func (s *scheduler) deferPost(c *Conn) bool {
 	if s.deferred < maxDeferred && s.busy && c.consuming() {
 		s.deferred++

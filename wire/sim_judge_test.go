@@ -53,8 +53,8 @@ func (s *session) cause() string {
 		s.trouble, s.shaken, s.evil, s.starved, s.hungUp, s.gaveUp, s.timedOut)
 }
 
-// excused reports whether the connection may have broken. A bad network is an excuse if one side has closed: Close is
-// repeated for a limited time only, so it may never arrive.
+// excused reports whether the scenario explains a broken connection. A bad network explains it if one side has closed:
+// Close is repeated for a limited time only, so it may never arrive.
 func (s *session) excused() bool {
 	return s.trouble || s.evil || s.starved || s.shaken && (s.hungUp || s.timedOut || s.gaveUp)
 }
@@ -122,7 +122,8 @@ func (e *end) mayEnd(q *request) bool {
 }
 
 // judgeMemory checks that the peer's memory contains the writes that were executed. These are the writes that
-// succeeded, followed in posting order by a prefix of the other writes, of which the last may be incomplete.
+// succeeded, followed in posting order by a prefix of the other writes. The last write of that prefix may be
+// incomplete.
 func (e *end) judgeMemory() {
 	e.judgeWord()
 	got := e.peer.target.mem

@@ -38,7 +38,8 @@ type SharedQueue struct {
 	low  func()
 
 	// ring holds the posted receives that no connection has taken. ring.done counts the receives whose completions the
-	// consumer has dequeued. It never exceeds the number of taken receives. ring.mu guards ring and all fields below.
+	// consumer has dequeued. So ring.done never exceeds the number of taken receives. ring.mu guards ring and all
+	// fields below.
 	ring     workRing
 	fair     fairqueue.Queue[waiter] // its free buffers are the receives that no connection has taken
 	lowMark  uint32

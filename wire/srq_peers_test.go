@@ -64,8 +64,8 @@ func TestSharedQueueOfPeers(t *testing.T) {
 	}
 }
 
-// A host is out of reach for 500 ms in the middle of its messages, or its packets are lost. It must keep its
-// connections, even while others always wait for receives.
+// A host holds a receive. In the middle of its message, the host is out of reach for 500 ms, or its packets are lost or
+// slow. Its connection must survive, although a connection of another host waits for a receive all the time.
 func TestSharedQueueSlowSender(t *testing.T) {
 	for _, tc := range []struct {
 		name string

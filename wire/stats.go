@@ -63,9 +63,9 @@ const (
 	CauseTimeout                // retransmission timeout
 	CauseNotReady               // receiver not ready
 	CauseEvicted                // reneging: the peer held the packet as early and dropped it
-	// CauseBlackHole: the path stopped passing packets of this size. All outstanding data is cut into smaller packets
-	// and sent again. This includes the data of early packets, which the peer drops. RetransmitsBy counts the large
-	// packets, not the small ones.
+	// CauseBlackHole: the path stopped passing packets of the current size. All outstanding data is cut into smaller
+	// packets and sent again. This includes the data of early packets that the peer holds, because the peer drops
+	// them. RetransmitsBy counts the large packets, not the small ones.
 	CauseBlackHole
 	NumCauses
 )

@@ -7,8 +7,8 @@ import "time"
 // packets that arrived in the meantime. The engine reads them before it runs timers. Then it sends each peer an Ack:
 // the peer's retransmission timeout is long by now, and its packets may have been dropped.
 //
-// If a Poll comes late and no timer was due, the engine may only have slept. If that Poll also finds a full batch of
-// packets, at least half of them from peers, the engine reads all packets first and sends Acks too, at most once in
+// If a Poll comes late and no timer was due, the engine may just have been idle. If that Poll also finds a full batch
+// of packets, at least half of them from peers, the engine reads all packets first and sends Acks too, at most once in
 // resumeAckPause. But it does not subtract the time from the peers' silence. Otherwise a peer could put off its own
 // timeout without limit by sending bursts of packets.
 

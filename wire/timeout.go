@@ -6,15 +6,16 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// rtxTimer is the retransmission timer (RFC 6298 §5). The first of consecutive timeouts is a probe timeout (RFC 9002
-// §6.2) and sends a tail loss probe. Each later one marks all outstanding packets lost and doubles the timeout.
+// rtxTimer is the retransmission timer (RFC 6298 §5). In a series of consecutive timeouts, the first is a probe timeout
+// (RFC 9002 §6.2) and sends a tail loss probe. Each later timeout marks all outstanding packets lost and doubles the
+// time to the next timeout.
 type rtxTimer struct {
 	count    int  // consecutive timeouts
 	firedAt  Time // when the timer last fired
 	progress Time // last acknowledgement of a new packet
 	silent   bool // the peer had been silent for long when the timer fired
 	asked    bool // a short packet has left, to test for a black hole
-	answered int  // timeouts since then, each after an answer of the peer
+	answered int  // timeouts since that packet left, each after an answer of the peer
 }
 
 // acked resets the timer after an acknowledgement of a new packet.

@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Each connection has one timer in the engine's wheel and several deadlines. The earliest deadline arms the timer. A
+// Each connection has one timer, in the engine's timer wheel, and several deadlines. The earliest one arms the timer. A
 // deadline is not stored but computed from the state of the connection, so postponing a deadline costs nothing: the
 // timer fires early, finds that nothing is due, and is armed again.
 

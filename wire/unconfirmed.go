@@ -5,11 +5,12 @@ import (
 	"net/netip"
 )
 
-// unconfirmed lists accepted requests that the requester has not confirmed, oldest first: by address, by network, and
-// all of them. An honest requester confirms within a round trip. If an address or a network has used up its share of
-// half-open requests, a new request evicts the oldest unconfirmed one of the address or network (see SYN cache of
-// FreeBSD). If the requests of many networks fill the table, a new request evicts the oldest of all. So during a flood,
-// an honest requester still has time to confirm: as long as the flood takes to fill the share or the table once.
+// unconfirmed holds the accepted requests that their requesters have not confirmed. It has a list for each address, a
+// list for each network, and a list of all requests, each with the oldest request first. An honest requester confirms
+// within a round trip. If an address or a network has used up its share of half-open requests, a new request from there
+// evicts the oldest request of that address or network, as in the SYN cache of FreeBSD. If the requests of many
+// networks fill the table, a new request evicts the oldest request of all. So a flood evicts an honest request only
+// after the flood has filled the share or the table once, and the honest requester has that much time to confirm.
 type unconfirmed map[netip.Prefix]*list.List
 
 // everyone is the key of the list of all requests.
@@ -56,9 +57,10 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 	return nil
 }
 
-// admit reports whether an address may have one more half-open request. If a threshold denies the request, admit evicts
-// the oldest unconfirmed request of the address or network at its threshold, or else the oldest of all, unless that
-// request is younger than confirmTime. The evicted requester gets no notice; its next packet is answered with Reset.
+// admit reports whether an address may have one more half-open request. If the address or its network has reached its
+// threshold, admit evicts an unconfirmed request: the oldest one of that address or network or, if it has none, the
+// oldest of all. A request younger than confirmTime is not evicted; admit then returns false. The evicted requester
+// gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network
 		full, ok := e.halfOpen.full(a)

@@ -12,8 +12,8 @@ import (
 // quotes the packet. The link delivers such messages as reports. A report counts only if it quotes the verification tag
 // of a connection to that address and port.
 //
-// Kernels limit the rate of these messages, and most connections to a closed port get no report of their own. So a
-// report for one connection makes every connection to the port send a challenge ACK. If the peer does not answer, and
+// Kernels limit the rate of these messages, so most connections to a closed port get no report of their own. Therefore
+// a report for one connection makes every connection to the port send a challenge ACK. If the peer does not answer, and
 // the kernel refuses a later packet to the port, the connection breaks. A connection attempt ends when a later Connect
 // is refused.
 //
@@ -118,8 +118,8 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 
 // connectPortClosed handles a report that the UDP port of a connection attempt is closed. sent is the time stamp of the
 // refused Connect, which may belong to another attempt. As with ReasonNoListener, the peer's program may be about to
-// start. So the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if its Connect left
-// after the first report. A Challenge resets ListenGrace, because it shows that a program runs.
+// start. So the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if the Connect in
+// this report left after the first report came. A Challenge resets ListenGrace, because it shows that a program runs.
 func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {

@@ -9,8 +9,9 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Attack: forged port unreachable messages with everything right but the verification tag. At any rate they must break
-// no connection: neither an idle one, nor a busy one, nor one whose peer is stopped for 5 s. They must cost no packet.
+// Attack: forged ICMP port unreachable messages, in which only the verification tag is wrong. At any rate they must
+// break no connection: neither an idle one, nor a busy one, nor one whose peer is stopped for 5 s. They must cost no
+// packet.
 func TestAttackForgedUnreachable(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -31,8 +31,8 @@ func (h *Host) NewWindow(zone uint32, singleConn bool, user any) *Window {
 	return &Window{User: user, host: h, zone: zone, singleConn: singleConn}
 }
 
-// Free invalidates the key of the window for ever. As after Unregister, an engine may still access the memory until it
-// has been owned once more. A bind that was posted but not executed fails.
+// Free invalidates the key of the window for ever. As after Host.Unregister, the current owner of an engine may still
+// access the memory. A bind that was posted but not executed fails.
 func (w *Window) Free() { w.host.unbind(w.bound.Swap(windowFreed)) }
 
 // Binding describes the memory and the rights that a bound window gives.
@@ -112,7 +112,7 @@ func (b *binding) load(key uint32) (view, *Region) {
 func (b *binding) has(key uint32) bool { return b != nil && key != 0 && b.key.Load() == key }
 
 // memory returns the range [addr, addr+n) of the memory that a window key names. It returns an error if connection c
-// may not access that range with the rights that it needs.
+// may not access that range with the needed rights.
 func (b *binding) memory(c *Conn, key uint32, addr, n uint64, need Rights) ([]byte, error) {
 	v, r := b.load(key)
 	switch {
@@ -216,8 +216,8 @@ func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 	return n
 }
 
-// PostSendInvalidate queues a message like PostSend. When the message arrives, the peer invalidates the window that has
-// this remote key, before its receive completes.
+// PostSendInvalidate queues a message like PostSend. When the message arrives, the peer invalidates its window that has
+// this remote key. Only then does the receive of the message complete.
 func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {
