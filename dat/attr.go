@@ -34,8 +34,8 @@ const (
 	CompletionDefault CompletionFlags = 0
 	// CompletionSuppress: a request that succeeds has no completion.
 	CompletionSuppress CompletionFlags = 0x01
-	// CompletionSolicitedWait: the completion of the message at the peer is a notification. This flag is for sends and
-	// for RDMA writes with immediate data.
+	// CompletionSolicitedWait: the peer's completion of the message is a notification. This flag is for sends and for
+	// RDMA writes with immediate data.
 	CompletionSolicitedWait CompletionFlags = 0x02
 	// CompletionUnsignalled: the completion is not a notification.
 	CompletionUnsignalled CompletionFlags = 0x04

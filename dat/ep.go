@@ -63,8 +63,8 @@ type EPConfig struct {
 // use memory.
 //
 // An endpoint with a shared receive queue refuses PostRecv in every state. It uses the shared receive queue until
-// Free, even after Reset. When its connection has ended, the receives that the endpoint has taken and not completed
-// are flushed. Then the asynchronous EVD gets EventAsyncEPBroken with the endpoint as Source and
+// Free, even after Reset. When its connection has ended, a receive that the endpoint has taken and not completed is
+// flushed. Then the asynchronous EVD gets EventAsyncEPBroken with the endpoint as Source and
 // ReasonEPTransferToError, which means that the endpoint takes no more receives.
 //
 // Errors:

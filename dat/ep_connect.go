@@ -126,7 +126,7 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 }
 
 // take makes d the driver of the endpoint and runs f in d's engine. The function f starts the connection to peer. If f
-// succeeds, take ends the hold of a service point or connection request on the endpoint. mu is held.
+// succeeds, no service point or connection request holds the endpoint any longer. mu is held.
 func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
