@@ -73,7 +73,7 @@ func TestAttack01GuessedTag(t *testing.T) {
 }
 
 // Attack 20: floods of packets that each ask the victim for work. The victim must send no more bytes than it receives,
-// a Poll must stay bounded, and the bystander's connection must make progress.
+// the work of a Poll must stay bounded, and the bystander's connection must make progress.
 func TestAttack20Storms(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -245,8 +245,9 @@ func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t
 	return true
 }
 
-// portOf returns the UDP port at which the sender of a packet receives: the port in its Hello. If that is 0, it is the
-// source port of the packet if the header has the flag SourcePort, and otherwise the port of this engine.
+// portOf returns the UDP port at which the sender of a packet receives. This is the port in the Hello. If the Hello has
+// no port (0), portOf returns the source port of the packet if the header has the flag SourcePort, and otherwise the
+// port of this engine.
 func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) uint16 {
 	switch {
 	case hi.UDPPort != 0:
@@ -354,7 +355,7 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 }
 
 // handleReject ends the connection attempt. ReasonNoListener ends it only after ListenGrace, measured from the first
-// such Reject, because the peer's program may be about to listen.
+// Reject with this reason, because the peer's program may be about to listen.
 func (c *Conn) handleReject(hi *proto.Hello) {
 	d := &c.dial
 	if hi.Reason == proto.ReasonNoListener {

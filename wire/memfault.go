@@ -8,9 +8,9 @@ import (
 )
 
 // The consumer can unmap or protect registered memory, or truncate the file behind it. An access then raises SIGSEGV or
-// SIGBUS. Go turns the signal into a panic if debug.SetPanicOnFault is set for the goroutine. Poll sets it before it
-// handles its first data packet, and restores it at its end. The panic is recovered for each packet, so only the
-// connection of that packet breaks.
+// SIGBUS. Go turns the signal into a panic if debug.SetPanicOnFault is set for the goroutine. Poll calls
+// debug.SetPanicOnFault before it handles its first data packet, and restores the old setting before it returns. The
+// panic is recovered for each packet, so only the connection of that packet breaks.
 
 // faults is the state of fault handling on an engine.
 type faults struct {

@@ -314,8 +314,8 @@ func TestNetworksTakeTurns(t *testing.T) {
 	}
 }
 
-// A network must leave buffers for peers of other networks. Its messages that hold buffers must make progress or end
-// while other peers of the same network wait.
+// A network must leave buffers for peers of other networks. While peers of the network wait, its messages that hold
+// buffers must make progress or end.
 func TestNetworkThreshold(t *testing.T) {
 	b := newBench(t, 64)
 	for id := range 200 {
