@@ -133,7 +133,7 @@ func arguments(node int, img image, memory, options string) []string {
 		"-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max", "-smp", fmt.Sprint(processors), "-m", memory,
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
 		"-kernel", img.kernel, "-initrd", img.initrd,
-		"-options", fmt.Sprintf(kernelOptions+" node=%d %s", node, options),
+		"-append", fmt.Sprintf(kernelOptions+" node=%d %s", node, options),
 		"-netdev", "user,id=control,restrict=on,hostfwd=tcp:" + net.JoinHostPort("127.0.0.1", fmt.Sprint(m.port())) + "-:22",
 		"-device", "virtio-net-pci,netdev=control,romfile=",
 	}
