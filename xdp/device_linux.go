@@ -120,8 +120,9 @@ func (d *Device) start(h *host, o *Options) error {
 	return nil
 }
 
-// awaitCarrier waits until the interface has its carrier again. It does nothing if the interface had none before. Some
-// drivers reset their link when a program is attached, and again when zero-copy is enabled.
+// awaitCarrier waits until the interface has its carrier again, because some drivers reset their link when a program is
+// attached, and again when zero-copy is enabled. It does nothing if the interface had no carrier before the program was
+// attached.
 func (d *Device) awaitCarrier(had bool, timeout time.Duration) {
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()

@@ -82,8 +82,8 @@ func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
 }
 
 // takePort binds a kernel UDP socket, the guard, to the port while the device is open. No other program can then bind
-// the port. The kernel also sends no port unreachable message for packets to this port that the XDP program passes to
-// it.
+// the port. The guard also keeps the kernel from sending port unreachable messages when the XDP program passes on
+// packets to this port.
 func (d *Device) takePort(local netip.AddrPort) (err error) {
 	d.guard, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if errors.Is(err, unix.EADDRINUSE) {

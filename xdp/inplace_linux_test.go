@@ -76,7 +76,7 @@ func TestSendInPlace(t *testing.T) {
 	if len(s.lent) != 0 {
 		t.Errorf("%d frames stand for nothing", len(s.lent))
 	}
-	// Data that crosses a block, or is a packet's first piece, is refused. No frame is lost.
+	// Data that crosses the end of a block, or is a packet's first piece, is refused. No frame is lost.
 	for _, first := range []int{0, 1} {
 		bufs := make([]link.Buf, 2)
 		s.Alloc(bufs)
@@ -92,7 +92,7 @@ func TestSendInPlace(t *testing.T) {
 	settled(t, s)
 }
 
-// The next device uses the same memory again. It does not contain the data of the earlier device.
+// The next device uses the same memory again, without the data of the earlier device.
 func TestMemoryAgain(t *testing.T) {
 	m, err := newMemory(3 * os.Getpagesize())
 	if err != nil {

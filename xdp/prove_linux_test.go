@@ -68,7 +68,8 @@ func TestQueuesAddedAtAttach(t *testing.T) {
 	exchange(t, d, openDevice(t, l, lab.B, small()))
 }
 
-// If such queues do not transmit, Open fails. The error has the command after which the driver creates no queues.
+// If queues that the driver created do not transmit, Open fails. The error has the command after which the driver
+// creates no queues.
 func TestAddedQueuesThatDoNotTransmit(t *testing.T) {
 	for _, tc := range []struct {
 		before, after, most uint32

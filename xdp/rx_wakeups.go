@@ -12,7 +12,7 @@ type rxWakeups struct {
 // number of frames in the ring:
 //
 //   - If frames were added, wake the driver at once.
-//   - If the frames are the same, wait twice as long as before, up to rxWakeupPause polls.
+//   - If no frames were added, wait twice as long as before, up to rxWakeupPause polls.
 //   - If the ring is empty, wait rxWakeupPause polls. A wakeup may help even then, because the driver can reuse frames
 //     of packets that it did not deliver.
 func (n *rxWakeups) due(prod, backlog uint32) bool {

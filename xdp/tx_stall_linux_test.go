@@ -31,8 +31,8 @@ func fillTx(t *testing.T) *fakeKernel {
 	return k
 }
 
-// An owner that only polls kicks a zero-copy tx ring that does not move, at most once in stuckPolls polls. The packets
-// leave when the carrier is back.
+// If a zero-copy tx ring does not move, the polls of its owner kick the driver, at most once in stuckPolls polls. The
+// packets leave when the carrier is back.
 func TestStalledRingIsKicked(t *testing.T) {
 	bufs := make([]link.Buf, maxSegments)
 	for _, tc := range []struct {
@@ -78,7 +78,7 @@ func TestMovingRingIsNotKicked(t *testing.T) {
 	}
 }
 
-// An interface was down, and its driver then needs no wakeups. It accepts packets again.
+// A socket accepts packets again after its interface was down, even if the driver then needs no wakeups.
 func TestDownAndUpWithoutWakeup(t *testing.T) {
 	k := fillTx(t)
 	to, err := k.s.Resolve(k.peer(), 1)
