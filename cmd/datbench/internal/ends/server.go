@@ -158,7 +158,7 @@ func (t *DATTarget) settle(from netip.Addr, err error) {
 	}
 }
 
-// fail logs a failed row. Without a log it keeps the first failure, because later ones are often its consequence.
+// fail logs a failed row. Without a log it keeps the first failure, because later failures are often its consequence.
 func (t *DATTarget) fail(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -46,7 +46,7 @@ func labLink() plan.Link {
 	}
 }
 
-// startLab starts both agents in new namespaces and connects these with a veth pair.
+// startLab starts both agents in new namespaces and connects the namespaces with a veth pair.
 func startLab(files agent.InheritedFiles) (*agent.Pair, error) {
 	if err := mayMakeNamespaces(); err != nil {
 		return nil, err

@@ -61,8 +61,8 @@ func measurePhase(ph plan.Phase, in plan.Round, obs Observer, one func(plan.Spec
 	return results
 }
 
-// explain adds an error from closing the ends to the rows that have no measurement. If every row was measured, it adds
-// the error to all.
+// explain invalidates the rows that have no measurement. The reason is err, an error that occurred when the ends were
+// closed. If every row was measured, explain invalidates all rows.
 func explain(results []result.Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {

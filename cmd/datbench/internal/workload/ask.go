@@ -15,7 +15,8 @@ const Qualifier dat.ConnQual = 0x64617462656e6368
 type Ask struct {
 	Spec   plan.Spec
 	remote dat.RMRTriplet
-	// Session identifies a row: it is equal in the requests of all its connections. Index numbers these from 0.
+	// Session identifies a row: it is equal in the requests of all connections of the row. Index is the number of the
+	// connection in the row, from 0.
 	Session uint64
 	Index   int
 	// Job identifies a run of datbench: it is equal in all requests of the run.

@@ -69,7 +69,7 @@ func (c *Conn) signalAll(post func(i int64, stage byte) error) error {
 	return nil
 }
 
-// streamSend sends messages. The target counts those of the measured stage.
+// streamSend sends messages. The target counts the messages of the measured stage.
 func streamSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	err := c.pump(c.poster(), func(stage byte, now time.Time) error {
 		c.meter.setStage(c, stage, now)
@@ -83,7 +83,7 @@ func streamSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	return measure.Evidence{Elapsed: t.Elapsed, Tally: &t}, err
 }
 
-// poster returns a function that posts the row's operation, with a slot for each outstanding one.
+// poster returns a function that posts the row's operation, with a slot for each outstanding operation.
 func (c *Conn) poster() func(i int64, stage byte) error {
 	switch c.row.Op {
 	case result.Send:
