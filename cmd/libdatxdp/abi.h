@@ -16,9 +16,9 @@
 enum { DX_PRIVATE_MAX = 512, DX_NAMED_MAX = 16, DX_TEXT_MAX = 2048 };
 
 /*
- * A DAT handle: programs get its address, except that libdat2 gives programs a number for the handle of an IA and maps
- * the number to the address. The memory comes from an arena that is never freed, because libdat2 reads the first word
- * of every handle that a program passes, even if the handle was freed.
+ * A DAT handle. Programs get its address, but for an IA they get a number, which libdat2 maps to the address. The memory
+ * comes from an arena that is never freed, because libdat2 reads the first word of every handle that a program passes,
+ * even if the handle was freed.
  */
 struct dx_handle {
 	const DAT_PROVIDER *table; /* the functions that libdat2 calls; always valid */
@@ -51,8 +51,8 @@ struct dx_event {
 	uint32_t status;
 	uint32_t operation;
 	uint32_t rmr_context;
-	/* The handle of an object. Completion and connection event: EP. Bind: RMR. Connection request: PSP or RSP.
-	 * Asynchronous event: the object that has changed. */
+	/* The handle of the object of the event: the EP of a completion or connection event, the RMR of a bind, the PSP or
+	 * RSP of a connection request, or the object whose change an asynchronous event reports. */
 	uint64_t object;
 	uint64_t cookie; /* completion and bind: the cookie; software event: the pointer */
 	uint64_t length; /* completion: transferred bytes; connection event: bytes of private data */

@@ -15,7 +15,7 @@ enum {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dx_handle *fresh; /* the first handle of the newest page that was never used */
+static struct dx_handle *fresh; /* the first never used handle, in the newest page */
 static uint32_t nfresh;         /* number of handles from fresh to the end of the page */
 static uint32_t used;           /* number of slots that were ever used */
 static struct dx_handle *dead, **last_dead = &dead; /* list of freed handles, the oldest first */

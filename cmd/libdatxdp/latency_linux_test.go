@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// latencyRatio is the maximum of the mean latency of dapltest divided by that of datbench.
+	// latencyRatio is the maximum of dapltest's mean latency divided by datbench's mean latency.
 	latencyRatio = 1.5
 	// latencyRounds is the number of rounds. Each round measures datbench and then dapltest. Other load of the host
 	// increases a mean, so the test compares the smallest mean of each program.

@@ -41,7 +41,7 @@ DX_ENTRIES(DX_DECLARE)
 
 /*
  * libdat2 passes the name of the line that it opens. Two lines may have the same name if they differ in thread safety,
- * so each has a function of its own.
+ * so there is one function for lines that are thread safe and one for lines that are not.
  */
 __typeof__(*((DAT_PROVIDER *)0)->ia_open_func) dx_ia_open_unsafe, dx_ia_open_safe;
 

@@ -1,6 +1,6 @@
 /*
- * Measures calls through libdat2. "cost IA" prints the time of a post of a receive and of a dequeue of a completion, in
- * nanoseconds, the minimum of several rounds. TestCost measures the same in Go.
+ * Measures calls through libdat2. "cost IA" prints two times in nanoseconds: of posting a receive and of dequeuing a
+ * completion. Each time is the minimum of several rounds. TestCost measures the same in Go.
  */
 
 #include "calls.h"
