@@ -29,8 +29,8 @@ func (t *Token) TryOwn(as Role) bool {
 // Become changes the role of the owner, which calls it.
 func (t *Token) Become(as Role) { t.role.Store(uint32(as)) }
 
-// Disown ends ownership. It reports true if another goroutine has called Ring. The caller then tries to own the engine
-// again and polls it, so that no post is left behind.
+// Disown ends ownership. It reports true if another goroutine has called Ring and no Poll has handled that call. The
+// caller then tries to own the engine again and polls it, so that no post is left behind.
 func (t *Token) Disown() (rung bool) {
 	t.disowned()
 	t.role.Store(0)

@@ -118,9 +118,9 @@ const (
 	maxCredit = 1 << 30
 	// keepAliveProbes is the number of keep-alives to a silent peer before the connection breaks.
 	keepAliveProbes = 8
-	// creditProbeInterval is the least time between two requests for credit. The time grows to 1/creditShare of the
-	// wait so far, up to maxRTO. A peer also sends new credit without a request. A request helps if the packet with the
-	// new credit was lost.
+	// creditProbeInterval is the least time between two requests for credit. The time between requests grows with the
+	// wait: it is 1/creditShare of the wait so far, at most maxRTO. A peer also sends new credit without a request. A
+	// request helps if the packet with the new credit was lost.
 	creditProbeInterval = 10 * time.Millisecond
 	creditShare         = 4
 

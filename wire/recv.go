@@ -95,9 +95,9 @@ func (c *Conn) endRecv(done *Completion) {
 	c.rq.next++
 }
 
-// countRecv frees the ring slots of the completed receives. It runs at the end of a packet. Until then a poster may
-// find the ring full although receives have completed. This does no harm, because the consumer has not seen their
-// completions yet.
+// countRecv frees the ring slots of the completed receives. It runs at the end of a packet. Until then, a post may find
+// the ring full although receives have completed. This does no harm, because the consumer has not seen the completions
+// of these receives yet.
 func (c *Conn) countRecv() {
 	if c.srq != nil {
 		c.srq.packetDone(c)

@@ -33,7 +33,7 @@ type simHost struct {
 	wasCut  [8]bool
 }
 
-// asked is a request that the consumer answers at time at.
+// asked is a request and the time at which the consumer answers it.
 type asked struct {
 	r  *Request
 	m  manner

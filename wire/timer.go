@@ -87,7 +87,8 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	}
 }
 
-// tickTraffic handles the deadlines that have passed and arms the timer for the next, unless one ends the connection.
+// tickTraffic handles the deadlines that have passed. Then it arms the timer for the earliest deadline to come. If a
+// deadline ends the connection, tickTraffic returns at once.
 func (c *Conn) tickTraffic() {
 	next := never
 	for d := range numDeadlines {
@@ -102,7 +103,7 @@ func (c *Conn) tickTraffic() {
 	}
 }
 
-// due handles deadline d if it has passed. It returns when d passes next, or never.
+// due handles deadline d if it has passed. It returns the time at which d passes next, or the constant never.
 func (c *Conn) due(d deadline) Time {
 	switch d {
 	case deadlineAck:
@@ -218,7 +219,7 @@ func (c *Conn) dueMTU() Time {
 	return c.pmtu.Deadline()
 }
 
-// askPeer sends an Ack with AckRequest if deadline has passed. It returns the next deadline.
+// askPeer sends an Ack with AckRequest if the deadline has passed. It returns the next deadline.
 func (c *Conn) askPeer(deadline Time, interval time.Duration) Time {
 	if now := c.eng.now; deadline <= now {
 		c.lastAsked = now

@@ -118,8 +118,8 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 
 // connectPortClosed handles a report that the UDP port of a connection attempt is closed. sent is the time stamp of the
 // refused Connect, which may belong to another attempt. As with ReasonNoListener, the peer's program may be about to
-// start. So the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if the Connect in
-// this report left after the first report came. A Challenge resets ListenGrace, because it shows that a program runs.
+// start. So the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if it quotes a
+// Connect that was sent after the first report. A Challenge resets ListenGrace, because it shows that a program runs.
 func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
@@ -181,8 +181,8 @@ func (r *portReports) forget(now Time) {
 	}
 }
 
-// closedSince returns the entry for the destination of path p, if a packet that left for that port at time t or later
-// was refused. Otherwise it returns nil.
+// closedSince returns the entry for the destination of path p, if a packet sent to that port at time t or later was
+// refused. Otherwise it returns nil.
 func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	r := &e.portReports
 	for i := range r.known[:r.n] {
@@ -193,13 +193,13 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	return nil
 }
 
-// portClosedSince reports whether a packet that left for the peer's port at time t or later was refused.
+// portClosedSince reports whether a packet sent to the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. If a packet to the peer's
-// port was refused after the peer's last packet, peerEnded also records in the entry of the port that the process has
-// ended. Other connections to the port then end without sending Close, unless they have received a packet after the
-// refused packet left.
+// peerEnded breaks a connection because the peer process has ended without sending Close. If a packet that was sent to
+// the peer's port after the peer's last packet was refused, peerEnded also records in the entry of the port that the
+// process has ended. Other connections to the port then end without sending Close, unless they have received a packet
+// after the refused packet left.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

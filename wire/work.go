@@ -70,7 +70,7 @@ type work struct {
 }
 
 // workRing holds work queue entries from posting to completion. Posters write entries and hold mu; the engine's owner
-// reads them. posted and done count all entries ever posted and completed, modulo 2^32.
+// reads them. posted counts all entries ever posted, and done all entries ever completed, modulo 2^32.
 type workRing struct {
 	mu     sync.Mutex
 	slots  []work
