@@ -16,9 +16,9 @@
 enum { DX_PRIVATE_MAX = 512, DX_NAMED_MAX = 16, DX_TEXT_MAX = 2048 };
 
 /*
- * A DAT handle. Programs get its address, but for an IA they get a number, which libdat2 maps to the address. The memory
- * comes from an arena that is never freed, because libdat2 reads the first word of every handle that a program passes,
- * even if the handle was freed.
+ * A DAT handle. Programs get its address, but for an IA they get a number, which libdat2 maps to the address. The
+ * memory comes from an arena that is never freed, because libdat2 reads the first word of every handle that a program
+ * passes, even if the handle was freed.
  */
 struct dx_handle {
 	const DAT_PROVIDER *table; /* the functions that libdat2 calls; always valid */

@@ -15,7 +15,7 @@ const (
 	MaxDepth = 1 << 14
 	// MaxBuffers limits the registered buffers of one side of a row, in bytes.
 	MaxBuffers = 1 << 30
-	// MaxWindow limits the outstanding operations on all connections of a row. An operation needs about 200 bytes of queues.
+	// MaxWindow limits the outstanding operations on all connections of a row. An operation needs about 200 B of queues.
 	MaxWindow = 1 << 16
 	// maxSignal bounds the number of requests per completion event.
 	maxSignal = 1 << 10
