@@ -9,16 +9,15 @@ import (
 // class is the priority of a waiting peer. A peer is served when no peer of an earlier class may take the buffer.
 //
 // A peer has proven itself if it has had flows for ProvenTime, has sent a whole message, and none of its messages was
-// slow. Such a peer does not wait for a crowd of attackers, however many networks the attackers have. For the same
-// reason, in a network with slow peers, a known peer goes before an unknown one. A peer is known if it has sent a whole
-// message and none of its messages was slow.
+// slow. Such a peer does not wait for a crowd of attackers, however many networks the attackers have. In a network with
+// slow peers, peers that have not sent a whole message wait behind those that have, because an attacker may use ever
+// new addresses of a network.
 type class uint8
 
 // Classes.
 const (
 	proven      class = iota
-	unproven          // no peer of its network counts as slow
-	knownPeer         // another peer of the network was slow; this one has sent whole messages and was never slow
+	unproven          // has sent whole messages and was not slow, or no peer of its network counts as slow
 	slowNetwork       // another peer of the network was slow
 	slowPeer          // a message of this peer was slow
 	classes
@@ -59,10 +58,8 @@ func (q *Queue[W]) class(p *peer[W], now clock.Time) class {
 		return unproven
 	case now < t[p.addr]:
 		return slowPeer
-	case now >= t[p.net.prefix]:
+	case now >= t[p.net.prefix], p.known && !p.slowed:
 		return unproven
-	case p.known && !p.slowed:
-		return knownPeer
 	default:
 		return slowNetwork
 	}
