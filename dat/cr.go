@@ -54,7 +54,7 @@ func (c *CR) Query() (CRParam, error) {
 		return CRParam{}, err
 	}
 	defer c.unlock()
-	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: c.req.Private, LocalEP: c.ep}, nil
+	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: bounded(c.req.Private), LocalEP: c.ep}, nil
 }
 
 // lock locks the IA and mu. If the request is nil or answered, or the IA is closed, it returns an error and locks
@@ -255,6 +255,10 @@ func (c *CR) releaseEP() {
 		c.ep.release()
 	}
 }
+
+// bounded returns the private data of a peer as far as MaxPrivateData allows. The wire protocol has room for more, but a
+// consumer may have a buffer of just this size.
+func bounded(private []byte) []byte { return private[:min(len(private), maxPrivateData)] }
 
 func checkPrivate(private []byte) error {
 	if len(private) > maxPrivateData {
