@@ -43,7 +43,8 @@ func TestEndsWithoutPolls(t *testing.T) {
 		"close": func(t *testing.T, h *host, all []*point) {
 			was := all[0].enginePolls()
 			ok(t, h.ia.Close())
-			if n := all[0].eng().Stats().Polls - was; n >= pairs {
+			// With the answers of the peers come up to a poll for each. An end with polls of its own would add two.
+			if n := all[0].eng().Stats().Polls - was; n >= 2*pairs {
 				t.Errorf("%d polls", n)
 			}
 		},
