@@ -109,7 +109,8 @@ func (c *CNO) Query() (CNOParam, error) {
 // it polls the adapter's engines, and sleeps after some tens of microseconds without a packet.
 //
 // The returned EVD is only a hint. Another goroutine may already have taken its events. Other EVDs may have events
-// too, because several kept triggers count as one. So look for events in every EVD of the CNO.
+// too: if EVDs trigger the CNO while no goroutine waits, Wait returns only the latest of them. So look for events in
+// every EVD of the CNO.
 //
 // If the last EVD is freed or the IA is closed during the call, Wait returns nil and no error.
 func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {

@@ -60,12 +60,13 @@ const (
 	EPFieldAll EPMask = 1<<iota - 1
 )
 
-// Groups of parameters. Three groups and EPFieldPZ divide all parameters by the states in which Modify may change them:
+// Groups of parameters. Each parameter belongs to one of four groups. The group decides in which states of the endpoint
+// Modify may change the parameter; the table in ep_state.go lists the states of each call:
 //
 //	epFixed       in no state
-//	epTransport   in the states of callModifyTransport
-//	epSetUp       in the states of callModify
-//	EPFieldPZ     in the states of callModifyPZ
+//	epTransport   where the table allows callModifyTransport
+//	epSetUp       where it allows callModify
+//	EPFieldPZ     where it allows callModifyPZ
 //
 // The group epHandles has the handles that Modify may change.
 const (

@@ -234,7 +234,7 @@ func (e *EVD) noticed() uint32 {
 }
 
 // SetUnwaitable makes the dispatcher unwaitable (dat_evd_set_unwaitable): a Wait in progress and later calls of Wait
-// return ErrInvalidState. The dispatcher still accepts events, notifications trigger the CNO, and Dequeue takes events.
+// return ErrInvalidState. Events still arrive and still trigger the CNO. The consumer takes them with Dequeue.
 func (e *EVD) SetUnwaitable() error {
 	if err := e.usable(); err != nil {
 		return err

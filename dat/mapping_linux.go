@@ -152,8 +152,7 @@ type mapping struct {
 	prot       prot
 }
 
-// missing returns "" if the mapping contains addr and allows the accesses in need. Otherwise it returns the reason why
-// not.
+// missing returns "" if the mapping contains addr and allows the needed accesses. Otherwise it returns the reason.
 func (m mapping) missing(addr uint64, need prot) string {
 	switch {
 	case addr < m.start || addr >= m.end:

@@ -49,8 +49,8 @@ type RSPParam struct {
 // valid until Free, but no longer keeps the dispatcher, the qualifier or the adapter in use.
 //
 // Errors: ErrInvalidHandle (ep is freed or belongs to another adapter, or evd was not created with EVDCR),
-// ErrInvalidState (ep is not unconnected), ErrInvalidParameter (evd has unsignalled or solicited streams),
-// ErrConnQualInUse.
+// ErrInvalidState (ep is not unconnected), ErrInvalidParameter (endpoints with CompletionUnsignalled or
+// CompletionSolicitedWait use evd), ErrConnQualInUse.
 func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err

@@ -143,8 +143,8 @@ func (c *callers) reap(d time.Duration) bool {
 	return true
 }
 
-// TestKilledProcessIsToldEarly kills a process. Its connections break long before GiveUp: connections with outstanding
-// data, and idle connections that send again.
+// TestKilledProcessIsToldEarly kills a process and then sends on one connection to it. All connections to the process
+// must break long before GiveUp.
 func TestKilledProcessIsToldEarly(t *testing.T) {
 	u := newUDP(t).(udp)
 	for _, tt := range []struct {

@@ -188,8 +188,8 @@ func (s *SRQ) SetLW(lw int) error {
 // low raises the event of the low watermark. The owner of an engine may call it.
 func (s *SRQ) low() { s.ia.raise(EventAsyncProviderInternalError, s, ReasonSRQLowWatermark) }
 
-// PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. The completion goes
-// to the receive EVD of the endpoint that takes the receive, as a notification.
+// PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. The endpoint
+// that takes the receive queues the completion in its receive EVD. The completion is always a notification.
 //
 // PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion. Errors:
 // ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (segments, range),

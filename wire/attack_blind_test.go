@@ -83,8 +83,9 @@ func (s *siege) connect(from netip.AddrPort, cid uint32) {
 	s.strike(&h, body[:])
 }
 
-// Attack 3: a flood of Connects with valid cookies, because the attackers receive at their addresses. The number of
-// half-open requests must be bounded for each address, for each network and in total. A newcomer must still connect.
+// Attack 3: the attackers flood the victim with Connects. The cookies are valid, because the attackers receive packets
+// at their addresses. The number of half-open requests must be bounded for each address, for each network and in total.
+// A newcomer must still connect.
 func TestAttack03HalfOpenFlood(t *testing.T) {
 	one := netip.MustParseAddr("192.0.2.1")
 	alone := func(share float64) int { return int(share*maxHalfOpen/(1+share)) + 1 }

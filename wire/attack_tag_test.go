@@ -100,7 +100,7 @@ func TestAttack14OtherAddress(t *testing.T) {
 }
 
 // Attack 5: packets have the right tag, but numbers that the peer cannot have sent. They must not count as a sign of
-// life, must not change the epoch, and must not close the connection.
+// life, must not begin a new epoch (see enterEpoch), and must not close the connection.
 func TestAttack05ImplausibleNumbers(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -129,8 +129,9 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
-	// halfOpenShare × the number of free places, hence 456. A network may hold at most halfOpenPrefix × the number of
-	// free places, hence 1366. The limits shrink with the free places, so 64 addresses at their limits leave 455 free.
+	// halfOpenShare × the number of free places. An address that is alone gets 456: then 3640 are free. A network may hold
+	// at most halfOpenPrefix × the number of free places, so a single network gets 1366. The limits shrink with the free
+	// places: 64 addresses at their limits leave 455 free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2
@@ -139,13 +140,13 @@ const (
 	// of 20,000 requests/s fills the share of a network.
 	confirmTime = 50 * time.Millisecond
 	// connsShare and connsPrefix divide the connections of an engine. An address may hold at most connsShare × the
-	// number of free connections, hence half of all. A network may hold at most connsPrefix × that number, hence 4/5 of
-	// all.
+	// number of free connections. So an address that is alone gets half of all: it then holds as many as are free. A
+	// network may hold at most connsPrefix × the number of free connections, so a single network gets 4/5 of all.
 	connsShare  = 1
 	connsPrefix = 4
-	// backlogShare and backlogPrefix divide the places of a backlog. An address may hold at most backlogShare × the
-	// number of free places, hence 14 of 16. A network may hold at most backlogPrefix × that number, hence 15 of 16. So
-	// clients on one host that start together get nearly the whole backlog.
+	// backlogShare and backlogPrefix divide the places of a backlog in the same way. An address that is alone gets 14 of
+	// 16 places: 7 times the 2 free ones. A single network gets 15 of 16. So clients on one host that start together get
+	// nearly the whole backlog.
 	backlogShare  = 7
 	backlogPrefix = 15
 	// newcomerFactor multiplies the threshold of a network for an address that holds no place yet (see quota).
@@ -203,8 +204,8 @@ type Limits struct {
 	// KeepAlive is how long the peer of an idle connection may be silent before this side sends keep-alives. If the
 	// silence lasts for another GiveUp, the connection breaks. It is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
-	// ListenGrace is how long Connect is repeated after the first reply says that no program listens. A uDAPL program
-	// may announce its address before it listens. Default: 1 s.
+	// ListenGrace is how long this side repeats Connect after it has learned for the first time that no program listens.
+	// A uDAPL program may announce its address before it listens. Default: 1 s.
 	ListenGrace time.Duration
 }
 

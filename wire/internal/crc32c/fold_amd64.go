@@ -35,8 +35,9 @@ type factors struct {
 var theFactors = factors{moved(256), moved(192), moved(128), moved(64), [4][2]uint64{moved(48), moved(32), moved(16)}}
 
 // moved returns the two multipliers that move 16 bytes of data by n bytes. The first 8 bytes need the multiplier
-// x^(8n+64), and the last 8 bytes need x^(8n). In the bit order of the checksum, multiplying by a result of function
-// power also multiplies by x^32, so both exponents are 32 less.
+// x^(8n+64), and the last 8 bytes need x^(8n). Function power returns a 32-bit value in the low half of a 64-bit word. In
+// the bit order of the checksum, the low half has the terms from x^32 on: the value counts as if multiplied by x^32.
+// So both exponents are 32 less.
 func moved(n int) [2]uint64 { return [2]uint64{power(8*n + 32), power(8*n - 32)} }
 
 // power returns x^n modulo the polynomial, in the bit order of the checksum and shifted left by one bit.

@@ -12,8 +12,9 @@ const (
 	ProgressTimeout = 900 * time.Millisecond
 	// MinRate is the rate in bytes per second that counts as progress. It is low, because a slow path is not an attack.
 	MinRate = 1 << 20
-	// SlowMessage is the part of the progress timeout that a message may use up before its peer counts as slow. The
-	// peer counts as slow for SlowTime. MaxSlow bounds the addresses and networks that are remembered as slow.
+	// SlowMessage is how long an unfinished message may hold a buffer without progress, while others wait, before its
+	// peer counts as slow. The peer counts as slow for SlowTime. MaxSlow bounds the addresses and networks that are
+	// remembered as slow.
 	SlowMessage = 100 * time.Millisecond
 	SlowTime    = 10 * time.Second
 	MaxSlow     = 1024

@@ -49,8 +49,9 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 // count updates the stopwatch of the queue. It is called before the number of waiting flows changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
-// count updates the stopwatch of the network. The stopwatch runs even while buffers are free: the thresholds may keep
-// the free buffers for other networks, while the peers of this network wait for each other.
+// count updates the stopwatch delayed, which measures the time in which flows of the network wait. It runs even while
+// buffers are free. The network may be at its threshold, so that its flows wait for a buffer that another flow of the
+// network holds.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await repeats attempt while its error says that another client has the server, for at most the duration wait. Before
-// each pause it passes a message to warn.
+// await calls attempt again and again while its error says that another client has the server. It gives up after the
+// time that argument wait allows. Before each pause it passes a message to warn.
 func await(ctx context.Context, wait time.Duration, warn func(string), attempt func() error) error {
 	for end := time.Now().Add(wait); ; {
 		err := attempt()

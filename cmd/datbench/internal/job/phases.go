@@ -61,8 +61,8 @@ func measurePhase(ph plan.Phase, in plan.Round, obs Observer, one func(plan.Spec
 	return results
 }
 
-// explain invalidates the rows that have no measurement. The reason is err, an error that occurred when the ends were
-// closed. If every row was measured, explain invalidates all rows.
+// explain invalidates the rows that have no measurement, because of err, an error that occurred when the ends were
+// closed. If every row has a measurement, any of them may be wrong, so explain invalidates all of them.
 func explain(results []result.Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {

@@ -86,8 +86,8 @@ func (r Spec) Total() int64 {
 	return r.Count
 }
 
-// Streams reports whether rows of a metric post operations without waiting for the earlier ones. Only for such rows can
-// the user choose a depth, connections and directions.
+// Streams reports whether a row of this metric keeps the queue full: it posts an operation without waiting for the
+// earlier ones. Only such a row can have several connections or both directions.
 func Streams(metric string) bool { return metric == result.Rate || metric == result.Bandwidth }
 
 // deep reports whether several operations may be outstanding.
