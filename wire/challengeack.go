@@ -25,10 +25,10 @@ const (
 	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. It doubles.
 	challengeAckRetry = 10 * time.Millisecond
 	// portReportWait is the minimum time for which the connection waits for the answer to a challenge ACK. After that
-	// time, an ICMP port unreachable that quotes a later packet of another connection to the same port breaks this
-	// connection too.
+	// time, an ICMP port unreachable breaks the connection even if it quotes a packet that another connection sent to
+	// the same port after the challenge ACK.
 	portReportWait = 20 * time.Millisecond
-	// challengeAckLimit is the time after which a challenge without a second message ends. It is longer than the
+	// challengeAckLimit is the time after which a challenge ends if no second message has come. It is longer than the
 	// interval of ICMP messages: Linux sends at least one per second to a host (net.ipv4.icmp_ratelimit).
 	challengeAckLimit = 3 * time.Second
 )

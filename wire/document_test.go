@@ -70,8 +70,9 @@ func place(zero, set []byte) string {
 	return fmt.Sprintf("%d–%d", first, last)
 }
 
-// checkLayout compares a documented table of byte ranges with the bytes that setting each field changes. The table must
-// have a row for every field. A row named 0 is for bytes that no field changes.
+// checkLayout checks a documented table of byte ranges, rows. zero is the structure with all fields zero. set has, by
+// the name of a field, the structure with only that field set. The bytes that differ from zero must be the range in the
+// row of the field. The table must have a row for every field. A row named 0 is for bytes that belong to no field.
 func checkLayout(t *testing.T, rows [][]string, zero []byte, set map[string][]byte) {
 	t.Helper()
 	next := 0

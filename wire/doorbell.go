@@ -23,8 +23,8 @@ func (e *Engine) Ring(c *Conn) {
 }
 
 // answerDoorbells takes in the posts of all connections whose doorbells have rung. A doorbell that rings during the
-// call waits for the next Poll, so that this Poll has bounded work. A doorbell can ring during the call because a
-// connection that takes a receive from a shared queue wakes another connection that waits for one.
+// call waits for the next Poll, so that this Poll has bounded work. For example, a connection that takes a receive from
+// a shared queue may ring the doorbell of the next connection that waits for a receive.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
 	e.taking, e.ringing = e.ringing, e.taking

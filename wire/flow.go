@@ -8,9 +8,8 @@ import (
 )
 
 // flowControl is end-to-end credit in both directions (InfiniBand §9.7.7.2). Credit is the number of messages, counted
-// from the beginning of the connection, that a receiver promises to take. A receiver with a shared queue promises none:
-// while it has receives it takes messages, and a message that finds no receive is answered with receiver not ready
-// (RNR).
+// from the beginning of the connection, that a receiver promises to take. A receiver with a shared queue gives no
+// credit. It takes a message if the queue has a receive, and otherwise answers with receiver not ready (RNR).
 type flowControl struct {
 	limit     seq.Num // number of messages that the peer has promised to take
 	unlimited bool    // the peer gives no credit, so credit limits nothing

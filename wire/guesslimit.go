@@ -19,9 +19,10 @@ type guessCount struct {
 // guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// record counts a wrong key from holder. After more than freeKeys wrong keys, it blocks the holder for a time that
-// doubles with each wrong key, up to maxBlock. If extend is true, a wrong key during a block extends the block. If
-// extend is false, a new block begins no earlier than maxBlock after the end of the last one.
+// record counts a wrong key from holder, which is an address or a network. After more than freeKeys wrong keys, record
+// blocks the holder for a time that doubles with each wrong key, up to maxBlock. If extend is true, a wrong key during
+// a block extends the block. If extend is false, a new block begins no earlier than maxBlock after the end of the last
+// block.
 func (p guessCounts) record(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {

@@ -99,8 +99,8 @@ func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) 
 	}
 }
 
-// grow enlarges the window after n packets were acknowledged. The rule depends on the window: a rate below one packet,
-// slow start, or congestion avoidance.
+// grow enlarges the window after n packets were acknowledged. A window below one packet grows by a quarter. Other
+// windows grow by the rules of slow start below ssthresh, and of congestion avoidance above (RFC 5681 §3.1).
 func (c *Controller) grow(n float64) {
 	switch {
 	case c.window < 1:

@@ -10,8 +10,8 @@ import (
 //
 // A peer has proven itself if it has had flows for ProvenTime, has sent a whole message, and none of its messages was
 // slow. Such a peer does not wait for a crowd of attackers, however many networks the attackers have. In a network with
-// slow peers, peers that have not sent a whole message wait behind those that have, because an attacker may use ever
-// new addresses of a network.
+// slow peers, a peer that has not sent a whole message waits behind the peers that have sent a whole message. Otherwise
+// an attacker could evade class slowPeer by using ever new addresses of the network.
 type class uint8
 
 // Classes.

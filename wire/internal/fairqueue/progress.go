@@ -33,8 +33,8 @@ type stopwatch struct {
 	at  clock.Time // time of the last count
 }
 
-// count adds the time since the last count if running is true. The engines that share a queue read the clock at
-// different moments, so count ignores a time that is not later than the last one.
+// count adds the time since its last call if running is true. The engines that share a queue read the clock at
+// different moments, so now may be earlier than at the last call; count then does nothing.
 func (s *stopwatch) count(now clock.Time, running bool) {
 	d := now.Sub(s.at)
 	if d <= 0 {

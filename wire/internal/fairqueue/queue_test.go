@@ -153,8 +153,9 @@ func TestTimeoutIsBounded(t *testing.T) {
 	}
 }
 
-// A peer with a slow message must wait behind all others for SlowTime. Peers of its network that have sent no message
-// yet must wait behind peers of other networks. A peer of its network that has sent one must keep its turn.
+// A peer with a slow message must wait behind all other peers for SlowTime. A peer of the same network that has sent no
+// message yet must wait behind peers of other networks. A peer of the same network that has sent a message must keep
+// its turn.
 func TestClasses(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1") // the slow peer

@@ -93,9 +93,10 @@ func (s *Search) Deadline() clock.Time {
 	return s.at
 }
 
-// Step returns the next action: None before Deadline or if no size is left to probe, otherwise Probe with the same size
-// or the next smaller one. heard is when the peer's last packet came. If the peer has been silent since the last probe,
-// the loss of that probe says nothing about its size. Then Step returns Ask instead of Probe. pto is the probe timeout.
+// Step returns the next action. It returns None before Deadline, and if no size is left to probe. Otherwise it returns
+// Probe, for a packet of Probing bytes. After Tries probes of a size, Step chooses the next smaller size first. heard
+// is when the peer's last packet came. If the peer has been silent since the last probe, the loss of that probe says
+// nothing about its size. Then Step returns Ask instead of Probe. pto is the probe timeout.
 func (s *Search) Step(now, heard clock.Time, pto time.Duration) Action {
 	if now < s.Deadline() {
 		return None

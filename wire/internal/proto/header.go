@@ -134,11 +134,11 @@ func (h *Header) Parse(b []byte) bool {
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
 }
 
-// A Connect of any version has the fields for an answer at the same offsets: version and type in byte 0, the PSN in the
-// header, and the sender's CID and tag after the header.
+// The fields of a Connect that an answer needs have the same offsets in all versions: version and type in byte 0, the
+// PSN in the header, and the sender's CID and tag after the header.
 const minForeign = HeaderSize + 8 + TrailerSize
 
-// Foreign parses a Connect of another version, as far as its layout is the same in all versions. It returns that
+// Foreign parses the fields of a Connect of another version that have the same offsets in all versions. It returns that
 // version, and fills in h as the header of the answer. It reports false for any other packet.
 func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {

@@ -159,8 +159,8 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks a packet lost if it has not arrived, left no later than sentBy, and an arrived packet is at least
-// ReorderThreshold later. It reports whether it has marked any.
+// DetectLost marks the packets lost that were sent at sentBy or earlier and have not arrived, although a packet at
+// least ReorderThreshold PSNs later has arrived. It reports whether it has marked any packet.
 func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) bool {
 	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
 }
