@@ -28,7 +28,7 @@ func TestCaptureUDP(t *testing.T) {
 	checkCapture(t, file, "127.0.0.2", "127.0.0.1")
 }
 
-// checkImpaired checks that half of the rows of an impaired job are impaired, and that the DAT rows among these lose
+// checkImpaired checks that half of the rows of an impaired job are impaired, and that each impaired DAT row loses
 // packets. Each impaired row must be compared with its unimpaired row, unless kernel TCP has too few samples for a p99.
 func checkImpaired(t *testing.T, r result.Report, impair string) {
 	t.Helper()

@@ -23,8 +23,9 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// soon is the time after which a killed job must have left nothing behind. It is long because the kernel removes a
-// namespace only some time after its last process has ended, and removes one namespace at a time.
+// The time limit soon is how long anything that a killed job leaves behind may exist. It is long because the kernel
+// removes a namespace only some time after the last process in the namespace has ended, and removes one namespace at a
+// time.
 const soon = 30 * time.Second
 
 // killSeed returns the generator for the moments at which jobs are killed. Its seed is DATXDP_SEED, or the time.

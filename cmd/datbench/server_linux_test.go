@@ -292,8 +292,8 @@ func (s *served) killed(t *testing.T, from string, args []string) {
 	_ = cmd.Wait() // it was killed
 }
 
-// TestKilledClientXDP: a server over AF_XDP also learns of a client's death from the client's host, and then serves the
-// next client.
+// TestKilledClientXDP: if a client over AF_XDP is killed, the client's host reports this before the server's keep-alive
+// gives the client up. The server then serves the next client.
 func TestKilledClientXDP(t *testing.T) {
 	t.Parallel()
 	labtest.RequireXDP(t)

@@ -45,8 +45,8 @@ type arbiter struct {
 type holder struct {
 	request
 	since time.Time
-	// over is set when the row has been measured. If no other row of the job follows, requests of other jobs may wait
-	// from then on, because the target will be free soon.
+	// over is set when the row has been measured. If it was the last row of the job, requests of other jobs are then
+	// queued instead of refused, because the target will be free soon.
 	over bool
 }
 
@@ -96,9 +96,9 @@ func (d *arbiter) notify() {
 // same reports whether a request belongs to the holder's job.
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
-// take waits for the next row and makes its request the holder. It also returns the other waiting requests, which the
-// caller must refuse. Between two rows of a job it waits only for that job, for at most jobGap. ok is false when the
-// context is done.
+// take waits for the request for the next row, makes this request the holder and returns it. refused has the other
+// waiting requests; the caller must refuse them. Between two rows of a job, take waits only for a request of that job,
+// for at most jobGap. ok is false when the context is done.
 func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()
@@ -159,7 +159,8 @@ func (d *arbiter) served(from netip.Addr) {
 }
 
 // failed records that a row of this client failed, and begins a penalty for the client's address. It must be called
-// before the target is free again. It returns the client's waiting requests, which must be refused, and the reason.
+// before the target is free again. It returns the client's waiting requests, which the caller must refuse, and the
+// reason for the refusals.
 func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,8 +199,9 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.Spec.Title())
 }
 
-// next returns the request for connection number index of a row, and waits for it until the deadline. ask is the row's
-// first request. Requests for other connections are refused.
+// The method next waits, until the deadline, for the request for one connection of a row, and returns this request.
+// index is the number of the connection in the row; ask is the row's first request. Requests for other connections are
+// refused.
 func (d *arbiter) next(ctx context.Context, ask workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()

@@ -160,9 +160,9 @@ func newTCPInitiator(s plan.Station) (Initiator, error) {
 
 func (*tcpInitiator) Close() error { return nil }
 
-// tcpParts is the number of connections, one after the other, that share the time of a row. One connection is not
-// enough, because its result depends on the CPUs that the scheduler chose for its threads: on veth two connections had
-// a p50 of 18 µs and of 82 µs.
+// tcpParts is the number of connections that measure a row one after the other, each for an equal part of the time. One
+// connection is not enough, because the result depends on the CPUs that the scheduler chooses for the threads: on veth
+// one connection had a p50 of 18 µs, and another 82 µs.
 const tcpParts = 5
 
 // Run measures a row in parts, each on its own connection. A row with packet loss has one part, because each part may

@@ -11,9 +11,10 @@ const (
 	jobGap = time.Second
 	// refusalEvery is the minimum time between two log lines about refused requests.
 	refusalEvery = time.Second
-	// penaltyMin and penaltyMax limit how long an address is refused after a failed row. penaltyMin is longer than
-	// waitEvery, so that every other waiting client makes at least one attempt during a penalty. penaltyMax is shorter
-	// than the default of --wait, so that a client which waits is still waiting when its penalty ends.
+	// penaltyMin and penaltyMax limit the penalty: how long an address is refused after a failed row. A waiting client
+	// makes an attempt every waitEvery. penaltyMin is longer, so that every other waiting client makes at least one
+	// attempt during a penalty. penaltyMax is shorter than the default of --wait, so that a client with a penalty is
+	// still waiting when its penalty ends.
 	penaltyMin = 500 * time.Millisecond
 	penaltyMax = 8 * time.Second
 	// penaltyMemory is the time after the end of a penalty in which a new one is twice as long.

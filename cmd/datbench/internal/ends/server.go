@@ -144,7 +144,8 @@ func (t *DATTarget) serve(ctx context.Context) error {
 }
 
 // settle ends the penalty of a client whose row succeeded, and begins one if the row failed. A client that disconnected
-// is not penalised. The target of a main job, which has no log, penalises no client: its only client is the same job.
+// is not penalised. A target without a log belongs to a main job. It penalises no client, because that job is its only
+// client.
 func (t *DATTarget) settle(from netip.Addr, err error) {
 	switch {
 	case t.log == nil:

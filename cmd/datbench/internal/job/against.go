@@ -39,8 +39,8 @@ func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer neti
 }
 
 // measurePass measures the rows of a phase in rounds. *left is the number of measurements that the job still has to do;
-// each measurement reduces it by one. measurePass stops at the first row that cannot be measured, because the other rows would wait for the
-// same absent peer.
+// each measurement reduces it by one. measurePass stops at the first row that cannot be measured, because the other
+// rows would wait for the same absent peer.
 func measurePass(ctx context.Context, h *workload.Host, ph plan.Phase, repeat int, obs Observer, left *int) (all plan.Runs, err error) {
 	i, err := ends.NewInitiator(h, ph.Initiator)
 	if err != nil {

@@ -52,8 +52,8 @@ const (
 	impairedSize = 1 << 10
 	// maxSeed limits the seeds that datbench chooses, so that they are easy to type.
 	maxSeed = 999_999
-	// tcpLossTimes multiplies the duration of kernel TCP rows with packet loss. TCP waits 0.2 s for a lost packet that
-	// no other packet follows, and transfers only a few megabytes in the normal duration.
+	// tcpLossTimes multiplies the duration of kernel TCP rows with packet loss. If no packet follows a lost packet, TCP
+	// sends the lost packet again only after 0.2 s. So it transfers only a few megabytes in the normal duration.
 	tcpLossTimes = 5
 	// MinLatencySamples is the minimum number of samples for a p99.9.
 	MinLatencySamples = 1000

@@ -93,8 +93,8 @@ func parseSizes(s string) ([]int64, error) {
 	return sizeRange(from, to, next), err
 }
 
-// sizeRange returns the sizes from low to high. It calls step for the size after a given one. The range always ends
-// with high.
+// sizeRange returns the sizes from low to high. The function step returns the size that follows its argument. The range
+// always ends with high.
 func sizeRange(low, high int64, step func(int64) int64) (out []int64) {
 	for n := low; n < high && n > 0 && len(out) <= maxSizes; n = step(n) {
 		out = append(out, n)

@@ -204,8 +204,8 @@ func (g group) times(r *result.Result) (a, b string) {
 	return brief(r.P99), brief(r.P999)
 }
 
-// besides returns the heading of the comparison column. Rows with an impairment are compared with the same rows without
-// it, all others with raw frames.
+// The method besides returns the heading of the comparison column. Rows with an impairment are compared with the same
+// rows without the impairment, and all other rows with raw frames.
 func (g group) besides() string {
 	switch {
 	case g.Impair == "":

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Conn is the set of connections of a row. They share their memory and one EVD. One goroutine uses a Conn and polls,
-// which drives the adapter.
+// Conn is the set of connections of a row. The connections share their memory and one EVD. One goroutine uses a Conn
+// and drives the adapter by polling.
 type Conn struct {
 	*Adapter
 	row plan.Spec
@@ -47,8 +47,9 @@ type Conn struct {
 	watch *watch
 }
 
-// requestCounts counts the requests of a row. One of signalEvery requests is signaled; its completion also reports the
-// requests before it. unsignaled counts, per connection, the requests since the last signaled one.
+// requestCounts counts the requests of a row. Every signalEvery-th request of a connection is signaled: it has a
+// completion, which also reports the requests before it. unsignaled has, for each connection, the number of requests
+// since its last signaled request.
 type requestCounts struct {
 	posted, done int64
 	unsignaled   []int64

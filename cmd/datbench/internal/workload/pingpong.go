@@ -65,7 +65,7 @@ func echoSend(c *Conn) (measure.Tally, error) {
 // slot.
 type pingWord struct {
 	c *Conn
-	// received is the word that the peer writes. sent is our last number.
+	// received is the word that the peer writes. sent is the last number that this side has written.
 	received *atomic.Uint64
 	sent     uint64
 	ours     [words][]byte

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeRequests returns the shape of a request-response (rr) row. It has two receives per outstanding request: one for
-// the message that may arrive, and one because a slot may be waiting to be reposted.
+// shapeRequests returns the shape of a request-response (rr) row. It has two receives per outstanding request: one
+// receive can take a message while the slot of the other receive waits to be reposted.
 func shapeRequests(r plan.Spec) (i, t shape) {
 	both := shape{sources: 1, messages: 2 * r.QueueDepth(), requests: r.QueueDepth() + spare}
 	return both, both

@@ -101,8 +101,8 @@ func (c *Conn) poster() func(i int64, stage byte) error {
 	}
 }
 
-// answers returns the segments into which reads put their data. These are the last RDMA slots, which the peer of a
-// bidirectional row does not read from.
+// answers returns the segments into which reads put their data. These are the last RDMA slots, because the peer of a
+// bidirectional row reads only from the first RDMA slots.
 func (c *Conn) answers() [][]dat.LMRTriplet {
 	pieces := make([][]dat.LMRTriplet, c.row.Window())
 	first := c.mem.rdma() - len(pieces)
