@@ -100,7 +100,7 @@ func (h *hosts) datbenchLatency(datbench string) (mean, median float64, err erro
 
 var latencyMean = regexp.MustCompile(`(?m)^Latency\n\s*Arithmetic mean\s*: ([0-9.]+) us`)
 
-// dapltestLatency returns dapltest's mean latency in microseconds, with one outstanding write and polling for
+// dapltestLatency returns dapltest's mean latency in microseconds. dapltest has one outstanding write and polls for
 // completions.
 func (h *hosts) dapltestLatency() (mean float64) {
 	h.t.Helper()

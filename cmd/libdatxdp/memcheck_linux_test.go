@@ -52,8 +52,8 @@ func (f fault) String() string {
 }
 
 // memcheck returns a command that runs line under valgrind, and the file for valgrind's report. Valgrind runs one
-// thread at a time. With its default schedule, a thread that polls keeps other threads from running until connections
-// break, so the command uses the fair schedule.
+// thread at a time. With its default schedule, a thread that polls can keep other threads from running for so long that
+// connections break. The command therefore uses the fair schedule.
 func memcheck(t *testing.T, line string) (command, report string) {
 	requireProgram(t, strings.Fields(line)[0])
 	program, err := exec.LookPath(strings.Fields(line)[0])
