@@ -127,7 +127,7 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 	return nil
 }
 
-// sendReject sends Reject, at most once in helloRetry. A Reject may be larger than the repeated Connect that it
+// sendReject sends Reject, at most once per helloRetry. A Reject may be larger than the repeated Connect that it
 // answers, so the limit bounds amplification.
 func (e *Engine) sendReject(r *Request) {
 	if r.rejectedAt != 0 && e.now.Sub(r.rejectedAt) < helloRetry {

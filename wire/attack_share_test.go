@@ -210,9 +210,9 @@ func TestAttack21SharedQueueOneAddress(t *testing.T) {
 	}
 }
 
-// Attack 21: many peers in 16 networks begin a message on each connection and add a byte ten times a second. Some
-// finish in time. A peer whose connection breaks connects again. An honest peer must wait at most 1 s for a receive.
-// Its own message must survive packet loss and an outage of 500 ms.
+// Attack 21: many peers in 16 networks begin a message on each connection and add a byte ten times a second. In one
+// case, they finish each message within the progress timeout. A peer whose connection breaks connects again. An honest
+// peer must wait at most 1 s for a receive. Its own message must survive packet loss and an outage of 500 ms.
 func TestAttack21SharedQueueCrowd(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -6,7 +6,7 @@
 //   - delay above a target (Swift, SIGCOMM 2020),
 //   - loss, by a fixed factor (RFC 5681).
 //
-// A window below one packet is a rate: a pacer then sends single packets.
+// While the window is below one packet, a pacer sends at most one packet per round trip.
 //
 // The delay of a round trip is the shortest of its samples. So a receiver or sender that sometimes polls late is not
 // mistaken for a queue in the network.
@@ -84,8 +84,8 @@ func (c *Controller) Sample(now clock.Time, d time.Duration) {
 	}
 }
 
-// Acked handles the acknowledgement of n packets, all before una. ce is the peer's count of marked packets since the
-// beginning of the connection. Argument next is the PSN of the next new packet.
+// Acked handles the acknowledgement of n packets. una is now the oldest unacknowledged PSN, and argument next is the
+// PSN of the next new packet. ce is the peer's count of marked packets since the beginning of the connection.
 func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) {
 	c.round.acked += n
 	c.round.marks += int(ce - c.ce)
