@@ -36,8 +36,8 @@ const (
 	// busyShare: at least 1/busyShare of all time counts as idle. So partial packets also leave while the sender is
 	// busy with received packets.
 	busyShare = 128
-	// pausePolls is the number of consecutive polls without a post that fill the bucket. It is more than the polls that
-	// a consumer needs to take its completions between two posts.
+	// After pausePolls consecutive polls without a post, the bucket is full again. pausePolls is more than the polls
+	// that a consumer needs to take its completions between two posts.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. The scheduler counts the
 	// rest of the time as idle.
@@ -63,8 +63,8 @@ const (
 
 	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds its exponential
 	// back-off (RFC 6298 §5.5 to §5.7). While a peer does not answer, every connection to it retransmits once per
-	// maxRTO, and the peer must be able to read these packets when it resumes. With 25 ms, 4000 connections sent
-	// 160,000 packets/s, and a peer process that had been stopped for 1 s never caught up.
+	// maxRTO, and the peer must be able to read these packets when it resumes. With a maxRTO of 25 ms, 4000
+	// connections sent 160,000 packets/s, and a peer process that had been stopped for 1 s never caught up.
 	minRTO = 500 * time.Microsecond
 	maxRTO = time.Second
 	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
@@ -76,7 +76,8 @@ const (
 	// timers.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
-	// After a suspension, resumeAckBatch connections send an Ack every resumeAckEvery, until each has sent one.
+	// After a suspension, every connection sends one Ack. The engine sends resumeAckBatch of these Acks per
+	// resumeAckEvery.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
 	// A late Poll without a due timer may start a round of Acks too (see suspension), but no earlier than
@@ -92,7 +93,7 @@ const (
 	maxTransmit = 64
 	// maxTimers bounds the timers that one Poll runs. The timers of thousands of connections may fire together, and a
 	// timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
-	// Poll. With 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
+	// Poll. With a maxTimers of 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
 	// maxBurst is the number of packets that a connection may send before the next connection sends.
 	maxBurst = 32
@@ -157,17 +158,17 @@ const (
 	prefix6 = 64
 
 	// freeGuesses is the number of wrong remote keys that an address may send without being blocked (see guessLimiter).
-	// The next wrong key blocks the address for guessDelay. Each further one blocks it for twice as long as the one
-	// before, up to maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of wrong keys decays by
-	// one in guessDecay. maxGuessers bounds the addresses that are remembered.
+	// The next wrong key blocks the address for guessDelay. Each further wrong key doubles the time of the block, up to
+	// maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of wrong keys decreases by one per
+	// guessDecay. maxGuessers bounds the addresses that are remembered.
 	freeGuesses   = 64
 	guessDelay    = time.Millisecond
 	maxGuessDelay = time.Second
 	guessDecay    = time.Second
 	maxGuessers   = 1024
 	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send without being blocked. After that,
-	// each block lasts at most prefixPause, and the next block begins no earlier than prefixPause after its end. An
-	// honest requester repeats Connect at least every helloRetryMax, so it gets through between two blocks.
+	// each block lasts at most prefixPause, and at least prefixPause passes between two blocks. An honest requester
+	// repeats Connect at least every helloRetryMax, so one of its Connects arrives between two blocks.
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 

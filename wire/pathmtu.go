@@ -42,8 +42,8 @@ func (c *Conn) sendProbe(size int) {
 	p.finish(&h)
 }
 
-// handleProbe tells the peer the size of the Probe that has arrived. A peer that probes is established, so the search
-// of this side may begin too.
+// handleProbe tells the peer the size of the Probe that has arrived. A peer sends Probes only when its side of the
+// connection is established, so this side may begin its own search for the path MTU.
 func (c *Conn) handleProbe(total int) {
 	c.pmtu.PeerProbes(c.eng.now)
 	c.setDeadline(c.pmtu.Deadline())

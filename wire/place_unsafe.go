@@ -7,8 +7,9 @@ import (
 )
 
 // splitLastWord splits dst into a body and its last aligned word. The word has 8 bytes if the end of dst is aligned to
-// 8 bytes and dst is long enough. Otherwise the word has 4 bytes under the same conditions for 4, or is empty. One
-// instruction stores an aligned word. So a consumer that polls on the word never sees half of a new value.
+// 8 bytes and dst is long enough. Otherwise the word has 4 bytes if the end of dst is aligned to 4 bytes and dst is
+// long enough. Otherwise the word is empty. One instruction stores an aligned word, so a consumer that polls on the
+// word never sees half of a new value.
 func splitLastWord(dst []byte) (body, word []byte) {
 	n := len(dst)
 	if n < 4 {

@@ -79,8 +79,8 @@ func (r *responder) pending() bool { return r.next.Op != r.tail }
 
 func (r *responder) at(n seq.Num) *readJob { return &r.jobs[uint32(n)&r.mask] }
 
-// recvReadReq queues an RDMA read of the peer. Each piece of the response looks the memory up again, because the region
-// may be unregistered meanwhile.
+// recvReadReq queues an RDMA read of the peer. The memory is looked up again for each piece of the response, because
+// the region may be unregistered meanwhile.
 func (c *Conn) recvReadReq(ch *proto.Chunk) proto.Reason {
 	if r := &c.resp; ch.Len != 0 || ch.Size > maxOperation || r.tail.Sub(r.acked.Op) >= r.limit {
 		return proto.ReasonProtocol

@@ -3,7 +3,7 @@ package wire
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
 // mustWait reports whether the next message must be answered with NotReady, because this side gives no credit and has
-// no receive for the message. The peer then sends it again.
+// no receive for the message. The peer then sends the message again.
 func (c *Conn) mustWait() bool {
 	return c.noCredit && c.nextRecv() == nil
 }

@@ -147,8 +147,8 @@ func (e *end) judgeMemory() {
 	}
 }
 
-// judgeWord checks that the peer's word is the result of the atomics that were executed, each once. These are the
-// atomics that succeeded, followed in posting order by a prefix of the others.
+// judgeWord checks that the peer's word is the result of the executed atomics, and that none was executed twice. The
+// executed atomics are those that succeeded, followed in posting order by a prefix of the other atomics.
 func (e *end) judgeWord() {
 	got := binary.NativeEndian.Uint64(e.peer.word.mem[8:])
 	n := 0

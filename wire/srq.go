@@ -119,9 +119,9 @@ func (q *SharedQueue) Resize(maxRecv int) error {
 	return nil
 }
 
-// SetLow arms the low mark: SharedConfig.Low is called once, as soon as fewer than n receives are available. If so few
-// are available now, SetLow calls Low itself. SetLow returns ErrBounds if n exceeds the maximum number of outstanding
-// receives.
+// SetLow arms the low mark: SharedConfig.Low is called once, as soon as fewer than n receives are available. If fewer
+// than n are available already, SetLow itself calls Low. SetLow returns ErrBounds if n exceeds the maximum number of
+// outstanding receives.
 func (q *SharedQueue) SetLow(n int) error {
 	q.ring.mu.Lock()
 	if n < 0 || uint32(n) > q.ring.depth {

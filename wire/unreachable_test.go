@@ -397,7 +397,7 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 	}
 }
 
-// A connection to a host where no program has the port must be refused with the right reason, well before the
+// A connection to a host where no program uses the port must be refused with the right reason, well before the
 // consumer's timeout. This must hold even if the host sends only one report per second. A connection to a silent host
 // must time out.
 func TestConnectToClosedPort(t *testing.T) {
