@@ -4,9 +4,9 @@ import "time"
 
 // Tunables. Measured on the reference machine: two cores, kernel 6.18, veth between two namespaces.
 const (
-	// Ring sizes are in slots, the UMEM size is in frames: 16 MiB per queue. 1024 frames are for transmission, 1024 may
-	// stay with the owner, and up to 2048 are for reception (see fillLevel). If the owner is descheduled, 2048 frames
-	// absorb the packets of 3 ms at full rate.
+	// Ring sizes are in slots. The frames of a queue take 16 MiB: 1024 frames are for transmission, 1024 may stay with
+	// the owner, and up to 2048 are for reception (see fillLevel). If the owner is descheduled, 2048 frames absorb the
+	// packets of 3 ms at full rate.
 	defaultFrames         = 4096
 	defaultFrameSize      = 4096
 	defaultRxRing         = 2048

@@ -61,8 +61,8 @@ func (p *pool) give(f uint32, from state) {
 	p.free = append(p.free, f)
 }
 
-// move changes the state of a frame. It panics if the old state is wrong: this is a bug of the program, never caused by
-// a peer, and to continue would corrupt packets.
+// move changes the state of a frame. It panics if the old state is not from. Only a bug of this program can cause that,
+// never a peer. To continue would corrupt packets.
 func (p *pool) move(f uint32, from, to state) {
 	n := &p.notes[f]
 	if n.state != from {

@@ -70,8 +70,8 @@ func TestRingWraps(t *testing.T) {
 	}
 }
 
-// A ring passes slots between two goroutines complete and in order. The slots are plain memory, so the race detector
-// reports a missing acquire or release.
+// A ring passes slots from one goroutine to another, without loss and in order. The slots are plain memory, so the race
+// detector reports a missing acquire or release.
 func TestRingStress(t *testing.T) {
 	const total = 200_000
 	p, c := newRings[desc](64)

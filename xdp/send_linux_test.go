@@ -10,8 +10,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Recv reports a congestion mark. A reply has the addresses exchanged and no mark. It goes to the MAC address of the
-// next hop, not to the sender's MAC address, and is dropped while the next hop's address is unknown.
+// Recv reports a congestion mark. In a reply, the source and destination addresses are exchanged and the mark is
+// cleared. The reply goes to the MAC address of the next hop, not to the sender's MAC address, and is dropped while the
+// next hop's address is unknown.
 func TestReply(t *testing.T) {
 	k := newFake(t, 1500)
 	neighbour := k.s.router.(fixedRouter).hop
