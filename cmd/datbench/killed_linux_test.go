@@ -134,7 +134,7 @@ func programsOf(pid string) (ids []uint32) {
 	return ids
 }
 
-// left returns the traces that still exist. A trace exists as long as something keeps it:
+// The method left returns the traces that still exist. A trace exists as long as something keeps it:
 //
 //   - A process, a descriptor or a mount keeps a namespace.
 //   - A descriptor, a link or an interface keeps an XDP program.

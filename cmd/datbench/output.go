@@ -48,8 +48,8 @@ func (o *output) close() {
 	}
 }
 
-// finish writes the report of a run, with the results so far if the run was interrupted by err. It returns err. If err
-// is nil, it returns an error of writing, or the report's verdict.
+// finish writes the report of a run. If err is not nil, it has interrupted the run, and the report has the results so
+// far. finish returns err. If err is nil, finish returns the error of writing, or else the report's verdict.
 func (o *output) finish(r *result.Report, err error) error {
 	if r == nil {
 		return err

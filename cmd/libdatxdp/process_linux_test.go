@@ -37,8 +37,8 @@ type hosts struct {
 	conf [2]string
 }
 
-// requireProvider returns the path of the library to test. It skips the test if there is none, or namespaces are
-// unavailable.
+// requireProvider returns the path of the library to test. It skips the test if providerVar is not set or if namespaces
+// are unavailable.
 func requireProvider(t *testing.T) string {
 	t.Helper()
 	library := os.Getenv(providerVar)

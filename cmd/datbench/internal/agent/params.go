@@ -8,7 +8,7 @@ const (
 	killLimit = 5 * time.Second
 	// deathDelay is how long the report of a process's end may be delayed.
 	deathDelay = 100 * time.Millisecond
-	// watchdogAfter is the time after a command's limit at which an agent ends itself. The main job enforces the limit
-	// first.
+	// watchdogAfter is the time by which a command may exceed its limit, and for which closing may last after the main
+	// job has ended. Then the agent ends itself. The main job enforces the limit of a command earlier.
 	watchdogAfter = 2 * time.Second
 )

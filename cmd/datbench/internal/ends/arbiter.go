@@ -33,8 +33,8 @@ type arbiter struct {
 	holder *holder
 	// waiting holds the requests for the first connection of a row.
 	waiting []request
-	// came has a token when a request was added to waiting. joins holds requests for the further connections of the
-	// holder's row.
+	// The channel came has a token when a request was added to waiting. The channel joins holds requests for the
+	// further connections of the holder's row.
 	came  chan struct{}
 	joins chan request
 	// late holds the addresses whose rows failed.

@@ -17,7 +17,8 @@ const (
 	// still waiting when its penalty ends.
 	penaltyMin = 500 * time.Millisecond
 	penaltyMax = 8 * time.Second
-	// penaltyMemory is the time after the end of a penalty in which a new one is twice as long.
+	// penaltyMemory is how long a penalty is remembered after its end. A penalty that begins in this time is twice as
+	// long as the remembered one.
 	penaltyMemory = time.Minute
 	// maxPenalties limits the number of addresses with a current or remembered penalty.
 	maxPenalties = 256

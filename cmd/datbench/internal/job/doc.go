@@ -1,5 +1,5 @@
-// Package job measures the rows of a plan in rounds. A job runs on a pair of agents, in network namespaces or on
-// loopback, or against a server on another host.
+// Package job measures the rows of a plan in rounds. A job runs either on a pair of agents, which are
+// in network namespaces or on loopback, or against a server on another host.
 //
 // Ordering: each round measures all rows once, so that rows to be compared are measured close in time. Ownership: a job
 // ends every process that it starts. Threading: one goroutine runs a job.

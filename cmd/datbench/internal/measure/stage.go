@@ -17,8 +17,8 @@ const (
 
 // Tally is the target's result. The target sends it to the initiator at the end of a row.
 type Tally struct {
-	// Count is the number of messages in the measured stage. Elapsed is the time from the first of them to the end of
-	// the stage.
+	// Count is the number of messages in the measured stage. Elapsed is the time from the first of these messages
+	// to the end of the stage.
 	Count   int64
 	Elapsed time.Duration
 	// Retransmits and Drops are the target's own counters.

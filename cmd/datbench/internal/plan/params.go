@@ -53,7 +53,7 @@ const (
 	// maxSeed limits the seeds that datbench chooses, so that they are easy to type.
 	maxSeed = 999_999
 	// tcpLossTimes multiplies the duration of kernel TCP rows with packet loss. If no packet follows a lost packet, TCP
-	// sends the lost packet again only after 0.2 s. So it transfers only a few megabytes in the normal duration.
+	// sends the lost packet again only after 0.2 s. In the normal duration TCP transfers only a few megabytes.
 	tcpLossTimes = 5
 	// MinLatencySamples is the minimum number of samples for a p99.9.
 	MinLatencySamples = 1000

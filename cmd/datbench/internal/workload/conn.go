@@ -30,7 +30,7 @@ type Conn struct {
 	// a protocol error of the peer.
 	onReceive func(slot, n int) error
 
-	// up is the number of established connections, and gone the number that ended gracefully.
+	// up is the number of connections that were established. gone is the number of connections that ended gracefully.
 	up, gone int
 	// heap is churned while the row runs; nil for none.
 	heap *heap

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// meter reports the progress of a running row at intervals. It is called only where the row reads the clock anyway. A
-// nil meter does nothing.
+// meter reports the progress of a running row at intervals. Its methods are called only where the row reads the clock
+// anyway. A nil meter does nothing.
 type meter struct {
 	every time.Duration
 	// emit is called with each interval, by the goroutine that measures.
