@@ -87,8 +87,8 @@ const (
 	// evictTries bounds the connections that evictOldest searches for an early packet to drop.
 	evictTries = 8
 
-	// maxReceive is the largest number of frames that one Poll receives. maxTransmit is the number of built frames at
-	// which the engine hands them to the link.
+	// maxReceive is the largest number of frames that one Poll receives. When maxTransmit frames are built, the engine
+	// hands them to the link.
 	maxReceive  = 64
 	maxTransmit = 64
 	// maxTimers bounds the timers that one Poll runs. The timers of thousands of connections may fire together, and a
@@ -186,8 +186,8 @@ const (
 )
 
 // maxKeepAlive and MaxGiveUp are the largest values of the limits KeepAlive and GiveUp. A connection survives a silence
-// of at most their sum. Two time stamps that far apart must be comparable, so the sum is less than half of the 275 s
-// after which time stamps wrap.
+// of at most their sum. The time stamps before and after such a silence must be comparable, so the sum is less than
+// half of the 275 s after which time stamps wrap.
 const (
 	maxKeepAlive = time.Minute
 	MaxGiveUp    = time.Minute

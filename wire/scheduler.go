@@ -13,8 +13,8 @@ import (
 // it, which saves time. An idle sender has time to spare: its partial packets leave at once. A busy sender delays them.
 // These rules decide when a partial packet leaves:
 //
-//   - Token bucket. A partial packet takes a token. Idle time refills the bucket, and 8 polls in a row without a post
-//     fill it. A busy sender gets one token for 32 posts.
+//   - Token bucket. A partial packet takes a token. Idle time refills the bucket. After 8 polls in a row without a
+//     post, the bucket is full. A busy sender gets one token for 32 posts.
 //   - Response. The first message that a connection sends after it has received a message needs no token.
 //   - Nagle's algorithm (RFC 896). A connection with more than nagleThreshold requests outstanding may have only one
 //     partial packet in flight.

@@ -98,8 +98,8 @@ func (c *crowd) resends() uint64 {
 	return c.client.eng.stats.Retransmits + c.server.eng.stats.Retransmits
 }
 
-// A server is stopped and continues, as by SIGSTOP and SIGCONT. It must lose no connection, it must not be sent the
-// same data many times, and it must catch up at once.
+// A server is stopped and continues, as by SIGSTOP and SIGCONT. It must lose no connection and must catch up at once.
+// Its client must not send the same data many times.
 func TestServerIsStopped(t *testing.T) {
 	for _, tc := range []struct {
 		stop time.Duration

@@ -200,9 +200,9 @@ func (w *world) exactly(d time.Duration) {
 	}
 }
 
-// A valid report comes about a peer that is silent for another reason. A single report must not break the connection,
-// because it may be old. A second report that is older than the challenge ACK must not break it either, however often
-// it comes.
+// The engine gets a valid report about a peer that is silent for another reason. A single report must not break the
+// connection, because it may be old. A second report that is older than the challenge ACK must not break it either,
+// however often it comes.
 func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
