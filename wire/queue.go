@@ -83,7 +83,7 @@ func newRing(n int) (ring []Completion, mask uint32) {
 	for size < n {
 		size *= 2
 	}
-	// The rings of several queues may be adjacent in memory. If the size of each ring were a power of two, the same
+	// The rings of several queues may be adjacent in memory. If each ring occupied a power of two of bytes, the same
 	// index of each ring would map to the same cache set, and the conflict misses could take as much time as a message.
 	// So each ring is followed by some unused space.
 	return make([]Completion, size+min(size/4, 1024))[:size], uint32(size - 1)
