@@ -9,9 +9,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Collector is a prometheus.Collector for one adapter. It reads the adapter's counters at most once a second. For
-// scrapes in the second after a read, it exports the values of that read. A read stops each engine for microseconds at
-// a time. Without scrapes a Collector costs nothing. Once the adapter is closed, it exports no metrics. Any goroutine
+// Collector is a prometheus.Collector for one adapter. It reads the adapter's counters at most once a second. A scrape
+// less than one second after a read gets the values of that read. A read stops each engine for microseconds at a time.
+// Without scrapes a Collector costs nothing. Once the adapter is closed, a Collector exports no metrics. Any goroutine
 // may call the methods.
 type Collector struct {
 	ia    *dat.IA

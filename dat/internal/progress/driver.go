@@ -126,9 +126,9 @@ func (d *Driver) Post(c *wire.Conn) {
 	d.disown(Poster)
 }
 
-// Start owns the engine while it calls f, which starts a connection. Then it polls the engine. Unlike Do, it polls
-// before f only if the background owner sleeps, because then the time of the engine is old. This saves a server one
-// poll for each connection. If the driver is closed, Start returns false and does not call f.
+// Start owns the engine while it calls f, which starts a connection. Then it polls the engine. Do always polls before
+// f. Start polls before f only if the background owner sleeps, because the time of the engine is old then. So Start
+// saves a server one poll for each connection. If the driver is closed, Start returns false and does not call f.
 func (d *Driver) Start(f func()) bool {
 	if !d.Own() {
 		return false

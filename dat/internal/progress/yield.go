@@ -13,8 +13,8 @@ import (
 //     consumer, such as one that just got a message, would have to wait for a scheduling quantum.
 //   - The poll of the background owner moved packets: other goroutines run (runtime.Gosched), such as one that waited
 //     for these packets.
-//   - thread is true, because there were emptyPolls consecutive empty polls: other threads that wait for this core run
-//     (sched_yield).
+//   - The argument thread is true, because there were emptyPolls consecutive empty polls: other threads that wait for
+//     this core run (sched_yield).
 func yield(role wire.Role, busy, thread bool) {
 	if thread {
 		yieldThread()
