@@ -134,8 +134,8 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	return evd, interrupted(ctx, err)
 }
 
-// wait is Wait, except that it returns ErrInterruptedCall when done is closed, and ErrTimeoutExpired in place of
-// ErrQueueEmpty.
+// wait is Wait, except that it returns ErrInterruptedCall when the channel done is closed, and ErrTimeoutExpired in
+// place of ErrQueueEmpty.
 func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err

@@ -256,8 +256,8 @@ func (c *CR) releaseEP() {
 	}
 }
 
-// bounded returns the private data of a peer as far as MaxPrivateData allows. The wire protocol has room for more, but a
-// consumer may have a buffer of just this size.
+// bounded returns the first maxPrivateData bytes of a peer's private data, or all of the data if it is shorter. The
+// wire protocol has room for more, but the buffer of a consumer may have only maxPrivateData bytes.
 func bounded(private []byte) []byte { return private[:min(len(private), maxPrivateData)] }
 
 func checkPrivate(private []byte) error {

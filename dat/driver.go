@@ -32,8 +32,8 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// start owns the engine while it calls f, which starts a connection. Then it polls the engine. Its errors are those of
-// do.
+// start owns the engine while it calls f, which starts a connection. Then it polls the engine. It returns the same
+// errors as driver.do.
 func (d *driver) start(f func(*wire.Engine) error) (err error) {
 	if !d.Start(func() { err = f(d.eng) }) {
 		return ErrInvalidHandle
@@ -53,7 +53,7 @@ func (d *driver) drop(c *wire.Conn, poll bool) {
 }
 
 // park waits until w is ready. It polls the adapter's engines at first and sleeps later. It returns ErrTimeoutExpired
-// when the time limit has passed, and ErrInterruptedCall when done is closed.
+// when the time limit has passed, and ErrInterruptedCall when the channel done is closed.
 func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}) error {
 	switch a.engines.Wait(w, limit, done) {
 	case progress.TimedOut:

@@ -71,12 +71,11 @@ type EVDParam struct {
 }
 
 // CreateEVD creates an event dispatcher, enabled and waitable (dat_evd_create). The dispatcher accepts the streams in
-// flags, in any combination, and holds up to qlen events. With EVDCR it also holds up to qlen connection requests,
-// which do not count as events here. CreatePSP says how requesters share these slots. Notifications trigger cno; a nil
-// cno means none.
+// flags, in any combination, and holds up to qlen events. With EVDCR it also holds up to qlen connection requests, in
+// separate slots. CreatePSP says how requesters share these slots. Notifications trigger cno; a nil cno means none.
 //
-// Errors: ErrInvalidHandle (the CNO is freed or of another IA), ErrInvalidParameter (qlen below 1, no stream, or an
-// unknown stream), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or IAAttr.MaxEVDs exist).
+// Errors: ErrInvalidHandle (the CNO is freed or belongs to another IA), ErrInvalidParameter (qlen below 1, no stream,
+// or an unknown stream), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or IAAttr.MaxEVDs exist).
 func (ia *IA) CreateEVD(qlen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err

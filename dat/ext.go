@@ -5,12 +5,12 @@ import "github.com/datxdp/datxdp/wire"
 // This file has the InfiniBand extensions of uDAPL 2.0 (dat_ib_extensions.h): RDMA write with immediate data, and
 // atomics. These operations complete with EventIBDTO, whether they succeed or fail.
 
-// EventIBDTO is the completion of an extended operation (DAT_IB_DTO_EVENT). It has the fields of EventDTOCompletion,
-// and Event.Ext, the kind of the operation. If the operation is a receive, Event.Imm is the immediate data.
+// EventIBDTO is the completion of an extended operation (DAT_IB_DTO_EVENT). It has the fields of EventDTOCompletion and
+// also Event.Ext, which is the kind of the operation. If the operation is a receive, Event.Imm is the immediate data.
 const EventIBDTO EventNumber = 0x40000
 
 // MemRemoteAtomic allows atomics of peers (DAT_IB_MEM_PRIV_REMOTE_ATOMIC). An atomic needs MemRemoteRead and
-// MemRemoteWrite too. MemAll does not include it.
+// MemRemoteWrite too. MemAll does not include MemRemoteAtomic.
 const MemRemoteAtomic MemPriv = 0x40
 
 // Kinds of extended operations (DAT_IB_DTOS).

@@ -52,9 +52,10 @@ type IAParam struct {
 // IAAttr has the attributes of an adapter (DAT_IA_ATTR). All opens of an adapter have the same attributes, except
 // Name. There are two kinds of limits:
 //
-//   - Maximum numbers of objects apply to all opens together. A call that would exceed one returns
+//   - Maximum numbers of objects apply to all opens together. A call that would exceed such a maximum returns
 //     ErrInsufficientResources.
-//   - Maximum sizes apply to one object or operation. A call that would exceed one returns ErrInvalidParameter.
+//   - Maximum sizes apply to one object or operation. A call that would exceed such a maximum returns
+//     ErrInvalidParameter.
 type IAAttr struct {
 	Name                         string // the name passed to Open
 	VendorName                   string

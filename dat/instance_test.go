@@ -37,8 +37,8 @@ func TestInstanceOptions(t *testing.T) {
 	}
 }
 
-// TestNamesThatCannotBeOpened: a name that does not describe a device is ErrProviderNotFound. An invalid description is
-// ErrInvalidParameter.
+// TestNamesThatCannotBeOpened: Open returns ErrProviderNotFound for a name that does not describe a device, and
+// ErrInvalidParameter for an invalid description.
 func TestNamesThatCannotBeOpened(t *testing.T) {
 	for text, want := range map[string]error{"eth0": ErrProviderNotFound, "tcp:eth0": ErrProviderNotFound, "xdp:": ErrProviderNotFound,
 		"udp:eth0": ErrInvalidParameter, "udp:0.0.0.0": ErrInvalidParameter, "xdp:eth0,fast": ErrInvalidParameter,

@@ -206,8 +206,8 @@ func (l *LMR) end() {
 
 // SyncRDMARead makes earlier writes of this program to the segments visible to RDMA reads that arrive after the call
 // (dat_lmr_sync_rdma_read). The segments may belong to several regions and zones. C programs do not need the call,
-// because memory is coherent. A Go program needs the call, because it orders the writes before the reads, as the Go
-// memory model requires. SyncRDMARead returns ErrInvalidParameter if a segment is not inside a region.
+// because memory is coherent. A Go program needs the call, because the call orders the writes before the reads, as the
+// Go memory model requires. SyncRDMARead returns ErrInvalidParameter if a segment is not inside a region.
 func (ia *IA) SyncRDMARead(segments []LMRTriplet) error { return ia.sync(segments) }
 
 // SyncRDMAWrite makes the data that RDMA has placed in the segments visible to this program
@@ -228,8 +228,8 @@ func (ia *IA) sync(segments []LMRTriplet) error {
 	return nil
 }
 
-// shares has the memory of an adapter that CreateLMRShared has registered. It maps the cookie of a memory to the size
-// of the memory and the number of LMRs with that cookie.
+// shares has the memory of an adapter that CreateLMRShared has registered. It maps each cookie to the size of the
+// memory and the number of LMRs with that cookie.
 type shares struct {
 	mu     sync.Mutex
 	memory map[LMRCookie]share

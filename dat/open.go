@@ -62,7 +62,7 @@ type Limits struct {
 	// Default 30 s.
 	NotReady time.Duration
 	// KeepAlive is the time that a peer may be silent on an idle connection before this side sends keep-alives. If the
-	// peer does not answer for another GiveUp, the connection breaks. Default 10 s, maximum 60 s.
+	// peer then does not answer for the time GiveUp, the connection breaks. Default 10 s, maximum 60 s.
 	KeepAlive time.Duration
 	// ListenGrace is the time for which the active side repeats its connection request after the answer "no listener",
 	// before it reports the error. uDAPL programs often publish their address before they listen. Default 1 s.

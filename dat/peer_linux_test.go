@@ -22,7 +22,7 @@ const (
 )
 
 // bePeer is the peer process. It opens an adapter, accepts one connection, and receives messages until it is killed.
-// Its private data names its memory.
+// The private data of the accept names the memory of the peer process.
 func bePeer() error {
 	name, o := childOptions()
 	ia, err := Open(name, o)

@@ -57,10 +57,10 @@ var (
 // refused. Requests have slots of their own, so a burst of requests cannot cause completions to be lost. Two dynamic
 // thresholds keep one requester from filling the backlog. A request is also refused in these two cases:
 //
-//   - Its address already holds at least 7 slots for each free slot. So one address can fill a backlog of up to 7
-//     slots, and 7/8 of a longer backlog.
-//   - Its network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. For an address that holds no
-//     slot the threshold is 60, unless only one slot is free.
+//   - The requester's address already holds at least 7 slots for each free slot. So one address can fill a backlog of
+//     up to 7 slots, and 7/8 of a longer backlog.
+//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. For an address
+//     that holds no slot the threshold is 60, unless only one slot is free.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
 // for each request, in state EPTentativeConnectionPending, and CR.Query returns it. The consumer sets the zone and the

@@ -46,7 +46,7 @@ func (s *sampler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // add counts a record. If pass is true, the record passes, and dropped is the number of records with the same message
-// that were dropped before it.
+// that were dropped before this record.
 func (s *samples) add(message string, now time.Time) (dropped int, pass bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,7 +46,7 @@ type SRQParam struct {
 //
 // Three rules keep a slow or hostile peer from blocking the queue:
 //
-//   - All messages of several packets that come from one address hold at most half of the receives.
+//   - The multi-packet messages from one address together hold at most half of the receives.
 //   - While no receive is available and other endpoints wait, an incomplete message must make progress. If it makes
 //     none for 900 ms, or stays slower than 1 MiB/s for long, its connection ends with BreakUnfinished and its receive
 //     completes with DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. It may connect again.

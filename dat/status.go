@@ -138,8 +138,8 @@ func (r Return) Type() Return { return r & typeMask }
 // Subtype returns the subtype, or NoSubtype (DAT_GET_SUBTYPE).
 func (r Return) Subtype() Subtype { return Subtype(r & subtypeMask) }
 
-// Strings returns the DAT names of the type (major) and of the subtype (minor) of r (dat_strerror). minor is "" if r
-// has no subtype. If the type or the subtype is unknown, Strings returns ErrInvalidParameter.
+// Strings returns the DAT names of the type (major) and of the subtype (minor) of r (dat_strerror). The result minor is
+// "" if r has no subtype. If the type or the subtype is unknown, Strings returns ErrInvalidParameter.
 func (r Return) Strings() (major, minor string, err error) {
 	major, known := returnNames[r.Type()]
 	if !known || int(r.Subtype()) >= len(subtypeNames) {
