@@ -5,9 +5,9 @@
 // Names are those of the specification without the prefix: dat_ep_post_send is (*EP).PostSend. Handles are pointers.
 // A call on a freed handle returns ErrInvalidHandle. Errors are DAT return types; compare them with errors.Is.
 //
-// Ordering. The sends of a connection arrive in posting order. Its RDMA writes land in posting order. Completions
-// come in posting order too, with one order for requests (sends, RDMA, binds) and another for receives. When a
-// send or an RDMA write completes successfully, its data is in the peer's memory.
+// Ordering. The sends of a connection arrive in posting order. Its RDMA writes land in posting order. The completions
+// of requests (sends, RDMA, binds) come in posting order, and so do the completions of receives. When a send or an RDMA
+// write completes successfully, its data is in the peer's memory.
 //
 // Ownership. Memory named by a post belongs to the provider until the consumer takes the completion or frees the
 // endpoint. An LMR keeps its memory alive. After LMR.Free the provider does not access that memory.

@@ -26,9 +26,9 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 	return all, nil
 }
 
-// EachConnection calls f for each row that Connections would return, without holding all rows in memory. Row c is
-// valid only during f. If f returns an error, EachConnection stops and returns that error. The engines run during f.
-// Other errors: ErrInvalidHandle, ErrInvalidParameter (f is nil).
+// EachConnection calls f for each row that Connections would return, without holding all rows in memory. The row c is
+// valid only until f returns. If f returns an error, EachConnection stops and returns that error. The engines run
+// during f. Other errors: ErrInvalidHandle, ErrInvalidParameter (f is nil).
 func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	if err := ia.lock(); err != nil {
 		return err

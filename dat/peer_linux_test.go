@@ -164,7 +164,7 @@ func (c *traffic) end(t *testing.T, ev Event) DTO {
 	return op
 }
 
-// broken waits until the connection breaks, and then for the completions. Each operation must have one completion.
+// broken waits until the connection breaks, and then takes the completions. Each operation must have one completion.
 // After a failed completion in a queue, no completion in that queue may be successful. The result is the time until the
 // connection broke.
 func (c *traffic) broken(t *testing.T) (after time.Duration) {
