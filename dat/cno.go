@@ -169,8 +169,8 @@ func (c *CNO) endWait(w *cnoWaiter, err error) (*EVD, error) {
 	return evd, err
 }
 
-// Trigger takes the kept trigger, if there is one, and does not wait (dat_cno_trigger). It returns the EVD that
-// triggered last, or nil if no trigger was kept.
+// Trigger is Wait with a zero timeout (dat_cno_trigger). If EVDs have triggered the CNO while no goroutine waited, it
+// returns the EVD that triggered last. Otherwise it returns nil.
 func (c *CNO) Trigger() (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err

@@ -69,8 +69,8 @@ type EPConfig struct {
 //
 // Errors:
 //
-//   - ErrInvalidHandle: the zone, a dispatcher or the shared receive queue is freed or belongs to another adapter; or a
-//     dispatcher was not created for the stream.
+//   - ErrInvalidHandle: the zone, a dispatcher or the shared receive queue is freed or belongs to another adapter; or
+//     a dispatcher was created without the EVDFlags for its events.
 //   - ErrInvalidParameter: an attribute exceeds a limit of IA.Query, or Attr is nil although SRQ is not.
 //   - ErrModelNotSupported: service type or quality of service.
 //   - ErrInsufficientResources.

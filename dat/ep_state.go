@@ -6,8 +6,8 @@ import "github.com/datxdp/datxdp/wire"
 // state: without a hold the endpoint is UNCONNECTED, with a hold its state is hold.state. Otherwise the state of the
 // wire connection decides.
 //
-// These functions change the state while the connection is idle. The caller holds EP.mu. arrive and makeEP are called
-// by the owner of an engine, without EP.mu.
+// These functions change the state while the connection is idle. The owner of an engine calls arrive and makeEP
+// without EP.mu. The caller of every other function holds EP.mu.
 //
 //	old state                      new state                      function   called by
 //	UNCONNECTED                    RESERVED                       reserve    IA.CreateRSP

@@ -64,8 +64,9 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 		{connect, feedOther, 0}}
 }
 
-// refeed changes the streams of an object: it removes the streams in the list removed, which is nil for a new object,
-// and adds the streams in the list added, which is nil for a freed object. For a freed object refeed cannot fail.
+// refeed changes the event streams that an endpoint or a service point sends to dispatchers. Argument removed lists
+// the old streams, and is nil for a new object. Argument added lists the new streams, and is nil for a freed object.
+// For a freed object refeed cannot fail.
 //
 // Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if the streams of a dispatcher would not be
 // compatible. After an error nothing has changed.

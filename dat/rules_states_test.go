@@ -136,8 +136,8 @@ func stay(all ...EPState) to {
 	return m
 }
 
-// stateCalls has the state machine as a table. In a state that the field next does not have, the call returns
-// ErrInvalidState and changes nothing.
+// stateCalls has the state machine as a table. Field next maps each state in which the call is legal to the new state.
+// In any other state, the call returns ErrInvalidState and changes nothing.
 var stateCalls = []struct {
 	name  string
 	call  func(s *stage) error

@@ -189,7 +189,8 @@ func (s *SRQ) SetLW(lw int) error {
 func (s *SRQ) low() { s.ia.raise(EventAsyncProviderInternalError, s, ReasonSRQLowWatermark) }
 
 // PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. The endpoint
-// that takes the receive queues the completion in its receive EVD. The completion is always a notification.
+// that takes the receive queues the completion in its receive EVD. The completion always notifies the waiter or the
+// CNO.
 //
 // PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion. Errors:
 // ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (segments, range),

@@ -25,12 +25,12 @@ const (
 	// more, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a packet takes as
 	// long, from post to completion, as about twenty messages that share a packet.
 	nagleThreshold = 4
-	// postTokens is the time that one post adds to the token bucket for partial packets (see scheduler).
+	// A token permits one partial packet (see scheduler). The token bucket is filled with time: idle time counts as it
+	// passes, and each post counts as postTokens. tokenTime is the price of a token. So 2 us of idle time buy a token,
+	// and so do 32 posts. The message rate is the same, within the noise, with 16 to 128 posts per token. With one post
+	// per token, each message would have its own packet (decision 0005).
 	postTokens = 64 * time.Nanosecond
-	// tokenTime is the time that makes one token: 2 us of idle time, or 32 posts. The message rate is the same, within
-	// the noise, with 16 to 128 posts per token. With one post per token, each message would have its own packet
-	// (decision 0005).
-	tokenTime = 32 * postTokens
+	tokenTime  = 32 * postTokens
 	// bucketSize is the number of tokens in a full bucket.
 	bucketSize = 64
 	// busyShare: at least 1/busyShare of all time counts as idle. So partial packets also leave while the sender is
@@ -39,8 +39,8 @@ const (
 	// After pausePolls consecutive polls without a post, the bucket is full again. pausePolls is more than the polls
 	// that a consumer needs to take its completions between two posts.
 	pausePolls = 8
-	// postTime and packetTime are the times that one post and one packet take on a slow host. The scheduler counts the
-	// rest of the time as idle.
+	// postTime and packetTime are the times that one post and one packet take on a slow host. From the time between two
+	// polls, the scheduler subtracts the time of the posts and packets. What remains is idle time.
 	postTime   = time.Microsecond
 	packetTime = 8 * time.Microsecond
 	// minLeft is the number of completions that must wait for the consumer before a post is deferred (see deferPost).
@@ -145,9 +145,10 @@ const (
 	// network may hold at most connsPrefix × the number of free connections, so a single network gets 4/5 of all.
 	connsShare  = 1
 	connsPrefix = 4
-	// backlogShare and backlogPrefix divide the places of a backlog in the same way. An address that is alone gets 14 of
-	// 16 places: 7 times the 2 free ones. A single network gets 15 of 16. So clients on one host that start together get
-	// nearly the whole backlog.
+	// backlogShare and backlogPrefix divide the places of a backlog. An address may hold at most backlogShare × the
+	// number of free places. So an address that is alone gets 14 of 16 places: 2 are free then, and 14 is 7 × 2. A
+	// network may hold at most backlogPrefix × the number of free places, so a single network gets 15 of 16. Clients on
+	// one host that start together thus get nearly the whole backlog.
 	backlogShare  = 7
 	backlogPrefix = 15
 	// newcomerFactor multiplies the threshold of a network for an address that holds no place yet (see quota).

@@ -142,8 +142,8 @@ func (q *Queue) Len() int {
 // Notice returns a value that changes with every published notification.
 func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 
-// Listen turns calls of notify on or off. After turning them on, the caller must check the queue, because a
-// notification may have been published just before.
+// Listen turns calls of notify on or off. After turning them on, the caller must check the queue: the
+// producer does not call notify for completions that it published before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
 // consuming reports whether a completion was popped since the last call of consumed, and at least minLeft are left.

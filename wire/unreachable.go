@@ -196,10 +196,10 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet sent to the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. If the peer's kernel has
-// refused a packet that left after the peer's last packet arrived, peerEnded also records in the entry of the port that
-// the process has ended. Other connections to the port then end without sending Close, unless they have received a
-// packet after the refused packet left.
+// peerEnded breaks a connection because the peer process has ended without sending Close. The peer's kernel may have
+// refused a packet that this side sent after it had received the peer's last packet. Then peerEnded marks the port as
+// closed for its other connections too. These end without sending Close, except those that have received a packet
+// since this side sent the refused one.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

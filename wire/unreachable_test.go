@@ -471,8 +471,9 @@ func tryReport(c *Conn, at Time) link.Report {
 	return r
 }
 
-// Attack: forged reports about a connection attempt, each with one error. At any rate, and for longer than ListenGrace,
-// they must not end the attempt. Valid reports about Connects that left before the first report must not end it either.
+// Attack: forged reports about a connection attempt, each with one error. They must not end the attempt, however many
+// come in a second, even for longer than ListenGrace. Valid reports about Connects that left before the first report
+// must not end it either.
 func TestAttackForgedUnreachableOfConnect(t *testing.T) {
 	flip := func(at int) func(*link.Report, uint32) {
 		return func(r *link.Report, i uint32) { r.Quote[at+int(i%32)/8] ^= 1 << (i % 8) }

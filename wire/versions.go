@@ -23,8 +23,8 @@ func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// handleVersions ends the connection attempt, because the peer speaks only other versions. A list that contains our
-// version is invalid: the peer would have answered the Connect.
+// handleVersions ends the connection attempt, because the peer speaks only other versions. A list of versions with
+// ours in it is invalid: a peer that speaks our version answers the Connect instead.
 func (c *Conn) handleVersions(versions []byte) {
 	if bytes.IndexByte(versions, proto.Version) >= 0 {
 		c.eng.stats.BadPackets++

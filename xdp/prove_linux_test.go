@@ -68,8 +68,8 @@ func TestQueuesAddedAtAttach(t *testing.T) {
 	exchange(t, d, openDevice(t, l, lab.B, small()))
 }
 
-// If queues that the driver created do not transmit, Open fails. The error has the command after which the driver
-// creates no queues.
+// If queues that the driver created do not transmit, Open fails. The error tells the user an ethtool command that
+// creates all queues beforehand, so that the driver adds none.
 func TestAddedQueuesThatDoNotTransmit(t *testing.T) {
 	for _, tc := range []struct {
 		before, after, most uint32

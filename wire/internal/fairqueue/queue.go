@@ -150,7 +150,7 @@ func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 }
 
 // Take takes a buffer for f. If other flows are served first, or f may not have a buffer, Take reports false and f
-// waits. When the turn of f comes, Next returns w.
+// waits. When it is the turn of f, Next returns w, a value of the caller that stands for f.
 func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
 	if q.waiting == 0 && q.allows(f.peer) {
 		q.free--
@@ -247,8 +247,8 @@ func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
 	}
 }
 
-// unwait removes f from the waiting flows, if it waits. This ends a turn: the peer goes to the end of the peers of its
-// network, and the network goes to the end of its class.
+// unwait removes f from the waiting flows, if it waits. This ends a turn: the peer goes to the end of the list of its
+// network, and the network goes to the end of the list of its class.
 func (q *Queue[W]) unwait(f *Flow[W], now clock.Time) {
 	if !f.Waits() {
 		return

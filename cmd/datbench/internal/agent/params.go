@@ -8,7 +8,8 @@ const (
 	killLimit = 5 * time.Second
 	// deathDelay is how long the report of a process's end may be delayed.
 	deathDelay = 100 * time.Millisecond
-	// watchdogAfter is the time by which a command may exceed its limit, and for which closing may last after the main
-	// job has ended. Then the agent ends itself. The main job enforces the limit of a command earlier.
+	// The agent ends itself if a command runs for watchdogAfter longer than the command's limit. It also ends itself if
+	// it has not closed its adapters watchdogAfter after the end of the main job. The main job enforces the limit of a
+	// command earlier.
 	watchdogAfter = 2 * time.Second
 )

@@ -21,10 +21,10 @@ type request struct {
 }
 
 // arbiter decides which connection requests a target accepts. The target serves one row at a time and stays reserved
-// for the other rows of the same job. Requests are refused immediately if
+// for the other rows of the same job. The arbiter refuses a request at once in two cases:
 //
-//   - another job holds the target; the refusal names the holder
-//   - the last row from this address has just failed, so that other clients come first
+//   - Another job holds the target. The refusal names the holder.
+//   - The last row from this address has just failed. Other clients should come first.
 //
 // One goroutine calls the method enter; another goroutine calls all other methods.
 type arbiter struct {
