@@ -23,9 +23,9 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// The time limit soon is how long anything that a killed job leaves behind may exist. It is long because the kernel
-// removes a namespace only some time after the last process in the namespace has ended, and removes one namespace at a
-// time.
+// The constant soon is the time limit for the removal of everything that a killed job leaves behind. The limit is long
+// because the kernel removes a namespace only some time after the last process in it has ended, and because the kernel
+// removes one namespace after the other.
 const soon = 30 * time.Second
 
 // killSeed returns the generator for the moments at which jobs are killed. Its seed is DATXDP_SEED, or the time.
@@ -47,8 +47,8 @@ type traces struct {
 	namespaces []string
 	// programs are the IDs of the BPF programs that the children hold.
 	programs []uint32
-	// at is the time of this snapshot, in ticks since boot. Processes that began later are ignored, because the number
-	// of a namespace that is gone may be used again.
+	// The field at is the time of this snapshot, in ticks since boot. Processes that began later are ignored, because
+	// the kernel may give the number of a removed namespace to a new one.
 	at uint64
 }
 

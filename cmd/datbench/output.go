@@ -48,8 +48,9 @@ func (o *output) close() {
 	}
 }
 
-// finish writes the report of a run. If err is not nil, it has interrupted the run, and the report has the results so
-// far. finish returns err. If err is nil, finish returns the error of writing, or else the report's verdict.
+// finish writes the report of a run. An err that is not nil is the error that interrupted the run; the report then has
+// the results so far, and finish returns err. Otherwise finish returns the error of writing, or else the report's
+// verdict.
 func (o *output) finish(r *result.Report, err error) error {
 	if r == nil {
 		return err

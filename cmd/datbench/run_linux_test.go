@@ -85,8 +85,8 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// TestServerOutlivesClient: the server logs a client that ends during its row, and serves the next client. If the
-// server itself is ended during a row, it logs that too. It exits without an error in all cases.
+// TestServerOutlivesClient: if a client ends during its row, the server logs this and serves the next client. If the
+// server itself is terminated during a row, it logs this too, and exits without an error.
 func TestServerOutlivesClient(t *testing.T) {
 	server := start(t, "server", "--ia", "udp:127.0.0.11", "--port", "17669")
 	server.awaitLine(t, "^serving on ")

@@ -76,7 +76,7 @@ type stranger struct {
 }
 
 // stranger starts a client that requests a row, makes its first connection and then does nothing. The client stays
-// alive until the test ends. refusal is the server's refusal.
+// alive until the test ends. If the server refuses the client, the result refusal has the server's reason.
 func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal error) {
 	t.Helper()
 	check := func(err error) {
@@ -113,8 +113,9 @@ func (s *served) clientArgs(from string, args ...string) []string {
 	return append([]string{"run", s.station.Peer.String(), "--ia", "udp:" + from, "--port", strconv.Itoa(int(s.station.Port))}, args...)
 }
 
-// TestTaken: a client that finds the server reserved for another client is told so at once. If it waits, it is served
-// when the other client, which does nothing, has lost its reservation.
+// TestTaken: the server is reserved for a client that does nothing. The server refuses a second client at once, and the
+// refusal names the first client. If the second client waits, the server serves it after the first client has lost the
+// reservation.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17671, ends.FullAllowance)
@@ -155,8 +156,8 @@ func TestHalfWay(t *testing.T) {
 	}
 }
 
-// TestUnaskedMessages: a client that sends messages before the server is ready, while the server fills its heap, loses
-// its row. Other clients are not affected.
+// TestUnaskedMessages: a client sends messages while the server still fills its heap for the row and is not ready. The
+// server ends this row. Other clients are not affected.
 func TestUnaskedMessages(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17679, ends.FullAllowance)
 	row := plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Rate, Size: 64, Depth: 8, Churn: int64(ends.DefaultAllowance.Heap)}, Duration: plan.MaxDuration}
@@ -292,8 +293,8 @@ func (s *served) killed(t *testing.T, from string, args []string) {
 	_ = cmd.Wait() // it was killed
 }
 
-// TestKilledClientXDP: if a client over AF_XDP is killed, the client's host reports this before the server's keep-alive
-// gives the client up. The server then serves the next client.
+// TestKilledClientXDP: if a client over AF_XDP is killed, the client's host tells the server that the client is gone.
+// The server learns this before its own keep-alive probes time out, and then serves the next client.
 func TestKilledClientXDP(t *testing.T) {
 	t.Parallel()
 	labtest.RequireXDP(t)

@@ -51,9 +51,9 @@ func (h *hosts) run(line string, v verdict) {
 	h.t.Run(line, func(t *testing.T) { h.in(t).start(lab.A, line).judge(v) })
 }
 
-// TestFunction runs the test cases of dapltest for single calls. It leaves out cases 13 and 15 of queryinfo, because
-// they pass the handle of an IA, a small number, to a function of libdat2 that uses the handle as a pointer. It also
-// leaves out case 5, which works with no provider.
+// TestFunction runs the test cases of dapltest for single calls. It leaves out three cases of queryinfo. Cases 13 and
+// 15 pass the handle of an IA to a function of libdat2 that uses a handle as a pointer, but the handle of an IA is only
+// a small number. Case 5 fails with every provider.
 func TestFunction(t *testing.T) {
 	overEach(t, func(h *hosts) {
 		for _, f := range []struct {
@@ -197,8 +197,8 @@ func serverFlag(line string) string {
 	return " -s"
 }
 
-// awaitServer waits until the server accepts clients. For dtestsrq it does not wait: its clients try again until the
-// server listens.
+// awaitServer waits until the server accepts clients. It does not wait for a server of dtestsrq, because the clients of
+// dtestsrq try again until the server listens.
 func awaitServer(p *process) {
 	if !strings.HasPrefix(p.line, "dtestsrq") {
 		p.awaitListen(rendezvous)

@@ -19,8 +19,8 @@ import (
 // and programs in the background.
 const patience = 20 * time.Second
 
-// leavesNothing fails the test at its end if the programs of the test leave resources behind. Call leavesNothing before
-// the first program starts, because resources that exist at the call are ignored.
+// leavesNothing makes the test fail at the end of the test if the programs of the test have left resources behind. Call
+// leavesNothing before the first program starts, because resources that exist at the time of the call are ignored.
 func (h *hosts) leavesNothing() {
 	before := h.holdings()
 	h.t.Cleanup(func() {

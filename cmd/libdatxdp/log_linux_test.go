@@ -16,9 +16,9 @@ var (
 	logged = regexp.MustCompile(`(?m)level=DEBUG msg=refused call=(dat_\w+) error="?(DAT_\w+)(?: \((DAT_\w+)\))?"? reason="?([^"\n]*)`)
 )
 
-// TestLog: with DATXDP_LOG=debug each refused call has one line with its name, its result and a reason, in the order of
-// the calls. Each attempt to connect that fails has one line too. Other results have no line. Without the variable the
-// library writes nothing.
+// TestLog: with DATXDP_LOG=debug the library logs one line for each refused call, in the order of the calls. The line
+// has the name of the call, its result and a reason. Each failed attempt to connect has one line too; other results
+// have none. Without the variable DATXDP_LOG the library writes nothing.
 func TestLog(t *testing.T) {
 	requireProvider(t)
 	refused := compile(t, "refused")

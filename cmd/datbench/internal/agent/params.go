@@ -9,7 +9,7 @@ const (
 	// deathDelay is how long the report of a process's end may be delayed.
 	deathDelay = 100 * time.Millisecond
 	// The agent ends itself if a command runs for watchdogAfter longer than the command's limit. It also ends itself if
-	// it has not closed its adapters watchdogAfter after the end of the main job. The main job enforces the limit of a
-	// command earlier.
+	// the main job has ended and the agent does not close its adapters within watchdogAfter. Normally the main job
+	// enforces the limit of a command, before the agent does.
 	watchdogAfter = 2 * time.Second
 )

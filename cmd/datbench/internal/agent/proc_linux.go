@@ -30,8 +30,9 @@ func StartLocal(cmd *exec.Cmd) (Process, error) {
 	return c, nil
 }
 
-// hold starts the child and keeps the starting thread alive until the child ends. This is needed because the kernel
-// sends the parent-death signal when the starting thread ends, even if its process continues.
+// hold starts the child and keeps the thread that starts the child alive until the child ends. This is needed because
+// the kernel sends the parent-death signal to the child when that thread ends, even if the other threads of the process
+// continue.
 func (c *child) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -161,8 +161,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLine returns the output line that best explains why the agent ended: a line that reports a panic, otherwise the
-// last line, otherwise err.
+// lastLine returns the output line that best explains why the agent ended. This is a line that reports a panic; if
+// there is none, the last line. If there is no output, lastLine returns the text of err.
 func (t *tail) lastLine(err error) string {
 	t.lock.Lock()
 	defer t.lock.Unlock()

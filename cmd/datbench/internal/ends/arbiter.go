@@ -45,8 +45,8 @@ type arbiter struct {
 type holder struct {
 	request
 	since time.Time
-	// over is set when the row has been measured. If it was the last row of the job, requests of other jobs are then
-	// queued instead of refused, because the target will be free soon.
+	// The field over is set when the current row has been measured. If this row is the last row of the job, the target
+	// will be free soon; the arbiter then queues requests of other jobs instead of refusing them.
 	over bool
 }
 
@@ -96,9 +96,9 @@ func (d *arbiter) notify() {
 // same reports whether a request belongs to the holder's job.
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
-// take waits for the request for the next row, makes this request the holder and returns it. refused has the other
-// waiting requests; the caller must refuse them. Between two rows of a job, take waits only for a request of that job,
-// for at most jobGap. ok is false when the context is done.
+// take waits for the request for the next row, makes this request the holder and returns it. The result refused has the
+// other waiting requests; the caller must refuse them. Between two rows of a job, the target stays reserved for that
+// job for at most jobGap. The result ok is false if the context is done.
 func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()

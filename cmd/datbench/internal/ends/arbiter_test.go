@@ -81,8 +81,9 @@ func TestDoor(t *testing.T) {
 	})
 }
 
-// TestPenalty: an address whose row failed is refused for a time, which doubles with each failure. Its waiting requests
-// do not get the target. Other addresses are not refused. Success clears the penalty.
+// TestPenalty: requests from an address whose row failed are refused for a time, which doubles with each failure.
+// Requests from this address that were already waiting do not get the target. Requests from other addresses are not
+// refused. A row that succeeds clears the penalty.
 func TestPenalty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newArbiter()

@@ -9,8 +9,8 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await calls attempt again and again while its error says that another client has the server. It gives up after the
-// time that argument wait allows. Before each pause it passes a message to warn.
+// await calls attempt again and again while attempt returns the error that another client has the server. It gives up
+// when the time wait has passed. Before each pause it calls warn with a message.
 func await(ctx context.Context, wait time.Duration, warn func(string), attempt func() error) error {
 	for end := time.Now().Add(wait); ; {
 		err := attempt()

@@ -12,9 +12,9 @@ const (
 	// refusalEvery is the minimum time between two log lines about refused requests.
 	refusalEvery = time.Second
 	// penaltyMin and penaltyMax limit the penalty: how long an address is refused after a failed row. A waiting client
-	// makes an attempt every waitEvery. penaltyMin is longer, so that every other waiting client makes at least one
-	// attempt during a penalty. penaltyMax is shorter than the default of --wait, so that a client with a penalty is
-	// still waiting when its penalty ends.
+	// makes an attempt every waitEvery. penaltyMin is longer than waitEvery, so that every other waiting client makes
+	// at least one attempt during a penalty. penaltyMax is shorter than the default of --wait, so that a client with a
+	// penalty is still waiting when its penalty ends.
 	penaltyMin = 500 * time.Millisecond
 	penaltyMax = 8 * time.Second
 	// penaltyMemory is how long a penalty is remembered after its end. A penalty that begins in this time is twice as

@@ -143,9 +143,9 @@ func (t *DATTarget) serve(ctx context.Context) error {
 	}
 }
 
-// settle ends the penalty of a client whose row succeeded, and begins one if the row failed. A client that disconnected
-// is not penalised. A target without a log belongs to a main job. It penalises no client, because that job is its only
-// client.
+// settle ends the penalty of a client whose row succeeded, and begins a penalty if the row failed. A client that
+// disconnected is not penalised. A target without a log belongs to a main job and penalises no client, because the main
+// job is its only client.
 func (t *DATTarget) settle(from netip.Addr, err error) {
 	switch {
 	case t.log == nil:

@@ -61,8 +61,9 @@ func measurePhase(ph plan.Phase, in plan.Round, obs Observer, one func(plan.Spec
 	return results
 }
 
-// explain invalidates the rows that have no measurement, because of err, an error that occurred when the ends were
-// closed. If every row has a measurement, any of them may be wrong, so explain invalidates all of them.
+// explain handles err, an error that occurred when the ends were closed. It invalidates the rows that have no
+// measurement, and gives err as the reason. If every row has a measurement, explain invalidates all rows, because any
+// of the measurements may be wrong.
 func explain(results []result.Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {

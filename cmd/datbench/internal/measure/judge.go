@@ -56,8 +56,8 @@ func Judge(r *result.Result, e Evidence) {
 	}
 }
 
-// spins reports whether each side of the row needs a core of its own because the side polls. Two kinds of rows do not
-// need this: sha256 rows, and rows with a churned heap, in which the garbage collector uses the same core.
+// spins reports whether each side of the row polls and so needs a core of its own. Two kinds of rows do not need this:
+// sha256 rows, and rows with a churned heap, because there the garbage collector uses the same core.
 func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 }
 
 // checkSamples is called for a latency row with too few samples for a p99.9. It invalidates the row. The exception is a

@@ -14,8 +14,8 @@ const (
 	RateSignal = 16
 	// requestDepth is the number of requests that a request-response row has in flight, like a busy client.
 	requestDepth = 32
-	// bandwidthDepth is the number of outstanding operations of 1 MiB each. Two would fill the link; the others hide
-	// the time that the next post takes.
+	// bandwidthDepth is the number of outstanding operations of 1 MiB each. Two operations would fill the link; the
+	// other six hide the time that the next post takes.
 	bandwidthDepth = 8
 	// defaultSize is the size in bytes of a latency or rate operation: one cache line.
 	defaultSize = 64

@@ -30,8 +30,9 @@ func (b *ByteSize) Set(s string) error {
 	return err
 }
 
-// SizeList is a flag value: a comma-separated list of sizes and ranges, such as 64,4K-1M,1000-2000+250. In a range each
-// size is twice the one before; a suffix *FACTOR or +STEP changes that. The end of a range is always included.
+// SizeList is a flag value: a comma-separated list of sizes and ranges, such as 64,4K-1M,1000-2000+250. In a range
+// without a suffix, each size is twice the previous size. With the suffix *FACTOR each size is FACTOR times the
+// previous size, and with +STEP it is larger by STEP. The end of a range is always included.
 type SizeList []int64
 
 func (l *SizeList) String() string {

@@ -86,8 +86,8 @@ func (r Spec) Total() int64 {
 	return r.Count
 }
 
-// Streams reports whether a row of this metric keeps the queue full: it posts an operation without waiting for the
-// earlier ones. Only such a row can have several connections or both directions.
+// Streams reports whether a row of this metric keeps the queue full. Such a row posts an operation without waiting
+// until the earlier operations have completed. Only such a row can have several connections or both directions.
 func Streams(metric string) bool { return metric == result.Rate || metric == result.Bandwidth }
 
 // deep reports whether several operations may be outstanding.

@@ -6,7 +6,7 @@ import "time"
 const (
 	// churnPercent is the amount of garbage, in percent of the heap, at which the next collection starts (GOGC). With
 	// 2, the collector runs most of the time: a collection of 1 GiB takes about 1 s, and producing 2 % garbage about
-	// 0.1 s. With Go's default of 100 it would be idle most of the time.
+	// 0.1 s. With Go's default of 100 the collector would be idle most of the time.
 	churnPercent = 2
 	// churnBatch is the number of lists that are replaced between two pauses of churnPause. During the pauses the
 	// collector and the measurement have the cores.

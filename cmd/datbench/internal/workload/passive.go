@@ -27,8 +27,8 @@ type Passive struct {
 	Over func()
 }
 
-// Serve accepts the connections, runs the target's side of the row and sends the tally. The calling goroutine must be
-// locked to its thread.
+// Serve accepts the connections and runs the target's side of the row. At the end it sends the tally, which is the
+// target's result, to the initiator. The calling goroutine must be locked to its thread.
 func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
 	w, err := workloadFor(p.Ask.Spec.Op, p.Ask.Spec.Metric, p.Ask.Spec.BothWays)
 	if err != nil {

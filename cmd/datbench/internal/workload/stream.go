@@ -142,8 +142,8 @@ func (c *Conn) remoteSlots() []dat.RMRTriplet {
 	return slots
 }
 
-// countDone counts the operations that complete in the measured stage. With a fixed count it waits, whenever the stage
-// changes, until all operations have completed; the result is then exactly this count.
+// countDone counts the operations that complete in the measured stage. If the row has a fixed count, countDone waits at
+// each change of the stage until all posted operations have completed. The result is then exactly the fixed count.
 func (c *Conn) countDone(r *result.Result) (measure.Evidence, error) {
 	var base, last int64
 	var span timing

@@ -101,9 +101,9 @@ func hashSend(c *Conn) (measure.Tally, error) {
 	return digest(sum), err
 }
 
-// notes returns a counter of the notifications that arrive on the connection. A notification is a short message in
-// which the peer says that a piece has arrived or that its buffer is free again. The peer's end message is not counted,
-// but sets *ended.
+// notes returns a counter of the notifications that arrive on the connection. A notification is a short message of the
+// peer. It says that a piece has arrived, or that the buffer of a piece is free again. The peer's end message is not
+// counted, but sets *ended.
 func (c *Conn) notes(ended *bool) *int64 {
 	n := new(int64)
 	c.onReceive = func(slot, _ int) error {
