@@ -22,8 +22,8 @@ const (
 	blackHoleTries = 4
 
 	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
-	// more, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a packet takes as
-	// long, from post to completion, as about twenty messages that share a packet.
+	// more, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a message in a packet
+	// of its own takes as long, from post to completion, as about twenty messages in a shared packet.
 	nagleThreshold = 4
 	// A token permits one partial packet (see scheduler). The token bucket is filled with time: idle time counts as it
 	// passes, and each post counts as postTokens. tokenTime is the price of a token. So 2 us of idle time buy a token,
@@ -36,8 +36,8 @@ const (
 	// busyShare: at least 1/busyShare of all time counts as idle. So partial packets also leave while the sender is
 	// busy with received packets.
 	busyShare = 128
-	// After pausePolls consecutive polls without a post, the bucket is full again. pausePolls is more than the polls
-	// that a consumer needs to take its completions between two posts.
+	// After pausePolls consecutive polls without a post, the bucket is full again. A consumer that takes completions
+	// between two posts needs fewer polls.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. From the time between two
 	// polls, the scheduler subtracts the time of the posts and packets. What remains is idle time.
@@ -48,10 +48,10 @@ const (
 	// with maxDeferred 0, 3.8 M with 32, 4.4 M with 64, and 4.2 M with 256 (dat: BenchmarkStreamSend64).
 	minLeft     = 8
 	maxDeferred = 64
-	// zeroCopyBlocks is the least number of blocks of link memory that the engine sends without a copy. Sending without
-	// a copy adds one or two segments to a packet. In copy-mode AF_XDP, a segment costs the kernel as much as copying
-	// about 10 KiB costs us. With a smaller number, writes of 1 MiB at an MTU of 9000 would be 25 % slower (dat:
-	// BenchmarkWrite1M).
+	// zeroCopyBlocks is the least amount of data that the engine sends without a copy, in blocks of link memory (see
+	// link.Caps). Sending without a copy adds one or two segments to a packet. In copy-mode AF_XDP, a segment costs the
+	// kernel as much as copying about 10 KiB costs us. With a smaller number, writes of 1 MiB at an MTU of 9000 would
+	// be 25 % slower (dat: BenchmarkWrite1M).
 	zeroCopyBlocks = 8
 	// smallOp is the size in bytes up to which an operation is never divided between two packets.
 	smallOp = 256
@@ -130,15 +130,15 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
-	// halfOpenShare × the number of free places. An address that is alone gets 456: then 3640 are free. A network may hold
-	// at most halfOpenPrefix × the number of free places, so a single network gets 1366. The limits shrink with the free
-	// places: 64 addresses at their limits leave 455 free.
+	// halfOpenShare × the number of free places. So an address that is alone gets 456 places: 3640 stay free, and 1/8
+	// of them is 455. A network may hold at most halfOpenPrefix × the number of free places, so a single network gets
+	// 1366. The limits shrink with the free places: 64 addresses at their limits leave 4096/(1+64/8) = 455 free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2
 	// confirmTime is how long an accepted request is protected from eviction by new requests (see admit). It is longer
 	// than the round trip of the networks that the protocol is made for. It is shorter than the 68 ms in which a flood
-	// of 20,000 requests/s fills the share of a network.
+	// of 20,000 requests/s fills the 1366 places that a network may hold.
 	confirmTime = 50 * time.Millisecond
 	// connsShare and connsPrefix divide the connections of an engine. An address may hold at most connsShare × the
 	// number of free connections. So an address that is alone gets half of all: it then holds as many as are free. A
@@ -181,7 +181,8 @@ const (
 	replyBurst  = 64
 	replyPeriod = 10 * time.Millisecond
 	// replyShare and replyPrefix divide the tokens of one replyPeriod. An address may take at most replyShare × the
-	// number of tokens left, hence 22. A network may take at most replyPrefix × that number, hence 32.
+	// number of tokens left. So an address that is alone gets 22 of 64 tokens: 42 are left, and 1/2 of them is 21. A
+	// network may take at most replyPrefix × the number of tokens left, so a single network gets 32.
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 )

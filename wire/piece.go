@@ -26,8 +26,9 @@ func headerOf(w *work) int {
 	}
 }
 
-// pieceOf returns how many bytes of an operation, from offset off, fit into a packet that has room bytes left. It
-// returns a negative number if the operation should wait for the next packet, because small operations are not divided.
+// pieceOf returns how many bytes of an operation, from offset off, fit into a packet. The argument room is the free
+// space of the packet in bytes. pieceOf returns a negative number if the operation should wait for the next packet,
+// because small operations are not divided.
 func pieceOf(w *work, off uint32, room int) int {
 	room -= headerOf(w)
 	if w.op.hasResponse() {

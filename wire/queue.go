@@ -92,8 +92,8 @@ func newRing(n int) (ring []Completion, mask uint32) {
 // Share limits the queue by room r, which several queues share. It is called before the queue is used.
 func (q *Queue) Share(r *Room) { q.room = r }
 
-// Resize sets the capacity to n and keeps the completions in the queue, which must be at most n. The caller owns the
-// engine and makes sure that the consumer does not use the queue meanwhile.
+// Resize sets the capacity to n. It keeps the completions that the queue contains; there must be at most n of them. The
+// caller owns the engine and makes sure that the consumer does not use the queue meanwhile.
 func (q *Queue) Resize(n int) {
 	old, was := q.ring, q.mask
 	q.limit = uint32(n)

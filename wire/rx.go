@@ -201,7 +201,7 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// consume handles the chunks of the next packet in order. It returns false in two cases: the packet has ended the
+// consume handles the chunks of a packet whose turn has come. It returns false in two cases: the packet has ended the
 // connection, or a message in the packet has found no receive, and the peer has to send it again.
 func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	var in intake

@@ -228,8 +228,8 @@ func (e *Engine) transmitPartials() {
 	}
 }
 
-// sendWaiting sends the waiting partial packet of a connection that is about to end, if the packet only lacks a token.
-// It reports false if the connection ended meanwhile.
+// sendWaiting sends the waiting partial packet of a connection that is about to end, if the packet waits for nothing
+// but a token. It reports false if the connection ended meanwhile.
 func (c *Conn) sendWaiting() bool {
 	if c.alive() && c.sendMode() == sendPartial {
 		c.sendNext()

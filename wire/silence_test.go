@@ -12,8 +12,8 @@ import (
 )
 
 // crowd is many connections of one client to one server that carry few messages in total. The receive queue of the link
-// holds two packets of each connection. crowd models, at a tenth of the size, a server with 4000 connections and 2000
-// messages/s over kernel UDP, whose socket holds about ten thousand small packets.
+// holds two packets of each connection. crowd models a server with 4000 connections and 2000 messages/s over kernel
+// UDP, at a tenth of its size. The UDP socket of such a server holds about ten thousand small packets.
 type crowd struct {
 	*world
 	client, server *node

@@ -64,8 +64,9 @@ func TestSharedQueueOfPeers(t *testing.T) {
 	}
 }
 
-// A host holds a receive. In the middle of its message, the host is out of reach for 500 ms, or its packets are lost or
-// slow. Its connection must survive, although a connection of another host waits for a receive all the time.
+// A connection has taken a receive from a shared queue, and a part of its message has arrived. Then the sending host is
+// out of reach for 500 ms, or its packets are lost or slow. The connection must survive, although a connection of
+// another host waits for a receive all the time.
 func TestSharedQueueSlowSender(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -50,7 +50,7 @@ func (c *Conn) rto() time.Duration {
 // rtxTimeout handles a retransmission timeout. It does one of four things:
 //   - breaks the connection if data has been unacknowledged for too long,
 //   - sends a tail loss probe, at the first of consecutive timeouts,
-//   - begins a new epoch with small packets, if larger ones fall into a black hole,
+//   - cuts the outstanding data into small packets (a new epoch), if the path drops larger packets,
 //   - marks all outstanding packets lost.
 func (c *Conn) rtxTimeout() {
 	t, now := &c.rtx, c.eng.now
@@ -80,8 +80,8 @@ func (c *Conn) rtxTimeout() {
 	c.schedule()
 }
 
-// askShort sends a short packet, an Ack with AckRequest, if an outstanding packet is larger than the base size. A peer
-// that answers the Ack, but acknowledges no larger packet, is behind a black hole.
+// askShort sends a short packet, an Ack with AckRequest, if an outstanding packet is larger than the base size. If the
+// peer answers the Ack, but acknowledges no larger packet, the path drops large packets (black hole).
 func (c *Conn) askShort() {
 	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return
@@ -104,8 +104,8 @@ func (c *Conn) endBackoff() {
 	}
 }
 
-// ackOverdue reports whether data has been unacknowledged for so long that the connection should break: for GiveUp if
-// the peer is silent, otherwise for NotReady.
+// ackOverdue reports whether data has been unacknowledged for so long that the connection should break. The limit is
+// GiveUp if the peer is silent, otherwise NotReady.
 func (c *Conn) ackOverdue() bool {
 	now, lim := c.eng.now, &c.host.limits
 	first := c.sent.Oldest().First

@@ -58,9 +58,9 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 }
 
 // admit reports whether an address may have one more half-open request. If the address or its network has reached its
-// threshold, admit evicts the oldest unconfirmed request of that address or network. If these have none, admit evicts
-// the oldest unconfirmed request of all. A request younger than confirmTime is not evicted; admit then returns false.
-// The evicted requester gets no notice; its next packet is answered with Reset.
+// threshold, admit evicts the oldest unconfirmed request of that address or network. If there is no such request, admit
+// evicts the oldest unconfirmed request of all. A request younger than confirmTime is not evicted; admit then returns
+// false. The evicted requester gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network
 		full, ok := e.halfOpen.full(a)

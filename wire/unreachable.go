@@ -117,9 +117,9 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 }
 
 // connectPortClosed handles a report that the UDP port of a connection attempt is closed. sent is the time stamp of the
-// refused Connect, which may belong to another attempt. As with ReasonNoListener, the peer's program may be about to
-// start. So the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if it quotes a
-// Connect that was sent after the first report. A Challenge resets ListenGrace, because it shows that a program runs.
+// refused Connect, which may belong to another attempt. The peer's program may be about to start, so the first report
+// only begins ListenGrace. After ListenGrace, a report ends the attempt if it quotes a Connect that was sent after the
+// first report. A Challenge resets ListenGrace, because it shows that a program runs.
 func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
@@ -196,10 +196,10 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet sent to the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. The peer's kernel may have
-// refused a packet that this side sent after it had received the peer's last packet. Then peerEnded marks the port as
-// closed for its other connections too. These end without sending Close, except those that have received a packet
-// since this side sent the refused one.
+// peerEnded breaks a connection because the peer process has ended without sending Close. If the peer's kernel has
+// refused a packet that this side sent after it had received the peer's last packet, peerEnded also records that the
+// process behind the port has ended. The other connections to the port then end without sending Close, except those
+// that have received a packet since this side sent the refused packet.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

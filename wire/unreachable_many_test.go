@@ -9,9 +9,9 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Attack: forged ICMP port unreachable messages, in which only the verification tag is wrong. At any rate they must
-// break no connection: neither an idle one, nor a busy one, nor one whose peer is stopped for 5 s. They must cost no
-// packet.
+// Attack: forged ICMP port unreachable messages, in which only the verification tag is wrong. However many arrive, they
+// must break no connection: neither an idle one, nor a busy one, nor one whose peer is stopped for 5 s. They must cost
+// no packet.
 func TestAttackForgedUnreachable(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -70,8 +70,8 @@ func TestAttackForgedUnreachable(t *testing.T) {
 	}
 }
 
-// Thousands of connections to a killed process must end within seconds, although the host of the process sends only six
-// ICMP messages at once and then one per second. If the host has sent its six messages before, it sends none for some
+// Thousands of connections to a killed process must end within seconds, although the host of the process sends only a
+// burst of six ICMP messages and then one per second. If the host has used up its burst before, it sends none for some
 // time, and the connections may end that much later.
 func TestKilledProcessEndsManyConnections(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, 2)

@@ -472,8 +472,8 @@ func tryReport(c *Conn, at Time) link.Report {
 }
 
 // Attack: forged reports about a connection attempt, each with one error. They must not end the attempt, however many
-// come in a second, even for longer than ListenGrace. Valid reports about Connects that left before the first report
-// must not end it either.
+// come per second, and even if they come for longer than ListenGrace. Valid reports about Connects that left before the
+// first report must not end it either.
 func TestAttackForgedUnreachableOfConnect(t *testing.T) {
 	flip := func(at int) func(*link.Report, uint32) {
 		return func(r *link.Report, i uint32) { r.Quote[at+int(i%32)/8] ^= 1 << (i % 8) }

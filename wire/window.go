@@ -31,8 +31,8 @@ func (h *Host) NewWindow(zone uint32, singleConn bool, user any) *Window {
 	return &Window{User: user, host: h, zone: zone, singleConn: singleConn}
 }
 
-// Free invalidates the key of the window for ever. As after Host.Unregister, the current owner of an engine may still
-// access the memory. A bind that was posted but not executed fails.
+// Free invalidates the key of the window for ever. The current owner of an engine may still access the memory, but a
+// later owner cannot. A bind that was posted but not executed fails.
 func (w *Window) Free() { w.host.unbind(w.bound.Swap(windowFreed)) }
 
 // Binding describes the memory and the rights that a bound window gives.
@@ -73,9 +73,9 @@ func (r *Region) pin() bool {
 	return false
 }
 
-// binding is the entry of a window key. It is written only while key is 0. A reader loads key before and after the
-// other fields: if key has not changed, the fields belong together (a seqlock with the key as its version). The same
-// key is used again only after so many binds that no reader sees it twice.
+// binding is the entry of a window key. It is written only while the field key is 0. A reader loads the field key
+// before and after the other fields. If the two values are equal, the fields belong together: this is a seqlock with
+// the key as its version. The same key is used again only after so many binds that no reader sees it twice.
 type binding struct {
 	key    atomic.Uint32 // remote key; 0: invalid
 	rights atomic.Uint32
@@ -216,8 +216,8 @@ func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 	return n
 }
 
-// PostSendInvalidate queues a message like PostSend. When the message arrives, the peer invalidates its window that has
-// this remote key. Only then does the receive of the message complete.
+// PostSendInvalidate queues a message like PostSend. When the message arrives, the peer invalidates its window whose
+// remote key equals the argument key. Only then does the receive of the message complete.
 func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {

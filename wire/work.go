@@ -165,9 +165,9 @@ func (h *Host) checkSegments(maxSeg int32, zone uint32, segs []Segment, need Rig
 	return uint32(sum), nil
 }
 
-// PostRecv queues a receive. It is legal in every state; a closed connection flushes the receive immediately. kick
-// reports whether the caller should kick the engine, to grant the peer credit or to flush the receive. On a connection
-// with a shared receive queue, PostRecv returns ErrState. Any goroutine may call it.
+// PostRecv queues a receive. It is legal in every state; a closed connection flushes the receive immediately. The
+// result kick reports whether the caller should kick the engine, to grant the peer credit or to flush the receive. On a
+// connection with a shared receive queue, PostRecv returns ErrState. Any goroutine may call it.
 func (c *Conn) PostRecv(segs []Segment, cookie uint64, flags WorkFlags) (kick bool, err error) {
 	if c.srq != nil {
 		return false, ErrState
