@@ -172,8 +172,8 @@ func attachMode(m Mode) bpf.Mode {
 }
 
 // openQueues opens a socket on each queue. It does not use zero-copy if the driver created queues for the program. The
-// driver removes these queues together with the program. With virtio of Linux 7.3 this may happen while the rings still
-// contain the socket's memory; the next use of the queue then corrupts kernel memory.
+// driver removes these queues together with the program. With virtio of Linux 7.3 this may happen while the rings of
+// the driver still refer to the socket's memory; the next use of the queue then corrupts kernel memory.
 func (d *Device) openQueues(queues int, h *host, o *Options) error {
 	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring(d.name)}
 	switch {

@@ -15,8 +15,8 @@
 //   - in the kernel, for transmission
 //
 // At most Caps().TxFrames frames are allocated or in transmission, so Send always has room for a frame from Alloc. A
-// received frame may be sent too; if there is no room for it, the socket drops it. While the interface is down, a
-// frame that the kernel refuses returns to the pool. A frame that the kernel already has returns to the pool when the
+// received frame may be sent too; if there is no room for it, the socket drops it. While the interface is down, frames
+// that the kernel refuses return to the pool. Frames that are already in the kernel return to the pool when the
 // interface is up again.
 //
 // Threading. Each socket has one owner at a time. Only the owner calls Recv, Alloc, Send, Free, Source and the raw

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSourceIsServed: source returns only addresses that the device serves, whatever the kernel prefers. The device
-// would not receive answers to an address that was added after Open.
+// TestSourceIsServed checks that host.source returns only addresses that the device serves, whatever the kernel
+// prefers. The device would not receive answers to an address that was added after Open.
 func TestSourceIsServed(t *testing.T) {
 	var addrs []netip.Addr
 	for _, a := range []string{"10.0.0.1", "192.0.2.1", "fe80::1", "fd91::2", "2001:db8::2"} {

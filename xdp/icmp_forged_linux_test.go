@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// A forged ICMP "packet too big" message does not change the path MTU. The kernel would accept it for the guard socket
-// on our port; the guard's socket option makes the kernel ignore it.
+// A forged ICMP "packet too big" message does not change the path MTU. The guard, a kernel UDP socket, reserves our
+// port. Without a socket option of the guard, the kernel would accept the message for it.
 func TestForgedTooBig(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, 1500, 1)

@@ -58,8 +58,8 @@ const (
 	// kernelTxBatch is the number of packets that one sendto transmits on kernels without XDP_MAX_TX_SKB_BUDGET.
 	kernelTxBatch = 32
 	// rawKick is the largest backlog, in tx slots, that is transmitted by a raw system call. The Go scheduler does not
-	// notice a raw call, so a garbage collection must wait for its end: about 1.5 us per slot. With a regular system
-	// call on a busy machine, the 64-byte round trip rises from 6 us to milliseconds.
+	// notice a raw call, so a garbage collection must wait until the call ends. The call takes about 1.5 us per slot.
+	// With a regular system call on a busy machine, the 64-byte round trip rises from 6 us to milliseconds.
 	rawKick = 64
 
 	// bindTimeout limits the retries of a bind. A kernel worker frees a queue about 25 ms after its socket was closed.

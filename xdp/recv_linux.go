@@ -79,8 +79,9 @@ func mark(l *layout) link.Flags {
 	return 0
 }
 
-// recvMany receives a packet of several frames that begins at slot first. used is the number of slots it consumed; it
-// is 0 if the packet is incomplete or does not fit into bufs. filled is the number of Bufs it filled.
+// recvMany receives a packet of several frames. The argument first is the index of the packet's first slot. The result
+// used is the number of slots that the packet occupied, or 0 if the packet is incomplete or does not fit into bufs. The
+// result filled is the number of Bufs that recvMany filled.
 func (s *Socket) recvMany(first, avail uint32, bufs []link.Buf, got *tally) (used uint32, filled int) {
 	var total int
 	for used = 0; ; used++ {

@@ -106,8 +106,8 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 }
 
 // sendReply turns a received packet into its answer: it reverses the headers and sends the packet. The answer goes to
-// the next hop for the packet's source IP address, not to its source MAC address. A host therefore cannot receive
-// answers for another host's address.
+// the next hop for the packet's source IP address, not to the packet's source MAC address. A host therefore cannot
+// receive answers for another host's address.
 func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tally) uint32 {
 	headers, off, ok := s.received(&packet[0])
 	if !ok || len(headers)+size-ethSize > s.mtu {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting is the state of Wait and Wake. Wait, Wake and Stats hold mu shared. Close and reopen hold it exclusively, so
-// that nothing is unmapped while Wait, Wake or Stats runs.
+// waiting is the state of Wait and Wake. Wait, Wake and Stats hold the lock mu for reading. Close and reopen hold it
+// for writing, so they unmap no memory while Wait, Wake or Stats runs.
 type waiting struct {
 	mu       sync.RWMutex
 	closed   atomic.Bool
