@@ -69,7 +69,7 @@ func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
 }
 
 // recvAtomicReq executes an atomic of the peer. It executes a request only once, because a packet is consumed only
-// once. It keeps the response until the peer has acknowledged it, so that the response can be sent again.
+// once. The connection keeps the response until the peer has acknowledged it, to send the response again if needed.
 func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 	r := &c.resp
 	if ch.Len != 0 || r.tail.Sub(r.acked.Op) >= r.limit {

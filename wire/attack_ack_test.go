@@ -72,8 +72,9 @@ func TestAttack05FalseAcknowledgements(t *testing.T) {
 	}
 }
 
-// Attacks 5 and 19: the peer sends a SACK of all outstanding packets and then denies it. The victim must send the
-// packets again, each once, and no request may complete before its cumulative acknowledgement.
+// Attacks 5 and 19: the peer sends 1000 SACKs of all outstanding packets, but no cumulative acknowledgement. The victim
+// must send at most one packet per SACK, plus one window of packets. No request may complete before its cumulative
+// acknowledgement.
 func TestAttack05SACKThatIsTakenBack(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

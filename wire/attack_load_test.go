@@ -170,8 +170,8 @@ func TestAttack21NeverTakenUp(t *testing.T) {
 	s.finish()
 }
 
-// Attack 22: peers keep a connection alive but let it do nothing. Each connection must break in the time that the
-// limits say, with the right status, and must leave nothing.
+// Attack 22: a peer stays silent, or keeps the connection alive but prevents its progress. The connection must break
+// within the time that Limits allows, with the right status. Nothing of it may remain in the engine.
 func TestAttack22SlowLoris(t *testing.T) {
 	lim := siegeLimits
 	lim.setDefaults()

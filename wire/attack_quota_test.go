@@ -53,9 +53,9 @@ func TestAttack21OneAddress(t *testing.T) {
 	}
 }
 
-// Attack 21: a few addresses take all places of a quota that their network may have. Another address of the network
-// must still get one place, but not a second. A host with every address of a network must also leave places for other
-// networks.
+// Attack 21: a few addresses of a network take all places that a quota allows the network. Another address of the
+// network must still get one place, but not a second. A host with every address of a network must also leave places for
+// other networks.
 func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 	addr := func(network, host int) netip.Addr {
 		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 7: byte(network), 13: byte(host >> 16), 14: byte(host >> 8), 15: byte(host)})

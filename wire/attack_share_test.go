@@ -116,9 +116,9 @@ func TestAttack21SharedQueueShare(t *testing.T) {
 	h.p.checkFlows(t, append(foes, h.fb))
 }
 
-// Attack 21: as many peers as a shared queue has receives, in two networks, hold one receive each. Each of them adds a
-// byte to its message now and then. When an honest peer waits for a receive, the connections of these peers must break,
-// and the connection of the honest peer must not.
+// Attack 21: hostile peers in two networks hold all receives of a shared queue, one receive each. Each hostile peer
+// adds a byte to its message now and then. When an honest peer waits for a receive, the connections of the hostile
+// peers must break, and the connection of the honest peer must not.
 func TestAttack21SharedQueueTime(t *testing.T) {
 	h := newHoard(t)
 	foes := map[*Conn]*node{}

@@ -22,7 +22,8 @@ import (
 // Malformed frames (attack 24) and false descriptors (attack 25) do not reach this package. The tests of bpf and xdp
 // cover them.
 
-// siegeFrames is the number of frames of a link. A connection may hold fewer of them than a window has packets.
+// siegeFrames is the number of frames of a link. It is smaller than a window in packets (proto.MaxWindow), so the limit
+// of frames for early packets applies before the end of the window.
 const siegeFrames = 256
 
 // siege has a victim, a friend with the bystander's connection to the victim, and a foe whose packets the test builds.

@@ -207,7 +207,7 @@ func TestStrayFlood(t *testing.T) {
 }
 
 // A Connect of another protocol version is answered with the versions that this side speaks. The answer has the version
-// of the Connect, and at most its length. Any other packet of another version is dropped.
+// of the Connect and is not longer than the Connect. Any other packet of another version is dropped.
 func TestOtherVersions(t *testing.T) {
 	s := newSiege(t)
 	h := proto.Header{Type: proto.Connect, PSN: 0x01020304}

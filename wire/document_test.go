@@ -70,9 +70,10 @@ func place(zero, set []byte) string {
 	return fmt.Sprintf("%d–%d", first, last)
 }
 
-// checkLayout checks a documented table of byte ranges, rows. zero is the structure with all fields zero. set has, by
-// the name of a field, the structure with only that field set. The bytes that differ from zero must be the range in the
-// row of the field. The table must have a row for every field. A row named 0 is for bytes that belong to no field.
+// checkLayout compares the documented byte ranges of a structure with its encoding. rows is the table in the document:
+// byte range and field name. zero is the encoding with all fields zero. set maps a field name to the encoding with only
+// that field set: the bytes that differ from zero must be the range in the row of the field. The table must have a row
+// for every field. A row with the name 0 is for bytes that belong to no field.
 func checkLayout(t *testing.T, rows [][]string, zero []byte, set map[string][]byte) {
 	t.Helper()
 	next := 0

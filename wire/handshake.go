@@ -245,9 +245,10 @@ func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t
 	return true
 }
 
-// portOf returns the UDP port at which the sender of a packet receives. This is the port in the Hello. If the Hello has
-// no port (0), portOf returns the source port of the packet if the header has the flag SourcePort, and otherwise the
-// port of this engine.
+// portOf returns the UDP port at which the sender of a packet receives. It returns the first that exists:
+//   - the port in the Hello, unless it is 0,
+//   - the source port of the packet, if the header has the flag SourcePort,
+//   - the port of this engine.
 func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) uint16 {
 	switch {
 	case hi.UDPPort != 0:

@@ -22,8 +22,8 @@ func (h *holes) close(c *Conn) {
 }
 
 // evictOldest drops an early packet of a connection whose hole is older than the hole of c. It reports whether it has
-// dropped a packet. It tries up to evictTries connections, because the first ones may hold nothing but their next
-// packet in order, which waits for a receive and is not dropped.
+// dropped a packet. It tries up to evictTries connections, because a connection may hold only the packet that it
+// expects next: that packet waits for a receive and is not dropped.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
 	for range evictTries {

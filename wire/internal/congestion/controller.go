@@ -8,8 +8,8 @@
 //
 // While the window is below one packet, a pacer sends at most one packet per round trip.
 //
-// The delay of a round trip is the shortest of its samples. So a receiver or sender that sometimes polls late is not
-// mistaken for a queue in the network.
+// Of the delay samples in one round trip, only the shortest counts. So a receiver or sender that sometimes polls late
+// is not mistaken for a queue in the network.
 //
 // A Controller has one owner. It reads no clock and sends nothing.
 package congestion

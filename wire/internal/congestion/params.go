@@ -22,8 +22,9 @@ const (
 	DelayTarget = 100 * time.Microsecond
 	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
 	BasePeriod = 5 * time.Second
-	// DelayFloor is the smallest window that delay alone can cause. Two packets cannot build a queue on a link that is
-	// fast enough for AF_XDP, so a longer delay comes from a busy host. Losses and marks can make the window smaller.
+	// DelayFloor, in packets: delay alone does not shrink the window below DelayFloor. Two packets cannot build a queue
+	// on a link that is fast enough for AF_XDP, so a longer delay comes from a busy host. Losses and marks can make the
+	// window smaller.
 	DelayFloor = 2
 
 	// While the window delays packets, a slowdown begins every slowdownEvery, or every 300 round trips if that is

@@ -1,6 +1,6 @@
 // Package crc32c computes CRC-32 with the Castagnoli polynomial (RFC 3385), as SCTP, iSCSI and MPA use it. If the
-// processor has carry-less multiplication in 512-bit registers, it takes a third of the time of hash/crc32. Otherwise,
-// and for short input, it calls hash/crc32.
+// processor has carry-less multiplication in 512-bit registers, the package takes a third of the time of hash/crc32. On
+// other processors, and for short input, the package calls hash/crc32.
 //
 // Ordering: none. Ownership: the package reads its input only during the call. Threading: any goroutine may call.
 package crc32c

@@ -17,8 +17,9 @@ type bucket struct {
 	bytes   uint64
 }
 
-// update drains the bucket by the time in which other flows waited since the last update. It then adds, for the bytes
-// received since the last update, the time that they would take at MinRate. size is the most that the bucket holds.
+// update drains the bucket by the time in which other flows waited since the last update, according to the readings
+// starved and delayed. It then adds the time that the bytes received since the last update would take at MinRate. The
+// bucket holds at most size.
 func (b *bucket) update(starved, delayed time.Duration, bytes uint64, size time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)
@@ -50,8 +51,8 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
 // count updates the stopwatch delayed, which measures the time in which flows of the network wait. It runs even while
-// buffers are free. The network may be at its threshold, so that its flows wait for a buffer that another flow of the
-// network holds.
+// buffers are free, because a network at its threshold may take no free buffer: its flows wait until another flow of
+// the network releases one.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.

@@ -189,8 +189,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// While peers of ever new networks are slow, a proven peer must wait for one turn at most. It must leave one turn in
-// ProvenTurns + 1 to the others.
+// While slow peers come from more and more networks, a proven peer must wait for one turn at most. It must leave one
+// turn in ProvenTurns + 1 to the other peers.
 func TestProvenPeers(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1").Complete(8)

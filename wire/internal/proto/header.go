@@ -152,7 +152,8 @@ func Foreign(b []byte, h *Header) (version byte, ok bool) {
 }
 
 // PutVersions writes the body of a Versions packet into b: one byte for each version that this side speaks. It returns
-// the size of the body. Put has written header before; PutVersions replaces the version in it by the argument asked.
+// the size of the body. The caller has written header with Put. PutVersions replaces the version in header by asked,
+// the version of the Connect.
 func PutVersions(header, b []byte, asked byte) int {
 	header[offType] = asked<<4 | byte(Versions)
 	b[0] = Version

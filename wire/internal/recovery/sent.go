@@ -159,13 +159,13 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks the packets lost that were sent at sentBy or earlier and have not arrived, although a packet at
+// DetectLost marks a packet lost if it was sent at sentBy or earlier and is not known to have arrived, but a packet at
 // least ReorderThreshold PSNs later has arrived. It reports whether it has marked any packet.
 func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) bool {
 	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
 }
 
-// MarkAllLost marks every packet lost that is not known to have arrived.
+// MarkAllLost marks as lost every packet that is not known to have arrived.
 func (s *Sent) MarkAllLost(now clock.Time, cause uint8) { s.markLost(s.Nxt, now, cause) }
 
 func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) bool {
@@ -203,8 +203,8 @@ func (s *Sent) DetectReneging(cause uint8) {
 	}
 }
 
-// DetectDropped marks the packets lost that were selectively acknowledged before and are not in block. block shows all
-// packets that the peer holds, so the peer must have dropped a packet that block does not show.
+// DetectDropped marks a packet lost if an earlier SACK block acknowledged it and the newest SACK block, block, does
+// not. The newest block shows all packets that the peer holds, so the peer must have dropped that packet.
 func (s *Sent) DetectDropped(block []byte, cause uint8) {
 	for psn := s.Una + 1; psn.Less(s.highSACK); psn++ {
 		if p := s.At(psn); p.sacked && !shown(block, psn.Sub(s.Una+1)) {

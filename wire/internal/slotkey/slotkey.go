@@ -7,8 +7,8 @@ package slotkey
 
 import "sync"
 
-// MinFree is the number of freed slots that are kept before the oldest one is reused. With 2^12 generations, a key then
-// comes back after 2^28 allocations at the earliest. The kept slots take 640 KiB.
+// MinFree is the number of freed slots that are kept before the oldest one is reused. With 2^12 generations, a key
+// comes back after 2^16 × 2^12 = 2^28 allocations at the earliest. The kept slots take 640 KiB.
 const MinFree = 1 << 16
 
 const (
