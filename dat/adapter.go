@@ -15,8 +15,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// adapter owns the links and engines of one device. A process has one adapter for each open device. Each IA is one
-// open of an adapter; all opens share its links and engines.
+// adapter owns the links and engines of one device. A process has one adapter for each open device. An IA is one open
+// of an adapter. All opens of an adapter share the links and engines of that adapter.
 type adapter struct {
 	key     string
 	port    uint16

@@ -73,9 +73,10 @@ func (a *arena) freeAll(ia *IA) {
 	a.taken = slices.DeleteFunc(a.taken, func(s span) bool { return s.ia == ia })
 }
 
-// Alloc allocates n bytes of zeroed memory from the Options.Memory bytes of the adapter. Large operations are sent from
-// this memory without a copy, if the link supports that. AF_XDP supports it when packets can have several frames, that
-// is with an MTU above about 3700 bytes. The memory must be registered before use, like any other memory.
+// Alloc allocates n bytes of zeroed memory. The adapter has Options.Memory bytes for all calls of Alloc. Large
+// operations are sent from this memory without a copy, if the link supports that. AF_XDP supports it when packets can
+// have several frames, that is with an MTU above about 3700 bytes. The memory must be registered before use, like any
+// other memory.
 //
 // The memory belongs to the caller until Dealloc or until the IA is closed. After that, another open of the adapter
 // may get it. Alloc is an extension; DAT has no such call.

@@ -175,11 +175,12 @@ type EPAttr struct {
 	//   - CompletionSolicitedWait: the completions of messages that the peer posted with the flag
 	//     CompletionSolicitedWait.
 	//
-	// The completion of a failed receive is always a notification. If one stream that feeds an EVD has
-	// CompletionUnsignalled or CompletionSolicitedWait, all streams of that EVD must have the same flag.
+	// The completion of a failed receive is always a notification. A stream is the events of one kind from one object,
+	// such as the completions of an endpoint's receives. If one stream that feeds an EVD has CompletionUnsignalled or
+	// CompletionSolicitedWait, all streams of that EVD must have the same flag.
 	RecvCompletionFlags CompletionFlags
-	// RequestCompletionFlags decides in the same way which completions of requests are notifications, but
-	// CompletionSolicitedWait is not legal.
+	// RequestCompletionFlags decides which completions of requests are notifications. The values have the same meaning
+	// as in RecvCompletionFlags, but CompletionSolicitedWait is not legal.
 	RequestCompletionFlags CompletionFlags
 }
 

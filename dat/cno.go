@@ -200,8 +200,8 @@ func (c *CNO) Free() error {
 	return nil
 }
 
-// unlatch drops all kept triggers, because they count as one. It returns the EVD that triggered last, or nil if no
-// trigger was kept. mu is held.
+// unlatch drops all triggers that the CNO keeps for the next Wait, because they count as one trigger. It returns the
+// EVD that triggered last, or nil if the CNO kept no trigger. mu is held.
 func (c *CNO) unlatch() *EVD {
 	n := len(c.latched)
 	if n == 0 {
@@ -226,9 +226,10 @@ func (c *CNO) forget(e *EVD) {
 	}
 }
 
-// emptied drops the kept trigger of the EVD e. It is called after a consumer has taken the last event of e. Otherwise
-// CNO.Wait would return e, and its caller would find no event there. No event is missed: an event that arrives during
-// the call is either counted by e.Len, or triggers the CNO after mu is unlocked.
+// emptied drops the trigger of the EVD e that the CNO keeps for the next Wait. It is called after a consumer has taken
+// the last event of e. Otherwise Wait would return e, and the caller of Wait would find no event there. If an event
+// arrives during the call, either e.Len counts it and the CNO keeps the trigger, or the event triggers the CNO after mu
+// is unlocked.
 func (c *CNO) emptied(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +238,8 @@ func (c *CNO) emptied(e *EVD) {
 	}
 }
 
-// trigger delivers a notification of e: it calls the agent, then releases one waiter or keeps the trigger. The owner
-// of an engine may call it.
+// trigger delivers a notification of e: it calls the agent, then releases one waiter or, if no goroutine waits, keeps
+// the trigger for the next Wait. The owner of an engine may call trigger.
 func (c *CNO) trigger(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,8 +292,8 @@ func (c *CNO) join(e *EVD) {
 	c.latched = slices.Grow(c.latched, len(c.evds)) // so that latch does not allocate
 }
 
-// leave removes an EVD and its kept trigger. The argument freed is true if the EVD was freed, and false if it has
-// another CNO now.
+// leave removes an EVD, and the trigger of that EVD if the CNO keeps one for the next Wait. The argument freed is true
+// if the EVD was freed, and false if the EVD has another CNO now.
 func (c *CNO) leave(e *EVD, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

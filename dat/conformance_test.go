@@ -14,14 +14,13 @@ type rule struct {
 	test func(t *testing.T, n network)
 }
 
-// topic has the rules of one call, or the rules of one topic that does not belong to a single call (docs/DAT.md).
+// topic has the rules of one DAT call, or of one subject that concerns several calls, such as ordering (docs/DAT.md).
 type topic struct {
 	of    string
 	rules []rule
 }
 
-// conformance returns every rule. Each file rules_*_test.go has the topics of one kind of object, or rules of one
-// topic.
+// conformance returns all topics. Each file rules_*_test.go has the rules of one kind of object or of one subject.
 func conformance() []topic {
 	return slices.Concat(iaRules, registryRules, strerrorRules, handleRules, cnoRules, evdRules, serviceRules,
 		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)

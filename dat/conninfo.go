@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// ConnState is the state of a connection in the wire protocol. It differs from EPState, the state of an endpoint,
-// which has more values.
+// ConnState is the state of a connection in the wire protocol. An endpoint has a state of another type, EPState, which
+// has more values.
 type ConnState uint8
 
 // States of a connection.

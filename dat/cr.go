@@ -179,9 +179,9 @@ func (c *CR) Reject(private []byte) error {
 }
 
 // Handoff passes the request to the service point of the adapter that listens on qual (dat_cr_handoff). The request
-// arrives there as a new request, and the requester does not notice. The endpoint of this request is treated as in
-// Reject. If no service point listens on qual, or its backlog is full, the requester gets EventNonPeerRejected. If no
-// route leads to the requester, the request is dropped.
+// arrives there as a new request, and the requester does not notice. An endpoint of a reserved service point becomes
+// unconnected. An endpoint that the provider created is freed. If no service point listens on qual, or its backlog is
+// full, the requester gets EventNonPeerRejected. If no route leads to the requester, the request is dropped.
 func (c *CR) Handoff(qual ConnQual) error {
 	return c.decline(nil, func(e *wire.Engine, path link.Path) error { return e.Handoff(c.req, path, uint64(qual)) })
 }

@@ -41,7 +41,7 @@ func documentedNames(t *testing.T) (names, beyond map[string]bool) {
 }
 
 // TestDocumentNamesEverything: docs/DAT.md names each exported function and method. It also names each exported type
-// whose comment has no DAT name. Each name of its table "Beyond uDAPL" is exported.
+// whose comment has no DAT name. Each name in the table "Beyond uDAPL" of that document is exported.
 func TestDocumentNamesEverything(t *testing.T) {
 	names, beyond := documentedNames(t)
 	exported := exportedNames(t)

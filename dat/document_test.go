@@ -112,8 +112,9 @@ func addFields(names map[string]bool, s *ast.TypeSpec) {
 	}
 }
 
-// TestDocument compares docs/DAT.md with the code and the rules. Every Go name in the document must exist, every DAT
-// call must have rules, and every group of rules must belong to a call or a topic of the document.
+// TestDocument compares docs/DAT.md with the code and with the rules of the conformance test. Every Go name in the
+// document must exist, every DAT call must have rules, and every group of rules must belong to a call or a topic of the
+// document.
 func TestDocument(t *testing.T) {
 	d, names := readDocument(t), exportedNames(t)
 	rules := map[string]int{}

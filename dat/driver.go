@@ -41,7 +41,7 @@ func (d *driver) start(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// drop ends the connection of a freed endpoint. If poll is true and the connection has not ended yet, it also polls
+// drop ends the connection of a freed endpoint. If poll is true and the connection has not ended yet, drop also polls
 // the engine, so that the disconnect is sent. An ended connection sends nothing, so drop does not poll for it: each
 // poll runs the timers of all connections, and a program may free thousands of endpoints.
 func (d *driver) drop(c *wire.Conn, poll bool) {

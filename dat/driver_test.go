@@ -68,9 +68,9 @@ func (p *point) enginePolls() (n uint64) {
 	return n
 }
 
-// TestPosterOfMemory: a goroutine posts writes and takes no events; it waits until a write of the peer changes its
-// memory. It does not count as a caller that polls, so the background owner keeps polling. A goroutine that takes
-// events does count.
+// TestPosterOfMemory: a goroutine that posts writes but takes no events does not count as a caller that polls, so the
+// background owner keeps polling. In this test it waits until a write of the peer changes its memory. A goroutine that
+// takes events counts as a caller that polls.
 func TestPosterOfMemory(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -126,7 +126,7 @@ func (w wakes) Wake() {
 
 // TestRungPostRouses: if a goroutine posts while another goroutine owns the engine, the owner sends the post when it
 // gives the engine up. The owner must also wake the background owner: if the packet is lost, the background owner must
-// retransmit it, but its sleep may end later than the retransmission timeout.
+// retransmit it, but without the wake-up it may sleep beyond the retransmission timeout.
 func TestRungPostRouses(t *testing.T) {
 	var n atomic.Int64
 	nw := newSim(t)

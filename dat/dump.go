@@ -49,8 +49,9 @@ func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	return nil
 }
 
-// When inspect has owned its engine for inspectTime, summed over several reads, it sleeps for inspectPause. Without
-// the pause, reading thousands of connections would delay the data path: 19200 connections take 11 ms of ownership.
+// When inspect has owned its engine for inspectTime, summed over several reads, it sleeps for inspectPause. Without the
+// pause, reading thousands of connections would delay the data path: for 19200 connections, inspect owns the engine for
+// 11 ms in total.
 const (
 	inspectTime  = 100 * time.Microsecond
 	inspectPause = 200 * time.Microsecond

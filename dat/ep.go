@@ -172,8 +172,8 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 
 // refer updates the reference counts of the objects that an endpoint uses. The argument oldParam has the parameters of
 // the endpoint before a change, or nil for a new endpoint. The argument newParam has the parameters after the change,
-// or nil for a freed endpoint. If the streams of a dispatcher would not be compatible, refer returns an error and
-// changes nothing.
+// or nil for a freed endpoint. If the event streams that feed a dispatcher may then not share it (see
+// feedings.compatible), refer returns an error and changes nothing.
 func (a *adapter) refer(oldParam, newParam *EPParam) error {
 	if err := a.refeed(oldParam.feeds(), newParam.feeds()); err != nil {
 		return err

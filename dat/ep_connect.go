@@ -17,7 +17,7 @@ func (ep *EP) completions(d *driver) wire.CompletionQueues {
 
 // Connect starts a connection to the service with qualifier qual at an address (dat_ep_connect). The address may be
 // that of this adapter. The endpoint must be unconnected, and must have a zone and a connect EVD. With a negative
-// timeout it tries for ever. The private data is copied.
+// timeout, Connect tries for ever. The private data is copied.
 //
 // The connect EVD gets exactly one event about the attempt: EventEstablished with the private data of the peer's
 // accept, or EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable or EventDisconnected. After an
@@ -138,8 +138,8 @@ func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	return nil
 }
 
-// move prepares the change of the endpoint's driver to d. It puts the events of the old engine first in their
-// dispatchers, so that consumers take them before the events of the new engine.
+// move prepares the change of the endpoint's driver to d. In each dispatcher of the endpoint it moves the queued events
+// of the old engine to the front, so that consumers take them before the events of the new engine.
 func (ep *EP) move(d *driver) {
 	if was := ep.drv.Load(); was != nil && was != d {
 		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {

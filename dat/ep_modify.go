@@ -65,10 +65,10 @@ const (
 //
 //	epFixed       in no state
 //	epTransport   where the table allows callModifyTransport
-//	epSetUp       where it allows callModify
-//	EPFieldPZ     where it allows callModifyPZ
+//	epSetUp       where the table allows callModify
+//	EPFieldPZ     where the table allows callModifyPZ
 //
-// The group epHandles has the handles that Modify may change.
+// Apart from these groups, epHandles has the handles that Modify may change.
 const (
 	epFixed = EPFieldIA | EPFieldState | EPFieldComm | EPFieldLocalAddress | EPFieldLocalPort |
 		EPFieldRemoteAddress | EPFieldRemotePort | EPFieldSRQ

@@ -3,8 +3,9 @@ package dat
 import "github.com/datxdp/datxdp/wire"
 
 // This file has the state machine of an endpoint. While the endpoint's wire connection is idle, EP.hold decides the
-// state: without a hold the endpoint is UNCONNECTED, with a hold its state is hold.state. Otherwise the state of the
-// wire connection decides.
+// state. EP.hold is nil unless a service point or a connection request holds the endpoint. If it is nil, the endpoint
+// is UNCONNECTED; otherwise the state is hold.state. While the wire connection is not idle, the state of that
+// connection decides.
 //
 // These functions change the state while the connection is idle. The owner of an engine calls arrive and makeEP
 // without EP.mu. The caller of every other function holds EP.mu.

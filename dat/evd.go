@@ -8,7 +8,8 @@ import (
 )
 
 // EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Each event is returned by exactly one call of Dequeue
-// or Wait. The events of one stream are returned in the order in which they were queued.
+// or Wait. Events of one stream, such as the completions of an endpoint's receives, are returned in the order in which
+// they were queued.
 //
 // Any goroutine may call the methods. Dequeue and Wait poll the adapter's engines while they look for events. After
 // the dispatcher is freed or its IA is closed, each method returns ErrInvalidHandle.

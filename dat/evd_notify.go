@@ -14,8 +14,8 @@ type notifier struct {
 	listening sync.Mutex // serialises calls of listen
 }
 
-// notified delivers a notification. The event is already visible to Len and Dequeue. The owner of an engine may call
-// notified.
+// notified delivers the notification of an event that is already visible to Len and Dequeue. The owner of an engine may
+// call notified.
 func (e *EVD) notified() {
 	if e.held.Load() != heldByWaiter {
 		e.trigger()

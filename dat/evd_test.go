@@ -104,7 +104,7 @@ func parked(t testing.TB, e *EVD) {
 }
 
 // TestSleepingWaiter: while one goroutine is inside Wait, another Wait, Dequeue and Free return an error. No other
-// goroutine polls that side, so the background owner must wake the waiter.
+// goroutine polls the waiter's adapter, so the background owner must wake the waiter.
 func TestSleepingWaiter(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -357,8 +357,8 @@ func TestSeveralEngines(t *testing.T) {
 	still(t, shared)
 }
 
-// TestOrderAcrossEngines: the events of an endpoint that moves from one engine to another keep their order, even if no
-// event is taken in between.
+// TestOrderAcrossEngines: the events of an endpoint that moves from one engine to another keep their order, even if the
+// consumer takes no event before the move.
 func TestOrderAcrossEngines(t *testing.T) {
 	a, b := newManyQueued(t)
 	x := a.point(nil)

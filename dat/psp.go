@@ -59,16 +59,16 @@ var (
 //
 //   - The requester's address already holds at least 7 slots for each free slot. So one address can fill a backlog of
 //     up to 7 slots, and 7/8 of a longer backlog.
-//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. If the
-//     requester's address holds no slot, the limit of its network is 60 slots for each free slot, unless only one slot
-//     is free.
+//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. While at least
+//     two slots are free, this limit is 60 instead of 15 for a requester whose address holds no slot.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
 // for each request, in state EPTentativeConnectionPending, and CR.Query returns it. The consumer sets the zone and the
 // dispatchers of this endpoint with Modify, then calls CR.Accept with nil.
 //
 // Errors: ErrInvalidHandle (evd was not created with EVDCR), ErrInvalidParameter (flags, or endpoints with
-// CompletionUnsignalled or CompletionSolicitedWait use evd), ErrConnQualInUse (a service point of any open of the adapter listens on the qualifier).
+// CompletionUnsignalled or CompletionSolicitedWait use evd), ErrConnQualInUse (a service point of any open of the
+// adapter listens on the qualifier).
 func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		p.qual = qual

@@ -152,8 +152,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkConnections measures the rate at which connections are established, and what an idle connection costs at
-// each side: memory, and the fraction of a core that all connections together use.
+// BenchmarkConnections measures the rate at which connections are established, and two costs at each side: the memory
+// of an idle connection, and the fraction of a core that all idle connections together use.
 func BenchmarkConnections(b *testing.B) {
 	for _, size := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

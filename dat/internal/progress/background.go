@@ -46,9 +46,9 @@ func (d *Driver) run() {
 	d.phase.Store(uint32(Stopped))
 }
 
-// runPass polls the engine unless callers do, and sets the next phase. It sets the phase before it gives up the token.
-// Otherwise a caller could get the token, set an earlier deadline, see the old phase, and not wake the background
-// owner, which would then sleep past that deadline.
+// runPass polls the engine unless callers poll it, and sets the phase of the background owner: Polling, Watching or
+// Sleeping. It sets the phase before it gives up the token. Otherwise a caller could get the token, set an earlier
+// deadline, see the old phase, and not wake the background owner, which would then sleep past that deadline.
 func (b *background) runPass(now wire.Time) (p pass) {
 	if !b.token.TryOwn(Background) {
 		if b.token.Role() == Control { // a Control owner will not poll again: do not wait for the next check
@@ -84,8 +84,9 @@ func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
 	}
 }
 
-// watch waits until the next check is due or a caller parks. If a caller parks, watch sets b.polls to Driver.polls. The
-// next pass of the loop then sees no new polls by callers, and polls the engine itself.
+// watch waits until the next check is due or a caller parks. If a caller parks, it polls no longer, so the background
+// owner must poll at once. Therefore watch then sets b.polls to Driver.polls: the next pass sees no new polls by
+// callers and polls the engine.
 func (b *background) watch(now wire.Time) {
 	b.check.Reset(b.pause)
 	b.pause = min(b.pause+b.pause/16, maxCheckInterval)

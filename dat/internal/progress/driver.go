@@ -51,8 +51,8 @@ func (d *Driver) Init(e Engine, token *wire.Token, l Link) {
 // Phase returns the current phase of the background owner.
 func (d *Driver) Phase() Phase { return Phase(d.phase.Load()) }
 
-// Polls returns the number of polls by callers, and of posts by callers that take completions. Only the owner may call
-// it.
+// Polls returns a sum: the number of polls by callers, plus the number of polls for posts of callers that take
+// completions. Only the owner may call Polls.
 func (d *Driver) Polls() uint64 { return d.polls }
 
 // Own waits until the caller owns the engine, in the role Control. The wait is short, because other owners hold the
@@ -126,9 +126,10 @@ func (d *Driver) Post(c *wire.Conn) {
 	d.disown(Poster)
 }
 
-// Start owns the engine while it calls f, which starts a connection. Then it polls the engine. Do always polls before
-// f. Start polls before f only if the background owner sleeps, because the time of the engine is old then. So Start
-// saves a server one poll for each connection. If the driver is closed, Start returns false and does not call f.
+// Start owns the engine while it calls f, which starts a connection. Then it polls the engine. Unlike Do, which always
+// polls before f, Start polls before f only if the background owner sleeps, because then the time of the engine is old.
+// So Start saves a server one poll for each connection. If the driver is closed, Start returns false and does not call
+// f.
 func (d *Driver) Start(f func()) bool {
 	if !d.Own() {
 		return false

@@ -7,7 +7,8 @@ const (
 	// the engine. While they do, the interval grows to maxCheckInterval within 120 ms. If no other core is idle, a
 	// check takes the core from a polling caller for some 30 µs. With checks at both ends of a connection every 1, 4, 8
 	// and 16 ms, the p99 of a round trip is 46, 34, 19 and 14 µs (datbench --op send --metric lat, medians of 7). A
-	// long interval does not delay the service of peers, because a caller that parks hands over immediately.
+	// long interval does not delay the service of peers, because a caller that parks makes the background owner poll
+	// immediately.
 	checkInterval    = time.Millisecond
 	maxCheckInterval = 8 * time.Millisecond
 	// idleSpin is how long the background owner polls after the last packet before it sleeps.
@@ -15,10 +16,11 @@ const (
 	// waitSpin is how long a waiter polls without a packet before it parks. It is about the time that parking and
 	// waking up take.
 	waitSpin = 50 * time.Microsecond
-	// emptyPolls is the number of consecutive empty polls of an engine, some 10 µs, after which the caller's thread
-	// yields. On a busy host the kernel thread ksoftirqd, which delivers the packets, may wait for the caller's core.
-	// With 16 other busy threads on two cores, a stream of 64-byte messages reaches 0.2 to 0.6 M/s with the yield and
-	// 0.001 M/s without (BenchmarkStreamSend64). A yield takes 0.2 µs if no other thread waits for the core.
+	// emptyPolls is the number of consecutive empty polls of an engine after which the caller's thread yields. That
+	// many polls take some 10 µs. On a busy host the kernel thread ksoftirqd, which delivers the packets, may wait for
+	// the caller's core. With 16 other busy threads on two cores, a stream of 64-byte messages reaches 0.2 to 0.6 M/s
+	// with the yield and 0.001 M/s without (BenchmarkStreamSend64). A yield takes 0.2 µs if no other thread waits for
+	// the core.
 	emptyPolls = 64
 	// closeLinger is the maximum time that Driver.close waits for peers to confirm the end of their connections.
 	closeLinger = 200 * time.Millisecond

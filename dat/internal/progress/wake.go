@@ -9,8 +9,8 @@ package progress
 //	a post while the engine is owned           owner of the engine, in disown      Engine.Ring
 //	an event arrives                           parked waiter                       Signal.Raise
 
-// Signal wakes one parked goroutine. It is a channel that holds at most one token. A Raise while no goroutine waits
-// leaves a token; the next wait takes it and returns immediately.
+// Signal wakes one parked goroutine. It is a channel that holds at most one token. If no goroutine waits, Raise leaves
+// a token in the channel; the next wait takes the token and returns immediately.
 type Signal chan struct{}
 
 // NewSignal makes a Signal without a token.
