@@ -25,10 +25,10 @@ const (
 	// more, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a message in a packet
 	// of its own takes as long, from post to completion, as about twenty messages in a shared packet.
 	nagleThreshold = 4
-	// A token permits one partial packet (see scheduler). The token bucket is filled with time: idle time counts as it
-	// passes, and each post counts as postTokens. tokenTime is the price of a token. So 2 us of idle time buy a token,
-	// and so do 32 posts. The message rate is the same, within the noise, with 16 to 128 posts per token. With one post
-	// per token, each message would have its own packet (decision 0005).
+	// A token permits one partial packet (see scheduler). The token bucket holds time: idle time adds its length, and
+	// each post adds postTokens. A token takes tokenTime from the bucket. So 2 us of idle time buy a token, and so do
+	// 32 posts. The message rate is the same, within the noise, with 16 to 128 posts per token. With one post per
+	// token, each message would have its own packet (decision 0005).
 	postTokens = 64 * time.Nanosecond
 	tokenTime  = 32 * postTokens
 	// bucketSize is the number of tokens in a full bucket.

@@ -45,8 +45,8 @@ type Queue struct {
 	mask uint32
 	// base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it executes
 	// base = next, and the following completion goes to ring[0] again. So a queue that is emptied often uses few cache
-	// lines, however long it is. The producer writes base before tail. The consumer reads base only after it has read a
-	// tail that covers a new completion.
+	// lines, however long it is. The producer writes base before tail. The consumer reads base only after tail has
+	// shown that the queue has a completion.
 	base uint32
 
 	head atomic.Uint32 // sequence number of the next completion to pop; written by the consumer

@@ -124,8 +124,8 @@ func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*R
 }
 
 // Unregister invalidates both keys of a region. The current owner of an engine may still access the memory, if it found
-// the region before. A later owner cannot find the region. So the caller may reuse the memory when, after Unregister,
-// TryOwn has succeeded once on each engine.
+// the region before. A later owner cannot find the region. So the caller may reuse the memory after it has called
+// Unregister and then TryOwn has succeeded once on each engine.
 func (h *Host) Unregister(r *Region) {
 	if r.dead.Swap(true) {
 		return
