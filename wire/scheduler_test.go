@@ -325,9 +325,9 @@ func (s *spread) posts(n int) {
 	c.sq.count()
 }
 
-// Doorbell batching: while the caller has completions to take, its posts do not ask for a poll. They wait for the poll
-// that the caller makes when no completion is left. Only maxDeferred posts in a row are deferred. Posts of other
-// callers are not deferred.
+// Doorbell batching: while the caller takes completions and more are left, its posts do not ask for a poll. They wait
+// for the poll that the caller makes when no completion is left. Only maxDeferred posts in a row are deferred. Posts of
+// other callers are not deferred.
 func TestDeferPosts(t *testing.T) {
 	const events = 2 * minLeft
 	s := newSpread(t, 1)
