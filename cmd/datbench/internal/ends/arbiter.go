@@ -21,10 +21,11 @@ type request struct {
 }
 
 // arbiter decides which connection requests a target accepts. The target serves one row at a time and stays reserved
-// for the other rows of the same job. The arbiter refuses a request at once in two cases:
+// for the other rows of the same job. The arbiter refuses a request for a row at once in three cases:
 //
-//   - Another job holds the target. The refusal names the holder.
-//   - The last row from this address has just failed. Other clients should come first.
+//   - Another job has the target, and will not release it soon. The refusal names that job's address and row.
+//   - Already maxWaiting requests wait for the target.
+//   - The last row from the requester's address failed a short time ago. Clients of other addresses come first.
 //
 // One goroutine calls the method enter; another goroutine calls all other methods.
 type arbiter struct {

@@ -211,8 +211,8 @@ func (c *Conn) until(cond func() bool) error {
 	return nil
 }
 
-// full handles the result of a post. It counts a successful post. If the queue was full, it polls and returns true, and
-// the caller posts again.
+// full handles err, the result of a post. It counts a successful post. If the post failed because the queue was full,
+// full polls the adapter and returns true, and the caller posts again.
 func (c *Conn) full(err error) (bool, error) {
 	if err == nil {
 		c.posted++

@@ -13,8 +13,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeTransfer returns the shape of a transfer: sources and slots for a window of pieces, and receives for
-// notifications about them.
+// shapeTransfer returns the shape of a transfer: sources and slots for a window of pieces, and receives for the
+// notifications about the pieces.
 func shapeTransfer(r plan.Spec) (i, t shape) {
 	both := shape{sources: r.QueueDepth(), rdma: r.QueueDepth(), messages: 2 * r.QueueDepth(), requests: 2*r.QueueDepth() + spare}
 	return both, both

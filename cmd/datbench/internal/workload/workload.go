@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// workload is how one operation is measured by one metric: the buffers and the work of each side. Both sides run on
-// established connections.
+// workload defines how one metric of one operation is measured. It has the buffers and the work of each side. Both
+// sides run on established connections.
 type workload struct {
 	shape  func(plan.Spec) (initiator, target shape)
 	active func(*Conn, *result.Result) (measure.Evidence, error)
@@ -59,7 +59,8 @@ const (
 	// words is the number of source buffers of a write latency row. The writes use them round robin, because a buffer
 	// may be overwritten only after its write has completed.
 	words = 16
-	// stages is the number of sources of a stream, one for each value of the stage byte.
+	// stages is the number of source buffers of a stream, one for each value of the stage byte. This first byte of a
+	// message tells the target the stage (warm-up, measured or end).
 	stages = 4
 )
 
