@@ -62,9 +62,9 @@ type EPConfig struct {
 // may be nil; Modify can set it later. Until it has a zone, the endpoint can neither connect nor post operations that
 // use memory.
 //
-// An endpoint with a shared receive queue refuses PostRecv in every state. It uses the shared receive queue until
-// Free, even after Reset. When its connection has ended, a receive that the endpoint has taken and not completed is
-// flushed. Then the asynchronous EVD gets EventAsyncEPBroken with the endpoint as Source and
+// An endpoint with a shared receive queue refuses PostRecv in every state. It uses the shared receive queue until Free,
+// even after Reset. When the endpoint's connection has ended, a receive that the endpoint has taken but not completed
+// is flushed. Then the asynchronous EVD gets EventAsyncEPBroken with the endpoint as Source and
 // ReasonEPTransferToError, which means that the endpoint takes no more receives.
 //
 // Errors:
@@ -172,7 +172,7 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 
 // refer updates the reference counts of the objects that an endpoint uses. The argument oldParam has the parameters of
 // the endpoint before a change, or nil for a new endpoint. The argument newParam has the parameters after the change,
-// or nil for a freed endpoint. If the event streams that feed a dispatcher may then not share it (see
+// or nil for a freed endpoint. If event streams that would then feed the same dispatcher are not compatible (see
 // feedings.compatible), refer returns an error and changes nothing.
 func (a *adapter) refer(oldParam, newParam *EPParam) error {
 	if err := a.refeed(oldParam.feeds(), newParam.feeds()); err != nil {

@@ -68,8 +68,8 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 // the old streams, and is nil for a new object. Argument added lists the new streams, and is nil for a freed object.
 // For a freed object refeed cannot fail.
 //
-// Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if the streams that feed a dispatcher may
-// then not share it (see feedings.compatible). After an error nothing has changed.
+// Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if streams that would then feed the same
+// dispatcher are not compatible (see feedings.compatible). After an error nothing has changed.
 func (a *adapter) refeed(removed, added []feed) error {
 	a.feeding.Lock()
 	defer a.feeding.Unlock()

@@ -37,7 +37,7 @@ const (
 // If Wait returns ErrTimeoutExpired, it has taken no event.
 //
 // If threshold events are queued when Wait is called, it returns immediately. Otherwise it returns when threshold
-// events are queued and at least one of those that arrived during the wait is a notification. All events are
+// events are queued and at least one event that arrived during the wait is a notification. All events are
 // notifications, except two kinds of successful completions:
 //
 //   - completions of operations posted with CompletionUnsignalled;
@@ -151,9 +151,9 @@ func (e *EVD) beginWait() bool {
 	return true
 }
 
-// endWait ends the wait and returns the number of queued events. While held is heldByWaiter, notifications do not
-// trigger the CNO. So if a notification has come since endWait counted the events, endWait triggers the CNO. Otherwise
-// neither the caller of Wait nor the CNO would learn of that event.
+// endWait ends the wait and returns the number of queued events. While the field held is heldByWaiter, notifications do
+// not trigger the CNO. So if a notification has come since endWait counted the events, endWait triggers the CNO.
+// Otherwise neither the caller of Wait nor the CNO would learn of that event.
 func (e *EVD) endWait() (more int) {
 	notice := e.noticed()
 	more = e.Len()

@@ -20,9 +20,9 @@ import (
 // patience is the time limit of every wait in a test. A wait that takes longer hangs.
 const patience = 20 * time.Second
 
-// testQual is the qualifier on which side b listens. A rule may also use the qualifiers after testQual. Each rule of
-// the conformance test gets a different testQual, because rules share a device, and late packets of one rule may arrive
-// during the next rule.
+// testQual is the connection qualifier of the service that side b offers. A rule may also use the qualifiers after
+// testQual. Each rule of the conformance test gets a different testQual, because rules share a device, and late packets
+// of one rule may arrive during the next rule.
 var testQual = firstQual
 
 const firstQual ConnQual = 0xda7

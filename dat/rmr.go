@@ -168,8 +168,8 @@ func (r *RMR) Free() error {
 
 // PostSendWithInvalidate sends a message like PostSend, and invalidates an RMR of the peer before the peer's receive
 // completes (dat_ep_post_send_with_invalidate with invalidate_flag set; without that flag, the C call is PostSend). In
-// the peer's completion, Event.Op is DTOReceiveWithInvalidate. rmrContext must be the context of a bound RMR that
-// this connection may use. Otherwise the send completes with DTORemoteAccess and the connection breaks.
+// the peer's completion, Event.Op is DTOReceiveWithInvalidate. The argument rmrContext must be the context of a bound
+// RMR that this connection may use. Otherwise the send completes with DTORemoteAccess and the connection breaks.
 func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags CompletionFlags, rmrContext uint32) error {
 	if err := ep.usable(); err != nil {
 		return err

@@ -13,8 +13,8 @@ type Counter struct {
 	Value uint64
 }
 
-// Stats has the counters of an adapter, summed over its queues, and its current state. Dispatchers describes one open
-// of the adapter; the other fields describe all opens together.
+// Stats has the counters of an adapter, summed over its queues, and its current state. Dispatchers describes the
+// dispatchers of the IA on which Stats was called; the other fields describe all opens together.
 type Stats struct {
 	ProtocolStats
 	// RoundTrip has the times from sending a packet to its acknowledgement, minus the delay that the peer reports. Each
