@@ -70,8 +70,8 @@ func TestCompareSwap(t *testing.T) {
 	}
 }
 
-// The response to an atomic is kept until it is acknowledged. If it is lost, the same response is sent again, although
-// the word and the region have changed since.
+// The response to an atomic is kept until it is acknowledged. If the response is lost, the same response must be sent
+// again, even if the word has changed and the region is unregistered.
 func TestAtomicAnswerKept(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -160,9 +160,9 @@ func TestAttack08ReplayAfterReconnect(t *testing.T) {
 	s.finish()
 }
 
-// Attack 8: a Connect of a former attempt is replayed. While its cookie is valid, it becomes a request again. No
-// connection may be established, because the requester no longer knows the attempt. Later the Connect only gets a
-// Challenge.
+// Attack 8: a Connect of a former attempt is replayed. While its cookie is valid, the Connect becomes a request again,
+// but no connection may be established, because the requester no longer knows the attempt. After the cookie has
+// expired, the Connect must get a Challenge and nothing else.
 func TestAttack08ReplayedConnect(t *testing.T) {
 	s := newSiege(t)
 	var connects [][]byte

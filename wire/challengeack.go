@@ -8,11 +8,11 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// A Reset or an ICMP port unreachable says that the peer has lost a connection. Both quote the header of a packet of
-// ours with its verification tag, which an off-path attacker does not know. But such a message may be older than the
-// peer's last packet. So the first message does not break the connection: the connection sends a challenge ACK (RFC
-// 5961 §3), which is an Ack with AckRequest. If a second message quotes the challenge ACK or a later packet, the
-// connection breaks. Any packet from the peer cancels the challenge.
+// A Reset or an ICMP port unreachable says that the peer has lost a connection. Either message quotes the header of a
+// packet from this side. That header has the verification tag, which an off-path attacker does not know. But the
+// message may be older than the peer's last packet. So the first message does not break the connection: the connection
+// sends a challenge ACK (RFC 5961 §3), which is an Ack with AckRequest. If a second message quotes the challenge ACK or
+// a later packet, the connection breaks. Any packet from the peer cancels the challenge.
 
 // challengeAck is the state of a challenge on one connection.
 type challengeAck struct {

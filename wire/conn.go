@@ -54,7 +54,7 @@ type ConnConfig struct {
 	MaxReadIOV, MaxWriteIOV int
 	// MaxMessage and MaxRDMA are the largest message and the largest RDMA operation in bytes; 0 means 2^31-1.
 	MaxMessage, MaxRDMA uint32
-	// ReadIn bounds the RDMA reads that this side serves at a time. ReadOut bounds the unfinished RDMA reads of this side.
+	// ReadIn bounds the RDMA reads that this side serves at a time. ReadOut bounds this side's unfinished RDMA reads.
 	ReadIn, ReadOut int
 	// NoCredit: this side promises the peer no receives, because other connections take the same receives. A message
 	// that finds no receive is answered with receiver not ready (RNR), and the peer sends it again.

@@ -11,7 +11,7 @@ import (
 // an engine share the frames that the link can spare.
 //   - One connection may hold half of these frames. At that limit, it drops its early packet that is furthest ahead,
 //     which may be the new one.
-//   - If no frame is left, the connection with the oldest hole drops an early packet (see holes).
+//   - If no frame is left, the connection with the oldest hole (missing packet) drops an early packet (see holes).
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.next) >= proto.MaxWindow || e.forwarded {

@@ -20,9 +20,9 @@ type guessCount struct {
 type guessCounts map[netip.Prefix]*guessCount
 
 // record counts a wrong key from holder, which is an address or a network. After more than freeKeys wrong keys, record
-// blocks the holder for a time that doubles with each wrong key, up to maxBlock. If extend is true, a wrong key during
-// a block extends the block. If extend is false, a new block begins no earlier than maxBlock after the end of the last
-// block.
+// blocks the holder for a time that doubles with each wrong key, up to maxBlock. A wrong key during a block extends the
+// block if extend is true. If extend is false, that key only counts, and the next block begins no earlier than maxBlock
+// after the end of the last one.
 func (p guessCounts) record(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {

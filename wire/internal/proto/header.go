@@ -96,7 +96,8 @@ type Header struct {
 	TS     uint32  // time stamp: sender's clock in units of 64 ns
 	Echo   uint32  // newest time stamp received, plus the time since then; 0: none
 	// Tag is the verification tag that the receiver has chosen (RFC 9260 §8.5). It is 0 in Connect. Closed and Reset
-	// return the tag of the packet that they answer. Secure mode is reserved: there Tag is the low half of the nonce.
+	// return the tag of the packet that they answer. In secure mode, which is reserved, Tag is the low half of the
+	// nonce.
 	Tag uint32
 }
 
