@@ -121,8 +121,8 @@ func TestServerOutlivesClient(t *testing.T) {
 	}
 }
 
-// TestRowsAsTheyFinish: the progress shows a measured row while the job still runs. If rows 1 and 2 are measured, row 1
-// is shown at the latest when row 3 begins. Without a terminal the output has no control characters.
+// TestRowsAsTheyFinish: the progress shows a measured row while the job still runs. Row n is shown at
+// the latest when row n+2 begins. Without a terminal the output has no control characters.
 func TestRowsAsTheyFinish(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17681, ends.FullAllowance)
 	args := []string{"--size", "64,128,192", "--duration", "300ms", "--warmup", "1ms"}

@@ -211,8 +211,8 @@ func (c *Conn) until(cond func() bool) error {
 	return nil
 }
 
-// full handles err, the result of a post. It counts a successful post. If the post failed because the queue was full,
-// full polls the adapter and returns true, and the caller posts again.
+// The method full handles err, the result of a post. It counts a successful post. If the post failed because the queue
+// had no room, the method polls the adapter and returns true, and the caller posts again.
 func (c *Conn) full(err error) (bool, error) {
 	if err == nil {
 		c.posted++
