@@ -63,8 +63,9 @@ type consumer struct{ context atomic.Pointer[any] }
 func (c *consumer) holder() *consumer { return c }
 
 // object is the interface through which the functions below implement the methods of Handle for every type of DAT
-// object. Each of these types embeds consumer. The types do not promote the methods of Handle from consumer, because a
-// promoted method panics on a nil pointer. The method live accepts a nil pointer; the method holder does not.
+// object. Each of these types embeds the struct consumer, but declares the methods of Handle itself, because a method
+// that is promoted from an embedded struct panics on a nil pointer. The method live accepts a nil pointer; the method
+// holder does not.
 type object interface {
 	live() error
 	holder() *consumer

@@ -33,11 +33,11 @@ const (
 	tokenTime  = 32 * postTokens
 	// bucketSize is the number of tokens in a full bucket.
 	bucketSize = 64
-	// busyShare: at least 1/busyShare of all time counts as idle. So partial packets also leave while the sender is
-	// busy with received packets.
+	// busyShare: at least 1/busyShare of all time counts as idle. So the bucket gets tokens, and partial packets leave,
+	// even while the sender is busy with received packets.
 	busyShare = 128
-	// After pausePolls consecutive polls without a post, the bucket is full again. A consumer that takes completions
-	// between two posts needs fewer polls.
+	// After pausePolls consecutive polls without a post, the token bucket is full again. A consumer that takes its
+	// completions between two posts makes fewer polls than that, so its posts do not fill the bucket in this way.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. From the time between two
 	// polls, the scheduler subtracts the time of the posts and packets. What remains is idle time.

@@ -9,8 +9,8 @@ import "time"
 //
 // If a Poll comes late and no timer was due, the engine may just have been idle. If that Poll also finds a full batch
 // of packets, at least half of them from peers, the engine reads all packets first and sends Acks too, at most once in
-// resumeAckPause. But it does not subtract the time from the peers' silence. Otherwise a peer could put off its own
-// timeout without limit by sending bursts of packets.
+// resumeAckPause. But it does not subtract the time from the peers' silence. Otherwise a peer that sends bursts of
+// packets could postpone without limit the timeouts by which this side ends its connection.
 
 // suspension is the state of an engine for detecting and handling suspensions.
 type suspension struct {

@@ -38,8 +38,8 @@ type portReports struct {
 }
 
 const (
-	// maxClosedPorts bounds the closed ports for which the engine searches the connection table. A connection to a
-	// further port breaks only after two reports that quote its own packets.
+	// maxClosedPorts bounds the closed ports for which the engine searches the connection table. If ICMP reports more
+	// ports as unreachable, a connection to such a port breaks only after two reports that quote its own packets.
 	maxClosedPorts = 8
 	// reportBatch bounds the reports that one Poll handles.
 	reportBatch = 16
@@ -196,9 +196,9 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet sent to the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. If the peer's kernel has
-// refused a packet that this side sent after it had received the peer's last packet, peerEnded also records that the
-// process behind the port has ended. The other connections to the port then end without sending Close, except those
+// peerEnded breaks a connection because the peer process has ended without sending Close. The peer's kernel may also
+// have refused a packet that left after the peer's last packet had arrived here. Then peerEnded records that the
+// process behind the peer's port has ended. The other connections to the port then end without sending Close, except those
 // that have received a packet since this side sent the refused packet.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {

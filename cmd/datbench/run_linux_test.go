@@ -64,8 +64,8 @@ func TestConnectionsBothWays(t *testing.T) {
 	}
 }
 
-// TestSignal: a row ends for every value of --signal. The last requests of every connection are signaled too, so their
-// completions are reported.
+// TestSignal: a row comes to its end, whatever the value of --signal. The last requests of every connection are
+// signaled too, so their completions are reported.
 func TestSignal(t *testing.T) {
 	for _, tt := range []struct{ signal, depth string }{{"8", "8"}, {"3", "8"}, {"1", "8"}, {"0", "64"}} {
 		for _, ways := range []string{"--bidir", "--bidir=false"} {

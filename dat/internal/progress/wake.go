@@ -6,7 +6,7 @@ package progress
 //	a poll, which may set an earlier deadline  background owner in phase Sleeping  wake
 //	a waiter parks                             background owner in phase Watching  handOver
 //	Group.Close                                background owner in every phase     halt
-//	a post while the engine is owned           owner of the engine, in disown      Engine.Ring
+//	a post while the engine is owned           none: the owner polls again         Engine.Ring
 //	an event arrives                           parked waiter                       Signal.Raise
 
 // Signal wakes one parked goroutine. It is a channel that holds at most one token. If no goroutine waits, Raise leaves

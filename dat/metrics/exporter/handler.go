@@ -103,8 +103,9 @@ func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// connections writes every connection of every adapter as text or, with format=json, as JSON. It writes each row when
-// the row is read. It ignores write errors, because they mean that the client has closed the connection.
+// connections writes every connection of every adapter as text or, with format=json, as JSON. It writes a row
+// as soon as it has read the connection from the adapter. It ignores write errors, because they mean that the client
+// has gone.
 func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
 	names := slices.Sorted(maps.Keys(shown))

@@ -50,7 +50,7 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 // count updates the stopwatch of the queue. It is called before the number of waiting flows changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
-// count updates the stopwatch delayed, which measures the time in which flows of the network wait. It runs even while
+// count updates n.delayed, the stopwatch for the time in which flows of the network wait. The stopwatch runs even while
 // buffers are free, because a network at its threshold may take no free buffer: its flows wait until another flow of
 // the network releases one.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }

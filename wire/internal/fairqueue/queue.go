@@ -5,7 +5,8 @@
 //
 //   - Dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
 //     1998). A peer may hold as many buffers as are free, and a network NetworkShare times as many. So a single peer
-//     can hold half of the buffers, and two peers can hold a third each. Messages of one packet hold no buffer.
+//     can hold half of the buffers, and two peers can hold a third each. A message of one packet is complete
+//     when it arrives, so it does not count as holding a buffer.
 //   - Fair queueing (Nagle, RFC 970). Networks are served round robin, one buffer a turn. In the turn of a network, its
 //     peers are served round robin too. The flows of a peer are served in the order in which they began to wait.
 //     Priority classes come before this order: peers that have proven themselves are served first, and slow peers
