@@ -32,15 +32,6 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// start owns the engine while it calls f, which starts a connection. Then it polls the engine. It returns the same
-// errors as driver.do.
-func (d *driver) start(f func(*wire.Engine) error) (err error) {
-	if !d.Start(func() { err = f(d.eng) }) {
-		return ErrInvalidHandle
-	}
-	return err
-}
-
 // drop ends the connection of a freed endpoint. If poll is true and the connection has not ended yet, drop also polls
 // the engine, so that the disconnect is sent. An ended connection sends nothing, so drop does not poll for it: each
 // poll runs the timers of all connections, and a program may free thousands of endpoints.

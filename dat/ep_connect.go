@@ -130,7 +130,7 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
-	if err := d.start(f); err != nil {
+	if err := d.do(f); err != nil {
 		return status(err)
 	}
 	ep.remote = peer

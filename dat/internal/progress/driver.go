@@ -126,24 +126,6 @@ func (d *Driver) Post(c *wire.Conn) {
 	d.disown(Poster)
 }
 
-// Start owns the engine while it calls f, which starts a connection. Then it polls the engine. Unlike Do, which always
-// polls before f, Start polls before f only if the background owner sleeps, because then the time of the engine is old.
-// So Start saves a server one poll for each connection. If the driver is closed, Start returns false and does not call
-// f.
-func (d *Driver) Start(f func()) bool {
-	if !d.Own() {
-		return false
-	}
-	if d.sleeping() {
-		d.engine.Poll(Now())
-	}
-	f()
-	d.engine.Poll(Now())
-	d.wake()
-	d.Disown()
-	return true
-}
-
 // Do calls f while it owns the engine, and polls the engine before and after f. If the driver is closed, Do returns
 // false and does not call f.
 func (d *Driver) Do(f func()) bool {
