@@ -68,8 +68,8 @@ func has6(set [][16]byte, a *[16]byte) bool {
 	return false
 }
 
-// broadcasts returns the broadcast addresses of the IPv4 subnets (RFC 919). Subnets of one or two hosts have none (RFC
-// 3021).
+// broadcasts returns the broadcast addresses of the IPv4 subnets (RFC 919). A subnet of one or two hosts has no
+// broadcast address (RFC 3021).
 func broadcasts(subnets []netip.Prefix) (all []netip.Addr) {
 	for _, p := range subnets {
 		if !p.Addr().Is4() || p.Bits() >= 31 {

@@ -40,8 +40,8 @@ func TestSourcesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Packets with wrong headers are dropped and counted too. A wrong UDP checksum is accepted, because veth and virtio
-// leave checksums partial.
+// Packets with wrong headers are dropped and counted. A wrong UDP checksum is accepted, because packets over veth and
+// virtio have only a partial checksum.
 func TestHeadersThatAreDropped(t *testing.T) {
 	change := func(f func(ip []byte), sum bool) []byte {
 		b := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(100))

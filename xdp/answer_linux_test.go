@@ -101,8 +101,8 @@ func answering(t *testing.T, d *Device) {
 }
 
 // A device sends no answers to a host that forges IP source addresses. A flood from such a host makes the neighbour
-// table grow only slowly. During the flood the device still answers a new host, which is not in the neighbour table
-// yet, within a second.
+// table grow only slowly. A new host is not in the neighbour table yet; during the flood the device still answers such
+// a host within a second.
 func TestAnswersOfInventedAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -154,8 +154,9 @@ func TestAnswersOfInventedAddresses(t *testing.T) {
 }
 
 // A new host is answered within a second during a flood of 5000 packets per second. Every packet of the flood has its
-// own forged source: an unused IP address of the subnet and an unused MAC address. The new host doubles the pause
-// between its attempts up to 100 ms, like the retransmissions of a connection request.
+// own forged source: an unused IP address of the subnet and an unused MAC address. The new host repeats its packet
+// until it gets an answer. Its pauses double, up to 100 ms, like those between the retransmissions of a connection
+// request.
 func TestNewcomerBesideInventedSources(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

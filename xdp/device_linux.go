@@ -13,8 +13,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// Device is an open interface. An XDP program redirects the packets of one UDP port to a Socket on each receive queue.
-// Any goroutine may call every method. Close must come after the owner of each socket has made its last call.
+// Device is an open interface. It has an XDP program, and one Socket for each receive queue. The program redirects the
+// packets of one UDP port to the socket of the queue on which they arrive. Any goroutine may call every method. Close
+// must come after the owner of each socket has made its last call.
 type Device struct {
 	name        string
 	ifindex     int
@@ -40,7 +41,8 @@ type Device struct {
 // an error of package link, fs.ErrPermission, fs.ErrInvalid (bad options) or bpf.ErrForeign (the interface already has
 // an XDP program of another owner).
 //
-// Open first does the steps that can fail without side effects. The redirect begins last, when the sockets are ready.
+// Open begins with the steps that have no side effects if they fail. The redirect begins last, when the sockets are
+// ready.
 func Open(ifname string, o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, &openError{err.Error(), []error{fs.ErrInvalid}}
@@ -172,8 +174,8 @@ func attachMode(m Mode) bpf.Mode {
 }
 
 // openQueues opens a socket on each queue. It does not use zero-copy if the driver created queues for the program. The
-// driver removes these queues together with the program. With virtio of Linux 7.3 this may happen while the rings of
-// the driver still refer to the socket's memory; the next use of the queue then corrupts kernel memory.
+// driver removes these queues together with the program. The virtio driver of Linux 7.3 may remove a queue while its
+// rings still refer to the socket's memory; the next use of the queue then corrupts kernel memory.
 func (d *Device) openQueues(queues int, h *host, o *Options) error {
 	where := place{ifindex: d.ifindex, name: d.name, mode: o.Mode, ring: d.nic.ring(d.name)}
 	switch {
@@ -268,7 +270,7 @@ func (d *Device) Stats() link.Stats {
 }
 
 // Close disables the redirect, closes the sockets, detaches the program and releases the port, in this order. If a
-// Keeper method is running, Close waits for its return. A second Close does nothing.
+// method of the device's Keeper is running, Close waits until the method returns. A second Close does nothing.
 func (d *Device) Close() error {
 	d.closing.Do(func() { close(d.quit) })
 	d.watcher.Wait()

@@ -10,7 +10,7 @@ type fillLevel struct {
 	calm      uint32 // frames to receive before the level returns to low
 }
 
-// newFillLevel returns a level that starts low. high is the number of frames at the high level, and inNIC the number of
+// newFillLevel returns a level that starts low. high is the number of frames at the high level. inNIC is the number of
 // additional frames for the NIC's receive ring.
 func newFillLevel(high, inNIC uint32) fillLevel {
 	low := min(high, hotFrames)

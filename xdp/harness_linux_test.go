@@ -212,8 +212,8 @@ func settled(t testing.TB, s *Socket) {
 	conserve(t, s)
 }
 
-// newLab makes a lab without sockets. It skips the test if packets of this MTU may need several frames and the kernel
-// does not support them.
+// newLab makes a lab without sockets. Packets of this MTU may need several frames. If the kernel does not support such
+// packets, newLab skips the test.
 func newLab(t testing.TB, mtu, queues int) *lab.Lab {
 	t.Helper()
 	labtest.RequireXDP(t)

@@ -50,9 +50,9 @@ type layout struct {
 	v6, ce  bool
 }
 
-// parse reads the headers at the beginning of a packet. b is the packet's first frame, total the size of the whole
-// packet in bytes. parse checks every length against total. ok is true for UDP without fragmentation, without a VLAN
-// ID, with a non-zero TTL and, over IPv4, with a correct header checksum. parse does not verify the UDP checksum,
+// parse reads the headers at the beginning of a packet. b is the packet's first frame, and total is the size of the
+// whole packet in bytes. parse checks every length against total. ok is true for UDP without fragmentation, without a
+// VLAN ID, with a non-zero TTL and, over IPv4, with a correct header checksum. parse does not verify the UDP checksum,
 // because packets between interfaces of one host have only a partial checksum.
 func parse(b []byte, total int) (l layout, ok bool) {
 	if len(b) < headers4 {
@@ -140,7 +140,8 @@ func sourceOf(h []byte) netip.Addr {
 }
 
 // fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the length of the payload
-// in bytes. The UDP checksum becomes 0, which means none: the protocol above has a stronger one.
+// in bytes. The UDP checksum becomes 0, which means that there is no checksum: the protocol above UDP has a stronger
+// checksum.
 func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[v4Length:], uint16(ihl+udpSize+size))
 	be.PutUint16(h[v4Sum:], 0)

@@ -35,8 +35,9 @@ type txState struct {
 	waits       bool   // packets wait to be transmitted
 }
 
-// transmitting returns the state of the transmit side, from ring words that are shared with the kernel. Packets wait if
-// the tx ring is not empty, or if at least tx.size submitted slots have no completion yet. Any goroutine may call it.
+// transmitting returns a snapshot of the transmit side. It reads only ring words that are shared with the kernel, so
+// any goroutine may call it. Packets wait to be transmitted if the kernel has not yet taken every slot that was
+// submitted to the tx ring. They also wait if tx.size or more of the submitted slots have no completion yet.
 func (s *Socket) transmitting() txState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

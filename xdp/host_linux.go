@@ -30,7 +30,7 @@ func (h *host) owns(a netip.Addr) bool {
 //   - the device's own address
 //   - the source address that the kernel prefers, if the device serves it; addresses added after Open are not served
 //   - the served address that has the longest common prefix with dst (RFC 6724 §5, rule 8)
-//   - the zero Addr, if there is none
+//   - the zero Addr, if the device serves no address of this family
 func (h *host) source(dst, preferred netip.Addr) (best netip.Addr) {
 	if h.local.Addr().Is4() == dst.Is4() {
 		return h.local.Addr()

@@ -8,8 +8,9 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// A forged ICMP "packet too big" message does not change the path MTU. The guard, a kernel UDP socket, reserves our
-// port. Without a socket option of the guard, the kernel would accept the message for it.
+// A forged ICMP "packet too big" message does not change the path MTU. The device reserves its port with a kernel UDP
+// socket, the guard. By default the kernel would accept the forged message for the guard and lower the path MTU. A
+// socket option of the guard prevents this (see ignoreICMPMTU).
 func TestForgedTooBig(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, 1500, 1)

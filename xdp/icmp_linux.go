@@ -21,7 +21,7 @@ const (
 	icmpQueue = 64 << 10
 	// maxRefused is the capacity of the report queue of a socket; a power of two.
 	maxRefused = 16
-	// entropyPorts is the first port of the range that source ports of paths are taken from.
+	// entropyPorts is the lowest source port that Resolve gives to a path; the highest is 65535.
 	entropyPorts = 0xc000
 )
 
@@ -33,9 +33,9 @@ const (
 	icmpHeader = 8
 )
 
-// icmpWatch reads ICMP port unreachable messages, which a peer's kernel sends when no program has the port open.
-// Packets that leave over AF_XDP belong to no kernel socket, so only a raw socket receives ICMP messages about them.
-// The XDP program passes these messages to the kernel.
+// icmpWatch reads ICMP port unreachable messages, which a peer's kernel sends when no program there has opened the
+// destination port. Packets that leave over AF_XDP belong to no kernel socket, so only a raw socket receives ICMP
+// messages about them. The XDP program passes these messages to the kernel.
 type icmpWatch struct {
 	files []*os.File
 	done  sync.WaitGroup
@@ -120,8 +120,10 @@ func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort,
 	}
 }
 
-// filter4 is a classic BPF program that passes port unreachable messages about our UDP packets. A packet is ours if its
-// source port is the device's port or a path's port. A raw IPv4 socket delivers packets with their IP header.
+// filter4 returns a classic BPF program that passes port unreachable messages about our UDP packets. Each message
+// quotes the packet that the peer refused. This packet is ours if its source port is the device's port, or at least
+// entropyPorts: packets to a resolved destination have such a source port. A raw IPv4 socket delivers a message with
+// its IP header, so the program skips this header first.
 func filter4(port uint16) []unix.SockFilter {
 	return filter(port, []unix.SockFilter{
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // X: size of the IP header

@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet to a closed port of a peer is reported to every socket, with the first bytes of the packet. The report ends
-// Wait. Both address families are tested.
+// A packet to a closed port of a peer is reported to every socket, with the first bytes of the packet. A socket that
+// sleeps in the method Wait returns from it when it gets the report. Both address families are tested.
 func TestRefusedPortIsReported(t *testing.T) {
 	l := newLab(t, 0, 2)
 	d := openDevice(t, l, lab.A, DefaultOptions())

@@ -10,7 +10,7 @@ import (
 )
 
 // The peer receives packets whose payload lies in the device's memory. Each Buf of such a packet still has a frame, and
-// all frames return to the pool. There are more packets than ring slots.
+// all frames return to the pool. The test sends more packets than the ring has slots.
 func TestSendInPlace(t *testing.T) {
 	const size, packets = 1 << 20, 300
 	m, err := newMemory(size)

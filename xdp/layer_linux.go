@@ -11,9 +11,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// LayerFault explains why a device on this interface would open but receive no packets (fault), and what the user can
-// do about this (remedy). Both texts are empty if the device would receive packets. local is the device's own address.
-// Errors come from netlink.
+// LayerFault checks whether a device on this interface would open but receive no packets. fault is the reason, and
+// remedy is what the user can do about it. Both texts are empty if the device would receive packets. local is the
+// device's own address. Errors come from netlink.
 func LayerFault(ifindex int, local netip.Addr) (fault, remedy string, err error) {
 	t, err := route.Open(ifindex)
 	if err != nil {
@@ -32,8 +32,8 @@ func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
 			fmt.Sprintf("use the interface below it, or kernel UDP (udp:%v)", local)
 	case now.Kind == "bond", now.Kind == "team":
 		// The program runs on the members of the bond. A packet arrives on a queue of a member, and keeps that queue's
-		// number in generic mode. The kernel (xsk_rcv_check) drops packets that arrive on another interface or queue
-		// than the socket's, so a socket of the bond receives nothing.
+		// number in generic mode. The kernel (xsk_rcv_check) drops a packet if its interface or queue is not the
+		// socket's. So a socket of the bond receives nothing.
 		return "AF_XDP does not receive the packets of a " + now.Kind,
 			fmt.Sprintf("use kernel UDP (udp:%v), or take a member out of it, give that an address and open it", local)
 	case now.Kind == "macvlan" && local.Is4():
@@ -54,8 +54,9 @@ func refuseLayer(now *route.Interface, local netip.Addr) error {
 	return &openError{fmt.Sprintf("xdp: %s: %s: %s", now.Name, fault, remedy), []error{link.ErrUnsupported}}
 }
 
-// alsoAnswers returns the name of the interface with this index if the kernel answers ARP requests on it for addresses
-// of other interfaces of the namespace. Otherwise it returns "".
+// On an interface with default settings, the kernel also answers ARP requests for the addresses of the namespace's
+// other interfaces. If the interface with this index has this setting, alsoAnswers returns the name of the interface.
+// Otherwise alsoAnswers returns "".
 //
 // System calls: netlink RTM_GETLINK; files of /proc/sys/net.
 func alsoAnswers(index int) string {

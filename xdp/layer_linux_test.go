@@ -83,8 +83,8 @@ func answerOwn() error {
 	return os.WriteFile("/proc/sys/net/ipv4/conf/"+lab.Interface+"/arp_ignore", []byte("1"), 0)
 }
 
-// Open refuses a macvlan if the interface below it also answers ARP requests for the macvlan's address. The error has
-// the command that corrects this.
+// Open refuses a macvlan if its lower interface also answers ARP requests for the macvlan's address. The text of the
+// error has the command that changes this.
 func TestMacvlanBesideItsLowerInterface(t *testing.T) {
 	l := overlayLab(t, "macvlan")
 	onSide(t, l, lab.A, func() error {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is an open network namespace. The device creates all its later sockets in this namespace, on any thread,
-// because interface indices differ between namespaces.
+// namespace is an open network namespace. All sockets that the device creates after Open are created in this namespace,
+// on any thread, because interface indices differ between namespaces.
 type namespace struct{ file *os.File }
 
 const threadNamespace = "/proc/thread-self/ns/net"

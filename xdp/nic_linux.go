@@ -34,8 +34,8 @@ type nic interface {
 	Close() error
 }
 
-// ethtool implements nic with the kernel's ethtool ioctls. Its socket belongs to the network namespace of the thread
-// that opened it.
+// The type ethtool implements the interface nic with the kernel's ethtool ioctls. Its socket belongs to the network
+// namespace of the thread that opened it.
 type ethtool struct{ fd int }
 
 // openEthtool opens the socket. System calls: socket.
@@ -47,7 +47,8 @@ func openEthtool() (*ethtool, error) {
 	return &ethtool{fd}, nil
 }
 
-// ring returns the number of slots of the receive ring, or 0 if the driver does not report it.
+// ring returns the number of slots of the NIC's receive ring, but at most nicFrames. It returns 0 if the driver does
+// not report the number.
 //
 // System calls: ioctl(SIOCETHTOOL).
 func (e *ethtool) ring(name string) int {

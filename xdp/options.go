@@ -30,7 +30,8 @@ type Options struct {
 	// Addr is the device's own address. The zero Addr selects the interface's first IPv4 address or, if there is none,
 	// its first global IPv6 address.
 	Addr netip.Addr
-	// Mode is the requested mode. If it is not Auto, Open fails when this mode is not granted.
+	// Mode is the requested mode. Auto selects the fastest mode that works. With any other mode, Open fails if that
+	// mode is not granted.
 	Mode Mode
 	// Queues is the number of queues to open, beginning with queue 0; 0 opens all. The NIC still spreads packets to all
 	// its queues, and the device does not receive packets on queues that are not open.
@@ -41,13 +42,15 @@ type Options struct {
 	// FrameSize is the size of a frame in bytes, 2048 or 4096.
 	FrameSize int
 	// Memory is the size in bytes of the consumers' memory (link.Caps.Memory), from which packets of several frames can
-	// be sent without a copy. 0 means none. The kernel locks these pages once per queue.
+	// be sent without a copy. 0 means that there is no such memory. The kernel locks the pages of this memory once per
+	// queue.
 	Memory int
 	// RxRing, TxRing, FillRing and CompletionRing are ring sizes in slots, powers of two. TxRing is also the largest
 	// number of frames that are allocated or in transmission.
 	RxRing, TxRing, FillRing, CompletionRing int
-	// SendBuffer is the socket's send buffer in bytes (SO_SNDBUF); 0 keeps the kernel's default. In copy mode it limits
-	// the packets that wait between the socket and the device. The kernel counts its own overhead per packet too.
+	// SendBuffer is the socket's send buffer in bytes (SO_SNDBUF); 0 keeps the kernel's default. In copy mode this
+	// buffer limits the packets that wait between the socket and the device. The kernel also counts its own overhead
+	// for each packet.
 	SendBuffer int
 }
 

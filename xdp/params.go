@@ -38,22 +38,22 @@ const (
 	maxPacket = 1<<16 - 1
 
 	// hotFrames is the number of frames that the kernel has for reception while the owner keeps up. This number is
-	// small, so that the frames stay in the CPU caches and the TLB. With four times as many, writes of 1 MiB are 9 to
-	// 15 % slower and a 64-byte round trip takes 5 % longer (docs/PERFORMANCE.md).
+	// small, so that the frames stay in the CPU caches and the TLB. With four times as many frames, writes of 1 MiB are
+	// 9 to 15 % slower and a 64-byte round trip takes 5 % longer (docs/PERFORMANCE.md).
 	hotFrames = 512
-	// onTimeFrames is the number of frames that the owner must receive without a delay before the fill level returns to
-	// hotFrames.
+	// onTimeFrames is the number of frames that the owner must receive, without being late again, before the fill level
+	// returns to hotFrames.
 	onTimeFrames = 1 << 16
 	// nicFrames bounds the additional frames for the slots of a NIC's receive ring: 32 MiB per queue.
 	nicFrames = 8192
-	// rxWakeupPause is the largest number of idle polls between two wakeups of the driver for the fill ring: a few
-	// milliseconds of spinning.
+	// rxWakeupPause is the largest number of idle polls between two wakeups of the driver for the fill ring. The owner
+	// makes so many polls in a few milliseconds.
 	rxWakeupPause = 1 << 14
-	// stuckPolls is the number of idle polls between two checks for a stalled tx ring: about 200 us of spinning. The
-	// check is needed because a driver without carrier forgets a kick.
+	// stuckPolls is the number of idle polls between two checks for a stalled tx ring. The owner makes so many polls in
+	// about 200 us. The check is needed because a kick has no effect while the interface has no carrier.
 	stuckPolls = 1024
-	// refillBatch is the number of frames that must be missing from the fill ring before it is refilled. The cache line
-	// of the producer index then moves between cores once per batch.
+	// refillBatch is the number of frames that must be missing from the fill ring before the ring is refilled. So the
+	// cache line of the producer index moves between cores only once per batch.
 	refillBatch = 32
 	// kernelTxBatch is the number of packets that one sendto transmits on kernels without XDP_MAX_TX_SKB_BUDGET.
 	kernelTxBatch = 32
@@ -82,8 +82,8 @@ const (
 	// A tx ring is stalled if it holds packets and has not moved for stallTicks. From then on each tick kicks the
 	// driver. Flow control may also stop a ring for a while, so the queue is reopened only after reviveTicks.
 	stallTicks, reviveTicks = 2, 6
-	// addressTicks is how long the device's address may be missing: about 5 s, so that an interface can be taken down
-	// and up.
+	// addressTicks is the number of ticks for which the device's address may be missing: about 5 s, enough to take an
+	// interface down and up again.
 	addressTicks = 50
 
 	// pendingPoll limits Wait while the tx ring holds packets that only a system call transmits.

@@ -4,12 +4,12 @@ import "github.com/datxdp/datxdp/link"
 
 // The raw calls move whole Ethernet frames, to measure the socket without paths and header processing. They use the
 // same frames as the link.Link methods: Alloc provides a frame, Free takes it back, and Caps().FrameSize is the room in
-// bytes. Only the owner may use the raw calls, and may mix them with the link.Link methods. The socket receives only
+// bytes. Only the owner may use the raw calls. It may mix them with the methods of link.Link. The socket receives only
 // the packets that the program redirects: UDP to the device's port at one of its addresses.
 
-// RecvFrames is Recv for whole frames. Data of a packet's first Buf begins with the Ethernet header. If a packet has
-// several frames, every Buf except the last has the flag More, and two calls may each return a part of the packet. The
-// frames belong to the caller until Free or SendFrames.
+// RecvFrames is Recv for whole frames. In a packet's first Buf, the field Data begins with the Ethernet header. If a
+// packet has several frames, every Buf except the last has the flag More, and two calls may each return a part of the
+// packet. The frames belong to the caller until Free or SendFrames.
 func (s *Socket) RecvFrames(bufs []link.Buf) int {
 	avail := s.rx.peek()
 	n := min(avail, uint32(len(bufs)))
@@ -45,8 +45,8 @@ func (s *Socket) RecvFrames(bufs []link.Buf) int {
 	return filled
 }
 
-// SendFrames is Send for whole frames. Data of a packet's first Buf begins with a complete Ethernet header. Path is
-// ignored.
+// SendFrames is Send for whole frames. In a packet's first Buf, the field Data begins with a complete Ethernet header.
+// The field Path is ignored.
 func (s *Socket) SendFrames(bufs []link.Buf) {
 	if !s.open() {
 		s.refuse(bufs)

@@ -20,8 +20,8 @@ type opening struct {
 
 // reopen closes the kernel socket and opens another in the given mode, with the same queue and frames. Frames that the
 // owner holds stay valid. Packets that waited for transmission are lost and counted. Packets that waited in the rx ring
-// are lost and not counted. The caller is the owner and runs in the interface's network namespace. After an error the
-// rings are empty until another reopen succeeds.
+// are lost and not counted. The caller must be the owner of the socket, and its thread must be in the interface's
+// network namespace. After an error the rings are empty until another reopen succeeds.
 func (s *Socket) reopen(mode Mode) error {
 	s.leave.Store(true) // a new Wait returns at once
 	defer s.leave.Store(false)

@@ -40,7 +40,7 @@ type KernelStats struct {
 	TxRingEmptyDescs uint64 // how often the kernel found the tx ring empty; no loss
 }
 
-// Rings returns the current level of each ring, in slots; nil on a closed socket. The rings are:
+// Rings returns the current level of each ring, in slots. It returns nil if the socket is closed. The rings are:
 //
 //   - fill: empty frames for the kernel to receive into
 //   - rx: received packets

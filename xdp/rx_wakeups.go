@@ -1,20 +1,20 @@
 package xdp
 
 // rxWakeups limits how often an idle owner wakes the driver for the fill ring. Some drivers set the need-wakeup flag
-// whenever their own ring is not full, which may be always. A wakeup is useful only if the fill ring contains a frame
-// for the driver. rxWakeups counts idle polls, because the data path reads no clock.
+// whenever their own ring is not full. Then the flag may always be set. A wakeup is useful only if the fill ring
+// contains a frame for the driver. rxWakeups counts idle polls, because the data path reads no clock.
 type rxWakeups struct {
 	prod         uint32 // producer index of the fill ring at the last call
 	polls, pause uint32 // idle polls since the last call; idle polls from one call to the next
 }
 
-// due reports whether this idle poll must wake the driver. prod is the producer index of the fill ring, and backlog the
-// number of frames in the ring:
+// due reports whether this idle poll must wake the driver. prod is the producer index of the fill ring. backlog is the
+// number of frames in the ring. There are three cases:
 //
-//   - If frames were added, wake the driver at once.
-//   - If no frames were added, wait twice as long as before, up to rxWakeupPause polls.
-//   - If the ring is empty, wait rxWakeupPause polls. A wakeup may help even then, because the driver can reuse frames
+//   - The ring is empty: wake the driver every rxWakeupPause polls. This may help, because the driver can reuse frames
 //     of packets that it did not deliver.
+//   - The ring has frames, and some were added since the last wakeup: wake the driver at once.
+//   - The ring has frames, but none was added: wait twice as many polls as the last time, up to rxWakeupPause.
 func (n *rxWakeups) due(prod, backlog uint32) bool {
 	switch {
 	case backlog == 0:

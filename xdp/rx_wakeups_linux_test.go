@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// The NIC's receive ring is larger than the fill ring. Even when the NIC has all the frames that it can take, the fill
-// ring is not empty, and an idle owner makes no system call.
+// In this test the NIC's receive ring is larger than the fill ring. When the NIC has all the frames that it can take,
+// the fill ring still contains frames, and an idle owner makes no system call.
 func TestFillRingBesideLargeNIC(t *testing.T) {
 	const slots = 512
 	k := newFakeNIC(t, 1500, slots)

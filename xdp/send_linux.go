@@ -139,7 +139,8 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 }
 
 // reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC
-// address, port the new destination port, and size the payload in bytes. port 0 means our own port.
+// address, port is the new destination port, and size is the payload in bytes. If port is 0, the destination port
+// becomes our own port.
 func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
 	if port == 0 {
 		port = s.local.Port()
@@ -173,7 +174,7 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 }
 
 // queue writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. at is the
-// offset of the first Data in its frame, and headers the number of header bytes before it.
+// offset of the first Buf's Data in the frame. headers is the number of header bytes before this Data.
 func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
 	k := uint32(len(packet))
 	if !s.fits(packet) {
@@ -215,8 +216,9 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 
 // fits reports whether the kernel can take the packet:
 //
-//   - The tx ring has room besides the slots that frames from Alloc may need.
-//   - The packet has at most Caps().Segments frames, and none after the first is empty.
+//   - The tx ring has room for the packet. A packet that was received must leave the slots that frames from Alloc may
+//     need.
+//   - The packet has at most Caps().Segments frames, and no frame after the first is empty.
 //   - All Data lies inside its frame, or inside one block of the consumers' memory.
 func (s *Socket) fits(packet []link.Buf) bool {
 	if s.pool.notes[packet[0].Frame].state == isHeld && !s.room(uint32(len(packet))) {
@@ -256,9 +258,9 @@ func (s *Socket) flush(queued uint32, sent *tally) {
 	}
 }
 
-// drain makes the kernel transmit until the tx ring is empty. In copy mode one call transmits a limited number of
-// slots, and none if the socket's send buffer is full. Therefore drain stops after idleTx calls without progress.
-// The remaining packets wait for the owner's next call, or for Wait. drain never blocks.
+// drain makes the kernel transmit until the tx ring is empty. In copy mode one system call transmits a limited number
+// of slots. It transmits nothing if the socket's send buffer is full, so drain stops after idleTx system calls without
+// progress. The remaining packets are transmitted by the owner's next call, or by Wait. drain never blocks.
 func (s *Socket) drain() {
 	if s.zc {
 		var errno unix.Errno
@@ -295,9 +297,9 @@ func (s *Socket) drain() {
 	s.set(flowing)
 }
 
-// revive makes the kernel transmit if packets wait and the tx ring has not moved since the last check. It reports
-// whether it did so. In zero-copy mode this is needed because a kick without carrier succeeds, but the driver forgets
-// it.
+// revive makes the kernel transmit if packets wait and the tx ring has not moved since the last check. It returns true
+// if it made the kernel transmit. In zero-copy mode revive is needed after the carrier was lost: without carrier a kick
+// succeeds, but the driver transmits nothing and does not try again.
 func (s *Socket) revive() bool {
 	left := s.tx.backlog()
 	if !s.txStall.still(s.tx.cons, left) {

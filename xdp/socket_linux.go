@@ -113,8 +113,8 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 	return s, nil
 }
 
-// createSocket creates the kernel socket over the frames and binds it to the queue. The kernel requires this order:
-// register the UMEM, set the ring sizes, map the rings, fill the fill ring, bind.
+// createSocket creates the kernel socket, which uses the frames as its UMEM, and binds it to the queue. The kernel
+// requires this order: register the UMEM, set the ring sizes, map the rings, fill the fill ring, bind.
 func (s *Socket) createSocket(p place) (err error) {
 	o := &s.options
 	if s.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
@@ -222,8 +222,8 @@ func mapRing[T uint64 | desc](s *Socket, page int64, off unix.XDPRingOffset, n, 
 	return r, array[T](mem, off.Desc, uint32(n)), nil
 }
 
-// bindFlags returns the flag sets to try, fastest first. jumbo means that packets may need several frames; every set
-// then contains XDP_USE_SG.
+// bindFlags returns the sets of bind flags to try, the fastest first. If jumbo is true, packets may need several
+// frames, and every set contains XDP_USE_SG.
 func bindFlags(m Mode, jumbo bool) (flags []uint16) {
 	var kinds []uint16
 	if m == Auto || m == ZeroCopy {
@@ -270,7 +270,7 @@ func bindRetry(fd int, p place, flags uint16) error {
 	}
 }
 
-// tune sets the socket options that make transmission cheaper, if the kernel has them. It also reads whether zero-copy
+// tune sets those socket options of the running kernel that make transmission cheaper. It also reads whether zero-copy
 // was granted.
 func (s *Socket) tune(o *Options) {
 	var granted uint32
@@ -318,9 +318,9 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	return c
 }
 
-// fit returns the largest UDP payload of a packet, in bytes. mtu is the largest IP packet, headers the size of all
-// headers, and segments the number of frames that the packet may have. A frame carries only its size minus the headroom
-// of received packets, so that a peer with equal frames can receive the packet.
+// fit returns the largest UDP payload of a packet, in bytes. mtu is the size of the largest IP packet, headers is the
+// size of all headers, and segments is the number of frames that the packet may have. From the size of each frame, fit
+// subtracts the headroom of received packets, so that a peer with frames of the same size can receive the packet.
 func (s *Socket) fit(mtu, headers, segments int) int {
 	frames := segments * (int(s.umem.size) - rxHeadRoom)
 	return max(0, min(mtu+ethSize, frames)-headers)

@@ -31,8 +31,8 @@ func (c *counters) sent(t *tally) {
 	c.txBytes.Add(t.bytes)
 }
 
-// Counters counts the frames that the XDP program has processed since it was attached, by what the program did with
-// them. The counts are sums over all processors. Every frame is in exactly one counter.
+// Counters counts the frames that the XDP program has processed since it was attached. Each field counts the frames
+// with one outcome, as a sum over all processors. Every frame is in exactly one counter.
 type Counters struct {
 	// Redirected frames were handed to the socket of their queue. The socket may have dropped them; its own statistics
 	// count that.

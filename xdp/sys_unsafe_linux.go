@@ -38,15 +38,15 @@ func errnoErr(e syscall.Errno) error {
 func umemAddr(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
 // mapAgain replaces the mapping dst with a second mapping of src's pages. src must be a shared mapping of the same
-// size. An mremap(2) with old size 0 does this.
+// size. mapAgain calls mremap(2) with an old size of 0.
 func mapAgain(src, dst []byte) error {
 	_, _, e := unix.Syscall6(unix.SYS_MREMAP, uintptr(unsafe.Pointer(unsafe.SliceData(src))), 0, uintptr(len(src)),
 		unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), 0)
 	return errnoErr(e)
 }
 
-// sendto calls sendto without data, which makes AF_XDP look at its tx ring. If raw is set, the call does not notify the
-// Go scheduler; the caller must then limit its duration (see rawKick).
+// sendto makes the system call sendto without data, so that the kernel looks at the socket's tx ring. If raw is set,
+// the Go scheduler does not notice the system call; the caller must then limit the duration of the call (see rawKick).
 func sendto(fd int, raw bool) syscall.Errno {
 	if raw {
 		_, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)

@@ -14,13 +14,13 @@ import (
 
 // Keeper receives the events of an open device. All calls come from one goroutine, and Device.Close waits for its end.
 type Keeper interface {
-	// Exclude runs f while no goroutine calls the owner's methods of the queue's socket. If the device is about to be
-	// closed, Exclude may return without running f.
+	// Exclude runs f while no goroutine calls those methods of the queue's socket that only its owner may call. If the
+	// device is about to be closed, Exclude may return without running f.
 	Exclude(queue int, f func())
-	// Changed reports a change as text. queue is -1 if the change concerns the whole device. harmful is true if it
-	// disturbs the traffic.
+	// Changed reports a change as text. queue is -1 if the change concerns the whole device. harmful is true if the
+	// change disturbs the traffic.
 	Changed(queue int, harmful bool, text string)
-	// Ended reports that the device no longer works, and why. It is the last call.
+	// Ended reports that the device no longer works, and why. The device makes no call after it.
 	Ended(err error)
 }
 
@@ -44,7 +44,7 @@ func (d *Device) Watch(k Keeper) {
 }
 
 // watch supervises a device on a goroutine of its own. Ten times a second it reads ring words that are shared with the
-// kernel; netlink messages wake it in between. It does not touch the data path.
+// kernel; in between, netlink messages wake the goroutine. The data path is not affected.
 type watch struct {
 	d      *Device
 	keeper Keeper
@@ -160,8 +160,8 @@ func (w *watch) stateChanged(was, now route.Interface) {
 }
 
 // addressesChanged reports new and removed addresses. The device serves only the addresses that it found at Open. If
-// the device's own address is missing for addressTicks, tick ends the device. The delay is needed because an interface
-// that goes down loses its IPv6 addresses until they are configured again.
+// the device's own address is missing for addressTicks ticks, the method tick ends the device. The delay is needed
+// because an interface that goes down loses its IPv6 addresses until they are configured again.
 func (w *watch) addressesChanged(now route.Interface) {
 	var addrs []netip.Addr
 	for _, p := range now.Addrs {
@@ -223,8 +223,9 @@ func (w *watch) checkRing(q int) error {
 	return nil
 }
 
-// revive reopens the socket of a queue in its current mode. If this fails in zero-copy mode and the user asked for
-// Auto, revive tries copy mode. Copy mode must then support packets of several frames if zero-copy mode did.
+// revive reopens the socket of a queue in its current mode. If zero-copy mode fails, and the user did not ask for it
+// but for Auto, revive tries copy mode. If zero-copy mode supported packets of several frames, copy mode must support
+// them too.
 func (w *watch) revive(q int) error {
 	d := w.d
 	mode := Mode(d.sockets[q].Caps().Mode)
@@ -242,8 +243,8 @@ func (w *watch) revive(q int) error {
 	return w.fault("queue %d does not transmit, and opening it again did not help: %v", q, err)
 }
 
-// reopen reopens the socket of a queue and checks that it transmits. If the device is about to be closed, it may do
-// nothing and return nil.
+// reopen reopens the socket of a queue and checks that the socket transmits. If the device is about to be closed,
+// reopen may do nothing and return nil.
 func (w *watch) reopen(q int, mode Mode) (err error) {
 	d, s := w.d, w.d.sockets[q]
 	w.keeper.Exclude(q, func() {
