@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"io"
 	"math/bits"
 	"net"
 	"os"
@@ -123,12 +122,8 @@ func (c *Conn) fail(err error) bool {
 // (see blocker): the leader dequeues an event without holding mu, so drain could handle a later event before the leader
 // handles that one.
 func (c *Conn) drain() {
-	for c.leader == nil && c.evd.Len() > 0 {
-		var ev dat.Event
-		if c.evd.Dequeue(&ev) != nil {
-			return
-		}
-		c.handle(&ev)
+	for c.leader == nil && c.evd.Len() > 0 && c.evd.Dequeue(&c.event) == nil {
+		c.handle(&c.event)
 	}
 }
 
@@ -297,7 +292,4 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr implements net.Conn. It returns a *net.TCPAddr; the port of a client is made up.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-var (
-	_ net.Conn  = (*Conn)(nil)
-	_ io.Closer = (*Conn)(nil)
-)
+var _ net.Conn = (*Conn)(nil)

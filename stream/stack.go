@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -140,7 +139,7 @@ func (s *stack) appendWatched(all []*Conn) []*Conn {
 	for c := range s.watched {
 		all = append(all, c)
 	}
-	return slices.Clip(all)
+	return all
 }
 
 // proceed sends what may leave by now.

@@ -22,7 +22,7 @@ type blocker struct {
 type blockers struct {
 	read, write, closing blocker
 	leader               *blocker  // the one inside EVD.Wait; nil for none
-	event                dat.Event // of the leader
+	event                dat.Event // of the leader, and of drain while there is no leader
 	nudged               bool      // a software event is queued
 	watched              bool      // events notify the goroutine of the stack
 }
