@@ -199,7 +199,7 @@ func testKV(t *testing.T, n network, kv string) {
 
 func testPush(t *testing.T, n network, push string) {
 	file := filepath.Join(t.TempDir(), "file")
-	content := bytes.Repeat([]byte("0123456789abcde\n"), 300_001) // 19 chunks, of which the last is shorter
+	content := bytes.Repeat([]byte("0123456789abcde\n"), 300_001) // 19 chunks; the last chunk is shorter
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}

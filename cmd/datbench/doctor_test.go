@@ -23,8 +23,8 @@ func TestDoctorUsage(t *testing.T) {
 	}
 }
 
-// TestDoctorText: the report of doctor ends with a verdict. The exit status tells whether the interface works in the
-// requested way.
+// TestDoctorText: the report of the command "doctor" ends with a verdict. The exit status tells whether the interface
+// works in the requested way.
 func TestDoctorText(t *testing.T) {
 	got := datbench(t, "doctor", "--ia", "udp:127.0.0.6", "--port", "17649")
 	if got.code != exitValid || got.stderr != "" || !strings.HasSuffix(got.stdout, "\nUDP will work on 127.0.0.6.\n") {

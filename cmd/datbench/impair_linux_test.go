@@ -31,8 +31,8 @@ func TestCaptureXDP(t *testing.T) {
 	checkCapture(t, file, lab.A.Addr4().String(), lab.B.Addr4().String())
 }
 
-// TestImpairedServerAndRun: the server and the client drop and damage packets, over AF_XDP and over UDP. All bytes
-// nevertheless arrive correctly.
+// TestImpairedServerAndRun: the server and the client drop and damage packets, over AF_XDP and over UDP. All
+// transferred bytes are nevertheless correct.
 func TestImpairedServerAndRun(t *testing.T) {
 	t.Parallel()
 	l := labtest.New(t, lab.Options{})

@@ -29,7 +29,8 @@ func TestCaptureUDP(t *testing.T) {
 }
 
 // checkImpaired checks that half of the rows of an impaired job are impaired, and that each impaired DAT row loses
-// packets. Each impaired row must be compared with its unimpaired row, unless kernel TCP has too few samples for a p99.
+// packets. The report must compare each impaired row with the same row without impairment. The exception is a kernel
+// TCP row with too few samples for a p99.
 func checkImpaired(t *testing.T, r result.Report, impair string) {
 	t.Helper()
 	impaired := 0

@@ -47,8 +47,8 @@ type traces struct {
 	namespaces []string
 	// programs are the IDs of the BPF programs that the children hold.
 	programs []uint32
-	// Time of this snapshot, in ticks since boot. Processes that began later are ignored, because
-	// the kernel may give the number of a removed namespace to a new one.
+	// The field at is the time of this snapshot, in ticks since boot. Processes that began later are ignored, because
+	// the kernel may give the number of a removed namespace to a new namespace.
 	at uint64
 }
 

@@ -48,9 +48,9 @@ func (o *output) close() {
 	}
 }
 
-// finish writes the report of a run. An err that is not nil is the error that interrupted the run; the report then has
-// the results so far, and finish returns err. Otherwise finish returns the error of writing, or else the report's
-// verdict.
+// finish writes the report of a run. If the run was interrupted, err is the reason; the report has the results so far,
+// and finish returns err. If err is nil, finish returns the error of writing the report. If there is no such error
+// either, finish returns the report's verdict.
 func (o *output) finish(r *result.Report, err error) error {
 	if r == nil {
 		return err

@@ -64,8 +64,8 @@ func TestConnectionsBothWays(t *testing.T) {
 	}
 }
 
-// TestSignal: a row comes to its end, whatever the value of --signal. The last requests of every connection are
-// signaled too, so their completions are reported.
+// TestSignal: a row ends with every value of --signal, because the completions of the last requests of every connection
+// are reported too.
 func TestSignal(t *testing.T) {
 	for _, tt := range []struct{ signal, depth string }{{"8", "8"}, {"3", "8"}, {"1", "8"}, {"0", "64"}} {
 		for _, ways := range []string{"--bidir", "--bidir=false"} {
@@ -92,7 +92,7 @@ func TestServerOutlivesClient(t *testing.T) {
 	server.awaitLine(t, "^serving on ")
 	for _, end := range []struct {
 		who func(client *running) *running
-		// told is the server's log text about the row, and code the client's exit status.
+		// told is the server's log text about the row, and code is the client's exit status.
 		told   string
 		signal syscall.Signal
 		code   int

@@ -113,9 +113,9 @@ func (s *served) clientArgs(from string, args ...string) []string {
 	return append([]string{"run", s.station.Peer.String(), "--ia", "udp:" + from, "--port", strconv.Itoa(int(s.station.Port))}, args...)
 }
 
-// TestTaken: the server is reserved for a client that does nothing. The server refuses a second client at once, and the
-// refusal names the first client. If the second client waits, the server serves it after the first client has lost the
-// reservation.
+// TestTaken: the server is reserved for a first client, which does nothing. The server refuses a second client at once,
+// and the refusal names the first client. If the second client waits, the server serves it after the first client has
+// lost the reservation.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s := serveHere(t, "udp:127.0.0.21", 17671, ends.FullAllowance)
@@ -237,7 +237,8 @@ func (s *served) holdings(t *testing.T) holdings {
 	return holdings{runtime.NumGoroutine(), len(fds), len(conns), int64(m.HeapAlloc)}
 }
 
-// TestServerLeaks: after many clients, of which every third was killed, the server holds the same resources as before.
+// TestServerLeaks: the server serves many clients, and every third client is killed during its row. Afterwards the
+// server holds the same resources as before.
 func TestServerLeaks(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21 silence=500ms", 17677, ends.FullAllowance)
 	clients := 120

@@ -78,8 +78,8 @@ func TestFunction(t *testing.T) {
 // maxSegments is the value of max_iov_segments_per_dto that dat_ia_query returns.
 const maxSegments = 16
 
-// TestTransaction transfers data with each operation, in dapltest's transaction and performance tests against one
-// server.
+// TestTransaction runs dapltest's transaction and performance tests, which transfer data with each operation. One
+// server serves all these tests.
 func TestTransaction(t *testing.T) {
 	const stats, performance = "----- Stats ----", "raw:"
 	type run struct{ args, want string }
@@ -170,8 +170,8 @@ func TestDTest(t *testing.T) {
 	})
 }
 
-// brief reduces the number of rounds of a dtest command if the tests run with -short and the command does not set the
-// number. A round takes several scheduling quanta if each side polls memory in a loop.
+// With -short, brief reduces the number of rounds of a dtest command. It does not change a command that sets the number
+// itself. A round takes several scheduling quanta if each side polls memory in a loop.
 func brief(line string) string {
 	if testing.Short() && strings.HasPrefix(line, "dtest ") && !strings.Contains(line, "-B ") {
 		line += " -B 50"

@@ -18,14 +18,16 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// C calls the exported functions. It names an object by the id of the object's handle; 0 is a null handle. C has
-// checked that the handles are valid. Each function returns a DAT_RETURN, except dxForget and dxRefused.
+// The C part of this library calls the exported functions. In their arguments, an object is given by the id of its
+// handle; 0 is a null handle. The C part has checked that the handles are valid. Each function returns a DAT_RETURN,
+// except dxForget and dxRefused.
 
 // classError marks a DAT_RETURN as an error (DAT_CLASS_ERROR).
 const classError = 1 << 31
 
-// code returns the DAT_RETURN for an error. DAT_QUEUE_EMPTY gets no class bit, because programs compare the whole
-// value.
+// The function code converts err to a DAT_RETURN. For an error, this value normally has the bit DAT_CLASS_ERROR. The
+// value DAT_QUEUE_EMPTY is returned without this bit, because programs compare the value that they get with
+// DAT_QUEUE_EMPTY.
 func code(err error) uint32 {
 	if err == nil {
 		return uint32(dat.Success)
@@ -43,8 +45,8 @@ func code(err error) uint32 {
 	return classError | uint32(r)
 }
 
-// caught is deferred by every exported function. It turns a panic into DAT_INTERNAL_ERROR, because a panic must not
-// unwind into C.
+// Every exported function defers a call of the function caught. It turns a panic into DAT_INTERNAL_ERROR, because a
+// panic must not unwind into C.
 func caught(r *uint32) {
 	if p := recover(); p != nil {
 		slog.Error("panic", "reason", p, "stack", string(debug.Stack()))
@@ -52,8 +54,8 @@ func caught(r *uint32) {
 	}
 }
 
-// created connects a new object and its handle. The argument err is the error of creating the object; created returns
-// the code of err.
+// The function created connects a new object and its handle. If the creation of the object failed, err is not nil, and
+// the function only returns the DAT_RETURN for err.
 func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	if err != nil {
 		return code(err)

@@ -31,7 +31,8 @@ func dxModifyAgent(cno, function, instance uint64) (r uint32) {
 	return code(get[*dat.CNO](cno).ModifyAgent(agent(function, instance)))
 }
 
-// dxQueryCNO sets *agent to 1 if the CNO still has a wait proxy agent, and to 0 if not. C has stored the agent itself.
+// dxQueryCNO sets *agent to 1 if the CNO still has a wait proxy agent, and to 0 if not. The C part of this library has
+// stored the agent itself.
 //
 //export dxQueryCNO
 func dxQueryCNO(cno uint64, agent *uint32) (r uint32) {

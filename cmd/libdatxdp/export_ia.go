@@ -12,9 +12,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// dxOpen opens an adapter. params is field 7 of a line of dat.conf, ia the handle for the IA. Two parameters select the
-// asynchronous EVD of the IA, and at most one of them is not 0: async is the id of an existing EVD, and evd is the
-// handle for a new EVD. If both are 0, the IA has no asynchronous EVD.
+// dxOpen opens an adapter. params is field 7 of a line of dat.conf, and ia is the handle for the IA. The parameters
+// async and evd select the asynchronous EVD of the IA: async is the id of an existing EVD, and evd is the handle for a
+// new EVD. At most one of them is not 0. If both are 0, the IA has no asynchronous EVD.
 //
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {

@@ -15,7 +15,7 @@ import (
 )
 
 // storeReason stores the text of err as the reason of a refusal, for the log. It must run in the thread of the call
-// from C, because C keeps the reason in a variable of the thread.
+// from C, because the reason is kept in a thread-local variable of C.
 func storeReason(r dat.Return, err error) {
 	text := C.CString(strings.TrimPrefix(err.Error(), "dat: "+r.Error()+": "))
 	defer C.free(unsafe.Pointer(text))

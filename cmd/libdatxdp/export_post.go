@@ -12,7 +12,8 @@ import (
 )
 
 // dat.LMRTriplet has the layout of DAT_LMR_TRIPLET, so the program's array of triplets is passed to package dat without
-// a copy. These constants check the layout: if it differs, one of them is negative and the package does not compile.
+// a copy. These constants check the layout: if the layouts differ, one of the constants is negative and the package
+// does not compile.
 const (
 	_ = uint(unsafe.Sizeof(dat.LMRTriplet{}) - C.sizeof_DAT_LMR_TRIPLET)
 	_ = uint(C.sizeof_DAT_LMR_TRIPLET - unsafe.Sizeof(dat.LMRTriplet{}))

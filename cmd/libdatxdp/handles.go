@@ -81,8 +81,8 @@ type handled[T any] interface {
 // entry is removed when its object is garbage-collected.
 var outlived sync.Map
 
-// bind stores the handle in the object, as its consumer context, and in outlived. The consumer context that C programs
-// set is kept in the handle.
+// bind stores the handle as the consumer context of the object, and in the map outlived. The consumer context that a C
+// program sets is kept in the handle instead.
 func bind[T any, P handled[T]](object P, handle uint64) error {
 	weakly := weak.Make((*T)(object))
 	outlived.Store(weakly, handle)
@@ -90,8 +90,8 @@ func bind[T any, P handled[T]](object P, handle uint64) error {
 	return object.SetConsumerContext(handle)
 }
 
-// introduce connects an object and its handle: it stores the handle in the object and adds the object to objects. It
-// fails if the object is already freed.
+// introduce connects an object and its handle: it stores the handle in the object and adds the object to the table of
+// all objects. It fails if the object is already freed.
 func introduce[T any, P handled[T]](id, handle uint64, object P) error {
 	if err := bind(object, handle); err != nil {
 		return err

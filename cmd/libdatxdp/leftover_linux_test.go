@@ -39,7 +39,7 @@ func (h *hosts) leavesNothing() {
 // holdings lists resources, one line for each:
 //
 //   - file descriptors of this process;
-//   - processes that this process started, or that are in a namespace of the lab, with their namespaces;
+//   - processes that this process started, and other processes in the lab's namespaces; each line names the namespace;
 //   - mounts of namespaces of the lab;
 //   - XDP programs in the lab.
 func (h *hosts) holdings() []string {

@@ -17,8 +17,8 @@ var (
 )
 
 // TestLog: with DATXDP_LOG=debug the library logs one line for each refused call, in the order of the calls. The line
-// has the name of the call, its result and a reason. Each failed attempt to connect has one line too; other results
-// have none. Without the variable DATXDP_LOG the library writes nothing.
+// has the name of the call, its result and a reason. The library also logs one line for each failed attempt to connect.
+// It logs no other results. Without the variable DATXDP_LOG the library writes nothing.
 func TestLog(t *testing.T) {
 	requireProvider(t)
 	refused := compile(t, "refused")

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestLoss runs test programs over a link that loses one of a hundred frames in each direction. It also fails if no
+// TestLoss runs test programs over a link that loses 1 % of the frames in each direction. The test also fails if no
 // frame was lost.
 func TestLoss(t *testing.T) {
 	pairs := []struct{ line, want string }{

@@ -55,8 +55,8 @@ func (c command) limit() time.Duration {
 	return plan.OpenLimit
 }
 
-// Serve executes commands until the end of r, which means that the main job has ended. Serve then stops a running row.
-// If the row does not stop, a watchdog ends the process.
+// Serve executes the commands that it reads from r. The end of r means that the main job has ended. Serve then stops
+// the row that is running. If the row does not stop, a watchdog ends the process.
 func (a *agent) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	interrupt := ctx.Done()
 	ctx, cancel := context.WithCancel(ctx)

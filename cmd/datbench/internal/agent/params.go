@@ -8,8 +8,8 @@ const (
 	killLimit = 5 * time.Second
 	// deathDelay is how long the report of a process's end may be delayed.
 	deathDelay = 100 * time.Millisecond
-	// The agent ends itself if a command runs for watchdogAfter longer than the command's limit. It also ends itself if
-	// the main job has ended and the agent does not close its adapters within watchdogAfter. Normally the main job
-	// enforces the limit of a command, before the agent does.
+	// Normally the main job enforces the time limit of a command. If a command exceeds its limit by watchdogAfter, the
+	// agent ends itself. When the main job has ended, an agent closes its adapters; if this takes longer than
+	// watchdogAfter, the agent ends itself too.
 	watchdogAfter = 2 * time.Second
 )

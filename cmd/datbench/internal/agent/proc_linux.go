@@ -30,9 +30,8 @@ func StartLocal(cmd *exec.Cmd) (Process, error) {
 	return c, nil
 }
 
-// hold starts the child and keeps the thread that starts the child alive until the child ends. This is needed because
-// the kernel sends the parent-death signal to the child when that thread ends, even if the other threads of the process
-// continue.
+// The method hold starts the child, and keeps its own thread until the child has ended. Otherwise the kernel would send
+// the parent-death signal to the child when this thread ends, even if the other threads of the process continue.
 func (c *child) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

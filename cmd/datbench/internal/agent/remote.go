@@ -162,8 +162,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLine returns the output line that best explains why the agent ended. This is a line that reports a panic; if
-// there is none, the last line. If there is no output, lastLine returns the text of err.
+// lastLine returns the output line that best explains why the agent ended. Normally this is the last line. If a line
+// reports a panic, lastLine returns that line. If there is no output, lastLine returns the text of err.
 func (t *tail) lastLine(err error) string {
 	t.lock.Lock()
 	defer t.lock.Unlock()

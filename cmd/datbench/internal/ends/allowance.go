@@ -8,9 +8,9 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Allowance limits the memory in bytes that a target provides for one row. Buffers limits the buffers for data. Heap
-// limits the heap of small objects that --churn replaces continuously. The kernel commits the pages of buffers when
-// they are used, but the pages of the heap immediately.
+// Allowance limits the memory in bytes that a target provides for one row. The field Buffers limits the buffers for
+// data. The field Heap limits the heap of small objects that a row with --churn replaces continuously. The kernel
+// commits the pages of the buffers only when they are used, but it commits the pages of the heap immediately.
 type Allowance struct{ Buffers, Heap plan.ByteSize }
 
 // FullAllowance is the allowance of the main job's own targets.

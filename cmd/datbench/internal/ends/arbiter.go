@@ -20,8 +20,9 @@ type request struct {
 	ask  workload.Ask
 }
 
-// arbiter decides which connection requests a target accepts. The target serves one row at a time and stays reserved
-// for the other rows of the same job. The arbiter refuses a request for a row at once in three cases:
+// arbiter decides which connection requests a target accepts. A job is one run of datbench, which measures one row
+// after the other. The target serves one row at a time, and stays reserved for the next rows of the same job. The
+// arbiter refuses a request for a row at once in three cases:
 //
 //   - Another job has the target, and will not release it soon. The refusal names that job's address and row.
 //   - Already maxWaiting requests wait for the target.
@@ -32,13 +33,14 @@ type arbiter struct {
 	mu sync.Mutex
 	// holder is the job that has the target; nil if none has.
 	holder *holder
-	// waiting holds the requests for the first connection of a row.
+	// A row may have several connections, and each connection has its own request. The list waiting has the requests
+	// for the first connection of each row.
 	waiting []request
-	// The channel came has a token when a request was added to waiting. The channel joins holds requests for the
-	// further connections of the holder's row.
+	// The method enter adds a request to the list, and then sends to the channel came, so that the method take looks at
+	// the list. The channel joins has the requests for the other connections of the holder's row.
 	came  chan struct{}
 	joins chan request
-	// late holds the addresses whose rows failed.
+	// The map late has the addresses whose rows failed.
 	late penalties
 }
 
@@ -46,8 +48,8 @@ type arbiter struct {
 type holder struct {
 	request
 	since time.Time
-	// The field over is set when the current row has been measured. If this row is the last row of the job, the target
-	// will be free soon; the arbiter then queues requests of other jobs instead of refusing them.
+	// The field over is set when the current row has been measured. After the last row of the job the target will be
+	// free soon, so the arbiter then queues requests of other jobs instead of refusing them.
 	over bool
 }
 
@@ -97,9 +99,10 @@ func (d *arbiter) notify() {
 // same reports whether a request belongs to the holder's job.
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
-// take waits for the request for the next row, makes this request the holder and returns it. The result refused has the
-// other waiting requests; the caller must refuse them. Between two rows of a job, the target stays reserved for that
-// job for at most jobGap. The result ok is false if the context is done.
+// The method take waits for the first request for a row, and returns it as r. The job of r becomes the holder of the
+// target. All other requests of the list waiting are returned in the slice refused; the caller must refuse them.
+// Between two rows of a job, the target stays reserved for that job for at most jobGap. If the context is done, ok is
+// false.
 func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()
@@ -159,9 +162,9 @@ func (d *arbiter) served(from netip.Addr) {
 	d.late.clear(from)
 }
 
-// failed records that a row of this client failed, and begins a penalty for the client's address. It must be called
-// before the target is free again. It returns the client's waiting requests, which the caller must refuse, and the
-// reason for the refusals.
+// The method failed records that a row of this client failed, and begins a penalty for the client's address. It must be
+// called before the target is free again. It removes the client's requests from the list waiting and returns them. The
+// caller must refuse them with the returned reason.
 func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,8 +204,8 @@ func (h *holder) taken() error {
 }
 
 // The method next waits, until the deadline, for the request for one connection of a row, and returns this request.
-// index is the number of the connection in the row; ask is the row's first request. Requests for other connections are
-// refused.
+// index is the number of the connection in the row; ask is the row's first request. If the method receives a request
+// for another connection, it refuses that request.
 func (d *arbiter) next(ctx context.Context, ask workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()

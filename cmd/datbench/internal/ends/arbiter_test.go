@@ -19,8 +19,8 @@ func at(n byte, job uint64, more bool) request {
 		ask: workload.Ask{Spec: plan.Spec{Row: result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 1 << 20, Connections: 2}, More: more}, Job: job, Session: job}}
 }
 
-// TestDoor: a client that finds the target reserved learns which client has it and since when. The rows of a job are
-// served one after the other. A job that sends no further request loses the target after jobGap.
+// TestDoor: if a target is reserved for one client, a second client learns which client has the target, and since when.
+// The rows of a job are served one after the other. A job that sends no further request loses the target after jobGap.
 func TestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newArbiter()

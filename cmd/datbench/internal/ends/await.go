@@ -9,8 +9,9 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await calls attempt again and again while attempt returns the error that another client has the server. It gives up
-// when the time wait has passed. Before each pause it calls warn with a message.
+// await calls the function attempt. While the returned error says that another client has the server, await repeats the
+// call after a pause. It gives up when the time wait has passed. Before each pause it calls the function warn with a
+// message.
 func await(ctx context.Context, wait time.Duration, warn func(string), attempt func() error) error {
 	for end := time.Now().Add(wait); ; {
 		err := attempt()

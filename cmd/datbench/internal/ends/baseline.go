@@ -165,8 +165,8 @@ func (*tcpInitiator) Close() error { return nil }
 // one connection had a p50 of 18 µs, and another 82 µs.
 const tcpParts = 5
 
-// Run measures a row in parts, each on its own connection. A row with packet loss has one part, because each part may
-// end with the wait for a TCP timeout.
+// Run measures a row in parts, each on its own connection. A row with packet loss has only one part, because each part
+// may end with a wait for a TCP timeout.
 func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, error) {
 	part, n := row, 1
 	if row.Impair == "" {

@@ -5,6 +5,7 @@
 // Ordering: the target must be open before an initiator measures against it. Ownership: the opener of an end closes it.
 // Threading: a target has its own goroutines; one goroutine uses an initiator.
 //
-// ends.go has the two interfaces. server.go and datclient.go implement DAT, rawside.go raw frames, baseline.go kernel
-// TCP. arbiter.go decides which client may use a DAT target.
+// ends.go has the interfaces of a target and an initiator. server.go and datclient.go implement them for DAT,
+// rawside.go implements them for raw frames, and baseline.go implements them for kernel TCP. arbiter.go decides which
+// client may use a DAT target.
 package ends

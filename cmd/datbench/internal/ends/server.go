@@ -16,8 +16,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// DATTarget serves the rows of DAT initiators, one after the other. One goroutine sleeps until a connection request
-// arrives, and queues or refuses the request. Another goroutine measures.
+// DATTarget serves the rows of DAT initiators, one after the other. One goroutine waits for connection requests, and
+// queues or refuses each of them. Another goroutine measures the rows.
 type DATTarget struct {
 	Adapter *workload.Adapter
 	crs     *dat.EVD

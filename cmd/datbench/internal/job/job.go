@@ -18,8 +18,8 @@ type Job struct {
 	// Files are passed to the agents. Pcap is the name of the capture file among them.
 	Files agent.InheritedFiles
 	Pcap  string
-	// NewObserver returns the observer of a job; steps is the number of rows times the number of rounds. Warn reports a
-	// fallback.
+	// The function NewObserver returns the observer of a job; steps is the number of rows times the number of rounds.
+	// The function Warn reports that the job runs over UDP because XDP is unavailable.
 	NewObserver func(steps int) Observer
 	Warn        func(text string)
 }
@@ -55,8 +55,9 @@ func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
 	return labs, nil
 }
 
-// execute measures the phases of every lab. Each lab has its own pair of agents. Each round runs all labs, so that rows
-// to be compared are measured close in time. After an error execute returns the results so far.
+// execute measures the rows of a job in rounds. The rows are in phases, and a lab is a list of phases that use the same
+// pair of agents; the function start makes such a pair. Each round measures all labs once, so that rows to be compared
+// are measured close in time. After an error execute returns the results so far.
 func (j *Job) execute(ctx context.Context, l plan.Link, start func() (*agent.Pair, error)) (*result.Report, error) {
 	labs, err := j.plan(l)
 	if err != nil {

@@ -56,13 +56,13 @@ func Judge(r *result.Result, e Evidence) {
 	}
 }
 
-// spins reports whether each side of the row polls and so needs a core of its own. Two kinds of rows do not need this:
-// sha256 rows, and rows with a churned heap, because there the garbage collector uses the same core.
+// spins reports whether each side of the row polls and so needs a core of its own. Two kinds of rows need no such core:
+// sha256 rows, and rows with --churn, in which the garbage collector uses the same core.
 func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 }
 
-// checkSamples is called for a latency row with too few samples for a p99.9. It invalidates the row. The exception is a
-// kernel TCP row with packet loss, which keeps the percentiles that its samples support: TCP waits 0.2 s for each lost
-// packet, so the row cannot have more samples.
+// checkSamples is called for a latency row with too few samples for a p99.9, and normally invalidates the row. A kernel
+// TCP row with packet loss is an exception, because it cannot have more samples: TCP waits 0.2 s for each lost packet.
+// Such a row keeps the percentiles for which it has enough samples.
 func checkSamples(r *result.Result) {
 	if r.Op != result.TCP || r.Impair == "" || r.Samples < minMedianSamples {
 		r.Invalidate("%d samples are too few for a p99.9", r.Samples)

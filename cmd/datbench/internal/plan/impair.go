@@ -11,8 +11,8 @@ import (
 // receives.
 type Impairment struct{ tap.Rates }
 
-// Set parses the rates. If the user gave no seed, Set chooses one; the report contains it, so that the run can be
-// repeated.
+// Set parses the rates. If the user gave no seed, Set chooses a seed. The report contains the seed, so that the run can
+// be repeated.
 func (i *Impairment) Set(s string) error {
 	rates, err := tap.Parse(s)
 	if err != nil {
@@ -63,7 +63,7 @@ func (ph Phase) withoutOffloads() Phase {
 }
 
 // impairedLabs returns the phases of the main job with --impair. Each row is measured without and with the impairment.
-// If packets are lost, kernel TCP is measured too.
+// If the impairment drops packets, kernel TCP is measured too.
 func impairedLabs(cfg *Options, l Link) [][]Phase {
 	mtu := 0
 	if l.Transport == TransportXDP {

@@ -85,7 +85,7 @@ func (c *Options) Validate() error {
 }
 
 // minMTU and maxMTU limit the MTU of a lab, in bytes. minMTU is the packet size that every IPv4 host accepts (RFC 791),
-// and maxMTU the largest MTU of a veth.
+// and maxMTU is the largest MTU of a veth.
 const minMTU, maxMTU = 576, 65535
 
 // ValidateFilters checks the lists that select rows of a job. An empty list selects all.
@@ -278,8 +278,8 @@ func (c *Options) row(op, metric, transport string, size int64) Spec {
 	return r
 }
 
-// IntervalOf returns the time between the progress lines of a row; 0 means no lines. If the user chose no interval,
-// long rows have a line per second.
+// IntervalOf returns the time between the progress lines of a row; 0 means no lines. If the user chose no interval, a
+// long row has one line per second.
 func (c *Options) IntervalOf(r Spec) time.Duration {
 	switch {
 	case r.Metric == result.SHA256:

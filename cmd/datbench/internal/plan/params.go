@@ -4,18 +4,19 @@ import "time"
 
 // Tunables, with unit and reason.
 const (
-	// RateDepth is the number of outstanding operations of a rate row. Measured on veth at 64 B: below 256 the sender
-	// sometimes waits for an acknowledgement, and above 1024 the buffers do not fit into the CPU cache.
+	// RateDepth is the number of outstanding operations of a rate row. On veth at 64 B, with fewer than 256 operations
+	// the sender sometimes waits for an acknowledgement; with more than 1024 operations the buffers do not fit into the
+	// CPU cache.
 	RateDepth = 512
 	// rateDepthRead replaces RateDepth for reads. It is smaller because the peer's engine answers each read separately.
 	rateDepthRead = 128
 	// RateSignal is the number of requests per completion event. perftest uses 100. On veth the values from 4 to 32
-	// give equal results within the noise; 1 is 12 % slower at 64 B.
+	// give equal results within the noise; the value 1 is 12 % slower at 64 B.
 	RateSignal = 16
 	// requestDepth is the number of requests that a request-response row has in flight, like a busy client.
 	requestDepth = 32
-	// bandwidthDepth is the number of outstanding operations of 1 MiB each. Two operations would fill the link; the
-	// other six hide the time that the next post takes.
+	// bandwidthDepth is the number of outstanding operations of 1 MiB each. Two operations fill the link; the other six
+	// keep it full while the next operation is being posted.
 	bandwidthDepth = 8
 	// defaultSize is the size in bytes of a latency or rate operation: one cache line.
 	defaultSize = 64
@@ -28,7 +29,7 @@ const (
 	defaultWarmup   = 100 * time.Millisecond
 	// ChurnSize is the size in bytes of the heap in the churn row of --full, and the most that a peer may request.
 	ChurnSize = 1 << 30
-	// churnTimes multiplies the duration of the churn row of --full. The row needs more time, because on
+	// churnTimes multiplies the duration of the row with --churn that --full adds. The row needs more time, because on
 	// two cores the garbage collectors of both ends leave time for only some hundred round trips per second.
 	churnTimes = 5
 	// ChurnLimit bounds the time to fill the heap of a row at both ends.

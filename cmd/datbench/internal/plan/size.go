@@ -32,7 +32,8 @@ func (b *ByteSize) Set(s string) error {
 
 // SizeList is a flag value: a comma-separated list of sizes and ranges, such as 64,4K-1M,1000-2000+250. In a range
 // without a suffix, each size is twice the previous size. With the suffix *FACTOR each size is FACTOR times the
-// previous size, and with +STEP it is larger by STEP. The end of a range is always included.
+// previous size. With the suffix +STEP each size is larger by STEP than the previous size. The end of a range is always
+// included.
 type SizeList []int64
 
 func (l *SizeList) String() string {

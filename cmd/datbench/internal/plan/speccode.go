@@ -29,8 +29,8 @@ func fingerprintOf(fields []reflect.StructField) uint32 {
 	return crc32.ChecksumIEEE([]byte(text))
 }
 
-// AppendTo appends the encoded spec: the fingerprint, then the fields in order. A number has eight bytes, a boolean one
-// byte, and a string begins with a byte that has its length.
+// AppendTo appends the encoded spec: the fingerprint, then the fields in order. A number takes eight bytes and a
+// boolean takes one byte. A string begins with a byte that has the length of the string.
 func (r Spec) AppendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, fingerprint)
 	v := reflect.ValueOf(r)
@@ -48,8 +48,8 @@ func (r Spec) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseSpec decodes what AppendTo has encoded, and returns the bytes after it. The bytes may come from any host, so
-// ParseSpec returns an error if the spec exceeds a limit.
+// ParseSpec decodes a spec that AppendTo has encoded. rest is the bytes after the encoded spec. The bytes may come from
+// any host, so ParseSpec returns an error if the spec exceeds a limit.
 func ParseSpec(b []byte) (r Spec, rest []byte, err error) {
 	in := reader{b: b}
 	if in.uint(4) != uint64(fingerprint) {
@@ -72,8 +72,8 @@ func ParseSpec(b []byte) (r Spec, rest []byte, err error) {
 	return r, in.b, r.check()
 }
 
-// reader takes fields from a buffer. If a field is incomplete, reader sets short; this field and all later ones are
-// then empty.
+// reader decodes a spec from a buffer. If the buffer ends too early, reader sets its flag short. From then on it
+// returns zero or empty values.
 type reader struct {
 	b     []byte
 	short bool

@@ -17,8 +17,8 @@ type ProgressPrinter struct {
 	pr progressbar.Display
 	// rows receives rows, w receives intervals.
 	rows, w io.Writer
-	// silent means that standard output is reserved for other output. single means that the job has one row; the row is
-	// not printed then, because the table follows immediately.
+	// If silent is set, standard output is reserved for other output. If single is set, the job has only one row. This
+	// row is not printed, because the table follows immediately.
 	silent, single bool
 	// printed is set when a row was printed.
 	printed bool

@@ -205,7 +205,7 @@ func (g group) times(r *result.Result) (a, b string) {
 }
 
 // The method besides returns the heading of the comparison column. Rows with an impairment are compared with the same
-// rows without the impairment, and all other rows with raw frames.
+// rows without the impairment. All other rows are compared with raw frames.
 func (g group) besides() string {
 	switch {
 	case g.Impair == "":

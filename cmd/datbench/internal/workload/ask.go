@@ -19,7 +19,7 @@ type Ask struct {
 	// connection in the row, from 0.
 	Session uint64
 	Index   int
-	// Job identifies a run of datbench: it is equal in all requests of the run.
+	// The number Job identifies a run of datbench: it is equal in all requests of the run.
 	Job uint64
 }
 

@@ -32,7 +32,8 @@ type Conn struct {
 
 	// up is the number of connections that were established. gone is the number of connections that ended gracefully.
 	up, gone int
-	// heap is churned while the row runs; nil for none.
+	// The field heap has the small objects of a row with --churn, which are replaced while the row runs. It is nil for
+	// other rows.
 	heap *heap
 	// meter reports intervals while the row runs; nil for none.
 	meter *meter

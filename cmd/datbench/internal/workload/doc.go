@@ -5,7 +5,7 @@
 // freed with their row; the adapter belongs to its opener. Threading: one goroutine, locked to its thread, uses the
 // connections of a row and drives the adapter by polling.
 //
-// Reading order: workload.go has the table of workloads; conn.go and memory.go are their common base; pingpong.go,
-// stream.go, requests.go, bidir.go and transfer.go implement them. active.go and passive.go run a row at the initiator
-// and at the target.
+// Reading order: workload.go has the table of workloads. conn.go and memory.go are the common base of the workloads;
+// pingpong.go, stream.go, requests.go, bidir.go and transfer.go implement them. active.go and passive.go run a row at
+// the initiator and at the target.
 package workload

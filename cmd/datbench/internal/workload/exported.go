@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/dat/metrics/exporter"
 )
 
-// exported holds the adapters whose metrics are served. If a target and an initiator both have the same adapter open,
-// it is exported once, because the counters are the same.
+// exported holds the adapters whose metrics are served. If a target and an initiator have opened the same adapter, its
+// counters are exported only once.
 type exported struct {
 	exporter *exporter.Exporter
 

@@ -19,9 +19,9 @@ type Host struct {
 	Capture *Capture
 	// Tell is called with each interval of a row, by the goroutine that measures; nil for none.
 	Tell func(plan.Spec, result.Interval)
-	// Job identifies this run of datbench to a server. Wait is the maximum time to wait if another client has the
-	// server. During this time the client makes repeated attempts, and before each pause it calls Waiting with a
-	// message.
+	// The number Job identifies this run of datbench to a server. The duration Wait is the maximum time to wait if
+	// another client has the server. During this time the client makes repeated attempts. Before each pause it calls
+	// the function Waiting with a message.
 	Job     uint64
 	Wait    time.Duration
 	Waiting func(string)

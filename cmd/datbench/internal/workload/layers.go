@@ -9,7 +9,7 @@ import (
 )
 
 // wrapWith converts a layer of package tap to the type of dat.Options.Wrap. The type parameter L is the type of a link.
-// This package may not import that type; type inference supplies it.
+// This package must not import the package of that type, so L is left to type inference.
 func wrapWith[L, T any](layer func(L) T) func(L) L {
 	return func(below L) L { return any(layer(below)).(L) }
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// memory is the registered region of one side. It begins with the sources, which are buffers for data to send. Then
-// come the slots, which receive data: first those for RDMA (written by the peer, or by our reads), then those for
+// memory is the registered region of one side. It begins with the sources, which are buffers for data to send. The
+// slots follow, which receive data: first the slots for RDMA (written by the peer, or by our reads), then the slots for
 // messages.
 type memory struct {
 	bytes []byte
@@ -23,8 +23,10 @@ type memory struct {
 	slots       [][]dat.LMRTriplet
 }
 
-// shape says what one side of a row needs: the number of sources, of slots for RDMA, of slots for messages, and of
-// outstanding requests. All connections of a row share the sources; each connection has its own slots.
+// shape has the numbers of buffers and requests that one side of a row needs. sources is the number of buffers for data
+// to send; all connections of a row share these buffers. rdma and messages are the numbers of slots (buffers that
+// receive data) for RDMA and for messages, and requests is the number of outstanding requests; these three numbers are
+// per connection.
 type shape struct{ sources, rdma, messages, requests int }
 
 // cacheLine is the alignment of slots in bytes.

@@ -15,7 +15,7 @@ import (
 // Passive is the target's side of one row.
 type Passive struct {
 	Adapter *Adapter
-	// CR is the request for the first connection, Ask its decoded private data, and From its sender.
+	// CR is the request for the first connection. Ask is the decoded private data of CR, and From is the sender of CR.
 	CR   *dat.CR
 	Ask  Ask
 	From netip.Addr
@@ -72,8 +72,8 @@ func (c *Conn) serve(w workload) (sum measure.Tally, err error) {
 	return sum, c.answer(sum)
 }
 
-// accept accepts the row's connections, first the one that requested the row. All must be established before the
-// deadline.
+// accept accepts the connections of the row. The first connection is the one whose request asked for the row. All
+// connections must be established before the deadline.
 func (p *Passive) accept(c *Conn) error {
 	c.remote = p.Ask.remote
 	cr := p.CR

@@ -9,9 +9,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// watch detects, at a target, an initiator that is alive but does nothing. The initiator has stopped if no connection
-// of the row has received a request, or an acknowledgement of read data, for longer than limit. The library itself
-// detects a dead peer.
+// watch runs at a target and detects an initiator that is alive but has stopped working on its row. In this case no
+// connection of the row has received a request, or an acknowledgement of read data, for longer than the time limit. The
+// library itself detects a dead peer.
 type watch struct {
 	peer  netip.Addr
 	limit time.Duration

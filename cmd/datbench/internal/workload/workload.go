@@ -11,8 +11,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// workload defines how one metric of one operation is measured. It has the buffers and the work of each side. Both
-// sides run on established connections.
+// workload defines how one metric of one operation is measured. It says which buffers each side needs, and what each
+// side does after the connections are established.
 type workload struct {
 	shape  func(plan.Spec) (initiator, target shape)
 	active func(*Conn, *result.Result) (measure.Evidence, error)
@@ -59,8 +59,9 @@ const (
 	// words is the number of source buffers of a write latency row. The writes use them round robin, because a buffer
 	// may be overwritten only after its write has completed.
 	words = 16
-	// stages is the number of source buffers of a stream, one for each value of the stage byte. This first byte of a
-	// message tells the target the stage (warm-up, measured or end).
+	// The first byte of each message of a stream tells the target the stage of the row: 1 is the warm-up, 2 is the
+	// measured stage and 3 is the end. stages is the number of source buffers of a stream, one for each value of this
+	// byte; the buffer with index 0 is not used.
 	stages = 4
 )
 
