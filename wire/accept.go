@@ -8,8 +8,8 @@ import (
 )
 
 // Accept accepts a connection request with connection c, which must be Idle. A completion of KindEstablished or
-// KindAcceptFailed follows. Accept takes over path. If Accept returns an error, it releases path, and the request is
-// still unanswered: the caller may answer it again.
+// KindAcceptFailed follows. Accept takes over path. If Accept returns an error, it releases path, and the caller may
+// still answer the request, unless the error is ErrGone.
 func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s CompletionQueues) error {
 	e.mustOwn()
 	err := e.accept(r, c, path, private, s)

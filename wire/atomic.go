@@ -24,15 +24,16 @@ type operands struct {
 // carries no data. The request counts against the limit of RDMA reads that the peer serves at a time.
 func (op Op) hasResponse() bool { return op == OpRead || op == OpFetchAdd || op == OpCmpSwap }
 
-// PostFetchAdd queues an atomic addition of add to the aligned 64-bit word at a remote address. The old value of the
-// word is stored in the first 8 bytes of local, in the byte order of this host.
+// PostFetchAdd queues an atomic that adds the argument add to the aligned 64-bit word at a remote address. The old
+// value of the word is stored in the first 8 bytes of the segment local, in the byte order of this host.
 func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpFetchAdd, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: add}, local)
 }
 
-// PostCmpSwap queues an atomic compare-and-swap of the aligned 64-bit word at a remote address: if the word equals
-// compare, swap replaces it. The old value is stored in local as for PostFetchAdd, whether swap has replaced it or not.
+// PostCmpSwap queues an atomic compare-and-swap of the aligned 64-bit word at a remote address. If the word equals the
+// argument compare, the argument swap replaces the word. In any case the old value of the word is stored in the segment
+// local, as PostFetchAdd stores it.
 func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: swap, comp: compare}, local)

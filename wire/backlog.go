@@ -4,9 +4,7 @@ import "net/netip"
 
 // Backlog bounds the connection requests that wait for the consumer. It divides its places among addresses and networks
 // (see quota, backlogShare and backlogPrefix). So an address that sends many requests leaves a place for another
-// address. If the backlog has at most backlogShare (7) places, one address may hold all of them.
-//
-// Backlog has no lock. The caller synchronises the calls, and gives back every place that it takes.
+// address. Only a backlog with at most backlogShare (7) places may be filled by one address.
 type Backlog struct{ quota quota }
 
 // NewBacklog makes a backlog of n requests.

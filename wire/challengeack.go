@@ -10,9 +10,9 @@ import (
 
 // A Reset or an ICMP port unreachable says that the peer has lost a connection. Either message quotes the header of a
 // packet from this side. That header has the verification tag, which an off-path attacker does not know. But the
-// message may be older than the peer's last packet. So the first message does not break the connection: the connection
-// sends a challenge ACK (RFC 5961 §3), which is an Ack with AckRequest. If a second message quotes the challenge ACK or
-// a later packet, the connection breaks. Any packet from the peer cancels the challenge.
+// message may be older than the peer's last packet. So the first such message does not break the connection, but begins
+// a challenge: the connection sends a challenge ACK (RFC 5961 §3), which is an Ack with AckRequest. If a second message
+// quotes the challenge ACK or a later packet, the connection breaks. Any packet from the peer ends the challenge.
 
 // challengeAck is the state of a challenge on one connection.
 type challengeAck struct {
@@ -22,25 +22,27 @@ type challengeAck struct {
 }
 
 const (
-	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. It doubles.
+	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. The time
+	// doubles.
 	challengeAckRetry = 10 * time.Millisecond
-	// portReportWait is the minimum time for which the connection waits for the answer to a challenge ACK. After that
-	// time, an ICMP port unreachable breaks the connection even if it quotes a packet that another connection sent to
-	// the same port after the challenge ACK.
+	// An ICMP port unreachable that quotes the challenge ACK breaks the connection at once. But kernels limit the rate
+	// of ICMP, so the only message may quote a packet of another connection to the same port. Such a message breaks the
+	// connection only if portReportWait has passed since the challenge ACK without an answer from the peer.
 	portReportWait = 20 * time.Millisecond
-	// challengeAckLimit is the time after which a challenge ends if no second message has come. It is longer than the
-	// interval of ICMP messages: Linux sends at least one per second to a host (net.ipv4.icmp_ratelimit).
+	// challengeAckLimit is the time after which a challenge ends if no message quotes the challenge ACK or a later
+	// packet. It is longer than the interval of ICMP messages: Linux sends at least one per second to a host
+	// (net.ipv4.icmp_ratelimit).
 	challengeAckLimit = 3 * time.Second
 )
 
-// hasSent reports whether a quoted PSN may be from this side: at most one window before the oldest unacknowledged
-// packet, and not after the PSN of the next new packet.
+// hasSent reports whether this side can have sent the PSN that a Reset or an ICMP message quotes. Such a PSN is at most
+// one window before the oldest unacknowledged packet, and not after the next new packet.
 func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) }
 
-// handleLostReport handles a Reset or an ICMP message which says that the peer has lost the connection. ts is the time
-// stamp of the quoted packet. The caller has checked the tag and the PSN of that packet. If the message confirms a
-// pending challenge, handleLostReport returns true and the caller ends the connection. Otherwise it sends a challenge
-// ACK.
+// handleLostReport handles a Reset or an ICMP message which says that the peer has lost the connection. The argument ts
+// is the time stamp of the quoted packet. The caller has checked the tag and the PSN of that packet. If the message
+// confirms a pending challenge, handleLostReport returns true and the caller ends the connection. Otherwise
+// handleLostReport begins a challenge and returns false.
 func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
 	if c.challengeAck.pending && c.eng.sentSince(ts, c.challengeAck.begun) {
 		return true
@@ -49,16 +51,16 @@ func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
 	return false
 }
 
-// sentSince reports whether ts is a time stamp that this side sent at start or later, and at most challengeAckLimit
+// sentSince reports whether this side sent the time stamp ts at the time start or later, and at most challengeAckLimit
 // ago. An older time stamp proves nothing, because time stamps wrap.
 func (e *Engine) sentSince(ts uint32, start Time) bool {
 	now := e.now.Stamp()
 	return ts-start.Stamp() <= now-start.Stamp() && now-ts <= uint32(challengeAckLimit>>clock.StampShift)
 }
 
-// sendChallengeAck begins a challenge. It does nothing if a challenge is pending. It also does nothing within a probe
-// timeout after the last challenge began, because the answer may still be in the network. It reports false if the link
-// has no frame.
+// sendChallengeAck begins a challenge. It does nothing while a challenge is pending. It also does nothing within a
+// probe timeout after the last challenge began, because the answer to that challenge may still be in the network. It
+// reports false if the link has no frame.
 func (c *Conn) sendChallengeAck() bool {
 	d, now := &c.challengeAck, c.eng.now
 	if d.pending || d.begun != 0 && now.Sub(d.begun) < c.rtt.PTO() {
@@ -92,8 +94,9 @@ func (c *Conn) dueChallengeAck() Time {
 	return d.next
 }
 
-// portClosed reports whether the peer's port is closed: the peer has had time to answer the challenge ACK, and its
-// kernel has refused a later packet to the port, from this connection or another one.
+// portClosed reports whether a pending challenge has shown that the peer's port is closed. Two conditions must hold:
+// the peer has had time to answer the challenge ACK, and the peer's kernel has refused a packet that left after the
+// challenge ACK. This connection or another connection to the port sent that packet.
 func (c *Conn) portClosed() bool {
 	begun := c.challengeAck.begun
 	return c.challengeAck.pending && c.eng.runTime(begun) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(begun)

@@ -10,7 +10,7 @@ import (
 )
 
 // linger is what remains of a connection that this side has closed. The engine repeats Close until it gets Closed from
-// the peer, has sent Close closeTries times, or gets an ICMP message that the port of the peer is closed.
+// the peer, has sent Close closeTries times, or gets an ICMP message which says that the peer's port is closed.
 type linger struct {
 	path     link.Path
 	peerAddr netip.Addr
@@ -144,7 +144,7 @@ func (c *Conn) leave() {
 }
 
 // reportEnd tells the consumer that the connection has ended: it sets the state, completes all posted entries, and
-// emits the event last. The oldest incomplete request gets status s, all other entries are flushed.
+// emits the event last. The oldest incomplete request gets status s, and all other entries are flushed.
 func (c *Conn) reportEnd(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
@@ -180,8 +180,8 @@ func (c *Conn) flushWork(s Status) {
 	}
 }
 
-// failRequest completes request n with an error status, and the incomplete requests before it with StatusFlushed. The
-// caller closes the connection.
+// failRequest completes request n with status s. Before that, it completes all earlier incomplete requests with
+// StatusFlushed. The caller closes the connection.
 func (c *Conn) failRequest(n seq.Num, s Status) {
 	for d := seq.Num(c.sq.done.Load()); d.LessEq(n); d++ {
 		w := c.sq.at(d)
@@ -245,7 +245,7 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 	e.table.release(slot)
 }
 
-// handleClose ends the connection that the peer has closed, and confirms with Closed. It confirms the Close of an
+// handleClose ends the connection that the peer has closed, and answers Close with Closed. It answers the Close of an
 // unknown connection too, because an earlier Closed may have been lost.
 func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var g proto.Goodbye
@@ -302,8 +302,8 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 	c.end(kind, StatusFlushed)
 }
 
-// failNamedRequest completes the request that the peer's Close names, with the status that belongs to the reason. The
-// requests before it succeed, because the peer handles requests in order.
+// failNamedRequest completes the request that the peer's Close names, with the status that belongs to the reason. All
+// earlier requests succeed, because the peer handles requests in order.
 func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	var s Status
 	switch g.Reason {

@@ -60,8 +60,8 @@ func (c *Conn) Reconfigure(cfg ConnConfig) error {
 // NeverReceived reports whether no receive was ever posted.
 func (c *Conn) NeverReceived() bool { return c.rq.posted.Load() == 0 }
 
-// resize changes the depth of a ring and the segments of its slots. It copies the posted entries, and returns ErrPosted
-// if they do not fit. No engine may use the ring meanwhile.
+// resize changes the depth of a ring and the number of segments for each slot. It copies the posted entries, and
+// returns ErrPosted if they do not fit. No engine may use the ring meanwhile.
 func (r *workRing) resize(depth, maxSeg, stride int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,9 +94,9 @@ func (r *workRing) resize(depth, maxSeg, stride int) error {
 	return nil
 }
 
-// dropForeignSegments does nothing unless the zone of the connection has changed. Then it invalidates the segments of
-// posted receives whose memory belongs to another zone. A message for such a receive fails as if the region had been
-// unregistered.
+// dropForeignSegments does nothing if the zone of the connection is unchanged. Otherwise it checks the segments of the
+// posted receives, and invalidates each segment with memory of another zone. A message for such a receive fails as if
+// the region had been unregistered.
 func (c *Conn) dropForeignSegments() {
 	if !c.zoneChanged {
 		return

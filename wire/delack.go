@@ -7,12 +7,12 @@ import (
 )
 
 // delayedAck decides when this side sends an Ack (RFC 1122 §4.2.3.2). Every packet carries an acknowledgement; an Ack
-// carries nothing else. An Ack leaves at the earliest of these times:
-//   - immediately, if a packet has arrived out of order,
-//   - in the next Poll, if the peer has asked for an acknowledgement: until then the consumer may send a response,
-//     which carries the acknowledgement,
-//   - after ackEvery packets,
-//   - after ackDelay.
+// carries nothing else. An Ack leaves as soon as one of these conditions holds:
+//   - A packet has arrived out of order.
+//   - The peer asked for an acknowledgement in an earlier Poll. In the meantime, the consumer may send a response,
+//     which carries the acknowledgement.
+//   - ackEvery packets have arrived since the last acknowledgement.
+//   - ackDelay has passed.
 type delayedAck struct {
 	packets   int    // received since the last acknowledgement left
 	immediate bool   // send an Ack without delay

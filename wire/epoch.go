@@ -8,7 +8,8 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 //     the peer answers with EpochSeen.
 //   - The peer drops the early packets of the old epoch and accepts no more data of the old epoch. So the
 //     acknowledgement in its answer is final.
-//   - The sender cuts all data after that acknowledgement into packets of the base size, with the same PSNs.
+//   - The sender cuts all data after that acknowledgement into packets of the base size. These packets reuse the PSNs
+//     of the packets that they replace.
 
 // epochChange is the epoch of the sender, and the state of an epoch change.
 type epochChange struct {
@@ -24,8 +25,8 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 }
 
 // blackHole reports whether the path seems to drop packets because of their size: the peer has answered several short
-// packets, and larger packets that left with them are unacknowledged. It counts answers (rtxTimer.answered) and not
-// consecutive timeouts, because endBackoff resets the count of timeouts.
+// packets, and larger packets that left with them are unacknowledged. The number of answers (rtxTimer.answered)
+// decides, and not the number of consecutive timeouts, because endBackoff resets the latter.
 func (c *Conn) blackHole() bool {
 	return c.pmtu.Size > basePacket && c.rtx.answered >= blackHoleTries && c.sent.HasLarger(basePacket)
 }

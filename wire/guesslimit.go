@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A wrong remote key breaks the connection on which it came. guessLimiter also slows down an address that keeps
-// guessing keys: it drops the Connects of the address for a time that doubles with each wrong key. The count of wrong
-// keys decays with time.
+// A wrong remote key breaks the connection on which it arrives. guessLimiter also slows down an address that keeps
+// guessing keys: it blocks the address, which means that it drops the Connects of the address for a time. This time
+// doubles with each wrong key. The count of wrong keys decays with time.
 
 // guessCount counts the wrong keys from an address or a network.
 type guessCount struct {
@@ -19,10 +19,12 @@ type guessCount struct {
 // guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// record counts a wrong key from holder, which is an address or a network. After more than freeKeys wrong keys, record
-// blocks the holder for a time that doubles with each wrong key, up to maxBlock. A wrong key during a block extends the
-// block if extend is true. If extend is false, that key only counts, and the next block begins no earlier than maxBlock
-// after the end of the last one.
+// record counts a wrong key from holder, which is an address or a network. The first freeKeys wrong keys have no other
+// effect. Each further wrong key blocks the holder for a time that doubles with the count, up to maxBlock.
+//
+// The argument extend says what happens if the holder is blocked already. If extend is true, the wrong key lengthens
+// the time for which the holder is blocked. If extend is false, the wrong key does not change this time, and after its
+// end the holder is not blocked again for at least maxBlock.
 func (p guessCounts) record(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {
@@ -71,8 +73,8 @@ func (x *guessCount) decay(now Time) {
 }
 
 // guessLimiter limits the rate of wrong remote keys per address. For IPv6 it also limits the rate per network, because
-// one host may use every address of a /64. But strangers may share a network, so a network has a higher limit and
-// shorter blocks: an honest address in it can still connect soon.
+// one host may use every address of a /64. But strangers may share a network. So a network may send more wrong keys
+// than an address, and it is blocked for a shorter time. An honest address in a blocked network can still connect soon.
 type guessLimiter struct{ addrs, networks guessCounts }
 
 func newGuessLimiter() guessLimiter { return guessLimiter{make(guessCounts), make(guessCounts)} }

@@ -245,7 +245,8 @@ func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t
 	return true
 }
 
-// portOf returns the UDP port at which the sender of a packet receives. It returns the first that exists:
+// portOf returns the UDP port at which the sender of a packet receives. It returns the first port of this list that
+// exists:
 //   - the port in the Hello, unless it is 0,
 //   - the source port of the packet, if the header has the flag SourcePort,
 //   - the port of this engine.
@@ -355,8 +356,8 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	c.schedule()
 }
 
-// handleReject ends the connection attempt. ReasonNoListener ends it only after ListenGrace, measured from the first
-// Reject with this reason, because the peer's program may be about to listen.
+// handleReject ends the connection attempt. A Reject with ReasonNoListener is an exception, because the peer's program
+// may be about to listen: such a Reject ends the attempt only if ListenGrace has passed since the first such Reject.
 func (c *Conn) handleReject(hi *proto.Hello) {
 	d := &c.dial
 	if hi.Reason == proto.ReasonNoListener {

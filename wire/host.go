@@ -42,8 +42,8 @@ type Service interface {
 	Arrive(*Request) bool
 }
 
-// NewHost makes a host. It reads verification tags, initial packet numbers and keys from random, which is crypto/rand
-// in production and a seeded reader in simulation.
+// NewHost makes a host. It reads verification tags, initial packet numbers and keys from the reader random, which is
+// crypto/rand in production and a seeded reader in simulation.
 func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	limits.setDefaults()
 	h := &Host{rand: random, limits: limits, services: make(map[uint64]Service)}

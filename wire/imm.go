@@ -21,8 +21,8 @@ func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off ui
 	proto.PutWriteImm(p.put(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.got)
 }
 
-// needsReceive reports whether a chunk needs a posted receive. Every chunk of a message does, and so does the last
-// chunk of a write with immediate data.
+// needsReceive reports whether a chunk needs a posted receive. Every chunk of a message needs one. Of a write with
+// immediate data, only the last chunk needs one.
 func needsReceive(ch *proto.Chunk) bool {
 	return ch.Op == proto.OpSend || ch.Op == proto.OpSendOnly || ch.Op == proto.OpSendInv || ch.Op == proto.OpWriteImm && ch.Flags&proto.Last != 0
 }

@@ -41,9 +41,10 @@ type ConnInfo struct {
 // inspectSlots bounds the slots of the connection table that one Inspect reads, to a few microseconds of work.
 const inspectSlots = 32
 
-// Inspect appends a row for each connection in a part of the connection table. slot is the first slot of the part. The
-// caller passes 0 first, and then the result next of the previous call, until that result is negative. Inspect may miss
-// a connection that begins or ends between two calls. The caller owns the engine.
+// Inspect appends to rows one row for each connection in a part of the connection table. The part begins at the
+// argument slot. In the first call, the caller passes slot 0. Each call returns the slot to pass in the next call, or a
+// negative number if the call has reached the end of the table. Inspect may miss a connection that begins or ends
+// between two calls. The caller owns the engine.
 func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
 	e.mustOwn()
 	end := min(slot+inspectSlots, len(e.table.slots))

@@ -12,7 +12,7 @@ import (
 const (
 	// maxWindow bounds the packets in flight on a connection.
 	maxWindow = congestion.MaxWindow
-	// minPacket is the smallest MTU that a peer may have: the largest handshake packet.
+	// minPacket is the smallest MTU that a peer may have. Every handshake packet fits into it.
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
@@ -22,22 +22,24 @@ const (
 	blackHoleTries = 4
 
 	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
-	// more, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a message in a packet
-	// of its own takes as long, from post to completion, as about twenty messages in a shared packet.
+	// more outstanding requests, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a
+	// message in a packet of its own takes as long, from post to completion, as about twenty messages in a shared
+	// packet.
 	nagleThreshold = 4
-	// A token permits one partial packet (see scheduler). The token bucket holds time: idle time adds its length, and
-	// each post adds postTokens. A token takes tokenTime from the bucket. So 2 us of idle time buy a token, and so do
-	// 32 posts. The message rate is the same, within the noise, with 16 to 128 posts per token. With one post per
-	// token, each message would have its own packet (decision 0005).
+	// A token permits one partial packet (see scheduler). Tokens come from a token bucket, which holds time: idle time
+	// adds its length to the bucket, and each post adds postTokens. Taking a token removes tokenTime from the bucket.
+	// So 2 us of idle time buy a token, and so do 32 posts. The message rate is the same, within the noise, with 16 to
+	// 128 posts per token. With one post per token, each message would have its own packet (decision 0005).
 	postTokens = 64 * time.Nanosecond
 	tokenTime  = 32 * postTokens
-	// bucketSize is the number of tokens in a full bucket.
+	// bucketSize is the number of tokens in the full token bucket.
 	bucketSize = 64
-	// busyShare: at least 1/busyShare of all time counts as idle. So the bucket gets tokens, and partial packets leave,
-	// even while the sender is busy with received packets.
+	// At least 1/busyShare of all time counts as idle, even while the sender is busy with received packets. So the
+	// token bucket gets some tokens then too, and partial packets leave.
 	busyShare = 128
-	// After pausePolls consecutive polls without a post, the token bucket is full again. A consumer that takes its
-	// completions between two posts makes fewer polls than that, so its posts do not fill the bucket in this way.
+	// After pausePolls consecutive polls without a post, the sender counts as idle, and the token bucket is filled. A
+	// consumer that posts and takes its completions in turn makes fewer polls than that between two posts. So such a
+	// consumer does not count as idle.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. From the time between two
 	// polls, the scheduler subtracts the time of the posts and packets. What remains is idle time.
@@ -72,16 +74,16 @@ const (
 	// of 12 packets sent nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
 	// suspendTime is the shortest suspension that the engine detects. A suspension ends with a Poll that comes at least
-	// suspendTime after a timer was due. Then the engine reads the waiting packets, for at most catchUp, before it runs
-	// timers.
+	// suspendTime after a timer was due. The engine then runs no timers until it has read the waiting packets, but for
+	// at most catchUp.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
 	// After a suspension, every connection sends one Ack. The engine sends resumeAckBatch of these Acks per
 	// resumeAckEvery.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// A late Poll without a due timer may start a round of Acks too (see suspension), but no earlier than
-	// resumeAckPause after the last round.
+	// A Poll may come suspendTime or more after the last Poll although no timer was due. Such a Poll may also start a
+	// round of Acks (see the comment in suspend.go), but only if the last round started at least resumeAckPause before.
 	resumeAckPause = time.Second
 
 	// evictTries bounds the connections that evictOldest searches for an early packet to drop.
@@ -114,8 +116,8 @@ const (
 	// rnrDelayMin is the first wait of the RNR timer; it doubles up to rnrDelayMax.
 	rnrDelayMin = 200 * time.Microsecond
 	rnrDelayMax = 50 * time.Millisecond
-	// maxCredit is the largest credit that this side accepts, in messages beyond those sent. A larger one would exceed
-	// the range in which two message numbers can be compared.
+	// maxCredit is the largest credit that this side accepts, counted in messages after the last message that was sent.
+	// With a larger credit, two message numbers could not be compared.
 	maxCredit = 1 << 30
 	// keepAliveProbes is the number of keep-alives to a silent peer before the connection breaks.
 	keepAliveProbes = 8
@@ -130,9 +132,10 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
-	// halfOpenShare × the number of free places. So an address that is alone gets 456 places: 3640 stay free, and 1/8
-	// of them is 455. A network may hold at most halfOpenPrefix × the number of free places, so a single network gets
-	// 1366. The limits shrink with the free places: 64 addresses at their limits leave 4096/(1+64/8) = 455 free.
+	// halfOpenShare × the number of free places. So an address that is alone gets about 1/9 of the places (456),
+	// because 1/8 of the other 8/9 is as many. A network may hold at most halfOpenPrefix × the number of free places,
+	// so a network that is alone gets about 1/3 of the places (1366). The limits shrink with the free places: 64
+	// addresses at their limits leave 4096/(1+64/8) = 455 places free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2
@@ -141,14 +144,15 @@ const (
 	// of 20,000 requests/s fills the 1366 places that a network may hold.
 	confirmTime = 50 * time.Millisecond
 	// connsShare and connsPrefix divide the connections of an engine. An address may hold at most connsShare × the
-	// number of free connections. So an address that is alone gets half of all: it then holds as many as are free. A
-	// network may hold at most connsPrefix × the number of free connections, so a single network gets 4/5 of all.
+	// number of free connections. So an address that is alone gets half of all connections, because the other half is
+	// as many. A network may hold at most connsPrefix × the number of free connections, so a network that is alone gets
+	// 4/5 of all connections.
 	connsShare  = 1
 	connsPrefix = 4
 	// backlogShare and backlogPrefix divide the places of a backlog. An address may hold at most backlogShare × the
 	// number of free places. So an address that is alone gets 14 of 16 places: 2 are free then, and 14 is 7 × 2. A
-	// network may hold at most backlogPrefix × the number of free places, so a single network gets 15 of 16. Clients on
-	// one host that start together thus get nearly the whole backlog.
+	// network may hold at most backlogPrefix × the number of free places, so a network that is alone gets 15 of 16
+	// places. Thus clients on one host that start together get nearly the whole backlog.
 	backlogShare  = 7
 	backlogPrefix = 15
 	// newcomerFactor multiplies the threshold of a network for an address that holds no place yet (see quota).
@@ -158,18 +162,19 @@ const (
 	prefix4 = 24
 	prefix6 = 64
 
-	// freeGuesses is the number of wrong remote keys that an address may send without being blocked (see guessLimiter).
-	// The next wrong key blocks the address for guessDelay. Each further wrong key doubles the time of the block, up to
-	// maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of wrong keys decreases by one per
-	// guessDecay. maxGuessers bounds the addresses that are remembered.
+	// freeGuesses is the number of wrong remote keys that an address may send before it is blocked: its Connects are
+	// then dropped for a time (see guessLimiter). The next wrong key blocks the address for guessDelay. Each further
+	// wrong key doubles this time, up to maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of
+	// wrong keys decreases by one per guessDecay. maxGuessers bounds the addresses that are remembered.
 	freeGuesses   = 64
 	guessDelay    = time.Millisecond
 	maxGuessDelay = time.Second
 	guessDecay    = time.Second
 	maxGuessers   = 1024
-	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send without being blocked. After that,
-	// each block lasts at most prefixPause, and at least prefixPause passes between two blocks. An honest requester
-	// repeats Connect at least every helloRetryMax, so one of its Connects arrives between two blocks.
+	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send before it is blocked. Each time it is
+	// blocked for at most prefixPause, and after that it is not blocked again for at least prefixPause. An honest
+	// requester repeats Connect at least once per helloRetryMax, so one of its Connects arrives while the /64 is not
+	// blocked.
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 
@@ -181,8 +186,9 @@ const (
 	replyBurst  = 64
 	replyPeriod = 10 * time.Millisecond
 	// replyShare and replyPrefix divide the tokens of one replyPeriod. An address may take at most replyShare × the
-	// number of tokens left. So an address that is alone gets 22 of 64 tokens: 42 are left, and 1/2 of them is 21. A
-	// network may take at most replyPrefix × the number of tokens left, so a single network gets 32.
+	// number of tokens left. So an address that is alone gets about 1/3 of the tokens (22 of 64), because half of the
+	// other 2/3 is as many. A network may take at most replyPrefix × the number of tokens left, so a network that is
+	// alone gets half of them (32).
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 )
@@ -197,15 +203,15 @@ const (
 
 // Limits are the time limits of connections. 0 means the default.
 type Limits struct {
-	// GiveUp is how long a peer may be silent while data is unacknowledged. After that time the connection breaks. It
-	// is at most MaxGiveUp. Default: 10 s, because a debugger, a snapshot or a migration can stop a host for some
-	// seconds, and a network can take as long to reroute. If only the peer process ends, ICMP port unreachable reports
-	// it sooner.
+	// GiveUp is how long a peer may be silent while data is unacknowledged. After that time the connection breaks.
+	// GiveUp is at most MaxGiveUp. Default: 10 s, because a debugger, a snapshot or a migration can stop a host for
+	// some seconds, and a network can take as long to reroute. If only the peer process ends, ICMP port unreachable
+	// reports it sooner.
 	GiveUp time.Duration
 	// NotReady is how long a message may wait for a receive of the peer before the connection breaks. Default: 30 s.
 	NotReady time.Duration
 	// KeepAlive is how long the peer of an idle connection may be silent before this side sends keep-alives. If the
-	// silence lasts for another GiveUp, the connection breaks. It is at most maxKeepAlive. Default: 10 s.
+	// silence lasts for GiveUp longer, the connection breaks. KeepAlive is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
 	// ListenGrace is how long this side repeats Connect after it has learned for the first time that no program listens.
 	// A uDAPL program may announce its address before it listens. Default: 1 s.

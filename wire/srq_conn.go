@@ -33,7 +33,7 @@ func (q *SharedQueue) newConn(notice func(Notice)) *sharedRecv {
 }
 
 // receive returns the receive for the message that is arriving. It takes the receive from the queue when the message
-// begins. It returns nil if there is none, or if taking it has ended the connection.
+// begins. It returns nil if the connection gets no receive, or if taking the receive has ended the connection.
 func (s *sharedRecv) receive(c *Conn) *work {
 	if !s.held.Load() {
 		if !s.q.take(c) {
@@ -127,8 +127,10 @@ func (c *Completion) Settled() {
 	}
 }
 
-// Receiving returns n, the number of incomplete receives of the connection, and span, the number of messages from the
-// first of these receives to the last. Any goroutine may call Receiving.
+// Receiving returns n, the number of receives of the connection whose messages are incomplete. Without a shared queue,
+// these are all posted receives. With a shared queue, n is 1 if the connection holds a receive, and otherwise 0.
+// Messages take the receives in order, so the result span, which is the number of messages from the first of these
+// receives to the last, equals n. Any goroutine may call Receiving.
 func (c *Conn) Receiving() (n, span int) {
 	if c.srq == nil {
 		n = int(c.rq.posted.Load() - c.rq.done.Load())

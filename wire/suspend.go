@@ -7,10 +7,11 @@ import "time"
 // packets that arrived in the meantime. The engine reads them before it runs timers. Then it sends each peer an Ack:
 // the peer's retransmission timeout is long by now, and its packets may have been dropped.
 //
-// If a Poll comes late and no timer was due, the engine may just have been idle. If that Poll also finds a full batch
-// of packets, at least half of them from peers, the engine reads all packets first and sends Acks too, at most once in
-// resumeAckPause. But it does not subtract the time from the peers' silence. Otherwise a peer that sends bursts of
-// packets could postpone without limit the timeouts by which this side ends its connection.
+// A Poll may also come late although no timer was due. Then the engine cannot know whether it was suspended or just
+// idle. Many waiting packets suggest a suspension: if such a Poll finds a full batch of packets, at least half of them
+// from peers, the engine also reads all packets first and sends Acks, at most once in resumeAckPause. But the time
+// since the last Poll still counts as silence of the peers. Otherwise a peer could imitate suspensions with bursts of
+// packets, and so postpone without limit the timeouts that end its connection.
 
 // suspension is the state of an engine for detecting and handling suspensions.
 type suspension struct {
@@ -43,8 +44,9 @@ func (e *Engine) resumed(now Time) {
 	s.ended, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
 }
 
-// catchingUp reports whether timers must wait until the next Poll. After a suspension they wait while each Poll
-// receives a full batch: the link then holds more packets, and these may acknowledge what a timer would send again.
+// catchingUp reports whether timers must wait until the next Poll. After a suspension they wait as long as each Poll
+// receives a full batch of packets. The link then holds more packets, which may acknowledge data that a timer would
+// send again.
 func (e *Engine) catchingUp(received int) bool {
 	s := &e.suspension
 	full := received >= maxReceive

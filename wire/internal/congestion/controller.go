@@ -58,8 +58,8 @@ func (c *Controller) Window() float64 { return c.window }
 // BaseDelay returns the round trip of the empty network, or 0 without a sample.
 func (c *Controller) BaseDelay() time.Duration { return c.base.get() }
 
-// Open reports whether a packet may leave while pipe packets are in the network. If the window is below one packet, a
-// packet may leave only if no other one is in the network, and not before NextSend.
+// Open reports whether a packet may leave. The argument pipe is the number of packets in the network. If the window is
+// below one packet, a packet may leave only if no other one is in the network, and not before NextSend.
 func (c *Controller) Open(now clock.Time, pipe int) bool {
 	if c.window >= 1 {
 		return float64(pipe) < c.window
@@ -70,7 +70,7 @@ func (c *Controller) Open(now clock.Time, pipe int) bool {
 // NextSend returns when the pacer allows the next packet.
 func (c *Controller) NextSend() clock.Time { return c.pacer.next }
 
-// Limit notes that the window delays packets. The window grows only in rounds in which it does (RFC 7661).
+// Limit notes that the window delays packets. The window grows only in rounds with such a note (RFC 7661).
 func (c *Controller) Limit() { c.limited = true }
 
 // Sent notes that a packet leaves.
@@ -84,8 +84,9 @@ func (c *Controller) Sample(now clock.Time, d time.Duration) {
 	}
 }
 
-// Acked handles the acknowledgement of n packets. una is now the oldest unacknowledged PSN, and argument next is the
-// PSN of the next new packet. ce is the peer's count of marked packets since the beginning of the connection.
+// Acked handles the acknowledgement of n packets. The argument una is now the oldest unacknowledged PSN, and the
+// argument next is the PSN of the next new packet. The argument ce is the peer's count of marked packets since the
+// beginning of the connection.
 func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) {
 	c.round.acked += n
 	c.round.marks += int(ce - c.ce)
@@ -99,8 +100,9 @@ func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) 
 	}
 }
 
-// grow enlarges the window after n packets were acknowledged. A window below one packet grows by a quarter. Other
-// windows grow by the rules of slow start below ssthresh, and of congestion avoidance above (RFC 5681 §3.1).
+// grow enlarges the window after n packets were acknowledged. A window below one packet grows by a quarter. A window
+// from there up to ssthresh grows as in slow start, and a larger window grows as in congestion avoidance (RFC 5681
+// §3.1).
 func (c *Controller) grow(n float64) {
 	switch {
 	case c.window < 1:
@@ -112,9 +114,10 @@ func (c *Controller) grow(n float64) {
 	}
 }
 
-// limit returns the round trip above which the window shrinks. On short paths it does not depend on the base delay,
-// because a connection that starts late cannot measure the base delay. The limit is longer for a smaller window, so
-// that the windows of connections on the same queue converge.
+// limit returns the round trip above which the window shrinks. On short paths this limit does not depend on the base
+// delay (the round trip of an empty network), because a connection that starts while there is a queue cannot measure
+// the base delay. The limit is longer for a smaller window, so that the windows of connections on the same queue
+// converge.
 func (c *Controller) limit() time.Duration {
 	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
 	return max(time.Duration(share*float64(DelayTarget)), c.base.get()*5/4)
@@ -159,8 +162,8 @@ func (c *Controller) endSlowdownRound() {
 	}
 }
 
-// shrink multiplies the window by factor, or by one half if factor is smaller, and ends slow start. During a slowdown
-// it changes the window that will be restored.
+// shrink ends slow start and multiplies the window by the argument factor, but at most halves it. During a slowdown, it
+// instead multiplies the window that will be restored after the slowdown.
 func (c *Controller) shrink(factor float64) {
 	w := &c.window
 	if c.slowdown.active() {

@@ -17,18 +17,19 @@ const (
 	// and NoiseFactor multiplies the window.
 	LossFactor  = 0.7
 	NoiseFactor = 0.9
-	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path. On a longer path that
-	// round trip is 1.25 times the base delay.
+	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path. On a longer path, the
+	// window shrinks if the round trip exceeds 1.25 times the base delay.
 	DelayTarget = 100 * time.Microsecond
 	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
 	BasePeriod = 5 * time.Second
-	// DelayFloor, in packets: delay alone does not shrink the window below DelayFloor. Two packets cannot build a queue
-	// on a link that is fast enough for AF_XDP, so a longer delay comes from a busy host. Losses and marks can make the
-	// window smaller.
+	// Delay alone does not shrink the window below DelayFloor packets. Two packets cannot build a queue on a link that
+	// is fast enough for AF_XDP. If the delay is still above its target with such a window, a busy host is the cause.
+	// Losses and marks can make the window smaller.
 	DelayFloor = 2
 
-	// While the window delays packets, a slowdown begins every slowdownEvery, or every 300 round trips if that is
-	// longer. It sets the window to slowdownWindow for slowdownRounds round trips.
+	// A slowdown empties the queue in the network (see slowdown). It sets the window to slowdownWindow packets for
+	// slowdownRounds round trips. While the window delays packets, a slowdown begins every slowdownEvery, or every 300
+	// round trips if that is longer.
 	slowdownEvery  = 500 * time.Millisecond
 	slowdownWindow = 2
 	slowdownRounds = 4

@@ -3,8 +3,8 @@ package congestion
 import "github.com/datxdp/datxdp/wire/internal/clock"
 
 // slowdown empties the queue in the network from time to time, to measure the base delay (LEDBAT++, periodic slowdown).
-// A connection that starts late has never seen the queue empty. Without slowdowns, its base delay would include the
-// queue of the other connections, and it would take their share of the path.
+// A connection that starts late has never seen the queue empty. Without slowdowns, the base delay of such a connection
+// would include the queue of the other connections, and the connection would take their share of the path.
 type slowdown struct {
 	next   clock.Time // when the next slowdown begins
 	rounds int        // remaining rounds; 0: no slowdown now
@@ -13,8 +13,9 @@ type slowdown struct {
 
 func (s *slowdown) active() bool { return s.rounds > 0 }
 
-// due reports whether a slowdown should begin. It begins earlier at a dip, a sudden decrease of the round trip. A dip
-// suggests that another connection slows down, and two slowdowns at a time drain more of the queue (BBR, ProbeRTT).
+// due reports whether a slowdown should begin. It begins earlier at a dip, which is a sudden decrease of the round
+// trip. A dip suggests that another connection slows down, and two slowdowns at the same time drain more of the queue
+// (BBR, ProbeRTT).
 func (s *slowdown) due(now clock.Time, dip bool) bool {
 	return now >= s.next || dip && now >= s.next.Add(-slowdownEvery/2)
 }

@@ -17,16 +17,18 @@ func fold(crc uint32, b []byte) uint32 { return foldBy(&theFactors, crc, b) }
 
 // foldBy is fold with the multipliers as an argument.
 //
-// A checksum is the remainder of a polynomial division. It stays the same if 16 bytes are removed from the input and a
-// congruent value is added to later bytes (exclusive or). foldBy does so for 4 x 64 bytes at a time, until 16 bytes are
-// left, whose checksum is that of the whole input (V. Gopal and others, "Fast CRC Computation for Generic Polynomials
-// Using PCLMULQDQ Instruction", Intel, 2009).
+// The checksum is the remainder of the input, read as a polynomial, after division by the CRC polynomial. Folding uses
+// that the remainder does not change if 16 bytes are removed and a value with the same remainder is added to later
+// bytes (exclusive or). foldBy folds up to 256 bytes in one step, until 16 bytes and a rest of less than 64 bytes are
+// left. The checksum of what is left is that of the whole input (V. Gopal and others, "Fast CRC Computation for Generic
+// Polynomials Using PCLMULQDQ Instruction", Intel, 2009).
 //
 //go:noescape
 func foldBy(f *factors, crc uint32, b []byte) uint32
 
-// factors holds the multipliers that move 16 bytes to a later position: one for the first 8 bytes and one for the last
-// 8. fold_amd64.s knows the offsets of the fields.
+// factors holds the multipliers for folding (see foldBy). Each pair of multipliers folds 16 bytes into later bytes at a
+// fixed distance: one multiplier is for the first 8 of the 16 bytes, and the other for the last 8. The assembly code in
+// fold_amd64.s knows the offsets of the fields.
 type factors struct {
 	by256, by192, by128, by64 [2]uint64
 	lanes                     [4][2]uint64 // move each 16 of 64 bytes to the last 16; the last lane has factors 0
@@ -34,10 +36,10 @@ type factors struct {
 
 var theFactors = factors{moved(256), moved(192), moved(128), moved(64), [4][2]uint64{moved(48), moved(32), moved(16)}}
 
-// moved returns the two multipliers that move 16 bytes of data by n bytes. The first 8 bytes need the multiplier
-// x^(8n+64), and the last 8 bytes need x^(8n). Function power returns a 32-bit value in the low half of a 64-bit word. In
-// the bit order of the checksum, the low half has the terms from x^32 on: the value counts as if multiplied by x^32.
-// So both exponents are 32 less.
+// moved returns the pair of multipliers that folds 16 bytes into the bytes n bytes later. In theory the first 8 bytes
+// need the multiplier x^(8n+64), and the last 8 bytes need x^(8n). But the function power returns a 32-bit value in the
+// low half of a 64-bit word. In the reflected bit order of the checksum, the low half has the terms from x^32 on, so
+// the value counts as if multiplied by x^32. Therefore both exponents are 32 less.
 func moved(n int) [2]uint64 { return [2]uint64{power(8*n + 32), power(8*n - 32)} }
 
 // power returns x^n modulo the polynomial, in the bit order of the checksum and shifted left by one bit.

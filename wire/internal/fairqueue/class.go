@@ -6,12 +6,13 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// class is the priority of a waiting peer. A peer is served when no peer of an earlier class may take the buffer.
+// class is the priority of a waiting peer. A peer is served only if no peer of an earlier class may take the buffer.
 //
-// A peer has proven itself if it has had flows for ProvenTime, has sent a whole message, and none of its messages was
-// slow. Such a peer does not wait for a crowd of attackers, however many networks the attackers have. In a network with
-// slow peers, a peer that has not sent a whole message waits behind the peers that have sent a whole message. Otherwise
-// an attacker could evade class slowPeer by using ever new addresses of the network.
+// A peer has proven itself if three conditions hold: it has had flows for ProvenTime, it has sent a whole message, and
+// none of its messages was slow (see SlowMessage). A crowd of attackers does not delay such a peer, however many
+// networks the attackers have. In a network with slow peers, a peer that has not sent a whole message waits behind the
+// peers that have sent a whole message. Otherwise an attacker could evade class slowPeer by using ever new addresses of
+// the network.
 type class uint8
 
 // Classes.

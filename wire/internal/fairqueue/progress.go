@@ -17,9 +17,9 @@ type bucket struct {
 	bytes   uint64
 }
 
-// update drains the bucket by the time in which other flows waited since the last update, according to the readings
-// starved and delayed. It then adds the time that the bytes received since the last update would take at MinRate. The
-// bucket holds at most size.
+// The method update first drains the bucket by the time in which other flows have waited since the last update. The
+// arguments starved and delayed are the readings of the two stopwatches that measure this time. Then update adds the
+// time that the bytes received since the last update would take at MinRate. The argument size bounds the tokens.
 func (b *bucket) update(starved, delayed time.Duration, bytes uint64, size time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)
@@ -34,8 +34,8 @@ type stopwatch struct {
 	at  clock.Time // time of the last count
 }
 
-// count adds the time since its last call if running is true. The engines that share a queue read the clock at
-// different moments, so now may be earlier than at the last call; count then does nothing.
+// If the argument running is true, count adds the time since its last call. The engines that share a queue read the
+// clock at different moments, so the argument now may be earlier than in the last call. Then count does nothing.
 func (s *stopwatch) count(now clock.Time, running bool) {
 	d := now.Sub(s.at)
 	if d <= 0 {
@@ -51,8 +51,8 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
 // count updates n.delayed, the stopwatch for the time in which flows of the network wait. The stopwatch runs even while
-// buffers are free, because a network at its threshold may take no free buffer: its flows wait until another flow of
-// the network releases one.
+// buffers are free: a network that has reached its threshold is not allowed to take a free buffer. Its flows then wait
+// until another flow of the network releases a buffer.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.
@@ -64,8 +64,8 @@ func (f *Flow[W]) Holds() bool { return f.holds }
 // Complete counts n bytes of a message that is complete. It needs no lock.
 func (f *Flow[W]) Complete(n uint32) { f.received += uint64(n) }
 
-// Hold begins to count a buffer that flow f holds, because its message continues in a later packet. partial is the
-// number of bytes of the message that have arrived.
+// Hold begins to count a buffer that flow f holds, because the message of f continues in a later packet. The argument
+// partial is the number of bytes of the message that have arrived.
 func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	p := f.peer
 	f.holds = true
@@ -76,8 +76,8 @@ func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	f.bucket = bucket{left: q.timeout, lowest: q.timeout, starved: q.starved.sum, delayed: p.net.delayed.sum, bytes: f.received + uint64(partial)}
 }
 
-// Release stops counting the buffer that f holds, because its message is complete or never will be. If the message was
-// slow, the peer counts as slow for SlowTime.
+// Release stops counting the buffer that f holds, because the message of f is complete or never will be. If the message
+// was slow, the peer and its network count as slow for SlowTime.
 func (q *Queue[W]) Release(f *Flow[W], partial uint32, now clock.Time) {
 	q.update(f, partial, now)
 	p := f.peer
@@ -91,8 +91,8 @@ func (q *Queue[W]) Release(f *Flow[W], partial uint32, now clock.Time) {
 	}
 }
 
-// TimeLeft returns the time until the message of f counts as stalled, if no more of it arrives. The result is zero or
-// negative if the message has stalled already.
+// TimeLeft returns the time after which the message of f counts as stalled if no more bytes of it arrive and other
+// flows wait all the time. The result is zero or negative if the message has stalled already.
 func (q *Queue[W]) TimeLeft(f *Flow[W], partial uint32, now clock.Time) time.Duration {
 	q.update(f, partial, now)
 	return f.bucket.left

@@ -1,24 +1,22 @@
 // Package fairqueue divides the buffers of a shared receive queue among peers.
 //
-// A flow is a connection that takes a buffer for each message. All flows from one source address belong to one peer.
-// All peers in one IPv4 /24 or IPv6 /64 belong to one network. Three rules decide which flow gets the next buffer:
+// A flow is a connection that takes a buffer for each message. A flow holds a buffer if its message continues in a
+// later packet. All flows from one source address belong to one peer. All peers in one IPv4 /24 or IPv6 /64 belong to
+// one network. Three rules decide which flow gets the next buffer:
 //
 //   - Dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
-//     1998). A peer may hold as many buffers as are free, and a network NetworkShare times as many. So a single peer
-//     can hold half of the buffers, and two peers can hold a third each. A message of one packet is complete
-//     when it arrives, so it does not count as holding a buffer.
+//     1998). A peer may hold as many buffers as are free. So a single peer can hold half of the buffers, and two peers
+//     can hold a third each. A network may hold more: NetworkShare × the number of free buffers.
 //   - Fair queueing (Nagle, RFC 970). Networks are served round robin, one buffer a turn. In the turn of a network, its
 //     peers are served round robin too. The flows of a peer are served in the order in which they began to wait.
-//     Priority classes come before this order: peers that have proven themselves are served first, and slow peers
-//     last.
-//   - Progress timeout. A message that holds a buffer while others wait has a token bucket, whose tokens are time. The
-//     time that others wait drains the bucket, and arriving bytes fill it. The caller must end a message whose bucket
-//     is empty.
+//     Priority classes come before this order: peers that have proven themselves are served first, and slow peers last.
+//   - Progress timeout. A message that holds a buffer has a token bucket, whose tokens are time. Time in which other
+//     flows wait drains the bucket, and arriving bytes fill it. The caller must end a message whose bucket is empty.
 //
-// Addresses have thresholds of their own, because all hosts of a LAN are in one network: a host should not wait because
+// Each peer has a threshold of its own, because all hosts of a LAN are in one network: a host should not wait because
 // its neighbour holds many buffers. Networks have turns because one host may use every address of a network. Such a
 // host gets only the turns of its network, so it does not delay peers of other networks. Only its neighbours wait
-// longer, because all peers of a network share its turns.
+// longer, because all peers of a network share the turns of the network.
 //
 // The package knows no connections, reads no clock and locks nothing. The caller's lock guards a queue and its flows.
 package fairqueue
@@ -228,8 +226,8 @@ func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	return nil
 }
 
-// wait adds f to the end of the waiting flows of its peer. If no other flow of the peer waits, wait also adds the peer
-// to the end of its class. A flow that already waits keeps its place.
+// The method wait adds f to the end of the waiting flows of its peer. If f is the first of them, the peer goes to the
+// end of the list of its class. A flow that already waits keeps its place.
 func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
 	p := f.peer
 	q.count(now)
@@ -248,8 +246,8 @@ func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
 	}
 }
 
-// unwait removes f from the waiting flows, if it waits. This ends a turn: the peer goes to the end of the list of its
-// network, and the network goes to the end of the list of its class.
+// The method unwait removes f from the waiting flows, if it waits. This ends the turn of f: its peer goes to the end of
+// the list of the network, and the network goes to the end of the list of its class.
 func (q *Queue[W]) unwait(f *Flow[W], now clock.Time) {
 	if !f.Waits() {
 		return

@@ -337,8 +337,8 @@ func TestNetworkThreshold(t *testing.T) {
 	}
 }
 
-// Flows are added, take buffers, finish, stall and are removed in any order. The counts must agree, and every buffer
-// must return. If a buffer is free and a waiting flow may take it, the flow must be told.
+// Flows are added, take buffers, finish, stall and are removed in any order. After each step the counts of the queue
+// must agree with the flows, and no buffer may be lost. A flow that is told of a free buffer must get the buffer.
 func TestRandomFlows(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -23,8 +23,8 @@ const (
 	maxWait = time.Second
 )
 
-// Usual lists the UDP payloads of common links in bytes: jumbo frames, frames of 4 KiB and Ethernet, each first for
-// IPv4 and then for IPv6, and Ethernet with tunnel headers.
+// Usual lists the UDP payloads of common links in bytes. The first six are those of jumbo frames, frames of 4 KiB and
+// Ethernet, each first for IPv4 and then for IPv6. The last is that of Ethernet with tunnel headers.
 var Usual = [...]int{8972, 8952, 4052, 4032, 1472, 1452, 1400}
 
 // Action is what the owner of a Search has to do.
@@ -93,10 +93,12 @@ func (s *Search) Deadline() clock.Time {
 	return s.at
 }
 
-// Step returns the next action. It returns None before Deadline, and if no size is left to probe. Otherwise it returns
-// Probe, for a packet of Probing bytes. After Tries probes of a size, Step chooses the next smaller size first. heard
-// is when the peer's last packet came. If the peer has been silent since the last probe, the loss of that probe says
-// nothing about its size. Then Step returns Ask instead of Probe. pto is the probe timeout.
+// Step returns the next action. The argument heard is the time of the peer's last packet, and pto is the probe timeout.
+// Step returns None before Deadline, and if no size is left to probe. Otherwise it returns Probe, for a packet of
+// Probing bytes. After Tries probes of a size, Step chooses the next smaller size first.
+//
+// If the peer has been silent since the last probe, the loss of that probe says nothing about its size. Step then
+// returns Ask instead of Probe.
 func (s *Search) Step(now, heard clock.Time, pto time.Duration) Action {
 	if now < s.Deadline() {
 		return None

@@ -71,8 +71,9 @@ const (
 // is implausible. A SACK block covers at most MaxWindow packets.
 const MaxWindow = 1024
 
-// A SACK block has one bit for each packet after Ack. Bit i is set if packet Ack+1+i has arrived. Bit 0 is the least
-// significant bit of the first byte. The block ends with the 4-byte word of the last bit that is set.
+// A SACK block has one bit for each packet after the packet with the PSN Ack. Bit i is set if the packet with the PSN
+// Ack+1+i has arrived. Bit 0 is the least significant bit of the first byte. The last 4-byte word of the block contains
+// the last bit that is set.
 const (
 	SACKWord    = 4 // bytes
 	MaxSACKSize = MaxWindow / 8
@@ -135,12 +136,13 @@ func (h *Header) Parse(b []byte) bool {
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
 }
 
-// The fields of a Connect that an answer needs have the same offsets in all versions: version and type in byte 0, the
-// PSN in the header, and the sender's CID and tag after the header.
+// Connects of all versions have these fields at the same offsets: version and type in byte 0, the PSN in the header,
+// and the sender's CID and tag after the header. An answer needs only these fields.
 const minForeign = HeaderSize + 8 + TrailerSize
 
-// Foreign parses the fields of a Connect of another version that have the same offsets in all versions. It returns that
-// version, and fills in h as the header of the answer. It reports false for any other packet.
+// Foreign parses a Connect of another protocol version. It reads only the fields that have the same offsets in all
+// versions. It returns the version of the Connect, and fills in h as the header of the answer. It reports false for any
+// other packet.
 func Foreign(b []byte, h *Header) (version byte, ok bool) {
 	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {
 		return 0, false
@@ -153,8 +155,8 @@ func Foreign(b []byte, h *Header) (version byte, ok bool) {
 }
 
 // PutVersions writes the body of a Versions packet into b: one byte for each version that this side speaks. It returns
-// the size of the body. The caller has written header with Put. PutVersions replaces the version in header by asked,
-// the version of the Connect.
+// the size of the body. The caller has written the header of the packet with Put. PutVersions then replaces the version
+// in this header by the argument asked, which is the version of the Connect.
 func PutVersions(header, b []byte, asked byte) int {
 	header[offType] = asked<<4 | byte(Versions)
 	b[0] = Version

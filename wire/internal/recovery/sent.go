@@ -159,8 +159,9 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks a packet lost if it was sent at sentBy or earlier and is not known to have arrived, but a packet at
-// least ReorderThreshold PSNs later has arrived. It reports whether it has marked any packet.
+// DetectLost marks each packet lost for which three conditions hold: it is not known to have arrived, it was last sent
+// at the time sentBy or earlier, and a packet at least ReorderThreshold PSNs later has arrived. DetectLost reports
+// whether it has marked any packet.
 func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) bool {
 	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
 }
@@ -203,8 +204,9 @@ func (s *Sent) DetectReneging(cause uint8) {
 	}
 }
 
-// DetectDropped marks a packet lost if an earlier SACK block acknowledged it and the newest SACK block, block, does
-// not. The newest block shows all packets that the peer holds, so the peer must have dropped that packet.
+// DetectDropped marks a packet lost if an earlier SACK block acknowledged it, but the argument block, which is the
+// newest SACK block, does not. The newest block shows all packets that the peer holds, so the peer must have dropped
+// that packet.
 func (s *Sent) DetectDropped(block []byte, cause uint8) {
 	for psn := s.Una + 1; psn.Less(s.highSACK); psn++ {
 		if p := s.At(psn); p.sacked && !shown(block, psn.Sub(s.Una+1)) {

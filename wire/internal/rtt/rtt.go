@@ -29,9 +29,9 @@ type Estimator struct {
 	variance time.Duration // RTTVAR
 }
 
-// Sample returns the round trip from an echoed time stamp, measured from when the stamped packet left. The peer has
-// added its own delay to the echo, so the result does not include that delay. Sample reports false if the packet has no
-// echo (0) or an implausible one.
+// Sample computes the round trip from an echoed time stamp, as the time since the packet with that time stamp left. The
+// peer has added its own delay to the echo, so the result does not include that delay. Sample reports false if the
+// packet has no echo (0) or an implausible one.
 func Sample(now clock.Time, echo uint32) (d time.Duration, ok bool) {
 	d = time.Duration(int32(now.Stamp()-echo)) << clock.StampShift
 	return max(d, 1), echo != 0 && d >= 0 && d < maxSample
