@@ -26,8 +26,8 @@
 // Memory. Each socket has its own UMEM outside the Go heap. Queues share no frames.
 //
 // Memory order. The kernel and this process share the index words of each ring, and access them atomically. Each word
-// has one writer. The writer fills a slot before the store that publishes it. The reader reads a slot after the load
-// that found it.
+// has one writer. The writer of a slot first fills the slot, and then stores the index word. The reader first loads the
+// index word, and then reads the slot.
 //
 // Reading order: options.go and params.go; umem.go, pool.go and ring.go for the data structures; device_linux.go and
 // socket_linux.go for the set-up; recv_linux.go, send_linux.go and wait_linux.go for the data path; watch_linux.go for

@@ -26,8 +26,8 @@ func TestKernelStatsStay(t *testing.T) {
 	}
 }
 
-// The socket passes every packet once and in order while another goroutine plays the kernel. The race detector checks
-// the frames, because they are plain memory.
+// The socket passes every packet once and in order while another goroutine plays the kernel. The frames are plain
+// memory, so the race detector checks the accesses to them.
 func TestConcurrentKernel(t *testing.T) {
 	k := newFake(t, 1500)
 	s := k.s

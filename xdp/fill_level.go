@@ -1,8 +1,8 @@
 package xdp
 
-// fillLevel decides how many frames the kernel has for reception. The low level is small enough for the frames to stay
-// in the CPU caches. The high level applies after the owner was descheduled, because packets then queue up. In
-// zero-copy mode the NIC's receive ring always contains frames; both levels include them.
+// fillLevel decides how many frames the kernel has for reception. There are two levels. The low level is small enough
+// for the frames to stay in the CPU caches. The high level applies after the owner was descheduled, because packets
+// then queue up. In zero-copy mode the NIC's receive ring always contains frames; both levels include them.
 type fillLevel struct {
 	target    uint32 // the current level: low or high
 	low, high uint32

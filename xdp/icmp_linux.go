@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// icmpBatch is the largest number of ICMP messages that a reader handles in icmpPeriod. The kernel drops further
-	// messages. This limits the cost of a flood of forged messages.
+	// icmpBatch is the largest number of ICMP messages that readICMP handles in icmpPeriod. The kernel drops further
+	// messages, which limits the cost of a flood of forged messages.
 	icmpBatch  = 64
 	icmpPeriod = 10 * time.Millisecond
 	// icmpQueue is the size in bytes of the receive buffer of a raw socket.
@@ -41,8 +41,8 @@ type icmpWatch struct {
 	done  sync.WaitGroup
 }
 
-// watchICMP starts one reader per address family. It skips a family whose raw socket cannot be opened. Without a
-// reader, a closed port at a peer is noticed only by a timeout.
+// watchICMP starts one goroutine per address family, which reads the ICMP messages. It skips a family whose raw socket
+// cannot be opened. For that family, a closed port at a peer is noticed only by a timeout.
 //
 // System calls: socket, setsockopt.
 func watchICMP(ifname string, h *host, sockets []*Socket) *icmpWatch {

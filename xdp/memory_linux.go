@@ -17,7 +17,7 @@ type memory []byte
 // spares keeps the mappings of closed devices for reuse, indexed by the number of bits of their size. The pages of a
 // mapping are released, but the mapping is never unmapped: a consumer that still reads from it gets zeros and not a
 // fault. Sizes are powers of two, so that a mapping fits many devices. A new mapping is made only if there is no spare
-// one of its size, so the number of mappings is limited.
+// mapping of its size, so the number of mappings is limited.
 var spares struct {
 	sync.Mutex
 	of [bits.UintSize][]memory

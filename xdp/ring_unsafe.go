@@ -9,8 +9,8 @@ const (
 
 var _ [16]byte = [unsafe.Sizeof(desc{})]byte{} // the kernel's struct xdp_desc
 
-// word returns the 32-bit word at offset off of a mapping. It is sound because the slice expression checks the bounds,
-// the kernel aligns its words, and Socket.Close unmaps a mapping only after the last use of its rings.
+// word returns the 32-bit word at offset off of a mapping. The conversion is sound because the slice expression checks
+// the bounds, the kernel aligns its words, and Socket.Close unmaps a mapping only after the last use of its rings.
 func word(mem []byte, off uint64) *uint32 {
 	return (*uint32)(unsafe.Pointer(unsafe.SliceData(mem[off : off+4 : off+4])))
 }
@@ -22,7 +22,7 @@ func array[T uint64 | desc](mem []byte, off uint64, n uint32) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem[off:end:end]))), n)
 }
 
-// offset returns the offset of b in mem. ok is false if b does not lie in mem. It is sound for any b because it
+// offset returns the offset of b in mem. ok is false if b does not lie in mem. Any b is allowed, because offset
 // compares addresses and reads no memory.
 func offset(mem, b []byte) (off uint64, ok bool) {
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))

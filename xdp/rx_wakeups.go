@@ -1,8 +1,8 @@
 package xdp
 
 // rxWakeups limits how often an idle owner wakes the driver for the fill ring. Some drivers set the need-wakeup flag
-// whenever their own ring is not full. Then the flag may always be set. A wakeup is useful only if the fill ring
-// contains a frame for the driver. rxWakeups counts idle polls, because the data path reads no clock.
+// whenever their own ring is not full. If this ring is never full, the flag is always set. A wakeup is useful only if
+// the fill ring contains a frame for the driver. rxWakeups counts idle polls, because the data path reads no clock.
 type rxWakeups struct {
 	prod         uint32 // producer index of the fill ring at the last call
 	polls, pause uint32 // idle polls since the last call; idle polls from one call to the next

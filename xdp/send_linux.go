@@ -216,8 +216,8 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 
 // fits reports whether the kernel can take the packet:
 //
-//   - The tx ring has room for the packet. A packet that was received must leave the slots that frames from Alloc may
-//     need.
+//   - The tx ring has room for the packet. A packet of received frames must leave free the slots that frames from Alloc
+//     may need.
 //   - The packet has at most Caps().Segments frames, and no frame after the first is empty.
 //   - All Data lies inside its frame, or inside one block of the consumers' memory.
 func (s *Socket) fits(packet []link.Buf) bool {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting is the state of Wait and Wake. Wait, Wake and Stats hold the lock mu for reading. Close and reopen hold it
-// for writing, so they unmap no memory while Wait, Wake or Stats runs.
+// waiting is the state of the methods Wait and Wake. The methods Wait, Wake and Stats hold the lock mu for reading. The
+// methods Close and reopen hold this lock for writing, so they unmap no memory while one of the other three methods
+// runs.
 type waiting struct {
 	mu       sync.RWMutex
 	closed   atomic.Bool

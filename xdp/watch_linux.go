@@ -223,8 +223,8 @@ func (w *watch) checkRing(q int) error {
 	return nil
 }
 
-// revive reopens the socket of a queue in its current mode. If zero-copy mode fails, and the user did not ask for it
-// but for Auto, revive tries copy mode. If zero-copy mode supported packets of several frames, copy mode must support
+// revive reopens the socket of a queue in its current mode. If this fails in zero-copy mode and the device was opened
+// in Auto mode, revive tries copy mode. If zero-copy mode supported packets of several frames, copy mode must support
 // them too.
 func (w *watch) revive(q int) error {
 	d := w.d

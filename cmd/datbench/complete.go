@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// complete registers the values that shell completion offers for each flag. In a comma-separated list it completes the
-// last element.
+// complete registers the values that shell completion offers for each flag. If the value is a comma-separated list, its
+// last element is completed.
 func complete(cmd *cobra.Command, words map[string][]string) {
 	for flag, known := range words {
 		completeFunc(cmd, flag, func() []string { return known })

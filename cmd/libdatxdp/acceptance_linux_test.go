@@ -51,9 +51,9 @@ func (h *hosts) run(line string, v verdict) {
 	h.t.Run(line, func(t *testing.T) { h.in(t).start(lab.A, line).judge(v) })
 }
 
-// TestFunction runs the test cases of dapltest for single calls. It leaves out three cases of queryinfo. Cases 13 and
-// 15 pass the handle of an IA to a function of libdat2 that uses a handle as a pointer, but the handle of an IA is only
-// a small number. Case 5 fails with every provider.
+// TestFunction runs the test cases of dapltest for single calls. It leaves out three cases of queryinfo. In cases 13
+// and 15, a function of libdat2 gets the handle of an IA and uses it as a pointer, but the handle of an IA is only a
+// small number. Case 5 fails with every provider.
 func TestFunction(t *testing.T) {
 	overEach(t, func(h *hosts) {
 		for _, f := range []struct {

@@ -25,7 +25,7 @@ func dxFreePZ(pz uint64) (r uint32) {
 }
 
 // dxCreateLMR registers memory of the program. The memory is length bytes at base or, with DAT_MEM_TYPE_LMR, the memory
-// of the region parent. The results of dat_lmr_create are written to *out.
+// of the region with the id parent. The results of dat_lmr_create are written to *out.
 //
 //export dxCreateLMR
 func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {

@@ -9,8 +9,9 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// A C handle refers to its Go object by an id. The lower slotBits bits of the id are a slot, an index into objects. The
-// upper 32 bits are a generation, which counts the uses of the slot. C assigns slots and generations (arena.c).
+// A C handle refers to its Go object by an id. The lower slotBits bits of the id are a slot, an index into the table of
+// all objects. The upper 32 bits are a generation, which counts the uses of the slot. The C part of this library
+// assigns slots and generations (arena.c).
 const (
 	pageBits = 12
 	slotBits = 22 // SLOTS of arena.c is 1<<slotBits
@@ -76,9 +77,9 @@ type handled[T any] interface {
 	dat.Handle
 }
 
-// outlived maps weak pointers to objects to the handles of the objects. It has entries for freed objects too: a queued
-// event may refer to a freed object, and programs compare the handle in the event with the handle that they freed. An
-// entry is removed when its object is garbage-collected.
+// outlived is a map. Its keys are weak pointers to objects, and its values are the handles of these objects. It has
+// entries for freed objects too: a queued event may refer to a freed object, and programs compare the handle in the
+// event with the handle that they freed. An entry is removed when its object is garbage-collected.
 var outlived sync.Map
 
 // bind stores the handle as the consumer context of the object, and in the map outlived. The consumer context that a C

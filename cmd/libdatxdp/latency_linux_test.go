@@ -29,10 +29,10 @@ const (
 	latencyAttempts = 15
 )
 
-// TestLatency compares the latency of 64-byte RDMA writes by dapltest, a C program, and by datbench. Both figures are
-// round trips. With dapltest the round trip is a write and its acknowledgement, from the post to the completion. With
-// datbench it is a write in each direction; each side sees the write in its memory. Over UDP the ratio is printed but
-// not checked, because the kernel's own mean latency varies by half.
+// TestLatency compares two measurements of the latency of 64-byte RDMA writes: one by dapltest, which is a C program,
+// and one by datbench. Both figures are round trips. With dapltest the round trip is a write and its acknowledgement,
+// from the post to the completion. With datbench it is a write in each direction; each side sees the write in its
+// memory. Over UDP the ratio is printed but not checked, because the kernel's own mean latency varies by half.
 func TestLatency(t *testing.T) {
 	requireProvider(t)
 	datbench := filepath.Join(t.TempDir(), "datbench")

@@ -15,8 +15,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// patience is the time limit for the release of the resources of an ended program. The kernel releases sockets, maps
-// and programs in the background.
+// patience is the time limit for the release of the resources of an ended program. The kernel releases sockets, BPF
+// maps and BPF programs in the background.
 const patience = 20 * time.Second
 
 // leavesNothing makes the test fail at the end of the test if the programs of the test have left resources behind. Call

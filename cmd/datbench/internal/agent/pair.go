@@ -66,7 +66,7 @@ func (p *Pair) ClosePhase(ctx context.Context) error {
 }
 
 // InheritedFiles are open files that the initiator's process inherits: a listening socket for metrics, and a capture
-// file. A nil file is not used.
+// file. A nil file is not inherited.
 type InheritedFiles struct{ Metrics, Pcap *os.File }
 
 // args returns the agent's flags for the files, with the descriptor numbers that the child process sees.

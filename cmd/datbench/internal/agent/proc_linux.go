@@ -30,8 +30,9 @@ func StartLocal(cmd *exec.Cmd) (Process, error) {
 	return c, nil
 }
 
-// The method hold starts the child, and keeps its own thread until the child has ended. Otherwise the kernel would send
-// the parent-death signal to the child when this thread ends, even if the other threads of the process continue.
+// The method hold starts the child, and keeps its own thread alive until the child has ended. Otherwise the kernel
+// would send the parent-death signal to the child when this thread ends, even if the other threads of the process
+// continue.
 func (c *child) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -123,7 +123,7 @@ func (r *remote) call(ctx context.Context, c command) (*result.Result, error) {
 }
 
 // orPeerDeath returns an agent's error text as an error. If the other agent has died, the error begins with the reason
-// of its death. The death may be reported later than the error text, so orPeerDeath waits up to deathDelay for the
+// for this death. The death may be reported later than the error text, so orPeerDeath waits up to deathDelay for the
 // report.
 func (r *remote) orPeerDeath(text string) error {
 	select {

@@ -33,11 +33,11 @@ type arbiter struct {
 	mu sync.Mutex
 	// holder is the job that has the target; nil if none has.
 	holder *holder
-	// A row may have several connections, and each connection has its own request. The list waiting has the requests
+	// A row may have several connections, and each connection has its own request. The field waiting has the requests
 	// for the first connection of each row.
 	waiting []request
-	// The method enter adds a request to the list, and then sends to the channel came, so that the method take looks at
-	// the list. The channel joins has the requests for the other connections of the holder's row.
+	// The method enter appends a request to the field waiting, and then sends to the channel came, which wakes the
+	// method take. The channel joins has the requests for the other connections of the holder's row.
 	came  chan struct{}
 	joins chan request
 	// The map late has the addresses whose rows failed.
@@ -100,7 +100,7 @@ func (d *arbiter) notify() {
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
 // The method take waits for the first request for a row, and returns it as r. The job of r becomes the holder of the
-// target. All other requests of the list waiting are returned in the slice refused; the caller must refuse them.
+// target. All other requests of the field waiting are returned in the slice refused; the caller must refuse them.
 // Between two rows of a job, the target stays reserved for that job for at most jobGap. If the context is done, ok is
 // false.
 func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bool) {
@@ -163,7 +163,7 @@ func (d *arbiter) served(from netip.Addr) {
 }
 
 // The method failed records that a row of this client failed, and begins a penalty for the client's address. It must be
-// called before the target is free again. It removes the client's requests from the list waiting and returns them. The
+// called before the target is free again. It removes the client's requests from the field waiting and returns them. The
 // caller must refuse them with the returned reason.
 func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
 	d.mu.Lock()

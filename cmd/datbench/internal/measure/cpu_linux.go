@@ -25,8 +25,8 @@ func OwnCPUs() (*plan.CPUList, error) {
 	return l, nil
 }
 
-// GoRealtime gives the calling thread real-time priority (sched(7), SCHED_FIFO) until release is called. The calling
-// goroutine must be locked to its thread.
+// GoRealtime gives the calling thread real-time priority (sched(7), SCHED_FIFO) until the function release is called.
+// The calling goroutine must be locked to its thread.
 //
 // System calls: sched_getattr, sched_setattr.
 func GoRealtime() (release func(), err error) {
@@ -41,8 +41,8 @@ func GoRealtime() (release func(), err error) {
 	return func() { _ = unix.SchedSetAttr(0, before, 0) }, nil // restores a value that the kernel had accepted
 }
 
-// Pin restricts the calling thread to the CPUs of l until release is called. An empty list changes nothing. The calling
-// goroutine must be locked to its thread.
+// Pin restricts the calling thread to the CPUs of l until the function release is called. An empty list changes
+// nothing. The calling goroutine must be locked to its thread.
 //
 // System calls: sched_getaffinity, sched_setaffinity.
 func Pin(l plan.CPUList) (release func(), err error) {

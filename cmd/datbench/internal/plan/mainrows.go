@@ -13,7 +13,8 @@ import (
 const pageMTU = 3498
 
 // mainPhasesXDP returns the phases of the main job over XDP: all rows at MTU 1500, and the bandwidth rows also at jumbo
-// MTUs. The engine of asavie/xdp needs a lab of its own, because it cannot release a queue.
+// MTUs. The engine of asavie/xdp needs a lab (a pair of namespaces) of its own, because this engine cannot release a
+// queue.
 func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 	jumbo, ops := []int{9000, 65000}, []string{result.Write}
 	if cfg.Full {

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// RawJob returns the phases of the raw job. Each engine has its own lab, because the engine of asavie/xdp cannot
-// release a queue.
+// RawJob returns the phases of the raw job. Each engine has its own lab (a pair of namespaces), because the engine of
+// asavie/xdp cannot release a queue.
 func RawJob(cfg *Options, l Link) (labs [][]Phase) {
 	for _, engine := range cfg.Engines {
 		labs = append(labs, rawPhases(engine, cfg, l))

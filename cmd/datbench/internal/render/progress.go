@@ -12,7 +12,7 @@ import (
 )
 
 // ProgressPrinter prints the progress of a job. It writes a progress bar or lines to standard error. It writes each
-// measured row to standard output, and the row's intervals below a heading.
+// measured row to standard output. While a row runs, it writes the row's figures at intervals, below a heading.
 type ProgressPrinter struct {
 	pr progressbar.Display
 	// rows receives rows, w receives intervals.

@@ -25,7 +25,7 @@ type watch struct {
 // watchEvery is the time between two checks of the connections. A check stops the engine for some microseconds.
 const watchEvery = 250 * time.Millisecond
 
-// newWatch returns the watch of a row. With a churned heap the limit is longer, because the initiator sends nothing
+// newWatch returns the watch of a row. In a row with --churn the limit is longer, because the initiator sends nothing
 // while it fills its heap.
 func newWatch(peer netip.Addr, r plan.Spec) *watch {
 	w := &watch{peer: peer, limit: clientSilence, since: time.Now()}

@@ -60,8 +60,8 @@ const (
 	// may be overwritten only after its write has completed.
 	words = 16
 	// The first byte of each message of a stream tells the target the stage of the row: 1 is the warm-up, 2 is the
-	// measured stage and 3 is the end. stages is the number of source buffers of a stream, one for each value of this
-	// byte; the buffer with index 0 is not used.
+	// measured stage and 3 is the end. stages is the number of source buffers of a stream. The buffers 1 to 3 contain
+	// the messages of these stages; RDMA writes use buffer 0.
 	stages = 4
 )
 
@@ -81,7 +81,7 @@ func shapeRead(r plan.Spec) (i, t shape) {
 }
 
 // shapeStreamSend returns the shape of a stream of messages. Rate rows have twice as many receives, so that the sender
-// has credit while the target reposts.
+// has credit while the target reposts receives.
 func shapeStreamSend(r plan.Spec) (i, t shape) {
 	receives := r.QueueDepth()
 	if r.Metric == result.Rate {
