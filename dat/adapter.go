@@ -57,7 +57,7 @@ type device struct {
 
 // acquire returns the open adapter that is registered under key or an alias, and counts one more open of it. If the
 // device of that adapter has ended, acquire returns the reason as an error. If no such adapter is open, acquire calls
-// open, makes an adapter for the device, and registers the adapter.
+// the function open, makes an adapter for the device that open returns, and registers the adapter.
 func acquire(key string, o Options, open func() (device, error), aliases ...string) (*adapter, error) {
 	var dev device
 	defer func() { dev.note.write() }()
@@ -101,8 +101,8 @@ func (dev *device) wrap(layer func(link.Link) link.Link) {
 	dev.links, dev.closer = over, &layers{over, dev.closer}
 }
 
-// layers closes the links that Options.Wrap made, then the device below them. The order matters, because such a link
-// may hold frames of the device until it is closed.
+// layers closes first the links that Options.Wrap made, and then the device below these links. The order matters: a
+// link that Options.Wrap made may hold frames of the device until the link is closed.
 type layers struct {
 	links []link.Link
 	below io.Closer

@@ -25,8 +25,9 @@ const (
 	QoSPremium        QoS = 0x08 // high throughput and low latency
 )
 
-// CompletionFlags are the flags of a post (DAT_COMPLETION_FLAGS). As an attribute of an endpoint they decide which of
-// the endpoint's completions are notifications. A notification is an event that may end EVD.Wait or trigger a CNO.
+// CompletionFlags are the flags of a post (DAT_COMPLETION_FLAGS). Used as an attribute of an endpoint, the flags decide
+// which of the endpoint's completions are notifications. A notification is an event that may end EVD.Wait or trigger a
+// CNO.
 type CompletionFlags uint8
 
 // Completion flags.
@@ -41,8 +42,8 @@ const (
 	CompletionUnsignalled CompletionFlags = 0x04
 	// CompletionBarrierFence: the request starts after all earlier RDMA reads and atomics have completed.
 	CompletionBarrierFence CompletionFlags = 0x08
-	// CompletionEVDThreshold is an attribute of endpoints, not a flag of posts: every completion counts toward the
-	// threshold of EVD.Wait.
+	// CompletionEVDThreshold is an attribute of endpoints, not a flag of posts. With it, every completion counts toward
+	// the threshold of EVD.Wait.
 	CompletionEVDThreshold CompletionFlags = 0x10
 )
 
@@ -170,8 +171,8 @@ type EPAttr struct {
 	// RecvCompletionFlags decides which completions of receives are notifications:
 	//
 	//   - CompletionEVDThreshold or CompletionDefault: all completions.
-	//   - CompletionUnsignalled: all except those of receives posted with the flag CompletionUnsignalled. With other
-	//     values of this attribute, PostRecv refuses that flag.
+	//   - CompletionUnsignalled: all completions except those of receives that were posted with the flag
+	//     CompletionUnsignalled. PostRecv accepts that flag only if the attribute has this value.
 	//   - CompletionSolicitedWait: the completions of messages that the peer posted with the flag
 	//     CompletionSolicitedWait.
 	//

@@ -41,8 +41,8 @@ func TestCloseGraceful(t *testing.T) {
 	})
 }
 
-// TestCloseAbrupt: after an abrupt close, waiters return ErrAbort, peers see a disconnect, and the address can be
-// opened again immediately.
+// TestCloseAbrupt: after an abrupt close of an adapter, its calls of EVD.Wait return ErrAbort and its peers see a
+// disconnect. The address can be opened again immediately.
 func TestCloseAbrupt(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		for range 3 {
@@ -154,8 +154,8 @@ func TestCloseUnderLoad(t *testing.T) {
 	})
 }
 
-// TestOpenTwice: several opens of one device in a process share one adapter. They share its qualifiers and may share
-// dispatchers. Closing one open does not affect the others.
+// TestOpenTwice: several opens of one device in a process share one adapter. The opens share the qualifiers of the
+// adapter and may share dispatchers. Closing one open does not affect the others.
 func TestOpenTwice(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		if _, simulated := n.(*sim); simulated {

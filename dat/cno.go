@@ -47,8 +47,8 @@ var cnoWaiters = sync.Pool{New: func() any { return &cnoWaiter{wake: progress.Ne
 // CreateCNO creates a notification object (dat_cno_create). CreateEVD and EVD.ModifyCNO add EVDs to it.
 //
 // The argument agent may be nil. Otherwise the first trigger calls agent, once, with the EVD that triggered. The agent
-// runs in a new goroutine, so it may make any call. The same trigger also releases a waiting goroutine. If the last EVD
-// is freed or the IA is closed before the first trigger, the agent is called with nil.
+// runs in a new goroutine, so it may make any call. The same trigger also releases a waiting goroutine. If the CNO's
+// last EVD is freed or the IA is closed before the first trigger, the agent is called with nil.
 func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	return c, nil
 }
 
-// lock locks mu. If the CNO is nil or freed, it returns an error and does not lock. The caller unlocks mu.
+// lock locks mu. It returns an error and does not lock if the CNO is nil or freed. The caller unlocks mu.
 func (c *CNO) lock() error {
 	if c == nil {
 		return errHandleCNO
@@ -84,8 +84,8 @@ func (c *CNO) usable() error {
 // serves reports whether an EVD of ia may use c as its CNO. It is true for a nil c, which means no CNO.
 func (c *CNO) serves(ia *IA) bool { return c == nil || c.ia == ia && c.usable() == nil }
 
-// ModifyAgent replaces the agent; nil removes it (dat_cno_modify_agent). The next trigger calls the new agent. Earlier
-// triggers do not, so the caller should look for events in the EVDs after the call.
+// ModifyAgent replaces the agent; nil removes the agent (dat_cno_modify_agent). The next trigger calls the new agent.
+// Triggers before the call of ModifyAgent do not call the new agent, so look for events in the EVDs after the call.
 func (c *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := c.lock(); err != nil {
 		return err
@@ -105,14 +105,14 @@ func (c *CNO) Query() (CNOParam, error) {
 }
 
 // Wait waits until an EVD triggers the CNO, and returns that EVD (dat_cno_wait). It returns ErrQueueEmpty when the
-// timeout has passed. With a negative timeout it waits for ever; with a zero timeout it does not wait. Like EVD.Wait,
-// it polls the adapter's engines, and sleeps after some tens of microseconds without a packet.
+// timeout has passed. With a negative timeout, Wait waits for ever; with a zero timeout, it does not wait. Like
+// EVD.Wait, it polls the adapter's engines, and sleeps after some tens of microseconds without a packet.
 //
-// The returned EVD is only a hint. Another goroutine may already have taken its events. Other EVDs may have events
-// too: if EVDs trigger the CNO while no goroutine waits, Wait returns only the latest of them. So look for events in
-// every EVD of the CNO.
+// The returned EVD is only a hint. Another goroutine may already have taken the events of that EVD. Other EVDs may have
+// events too: if several EVDs trigger the CNO while no goroutine waits, Wait returns only the EVD that triggered last.
+// So look for events in every EVD of the CNO.
 //
-// If the last EVD is freed or the IA is closed during the call, Wait returns nil and no error.
+// If the CNO's last EVD is freed or the IA is closed during the call, Wait returns nil and no error.
 func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {
 	evd, err := c.wait(timeout, nil)
 	if err == ErrTimeoutExpired {
@@ -121,8 +121,8 @@ func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {
 	return evd, err
 }
 
-// WaitContext is Wait without a timeout. When ctx is done, it returns an error that wraps both ErrInterruptedCall and
-// the error of ctx.
+// WaitContext is Wait without a timeout. When ctx is done, WaitContext returns an error that wraps both
+// ErrInterruptedCall and the error of ctx.
 func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	return evd, interrupted(ctx, err)
 }
 
-// wait is Wait, except that it returns ErrInterruptedCall when the channel done is closed, and ErrTimeoutExpired in
-// place of ErrQueueEmpty.
+// wait is Wait with two differences. It returns ErrInterruptedCall when the channel done is closed, and it returns
+// ErrTimeoutExpired where Wait returns ErrQueueEmpty.
 func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
@@ -226,10 +226,10 @@ func (c *CNO) forget(e *EVD) {
 	}
 }
 
-// emptied drops the trigger of the EVD e that the CNO keeps for the next Wait. It is called after a consumer has taken
-// the last event of e. Otherwise Wait would return e, and the caller of Wait would find no event there. If an event
-// arrives during the call, either e.Len counts it and the CNO keeps the trigger, or the event triggers the CNO after mu
-// is unlocked.
+// The method emptied is called after a consumer has taken the last event of the EVD e. If e has triggered the CNO, and
+// the CNO keeps this trigger for the next Wait, the method drops the trigger. Otherwise Wait would return e, and the
+// caller of Wait would find no event there. An event may arrive during the call. Then either e.Len counts the event and
+// the CNO keeps the trigger, or the event triggers the CNO after mu is unlocked.
 func (c *CNO) emptied(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,8 +238,8 @@ func (c *CNO) emptied(e *EVD) {
 	}
 }
 
-// trigger delivers a notification of e: it calls the agent, then releases one waiter or, if no goroutine waits, keeps
-// the trigger for the next Wait. The owner of an engine may call trigger.
+// trigger delivers a notification of e. It calls the agent, and then ends the wait of one goroutine. If no goroutine
+// waits, the CNO keeps the trigger for the next Wait. The owner of an engine may call trigger.
 func (c *CNO) trigger(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,8 +263,8 @@ func (c *CNO) call(e *EVD) {
 	}
 }
 
-// release ends the wait of the goroutine that has waited longest; its Wait returns e. mu is held, and at least one
-// goroutine waits.
+// release ends the wait of the goroutine that has waited longest; the Wait of that goroutine returns e. mu is held, and
+// at least one goroutine waits.
 func (c *CNO) release(e *EVD) {
 	w := c.waiters[0]
 	c.waiters = slices.Delete(c.waiters, 0, 1)
@@ -292,8 +292,8 @@ func (c *CNO) join(e *EVD) {
 	c.latched = slices.Grow(c.latched, len(c.evds)) // so that latch does not allocate
 }
 
-// leave removes an EVD, and the trigger of that EVD if the CNO keeps one for the next Wait. The argument freed is true
-// if the EVD was freed, and false if the EVD has another CNO now.
+// leave removes an EVD from the CNO. If the CNO keeps a trigger of that EVD for the next Wait, leave drops the trigger.
+// The argument freed is true if the EVD was freed, and false if the EVD has another CNO now.
 func (c *CNO) leave(e *EVD, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,14 +26,14 @@ func conformance() []topic {
 		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)
 }
 
-// linkTopics has the topics whose rules depend on the link. Such rules open a device, sleep until the link wakes them,
-// move bytes, or notice that the peer has ended. The code for all other rules is the same above every link.
+// linkTopics has the topics whose rules depend on the link: rules that open a device, sleep until the link wakes them,
+// move bytes, or notice that the peer has ended. The code that all other rules test is the same above every link.
 var linkTopics = []string{"dat_ia_open", "dat_ia_query", "dat_ia_close", "dat_evd_wait", "dat_evd_dequeue", "dat_cno_wait",
 	"dat_psp_create", "dat_ep_connect", "dat_ep_disconnect", "dat_lmr_create", "dat_lmr_free", "dat_ep_post_send", "dat_ep_post_recv",
 	"dat_ep_post_rdma_write", "dat_ep_post_rdma_read", "dat_ib_post_rdma_write_immed", "dat_ib_post_fetch_and_add", "errors", "flush", "ordering"}
 
-// TestConformance checks every rule over every link that this host has. With -short it checks all rules over the
-// simulated link, but over other links only the rules of linkTopics.
+// TestConformance checks every rule over every link that this host has. With -short, it still checks all rules over the
+// simulated link, but over other links it checks only the rules of linkTopics.
 func TestConformance(t *testing.T) {
 	var failed atomic.Int32
 	all, rules := conformance(), 0

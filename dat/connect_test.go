@@ -106,8 +106,8 @@ func TestRefused(t *testing.T) {
 				}
 				x.done(x.recv, 9, DTOReceive, DTOFlushed, 0)
 				x.still()
-				// The endpoint can be used again, and a connection request that is still in the
-				// backlog is accepted.
+				// The endpoint can be used again, and a connection request that is still in the backlog can be
+				// accepted.
 				ok(t, x.Reset())
 				if x.State() != EPUnconnected {
 					t.Errorf("after reset: %v", x.State())

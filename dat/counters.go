@@ -57,13 +57,14 @@ type LinkStats struct {
 	// RxInvalid counts packets that were malformed or had an impossible source address: an address of this host, or a
 	// multicast, loopback or unspecified address.
 	RxInvalid uint64
-	// TxDropped counts packets that Send accepted but that were not transmitted. If the device had already taken such a
-	// packet, TxPackets counts it too.
+	// TxDropped counts packets that the link's method Send accepted but that were not transmitted. If the device had
+	// already taken such a packet, TxPackets counts the packet too.
 	TxDropped uint64
-	// TxFull counts those packets of TxDropped that the kernel's full send buffer refused. Only links over kernel UDP
-	// use TxFull.
+	// TxFull counts those packets of TxDropped that were lost because the kernel's send buffer was full. Only links
+	// over kernel UDP use TxFull.
 	TxFull uint64
-	// TxKicks counts system calls that start transmission. Wakeups counts the calls of Wait that slept.
+	// TxKicks counts system calls that start transmission. Wakeups counts the calls of the link's method Wait that
+	// slept.
 	TxKicks, Wakeups uint64
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // CR is a connection request (DAT_CR_HANDLE). A successful Accept, Reject or Handoff ends the request: later calls
-// return ErrInvalidHandle. If the requester gives up, the handle stays valid. Accept then leads to
-// EventAcceptCompletionError, and Reject has no effect on the peer. Any goroutine may call the methods.
+// return ErrInvalidHandle. If the requester gives up, the handle stays valid. A call of Accept then leads to
+// EventAcceptCompletionError, and a call of Reject has no effect on the peer. Any goroutine may call the methods.
 type CR struct {
 	consumer
 	ia   *IA
@@ -38,8 +38,8 @@ func newCR(ia *IA, r *wire.Request) *CR {
 	return c
 }
 
-// makeEP creates the endpoint of the request. The endpoint allows as many RDMA reads as the requester asks for, up to
-// maxReads.
+// makeEP creates the endpoint of the request. The endpoint allows as many concurrent RDMA reads as the requester asks
+// for, but at least the default and at most maxReads.
 func (c *CR) makeEP() {
 	a := DefaultEPAttr()
 	a.MaxRDMAReadIn = min(max(a.MaxRDMAReadIn, c.req.ReadOut), maxReads)
@@ -57,8 +57,8 @@ func (c *CR) Query() (CRParam, error) {
 	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: bounded(c.req.Private), LocalEP: c.ep}, nil
 }
 
-// lock locks the IA and mu. If the request is nil or answered, or the IA is closed, it returns an error and locks
-// nothing. The caller calls unlock.
+// lock locks the IA and mu. It returns an error and locks nothing if the request is nil or answered, or if the IA is
+// closed. Otherwise the caller must call unlock.
 func (c *CR) lock() error {
 	if c == nil {
 		return errHandleCR
@@ -82,7 +82,7 @@ func (c *CR) unlock() {
 // Accept accepts the request and connects an endpoint to the requester (dat_cr_accept). If the request has an endpoint
 // (CRParam.LocalEP), Accept uses that endpoint, and ep must be nil. Otherwise Accept uses ep, which must be
 // unconnected. The endpoint needs a zone and a connect EVD. The connect EVD gets EventEstablished or
-// EventAcceptCompletionError. The private data is copied; the requester's EventEstablished carries it.
+// EventAcceptCompletionError. The private data is copied; the requester gets the copy with EventEstablished.
 //
 // After an error the consumer may answer the request again. The exception is ErrInvalidAddress: no route leads to the
 // requester, and the request is over. The next attempt of the requester is a new request.
@@ -153,8 +153,8 @@ func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
 	return ep.may(call)
 }
 
-// accept connects the endpoint to the requester and returns a log message. Without a route to the requester it drops
-// the request. mu and ep.mu are held.
+// accept connects the endpoint to the requester, and returns a message for the caller to log. If no route leads to the
+// requester, accept drops the request. mu and ep.mu are held.
 func (c *CR) accept(ep *EP, private []byte) (note, error) {
 	d, path, err := c.resolve() // the last check, because a later one would have to free the path
 	if err != nil {
@@ -172,16 +172,20 @@ func (c *CR) accept(ep *EP, private []byte) (note, error) {
 }
 
 // Reject refuses the request (dat_cr_reject). The requester gets EventPeerRejected with the private data. If no route
-// leads to the requester, no answer is sent. An endpoint of a reserved service point becomes unconnected. An endpoint
-// that the provider created is freed.
+// leads to the requester, no answer is sent.
+//
+// If the request has an endpoint (CRParam.LocalEP), Reject releases the endpoint: an endpoint that the consumer
+// reserved with CreateRSP becomes unconnected, and an endpoint that the provider created is freed.
 func (c *CR) Reject(private []byte) error {
 	return c.decline(private, func(e *wire.Engine, path link.Path) error { return e.Reject(c.req, path, private) })
 }
 
-// Handoff passes the request to the service point of the adapter that listens on qual (dat_cr_handoff). The request
-// arrives there as a new request, and the requester does not notice. An endpoint of a reserved service point becomes
-// unconnected. An endpoint that the provider created is freed. If no service point listens on qual, or its backlog is
-// full, the requester gets EventNonPeerRejected. If no route leads to the requester, the request is dropped.
+// Handoff passes the request on (dat_cr_handoff). The request arrives as a new request at the service point that
+// listens on qual, on the same adapter. The requester does not notice. If no service point listens on qual, or the
+// backlog of that service point is full, the requester gets EventNonPeerRejected. If no route leads to the requester,
+// the request is dropped.
+//
+// If the request has an endpoint, Handoff releases the endpoint as Reject does.
 func (c *CR) Handoff(qual ConnQual) error {
 	return c.decline(nil, func(e *wire.Engine, path link.Path) error { return e.Handoff(c.req, path, uint64(qual)) })
 }
@@ -223,8 +227,8 @@ func (c *CR) resolve() (*driver, link.Path, error) {
 	return d, path, status(err)
 }
 
-// drop makes d's engine forget the request, without an answer. It returns a log message that has err as the reason.
-// The caller releases the request's endpoint. mu is held.
+// drop makes d's engine forget the request, without an answer. It returns a message for the caller to log, with err as
+// the reason. The caller also releases the request's endpoint. mu is held.
 func (c *CR) drop(d *driver, err error) note {
 	_ = d.do(func(e *wire.Engine) error { return e.Forget(c.req) }) // fails if the engine has dropped the request already
 	n := c.note("dat: request dropped, no way back", d)
@@ -256,8 +260,8 @@ func (c *CR) releaseEP() {
 	}
 }
 
-// bounded returns the first maxPrivateData bytes of a peer's private data, or all of the data if it is shorter. The
-// wire protocol has room for more, but the buffer of a consumer may have only maxPrivateData bytes.
+// The function bounded returns the first maxPrivateData bytes of a peer's private data, or all of the data if it is
+// shorter. The wire protocol has room for more, but the buffer of a consumer may have only maxPrivateData bytes.
 func bounded(private []byte) []byte { return private[:min(len(private), maxPrivateData)] }
 
 func checkPrivate(private []byte) error {

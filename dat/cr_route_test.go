@@ -35,7 +35,8 @@ func undecided(t *testing.T, a *adapter) (n int) {
 }
 
 // TestRequestWithoutRouteIsFreed: if no route leads to the requester, every kind of answer ends the request and frees
-// its endpoint. The requester's next attempt is a new request. It succeeds when the route is back.
+// the request's endpoint. The requester's next attempt is a new request. When the route is back, this new request
+// succeeds.
 func TestRequestWithoutRouteIsFreed(t *testing.T) {
 	for name, answer := range map[string]func(*CR, *EP) error{
 		"accept":           func(c *CR, ep *EP) error { return c.Accept(ep, nil) },

@@ -23,8 +23,8 @@ func newDriver(h *wire.Host, l link.Link) (*driver, error) {
 	return d, nil
 }
 
-// do calls f while it owns the engine, and polls the engine before and after f. It returns the error of f, or
-// ErrInvalidHandle if the adapter is closed.
+// The method do takes the engine, polls it, calls f, polls the engine again, and gives the engine up. It returns the
+// error of f, or ErrInvalidHandle if the adapter is closed.
 func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	if !d.Do(func() { err = f(d.eng) }) {
 		return ErrInvalidHandle
@@ -32,9 +32,10 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// drop ends the connection of a freed endpoint. If poll is true and the connection has not ended yet, drop also polls
-// the engine, so that the disconnect is sent. An ended connection sends nothing, so drop does not poll for it: each
-// poll runs the timers of all connections, and a program may free thousands of endpoints.
+// drop ends the connection of a freed endpoint. If the connection has not ended yet and poll is true, drop also polls
+// the engine, so that the disconnect is sent. If the connection has ended, it sends nothing, and drop does not poll. A
+// poll would cost too much: each poll runs the timers of all connections, and a program may free thousands of
+// endpoints.
 func (d *driver) drop(c *wire.Conn, poll bool) {
 	run := d.With
 	if s := c.State(); poll && s != wire.Closed && s != wire.Idle {
@@ -43,8 +44,8 @@ func (d *driver) drop(c *wire.Conn, poll bool) {
 	run(func() { d.eng.Drop(c) }) // does nothing if the adapter is closed: its connections have ended
 }
 
-// park waits until w is ready. It polls the adapter's engines at first and sleeps later. It returns ErrTimeoutExpired
-// when the time limit has passed, and ErrInterruptedCall when the channel done is closed.
+// park waits until w is ready. At first, park polls the adapter's engines; later it sleeps. It returns
+// ErrTimeoutExpired when the time limit has passed, and ErrInterruptedCall when the channel done is closed.
 func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}) error {
 	switch a.engines.Wait(w, limit, done) {
 	case progress.TimedOut:
@@ -63,8 +64,8 @@ func (a *adapter) flush() {
 	}
 }
 
-// halted calls f while it owns every engine of the adapter. It returns the error of f, or ErrInvalidHandle if the
-// adapter is closed.
+// The method halted takes every engine of the adapter, calls f, and gives the engines up. It returns the error of f, or
+// ErrInvalidHandle if the adapter is closed.
 func (a *adapter) halted(f func() error) (err error) {
 	if !a.engines.Halt(func() { err = f() }) {
 		return ErrInvalidHandle

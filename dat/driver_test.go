@@ -23,7 +23,7 @@ func (p *point) polls() uint64 {
 }
 
 // TestEndsWithoutPolls: freeing an endpoint whose connection has ended does not poll the engine, because a poll runs
-// the timers of all connections. Closing an adapter does not poll for each of its endpoints either.
+// the timers of all connections. Closing an adapter does not poll once for each endpoint either.
 func TestEndsWithoutPolls(t *testing.T) {
 	const pairs = 64
 	for name, end := range map[string]func(*testing.T, *host, []*point){
@@ -68,9 +68,9 @@ func (p *point) enginePolls() (n uint64) {
 	return n
 }
 
-// TestPosterOfMemory: a goroutine that posts writes but takes no events does not count as a caller that polls, so the
-// background owner keeps polling. In this test it waits until a write of the peer changes its memory. A goroutine that
-// takes events counts as a caller that polls.
+// TestPosterOfMemory: a goroutine posts writes but takes no events; it waits until a write of the peer changes its
+// memory. Such a goroutine does not count as a caller that polls, so the background owner keeps polling. A goroutine
+// that takes events does count as a caller that polls.
 func TestPosterOfMemory(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -125,8 +125,8 @@ func (w wakes) Wake() {
 }
 
 // TestRungPostRouses: if a goroutine posts while another goroutine owns the engine, the owner sends the post when it
-// gives the engine up. The owner must also wake the background owner: if the packet is lost, the background owner must
-// retransmit it, but without the wake-up it may sleep beyond the retransmission timeout.
+// gives the engine up. The owner must also wake the background owner. Otherwise, if the packet of the post is lost, the
+// background owner may sleep beyond the retransmission timeout and retransmit too late.
 func TestRungPostRouses(t *testing.T) {
 	var n atomic.Int64
 	nw := newSim(t)

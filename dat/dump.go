@@ -11,9 +11,9 @@ import (
 )
 
 // Connections returns one row for every connection of the adapter, also for connections of other opens. Each row is a
-// consistent snapshot, but the rows are read at different times: the call stops an engine for some microseconds to
-// read 32 of its connections. Between these reads the engine runs. Connections returns ErrInvalidHandle if the adapter
-// is closed before or during the call.
+// consistent snapshot, but the rows are read at different times. Connections reads 32 connections of an engine at once,
+// and stops the engine for some microseconds during such a read. Between these reads the engine runs. Connections
+// returns ErrInvalidHandle if the adapter is closed before or during the call.
 func (ia *IA) Connections() ([]ConnInfo, error) {
 	var all []ConnInfo
 	err := ia.EachConnection(func(c *ConnInfo) error {
@@ -26,9 +26,9 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 	return all, nil
 }
 
-// EachConnection calls f for each row that Connections would return, without holding all rows in memory. The row c is
-// valid only until f returns. If f returns an error, EachConnection stops and returns that error. The engines run
-// during f. Other errors: ErrInvalidHandle, ErrInvalidParameter (f is nil).
+// EachConnection calls f for each row that Connections would return, without holding all rows in memory. The row, the
+// argument c of f, is valid only until f returns. If f returns an error, EachConnection stops and returns that error.
+// The engines run during f. Other errors: ErrInvalidHandle, ErrInvalidParameter (f is nil).
 func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	if err := ia.lock(); err != nil {
 		return err
@@ -49,16 +49,16 @@ func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	return nil
 }
 
-// When inspect has owned its engine for inspectTime, summed over several reads, it sleeps for inspectPause. Without the
-// pause, reading thousands of connections would delay the data path: for 19200 connections, inspect owns the engine for
-// 11 ms in total.
+// The method inspect reads the connections of an engine, 32 at once. It owns the engine during each read. When these
+// reads have taken inspectTime in total, inspect sleeps for inspectPause. Without the pause, reading thousands of
+// connections would delay the data path: for 19200 connections, inspect owns the engine for 11 ms in total.
 const (
 	inspectTime  = 100 * time.Microsecond
 	inspectPause = 200 * time.Microsecond
 )
 
-// inspect calls f for each connection of the engine. If f returns an error, inspect stops and returns that error. It
-// owns the engine while it reads 32 connections, but not during f.
+// The method inspect calls f for each connection of the engine. If f returns an error, inspect stops and returns that
+// error. It owns the engine while it reads connections, 32 at once, but not while f runs.
 func (d *driver) inspect(f func(*wire.ConnInfo) error) error {
 	rows := make([]wire.ConnInfo, 0, 32)
 	var owned time.Duration // time of ownership since the last pause
@@ -90,9 +90,10 @@ const (
 	dumpLine = "%-6d  %-11v  %-39v  %#-18x  %-7s  %-14v  %-14v  %-4d  %-16s  %-7.2f  %-6d  %-4d  %-6d  %-12v  %-12v  %-8d  %-8d  %-11s  %-10d  %-5d  %-8d  %s\n"
 )
 
-// Dump writes the rows of Connections to w as a table, with one line for each connection. It writes the lines while it
-// reads. The column PSN has the oldest unacknowledged PSN, a plus sign and the number of unacknowledged packets.
-// Durations have units. Errors: ErrInvalidHandle, ErrInvalidParameter (w is nil), and errors of w.
+// Dump writes the rows of Connections to w as a table, with one line for each connection. Dump writes each line before
+// it reads the next connection. The column PSN has the oldest unacknowledged PSN, a plus sign, and the number of
+// unacknowledged packets. Durations have units. Errors: ErrInvalidHandle, ErrInvalidParameter (w is nil), and errors of
+// w.
 func (ia *IA) Dump(w io.Writer) error {
 	if w == nil {
 		return fail(ErrInvalidParameter, "the writer is nil")

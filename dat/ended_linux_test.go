@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestDeviceEnds detaches the XDP program of an adapter. The connections break, each open gets an event, IA.Err returns
-// the reason, and the device can be opened again after all opens have been closed.
+// TestDeviceEnds detaches the XDP program of an adapter. The connections break, each open of the adapter gets an event,
+// and IA.Err returns the reason. When all opens have been closed, the device can be opened again.
 func TestDeviceEnds(t *testing.T) {
 	labtest.RequireXDP(t)
 	n := xdpNet{labtest.New(t, lab.Options{})}

@@ -44,8 +44,8 @@ var portQuals atomic.Uint64
 // EPConfig are the parameters of CreateEP, except the zone.
 type EPConfig struct {
 	// RecvEVD gets the completions of receives, RequestEVD the completions of requests, and ConnectEVD the connection
-	// events. They may be the same dispatcher. If one is nil, its events are discarded. A dispatcher may belong to any
-	// open of the same adapter.
+	// events. The three may be the same dispatcher. If one of them is nil, the events that it would get are discarded.
+	// Each dispatcher may belong to any open of the same adapter.
 	RecvEVD, RequestEVD, ConnectEVD *EVD
 
 	// SRQ is the shared receive queue from which the endpoint takes its receives. If SRQ is nil, the endpoint has a
@@ -59,13 +59,14 @@ type EPConfig struct {
 }
 
 // CreateEP creates an unconnected endpoint (dat_ep_create, or dat_ep_create_with_srq if c.SRQ is not nil). The zone pz
-// may be nil; Modify can set it later. Until it has a zone, the endpoint can neither connect nor post operations that
-// use memory.
+// may be nil; Modify can set the zone later. Until the endpoint has a zone, it can neither connect nor post operations
+// that use memory.
 //
 // An endpoint with a shared receive queue refuses PostRecv in every state. It uses the shared receive queue until Free,
-// even after Reset. When the endpoint's connection has ended, a receive that the endpoint has taken but not completed
-// is flushed. Then the asynchronous EVD gets EventAsyncEPBroken with the endpoint as Source and
-// ReasonEPTransferToError, which means that the endpoint takes no more receives.
+// even after Reset. When an established connection of the endpoint ends, a receive that the endpoint has taken but not
+// completed is flushed. After that, whether or not there was such a receive, the asynchronous EVD gets
+// EventAsyncEPBroken with the endpoint as Source and ReasonEPTransferToError. This event means that the endpoint takes
+// no more receives.
 //
 // Errors:
 //
@@ -146,8 +147,8 @@ func (ep *EP) adopt(p *EPParam) {
 	}
 }
 
-// handles returns ErrInvalidHandle if a handle in p is not valid for an endpoint of ia. It checks the SRQ and the
-// handles whose bits are set in mask. The caller has locked ia.
+// The method handles returns ErrInvalidHandle if a handle in p is not valid for an endpoint of ia. It checks the SRQ
+// and those handles whose bits are set in mask. The caller has locked ia.
 func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	if mask&EPFieldPZ != 0 && p.PZ != nil && !p.PZ.usable(ia) {
 		return errHandlePZ
@@ -170,10 +171,11 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	return nil
 }
 
-// refer updates the reference counts of the objects that an endpoint uses. The argument oldParam has the parameters of
-// the endpoint before a change, or nil for a new endpoint. The argument newParam has the parameters after the change,
-// or nil for a freed endpoint. If event streams that would then feed the same dispatcher are not compatible (see
-// feedings.compatible), refer returns an error and changes nothing.
+// refer updates the reference counts of the objects that an endpoint uses. It is called when an endpoint is created,
+// changed or freed. The argument oldParam has the old parameters, and is nil for a new endpoint. The argument newParam
+// has the new parameters, and is nil for a freed endpoint. After the change, all event streams that feed one dispatcher
+// must be compatible (see feedings.compatible). If they would not be compatible, refer returns an error and changes
+// nothing.
 func (a *adapter) refer(oldParam, newParam *EPParam) error {
 	if err := a.refeed(oldParam.feeds(), newParam.feeds()); err != nil {
 		return err
@@ -216,7 +218,7 @@ func (ep *EP) usable() error {
 	return nil
 }
 
-// lock locks mu. If the endpoint is nil or freed, it returns an error and does not lock. The caller unlocks mu.
+// lock locks mu. It returns an error and does not lock if the endpoint is nil or freed. The caller unlocks mu.
 func (ep *EP) lock() error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -243,9 +245,9 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 // refusal. Outstanding operations get no completions. Free returns ErrInvalidState in the state EPReserved (free the
 // service point first), and in EPPassiveConnectionPending and EPTentativeConnectionPending (answer the request first).
 //
-// Completions of the endpoint that are queued in a dispatcher stay there and use slots. A program that replaces
-// endpoints all the time should therefore call Disconnect first, and free an endpoint when it takes EventDisconnected,
-// the endpoint's last event. Then the dispatcher has no events of freed endpoints.
+// Completions of the endpoint that are queued in a dispatcher stay there and take up room. A program that replaces
+// endpoints all the time should therefore call Disconnect first. It should free the endpoint when it takes
+// EventDisconnected, the endpoint's last event. Then the dispatcher has no events of freed endpoints.
 func (ep *EP) Free() error {
 	if err := ep.usable(); err != nil {
 		return err

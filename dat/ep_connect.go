@@ -15,13 +15,13 @@ func (ep *EP) completions(d *driver) wire.CompletionQueues {
 		Solicited: ep.attr.RecvCompletionFlags == CompletionSolicitedWait}
 }
 
-// Connect starts a connection to the service with qualifier qual at an address (dat_ep_connect). The address may be
-// that of this adapter. The endpoint must be unconnected, and must have a zone and a connect EVD. With a negative
-// timeout, Connect tries for ever. The private data is copied.
+// Connect starts a connection to the service with qualifier qual at the address addr (dat_ep_connect). This may be the
+// adapter's own address. The endpoint must be unconnected, and must have a zone and a connect EVD. With a negative
+// timeout, the attempt has no time limit. The private data is copied.
 //
-// The connect EVD gets exactly one event about the attempt: EventEstablished with the private data of the peer's
-// accept, or EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable or EventDisconnected. After an
-// event other than EventEstablished the endpoint is disconnected.
+// The connect EVD gets exactly one event about the attempt. EventEstablished means success; it carries the private data
+// that the peer passed to Accept. EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable and
+// EventDisconnected mean failure; the endpoint is then disconnected.
 //
 // Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data), ErrInvalidAddress (no
 // route), ErrInvalidState, ErrInsufficientResources.
@@ -51,8 +51,8 @@ func (ep *EP) ConnectWith(addr netip.Addr, qual ConnQual, c ConnectConfig) error
 	return ep.dial(remote{addr: addr.Unmap(), port: uint64(qual), flags: c.Flags}, c.Timeout, c.PrivateData)
 }
 
-// DupConnect connects to the same address and qualifier, and with the same flags, as the connected endpoint dup
-// (dat_ep_dup_connect). Otherwise it is like ConnectWith. If c.Flags is not 0, it returns ErrInvalidParameter.
+// DupConnect is ConnectWith to the same address and qualifier, and with the same flags, as the connected endpoint dup
+// (dat_ep_dup_connect). It returns ErrInvalidParameter if c.Flags is not 0.
 func (ep *EP) DupConnect(dup *EP, c ConnectConfig) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 }
 
 // take makes d the driver of the endpoint and runs f in d's engine. The function f starts the connection to peer. If f
-// succeeds, no service point or connection request holds the endpoint any longer. mu is held.
+// succeeds, no service point and no connection request holds the endpoint any longer. mu is held.
 func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
@@ -138,8 +138,8 @@ func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	return nil
 }
 
-// move prepares the change of the endpoint's driver to d. In each dispatcher of the endpoint it moves the queued events
-// of the old engine to the front, so that consumers take them before the events of the new engine.
+// move prepares the change of the endpoint's driver to d. In each dispatcher of the endpoint, it moves the queued
+// events of the old engine to the front, so that consumers take these events before the events of the new engine.
 func (ep *EP) move(d *driver) {
 	if was := ep.drv.Load(); was != nil && was != d {
 		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
@@ -149,8 +149,8 @@ func (ep *EP) move(d *driver) {
 }
 
 // Disconnect ends a connection, or an attempt to connect (dat_ep_disconnect). With CloseGraceful, outstanding requests
-// complete first. Each side gets one EventDisconnected. On a disconnected endpoint the call does nothing. If no
-// connection was started, it returns ErrInvalidState.
+// complete first. Each side gets one EventDisconnected. On a disconnected endpoint, Disconnect does nothing. On an
+// endpoint without a connection or an attempt to connect, it returns ErrInvalidState.
 func (ep *EP) Disconnect(flags CloseFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -162,13 +162,13 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 }
 
 // Reset makes a disconnected endpoint unconnected (dat_ep_reset). Completions that the consumer has not taken stay in
-// their EVDs. On an unconnected endpoint the call does nothing, and receives stay posted.
+// their EVDs. On an unconnected endpoint, Reset does nothing, and receives stay posted.
 func (ep *EP) Reset() error {
 	return ep.inEngine(callReset, func(e *wire.Engine) error { return e.Reset(ep.conn) })
 }
 
-// inEngine runs f in the engine of the connection. If the endpoint's state does not allow the call c, it returns
-// ErrInvalidState.
+// inEngine runs f in the engine of the connection. It returns ErrInvalidState if the endpoint's state does not allow
+// the call c.
 func (ep *EP) inEngine(c epCall, f func(*wire.Engine) error) error {
 	if err := ep.lock(); err != nil {
 		return err

@@ -8,8 +8,9 @@ type EPParam struct {
 	State        EPState
 	LocalAddress netip.Addr
 	LocalPort    uint64 // port qualifier, which the peer's CR shows
-	// RemoteAddress and RemotePort are zero while there is no connection and no attempt to connect. On the active side
-	// RemotePort is the requested connection qualifier; on the passive side it is the peer's port qualifier.
+	// RemoteAddress and RemotePort are zero while there is neither a connection nor an attempt to connect. On the
+	// active side, RemotePort is the requested connection qualifier. On the passive side, RemotePort is the peer's port
+	// qualifier.
 	RemoteAddress netip.Addr
 	RemotePort    uint64
 
@@ -61,14 +62,15 @@ const (
 )
 
 // Groups of parameters. Each parameter belongs to one of four groups. The group decides in which states of the endpoint
-// Modify may change the parameter; the table in ep_state.go lists the states of each call:
+// Modify may change the parameter. The variable legal in ep_state.go is a table of these states, by the names that
+// begin with call:
 //
 //	epFixed       in no state
 //	epTransport   where the table allows callModifyTransport
 //	epSetUp       where the table allows callModify
 //	EPFieldPZ     where the table allows callModifyPZ
 //
-// Apart from these groups, epHandles has the handles that Modify may change.
+// The constant epHandles is not one of the groups: it has the handles that Modify may change.
 const (
 	epFixed = EPFieldIA | EPFieldState | EPFieldComm | EPFieldLocalAddress | EPFieldLocalPort |
 		EPFieldRemoteAddress | EPFieldRemotePort | EPFieldSRQ
@@ -133,8 +135,8 @@ func (p *EPParam) set(mask EPMask, src *EPParam) {
 	}
 }
 
-// Modify changes the parameters in mask to their values in param (dat_ep_modify). If it returns an error, it has
-// changed nothing. The state of the endpoint decides which parameters may change:
+// Modify changes the parameters whose bits are set in mask to their values in param (dat_ep_modify). If Modify returns
+// an error, it has changed nothing. The state of the endpoint decides which parameters may change:
 //
 //   - The zone: in EPUnconnected and EPTentativeConnectionPending.
 //   - The dispatchers and the attributes: in EPUnconnected, EPTentativeConnectionPending, EPReserved and
@@ -144,9 +146,9 @@ func (p *EPParam) set(mask EPMask, src *EPParam) {
 //
 // An attribute of 0 means the default where EPAttr says so. The events of a nil dispatcher are discarded.
 //
-// Posted receives stay posted. If they do not fit the new MaxRecvDTOs or MaxRecvIOV, Modify returns ErrInvalidState.
-// If the zone has changed, a receive with memory of the old zone fails with DTOLocalProtection when a message arrives
-// for it.
+// Posted receives stay posted. If there are more posted receives than the new MaxRecvDTOs, or if one of them has more
+// segments than the new MaxRecvIOV, Modify returns ErrInvalidState. After a change of the zone, a posted receive may
+// have memory of the old zone. Such a receive fails with DTOLocalProtection when a message arrives for it.
 //
 // Errors: ErrInvalidParameter (mask or value), ErrInvalidHandle (zone or dispatcher), ErrModelNotSupported,
 // ErrInvalidState.

@@ -9,8 +9,8 @@ import (
 // requestFlags are the completion flags that every request allows.
 const requestFlags = CompletionSuppress | CompletionBarrierFence
 
-// permits has the parameters of an endpoint that decide whether a post is legal. They are atomic, so that a post takes
-// no lock.
+// permits has those parameters of an endpoint that decide whether a post is legal. The fields are atomic, so that a
+// post takes no lock.
 type permits struct {
 	recvFlags, requestFlags atomic.Uint32 // CompletionUnsignalled if the endpoint allows it, else 0
 	binds                   atomic.Bool   // the request EVD accepts completions of binds, or there is no request EVD
@@ -29,18 +29,21 @@ func (m *permits) recvAllowed(flags CompletionFlags) bool {
 }
 
 // requestAllowed reports whether a request may be posted with the given flags. The argument legal has the flags that
-// this kind of request allows. CompletionUnsignalled is allowed too, if the endpoint's attributes allow it.
+// are legal for this kind of request on every endpoint. If the endpoint's attributes allow CompletionUnsignalled, that
+// flag is legal too.
 func (m *permits) requestAllowed(flags, legal CompletionFlags) bool {
 	return flags&^(legal|CompletionFlags(m.requestFlags.Load())) == 0
 }
 
 // PostRecv posts a receive (dat_ep_post_recv), in any state. One message fills the segments of iov in order. The
-// completion carries the cookie. The only legal flag is CompletionUnsignalled, if EPAttr.RecvCompletionFlags has it.
+// completion carries the cookie. The flag CompletionUnsignalled is legal if EPAttr.RecvCompletionFlags is
+// CompletionUnsignalled; no other flag is legal.
 //
 // Like all posts, PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion.
-// Errors: ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (flags, segments,
-// range), ErrPrivilegesViolation (a segment names no LMR, or an LMR without MemLocalWrite), ErrProtectionViolation
-// (memory of another zone).
+// ErrInvalidParameter (flags, segments, range), ErrPrivilegesViolation (a segment names no LMR, or an LMR without
+// MemLocalWrite), ErrProtectionViolation (memory of another zone).
+//
+// Errors: ErrInsufficientResources (MaxRecvDTOs receives are outstanding),
 func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -61,9 +64,9 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 // PostSend sends the segments of iov, in order, as one message (dat_ep_post_send). An empty iov makes an empty
 // message. A successful completion means that the data is in the peer's receive buffer.
 //
-// PostSend is legal in the states EPConnected and EPDisconnected. In EPDisconnected the send completes with
-// DTOFlushed. Errors: ErrInvalidState, ErrInsufficientResources (MaxRequestDTOs requests are outstanding), and the
-// other errors of PostRecv, with MemLocalRead in place of MemLocalWrite.
+// PostSend is legal in the states EPConnected and EPDisconnected. In EPDisconnected the send completes with DTOFlushed.
+// Errors: ErrInvalidState, ErrInsufficientResources (MaxRequestDTOs requests are outstanding), and the other errors of
+// PostRecv. The LMRs need MemLocalRead, where PostRecv needs MemLocalWrite.
 func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -76,9 +79,9 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 
 // PostRDMAWrite writes the segments of iov, in order, to the range of the peer's memory that the argument remote names
 // (dat_ep_post_rdma_write). A successful completion means that the data is in the peer's memory. The peer gets no
-// event. The writes of a connection land in posting order; within a write, the last aligned word lands last.
+// event. The writes of a connection land in posting order; of one write, the last aligned word lands last.
 //
-// It returns ErrLengthError if the range is shorter than iov. Other errors are those of PostSend.
+// PostRDMAWrite returns ErrLengthError if the range is shorter than iov. Its other errors are those of PostSend.
 func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -93,8 +96,9 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, remote RMRTriplet, 
 }
 
 // PostRDMARead reads a range of the peer's memory, which the argument remote names, into the segments of iov, in order
-// (dat_ep_post_rdma_read). It returns ErrLengthError if iov is shorter than the range. It returns ErrInvalidParameter
-// if MaxRDMAReadOut of this endpoint or MaxRDMAReadIn of the peer is 0. Other errors are those of PostSend.
+// (dat_ep_post_rdma_read). PostRDMARead returns ErrLengthError if iov is shorter than the range. It returns
+// ErrInvalidParameter if MaxRDMAReadOut of this endpoint is 0 or MaxRDMAReadIn of the peer's endpoint is 0. Its other
+// errors are those of PostSend.
 func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -111,8 +115,8 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, remote RMRTriplet, f
 	return ep.posted(ep.conn.PostRead(segments(iov), cookie, remote.toWire(), uint32(remote.Length), wire.WorkFlags(flags)))
 }
 
-// posted completes the post of a request. If err, the result of the post, is nil, it rings the engine's doorbell.
-// Otherwise it returns the DAT error for err.
+// The method posted is the last step of posting a request. The argument err is the result of the post in package wire.
+// If err is nil, the method rings the engine's doorbell. Otherwise it returns the DAT error for err.
 func (ep *EP) posted(err error) error {
 	if err != nil {
 		return ep.refused(err)

@@ -2,13 +2,16 @@ package dat
 
 import "github.com/datxdp/datxdp/wire"
 
-// This file has the state machine of an endpoint. While the endpoint's wire connection is idle, EP.hold decides the
-// state. EP.hold is nil unless a service point or a connection request holds the endpoint. If it is nil, the endpoint
-// is UNCONNECTED; otherwise the state is hold.state. While the wire connection is not idle, the state of that
-// connection decides.
+// This file has the state machine of an endpoint. Each endpoint has a connection of package wire. While that connection
+// is not idle, the state of the connection decides the state of the endpoint.
 //
-// These functions change the state while the connection is idle. The owner of an engine calls arrive and makeEP
-// without EP.mu. The caller of every other function holds EP.mu.
+// While the connection is idle, the endpoint may be held: by a reserved service point (RSP) until a connection request
+// arrives for it, or by a connection request until the consumer answers the request. The field EP.hold says who holds
+// the endpoint, and has the state of the endpoint. If nobody holds the endpoint, EP.hold is nil and the endpoint is
+// UNCONNECTED.
+//
+// The functions in the next table change the state while the connection is idle. The owner of an engine calls the
+// functions arrive and makeEP without EP.mu. The caller of every other function holds EP.mu.
 //
 //	old state                      new state                      function   called by
 //	UNCONNECTED                    RESERVED                       reserve    IA.CreateRSP
@@ -22,7 +25,7 @@ import "github.com/datxdp/datxdp/wire"
 //	PASSIVE_CONNECTION_PENDING     COMPLETION_PENDING             take       CR.Accept
 //	TENTATIVE_CONNECTION_PENDING   COMPLETION_PENDING             take       CR.Accept
 //
-// After take, package wire changes the state of the connection:
+// After the function take, package wire changes the state of the connection:
 //
 //	old state                   new state            event, or call without an event
 //	ACTIVE_CONNECTION_PENDING   CONNECTED            EventEstablished
@@ -36,8 +39,8 @@ import "github.com/datxdp/datxdp/wire"
 //	DISCONNECT_PENDING          DISCONNECTED         EventDisconnected, EventBroken
 //	DISCONNECTED                UNCONNECTED          call: Reset
 
-// hold is the state of an endpoint that a service point or a connection request holds. A hold is never modified; a new
-// hold replaces it.
+// The type hold says who holds an endpoint, a reserved service point or a connection request, and has the state of the
+// endpoint. A value of this type is never modified. When the holder changes, EP.hold gets a new value.
 type hold struct {
 	state EPState
 	cr    *CR // the connection request that holds the endpoint; nil in state RESERVED
@@ -52,8 +55,8 @@ var epStates = [...]EPState{
 	wire.Closed:      EPDisconnected,
 }
 
-// State returns the state of the endpoint (dat_ep_get_status). When an event reports a change of the state, State
-// already returns the new state.
+// State returns the state of the endpoint (dat_ep_get_status). When a consumer takes an event that reports a change of
+// the state, State already returns the new state.
 func (ep *EP) State() EPState {
 	h := ep.hold.Load() // load hold first: take clears hold only after the connection has left the state Idle
 	s := ep.conn.State()
@@ -63,24 +66,26 @@ func (ep *EP) State() EPState {
 	return epStates[s]
 }
 
-// reserve makes a reserved service point hold an unconnected endpoint.
+// The method reserve makes a reserved service point hold an unconnected endpoint.
 func (ep *EP) reserve() *hold {
 	h := &hold{state: EPReserved}
 	ep.hold.Store(h)
 	return h
 }
 
-// arrive replaces the hold of a reserved endpoint by h. When a connection request arrives, h is the request's hold. If
-// the request cannot be delivered, another call of arrive restores the hold of the service point. The owner of an
-// engine calls arrive, with RSP.mu held.
+// The method arrive changes who holds the endpoint. It is called when a connection request arrives for the reserved
+// service point that holds the endpoint: from then on, the request holds the endpoint. If the request cannot be
+// delivered to the consumer, a second call gives the endpoint back to the service point. The owner of an engine calls
+// arrive, with RSP.mu held.
 func (ep *EP) arrive(h *hold) { ep.hold.Store(h) }
 
-// release ends the hold: the endpoint is unconnected.
+// release is called when nobody holds the endpoint any longer: the endpoint is unconnected.
 func (ep *EP) release() { ep.hold.Store(nil) }
 
-// epCall is a call that is legal only in some states of the endpoint. It does not include posts, because package wire
-// checks their state with the work queue locked: receives may be posted in every state, requests in CONNECTED and
-// DISCONNECTED. Work posted in DISCONNECTED completes immediately, as flushed.
+// epCall is a call that is legal only in some states of the endpoint. The posts have no epCall, because package wire
+// checks the state for them while it has the work queue locked. Receives may be posted in every state; requests may be
+// posted in CONNECTED and DISCONNECTED. A receive or request that is posted in DISCONNECTED completes immediately, as
+// flushed.
 type epCall uint8
 
 const (

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Each event is returned by exactly one call of Dequeue
-// or Wait. Events of one stream, such as the completions of an endpoint's receives, are returned in the order in which
+// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Exactly one call of Dequeue or Wait returns each
+// event. Events of one stream, such as the completions of an endpoint's receives, are returned in the order in which
 // they were queued.
 //
 // Any goroutine may call the methods. Dequeue and Wait poll the adapter's engines while they look for events. After
@@ -43,7 +43,7 @@ const (
 )
 
 // EVDState is the state of a dispatcher (DAT_EVD_STATE). It combines three values: enabled or disabled, waitable or
-// unwaitable, and a configuration.
+// unwaitable, and a configuration that follows from the completion flags of the streams.
 type EVDState uint8
 
 // States of dispatchers.
@@ -72,8 +72,9 @@ type EVDParam struct {
 }
 
 // CreateEVD creates an event dispatcher, enabled and waitable (dat_evd_create). The dispatcher accepts the streams in
-// flags, in any combination, and holds up to qlen events. With EVDCR it also holds up to qlen connection requests, in
-// separate slots. CreatePSP says how requesters share these slots. Notifications trigger cno; a nil cno means none.
+// flags, in any combination, and holds up to qlen events. With EVDCR, it holds up to qlen connection requests in
+// addition. CreatePSP says how many of these connection requests may come from one address. Notifications trigger cno;
+// a nil cno means that they trigger nothing.
 //
 // Errors: ErrInvalidHandle (the CNO is freed or belongs to another IA), ErrInvalidParameter (qlen below 1, no stream,
 // or an unknown stream), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or IAAttr.MaxEVDs exist).
@@ -144,7 +145,7 @@ func (e *EVD) usable() error {
 	return nil
 }
 
-// lock locks the IA. If the dispatcher is nil, freed or closed, it returns an error and does not lock. The caller
+// lock locks the IA. It returns an error and does not lock if the dispatcher is nil, freed or closed. The caller
 // unlocks ia.mu.
 func (e *EVD) lock() error {
 	if err := e.usable(); err != nil {
@@ -168,7 +169,7 @@ func (e *EVD) abort() {
 
 // Free frees the dispatcher (dat_evd_free). Its queued events are lost. Free returns ErrInvalidState while an endpoint
 // or a service point feeds the dispatcher, or while a goroutine waits on it. Freeing the last EVD of a CNO releases the
-// goroutines that wait on the CNO. The asynchronous EVD may be freed too: later asynchronous errors are dropped.
+// goroutines that wait on the CNO. The asynchronous EVD may be freed too; later asynchronous events are then dropped.
 func (e *EVD) Free() error {
 	if err := e.lock(); err != nil {
 		return err
@@ -189,7 +190,7 @@ func (e *EVD) Free() error {
 	return nil
 }
 
-// retire marks the dispatcher as freed. If the dispatcher is in use, it returns false and changes nothing. A goroutine
+// retire marks the dispatcher as freed. It returns false and changes nothing if the dispatcher is in use. A goroutine
 // that calls Wait at the same time gets ErrAbort.
 func (e *EVD) retire() bool {
 	e.ia.a.feeding.Lock()

@@ -37,8 +37,9 @@ func (f *feedings) count(s feed, n int) {
 	}
 }
 
-// compatible reports whether the streams that feed a dispatcher may share it. The argument total is the number of these
-// streams, connection events and connection requests included. The streams are compatible in three cases:
+// The method compatible reports whether the streams that feed a dispatcher may share the dispatcher. The argument total
+// is the number of these streams, with streams of connection events and of connection requests. The streams are
+// compatible in three cases:
 //
 //   - All streams are completions with CompletionUnsignalled.
 //   - All streams are completions of receives with CompletionSolicitedWait.
@@ -64,12 +65,12 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 		{connect, feedOther, 0}}
 }
 
-// refeed changes the event streams that an endpoint or a service point sends to dispatchers. Argument removed lists
-// the old streams, and is nil for a new object. Argument added lists the new streams, and is nil for a freed object.
-// For a freed object refeed cannot fail.
+// The method refeed changes the event streams that an endpoint or a service point sends to dispatchers. The argument
+// removed has the old streams, and is nil for a new object. The argument added has the new streams, and is nil for a
+// freed object. For a freed object, refeed cannot fail.
 //
-// Errors: ErrInvalidHandle if a dispatcher was freed, ErrInvalidParameter if streams that would then feed the same
-// dispatcher are not compatible (see feedings.compatible). After an error nothing has changed.
+// Errors: ErrInvalidHandle (a dispatcher is freed), ErrInvalidParameter (after the change, one dispatcher would have
+// streams that are not compatible, see feedings.compatible). After an error, nothing has changed.
 func (a *adapter) refeed(removed, added []feed) error {
 	a.feeding.Lock()
 	defer a.feeding.Unlock()
@@ -92,8 +93,8 @@ func (a *adapter) refeed(removed, added []feed) error {
 	return nil
 }
 
-// serve adds the connection requests of a service point to the streams of e. When the service point ends, the caller
-// drops the reference in e.refs.
+// serve adds the connection requests of a service point to the streams of e, and takes a reference in e.refs. When the
+// service point ends, the caller drops this reference.
 func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{evd: e}}) }
 
 // count adds n to the counters of the dispatcher of each stream: n is 1 for added streams and -1 for removed streams.
@@ -115,8 +116,8 @@ func configure(streams []feed) {
 	}
 }
 
-// feeds returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e accepts
-// every stream.
+// The method feeds returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e
+// accepts every stream.
 func (e *EVD) feeds(ia *IA, stream EVDFlags) error {
 	if e == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 )
 
 // notifier is the part of an EVD that delivers notifications. While a goroutine is inside Wait, notifications go to
-// that goroutine, otherwise to the CNO.
+// that goroutine. At other times, they go to the CNO.
 type notifier struct {
 	cno     atomic.Pointer[CNO] // written with IA.mu held
 	enabled atomic.Bool         // notifications may trigger the CNO
@@ -14,8 +14,8 @@ type notifier struct {
 	listening sync.Mutex // serialises calls of listen
 }
 
-// notified delivers the notification of an event that is already visible to Len and Dequeue. The owner of an engine may
-// call notified.
+// The method notified delivers the notification of an event. The caller has queued the event before, so that Len and
+// Dequeue see it. The owner of an engine may call this method.
 func (e *EVD) notified() {
 	if e.held.Load() != heldByWaiter {
 		e.trigger()
@@ -31,8 +31,8 @@ func (e *EVD) trigger() {
 	}
 }
 
-// listen makes the engines call notified if a sleeping waiter or a CNO needs the notifications. Otherwise it stops
-// these calls, because they cost the engines time.
+// The method listen decides whether the engines call the method notified for each notification. They do if a sleeping
+// waiter or a CNO needs the notifications. If not, the calls would only cost the engines time.
 func (e *EVD) listen() {
 	e.listening.Lock()
 	defer e.listening.Unlock()
@@ -42,8 +42,8 @@ func (e *EVD) listen() {
 	}
 }
 
-// triggerIfQueued is called after a change of the CNO or of the field enabled. It calls listen, and triggers the CNO if
-// events are queued already and no goroutine is inside Wait.
+// triggerIfQueued is called after a change of the CNO or of the field enabled. It calls the method listen. Then, if
+// events are queued already and no goroutine is inside Wait, it triggers the CNO.
 func (e *EVD) triggerIfQueued() {
 	e.listen()
 	if e.Len() > 0 && e.held.Load() != heldByWaiter {
@@ -51,9 +51,10 @@ func (e *EVD) triggerIfQueued() {
 	}
 }
 
-// ModifyCNO replaces the CNO that notifications trigger; nil means none (dat_evd_modify_cno). If events are queued, it
-// triggers the new CNO immediately. A notification during the call may trigger the old or the new CNO; to prevent
-// that, call Disable first. ModifyCNO returns ErrInvalidHandle if the CNO is freed or belongs to another IA.
+// ModifyCNO replaces the CNO that notifications trigger; the argument nil means no CNO (dat_evd_modify_cno). If events
+// are queued, ModifyCNO triggers the new CNO immediately. A notification during the call may trigger the old or the new
+// CNO; to prevent that, call Disable first. ModifyCNO returns ErrInvalidHandle if the CNO is freed or belongs to
+// another IA.
 func (e *EVD) ModifyCNO(cno *CNO) error {
 	if err := e.lock(); err != nil {
 		return err
@@ -82,8 +83,8 @@ func (e *EVD) associate(cno *CNO) {
 	e.triggerIfQueued()
 }
 
-// Enable makes notifications trigger the CNO (dat_evd_enable). If events are queued, it triggers the CNO immediately,
-// so that no event is missed. On an enabled dispatcher the call does nothing.
+// Enable makes notifications trigger the CNO (dat_evd_enable). If events are queued, Enable triggers the CNO
+// immediately, so that no event is missed. On an enabled dispatcher, Enable does nothing.
 func (e *EVD) Enable() error {
 	if err := e.usable(); err != nil {
 		return err
@@ -94,8 +95,9 @@ func (e *EVD) Enable() error {
 	return nil
 }
 
-// Disable stops notifications from triggering the CNO (dat_evd_disable). A trigger that is in progress may still
-// arrive after the call. The dispatcher still accepts events, and they still wake a goroutine inside Wait.
+// Disable stops notifications from triggering the CNO (dat_evd_disable). A notification that is being delivered during
+// the call may still trigger the CNO after the call. The dispatcher still accepts events, and these events still wake a
+// goroutine inside Wait.
 func (e *EVD) Disable() error {
 	if err := e.usable(); err != nil {
 		return err

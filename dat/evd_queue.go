@@ -7,8 +7,9 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// taking is the state of the consumers of a dispatcher. They take events from several sources, round-robin. A source is
-// one of EVD.queues, or slowEvents.slow. takeMu serialises the consumers and guards the other fields.
+// The type taking has the state of the consumers of a dispatcher. The consumers take events from several sources,
+// round-robin. A source is one of EVD.queues, or slowEvents.slow. takeMu serialises the consumers and guards the other
+// fields.
 type taking struct {
 	takeMu  sync.Mutex
 	source  int               // number of the next source (see popFrom)
@@ -27,7 +28,7 @@ type slowEvents struct {
 	catastropheQueued bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
 }
 
-// fairShare is the number of events that consumers take in a row from one source before they look at the next.
+// fairShare is the number of events that consumers take in a row from one source before they look at the next source.
 const fairShare = 64
 
 // Len returns the number of queued events.
@@ -39,9 +40,9 @@ func (e *EVD) Len() int {
 	return n
 }
 
-// Dequeue takes the first event (dat_evd_dequeue). If no event is queued, it polls the engines once and looks again.
-// It works on disabled and unwaitable dispatchers too, and it does not allocate. Errors: ErrQueueEmpty (no event),
-// ErrInvalidState (another goroutine is inside Wait), ErrInvalidParameter (ev is nil).
+// Dequeue takes the first event (dat_evd_dequeue). If no event is queued, Dequeue polls the engines once and looks
+// again. It works on disabled and unwaitable dispatchers too, and it does not allocate. Errors: ErrQueueEmpty (no
+// event), ErrInvalidState (another goroutine is inside Wait), ErrInvalidParameter (ev is nil).
 func (e *EVD) Dequeue(ev *Event) error {
 	if err := e.usable(); err != nil {
 		return err
@@ -62,8 +63,8 @@ func (e *EVD) Dequeue(ev *Event) error {
 	return ErrQueueEmpty
 }
 
-// pop takes the next event. It returns false if there is none. If the event was the last, pop drops the trigger that
-// the CNO keeps for e.
+// pop takes the next event. It returns false if no event is queued. If the event was the last, pop drops the trigger of
+// e that the CNO may keep for its next Wait.
 func (e *EVD) pop(ev *Event) bool {
 	found := e.popAny(ev)
 	if !found {
@@ -136,9 +137,9 @@ func (e *EVD) popOldest(ev *Event) bool {
 	return true
 }
 
-// gather moves the queued completions of an engine to the field oldest, so that consumers take them first. It is called
-// when an endpoint that feeds e moves to another engine: events of the new engine must not overtake events of the old
-// engine. If e is nil, gather does nothing.
+// gather moves the queued completions of an engine to the field oldest, so that consumers take these completions first.
+// It is called when an endpoint that feeds e moves to another engine: events of the new engine must not overtake events
+// of the old engine. If e is nil, gather does nothing.
 func (e *EVD) gather(engine int) {
 	if e == nil || len(e.queues) == 1 {
 		return
@@ -179,9 +180,9 @@ func (e *EVD) popSlow(ev *Event) bool {
 	return true
 }
 
-// takeSlot reserves a slot for an event that will be added to slowEvents.slow. It returns false if no slot is free.
-// Connection requests have slots of their own, so a burst of requests cannot cause completions to be lost. slowMu is
-// held.
+// takeSlot reserves a slot, which is room for one event, before an event is added to slowEvents.slow. It returns false
+// if no slot is free. Connection requests have slots of their own, so a burst of connection requests cannot cause
+// completions to be lost. slowMu is held.
 func (e *EVD) takeSlot(ev *Event) bool {
 	if ev.Number == EventConnectionRequest {
 		return e.backlog.Take(ev.CR.req.From.Addr())
@@ -198,12 +199,13 @@ func (e *EVD) giveSlot(ev *Event) {
 	}
 }
 
-// post appends an event to slowEvents.slow and delivers a notification. It returns false if no slot is free. For a
-// connection request it also returns false if CreatePSP's limit for the address or the network is reached.
+// The method post appends an event to slowEvents.slow and delivers a notification. It returns false if no slot is free.
+// For a connection request, it also returns false if the requester's address or network has as many requests in the
+// backlog as CreatePSP allows.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
-// postAfter is post with a callback: it calls prepare after it has reserved a slot, before a consumer can take the
-// event. If post would return false, it does not call prepare.
+// postAfter is post with a callback. After it has reserved a slot, and before a consumer can take the event, it calls
+// prepare. If postAfter returns false, it has not called prepare.
 func (e *EVD) postAfter(ev Event, prepare func()) bool {
 	e.slowMu.Lock()
 	took := e.takeSlot(&ev)
@@ -228,7 +230,7 @@ func (e *EVD) add(ev Event) {
 
 // PostSE queues an EventSoftware that carries value in Event.Software (dat_evd_post_se). The event is a notification.
 // Errors: ErrInvalidParameter (the dispatcher was created without EVDSoftware), ErrQueueFull. ErrQueueFull does not
-// count as an overflow: no event is lost, and no asynchronous event follows.
+// count as an overflow: no queued event is lost, and no asynchronous event reports it.
 func (e *EVD) PostSE(value any) error {
 	if err := e.usable(); err != nil {
 		return err
@@ -242,17 +244,18 @@ func (e *EVD) PostSE(value any) error {
 	return nil
 }
 
-// overflow reports lost events with one asynchronous event. It does not report again before the consumer has emptied
-// the dispatcher.
+// The method overflow is called when events are lost. It queues one asynchronous event. The next such event can follow
+// only after the consumer has emptied the dispatcher.
 func (e *EVD) overflow() {
 	if !e.lost.Swap(true) {
 		e.ia.raise(EventAsyncEVDOverflow, e, ReasonEVDOverflow)
 	}
 }
 
-// raise queues an asynchronous event on the asynchronous EVD. If there is no such EVD, the event is dropped. If the EVD
-// is full, raise queues one EventAsyncIACatastrophic in its place, to report that asynchronous errors were lost; that
-// event has a slot of its own. Any goroutine may call raise.
+// The method raise queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is
+// dropped. If the EVD is full, the event is dropped too, and raise queues an EventAsyncIACatastrophic, which reports
+// that asynchronous events were lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call
+// raise.
 func (ia *IA) raise(n EventNumber, source any, reason int) {
 	e := ia.async
 	if e.usable() != nil || e.post(Event{Number: n, Source: source, Reason: reason}) {
@@ -270,9 +273,10 @@ func (ia *IA) raise(n EventNumber, source any, reason int) {
 	}
 }
 
-// Resize changes the queue length to qlen events (dat_evd_resize). No event is lost, and their order stays the same.
-// Resize is slow, because it stops all engines of the adapter while it works. Errors: ErrInvalidParameter (qlen below
-// 1 or above IAAttr.MaxEVDQLen), ErrInvalidState (more than qlen events are queued, or a goroutine is inside Wait).
+// Resize changes the queue length to qlen events (dat_evd_resize). No event is lost, and the order of the events stays
+// the same. Resize is slow, because it stops all engines of the adapter while it works. Errors: ErrInvalidParameter
+// (qlen below 1 or above IAAttr.MaxEVDQLen), ErrInvalidState (more than qlen events are queued, or a goroutine is
+// inside Wait).
 func (e *EVD) Resize(qlen int) error {
 	if err := e.lock(); err != nil {
 		return err
@@ -288,8 +292,9 @@ func (e *EVD) Resize(qlen int) error {
 	return e.ia.a.halted(func() error { return e.resize(qlen) })
 }
 
-// occupied returns the smallest queue length that holds the queued events. Connection requests and other events have
-// separate slots, so the result is the larger of the two numbers. slowMu is held.
+// The method occupied returns the smallest queue length that suffices for the queued events. Connection requests and
+// other events have separate slots, so the result is the number of queued connection requests or the number of other
+// queued events, whichever is larger. slowMu is held.
 func (e *EVD) occupied() int {
 	requests := 0
 	for i := range e.slow {

@@ -138,8 +138,8 @@ func (c *crowd) busy(int) {
 	c.legal(err)
 }
 
-// TestCrowd: sixteen goroutines use one endpoint, one dispatcher and one CNO, while others change these objects. No
-// event is lost or delivered twice, no goroutine hangs, and closing the adapter releases every waiter.
+// TestCrowd: sixteen goroutines use one endpoint, one dispatcher and one CNO, while other goroutines change these
+// objects. No event is lost or delivered twice, and no goroutine hangs. Closing the adapter ends every wait.
 func TestCrowd(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const writes, words = 300, 200 // of each goroutine

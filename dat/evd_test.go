@@ -58,7 +58,7 @@ func TestDequeueAndWaitEmpty(t *testing.T) {
 	})
 }
 
-// TestThreshold: a Wait with a threshold returns only when that many events are queued. After a timeout it has taken no
+// TestThreshold: a Wait with a threshold of n returns only when n events are queued. If it times out, it takes no
 // event, and returns the number of queued events.
 func TestThreshold(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
@@ -103,8 +103,8 @@ func parked(t testing.TB, e *EVD) {
 	eventually(t, "sleep of the waiter", e.armed.Load)
 }
 
-// TestSleepingWaiter: while one goroutine is inside Wait, another Wait, Dequeue and Free return an error. No other
-// goroutine polls the waiter's adapter, so the background owner must wake the waiter.
+// TestSleepingWaiter: while one goroutine is inside Wait, other calls of Wait, Dequeue and Free return an error. No
+// other goroutine polls the waiter's adapter, so the background owner must wake the waiter.
 func TestSleepingWaiter(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -152,8 +152,8 @@ func TestPassiveTarget(t *testing.T) {
 	})
 }
 
-// TestOverflow: only events that find no free slot are lost. An asynchronous event names the dispatcher that lost
-// them.
+// TestOverflow: only events for which the dispatcher has no room are lost. An asynchronous event names the dispatcher
+// that lost these events.
 func TestOverflow(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -250,8 +250,8 @@ func receiveAll(t *testing.T, y *point, messages int) {
 	}
 }
 
-// TestWaitAgainstDequeue: several goroutines call Wait and Dequeue on one dispatcher. Each event is returned to exactly
-// one goroutine. The only errors are those for an empty queue and for another goroutine in Wait.
+// TestWaitAgainstDequeue: several goroutines call Wait and Dequeue on one dispatcher. Exactly one goroutine gets each
+// event. Only two errors are returned: one if the queue is empty, the other if another goroutine is inside Wait.
 func TestWaitAgainstDequeue(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const count = 4000

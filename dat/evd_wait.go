@@ -32,17 +32,17 @@ const (
 	heldByResize
 )
 
-// Wait waits until at least threshold events are queued, then takes the first (dat_evd_wait). With a negative timeout
-// it waits for ever; with a zero timeout it does not wait. The result more is the number of events that remain queued.
-// If Wait returns ErrTimeoutExpired, it has taken no event.
+// Wait waits until at least threshold events are queued, then takes the first (dat_evd_wait). With a negative timeout,
+// Wait waits for ever; with a zero timeout, it does not wait. The result more is the number of events that remain
+// queued. If Wait returns ErrTimeoutExpired, it has taken no event.
 //
-// If threshold events are queued when Wait is called, it returns immediately. Otherwise it returns when threshold
-// events are queued and at least one event that arrived during the wait is a notification. All events are
+// If threshold events are queued when Wait is called, Wait returns immediately. Otherwise it returns when threshold
+// events are queued, and at least one event that arrived during the wait is a notification. All events are
 // notifications, except two kinds of successful completions:
 //
 //   - completions of operations posted with CompletionUnsignalled;
-//   - on endpoints with CompletionSolicitedWait, completions of receives whose message the peer sent without
-//     CompletionSolicitedWait.
+//   - completions of receives, on endpoints whose attribute is CompletionSolicitedWait, if the peer sent the message
+//     without the flag CompletionSolicitedWait.
 //
 // Wait polls the adapter's engines while it waits, and sleeps after some tens of microseconds without a packet.
 //
@@ -51,8 +51,8 @@ const (
 //   - ErrTimeoutExpired.
 //   - ErrAbort: the IA was closed during the wait.
 //   - ErrInvalidParameter: threshold is below 1 or above QLen, or ev is nil.
-//   - ErrInvalidState: another goroutine is inside Wait; the dispatcher is unwaitable or becomes so; or threshold is
-//     above 1 although the streams have CompletionUnsignalled or CompletionSolicitedWait.
+//   - ErrInvalidState: another goroutine is inside Wait; or the dispatcher is unwaitable or becomes unwaitable; or the
+//     streams have CompletionUnsignalled or CompletionSolicitedWait, and threshold is above 1.
 func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err
@@ -61,7 +61,7 @@ func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, e
 }
 
 // WaitContext is Wait without a timeout. When ctx is done, WaitContext takes no event and returns an error that wraps
-// both ErrInterruptedCall and the error of ctx. The result more is then the number of queued events.
+// both ErrInterruptedCall and the error of ctx. In that case, the result more is the number of queued events.
 func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err
@@ -73,7 +73,8 @@ func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more i
 	return more, interrupted(ctx, err)
 }
 
-// interrupted adds the error of ctx if err is ErrInterruptedCall. It returns other errors unchanged.
+// The function interrupted adds the error of ctx to err if err is ErrInterruptedCall. It returns other errors
+// unchanged.
 func interrupted(ctx context.Context, err error) error {
 	if err == ErrInterruptedCall {
 		return fmt.Errorf("dat: %w: %w", err, ctx.Err())
@@ -85,9 +86,9 @@ func interrupted(ctx context.Context, err error) error {
 // the next iteration. If WaitContext fails, or the dispatcher has overflowed, the iterator yields a nil event with an
 // error and ends.
 //
-// The error after an overflow is ErrQueueFull. It keeps the consumer from waiting for events that are lost. When the
-// consumer has then emptied the dispatcher with Dequeue or Wait, Events works again. EventAsyncEVDOverflow reports the
-// overflow too.
+// After an overflow the error is ErrQueueFull, so that the consumer does not wait for events that are lost. The
+// consumer should then empty the dispatcher with Dequeue or Wait; after that, Events works again. EventAsyncEVDOverflow
+// reports the overflow too.
 //
 //	for ev, err := range evd.Events(ctx) {
 //		if err != nil {
@@ -138,8 +139,8 @@ func (e *EVD) checkThreshold(threshold int) error {
 	return nil
 }
 
-// beginWait makes the calling goroutine the waiter. It returns false if another goroutine is the waiter. During a
-// Resize it busy-waits until the Resize has ended.
+// beginWait makes the calling goroutine the waiter. It returns false if another goroutine is the waiter. If a Resize is
+// in progress, beginWait first busy-waits for its end.
 func (e *EVD) beginWait() bool {
 	for !e.held.CompareAndSwap(heldByNone, heldByWaiter) {
 		if e.held.Load() == heldByWaiter {
@@ -151,9 +152,9 @@ func (e *EVD) beginWait() bool {
 	return true
 }
 
-// endWait ends the wait and returns the number of queued events. While the field held is heldByWaiter, notifications do
-// not trigger the CNO. So if a notification has come since endWait counted the events, endWait triggers the CNO.
-// Otherwise neither the caller of Wait nor the CNO would learn of that event.
+// endWait ends the wait and returns the number of queued events. While a goroutine waits, notifications do not trigger
+// the CNO. So if a notification arrives after endWait has counted the events, endWait triggers the CNO. Otherwise
+// neither the caller of Wait nor the CNO would learn of that event.
 func (e *EVD) endWait() (more int) {
 	notice := e.noticed()
 	more = e.Len()
@@ -218,13 +219,13 @@ func (w *waiting) Arm(on bool) {
 // Signal implements progress.Waiting.
 func (w *waiting) Signal() progress.Signal { return w.wake }
 
-// met reports whether the waiter may return: at least goal events are queued, and at least one notification has
-// arrived during the wait.
+// The method met reports whether the waiter may return. Two things are needed: the number of queued events is at least
+// the waiter's threshold (the field goal), and at least one notification has arrived during the wait.
 func (e *EVD) met() bool {
 	return e.Len() >= int(e.goal.Load()) && e.noticed() != e.mark.Load()
 }
 
-// noticed returns the number of notifications so far. The number wraps around.
+// The method noticed returns the number of notifications so far. The number wraps around.
 func (e *EVD) noticed() uint32 {
 	n := e.slowNotice.Load()
 	for _, q := range e.queues {
@@ -234,7 +235,7 @@ func (e *EVD) noticed() uint32 {
 }
 
 // SetUnwaitable makes the dispatcher unwaitable (dat_evd_set_unwaitable): a Wait in progress and later calls of Wait
-// return ErrInvalidState. Events still arrive and still trigger the CNO. The consumer takes them with Dequeue.
+// return ErrInvalidState. Events still arrive and still trigger the CNO. The consumer takes these events with Dequeue.
 func (e *EVD) SetUnwaitable() error {
 	if err := e.usable(); err != nil {
 		return err

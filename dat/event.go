@@ -21,11 +21,11 @@ const (
 	EventAsyncEVDOverflow      EventNumber = 0x08001
 	EventAsyncIACatastrophic   EventNumber = 0x08002
 	EventSoftware              EventNumber = 0x10001
-	// EventAsyncEPBroken reports a change of an endpoint. In spite of the event's name, the change need not be an
-	// error. Event.Reason is the change.
+	// EventAsyncEPBroken reports a change of an endpoint. Event.Reason says which change. In spite of the event's name,
+	// the change need not be an error.
 	EventAsyncEPBroken EventNumber = 0x08003
 	// EventAsyncProviderInternalError reports a change of an object for which DAT has no event number, such as a shared
-	// receive queue. The change need not be an error. Event.Source is the object; Event.Reason is the change.
+	// receive queue. Event.Source is the object, and Event.Reason says which change. The change need not be an error.
 	EventAsyncProviderInternalError EventNumber = 0x08005
 )
 
@@ -110,8 +110,8 @@ const (
 	DTOBind                  DTO = 5
 )
 
-// Event is an event of an EVD (DAT_EVENT). Dequeue and Wait fill in an Event of the caller. Number decides which
-// fields are used; the other fields are zero.
+// Event is an event of an EVD (DAT_EVENT). Dequeue and Wait fill in an Event of the caller. The field Number decides
+// which of the other fields are used; unused fields are zero.
 type Event struct {
 	Number EventNumber
 	EVD    *EVD // the dispatcher of the event

@@ -40,8 +40,8 @@ const atomicSize = 8
 // When the peer takes that completion, the data of this write and of all earlier writes is in the peer's memory.
 //
 // Both sides get EventIBDTO with the length of the write. Event.Ext is ExtRDMAWriteImm here and ExtRDMAWriteImmData at
-// the peer. A write of 0 bytes is legal. Flags and errors are those of PostRDMAWrite; CompletionSolicitedWait is legal
-// too.
+// the peer. A write of 0 bytes is legal. Flags and errors are those of PostRDMAWrite, except that
+// CompletionSolicitedWait is legal too.
 func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, remote RMRTriplet, imm uint32, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -55,18 +55,20 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, remote RMRTriple
 	return ep.posted(ep.conn.PostWriteImm(segments(iov), cookie, remote.toWire(), imm, wire.WorkFlags(flags)))
 }
 
-// PostFetchAdd posts an atomic that adds a number to a 64-bit word of the peer's memory, modulo 2^64
-// (dat_ib_post_fetch_and_add). The word is the first 8 bytes of the range remote, and must be aligned to 8 bytes. The
-// old value of the word goes to the first 8 bytes of the segment local, which need no alignment. Each side uses its
-// host's byte order. The operation executes exactly once. It is atomic with respect to all atomics on memory of the
-// peer's adapter, and to sync/atomic in the peer's process.
+// PostFetchAdd posts an atomic operation that adds a number to a 64-bit word of the peer's memory, modulo 2^64
+// (dat_ib_post_fetch_and_add). The word is the first 8 bytes of the range that the argument remote names; these bytes
+// must be aligned to 8 bytes. The old value of the word goes to the first 8 bytes of the segment that the argument
+// local names; these bytes need no alignment. Each side uses its host's byte order. The operation executes exactly
+// once. It is atomic with respect to all atomic operations on memory of the peer's adapter, and to sync/atomic in the
+// peer's process.
 //
-// Atomics count as RDMA reads: MaxRDMAReadOut and MaxRDMAReadIn limit the sum of both, and CompletionBarrierFence waits
-// for both. The peer's memory region needs MemRemoteAtomic, MemRemoteRead and MemRemoteWrite. If a privilege is missing
-// or the word is misaligned, the atomic completes with DTORemoteAccess and the connection breaks. A successful
-// PostFetchAdd completes with EventIBDTO, ExtFetchAdd and length 8.
+// Atomics count as RDMA reads: MaxRDMAReadOut and MaxRDMAReadIn limit the sum of atomics and reads, and a request with
+// CompletionBarrierFence waits for both. The peer's memory region needs MemRemoteAtomic, MemRemoteRead and
+// MemRemoteWrite. If the region lacks a privilege or the word is misaligned, the atomic completes with DTORemoteAccess
+// and the connection breaks. A successful PostFetchAdd completes with EventIBDTO, ExtFetchAdd and length 8.
 //
-// It returns ErrLengthError if a range is shorter than 8 bytes. Other errors are those of PostRDMARead.
+// PostFetchAdd returns ErrLengthError if remote or local is shorter than 8 bytes. Its other errors are those of
+// PostRDMARead.
 func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.atomic(&local, &remote); err != nil {
 		return err
@@ -77,9 +79,10 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, remote R
 	return ep.posted(ep.conn.PostFetchAdd(add, wire.Segment(local), cookie, remote.toWire(), wire.WorkFlags(flags)))
 }
 
-// PostCmpSwap posts an atomic on a 64-bit word of the peer's memory (dat_ib_post_cmp_and_swap). If the word has the
-// value of the parameter compare, it gets the value of the parameter swap. In both cases the old value of the word goes
-// to the segment local. A successful PostCmpSwap completes with ExtCmpSwap. Everything else is as in PostFetchAdd.
+// PostCmpSwap posts an atomic on a 64-bit word of the peer's memory (dat_ib_post_cmp_and_swap). If the word equals the
+// argument compare, the word gets the value of the argument swap. In both cases, the old value of the word goes to the
+// segment that the argument local names. A successful PostCmpSwap completes with ExtCmpSwap. Everything else is as in
+// PostFetchAdd.
 func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.atomic(&local, &remote); err != nil {
 		return err

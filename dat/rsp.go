@@ -7,7 +7,7 @@ import (
 )
 
 // RSP is a reserved service point (DAT_RSP_HANDLE). It listens on a connection qualifier for one connection request,
-// for which it reserves an endpoint. Any goroutine may call the methods.
+// and reserves an endpoint for that request. Any goroutine may call the methods.
 type RSP struct {
 	consumer
 	ia   *IA
@@ -17,7 +17,7 @@ type RSP struct {
 	mu    sync.Mutex // locked after the mutexes of an IA and an EP; owners of engines lock it too
 	state rspState
 	ep    *EP   // the endpoint; if the provider creates it, nil until the request arrives
-	hold  *hold // the hold of this service point on an endpoint of the consumer
+	hold  *hold // value of EP.hold while this service point holds an endpoint of the consumer
 }
 
 type rspState uint8
@@ -39,8 +39,8 @@ type RSPParam struct {
 // CreateRSP listens on a connection qualifier of the adapter for one connection request (dat_rsp_create). The request
 // becomes an EventConnectionRequest on evd. There are two kinds of endpoints for the request:
 //
-//   - If ep is not nil, it must be unconnected. Its state is EPReserved until the request arrives, and then
-//     EPPassiveConnectionPending.
+//   - If ep is not nil, the endpoint ep must be unconnected. Its state is EPReserved until the request arrives, and
+//     then EPPassiveConnectionPending.
 //   - If ep is nil, the provider creates an endpoint when the request arrives, in state EPTentativeConnectionPending.
 //
 // In both cases CR.Query returns the endpoint, and the consumer passes nil to CR.Accept.
@@ -109,8 +109,8 @@ func (r *RSP) Free() error {
 	return nil
 }
 
-// lock locks the IA and mu. If the service point is nil or freed, or the IA is closed, it returns an error and locks
-// nothing. The caller calls unlock.
+// lock locks the IA and mu. It returns an error and locks nothing if the service point is nil or freed, or if the IA is
+// closed. Otherwise the caller must call unlock.
 func (r *RSP) lock() error {
 	if r == nil {
 		return errHandleRSP
@@ -131,8 +131,8 @@ func (r *RSP) unlock() {
 	r.ia.mu.Unlock()
 }
 
-// arrive delivers a connection request to evd. If it returns false, the engine refuses the request. The owner of the
-// engine calls arrive.
+// The method arrive delivers a connection request to evd. If arrive returns false, the engine refuses the request. The
+// owner of the engine calls arrive.
 func (r *RSP) arrive(req *wire.Request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
