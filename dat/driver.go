@@ -23,7 +23,7 @@ func newDriver(h *wire.Host, l link.Link) (*driver, error) {
 	return d, nil
 }
 
-// The method do takes the engine, polls it, calls f, polls the engine again, and gives the engine up. It returns the
+// This method takes the engine, polls it, calls f, polls the engine again, and gives the engine up. It returns the
 // error of f, or ErrInvalidHandle if the adapter is closed.
 func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	if !d.Do(func() { err = f(d.eng) }) {

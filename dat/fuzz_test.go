@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// caller makes the calls that the bytes of the fuzz input choose. The objects that it passes may be valid, freed or
-// nil, or may belong to the other adapter of the test.
+// The type caller makes the calls that the bytes of the fuzz input choose. The objects in these calls may be valid,
+// freed or nil, or may belong to the other adapter of the test.
 type caller struct {
 	t     *testing.T
 	in    []byte

@@ -31,13 +31,13 @@ func (t HandleType) String() string {
 	return enumName(name, "DAT_HANDLE_TYPE", t)
 }
 
-// Handle has the methods that all objects share (DAT_HANDLE). If the handle is nil or freed, or its IA is closed, each
-// method returns ErrInvalidHandle. Any goroutine may call the methods.
+// Handle has the methods that all objects share (DAT_HANDLE). Each method returns ErrInvalidHandle if the object is nil
+// or freed, or if its IA is closed. Any goroutine may call the methods.
 type Handle interface {
 	// HandleType returns the kind of the object (dat_get_handle_type).
 	HandleType() (HandleType, error)
-	// SetConsumerContext attaches a value of the caller to the object, in place of the old value; nil removes the value
-	// (dat_set_consumer_context). The provider does not use the value.
+	// SetConsumerContext attaches the value v to the object, in place of an older value (dat_set_consumer_context). If
+	// v is nil, no value is attached afterwards. The provider does not use the value.
 	SetConsumerContext(v any) error
 	// ConsumerContext returns the attached value, or nil if there is none (dat_get_consumer_context).
 	ConsumerContext() (any, error)
@@ -62,10 +62,11 @@ type consumer struct{ context atomic.Pointer[any] }
 
 func (c *consumer) holder() *consumer { return c }
 
-// object is the interface through which the functions below implement the methods of Handle for every type of DAT
-// object. Each of these types embeds the struct consumer, but declares the methods of Handle itself, because a method
-// that is promoted from an embedded struct panics on a nil pointer. The method live accepts a nil pointer; the method
-// holder does not.
+// The functions typeOf, setContext and contextOf implement the methods of Handle, once for all types of DAT objects.
+// They call the methods of the interface object: live may be called on a nil pointer, holder may not.
+//
+// Each type of DAT object declares the methods of Handle itself. It does not get them from the struct consumer, which
+// it embeds, because a method that is promoted from an embedded struct panics on a nil pointer.
 type object interface {
 	live() error
 	holder() *consumer

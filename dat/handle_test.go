@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestHandles: every method returns ErrInvalidHandle for an object that was freed, that is nil, or whose adapter was
-// closed.
+// TestHandles: every method returns ErrInvalidHandle for a nil object, for a freed object, and for an object whose
+// adapter is closed.
 func TestHandles(t *testing.T) {
 	n := newSim(t)
 	h := newHost(t, n, 0, Options{})

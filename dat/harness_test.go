@@ -20,9 +20,9 @@ import (
 // patience is the time limit of every wait in a test. A wait that takes longer hangs.
 const patience = 20 * time.Second
 
-// testQual is the connection qualifier of the service that side b offers. A rule may also use the qualifiers after
-// testQual. Each rule of the conformance test gets a different testQual, because rules share a device, and late packets
-// of one rule may arrive during the next rule.
+// testQual is the connection qualifier of the service that side b offers. A rule may also use the next 15 qualifiers.
+// Each rule of the conformance test gets a different testQual, because the rules share a device, and late packets of
+// one rule may arrive during the next rule.
 var testQual = firstQual
 
 const firstQual ConnQual = 0xda7
@@ -284,12 +284,13 @@ func (p *point) done(e *EVD, cookie uint64, op DTO, want DTOStatus, length int) 
 	}
 }
 
-// letGo orders the engine's and the test's accesses to the memory of this side, as the Go memory model requires. The
-// target of an RDMA operation gets no event that would order them, and the race detector does not see synchronisation
-// through a network.
+// The method letGo separates earlier accesses to the memory of this side from later ones, whether the engine or the
+// test makes them. The Go memory model requires such an order. Normally an event provides it, but the target of an RDMA
+// operation gets no event, and the race detector does not see synchronisation through a network.
 func (p *point) letGo() { p.host.ia.a.barrier() }
 
-// still fails the test if one of the dispatchers has an event, or gets one during some milliseconds of polling.
+// This function fails the test if one of the dispatchers has an event, or gets an event during some milliseconds of
+// polling.
 func still(t testing.TB, evds ...*EVD) {
 	t.Helper()
 	var ev Event

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkChannelHop measures the round trip of a 64-byte message over AF_XDP between two typical Go services. In
-// each, one goroutine waits and passes each message over a channel to another goroutine, which posts the next message.
+// BenchmarkChannelHop measures the round trip of a 64-byte message over AF_XDP between two typical Go services. In each
+// service, one goroutine waits for messages and passes them over a channel to another goroutine, which posts the next
+// message.
 func BenchmarkChannelHop(b *testing.B) {
 	n := newXDP(b)
 	hx, hy := newHost(b, n, 0, Options{}), newHost(b, n, 1, Options{})

@@ -103,8 +103,8 @@ func (ia *IA) Close() error { return ia.CloseWith(CloseAbrupt) }
 
 // CloseWith closes this open of the adapter (dat_ia_close). With CloseGraceful it returns ErrInvalidState while any
 // object created through this IA exists. With CloseAbrupt it destroys these objects: peers see a disconnect, EVD.Wait
-// returns ErrAbort, and CNO.Wait returns nil. The asynchronous EVD ends with the IA that created it, even if another
-// IA shares it.
+// returns ErrAbort, and CNO.Wait returns nil. The asynchronous EVD ends with the IA that created that EVD, even if
+// another IA shares it.
 func (ia *IA) CloseWith(flags CloseFlags) error {
 	if err := ia.lock(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (ia *IA) removeObjects() {
 	ia.a.removeObjects(HandleSRQ, len(ia.srqs))
 }
 
-// objects returns the number of objects that the consumer has created and not freed. Reserved service points whose
-// request has arrived are not counted, because they hold no resource.
+// The method objects returns the number of objects that the consumer has created and not freed. Reserved service points
+// whose request has arrived are not counted, because they use no resource.
 func (ia *IA) objects() int {
 	n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos)
 	for r := range ia.rsps {
@@ -190,8 +190,8 @@ func (ia *IA) destroy() {
 	}
 }
 
-// refuse refuses the connection requests of this IA that the consumer has not answered. If no route leads to a
-// requester, the request is dropped.
+// refuse is called when the IA closes. It refuses the connection requests that the consumer of this IA has not
+// answered. If no route leads to a requester, the request is dropped.
 func (ia *IA) refuse() {
 	ours := func(s wire.Service) bool { return s.(service).adapter() == ia }
 	for _, d := range ia.a.drivers {

@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// Maximum numbers of objects of an adapter, in all its opens together. The maxima of endpoints and regions follow from
-// the size of their identifiers in the wire protocol (docs/WIRE.md). The other maxima are larger than programs need.
+// Maximum numbers of objects of an adapter. They apply to all opens of the adapter together. The maxima of endpoints
+// and regions follow from the size of their identifiers in the wire protocol (docs/WIRE.md). The other maxima are
+// larger than programs need.
 const (
 	maxEPs  = 1<<18 - 1
 	maxEVDs = 1 << 20
@@ -249,8 +250,8 @@ func (a *IAAttr) limit(t HandleType) int {
 var resources = [...]Subtype{HandleEP: SubResourceTEP, HandleEVD: SubResourceTEVD, HandlePZ: SubResourceProtectionDomain,
 	HandleLMR: SubResourceMemoryRegion, HandleRMR: SubResourceMemoryRegion, HandleSRQ: SubResourceSRQ}
 
-// addObject counts one more object of kind t. If the adapter has the maximum number already, it returns
-// ErrInsufficientResources.
+// addObject counts one more object of kind t. It returns ErrInsufficientResources if the adapter has the maximum number
+// of such objects already.
 func (a *adapter) addObject(t HandleType) error {
 	if limit := a.attr.limit(t); int(a.count[t].Add(1)) > limit {
 		a.count[t].Add(-1)

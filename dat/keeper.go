@@ -17,8 +17,8 @@ type keeper struct {
 	name func() string // returns the name of the interface
 }
 
-// Exclude runs f while it owns the engine of a queue, so that the engine does not use the queue's socket meanwhile. If
-// the adapter is closed, it does not run f.
+// Exclude takes the engine of a queue, runs f, and gives the engine up. So the engine does not use the queue's socket
+// while f runs. If the adapter is closed, Exclude does not run f.
 func (k *keeper) Exclude(queue int, f func()) {
 	if d := k.a.drivers[queue]; d.Own() {
 		f()
@@ -26,9 +26,9 @@ func (k *keeper) Exclude(queue int, f func()) {
 	}
 }
 
-// Changed logs a change of the device; the argument text describes the change. If harmful is true, the level is Warn,
-// otherwise Info. The argument queue is the index of the receive queue that changed, or -1 if the change concerns the
-// whole device.
+// Changed logs a change of the device; the argument text describes the change. The log level is Warn if harmful is
+// true, and Info otherwise. The argument queue is the index of the receive queue that changed, or -1 if the change
+// concerns the whole device.
 func (k *keeper) Changed(queue int, harmful bool, text string) {
 	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", text}
 	if harmful {
@@ -61,7 +61,7 @@ func (a *adapter) end(why error) {
 }
 
 // Err returns the reason why the adapter stopped moving packets, such as a deleted interface or a removed address.
-// While the adapter works, it returns nil. When the adapter stops, each open gets EventAsyncIACatastrophic with
+// While the adapter works, Err returns nil. When the adapter stops, each open gets EventAsyncIACatastrophic with
 // ReasonIAEnded. After that the only useful call is Close.
 func (ia *IA) Err() error {
 	if ia == nil {
@@ -73,8 +73,8 @@ func (ia *IA) Err() error {
 	return nil
 }
 
-// mode returns the current mode of the adapter. If a queue has another mode than the granted one, mode returns the
-// mode of that queue.
+// The method mode returns the current mode of the adapter. This is the granted mode or, if a queue has another mode,
+// the mode of that queue.
 func (a *adapter) mode() string {
 	mode := a.attr.Mode
 	for _, d := range a.drivers {

@@ -6,8 +6,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// LMR is a local memory region (DAT_LMR_HANDLE): memory that is registered for operations. It keeps the memory alive.
-// Any goroutine may call the methods.
+// LMR is a local memory region (DAT_LMR_HANDLE): memory that is registered for operations. The LMR keeps the memory
+// alive. Any goroutine may call the methods.
 type LMR struct {
 	consumer
 	ia     *IA
@@ -48,7 +48,7 @@ type LMRParam struct {
 // Receives and the local side of RDMA reads need MemLocalWrite. Other local accesses need MemLocalRead, which
 // MemLocalWrite includes. CreateLMR checks that the memory is mapped with the access that the privileges need. The
 // mapping must not change until the LMR is freed. If an operation finds the memory unmapped, protected, or beyond the
-// end of a mapped file, its connection ends with DTOLocalProtection or BreakMemory (docs/DAT.md).
+// end of a mapped file, the connection of that operation ends with DTOLocalProtection or BreakMemory (docs/DAT.md).
 //
 // Errors:
 //
@@ -65,9 +65,9 @@ func (ia *IA) CreateLMR(mem []byte, pz *PZ, priv MemPriv) (*LMR, error) {
 	return ia.register(&LMR{ia: ia, pz: pz, mem: mem, priv: priv, kind: MemVirtual})
 }
 
-// CreateLMRFromLMR registers the memory of parent, an LMR of this IA, a second time (dat_lmr_create with type
-// DAT_MEM_TYPE_LMR). The new LMR has its own zone, privileges and contexts. The two LMRs may be freed in any order.
-// Errors are those of CreateLMR.
+// CreateLMRFromLMR registers the memory of an existing LMR a second time (dat_lmr_create with type DAT_MEM_TYPE_LMR).
+// The existing LMR, parent, must belong to this IA. The new LMR has its own zone, privileges and contexts. The two LMRs
+// may be freed in any order. Errors are those of CreateLMR.
 func (ia *IA) CreateLMRFromLMR(parent *LMR, pz *PZ, priv MemPriv) (*LMR, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err
@@ -158,21 +158,21 @@ func (l *LMR) RMRContext() uint32 { return l.region.RemoteKey() }
 // Address is the virtual address of the first byte.
 func (l *LMR) Address() uint64 { return l.base }
 
-// Segment returns the triplet of n bytes of the region, from offset off, for a post. It does not check the range, but
-// the post does.
+// Segment returns the triplet of n bytes of the region, from offset off, for a post. Segment does not check the range;
+// the post checks it.
 func (l *LMR) Segment(off, n int) LMRTriplet {
 	return LMRTriplet{Context: l.region.LocalKey(), Address: l.base + uint64(off), Length: uint32(n)}
 }
 
-// Remote returns the triplet of n bytes of the region, from offset off, for RDMA by a peer. It does not check the
-// range.
+// Remote returns the triplet of n bytes of the region, from offset off, for RDMA by a peer. Remote does not check the
+// range; each access of the peer is checked.
 func (l *LMR) Remote(off, n int) RMRTriplet {
 	return RMRTriplet{Context: l.region.RemoteKey(), Address: l.base + uint64(off), Length: uint64(n)}
 }
 
-// Free ends the registration (dat_lmr_free). It returns ErrInvalidState while an RMR is bound to the LMR. After Free
-// no engine accesses the memory, and operations that still name it fail. For a long time no other LMR gets the same
-// contexts, so the late use of an old context fails too.
+// Free ends the registration (dat_lmr_free). It returns ErrInvalidState while an RMR is bound to the LMR. After Free,
+// no engine accesses the memory, and operations that still name the LMR fail. For a long time no other LMR gets the
+// same contexts, so an operation that names an old context late fails too.
 func (l *LMR) Free() error {
 	if l == nil {
 		return errHandleLMR
@@ -228,8 +228,8 @@ func (ia *IA) sync(segments []LMRTriplet) error {
 	return nil
 }
 
-// shares has the memory of an adapter that CreateLMRShared has registered. It maps each cookie to the size of the
-// memory and the number of LMRs with that cookie.
+// The type shares describes the shared memory of an adapter, which CreateLMRShared has registered. For each cookie, it
+// has the size of the memory and the number of LMRs with that cookie.
 type shares struct {
 	mu     sync.Mutex
 	memory map[LMRCookie]share
@@ -237,7 +237,7 @@ type shares struct {
 
 type share struct{ size, refs int }
 
-// take counts one more LMR with a cookie. If the LMRs with that cookie have another size, it returns false.
+// take counts one more LMR with a cookie. It returns false if the LMRs with that cookie have another size.
 func (s *shares) take(c LMRCookie, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

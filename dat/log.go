@@ -15,7 +15,8 @@ import (
 // logs the event. Events that are lost when their dispatcher is freed are not logged. A sampler limits the number of
 // lines, because peers decide how many connection events there are.
 
-// logger returns the logger of an IA, with a sampler. If Options.Logger is nil, it discards everything.
+// logger returns the logger of an IA, with a sampler. If Options.Logger is nil, the returned logger discards
+// everything.
 func (o *Options) logger() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)

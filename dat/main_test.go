@@ -56,8 +56,8 @@ func leftAdapters() error {
 	return nil
 }
 
-// openFiles returns one line for each open file of the process: its number and its name. It returns nil if the system
-// does not list them.
+// openFiles returns one line for each open file of the process: the number and the name of the file. It returns nil if
+// the system does not list open files.
 func openFiles() []string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -78,8 +78,8 @@ func profile(file string) bool {
 	return f != nil && f.Value.String() != "" && strings.HasSuffix(file, "/"+filepath.Base(f.Value.String()))
 }
 
-// leftFiles returns the open files that are not in the list before. It retries, because the kernel closes files of a
-// killed child late.
+// leftFiles returns the open files that are not in the argument before, an earlier list of open files. It retries for
+// some time, because the kernel closes files of a killed child late.
 func leftFiles(before []string) error {
 	var left []string
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -13,9 +13,9 @@ import (
 // mapsFile lists the mappings of the process.
 const mapsFile = "/proc/self/maps"
 
-// mappings checks whether memory of this process is mapped, and with which protection. It asks the kernel, and does not
-// touch the memory, which may be sparse. On Linux 6.11 and later it uses the ioctl PROCMAP_QUERY, which looks up one
-// address. On older kernels every check reads all of mapsFile.
+// The type mappings checks whether memory of this process is mapped, and with which protection. It asks the kernel, and
+// does not touch the memory, which may be sparse. On Linux 6.11 and later it uses the ioctl PROCMAP_QUERY, which looks
+// up one address. On older kernels every check reads all of mapsFile.
 //
 // The check finds mistakes of the consumer early. It gives no protection, because the memory may be unmapped after the
 // check.
@@ -27,9 +27,9 @@ type mappings struct {
 	err  error  // the file could not be opened; every check then succeeds
 }
 
-// open opens the file and finds out whether the kernel supports PROCMAP_QUERY.
+// The method open opens mapsFile and finds out whether the kernel supports the ioctl PROCMAP_QUERY.
 //
-// System calls: open, ioctl; close if PROCMAP_QUERY is not supported.
+// System calls: open and ioctl. If the kernel does not support PROCMAP_QUERY, also close.
 func (m *mappings) open() {
 	if m.name == "" {
 		m.name = mapsFile
@@ -57,10 +57,11 @@ func (m *mappings) release() {
 	}
 }
 
-// check returns ErrInvalidParameter if mem is not mapped, or its protection does not allow the accesses of priv. If the
-// system does not report mappings, check returns nil.
+// The method check returns ErrInvalidParameter if mem is not mapped, or if its protection does not allow the accesses
+// of priv. It returns nil if the system does not report mappings.
 //
-// System calls: ioctl for each mapping that mem covers, usually one; without PROCMAP_QUERY open, read, close.
+// System calls: one ioctl (PROCMAP_QUERY) for each mapping that mem covers; usually this is one mapping. If the kernel
+// does not support PROCMAP_QUERY, the calls are open, read and close instead.
 func (m *mappings) check(mem []byte, priv MemPriv) error {
 	if m.once.Do(m.open); m.err != nil {
 		return nil

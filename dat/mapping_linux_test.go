@@ -128,8 +128,8 @@ func residentPages(t testing.TB) (pages int) {
 	return pages
 }
 
-// losses has the ways in which registered memory can become inaccessible. The function make allocates memory of a given
-// size. It also returns a function, lose, that makes the memory inaccessible.
+// The variable losses has the ways in which registered memory can become inaccessible. The field make is a function: it
+// returns memory of a given size, and a function, lose, which makes that memory inaccessible.
 var losses = []struct {
 	name string
 	make func(t testing.TB, size int) (mem []byte, lose func())

@@ -21,8 +21,8 @@ const (
 	procmapWritable   = 2                                                       // PROCMAP_QUERY_VMA_WRITABLE
 )
 
-// queryMapping asks an open /proc/self/maps for the mapping that contains addr. It returns ENOENT if there is none,
-// and ENOTTY before Linux 6.11.
+// queryMapping asks the kernel for the mapping that contains addr. The argument fd is an open file of /proc/self/maps.
+// The error is ENOENT if no mapping contains addr, and ENOTTY on kernels before Linux 6.11.
 //
 // System calls: ioctl.
 func queryMapping(fd int, addr uint64) (mapping, error) {

@@ -25,9 +25,9 @@ func inChild(t *testing.T) bool {
 	return false
 }
 
-// TestMemoryFaults: if an operation reads or writes registered memory that is no longer accessible, at either side, the
-// connection breaks with BreakMemory. Another connection of the same adapters continues, no frame is lost, and the
-// process does not crash.
+// TestMemoryFaults: an operation reads or writes registered memory that is no longer accessible, at one of the two
+// sides. Then the connection breaks with BreakMemory. Another connection of the same adapters continues, no frame is
+// lost, and the process does not crash.
 func TestMemoryFaults(t *testing.T) {
 	if !inChild(t) {
 		return
@@ -112,7 +112,8 @@ func TestMemoryFaults(t *testing.T) {
 }
 
 // TestMemoryFaultOfWaitingMessage: a message waits for a receive of a shared receive queue. The call that posts the
-// receive places the message. If the memory of the receive is not mapped, the connection ends as in TestMemoryFaults.
+// receive copies the message into the memory of the receive. If that memory is not mapped, the connection ends as in
+// TestMemoryFaults.
 func TestMemoryFaultOfWaitingMessage(t *testing.T) {
 	if !inChild(t) {
 		return

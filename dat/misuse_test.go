@@ -284,8 +284,8 @@ var misuseRules = []rule{
 	}},
 }
 
-// racing makes several calls at the same time. It checks that exactly one succeeds and the others return
-// ErrInvalidHandle.
+// The function racing makes several calls at the same time. It checks that exactly one call succeeds and that the other
+// calls return ErrInvalidHandle.
 func racing(t *testing.T, name string, call func() error) {
 	t.Helper()
 	var done atomic.Int32

@@ -20,33 +20,35 @@ const DefaultPort = 17473
 // NoAsyncEVD is a value of Options.AsyncQLen: the IA has no asynchronous EVD, and asynchronous events are dropped.
 const NoAsyncEVD = -1
 
-// Options are the options of an open. Queues, Memory, Limits and Wrap take effect only at the first open of a device
-// and port in the process; later opens share that adapter. The other fields apply to each open.
+// Options are the options of Open and OpenLink. The first open of a device and port in the process creates an adapter,
+// and later opens share that adapter. So the fields Queues, Memory, Limits and Wrap take effect only at the first open.
+// The other fields apply to each open.
 type Options struct {
-	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. If Port is 0, the device is a UDP
-	// address, and another process has DefaultPort, the system picks a port; IAAttr.Port and the log show it.
+	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. Over UDP, 0 also allows another port: if
+	// a different process has DefaultPort, the system picks a free port. IAAttr.Port and the log show the port.
 	Port uint16
 	// PeerPort is the UDP port of the peers to which this open connects. 0 means the value of Port, or DefaultPort if
 	// Port is 0 too.
 	PeerPort uint16
 	// Queues is the maximum number of receive queues to use. 0 means all queues of the device.
 	Queues int
-	// Memory is the number of bytes that IA.Alloc can allocate; 0 means none. Over AF_XDP the kernel locks that memory
-	// in RAM and counts it once for each queue.
+	// Memory is the number of bytes that IA.Alloc can allocate; 0 means none. Over AF_XDP, the kernel locks that memory
+	// in RAM, and counts it as locked memory once for each queue.
 	Memory int
 	// AsyncQLen is the queue length, in events, of the asynchronous EVD. 0 means 64. NoAsyncEVD means no such EVD.
 	AsyncQLen int
-	// AsyncEVD is an EVD of another open of the same adapter, created with EVDAsync, that gets the asynchronous events
-	// of this open too. It stays open when this IA closes. If AsyncEVD is nil, the open creates an EVD.
+	// AsyncEVD is the asynchronous EVD of this open. If AsyncEVD is nil, the open creates one. Otherwise AsyncEVD must
+	// be an EVD of another open of the same adapter, created with EVDAsync. It then gets the asynchronous events of
+	// both opens, and it remains when this IA is closed.
 	AsyncEVD *EVD
 	// Limits are the timeouts of connections. The option "silence=30s" in a name overrides Limits.GiveUp.
 	Limits Limits
-	// Wrap returns a link on top of a link of the device, such as a packet trace or a fault injector. It is called once
-	// for each link of the device, before the first packet. When the adapter closes, it closes the returned links
-	// first, then the device. Nil means that the device's links are used directly.
+	// Wrap returns a link on top of a link of the device, such as a packet trace or a fault injector. Wrap is called
+	// once for each link of the device, before the first packet. When the adapter is closed, it closes the returned
+	// links first, and then the device. If Wrap is nil, the device's links are used directly.
 	Wrap func(link.Link) link.Link
-	// Logger logs when the adapter is opened and closed, and what happens to the connections of this open. Nil means no
-	// log, except that slog.Default logs warnings about AF_XDP, such as a fallback to UDP.
+	// Logger logs when the adapter is opened and closed, and what happens to the connections of this open. If Logger is
+	// nil, only warnings about AF_XDP are logged, such as a fallback to UDP; slog.Default logs them.
 	Logger *slog.Logger
 }
 
@@ -55,14 +57,14 @@ type Options struct {
 type Limits struct {
 	// GiveUp is the time that a peer may be silent while data is unacknowledged. After that the connection breaks.
 	// Default 10 s, maximum 60 s. The default is long because a debugger, a snapshot or a migration may stop a host for
-	// seconds, and a network may need seconds to find another path. If the process of a peer ends, its host reports
-	// that, and the connection breaks sooner.
+	// seconds, and a network may need seconds to find another path. If the process of a peer ends, the host of the peer
+	// reports that, and the connection breaks sooner.
 	GiveUp time.Duration
 	// NotReady is the time that a message may wait for the peer to post a receive. After that the connection breaks.
 	// Default 30 s.
 	NotReady time.Duration
 	// KeepAlive is the time that a peer may be silent on an idle connection before this side sends keep-alives. If the
-	// peer then does not answer for the time GiveUp, the connection breaks. Default 10 s, maximum 60 s.
+	// peer does not answer these for the time GiveUp, the connection breaks. Default 10 s, maximum 60 s.
 	KeepAlive time.Duration
 	// ListenGrace is the time for which the active side repeats its connection request after the answer "no listener",
 	// before it reports the error. uDAPL programs often publish their address before they listen. Default 1 s.
@@ -198,10 +200,10 @@ func openStatus(err error) error {
 
 var anonymous atomic.Uint64
 
-// OpenLink opens an adapter over links of the caller, one for each queue. The links may come from packages xdp or
-// udplink, for example opened with options that a name cannot express, or be other implementations of link.Link. The
-// adapter owns the links: when it is closed, or when OpenLink fails, the links are closed. Errors: ErrInvalidParameter
-// (no link, Options), ErrInvalidHandle (AsyncEVD).
+// OpenLink opens an adapter over links of the caller, one for each queue. Such a link may be a link of package xdp or
+// udplink, for example with options that a name cannot express, or another implementation of link.Link. The adapter
+// owns the links: when it is closed, or when OpenLink fails, the links are closed. Errors: ErrInvalidParameter (no
+// link, Options), ErrInvalidHandle (AsyncEVD).
 func OpenLink(o Options, links ...link.Link) (*IA, error) {
 	o.setDefaults()
 	key := fmt.Sprintf("link#%d", anonymous.Add(1))

@@ -22,7 +22,7 @@ const (
 )
 
 // bePeer is the peer process. It opens an adapter, accepts one connection, and receives messages until it is killed.
-// The private data of the accept names the memory of the peer process.
+// The private data that it passes to Accept names the memory of the peer process.
 func bePeer() error {
 	name, o := childOptions()
 	ia, err := Open(name, o)
@@ -164,9 +164,9 @@ func (c *traffic) end(t *testing.T, ev Event) DTO {
 	return op
 }
 
-// broken waits until the connection breaks, and then takes the completions. Each operation must have one completion.
-// After a failed completion in a queue, no completion in that queue may be successful. The result is the time until the
-// connection broke.
+// This method waits until the connection breaks, and then takes the completions. Each operation must have one
+// completion. After a failed completion in a queue, no completion in that queue may be successful. The result is the
+// time until the connection broke.
 func (c *traffic) broken(t *testing.T) (after time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -216,8 +216,9 @@ func TestPeerKilled(t *testing.T) {
 	x.newTraffic(t, h).run(t, 20)
 }
 
-// TestPeerRestarted kills the peer process during transfers and starts another with the same address immediately. The
-// new process does not know the connection and answers with a Reset, so the connection breaks long before GiveUp.
+// TestPeerRestarted kills the peer process during transfers and immediately starts another peer process with the same
+// address. The new process does not know the connection and answers with a Reset, so the connection breaks long before
+// GiveUp.
 func TestPeerRestarted(t *testing.T) {
 	x := newXDP(t).(xdpNet)
 	const giveUp = patience

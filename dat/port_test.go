@@ -36,8 +36,8 @@ func portOf(t *testing.T, h *host) uint16 {
 	return must(h.ia.Query())(t).Port
 }
 
-// TestDefaultPortTaken: if another process has the default port, an adapter over UDP uses a free port, logs it, and
-// connects from it. If the options name a port that is in use, the open fails with an error that names the option.
+// TestDefaultPortTaken: if another process has the default port, an adapter over UDP uses a free port, logs that port,
+// and connects from it. If the options name a port that is in use, the open fails with an error that names the option.
 func TestDefaultPortTaken(t *testing.T) {
 	server, client := ownHost(1), ownHost(2)
 	taken(t, client)

@@ -104,8 +104,8 @@ func fill(b []byte, v byte) {
 	}
 }
 
-// TestRemoteAccessLongRange: a range of many packets that exceeds its region by one byte ends the connection too.
-// Packets before the last may have been placed, but memory outside the region is untouched.
+// TestRemoteAccessLongRange: a range of many packets that exceeds its region by one byte ends the connection too. The
+// data of all packets but the last may have been placed, but memory outside the region is untouched.
 func TestRemoteAccessLongRange(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -153,7 +153,7 @@ func TestMessageLongerThanReceive(t *testing.T) {
 }
 
 // TestMemoryFreedUnderOperation frees an LMR while an operation uses it. After that the memory is not accessed. The
-// connection of the operation ends; others continue.
+// connection of the operation ends; other connections continue.
 func TestMemoryFreedUnderOperation(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -80,8 +80,8 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	return dev, nil
 }
 
-// firstAddress returns the first IPv4 address of an interface or, if it has none, the first IPv6 address. It ignores
-// link-local addresses.
+// firstAddress returns the first IPv4 address of an interface or, if the interface has no IPv4 address, its first IPv6
+// address. It ignores link-local addresses.
 func firstAddress(name string) (netip.Addr, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {

@@ -53,9 +53,10 @@ var (
 // CreatePSP listens on a connection qualifier of the adapter (dat_psp_create). Each connection request becomes an
 // EventConnectionRequest on evd.
 //
-// The queue length of evd is the backlog: the maximum number of requests that wait in evd. Further requests are
-// refused. Requests have slots of their own, so a burst of requests cannot cause completions to be lost. Two dynamic
-// thresholds keep one requester from filling the backlog. A request is also refused in these two cases:
+// The queue length of evd is the backlog: the maximum number of requests that wait in evd. Each waiting request takes
+// one slot of the backlog. While no slot is free, further requests are refused. Completions in evd do not take slots of
+// the backlog, so a burst of requests cannot cause completions to be lost. Two dynamic thresholds keep one requester
+// from filling the backlog. A request is also refused in these two cases:
 //
 //   - The requester's address already holds at least 7 slots for each free slot. So one address can fill a backlog of
 //     up to 7 slots, and 7/8 of a longer backlog.
@@ -76,7 +77,7 @@ func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	})
 }
 
-// CreatePSPAny is CreatePSP with a free qualifier that the provider picks (dat_psp_create_any). PSP.Qual returns the
+// CreatePSPAny is CreatePSP with a free qualifier that the provider picks (dat_psp_create_any). PSP.Qual returns that
 // qualifier. If no qualifier is free, CreatePSPAny returns ErrConnQualUnavailable.
 func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
@@ -125,8 +126,8 @@ func (p *PSP) Query() (PSPParam, error) {
 	return PSPParam{IA: p.ia, ConnQual: p.qual, EVD: p.evd, Flags: p.flags}, nil
 }
 
-// lock locks the IA. If the service point is nil or freed, or the IA is closed, it returns an error and does not lock.
-// The caller unlocks ia.mu.
+// lock locks the IA. It returns an error and does not lock if the service point is nil or freed, or if the IA is
+// closed. The caller unlocks ia.mu.
 func (p *PSP) lock() error {
 	if p == nil {
 		return errHandlePSP
@@ -141,8 +142,8 @@ func (p *PSP) lock() error {
 	return nil
 }
 
-// arrive delivers a connection request to evd. If it returns false, the engine refuses the request. The owner of the
-// engine calls arrive.
+// The method arrive delivers a connection request to evd. If arrive returns false, the engine refuses the request. The
+// owner of the engine calls arrive.
 func (p *PSP) arrive(r *wire.Request) bool {
 	if p.over.Load() {
 		return false
@@ -164,8 +165,8 @@ func (p *PSP) end() {
 	}
 }
 
-// Free stops listening (dat_psp_free). When it returns, the qualifier can be used again. Requests that have already
-// been delivered remain valid.
+// Free stops listening (dat_psp_free). When Free has returned, the qualifier can be used again. Requests that have
+// already been delivered remain valid.
 func (p *PSP) Free() error {
 	if err := p.lock(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 //
 // with white space between the fields. Any field may be in double quotes; between them a backslash escapes the next
 // character. A number sign (#) begins a comment. Lines for the kernel's DAT (API version k1.2) are ignored. The result
-// has the valid entries; the error names every invalid line.
+// entries has the valid lines; the error names every invalid line.
 func parseRegistry(text string) (entries []entry, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		fields, ferr := splitFields(line)

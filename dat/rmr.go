@@ -7,7 +7,7 @@ import (
 )
 
 // RMR is a remote memory region (DAT_RMR_HANDLE): a memory window on a range of an LMR. When a Bind completes, peers
-// may use the new range, and no longer the old one. Any goroutine may call the methods.
+// may use the new range, and they may no longer use the old range. Any goroutine may call the methods.
 type RMR struct {
 	consumer
 	ia    *IA
@@ -145,8 +145,8 @@ func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (con
 	return context, ep.posted(err)
 }
 
-// Free frees the region, bound or not (dat_rmr_free). After Free peers cannot access memory through the region. If a
-// peer tries to, its connection breaks.
+// Free frees the region, bound or not (dat_rmr_free). After Free, peers cannot access memory through the region. If a
+// peer tries to access it, the connection of that peer breaks.
 func (r *RMR) Free() error {
 	if r == nil {
 		return errHandleRMR

@@ -177,8 +177,8 @@ var errorRules = []rule{
 	})},
 }
 
-// denied returns a test of an RDMA operation that the peer must refuse. The function change makes the remote range
-// invalid. The refusal ends the connection at both sides.
+// The function denied returns a test of an RDMA operation that the peer must refuse. Its argument change is a function
+// that makes the remote range invalid. The refusal ends the connection at both sides.
 func denied(p post, change func(y *point, r *RMRTriplet)) func(*testing.T, network) {
 	return joined(func(t *testing.T, x, y *point) {
 		to := y.lmr.Remote(0, 8)

@@ -64,7 +64,7 @@ func (w *word) set(v uint64) {
 	w.host.ia.a.barrier()
 }
 
-// extended waits for the completion of an extended operation and compares its fields.
+// The method extended waits for the completion of an extended operation and compares the fields of the event.
 func (p *point) extended(e *EVD, cookie uint64, x extension, want DTOStatus, length int) Event {
 	t := p.host.t
 	t.Helper()
@@ -109,7 +109,7 @@ func broke(x, y *point) {
 	equal(x.host.t, "state at the peer", y.State(), EPDisconnected)
 }
 
-// refused returns a rule: a post returns an error, queues nothing, and leaves the connection usable.
+// The method refused returns a rule: a post returns an error, queues nothing, and leaves the connection usable.
 func (e extension) refused(name string, want error, post func(t *testing.T, x *point, w *word) error) rule {
 	return rule{name, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -125,8 +125,8 @@ func (e extension) refused(name string, want error, post func(t *testing.T, x *p
 	}}
 }
 
-// denied returns a rule: the peer refuses the operation on the word that the function aim returns. The operation
-// completes with DTORemoteAccess, the connection breaks at both sides, and no memory changes.
+// The method denied returns a rule: the peer refuses the operation on the remote range that the function aim returns.
+// Then the operation completes with DTORemoteAccess, the connection breaks at both sides, and no memory changes.
 func (e extension) denied(name string, priv MemPriv, aim func(t *testing.T, w *word) RMRTriplet) rule {
 	return rule{name, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// sends posts sends of 8 bytes from x to y, and the receives for them with the cookies 0, 1, 2 and so on. It returns
-// when y has received the messages, even if y's dispatcher had no room for the completions.
+// This function transfers messages of 8 bytes from x to y. The receives have the cookies 0, 1, 2 and so on. The
+// function returns when y has received all messages, even if y's dispatcher had no room for the completions.
 func sends(x, y *point, messages int) { sendsWith(x, y, messages, 0) }
 
 func sendsWith(x, y *point, messages int, flags CompletionFlags) {

@@ -6,7 +6,7 @@ import (
 )
 
 // serviceArguments returns the rules for invalid arguments that CreatePSP, CreatePSPAny and CreateRSP have in common.
-// The function create calls one of the three.
+// The argument create is a function that calls one of the three.
 func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 	return []rule{
 		{"a closed adapter is no handle", func(t *testing.T, n network) {

@@ -88,8 +88,8 @@ func (s *stage) giveUp() {
 	s.peer.expect(EventDisconnected)
 }
 
-// tentative replaces the endpoint of the stage by an endpoint that the provider creates for a request. It sets the zone
-// and the dispatchers of the new endpoint.
+// The method tentative replaces the endpoint of the stage by an endpoint that the provider creates for a connection
+// request. It sets the zone and the dispatchers of the new endpoint.
 func (s *stage) tentative() {
 	s.t.Helper()
 	ok(s.t, s.p.Free())
@@ -99,13 +99,13 @@ func (s *stage) tentative() {
 	ok(s.t, s.p.Modify(epHandles, &EPParam{PZ: s.a.pz, RecvEVD: s.p.recv, RequestEVD: s.p.request, ConnectEVD: s.p.connect}))
 }
 
-// another is a second, connected pair of endpoints.
+// The method another returns a second pair of endpoints, connected to each other.
 func (s *stage) another() (x, y *point) {
 	s.t.Helper()
 	return pair(s.a, s.b, nil)
 }
 
-// is checks the state with each call that returns it.
+// This method checks the state of the endpoint, with each call that returns the state.
 func (s *stage) is(want EPState) {
 	s.t.Helper()
 	if want == epGone {
@@ -124,10 +124,11 @@ func (s *stage) is(want EPState) {
 var allStates = []EPState{EPUnconnected, EPReserved, EPPassiveConnectionPending, EPTentativeConnectionPending,
 	EPActiveConnectionPending, EPCompletionPending, EPConnected, EPDisconnectPending, EPDisconnected}
 
-// to maps the states in which a call is legal to the states after the call.
+// This type describes a call that is legal only in some states. The keys are these states; the values are the states
+// after the call.
 type to map[EPState]EPState
 
-// stay returns such a map for a call that does not change the state.
+// The function stay returns such a map for a call that does not change the state.
 func stay(all ...EPState) to {
 	m := to{}
 	for _, s := range all {
@@ -136,8 +137,9 @@ func stay(all ...EPState) to {
 	return m
 }
 
-// stateCalls has the state machine as a table. Field next maps each state in which the call is legal to the new state.
-// In any other state, the call returns ErrInvalidState and changes nothing.
+// stateCalls has the state machine as a table, with one row for each call. The keys of the map next are the states in
+// which the call is legal; the values are the states after the call. In any other state, the call returns
+// ErrInvalidState and changes nothing.
 var stateCalls = []struct {
 	name  string
 	call  func(s *stage) error

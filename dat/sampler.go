@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// sampler is a slog.Handler that limits the rate of records, because peers decide how often connections are made and
-// end. In each sampleTime it passes the first sampleBurst records of each message and drops the others. When it passes
-// a message again, the attribute left_out of that record is the number of dropped records of the message.
+// sampler is a slog.Handler that limits the rate of log records, because peers decide how often connections are made
+// and end. During each sampleTime, it passes the first sampleBurst records of each message, and drops the other records
+// of that message. After that, the next record of the message that passes has the attribute left_out, the number of
+// dropped records.
 type sampler struct {
 	slog.Handler
 	seen *samples
@@ -45,8 +46,8 @@ func (s *sampler) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// add counts a record. If pass is true, the record passes, and dropped is the number of records with the same message
-// that were dropped before this record.
+// The method add counts a record. The result pass says whether the record passes. If it passes, the result dropped is
+// the number of records of the same message that were dropped since the last record that passed.
 func (s *samples) add(message string, now time.Time) (dropped int, pass bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

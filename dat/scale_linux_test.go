@@ -85,8 +85,8 @@ func (f *fleet) receive(active int, room []LMRTriplet) {
 	}
 }
 
-// run sends 64-byte messages for a time d over the first connections of the fleet. The argument active is the number of
-// these connections. The result is the number of completed messages per second.
+// The method run sends 64-byte messages over a part of the fleet: over its first connections, as many as the argument
+// active says. It does so for the time d. The result is the number of completed messages per second.
 func (f *fleet) run(active int, d time.Duration) float64 {
 	d = brief(d)
 	msg, room := f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)
@@ -135,8 +135,8 @@ func (f *fleet) run(active int, d time.Duration) float64 {
 	return rate
 }
 
-// brief returns the time for which a benchmark measures. With -short the time is short, because the benchmark only has
-// to run.
+// The function brief returns the time for which a benchmark measures: d or, with -short, a part of d. With -short the
+// benchmark only has to run, and its figures are not used.
 func brief(d time.Duration) time.Duration {
 	if testing.Short() {
 		return d / 20
@@ -200,7 +200,7 @@ func BenchmarkSpread64(b *testing.B) {
 	}
 }
 
-// This benchmark measures round trips over 64 connections with one outstanding message each, so no messages share a
+// This benchmark measures round trips over 64 connections with one outstanding message each, so no two messages share a
 // packet.
 func BenchmarkEcho64(b *testing.B) {
 	for b.Loop() {

@@ -41,7 +41,7 @@ func TestOneTakesTheEndpoint(t *testing.T) {
 }
 
 // TestFreeRSPWhileRequestComes frees a reserved service point while a request for it arrives. Either the request is
-// delivered with the endpoint, or the endpoint is free and no request is delivered.
+// delivered with the endpoint, or no request is delivered and the endpoint is unconnected.
 func TestFreeRSPWhileRequestComes(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := listener(t, n, 64)

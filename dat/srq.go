@@ -30,7 +30,7 @@ type SRQAttr struct {
 }
 
 // SRQParam has the parameters of a shared receive queue (DAT_SRQ_PARAM). A posted receive is available until an
-// endpoint takes it. It is outstanding until the consumer takes its completion from an EVD.
+// endpoint takes it. A posted receive is outstanding until the consumer takes its completion from an EVD.
 type SRQParam struct {
 	IA          *IA
 	State       SRQState
@@ -47,11 +47,13 @@ type SRQParam struct {
 // Three rules keep a slow or hostile peer from blocking the queue:
 //
 //   - The multi-packet messages from one address together hold at most half of the receives.
-//   - While no receive is available and other endpoints wait, an incomplete message must make progress. If it makes
-//     none for 900 ms, or stays slower than 1 MiB/s for long, its connection ends with BreakUnfinished and its receive
-//     completes with DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. It may connect again.
-//   - If an incomplete message makes no progress for 100 ms, messages of the same peer wait behind messages of other
-//     peers for 10 s.
+//   - While no receive is available and other endpoints wait, an incomplete message must make progress. It has a budget
+//     of 900 ms, from which the time of this state is subtracted. Each MiB that arrives adds one second to the budget,
+//     up to 900 ms. When the budget is used up, the connection of the message ends with BreakUnfinished, and the
+//     receive completes with DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. The sender may
+//     connect again.
+//   - If 100 ms of that budget are used up at any time, messages of the same peer wait behind messages of other peers
+//     for 10 s.
 //
 // Any goroutine may call the methods.
 type SRQ struct {
@@ -124,7 +126,7 @@ func (s *SRQ) usable() error {
 	return nil
 }
 
-// lock locks the IA. If the queue is nil or freed, or the IA is closed, it returns an error and does not lock. The
+// lock locks the IA. It returns an error and does not lock if the queue is nil or freed, or if the IA is closed. The
 // caller unlocks ia.mu.
 func (s *SRQ) lock() error {
 	if s == nil {
@@ -153,9 +155,9 @@ func (s *SRQ) Query() (SRQParam, error) {
 	return p, nil
 }
 
-// Resize changes the maximum number of outstanding receives (dat_srq_resize). If the number of outstanding receives or
-// the low watermark exceeds maxRecvDTOs, it returns ErrInvalidState and changes nothing. Other errors are those of
-// CreateSRQ.
+// Resize changes the maximum number of outstanding receives (dat_srq_resize). Resize returns ErrInvalidState and
+// changes nothing if the number of outstanding receives or the low watermark exceeds maxRecvDTOs. Its other errors are
+// those of CreateSRQ.
 func (s *SRQ) Resize(maxRecvDTOs int) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -171,9 +173,9 @@ func (s *SRQ) Resize(maxRecvDTOs int) error {
 }
 
 // SetLW arms the low watermark (dat_srq_set_lw). When fewer than lw receives are available, the asynchronous EVD gets
-// one EventAsyncProviderInternalError with the queue as Source and ReasonSRQLowWatermark. If fewer are available
-// already, it gets the event immediately. After the event, the watermark is disarmed until the next SetLW. A watermark
-// of 0 is disarmed. SetLW returns ErrInvalidParameter if lw is negative or above MaxRecvDTOs.
+// one EventAsyncProviderInternalError with the queue as Source and ReasonSRQLowWatermark. If fewer than lw receives are
+// available already, the event is queued immediately. The event disarms the low watermark until the next SetLW. With lw
+// 0, the low watermark stays disarmed. SetLW returns ErrInvalidParameter if lw is negative or above MaxRecvDTOs.
 func (s *SRQ) SetLW(lw int) error {
 	if err := s.lock(); err != nil {
 		return err
@@ -188,9 +190,8 @@ func (s *SRQ) SetLW(lw int) error {
 // low raises the event of the low watermark. The owner of an engine may call it.
 func (s *SRQ) low() { s.ia.raise(EventAsyncProviderInternalError, s, ReasonSRQLowWatermark) }
 
-// PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. The endpoint
-// that takes the receive queues the completion in its receive EVD. The completion always notifies the waiter or the
-// CNO.
+// PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. When a message arrives,
+// an endpoint takes the receive. The completion goes to the receive EVD of that endpoint, and is always a notification.
 //
 // PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion. Errors:
 // ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (segments, range),
@@ -227,10 +228,11 @@ func (s *SRQ) Free() error {
 	return nil
 }
 
-// RecvQuery returns the number of incomplete receives that belong to the endpoint (allocated), and the number of
-// messages from the oldest of these receives to the newest (span). The two are equal (dat_ep_recv_query). Without a
-// shared receive queue, all posted receives belong to the endpoint. With a shared receive queue, both numbers are 0 or
-// 1, because an endpoint has taken at most one receive that is incomplete. The call is legal in every state.
+// RecvQuery returns two numbers about the endpoint's incomplete receives (dat_ep_recv_query). The result allocated is
+// their number. The result span is the number of messages for which they suffice; this number is the same, because each
+// message takes one receive. Without a shared receive queue, all posted receives belong to the endpoint. With a shared
+// receive queue, both numbers are 0 or 1, because an endpoint has taken at most one receive that is incomplete. The
+// call is legal in every state.
 func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, 0, err
@@ -240,14 +242,15 @@ func (ep *EP) RecvQuery() (allocated, span int, err error) {
 }
 
 // SetWatermark sets two limits of an endpoint with a shared receive queue, its high watermarks (dat_ep_set_watermark).
-// They limit the number of receives that the endpoint has taken and whose completions the consumer has not dequeued:
+// They apply to the number of receives that the endpoint has taken and whose completions the consumer has not dequeued
+// yet:
 //
 //   - When the number exceeds soft, the asynchronous EVD gets one EventAsyncEPBroken, with the endpoint as Source and
 //     ReasonSRQSoftHighWatermark. The next such event needs another SetWatermark.
 //   - When the number exceeds hard, the connection breaks.
 //
-// If the number exceeds a limit already, this happens immediately. WatermarkInfinite means no limit. The call is legal
-// in every state.
+// If the number exceeds a limit when SetWatermark is called, the same happens immediately. WatermarkInfinite means no
+// limit. The call is legal in every state.
 //
 // Errors: ErrInvalidParameter (a value below WatermarkInfinite), ErrModelNotSupported (no shared receive queue).
 func (ep *EP) SetWatermark(soft, hard int) error {
@@ -284,8 +287,8 @@ func mark(n int) int64 {
 	return int64(n)
 }
 
-// notice raises the asynchronous event for n, a notice of package wire about an endpoint with a shared receive queue.
-// For a freed endpoint it does nothing.
+// The method notice is called with n, a notice of package wire about an endpoint with a shared receive queue. It queues
+// an asynchronous event that reports the notice. For a freed endpoint, it does nothing.
 func (ep *EP) notice(n wire.Notice) {
 	switch {
 	case ep.freed.Load():

@@ -153,8 +153,9 @@ func (v valve) Send(bufs []link.Buf) {
 	}
 }
 
-// halfway connects an endpoint x with an endpoint y that uses a shared receive queue of three receives. When it
-// returns, part of a message from x is in the first receive. Opening the valve v lets the rest of the message pass.
+// The function halfway connects the endpoint x with the endpoint y, which uses a shared receive queue of three
+// receives. When halfway returns, part of a message from x is in the first receive. Opening the valve v lets the rest
+// of the message pass.
 func halfway(t testing.TB, n network) (c *common, x, y *point, v *flow) {
 	t.Helper()
 	const size = 4 << 20

@@ -17,8 +17,8 @@ type Counter struct {
 // dispatchers of the IA on which Stats was called; the other fields describe all opens together.
 type Stats struct {
 	ProtocolStats
-	// RoundTrip has the times from sending a packet to its acknowledgement, minus the delay that the peer reports. Each
-	// packet that acknowledges new data gives one sample.
+	// RoundTrip has the times from sending a packet to the arrival of its acknowledgement. The time for which the peer
+	// delayed the acknowledgement is subtracted. Each packet that acknowledges new data gives one sample.
 	RoundTrip Histogram
 	// Latency has the times from the first packet of a request to the successful completion of the request. This
 	// includes the round trip, the work of the peer, and retransmissions. It does not include the time in which the

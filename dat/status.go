@@ -166,8 +166,8 @@ func (r Return) Is(target error) bool {
 	return ok && (r == t || r.Type() == t)
 }
 
-// refused returns the DAT error for err, the error of package wire for a refused post. If the reason is the state of
-// the endpoint, the DAT error has the subtype for that state.
+// The method refused returns the DAT error for err, the error of package wire for a refused post. If the reason is the
+// state of the endpoint, the DAT error has the subtype for that state.
 func (ep *EP) refused(err error) error {
 	if err == wire.ErrState {
 		return stateErrors[ep.State()]
@@ -175,7 +175,8 @@ func (ep *EP) refused(err error) error {
 	return status(err)
 }
 
-// status returns the DAT error for err, an error of package wire. For errors of posts it does not allocate.
+// The function status returns the DAT error for err, an error of package wire. For errors of posts, it does not
+// allocate.
 func status(err error) error {
 	if _, ok := err.(Return); ok {
 		return err

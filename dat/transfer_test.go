@@ -163,7 +163,7 @@ func TestOrder(t *testing.T) {
 }
 
 // TestWritesThenSendOrRead: when a message is taken, the data of earlier writes is in memory. A read returns the data
-// of earlier writes. A fenced request waits for earlier reads.
+// of earlier writes. A request with CompletionBarrierFence waits for earlier reads.
 func TestWritesThenSendOrRead(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// warm keeps devices open from one rule to the next, because the kernel needs some time to open a device and more time
-// to release a queue. A rule with its own options opens the device anew.
+// The variable warm keeps devices open from one rule to the next, because the kernel needs some time to open a device
+// and more time to release a queue. A rule with its own options opens the device anew.
 var warm warmer
 
 type warmer struct {

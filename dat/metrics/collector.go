@@ -71,8 +71,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// recent returns counters that were read within the last statsInterval. If a read is in progress, recent waits for it
-// and returns its result.
+// recent returns counters that were read within the last statsInterval. If another goroutine is reading the counters,
+// recent waits for that read and returns the result of it.
 func (c *Collector) recent() (dat.Stats, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

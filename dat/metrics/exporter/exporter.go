@@ -39,9 +39,9 @@ func New() *Exporter {
 	return e
 }
 
-// Add exports the metrics of an adapter until remove is called. The argument name is the value of the label ia. Further
-// calls of remove do nothing. Add returns an error if the name is in use or not valid UTF-8. All opens of an adapter
-// have the same counters, so add only one open.
+// Add exports the metrics of an adapter until the returned function, remove, is called. Further calls of that function
+// do nothing. The argument name is the value of the label ia. Add returns an error if the name is in use or not valid
+// UTF-8. All opens of an adapter have the same counters, so add only one open.
 func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

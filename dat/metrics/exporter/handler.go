@@ -41,9 +41,10 @@ const index = `<!DOCTYPE html>
 // Handler returns a handler for scrapes (/metrics) and debug pages: /debug/connections, /debug/vars (expvar),
 // /debug/pprof/, and an index at /.
 //
-// Three limits protect the process. While 8 scrapes are in progress, further scrapes are answered with status 503. The
-// same applies to debug pages, which are counted separately. Pages of connections are written one at a time, and each
-// begins at least a second after the previous page has ended; other requests for such pages wait.
+// Three limits protect the process. While 8 scrapes are in progress, further scrapes are answered with status 503.
+// While 8 debug pages are in progress, further requests for debug pages are answered in the same way. Pages of
+// connections are written one at a time, and each begins at least a second after the end of the previous page; other
+// requests for such pages wait.
 //
 // Profiles and addresses are confidential: serve them only to clients that may see them.
 func (e *Exporter) Handler() http.Handler {
@@ -84,8 +85,8 @@ func (e *Exporter) bounded(pages http.Handler) http.Handler {
 	})
 }
 
-// paced calls page for one request at a time, at least walkInterval after the previous call has ended. Other requests
-// wait.
+// The method paced returns a handler that limits the rate of the handler page. It calls page for one request at a time,
+// at least walkInterval after the end of the previous call. Other requests wait.
 func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -103,9 +104,9 @@ func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// connections writes every connection of every adapter as text or, with format=json, as JSON. It writes a row
-// as soon as it has read the connection from the adapter. It ignores write errors, because they mean that the client
-// has gone.
+// The method connections writes every connection of every adapter, as text or, with format=json, as JSON. It writes the
+// row of a connection as soon as it has read that connection from the adapter. It ignores write errors, because such an
+// error means that the client has gone.
 func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
 	names := slices.Sorted(maps.Keys(shown))
