@@ -161,7 +161,7 @@ func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 	return now.toOpen(d.name, o.Queues)
 }
 
-// attachMode returns where the XDP program must run for a mode.
+// attachMode converts a mode of the device to the mode in which the XDP program must be attached.
 func attachMode(m Mode) bpf.Mode {
 	switch m {
 	case Auto:

@@ -26,7 +26,8 @@ type fakeKernel struct {
 	rxWakeups int
 }
 
-// newFake returns a socket whose kernel is simulated by the test. Our address is 10.0.0.1, the peer's 10.0.0.2.
+// newFake returns a socket whose kernel is simulated by the test. Our address is 10.0.0.1, and the peer's address is
+// 10.0.0.2.
 func newFake(t testing.TB, mtu int) *fakeKernel {
 	t.Helper()
 	return newFakeNIC(t, mtu, 0)

@@ -6,7 +6,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// frameStore is the memory of the frames, and the record of who owns each.
+// frameStore has the memory of the frames, and records who owns each frame.
 type frameStore struct {
 	umem umem
 	pool pool
@@ -30,7 +30,7 @@ func (s *Socket) Alloc(bufs []link.Buf) int {
 	return n
 }
 
-// driveTx makes the kernel transmit if packets wait. It reports whether it did so.
+// driveTx makes the kernel transmit if packets wait. It returns true if it made the kernel transmit.
 func (s *Socket) driveTx() bool {
 	if s.stall.Load() != flowing {
 		s.drain()

@@ -4,8 +4,8 @@ package xdp
 // whenever their own ring is not full. If this ring is never full, the flag is always set. A wakeup is useful only if
 // the fill ring contains a frame for the driver. rxWakeups counts idle polls, because the data path reads no clock.
 type rxWakeups struct {
-	prod         uint32 // producer index of the fill ring at the last call
-	polls, pause uint32 // idle polls since the last call; idle polls from one call to the next
+	prod         uint32 // producer index of the fill ring when due last saw it move
+	polls, pause uint32 // idle polls since the last wakeup; idle polls from one wakeup to the next
 }
 
 // due reports whether this idle poll must wake the driver. prod is the producer index of the fill ring. backlog is the

@@ -13,7 +13,8 @@ func (u *txStall) due() bool {
 	return u.polls%stuckPolls == 0
 }
 
-// still reports whether packets wait and the ring has not moved since the last check. backlog is their number.
+// still reports whether packets wait and the ring has not moved since the last check. backlog is the number of these
+// packets.
 func (u *txStall) still(cons, backlog uint32) bool {
 	stands := backlog > 0 && cons == u.cons
 	u.cons = cons

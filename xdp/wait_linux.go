@@ -91,7 +91,7 @@ func (s *Socket) Wake() {
 	}
 }
 
-// signal makes a sleeping Wait return, or else the next one.
+// signal makes a sleeping Wait return. If no Wait sleeps, the next Wait returns at once.
 func (s *Socket) signal() {
 	if s.woken.Swap(true) && !s.closed.Load() {
 		return

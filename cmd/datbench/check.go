@@ -79,7 +79,7 @@ func (a *app) check(name, boundsName string) error {
 	return nil
 }
 
-// readBounds reads the bounds from a file, or the built-in ones if name is empty.
+// readBounds reads the bounds from a file. If name is empty, it reads the built-in bounds.
 func readBounds(name string) ([]compare.Bound, error) {
 	if name == "" {
 		return compare.ParseBounds(boundsText)

@@ -61,7 +61,7 @@ func TestDoctorRunning(t *testing.T) {
 	endServer(t, s)
 }
 
-// TestDoctorDown: the interface is down, or its peer is.
+// TestDoctorDown: the interface is down, or the interface of its peer is down.
 func TestDoctorDown(t *testing.T) {
 	p := newPatient(t)
 	if err := p.l.SetUp(lab.A, false); err != nil {

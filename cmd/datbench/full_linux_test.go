@@ -52,7 +52,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestRequests: the requested number of requests is answered and timed, with a churned heap at both ends.
+// TestRequests: the requested number of requests is answered and timed, while both ends replace the objects of a heap.
 func TestRequests(t *testing.T) {
 	got := runUDP(t, "17673", "--metric", "rr,rate", "--depth", "4", "--churn", "4M", "--count", "2000", "--warmup", "5ms", "--json", "-")
 	for _, res := range checkReport(t, got, []byte(got.stdout)).Results {

@@ -26,7 +26,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestVersion: the version is printed, as a report about a fault needs it.
+// TestVersion: the version is printed, because a report about a fault needs it.
 func TestVersion(t *testing.T) {
 	got := inProcess(t, "--version")
 	want := "datbench " + result.BuildVersion() + ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + "\n"

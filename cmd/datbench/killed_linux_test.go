@@ -80,7 +80,7 @@ func ticks(t *testing.T) uint64 {
 	return n
 }
 
-// traces examines the children of a running datbench. It skips what ends meanwhile.
+// traces examines the children of a running datbench. It skips processes that end meanwhile.
 func (r *running) traces(t *testing.T) (found traces) {
 	t.Helper()
 	found.at = ticks(t)

@@ -219,7 +219,7 @@ type holdings struct {
 	heap                                 int64
 }
 
-// holdings returns those of this process, in which the server runs.
+// holdings returns the resources of this process, in which the server runs.
 func (s *served) holdings(t *testing.T) holdings {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")

@@ -10,7 +10,8 @@ import (
 	"github.com/datxdp/datxdp/internal/lab"
 )
 
-// told matches the line of testdata/refused.c about a failed call; logged matches the line of the provider.
+// The pattern told matches the line of testdata/refused.c about a failed call; the pattern logged matches the line of
+// the provider.
 var (
 	told   = regexp.MustCompile(`(?m)^refused: (dat_\w+) (DAT_\w+) ?(DAT_\w+)?`)
 	logged = regexp.MustCompile(`(?m)level=DEBUG msg=refused call=(dat_\w+) error="?(DAT_\w+)(?: \((DAT_\w+)\))?"? reason="?([^"\n]*)`)

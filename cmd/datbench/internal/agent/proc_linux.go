@@ -9,7 +9,7 @@ import (
 // executable returns a path that opens this program even if its file was replaced or deleted.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// child is a process in the namespaces of this one.
+// child is a process in the namespaces of this process.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}

@@ -32,13 +32,13 @@ type remote struct {
 	out  io.ReadCloser
 	dec  *json.Decoder
 	log  *tail
-	// dead is done when the process has ended; its cause says how.
+	// The context dead is done when the process has ended; the cause of the context says how it ended.
 	dead context.Context
 	// peer is the other agent. A call ends when either agent dies.
 	peer *remote
 }
 
-// startFunc starts a command as a process that dies with this one.
+// startFunc starts a command as a process that dies with this process.
 type startFunc func(*exec.Cmd) (Process, error)
 
 // startRemote starts this program again as an agent. Extra files become descriptors 3 and up.
@@ -134,7 +134,7 @@ func (r *remote) orPeerDeath(text string) error {
 	}
 }
 
-// lostContact returns how the agent died, or err if it is alive but unreachable.
+// lostContact returns how the agent died, or err if the agent is alive but unreachable.
 func (r *remote) lostContact(err error) error {
 	select {
 	case <-r.dead.Done():

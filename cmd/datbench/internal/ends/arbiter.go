@@ -139,7 +139,7 @@ func (d *arbiter) pop() (r request, refused []request, ok bool) {
 	return r, refused, true
 }
 
-// over records that the holder's row is measured.
+// The method over records that the holder's row is measured.
 func (d *arbiter) over() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -136,7 +136,7 @@ func TestPenalty(t *testing.T) {
 	})
 }
 
-// TestPenaltiesBounded: the number of penalties is limited; a new one replaces the oldest.
+// TestPenaltiesBounded: the number of penalties is limited; a new penalty replaces the oldest one.
 func TestPenaltiesBounded(t *testing.T) {
 	p, now := penalties{}, time.Unix(1, 0)
 	address := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
@@ -182,7 +182,8 @@ func TestAwait(t *testing.T) {
 	})
 }
 
-// TestSampler: the number of log lines about refused requests is limited, and every refusal is counted in one.
+// TestSampler: the number of log lines about refused requests is limited, and every refusal is counted in one of these
+// lines.
 func TestSampler(t *testing.T) {
 	var s sampler
 	now, lines := time.Unix(1, 0), 0

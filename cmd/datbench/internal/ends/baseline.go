@@ -19,7 +19,7 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// tcpAddr is the address of the kernel TCP listener. Its port is the one after the port of the DAT traffic.
+// tcpAddr is the address of the kernel TCP listener. Its port follows the port of the DAT traffic.
 func tcpAddr(a netip.Addr, s plan.Station) string { return netip.AddrPortFrom(a, s.Port+1).String() }
 
 // tcpTarget is the target of the kernel TCP rows.

@@ -9,7 +9,7 @@ import (
 type sampler struct {
 	last    time.Time
 	skipped int
-	// noted is the number of events skipped before the last one that was let through.
+	// noted is the number of events that were skipped before the last event that was let through.
 	noted int
 }
 

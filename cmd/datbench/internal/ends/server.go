@@ -23,21 +23,23 @@ type DATTarget struct {
 	crs     *dat.EVD
 	psp     *dat.PSP
 	cpus    plan.CPUList
-	// realtime makes serve run at real-time priority while it measures.
+	// If realtime is set, the method serve runs at real-time priority while it measures.
 	realtime bool
 
-	// stop ends serve. Served is done when serve has ended; err may be read then.
+	// The function stop ends the method serve. The context Served is done when serve has ended; the field err may be
+	// read then.
 	stop    context.CancelFunc
 	Served  context.Context
 	wg      sync.WaitGroup
 	arbiter *arbiter
-	// most is the largest memory for one row.
+	// The field most limits the memory for one row.
 	most Allowance
 	// refusals keeps refused clients from flooding the log.
 	refusals sampler
 	// log, if not nil, reports the rows served and the rows that failed.
 	log func(format string, args ...any)
-	// mu guards err and rowErr. err is the error that ended serve. rowErr is the first failed row that was not logged.
+	// mu guards err and rowErr. err is the error that ended serve. rowErr is the error of the first failed row that was
+	// not logged.
 	mu          sync.Mutex
 	err, rowErr error
 }

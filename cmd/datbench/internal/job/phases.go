@@ -13,7 +13,7 @@ import (
 
 // Observer follows the progress of a job. One goroutine uses it.
 type Observer interface {
-	// Begin announces a row. Measured reports the result of one round of it.
+	// Begin announces a row. Measured reports the result of one round of this row.
 	Begin(title string)
 	Measured(row plan.Spec, in plan.Round, r *result.Result)
 	// End is the last call.

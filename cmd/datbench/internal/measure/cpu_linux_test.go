@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// TestPin: Pin moves a thread to the CPUs, and release restores its CPUs.
+// TestPin: Pin moves a thread to the CPUs, and the function release restores the thread's CPUs.
 func TestPin(t *testing.T) {
 	before, err := OwnCPUs()
 	if err != nil {
@@ -38,7 +38,8 @@ func TestPin(t *testing.T) {
 	<-done
 }
 
-// TestRealtime: the thread has real-time priority until release. Without the privilege, the error names the remedy.
+// TestRealtime: the thread has real-time priority until release is called. Without the privilege, the error names the
+// remedy.
 func TestRealtime(t *testing.T) {
 	labtest.RequireRoot(t)
 	policy := func() uint32 {

@@ -2,7 +2,7 @@ package measure
 
 // Tunables, with unit and reason.
 const (
-	// MinTailSamples is the minimum number of samples for a p99, minMedianSamples for a median.
+	// MinTailSamples is the minimum number of samples for a p99. minMedianSamples is the minimum number for a median.
 	MinTailSamples   = 100
 	minMedianSamples = 10
 	// minCoreShare is the fraction of a core that a spinning side must have had. Less CPU time makes the row invalid.

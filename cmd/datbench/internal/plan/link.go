@@ -16,7 +16,7 @@ type Link struct {
 	Name, Transport string
 	Target          End
 	Initiator       End
-	// MTU of the link if it is fixed; 0 if each phase sets it.
+	// MTU is the MTU of the link if it is fixed; 0 if each phase sets the MTU.
 	MTU int
 }
 

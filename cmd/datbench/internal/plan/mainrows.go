@@ -94,7 +94,7 @@ func fullRows(cfg *Options, transport string) []Spec {
 	return []Spec{spread, cfg.row(result.Send, result.Requests, transport, defaultSize)}
 }
 
-// churnRow returns the row with a churned heap. It has ends of its own, because the heap would disturb other rows.
+// churnRow returns the row with --churn. The row has ends of its own, because its heap would disturb other rows.
 func churnRow(cfg *Options, transport string) Spec {
 	churned := cfg.row(result.Send, result.Latency, transport, defaultSize)
 	churned.Churn = int64(cmp.Or(cfg.Churn, ChurnSize))

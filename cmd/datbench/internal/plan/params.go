@@ -27,7 +27,7 @@ const (
 	// defaultDuration and defaultWarmup apply to each row: 24 rows take about 20 s.
 	defaultDuration = 550 * time.Millisecond
 	defaultWarmup   = 100 * time.Millisecond
-	// ChurnSize is the size in bytes of the heap in the churn row of --full, and the most that a peer may request.
+	// ChurnSize is the size in bytes of the heap in the row with --churn that --full adds. A peer may not request more.
 	ChurnSize = 1 << 30
 	// churnTimes multiplies the duration of the row with --churn that --full adds. The row needs more time, because on
 	// two cores the garbage collectors of both ends leave time for only some hundred round trips per second.

@@ -15,7 +15,7 @@ func RawJob(cfg *Options, l Link) (labs [][]Phase) {
 	return slices.DeleteFunc(labs, func(phases []Phase) bool { return CountRows(phases) == 0 })
 }
 
-// rawPhases returns the phases of one engine: latency and rate at MTU 1500, full frames at each MTU.
+// rawPhases returns the phases of one engine: latency and rate at MTU 1500, and full frames at each MTU.
 func rawPhases(engine string, cfg *Options, l Link) (phases []Phase) {
 	for _, mtu := range cfg.MTUs {
 		if engine == engineAsavie && mtu != 1500 {

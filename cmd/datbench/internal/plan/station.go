@@ -23,7 +23,7 @@ type Station struct {
 	Local netip.Addr `json:"local"`
 	Peer  netip.Addr `json:"peer"`
 	Port  uint16     `json:"port"`
-	// MTU of the link, for rows that depend on it.
+	// MTU is the MTU of the link, for rows that depend on it.
 	MTU int `json:"mtu"`
 	// CPUs are the CPUs that the measuring thread of KindDAT may run on; empty for any.
 	CPUs CPUList `json:"cpus,omitempty"`

@@ -15,7 +15,7 @@ import (
 // measured row to standard output. While a row runs, it writes the row's figures at intervals, below a heading.
 type ProgressPrinter struct {
 	pr progressbar.Display
-	// rows receives rows, w receives intervals.
+	// The writer rows gets the rows, and the writer w gets the figures of the intervals.
 	rows, w io.Writer
 	// If silent is set, standard output is reserved for other output. If single is set, the job has only one row. This
 	// row is not printed, because the table follows immediately.

@@ -84,7 +84,7 @@ func TestTableWidth(t *testing.T) {
 	}
 }
 
-// TestFullTable: the table marks a row with a churned heap, and a row with several connections.
+// TestFullTable: the table marks a row with --churn, and a row with several connections.
 func TestFullTable(t *testing.T) {
 	plain := result.Result{Row: result.Row{Op: result.Send, Metric: result.Latency, Size: 64, MTU: 1500}, P50: ptr(6), P99: ptr(9), Samples: 9, Valid: true}
 	raw, churned, requests := plain, plain, plain

@@ -14,7 +14,7 @@ type Adapter struct {
 	pz *dat.PZ
 	// Attr holds the attributes that were granted.
 	Attr dat.IAParam
-	// hide removes the adapter from the metrics; nil if it is not in them.
+	// The function hide removes the adapter from the metrics; nil if the metrics do not contain the adapter.
 	hide func()
 	// impaired are the link layers that impair received packets. flush completes the capture.
 	impaired []*tap.Impaired

@@ -202,7 +202,7 @@ func (c *Conn) connectionEvent() error {
 	}
 }
 
-// until polls until cond returns true.
+// The method until polls the adapter until cond returns true.
 func (c *Conn) until(cond func() bool) error {
 	for !cond() {
 		if _, err := c.poll(); err != nil {
@@ -249,7 +249,7 @@ func (c *Conn) send(piece []dat.LMRTriplet) error {
 	}
 }
 
-// write posts an RDMA write, read an RDMA read.
+// write posts an RDMA write, and read posts an RDMA read.
 func (c *Conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
 	for {
 		cookie, flags := c.nextCookie()

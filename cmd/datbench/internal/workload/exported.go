@@ -27,7 +27,7 @@ func newExported() *exported {
 	return &exported{exporter: exporter.New(), open: map[string][]*exportedIA{}}
 }
 
-// add exports an adapter until hide is called.
+// add exports an adapter until the returned function is called.
 func (s *exported) add(name string, ia *dat.IA) (hide func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

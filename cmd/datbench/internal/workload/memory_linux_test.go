@@ -50,7 +50,8 @@ func residentBytes(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// TestHeap: a churned heap has the requested size, its collector runs all the time, and all of it is freed.
+// TestHeap: the heap of a row with --churn has the requested size, the collector runs all the time, and the whole heap
+// is freed.
 func TestHeap(t *testing.T) {
 	const (
 		size  = 16 << 20

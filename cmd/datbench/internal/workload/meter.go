@@ -67,7 +67,7 @@ func (m *meter) record(d time.Duration) {
 	}
 }
 
-// mark begins the next interval. Intervals end at multiples of their length, even after a late one.
+// mark begins the next interval. Intervals end at multiples of their length, even after an interval that ended late.
 func (m *meter) mark(c *Conn, now time.Time) {
 	m.from, m.done, m.retransmits = now, c.done, c.losses().retransmits
 	m.next = m.begin.Add((now.Sub(m.begin)/m.every + 1) * m.every)

@@ -30,7 +30,7 @@ func (c *Conn) pieces() pieces { return pieces{c.row.Bytes, c.row.Size, int64(c.
 
 func (p pieces) count() int64 { return (p.total + p.size - 1) / p.size }
 
-// length returns the length of piece i, and place its position in the window.
+// length returns the length of piece i, and place returns the position of the piece in the window.
 func (p pieces) length(i int64) int { return int(min(p.size, p.total-i*p.size)) }
 func (p pieces) place(i int64) int  { return int(i % p.window) }
 

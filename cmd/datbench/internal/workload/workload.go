@@ -113,7 +113,7 @@ func (c *Conn) finish() (t measure.Tally, err error) {
 	}
 	over, data := false, c.onReceive
 	c.onReceive = func(slot, n int) error {
-		// The first byte of a tally is 0, that of a stream's message its stage.
+		// The first byte of a tally is 0, and the first byte of a stream's message is the stage.
 		if b := c.mem.slot(slot); n == measure.TallySize && b[0] == 0 {
 			t, over = measure.DecodeTally(b), true
 			return nil
