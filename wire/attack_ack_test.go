@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Attack 5: acknowledgements that are false. If their sender does not know the connection, they must change nothing. If
-// their sender is the peer itself, their effect must be one that a true acknowledgement could have. The connection must
+// Attack 5: false acknowledgements. If their sender does not know the connection, they must change nothing. If their
+// sender is the peer itself, their effect must be one that a true acknowledgement could have. The connection must
 // continue when the genuine peer sends again.
 func TestAttack05FalseAcknowledgements(t *testing.T) {
 	ones := bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)

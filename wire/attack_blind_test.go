@@ -222,8 +222,8 @@ func (s *siege) acceptAll() {
 	}
 }
 
-// Attack 4: control packets from the peer's address, sent by an attacker who does not know the IDs, tags and numbers of
-// the connection. They must be ignored in every state.
+// Attack 4: an attacker sends control packets from the peer's address, but does not know the IDs, tags and numbers of
+// the connection. These packets must be ignored in every state of the connection.
 func TestAttack04ForgedControl(t *testing.T) {
 	hello := func(hi proto.Hello) []byte {
 		b := make([]byte, proto.HelloSize+len(hi.Private))

@@ -11,8 +11,9 @@ import (
 )
 
 // Attack 19: foes send packets with PSNs far ahead in the window, but never the packet that the victim expects next.
-// The number of frames that one connection holds must be bounded, and so must the number that all connections hold. The
-// bystander's connection must make progress on a lossy network, even without room for its early packets.
+// The number of frames that one connection holds must be bounded, and the number of frames that all connections hold
+// must be bounded too. The bystander's connection must make progress on a lossy network, even if there is no room for
+// its early packets.
 func TestAttack19WindowBomb(t *testing.T) {
 	for _, foes := range []int{1, 2, 4} {
 		s := newSiege(t)
@@ -59,8 +60,9 @@ func TestAttack19WindowBomb(t *testing.T) {
 	}
 }
 
-// Attack 19: connections with holes that are never filled hold as many early packets as there is room for. They must
-// not prevent another connection from holding its own early packets on a lossy path.
+// Attack 19: the packets that some connections expect next never arrive, and these connections hold as many early
+// packets as there is room for. They must not prevent another connection from holding its own early packets on a lossy
+// path.
 func TestAttack19HolesThatStayOpen(t *testing.T) {
 	resends := func(foes int) uint64 {
 		s := newSiegeOn(t, simlink.Config{Frames: 4 * siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000})
@@ -171,7 +173,7 @@ func TestAttack21NeverTakenUp(t *testing.T) {
 }
 
 // Attack 22: a peer stays silent, or keeps the connection alive but prevents its progress. The connection must break
-// within the time that Limits allows, with the right status. Nothing of it may remain in the engine.
+// within the time that Limits allows, with the right status. Nothing of the connection may remain in the engine.
 func TestAttack22SlowLoris(t *testing.T) {
 	lim := siegeLimits
 	lim.setDefaults()

@@ -45,7 +45,7 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 }
 
 // Attack 6: a small packet requests a read of 1 MiB in the peer's name.
-//   - No response may leave if the sender does not know the tag, or knows it but sends from another address.
+//   - The sender may not know the tag, or may know the tag but send from another address. Then no response may leave.
 //   - If the genuine peer requests the read and acknowledges nothing, only the first window of the response may leave.
 //     The packets of this window are sent again at growing intervals until the connection breaks.
 func TestAttack06ReadForgedSource(t *testing.T) {

@@ -54,8 +54,8 @@ func TestAttack21OneAddress(t *testing.T) {
 }
 
 // Attack 21: a few addresses of a network take all places that a quota allows the network. Another address of the
-// network must still get one place, but not a second. A host with every address of a network must also leave places for
-// other networks.
+// network must still get one place, but not a second place. A host that has every address of a network must leave
+// places for other networks.
 func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 	addr := func(network, host int) netip.Addr {
 		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 7: byte(network), 13: byte(host >> 16), 14: byte(host >> 8), 15: byte(host)})
@@ -176,8 +176,8 @@ func TestPenaltiesAreBounded(t *testing.T) {
 	}
 }
 
-// Attack 15: a host with every address of an IPv6 /64 keeps guessing remote keys. Each of its addresses is blocked for
-// its own guesses. Another address of the same /64, which has never guessed, must be blocked for less than a second.
+// Attack 15: a host uses many addresses of an IPv6 /64 to guess remote keys. Each of these addresses is blocked because
+// of its own guesses. An honest host with another address of the same /64 must be blocked for less than a second.
 func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	p := newGuessLimiter()
 	guesser := func(i int) netip.Addr {

@@ -49,8 +49,8 @@ func (s *siege) mixed(ca, cb *Conn, here, there memory) {
 	}
 }
 
-// Attack 7: an attacker on the path sends the packets of a connection again. No send, write, read or atomic may execute
-// twice, neither at once nor after more than a window of packets. This must hold even if the memory has changed.
+// Attack 7: an attacker on the path sends the packets of a connection again, at once or after more than a window of
+// other packets. No send, write, read or atomic may execute twice, even if the consumer has changed the memory.
 func TestAttack07Replay(t *testing.T) {
 	s := newSiege(t)
 	s.guise.tapped = true
@@ -134,7 +134,7 @@ func rename(raw []byte, c *Conn) {
 }
 
 // Attack 8: packets of a former connection are rewritten to the ID and the numbers of the next connection between the
-// same hosts. They must be refused, because the next connection has other tags.
+// same hosts. The rewritten packets must be refused, because the next connection has other tags.
 func TestAttack08ReplayAfterReconnect(t *testing.T) {
 	s := newSiege(t)
 	old := s.life()
@@ -191,8 +191,8 @@ func TestAttack08ReplayedConnect(t *testing.T) {
 	s.finish()
 }
 
-// Attack 8: a process restarts and gets packets from before the restart. It must accept none of them, not even their
-// cookies, because it has new secrets.
+// Attack 8: a process restarts and gets packets from before the restart. The process must accept none of these packets,
+// and no cookie in them, because it has new secrets.
 func TestAttack08ReplayAfterRestart(t *testing.T) {
 	s := newSiege(t)
 	old := s.life()
@@ -227,8 +227,8 @@ func TestAttack08ReplayAfterRestart(t *testing.T) {
 	s.noGain()
 }
 
-// Attack 13: the victim's own packets return to it from the peer's address. It must not take them for packets of the
-// peer, because each direction has its own tag.
+// Attack 13: the victim's own packets return to the victim from the peer's address. The victim must not mistake them
+// for packets of the peer, because each direction has its own tag.
 func TestAttack13Reflection(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 13})
 	s.guise.tapped = true

@@ -90,8 +90,9 @@ func (h *hoard) alive(cv *Conn) {
 	h.strike(&hd, sendChunk(0, 1, 0, cv.recv.off))
 }
 
-// Attack 21: one peer has as many connections as a shared queue has receives. On each it begins a message and never
-// finishes it. It must get only half of the receives, and the messages of another peer must not become slower.
+// Attack 21: one peer has as many connections as a shared queue has receives. On each connection, the peer begins a
+// message and never finishes it. The peer must get only half of the receives, and the messages of another peer must not
+// become slower.
 func TestAttack21SharedQueueShare(t *testing.T) {
 	h := newHoard(t)
 	small, large := h.messages(500, 64), h.messages(100, hoardSize)
@@ -211,8 +212,9 @@ func TestAttack21SharedQueueOneAddress(t *testing.T) {
 }
 
 // Attack 21: many peers in 16 networks begin a message on each connection and add a byte ten times a second. In one
-// case, they finish each message within the progress timeout. A peer whose connection breaks connects again. An honest
-// peer must wait at most 1 s for a receive. Its own message must survive packet loss and an outage of 500 ms.
+// case, they finish each message within the progress timeout. When a connection breaks, its peer connects again. An
+// honest peer must wait at most 1 s for a receive. The message of the honest peer must survive packet loss and an
+// outage of 500 ms.
 func TestAttack21SharedQueueCrowd(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -396,8 +398,8 @@ func (c *mob) restock() {
 	}
 }
 
-// message makes the friend send one message. If outage is true, the path fails for 500 ms in the middle of the message.
-// It returns how long the message waited for its receive.
+// The method message makes the friend send one message. If outage is true, the path fails for 500 ms in the middle of
+// the message. The result is how long the message waited for its receive.
 func (c *mob) message(outage bool) time.Duration {
 	c.t.Helper()
 	c.friend.post(c.fa, c.fa.PostSend(c.src.seg(0, hoardSize), 0, Suppress))

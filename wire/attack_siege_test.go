@@ -22,8 +22,8 @@ import (
 // Malformed frames (attack 24) and false descriptors (attack 25) do not reach this package. The tests of bpf and xdp
 // cover them.
 
-// siegeFrames is the number of frames of a link. It is smaller than a window in packets (proto.MaxWindow), so the limit
-// of frames for early packets applies before the end of the window.
+// siegeFrames is the number of frames of a link. It is smaller than a window in packets (proto.MaxWindow), so early
+// packets reach the limit of frames before they reach the end of the window.
 const siegeFrames = 256
 
 // siege has a victim, a friend with the bystander's connection to the victim, and a foe whose packets the test builds.
@@ -140,7 +140,7 @@ func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	return s
 }
 
-// join connects the foe to the victim and stops the foe's engine. From then on the test builds the foe's packets. It
+// join connects the foe to the victim and stops the foe's engine. From then on the test builds the foe's packets. join
 // returns the victim's end of the connection and the foe's end.
 func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 	s.t.Helper()

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Attack 3: a peer is silent after its connection is established. The victim must not send it a Probe, which is a large
-// packet, but only short packets, at growing intervals, until the connection breaks.
+// Attack 3: a peer is silent after its connection is established. The victim may send the peer only short packets, at
+// growing intervals, until the connection breaks. The victim must not send a Probe, which is a large packet.
 func TestAttack03SilentAfterReady(t *testing.T) {
 	s := newSiege(t)
 	cv, cf := s.victim.host.NewConn(plain), s.foe.host.NewConn(plain)

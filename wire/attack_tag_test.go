@@ -30,9 +30,9 @@ func bodyFor(c *Conn, t proto.Type, mem memory) []byte {
 	}
 }
 
-// Attack 2: an attacker knows everything about a connection except its verification tag, and guesses the tag. The
-// packet must have no effect: it must not count as a sign of life, its time stamp and epoch must be ignored, and its
-// RDMA fields must not be read.
+// Attack 2: an attacker knows everything about a connection except its verification tag, and guesses the tag. A packet
+// with a wrong tag must have no effect: it must not count as a sign of life, its time stamp and epoch must be ignored,
+// and its RDMA fields must not be read.
 func TestAttack02WrongTag(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)
@@ -186,8 +186,8 @@ func TestStrayKeepsSourceAndMark(t *testing.T) {
 	s.finish()
 }
 
-// A flood of stray packets must not make a Poll long: each Poll handles one batch of them. A stray packet that
-// does not fit into the ring is dropped without being copied.
+// A flood of stray packets must not make a Poll long: each Poll handles one batch of them. A stray packet that does not
+// fit into the ring of stray packets is dropped without being copied.
 func TestStrayFlood(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng

@@ -26,8 +26,8 @@ func TestBacklogAlone(t *testing.T) {
 	}
 }
 
-// If one address fills the backlog, another address must still get a place, whether or not it is in the same network.
-// If many addresses of a network fill it, another network must still get a place.
+// If one address sends many requests, another address must still get a place, whether or not it is in the same network.
+// If many addresses of a network send requests, an address of another network must still get a place.
 func TestBacklogNewcomer(t *testing.T) {
 	const places = 16
 	network := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }

@@ -198,8 +198,8 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 // noRequest in a Close packet means that no request of the peer is the cause. A peer never has so many requests.
 const noRequest = 1 << 31
 
-// fault counts an error and breaks the connection. The cause is a packet from the peer, or local memory that is gone.
-// op and num tell the peer which of its operations failed.
+// The method fault counts an error and breaks the connection. The cause is a packet from the peer, or local memory that
+// is gone. The arguments op and num tell the peer which of its operations failed.
 func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
 	switch why {
 	case proto.ReasonAccess:

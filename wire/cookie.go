@@ -32,8 +32,8 @@ func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
-// proven reports whether a Connect carries a valid cookie, of this period or the previous one. It also returns the
-// cookie of this period (fresh), which the caller may send in a Challenge.
+// The method proven reports whether a Connect carries a valid cookie, of this period or the previous one. It also
+// returns the cookie of this period (fresh), which the caller may send in a Challenge.
 func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
 	epoch := int64(e.now) / int64(cookieLife)
 	fresh = e.cookie(key, h, hi, epoch)

@@ -21,8 +21,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// documentTable returns the rows of the table in docs/WIRE.md with the given header. If several tables have that
-// header, heading selects the section.
+// documentTable returns the rows of a table in docs/WIRE.md. The table is the first one with the given header line
+// after the given heading.
 func documentTable(t *testing.T, heading, header string) [][]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/WIRE.md")
@@ -70,10 +70,11 @@ func place(zero, set []byte) string {
 	return fmt.Sprintf("%d–%d", first, last)
 }
 
-// checkLayout compares the documented byte ranges of a structure with its encoding. rows is the table in the document:
-// byte range and field name. zero is the encoding with all fields zero. set maps a field name to the encoding with only
-// that field set: the bytes that differ from zero must be the range in the row of the field. The table must have a row
-// for every field. A row with the name 0 is for bytes that belong to no field.
+// checkLayout compares the documented byte ranges of a structure with its encoding. The argument rows has the rows of
+// the table in the document, each with a byte range and a field name. The argument zero is the encoding with all fields
+// zero. For each field name, the map set has the encoding with only that field set. The bytes in which this encoding
+// differs from zero must be the byte range of the field in the table. The table must have a row for every field. A row
+// with the name 0 is for bytes that belong to no field.
 func checkLayout(t *testing.T, rows [][]string, zero []byte, set map[string][]byte) {
 	t.Helper()
 	next := 0

@@ -7,10 +7,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// hold keeps the frames of a packet that arrived early. It reports false if it does not keep them. All connections of
-// an engine share the frames that the link can spare.
-//   - One connection may hold half of these frames. At that limit, it drops its early packet that is furthest ahead,
-//     which may be the new one.
+// The method hold keeps the frames of a packet that arrived early. It reports false if it does not keep them. All
+// connections of an engine share the frames that the link can spare.
+//   - One connection may hold half of these frames. At that limit, the connection drops its early packet that is
+//     furthest ahead, which may be the new one.
 //   - If no frame is left, the connection with the oldest hole (missing packet) drops an early packet (see holes).
 func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv

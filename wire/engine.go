@@ -163,9 +163,10 @@ func (e *Engine) Next() Time {
 }
 
 // Kick takes in the requests and receives that were posted on c. It returns two hints:
-//   - poll: the caller should call Poll now. Otherwise the posts leave with a later Poll, together with others.
-//   - active: the consumer will probably poll again soon, because it has taken completions from a queue of c since Kick
-//     last checked that queue.
+//   - If poll is true, the caller should call Poll now. Otherwise the posts leave with a later Poll, together with
+//     other posts.
+//   - If active is true, the consumer will probably poll again soon, because it has taken completions from a queue of c
+//     since Kick last checked that queue.
 func (e *Engine) Kick(c *Conn) (poll, active bool) {
 	e.mustOwn()
 	if !e.takePosts(c) || e.sched.deferPost(c) {

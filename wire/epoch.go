@@ -49,9 +49,10 @@ func (c *Conn) askEpoch() {
 	c.setDeadline(c.epoch.askAt)
 }
 
-// enterEpoch changes the receiver's epoch to the epoch of a packet. The epoch is only a bit, so the time stamp shows
-// which epoch is newer: a packet with the other epoch begins a new epoch if its time stamp is later than that of every
-// packet before. enterEpoch reports false if the packet must be dropped, because its epoch is old or cannot begin yet.
+// enterEpoch changes the receiver's epoch to the epoch of a packet. The epoch is only a bit, so the time stamp must
+// show which epoch is newer: a packet with the other epoch begins a new epoch if its time stamp is later than the time
+// stamps of all packets before. enterEpoch reports false if the packet must be dropped, because its epoch is old or
+// cannot begin yet.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0

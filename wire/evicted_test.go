@@ -8,7 +8,8 @@ import (
 )
 
 // A receiver whose connections compete for frames drops early packets that it has acknowledged selectively. The sender
-// sends all of them again at once. If it sent one in each round trip, these writes would take 3.5 s.
+// must send all of these packets again at once. If it sent only one of them in each round trip, the writes in this test
+// would take 3.5 s.
 func TestDroppedEarlyPackets(t *testing.T) {
 	const seeds, size, most = 10, 200_000, 2 * time.Second
 	var took time.Duration

@@ -26,8 +26,8 @@ type rnr struct {
 	until Time          // end of the wait
 }
 
-// update stores the credit from a packet if the packet grants more than before, and then returns true. msn is the
-// number of the next message to send.
+// The method update stores the credit from a packet if the packet grants more than before, and then returns true. The
+// argument msn is the number of the next message to send.
 func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)

@@ -63,8 +63,8 @@ func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 	return true
 }
 
-// forward hands a packet to the engine that the packet's connection ID names. It reports false in three cases: the ID
-// names this engine, it names no engine, or the packet was forwarded before.
+// The method forward hands a packet to the engine that the connection ID in the packet names. It reports false in three
+// cases: the ID names this engine, it names no engine, or the packet was forwarded before.
 func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	_, _, index := e.table.find(h.CID)
 	if index == e.index || index >= len(e.host.engines) || e.forwarded {

@@ -73,8 +73,9 @@ func (z *fuzzed) begin(state byte, cfg ConnConfig) {
 	}
 }
 
-// judge silences the peer and checks what must be true after any script. The connection must end, and its end must be
-// reported once. Every request must have completed once. Nothing may be left.
+// The method judge silences the peer and checks what must be true after any script. The connection must end, and its
+// end must be reported once. Every request must have completed once. Nothing of the connection may be left in the
+// engine.
 func (z *fuzzed) judge() {
 	v, c := z.v, z.c
 	z.o.down = true
@@ -118,8 +119,9 @@ func (z *fuzzed) judge() {
 }
 
 // A script consists of steps of a peer, of a consumer and of the clock, in any order and in any state of a connection.
-// The peer knows all numbers of the connection. Nothing may panic, and other memory must not change. The connection and
-// everything that belongs to it must end once.
+// The peer knows the IDs, the tags and the packet numbers of the connection. Nothing may panic, and memory that the
+// peer may not write must not change. The end of the connection must be reported exactly once, and then nothing of the
+// connection may be left.
 func FuzzConnectionStates(f *testing.F) {
 	data, ack := byte(proto.Data), byte(proto.Ack)
 	scripts := [][]byte{

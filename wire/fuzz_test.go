@@ -32,8 +32,8 @@ func (w *world) inject(from, to *node, h *proto.Header, body []byte) {
 	to.eng.Poll(Time(w.net.Now()))
 }
 
-// A peer that knows the connection sends arbitrary packets. Nothing may panic, memory that the peer may not write must
-// not change, and all frames must return.
+// A peer that knows the numbers of its connection sends arbitrary packets. Nothing may panic, memory that the peer may
+// not write must not change, and all frames must return to the link.
 func FuzzHostilePeer(f *testing.F) {
 	chunk := make([]byte, proto.WriteSize+8)
 	proto.PutWrite(chunk, proto.Last, 8, 0, 0)

@@ -19,8 +19,9 @@ type guessCount struct {
 // guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// record counts a wrong key from holder, which is an address or a network. The first freeKeys wrong keys have no other
-// effect. Each further wrong key blocks the holder for a time that doubles with the count, up to maxBlock.
+// The method record counts a wrong key from holder, which is an address or a network. The first freeKeys wrong keys
+// have no other effect. Each further wrong key blocks the holder for a time that doubles with the count, up to
+// maxBlock.
 //
 // The argument extend says what happens if the holder is blocked already. If extend is true, the wrong key lengthens
 // the time for which the holder is blocked. If extend is false, the wrong key does not change this time, and after its

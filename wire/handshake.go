@@ -261,8 +261,8 @@ func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) u
 	}
 }
 
-// reply sends a header and n bytes of body in the frame of a received packet, to a UDP port at the packet's source
-// address. The reply must not be longer than the received packet.
+// The method reply sends a header and n bytes of body in the frame of a received packet, to a UDP port at the packet's
+// source address. The reply must not be longer than the received packet.
 func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 	b := bufs[0]
 	n += proto.HeaderSize

@@ -49,7 +49,8 @@ func (h *Histogram) Bound(i int) time.Duration {
 	return octave + octave/2*time.Duration(i%2)
 }
 
-// run is a series of requests whose first packets left in the same Poll. They are counted together to save time.
+// A run is a series of requests whose first packets left in the same Poll. The requests of a run are counted together
+// to save time.
 type run struct {
 	began Time
 	n     uint64

@@ -2,10 +2,11 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/list"
 
-// holes lists the connections that hold early packets, the connection with the oldest hole first. A hole is a missing
-// packet before the early ones. When every frame is in use and another early packet arrives, the first connection of
-// the list drops one of its early packets, because its hole is the least likely to be filled. So an attacker that keeps
-// holes open, on any number of connections, cannot prevent other connections from holding early packets.
+// A holes value lists the connections that hold early packets, the connection with the oldest hole first. A hole is a
+// missing packet before the early ones. When every frame is in use and another early packet arrives, the first
+// connection of the list drops one of its early packets, because its hole is the least likely to be filled. So an
+// attacker that keeps holes open, on any number of connections, cannot prevent other connections from holding early
+// packets.
 type holes struct{ conns list.List[Conn] }
 
 // renew moves a connection to the end of the list, because it has a new hole.
@@ -22,8 +23,8 @@ func (h *holes) close(c *Conn) {
 }
 
 // evictOldest drops an early packet of a connection whose hole is older than the hole of c. It reports whether it has
-// dropped a packet. It tries up to evictTries connections, because a connection may hold only the packet that it
-// expects next: that packet waits for a receive and is not dropped.
+// dropped a packet. It tries up to evictTries connections. Not every connection has a packet to drop: the only packet
+// of a connection may be the packet that it expects next, which waits for a receive and is not dropped.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
 	for range evictTries {

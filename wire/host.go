@@ -12,7 +12,7 @@ import (
 )
 
 // Widths of the bit fields of a connection ID, from the most significant field: engine, generation, slot. A plain
-// region key (see regionTable) consists of a generation and a slot of regionBits.
+// region key (see regionTable) consists of a generation and a slot. This slot has regionBits bits.
 const (
 	engineBits = 8
 	genBits    = 7

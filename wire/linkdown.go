@@ -3,7 +3,8 @@ package wire
 import "github.com/datxdp/datxdp/wire/internal/proto"
 
 // LinkDown ends every connection, because the link can no longer move packets. Established connections break,
-// connection attempts time out, and accepts fail. The caller owns the engine.
+// connection attempts of this side time out, and accepted connections that are not established yet fail. The caller
+// owns the engine.
 func (e *Engine) LinkDown() {
 	e.mustOwn()
 	for i := range e.table.slots {

@@ -10,7 +10,7 @@ import (
 // The consumer can unmap or protect registered memory, or truncate the file behind it. An access then raises SIGSEGV or
 // SIGBUS. Go turns the signal into a panic if debug.SetPanicOnFault is set for the goroutine. Poll calls
 // debug.SetPanicOnFault before it handles its first data packet, and restores the old setting before it returns. The
-// panic is recovered for each packet, so only the connection of that packet breaks.
+// code that handles or builds one packet recovers the panic, so only the connection of that packet breaks.
 
 // faults is the state of fault handling on an engine.
 type faults struct {
@@ -40,7 +40,8 @@ type intake struct {
 	finished bool        // all chunks are handled, so a later panic is not a memory fault
 }
 
-// catchIntake is deferred by consume. After a fault in the memory that a chunk was placed in, it breaks the connection.
+// The method consume defers catchIntake. After a fault in the memory in which a chunk was placed, it breaks the
+// connection.
 func (c *Conn) catchIntake(in *intake, next *bool) {
 	if in.finished {
 		return
@@ -59,8 +60,8 @@ func (c *Conn) catchIntake(in *intake, next *bool) {
 	c.reject(proto.ReasonMemory, &in.chunk, in.done)
 }
 
-// catchBuild is deferred by build. After a fault in memory to be sent, it abandons the packet and breaks the
-// connection.
+// The method build defers catchBuild. After a fault in the memory that is to be sent, catchBuild abandons the packet
+// and breaks the connection.
 func (c *Conn) catchBuild(p *packet, built *bool) {
 	if p.built {
 		return

@@ -89,8 +89,8 @@ func (p *packet) nextFrame() {
 	p.cur = e.queueFrame(last.Path)
 }
 
-// add appends src. The body must have room for it. If src lies in link memory and is large enough, the link sends it
-// from there without a copy.
+// The method add appends src. The body must have room for it. If src lies in link memory and is large enough, the link
+// sends it from there without a copy.
 func (p *packet) add(src []byte) {
 	if e := p.e; len(src) >= e.zeroCopyMin {
 		if at, ok := offsetIn(e.caps.Memory, src); ok {
@@ -105,9 +105,9 @@ func (p *packet) add(src []byte) {
 	}
 }
 
-// zeroCopyLen returns how many of n bytes at an offset of link memory can be sent without a copy. The segments of the
-// packet limit this number: each block of link memory takes one segment, and the remaining bytes of the packet, at
-// least the trailer, need segments too.
+// zeroCopyLen returns how many of n bytes at an offset of link memory can be sent without a copy. The number of
+// segments that a packet may have limits the result: each block of link memory takes one segment, and the remaining
+// bytes of the packet, at least the trailer, need segments too.
 func (p *packet) zeroCopyLen(offset, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize

@@ -6,10 +6,13 @@ import (
 	"unsafe"
 )
 
-// splitLastWord splits dst into a body and its last aligned word. The word has 8 bytes if the end of dst is aligned to
-// 8 bytes and dst is long enough. Otherwise the word has 4 bytes if the end of dst is aligned to 4 bytes and dst is
-// long enough. Otherwise the word is empty. One instruction stores an aligned word, so a consumer that polls on the
-// word never sees half of a new value.
+// splitLastWord splits dst into a body and its last aligned word. The size of the word depends on the length of dst and
+// the alignment of its end:
+//   - 8 bytes, if dst is long enough and its end is aligned to 8 bytes,
+//   - otherwise 4 bytes, if dst is long enough and its end is aligned to 4 bytes,
+//   - otherwise 0.
+//
+// One instruction stores an aligned word, so a consumer that polls on the word never sees half of a new value.
 func splitLastWord(dst []byte) (body, word []byte) {
 	n := len(dst)
 	if n < 4 {

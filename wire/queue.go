@@ -38,8 +38,8 @@ type Completion struct {
 //
 // The completions of a Poll become visible together at the end of the Poll. A completion counts as a notification,
 // unless it reports the success of an operation that was posted with the flag Unsignalled. After publishing
-// notifications, the producer calls notify if Listen is on.
-// A completion that finds the queue full is lost, but it still counts as a notification.
+// notifications, the producer calls the function notify if Listen is on. A completion that finds the queue full is
+// lost, but it still counts as a notification.
 type Queue struct {
 	ring []Completion
 	mask uint32
@@ -69,8 +69,9 @@ type Queue struct {
 	overflow  func()
 }
 
-// NewQueue makes a queue for n completions. If Listen is on, the producer calls notify after it has published
-// notifications. It calls overflow for each completion that finds the queue full. notify and overflow must not block.
+// NewQueue makes a queue for n completions. After the producer has published notifications, it calls the function
+// notify if Listen is on. For each completion that finds the queue full, it calls the function overflow. Neither
+// function may block.
 func NewQueue(n int, notify, overflow func()) *Queue {
 	q := &Queue{limit: uint32(n), notify: notify, overflow: overflow}
 	q.ring, q.mask = newRing(n)
@@ -92,8 +93,8 @@ func newRing(n int) (ring []Completion, mask uint32) {
 // Share limits the queue by room r, which several queues share. It is called before the queue is used.
 func (q *Queue) Share(r *Room) { q.room = r }
 
-// Resize sets the capacity to n. It keeps the completions that the queue contains; there must be at most n of them. The
-// caller owns the engine and makes sure that the consumer does not use the queue meanwhile.
+// Resize sets the capacity to n. It keeps the completions that the queue contains, of which there must be at most n.
+// The caller owns the engine and makes sure that the consumer does not use the queue meanwhile.
 func (q *Queue) Resize(n int) {
 	old, was := q.ring, q.mask
 	q.limit = uint32(n)
@@ -117,8 +118,8 @@ func (q *Queue) Pop(c *Completion) bool {
 	return true
 }
 
-// Move pops a completion but does not release its place in the shared capacity. The caller keeps the completion for the
-// consumer and calls Settled when the consumer has it.
+// Move pops a completion but does not release its place in the capacity that queues share (see Room). The caller keeps
+// the completion for the consumer and calls Settled when the consumer has it.
 func (q *Queue) Move(c *Completion) bool {
 	h := q.head.Load()
 	if h == uint32(q.tail.Load()) {
@@ -142,7 +143,7 @@ func (q *Queue) Len() int {
 // Notice returns a value that changes with every published notification.
 func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 
-// Listen turns calls of notify on or off. After turning them on, the caller must check the queue: the
+// Listen turns the calls of the function notify on or off. After turning them on, the caller must check the queue: the
 // producer does not call notify for completions that it published before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 

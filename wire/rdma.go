@@ -5,8 +5,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// target returns the n bytes at address addr of the memory that a remote key names. It reports false if the zone, the
-// rights or the bounds of the region or window do not allow the access.
+// The method target returns the n bytes at address addr of the memory that a remote key names. It reports false if the
+// zone, the rights or the bounds of the region or window do not allow the access.
 func (c *Conn) target(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	r := c.recv.target.region
 	if r == nil || r.remote != key || r.dead.Load() {

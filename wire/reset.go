@@ -19,14 +19,14 @@ type peerKey struct {
 	cid, tag uint32
 }
 
-// peerName is what peers stores for a peerKey.
+// peerName is what the table stores for a peerKey.
 type peerName struct {
 	cid uint32         // our ID of the connection
 	at  netip.AddrPort // destination of our packets; zero if the link has no reports
 }
 
-// peers is the table of the host's connections by peerKey. It finds the connection for a Reset, and for an ICMP message
-// that quotes a packet of ours. Both may arrive at any engine, so the table has a lock.
+// The type peers is the table of the host's connections by peerKey. It finds the connection for a Reset, and for an
+// ICMP message that quotes a packet of ours. Both may arrive at any engine, so the table has a lock.
 type peers struct {
 	mu   sync.Mutex
 	cids map[peerKey]peerName

@@ -59,8 +59,8 @@ func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 	return h.Tag == c.tag && c.eng.source(b) == c.peerAddr
 }
 
-// plausible reports whether the numbers in a header can come from the peer: the PSN is at most a window away from the
-// expected PSN, and the acknowledged packet was sent. plausible runs before the packet has any effect on the
+// The method plausible reports whether the numbers in a header can come from the peer: the PSN is at most a window away
+// from the expected PSN, and the acknowledged packet was sent. It runs before the packet has any effect on the
 // connection.
 func (c *Conn) plausible(h *proto.Header) bool {
 	const most = proto.MaxWindow
@@ -201,8 +201,8 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// consume handles the chunks of a packet whose turn has come. It returns false in two cases: the packet has ended the
-// connection, or a message in the packet has found no receive, and the peer has to send it again.
+// The method consume handles the chunks of a packet whose turn has come. It returns false in two cases: the packet has
+// ended the connection, or a message in the packet has found no receive, and the peer has to send it again.
 func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	var in intake
 	c.eng.catchFaults()
@@ -252,12 +252,13 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 	return true
 }
 
-// reject breaks the connection because of chunk ch. done is the number of the peer's operations that the packet
-// completed before ch. The Close packet carries done, and the peer derives from it which operation failed. If ch is a
-// response, Close carries noRequest instead, because a response belongs to a request of this side.
+// The method reject breaks the connection because of chunk ch. The argument done is the number of the peer's operations
+// that the packet completed before ch. The Close packet carries this number, and the peer derives from it which
+// operation failed. If ch is a response, Close carries noRequest instead, because a response belongs to a request of
+// this side.
 //
 // ReasonAccess counts as a wrong key of the peer. A key that becomes invalid while a read is served does not count,
-// because reject does not run then.
+// because this method does not run then.
 func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
 	if ch.Op.Answer() {
 		done = noRequest

@@ -21,8 +21,9 @@ import (
 //   - Doorbell batching. While the consumer is busy taking completions, its posts do not ask for a poll. The consumer
 //     polls anyway when no completion is left, and that poll serves all of these posts.
 //
-// sendMode decides what a connection may send now and has no side effects. schedule queues the connection, and transmit
-// sends. A waiting packet leaves in a later Poll, which the consumer or the background owner calls.
+// The method sendMode decides what a connection may send now and has no side effects. The method schedule queues the
+// connection, and the method transmit sends. A waiting packet leaves in a later Poll, which the consumer or the
+// background owner calls.
 type scheduler struct {
 	ready []*Conn // connections with a packet to send, round robin
 
@@ -107,8 +108,8 @@ func (c *Conn) requestMode() sendMode {
 }
 
 // waitsFor returns sendPacket if request w may begin now, and sendCredit if w waits for credit. It returns sendNone if
-// earlier reads must complete first: w has the flag Fence, or w is a read and the peer allows no further outstanding
-// read. Atomics count as reads.
+// earlier reads must complete first. Atomics count as reads here. There are two such cases: w has the flag Fence, or w
+// is a read and the peer allows no further outstanding read.
 func (c *Conn) waitsFor(w *work) sendMode {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return sendNone
@@ -177,8 +178,8 @@ func (e *Engine) transmit() {
 	e.transmitPartials()
 }
 
-// sendBurst sends up to maxBurst packets. It queues a partial packet that needs a token. It reports whether the
-// connection could send more now.
+// sendBurst sends up to maxBurst packets. A partial packet that needs a token is queued instead. sendBurst reports
+// whether the connection could send more now.
 func (c *Conn) sendBurst() (more bool) {
 	for range maxBurst {
 		switch m := c.sendMode(); m {
@@ -253,8 +254,8 @@ func (s *scheduler) posted(n int) {
 	}
 }
 
-// polled refills the bucket at the start of a poll. elapsed is the time since the last poll. Idle time is the part of
-// elapsed that posts and packets did not take.
+// The method polled refills the token bucket at the start of a poll. The argument elapsed is the time since the last
+// poll. The part of this time that posts and packets did not take is idle time.
 func (s *scheduler) polled(elapsed time.Duration) {
 	idle := elapsed - time.Duration(s.posts)*postTime - time.Duration(s.packets)*packetTime
 	s.busy = idle <= 0

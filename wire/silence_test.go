@@ -11,9 +11,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// crowd is many connections of one client to one server that carry few messages in total. The receive queue of the link
-// holds two packets of each connection. crowd models a server with 4000 connections and 2000 messages/s over kernel
-// UDP, at a tenth of its size. The UDP socket of such a server holds about ten thousand small packets.
+// A crowd is many connections of one client to one server that carry few messages in total. The receive queue of the
+// link holds two packets of each connection. The crowd models, at a tenth of its size, a server with 4000 connections
+// and 2000 messages/s over kernel UDP. The UDP socket of such a server holds about ten thousand small packets.
 type crowd struct {
 	*world
 	client, server *node
@@ -205,8 +205,8 @@ func TestAttack22BurstsAreNoStall(t *testing.T) {
 	}
 }
 
-// The time in which an engine is stopped does not count as silence of the peers. But a silent peer must still be given
-// up, even if the process is stopped again and again.
+// The time in which an engine is stopped does not count as silence of the peers. But a connection to a silent peer must
+// break at last, even if the engine is stopped again and again.
 func TestStopsForgiveTheirLength(t *testing.T) {
 	w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond}, Limits{GiveUp: 2 * time.Second}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -333,8 +333,8 @@ func (e *end) postAtomic(q *request, cookie uint64) error {
 	return e.c.PostCmpSwap(comp, x, local, cookie, at, q.flags)
 }
 
-// aim returns the remote address of a request. If the request is meant to fail, its key is wrong or its first byte is
-// out of bounds. If only a later byte were out of bounds, the peer could place the bytes before it.
+// The method aim returns the remote address of a request. If the request is meant to fail, its key is wrong or its
+// first byte is out of bounds. If only a later byte were out of bounds, the peer could place the bytes before it.
 func (e *end) aim(q *request, m memory, off int) Remote {
 	to := m.at(off)
 	switch {

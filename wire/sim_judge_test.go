@@ -53,8 +53,8 @@ func (s *session) cause() string {
 		s.trouble, s.shaken, s.evil, s.starved, s.hungUp, s.gaveUp, s.timedOut)
 }
 
-// excused reports whether the scenario explains a broken connection. A bad network explains it if one side has closed:
-// Close is repeated for a limited time only, so it may never arrive.
+// The method excused reports whether the scenario explains a broken connection. A bad network explains it if one side
+// has disconnected or given up. That side repeats Close for a limited time only, so Close may never arrive.
 func (s *session) excused() bool {
 	return s.trouble || s.evil || s.starved || s.shaken && (s.hungUp || s.timedOut || s.gaveUp)
 }

@@ -233,8 +233,8 @@ func (e *end) message(i int, c *Completion) {
 	e.received++
 }
 
-// immediate checks the completion of a write with immediate data: the data of this write and of all earlier writes must
-// be in place. It skips the writes that an earlier completion has confirmed.
+// The method immediate checks the completion of a write with immediate data: the data of this write and of all earlier
+// writes must be in place. It skips the writes that an earlier completion has confirmed.
 func (e *end) immediate(q *request, c *Completion) {
 	if q.evil || c.Data != q.imm || int(c.Length) != q.n || (c.Flags^q.flags)&Solicited != 0 {
 		e.fail("message %d: %+v, was sent as %v with %#x", e.received, *c, q, q.imm)

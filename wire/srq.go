@@ -60,8 +60,8 @@ func (h *Host) NewSharedQueue(cfg SharedConfig) *SharedQueue {
 	return q
 }
 
-// Post queues a receive. If a connection waits for a receive, Post returns that connection, and the caller must kick
-// the connection's engine.
+// Post queues a receive. If a waiting connection may now take a receive, Post returns that connection, and the caller
+// must kick the engine of the connection.
 func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err error) {
 	n, err := q.host.checkSegments(q.ring.maxSeg.Load(), q.zone, segs, LocalWrite, maxOperation)
 	if err != nil {

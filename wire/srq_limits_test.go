@@ -7,8 +7,9 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// If a connection has taken a receive and not filled it, the receive is flushed when the connection ends. If the
-// connection is dropped, the receive gets no completion. Receives that no connection has taken stay in the queue.
+// A connection that has taken a receive and not filled it ends. Then the receive must be flushed. If the engine drops
+// the connection (Drop), the receive must get no completion. Receives that no connection has taken must stay in the
+// queue.
 func TestSharedQueueEnd(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e8, QueueFrames: 1000}, 2)

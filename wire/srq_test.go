@@ -94,8 +94,8 @@ func (w *world) answer(n *node, with []*Conn) {
 	n.arrived = n.arrived[:0]
 }
 
-// A waiting connection must get a receive as soon as one is posted, before connections that come later, and long before
-// its sender tries again. A post wakes the first waiting connection, which wakes the next one.
+// A waiting connection must get a receive as soon as a receive is posted, before connections that begin to wait later,
+// and long before its sender tries again. A post wakes the first waiting connection, which wakes the next one.
 func TestSharedQueueWakes(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	const conns = 10
@@ -132,8 +132,8 @@ func TestSharedQueueWakes(t *testing.T) {
 	}
 }
 
-// A connection was told of a free receive and ends without taking it. The next waiting connection must get the receive.
-// A connection that has ended must not wait.
+// A waiting connection is told of a free receive, but ends without taking it. The next waiting connection must get the
+// receive. A connection that has ended must no longer count as waiting.
 func TestSharedQueueLeave(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	p, from, to := w.sharing(plain, 3, 8, 100, nil)

@@ -62,8 +62,8 @@ func (t *connTable) detach(slot int32, l *linger) {
 	t.lastConn = nil
 }
 
-// find returns the entry and the slot that a connection ID names, and the index of the engine in the ID. s is nil if
-// the ID belongs to another engine or has an old generation.
+// The method find returns the entry and the slot that a connection ID names, and the index of the engine in the ID. The
+// entry is nil if the ID belongs to another engine or has an old generation.
 func (t *connTable) find(cid uint32) (s *slotEntry, slot int32, engine int) {
 	slot = int32(cid & slotMask)
 	engine = int(cid >> (genBits + slotBits))

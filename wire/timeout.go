@@ -30,9 +30,9 @@ func (t *rtxTimer) reset() { t.count, t.asked, t.answered = 0, false, 0 }
 // start returns when the current timeout began. firstSent is when the oldest outstanding packet first left.
 func (t *rtxTimer) start(firstSent Time) Time { return max(firstSent, t.progress, t.firedAt) }
 
-// rto returns the current timeout: the probe timeout, doubled for each consecutive timeout (RFC 6298 §5.5). The timeout
-// grows to at most busyRTO while packets arrive at the engine, otherwise to at most maxRTO. The result is at least the
-// probe timeout, and at most a quarter of GiveUp.
+// rto returns the current timeout. The first of consecutive timeouts is the probe timeout, and each further timeout
+// doubles (RFC 6298 §5.5). The timeout grows to at most busyRTO while packets arrive at the engine, and otherwise to at
+// most maxRTO. The result is at least the probe timeout, and at most a quarter of GiveUp.
 func (c *Conn) rto() time.Duration {
 	most := c.host.limits.GiveUp / 4 // several retransmissions fit before the connection breaks
 	t := min(c.rtt.PTO(), most)
@@ -80,8 +80,9 @@ func (c *Conn) rtxTimeout() {
 	c.schedule()
 }
 
-// askShort sends a short packet, an Ack with AckRequest, if an outstanding packet is larger than the base size. If the
-// peer answers the Ack, but acknowledges no larger packet, the path drops large packets (black hole).
+// askShort sends a short packet if an outstanding packet is larger than the base size. The short packet is an Ack with
+// AckRequest. If the peer answers it, but acknowledges no larger packet, the path seems to drop large packets (black
+// hole).
 func (c *Conn) askShort() {
 	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return
@@ -90,8 +91,8 @@ func (c *Conn) askShort() {
 	c.sendAck(proto.AckRequest)
 }
 
-// endBackoff ends the back-off when the peer is heard again after a long silence. The peer was stopped or the path was
-// down. Packets that were sent in that time may be lost, so they should be sent again soon.
+// endBackoff ends the back-off when a packet from the peer arrives after a long silence. During the silence, the peer
+// was stopped or the path was down. Packets that were sent in that time may be lost, so they should be sent again soon.
 func (c *Conn) endBackoff() {
 	t := &c.rtx
 	if !t.silent {

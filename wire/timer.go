@@ -6,9 +6,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// Each connection has one timer, in the engine's timer wheel, and several deadlines. The earliest one arms the timer. A
-// deadline is not stored but computed from the state of the connection, so postponing a deadline costs nothing: the
-// timer fires early, finds that nothing is due, and is armed again.
+// Each connection has one timer, in the engine's timer wheel, and several deadlines. The timer is armed for the
+// earliest deadline. A deadline is not stored but computed from the state of the connection, so postponing a deadline
+// costs nothing: the timer fires early, finds that nothing is due, and is armed again.
 
 // deadline is one of the reasons for which the timer of an established connection fires.
 type deadline uint8

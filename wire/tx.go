@@ -109,10 +109,11 @@ func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp p
 	return req, resp, true
 }
 
-// needsAck reports whether packet f should ask for an acknowledgement without delay. It should in these cases:
-//   - no further packet follows soon, or f is a retransmission,
-//   - the congestion window is full,
-//   - psn is a multiple of an interval, which is about a sixth of the congestion window and at most ackEvery.
+// needsAck reports whether packet f should ask for an acknowledgement without delay. One of these conditions is enough:
+//   - No further packet follows soon, or f is a retransmission.
+//   - The congestion window is full.
+//   - The argument psn is a multiple of an interval, which is about a sixth of the congestion window and at most
+//     ackEvery.
 func (c *Conn) needsAck(f *recovery.Packet, psn seq.Num, end position) bool {
 	return f.Partial || end.Op == c.sq.counted || f.Again ||
 		!c.cc.Open(c.eng.now, c.sent.Pipe()+1) || int(psn)%min(int(c.cc.Window())/6+1, ackEvery) == 0

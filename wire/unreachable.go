@@ -8,14 +8,14 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// When a process has ended, its kernel answers packets to the process's UDP port with ICMP port unreachable, which
-// quotes the packet. The link delivers such messages as reports. A report counts only if it quotes the verification tag
-// of a connection to that address and port.
+// When a process has ended, its kernel answers a packet to the process's UDP port with ICMP port unreachable. This
+// message quotes the packet. The link delivers such messages as reports. A report counts only if it quotes the
+// verification tag of a connection to that address and port.
 //
 // Kernels limit the rate of these messages, so most connections to a closed port get no report of their own. Therefore
 // a report for one connection makes every connection to the port send a challenge ACK. If the peer does not answer, and
-// the kernel refuses a later packet to the port, the connection breaks. A connection attempt ends when a later Connect
-// is refused.
+// the kernel refuses a later packet to the port, the connection breaks. For a connection attempt, see
+// connectPortClosed.
 //
 // A connection sends no Close to a process that is known to have ended. Otherwise thousands of connections would send
 // and repeat Close, the kernel would answer each Close with ICMP, and other connections of the engine would wait.
@@ -39,13 +39,14 @@ type portReports struct {
 
 const (
 	// maxClosedPorts bounds the closed ports for which the engine searches the connection table. If ICMP reports more
-	// ports as unreachable, a connection to such a port breaks only after two reports that quote its own packets.
+	// ports as unreachable, the engine does not search for connections to the additional ports. Such a connection
+	// breaks only after two reports that quote its own packets.
 	maxClosedPorts = 8
 	// reportBatch bounds the reports that one Poll handles.
 	reportBatch = 16
-	// searchBatch bounds the slots that one Poll searches, because each slot may send a challenge ACK, which the kernel
-	// answers with ICMP. With 10000 connections to a closed port, a ping-pong over loopback beside them stops for 120
-	// to 830 ms if searchBatch is 64, and for 20 ms if it is 8.
+	// searchBatch bounds the slots that one Poll searches. The connection in each slot may send a challenge ACK, which
+	// the kernel answers with ICMP. With 10000 connections to a closed port, a ping-pong over loopback on another
+	// connection stops for 120 to 830 ms if searchBatch is 64, and for 20 ms if it is 8.
 	searchBatch = 8
 )
 
@@ -116,10 +117,10 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 	return true
 }
 
-// connectPortClosed handles a report that the UDP port of a connection attempt is closed. sent is the time stamp of the
-// refused Connect, which may belong to another attempt. The peer's program may be about to start, so the first report
-// only begins ListenGrace. After ListenGrace, a report ends the attempt if it quotes a Connect that was sent after the
-// first report. A Challenge resets ListenGrace, because it shows that a program runs.
+// connectPortClosed handles a report that the UDP port of a connection attempt is closed. The argument sent is the time
+// stamp of the refused Connect, which may belong to another attempt. The peer's program may be about to start, so the
+// first report only begins ListenGrace. After ListenGrace, a report ends the attempt if it quotes a Connect that was
+// sent after the first report. A Challenge resets ListenGrace, because it shows that a program runs.
 func (c *Conn) connectPortClosed(sent uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
@@ -151,9 +152,9 @@ func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) 
 	}
 }
 
-// search searches a part of the connection table for connections to a closed port. It breaks an established connection
-// if portClosed reports true, and otherwise sends a challenge ACK on it. It tells a connection attempt that the port is
-// closed.
+// The method search looks in a part of the connection table for connections to a closed port. It breaks an established
+// connection if portClosed reports true, and otherwise sends a challenge ACK on it. For a connection attempt, it calls
+// connectPortClosed.
 func (e *Engine) search(k *closedPort) {
 	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.toSearch-1].conn
@@ -181,7 +182,7 @@ func (r *portReports) forget(now Time) {
 	}
 }
 
-// closedSince returns the entry for the destination of path p, if a packet sent to that port at time t or later was
+// closedSince returns the entry for the destination of path p, if a packet that was sent there at time t or later was
 // refused. Otherwise it returns nil.
 func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 	r := &e.portReports
@@ -196,10 +197,10 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet sent to the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. The peer's kernel may also
-// have refused a packet that left after the peer's last packet had arrived here. Then peerEnded records that the
-// process behind the peer's port has ended. The other connections to the port then end without sending Close, except those
-// that have received a packet since this side sent the refused packet.
+// peerEnded breaks a connection because the peer process has ended without sending Close. The peer's kernel may have
+// refused a packet that was sent after the peer's last packet had arrived here. In this case, peerEnded also records
+// that the process behind the peer's port has ended. From then on, the other connections to the port end without
+// sending Close. An exception is a connection that has received a packet since the refused packet was sent.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

@@ -12,8 +12,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A killed process is noticed because its host answers with ICMP. Every connection to it must notice within 100 ms,
-// idle or with outstanding data. The other connections of the engine must not be affected.
+// A killed process is noticed because its host answers with ICMP. Every connection to the process must notice its end
+// within 100 ms, whether the connection is idle or has outstanding data. The other connections of the engine must not
+// be affected.
 func TestKilledProcessIsNoticed(t *testing.T) {
 	for _, loss := range []float64{0, 0.1} {
 		t.Run(fmt.Sprint(loss), func(t *testing.T) {
@@ -201,8 +202,8 @@ func (w *world) exactly(d time.Duration) {
 }
 
 // The engine gets a valid report about a peer that is silent for another reason. A single report must not break the
-// connection, because it may be old. A second report that is older than the challenge ACK must not break it either,
-// however often it comes.
+// connection, because it may be old. A second report must not break it either if the quoted packet left before the
+// challenge ACK, however often such a report comes.
 func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -471,9 +472,9 @@ func tryReport(c *Conn, at Time) link.Report {
 	return r
 }
 
-// Attack: forged reports about a connection attempt, each with one error. They must not end the attempt, however many
-// come per second, and even if they come for longer than ListenGrace. Valid reports about Connects that left before the
-// first report must not end it either.
+// Attack: forged reports about a connection attempt, each with one wrong field. They must not end the attempt, however
+// many come per second, and even if they come for longer than ListenGrace. Valid reports about Connects that were sent
+// before the first report must not end it either.
 func TestAttackForgedUnreachableOfConnect(t *testing.T) {
 	flip := func(at int) func(*link.Report, uint32) {
 		return func(r *link.Report, i uint32) { r.Quote[at+int(i%32)/8] ^= 1 << (i % 8) }

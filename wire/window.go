@@ -111,8 +111,8 @@ func (b *binding) load(key uint32) (view, *Region) {
 // has reports whether key is valid and belongs to the binding. The binding may be nil.
 func (b *binding) has(key uint32) bool { return b != nil && key != 0 && b.key.Load() == key }
 
-// memory returns the range [addr, addr+n) of the memory that a window key names. It returns an error if connection c
-// may not access that range with the needed rights.
+// The method memory returns the range [addr, addr+n) of the memory that a window key names. It returns an error if
+// connection c may not access that range with the needed rights.
 func (b *binding) memory(c *Conn, key uint32, addr, n uint64, need Rights) ([]byte, error) {
 	v, r := b.load(key)
 	switch {
@@ -201,8 +201,8 @@ func (c *Conn) localFault(n seq.Num) Status {
 	return StatusLocalProtection
 }
 
-// operation returns the request that comes num operations after request n. Binds do not count as operations, because
-// they send nothing and the peer does not see them.
+// The method operation returns the request that comes num operations after request n. Binds do not count as operations,
+// because they send nothing and the peer does not see them.
 func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 	for end := seq.Num(c.sq.posted.Load()); n.Less(end); n++ {
 		if c.sq.at(n).op == OpBind {
@@ -216,8 +216,8 @@ func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
 	return n
 }
 
-// PostSendInvalidate queues a message like PostSend. When the message arrives, the peer invalidates its window whose
-// remote key equals the argument key. Only then does the receive of the message complete.
+// PostSendInvalidate queues a message like PostSend. The argument key is the remote key of a memory window of the peer.
+// When the message arrives, the peer invalidates this window. Only then does the receive of the message complete.
 func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.sq.maxSeg.Load(), segs, LocalRead|LocalWrite, c.maxMessage.Load())
 	if err != nil {
@@ -244,8 +244,8 @@ type WindowRange struct {
 	Length uint64 // bytes
 }
 
-// PostReadToWindow queues an RDMA read of n bytes from a remote address into a window of this host, which must give
-// RemoteWrite. The read fails if the window is rebound or invalidated before the read completes.
+// PostReadToWindow queues an RDMA read of n bytes from a remote address into a window of this host. The window must
+// give RemoteWrite. The read fails if the window is rebound or invalidated before the read completes.
 func (c *Conn) PostReadToWindow(to WindowRange, cookie uint64, from Remote, n uint32, flags WorkFlags) error {
 	switch {
 	case uint64(n) > to.Length:

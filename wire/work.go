@@ -70,7 +70,8 @@ type work struct {
 }
 
 // workRing holds work queue entries from posting to completion. Posters write entries and hold mu; the engine's owner
-// reads them. posted counts all entries ever posted, and done all entries ever completed, modulo 2^32.
+// reads them. The field posted counts all entries ever posted, and the field done counts all entries ever completed,
+// both modulo 2^32.
 type workRing struct {
 	mu     sync.Mutex
 	slots  []work

@@ -114,10 +114,10 @@ func (c *Controller) grow(n float64) {
 	}
 }
 
-// limit returns the round trip above which the window shrinks. On short paths this limit does not depend on the base
-// delay (the round trip of an empty network), because a connection that starts while there is a queue cannot measure
-// the base delay. The limit is longer for a smaller window, so that the windows of connections on the same queue
-// converge.
+// The method limit returns the round trip above which the window shrinks. On short paths this limit does not depend on
+// the base delay (the round trip of an empty network), because a connection that starts while there is a queue cannot
+// measure the base delay. The limit is longer for a smaller window, so that the windows of connections on the same
+// queue converge.
 func (c *Controller) limit() time.Duration {
 	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
 	return max(time.Duration(share*float64(DelayTarget)), c.base.get()*5/4)

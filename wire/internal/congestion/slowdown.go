@@ -13,9 +13,9 @@ type slowdown struct {
 
 func (s *slowdown) active() bool { return s.rounds > 0 }
 
-// due reports whether a slowdown should begin. It begins earlier at a dip, which is a sudden decrease of the round
-// trip. A dip suggests that another connection slows down, and two slowdowns at the same time drain more of the queue
-// (BBR, ProbeRTT).
+// The method due reports whether a slowdown should begin. It begins earlier at a dip, which is a sudden decrease of the
+// round trip. A dip suggests that another connection slows down, and two slowdowns at the same time drain more of the
+// queue (BBR, ProbeRTT).
 func (s *slowdown) due(now clock.Time, dip bool) bool {
 	return now >= s.next || dip && now >= s.next.Add(-slowdownEvery/2)
 }

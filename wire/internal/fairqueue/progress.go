@@ -34,8 +34,9 @@ type stopwatch struct {
 	at  clock.Time // time of the last count
 }
 
-// If the argument running is true, count adds the time since its last call. The engines that share a queue read the
-// clock at different moments, so the argument now may be earlier than in the last call. Then count does nothing.
+// The method count adds the time since its last call if the argument running is true. The engines that share a queue
+// read the clock at different moments, so the argument now may be earlier than in the last call. Then count does
+// nothing.
 func (s *stopwatch) count(now clock.Time, running bool) {
 	d := now.Sub(s.at)
 	if d <= 0 {
@@ -50,9 +51,9 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 // count updates the stopwatch of the queue. It is called before the number of waiting flows changes.
 func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
 
-// count updates n.delayed, the stopwatch for the time in which flows of the network wait. The stopwatch runs even while
-// buffers are free: a network that has reached its threshold is not allowed to take a free buffer. Its flows then wait
-// until another flow of the network releases a buffer.
+// The method count updates n.delayed, the stopwatch for the time in which flows of the network wait. The stopwatch runs
+// even while buffers are free: a network that has reached its threshold is not allowed to take a free buffer. Its flows
+// then wait until another flow of the network releases a buffer.
 func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.

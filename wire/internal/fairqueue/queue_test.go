@@ -290,8 +290,8 @@ func (b *bench) check() {
 	}
 }
 
-// Turns must rotate among the networks, not among all peers: a peer waits for one message of each other network,
-// however many peers that network has.
+// Turns must rotate among the networks, not among all peers: a peer waits for at most one message of each other
+// network, however many peers that network has.
 func TestNetworksTakeTurns(t *testing.T) {
 	b := newBench(t, 4)
 	for id := range 400 { // all addresses of two networks
