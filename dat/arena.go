@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// arenaUnit is the alignment, in bytes, of the memory that Alloc returns. It is at least the page size and at least
-// the block size of every link.
+// arenaUnit is the alignment, in bytes, of the memory that Alloc returns. It is at least the page size, and at least
+// the size of a block of link memory (link.Caps.Block) for every link.
 const arenaUnit = 4096
 
 // arena is the memory of an adapter from which IA.Alloc allocates.

@@ -94,7 +94,7 @@ func TestAllocShared(t *testing.T) {
 }
 
 // TestAllocTransfer posts sends, RDMA writes and RDMA reads with memory of Alloc. The operations transfer the right
-// data. If the link supports transfers without a copy, they copy nothing.
+// data. If the link supports transfers without a copy, the operations copy nothing.
 func TestAllocTransfer(t *testing.T) {
 	transferInPlace(t, newSimWith(t, simlink.Config{MTU: 60000, FrameSize: 4096, RxFrameSize: 3840, Segments: 18, Memory: 1 << 20}), true)
 	eachLink(t, func(t *testing.T, n network) { transferInPlace(t, n, false) })

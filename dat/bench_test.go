@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The benchmarks in this file use a simulated network in memory. One goroutine drives both sides. They measure the time
-// that both sides of the provider need, without a kernel and without a second core.
+// The benchmarks in this file use a simulated network in memory. One goroutine drives both sides. So the benchmarks
+// measure the time that the provider needs at both sides together, without a kernel and without a second core.
 
 func BenchmarkPostRecv(b *testing.B) {
 	h := newHost(b, newSim(b), 0, Options{})

@@ -11,9 +11,10 @@ import (
 )
 
 // CNO is a consumer notification object (DAT_CNO_HANDLE). A goroutine in CNO.Wait waits for events of many EVDs. A
-// notification (an event that may wake a waiter) on an EVD triggers the EVD's CNO, unless the EVD is disabled or a
-// goroutine is inside EVD.Wait. A trigger releases one goroutine from CNO.Wait. If no goroutine waits, the CNO keeps
-// the trigger for the next Wait. Several kept triggers count as one: they release one goroutine.
+// notification is an event that may wake a waiter. A notification on an EVD triggers the CNO of that EVD. There are two
+// exceptions: the EVD is disabled, or a goroutine is inside EVD.Wait. A trigger releases one goroutine from CNO.Wait.
+// If no goroutine waits, the CNO keeps the trigger for the next Wait. Several kept triggers count as one: they release
+// one goroutine.
 //
 // Any goroutine may call the methods. After the CNO is freed or its IA is closed, each method returns
 // ErrInvalidHandle.
@@ -169,8 +170,8 @@ func (c *CNO) endWait(w *cnoWaiter, err error) (*EVD, error) {
 	return evd, err
 }
 
-// Trigger is Wait with a zero timeout (dat_cno_trigger). If EVDs have triggered the CNO while no goroutine waited, it
-// returns the EVD that triggered last. Otherwise it returns nil.
+// Trigger is Wait with a zero timeout (dat_cno_trigger). If EVDs have triggered the CNO while no goroutine waited,
+// Trigger returns the EVD that triggered last. Otherwise Trigger returns nil.
 func (c *CNO) Trigger() (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 )
 
 // Connections returns one row for every connection of the adapter, also for connections of other opens. Each row is a
-// consistent snapshot, but the rows are read at different times. Connections reads 32 connections of an engine at once,
-// and stops the engine for some microseconds during such a read. Between these reads the engine runs. Connections
+// consistent snapshot, but the rows are read at different times. The method reads 32 connections of an engine at once,
+// and the engine stands still for some microseconds during such a read. Between the reads, the engine runs. Connections
 // returns ErrInvalidHandle if the adapter is closed before or during the call.
 func (ia *IA) Connections() ([]ConnInfo, error) {
 	var all []ConnInfo

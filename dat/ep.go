@@ -147,8 +147,8 @@ func (ep *EP) adopt(p *EPParam) {
 	}
 }
 
-// The method handles returns ErrInvalidHandle if a handle in p is not valid for an endpoint of ia. It checks the SRQ
-// and those handles whose bits are set in mask. The caller has locked ia.
+// This method returns ErrInvalidHandle if a handle in p is not valid for an endpoint of ia. It checks the SRQ and those
+// handles whose bits are set in mask. The caller has locked ia.
 func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	if mask&EPFieldPZ != 0 && p.PZ != nil && !p.PZ.usable(ia) {
 		return errHandlePZ

@@ -149,8 +149,9 @@ func (ep *EP) move(d *driver) {
 }
 
 // Disconnect ends a connection, or an attempt to connect (dat_ep_disconnect). With CloseGraceful, outstanding requests
-// complete first. Each side gets one EventDisconnected. On a disconnected endpoint, Disconnect does nothing. On an
-// endpoint without a connection or an attempt to connect, it returns ErrInvalidState.
+// complete first. Each side gets one EventDisconnected. On a disconnected endpoint, Disconnect does nothing. In the
+// states before an attempt to connect (EPUnconnected, EPReserved, EPPassiveConnectionPending,
+// EPTentativeConnectionPending), it returns ErrInvalidState.
 func (ep *EP) Disconnect(flags CloseFlags) error {
 	if err := ep.usable(); err != nil {
 		return err

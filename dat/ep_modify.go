@@ -62,15 +62,15 @@ const (
 )
 
 // Groups of parameters. Each parameter belongs to one of four groups. The group decides in which states of the endpoint
-// Modify may change the parameter. The variable legal in ep_state.go is a table of these states, by the names that
-// begin with call:
+// Modify may change the parameter:
 //
 //	epFixed       in no state
-//	epTransport   where the table allows callModifyTransport
-//	epSetUp       where the table allows callModify
-//	EPFieldPZ     where the table allows callModifyPZ
+//	epTransport   in the states in which callModifyTransport is legal
+//	epSetUp       in the states in which callModify is legal
+//	EPFieldPZ     in the states in which callModifyPZ is legal
 //
-// The constant epHandles is not one of the groups: it has the handles that Modify may change.
+// The variable legal in ep_state.go has these states. The constant epHandles is not one of the groups: it has the
+// handles that Modify may change.
 const (
 	epFixed = EPFieldIA | EPFieldState | EPFieldComm | EPFieldLocalAddress | EPFieldLocalPort |
 		EPFieldRemoteAddress | EPFieldRemotePort | EPFieldSRQ

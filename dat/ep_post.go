@@ -40,10 +40,10 @@ func (m *permits) requestAllowed(flags, legal CompletionFlags) bool {
 // CompletionUnsignalled; no other flag is legal.
 //
 // Like all posts, PostRecv neither blocks nor allocates. The memory belongs to the provider until the completion.
-// ErrInvalidParameter (flags, segments, range), ErrPrivilegesViolation (a segment names no LMR, or an LMR without
-// MemLocalWrite), ErrProtectionViolation (memory of another zone).
 //
-// Errors: ErrInsufficientResources (MaxRecvDTOs receives are outstanding),
+// Errors: ErrInsufficientResources (MaxRecvDTOs receives are outstanding), ErrInvalidParameter (flags, segments,
+// range), ErrPrivilegesViolation (a segment names no LMR, or an LMR without MemLocalWrite), ErrProtectionViolation
+// (memory of another zone).
 func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 //
 // PostSend is legal in the states EPConnected and EPDisconnected. In EPDisconnected the send completes with DTOFlushed.
 // Errors: ErrInvalidState, ErrInsufficientResources (MaxRequestDTOs requests are outstanding), and the other errors of
-// PostRecv. The LMRs need MemLocalRead, where PostRecv needs MemLocalWrite.
+// PostRecv. The LMRs of iov need MemLocalRead instead of MemLocalWrite.
 func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err

@@ -38,8 +38,8 @@ func (f *feedings) count(s feed, n int) {
 }
 
 // The method compatible reports whether the streams that feed a dispatcher may share the dispatcher. The argument total
-// is the number of these streams, with streams of connection events and of connection requests. The streams are
-// compatible in three cases:
+// is the number of these streams, including the streams of connection events and of connection requests. The streams
+// are compatible in three cases:
 //
 //   - All streams are completions with CompletionUnsignalled.
 //   - All streams are completions of receives with CompletionSolicitedWait.
@@ -116,7 +116,7 @@ func configure(streams []feed) {
 	}
 }
 
-// The method feeds returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e
+// This method returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e
 // accepts every stream.
 func (e *EVD) feeds(ia *IA, stream EVDFlags) error {
 	if e == nil {

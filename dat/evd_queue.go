@@ -205,7 +205,7 @@ func (e *EVD) giveSlot(ev *Event) {
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
 // postAfter is post with a callback. After it has reserved a slot, and before a consumer can take the event, it calls
-// prepare. If postAfter returns false, it has not called prepare.
+// the function prepare. If postAfter returns false, it has not called that function.
 func (e *EVD) postAfter(ev Event, prepare func()) bool {
 	e.slowMu.Lock()
 	took := e.takeSlot(&ev)
@@ -230,7 +230,7 @@ func (e *EVD) add(ev Event) {
 
 // PostSE queues an EventSoftware that carries value in Event.Software (dat_evd_post_se). The event is a notification.
 // Errors: ErrInvalidParameter (the dispatcher was created without EVDSoftware), ErrQueueFull. ErrQueueFull does not
-// count as an overflow: no queued event is lost, and no asynchronous event reports it.
+// count as an overflow: no queued event is lost, and no asynchronous event follows.
 func (e *EVD) PostSE(value any) error {
 	if err := e.usable(); err != nil {
 		return err
@@ -252,9 +252,9 @@ func (e *EVD) overflow() {
 	}
 }
 
-// The method raise queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is
-// dropped. If the EVD is full, the event is dropped too, and raise queues an EventAsyncIACatastrophic, which reports
-// that asynchronous events were lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call
+// This method queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is dropped. If
+// the EVD is full, the event is dropped too, and an EventAsyncIACatastrophic is queued instead, which reports that
+// asynchronous events were lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call
 // raise.
 func (ia *IA) raise(n EventNumber, source any, reason int) {
 	e := ia.async

@@ -58,7 +58,7 @@ func TestDequeueAndWaitEmpty(t *testing.T) {
 	})
 }
 
-// TestThreshold: a Wait with a threshold of n returns only when n events are queued. If it times out, it takes no
+// TestThreshold: a Wait with a threshold of n returns only when n events are queued. If the Wait times out, it takes no
 // event, and returns the number of queued events.
 func TestThreshold(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {

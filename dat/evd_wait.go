@@ -219,8 +219,8 @@ func (w *waiting) Arm(on bool) {
 // Signal implements progress.Waiting.
 func (w *waiting) Signal() progress.Signal { return w.wake }
 
-// The method met reports whether the waiter may return. Two things are needed: the number of queued events is at least
-// the waiter's threshold (the field goal), and at least one notification has arrived during the wait.
+// This method reports whether the waiter may return. Two things are needed: the number of queued events is at least the
+// waiter's threshold (the field goal), and at least one notification has arrived during the wait.
 func (e *EVD) met() bool {
 	return e.Len() >= int(e.goal.Load()) && e.noticed() != e.mark.Load()
 }

@@ -147,7 +147,7 @@ type Event struct {
 }
 
 // BreakReason is the reason why a connection broke or was refused; 0 means no reason. If the peer closed the
-// connection, the flag BreakByPeer is set: r &^ BreakByPeer is the reason without the flag.
+// connection, a BreakReason r has the flag BreakByPeer set: r &^ BreakByPeer is the reason without the flag.
 type BreakReason uint8
 
 // Reasons of broken and refused connections.

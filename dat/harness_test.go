@@ -284,7 +284,7 @@ func (p *point) done(e *EVD, cookie uint64, op DTO, want DTOStatus, length int) 
 	}
 }
 
-// The method letGo separates earlier accesses to the memory of this side from later ones, whether the engine or the
+// The method letGo separates earlier accesses to the memory of this side from later accesses, whether the engine or the
 // test makes them. The Go memory model requires such an order. Normally an event provides it, but the target of an RDMA
 // operation gets no event, and the race detector does not see synchronisation through a network.
 func (p *point) letGo() { p.host.ia.a.barrier() }

@@ -140,8 +140,8 @@ func (ia *IA) removeObjects() {
 	ia.a.removeObjects(HandleSRQ, len(ia.srqs))
 }
 
-// The method objects returns the number of objects that the consumer has created and not freed. Reserved service points
-// whose request has arrived are not counted, because they use no resource.
+// This method returns the number of objects that the consumer has created and not freed. Reserved service points whose
+// request has arrived are not counted, because they use no resource.
 func (ia *IA) objects() int {
 	n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos)
 	for r := range ia.rsps {

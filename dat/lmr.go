@@ -172,7 +172,7 @@ func (l *LMR) Remote(off, n int) RMRTriplet {
 
 // Free ends the registration (dat_lmr_free). It returns ErrInvalidState while an RMR is bound to the LMR. After Free,
 // no engine accesses the memory, and operations that still name the LMR fail. For a long time no other LMR gets the
-// same contexts, so an operation that names an old context late fails too.
+// same contexts, so a late use of an old context fails too.
 func (l *LMR) Free() error {
 	if l == nil {
 		return errHandleLMR
@@ -228,8 +228,8 @@ func (ia *IA) sync(segments []LMRTriplet) error {
 	return nil
 }
 
-// The type shares describes the shared memory of an adapter, which CreateLMRShared has registered. For each cookie, it
-// has the size of the memory and the number of LMRs with that cookie.
+// This type describes the shared memory of an adapter, which CreateLMRShared has registered. For each cookie, it has
+// the size of the memory and the number of LMRs with that cookie.
 type shares struct {
 	mu     sync.Mutex
 	memory map[LMRCookie]share

@@ -24,8 +24,9 @@ const NoAsyncEVD = -1
 // and later opens share that adapter. So the fields Queues, Memory, Limits and Wrap take effect only at the first open.
 // The other fields apply to each open.
 type Options struct {
-	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. Over UDP, 0 also allows another port: if
-	// a different process has DefaultPort, the system picks a free port. IAAttr.Port and the log show the port.
+	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. Over UDP, the value 0 also allows
+	// another port: if a different process has DefaultPort, the system picks a free port. IAAttr.Port and the log show
+	// the port.
 	Port uint16
 	// PeerPort is the UDP port of the peers to which this open connects. 0 means the value of Port, or DefaultPort if
 	// Port is 0 too.
@@ -37,9 +38,9 @@ type Options struct {
 	Memory int
 	// AsyncQLen is the queue length, in events, of the asynchronous EVD. 0 means 64. NoAsyncEVD means no such EVD.
 	AsyncQLen int
-	// AsyncEVD is the asynchronous EVD of this open. If AsyncEVD is nil, the open creates one. Otherwise AsyncEVD must
-	// be an EVD of another open of the same adapter, created with EVDAsync. It then gets the asynchronous events of
-	// both opens, and it remains when this IA is closed.
+	// AsyncEVD is the asynchronous EVD of this open. If AsyncEVD is nil, this open creates its own asynchronous EVD.
+	// Otherwise AsyncEVD must be an EVD of another open of the same adapter, created with EVDAsync. That EVD then gets
+	// the asynchronous events of both opens, and remains when this IA is closed.
 	AsyncEVD *EVD
 	// Limits are the timeouts of connections. The option "silence=30s" in a name overrides Limits.GiveUp.
 	Limits Limits
@@ -64,7 +65,7 @@ type Limits struct {
 	// Default 30 s.
 	NotReady time.Duration
 	// KeepAlive is the time that a peer may be silent on an idle connection before this side sends keep-alives. If the
-	// peer does not answer these for the time GiveUp, the connection breaks. Default 10 s, maximum 60 s.
+	// peer does not answer the keep-alives for the time GiveUp, the connection breaks. Default 10 s, maximum 60 s.
 	KeepAlive time.Duration
 	// ListenGrace is the time for which the active side repeats its connection request after the answer "no listener",
 	// before it reports the error. uDAPL programs often publish their address before they listen. Default 1 s.
@@ -202,8 +203,8 @@ var anonymous atomic.Uint64
 
 // OpenLink opens an adapter over links of the caller, one for each queue. Such a link may be a link of package xdp or
 // udplink, for example with options that a name cannot express, or another implementation of link.Link. The adapter
-// owns the links: when it is closed, or when OpenLink fails, the links are closed. Errors: ErrInvalidParameter (no
-// link, Options), ErrInvalidHandle (AsyncEVD).
+// owns the links: when the adapter is closed, or when OpenLink fails, the links are closed. Errors: ErrInvalidParameter
+// (no link, Options), ErrInvalidHandle (AsyncEVD).
 func OpenLink(o Options, links ...link.Link) (*IA, error) {
 	o.setDefaults()
 	key := fmt.Sprintf("link#%d", anonymous.Add(1))

@@ -236,8 +236,8 @@ func TestPeerRestarted(t *testing.T) {
 	x.newTraffic(t, h).run(t, 20)
 }
 
-// TestPeerLosesItsInterface takes an interface down for a second during a transfer, at either side. When the interface
-// is up again, the transfer continues and the data is correct.
+// TestPeerLosesItsInterface takes the interface of one side down for a second during a transfer. When the interface is
+// up again, the transfer continues and the data is correct.
 func TestPeerLosesItsInterface(t *testing.T) {
 	for _, side := range []lab.Side{lab.A, lab.B} {
 		t.Run(side.String(), func(t *testing.T) {

@@ -64,8 +64,8 @@ var (
 //     two slots are free, this limit is 60 instead of 15 for a requester whose address holds no slot.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
-// for each request, in state EPTentativeConnectionPending, and CR.Query returns it. The consumer sets the zone and the
-// dispatchers of this endpoint with Modify, then calls CR.Accept with nil.
+// for each request, in state EPTentativeConnectionPending. CR.Query returns that endpoint. The consumer sets its zone
+// and its dispatchers with Modify, and then calls CR.Accept with nil.
 //
 // Errors: ErrInvalidHandle (evd was not created with EVDCR), ErrInvalidParameter (flags, or endpoints with
 // CompletionUnsignalled or CompletionSolicitedWait use evd), ErrConnQualInUse (a service point of any open of the

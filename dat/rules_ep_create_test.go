@@ -48,9 +48,9 @@ func granted(limit, asked int) int {
 }
 
 // limitRules returns a rule for each attribute. dat_ep_create grants at least the requested value, and dat_ep_query
-// returns the granted value. MaxMessageSize and MaxRDMASize are granted up to the limit, whatever is requested, because
-// programs request less than they use. Other attributes are granted as requested, because they cost memory or are
-// agreed with the peer.
+// returns the granted value. For MaxMessageSize and MaxRDMASize, the limit itself is granted, whatever is requested,
+// because programs request less than they use. Other attributes are granted as requested, because they cost memory or
+// are agreed with the peer.
 func limitRules() (all []rule) {
 	for _, f := range attributes {
 		name := f.name + " has a limit, up to which it is granted as asked for"

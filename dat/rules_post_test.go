@@ -47,8 +47,8 @@ func joinedWith(o Options, attr *EPAttr, f func(t *testing.T, x, y *point)) func
 	}
 }
 
-// The function limited makes a rule of f, which needs two connected endpoints. The endpoint x has the attributes attr
-// and a shared receive queue: with such a queue, an endpoint gets exactly the sizes that attr requests.
+// The function limited returns the code of a rule: it runs f with two connected endpoints. The endpoint x has the
+// attributes attr and a shared receive queue: with such a queue, an endpoint gets exactly the sizes that attr requests.
 func limited(attr *EPAttr, f func(t *testing.T, x, y *point)) func(*testing.T, network) {
 	return func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// serviceArguments returns the rules for invalid arguments that CreatePSP, CreatePSPAny and CreateRSP have in common.
-// The argument create is a function that calls one of the three.
+// CreatePSP, CreatePSPAny and CreateRSP have the same rules for invalid arguments. serviceArguments returns these rules
+// for one of the three methods, which the function create calls.
 func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 	return []rule{
 		{"a closed adapter is no handle", func(t *testing.T, n network) {

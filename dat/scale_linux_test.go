@@ -85,8 +85,8 @@ func (f *fleet) receive(active int, room []LMRTriplet) {
 	}
 }
 
-// The method run sends 64-byte messages over a part of the fleet: over its first connections, as many as the argument
-// active says. It does so for the time d. The result is the number of completed messages per second.
+// This method sends 64-byte messages over the first connections of the fleet, for the time d. The argument active is
+// the number of these connections. The result is the number of completed messages per second.
 func (f *fleet) run(active int, d time.Duration) float64 {
 	d = brief(d)
 	msg, room := f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)

@@ -47,13 +47,11 @@ type SRQParam struct {
 // Three rules keep a slow or hostile peer from blocking the queue:
 //
 //   - The multi-packet messages from one address together hold at most half of the receives.
-//   - While no receive is available and other endpoints wait, an incomplete message must make progress. It has a budget
-//     of 900 ms, from which the time of this state is subtracted. Each MiB that arrives adds one second to the budget,
-//     up to 900 ms. When the budget is used up, the connection of the message ends with BreakUnfinished, and the
-//     receive completes with DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. The sender may
-//     connect again.
-//   - If 100 ms of that budget are used up at any time, messages of the same peer wait behind messages of other peers
-//     for 10 s.
+//   - A message that is incomplete has a budget of 900 ms. The budget decreases while no receive is available and other
+//     endpoints wait. Each MiB of the message that arrives adds one second, but the budget never exceeds 900 ms. When
+//     the budget is used up, the connection of the message ends with BreakUnfinished, and the receive completes with
+//     DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. The sender may connect again.
+//   - If that budget falls to 800 ms, messages of the same peer wait behind messages of other peers for 10 s.
 //
 // Any goroutine may call the methods.
 type SRQ struct {
@@ -229,10 +227,10 @@ func (s *SRQ) Free() error {
 }
 
 // RecvQuery returns two numbers about the endpoint's incomplete receives (dat_ep_recv_query). The result allocated is
-// their number. The result span is the number of messages for which they suffice; this number is the same, because each
-// message takes one receive. Without a shared receive queue, all posted receives belong to the endpoint. With a shared
-// receive queue, both numbers are 0 or 1, because an endpoint has taken at most one receive that is incomplete. The
-// call is legal in every state.
+// the number of these receives. The result span is the number of messages that they can take; it equals allocated,
+// because each message takes one receive. Without a shared receive queue, all posted receives belong to the endpoint.
+// With a shared receive queue, both numbers are 0 or 1, because an endpoint has taken at most one receive that is
+// incomplete. The call is legal in every state.
 func (ep *EP) RecvQuery() (allocated, span int, err error) {
 	if err := ep.usable(); err != nil {
 		return 0, 0, err

@@ -205,8 +205,8 @@ func showQueue(value func(*dat.QueueStats) float64) func(*sample, func(float64, 
 }
 
 // showKernel exports some of the kernel's counters (XDP_STATISTICS) of each queue, as one metric. The metric has a
-// label that tells the counters apart. The map labels has the value of this label for each counter, by the name of the
-// counter. Counters that are not in the map are not exported.
+// label that tells the counters apart. For the counter named n, the value of this label is labels[n]. Counters that are
+// not in labels are not exported.
 func showKernel(labels map[string]string) func(*sample, func(float64, ...string)) {
 	return func(s *sample, put func(float64, ...string)) {
 		for _, q := range s.Queues {

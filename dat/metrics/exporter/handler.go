@@ -104,9 +104,9 @@ func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// The method connections writes every connection of every adapter, as text or, with format=json, as JSON. It writes the
-// row of a connection as soon as it has read that connection from the adapter. It ignores write errors, because such an
-// error means that the client has gone.
+// This method writes every connection of every adapter, as text or, with format=json, as JSON. It writes the row of a
+// connection as soon as it has read that connection from the adapter. It ignores write errors, because such an error
+// means that the client has gone.
 func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
 	names := slices.Sorted(maps.Keys(shown))
