@@ -101,8 +101,8 @@ func (dev *device) wrap(layer func(link.Link) link.Link) {
 	dev.links, dev.closer = over, &layers{over, dev.closer}
 }
 
-// layers closes first the links that Options.Wrap made, and then the device below these links. The order matters: a
-// link that Options.Wrap made may hold frames of the device until the link is closed.
+// The type layers closes first the links that Options.Wrap made, and then the device below these links. The order
+// matters: a link that Options.Wrap made may hold frames of the device until the link is closed.
 type layers struct {
 	links []link.Link
 	below io.Closer

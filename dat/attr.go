@@ -203,8 +203,8 @@ const (
 	maxPrivateData = 256
 )
 
-// grant sets the sizes of an endpoint without a shared receive queue to the maximum. The caller has validated the
-// attributes.
+// The method grant sets the sizes of an endpoint without a shared receive queue to the maximum. The caller has
+// validated the attributes.
 func (p *EPParam) grant() {
 	if p.SRQ == nil {
 		p.Attr.MaxMessageSize, p.Attr.MaxRDMASize = maxSize, maxSize

@@ -135,8 +135,8 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	return evd, interrupted(ctx, err)
 }
 
-// wait is Wait with two differences. It returns ErrInterruptedCall when the channel done is closed, and it returns
-// ErrTimeoutExpired where Wait returns ErrQueueEmpty.
+// This method is Wait with two differences. It returns ErrInterruptedCall when the channel done is closed, and it
+// returns ErrTimeoutExpired where Wait returns ErrQueueEmpty.
 func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
@@ -239,8 +239,8 @@ func (c *CNO) emptied(e *EVD) {
 	}
 }
 
-// trigger delivers a notification of e. It calls the agent, and then ends the wait of one goroutine. If no goroutine
-// waits, the CNO keeps the trigger for the next Wait. The owner of an engine may call trigger.
+// The method trigger delivers a notification of e. It calls the agent, and then ends the wait of one goroutine. If no
+// goroutine waits, the CNO keeps the trigger for the next Wait. The owner of an engine may call trigger.
 func (c *CNO) trigger(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,8 +264,8 @@ func (c *CNO) call(e *EVD) {
 	}
 }
 
-// release ends the wait of the goroutine that has waited longest; the Wait of that goroutine returns e. mu is held, and
-// at least one goroutine waits.
+// The method release ends the wait of the goroutine that has waited longest; the Wait of that goroutine returns e. mu
+// is held, and at least one goroutine waits.
 func (c *CNO) release(e *EVD) {
 	w := c.waiters[0]
 	c.waiters = slices.Delete(c.waiters, 0, 1)
@@ -293,8 +293,8 @@ func (c *CNO) join(e *EVD) {
 	c.latched = slices.Grow(c.latched, len(c.evds)) // so that latch does not allocate
 }
 
-// leave removes an EVD from the CNO. If the CNO keeps a trigger of that EVD for the next Wait, leave drops the trigger.
-// The argument freed is true if the EVD was freed, and false if the EVD has another CNO now.
+// The method leave removes an EVD from the CNO. If the CNO keeps a trigger of that EVD for the next Wait, it drops the
+// trigger. The argument freed is true if the EVD was freed, and false if the EVD has another CNO now.
 func (c *CNO) leave(e *EVD, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

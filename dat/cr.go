@@ -153,8 +153,8 @@ func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
 	return ep.may(call)
 }
 
-// accept connects the endpoint to the requester, and returns a message for the caller to log. If no route leads to the
-// requester, accept drops the request. mu and ep.mu are held.
+// The method accept connects the endpoint to the requester, and returns a message for the caller to log. If no route
+// leads to the requester, accept drops the request. mu and ep.mu are held.
 func (c *CR) accept(ep *EP, private []byte) (note, error) {
 	d, path, err := c.resolve() // the last check, because a later one would have to free the path
 	if err != nil {
@@ -227,8 +227,8 @@ func (c *CR) resolve() (*driver, link.Path, error) {
 	return d, path, status(err)
 }
 
-// drop makes d's engine forget the request, without an answer. It returns a message for the caller to log, with err as
-// the reason. The caller also releases the request's endpoint. mu is held.
+// The method drop makes d's engine forget the request, without an answer. It returns a message for the caller to log,
+// with err as the reason. The caller also releases the request's endpoint. mu is held.
 func (c *CR) drop(d *driver, err error) note {
 	_ = d.do(func(e *wire.Engine) error { return e.Forget(c.req) }) // fails if the engine has dropped the request already
 	n := c.note("dat: request dropped, no way back", d)

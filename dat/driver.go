@@ -32,10 +32,10 @@ func (d *driver) do(f func(*wire.Engine) error) (err error) {
 	return err
 }
 
-// drop ends the connection of a freed endpoint. If the connection has not ended yet and poll is true, drop also polls
-// the engine, so that the disconnect is sent. If the connection has ended, it sends nothing, and drop does not poll. A
-// poll would cost too much: each poll runs the timers of all connections, and a program may free thousands of
-// endpoints.
+// The method drop ends the connection of a freed endpoint. If the connection has not ended yet and poll is true, drop
+// also polls the engine, so that the disconnect is sent. If the connection has ended, it sends nothing, and drop does
+// not poll. A poll would cost too much: each poll runs the timers of all connections, and a program may free thousands
+// of endpoints.
 func (d *driver) drop(c *wire.Conn, poll bool) {
 	run := d.With
 	if s := c.State(); poll && s != wire.Closed && s != wire.Idle {
@@ -44,7 +44,7 @@ func (d *driver) drop(c *wire.Conn, poll bool) {
 	run(func() { d.eng.Drop(c) }) // does nothing if the adapter is closed: its connections have ended
 }
 
-// park waits until w is ready. At first, park polls the adapter's engines; later it sleeps. It returns
+// The method park waits until w is ready. At first, it polls the adapter's engines; later it sleeps. It returns
 // ErrTimeoutExpired when the time limit has passed, and ErrInterruptedCall when the channel done is closed.
 func (a *adapter) park(w progress.Waiting, limit wire.Time, done <-chan struct{}) error {
 	switch a.engines.Wait(w, limit, done) {

@@ -28,7 +28,7 @@ func (ia *IA) Connections() ([]ConnInfo, error) {
 
 // EachConnection calls f for each row that Connections would return, without holding all rows in memory. The row, the
 // argument c of f, is valid only until f returns. If f returns an error, EachConnection stops and returns that error.
-// The engines run during f. Other errors: ErrInvalidHandle, ErrInvalidParameter (f is nil).
+// The engines run while f runs. Other errors: ErrInvalidHandle, ErrInvalidParameter (f is nil).
 func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	if err := ia.lock(); err != nil {
 		return err

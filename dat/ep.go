@@ -171,11 +171,11 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 	return nil
 }
 
-// refer updates the reference counts of the objects that an endpoint uses. It is called when an endpoint is created,
-// changed or freed. The argument oldParam has the old parameters, and is nil for a new endpoint. The argument newParam
-// has the new parameters, and is nil for a freed endpoint. After the change, all event streams that feed one dispatcher
-// must be compatible (see feedings.compatible). If they would not be compatible, refer returns an error and changes
-// nothing.
+// The method refer updates the reference counts of the objects that an endpoint uses. It is called when an endpoint is
+// created, changed or freed. The argument oldParam has the old parameters, and is nil for a new endpoint. The argument
+// newParam has the new parameters, and is nil for a freed endpoint. After the change, all event streams that feed one
+// dispatcher must be compatible (see feedings.compatible). If they would not be compatible, refer returns an error and
+// changes nothing.
 func (a *adapter) refer(oldParam, newParam *EPParam) error {
 	if err := a.refeed(oldParam.feeds(), newParam.feeds()); err != nil {
 		return err

@@ -125,8 +125,8 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 	return nil
 }
 
-// take makes d the driver of the endpoint and runs f in d's engine. The function f starts the connection to peer. If f
-// succeeds, no service point and no connection request holds the endpoint any longer. mu is held.
+// The method take makes d the driver of the endpoint and runs f in d's engine. The function f starts the connection to
+// peer. If f succeeds, no service point and no connection request holds the endpoint any longer. mu is held.
 func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	ep.move(d)
 	ep.drv.Store(d)
@@ -138,8 +138,9 @@ func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
 	return nil
 }
 
-// move prepares the change of the endpoint's driver to d. In each dispatcher of the endpoint, it moves the queued
-// events of the old engine to the front, so that consumers take these events before the events of the new engine.
+// The method move prepares the change of the endpoint's driver to d. In each dispatcher of the endpoint, it moves the
+// queued events of the old engine to the front, so that consumers take these events before the events of the new
+// engine.
 func (ep *EP) move(d *driver) {
 	if was := ep.drv.Load(); was != nil && was != d {
 		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {

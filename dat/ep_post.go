@@ -9,8 +9,8 @@ import (
 // requestFlags are the completion flags that every request allows.
 const requestFlags = CompletionSuppress | CompletionBarrierFence
 
-// permits has those parameters of an endpoint that decide whether a post is legal. The fields are atomic, so that a
-// post takes no lock.
+// The type permits has those parameters of an endpoint that decide whether a post is legal. The fields are atomic, so
+// that a post takes no lock.
 type permits struct {
 	recvFlags, requestFlags atomic.Uint32 // CompletionUnsignalled if the endpoint allows it, else 0
 	binds                   atomic.Bool   // the request EVD accepts completions of binds, or there is no request EVD

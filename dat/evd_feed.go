@@ -93,8 +93,8 @@ func (a *adapter) refeed(removed, added []feed) error {
 	return nil
 }
 
-// serve adds the connection requests of a service point to the streams of e, and takes a reference in e.refs. When the
-// service point ends, the caller drops this reference.
+// The method serve adds the connection requests of a service point to the streams of e, and takes a reference in
+// e.refs. When the service point ends, the caller drops this reference.
 func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{evd: e}}) }
 
 // count adds n to the counters of the dispatcher of each stream: n is 1 for added streams and -1 for removed streams.

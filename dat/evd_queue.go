@@ -63,8 +63,8 @@ func (e *EVD) Dequeue(ev *Event) error {
 	return ErrQueueEmpty
 }
 
-// pop takes the next event. It returns false if no event is queued. If the event was the last, pop drops the trigger of
-// e that the CNO may keep for its next Wait.
+// The method pop takes the next event. It returns false if no event is queued. If the event was the last, pop drops the
+// trigger of e that the CNO may keep for its next Wait.
 func (e *EVD) pop(ev *Event) bool {
 	found := e.popAny(ev)
 	if !found {
@@ -137,9 +137,9 @@ func (e *EVD) popOldest(ev *Event) bool {
 	return true
 }
 
-// gather moves the queued completions of an engine to the field oldest, so that consumers take these completions first.
-// It is called when an endpoint that feeds e moves to another engine: events of the new engine must not overtake events
-// of the old engine. If e is nil, gather does nothing.
+// The method gather moves the queued completions of an engine to the field oldest, so that consumers take these
+// completions first. It is called when an endpoint that feeds e moves to another engine: events of the new engine must
+// not overtake events of the old engine. If e is nil, gather does nothing.
 func (e *EVD) gather(engine int) {
 	if e == nil || len(e.queues) == 1 {
 		return

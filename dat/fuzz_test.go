@@ -234,8 +234,8 @@ func newCaller(t *testing.T, in []byte) *caller {
 	return c
 }
 
-// FuzzCalls: no sequence of calls panics, hangs or leaves resources behind. Each error is a DAT error, and a call that
-// returns an error has changed nothing.
+// FuzzCalls: no sequence of calls causes a panic, hangs, or leaves resources behind. Each error is a DAT error, and a
+// call that returns an error has changed nothing.
 func FuzzCalls(f *testing.F) {
 	for i := range calls {
 		f.Add(bytes.Repeat([]byte{byte(i), 0, 0, 0, 0, 1, 1, 1, 1, 200}, 30))

@@ -190,8 +190,8 @@ func (ia *IA) destroy() {
 	}
 }
 
-// refuse is called when the IA closes. It refuses the connection requests that the consumer of this IA has not
-// answered. If no route leads to a requester, the request is dropped.
+// The method refuse is called when the IA closes. It refuses the connection requests that the consumer of this IA has
+// not answered. If no route leads to a requester, the request is dropped.
 func (ia *IA) refuse() {
 	ours := func(s wire.Service) bool { return s.(service).adapter() == ia }
 	for _, d := range ia.a.drivers {

@@ -8,9 +8,10 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// keeper receives the reports of package xdp about changes of the adapter's device. Package xdp calls the methods in
-// the goroutine in which it watches the device. Closing the device waits for that goroutine, so the methods take no
-// lock that is held while a device is closed. They log in a new goroutine, because a log handler may call the adapter.
+// The type keeper receives the reports of package xdp about changes of the adapter's device. Package xdp calls the
+// methods in the goroutine in which it watches the device. Closing the device waits for that goroutine, so the methods
+// take no lock that is held while a device is closed. They log in a new goroutine, because a log handler may call the
+// adapter.
 type keeper struct {
 	a    *adapter
 	log  *slog.Logger

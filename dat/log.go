@@ -72,8 +72,8 @@ func (ev *Event) log() {
 	log.Log(context.Background(), level, message, attrs...)
 }
 
-// note is a log message that a call writes after it has released its locks, because a log handler may block or call the
-// adapter.
+// The type note is a log message that a call writes after it has released its locks, because a log handler may block or
+// call the adapter.
 type note struct {
 	log     *slog.Logger // nil: write does nothing
 	level   slog.Level
@@ -81,8 +81,8 @@ type note struct {
 	attrs   []any
 }
 
-// write logs the message. A caller defers write before it takes the first lock, so that write runs after the last
-// unlock.
+// The method write logs the message. A caller defers this method before it takes the first lock, so that the method
+// runs after the last unlock.
 func (n *note) write() {
 	if n.log != nil {
 		n.log.Log(context.Background(), n.level, n.message, n.attrs...)

@@ -38,8 +38,8 @@ type servicePoint interface {
 	adapter() *IA
 }
 
-// service implements wire.Service for a servicePoint. PSP and RSP do not implement it themselves, because Arrive would
-// then be an exported method of exported types.
+// The type service implements wire.Service for a servicePoint. PSP and RSP do not implement wire.Service themselves:
+// their method Arrive would then be an exported method of an exported type.
 type service struct{ servicePoint }
 
 // Arrive implements wire.Service.

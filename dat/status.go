@@ -223,8 +223,8 @@ func status(err error) error {
 	}
 }
 
-// fail returns an error that wraps the DAT error r and adds a text. The text says what is wrong and, if possible, what
-// to do.
+// The function fail returns an error that wraps the DAT error r and adds a text. The text says what is wrong and, if
+// possible, what to do.
 func fail(r error, format string, args ...any) error {
 	return fmt.Errorf("dat: %w: %s", r, fmt.Sprintf(format, args...))
 }

@@ -71,8 +71,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// recent returns counters that were read within the last statsInterval. If another goroutine is reading the counters,
-// recent waits for the end of that read, and returns what was read.
+// The method recent returns counters that were read within the last statsInterval. If another goroutine is reading the
+// counters, this method waits for the end of that read, and returns what was read.
 func (c *Collector) recent() (dat.Stats, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
