@@ -8,14 +8,15 @@ const (
 	// 2, the collector runs most of the time: a collection of 1 GiB takes about 1 s, and the program takes about 0.1 s
 	// to produce 2 % of garbage. With Go's default of 100 the collector would be idle most of the time.
 	churnPercent = 2
-	// In a row with --churn, a goroutine continuously replaces lists of objects in a heap. After each churnBatch lists
-	// it sleeps for churnPause, so that the garbage collector and the measurement can use the cores.
+	// A row with --churn has a goroutine that continuously replaces lists of objects in a heap. churnBatch is the
+	// number of lists that the goroutine replaces before it sleeps for churnPause. During this pause the garbage
+	// collector and the measurement can use the cores.
 	churnBatch = 256
 	churnPause = time.Millisecond
 	// joinTime is the time that each connection adds to the limit for making all connections of a row.
 	joinTime = 100 * time.Millisecond
-	// If nothing has arrived from a peer for the time KeepAlive, the peer is probed, so that a dead peer is detected
-	// soon. A peer that measures is never silent for so long. If the peer does not answer within the time Silence, its
+	// KeepAlive is how long a peer may be silent before it is probed, so that a dead peer is detected soon. A peer that
+	// measures is never silent for so long. Silence is how long the peer may leave the probe unanswered before its
 	// connections break.
 	KeepAlive = 500 * time.Millisecond
 	Silence   = 3 * time.Second

@@ -10,12 +10,12 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// While a client has the server, the server refuses the requests of other clients. The text of such a refusal begins
-// with TakenPrefix. The refused initiator tries again.
+// TakenPrefix begins the text with which a server refuses a request while another client has the server. The refused
+// initiator tries again.
 const TakenPrefix = "taken by "
 
-// If a row failed, the server refuses further requests from the client's address for some time, so that other clients
-// come first. The text of such a refusal begins with KeptPrefix. The refused initiator tries again.
+// KeptPrefix begins the text with which a server refuses a request because the last row from the client's address
+// failed. Such refusals end after some time. Meanwhile other clients come first. The refused initiator tries again.
 const KeptPrefix = "kept for other clients for "
 
 // IsTaken reports whether a refusal says that another client has the server, or may have it first.
