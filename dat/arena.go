@@ -74,9 +74,9 @@ func (a *arena) freeAll(ia *IA) {
 }
 
 // Alloc allocates n bytes of zeroed memory. The adapter has Options.Memory bytes for all calls of Alloc. Large
-// operations are sent from this memory without a copy, if the link supports that. AF_XDP does if a packet can have
-// several frames, that is, with an MTU above about 3700 bytes. The memory must be registered before use, like any other
-// memory.
+// operations are sent from this memory without a copy, if the link supports that. AF_XDP supports it if a packet can
+// have several frames, that is, with an MTU above about 3700 bytes. The memory must be registered before use, like any
+// other memory.
 //
 // The memory belongs to the caller until Dealloc is called or the IA is closed. After that, another open of the adapter
 // may get the memory. Alloc is an extension; DAT has no such call.

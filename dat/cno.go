@@ -47,9 +47,9 @@ var cnoWaiters = sync.Pool{New: func() any { return &cnoWaiter{wake: progress.Ne
 
 // CreateCNO creates a notification object (dat_cno_create). CreateEVD and EVD.ModifyCNO add EVDs to it.
 //
-// The argument agent may be nil. Otherwise the first trigger calls agent, once, with the EVD that triggered. The agent
-// runs in a new goroutine, so it may make any call. The same trigger also releases a waiting goroutine. If the CNO's
-// last EVD is freed or the IA is closed before the first trigger, the agent is called with nil.
+// The argument agent may be nil. If agent is a function, the first trigger calls that function, once, with the EVD that
+// triggered. The agent runs in a new goroutine, so it may make any call. The same trigger also releases a waiting
+// goroutine. If the CNO's last EVD is freed or the IA is closed before the first trigger, the agent is called with nil.
 func (ia *IA) CreateCNO(agent func(*EVD)) (*CNO, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 
 // PostRDMAWrite writes the segments of iov, in order, to the range of the peer's memory that the argument remote names
 // (dat_ep_post_rdma_write). A successful completion means that the data is in the peer's memory. The peer gets no
-// event. The writes of a connection land in posting order; of one write, the last aligned word lands last.
+// event. The writes of a connection land in posting order; within one write, the last aligned word lands last.
 //
 // PostRDMAWrite returns ErrLengthError if the range is shorter than iov. Its other errors are those of PostSend.
 func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {

@@ -32,9 +32,9 @@ const (
 	heldByResize
 )
 
-// Wait waits until at least threshold events are queued, then takes the first (dat_evd_wait). With a negative timeout,
-// Wait waits for ever; with a zero timeout, it does not wait. The result more is the number of events that remain
-// queued. If Wait returns ErrTimeoutExpired, it has taken no event.
+// Wait waits until at least threshold events are queued, and then takes the first event (dat_evd_wait). With a negative
+// timeout, Wait waits for ever; with a zero timeout, it does not wait. The result more is the number of events that
+// remain queued. If Wait returns ErrTimeoutExpired, it has taken no event.
 //
 // If threshold events are queued when Wait is called, Wait returns immediately. Otherwise it returns when threshold
 // events are queued, and at least one event that arrived during the wait is a notification. All events are

@@ -80,9 +80,9 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, remote R
 }
 
 // PostCmpSwap posts an atomic on a 64-bit word of the peer's memory (dat_ib_post_cmp_and_swap). If the word equals the
-// argument compare, the word gets the value of the argument swap. In both cases, the old value of the word goes to the
-// segment that the argument local names. A successful PostCmpSwap completes with ExtCmpSwap. Everything else is as in
-// PostFetchAdd.
+// argument compare, the word gets the value of the argument swap. Otherwise the word keeps its value. In both cases,
+// the old value of the word goes to the segment that the argument local names. A successful PostCmpSwap completes with
+// ExtCmpSwap. Everything else is as in PostFetchAdd.
 func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.atomic(&local, &remote); err != nil {
 		return err

@@ -97,8 +97,8 @@ type Binding struct {
 // by which peers name the range. When the request completes, the new context becomes valid and the old context becomes
 // invalid. Each Bind returns a different context. A Bind that unbinds the region returns 0.
 //
-// The request counts toward MaxRequestDTOs of the endpoint and completes in posting order, with
-// EventRMRBindCompletion. Requests that are posted later start after the bind, so a send can carry the new context to
+// The request counts toward MaxRequestDTOs of the endpoint and completes in posting order, with EventRMRBindCompletion.
+// A request that is posted after the bind starts after the bind has completed, so a send can carry the new context to
 // the peer. The legal flags are those of PostRDMAWrite. The bind waits for earlier RDMA reads only if it has the flag
 // CompletionBarrierFence. Like all posts, Bind neither blocks nor allocates.
 //

@@ -10,7 +10,8 @@ import (
 )
 
 // BenchmarkFirstFrame measures the time from the post of an RDMA write over AF_XDP until the write is placed and
-// acknowledged. The poster polls. At the target no caller polls, and the background owner sleeps.
+// acknowledged. The goroutine that posts the write also polls for its completion. At the target no caller polls, and
+// the background owner sleeps.
 func BenchmarkFirstFrame(b *testing.B) {
 	x, y := newHosts(b, newXDP(b), Options{})
 	p, q := pair(x, y, nil)
