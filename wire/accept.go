@@ -8,8 +8,8 @@ import (
 )
 
 // Accept accepts a connection request with connection c, which must be Idle. A completion of KindEstablished or
-// KindAcceptFailed follows. Accept takes over path. If Accept returns an error, it releases path, and the caller may
-// still answer the request, unless the error is ErrGone.
+// KindAcceptFailed follows. Accept takes ownership of path. If Accept returns an error, it releases path, and the
+// caller may still answer the request, unless the error is ErrGone.
 func (e *Engine) Accept(r *Request, c *Conn, path link.Path, private []byte, s CompletionQueues) error {
 	e.mustOwn()
 	err := e.accept(r, c, path, private, s)
@@ -76,8 +76,8 @@ func (e *Engine) Forget(r *Request) error {
 }
 
 // Handoff delivers an unanswered request to the service of another qualifier, as a new Request. If the qualifier has no
-// service, or the service has a full backlog, Handoff refuses the request and the requester sees KindRefused. Handoff
-// takes over path.
+// service, or the service has a full backlog, Handoff refuses the request, and the requester sees KindRefused. Handoff
+// takes ownership of path.
 func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	e.mustOwn()
 	if r.gone || r.conn != nil {

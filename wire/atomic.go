@@ -32,8 +32,8 @@ func (c *Conn) PostFetchAdd(add uint64, local Segment, cookie uint64, at Remote,
 }
 
 // PostCmpSwap queues an atomic compare-and-swap of the aligned 64-bit word at a remote address. If the word equals the
-// argument compare, the argument swap replaces the word. In any case the old value of the word is stored in the segment
-// local, as PostFetchAdd stores it.
+// argument compare, the argument swap replaces the word. In both cases the old value of the word is stored in the
+// segment local, as PostFetchAdd stores it.
 func (c *Conn) PostCmpSwap(compare, swap uint64, local Segment, cookie uint64, at Remote, flags WorkFlags) error {
 	return c.postAtomic(&work{cookie: cookie, op: OpCmpSwap, flags: flags, key: at.Key, addr: at.Addr},
 		operands{value: swap, comp: compare}, local)

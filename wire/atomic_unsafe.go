@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// atomicWord returns the 8-byte word in b, or nil if the word is not aligned. The alignment of the word in memory
-// counts, not that of the address under which the consumer registered b.
+// atomicWord returns the 8-byte word in b, or nil if the word is not aligned. The address of the word in memory must be
+// aligned; the address under which the consumer registered b does not matter.
 func atomicWord(b []byte) *atomic.Uint64 {
 	p := unsafe.Pointer(unsafe.SliceData(b[:atomicSize]))
 	if uintptr(p)%atomicSize != 0 {

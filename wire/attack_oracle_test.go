@@ -45,7 +45,8 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 }
 
 // Attack 6: a small packet requests a read of 1 MiB in the peer's name.
-//   - The sender may not know the tag, or may know the tag but send from another address. Then no response may leave.
+//   - If the sender does not know the tag, no response may leave. The same holds if the sender knows the tag but sends
+//     from another address.
 //   - If the genuine peer requests the read and acknowledges nothing, only the first window of the response may leave.
 //     The packets of this window are sent again at growing intervals until the connection breaks.
 func TestAttack06ReadForgedSource(t *testing.T) {

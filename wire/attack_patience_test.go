@@ -9,9 +9,9 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
 )
 
-// A packet is held because a message in it found no receive, and then the peer sends the packet again. It must be
-// consumed only once. Its place in the table of held packets must be free afterwards, because the packet that comes one
-// window later uses the same place.
+// A packet is held because a message in it found no receive, and then the peer sends the packet again. The packet must
+// be consumed only once. Its place in the table of held packets must be free afterwards, because the packet that comes
+// one window later uses the same place.
 func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

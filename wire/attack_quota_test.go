@@ -133,8 +133,8 @@ func TestAttack21NeighbourConnects(t *testing.T) {
 	}
 }
 
-// Attack 15: an attacker guesses remote keys, and each wrong key costs it a connection. The attacker must wait longer
-// and longer for the next connection, but other hosts must not wait. The wait becomes shorter with time.
+// Attack 15: an attacker guesses remote keys, and each wrong key costs the attacker a connection. The attacker must
+// wait longer and longer for the next connection, but other hosts must not wait. The wait becomes shorter with time.
 func TestAttack15KeyGuesses(t *testing.T) {
 	s := newSiege(t)
 	start := s.net.Now()

@@ -119,7 +119,7 @@ func TestAttack21SharedQueueShare(t *testing.T) {
 
 // Attack 21: hostile peers in two networks hold all receives of a shared queue, one receive each. Each hostile peer
 // adds a byte to its message now and then. When an honest peer waits for a receive, the connections of the hostile
-// peers must break, and the connection of the honest peer must not.
+// peers must break, and the connection of the honest peer must survive.
 func TestAttack21SharedQueueTime(t *testing.T) {
 	h := newHoard(t)
 	foes := map[*Conn]*node{}

@@ -140,8 +140,8 @@ func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	return s
 }
 
-// join connects the foe to the victim and stops the foe's engine. From then on the test builds the foe's packets. join
-// returns the victim's end of the connection and the foe's end.
+// The method join connects the foe to the victim and stops the foe's engine. From then on the test builds the foe's
+// packets. The method returns the victim's end of the connection and the foe's end.
 func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 	s.t.Helper()
 	cv, cf = s.victim.host.NewConn(cfg), s.foe.host.NewConn(cfg)

@@ -4,7 +4,7 @@ import "net/netip"
 
 // Backlog bounds the connection requests that wait for the consumer. It divides its places among addresses and networks
 // (see quota, backlogShare and backlogPrefix). So an address that sends many requests leaves a place for another
-// address. Only a backlog with at most backlogShare (7) places may be filled by one address.
+// address. One address can fill a backlog only if the backlog has at most backlogShare (7) places.
 type Backlog struct{ quota quota }
 
 // NewBacklog makes a backlog of n requests.

@@ -5,12 +5,13 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// PostBind queues a bind of window win to n bytes of region r from addr on. It returns the new remote key. When the
-// bind completes, the new key is valid and the old key of the window is invalid. If n is 0, the bind unbinds the window
-// and ignores r.
+// PostBind queues a bind of window win to the n bytes of region r at address addr. It returns the new remote key. When
+// the bind completes, the new key is valid and the old key of the window is invalid. If n is 0, the bind unbinds the
+// window and ignores r.
 //
 // Requests posted later wait for the bind. A window may give rights that the region itself does not give to peers. But
-// RemoteRead needs LocalRead or LocalWrite of the region, and RemoteWrite needs LocalWrite.
+// a window with RemoteRead needs a region with LocalRead or LocalWrite, and a window with RemoteWrite needs a region
+// with LocalWrite.
 func (c *Conn) PostBind(win *Window, r *Region, addr uint64, n uint32, rights Rights, cookie uint64, flags WorkFlags) (key uint32, err error) {
 	if win.zone != c.zone.Load() {
 		return 0, ErrZone

@@ -25,9 +25,10 @@ const (
 	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. The time
 	// doubles.
 	challengeAckRetry = 10 * time.Millisecond
-	// An ICMP port unreachable that quotes the challenge ACK breaks the connection at once. But kernels limit the rate
-	// of ICMP, so the only message may quote a packet of another connection to the same port. Such a message breaks the
-	// connection only if portReportWait has passed since the challenge ACK without an answer from the peer.
+	// portReportWait is how long the peer may take to answer a challenge ACK. An ICMP port unreachable that quotes the
+	// challenge ACK breaks the connection at once. But kernels limit the rate of ICMP, so a connection may get no
+	// message that quotes its own packet. Therefore a message that quotes a packet of another connection to the same
+	// port breaks the connection too, after portReportWait without an answer.
 	portReportWait = 20 * time.Millisecond
 	// challengeAckLimit is the time after which a challenge ends if no message quotes the challenge ACK or a later
 	// packet. It is longer than the interval of ICMP messages: Linux sends at least one per second to a host
@@ -96,7 +97,7 @@ func (c *Conn) dueChallengeAck() Time {
 
 // portClosed reports whether a pending challenge has shown that the peer's port is closed. Two conditions must hold:
 // the peer has had time to answer the challenge ACK, and the peer's kernel has refused a packet that left after the
-// challenge ACK. This connection or another connection to the port sent that packet.
+// challenge ACK. That packet may be from this connection or from another connection to the port.
 func (c *Conn) portClosed() bool {
 	begun := c.challengeAck.begun
 	return c.challengeAck.pending && c.eng.runTime(begun) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(begun)

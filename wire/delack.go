@@ -94,8 +94,8 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 	return true
 }
 
-// header returns the header of a packet that leaves now. It also resets the delayed acknowledgement, because every
-// header acknowledges all packets received so far.
+// The method header returns the header of a packet that leaves now. It also resets the delayed acknowledgement, because
+// every header acknowledges all packets received so far.
 func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 	r, now := &c.recv, c.eng.now
 	c.flow.granted = c.credit()

@@ -72,9 +72,9 @@ func place(zero, set []byte) string {
 
 // checkLayout compares the documented byte ranges of a structure with its encoding. The argument rows has the rows of
 // the table in the document, each with a byte range and a field name. The argument zero is the encoding with all fields
-// zero. For each field name, the map set has the encoding with only that field set. The bytes in which this encoding
-// differs from zero must be the byte range of the field in the table. The table must have a row for every field. A row
-// with the name 0 is for bytes that belong to no field.
+// zero. For each field name, the map set has the encoding with only that field set. The bytes that differ between the
+// two encodings must be the byte range of the field in the table. The table must have a row for every field. A row with
+// the name 0 is for bytes that belong to no field.
 func checkLayout(t *testing.T, rows [][]string, zero []byte, set map[string][]byte) {
 	t.Helper()
 	next := 0

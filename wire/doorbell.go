@@ -2,8 +2,8 @@ package wire
 
 import "sync"
 
-// A doorbells value lists the connections with new posts from goroutines that did not own the engine. Under the mutex,
-// posters append to the field ringing, and the owner takes the whole list.
+// A value of type doorbells lists the connections with new posts from goroutines that did not own the engine. Under the
+// mutex, posters append to the field ringing, and the owner takes the whole list.
 type doorbells struct {
 	bellMu  sync.Mutex
 	ringing []*Conn

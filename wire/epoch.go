@@ -25,8 +25,8 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 }
 
 // blackHole reports whether the path seems to drop packets because of their size: the peer has answered several short
-// packets, and larger packets that left with them are unacknowledged. The number of answers (rtxTimer.answered)
-// decides, and not the number of consecutive timeouts, because endBackoff resets the latter.
+// packets, and larger packets that left with them are unacknowledged. It uses the count of answers (rtxTimer.answered),
+// not the count of consecutive timeouts, because endBackoff resets the count of timeouts.
 func (c *Conn) blackHole() bool {
 	return c.pmtu.Size > basePacket && c.rtx.answered >= blackHoleTries && c.sent.HasLarger(basePacket)
 }

@@ -64,7 +64,7 @@ func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 }
 
 // The method forward hands a packet to the engine that the connection ID in the packet names. It reports false in three
-// cases: the ID names this engine, it names no engine, or the packet was forwarded before.
+// cases: the ID names this engine, the ID names no engine, or the packet was forwarded before.
 func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
 	_, _, index := e.table.find(h.CID)
 	if index == e.index || index >= len(e.host.engines) || e.forwarded {

@@ -75,7 +75,8 @@ func (x *guessCount) decay(now Time) {
 
 // guessLimiter limits the rate of wrong remote keys per address. For IPv6 it also limits the rate per network, because
 // one host may use every address of a /64. But strangers may share a network. So a network may send more wrong keys
-// than an address, and it is blocked for a shorter time. An honest address in a blocked network can still connect soon.
+// than an address, and a network is blocked for a shorter time. An honest address in a blocked network can still
+// connect soon.
 type guessLimiter struct{ addrs, networks guessCounts }
 
 func newGuessLimiter() guessLimiter { return guessLimiter{make(guessCounts), make(guessCounts)} }

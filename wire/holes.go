@@ -2,9 +2,9 @@ package wire
 
 import "github.com/datxdp/datxdp/wire/internal/list"
 
-// A holes value lists the connections that hold early packets, the connection with the oldest hole first. A hole is a
-// missing packet before the early ones. When every frame is in use and another early packet arrives, the first
-// connection of the list drops one of its early packets, because its hole is the least likely to be filled. So an
+// A value of type holes lists the connections that hold early packets, the connection with the oldest hole first. A
+// hole is a missing packet before the early ones. When every frame is in use and another early packet arrives, the
+// first connection of the list drops one of its early packets, because its hole is the least likely to be filled. So an
 // attacker that keeps holes open, on any number of connections, cannot prevent other connections from holding early
 // packets.
 type holes struct{ conns list.List[Conn] }

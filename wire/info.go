@@ -41,10 +41,10 @@ type ConnInfo struct {
 // inspectSlots bounds the slots of the connection table that one Inspect reads, to a few microseconds of work.
 const inspectSlots = 32
 
-// Inspect appends to rows one row for each connection in a part of the connection table. The part begins at the
-// argument slot. In the first call, the caller passes slot 0. Each call returns the slot to pass in the next call, or a
-// negative number if the call has reached the end of the table. Inspect may miss a connection that begins or ends
-// between two calls. The caller owns the engine.
+// Inspect appends to rows one row for each connection in a part of the connection table. The argument slot is the index
+// of the first slot of this part: 0 in the first call, and in each further call the result of the call before. A
+// negative result means that the end of the table is reached. Inspect may miss a connection that begins or ends between
+// two calls. The caller owns the engine.
 func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
 	e.mustOwn()
 	end := min(slot+inspectSlots, len(e.table.slots))

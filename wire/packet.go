@@ -105,9 +105,9 @@ func (p *packet) add(src []byte) {
 	}
 }
 
-// zeroCopyLen returns how many of n bytes at an offset of link memory can be sent without a copy. The number of
-// segments that a packet may have limits the result: each block of link memory takes one segment, and the remaining
-// bytes of the packet, at least the trailer, need segments too.
+// zeroCopyLen returns how many of n bytes at an offset of link memory can be sent without a copy. A packet has a
+// limited number of segments, and this bounds the result: each block of link memory takes one segment, and the
+// remaining bytes of the packet, at least the trailer, need segments too.
 func (p *packet) zeroCopyLen(offset, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize

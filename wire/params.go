@@ -34,12 +34,12 @@ const (
 	tokenTime  = 32 * postTokens
 	// bucketSize is the number of tokens in the full token bucket.
 	bucketSize = 64
-	// At least 1/busyShare of all time counts as idle, even while the sender is busy with received packets. So the
-	// token bucket gets some tokens then too, and partial packets leave.
+	// busyShare sets the least share of idle time: at least 1/busyShare of all time counts as idle, even while the
+	// sender is busy with received packets. So the token bucket gets some tokens then too, and partial packets leave.
 	busyShare = 128
-	// After pausePolls consecutive polls without a post, the sender counts as idle, and the token bucket is filled. A
-	// consumer that posts and takes its completions in turn makes fewer polls than that between two posts. So such a
-	// consumer does not count as idle.
+	// pausePolls is a number of consecutive polls without a post. After so many, the sender counts as idle, and the
+	// token bucket is filled. A consumer that posts and takes its completions in turn makes fewer polls than that
+	// between two posts. So such a consumer does not count as idle.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. From the time between two
 	// polls, the scheduler subtracts the time of the posts and packets. What remains is idle time.
@@ -63,10 +63,10 @@ const (
 	// ackDelay is the longest delay of an unrequested acknowledgement.
 	ackDelay = 100 * time.Microsecond
 
-	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds its exponential
-	// back-off (RFC 6298 §5.5 to §5.7). While a peer does not answer, every connection to it retransmits once per
-	// maxRTO, and the peer must be able to read these packets when it resumes. With a maxRTO of 25 ms, 4000
-	// connections sent 160,000 packets/s, and a peer process that had been stopped for 1 s never caught up.
+	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds the exponential
+	// back-off of this timeout (RFC 6298 §5.5 to §5.7). While a peer does not answer, every connection to it
+	// retransmits once per maxRTO, and the peer must be able to read these packets when it resumes. With a maxRTO of 25
+	// ms, 4000 connections sent 160,000 packets/s, and a peer process that had been stopped for 1 s never caught up.
 	minRTO = 500 * time.Microsecond
 	maxRTO = time.Second
 	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
@@ -82,8 +82,9 @@ const (
 	// resumeAckEvery.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// A Poll may come suspendTime or more after the last Poll although no timer was due. Such a Poll may also start a
-	// round of Acks (see the comment in suspend.go), but only if the last round started at least resumeAckPause before.
+	// resumeAckPause limits the rounds of Acks that begin without a due timer. A Poll may come suspendTime or more
+	// after the last Poll although no timer was due. Such a Poll may also start a round of Acks (see the comment in
+	// suspend.go), but only if the last round started at least resumeAckPause before.
 	resumeAckPause = time.Second
 
 	// evictTries bounds the connections that evictOldest searches for an early packet to drop.

@@ -43,16 +43,16 @@ type Completion struct {
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it executes
-	// base = next, and the following completion goes to ring[0] again. So a queue that is emptied often uses few cache
-	// lines, however long it is. The producer writes base before tail. The consumer reads base only after tail has
-	// shown that the queue has a completion.
+	// The field base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it
+	// executes base = next, and the following completion goes to ring[0] again. So a queue that often becomes empty
+	// uses few cache lines, however long it is. The producer writes base before tail. The consumer reads base only
+	// after tail has shown that the queue has a completion.
 	base uint32
 
 	head atomic.Uint32 // sequence number of the next completion to pop; written by the consumer
 	_    [60]byte
-	// tail is written by the producer. The lower half is the sequence number after the last completion. The upper half
-	// is the sequence number after the last notification.
+	// Only the producer writes the field tail. The lower half is the sequence number after the last completion. The
+	// upper half is the sequence number after the last notification.
 	tail   atomic.Uint64
 	listen atomic.Bool
 	_      [48]byte

@@ -54,7 +54,7 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 
 // fromPeer reports whether a packet has the verification tag of the connection and comes from the peer's address. If
 // the tag or the address is wrong, the packet gets the same answer as a packet of an unknown connection. So an attacker
-// who guesses learns nothing.
+// who guesses does not learn which of these was wrong.
 func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 	return h.Tag == c.tag && c.eng.source(b) == c.peerAddr
 }

@@ -121,9 +121,9 @@ func (e *end) mayEnd(q *request) bool {
 	}
 }
 
-// judgeMemory checks that the peer's memory contains the writes that were executed. These are the writes that
-// succeeded, followed in posting order by a prefix of the other writes. The last write of that prefix may be
-// incomplete.
+// judgeMemory checks that the peer's memory contains the writes that were executed. All writes that succeeded were
+// executed. After them, any number of the other writes may have been executed in posting order, and the last of these
+// may be incomplete.
 func (e *end) judgeMemory() {
 	e.judgeWord()
 	got := e.peer.target.mem
@@ -147,8 +147,9 @@ func (e *end) judgeMemory() {
 	}
 }
 
-// judgeWord checks that the peer's word is the result of the executed atomics, and that none was executed twice. The
-// executed atomics are those that succeeded, followed in posting order by a prefix of the other atomics.
+// judgeWord checks that the peer's word is the result of the executed atomics, and that none was executed twice. All
+// atomics that succeeded were executed. After them, any number of the other atomics may have been executed in posting
+// order.
 func (e *end) judgeWord() {
 	got := binary.NativeEndian.Uint64(e.peer.word.mem[8:])
 	n := 0

@@ -37,9 +37,9 @@ type SharedQueue struct {
 	zone uint32
 	low  func()
 
-	// ring holds the posted receives that no connection has taken. ring.done counts the receives whose completions the
-	// consumer has dequeued. So ring.done never exceeds the number of taken receives. ring.mu guards ring and all
-	// fields below.
+	// The field ring holds the posted receives that no connection has taken. The count ring.done is the number of
+	// receives whose completions the consumer has dequeued. So it never exceeds the number of taken receives. The mutex
+	// ring.mu guards ring and all fields below.
 	ring     workRing
 	fair     fairqueue.Queue[waiter] // its free buffers are the receives that no connection has taken
 	lowMark  uint32

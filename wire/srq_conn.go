@@ -32,8 +32,8 @@ func (q *SharedQueue) newConn(notice func(Notice)) *sharedRecv {
 	return s
 }
 
-// receive returns the receive for the message that is arriving. It takes the receive from the queue when the message
-// begins. It returns nil if the connection gets no receive, or if taking the receive has ended the connection.
+// The method receive returns the receive for the message that is arriving. It takes the receive from the queue when the
+// message begins. It returns nil if the connection gets no receive, or if taking the receive has ended the connection.
 func (s *sharedRecv) receive(c *Conn) *work {
 	if !s.held.Load() {
 		if !s.q.take(c) {

@@ -7,9 +7,9 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// A connection that has taken a receive and not filled it ends. Then the receive must be flushed. If the engine drops
-// the connection (Drop), the receive must get no completion. Receives that no connection has taken must stay in the
-// queue.
+// A connection ends while it holds a receive that its message has not filled. Then the receive must be flushed. If the
+// engine drops the connection instead (Drop), the receive must get no completion. Receives that no connection has taken
+// must stay in the queue.
 func TestSharedQueueEnd(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e8, QueueFrames: 1000}, 2)

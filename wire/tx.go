@@ -39,9 +39,9 @@ func (c *Conn) retransmitNext() bool {
 	return true
 }
 
-// build builds the packet that carries the range of requests and responses in f. If fresh is true, the packet takes as
-// much of the range as fits, and build shortens the range in f accordingly. If fresh is false, the packet carries
-// exactly the range that it carried before.
+// The method build makes the packet that carries the range of requests and responses in f. If fresh is true, the packet
+// takes as much of the range as fits, and the method shortens the range in f accordingly. If fresh is false, the packet
+// carries exactly the range that it carried before.
 func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	var p packet
 	c.eng.catchFaults()

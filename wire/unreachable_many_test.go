@@ -72,7 +72,7 @@ func TestAttackForgedUnreachable(t *testing.T) {
 
 // Thousands of connections to a killed process must end within seconds, although the host of the process sends only a
 // burst of six ICMP messages and then one per second. If the host has used up its burst before, it sends no ICMP
-// message for some time, and the connections may end later by that time.
+// message for some time, and the connections may end that much later.
 func TestKilledProcessEndsManyConnections(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -253,8 +253,8 @@ func TestReportOfProbeBreaks(t *testing.T) {
 	}
 }
 
-// A peer process has ended and its host has reported it. Then no connection may send to the peer any more: neither one
-// that the report breaks, nor one that the consumer closed before or closes later.
+// A peer process has ended and its host has reported this. Then no connection may send to the peer any more: neither a
+// connection that the report breaks, nor a connection that the consumer closed before or closes later.
 func TestNothingIsSentToAnEndedPeer(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -226,8 +226,8 @@ func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, fla
 	return c.postRequest(&work{cookie: cookie, op: OpSend, flags: flags, length: n, key: key, window: true}, segs)
 }
 
-// invalidate invalidates a window key that the peer names. It reports false if no window has that key, or if the
-// connection may not use the window.
+// The method invalidate ends the validity of a window key that the peer names. It reports false if no window has that
+// key, or if the connection may not use the window.
 func (c *Conn) invalidate(key uint32) bool {
 	plain := c.host.keys.Decrypt(key)
 	v, r := c.host.regions.binding(plain).load(key)

@@ -100,8 +100,8 @@ func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) 
 	}
 }
 
-// grow enlarges the window after n packets were acknowledged. A window below one packet grows by a quarter. A window
-// from there up to ssthresh grows as in slow start, and a larger window grows as in congestion avoidance (RFC 5681
+// grow enlarges the window after n packets were acknowledged. A window below one packet grows by a quarter. A window of
+// one packet or more grows as in slow start if it is below ssthresh, and otherwise as in congestion avoidance (RFC 5681
 // §3.1).
 func (c *Controller) grow(n float64) {
 	switch {

@@ -13,8 +13,8 @@ const (
 	// maxGap, or the round trip if longer, bounds the time between two packets while the window is below one packet.
 	maxGap = 10 * time.Millisecond
 
-	// LossFactor multiplies the window after a loss if the delay shows a queue. Without a queue the loss may be random,
-	// and NoiseFactor multiplies the window.
+	// LossFactor multiplies the window after a loss if the delay shows a queue. If the delay shows no queue, the loss
+	// may be random, and NoiseFactor multiplies the window instead.
 	LossFactor  = 0.7
 	NoiseFactor = 0.9
 	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path. On a longer path, the
@@ -22,14 +22,14 @@ const (
 	DelayTarget = 100 * time.Microsecond
 	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
 	BasePeriod = 5 * time.Second
-	// Delay alone does not shrink the window below DelayFloor packets. Two packets cannot build a queue on a link that
-	// is fast enough for AF_XDP. If the delay is still above its target with such a window, a busy host is the cause.
-	// Losses and marks can make the window smaller.
+	// DelayFloor is the smallest window, in packets, to which delay alone shrinks the window. Two packets cannot build
+	// a queue on a link that is fast enough for AF_XDP. If the delay is still above its target with such a window, a
+	// busy host is the cause. Losses and marks can make the window smaller.
 	DelayFloor = 2
 
-	// A slowdown empties the queue in the network (see slowdown). It sets the window to slowdownWindow packets for
-	// slowdownRounds round trips. While the window delays packets, a slowdown begins every slowdownEvery, or every 300
-	// round trips if that is longer.
+	// slowdownEvery, slowdownWindow and slowdownRounds describe slowdowns, which empty the queue in the network (see
+	// slowdown). A slowdown sets the window to slowdownWindow packets for slowdownRounds round trips. While the window
+	// delays packets, a slowdown begins every slowdownEvery, or every 300 round trips if that is longer.
 	slowdownEvery  = 500 * time.Millisecond
 	slowdownWindow = 2
 	slowdownRounds = 4

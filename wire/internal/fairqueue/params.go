@@ -4,17 +4,17 @@ import "time"
 
 // Tunables.
 const (
-	// A network may hold at most NetworkShare × the number of free buffers. Of 64 buffers a network may hold 57, so
-	// some are left for other networks. Of 8 buffers or fewer, a network may hold all.
+	// NetworkShare limits a network: it may hold at most NetworkShare × the number of free buffers. Of 64 buffers a
+	// network may hold 57, so some are left for other networks. Of 8 buffers or fewer, a network may hold all.
 	NetworkShare = 8
 	// ProgressTimeout is how long an unfinished message may hold a buffer without progress while other flows wait for a
 	// buffer. After an outage of 500 ms, a sender tries again within 300 ms, so a message may pause for 800 ms.
 	ProgressTimeout = 900 * time.Millisecond
 	// MinRate is the rate in bytes per second that counts as progress. It is low, because a slow path is not an attack.
 	MinRate = 1 << 20
-	// SlowMessage is how long an unfinished message may hold a buffer without progress, while other flows wait, before
-	// its peer counts as slow. The peer counts as slow for SlowTime. MaxSlow bounds the number of addresses and
-	// networks that are remembered as slow.
+	// SlowMessage is the limit for slow messages. A peer counts as slow if one of its unfinished messages has held a
+	// buffer for SlowMessage without progress while other flows waited. The peer then counts as slow for SlowTime.
+	// MaxSlow bounds the number of addresses and networks that are remembered as slow.
 	SlowMessage = 100 * time.Millisecond
 	SlowTime    = 10 * time.Second
 	MaxSlow     = 1024

@@ -148,8 +148,8 @@ func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 	}
 }
 
-// Take takes a buffer for f. If other flows are served first, or f may not have a buffer, Take reports false and f
-// waits. When it is the turn of f, Next returns w, a value of the caller that stands for f.
+// Take takes a buffer for f. If other flows are served first, or a threshold denies f a buffer, Take reports false and
+// f waits. When it is the turn of f, Next returns the argument w, which stands for f.
 func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
 	if q.waiting == 0 && q.allows(f.peer) {
 		q.free--

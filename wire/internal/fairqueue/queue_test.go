@@ -189,8 +189,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// While slow peers come from more and more networks, a proven peer must wait for one turn at most. It must leave one
-// turn in ProvenTurns + 1 to the other peers.
+// While slow peers come from more and more networks, a proven peer must wait for one turn at most. Of ProvenTurns + 1
+// turns, the proven peer must leave one to the other peers.
 func TestProvenPeers(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1").Complete(8)

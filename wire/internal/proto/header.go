@@ -1,6 +1,6 @@
 // Package proto defines the byte layout of protocol version 2, as functions without state. docs/WIRE.md specifies it.
-// All numbers are big-endian. No function allocates. None panics if its input has a length that the function's comment
-// allows.
+// All numbers are big-endian. No function allocates, and no function panics if its input has a length that the comment
+// of the function allows.
 package proto
 
 import (

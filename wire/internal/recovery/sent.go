@@ -97,8 +97,8 @@ func (s *Sent) Left(p *Packet, now clock.Time) {
 }
 
 // Ack removes the packets before ack, which is in (Una, Nxt]. It returns the last removed entry, which is valid until
-// the next call of method Next. If a removed packet was marked lost and not sent again since, it was marked lost by
-// mistake, and undo is true.
+// the next call of method Next. If a removed packet was marked lost and not sent again since, the mark was a mistake,
+// and the result undo is true.
 func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
 	for ; s.Una != ack; s.Una++ {
 		last = s.At(s.Una)
@@ -159,9 +159,9 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks each packet lost for which three conditions hold: it is not known to have arrived, it was last sent
-// at the time sentBy or earlier, and a packet at least ReorderThreshold PSNs later has arrived. DetectLost reports
-// whether it has marked any packet.
+// DetectLost marks a packet lost if three conditions hold: the packet is not known to have arrived, it was last sent at
+// the time sentBy or earlier, and a packet at least ReorderThreshold PSNs later has arrived. DetectLost reports whether
+// it has marked any packet.
 func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) bool {
 	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
 }

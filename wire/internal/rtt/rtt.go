@@ -15,8 +15,8 @@ const (
 	InitialPTO = 2 * time.Millisecond
 	// MinPTO is the shortest probe timeout.
 	MinPTO = 200 * time.Microsecond
-	// Outlier bounds a sample: a sample longer than Outlier probe timeouts counts as Outlier probe timeouts. If a path
-	// becomes slow, the estimate follows within a few samples. But one packet that a stopped peer held for seconds
+	// Outlier limits samples: a sample longer than Outlier probe timeouts is reduced to Outlier probe timeouts. If a
+	// path becomes slow, the estimate follows within a few samples. But one packet that a stopped peer held for seconds
 	// changes the estimate little.
 	Outlier = 4
 	// maxSample is the longest sample that is accepted.
