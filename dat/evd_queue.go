@@ -204,8 +204,8 @@ func (e *EVD) giveSlot(ev *Event) {
 // backlog as CreatePSP allows.
 func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
 
-// postAfter is post with a callback. After it has reserved a slot, and before a consumer can take the event, it calls
-// the function prepare. If postAfter returns false, it has not called that function.
+// postAfter is post with a callback, the function prepare. postAfter calls prepare after it has reserved a slot, and
+// before a consumer can take the event. If no slot is free, it returns false and does not call prepare.
 func (e *EVD) postAfter(ev Event, prepare func()) bool {
 	e.slowMu.Lock()
 	took := e.takeSlot(&ev)

@@ -85,8 +85,8 @@ func (e *Exporter) bounded(pages http.Handler) http.Handler {
 	})
 }
 
-// The method paced returns a handler that limits the rate of the handler page. It calls page for one request at a time,
-// at least walkInterval after the end of the previous call. Other requests wait.
+// The method paced limits the rate of the handler page. The handler that paced returns calls page for one request at a
+// time, at least walkInterval after the end of the previous call. Other requests wait.
 func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
