@@ -22,8 +22,7 @@ type challengeAck struct {
 }
 
 const (
-	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost. The time
-	// doubles.
+	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost; it doubles.
 	challengeAckRetry = 10 * time.Millisecond
 	// portReportWait is how long the peer may take to answer a challenge ACK. An ICMP port unreachable that quotes the
 	// challenge ACK breaks the connection at once. But kernels limit the rate of ICMP, so a connection may get no

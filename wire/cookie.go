@@ -12,10 +12,10 @@ import (
 // after that, hence for 15 to 30 s.
 const cookieLife = 15 * time.Second
 
-// cookie computes a value like a SYN cookie: a Connect with this value proves that the requester receives at its
-// address and port. The engine keeps no state for a requester without that proof, so spoofed addresses cost no memory.
-// The cookie is a hash of the host's secret, the address, the port, the connection attempt and the period. It is never
-// 0.
+// The method cookie computes a value like a SYN cookie: a Connect with this value proves that the requester receives at
+// its address and port. The engine keeps no state for a requester without that proof, so spoofed addresses cost no
+// memory. The cookie is a hash of the host's secret, the address, the port, the connection attempt and the period, and
+// is never 0.
 func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch int64) uint64 {
 	var b [80]byte
 	copy(b[:32], e.host.secret[:])
