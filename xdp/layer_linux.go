@@ -32,8 +32,8 @@ func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
 			fmt.Sprintf("use the interface below it, or kernel UDP (udp:%v)", local)
 	case now.Kind == "bond", now.Kind == "team":
 		// The program runs on the members of the bond. A packet arrives on a queue of a member, and keeps that queue's
-		// number in generic mode. The kernel (xsk_rcv_check) drops a packet if its interface or queue is not the
-		// socket's. So a socket of the bond receives nothing.
+		// number in generic mode. The kernel (xsk_rcv_check) drops a packet if it arrived on another interface or queue
+		// than that of the socket. So a socket of the bond receives nothing.
 		return "AF_XDP does not receive the packets of a " + now.Kind,
 			fmt.Sprintf("use kernel UDP (udp:%v), or take a member out of it, give that an address and open it", local)
 	case now.Kind == "macvlan" && local.Is4():

@@ -6,7 +6,7 @@ import "time"
 const (
 	// Ring sizes are in slots. The frames of a queue take 16 MiB: 1024 frames are for transmission, 1024 may stay with
 	// the owner, and up to 2048 are for reception (see fillLevel). If the owner is descheduled, 2048 frames absorb the
-	// packets of 3 ms at full rate.
+	// packets that arrive in 3 ms at full rate.
 	defaultFrames         = 4096
 	defaultFrameSize      = 4096
 	defaultRxRing         = 2048

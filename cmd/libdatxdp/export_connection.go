@@ -11,9 +11,10 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// adopt creates and returns a handle for a connection request cr, in the IA of the service point with handle sp. If ep
-// is an endpoint that the provider has created for the request, adopt creates a handle for ep too. If the IA was closed
-// in the meantime or memory is missing, adopt returns 0, and neither cr nor ep has a handle.
+// adopt creates a handle for the connection request cr and returns the handle. The handle belongs to the IA of the
+// service point with the handle sp. If ep is an endpoint that the provider has created for the request, adopt creates a
+// handle for ep too. If the IA was closed in the meantime or memory is missing, adopt returns 0, and neither cr nor ep
+// has a handle.
 func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 	h := prepare(sp, C.DAT_HANDLE_TYPE_CR, cr)
 	switch {
@@ -59,8 +60,8 @@ func keepRequest(more *C.struct_dx_more, p *dat.CRParam) {
 }
 
 // fillConnection fills in a connection event. It copies the private data to the memory of the endpoint's handle, where
-// it stays until the next connection. That memory exists: only an endpoint that has called dat_ep_connect receives
-// private data, and that call has allocated the memory.
+// it stays until the next connection. That memory exists: an endpoint receives private data only after a call of
+// dat_ep_connect, which has allocated the memory.
 func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
 	ep := handleOf(ev.EP)
 	out.object, out.private_data, out.length = C.uint64_t(ep), 0, 0

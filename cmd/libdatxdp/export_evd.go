@@ -129,10 +129,10 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
 	out.rmr_context = C.uint32_t(ev.RMRContext)
 }
 
-// fillRequest fills in the event of a connection request. It creates a handle for the request and, if the provider has
-// created an endpoint for the request, a handle for the endpoint. It also copies the data to which the results of
-// dat_cr_query point. If memory is missing, fillRequest rejects the request. The program then gets an event with a null
-// cr_handle, and every call with this handle returns DAT_INVALID_HANDLE.
+// fillRequest fills in the event of a connection request. It creates a handle for the request. If the provider has
+// created an endpoint for the request, it also creates a handle for the endpoint. It copies the data to which the
+// results of dat_cr_query point. If memory is missing, fillRequest rejects the request. The program then gets an event
+// with a null cr_handle, and every call with this handle returns DAT_INVALID_HANDLE.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64
 	if ev.RSP != nil {

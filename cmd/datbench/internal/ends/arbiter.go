@@ -25,7 +25,7 @@ type request struct {
 // arbiter refuses a request for a row at once in three cases:
 //
 //   - Another job has the target, and will not release it soon. The refusal names that job's address and row.
-//   - Already maxWaiting requests wait for the target.
+//   - The maximum number of requests (maxWaiting) already wait for the target.
 //   - The last row from the requester's address failed a short time ago. Clients of other addresses come first.
 //
 // One goroutine calls the method enter; another goroutine calls all other methods.
