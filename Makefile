@@ -42,11 +42,11 @@ build: ## compile every package, and bin/datbench
 	go build $(PROFILE) -o bin/datbench ./cmd/datbench
 
 .PHONY: test
-test: reset deps lint race plain fuzz provider-test ## everything this host can run in minutes; what it cannot, with the reason
+test: reset deps lint race plain fuzz services provider-test ## everything this host can run in minutes; what it cannot, with the reason
 	@$(LANE) -summary
 
 # What takes longer than a person waits for, and is run before a release: every test in full, and what needs machines.
-ALL_LANES := lint race plain debug sim conformance fuzz provider-test provider-memcheck provider-race documents peers-test vm nics
+ALL_LANES := lint race plain debug sim conformance fuzz provider-test provider-memcheck provider-race documents services peers-test vm nics
 
 .PHONY: test-all
 test-all: reset deps ## all lanes, in full, emulated machines too; writes docs/TESTED.md (root, an hour)
@@ -66,15 +66,18 @@ lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint
 	@$(LANE) gofmt tools/gofmt.sh
 	@$(LANE) vet go vet ./...
 	@$(LANE) vet-peers go -C bench/peers vet ./...
+	@$(LANE) vet-services go -C examples/services vet ./...
 	@$(LANE) api go run ./internal/checks/api
 	@$(LANE) golangci-lint bin/golangci-lint run
 	@$(LANE) golangci-lint-peers env -C bench/peers $(CURDIR)/bin/golangci-lint run
+	@$(LANE) golangci-lint-services env -C examples/services $(CURDIR)/bin/golangci-lint run
 	@if command -v shellcheck >/dev/null; then $(LANE) shellcheck shellcheck .ci/run bench/*.sh tools/*.sh tools/vm-init vagrant/*.sh; fi
 
 .PHONY: tidy-check
 tidy-check: $(LANE) ## go.mod and go.sum say what the code needs
 	@$(LANE) tidy go mod tidy -diff
 	@$(LANE) tidy-peers go -C bench/peers mod tidy -diff
+	@$(LANE) tidy-services go -C examples/services mod tidy -diff
 
 # What a release exports is promised to programs until a line of CHANGELOG.md takes it back.
 VERSION ?= $(shell ls api | sort -V | tail -1 | sed 's/\.txt$$//')
@@ -124,6 +127,11 @@ documents: $(LANE) ## the commands of every document, in a copy of the repositor
 .PHONY: peers-test
 peers-test: $(LANE) ## bench/peers: libraries and tools beside datbench, shortened; as root in namespaces
 	@$(LANE) -test "peers (-race)" go -C bench/peers test -json -vet=off -race -shuffle=on -p 1 -timeout 8m ./...
+
+# A module of its own too.
+.PHONY: services
+services: $(LANE) ## examples/services: net/http, gRPC and others over streams and over TCP; as root over AF_XDP
+	@$(LANE) -test "services (-race)" go -C examples/services test -json -vet=off $(SHORT) -race -shuffle=on -p 1 -timeout 20m $(ISOLATED) ./...
 
 .PHONY: provider
 provider: ## bin/libdatxdp.so, for C programs with libdat2 (needs gcc and libdapl-dev)

@@ -23,7 +23,7 @@ fuzz() {
 export -f fuzz time_was_up
 export cache
 
-mapfile -t dirs < <(grep -rlE '^func Fuzz' --include='*_test.go' . | grep -v '^./bench/peers/' | xargs -r -n1 dirname | sort -u)
+mapfile -t dirs < <(grep -rlE '^func Fuzz' --include='*_test.go' . | grep -vE '^./(bench/peers|examples/services)/' | xargs -r -n1 dirname | sort -u)
 for dir in "${dirs[@]}"; do
   program=$bin/${dir//\//_}.test
   go test -vet=off -c -fuzz . -o "$program" "$dir"

@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 mapfile -t files < <(grep -rlE '^//go:build .*!race' --include='*_test.go' .)
 case $1 in
   run) printf '^(%s)$\n' "$(grep -hoE '^func Test[A-Za-z0-9_]+' "${files[@]}" | sed 's/^func //' | paste -sd'|')" ;;
-  packages) { printf '%s\n' "${files[@]}"; grep -rlE '^func Benchmark' --include='*_test.go' .; } | grep -v '^./bench/peers/' | xargs -n1 dirname | sort -u ;;
+  packages) { printf '%s\n' "${files[@]}"; grep -rlE '^func Benchmark' --include='*_test.go' .; } | grep -vE '^./(bench/peers|examples/services)/' | xargs -n1 dirname | sort -u ;;
 esac

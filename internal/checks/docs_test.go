@@ -93,7 +93,7 @@ func TestDocs(t *testing.T) {
 func documents(t *testing.T) []string {
 	t.Helper()
 	var docs []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "vagrant/*.md", "examples/*.md", "monitoring/*.md", "bench/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "vagrant/*.md", "examples/*.md", "monitoring/*.md", "bench/*.md", "examples/services/*.md"} {
 		names, err := filepath.Glob(root + "/" + pattern)
 		if err != nil {
 			t.Fatal(err)

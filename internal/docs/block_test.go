@@ -27,7 +27,7 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 func documents(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "vagrant/*.md", "examples/*.md", "monitoring/*.md", "bench/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "vagrant/*.md", "examples/*.md", "monitoring/*.md", "bench/*.md", "examples/services/*.md"} {
 		names, err := filepath.Glob(root + "/" + pattern)
 		if err != nil {
 			t.Fatal(err)
