@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"container/list"
 	"net/netip"
 	"slices"
 	"time"
@@ -119,13 +120,13 @@ type Request struct {
 	header     proto.Header
 	hello      proto.Hello
 	key        requestKey
-	conn       *Conn       // connection that accepted the request; nil while undecided
-	open       bool        // no longer counted as half-open
-	places     [3]listed   // positions in unconfirmed: by address, by network, and among all
-	gone       bool        // rejected, forgotten or handed off
-	path       link.Path   // rejected request: path of Reject
-	rejection  proto.Hello // rejected request: body of Reject
-	rejectedAt Time        // when Reject last left
+	conn       *Conn            // connection that accepted the request; nil while undecided
+	open       bool             // no longer counted as half-open
+	places     [3]*list.Element // in the lists of unconfirmed, in the order of Request.lists
+	gone       bool             // rejected, forgotten or handed off
+	path       link.Path        // rejected request: path of Reject
+	rejection  proto.Hello      // rejected request: body of Reject
+	rejectedAt Time             // when Reject last left
 }
 
 // Engine returns the engine on which the request has to be answered.

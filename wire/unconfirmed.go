@@ -16,36 +16,35 @@ type unconfirmed map[netip.Prefix]*list.List
 // everyone is the key of the list of all requests.
 var everyone netip.Prefix
 
-// listed is the position of a request in one list.
-type listed struct {
-	holder netip.Prefix
-	at     *list.Element
+// lists returns the keys of the lists that hold a request.
+func (r *Request) lists() [3]netip.Prefix {
+	addr, network := holders(addressOf(r.From.Addr()))
+	return [...]netip.Prefix{addr, network, everyone}
 }
 
 // add appends an accepted request to its lists.
 func (u unconfirmed) add(r *Request) {
-	addr, network := holders(addressOf(r.From.Addr()))
-	for i, k := range [...]netip.Prefix{addr, network, everyone} {
+	for i, k := range r.lists() {
 		l := u[k]
 		if l == nil {
 			l = list.New()
 			u[k] = l
 		}
-		r.places[i] = listed{k, l.PushBack(r)}
+		r.places[i] = l.PushBack(r)
 	}
 }
 
 // remove takes a request out of its lists, if it is in them.
 func (u unconfirmed) remove(r *Request) {
-	for i, p := range r.places {
-		if p.at == nil {
-			continue
+	if r.places[0] == nil {
+		return
+	}
+	for i, k := range r.lists() {
+		l := u[k]
+		if l.Remove(r.places[i]); l.Len() == 0 {
+			delete(u, k)
 		}
-		l := u[p.holder]
-		if l.Remove(p.at); l.Len() == 0 {
-			delete(u, p.holder)
-		}
-		r.places[i] = listed{}
+		r.places[i] = nil
 	}
 }
 
