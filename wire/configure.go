@@ -31,7 +31,7 @@ func (c *Conn) configure(cfg *ConnConfig) {
 	c.maxRDMA.Store(cfg.MaxRDMA)
 	c.readIOV.Store(int32(cfg.MaxReadIOV))
 	c.writeIOV.Store(int32(cfg.MaxWriteIOV))
-	c.readIn, c.readOut = cfg.ReadIn, cfg.ReadOut
+	c.readIn, c.readOut = uint16(cfg.ReadIn), uint16(cfg.ReadOut)
 }
 
 // Reconfigure changes the attributes of an Idle connection, except User, NoCredit and the shared queue. Posted receives

@@ -112,7 +112,7 @@ type attributes struct {
 	zone                atomic.Uint32
 	maxMessage, maxRDMA atomic.Uint32 // bytes
 	readIOV, writeIOV   atomic.Int32  // segments
-	readIn, readOut     int           // RDMA reads served at a time, and wanted outstanding
+	readIn, readOut     uint16        // RDMA reads served at a time, and wanted outstanding
 	noCredit            bool
 	zoneChanged         bool // the zone has changed while receives were posted
 }
@@ -267,7 +267,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 // hello returns the Hello of this side for a handshake packet.
 func (c *Conn) hello(private []byte) proto.Hello {
 	return proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: proto.MaxWindow,
-		ReadIn: uint16(c.readIn), ReadOut: uint16(c.readOut), UDPPort: c.eng.udpPort, Private: private}
+		ReadIn: c.readIn, ReadOut: c.readOut, UDPPort: c.eng.udpPort, Private: private}
 }
 
 // setPeer stores the contents of the peer's Hello and the peer's first PSN.
@@ -277,8 +277,8 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.host.peers.add(peerKey{c.peerAddr, hi.CID, hi.Tag}, peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.recv.newest = h.TS
-	c.readsAllowed = min(c.readOut, int(hi.ReadIn))
-	c.resp.init(c.readIn)
+	c.readsAllowed = int(min(c.readOut, hi.ReadIn))
+	c.resp.init(int(c.readIn))
 	c.recv.next = h.PSN
 	c.takeCredit(h)
 }
