@@ -34,7 +34,8 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 	c.req, r.conn = r, c
 	e.conns.take(r.From.Addr())
 	c.peerAddr = addressOf(r.From.Addr())
-	c.setPeer(&r.header, &r.hello)
+	c.setPeer(&r.connect.header, &r.connect.hello)
+	r.connect = nil
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
 		until: e.now.Add(e.host.limits.GiveUp)}
 	c.setState(Accepting)
@@ -120,7 +121,8 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 		return err
 	}
 	e.stats.ConnRequestsRejected++
-	r.path, r.rejection = path, proto.Hello{CID: r.hello.CID, Qual: r.hello.Qual, Reason: why, Private: slices.Clone(private)}
+	body := proto.Hello{CID: r.key.cid, Qual: r.connect.hello.Qual, Reason: why, Private: slices.Clone(private)}
+	r.rejection, r.connect = &rejection{path: path, psn: r.connect.header.PSN, body: body}, nil
 	e.sendReject(r)
 	e.rememberRejected(r)
 	e.flush()
@@ -130,12 +132,13 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 // sendReject sends Reject, at most once per helloRetry. A Reject may be larger than the repeated Connect that it
 // answers, so the limit bounds amplification.
 func (e *Engine) sendReject(r *Request) {
-	if r.rejectedAt != 0 && e.now.Sub(r.rejectedAt) < helloRetry {
+	x := r.rejection
+	if x.at != 0 && e.now.Sub(x.at) < helloRetry {
 		return
 	}
-	r.rejectedAt = e.now
-	h := proto.Header{Type: proto.Reject, CID: r.hello.CID, Ack: r.header.PSN, TS: e.now.Stamp(), Tag: r.hello.Tag}
-	e.sendHello(r.path, &h, &r.rejection)
+	x.at = e.now
+	h := proto.Header{Type: proto.Reject, CID: r.key.cid, Ack: x.psn, TS: e.now.Stamp(), Tag: r.key.tag}
+	e.sendHello(x.path, &h, &x.body)
 }
 
 // rememberRejected stores a rejected request in place of the oldest one, so that a repeated Connect gets the same
@@ -161,7 +164,7 @@ func (e *Engine) forgetAllRejected() {
 func (e *Engine) forgetRejected(i int) {
 	if r := e.rejected[i]; r != nil {
 		e.forget(r)
-		e.link.Release(r.path)
+		e.link.Release(r.rejection.path)
 		e.rejected[i] = nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
+	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
 // Dial holds the arguments of Connect.
@@ -115,18 +116,29 @@ type Request struct {
 	// User belongs to the service; the engine does not read it.
 	User any
 
-	eng        *Engine
-	service    Service // service that got the request
-	header     proto.Header
-	hello      proto.Hello
-	key        requestKey
-	conn       *Conn            // connection that accepted the request; nil while undecided
-	open       bool             // no longer counted as half-open
-	places     [3]*list.Element // in the lists of unconfirmed, in the order of Request.lists
-	gone       bool             // rejected, forgotten or handed off
-	path       link.Path        // rejected request: path of Reject
-	rejection  proto.Hello      // rejected request: body of Reject
-	rejectedAt Time             // when Reject last left
+	eng       *Engine
+	service   Service // service that got the request
+	key       requestKey
+	connect   *connect         // the Connect; nil once the request is accepted or rejected
+	conn      *Conn            // connection that accepted the request; nil while undecided
+	open      bool             // no longer counted as half-open
+	places    [3]*list.Element // in the lists of unconfirmed, in the order of Request.lists
+	gone      bool             // rejected, forgotten or handed off
+	rejection *rejection       // the Reject; nil unless the request is rejected
+}
+
+// connect is the Connect packet of an unanswered request, without the private data.
+type connect struct {
+	header proto.Header
+	hello  proto.Hello
+}
+
+// rejection is the Reject packet of a rejected request. It is kept so that a repeated Connect gets the same Reject.
+type rejection struct {
+	path link.Path
+	psn  seq.Num // PSN of the Connect
+	body proto.Hello
+	at   Time // when Reject last left
 }
 
 // Engine returns the engine on which the request has to be answered.
@@ -217,8 +229,8 @@ func (e *Engine) newRequest(s Service, key requestKey, h *proto.Header, hi *prot
 	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, hi, key.from))
 	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
 		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
-		eng: e, service: s, header: *h, hello: *hi, key: key}
-	r.hello.Private = nil
+		eng: e, service: s, connect: &connect{header: *h, hello: *hi}, key: key}
+	r.connect.hello.Private = nil
 	e.requests[key] = r
 	e.halfOpen.take(from.Addr())
 	return r
