@@ -1,0 +1,167 @@
+package message
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// Client sends requests over a connection and returns their responses. Any number of goroutines may call it.
+//
+// A Client has no goroutine. One of the goroutines that wait for a response reads the connection for all of them.
+type Client struct {
+	conn    *Conn
+	reading chan struct{} // holds a token while a goroutine reads responses
+
+	mu      sync.Mutex // guards the fields below
+	pending map[uint32]*call
+	last    uint32 // number of the last request
+	err     error  // why the client has failed
+}
+
+// call is an outstanding request.
+type call struct {
+	response []byte
+	err      error
+	done     chan struct{} // gets a token when the fields above are set
+}
+
+var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+
+// RemoteError is the error that a handler of the peer has returned.
+type RemoteError string
+
+func (e RemoteError) Error() string { return string(e) }
+
+// NewClient returns a Client that sends requests over c. It owns c from then on.
+func NewClient(c net.Conn) *Client {
+	return &Client{conn: New(c), reading: make(chan struct{}, 1), pending: make(map[uint32]*call)}
+}
+
+// SetMaxSize sets the size of the largest request and response in bytes. It must be called before the first request.
+func (c *Client) SetMaxSize(n int) { c.conn.SetMaxSize(n) }
+
+// Close closes the connection. Outstanding calls return an error that wraps net.ErrClosed.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Call sends a request and waits for its response. It appends the response to the slice into and returns the result, as
+// the function append does; into may be nil. The error of the peer's handler is a RemoteError. If the context ends,
+// Call returns its error, and a response that comes later is dropped.
+func (c *Client) Call(ctx context.Context, into, request []byte) ([]byte, error) {
+	k := calls.Get().(*call)
+	k.response, k.err = into, nil
+	id, err := c.begin(k)
+	if err != nil {
+		return into, err
+	}
+	if err = c.conn.write(ctx, header{kind: kindRequest, id: id}, request); err == nil {
+		err = c.wait(ctx, k)
+	}
+	if err != nil && c.forget(id) {
+		calls.Put(k)
+		return into, err
+	}
+	if err != nil { // the response came first
+		<-k.done
+	}
+	response, err := k.response, k.err
+	k.response = nil
+	calls.Put(k)
+	return response, err
+}
+
+// begin numbers a request.
+func (c *Client) begin(k *call) (id uint32, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return 0, c.err
+	}
+	for {
+		c.last = (c.last + 1) & idMask
+		if c.pending[c.last] == nil {
+			break
+		}
+	}
+	c.pending[c.last] = k
+	return c.last, nil
+}
+
+// forget drops an outstanding request. It returns false if the request has its response.
+func (c *Client) forget(id uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending[id] == nil {
+		return false
+	}
+	delete(c.pending, id)
+	return true
+}
+
+// wait waits until the call is done. It returns an error if the context ends before.
+func (c *Client) wait(ctx context.Context, k *call) error {
+	select {
+	case <-k.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case c.reading <- struct{}{}:
+	}
+	defer func() { <-c.reading }()
+	for {
+		select {
+		case <-k.done: // by this goroutine, or by the one that read before
+			return nil
+		default:
+		}
+		if err := c.readOne(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// readOne reads a response and completes its call. An error other than that of the context fails the client.
+func (c *Client) readOne(ctx context.Context) error {
+	h, p, err := c.conn.read(ctx)
+	if err != nil && ctx.Err() != nil && err == ctx.Err() {
+		return err
+	}
+	if err == nil && h.kind != kindResponse && h.kind != kindError {
+		err = fmt.Errorf("message: the peer has sent a frame of kind %d to a Client: it expects responses of Serve", h.kind)
+	}
+	if err != nil {
+		c.fail(err)
+		return nil // k.done has a token now
+	}
+	c.mu.Lock()
+	k := c.pending[h.id]
+	delete(c.pending, h.id)
+	c.mu.Unlock()
+	switch {
+	case k == nil: // its context has ended
+		return nil
+	case h.kind == kindError:
+		k.err = RemoteError(p)
+	default:
+		k.response = append(k.response, p...)
+	}
+	k.done <- struct{}{}
+	return nil
+}
+
+// fail ends all outstanding calls and refuses new ones.
+func (c *Client) fail(err error) {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	for id, k := range c.pending {
+		delete(c.pending, id)
+		k.err = err
+		k.done <- struct{}{}
+	}
+}

@@ -1,0 +1,15 @@
+// Package message sends messages and requests over a net.Conn, usually a stream of package stream.
+//
+// A stream has no boundaries. This package adds them, and it matches responses with requests:
+//
+//   - [Conn] sends messages with Send and receives them with Recv.
+//   - [Client] sends requests with Call. Any number of goroutines may have a request outstanding.
+//   - [Serve] accepts connections and answers requests with a function.
+//
+// Over a [stream.Conn] of package stream, Recv returns the message in the ring into which the peer wrote it, so it is not
+// copied. Over any other net.Conn, for example TCP or TLS, the package works too and copies each message once.
+//
+// On the wire, each message is a header of 8 bytes and the payload. The header has the length of the payload in bytes (32
+// bits) and a tag (32 bits), both little-endian. The upper two bits of the tag are the kind: message, request, response
+// or error. The other bits match a response, or an error, with its request.
+package message

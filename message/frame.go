@@ -1,0 +1,165 @@
+package message
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+)
+
+// kind says what a frame is.
+type kind uint32
+
+const (
+	kindMessage  kind = iota // a message of Send
+	kindRequest              // a request of Call
+	kindResponse             // the response of a handler
+	kindError                // the text of a handler's error
+)
+
+const (
+	headerSize = 8
+	idBits     = 30
+	idMask     = 1<<idBits - 1
+)
+
+// header precedes each payload.
+type header struct {
+	length uint32 // bytes of the payload
+	kind   kind
+	id     uint32 // number of the request; 0 for a message
+}
+
+func (h header) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, h.length)
+	return binary.LittleEndian.AppendUint32(b, uint32(h.kind)<<idBits|h.id)
+}
+
+// parseHeader parses the first headerSize bytes of b.
+func parseHeader(b []byte) header {
+	tag := binary.LittleEndian.Uint32(b[4:])
+	return header{length: binary.LittleEndian.Uint32(b), kind: kind(tag >> idBits), id: tag & idMask}
+}
+
+// source gives access to received bytes in place. A stream.Conn is a source.
+type source interface {
+	// Peek returns received bytes without consuming them. It blocks until there is at least one byte. The bytes are
+	// valid until the next call of Discard.
+	Peek() ([]byte, error)
+	// Discard consumes n bytes that Peek has returned.
+	Discard(n int)
+}
+
+// sourceOf returns the connection itself if it is a source, or a buffer for it.
+func sourceOf(c net.Conn) source {
+	if s, ok := c.(source); ok {
+		return s
+	}
+	return &buffer{conn: c}
+}
+
+// buffer is the source of a connection that cannot show received bytes in place.
+type buffer struct {
+	conn net.Conn
+	buf  []byte
+	r, w int // buf[r:w] is received and not consumed
+}
+
+const bufferSize = 64 << 10
+
+func (b *buffer) Peek() ([]byte, error) {
+	if b.r < b.w {
+		return b.buf[b.r:b.w], nil
+	}
+	if b.buf == nil {
+		b.buf = make([]byte, bufferSize)
+	}
+	n, err := b.conn.Read(b.buf)
+	b.r, b.w = 0, n
+	if n > 0 {
+		err = nil // Read returns the error again
+	}
+	return b.buf[:n], err
+}
+
+func (b *buffer) Discard(n int) { b.r += n }
+
+// reader cuts received bytes into frames.
+type reader struct {
+	src  source
+	max  int    // largest payload in bytes
+	held int    // bytes of the last frame that are still to be consumed
+	part []byte // start of an incomplete frame
+	full bool   // part is the last frame that was returned
+}
+
+// next returns the next frame. The payload is valid until the next call. After a timeout, next may be called again.
+func (r *reader) next() (h header, payload []byte, err error) {
+	r.release()
+	for {
+		b, err := r.src.Peek()
+		if err != nil {
+			if err == io.EOF && len(r.part) > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return header{}, nil, err
+		}
+		if len(r.part) == 0 && len(b) >= headerSize {
+			if h, err = r.check(b); err != nil {
+				return h, nil, err
+			}
+			if n := headerSize + int(h.length); len(b) >= n {
+				r.held = n
+				return h, b[headerSize:n:n], nil
+			}
+		}
+		if h, err = r.collect(b); err != nil {
+			return h, nil, err
+		}
+		if r.full {
+			return h, r.part[headerSize:], nil
+		}
+	}
+}
+
+// release consumes the frame that next returned last.
+func (r *reader) release() {
+	if r.held > 0 {
+		r.src.Discard(r.held)
+		r.held = 0
+	}
+	if r.full {
+		r.full = false
+		r.part = r.part[:0]
+		if cap(r.part) > bufferSize {
+			r.part = nil // do not keep the memory of a rare large message
+		}
+	}
+}
+
+// collect consumes received bytes of an incomplete frame and appends them to part. It sets full when the frame is whole.
+func (r *reader) collect(b []byte) (h header, err error) {
+	n := min(len(b), headerSize-min(len(r.part), headerSize))
+	r.part = append(r.part, b[:n]...)
+	if len(r.part) >= headerSize {
+		if h, err = r.check(r.part); err != nil {
+			return h, err
+		}
+		whole := headerSize + int(h.length)
+		k := min(len(b)-n, whole-len(r.part))
+		r.part = append(r.part, b[n:n+k]...)
+		n += k
+		r.full = len(r.part) == whole
+	}
+	r.src.Discard(n)
+	return h, nil
+}
+
+// check parses a header and checks it.
+func (r *reader) check(b []byte) (header, error) {
+	h := parseHeader(b)
+	if int64(h.length) > int64(r.max) {
+		return h, fmt.Errorf("message: the peer announces %d bytes, more than the limit of %d (Conn.SetMaxSize)", h.length, r.max)
+	}
+	return h, nil
+}

@@ -1,0 +1,79 @@
+package message
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// Handler answers a request. It appends the response to the slice into and returns the result. The slices into and
+// request belong to it until it returns. If it returns an error, the client's Call returns the error's text as a
+// RemoteError. Requests of one connection are handled one after another, those of several connections at the same time.
+type Handler func(into, request []byte) ([]byte, error)
+
+// Serve accepts connections from l and answers their requests, each connection in a goroutine of its own. When Accept
+// fails, for example because l is closed, Serve closes all connections, waits for their goroutines, and returns the
+// error of Accept, or nil if it is net.ErrClosed.
+func Serve(l net.Listener, h Handler) error {
+	var (
+		mu    sync.Mutex
+		conns = make(map[net.Conn]struct{})
+		group sync.WaitGroup
+	)
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			mu.Lock()
+			for c := range conns {
+				_ = c.Close()
+			}
+			mu.Unlock()
+			group.Wait()
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		mu.Lock()
+		conns[c] = struct{}{}
+		mu.Unlock()
+		group.Go(func() {
+			_ = ServeConn(c, h) // the client sees why
+			mu.Lock()
+			delete(conns, c)
+			mu.Unlock()
+		})
+	}
+}
+
+// ServeConn answers the requests of a connection until the client closes it, and closes it too. It returns nil if the
+// client has closed it between two requests.
+func ServeConn(c net.Conn, h Handler) error {
+	m := New(c)
+	defer m.Close()
+	var out []byte
+	for {
+		ask, p, err := m.read(context.Background())
+		switch {
+		case err == io.EOF:
+			return nil
+		case err == nil && ask.kind != kindRequest:
+			err = errors.New("message: the peer has sent a message to ServeConn: it expects requests of Call")
+		}
+		if err != nil {
+			return err
+		}
+		reply := header{kind: kindResponse, id: ask.id}
+		if out, err = h(out[:0], p); err != nil {
+			reply.kind, out = kindError, append(out[:0], err.Error()...)
+		}
+		if err := m.write(context.Background(), reply, out); err != nil {
+			return err
+		}
+		if cap(out) > bufferSize {
+			out = nil // do not keep the memory of a rare large response
+		}
+	}
+}
