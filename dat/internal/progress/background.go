@@ -46,9 +46,10 @@ func (d *Driver) run() {
 	d.phase.Store(uint32(Stopped))
 }
 
-// runPass polls the engine unless callers poll it, and sets the phase of the background owner: Polling, Watching or
-// Sleeping. It sets the phase before it gives up the token. Otherwise a caller could get the token, set an earlier
-// deadline, see the old phase, and not wake the background owner, which would then sleep past that deadline.
+// runPass is one pass of the background owner's loop. It polls the engine, unless callers poll it. It also sets the
+// phase of the background owner: Polling, Watching or Sleeping. It sets the phase before it gives up the token.
+// Otherwise a caller could get the token, set an earlier deadline, and still see the old phase. That caller would not
+// wake the background owner, which would then sleep past the deadline.
 func (b *background) runPass(now wire.Time) (p pass) {
 	if !b.token.TryOwn(Background) {
 		if b.token.Role() == Control { // a Control owner will not poll again: do not wait for the next check
@@ -84,9 +85,9 @@ func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
 	}
 }
 
-// watch waits until the next check is due or a caller parks. If a caller parks, it polls no longer, so the background
-// owner must poll at once. Therefore watch then sets b.polls to Driver.polls: the next pass sees no new polls by
-// callers and polls the engine.
+// The method watch waits until the next check is due or a caller parks. A caller that parks polls no longer, so the
+// background owner must poll at once. In that case, watch sets b.polls to Driver.polls. So the next pass sees no new
+// polls by callers, and polls the engine.
 func (b *background) watch(now wire.Time) {
 	b.check.Reset(b.pause)
 	b.pause = min(b.pause+b.pause/16, maxCheckInterval)
@@ -102,8 +103,8 @@ func (b *background) watch(now wire.Time) {
 	}
 }
 
-// sleep waits in Link.Wait until a packet arrives, the given deadline is reached, or Link.Wake is called. If Wake is
-// called before Wait, Wait returns immediately.
+// The method sleep calls Link.Wait, which waits until a packet arrives, the given deadline is reached, or Link.Wake is
+// called. If Link.Wake was called before Link.Wait, then Link.Wait returns immediately.
 func (b *background) sleep(next wire.Time) {
 	if wait := next.Sub(Now()); wait > 0 {
 		b.link.Wait(wait)

@@ -29,7 +29,7 @@ func TestPhaseAfterPass(t *testing.T) {
 }
 
 // TestBackgroundServes: the background owner serves a packet immediately, goes on polling for idleSpin, and then
-// sleeps. It wakes up for each deadline.
+// sleeps. The background owner wakes up for each deadline.
 func TestBackgroundServes(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()
@@ -61,8 +61,9 @@ func TestBackgroundServes(t *testing.T) {
 	})
 }
 
-// TestBackgroundWatches: while callers poll, the background owner does not. When they stop without parking, it takes
-// over within two checks.
+// TestBackgroundWatches: while callers poll, the background owner does not poll. It only checks, at intervals of up to
+// maxCheckInterval, whether callers still poll. When callers stop without parking, the background owner takes over at
+// the second check at the latest.
 func TestBackgroundWatches(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		x.settle()

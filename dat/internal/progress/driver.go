@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Engine has the methods of wire.Engine that a driver uses. Only the owner may call them, except Ring, which any
-// goroutine may call.
+// Engine has the methods of wire.Engine that a driver uses. Any goroutine may call the method Ring. Only the owner of
+// the engine may call the other methods.
 type Engine interface {
 	Poll(now wire.Time) (busy bool)
 	Next() wire.Time
@@ -19,15 +19,15 @@ type Engine interface {
 	Close()
 }
 
-// Link has the methods of link.Link that a driver uses. Wait sleeps until a packet arrives, Wake is called or the
-// limit has passed.
+// Link has the methods of link.Link that a driver uses. The method Wait sleeps until a packet arrives, the method Wake
+// is called, or the limit has passed.
 type Link interface {
 	Wait(limit time.Duration)
 	Wake()
 }
 
-// Driver runs one engine. Goroutines that post or wait run the engine in their calls. While there are none, the
-// background owner runs it. Embed a Driver by value and do not copy it.
+// Driver runs one engine. Goroutines that post or wait run the engine in their calls. While there are no such
+// goroutines, the background owner runs the engine. Embed a Driver by value and do not copy it.
 type Driver struct {
 	engine Engine
 	token  *wire.Token
@@ -51,12 +51,13 @@ func (d *Driver) Init(e Engine, token *wire.Token, l Link) {
 // Phase returns the current phase of the background owner.
 func (d *Driver) Phase() Phase { return Phase(d.phase.Load()) }
 
-// Polls returns a sum: the number of polls by callers, plus the number of polls for posts of callers that take
-// completions. Only the owner may call Polls.
+// The method Polls returns the number of polls by callers of Dequeue and Wait. It also counts the polls that a post
+// makes, but only if the goroutine that posts takes completions, because such a goroutine will poll again. Only the
+// owner of the engine may call this method.
 func (d *Driver) Polls() uint64 { return d.polls }
 
 // Own waits until the caller owns the engine, in the role Control. The wait is short, because other owners hold the
-// token for one poll. If the driver is closed, Own returns false.
+// token for one poll. Own returns false if the driver is closed.
 func (d *Driver) Own() bool {
 	for !d.token.TryOwn(Control) {
 		if d.token.Role() == Closed {
@@ -71,7 +72,7 @@ func (d *Driver) Own() bool {
 func (d *Driver) Disown() { d.disown(Control) }
 
 // disown gives the engine up, for an owner in the given role. If a doorbell rang while the engine was owned, disown
-// takes the engine again and polls, so that every post is processed. It reports whether it polled.
+// takes the engine again and polls, so that every post is processed. The result says whether disown polled.
 func (d *Driver) disown(role wire.Role) (polled bool) {
 	for d.token.Disown() {
 		if !d.token.TryOwn(role) {
@@ -84,8 +85,8 @@ func (d *Driver) disown(role wire.Role) (polled bool) {
 	return polled
 }
 
-// poll polls the engine once in the given role, unless the engine is owned. The result busy is true if packets
-// moved; the result yield is true if the calling thread should yield.
+// The method poll takes the engine in the given role, polls it once, and gives it up. If the engine is owned, it does
+// nothing. The result busy is true if packets moved; the result yield is true if the calling thread should yield.
 func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
 	if !d.token.TryOwn(role) {
 		return false, false
@@ -126,8 +127,8 @@ func (d *Driver) Post(c *wire.Conn) {
 	d.disown(Poster)
 }
 
-// Do calls f while it owns the engine, and polls the engine before and after f. If the driver is closed, Do returns
-// false and does not call f.
+// The method Do takes the engine, polls it, calls f, polls the engine again, and gives the engine up. If the driver is
+// closed, it returns false and does not call f.
 func (d *Driver) Do(f func()) bool {
 	if !d.Own() {
 		return false
@@ -140,8 +141,8 @@ func (d *Driver) Do(f func()) bool {
 	return true
 }
 
-// With calls f while it owns the engine, and does not poll. So f must send nothing and set no deadline. If the driver
-// is closed, With returns false and does not call f.
+// The method With takes the engine, calls f, and gives the engine up. Unlike Do, it does not poll, so f must send
+// nothing and set no deadline. If the driver is closed, it returns false and does not call f.
 func (d *Driver) With(f func()) bool {
 	if !d.Own() {
 		return false
@@ -158,8 +159,9 @@ func (d *Driver) barrier() {
 	}
 }
 
-// close stops the background owner and ends every connection. It waits up to closeLinger for the peers to confirm the
-// end. Then it keeps the token for ever, so that calls in progress do not use the closed link.
+// The method close stops the background owner and ends every connection. It waits up to closeLinger for the peers to
+// confirm the end of the connections. Then it keeps the token for ever, so that calls in progress do not use the closed
+// link.
 func (d *Driver) close() {
 	d.halt()
 	d.Own()

@@ -57,8 +57,8 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// TestPost: a post polls the engine once if work is due, and otherwise not at all. If the background owner sleeps, the
-// post polls once more at its beginning, because the time of the engine is old.
+// TestPost: a post polls the engine once if work is due. If no work is due, it does not poll. If the background owner
+// sleeps, the post begins with one poll more, because the time of the engine is old.
 func TestPost(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		post := func(what string, polls, wakes int) {

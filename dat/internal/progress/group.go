@@ -35,8 +35,8 @@ func (g *Group) Poll() {
 	yield(Poller, busy, yieldThread)
 }
 
-// pass polls every engine that is not owned, in the given role. The result busy is true if packets moved on one of
-// them. The result yieldThread is true if the calling thread should yield.
+// The method pass polls, in the given role, every engine that is not owned. The result busy is true if packets moved in
+// one of these polls. The result yieldThread is true if the calling thread should yield.
 func (g *Group) pass(now wire.Time, role wire.Role) (busy, yieldThread bool) {
 	for _, d := range g.drivers {
 		b, y := d.poll(now, role)

@@ -4,7 +4,7 @@ import "time"
 
 const (
 	// checkInterval is the interval at which the background owner, in phase Watching, checks whether callers still poll
-	// the engine. While callers do, the interval grows to maxCheckInterval within 120 ms. If no other core is idle, a
+	// the engine. While callers poll, the interval grows to maxCheckInterval within 120 ms. If no other core is idle, a
 	// check takes the core from a polling caller for some 30 µs. If both ends of a connection check every 1, 4, 8 or 16
 	// ms, the p99 of a round trip is 46, 34, 19 or 14 µs (datbench --op send --metric lat, medians of 7 runs). A long
 	// interval does not delay the service of peers, because a caller that parks makes the background owner poll
@@ -16,11 +16,11 @@ const (
 	// waitSpin is how long a waiter polls without a packet before it parks. It is about the time that parking and
 	// waking up take.
 	waitSpin = 50 * time.Microsecond
-	// emptyPolls is the number of consecutive empty polls of an engine after which the caller's thread yields. That
-	// many polls take some 10 µs. On a busy host the kernel thread ksoftirqd, which delivers the packets, may wait for
-	// the caller's core. With 16 other busy threads on two cores, a stream of 64-byte messages reaches 0.2 to 0.6 M/s
-	// with the yield and 0.001 M/s without (BenchmarkStreamSend64). A yield takes 0.2 µs if no other thread waits for
-	// the core.
+	// emptyPolls is the number of consecutive empty polls of an engine after which the caller's thread yields. 64 empty
+	// polls take some 10 µs. On a busy host the kernel thread ksoftirqd, which delivers the packets, may wait for the
+	// caller's core. With 16 other busy threads on two cores, a stream of 64-byte messages reaches 0.2 to 0.6 M/s with
+	// the yield, and 0.001 M/s without the yield (BenchmarkStreamSend64). A yield takes 0.2 µs if no other thread waits
+	// for the core.
 	emptyPolls = 64
 	// closeLinger is the maximum time that Driver.close waits for peers to confirm the end of their connections.
 	closeLinger = 200 * time.Millisecond

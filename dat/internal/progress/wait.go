@@ -25,8 +25,8 @@ const (
 	Interrupted
 )
 
-// Wait waits until w is ready, the time limit has passed or the channel done is closed. It polls the engines. After
-// waitSpin (some tens of microseconds) without a packet it parks; the background owners then poll the engines.
+// Wait waits until w is ready, the time limit has passed or the channel done is closed. At first, it polls the engines.
+// After waitSpin (some tens of microseconds) without a packet, it parks, and the background owners poll the engines.
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	now := Now()
 	quiet := now // when packets last moved

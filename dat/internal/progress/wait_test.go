@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A waiter polls for waitSpin, then parks. In both states an event, the time limit, or a closed done channel ends the
-// wait.
+// A waiter polls for waitSpin, then parks. In both states, three things end the wait: an event, the time limit, and
+// closing the channel done.
 func TestWait(t *testing.T) {
 	const spin, long = waitSpin / 2, 10 * time.Millisecond
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ package progress
 //	a post while the engine is owned           none: the owner polls again         Engine.Ring
 //	an event arrives                           parked waiter                       Signal.Raise
 
-// Signal wakes one parked goroutine. It is a channel that holds at most one token. If no goroutine waits, Raise leaves
-// a token in the channel; the next wait takes the token and returns immediately.
+// Signal wakes one parked goroutine. It is a channel that holds at most one token. If no goroutine waits, the method
+// Raise leaves a token in the channel; the next wait takes the token and returns immediately.
 type Signal chan struct{}
 
 // NewSignal makes a Signal without a token.
@@ -30,8 +30,8 @@ func (s Signal) Clear() { received(s) }
 // sleeping reports whether the background owner sleeps or is about to sleep.
 func (d *Driver) sleeping() bool { return d.Phase() == Sleeping }
 
-// wake ends the sleep of the background owner. It is called after a poll, because the engine may have an earlier
-// deadline now. Only the owner of the engine may call it.
+// The method wake ends the sleep of the background owner. It is called after a poll, because the engine may have an
+// earlier deadline now. Only the owner of the engine may call wake.
 func (d *Driver) wake() {
 	if d.sleeping() && d.phase.CompareAndSwap(uint32(Sleeping), uint32(Polling)) {
 		d.link.Wake()
@@ -53,8 +53,8 @@ func (d *Driver) halt() {
 	<-d.done
 }
 
-// received reports whether a receive from ch succeeds without blocking: ch is closed or has a token. It takes the
-// token.
+// The function received reports whether a receive from ch succeeds without blocking. It does if ch is closed or has a
+// token. If ch has a token, the function takes the token.
 func received(ch <-chan struct{}) bool {
 	select {
 	case <-ch:

@@ -26,7 +26,7 @@ func yield(role wire.Role, busy, thread bool) {
 }
 
 // countEmpty counts consecutive empty polls by callers. It returns true if the calling thread should yield now. Only
-// the owner may call it.
+// the owner of the engine may call countEmpty.
 func (d *Driver) countEmpty(busy bool) (yield bool) {
 	if busy {
 		d.empty = 0
