@@ -1,11 +1,13 @@
 package message
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"sync"
+	"unicode"
 )
 
 // Client sends requests over a connection and returns their responses. Any number of goroutines may call it.
@@ -30,10 +32,18 @@ type call struct {
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
-// RemoteError is the error that a handler of the peer has returned.
+// RemoteError is the text of the error that a handler of the peer has returned, without characters that do not print.
 type RemoteError string
 
 func (e RemoteError) Error() string { return string(e) }
+
+// printable replaces a character that does not print, because an error often goes to a terminal.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
+}
 
 // NewClient returns a Client that sends requests over c. It owns c from then on.
 func NewClient(c net.Conn) *Client {
@@ -143,7 +153,7 @@ func (c *Client) readOne(ctx context.Context) error {
 	case k == nil: // its context has ended
 		return nil
 	case h.kind == kindError:
-		k.err = RemoteError(p)
+		k.err = RemoteError(bytes.Map(printable, p))
 	default:
 		k.response = append(k.response, p...)
 	}

@@ -4,7 +4,7 @@
 //
 //   - [Conn] sends messages with Send and receives them with Recv.
 //   - [Client] sends requests with Call. Any number of goroutines may have a request outstanding.
-//   - [Serve] accepts connections and answers requests with a function.
+//   - [Server] accepts connections and answers requests with a function.
 //
 // Over a [stream.Conn] of package stream, Recv returns the message in the ring into which the peer wrote it, so it is not
 // copied. Over any other net.Conn, for example TCP or TLS, the package works too and copies each message once.

@@ -159,7 +159,7 @@ func TestSendContext(t *testing.T) {
 // echo appends the request to the response; a request that begins with "no" is refused.
 func echo(into, request []byte) ([]byte, error) {
 	if bytes.HasPrefix(request, []byte("no")) {
-		return nil, fmt.Errorf("refused: %s", request)
+		return nil, fmt.Errorf("refused: %s\x1b", request)
 	}
 	return append(into, request...), nil
 }
@@ -204,7 +204,7 @@ func TestCall(t *testing.T) {
 				}
 				var remote RemoteError
 				if response, err = c.Call(t.Context(), into, fmt.Appendf(nil, "no %d", g)); !errors.As(err, &remote) ||
-					err.Error() != fmt.Sprintf("refused: no %d", g) || string(response) != "got " {
+					err.Error() != fmt.Sprintf("refused: no %d\uFFFD", g) || string(response) != "got " {
 					t.Errorf("%q, %v", response, err)
 				}
 			}
@@ -291,7 +291,7 @@ func TestWrongKinds(t *testing.T) {
 	if err := New(a).Send(t.Context(), []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := ServeConn(b, echo); err == nil || !strings.Contains(err.Error(), "expects requests") {
+	if err := (&Server{Handler: echo}).ServeConn(b); err == nil || !strings.Contains(err.Error(), "expects requests") {
 		t.Errorf("ServeConn: %v", err)
 	}
 	a, b = pair(t)
