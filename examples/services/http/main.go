@@ -55,21 +55,19 @@ func serve(ctx context.Context, link *transport.Transport, port uint16, tlsDir s
 		return err
 	}
 	fmt.Println("serving on", l.Addr())
-	served := make(chan error, 1)
-	go func() {
-		if s.TLSConfig != nil {
-			served <- s.ServeTLS(l, "", "")
-		} else {
-			served <- s.Serve(l)
-		}
-	}()
-	select {
-	case err = <-served:
-	case <-ctx.Done():
+	ended := make(chan error, 1)
+	running := context.AfterFunc(ctx, func() {
 		end, stop := context.WithTimeout(context.Background(), grace)
 		defer stop()
-		err = s.Shutdown(end)
-		_ = <-served // http.ErrServerClosed
+		ended <- s.Shutdown(end)
+	})
+	if s.TLSConfig != nil {
+		err = s.ServeTLS(l, "", "")
+	} else {
+		err = s.Serve(l)
+	}
+	if !running() {
+		err = <-ended // Serve returns when Shutdown begins
 	}
 	return errors.Join(err, s.Close())
 }
