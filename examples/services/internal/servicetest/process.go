@@ -103,6 +103,15 @@ func (p *Process) Interrupt() {
 	p.Output()
 }
 
+// Kill ends the process at once, as a crash does.
+func (p *Process) Kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Error(err)
+	}
+	_, _ = p.wait() // the error is that it was killed
+}
+
 // Fails waits until the process has failed with an error of one line, and returns the line.
 func (p *Process) Fails() string {
 	p.t.Helper()
