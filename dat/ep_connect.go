@@ -21,7 +21,7 @@ func (ep *EP) completions(d *driver) wire.CompletionQueues {
 //
 // The connect EVD gets exactly one event about the attempt. EventEstablished means success; it carries the private data
 // that the peer passed to Accept. EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable and
-// EventDisconnected mean failure; the endpoint is then disconnected.
+// EventDisconnected mean failure; the endpoint is then disconnected, and posted receives have been flushed (see Event).
 //
 // Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data), ErrInvalidAddress (no
 // route), ErrInvalidState, ErrInsufficientResources.
