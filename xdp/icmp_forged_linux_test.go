@@ -1,16 +1,21 @@
 package xdp
 
 import (
+	"errors"
+	"net"
 	"net/netip"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// A forged ICMP "packet too big" message does not change the path MTU. The device reserves its port with a kernel UDP
-// socket, the guard. By default the kernel would accept the forged message for the guard and lower the path MTU. A
-// socket option of the guard prevents this (see ignoreICMPMTU).
+// A forged ICMP "packet too big" message does not change the path MTU of a device. The kernel believes the message about
+// another program's socket. It ignores the messages about the device's ports, because of a socket option of the guard
+// (see ignoreICMPMTU).
 func TestForgedTooBig(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, 1500, 1)
@@ -27,18 +32,66 @@ func TestForgedTooBig(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitNeighbour(t, s, id)
-		for _, port := range []uint16{o.Port, entropyPort(1)} {
+		other := dialFrom(t, l, netip.AddrPortFrom(s.Local().Addr(), 0), to)
+		const believed = 1400 // larger than the others, so the kernel does not replace a smaller one by it
+		for _, forged := range []struct {
+			port uint16
+			mtu  int
+		}{
+			{o.Port, 1300}, {entropyPort(1), 1300}, {other.LocalAddr().(*net.UDPAddr).AddrPort().Port(), believed},
+		} {
 			onSide(t, l, lab.B, func() error {
-				return labtest.ForgeTooBig(netip.AddrPortFrom(s.Local().Addr(), port), to, 1300)
+				return labtest.ForgeTooBig(netip.AddrPortFrom(s.Local().Addr(), forged.port), to, forged.mtu)
 			})
 		}
-		awaitAnswer(t, d, peer)
+		if got := awaitKernelMTU(t, l, netip.AddrPortFrom(s.Local().Addr(), 0), to); got != believed {
+			t.Errorf("v6=%v: the kernel's path MTU is %d, want %d", v6, got, believed)
+		}
 		s.Release(id)
 		if id, err = s.Resolve(to, 1); err != nil { // asks the kernel again
 			t.Fatal(err)
 		}
 		if got, want := s.PathMTU(id), s.Caps().MaxPayload; got != want {
 			t.Errorf("v6=%v: path MTU of %d bytes of payload, want %d", v6, got, want)
+		}
+		s.Release(id)
+	}
+}
+
+// dialFrom opens another program's UDP socket on side A.
+func dialFrom(t *testing.T, l *lab.Lab, from, to netip.AddrPort) (c *net.UDPConn) {
+	t.Helper()
+	onSide(t, l, lab.A, func() (err error) {
+		c, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to))
+		return err
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// awaitKernelMTU waits until the kernel has lowered its path MTU below 1500, and returns it.
+func awaitKernelMTU(t *testing.T, l *lab.Lab, from, to netip.AddrPort) (mtu int) {
+	t.Helper()
+	level, option := unix.IPPROTO_IP, unix.IP_MTU
+	if to.Addr().Is6() {
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		c := dialFrom(t, l, from, to)
+		raw, err := c.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failed error
+		err = raw.Control(func(fd uintptr) { mtu, failed = unix.GetsockoptInt(int(fd), level, option) })
+		if err = errors.Join(err, failed, c.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if mtu < 1500 {
+			return mtu
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the kernel does not believe the message: the test tests nothing")
 		}
 	}
 }

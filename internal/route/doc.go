@@ -1,7 +1,7 @@
-// Package route provides the routes, neighbours and path MTU of one interface, as the kernel has them. A link that
-// bypasses the kernel needs them to address packets itself. Table.Answer returns the MAC address for an answer to an
-// unknown peer. For a link that sends through the kernel, Reach reports which destinations, over all interfaces, need
-// not wait for a neighbour.
+// Package route provides the routes and neighbours of one interface, as the kernel has them. A link that bypasses the
+// kernel needs them to address packets itself. Table.Answer returns the MAC address for an answer to an unknown peer.
+// For a link that sends through the kernel, Reach reports which destinations, over all interfaces, need not wait for a
+// neighbour, and FIB returns the MTU of a route.
 //
 // Ordering: each field of a Hop has the latest state that the kernel reported. Ownership: a Hop from Resolve belongs to
 // the caller until Release. All Hops of one destination are one object, and destinations behind one next hop share its

@@ -22,28 +22,19 @@ type way struct {
 }
 
 // lookup asks the kernel for the route to an address through this interface.
-//
-// It makes two requests. The first (FIBMatch) shows whether the routing tables have a route, but it returns no path MTU
-// and no source address. The second returns them, but it cannot show whether a route exists: if a request names an
-// interface and there is no route, the kernel invents an on-link IPv4 route.
 func (t *Table) lookup(dst netip.Addr) (way, error) {
 	if !dst.IsValid() || dst.IsUnspecified() {
 		return way{}, fmt.Errorf("route: resolve %v: %w", dst, ErrUnreachable)
 	}
-	o := &netlink.RouteGetOptions{OifIndex: t.index, FIBMatch: true}
-	if _, err := t.handle.RouteGetWithOptions(dst.AsSlice(), o); err != nil {
-		return way{}, t.lookupError(dst, err)
-	}
-	o.FIBMatch = false
-	routes, err := t.handle.RouteGetWithOptions(dst.AsSlice(), o)
+	r, err := routeTo(t.handle, dst, netlink.RouteGetOptions{OifIndex: t.index})
 	if err != nil {
 		return way{}, t.lookupError(dst, err)
 	}
-	if len(routes) == 0 || routes[0].LinkIndex != t.index || routes[0].Type != syscall.RTN_UNICAST {
+	if r.LinkIndex != t.index || r.Type != syscall.RTN_UNICAST {
 		return way{}, fmt.Errorf("route: resolve %v on %s: not a unicast route there: %w",
 			dst, t.Interface().Name, ErrUnreachable)
 	}
-	return wayOf(dst, &routes[0]), nil
+	return wayOf(dst, &r), nil
 }
 
 func wayOf(dst netip.Addr, r *netlink.Route) way {
@@ -70,11 +61,7 @@ func (t *Table) lookupError(dst netip.Addr, err error) error {
 // direct updates a hop with the result of a lookup; a zero way leads nowhere. The caller holds mu.
 func (t *Table) direct(h *Hop, w way) {
 	h.source.Store(&w.source)
-	mtu := t.iface.Load().MTU
-	if w.mtu > 0 {
-		mtu = min(mtu, w.mtu)
-	}
-	h.mtu.Store(int64(mtu))
+	h.mtu.Store(int64(limitMTU(t.iface.Load().MTU, w.mtu)))
 	if h.via != nil && h.via.addr == w.via {
 		return
 	}

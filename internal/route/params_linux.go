@@ -27,7 +27,7 @@ const (
 	lookPause = time.Millisecond
 	// settle is the delay before routes are looked up again after a change, because changes come in groups.
 	settle = 10 * time.Millisecond
-	// recheck is the interval at which all routes are looked up again. It is needed because the kernel reports neither
-	// a path MTU from a router nor changes of policy rules.
+	// recheck is the interval at which all routes are looked up again. It is needed because the table does not listen to
+	// changes of policy rules.
 	recheck = 30 * time.Second
 )

@@ -74,8 +74,8 @@ func packMAC(mac []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:]) | macKnown
 }
 
-// MTU returns the largest IP packet in bytes that the path is known to carry. It is the minimum of the MTUs of the
-// route and the interface, and of the MTUs that routers reported.
+// MTU returns the largest IP packet in bytes for the route. It is the minimum of the MTUs of the route and of the
+// interface. A path MTU that ICMP reported does not lower it, because any host can forge the message.
 func (h *Hop) MTU() int { return int(h.mtu.Load()) }
 
 // Source returns the local address that the kernel would send from.
