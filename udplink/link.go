@@ -77,7 +77,7 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.routes, err = openRouteQuery(addr); err != nil {
+	if l.routes, err = openRouteQuery(addr, l.caps.MaxPayload+headers(addr)); err != nil {
 		return nil, bindError(l.local, err)
 	}
 	l.sock, err = openSocket(l, o)

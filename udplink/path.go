@@ -13,7 +13,7 @@ type path struct {
 	to      netip.AddrPort
 	name    sockaddr
 	mtu     atomic.Int64 // largest UDP payload in bytes
-	stale   atomic.Bool  // a packet did not fit: read the MTU again
+	stale   atomic.Bool  // a packet did not fit the interface: read the MTU again
 	reached uint64       // version of Reach at which the neighbour was resolved; for the gate
 }
 

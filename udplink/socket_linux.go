@@ -75,8 +75,9 @@ type option struct {
 }
 
 // setOptions sets the don't-fragment bit and ECT(0) on sent packets. It requests the ECN bits and the drop count of
-// received packets. IP_PMTUDISC_PROBE makes the kernel ignore a path MTU that ICMP reports, because any host can forge
-// the report; the protocol probes the path itself (RFC 8899).
+// received packets. IP_PMTUDISC_PROBE makes the kernel ignore a path MTU that ICMP reports when it sends packets of this
+// socket, because any host can forge the report; the protocol probes the path itself (RFC 8899). With
+// IP_PMTUDISC_INTERFACE the kernel would not even store the report, but it would not set the don't-fragment bit either.
 func setOptions(fd int, addr netip.Addr) error {
 	options := []option{
 		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},

@@ -17,7 +17,7 @@ func openSocket(l *Link, o Options) (socket, error) { return openPortable(l, o) 
 // routeQuery asks the kernel for routes from one address.
 type routeQuery struct{ from netip.Addr }
 
-func openRouteQuery(from netip.Addr) (*routeQuery, error) { return &routeQuery{from: from}, nil }
+func openRouteQuery(from netip.Addr, _ int) (*routeQuery, error) { return &routeQuery{from: from}, nil }
 
 // routeMTU fails if there is no route. Otherwise it returns 0, because the MTU is unknown.
 func (p *routeQuery) routeMTU(to netip.AddrPort) (int, error) {

@@ -157,15 +157,7 @@ func TestForgedTooBig(t *testing.T) {
 		bufs := make([]link.Buf, 4)
 		send(t, a, p, "there")
 		b.Free(receive(t, b, bufs))
-		if err := world.Do(lab.B, func() error { return labtest.ForgeTooBig(a.Local(), b.Local(), 1300) }); err != nil {
-			t.Fatal(err)
-		}
-		learnt := func() bool { mtu, err := a.routes.routeMTU(b.Local()); return err == nil && mtu < 1500 }
-		for deadline := time.Now().Add(5 * time.Second); !learnt(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the kernel does not believe the message: the test tests nothing")
-			}
-		}
+		forgeTooBig(t, world, a, b.Local(), 1300)
 		const size = 1400
 		send(t, a, p, string(make([]byte, size)))
 		some := receive(t, b, bufs)
@@ -173,6 +165,82 @@ func TestForgedTooBig(t *testing.T) {
 			t.Errorf("%v: %d bytes arrived, stats %+v", addrs[0], len(some[0].Data), st)
 		}
 		b.Free(some)
+	}
+}
+
+// openWithoutPrivilege opens a link in the namespace of one end of a lab, on a thread without capabilities.
+func openWithoutPrivilege(t *testing.T, l *lab.Lab, s lab.Side, addr netip.Addr) (u *Link) {
+	t.Helper()
+	err := l.Do(s, func() (err error) {
+		labtest.WithCaps(t, nil, func() { u, err = Open(addr, Options{}) })
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = u.Close() })
+	return u
+}
+
+// forgeTooBig makes side B send a forged ICMP "packet too big" message to link a on side A. It returns when the kernel
+// has lowered its path MTU.
+func forgeTooBig(t *testing.T, world *lab.Lab, a *Link, peer netip.AddrPort, mtu int) {
+	t.Helper()
+	if err := world.Do(lab.B, func() error { return labtest.ForgeTooBig(a.Local(), peer, mtu) }); err != nil {
+		t.Fatal(err)
+	}
+	learnt := func() bool {
+		a.routes.mu.Lock()
+		defer a.routes.mu.Unlock()
+		got, err := a.routes.pathMTU(peer)
+		return err == nil && got == mtu
+	}
+	for deadline := time.Now().Add(5 * time.Second); !learnt(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the kernel does not believe the message: the test tests nothing")
+		}
+	}
+}
+
+// A forged ICMP "packet too big" message does not make the packets of later connections smaller. The link needs no
+// privilege for this.
+func TestResolveAfterForgedTooBig(t *testing.T) {
+	for _, addrs := range [][2]netip.Addr{{lab.A.Addr4(), lab.B.Addr4()}, {lab.A.Addr6(), lab.B.Addr6()}} {
+		world := labtest.New(t, lab.Options{MTU: 9000})
+		a := openWithoutPrivilege(t, world, lab.A, addrs[0])
+		b := open(t, world, lab.B, addrs[1], Options{})
+		old := mustResolve(t, a, b.Local())
+		forgeTooBig(t, world, a, b.Local(), 1280)
+		p := mustResolve(t, a, b.Local())
+		a.paths.Get(old).stale.Store(true)
+		for _, p := range []link.Path{p, old} {
+			if got, want := a.PathMTU(p), a.Caps().MaxPayload; got != want {
+				t.Errorf("%v: path MTU of %d bytes of payload, want %d", addrs[0], got, want)
+			}
+		}
+		bufs := make([]link.Buf, 4)
+		send(t, a, p, string(make([]byte, a.PathMTU(p))))
+		some := receive(t, b, bufs)
+		if st := a.Stats(); st.TxDropped != 0 || len(some[0].Data) != a.Caps().MaxPayload {
+			t.Errorf("%v: %d bytes arrived, stats %+v", addrs[0], len(some[0].Data), st)
+		}
+		b.Free(some)
+	}
+}
+
+// Without netlink the MTU of a route is unknown if the kernel's path MTU is small. The protocol then probes it.
+func TestResolveWithoutNetlink(t *testing.T) {
+	world := labtest.New(t, lab.Options{MTU: 9000})
+	a := open(t, world, lab.A, lab.A.Addr4(), Options{})
+	a.routes.fib.Close()
+	a.routes.fib = nil
+	to := netip.AddrPortFrom(lab.B.Addr4(), DefaultPort)
+	forgeTooBig(t, world, a, to, 1280)
+	if got, want := a.PathMTU(mustResolve(t, a, to)), a.Caps().MaxPayload; got != want {
+		t.Errorf("path MTU of %d bytes of payload, want %d", got, want)
+	}
+	if _, err := a.Resolve(netip.MustParseAddrPort("192.0.2.1:1"), 0); !errors.Is(err, link.ErrUnreachable) {
+		t.Errorf("resolve without a route: %v", err)
 	}
 }
 
