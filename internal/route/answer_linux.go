@@ -154,8 +154,8 @@ func (b *bucket) take(now time.Time, reserved int) bool {
 }
 
 // wanting reports whether the kernel must be asked to resolve a neighbour. It returns false while the kernel is already
-// resolving the neighbour. It also returns false if the kernel knows the neighbour, which was missing in the table of
-// Answer for lack of room; it then adds the neighbour.
+// resolving the neighbour, and if the kernel knows the neighbour. The neighbour may have been missing in the table of
+// Answer only for lack of room. wanting then adds it, if the kernel knows it or hops use it.
 func (t *Table) wanting(addr netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,15 +164,22 @@ func (t *Table) wanting(addr netip.Addr) bool {
 		t.note(addr, s)
 		return false
 	}
+	if n := t.neighbours[addr]; n != nil && t.macs.find(addr) == nil {
+		t.note(addr, s)
+	}
 	return s.state != netlink.NUD_INCOMPLETE
 }
 
 // note updates the table of Answer with the kernel's state of a neighbour. While the kernel resolves a neighbour again,
-// the table keeps its MAC address. The caller holds mu.
+// the table keeps its MAC address. It also keeps that of a neighbour that hops use, as follow does. The caller holds mu.
 func (t *Table) note(addr netip.Addr, s sighting) {
+	stale := s.state == netlink.NUD_STALE
+	if n := t.neighbours[addr]; n != nil && s.mac == 0 {
+		s.mac, stale = n.mac, true
+	}
 	switch {
 	case s.mac != 0:
-		t.macs.put(&macEntry{addr: addr, mac: unpackMAC(s.mac), stale: s.state == netlink.NUD_STALE})
+		t.macs.put(&macEntry{addr: addr, mac: unpackMAC(s.mac), stale: stale})
 	case s.state == 0, s.state == netlink.NUD_FAILED:
 		t.macs.remove(addr)
 	}

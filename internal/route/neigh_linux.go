@@ -23,7 +23,8 @@ type sighting struct {
 // neighbour is a next hop that hops use. The table's lock guards it.
 type neighbour struct {
 	addr   netip.Addr
-	mac    uint64
+	mac    uint64 // the last one that the kernel had
+	listed bool   // the kernel has it now
 	hops   map[*Hop]struct{}
 	kickAt time.Time // time of the next request to the kernel
 	pause  time.Duration
@@ -51,6 +52,7 @@ func (t *Table) detach(h *Hop) {
 	delete(h.via.hops, h)
 	if len(h.via.hops) == 0 {
 		delete(t.neighbours, h.via.addr)
+		t.note(h.via.addr, t.seen[h.via.addr])
 	}
 	h.via = nil
 }
@@ -77,13 +79,19 @@ func (t *Table) sight(m *netlink.Neigh, gone bool, now time.Time) {
 	}
 }
 
-// follow updates a neighbour with the kernel's state and plans the next request. If the kernel removes its entry or
-// resolves it again, the neighbour keeps its MAC address until the kernel reports a failure. The caller holds mu.
+// follow updates a neighbour with the kernel's state and plans the next request. The caller holds mu.
+//
+// The neighbour keeps its last MAC address while the kernel has none: if the kernel removes its entry, resolves it again
+// or reports a failure. The kernel sees no packets of the peer, so only answers to its requests confirm an entry. A peer
+// does not answer while its neighbour table is full, but its connections continue. If the peer has another MAC address
+// now, the requests find it, because the kernel broadcasts them after a failure. If the peer is gone, the timers of the
+// protocol end its connections.
 func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
-	if mac := s.mac; mac != n.mac && (mac != 0 || s.state == netlink.NUD_FAILED) {
-		n.mac = mac
+	n.listed = s.mac != 0
+	if n.listed && s.mac != n.mac {
+		n.mac = s.mac
 		for h := range n.hops {
-			h.mac.Store(mac)
+			h.mac.Store(s.mac)
 		}
 	}
 	switch {
@@ -131,10 +139,10 @@ func (t *Table) kickDue(now time.Time) time.Duration {
 
 // plan sets the time of the next request, for the case that no message comes before.
 func (n *neighbour) plan(now time.Time) {
-	if n.mac == 0 {
-		n.backOff(now)
-	} else {
+	if n.listed {
 		n.kickAt = now.Add(refresh)
+	} else {
+		n.backOff(now)
 	}
 }
 
@@ -170,6 +178,7 @@ func (t *Table) readNeighbours() error {
 	t.macs.retain(func(addr netip.Addr) bool { _, ok := t.seen[addr]; return ok })
 	for addr, n := range t.neighbours {
 		if _, ok := t.seen[addr]; !ok {
+			t.note(addr, sighting{})
 			t.follow(n, sighting{}, now)
 		}
 	}

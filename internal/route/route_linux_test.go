@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"syscall"
 	"testing"
 	"time"
 
@@ -218,6 +219,76 @@ func TestNeighbourAppearsLater(t *testing.T) {
 	w.must(err)
 	w.must(w.nl[lab.B].AddrAdd(w.veth[lab.B], addr))
 	w.untilMAC(h, lab.B.MAC())
+}
+
+// A neighbour that stops answering the kernel's requests keeps its MAC address, for its hops and for answers. When it
+// answers again with another MAC address, that address is used.
+func TestFailedNeighbourKeepsItsMAC(t *testing.T) {
+	for _, dst := range []netip.Addr{lab.B.Addr4(), lab.B.Addr6()} {
+		w := newWorld(t)
+		h := w.resolve(dst.String())
+		w.untilMAC(h, lab.B.MAC())
+		w.must(w.nl[lab.B].AddrDel(w.veth[lab.B], addrOf(dst)))
+		entry := &netlink.Neigh{LinkIndex: w.table.index, IP: dst.AsSlice(), State: netlink.NUD_FAILED}
+		w.must(w.nl[lab.A].NeighSet(entry))
+		w.until("the failure is seen", func() bool {
+			w.table.mu.Lock()
+			defer w.table.mu.Unlock()
+			return w.table.seen[dst].state == netlink.NUD_FAILED
+		})
+		keeps := func(when string) {
+			t.Helper()
+			if mac, ok := h.MAC(); !ok || mac != [6]byte(lab.B.MAC()) {
+				t.Errorf("%v: MAC %x, %v %s", dst, mac, ok, when)
+			}
+			if mac, ok := w.table.Answer(dst, [6]byte{2}); !ok || mac != [6]byte(lab.B.MAC()) {
+				t.Errorf("%v: answers go to %x, %v %s", dst, mac, ok, when)
+			}
+		}
+		keeps("after a failure")
+		w.must(w.nl[lab.A].NeighDel(entry))
+		w.must(w.table.readNeighbours())
+		keeps("without an entry")
+		mac := net.HardwareAddr{2, 0x73, 9, 9, 9, 9}
+		w.must(w.nl[lab.B].LinkSetHardwareAddr(w.veth[lab.B], mac))
+		w.must(w.nl[lab.B].AddrAdd(w.veth[lab.B], addrOf(dst)))
+		w.untilMAC(h, mac)
+		w.answers(dst, mac)
+	}
+}
+
+// addrOf returns an address for AddrAdd, without duplicate address detection.
+func addrOf(a netip.Addr) *netlink.Addr {
+	bits := 24
+	if a.Is6() {
+		bits = 64
+	}
+	return &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, a.BitLen())}, Flags: syscall.IFA_F_NODAD}
+}
+
+// The MAC address of an unresolved neighbour is forgotten with the last hop that uses it.
+func TestFailedNeighbourIsForgottenWithItsHops(t *testing.T) {
+	table := &Table{index: 1, poke: make(chan struct{}, 1), answering: newAnswering(),
+		neighbours: make(map[netip.Addr]*neighbour), seen: make(map[netip.Addr]sighting)}
+	dst := lab.B.Addr4()
+	sight := func(state int, mac net.HardwareAddr) {
+		table.sight(&netlink.Neigh{LinkIndex: 1, IP: dst.AsSlice(), State: state, HardwareAddr: mac}, false, time.Now())
+	}
+	h := &Hop{dst: dst}
+	table.attach(h, dst)
+	sight(netlink.NUD_REACHABLE, lab.B.MAC())
+	sight(netlink.NUD_FAILED, nil)
+	if e := table.macs.find(dst); e == nil || e.mac != [6]byte(lab.B.MAC()) || !e.stale {
+		t.Errorf("entry %+v while a hop uses the neighbour", e)
+	}
+	table.macs.remove(dst) // another address took its place
+	if !table.wanting(dst) || table.macs.find(dst) == nil {
+		t.Error("the entry did not come back while a hop uses the neighbour")
+	}
+	table.detach(h)
+	if e := table.macs.find(dst); e != nil {
+		t.Errorf("entry %+v without a hop", e)
+	}
 }
 
 func TestStaleNeighbourIsConfirmed(t *testing.T) {

@@ -81,7 +81,7 @@ func (t *Table) interfaceChanged(gone Fate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, n := range t.neighbours {
-		if n.mac == 0 {
+		if !n.listed {
 			n.kickAt, n.pause = now, 0
 		}
 	}
